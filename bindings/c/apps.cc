@@ -1,0 +1,179 @@
+// Apps, queues and reservations. Threads: any.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/objects.h"
+#include "bindings/c/options.h"
+
+namespace gpushare::abi {
+namespace {
+
+absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& options) {
+  GPUSHARE_RETURN_IF_ERROR(CheckName("app_options.name", options.name));
+  GPUSHARE_RETURN_IF_ERROR(CheckBool("app_options.drop_late", options.drop_late));
+  core::AppOptions out;
+  out.name = options.name;
+  switch (options.app_class) {
+    case GPUSHARE_CLASS_LATENCY_CRITICAL:
+      out.app_class = core::AppClass::kLatencyCritical;
+      break;
+    case GPUSHARE_CLASS_BEST_EFFORT:
+      out.app_class = core::AppClass::kBestEffort;
+      break;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("The class of app '", out.name, "' is ", options.app_class,
+                       ", and it is either 1 (latency-critical) or 2 (best-effort)."));
+  }
+  out.target_ns = options.target_ns;
+  out.p99_bound = options.p99_bound;
+  out.p99_alone_ns = options.p99_alone_ns;
+  out.solo_ns = options.solo_ns;
+  out.drop_late = options.drop_late == 1;
+  if (options.weight != 0) out.weight = options.weight;
+  if (options.tasks_max != 0) out.tasks_max = options.tasks_max;
+  return out;
+}
+
+absl::StatusOr<std::shared_ptr<AppObject>> CreateApp(RuntimeObject& runtime,
+                                                     const core::AppOptions& options) {
+  absl::MutexLock lock(&runtime.mutex);
+  if (runtime.live_app_names.count(options.name) != 0) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("The runtime has an app '", options.name, "' already."));
+  }
+  const absl::StatusOr<core::AppId> id = runtime.scheduler->CreateApp(options);
+  if (!id.ok()) return id.status();
+  runtime.live_app_names.insert(options.name);
+  runtime.app_names[id->value] = options.name;
+  return std::make_shared<AppObject>(runtime.shared_from_this(), *id, options.app_class,
+                                     options.name);
+}
+
+void ForgetName(AppObject& app) {
+  app.released = true;
+  absl::MutexLock lock(&app.runtime->mutex);
+  app.runtime->live_app_names.erase(app.name);
+}
+
+// The last handle of an app goes. Its queues keep it until they go too.
+absl::Status ReleaseLast(AppObject& app) {
+  GPUSHARE_RETURN_IF_ERROR(CheckMayEnd(app.runtime, 1));
+  if (app.weak_from_this().use_count() > 1) return absl::OkStatus();  // queues hold it
+  const absl::Status status = app.runtime->scheduler->ReleaseApp(app.id);
+  if (!status.ok() && !app.runtime->shut_down.load()) return status;
+  ForgetName(app);
+  return absl::OkStatus();
+}
+
+absl::Status ReleaseLast(QueueObject& queue) {
+  // The app's own reference, unless this queue is all that holds the app.
+  GPUSHARE_RETURN_IF_ERROR(CheckMayEnd(queue.app->runtime, queue.app.use_count() == 1 ? 1 : 0));
+  const absl::Status status = queue.runtime->scheduler->ReleaseQueue(queue.id);
+  return queue.runtime->shut_down.load() ? absl::OkStatus() : status;
+}
+
+}  // namespace
+
+AppObject::~AppObject() {
+  if (released) return;
+  // The last queue went after the app's own handle.
+  const absl::Status status = runtime->scheduler->ReleaseApp(id);
+  if (!status.ok() && !runtime->shut_down.load()) {
+    runtime->log.Write(
+        GPUSHARE_LOG_WARNING,
+        absl::StrCat("App '", name, "' stays until its runtime ends: ", status.message()));
+  }
+  ForgetName(*this);
+}
+
+}  // namespace gpushare::abi
+
+using gpushare::abi::Enter;
+
+gpushare_status gpushare_app_create(gpushare_runtime* runtime, const gpushare_app_options* options,
+                                    gpushare_app** out_app) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_app", out_app));
+    *out_app = nullptr;
+    gpushare_app_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("app_options", options, &known));
+    const auto converted = gpushare::abi::AppOptionsOf(known);
+    if (!converted.ok()) return converted.status();
+    auto app = gpushare::abi::CreateApp(*object, *converted);
+    if (!app.ok()) return app.status();
+    auto handle = gpushare::abi::MakeHandle<gpushare_app>(*std::move(app));
+    if (!handle.ok()) return handle.status();
+    *out_app = *handle;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_app_retain(gpushare_app* app) noexcept {
+  return Enter([&] { return gpushare::abi::Retain(app); });
+}
+
+gpushare_status gpushare_app_release(gpushare_app* app) noexcept {
+  return Enter([&] {
+    return gpushare::abi::Release(app, [&]() -> absl::Status {
+      GPUSHARE_FIND(object, app);
+      return gpushare::abi::ReleaseLast(*object);
+    });
+  });
+}
+
+uint32_t gpushare_app_id(gpushare_app* app) noexcept {
+  const gpushare::abi::AppObject* const object = gpushare::abi::Find(app);
+  return object == nullptr ? 0 : object->id.value;
+}
+
+gpushare_status gpushare_reserve_capsm(gpushare_app* app,
+                                       const gpushare_reservation_options* options) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, app);
+    gpushare_reservation_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("reservation_options", options, &known));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckBool("reservation_options.packed", known.packed));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckReserved("reservation_options", known.reserved));
+    gpushare::core::ReservationOptions reservation;
+    reservation.app = object->id;
+    reservation.capsms = known.capsms;
+    reservation.packed = known.packed == 1;
+    return object->runtime->scheduler->ReserveCapSm(reservation);
+  });
+}
+
+gpushare_status gpushare_queue_create(gpushare_app* app, gpushare_queue** out_queue) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, app);
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_queue", out_queue));
+    *out_queue = nullptr;
+    const auto id = object->runtime->scheduler->CreateQueue(object->id);
+    if (!id.ok()) return id.status();
+    auto handle = gpushare::abi::MakeHandle<gpushare_queue>(
+        std::make_shared<gpushare::abi::QueueObject>(object->shared_from_this(), *id));
+    if (!handle.ok()) {
+      object->runtime->scheduler->ReleaseQueue(*id).IgnoreError();
+      return handle.status();
+    }
+    *out_queue = *handle;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_queue_retain(gpushare_queue* queue) noexcept {
+  return Enter([&] { return gpushare::abi::Retain(queue); });
+}
+
+gpushare_status gpushare_queue_release(gpushare_queue* queue) noexcept {
+  return Enter([&] {
+    return gpushare::abi::Release(queue, [&]() -> absl::Status {
+      GPUSHARE_FIND(object, queue);
+      return gpushare::abi::ReleaseLast(*object);
+    });
+  });
+}

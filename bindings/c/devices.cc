@@ -1,0 +1,48 @@
+// Which device a runtime opens; see devices.h.
+
+#include "bindings/c/devices.h"
+
+#include "absl/strings/str_cat.h"
+#include "src/cuda/cuda_device.h"
+#include "src/null/null_device.h"
+#include "src/sim/sim_device.h"
+
+namespace gpushare::abi {
+namespace {
+
+absl::StatusOr<OpenDevice> MakeSim(const DeviceChoice& choice) {
+  sim::SimOptions options;
+  options.profile = choice.profile;
+  options.seed = choice.seed;
+  if (choice.sim_tier == "block") {
+    options.tier = sim::Tier::kBlock;
+  } else if (!choice.sim_tier.empty() && choice.sim_tier != "kernel") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The tier '", choice.sim_tier, "' is neither 'kernel' nor 'block'."));
+  }
+  absl::StatusOr<sim::FaultPlan> faults = ParseFaults(choice.sim_faults);
+  if (!faults.ok()) return faults.status();
+  options.faults = *faults;
+  absl::StatusOr<std::unique_ptr<core::Device>> device = sim::MakeSimDevice(options);
+  if (!device.ok()) return device.status();
+  return OpenDevice{"sim", *std::move(device)};
+}
+
+}  // namespace
+
+absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log) {
+  if (choice.device == "null") return OpenDevice{"null", null::MakeNullDevice()};
+  if (choice.device == "sim") return MakeSim(choice);
+  if (choice.device != "cuda" && choice.device != "auto") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The device '", choice.device, "' is none of 'auto', 'cuda', 'sim' and 'null'."));
+  }
+  absl::StatusOr<std::unique_ptr<core::Device>> device = cuda::MakeCudaDevice(choice.ordinal);
+  if (device.ok()) return OpenDevice{"cuda", *std::move(device)};
+  if (choice.device == "cuda") return device.status();
+  log.Write(GPUSHARE_LOG_WARNING,
+            absl::StrCat("The device is SIMULATED, because: ", device.status().message()));
+  return MakeSim(choice);
+}
+
+}  // namespace gpushare::abi

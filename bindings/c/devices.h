@@ -1,0 +1,43 @@
+// Which device a runtime opens, and the faults of a simulated one.
+//
+// Where in the flow: runtime creation. Threads: any.
+
+#ifndef GPUSHARE_BINDINGS_C_DEVICES_H_
+#define GPUSHARE_BINDINGS_C_DEVICES_H_
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "bindings/c/log.h"
+#include "src/core/device.h"
+#include "src/core/device_profile.h"
+#include "src/sim/faults.h"
+
+namespace gpushare::abi {
+
+struct DeviceChoice {
+  absl::string_view device;  // "auto", "cuda", "sim", "null"
+  int ordinal = 0;
+  uint64_t seed = 0;
+  absl::string_view sim_tier;    // empty: "kernel"
+  absl::string_view sim_faults;  // empty: none
+  core::DeviceProfile profile;
+};
+
+struct OpenDevice {
+  std::string name;  // "cuda", "sim", "null"
+  std::unique_ptr<core::Device> device;
+};
+
+// "auto" falls back to the simulated device and says so once through `log`.
+absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log);
+
+// A comma-separated list: `launch_error=5` fires at the fifth call, `hang=p0.01` at each call with
+// probability 0.01; values are numbers. docs/abi.md lists the names.
+absl::StatusOr<sim::FaultPlan> ParseFaults(absl::string_view text);
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_DEVICES_H_

@@ -1,0 +1,91 @@
+// Status across the ABI; see errors.h.
+
+#include "bindings/c/errors.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpushare::abi {
+namespace {
+
+// The documented length of a message with its NUL.
+constexpr size_t kMessageBytes = 1024;
+thread_local char last_message[kMessageBytes] = "";
+
+// Process-wide because a fork is.
+std::atomic<bool> forked{false};
+
+// absl's codes are the ABI's; a new one of a later Abseil becomes UNKNOWN.
+gpushare_status CodeOf(absl::StatusCode code) {
+  const int value = static_cast<int>(code);
+  return value >= GPUSHARE_OK && value <= GPUSHARE_UNAUTHENTICATED ? value : GPUSHARE_UNKNOWN;
+}
+
+}  // namespace
+
+thread_local int CallbackScope::depth_ = 0;
+thread_local bool PlanScope::active_ = false;
+
+gpushare_status FailInPlan() noexcept {
+  SetLastError("A policy's make_plan calls gpushare, and it may only read its snapshot.");
+  return GPUSHARE_FAILED_PRECONDITION;
+}
+
+absl::Status CallbackScope::Refuse(absl::string_view what) {
+  if (!Active()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " is called from a callback, where it would wait for its own thread."));
+}
+
+void SetLastError(absl::string_view message) noexcept {
+  const size_t length = std::min(message.size(), kMessageBytes - 1);
+  std::memcpy(last_message, message.data(), length);
+  last_message[length] = '\0';
+}
+
+const char* LastError() noexcept { return last_message; }
+
+gpushare_status Fail(const absl::Status& status) noexcept {
+  SetLastError(status.message());
+  return CodeOf(status.code());
+}
+
+gpushare_status FailWithException() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    SetLastError("The process has no memory left for this call.");
+    return GPUSHARE_RESOURCE_EXHAUSTED;
+  } catch (const std::exception& error) {
+    SetLastError(error.what());
+    return GPUSHARE_INTERNAL;
+  } catch (...) {
+    SetLastError("An exception of an unknown type was thrown inside the library.");
+    return GPUSHARE_INTERNAL;
+  }
+}
+
+bool IsForkedChild() noexcept { return forked.load(std::memory_order_relaxed); }
+
+void WatchForks() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+  });
+}
+
+gpushare_status FailForked() noexcept {
+  SetLastError(
+      "This process was forked from one that uses gpushare; the child may only exec or exit.");
+  return GPUSHARE_FAILED_PRECONDITION;
+}
+
+}  // namespace gpushare::abi

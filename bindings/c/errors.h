@@ -1,0 +1,78 @@
+// Status across the ABI: absl::Status inside, a code and a thread-local sentence outside.
+//
+// Where in the flow: every entry of the ABI runs its body through Enter(), which is where
+// exceptions end and where a forked child is turned away. Invariants: an entry that fails leaves a
+// message, one that succeeds leaves the last one as it was; the OK path allocates nothing. Threads:
+// any.
+
+#ifndef GPUSHARE_BINDINGS_C_ERRORS_H_
+#define GPUSHARE_BINDINGS_C_ERRORS_H_
+
+#include <gpushare/gpushare.h>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace gpushare::abi {
+
+// The message of this thread, cut at 1023 bytes.
+void SetLastError(absl::string_view message) noexcept;
+const char* LastError() noexcept;
+
+// Code of a failed status; its message becomes this thread's.
+gpushare_status Fail(const absl::Status& status) noexcept;
+// Called in a catch block: what was thrown, as a code.
+gpushare_status FailWithException() noexcept;
+
+// Whether this process is the child of a fork() that happened after the first runtime was made:
+// locks and threads of the parent are lost here. Cached: one relaxed load.
+bool IsForkedChild() noexcept;
+void WatchForks();
+gpushare_status FailForked() noexcept;
+
+// Depth of user callbacks on this thread. Blocking calls are refused inside one.
+class CallbackScope {
+ public:
+  CallbackScope() { ++depth_; }
+  ~CallbackScope() { --depth_; }
+  CallbackScope(const CallbackScope&) = delete;
+  CallbackScope& operator=(const CallbackScope&) = delete;
+  static bool Active() { return depth_ > 0; }
+  // FAILED_PRECONDITION in a callback; `what` names the call.
+  static absl::Status Refuse(absl::string_view what);
+
+ private:
+  static thread_local int depth_;
+};
+
+// Inside a user policy's make_plan the flow's lock is held: no entry may run there.
+class PlanScope {
+ public:
+  PlanScope() { active_ = true; }
+  ~PlanScope() { active_ = false; }
+  PlanScope(const PlanScope&) = delete;
+  PlanScope& operator=(const PlanScope&) = delete;
+  static bool Active() { return active_; }
+
+ private:
+  static thread_local bool active_;
+};
+gpushare_status FailInPlan() noexcept;
+
+// Runs the body of one entry.
+template <class Body>
+gpushare_status Enter(Body&& body) noexcept {
+  if (IsForkedChild()) return FailForked();
+  if (PlanScope::Active()) return FailInPlan();
+  try {
+    const absl::Status status = body();
+    if (status.ok()) return GPUSHARE_OK;
+    return Fail(status);
+  } catch (...) {
+    return FailWithException();
+  }
+}
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_ERRORS_H_

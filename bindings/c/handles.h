@@ -1,0 +1,130 @@
+// The handle table: what an opaque handle of the ABI points to.
+//
+// A handle is not an address. It is a packed word {kind, generation, slot} in the shape of a
+// pointer, looked up in one process-wide table whose slots are reused and never freed, so that a
+// handle that was released, is of another kind or is garbage is told from a live one without
+// touching what it named. References that the caller holds are counted here; what objects hold of
+// each other are shared_ptrs, so that releasing twice cannot pull an object from under its
+// children.
+//
+// Invariants: a slot's word is 0 while it is free; its generation grows at each reuse (40 bits).
+// Threads: look-ups are lock-free; create and release take a mutex. The caller keeps its reference
+// while a call that was given the handle runs.
+
+#ifndef GPUSHARE_BINDINGS_C_HANDLES_H_
+#define GPUSHARE_BINDINGS_C_HANDLES_H_
+
+#include <gpushare/gpushare.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gpushare::abi {
+
+enum class HandleKind : uint8_t {
+  kRuntime = 1,
+  kApp = 2,
+  kQueue = 3,
+  kKernel = 4,
+  kFusedKernel = 5,
+  kEventLog = 6,
+};
+
+struct RuntimeObject;
+struct AppObject;
+struct QueueObject;
+struct KernelObject;
+struct FusedKernelObject;
+struct EventLogObject;
+
+// Which object and kind a handle type stands for.
+template <class Handle>
+struct HandleTraits;
+template <>
+struct HandleTraits<gpushare_runtime> {
+  using Object = RuntimeObject;
+  static constexpr HandleKind kKind = HandleKind::kRuntime;
+};
+template <>
+struct HandleTraits<gpushare_app> {
+  using Object = AppObject;
+  static constexpr HandleKind kKind = HandleKind::kApp;
+};
+template <>
+struct HandleTraits<gpushare_queue> {
+  using Object = QueueObject;
+  static constexpr HandleKind kKind = HandleKind::kQueue;
+};
+template <>
+struct HandleTraits<gpushare_kernel> {
+  using Object = KernelObject;
+  static constexpr HandleKind kKind = HandleKind::kKernel;
+};
+template <>
+struct HandleTraits<gpushare_fused_kernel> {
+  using Object = FusedKernelObject;
+  static constexpr HandleKind kKind = HandleKind::kFusedKernel;
+};
+template <>
+struct HandleTraits<gpushare_event_log> {
+  using Object = EventLogObject;
+  static constexpr HandleKind kKind = HandleKind::kEventLog;
+};
+
+// What happens to an object with the last reference: an error keeps the reference.
+using LastReference = absl::FunctionRef<absl::Status()>;
+
+absl::StatusOr<uintptr_t> CreateHandle(HandleKind kind, std::shared_ptr<void> object);
+// Null for a word that is not a live handle of this kind.
+void* FindHandle(HandleKind kind, uintptr_t word) noexcept;
+absl::Status RetainHandle(HandleKind kind, uintptr_t word);
+absl::Status ReleaseHandle(HandleKind kind, uintptr_t word, LastReference on_last);
+// "The app handle 0x... is not live: it was released, or never came from gpushare."
+absl::Status BadHandle(HandleKind kind, uintptr_t word);
+
+template <class Handle>
+absl::StatusOr<Handle*> MakeHandle(std::shared_ptr<typename HandleTraits<Handle>::Object> object) {
+  absl::StatusOr<uintptr_t> word = CreateHandle(HandleTraits<Handle>::kKind, std::move(object));
+  if (!word.ok()) return word.status();
+  return reinterpret_cast<Handle*>(*word);
+}
+
+template <class Handle>
+typename HandleTraits<Handle>::Object* Find(const Handle* handle) noexcept {
+  return static_cast<typename HandleTraits<Handle>::Object*>(
+      FindHandle(HandleTraits<Handle>::kKind, reinterpret_cast<uintptr_t>(handle)));
+}
+
+template <class Handle>
+absl::Status Bad(const Handle* handle) {
+  return BadHandle(HandleTraits<Handle>::kKind, reinterpret_cast<uintptr_t>(handle));
+}
+
+template <class Handle>
+absl::Status Retain(const Handle* handle) {
+  return RetainHandle(HandleTraits<Handle>::kKind, reinterpret_cast<uintptr_t>(handle));
+}
+
+template <class Handle>
+absl::Status Release(const Handle* handle, LastReference on_last) {
+  return ReleaseHandle(HandleTraits<Handle>::kKind, reinterpret_cast<uintptr_t>(handle), on_last);
+}
+
+}  // namespace gpushare::abi
+
+// Looks a handle up, or leaves the entry with INVALID_ARGUMENT.
+#define GPUSHARE_FIND(object, handle)               \
+  auto* const object = gpushare::abi::Find(handle); \
+  if (object == nullptr) return gpushare::abi::Bad(handle)
+
+#define GPUSHARE_RETURN_IF_ERROR(expression)                                \
+  do {                                                                      \
+    if (absl::Status status_ = (expression); !status_.ok()) return status_; \
+  } while (false)
+
+#endif  // GPUSHARE_BINDINGS_C_HANDLES_H_

@@ -1,0 +1,186 @@
+// Kernels and fused kernels: registration, references, what is known by name. Threads: any.
+
+#include "bindings/c/kernels.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/convert.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/objects.h"
+#include "bindings/c/options.h"
+
+namespace gpushare::abi {
+namespace {
+
+absl::StatusOr<std::shared_ptr<KernelObject>> Register(RuntimeObject& runtime,
+                                                       const gpushare_kernel_options& options) {
+  absl::MutexLock lock(&runtime.mutex);
+  if (runtime.kernels.count(options.name) != 0) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("The runtime has a kernel '", options.name, "' already."));
+  }
+  absl::StatusOr<core::KernelDesc> desc =
+      KernelDescOf(options, runtime.profile.FindKernel(options.name));
+  if (!desc.ok()) return desc.status();
+  if (runtime.device_name == "sim" && !desc->simulation.present) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Kernel '", options.name, "' has no simulation record, and the profile '",
+                     runtime.profile.device.name, "' knows no kernel of that name."));
+  }
+  const absl::StatusOr<core::KernelId> id = runtime.scheduler->RegisterKernel(*desc);
+  if (!id.ok()) return id.status();
+  auto kernel = std::make_shared<KernelObject>();
+  kernel->runtime = runtime.shared_from_this();
+  kernel->id = *id;
+  kernel->kind = desc->kind;
+  kernel->evictable = desc->evictable;
+  kernel->confinable = desc->confinable;
+  desc->id = *id;
+  runtime.kernels.emplace(options.name, *std::move(desc));
+  return kernel;
+}
+
+absl::StatusOr<core::FusedKernelDesc> FusedDescOf(const RuntimeObject& runtime,
+                                                  const gpushare_fused_kernel_options& options) {
+  GPUSHARE_RETURN_IF_ERROR(CheckName("fused_kernel_options.name", options.name));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("fused_kernel_options", options.reserved));
+  GPUSHARE_FIND(tensor, options.tensor_part);
+  GPUSHARE_FIND(cuda, options.cuda_part);
+  if (tensor->runtime.get() != &runtime || cuda->runtime.get() != &runtime) {
+    return absl::InvalidArgumentError(absl::StrCat("A part of fused kernel '", options.name,
+                                                   "' is registered in another runtime."));
+  }
+  core::FusedKernelDesc out;
+  out.name = options.name;
+  out.tensor_part = tensor->id;
+  out.cuda_part = cuda->id;
+  if (options.tensor_blocks != 0) out.tensor_blocks = options.tensor_blocks;
+  if (options.cuda_blocks != 0) out.cuda_blocks = options.cuda_blocks;
+  for (const auto& [given, target] :
+       {std::pair{options.opportune_load_ratio, &out.opportune_load_ratio},
+        std::pair{options.opportune_duration_ratio, &out.opportune_duration_ratio}}) {
+    if (given == 0) continue;
+    if (!(given > 0 && given <= 1000)) {  // NaN too
+      return absl::InvalidArgumentError(
+          absl::StrCat("A ratio of fused kernel '", options.name, "' is ", given,
+                       ", and it must be 0 or lie between 0 and 1000."));
+    }
+    *target = given;
+  }
+  out.function = options.function;
+  return out;
+}
+
+}  // namespace
+}  // namespace gpushare::abi
+
+using gpushare::abi::CheckNotNull;
+using gpushare::abi::Enter;
+
+gpushare_status gpushare_kernel_register(gpushare_runtime* runtime,
+                                         const gpushare_kernel_options* options,
+                                         gpushare_kernel** out_kernel) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_kernel", out_kernel));
+    *out_kernel = nullptr;
+    gpushare_kernel_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("kernel_options", options, &known));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("kernel_options.name", known.name));
+    auto kernel = gpushare::abi::Register(*object, known);
+    if (!kernel.ok()) return kernel.status();
+    auto handle = gpushare::abi::MakeHandle<gpushare_kernel>(*std::move(kernel));
+    if (!handle.ok()) return handle.status();
+    *out_kernel = *handle;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_kernel_retain(gpushare_kernel* kernel) noexcept {
+  return Enter([&] { return gpushare::abi::Retain(kernel); });
+}
+
+gpushare_status gpushare_kernel_release(gpushare_kernel* kernel) noexcept {
+  return Enter([&] {
+    return gpushare::abi::Release(kernel, [&]() -> absl::Status {
+      GPUSHARE_FIND(object, kernel);
+      return gpushare::abi::CheckMayEnd(object->runtime, 1);
+    });
+  });
+}
+
+uint32_t gpushare_kernel_id(gpushare_kernel* kernel) noexcept {
+  const gpushare::abi::KernelObject* const object = gpushare::abi::Find(kernel);
+  return object == nullptr ? 0 : object->id.value;
+}
+
+gpushare_status gpushare_kernel_info_by_name(gpushare_runtime* runtime, const char* name,
+                                             gpushare_kernel_info* out_info) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("The kernel's name", name));
+    absl::MutexLock lock(&object->mutex);
+    const auto registered = object->kernels.find(name);
+    const gpushare::core::KernelDesc* const kernel = registered != object->kernels.end()
+                                                         ? &registered->second
+                                                         : object->profile.FindKernel(name);
+    if (kernel == nullptr) {
+      return absl::NotFoundError(absl::StrCat("No kernel '", name,
+                                              "' is registered, and the profile '",
+                                              object->profile.device.name, "' has none."));
+    }
+    return gpushare::abi::WriteResult("kernel_info", gpushare::abi::ToC(*kernel), out_info);
+  });
+}
+
+gpushare_status gpushare_profile_kernel_names(gpushare_runtime* runtime, char* buffer,
+                                              size_t buffer_size_bytes,
+                                              size_t* out_size_bytes) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    std::string names;
+    absl::MutexLock lock(&object->mutex);
+    for (const gpushare::core::KernelDesc& kernel : object->profile.kernels) {
+      absl::StrAppend(&names, names.empty() ? "" : "\n", kernel.name);
+    }
+    return gpushare::abi::CopyText(names, buffer, buffer_size_bytes, out_size_bytes);
+  });
+}
+
+gpushare_status gpushare_fused_kernel_register(gpushare_runtime* runtime,
+                                               const gpushare_fused_kernel_options* options,
+                                               gpushare_fused_kernel** out_fused) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_fused", out_fused));
+    *out_fused = nullptr;
+    gpushare_fused_kernel_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("fused_kernel_options", options, &known));
+    auto desc = gpushare::abi::FusedDescOf(*object, known);
+    if (!desc.ok()) return desc.status();
+    const auto id = object->scheduler->RegisterFusedKernel(*std::move(desc));
+    if (!id.ok()) return id.status();
+    auto fused = std::make_shared<gpushare::abi::FusedKernelObject>();
+    fused->runtime = object->shared_from_this();
+    fused->id = *id;
+    auto handle = gpushare::abi::MakeHandle<gpushare_fused_kernel>(std::move(fused));
+    if (!handle.ok()) return handle.status();
+    *out_fused = *handle;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_fused_kernel_retain(gpushare_fused_kernel* fused) noexcept {
+  return Enter([&] { return gpushare::abi::Retain(fused); });
+}
+
+gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel* fused) noexcept {
+  return Enter([&] {
+    return gpushare::abi::Release(fused, [&]() -> absl::Status {
+      GPUSHARE_FIND(object, fused);
+      return gpushare::abi::CheckMayEnd(object->runtime, 1);
+    });
+  });
+}

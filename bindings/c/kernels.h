@@ -1,0 +1,19 @@
+// From the ABI's kernel options and simulation record to the core's description. Pure.
+
+#ifndef GPUSHARE_BINDINGS_C_KERNELS_H_
+#define GPUSHARE_BINDINGS_C_KERNELS_H_
+
+#include <gpushare/gpushare.h>
+
+#include "absl/status/statusor.h"
+#include "src/core/kernel.h"
+
+namespace gpushare::abi {
+
+// `known` (may be null) is the profile's kernel of that name; it fills what the caller leaves zero.
+absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& options,
+                                              const core::KernelDesc* known);
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_KERNELS_H_

@@ -1,0 +1,49 @@
+// Where the library's sentences go; see log.h.
+
+#include "bindings/c/log.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "bindings/c/errors.h"
+
+namespace gpushare::abi {
+namespace {
+
+gpushare_log_level LevelFromEnvironment() {
+  const char* const text = std::getenv("GPUSHARE_LOG");
+  if (text == nullptr) return 0;
+  const absl::string_view level(text);
+  if (level == "error") return GPUSHARE_LOG_ERROR;
+  if (level == "warning") return GPUSHARE_LOG_WARNING;
+  if (level == "info") return GPUSHARE_LOG_INFO;
+  return 0;
+}
+
+const char* LevelName(gpushare_log_level level) {
+  switch (level) {
+    case GPUSHARE_LOG_ERROR:
+      return "error";
+    case GPUSHARE_LOG_WARNING:
+      return "warning";
+    default:
+      return "info";
+  }
+}
+
+}  // namespace
+
+Log::Log(gpushare_log_callback callback, void* user) : callback_(callback), user_(user) {
+  if (callback == nullptr) stderr_level_ = LevelFromEnvironment();
+}
+
+void Log::Write(gpushare_log_level level, const std::string& message) const {
+  if (callback_ != nullptr) {
+    const CallbackScope scope;
+    callback_(user_, level, message.c_str());
+  } else if (level <= stderr_level_) {
+    std::fprintf(stderr, "gpushare: %s: %s\n", LevelName(level), message.c_str());
+  }
+}
+
+}  // namespace gpushare::abi

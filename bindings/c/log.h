@@ -1,0 +1,30 @@
+// Where the library's sentences go: the caller's log callback, or stderr when GPUSHARE_LOG asks.
+//
+// Silent by default. Invariants: the callback runs outside every lock of this layer. Threads: any.
+
+#ifndef GPUSHARE_BINDINGS_C_LOG_H_
+#define GPUSHARE_BINDINGS_C_LOG_H_
+
+#include <gpushare/gpushare.h>
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace gpushare::abi {
+
+class Log {
+ public:
+  // Without a callback, GPUSHARE_LOG (error, warning, info) decides what goes to stderr.
+  Log(gpushare_log_callback callback, void* user);
+  void Write(gpushare_log_level level, const std::string& message) const;
+
+ private:
+  gpushare_log_callback callback_;
+  void* user_;
+  gpushare_log_level stderr_level_ = 0;
+};
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_LOG_H_

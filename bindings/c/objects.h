@@ -1,0 +1,110 @@
+// What the handles stand for.
+//
+// Children hold their parents by shared_ptr, so that a runtime lives until its last app, queue and
+// kernel is released, whatever order the caller releases in. Threads: fields are immutable after
+// creation unless a mutex is named.
+
+#ifndef GPUSHARE_BINDINGS_C_OBJECTS_H_
+#define GPUSHARE_BINDINGS_C_OBJECTS_H_
+
+#include <gpushare/gpushare.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "bindings/c/callbacks.h"
+#include "bindings/c/log.h"
+#include "bindings/c/trace_switch.h"
+#include "src/core/event_log.h"
+#include "src/core/scheduler.h"
+#include "src/models/profile.h"
+
+namespace gpushare::abi {
+
+struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
+  explicit RuntimeObject(Log the_log) : log(the_log) {}
+  // Shuts the scheduler down within shutdown_timeout_ns.
+  ~RuntimeObject();
+
+  Log log;
+  std::string device_name;   // "cuda", "sim", "null"
+  std::string profile_name;  // of the profile at creation
+  std::string policy_name;   // at creation
+  uint64_t seed = 0;
+  bool polled = false;  // no scheduler thread
+  int64_t shutdown_timeout_ns = 0;
+  // Set by the first shutdown: from then on nothing keeps an app or queue from being released.
+  std::atomic<bool> shut_down{false};
+
+  // Order matters: the scheduler is destroyed first, then what it points to.
+  TraceSwitch trace;
+  CallbackPool callbacks;
+  std::unique_ptr<core::Scheduler> scheduler;
+
+  absl::Mutex mutex;
+  models::Profile profile ABSL_GUARDED_BY(mutex);
+  std::set<std::string> live_app_names ABSL_GUARDED_BY(mutex);
+  // Names for traces; those of released apps stay.
+  std::map<uint32_t, std::string> app_names ABSL_GUARDED_BY(mutex);
+  // Registered kernels as they were given to the scheduler.
+  std::map<std::string, core::KernelDesc> kernels ABSL_GUARDED_BY(mutex);
+  std::string perfetto_path ABSL_GUARDED_BY(mutex);
+  std::string event_log_path ABSL_GUARDED_BY(mutex);
+};
+
+struct AppObject : std::enable_shared_from_this<AppObject> {
+  AppObject(std::shared_ptr<RuntimeObject> the_runtime, core::AppId the_id,
+            core::AppClass the_class, std::string the_name)
+      : runtime(std::move(the_runtime)),
+        id(the_id),
+        app_class(the_class),
+        name(std::move(the_name)) {}
+  // Releases the app in the scheduler unless that was done.
+  ~AppObject();
+
+  std::shared_ptr<RuntimeObject> runtime;
+  core::AppId id;
+  core::AppClass app_class;
+  std::string name;
+  bool released = false;  // in the scheduler; written by whoever drops the last handle
+};
+
+struct QueueObject {
+  QueueObject(std::shared_ptr<AppObject> the_app, core::QueueId the_id)
+      : app(std::move(the_app)), runtime(app->runtime.get()), id(the_id) {}
+
+  std::shared_ptr<AppObject> app;
+  RuntimeObject* runtime;  // app's, one step nearer for submits
+  core::QueueId id;
+};
+
+struct KernelObject {
+  std::shared_ptr<RuntimeObject> runtime;
+  core::KernelId id;
+  core::TaskKind kind = core::TaskKind::kKernel;
+  bool evictable = false;
+  bool confinable = false;
+};
+
+struct FusedKernelObject {
+  std::shared_ptr<RuntimeObject> runtime;
+  core::KernelId id;
+};
+
+struct EventLogObject {
+  core::EventLogFile file;
+};
+
+// FAILED_PRECONDITION when dropping `runtime` here would end it from inside one of its callbacks,
+// which would wait for itself. `own_references` are the caller's that would go.
+absl::Status CheckMayEnd(const std::shared_ptr<RuntimeObject>& runtime, long own_references);
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_OBJECTS_H_

@@ -1,0 +1,138 @@
+// Reading and writing of the caller's structs; see options.h.
+
+#include "bindings/c/options.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_format.h"
+#include "src/core/limits.h"
+
+namespace gpushare::abi {
+namespace {
+
+constexpr size_t kTextBytesMax = 4096;
+
+absl::Status CheckSize(absl::string_view name, uint32_t size, uint32_t first_size) {
+  if (size < first_size) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s.struct_size is %u, and its first version has %u bytes: was it made with "
+        "its _INIT macro?",
+        name, size, first_size));
+  }
+  if (size > kStructSizeMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s.struct_size is %u, and no version of it is larger than %u bytes.", name,
+                        size, kStructSizeMax));
+  }
+  return absl::OkStatus();
+}
+
+uint32_t SizeOf(const void* given) {
+  uint32_t size = 0;
+  std::memcpy(&size, given, sizeof(size));
+  return size;
+}
+
+}  // namespace
+
+absl::Status ReadStruct(absl::string_view name, const void* given, uint32_t first_size,
+                        uint32_t known_size, void* out) {
+  if (given == nullptr) return CheckNotNull(name, given);
+  const uint32_t size = SizeOf(given);
+  if (size < first_size || size > kStructSizeMax) return CheckSize(name, size, first_size);
+  if (size >= known_size) {
+    std::memcpy(out, given, known_size);
+  } else {
+    std::memset(out, 0, known_size);
+    std::memcpy(out, given, size);
+  }
+  std::memcpy(out, &known_size, sizeof(known_size));
+  const auto* const bytes = static_cast<const unsigned char*>(given);
+  for (uint32_t i = known_size; i < size; ++i) {
+    if (bytes[i] != 0) {
+      return absl::UnimplementedError(
+          absl::StrFormat("%s uses a field at byte %u, and this library knows its first %u bytes.",
+                          name, i, known_size));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteStruct(absl::string_view name, const void* full, uint32_t first_size,
+                         uint32_t known_size, void* given) {
+  if (given == nullptr) return CheckNotNull(name, given);
+  const uint32_t size = SizeOf(given);
+  if (absl::Status status = CheckSize(name, size, first_size); !status.ok()) return status;
+  const uint32_t filled = std::min(size, known_size);
+  std::memset(given, 0, size);
+  std::memcpy(given, full, filled);
+  std::memcpy(given, &filled, sizeof(filled));
+  return absl::OkStatus();
+}
+
+absl::Status CheckBool(absl::string_view field, gpushare_bool value) {
+  if (value == 0 || value == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("%s is %d, and it is either 0 or 1.", field, value));
+}
+
+absl::Status CheckReserved(absl::string_view where, int64_t value) {
+  if (value == 0) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrFormat("%s.reserved is %d, and this library knows only 0.", where, value));
+}
+
+absl::Status CheckNotNull(absl::string_view what, const void* pointer) {
+  if (pointer != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat("%s is null.", what));
+}
+
+absl::Status CheckName(absl::string_view what, const char* name) {
+  if (name == nullptr) return CheckNotNull(what, name);
+  const size_t length = ::strnlen(name, core::kMaxNameBytes);
+  if (length == 0) return absl::InvalidArgumentError(absl::StrFormat("%s is empty.", what));
+  if (length == core::kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is longer than %d bytes.", what, core::kMaxNameBytes - 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckText(absl::string_view what, const char* text) {
+  if (text == nullptr) return CheckNotNull(what, text);
+  const size_t length = ::strnlen(text, kTextBytesMax);
+  if (length == 0) return absl::InvalidArgumentError(absl::StrFormat("%s is empty.", what));
+  if (length == kTextBytesMax) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("%s is longer than %d bytes.", what, kTextBytesMax - 1));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDeadline(int64_t deadline_ns) {
+  if (deadline_ns >= 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrFormat("The deadline is %d ns, and a time is not negative.", deadline_ns));
+}
+
+absl::Status CopyText(absl::string_view text, char* buffer, size_t buffer_size_bytes,
+                      size_t* out_size_bytes) {
+  if (out_size_bytes == nullptr) return CheckNotNull("out_size_bytes", out_size_bytes);
+  *out_size_bytes = text.size() + 1;
+  if (buffer == nullptr) {
+    if (buffer_size_bytes == 0) return absl::OkStatus();
+    return CheckNotNull("buffer", buffer);
+  }
+  if (buffer_size_bytes > 0) {
+    const size_t length = std::min(text.size(), buffer_size_bytes - 1);
+    std::memcpy(buffer, text.data(), length);
+    buffer[length] = '\0';
+  }
+  if (buffer_size_bytes > text.size()) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrFormat("The buffer has %d bytes, and the text with its NUL has %d.",
+                      buffer_size_bytes, text.size() + 1));
+}
+
+}  // namespace gpushare::abi

@@ -1,0 +1,82 @@
+// Reading the caller's option structs and writing its result structs, by struct_size.
+//
+// Read: defaults (zeros) first, then min(size). A size under the first version's is
+// INVALID_ARGUMENT, a non-zero tail that this library does not know is UNIMPLEMENTED. Write: no
+// more than the caller has room for; a larger caller's tail is zeroed. Threads: any; pure.
+
+#ifndef GPUSHARE_BINDINGS_C_OPTIONS_H_
+#define GPUSHARE_BINDINGS_C_OPTIONS_H_
+
+#include <gpushare/gpushare.h>
+#include <gpushare/gpushare_policy.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace gpushare::abi {
+
+// A larger struct_size is taken for memory that was never initialised.
+inline constexpr uint32_t kStructSizeMax = 4096;
+
+// Size of the first version of each struct. Never changes once ABI version 1 is out.
+template <class Struct>
+inline constexpr uint32_t kFirstSize = 0;
+#define GPUSHARE_FIRST_SIZE(type, bytes) \
+  template <>                            \
+  inline constexpr uint32_t kFirstSize<type> = bytes
+GPUSHARE_FIRST_SIZE(gpushare_runtime_options, 112);
+GPUSHARE_FIRST_SIZE(gpushare_app_options, 64);
+GPUSHARE_FIRST_SIZE(gpushare_reservation_options, 16);
+GPUSHARE_FIRST_SIZE(gpushare_simulation_record, 120);
+GPUSHARE_FIRST_SIZE(gpushare_kernel_options, 96);
+GPUSHARE_FIRST_SIZE(gpushare_kernel_info, 104);
+GPUSHARE_FIRST_SIZE(gpushare_fused_kernel_options, 64);
+GPUSHARE_FIRST_SIZE(gpushare_completion_record, 160);
+GPUSHARE_FIRST_SIZE(gpushare_task_options, 168);
+GPUSHARE_FIRST_SIZE(gpushare_region_options, 16);
+GPUSHARE_FIRST_SIZE(gpushare_device_info, 112);
+GPUSHARE_FIRST_SIZE(gpushare_runtime_stats, 168);
+GPUSHARE_FIRST_SIZE(gpushare_app_stats, 128);
+GPUSHARE_FIRST_SIZE(gpushare_trace_options, 32);
+GPUSHARE_FIRST_SIZE(gpushare_trace_summary, 32);
+GPUSHARE_FIRST_SIZE(gpushare_event, 80);
+GPUSHARE_FIRST_SIZE(gpushare_policy_table, 40);
+#undef GPUSHARE_FIRST_SIZE
+
+// `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.
+absl::Status ReadStruct(absl::string_view name, const void* given, uint32_t first_size,
+                        uint32_t known_size, void* out);
+absl::Status WriteStruct(absl::string_view name, const void* full, uint32_t first_size,
+                         uint32_t known_size, void* given);
+
+// `given` null: INVALID_ARGUMENT. On success the struct_size of *out is this library's.
+template <class Struct>
+absl::Status ReadOptions(absl::string_view name, const Struct* given, Struct* out) {
+  static_assert(kFirstSize<Struct> != 0 && kFirstSize<Struct> <= sizeof(Struct));
+  return ReadStruct(name, given, kFirstSize<Struct>, sizeof(Struct), out);
+}
+
+template <class Struct>
+absl::Status WriteResult(absl::string_view name, const Struct& full, Struct* given) {
+  static_assert(kFirstSize<Struct> != 0 && kFirstSize<Struct> <= sizeof(Struct));
+  return WriteStruct(name, &full, kFirstSize<Struct>, sizeof(Struct), given);
+}
+
+absl::Status CheckBool(absl::string_view field, gpushare_bool value);
+absl::Status CheckReserved(absl::string_view where, int64_t value);
+absl::Status CheckNotNull(absl::string_view what, const void* pointer);
+// A name: given, not empty, shorter than kMaxNameBytes. `what` is the field.
+absl::Status CheckName(absl::string_view what, const char* name);
+// A path or spec that may not be null or empty; at most 4095 bytes.
+absl::Status CheckText(absl::string_view what, const char* text);
+absl::Status CheckDeadline(int64_t deadline_ns);
+
+// Text functions: as much as fits with a NUL, and the size of the whole.
+absl::Status CopyText(absl::string_view text, char* buffer, size_t buffer_size_bytes,
+                      size_t* out_size_bytes);
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_OPTIONS_H_

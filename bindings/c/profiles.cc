@@ -1,0 +1,75 @@
+// Profiles: load into a runtime, save from it, validate a file. Threads: any.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/objects.h"
+#include "bindings/c/options.h"
+
+namespace gpushare::abi {
+namespace {
+
+absl::Status Load(RuntimeObject& runtime, const char* path) {
+  absl::StatusOr<models::Profile> loaded = models::LoadProfile(path);
+  if (!loaded.ok()) return loaded.status();
+  absl::MutexLock lock(&runtime.mutex);
+  if (loaded->device.gpu_model != runtime.profile.device.gpu_model) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("The profile '", path, "' was measured on '", loaded->device.gpu_model,
+                     "', and this runtime's device is '", runtime.profile.device.gpu_model, "'."));
+  }
+  // Last: the model takes all or nothing, and nothing else can fail.
+  if (!loaded->learned.empty()) {
+    GPUSHARE_RETURN_IF_ERROR(runtime.scheduler->LoadModel(loaded->learned));
+  }
+  runtime.profile = *std::move(loaded);
+  return absl::OkStatus();
+}
+
+// The runtime's profile with the kernels that were registered since, and what was learned.
+models::Profile Current(RuntimeObject& runtime) {
+  std::string learned = runtime.scheduler->SaveModel();
+  absl::MutexLock lock(&runtime.mutex);
+  models::Profile profile = runtime.profile;
+  profile.learned = std::move(learned);
+  for (const auto& [name, kernel] : runtime.kernels) {
+    if (profile.FindKernel(name) != nullptr) continue;
+    profile.kernels.push_back(kernel);
+    // Native handles mean nothing in another process.
+    profile.kernels.back().original_function = nullptr;
+    profile.kernels.back().worker_function = nullptr;
+    profile.kernels.back().graph = nullptr;
+  }
+  return profile;
+}
+
+}  // namespace
+}  // namespace gpushare::abi
+
+using gpushare::abi::CheckText;
+using gpushare::abi::Enter;
+
+gpushare_status gpushare_profile_load(gpushare_runtime* runtime, const char* path) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(CheckText("The path of the profile", path));
+    return gpushare::abi::Load(*object, path);
+  });
+}
+
+gpushare_status gpushare_profile_save(gpushare_runtime* runtime, const char* path) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(CheckText("The path of the profile", path));
+    return gpushare::models::SaveProfile(path, gpushare::abi::Current(*object));
+  });
+}
+
+gpushare_status gpushare_profile_validate(const char* path) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_RETURN_IF_ERROR(CheckText("The path of the profile", path));
+    return gpushare::models::LoadProfile(path).status();
+  });
+}

@@ -1,0 +1,193 @@
+// Runtime: creation, references and end of life.
+//
+// Where in the flow: before the first submit and after the last completion. Threads: any.
+
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/built_in_profile.h"
+#include "bindings/c/devices.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/objects.h"
+#include "bindings/c/options.h"
+#include "src/core/limits.h"
+#include "src/core/policy.h"
+#include "src/models/online_model.h"
+
+namespace gpushare::abi {
+namespace {
+
+constexpr int64_t kDefaultShutdownTimeoutNs = int64_t{10} * 1000 * 1000 * 1000;
+constexpr char kDefaultPolicy[] = "adaptive";
+
+absl::Status CheckDuration(absl::string_view field, int64_t value, int64_t least) {
+  if (value >= least && value <= core::kMaxDurationNs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("runtime_options.", field, " is ", value,
+                                                 " ns, and it must lie between ", least, " and ",
+                                                 core::kMaxDurationNs, " ns."));
+}
+
+absl::Status CheckOptions(const gpushare_runtime_options& options) {
+  if (options.drive != GPUSHARE_DRIVE_THREAD && options.drive != GPUSHARE_DRIVE_POLL) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("runtime_options.drive is ", options.drive, ", and it is either 0 or 1."));
+  }
+  if (options.splits_max < -1 || options.splits_max > core::kMaxSplits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("runtime_options.splits_max is ", options.splits_max,
+                     ", and it must lie between -1 and ", core::kMaxSplits, "."));
+  }
+  if (options.device_ordinal < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("runtime_options.device_ordinal is ",
+                                                   options.device_ordinal,
+                                                   ", and ordinals start at 0."));
+  }
+  if (options.hang_factor != 0 && !(options.hang_factor >= 1 && options.hang_factor <= 1e6)) {
+    return absl::InvalidArgumentError(absl::StrCat("runtime_options.hang_factor is ",
+                                                   options.hang_factor,
+                                                   ", and it must be 0 or lie between 1 and 1e6."));
+  }
+  GPUSHARE_RETURN_IF_ERROR(CheckDuration("hang_floor_ns", options.hang_floor_ns, 0));
+  GPUSHARE_RETURN_IF_ERROR(
+      CheckDuration("be_return_hysteresis_ns", options.be_return_hysteresis_ns, -1));
+  return CheckDuration("shutdown_timeout_ns", options.shutdown_timeout_ns, 0);
+}
+
+core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& options,
+                                          core::EventSink* events) {
+  core::SchedulerOptions out;
+  if (options.hang_floor_ns > 0) out.hang_floor_ns = options.hang_floor_ns;
+  if (options.hang_factor > 0) out.hang_factor = options.hang_factor;
+  if (options.be_return_hysteresis_ns > 0) {
+    out.be_return_hysteresis_ns = options.be_return_hysteresis_ns;
+  } else if (options.be_return_hysteresis_ns < 0) {
+    out.be_return_hysteresis_ns = 0;
+  }
+  if (options.splits_max > 0) out.splits_max = options.splits_max;
+  if (options.splits_max < 0) out.splits_max = 0;
+  out.events = events;
+  return out;
+}
+
+// The option, else the environment's GPUSHARE_DEVICE, else "auto".
+absl::string_view DeviceOf(const gpushare_runtime_options& options) {
+  if (options.device != nullptr) return options.device;
+  const char* const environment = std::getenv("GPUSHARE_DEVICE");
+  return environment != nullptr && environment[0] != '\0' ? environment : "auto";
+}
+
+absl::StatusOr<models::Profile> ProfileOf(const gpushare_runtime_options& options) {
+  if (options.profile_path == nullptr) return models::ParseProfile(BuiltInProfileText());
+  GPUSHARE_RETURN_IF_ERROR(CheckText("runtime_options.profile_path", options.profile_path));
+  return models::LoadProfile(options.profile_path);
+}
+
+absl::string_view TextOrEmpty(const char* text) { return text == nullptr ? "" : text; }
+
+absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_options& options) {
+  auto runtime = std::make_shared<RuntimeObject>(Log(options.log, options.log_user));
+  runtime->seed = options.seed == 0 ? 1 : options.seed;
+  runtime->polled = options.drive == GPUSHARE_DRIVE_POLL;
+  runtime->shutdown_timeout_ns =
+      options.shutdown_timeout_ns == 0 ? kDefaultShutdownTimeoutNs : options.shutdown_timeout_ns;
+  runtime->policy_name = options.policy == nullptr ? kDefaultPolicy : options.policy;
+
+  absl::StatusOr<std::unique_ptr<core::Policy>> policy = core::MakePolicy(runtime->policy_name);
+  if (!policy.ok()) return policy.status();
+  absl::StatusOr<models::Profile> profile = ProfileOf(options);
+  if (!profile.ok()) return profile.status();
+  runtime->profile_name = profile->device.name;
+
+  DeviceChoice choice;
+  choice.device = DeviceOf(options);
+  choice.ordinal = options.device_ordinal;
+  choice.seed = runtime->seed;
+  choice.sim_tier = TextOrEmpty(options.sim_tier);
+  choice.sim_faults = TextOrEmpty(options.sim_faults);
+  choice.profile = profile->device;
+  absl::StatusOr<OpenDevice> device = MakeDevice(choice, runtime->log);
+  if (!device.ok()) return device.status();
+  runtime->device_name = device->name;
+
+  std::unique_ptr<core::CostModel> model =
+      models::MakeOnlineModel(device->device->capabilities().profile);
+  absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
+      core::Scheduler::Create(SchedulerOptionsOf(options, &runtime->trace),
+                              std::move(device->device), std::move(model), *std::move(policy));
+  if (!scheduler.ok()) return scheduler.status();
+  runtime->scheduler = *std::move(scheduler);
+  if (!profile->learned.empty()) {
+    GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->LoadModel(profile->learned));
+  }
+  {
+    absl::MutexLock lock(&runtime->mutex);
+    runtime->profile = *std::move(profile);
+  }
+  if (!runtime->polled) GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->StartThread());
+  return runtime;
+}
+
+// `now + duration` without overflow.
+int64_t After(int64_t now_ns, int64_t duration_ns) {
+  return now_ns > GPUSHARE_NEVER - duration_ns ? GPUSHARE_NEVER : now_ns + duration_ns;
+}
+
+}  // namespace
+
+RuntimeObject::~RuntimeObject() {
+  if (scheduler == nullptr) return;
+  const absl::Status status = scheduler->Shutdown(After(scheduler->NowNs(), shutdown_timeout_ns));
+  if (!status.ok()) {
+    log.Write(GPUSHARE_LOG_ERROR, absl::StrCat("The runtime was shut down: ", status.message()));
+  }
+  scheduler->StopThread();
+  scheduler.reset();
+}
+
+absl::Status CheckMayEnd(const std::shared_ptr<RuntimeObject>& runtime, long own_references) {
+  if (!CallbackScope::Active() || runtime.use_count() > own_references) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "The last reference to a runtime is released from a callback, where its end would wait for "
+      "its own thread.");
+}
+
+}  // namespace gpushare::abi
+
+using gpushare::abi::Enter;
+
+gpushare_status gpushare_runtime_create(const gpushare_runtime_options* options,
+                                        gpushare_runtime** out_runtime) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_runtime", out_runtime));
+    *out_runtime = nullptr;
+    gpushare_runtime_options known = GPUSHARE_RUNTIME_OPTIONS_INIT;
+    if (options != nullptr) {
+      GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("runtime_options", options, &known));
+    }
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckOptions(known));
+    gpushare::abi::WatchForks();
+    auto runtime = gpushare::abi::Open(known);
+    if (!runtime.ok()) return runtime.status();
+    auto handle = gpushare::abi::MakeHandle<gpushare_runtime>(*std::move(runtime));
+    if (!handle.ok()) return handle.status();
+    *out_runtime = *handle;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_runtime_retain(gpushare_runtime* runtime) noexcept {
+  return Enter([&] { return gpushare::abi::Retain(runtime); });
+}
+
+gpushare_status gpushare_runtime_release(gpushare_runtime* runtime) noexcept {
+  return Enter([&] {
+    return gpushare::abi::Release(runtime, [&]() -> absl::Status {
+      GPUSHARE_FIND(object, runtime);
+      // The handle's reference and the one that shared_from_this makes here.
+      return gpushare::abi::CheckMayEnd(object->shared_from_this(), 2);
+    });
+  });
+}

@@ -1,0 +1,233 @@
+// Submit: queries, tasks and regions.
+//
+// Where in the flow: the first stage, as applications see it. Invariants: the path of a task that
+// is accepted takes no lock and allocates nothing in this layer; a task that is refused leaves no
+// callback behind. Threads: any, callbacks too (regions aside).
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/objects.h"
+#include "bindings/c/options.h"
+
+namespace gpushare::abi {
+namespace {
+
+static_assert(sizeof(gpushare_ticket) == sizeof(core::TicketId) &&
+              alignof(gpushare_ticket) == alignof(core::TicketId));
+
+absl::Status CheckUnused(absl::string_view what, bool unused) {
+  if (unused) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("task_options.", what, " is set, and this kind of task does not use it."));
+}
+
+// Fields that the kind does not use must be zero: whoever sets them expects what will not happen.
+absl::Status CheckUnusedFields(core::TaskKind kind, const gpushare_task_options& options) {
+  const bool has_kernel = kind == core::TaskKind::kKernel || kind == core::TaskKind::kGraph ||
+                          kind == core::TaskKind::kLibrary;
+  if (!has_kernel) GPUSHARE_RETURN_IF_ERROR(CheckUnused("kernel", options.kernel == nullptr));
+  if (kind != core::TaskKind::kKernel) {
+    GPUSHARE_RETURN_IF_ERROR(CheckUnused("block_tasks", options.block_tasks == 0));
+  }
+  if (kind != core::TaskKind::kKernel && kind != core::TaskKind::kLibrary) {
+    GPUSHARE_RETURN_IF_ERROR(
+        CheckUnused("arguments_size_bytes", options.arguments_size_bytes == 0));
+  }
+  if (kind != core::TaskKind::kLibrary && kind != core::TaskKind::kOpaque) {
+    GPUSHARE_RETURN_IF_ERROR(CheckUnused("declared_ns", options.declared_ns == 0));
+  }
+  if (kind != core::TaskKind::kMemcpy) {
+    GPUSHARE_RETURN_IF_ERROR(CheckUnused(
+        "copy_*", options.copy_destination == nullptr && options.copy_source == nullptr &&
+                      options.copy_size_bytes == 0 &&
+                      options.copy_direction == GPUSHARE_COPY_NONE && options.copy_pageable == 0));
+  }
+  if (kind != core::TaskKind::kOpaque) {
+    GPUSHARE_RETURN_IF_ERROR(CheckUnused("enqueue", options.enqueue == nullptr));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ReadCopy(const gpushare_task_options& options, core::CopyRequest& copy) {
+  if (options.copy_direction < GPUSHARE_COPY_HOST_TO_DEVICE ||
+      options.copy_direction > GPUSHARE_COPY_PEER) {
+    return absl::InvalidArgumentError(absl::StrCat("task_options.copy_direction is ",
+                                                   options.copy_direction,
+                                                   ", and a copy has a direction from 1 to 3."));
+  }
+  GPUSHARE_RETURN_IF_ERROR(CheckBool("task_options.copy_pageable", options.copy_pageable));
+  copy.direction = static_cast<core::CopyDirection>(options.copy_direction);
+  copy.pinned = options.copy_pageable == 0;
+  copy.bytes = options.copy_size_bytes;
+  copy.destination = options.copy_destination;
+  copy.source = options.copy_source;
+  return absl::OkStatus();
+}
+
+absl::Status ReadKind(const QueueObject& queue, const gpushare_task_options& options,
+                      core::TaskSpec& spec) {
+  const KernelObject* kernel = nullptr;
+  if (options.kernel != nullptr) {
+    kernel = Find(options.kernel);
+    if (kernel == nullptr) return Bad(options.kernel);
+    if (kernel->runtime.get() != queue.runtime) {
+      return absl::InvalidArgumentError("The task's kernel is registered in another runtime.");
+    }
+    spec.kernel = kernel->id;
+  }
+  if (options.kind == GPUSHARE_TASK_DEFAULT) {
+    if (kernel == nullptr) {
+      return absl::InvalidArgumentError("A task has neither a kind nor a kernel.");
+    }
+    spec.kind = kernel->kind;
+  } else if (options.kind >= GPUSHARE_TASK_KERNEL && options.kind <= GPUSHARE_TASK_OPAQUE) {
+    spec.kind = static_cast<core::TaskKind>(options.kind - 1);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("task_options.kind is ", options.kind, ", and it must lie between 0 and 5."));
+  }
+  return CheckUnusedFields(spec.kind, options);
+}
+
+absl::Status ReadDependencies(const gpushare_task_options& options, core::TaskSpec& spec) {
+  if (options.wait_ticket_count > 0) {
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("task_options.wait_tickets", options.wait_tickets));
+  }
+  if (options.wait_event_count > 0) {
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("task_options.wait_events", options.wait_events));
+  }
+  // Both types are one 64-bit word (asserted above).
+  spec.wait_tickets = absl::MakeConstSpan(
+      reinterpret_cast<const core::TicketId*>(options.wait_tickets), options.wait_ticket_count);
+  spec.wait_events = absl::MakeConstSpan(options.wait_events, options.wait_event_count);
+  spec.signal_event = options.signal_event;
+  return absl::OkStatus();
+}
+
+absl::Status ReadTask(const QueueObject& queue, const gpushare_task_options& options,
+                      core::TaskSpec& spec) {
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("task_options", options.reserved));
+  GPUSHARE_RETURN_IF_ERROR(CheckBool("task_options.detached", options.detached));
+  GPUSHARE_RETURN_IF_ERROR(ReadKind(queue, options, spec));
+  GPUSHARE_RETURN_IF_ERROR(ReadDependencies(options, spec));
+  if (spec.kind == core::TaskKind::kMemcpy) {
+    GPUSHARE_RETURN_IF_ERROR(ReadCopy(options, spec.copy));
+  }
+  spec.queue = queue.id;
+  spec.query = core::QueryId{options.query.value};
+  spec.block_tasks = options.block_tasks;
+  spec.arguments = options.arguments;
+  spec.arguments_bytes = options.arguments_size_bytes;
+  spec.host_function = options.enqueue;
+  spec.host_user = options.enqueue_user;
+  spec.declared_ns = options.declared_ns;
+  spec.arrival_ns = options.arrival_ns;
+  return absl::OkStatus();
+}
+
+using SubmitFunction = absl::StatusOr<core::TicketId> (core::Scheduler::*)(const core::TaskSpec&);
+
+gpushare_status Submit(gpushare_queue* handle, const gpushare_task_options* options,
+                       gpushare_ticket* out_ticket, SubmitFunction submit) noexcept {
+  return Enter([&]() -> absl::Status {
+    if (out_ticket != nullptr) out_ticket->value = 0;
+    GPUSHARE_FIND(queue, handle);
+    gpushare_task_options known;
+    GPUSHARE_RETURN_IF_ERROR(ReadOptions("task_options", options, &known));
+    core::TaskSpec spec;
+    GPUSHARE_RETURN_IF_ERROR(ReadTask(*queue, known, spec));
+    spec.detached = known.detached == 1 || out_ticket == nullptr;
+    CallbackPool& pool = queue->runtime->callbacks;
+    CallbackPool::Slot* slot = nullptr;
+    if (known.callback != nullptr) {
+      slot = pool.Take(known.callback, known.callback_user, -1);
+      if (slot == nullptr) {
+        return absl::ResourceExhaustedError("Every callback slot of the runtime is taken.");
+      }
+      spec.callback = &CallbackPool::Run;
+      spec.callback_user = slot;
+    }
+    const absl::StatusOr<core::TicketId> ticket = (queue->runtime->scheduler.get()->*submit)(spec);
+    if (!ticket.ok()) {
+      if (slot != nullptr) pool.Give(slot);
+      return ticket.status();
+    }
+    if (out_ticket != nullptr) out_ticket->value = ticket->value;
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+}  // namespace gpushare::abi
+
+using gpushare::abi::CheckNotNull;
+using gpushare::abi::Enter;
+using gpushare::core::Scheduler;
+
+gpushare_status gpushare_submit_lc(gpushare_queue* queue, const gpushare_task_options* options,
+                                   gpushare_ticket* out_ticket) noexcept {
+  return gpushare::abi::Submit(queue, options, out_ticket, &Scheduler::SubmitLc);
+}
+
+gpushare_status gpushare_submit_be(gpushare_queue* queue, const gpushare_task_options* options,
+                                   gpushare_ticket* out_ticket) noexcept {
+  return gpushare::abi::Submit(queue, options, out_ticket, &Scheduler::SubmitBe);
+}
+
+gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,
+                                     gpushare_query* out_query) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, queue);
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_query", out_query));
+    out_query->value = 0;
+    if (arrival_ns < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("The query's arrival is ", arrival_ns, " ns, and a time is not negative."));
+    }
+    const auto query = object->runtime->scheduler->BeginQuery(object->id, arrival_ns);
+    if (!query.ok()) return query.status();
+    out_query->value = query->value;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_query_end(gpushare_runtime* runtime, gpushare_query query) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    return object->scheduler->EndQuery(gpushare::core::QueryId{query.value});
+  });
+}
+
+gpushare_status gpushare_region_begin(gpushare_queue* queue, const gpushare_region_options* options,
+                                      gpushare_ticket* out_ticket, void** out_stream) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, queue);
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_ticket", out_ticket));
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_stream", out_stream));
+    out_ticket->value = 0;
+    *out_stream = nullptr;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CallbackScope::Refuse("gpushare_region_begin"));
+    gpushare_region_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("region_options", options, &known));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckReserved("region_options", known.reserved));
+    if (known.bound_ns <= 0) {
+      return absl::InvalidArgumentError(absl::StrCat("region_options.bound_ns is ", known.bound_ns,
+                                                     ", and a region declares a positive bound."));
+    }
+    const auto ticket =
+        object->runtime->scheduler->RegionBegin(object->id, known.bound_ns, out_stream);
+    if (!ticket.ok()) return ticket.status();
+    out_ticket->value = ticket->value;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_region_end(gpushare_runtime* runtime, gpushare_ticket region) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    return object->scheduler->RegionEnd(gpushare::core::TicketId{region.value});
+  });
+}

@@ -1,0 +1,159 @@
+// Traces: recording events of a runtime, and writing them as Perfetto trace and event log.
+//
+// Threads: any but a callback's for stop. Nothing is written to a file while a trace runs.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/convert.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/objects.h"
+#include "bindings/c/options.h"
+#include "src/core/limits.h"
+#include "src/trace/perfetto_writer.h"
+
+namespace gpushare::abi {
+namespace {
+
+// 64 GB of records: more is taken for a unit error.
+constexpr int64_t kMaxTraceRecords = int64_t{1} << 30;
+
+absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options) {
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("trace_options", options.reserved));
+  if (options.perfetto_path == nullptr && options.event_log_path == nullptr) {
+    return absl::InvalidArgumentError("A trace has neither a Perfetto path nor an event log path.");
+  }
+  for (const char* const path : {options.perfetto_path, options.event_log_path}) {
+    if (path != nullptr) GPUSHARE_RETURN_IF_ERROR(CheckText("A path of the trace", path));
+  }
+  if (options.records_max < 0 || options.records_max > kMaxTraceRecords) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trace_options.records_max is ", options.records_max,
+                     ", and it must lie between 0 and ", kMaxTraceRecords, "."));
+  }
+  absl::MutexLock lock(&runtime.mutex);
+  if (runtime.trace.running()) {
+    return absl::FailedPreconditionError("A trace of this runtime runs already.");
+  }
+  auto log = std::make_unique<core::EventLog>(options.records_max == 0 ? core::kDefaultTraceRecords
+                                                                       : options.records_max);
+  runtime.perfetto_path = options.perfetto_path == nullptr ? "" : options.perfetto_path;
+  runtime.event_log_path = options.event_log_path == nullptr ? "" : options.event_log_path;
+  runtime.trace.Start(std::move(log));
+  return absl::OkStatus();
+}
+
+struct FinishedTrace {
+  std::unique_ptr<core::EventLog> log;
+  trace::TraceNames names;
+  std::string perfetto_path;
+  std::string event_log_path;
+};
+
+absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
+  absl::MutexLock lock(&runtime.mutex);
+  if (!runtime.trace.running()) {
+    return absl::FailedPreconditionError("No trace of this runtime runs.");
+  }
+  FinishedTrace out;
+  out.log = runtime.trace.Stop();
+  const core::DeviceCapabilities& capabilities = runtime.scheduler->capabilities();
+  out.names.device = runtime.profile_name;
+  out.names.simulated = capabilities.simulated;
+  out.names.apps = runtime.app_names;
+  for (const auto& [name, kernel] : runtime.kernels) out.names.kernels[kernel.id.value] = name;
+  out.names.places[core::kWholeDevice] =
+      absl::StrCat("whole device, ", capabilities.profile.sm_count, " SMs");
+  out.perfetto_path = std::exchange(runtime.perfetto_path, "");
+  out.event_log_path = std::exchange(runtime.event_log_path, "");
+  return out;
+}
+
+absl::Status Stop(RuntimeObject& runtime, gpushare_trace_summary* out_summary) {
+  const absl::StatusOr<FinishedTrace> trace = Finish(runtime);
+  if (!trace.ok()) return trace.status();
+  const absl::Span<const core::EventRecord> records = trace->log->records();
+  if (out_summary != nullptr) {
+    gpushare_trace_summary summary = GPUSHARE_TRACE_SUMMARY_INIT;
+    summary.records = static_cast<int64_t>(records.size());
+    summary.dropped = trace->log->dropped();
+    summary.decision_digest = core::DecisionDigest(records);
+    GPUSHARE_RETURN_IF_ERROR(WriteResult("trace_summary", summary, out_summary));
+  }
+  if (!trace->event_log_path.empty()) {
+    core::EventLogHeader header;
+    header.seed = runtime.seed;
+    header.dropped = trace->log->dropped();
+    GPUSHARE_RETURN_IF_ERROR(core::WriteEventLog(trace->event_log_path, header, records));
+  }
+  if (trace->perfetto_path.empty()) return absl::OkStatus();
+  return trace::WritePerfettoTrace(trace->perfetto_path, records, trace->names);
+}
+
+}  // namespace
+}  // namespace gpushare::abi
+
+using gpushare::abi::Enter;
+
+gpushare_status gpushare_trace_start(gpushare_runtime* runtime,
+                                     const gpushare_trace_options* options) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    gpushare_trace_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("trace_options", options, &known));
+    return gpushare::abi::Start(*object, known);
+  });
+}
+
+gpushare_status gpushare_trace_stop(gpushare_runtime* runtime,
+                                    gpushare_trace_summary* out_summary) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CallbackScope::Refuse("gpushare_trace_stop"));
+    return gpushare::abi::Stop(*object, out_summary);
+  });
+}
+
+gpushare_status gpushare_event_log_open(const char* path, gpushare_event_log** out_log,
+                                        int64_t* out_count) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_log", out_log));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_count", out_count));
+    *out_log = nullptr;
+    *out_count = 0;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckText("The path of the event log", path));
+    auto file = gpushare::core::ReadEventLog(path);
+    if (!file.ok()) return file.status();
+    const auto count = static_cast<int64_t>(file->records.size());
+    auto log = std::make_shared<gpushare::abi::EventLogObject>();
+    log->file = *std::move(file);
+    auto handle = gpushare::abi::MakeHandle<gpushare_event_log>(std::move(log));
+    if (!handle.ok()) return handle.status();
+    *out_log = *handle;
+    *out_count = count;
+    return absl::OkStatus();
+  });
+}
+
+gpushare_status gpushare_event_log_get(gpushare_event_log* log, int64_t index,
+                                       gpushare_event* out_event) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, log);
+    const auto& records = object->file.records;
+    if (index < 0 || index >= static_cast<int64_t>(records.size())) {
+      return absl::OutOfRangeError(absl::StrCat("The event log has ", records.size(),
+                                                " events, and event ", index, " is asked for."));
+    }
+    return gpushare::abi::WriteResult(
+        "event", gpushare::abi::ToC(records[static_cast<size_t>(index)]), out_event);
+  });
+}
+
+gpushare_status gpushare_event_log_retain(gpushare_event_log* log) noexcept {
+  return Enter([&] { return gpushare::abi::Retain(log); });
+}
+
+gpushare_status gpushare_event_log_release(gpushare_event_log* log) noexcept {
+  return Enter([&] { return gpushare::abi::Release(log, [] { return absl::OkStatus(); }); });
+}

@@ -1,0 +1,50 @@
+// The scheduler's event sink: forwards to a log while a trace runs, and costs one load when none
+// does.
+//
+// Invariant: after Stop returns no thread appends to the log any more. Threads: Append from any;
+// Start and Stop under the runtime's mutex.
+
+#ifndef GPUSHARE_BINDINGS_C_TRACE_SWITCH_H_
+#define GPUSHARE_BINDINGS_C_TRACE_SWITCH_H_
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "src/core/event_log.h"
+
+namespace gpushare::abi {
+
+class TraceSwitch final : public core::EventSink {
+ public:
+  void Append(const core::EventRecord& record) override {
+    if (log_.load(std::memory_order_relaxed) == nullptr) return;
+    appenders_.fetch_add(1);
+    if (core::EventLog* const log = log_.load()) log->Append(record);
+    appenders_.fetch_sub(1, std::memory_order_release);
+  }
+
+  bool running() const { return owner_ != nullptr; }
+
+  void Start(std::unique_ptr<core::EventLog> log) {
+    owner_ = std::move(log);
+    log_.store(owner_.get());
+  }
+
+  std::unique_ptr<core::EventLog> Stop() {
+    log_.store(nullptr);
+    // An append is a few stores: the wait is bounded by one of them for each thread.
+    while (appenders_.load(std::memory_order_acquire) != 0) {
+    }
+    return std::move(owner_);
+  }
+
+ private:
+  std::unique_ptr<core::EventLog> owner_;
+  std::atomic<core::EventLog*> log_{nullptr};
+  std::atomic<int> appenders_{0};
+};
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_TRACE_SWITCH_H_

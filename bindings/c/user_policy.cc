@@ -1,0 +1,296 @@
+// A policy of the application's own; see user_policy.h.
+
+#include "bindings/c/user_policy.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/convert.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/objects.h"
+#include "bindings/c/options.h"
+
+namespace gpushare::abi {
+namespace {
+
+static_assert(GPUSHARE_PLAN_ACTIONS_MAX == core::kMaxPlannedActions);
+static_assert(GPUSHARE_PARTS_MAX == core::kMaxPartsPerTask);
+static_assert(static_cast<int>(core::LaneClass::kCopy) == GPUSHARE_LANE_COPY);
+// The pair table is passed as it is: it is too large to copy at each plan.
+static_assert(sizeof(core::PairOption) == sizeof(gpushare_pair_option) &&
+              offsetof(core::PairOption, lc_speed_alone) ==
+                  offsetof(gpushare_pair_option, lc_speed_alone) &&
+              offsetof(core::PairOption, be_speed_be_side) ==
+                  offsetof(gpushare_pair_option, be_speed_be_side) &&
+              offsetof(core::PairOption, be_speed_lc_side) ==
+                  offsetof(gpushare_pair_option, be_speed_lc_side));
+
+gpushare_bool Bool(bool value) { return value ? 1 : 0; }
+
+gpushare_lc_app_view View(const core::LcAppView& app) {
+  gpushare_lc_app_view out = {};
+  out.app_id = app.app.value;
+  out.reserved_capsms = app.reserved_capsms;
+  out.target_ns = app.target_ns;
+  out.p99_bound = app.p99_bound;
+  out.p99_alone_ns = app.p99_alone_ns;
+  out.solo_ns = app.solo_ns;
+  out.load = app.load;
+  out.blocking_budget_ns = app.blocking_budget_ns;
+  out.active_queries = app.active_queries;
+  out.tasks_in_flight = app.tasks_in_flight;
+  out.idle_since_ns = app.idle_since_ns;
+  out.main_kernel_id = app.main_kernel.value;
+  return out;
+}
+
+gpushare_be_app_view View(const core::BeAppView& app) {
+  gpushare_be_app_view out = {};
+  out.app_id = app.app.value;
+  out.quota_capsms = app.quota_capsms;
+  out.weight = app.weight;
+  out.attained_ns = app.attained_ns;
+  out.used_capsms = app.used_capsms;
+  out.packed = Bool(app.packed);
+  return out;
+}
+
+gpushare_query_view View(const core::QueryView& query) {
+  gpushare_query_view out = {};
+  out.query.value = query.query.value;
+  out.lc_app = query.lc_app;
+  out.arrival_ns = query.arrival_ns;
+  out.deadline_ns = query.deadline_ns;
+  out.solo_ns = query.solo_ns;
+  out.issued_ns = query.issued_ns;
+  out.done_ns = query.done_ns;
+  out.headroom_ns = query.headroom_ns;
+  return out;
+}
+
+gpushare_head_view View(const core::HeadView& head) {
+  gpushare_head_view out = {};
+  out.task.value = head.task.value;
+  out.app_class = ToC(head.app_class);
+  out.app = head.app;
+  out.queue_id = head.queue.value;
+  out.kind = ToC(head.kind);
+  out.query.value = head.query.value;
+  out.kernel_id = head.kernel == nullptr ? 0 : head.kernel->id.value;
+  out.kernel_index = head.kernel_index;
+  out.sequence = head.sequence;
+  out.ready_ns = head.ready_ns;
+  out.ready_count = head.ready_count;
+  out.workers_per_sm_max = head.kernel == nullptr ? 0 : head.kernel->workers_per_sm_max;
+  out.blocks_left = head.blocks_left;
+  out.resumed = Bool(head.resumed);
+  out.evictable = Bool(head.evictable);
+  out.confinable = Bool(head.confinable);
+  out.pinned = Bool(head.pinned);
+  out.direction = static_cast<int32_t>(head.direction);
+  out.trained = Bool(head.remaining.trained);
+  out.remaining_ns = head.remaining.duration_ns;
+  out.remaining_error_ns = head.remaining.error_ns;
+  out.eviction_ns = head.eviction_ns;
+  return out;
+}
+
+gpushare_running_view View(const core::RunningView& running) {
+  gpushare_running_view out = {};
+  out.task = View(running.task);
+  out.part_count = running.part_count;
+  out.places = running.places;
+  for (size_t i = 0; i < running.parts.size(); ++i) {
+    const core::PartView& part = running.parts[i];
+    gpushare_part_view& target = out.parts[i];
+    target.place = part.place;
+    target.lane = part.lane;
+    target.workers = part.workers;
+    target.evicting = Bool(part.evicting);
+    target.form = static_cast<int32_t>(part.form);
+    target.launched_ns = part.launched_ns;
+  }
+  return out;
+}
+
+gpushare_place_view View(const core::PlaceView& place) { return {place.sms, 0, place.overlaps}; }
+
+gpushare_split_view View(const core::SplitView& split) {
+  return {split.lc_place, split.be_place, split.lc_sms, split.be_sms};
+}
+
+// Fills `views` with what fits and gives count and stride.
+template <class From, size_t kCount, class To>
+void Fill(absl::Span<const From> from, std::array<To, kCount>& views, uint32_t& count,
+          uint32_t& stride) {
+  count = static_cast<uint32_t>(std::min(from.size(), kCount));
+  stride = sizeof(To);
+  for (uint32_t i = 0; i < count; ++i) views[i] = View(from[i]);
+}
+
+bool InRange(int32_t value, int32_t most) { return value >= 0 && value <= most; }
+
+core::Reason ReasonOf(gpushare_reason reason) {
+  if (reason <= GPUSHARE_REASON_NONE || reason > UINT8_MAX) return core::Reason::kUserPolicy;
+  return static_cast<core::Reason>(reason);
+}
+
+}  // namespace
+
+UserPolicy::UserPolicy(const gpushare_policy_table& table) : table_(table), name_(table.name) {
+  table_.name = nullptr;  // the caller's text may go
+  snapshot_.struct_size = sizeof(snapshot_);
+  snapshot_.places = places_.data();
+  snapshot_.splits = splits_.data();
+  snapshot_.lc_apps = lc_apps_.data();
+  snapshot_.be_apps = be_apps_.data();
+  snapshot_.queries = queries_.data();
+  snapshot_.heads = heads_.data();
+  snapshot_.running = running_.data();
+}
+
+UserPolicy::~UserPolicy() {
+  if (!armed_ || table_.destroy == nullptr) return;
+  const CallbackScope scope;
+  table_.destroy(table_.user);
+}
+
+void UserPolicy::Convert(const core::Snapshot& snapshot) {
+  snapshot_.sm_count = snapshot.sm_count;
+  snapshot_.now_ns = snapshot.now_ns;
+  snapshot_.plan_sequence = snapshot.plan_sequence;
+  snapshot_.capsms_free = snapshot.capsms_free;
+  snapshot_.queued_ns = snapshot.queued_ns;
+  snapshot_.quiesced = Bool(snapshot.quiesced);
+  snapshot_.partitions_available = Bool(snapshot.partitions_available);
+  snapshot_.eviction_available = Bool(snapshot.eviction_available);
+  for (size_t i = 0; i < snapshot.copies.size(); ++i) {
+    const core::CopyState& copy = snapshot.copies[i];
+    snapshot_.copies[i] = {copy.be_active, copy.lc_active, copy.be_limit, 0};
+  }
+  Fill(snapshot.places, places_, snapshot_.place_count, snapshot_.place_stride);
+  Fill(snapshot.splits, splits_, snapshot_.split_count, snapshot_.split_stride);
+  Fill(snapshot.lc_apps, lc_apps_, snapshot_.lc_app_count, snapshot_.lc_app_stride);
+  Fill(snapshot.be_apps, be_apps_, snapshot_.be_app_count, snapshot_.be_app_stride);
+  Fill(snapshot.queries, queries_, snapshot_.query_count, snapshot_.query_stride);
+  Fill(snapshot.heads, heads_, snapshot_.head_count, snapshot_.head_stride);
+  Fill(snapshot.running, running_, snapshot_.running_count, snapshot_.running_stride);
+  // A table that does not match the views that were copied is not shown.
+  const bool pairs = snapshot.pairs.kernels > 0 && !snapshot.pairs.options.empty() &&
+                     snapshot.pairs.splits == static_cast<int32_t>(snapshot_.split_count);
+  snapshot_.pairs =
+      pairs ? reinterpret_cast<const gpushare_pair_option*>(snapshot.pairs.options.data())
+            : nullptr;
+  snapshot_.pair_kernels = pairs ? static_cast<uint32_t>(snapshot.pairs.kernels) : 0;
+  snapshot_.pair_stride = sizeof(gpushare_pair_option);
+  snapshot_.pair_version = snapshot.pairs.version;
+}
+
+void UserPolicy::Prepare() {
+  plan_ = {};
+  plan_.struct_size = sizeof(plan_);
+  plan_.launches = launches_.data();
+  plan_.evictions = evictions_.data();
+  plan_.holds = holds_.data();
+  plan_.routes = routes_.data();
+  plan_.replan_at_ns = GPUSHARE_NEVER;
+  routes_.fill({core::kWholeDevice, GPUSHARE_LANE_LC, 0, 0});
+}
+
+void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const {
+  const auto last_place = static_cast<int32_t>(snapshot.places.size()) - 1;
+  const auto bounded = [](uint32_t count) {
+    return std::min<uint32_t>(count, GPUSHARE_PLAN_ACTIONS_MAX);
+  };
+  for (uint32_t i = 0; i < bounded(plan_.launch_count); ++i) {
+    const gpushare_planned_launch& launch = launches_[i];
+    if (launch.task.value == 0 || !InRange(launch.form, GPUSHARE_FORM_OPAQUE) ||
+        !InRange(launch.place, last_place) || !InRange(launch.lane_class, GPUSHARE_LANE_COPY) ||
+        launch.workers < 0 || launch.blocks_max < 0 || launch.count < 0) {
+      continue;
+    }
+    core::PlannedLaunch out;
+    out.task = core::TicketId{launch.task.value};
+    out.count = std::max(1, launch.count);
+    out.form = static_cast<core::Form>(launch.form);
+    out.place = launch.place;
+    out.lane_class = static_cast<core::LaneClass>(launch.lane_class);
+    out.workers = launch.workers;
+    out.blocks_max = launch.blocks_max;
+    out.fused_with = core::TicketId{launch.fused_with.value};
+    out.reason = ReasonOf(launch.reason);
+    plan.AddLaunch(out);
+  }
+  for (uint32_t i = 0; i < bounded(plan_.eviction_count); ++i) {
+    const gpushare_planned_eviction& eviction = evictions_[i];
+    if (eviction.task.value == 0 || !InRange(eviction.place, last_place) ||
+        eviction.workers_to_keep < 0) {
+      continue;
+    }
+    plan.AddEviction({core::TicketId{eviction.task.value}, eviction.place, eviction.workers_to_keep,
+                      ReasonOf(eviction.reason)});
+  }
+  for (uint32_t i = 0; i < bounded(plan_.hold_count); ++i) {
+    const gpushare_planned_hold& hold = holds_[i];
+    plan.AddHold(
+        {core::TicketId{hold.task.value}, ReasonOf(hold.reason), hold.value_ns, hold.limit_ns});
+  }
+  for (size_t i = 0; i < plan.routes.size(); ++i) {
+    const gpushare_lc_route& route = routes_[i];
+    const bool valid = i < snapshot.lc_apps.size() && InRange(route.place, last_place) &&
+                       InRange(route.lane_class, GPUSHARE_LANE_COPY);
+    core::LcRoute& out = plan.routes[i];
+    out = core::LcRoute();
+    out.fast_path = valid && route.fast_path == 1;
+    if (!valid) continue;
+    out.place = route.place;
+    out.lane_class = static_cast<core::LaneClass>(route.lane_class);
+    out.evict_overlapping = route.evict_overlapping == 1;
+  }
+  plan.replan_at_ns = plan_.replan_at_ns;
+}
+
+void UserPolicy::MakePlan(const core::Snapshot& snapshot, core::Plan& plan) {
+  Convert(snapshot);
+  Prepare();
+  {
+    const PlanScope scope;
+    table_.make_plan(table_.user, &snapshot_, &plan_);
+  }
+  TakeOver(snapshot, plan);
+}
+
+namespace {
+
+absl::Status CheckTable(const gpushare_policy_table& table) {
+  if (table.version != GPUSHARE_POLICY_VERSION) {
+    return absl::UnimplementedError(absl::StrCat("The policy table has version ", table.version,
+                                                 ", and this library knows version ",
+                                                 GPUSHARE_POLICY_VERSION, "."));
+  }
+  GPUSHARE_RETURN_IF_ERROR(CheckName("policy_table.name", table.name));
+  if (table.make_plan == nullptr) {
+    return absl::InvalidArgumentError("policy_table.make_plan is null.");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace gpushare::abi
+
+gpushare_status gpushare_set_user_policy(gpushare_runtime* runtime,
+                                         const gpushare_policy_table* table) noexcept {
+  return gpushare::abi::Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, runtime);
+    gpushare_policy_table known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("policy_table", table, &known));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckTable(known));
+    auto policy = std::make_unique<gpushare::abi::UserPolicy>(known);
+    gpushare::abi::UserPolicy* const taken = policy.get();
+    taken->Arm();
+    return object->scheduler->SetPolicy(std::move(policy));
+  });
+}

@@ -1,0 +1,58 @@
+// A policy of the application's own, behind the core's policy seam.
+//
+// Where in the flow: the plan stage. It copies the snapshot into plain C views (buffers made once),
+// calls the table's make_plan, and takes over from the answer only what is in range: places, forms
+// and lanes that exist, bounded counts. Whether a named task may be launched is the launch stage's
+// check, as for every policy. Threads: the planning thread only. Allocates nothing per plan.
+
+#ifndef GPUSHARE_BINDINGS_C_USER_POLICY_H_
+#define GPUSHARE_BINDINGS_C_USER_POLICY_H_
+
+#include <gpushare/gpushare_policy.h>
+
+#include <array>
+#include <string>
+
+#include "src/core/policy.h"
+
+namespace gpushare::abi {
+
+class UserPolicy final : public core::Policy {
+ public:
+  // `table` was checked. destroy(user) is called by the destructor once Arm was called: a policy
+  // that the scheduler did not take leaves `user` alone.
+  explicit UserPolicy(const gpushare_policy_table& table);
+  ~UserPolicy() override;
+
+  void Arm() { armed_ = true; }
+  absl::string_view name() const override { return name_; }
+  void MakePlan(const core::Snapshot& snapshot, core::Plan& plan) override;
+
+ private:
+  void Convert(const core::Snapshot& snapshot);
+  void Prepare();
+  void TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const;
+
+  gpushare_policy_table table_;
+  std::string name_;
+  bool armed_ = false;
+
+  gpushare_snapshot snapshot_ = {};
+  std::array<gpushare_place_view, core::kMaxPlaces> places_;
+  std::array<gpushare_split_view, core::kMaxSplits> splits_;
+  std::array<gpushare_lc_app_view, core::kMaxApps> lc_apps_;
+  std::array<gpushare_be_app_view, core::kMaxApps> be_apps_;
+  std::array<gpushare_query_view, core::kMaxActiveQueries> queries_;
+  std::array<gpushare_head_view, core::kMaxHeads> heads_;
+  std::array<gpushare_running_view, core::kMaxRunning> running_;
+
+  gpushare_plan plan_ = {};
+  std::array<gpushare_planned_launch, GPUSHARE_PLAN_ACTIONS_MAX> launches_;
+  std::array<gpushare_planned_eviction, GPUSHARE_PLAN_ACTIONS_MAX> evictions_;
+  std::array<gpushare_planned_hold, GPUSHARE_PLAN_ACTIONS_MAX> holds_;
+  std::array<gpushare_lc_route, core::kMaxApps> routes_;
+};
+
+}  // namespace gpushare::abi
+
+#endif  // GPUSHARE_BINDINGS_C_USER_POLICY_H_

@@ -1,0 +1,57 @@
+# One place that says how a target of the project is compiled and what a layer may link.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# Sanitized builds: optimised as far as reports stay readable, with the library's own checks.
+set(CMAKE_C_FLAGS_SANITIZED "-O1 -g1" CACHE STRING "Flags of sanitized C builds")
+set(CMAKE_CXX_FLAGS_SANITIZED "-O1 -g1 -D_GLIBCXX_ASSERTIONS" CACHE STRING "Flags of sanitized C++ builds")
+
+find_program(GPUSHARE_CCACHE ccache)
+if(GPUSHARE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${GPUSHARE_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${GPUSHARE_CCACHE})
+endif()
+
+add_library(gpushare_options INTERFACE)
+target_compile_options(gpushare_options INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Wno-sign-conversion>
+  $<$<AND:$<BOOL:${GPUSHARE_WERROR}>,$<COMPILE_LANGUAGE:C,CXX>>:-Werror>)
+target_include_directories(gpushare_options INTERFACE ${PROJECT_SOURCE_DIR})
+if(GPUSHARE_SANITIZE)
+  target_compile_options(gpushare_options INTERFACE
+    $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${GPUSHARE_SANITIZE};-fno-omit-frame-pointer;-fno-sanitize-recover=all>)
+  target_link_options(gpushare_options INTERFACE -fsanitize=${GPUSHARE_SANITIZE})
+endif()
+if(GPUSHARE_BUILD_FUZZERS)
+  # Coverage of the library's code, which is what steers the fuzzers.
+  target_compile_options(gpushare_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>)
+endif()
+if(GPUSHARE_SANITIZE MATCHES "thread")
+  # Debian's Abseil does not tell the thread sanitizer about its locks; this library does. It must come
+  # before Abseil in the dynamic linker's order, and is kept although nothing refers to it at link time.
+  find_package(absl REQUIRED)
+  add_library(gpushare_tsan_absl_mutex SHARED ${PROJECT_SOURCE_DIR}/tests/support/tsan_absl_mutex.cc)
+  target_link_libraries(gpushare_tsan_absl_mutex PRIVATE absl::synchronization ${CMAKE_DL_LIBS})
+  target_link_libraries(gpushare_options INTERFACE
+    -Wl,--push-state,--no-as-needed gpushare_tsan_absl_mutex -Wl,--pop-state)
+  # gcc cannot instrument fences and warns; the code that uses them is tested by its interleavings.
+  target_compile_options(gpushare_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+endif()
+
+# gpushare_layer(NAME SOURCES ... LINKS ...): a static library of one folder under src/.
+function(gpushare_layer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC gpushare_options ${ARG_LINKS})
+endfunction()

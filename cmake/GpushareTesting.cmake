@@ -1,0 +1,69 @@
+# How a test of the project is declared: one GoogleTest executable is one ctest entry.
+#
+#   gpushare_test(NAME name SOURCES file... [LINKS target...] [LABELS label...] [TIMEOUT seconds]
+#                 [ARGS argument...] [ENVIRONMENT variable=value...] [NO_MAIN])
+#   gpushare_script_test(NAME name COMMAND command... [LABELS label...] [TIMEOUT seconds] ...)
+#
+# Labels that the test presets and scripts know:
+#   gpu       needs a GPU; skips, visibly, where there is none
+#   slow      left out under sanitizers, where it would take many minutes
+#   threaded  several threads touch the same objects: runs under the thread sanitizer
+#   gate      a check of the sources or of the ABI, not of a run: left out under sanitizers
+#   perf      asserts a time: left out under sanitizers and in Debug
+# A test that exits with 77 is reported as skipped.
+
+include_guard(GLOBAL)
+include(CMakeParseArguments)
+
+find_package(GTest REQUIRED)
+
+set(GPUSHARE_TEST_TIMEOUT 120 CACHE STRING "Seconds that a test may take unless it says otherwise")
+
+function(_gpushare_test_properties name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT ${GPUSHARE_TEST_TIMEOUT})
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
+  if(ARG_LABELS)
+    set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
+    if("gpu" IN_LIST ARG_LABELS)
+      set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+    endif()
+  endif()
+  if(ARG_ENVIRONMENT)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "${ARG_ENVIRONMENT}")
+  endif()
+endfunction()
+
+function(gpushare_test)
+  cmake_parse_arguments(ARG "NO_MAIN" "NAME;TIMEOUT" "SOURCES;LINKS;LABELS;ARGS;ENVIRONMENT" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "gpushare_test(${ARG_NAME}) does not know '${ARG_UNPARSED_ARGUMENTS}'.")
+  endif()
+  if(NOT GPUSHARE_BUILD_TESTS)
+    return()
+  endif()
+  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  target_link_libraries(${ARG_NAME} PRIVATE gpushare_options ${ARG_LINKS} GTest::gtest GTest::gmock)
+  if(NOT ARG_NO_MAIN)
+    target_link_libraries(${ARG_NAME} PRIVATE GTest::gtest_main)
+  endif()
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
+  _gpushare_test_properties(${ARG_NAME} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS}
+                            ENVIRONMENT ${ARG_ENVIRONMENT})
+endfunction()
+
+# A test that is a command: a script, an example, the tool with arguments.
+function(gpushare_script_test)
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "COMMAND;LABELS;ENVIRONMENT" ${ARGN})
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "gpushare_script_test(${ARG_NAME}) does not know '${ARG_UNPARSED_ARGUMENTS}'.")
+  endif()
+  if(NOT GPUSHARE_BUILD_TESTS)
+    return()
+  endif()
+  add_test(NAME ${ARG_NAME} COMMAND ${ARG_COMMAND})
+  _gpushare_test_properties(${ARG_NAME} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS}
+                            ENVIRONMENT ${ARG_ENVIRONMENT})
+endfunction()

@@ -1,0 +1,491 @@
+// The C++ API of gpushare: header-only, C++17, over the C ABI in <gpushare/gpushare.h>.
+//
+// Every call answers a Status, or a Result that holds a value or a Status; nothing throws but
+// Result::value(). Runtime, App, Queue, Kernel, FusedKernel and EventLog are reference-counted
+// handles: copying one retains, destroying one releases. Ticket, Query and Region own one value
+// each and can be moved only. Option structs are the C ABI's with their _INIT done by the
+// constructor. Threads, blocking and errors of a call are those of the C function that it names.
+#ifndef GPUSHARE_GPUSHARE_HPP_
+#define GPUSHARE_GPUSHARE_HPP_
+
+#include <gpushare/gpushare.h>
+#include <gpushare/gpushare_policy.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace gpushare {
+
+// --- status --------------------------------------------------------------------------------------
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(gpushare_status code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == GPUSHARE_OK; }
+  gpushare_status code() const { return code_; }
+  const std::string& message() const { return message_; }
+  std::string ToString() const {
+    return ok() ? "OK" : std::string(gpushare_status_name(code_)) + ": " + message_;
+  }
+
+  // The status of a call that just returned `code` on this thread.
+  static Status From(gpushare_status code) {
+    return code == GPUSHARE_OK ? Status() : Status(code, gpushare_last_error_message());
+  }
+
+ private:
+  gpushare_status code_ = GPUSHARE_OK;
+  std::string message_;
+};
+
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const Status& status) : std::runtime_error(status.ToString()), status_(status) {}
+  const Status& status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit by intent
+  Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit by intent
+
+  bool ok() const { return value_.has_value(); }
+  const Status& status() const { return status_; }
+  // Throws Error when there is no value.
+  T& value() & {
+    if (!ok()) throw Error(status_);
+    return *value_;
+  }
+  T&& value() && {
+    if (!ok()) throw Error(status_);
+    return *std::move(value_);
+  }
+  // ok() must be true.
+  T& operator*() & { return *value_; }
+  T&& operator*() && { return *std::move(value_); }
+  T* operator->() { return &*value_; }
+
+ private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+// --- options and records -------------------------------------------------------------------------
+
+// A struct of the C ABI that is born with its struct_size.
+template <class Struct>
+struct Sized : Struct {
+  Sized() : Struct(gpushare_detail_init<Struct>()) {}
+};
+using RuntimeOptions = Sized<gpushare_runtime_options>;
+using AppOptions = Sized<gpushare_app_options>;
+using ReservationOptions = Sized<gpushare_reservation_options>;
+using SimulationRecord = Sized<gpushare_simulation_record>;
+using KernelOptions = Sized<gpushare_kernel_options>;
+using FusedKernelOptions = Sized<gpushare_fused_kernel_options>;
+using TaskOptions = Sized<gpushare_task_options>;
+using RegionOptions = Sized<gpushare_region_options>;
+using TraceOptions = Sized<gpushare_trace_options>;
+using PolicyTable = Sized<gpushare_policy_table>;
+using KernelInfo = Sized<gpushare_kernel_info>;
+using CompletionRecord = Sized<gpushare_completion_record>;
+using DeviceInfo = Sized<gpushare_device_info>;
+using RuntimeStats = Sized<gpushare_runtime_stats>;
+using AppStats = Sized<gpushare_app_stats>;
+using TraceSummary = Sized<gpushare_trace_summary>;
+using Event = Sized<gpushare_event>;
+
+inline constexpr int64_t kNever = GPUSHARE_NEVER;
+
+namespace detail {
+
+// A reference to one handle.
+template <class Handle, gpushare_status (*kRetain)(Handle*) noexcept,
+          gpushare_status (*kRelease)(Handle*) noexcept>
+class Shared {
+ public:
+  Shared() = default;
+  explicit Shared(Handle* owned) : handle_(owned) {}
+  Shared(const Shared& other) : handle_(other.handle_) {
+    if (handle_ != nullptr) static_cast<void>(kRetain(handle_));
+  }
+  Shared(Shared&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Shared& operator=(Shared other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Shared() {
+    if (handle_ != nullptr) static_cast<void>(kRelease(handle_));
+  }
+  Handle* get() const { return handle_; }
+  explicit operator bool() const { return handle_ != nullptr; }
+
+  // Releases now and says how it went (an app with tasks keeps its reference).
+  Status Reset() {
+    const Status status = Status::From(kRelease(handle_));
+    if (status.ok()) handle_ = nullptr;
+    return status;
+  }
+
+ private:
+  Handle* handle_ = nullptr;
+};
+
+template <class Text>
+Result<std::string> ReadText(Text&& text) {
+  size_t size = 0;
+  std::string out;
+  // The text may grow between the two calls; a few rounds are enough for a counter's digits.
+  for (int round = 0; round < 4; ++round) {
+    const gpushare_status code = text(out.empty() ? nullptr : &out[0], out.size(), &size);
+    if (code == GPUSHARE_OK && !out.empty()) {
+      out.resize(size - 1);
+      return out;
+    }
+    if (code != GPUSHARE_OK && code != GPUSHARE_OUT_OF_RANGE) return Status::From(code);
+    out.assign(size + 64, '\0');
+  }
+  return Status(GPUSHARE_ABORTED, "The text grows faster than it is read.");
+}
+
+}  // namespace detail
+
+// --- tickets, queries, regions -------------------------------------------------------------------
+
+// Owns one ticket; must not outlive its runtime.
+class Ticket {
+ public:
+  Ticket() = default;
+  Ticket(gpushare_runtime* runtime, gpushare_ticket ticket) : runtime_(runtime), ticket_(ticket) {}
+  Ticket(Ticket&& other) noexcept
+      : runtime_(other.runtime_), ticket_(std::exchange(other.ticket_, gpushare_ticket{0})) {}
+  Ticket& operator=(Ticket&& other) noexcept {
+    std::swap(runtime_, other.runtime_);
+    std::swap(ticket_, other.ticket_);
+    return *this;
+  }
+  ~Ticket() {
+    if (ticket_.value != 0) static_cast<void>(gpushare_ticket_release(runtime_, ticket_));
+  }
+
+  gpushare_ticket get() const { return ticket_; }
+  Status Wait(int64_t deadline_ns = kNever) const {
+    return Status::From(gpushare_ticket_wait(runtime_, ticket_, deadline_ns));
+  }
+  Result<bool> IsComplete() const {
+    gpushare_bool complete = 0;
+    const gpushare_status code = gpushare_ticket_poll(runtime_, ticket_, &complete);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return complete == 1;
+  }
+  Result<CompletionRecord> Record() const {
+    CompletionRecord record;
+    const gpushare_status code = gpushare_ticket_record(runtime_, ticket_, &record);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return record;
+  }
+  Status Cancel() { return Status::From(gpushare_ticket_cancel(runtime_, ticket_)); }
+  // gpushare_ticket_set_callback; the function is kept until it has run.
+  Status OnComplete(std::function<void(const gpushare_completion_record&)> function) {
+    auto kept = std::make_unique<std::function<void(const gpushare_completion_record&)>>(
+        std::move(function));
+    const gpushare_status code = gpushare_ticket_set_callback(
+        runtime_, ticket_,
+        [](void* user, const gpushare_completion_record* record) {
+          std::unique_ptr<std::function<void(const gpushare_completion_record&)>> taken(
+              static_cast<std::function<void(const gpushare_completion_record&)>*>(user));
+          (*taken)(*record);
+        },
+        kept.get());
+    if (code == GPUSHARE_OK) static_cast<void>(kept.release());
+    return Status::From(code);
+  }
+  // The caller closes it.
+  Result<int> EventFd() {
+    int fd = -1;
+    const gpushare_status code = gpushare_ticket_eventfd(runtime_, ticket_, &fd);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return fd;
+  }
+
+ private:
+  gpushare_runtime* runtime_ = nullptr;
+  gpushare_ticket ticket_ = {0};
+};
+
+// Ends its query when it goes.
+class Query {
+ public:
+  Query(gpushare_runtime* runtime, gpushare_query query) : runtime_(runtime), query_(query) {}
+  Query(Query&& other) noexcept
+      : runtime_(other.runtime_), query_(std::exchange(other.query_, gpushare_query{0})) {}
+  Query& operator=(Query&& other) noexcept {
+    std::swap(runtime_, other.runtime_);
+    std::swap(query_, other.query_);
+    return *this;
+  }
+  ~Query() {
+    if (query_.value != 0) static_cast<void>(gpushare_query_end(runtime_, query_));
+  }
+  gpushare_query get() const { return query_; }
+  Status End() {
+    return Status::From(gpushare_query_end(runtime_, std::exchange(query_, gpushare_query{0})));
+  }
+
+ private:
+  gpushare_runtime* runtime_;
+  gpushare_query query_;
+};
+
+// A stream to enqueue on until End, which answers the ticket.
+class Region {
+ public:
+  Region(gpushare_runtime* runtime, Ticket ticket, void* stream)
+      : runtime_(runtime), ticket_(std::move(ticket)), stream_(stream) {}
+  Region(Region&&) = default;
+  Region& operator=(Region&&) = default;
+  ~Region() {
+    if (ticket_.get().value != 0) static_cast<void>(gpushare_region_end(runtime_, ticket_.get()));
+  }
+  void* stream() const { return stream_; }
+  Result<Ticket> End() {
+    const gpushare_status code = gpushare_region_end(runtime_, ticket_.get());
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return std::move(ticket_);
+  }
+
+ private:
+  gpushare_runtime* runtime_;
+  Ticket ticket_;
+  void* stream_;
+};
+
+// --- handles -------------------------------------------------------------------------------------
+
+using KernelHandle =
+    detail::Shared<gpushare_kernel, gpushare_kernel_retain, gpushare_kernel_release>;
+class Kernel : public KernelHandle {
+ public:
+  using KernelHandle::KernelHandle;
+  uint32_t id() const { return gpushare_kernel_id(get()); }
+};
+
+using FusedKernel = detail::Shared<gpushare_fused_kernel, gpushare_fused_kernel_retain,
+                                   gpushare_fused_kernel_release>;
+using RuntimeHandle =
+    detail::Shared<gpushare_runtime, gpushare_runtime_retain, gpushare_runtime_release>;
+
+using QueueHandle = detail::Shared<gpushare_queue, gpushare_queue_retain, gpushare_queue_release>;
+class Queue : public QueueHandle {
+ public:
+  Queue() = default;
+  Queue(RuntimeHandle runtime, gpushare_queue* owned)
+      : QueueHandle(owned), runtime_(std::move(runtime)) {}
+
+  Result<Ticket> SubmitLc(const gpushare_task_options& options) const {
+    return Submit(gpushare_submit_lc, options);
+  }
+  Result<Ticket> SubmitBe(const gpushare_task_options& options) const {
+    return Submit(gpushare_submit_be, options);
+  }
+  // arrival_ns 0: now.
+  Result<Query> BeginQuery(int64_t arrival_ns = 0) const {
+    gpushare_query query = {0};
+    const gpushare_status code = gpushare_query_begin(get(), arrival_ns, &query);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return Query(runtime_.get(), query);
+  }
+  Result<Region> BeginRegion(int64_t bound_ns) const {
+    RegionOptions options;
+    options.bound_ns = bound_ns;
+    gpushare_ticket ticket = {0};
+    void* stream = nullptr;
+    const gpushare_status code = gpushare_region_begin(get(), &options, &ticket, &stream);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return Region(runtime_.get(), Ticket(runtime_.get(), ticket), stream);
+  }
+
+ private:
+  template <class Function>
+  Result<Ticket> Submit(Function submit, const gpushare_task_options& options) const {
+    gpushare_ticket ticket = {0};
+    const gpushare_status code = submit(get(), &options, &ticket);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    if (options.detached == 1) ticket.value = 0;
+    return Ticket(runtime_.get(), ticket);
+  }
+
+  RuntimeHandle runtime_;
+};
+
+using AppHandle = detail::Shared<gpushare_app, gpushare_app_retain, gpushare_app_release>;
+class App : public AppHandle {
+ public:
+  App() = default;
+  App(RuntimeHandle runtime, gpushare_app* owned)
+      : AppHandle(owned), runtime_(std::move(runtime)) {}
+
+  uint32_t id() const { return gpushare_app_id(get()); }
+  Result<Queue> CreateQueue() const {
+    gpushare_queue* queue = nullptr;
+    const gpushare_status code = gpushare_queue_create(get(), &queue);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return Queue(runtime_, queue);
+  }
+  Status ReserveCapSm(const gpushare_reservation_options& options) const {
+    return Status::From(gpushare_reserve_capsm(get(), &options));
+  }
+  Result<AppStats> Stats() const {
+    AppStats stats;
+    const gpushare_status code = gpushare_app_stats_get(get(), &stats);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return stats;
+  }
+
+ private:
+  RuntimeHandle runtime_;
+};
+
+class Runtime : public RuntimeHandle {
+ public:
+  using RuntimeHandle::RuntimeHandle;
+
+  static Result<Runtime> Create(const gpushare_runtime_options& options = RuntimeOptions()) {
+    gpushare_runtime* runtime = nullptr;
+    const gpushare_status code = gpushare_runtime_create(&options, &runtime);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return Runtime(runtime);
+  }
+
+  Result<App> CreateApp(const gpushare_app_options& options) const {
+    gpushare_app* app = nullptr;
+    const gpushare_status code = gpushare_app_create(get(), &options, &app);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return App(*this, app);
+  }
+  Result<Kernel> RegisterKernel(const gpushare_kernel_options& options) const {
+    gpushare_kernel* kernel = nullptr;
+    const gpushare_status code = gpushare_kernel_register(get(), &options, &kernel);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return Kernel(kernel);
+  }
+  Result<FusedKernel> RegisterFusedKernel(const gpushare_fused_kernel_options& options) const {
+    gpushare_fused_kernel* fused = nullptr;
+    const gpushare_status code = gpushare_fused_kernel_register(get(), &options, &fused);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return FusedKernel(fused);
+  }
+  Result<KernelInfo> FindKernel(const std::string& name) const {
+    KernelInfo info;
+    const gpushare_status code = gpushare_kernel_info_by_name(get(), name.c_str(), &info);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return info;
+  }
+
+  Status Drain(int64_t deadline_ns = kNever) const {
+    return Status::From(gpushare_runtime_drain(get(), deadline_ns));
+  }
+  Status Quiesce(int64_t deadline_ns = kNever) const {
+    return Status::From(gpushare_runtime_quiesce(get(), deadline_ns));
+  }
+  Status Resume() const { return Status::From(gpushare_runtime_resume(get())); }
+  Status Shutdown(int64_t deadline_ns = kNever) const {
+    return Status::From(gpushare_runtime_shutdown(get(), deadline_ns));
+  }
+  Result<bool> Poll() const {
+    gpushare_bool progress = 0;
+    const gpushare_status code = gpushare_poll(get(), &progress);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return progress == 1;
+  }
+  Status PollUntil(int64_t time_ns) const {
+    return Status::From(gpushare_poll_until(get(), time_ns));
+  }
+  // 0 for a runtime that is not live.
+  int64_t NowNs() const {
+    int64_t now_ns = 0;
+    static_cast<void>(gpushare_now_ns(get(), &now_ns));
+    return now_ns;
+  }
+  Status SetPolicy(const std::string& name) const {
+    return Status::From(gpushare_set_policy(get(), name.c_str()));
+  }
+  Status SetPolicy(const gpushare_policy_table& table) const {
+    return Status::From(gpushare_set_user_policy(get(), &table));
+  }
+
+  Result<DeviceInfo> Device() const {
+    DeviceInfo info;
+    const gpushare_status code = gpushare_device_info_get(get(), &info);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return info;
+  }
+  Result<RuntimeStats> Stats() const {
+    RuntimeStats stats;
+    const gpushare_status code = gpushare_runtime_stats_get(get(), &stats);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return stats;
+  }
+  Result<std::string> Metrics() const {
+    return detail::ReadText([this](char* buffer, size_t size_bytes, size_t* out_size_bytes) {
+      return gpushare_metrics_text(get(), buffer, size_bytes, out_size_bytes);
+    });
+  }
+  Status StartTrace(const gpushare_trace_options& options) const {
+    return Status::From(gpushare_trace_start(get(), &options));
+  }
+  Result<TraceSummary> StopTrace() const {
+    TraceSummary summary;
+    const gpushare_status code = gpushare_trace_stop(get(), &summary);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return summary;
+  }
+  Status LoadProfile(const std::string& path) const {
+    return Status::From(gpushare_profile_load(get(), path.c_str()));
+  }
+  Status SaveProfile(const std::string& path) const {
+    return Status::From(gpushare_profile_save(get(), path.c_str()));
+  }
+};
+
+using EventLogHandle =
+    detail::Shared<gpushare_event_log, gpushare_event_log_retain, gpushare_event_log_release>;
+class EventLog : public EventLogHandle {
+ public:
+  static Result<EventLog> Open(const std::string& path) {
+    gpushare_event_log* log = nullptr;
+    int64_t count = 0;
+    const gpushare_status code = gpushare_event_log_open(path.c_str(), &log, &count);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return EventLog(log, count);
+  }
+  int64_t size() const { return size_; }
+  Result<Event> Get(int64_t index) const {
+    Event event;
+    const gpushare_status code = gpushare_event_log_get(get(), index, &event);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return event;
+  }
+
+ private:
+  EventLog(gpushare_event_log* owned, int64_t size) : EventLogHandle(owned), size_(size) {}
+  int64_t size_ = 0;
+};
+
+// Names of the policies, one a line.
+inline Result<std::string> PolicyNames() { return detail::ReadText(gpushare_policy_names); }
+
+}  // namespace gpushare
+
+#endif  // GPUSHARE_GPUSHARE_HPP_

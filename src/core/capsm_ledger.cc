@@ -1,0 +1,186 @@
+// The CapSM ledger's arithmetic (capsm_ledger.h holds the rules and invariants).
+//
+// `free_` is kept by differences of claims, so every call is O(1); the property test compares it
+// with a sum over all apps after every step.
+
+#include "src/core/capsm_ledger.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t LeastCommonMultipleUpTo(int64_t n) {
+  int64_t multiple = 1;
+  for (int64_t i = 2; i <= n; ++i) multiple = std::lcm(multiple, i);
+  return multiple;
+}
+static_assert(kCapSmUnit == LeastCommonMultipleUpTo(kMaxWorkersPerSm));
+
+int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+
+const char* ClassName(AppClass app_class) {
+  return app_class == AppClass::kLatencyCritical ? "LC" : "BE";
+}
+
+}  // namespace
+
+CapSmLedger::CapSmLedger(int32_t sm_count, int32_t sm_granularity)
+    : sm_count_(std::clamp(sm_count, 1, kMaxLedgerSms)),
+      granularity_(std::clamp(sm_granularity, 1, sm_count_)) {
+  capacity_ = sm_count_ * kCapSmUnit;
+  free_ = capacity_;
+}
+
+size_t CapSmLedger::Index(int app) {
+  assert(app >= 0 && app < kMaxApps && "not an app");
+  return static_cast<size_t>(app);
+}
+
+void CapSmLedger::AddApp(int app, AppClass app_class) {
+  App& row = app_[Index(app)];
+  assert(!row.present && "the app is there already");
+  row = App();
+  row.app_class = app_class;
+  row.present = true;
+}
+
+void CapSmLedger::RemoveApp(int app) {
+  App& row = app_[Index(app)];
+  assert(row.present && row.used == 0 && "an app leaves with nothing in use");
+  if (row.app_class == AppClass::kLatencyCritical) reserved_capsms_ -= row.granted;
+  if (row.has_remainder) remainder_taken_ = false;
+  row.granted = 0;
+  SetClaim(row, 0);
+  row = App();
+}
+
+absl::Status CapSmLedger::Reserve(int app, absl::string_view name, int32_t capsms, bool packed) {
+  App& row = app_[Index(app)];
+  assert(row.present && "reserve for an app that was added");
+  const bool is_lc = row.app_class == AppClass::kLatencyCritical;
+  if (capsms < 0) {
+    return absl::InvalidArgumentError(absl::StrCat(ClassName(row.app_class), " app '", name,
+                                                   "' asks for ", capsms,
+                                                   " CapSMs, and the least is 0."));
+  }
+  if (capsms > sm_count_) {
+    return absl::InvalidArgumentError(absl::StrCat(ClassName(row.app_class), " app '", name,
+                                                   "' asks for ", capsms,
+                                                   " CapSMs, and the device has ", sm_count_, "."));
+  }
+  int32_t granted = capsms;
+  bool takes_remainder = false;
+  if (packed && capsms > 0) {
+    const int32_t left_over = sm_count_ % granularity_;
+    if (is_lc) {
+      granted = static_cast<int32_t>(RoundUp(capsms, granularity_));
+      // The SMs that groups leave over belong to one LC side; they may complete it instead of a
+      // whole group.
+      const bool remainder_free = left_over > 0 && (!remainder_taken_ || row.has_remainder);
+      if (remainder_free) {
+        const auto with_remainder =
+            static_cast<int32_t>(RoundUp(std::max(capsms - left_over, 0), granularity_)) +
+            left_over;
+        if (with_remainder < granted) {
+          granted = with_remainder;
+          takes_remainder = true;
+        }
+      }
+    } else {
+      granted = capsms / granularity_ * granularity_;
+      if (granted == 0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("BE app '", name, "' asks for a packed quota of ", capsms,
+                         " CapSMs, and a group of whole SMs has ", granularity_, "."));
+      }
+    }
+  }
+  if (is_lc) {
+    const int32_t others = reserved_capsms_ - row.granted;
+    if (granted > sm_count_ - others) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("LC app '", name, "' asks for ", capsms, " CapSMs",
+                       granted == capsms ? "" : absl::StrCat(" (", granted, " on whole SMs)"),
+                       ", and ", sm_count_ - others, " of ", sm_count_, " are not reserved."));
+    }
+    reserved_capsms_ = others + granted;
+  }
+  if (row.has_remainder) remainder_taken_ = false;
+  if (takes_remainder) remainder_taken_ = true;
+  row.granted = granted;
+  row.packed = packed && granted > 0;
+  row.has_remainder = takes_remainder;
+  SetClaim(row, ClaimFor(row));
+  return absl::OkStatus();
+}
+
+bool CapSmLedger::Acquire(int app, int32_t workers, int32_t workers_per_sm_max) {
+  if (workers < 0 || workers_per_sm_max < 1 || workers_per_sm_max > kMaxWorkersPerSm) return false;
+  if (workers > WorkersFor(app, workers_per_sm_max)) return false;
+  Charge(app, workers, workers_per_sm_max);
+  return true;
+}
+
+void CapSmLedger::Charge(int app, int32_t workers, int32_t workers_per_sm_max) {
+  App& row = app_[Index(app)];
+  assert(row.present && workers >= 0);
+  SetUsed(row, row.used + WorkerUnits(workers, workers_per_sm_max));
+}
+
+void CapSmLedger::Release(int app, int32_t workers, int32_t workers_per_sm_max) {
+  App& row = app_[Index(app)];
+  const int64_t units = WorkerUnits(workers, workers_per_sm_max);
+  assert(row.present && workers >= 0 && units <= row.used && "released more than was taken");
+  SetUsed(row, row.used - units);
+}
+
+int64_t CapSmLedger::RemainingFor(int app) const {
+  const App& row = app_[Index(app)];
+  if (!row.present) return 0;
+  const int64_t inside = row.claim - row.used;  // its own, unused
+  if (row.app_class == AppClass::kLatencyCritical) {
+    // A shortfall means that BE workers still sit on reserved capacity.
+    return std::max<int64_t>(0, inside + free_);
+  }
+  if (free_ < 0) return 0;
+  const int64_t outside = row.packed ? free_ / GroupUnits() * GroupUnits() : free_;
+  int64_t remaining = inside + outside;
+  if (row.granted > 0) remaining = std::min(remaining, row.granted * kCapSmUnit - row.used);
+  return std::max<int64_t>(0, remaining);
+}
+
+int32_t CapSmLedger::WorkersFor(int app, int32_t workers_per_sm_max) const {
+  if (workers_per_sm_max < 1 || workers_per_sm_max > kMaxWorkersPerSm) return 0;
+  return static_cast<int32_t>(RemainingFor(app) / WorkerUnits(1, workers_per_sm_max));
+}
+
+int64_t CapSmLedger::OverQuota(int app) const {
+  const App& row = app_[Index(app)];
+  if (row.app_class != AppClass::kBestEffort || row.granted == 0) return 0;
+  return std::max<int64_t>(0, row.used - row.granted * kCapSmUnit);
+}
+
+int64_t CapSmLedger::ClaimFor(const App& row) const {
+  if (row.app_class == AppClass::kLatencyCritical) {
+    return std::max(row.used, row.granted * kCapSmUnit);
+  }
+  return row.packed ? RoundUp(row.used, GroupUnits()) : row.used;
+}
+
+void CapSmLedger::SetUsed(App& row, int64_t used) {
+  used_ += used - row.used;
+  row.used = used;
+  SetClaim(row, ClaimFor(row));
+}
+
+void CapSmLedger::SetClaim(App& row, int64_t claim) {
+  free_ -= claim - row.claim;
+  row.claim = claim;
+}
+
+}  // namespace gpushare::core

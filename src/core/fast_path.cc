@@ -1,0 +1,117 @@
+// The submitter's side of an LC launch. See fast_path.h and lc_gate.h.
+
+#include "src/core/fast_path.h"
+
+#include <bit>
+
+namespace gpushare::core {
+
+void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task, Reason reason) {
+  Lane& lane = flow.lanes.lane(index);
+  uint64_t word = flow.gate.RaiseEpoch(index);
+  // seq_cst on both sides: a launcher that is not counted yet reads the raised epoch (lanes.h).
+  if (lane.evictable.load(std::memory_order_seq_cst) == 0) return;
+  lane.evicted_at_ns.store(flow.device->NowNs(), std::memory_order_relaxed);
+  // Two threads that raise the same lane may write in the wrong order, and an older word would lose
+  // the newer one's eviction. Whoever finds a newer epoch after its write, writes that one too.
+  for (;;) {
+    if (!flow.device->Evict(index, word, workers_to_keep).ok()) {
+      flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
+    }
+    const uint64_t latest = flow.gate.Epoch(index);
+    if (static_cast<int64_t>(latest - word) <= 0) break;
+    word = latest;
+  }
+  EventRecord event;
+  event.type = static_cast<uint8_t>(EventType::kEvicted);
+  event.time_ns = flow.device->NowNs();
+  event.id = task.value;
+  event.a = index;
+  event.b = static_cast<int64_t>(word);
+  event.c = workers_to_keep;
+  event.place = static_cast<int16_t>(lane.spec.place);
+  event.reason = static_cast<uint8_t>(reason);
+  flow.Emit(event);
+}
+
+void EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
+  for (uint64_t lanes = flow.lanes.EvictableLanes(place); lanes != 0; lanes &= lanes - 1) {
+    EvictLane(flow, std::countr_zero(lanes), 0, TicketId{}, reason);
+  }
+}
+
+FastPathResult LaunchPart(Flow& flow, Task& task) {
+  Part& part = task.parts[0];
+  Queue& queue = *task.queue;
+  if (part.lane == kNoLane || flow.device_lost.load(std::memory_order_relaxed)) {
+    return FastPathResult::kFailed;
+  }
+  part.launch = flow.launches.Take(&task);
+  if (!part.launch) return FastPathResult::kNotTaken;
+  part.launched_ns = flow.device->NowNs();
+  task.part_count = 1;
+  task.started_early = true;
+  task.record.launch_ns = part.launched_ns;
+  task.record.launch_reason = Reason::kFastPath;
+  task.record.form = part.form;
+  task.record.place = part.place;
+  task.record.launches = 1;
+  Lane& lane = flow.lanes.lane(part.lane);
+  lane.in_flight.fetch_add(1, std::memory_order_relaxed);
+  queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  queue.lane.store(part.lane, std::memory_order_relaxed);
+  // From the launch on the task is the flow's: it may complete before the next line runs.
+  const LaunchRequest request = MakeRequest(flow, task, part);
+  task.state.store(TaskState::kRunning, std::memory_order_release);
+  const absl::Status status = flow.device->Launch(request);
+  if (status.ok()) {
+    flow.counters.fast_path_launches.fetch_add(1, std::memory_order_relaxed);
+    return FastPathResult::kLaunched;
+  }
+  if (IsDeviceLost(status)) flow.device_lost.store(true);
+  flow.launches.Free(part.launch);
+  lane.in_flight.fetch_sub(1, std::memory_order_relaxed);
+  queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  task.part_count = 0;
+  task.record.error_code = static_cast<int32_t>(status.code());
+  return FastPathResult::kFailed;
+}
+
+FastPathResult TryFastPath(Flow& flow, Task& task) {
+  Queue& queue = *task.queue;
+  App& app = *task.app;
+  if (task.wait_ticket_count != 0 || app.options.drop_late) return FastPathResult::kNotTaken;
+  if (queue.unlaunched.load(std::memory_order_acquire) != 0) return FastPathResult::kNotTaken;
+  if (queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) {
+    return FastPathResult::kNotTaken;
+  }
+  // Enter before the switch and the route are read: quiesce and a narrower route wait for whoever
+  // is inside (lc_gate.h).
+  flow.gate.EnterLc();
+  const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
+  if (!route.fast_path || route.place < 0 || !flow.fast_path.load(std::memory_order_seq_cst)) {
+    flow.gate.LeaveLc();
+    return FastPathResult::kNotTaken;
+  }
+  task.entered_gate = true;
+  Part& part = task.parts[0];
+  part = Part();
+  part.form = DefaultForm(task.kind);
+  part.blocks_asked = task.blocks;
+  if (queue.in_flight.load(std::memory_order_acquire) > 0) {
+    part.lane = queue.lane.load(std::memory_order_relaxed);
+    part.place = part.lane == kNoLane ? kWholeDevice : flow.lanes.lane(part.lane).spec.place;
+  } else {
+    part.place = route.place;
+    part.lane = flow.lanes.Pick(route.place, route.lane_class, app.slot);
+  }
+  if (route.evict_overlapping) EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+  const FastPathResult result = LaunchPart(flow, task);
+  if (result == FastPathResult::kNotTaken) {
+    task.entered_gate = false;
+    flow.gate.LeaveLc();
+  }
+  return result;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,34 @@
+// Stage 5, launch: turns a plan into device calls.
+//
+// Publishes the routes first, then evicts, then launches. BE launches pass the gate: epoch first,
+// gate second (lc_gate.h). Runs on the thread that runs Tick, without a lock over a device call;
+// the building of a request is shared with the LC fast path.
+
+#ifndef GPUSHARE_SRC_CORE_LAUNCH_H_
+#define GPUSHARE_SRC_CORE_LAUNCH_H_
+
+#include "absl/status/status.h"
+#include "src/core/flow.h"
+
+namespace gpushare::core {
+
+void Launch(Flow& flow);
+
+// The launch of `part` of `task`, arguments and all.
+LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part);
+
+// A part that the device has accepted enters the tables: running lists, T_q, CapSMs, hang clock.
+void EnterRunning(Flow& flow, Task& task, Part& part);
+
+// Marks the task and all that runs on other lanes as not alone.
+void MarkCompany(Flow& flow, Task& task, LaneIndex lane);
+
+// The form in which a task goes to the device when nothing asks for another.
+Form DefaultForm(TaskKind kind);
+
+// The status of a device call that poisons the whole device.
+bool IsDeviceLost(const absl::Status& status);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_LAUNCH_H_

@@ -1,0 +1,70 @@
+#include "src/core/policies/adaptive.h"
+
+#include "src/core/policies/be_copies.h"
+#include "src/core/policies/be_places.h"
+#include "src/core/policies/bounds.h"
+#include "src/core/policies/eviction.h"
+#include "src/core/policies/layout_change.h"
+#include "src/core/policies/lc_activity.h"
+#include "src/core/policies/lc_first.h"
+#include "src/core/policies/quiet.h"
+
+namespace gpushare::core {
+namespace {
+
+LcRoute RouteOf(const Snapshot& snapshot, int32_t layout) {
+  LcRoute route;
+  route.place = LcPlaceOf(snapshot, layout);
+  route.evict_overlapping = snapshot.eviction_available;
+  return route;
+}
+
+void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns, Plan& plan) {
+  for (const HeadView& head : snapshot.heads) {
+    if (head.app_class != AppClass::kBestEffort || head.kind == TaskKind::kMemcpy) continue;
+    plan.AddHold({head.task, Reason::kHoldBlocking, value_ns, limit_ns});
+  }
+}
+
+}  // namespace
+
+absl::string_view AdaptivePolicy::name() const {
+  switch (mechanism_) {
+    case Mechanism::kEvict:
+      return "adaptive:evict";
+    case Mechanism::kPartition:
+      return "adaptive:partition";
+    case Mechanism::kElastic:
+      return "adaptive:elastic";
+    case Mechanism::kBest:
+      break;
+  }
+  return "adaptive";
+}
+
+void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlannedForQuiet(snapshot, plan)) return;
+  const int32_t current = CurrentLayout(snapshot);
+  const Layout& layout = layouts_.Choose(snapshot, current);
+  const int64_t budget_ns = MinBlockingBudget(snapshot);
+  const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
+  const bool waits_for_change = change_ns > budget_ns;
+
+  PublishRoutes(snapshot, RouteOf(snapshot, waits_for_change ? current : layout.split), plan);
+  LaunchLcHeads(snapshot, plan);
+  const LcActivity lc = FindLcActivity(snapshot, plan);
+  const uint64_t for_lc = lc.active ? lc.places : 0;
+  EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
+  EvictForLayout(snapshot, layout.split, for_lc, plan);
+
+  if (waits_for_change) {
+    HoldBeCompute(snapshot, change_ns, budget_ns, plan);
+  } else {
+    BePlaces places(snapshot, layout, lc, mechanism_ != Mechanism::kBest);
+    places.Fill(plan);
+    places.HoldRest(plan);
+  }
+  PlanBeCopies(snapshot, lc, plan);
+}
+
+}  // namespace gpushare::core

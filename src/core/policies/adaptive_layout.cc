@@ -1,0 +1,399 @@
+#include "src/core/policies/adaptive_layout.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "src/core/policies/blocking.h"
+#include "src/core/policies/bounds.h"
+#include "src/core/policies/eviction.h"
+
+namespace gpushare::core {
+namespace {
+
+// Rounds up to five significant bits (3 %), so that a prediction that is refitted a little asks the
+// same question.
+int64_t RoundUp(int64_t ns) {
+  if (ns <= 0) return 0;
+  const int bits = 64 - std::countl_zero(static_cast<uint64_t>(ns));
+  if (bits <= 5 || bits > 60) return ns;
+  const int64_t step = int64_t{1} << (bits - 5);
+  return (ns + step - 1) / step * step;
+}
+
+double RoundLoad(double load) {
+  if (!(load > 0)) return 0;
+  const double rounded = std::round(load * tuning::kLoadSteps) / tuning::kLoadSteps;
+  return std::min(rounded, tuning::kLoadMax);
+}
+
+// How LC app `lc` fares with an inflation of its latency and a blocking.
+bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
+  constexpr double kRounding = 1e-9;
+  const double blocking = static_cast<double>(blocking_ns);
+  const double p99 = static_cast<double>(lc.p99_ns);
+  if (lc.p99_bound > 0) {
+    const double share = lc.p99_ns > 0 ? blocking / p99 : 0;
+    if (inflation + share > lc.p99_bound + kRounding) return false;
+  }
+  if (lc.target_ns > 0) {
+    if (p99 * inflation + blocking > static_cast<double>(lc.target_ns)) return false;
+  }
+  return true;
+}
+
+// One BE kernel beside all LC apps on one split.
+struct Beside {
+  double load = 0;        // rho of all LC apps on the whole device
+  double split_load = 0;  // rho' on the LC side
+  double be_side = 0;     // BE speeds, the worst over LC apps
+  double lc_side = 0;
+  double slowest = 1;  // the least LC speed
+  bool stable = true;
+};
+
+// LC speeds with the BE side busy or, with `alone`, empty.
+float LcSpeed(const PairOption& option, bool alone) {
+  return alone ? option.lc_speed_alone : option.lc_speed;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const LayoutQuestion& question, const PairTable& pairs)
+      : question_(question), pairs_(pairs) {
+    for (int32_t a = 0; a < question.lc_count; ++a) {
+      const LcTerm& lc = question.lc[static_cast<size_t>(a)];
+      load_ += lc.load;
+      if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
+    }
+    load_ = std::min(load_, tuning::kLoadMax);
+  }
+
+  // Share of time in which no query is active and BE is back: a busy period begins with an eviction
+  // and ends with a return.
+  double IdleShare(double load) const {
+    const double idle = 1 - load;
+    const double returns = queries_per_ns_ * (1 - load_) * tuning::kReturnGapNs;
+    return std::max(0.0, idle - returns);
+  }
+
+  double WholeValue() const {
+    double fitting = 0;
+    for (int32_t b = 0; b < question_.be_count; ++b) {
+      const BeTerm& be = question_.be[static_cast<size_t>(b)];
+      if (be.fits) fitting += be.weight;
+    }
+    return fitting * IdleShare(load_) / WeightSum();
+  }
+
+  // `forced` runs every kernel by the mechanism whatever LC suffers; it still counts as value only
+  // where the LC apps keep their bounds (with `alone`: beside an empty BE side).
+  double SplitValue(int32_t split, Mechanism mechanism, bool alone, Layout* layout) const {
+    double value = 0;
+    for (int32_t b = 0; b < question_.be_count; ++b) {
+      const BeTerm& be = question_.be[static_cast<size_t>(b)];
+      const Beside beside = Look(be.kernel, split, alone);
+      Sides sides = AllowedSides(be, beside, split, mechanism, alone);
+      value += be.weight * ValueOf(beside, sides);
+      if (mechanism != Mechanism::kBest) sides = ForcedSides(be, mechanism);
+      if (layout != nullptr) layout->sides[static_cast<size_t>(be.kernel)] = sides;
+    }
+    return value / WeightSum();
+  }
+
+  // The least LC speed on the split with the BE side empty.
+  double Knee(int32_t split) const {
+    return question_.be_count == 0 ? 0 : Look(question_.be[0].kernel, split, true).slowest;
+  }
+
+ private:
+  Beside Look(int32_t kernel, int32_t split, bool alone) const {
+    Beside beside;
+    beside.load = load_;
+    beside.be_side = beside.lc_side = beside.slowest = 1e9;
+    for (int32_t a = 0; a < question_.lc_count; ++a) {
+      const PairOption& option = pairs_.at(a, kernel, split);
+      const double speed = LcSpeed(option, alone);
+      beside.be_side = std::min<double>(beside.be_side, option.be_speed_be_side);
+      beside.lc_side = std::min<double>(beside.lc_side, option.be_speed_lc_side);
+      beside.slowest = std::min(beside.slowest, speed);
+      if (!(speed > 0)) {
+        beside.stable = false;
+        continue;
+      }
+      beside.split_load += question_.lc[static_cast<size_t>(a)].load / speed;
+    }
+    if (!(beside.split_load < 1)) beside.stable = false;
+    return beside;
+  }
+
+  bool AllKeepBounds(const Beside& beside, int32_t kernel, int32_t split, bool alone,
+                     int64_t blocking_ns) const {
+    if (!beside.stable) return false;
+    const double queueing = (1 - beside.load) / (1 - beside.split_load);
+    for (int32_t a = 0; a < question_.lc_count; ++a) {
+      const double speed = LcSpeed(pairs_.at(a, kernel, split), alone);
+      const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
+      if (!KeepsBound(lc, queueing / speed, blocking_ns)) return false;
+    }
+    return true;
+  }
+
+  Sides AllowedSides(const BeTerm& be, const Beside& beside, int32_t split, Mechanism mechanism,
+                     bool alone) const {
+    if (!AllKeepBounds(beside, be.kernel, split, alone, 0)) return Sides::kNone;
+    if (mechanism == Mechanism::kPartition || !be.fits) return Sides::kBeSide;
+    return AllKeepBounds(beside, be.kernel, split, alone, be.blocking_ns) ? Sides::kBoth
+                                                                          : Sides::kBeSide;
+  }
+
+  static Sides ForcedSides(const BeTerm& be, Mechanism mechanism) {
+    return mechanism == Mechanism::kElastic && (be.evictable || be.fits) ? Sides::kBoth
+                                                                         : Sides::kBeSide;
+  }
+
+  double ValueOf(const Beside& beside, Sides sides) const {
+    if (sides == Sides::kNone) return 0;
+    if (sides == Sides::kBeSide) return beside.be_side;
+    const double idle = IdleShare(beside.split_load);
+    return idle * (beside.lc_side + beside.be_side) + (1 - idle) * beside.be_side;
+  }
+
+  double WeightSum() const {
+    double sum = 0;
+    for (int32_t b = 0; b < question_.be_count; ++b) {
+      sum += question_.be[static_cast<size_t>(b)].weight;
+    }
+    return sum > 0 ? sum : 1;
+  }
+
+  const LayoutQuestion& question_;
+  const PairTable& pairs_;
+  double load_ = 0;
+  double queries_per_ns_ = 0;
+};
+
+// Largest predicted throughput; what is in force wins near ties, else the whole device, where LC is
+// as fast as it can be.
+int32_t BestLayout(const LayoutQuestion& question, const Evaluation& evaluation) {
+  if (question.be_count == 0) return std::max(question.current, kWholeLayout);
+  const auto bonus = [&](int32_t split) {
+    return split == question.current ? tuning::kLayoutHysteresis : 0.0;
+  };
+  int32_t best = kWholeLayout;
+  double best_value = evaluation.WholeValue();
+  best_value += best_value > 0 ? bonus(kWholeLayout) : 0;
+  for (int32_t split = 0; split < question.splits; ++split) {
+    double value = evaluation.SplitValue(split, Mechanism::kBest, false, nullptr);
+    value += value > 0 ? bonus(split) : 0;
+    if (value > best_value + 1e-9) {
+      best = split;
+      best_value = value;
+    }
+  }
+  return best;
+}
+
+// The best split for a forced mechanism: by value beside the BE kernels; where no split keeps the
+// LC bounds, by value with the BE side thought empty (the knee); else the split where LC is
+// fastest.
+int32_t ForcedSplit(const LayoutQuestion& question, Mechanism mechanism,
+                    const Evaluation& evaluation) {
+  if (question.be_count == 0) return std::max(question.current, kWholeLayout);
+  int32_t best = kWholeLayout;
+  double best_value = 0;
+  const auto take = [&](int32_t split, double value) {
+    if (value > 0 && split == question.current) value += tuning::kLayoutHysteresis;
+    if (value > best_value + 1e-9) {
+      best = split;
+      best_value = value;
+    }
+  };
+  for (const bool alone : {false, true}) {
+    for (int32_t split = 0; split < question.splits; ++split) {
+      take(split, evaluation.SplitValue(split, mechanism, alone, nullptr));
+    }
+    if (best != kWholeLayout) return best;
+  }
+  for (int32_t split = 0; split < question.splits; ++split) take(split, evaluation.Knee(split));
+  return best;
+}
+
+void Answer(const LayoutQuestion& question, const PairTable& pairs, Mechanism mechanism,
+            Layout& layout) {
+  const Evaluation evaluation(question, pairs);
+  if (mechanism == Mechanism::kEvict || question.splits == 0) {
+    layout.split = kWholeLayout;
+  } else if (mechanism == Mechanism::kBest) {
+    layout.split = BestLayout(question, evaluation);
+  } else {
+    layout.split = ForcedSplit(question, mechanism, evaluation);
+  }
+  if (layout.split >= 0) evaluation.SplitValue(layout.split, mechanism, false, &layout);
+}
+
+bool PairsUsable(const Snapshot& snapshot) {
+  const size_t size = snapshot.lc_apps.size() * static_cast<size_t>(snapshot.pairs.kernels) *
+                      static_cast<size_t>(snapshot.pairs.splits);
+  return size > 0 && snapshot.pairs.options.size() >= size;
+}
+
+int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {
+  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
+    if (snapshot.splits[s].lc_place == place || snapshot.splits[s].be_place == place) {
+      return static_cast<int32_t>(s);
+    }
+  }
+  return kWholeLayout;
+}
+
+LcTerm MakeLcTerm(const LcAppView& app) {
+  return {RoundLoad(app.load), app.p99_bound, app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns,
+          app.target_ns, RoundUp(app.solo_ns)};
+}
+
+}  // namespace
+
+bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
+  return pairs_version == other.pairs_version && current == other.current &&
+         splits == other.splits && lc_count == other.lc_count && be_count == other.be_count &&
+         std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
+         std::equal(be.begin(), be.begin() + be_count, other.be.begin());
+}
+
+void LayoutQuestion::operator=(const LayoutQuestion& other) {
+  pairs_version = other.pairs_version;
+  current = other.current;
+  splits = other.splits;
+  lc_count = other.lc_count;
+  be_count = other.be_count;
+  std::copy_n(other.lc.begin(), lc_count, lc.begin());
+  std::copy_n(other.be.begin(), be_count, be.begin());
+}
+
+LayoutChooser::LayoutChooser(Mechanism mechanism)
+    : mechanism_(mechanism), remembered_(tuning::kLayoutsRemembered) {}
+
+void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
+  question_.pairs_version = snapshot.pairs.version;
+  question_.current = current;
+  question_.splits =
+      snapshot.partitions_available && PairsUsable(snapshot)
+          ? std::min<int32_t>(snapshot.pairs.splits, static_cast<int32_t>(snapshot.splits.size()))
+          : 0;
+  question_.lc_count = question_.be_count = 0;
+  if (question_.splits == 0) return;  // the answer is the whole device
+  for (const LcAppView& app : snapshot.lc_apps) {
+    question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
+  }
+
+  const int64_t budget_ns = MinBlockingBudget(snapshot);
+  const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
+  std::array<uint64_t, kMaxKernels / 64> present{};
+  const auto add = [&](const HeadView& task, int64_t blocking_ns) {
+    if (task.app_class != AppClass::kBestEffort || task.kernel_index < 0 ||
+        task.kernel_index >= kernels || !task.confinable) {
+      return;
+    }
+    const size_t k = static_cast<size_t>(task.kernel_index);
+    BeTerm& term = by_kernel_[k];
+    const bool fits = blocking_ns <= budget_ns;
+    const double weight = snapshot.be_apps[static_cast<size_t>(task.app)].weight;
+    const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
+    if (first) {
+      present[k / 64] |= uint64_t{1} << (k % 64);
+      term = {task.kernel_index, fits, CanBeEvicted(snapshot, task), fits ? blocking_ns : 0,
+              weight};
+      return;
+    }
+    term.fits = term.fits && fits;
+    term.evictable = term.evictable && CanBeEvicted(snapshot, task);
+    term.blocking_ns = term.fits ? std::max(term.blocking_ns, blocking_ns) : 0;
+    term.weight = std::max(term.weight, weight);
+  };
+  for (const HeadView& head : snapshot.heads) {
+    add(head,
+        CanBeEvicted(snapshot, head) ? head.eviction_ns : BlockingOn(snapshot, head, kWholeDevice));
+  }
+  for (const RunningView& running : snapshot.running) {
+    // Without eviction a running task's blocking shrinks as it runs; the layout must not follow
+    // that. On a BE side it counts as long, elsewhere it once fitted and still does.
+    const HeadView& task = running.task;
+    const bool beside = (running.places & PlaceBit(kWholeDevice)) == 0;
+    add(task, CanBeEvicted(snapshot, task) ? task.eviction_ns : (beside ? kNever : 0));
+  }
+  for (size_t word = 0; word < present.size(); ++word) {
+    for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
+      const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));
+      BeTerm& term = question_.be[static_cast<size_t>(question_.be_count++)];
+      term = by_kernel_[k];
+      term.blocking_ns = RoundUp(term.blocking_ns);
+    }
+  }
+}
+
+const Layout& LayoutChooser::Choose(const Snapshot& snapshot, int32_t current) {
+  Ask(snapshot, current);
+  for (const Remembered& entry : remembered_) {
+    if (entry.used && entry.question == question_) return entry.answer;
+  }
+  Remembered& entry = remembered_[next_];
+  next_ = (next_ + 1) % remembered_.size();
+  entry.used = true;
+  entry.question = question_;
+  Answer(question_, snapshot.pairs, mechanism_, entry.answer);
+  return entry.answer;
+}
+
+int32_t CurrentLayout(const Snapshot& snapshot) {
+  int32_t by_lc = kUnknownLayout;
+  int32_t by_leaving = kUnknownLayout;
+  for (const RunningView& running : snapshot.running) {
+    if (running.task.kind == TaskKind::kMemcpy || !running.task.confinable) continue;
+    for (int32_t i = 0; i < running.part_count; ++i) {
+      const PartView& part = running.parts[static_cast<size_t>(i)];
+      if (part.place < 0) continue;
+      const int32_t split = SplitOf(snapshot, part.place);
+      if (running.task.app_class == AppClass::kLatencyCritical) {
+        by_lc = split;
+      } else if (part.evicting) {
+        by_leaving = split;
+      } else {
+        return split;
+      }
+    }
+  }
+  return by_leaving != kUnknownLayout ? by_leaving : by_lc;
+}
+
+Suffering WorstSuffering(const Snapshot& snapshot, int32_t kernel, int32_t split) {
+  double load = 0;
+  double split_load = 0;
+  for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
+    const double rho = RoundLoad(snapshot.lc_apps[a].load);
+    const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
+    load += rho;
+    split_load += speed > 0 ? rho / speed : 1;
+  }
+  Suffering worst;
+  double worst_ratio = 0;
+  for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
+    const LcTerm lc = MakeLcTerm(snapshot.lc_apps[a]);
+    const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
+    const double p99 = static_cast<double>(std::max<int64_t>(lc.p99_ns, 1));
+    double limit = lc.target_ns > 0 ? static_cast<double>(lc.target_ns) : 0;
+    if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
+    if (limit == 0) continue;
+    const double value =
+        speed > 0 && split_load < 1
+            ? p99 / speed * (1 - std::min(load, tuning::kLoadMax)) / (1 - split_load)
+            : static_cast<double>(kMaxDurationNs);  // the queue grows without end
+    if (value / limit > worst_ratio) {
+      worst_ratio = value / limit;
+      worst = {static_cast<int64_t>(value), static_cast<int64_t>(limit)};
+    }
+  }
+  return worst;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,116 @@
+// Which layout adaptive uses: the whole device for both, or one of the splits.
+//
+// A layout says where LC is routed (place 0, or the LC side of a split) and on which sides each BE
+// kernel may run. Its value is the predicted BE throughput; it counts only where every LC app keeps
+// its bound beside the kernel:
+//
+//   rho, v     load of an LC app; its speed on the split beside the kernel
+//   inflation  (1 / v) (1 - rho) / (1 - sum rho / v): service and queueing, all LC apps on one side
+//   bound      inflation + blocking / p99 alone <= p99 bound; target: p99 x inflation + blocking
+//   whole      1 - rho                                  where the blocking time fits every budget
+//   elastic    (1 - rho') (lc side + be side) + rho' be side         rho' = sum rho / v; fits too
+//   static     be side                                   any blocking time: BE never waits for LC
+//
+// The choice is a pure function of a small question (loads rounded, blocking times rounded up); the
+// last few answers are remembered, so that a plan usually only builds the question and compares it.
+// Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "src/core/policies/tuning.h"
+#include "src/core/snapshot.h"
+
+namespace gpushare::core {
+
+// kBest compares all; the others force one mechanism whatever it does to LC.
+enum class Mechanism : uint8_t { kBest, kEvict, kPartition, kElastic };
+
+inline constexpr int32_t kWholeLayout = -1;    // else an index into snapshot.splits
+inline constexpr int32_t kUnknownLayout = -2;  // nothing on the device tells
+
+// Where a BE kernel may run under a split.
+enum class Sides : uint8_t {
+  kNone = 0,    // LC beside it would miss its bound
+  kBeSide = 1,  // on the BE side always
+  kBoth = 2,    // and on the LC side while no query is active
+};
+
+struct Layout {
+  int32_t split = kWholeLayout;
+  std::array<Sides, kMaxKernels> sides;  // by kernel index; meaningful under a split
+};
+
+// One LC app in the question.
+struct LcTerm {
+  double load = 0;
+  double p99_bound = 0;
+  int64_t p99_ns = 0;  // alone: p99, or the solo duration where that is not known
+  int64_t target_ns = 0;
+  int64_t solo_ns = 0;
+  bool operator==(const LcTerm&) const = default;
+};
+
+// One BE kernel that has a head or runs.
+struct BeTerm {
+  int32_t kernel = -1;
+  bool fits = false;  // its blocking time fits every blocking budget
+  bool evictable = false;
+  int64_t blocking_ns = 0;  // rounded up; 0 unless it fits
+  double weight = 1;
+  bool operator==(const BeTerm&) const = default;
+};
+
+struct LayoutQuestion {
+  uint64_t pairs_version = 0;
+  int32_t current = kUnknownLayout;
+  int32_t splits = 0;  // 0: no partitions
+  int32_t lc_count = 0;
+  int32_t be_count = 0;
+  std::array<LcTerm, kMaxApps> lc;
+  std::array<BeTerm, kMaxHeads + kMaxRunning> be;  // ascending kernel index
+  bool operator==(const LayoutQuestion& other) const;
+  void operator=(const LayoutQuestion& other);  // copies only what counts
+};
+
+class LayoutChooser {
+ public:
+  explicit LayoutChooser(Mechanism mechanism);
+
+  // The answer is valid until the next call.
+  const Layout& Choose(const Snapshot& snapshot, int32_t current);
+
+ private:
+  struct Remembered {
+    bool used = false;
+    LayoutQuestion question;
+    Layout answer;
+  };
+
+  void Ask(const Snapshot& snapshot, int32_t current);
+
+  Mechanism mechanism_;
+  LayoutQuestion question_;
+  std::array<BeTerm, kMaxKernels> by_kernel_;  // scratch of Ask
+  std::vector<Remembered> remembered_;         // kLayoutsRemembered, allocated once
+  size_t next_ = 0;
+};
+
+// The layout that is in force, told by where BE kernels run, else by where they leave from, else by
+// where LC tasks run.
+int32_t CurrentLayout(const Snapshot& snapshot);
+
+// Predicted latency of the LC app that suffers most from `kernel` on `split`, and what it allows.
+struct Suffering {
+  int64_t value_ns = 0;
+  int64_t limit_ns = 0;
+};
+Suffering WorstSuffering(const Snapshot& snapshot, int32_t kernel, int32_t split);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_

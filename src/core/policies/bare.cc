@@ -1,0 +1,19 @@
+#include "src/core/policies/bare.h"
+
+#include "src/core/policies/baseline.h"
+#include "src/core/policies/lc_first.h"
+#include "src/core/policies/quiet.h"
+
+namespace gpushare::core {
+
+void BarePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlannedForQuiet(snapshot, plan)) return;
+  LcRoute route;
+  route.lane_class = LaneClass::kPlain;
+  PublishRoutes(snapshot, route, plan);
+  for (const HeadView& head : snapshot.heads) {
+    if (!LaunchAsItComes(head, LaneClass::kPlain, plan)) return;
+  }
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,19 @@
+// bare: the reference 'alone'. Everything is launched at once on plain lanes, as a program without
+// the library would do; the launch stage leaves the library's own costs out.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BARE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BARE_H_
+
+#include "src/core/policy.h"
+
+namespace gpushare::core {
+
+class BarePolicy final : public Policy {
+ public:
+  absl::string_view name() const override { return "bare"; }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BARE_H_

@@ -1,0 +1,115 @@
+#include "src/core/policies/baymax.h"
+
+#include <array>
+
+#include "src/core/policies/bounds.h"
+#include "src/core/policies/copy_slots.h"
+#include "src/core/policies/launch_form.h"
+#include "src/core/policies/lc_first.h"
+#include "src/core/policies/quiet.h"
+#include "src/core/policies/tuning.h"
+
+namespace gpushare::core {
+namespace {
+
+// What is left to give away while one plan is made. All active queries are debited by the same
+// duration (5.2.3), so the least headroom stands for all of them.
+class Ledger {
+ public:
+  Ledger(const Snapshot& snapshot, int64_t lc_issued_ns)
+      : headroom_ns_(MinHeadroom(snapshot)),
+        queued_ns_(SumNs(snapshot.queued_ns, lc_issued_ns)),
+        queued_ns_max_(MaxQueuedTime(snapshot)) {
+    for (const RunningView& task : snapshot.running) {
+      if (task.task.app_class == AppClass::kBestEffort) ++issued_[AppOf(task.task)];
+    }
+  }
+
+  // kNone: it may be launched. Kernels and library calls.
+  PlannedHold Judge(const HeadView& head) const {
+    const int64_t duration_ns = head.remaining.duration_ns;
+    if (queued_ns_max_ == kNever && issued_[AppOf(head)] >= tuning::kBeWindowPerApp) {
+      return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], tuning::kBeWindowPerApp};
+    }
+    if (SumNs(queued_ns_, duration_ns) > queued_ns_max_) {
+      return {head.task, Reason::kHoldQueuedTime, SumNs(queued_ns_, duration_ns), queued_ns_max_};
+    }
+    return JudgeHeadroom(head);
+  }
+  PlannedHold JudgeHeadroom(const HeadView& head) const {
+    if (head.remaining.duration_ns > headroom_ns_) {
+      return {head.task, Reason::kHoldHeadroom, head.remaining.duration_ns, headroom_ns_};
+    }
+    return {head.task, Reason::kNone, 0, 0};
+  }
+
+  void Debit(const HeadView& head) {
+    DebitHeadroom(head);
+    queued_ns_ = SumNs(queued_ns_, head.remaining.duration_ns);
+    ++issued_[AppOf(head)];
+  }
+  void DebitHeadroom(const HeadView& head) {
+    headroom_ns_ = LeftNs(headroom_ns_, head.remaining.duration_ns);
+  }
+
+ private:
+  static size_t AppOf(const HeadView& head) { return static_cast<size_t>(head.app); }
+
+  int64_t headroom_ns_;
+  int64_t queued_ns_;
+  int64_t queued_ns_max_;
+  std::array<int32_t, kMaxApps> issued_{};
+};
+
+void PlanCopy(const HeadView& head, CopySlots& slots, Ledger& ledger, Plan& plan) {
+  if (!slots.Free(head.direction)) {
+    plan.AddHold(slots.Hold(head));
+    return;
+  }
+  // Observation 2 of 6.1: one pinned copy takes the whole link, pageable ones only their share.
+  if (head.pinned) {
+    const PlannedHold hold = ledger.JudgeHeadroom(head);
+    if (hold.reason != Reason::kNone) {
+      plan.AddHold(hold);
+      return;
+    }
+  }
+  if (!plan.AddLaunch(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy,
+                                 Reason::kFitsHeadroom))) {
+    return;
+  }
+  slots.Take(head.direction);
+  if (head.pinned) ledger.DebitHeadroom(head);
+}
+
+}  // namespace
+
+void BaymaxPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlannedForQuiet(snapshot, plan)) return;
+  LcRoute route;
+  route.lane_class = LaneClass::kPlain;  // no priorities: order comes from not launching
+  PublishRoutes(snapshot, route, plan);
+  Ledger ledger(snapshot, LaunchLcHeads(snapshot, plan));
+  CopySlots slots(snapshot);
+
+  for (const HeadView& head : snapshot.heads) {
+    if (head.app_class != AppClass::kBestEffort) continue;
+    if (head.kind == TaskKind::kMemcpy) {
+      PlanCopy(head, slots, ledger, plan);
+      continue;
+    }
+    const PlannedHold hold = ledger.Judge(head);
+    if (hold.reason != Reason::kNone) {
+      plan.AddHold(hold);
+      continue;
+    }
+    const Reason reason = snapshot.queries.empty() ? Reason::kIdleDevice : Reason::kFitsHeadroom;
+    if (!plan.AddLaunch(MakeLaunch(head.task, OrdinaryForm(head.kind), kWholeDevice,
+                                   LaneClass::kPlain, reason))) {
+      return;
+    }
+    ledger.Debit(head);
+  }
+}
+
+}  // namespace gpushare::core

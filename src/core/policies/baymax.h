@@ -1,0 +1,23 @@
+// baymax: BE work that fits every headroom, by prediction (Baymax 5 and 6).
+//
+// LC is launched at once in order of submission. A BE kernel or library call is launched when its
+// whole predicted duration fits the headroom of every active query and T_q stays under the gate; a
+// launch is debited from both. Copies: N_tr a direction, and pinned ones are charged to headroom.
+// Nothing is ever evicted. Without an LC target a small window bounds what is issued ahead.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
+
+#include "src/core/policy.h"
+
+namespace gpushare::core {
+
+class BaymaxPolicy final : public Policy {
+ public:
+  absl::string_view name() const override { return "baymax"; }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_

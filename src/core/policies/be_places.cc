@@ -1,0 +1,287 @@
+#include "src/core/policies/be_places.h"
+
+#include <algorithm>
+
+#include "src/core/policies/blocking.h"
+#include "src/core/policies/bounds.h"
+#include "src/core/policies/eviction.h"
+#include "src/core/policies/launch_form.h"
+
+namespace gpushare::core {
+namespace {
+
+// Copies are planned by be_copies.h.
+bool IsBeCompute(const HeadView& task) {
+  return task.app_class == AppClass::kBestEffort && task.kind != TaskKind::kMemcpy;
+}
+
+// Holds tell the mildest obstacle over the places: the one that passes first.
+int Rank(Reason reason) {
+  switch (reason) {
+    case Reason::kHoldWindow:
+      return 0;
+    case Reason::kHoldHysteresis:
+      return 1;
+    case Reason::kHoldLcActive:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+}  // namespace
+
+BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc,
+                   bool forced)
+    : snapshot_(snapshot),
+      layout_(layout),
+      lc_(lc),
+      forced_(forced),
+      budget_ns_(MinBlockingBudget(snapshot)) {
+  if (layout.split >= 0) {
+    const SplitView& split = snapshot.splits[static_cast<size_t>(layout.split)];
+    AddPlace(split.be_place, Role::kBeSide);
+    AddPlace(split.lc_place, Role::kLcSide);
+    AddPlace(kWholeDevice, Role::kUnconfined);
+  } else {
+    AddPlace(kWholeDevice, Role::kWhole);
+  }
+  for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
+    attained_ns_[app] = snapshot.be_apps[app].attained_ns;
+  }
+  CountLive();
+  for (const HeadView& head : snapshot.heads) any_be_ = any_be_ || IsBeCompute(head);
+}
+
+void BePlaces::AddPlace(PlaceIndex index, Role role) {
+  Place& place = places_[place_count_++];
+  place.index = index;
+  place.role = role;
+  place.overlaps_lc = (lc_.places & PlaceBit(index)) != 0;
+  if (!place.overlaps_lc) return;
+  if (lc_.active) {
+    place.closed = Reason::kHoldLcActive;
+  } else if (snapshot_.now_ns < lc_.open_at_ns) {
+    place.closed = Reason::kHoldHysteresis;
+  }
+}
+
+void BePlaces::CountLive() {
+  for (const RunningView& running : snapshot_.running) {
+    if (!IsBeCompute(running.task)) continue;
+    any_be_ = true;
+    int64_t fixed_ns = 0;
+    for (int32_t i = 0; i < running.part_count; ++i) {
+      const PartView& part = running.parts[static_cast<size_t>(i)];
+      if (part.place < 0) continue;
+      if ((lc_.places & PlaceBit(part.place)) != 0) {
+        const int64_t blocking_ns = RemainingOn(snapshot_, running.task, part.place);
+        if (IsEvictableForm(part.form) && snapshot_.eviction_available) {
+          eviction_ns_ = std::max(eviction_ns_, std::min(blocking_ns, running.task.eviction_ns));
+        } else {
+          fixed_ns = std::max(fixed_ns, blocking_ns);
+        }
+      }
+      if (part.evicting) continue;
+      for (size_t p = 0; p < place_count_; ++p) {
+        Place& place = places_[p];
+        if (place.index != part.place) continue;
+        if (place.live < tuning::kBeWindowPerPlace) {
+          place.queues[static_cast<size_t>(place.live)] = running.task.queue;
+        }
+        ++place.live;
+      }
+    }
+    fixed_ns_ = SumNs(fixed_ns_, fixed_ns);
+  }
+}
+
+// Whether the layout knows what the task does to LC beside it.
+bool BePlaces::IsMeasured(const HeadView& task) const {
+  return task.kernel_index >= 0 &&
+         task.kernel_index < std::min(snapshot_.pairs.kernels, kMaxKernels);
+}
+
+Sides BePlaces::SidesOf(const HeadView& task) const {
+  return IsMeasured(task) ? layout_.sides[static_cast<size_t>(task.kernel_index)] : Sides::kBoth;
+}
+
+// Whether the place is meant for this task at all. A kernel that may be on no side is judged, and
+// held, on the BE side.
+bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
+  switch (place.role) {
+    case Role::kWhole:
+      return true;
+    case Role::kBeSide:
+      return task.confinable;
+    case Role::kLcSide:
+      return task.confinable && SidesOf(task) == Sides::kBoth;
+    case Role::kUnconfined:
+      return !task.confinable;
+  }
+  return false;
+}
+
+BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& place) const {
+  const bool evictable = CanBeEvicted(snapshot_, task);
+  const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
+  int64_t total_ns = 0;
+  if (place.role == Role::kBeSide) {
+    if (SidesOf(task) == Sides::kNone) {
+      const Suffering suffering = WorstSuffering(snapshot_, task.kernel_index, layout_.split);
+      return {Reason::kHoldBlocking, suffering.value_ns, suffering.limit_ns};
+    }
+    // Work that is no registered kernel has no measured pair: it may disturb LC beside it for as
+    // long as LC would tolerate to wait.
+    if (!IsMeasured(task)) total_ns = blocking_ns;
+  } else if (!(evictable && forced_)) {
+    total_ns = evictable ? SumNs(fixed_ns_, std::max(eviction_ns_, blocking_ns))
+                         : SumNs(SumNs(fixed_ns_, blocking_ns), eviction_ns_);
+  }
+  if (total_ns <= budget_ns_) return {};
+  return {Reason::kHoldBlocking, total_ns, budget_ns_};
+}
+
+BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) const {
+  const Judgement blocking = JudgeBlocking(task, place);
+  if (blocking.reason != Reason::kNone) return blocking;
+  if (place.closed == Reason::kHoldHysteresis) {
+    return {place.closed, snapshot_.now_ns, lc_.open_at_ns};
+  }
+  if (place.closed != Reason::kNone) {
+    return {place.closed, BlockingOn(snapshot_, task, place.index), 0};
+  }
+  if (place.live >= tuning::kBeWindowPerPlace || SharesQueue(task, place)) {
+    return {Reason::kHoldWindow, place.live, tuning::kBeWindowPerPlace};
+  }
+  return {};
+}
+
+bool BePlaces::MayLaunch(const HeadView& task, const Place& place) const {
+  return MayUse(task, place) && Judge(task, place).reason == Reason::kNone;
+}
+
+bool BePlaces::SharesQueue(const HeadView& task, const Place& place) const {
+  const int32_t known = std::min(place.live, tuning::kBeWindowPerPlace);
+  for (int32_t i = 0; i < known; ++i) {
+    if (place.queues[static_cast<size_t>(i)] == task.queue) return true;
+  }
+  return false;
+}
+
+Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
+  if (task.resumed) return Reason::kResume;
+  if (!place.overlaps_lc) {
+    return snapshot_.lc_apps.empty() ? Reason::kIdleDevice : Reason::kBesidePartition;
+  }
+  return budget_ns_ == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
+}
+
+bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& plan) {
+  if (!plan.AddLaunch(MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index,
+                                 LaneClass::kBe, reason))) {
+    return false;
+  }
+  place.queues[static_cast<size_t>(place.live++)] = task.queue;
+  if (place.overlaps_lc) {
+    const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
+    if (CanBeEvicted(snapshot_, task)) {
+      eviction_ns_ = std::max(eviction_ns_, blocking_ns);
+    } else {
+      fixed_ns_ = SumNs(fixed_ns_, blocking_ns);
+    }
+  }
+  return true;
+}
+
+// A running task of the other side takes this one too: both share one counter of block tasks.
+bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
+  if (place.role != Role::kBeSide && place.role != Role::kLcSide) return false;
+  const uint64_t other = PlaceBit(places_[0].index) | PlaceBit(places_[1].index);
+  for (const RunningView& running : snapshot_.running) {
+    const HeadView& task = running.task;
+    if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
+    if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
+    if (running.part_count >= kMaxPartsPerTask) continue;
+    if (task.remaining.duration_ns < tuning::kElasticPartNsMin) continue;
+    bool joins = true;
+    for (int32_t i = 0; i < running.part_count; ++i) {
+      const PartView& part = running.parts[static_cast<size_t>(i)];
+      if (part.place == place.index || !IsEvictableForm(part.form)) joins = false;
+    }
+    if (!joins || !MayLaunch(task, place)) continue;
+    return Launch(task, place, Reason::kElasticReturn, plan);
+  }
+  return false;
+}
+
+bool BePlaces::LaunchHead(Place& place, Plan& plan) {
+  // The head that the other side has just got, on this side too.
+  if (recent_ >= 0 && recent_place_ != place.index) {
+    const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
+    if (CanBeEvicted(snapshot_, head) && MayLaunch(head, place) &&
+        head.remaining.duration_ns >= tuning::kElasticPartNsMin) {
+      return Launch(head, place, Reason::kElasticReturn, plan);
+    }
+  }
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  const HeadView* best = nullptr;
+  size_t best_index = 0;
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h]) continue;
+    if (best != nullptr && attained_ns_[static_cast<size_t>(head.app)] >=
+                               attained_ns_[static_cast<size_t>(best->app)]) {
+      continue;
+    }
+    if (!MayLaunch(head, place)) continue;
+    best = &head;
+    best_index = h;
+  }
+  if (best == nullptr || !Launch(*best, place, LaunchReason(*best, place), plan)) return false;
+  launched_.set(best_index);
+  recent_ = static_cast<int32_t>(best_index);
+  recent_place_ = place.index;
+  int64_t& attained_ns = attained_ns_[static_cast<size_t>(best->app)];
+  attained_ns = SumNs(attained_ns, best->remaining.duration_ns);
+  return true;
+}
+
+void BePlaces::Fill(Plan& plan) {
+  for (size_t p = 0; p < place_count_ && any_be_; ++p) {
+    if (places_[p].closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
+  }
+  for (int32_t depth = 0; depth < tuning::kBeWindowPerPlace; ++depth) {
+    recent_ = -1;
+    for (size_t p = 0; p < place_count_; ++p) {
+      Place& place = places_[p];
+      if (place.closed != Reason::kNone || place.live != depth) continue;
+      if (depth == 0 && ReturnRunning(place, plan)) continue;
+      LaunchHead(place, plan);
+    }
+  }
+}
+
+void BePlaces::HoldRest(Plan& plan) const {
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h]) continue;
+    Judgement mildest{Reason::kHoldWindow, 0, 0};
+    int mildest_rank = 100;
+    for (size_t p = 0; p < place_count_; ++p) {
+      if (!MayUse(head, places_[p])) continue;
+      const Judgement judgement = Judge(head, places_[p]);
+      // kNone: the plan was full.
+      const int rank = judgement.reason == Reason::kNone ? 0 : Rank(judgement.reason);
+      if (rank >= mildest_rank) continue;
+      mildest_rank = rank;
+      mildest = judgement.reason == Reason::kNone
+                    ? Judgement{Reason::kHoldWindow, kMaxPlannedActions, kMaxPlannedActions}
+                    : judgement;
+    }
+    plan.AddHold({head.task, mildest.reason, mildest.value_ns, mildest.limit_ns});
+  }
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,85 @@
+// Filling the places that a layout opens with BE work.
+//
+// Under the whole layout there is one place; under a split the BE side, the LC side, and the whole
+// device for tasks that cannot be confined. Each is judged by itself: what overlaps LC's places
+// opens only while no query is active and only for blocking times within the budget. On an open
+// place a task that already runs on the other side comes first (elastic return), then the head of
+// the BE app that got least. One live task fills a place; one more may queue behind it.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+
+#include "src/core/policies/adaptive_layout.h"
+#include "src/core/policies/lc_activity.h"
+#include "src/core/snapshot.h"
+#include "src/core/types.h"
+
+namespace gpushare::core {
+
+class BePlaces {
+ public:
+  // `forced`: evictable tasks are launched whatever their blocking time.
+  BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced);
+
+  void Fill(Plan& plan);
+  // After Fill: a reason for every BE head that is not launched.
+  void HoldRest(Plan& plan) const;
+
+ private:
+  enum class Role : uint8_t {
+    kWhole,       // the only place of the whole layout
+    kBeSide,      // of the split
+    kLcSide,      // of the split
+    kUnconfined,  // the whole device under a split, for tasks that no partition holds
+  };
+  struct Place {
+    PlaceIndex index = kNoPlace;
+    Role role = Role::kWhole;
+    bool overlaps_lc = false;
+    Reason closed = Reason::kNone;  // why nothing may be launched on it now
+    int32_t live = 0;
+    std::array<QueueId, tuning::kBeWindowPerPlace> queues;  // of the live tasks
+  };
+  struct Judgement {
+    Reason reason = Reason::kNone;  // kNone: it may be launched
+    int64_t value_ns = 0;
+    int64_t limit_ns = 0;
+  };
+
+  void AddPlace(PlaceIndex index, Role role);
+  void CountLive();
+  bool IsMeasured(const HeadView& task) const;
+  Sides SidesOf(const HeadView& task) const;
+  bool MayUse(const HeadView& task, const Place& place) const;
+  Judgement JudgeBlocking(const HeadView& task, const Place& place) const;
+  Judgement Judge(const HeadView& task, const Place& place) const;
+  bool MayLaunch(const HeadView& task, const Place& place) const;
+  Reason LaunchReason(const HeadView& task, const Place& place) const;
+  bool Launch(const HeadView& task, Place& place, Reason reason, Plan& plan);
+  bool ReturnRunning(Place& place, Plan& plan);
+  bool LaunchHead(Place& place, Plan& plan);
+  bool SharesQueue(const HeadView& task, const Place& place) const;
+
+  const Snapshot& snapshot_;
+  const Layout& layout_;
+  const LcActivity& lc_;
+  const bool forced_;
+  const int64_t budget_ns_;
+  std::array<Place, 3> places_;
+  size_t place_count_ = 0;
+  bool any_be_ = false;      // BE work runs or is ready
+  int64_t fixed_ns_ = 0;     // remaining time of BE on LC's places that cannot be evicted
+  int64_t eviction_ns_ = 0;  // longest eviction of BE on LC's places
+  std::bitset<kMaxHeads> launched_;
+  int32_t recent_ = -1;  // the head that was launched last in this round
+  PlaceIndex recent_place_ = kNoPlace;
+  std::array<int64_t, kMaxApps> attained_ns_;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_

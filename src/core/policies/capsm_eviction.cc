@@ -1,0 +1,73 @@
+#include "src/core/policies/capsm_eviction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "src/core/policies/launch_form.h"
+
+namespace gpushare::core {
+namespace {
+
+// Workers of the task's parts on one place; 0 when one of them is leaving or cannot.
+int32_t EvictableWorkers(const Snapshot& snapshot, const RunningView& task, PlaceIndex place) {
+  int32_t workers = 0;
+  for (int32_t i = 0; i < task.part_count; ++i) {
+    const PartView& part = task.parts[static_cast<size_t>(i)];
+    if (part.place != place) continue;
+    if (part.evicting || !IsEvictableForm(part.form)) return 0;
+    const int32_t sms = snapshot.places[static_cast<size_t>(place)].sms;
+    workers += part.workers > 0 ? part.workers : sms * WorkersPerCapSm(task.task);
+  }
+  return workers;
+}
+
+}  // namespace
+
+CapSmEvictor::CapSmEvictor(const Snapshot& snapshot) : snapshot_(snapshot) {
+  if (!snapshot.eviction_available) return;
+  for (size_t r = 0; r < snapshot.running.size(); ++r) {
+    const RunningView& task = snapshot.running[r];
+    if (task.task.app_class != AppClass::kBestEffort) continue;
+    uint64_t seen = 0;
+    for (int32_t i = 0; i < task.part_count; ++i) {
+      const PlaceIndex place = task.parts[static_cast<size_t>(i)].place;
+      if (place < 0 || (seen >> place & 1) != 0 || count_ == candidates_.size()) continue;
+      seen |= uint64_t{1} << place;
+      const int32_t workers = EvictableWorkers(snapshot, task, place);
+      if (workers == 0) continue;
+      size_t at = count_++;
+      candidates_[at] = {static_cast<int32_t>(r), place, workers, -1};
+      for (; at > 0; --at) {
+        const auto leaves_ns = [&](size_t c) {
+          return snapshot.running[static_cast<size_t>(candidates_[c].running)].task.eviction_ns;
+        };
+        if (leaves_ns(at - 1) <= leaves_ns(at)) break;
+        std::swap(candidates_[at - 1], candidates_[at]);
+      }
+    }
+  }
+}
+
+double CapSmEvictor::Free(double capsms, int32_t app, Reason reason, Plan& plan) {
+  double freed = 0;
+  for (size_t c = 0; c < count_ && freed < capsms; ++c) {
+    Candidate& candidate = candidates_[c];
+    const HeadView& task = snapshot_.running[static_cast<size_t>(candidate.running)].task;
+    if (candidate.workers == 0 || (app >= 0 && task.app != app)) continue;
+    const double per_capsm = WorkersPerCapSm(task);
+    const int32_t leaving = static_cast<int32_t>(
+        std::min<double>(candidate.workers, std::ceil((capsms - freed) * per_capsm - 1e-9)));
+    if (leaving <= 0) break;
+    if (candidate.planned < 0) {
+      candidate.planned = plan.eviction_count;
+      if (!plan.AddEviction({.task = task.task, .place = candidate.place, .reason = reason})) break;
+    }
+    candidate.workers -= leaving;
+    plan.evictions[static_cast<size_t>(candidate.planned)].workers_to_keep = candidate.workers;
+    freed += leaving / per_capsm;
+  }
+  return freed;
+}
+
+}  // namespace gpushare::core

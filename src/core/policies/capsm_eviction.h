@@ -1,0 +1,46 @@
+// Partial eviction of BE workers until a number of CapSMs is free (SMGuard 5.2, R_gap).
+//
+// The workers that stay take the block tasks that the leavers did not, so nothing is relaunched.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
+#define GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
+
+#include <array>
+#include <cstdint>
+
+#include "src/core/snapshot.h"
+#include "src/core/types.h"
+
+namespace gpushare::core {
+
+// M of the kernel: workers that one CapSM holds.
+inline int32_t WorkersPerCapSm(const HeadView& task) {
+  return task.kernel == nullptr || task.kernel->workers_per_sm_max < 1
+             ? 1
+             : task.kernel->workers_per_sm_max;
+}
+
+class CapSmEvictor {
+ public:
+  explicit CapSmEvictor(const Snapshot& snapshot);
+
+  // Evicts workers that hold at least `capsms` (of BE app `app`, -1: of any), those that leave
+  // soonest first: a long block task would free its CapSMs too late to help (SMGuard fig. 15).
+  // Returns what was freed, less when there is no more.
+  double Free(double capsms, int32_t app, Reason reason, Plan& plan);
+
+ private:
+  struct Candidate {
+    int32_t running = 0;
+    PlaceIndex place = kNoPlace;
+    int32_t workers = 0;   // left on the place after what was evicted so far
+    int32_t planned = -1;  // its eviction in the plan
+  };
+  const Snapshot& snapshot_;
+  std::array<Candidate, kMaxRunning> candidates_;
+  size_t count_ = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_

@@ -1,0 +1,41 @@
+// Telling live BE parts to leave.
+//
+// A part that has no eviction word, or that already leaves, is left alone.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_
+#define GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_
+
+#include <cstdint>
+
+#include "src/core/policies/launch_form.h"
+#include "src/core/snapshot.h"
+#include "src/core/types.h"
+
+namespace gpushare::core {
+
+constexpr uint64_t PlaceBit(PlaceIndex place) { return uint64_t{1} << place; }
+
+// One eviction for each place in `places` where the task has an evictable part, however many.
+inline void EvictTaskParts(const RunningView& task, uint64_t places, Reason reason, Plan& plan) {
+  uint64_t named = 0;
+  for (int32_t i = 0; i < task.part_count; ++i) {
+    const PartView& part = task.parts[static_cast<size_t>(i)];
+    if (part.place < 0 || part.evicting || !IsEvictableForm(part.form)) continue;
+    const uint64_t bit = PlaceBit(part.place);
+    if ((bit & places) == 0 || (bit & named) != 0) continue;
+    named |= bit;
+    plan.AddEviction({.task = task.task.task, .place = part.place, .reason = reason});
+  }
+}
+
+inline void EvictBeParts(const Snapshot& snapshot, uint64_t places, Reason reason, Plan& plan) {
+  if (!snapshot.eviction_available) return;
+  for (const RunningView& task : snapshot.running) {
+    if (task.task.app_class != AppClass::kBestEffort) continue;
+    EvictTaskParts(task, places, reason, plan);
+  }
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_

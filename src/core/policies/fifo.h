@@ -1,0 +1,19 @@
+// fifo: CUDA's default streams through the library. Everything is launched in order of submission
+// on plain lanes; the fast path is closed so that nothing overtakes.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_FIFO_H_
+#define GPUSHARE_SRC_CORE_POLICIES_FIFO_H_
+
+#include "src/core/policy.h"
+
+namespace gpushare::core {
+
+class FifoPolicy final : public Policy {
+ public:
+  absl::string_view name() const override { return "fifo"; }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_FIFO_H_

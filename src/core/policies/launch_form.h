@@ -1,0 +1,56 @@
+// The form in which a task is launched, by its kind.
+//
+// Used by every policy. Pure functions; any thread.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
+#define GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
+
+#include "src/core/snapshot.h"
+#include "src/core/types.h"
+
+namespace gpushare::core {
+
+// As CUDA would launch it.
+constexpr Form OrdinaryForm(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kKernel:
+      return Form::kOriginal;
+    case TaskKind::kGraph:
+      return Form::kGraph;
+    case TaskKind::kLibrary:
+      return Form::kLibrary;
+    case TaskKind::kMemcpy:
+      return Form::kMemcpy;
+    case TaskKind::kOpaque:
+      return Form::kOpaque;
+  }
+  return Form::kOriginal;
+}
+
+// Whether this task can be told to leave the device once it is there.
+inline bool CanBeEvicted(const Snapshot& snapshot, const HeadView& task) {
+  return snapshot.eviction_available && task.evictable && task.kind == TaskKind::kKernel;
+}
+
+// Whether this live part reads an eviction word.
+constexpr bool IsEvictableForm(Form form) { return form == Form::kWorkers || form == Form::kFused; }
+
+// Workers where they can be evicted, else as CUDA would.
+inline Form EvictableForm(const Snapshot& snapshot, const HeadView& task) {
+  return CanBeEvicted(snapshot, task) ? Form::kWorkers : OrdinaryForm(task.kind);
+}
+
+inline PlannedLaunch MakeLaunch(TicketId task, Form form, PlaceIndex place, LaneClass lane_class,
+                                Reason reason) {
+  PlannedLaunch launch;
+  launch.task = task;
+  launch.form = form;
+  launch.place = place;
+  launch.lane_class = lane_class;
+  launch.reason = reason;
+  return launch;
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_

@@ -1,0 +1,58 @@
+#include "src/core/policies/layout_change.h"
+
+#include <algorithm>
+
+#include "src/core/policies/blocking.h"
+#include "src/core/policies/eviction.h"
+
+namespace gpushare::core {
+namespace {
+
+bool IsConfinedBe(const HeadView& task) {
+  return task.app_class == AppClass::kBestEffort && task.kind != TaskKind::kMemcpy &&
+         task.confinable;
+}
+
+}  // namespace
+
+PlaceIndex LcPlaceOf(const Snapshot& snapshot, int32_t layout) {
+  return layout < 0 ? kWholeDevice : snapshot.splits[static_cast<size_t>(layout)].lc_place;
+}
+
+uint64_t BePlacesOf(const Snapshot& snapshot, int32_t layout) {
+  if (layout < 0) return PlaceBit(kWholeDevice);
+  const SplitView& split = snapshot.splits[static_cast<size_t>(layout)];
+  return PlaceBit(split.lc_place) | PlaceBit(split.be_place);
+}
+
+int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to) {
+  if (from == to || from < 0) return 0;
+  const auto overlaps = [&](int32_t layout) {
+    return snapshot.places[static_cast<size_t>(LcPlaceOf(snapshot, layout))].overlaps;
+  };
+  const uint64_t newly = overlaps(to) & ~overlaps(from);
+  int64_t blocking_ns = 0;
+  for (const RunningView& running : snapshot.running) {
+    if (!IsConfinedBe(running.task)) continue;
+    for (int32_t i = 0; i < running.part_count; ++i) {
+      const PartView& part = running.parts[static_cast<size_t>(i)];
+      if (part.place < 0 || (newly & PlaceBit(part.place)) == 0) continue;
+      const int64_t part_ns = IsEvictableForm(part.form)
+                                  ? BlockingOn(snapshot, running.task, part.place)
+                                  : RemainingOn(snapshot, running.task, part.place);
+      blocking_ns = std::max(blocking_ns, part_ns);
+    }
+  }
+  return blocking_ns;
+}
+
+void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, Plan& plan) {
+  if (!snapshot.eviction_available) return;
+  const uint64_t places = ~(BePlacesOf(snapshot, layout) | except);
+  for (const RunningView& running : snapshot.running) {
+    if (!IsConfinedBe(running.task)) continue;
+    EvictTaskParts(running, places, Reason::kEvictForLayout, plan);
+  }
+}
+
+}  // namespace gpushare::core

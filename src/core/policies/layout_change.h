@@ -1,0 +1,31 @@
+// Moving from one layout to another without making LC wait for BE of the old one.
+//
+// BE parts on places that the new layout does not use leave. While one of them could block the new
+// LC route for longer than the budget, the old routes stay in force and nothing new is launched.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_
+
+#include <cstdint>
+
+#include "src/core/snapshot.h"
+#include "src/core/types.h"
+
+namespace gpushare::core {
+
+PlaceIndex LcPlaceOf(const Snapshot& snapshot, int32_t layout);
+
+// Places that the layout uses for BE, as a mask.
+uint64_t BePlacesOf(const Snapshot& snapshot, int32_t layout);
+
+// The longest that BE parts of layout `from` would block the LC route of layout `to`; 0 when none
+// overlaps it that did not overlap the old route as well.
+int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to);
+
+// Evicts parts of confinable BE tasks on places that `layout` does not use, those in `except`
+// aside.
+void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, Plan& plan);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_

@@ -1,0 +1,25 @@
+// LC work first: publishing the routes of the fast path and launching every ready LC head at once.
+//
+// Every policy that is not a baseline plans its LC side with this. An LC head is never held: it is
+// launched behind BE work that still has to leave, and does not wait for it.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_
+#define GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_
+
+#include <cstdint>
+
+#include "src/core/snapshot.h"
+#include "src/core/types.h"
+
+namespace gpushare::core {
+
+// The same route for every LC app.
+void PublishRoutes(const Snapshot& snapshot, const LcRoute& route, Plan& plan);
+
+// Launches all LC heads on their app's route, in order of submission; returns the predicted
+// duration of what it launched. A task that cannot be confined goes to the whole device.
+int64_t LaunchLcHeads(const Snapshot& snapshot, Plan& plan);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_

@@ -1,0 +1,19 @@
+#include "src/core/policies/priority.h"
+
+#include "src/core/policies/baseline.h"
+#include "src/core/policies/lc_first.h"
+#include "src/core/policies/quiet.h"
+
+namespace gpushare::core {
+
+void PriorityPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlannedForQuiet(snapshot, plan)) return;
+  PublishRoutes(snapshot, LcRoute(), plan);
+  LaunchLcHeads(snapshot, plan);
+  for (const HeadView& head : snapshot.heads) {
+    if (head.app_class == AppClass::kLatencyCritical) continue;
+    if (!LaunchAsItComes(head, LaneClass::kBe, plan)) return;
+  }
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,20 @@
+#include "src/core/policies/quiet.h"
+
+#include "src/core/policies/eviction.h"
+#include "src/core/policies/lc_first.h"
+
+namespace gpushare::core {
+
+bool PlannedForQuiet(const Snapshot& snapshot, Plan& plan) {
+  if (!snapshot.quiesced) return false;
+  LcRoute closed;
+  closed.fast_path = false;
+  PublishRoutes(snapshot, closed, plan);
+  for (const HeadView& head : snapshot.heads) {
+    plan.AddHold({.task = head.task, .reason = Reason::kHoldQuiesced});
+  }
+  EvictBeParts(snapshot, ~uint64_t{0}, Reason::kHoldQuiesced, plan);
+  return true;
+}
+
+}  // namespace gpushare::core

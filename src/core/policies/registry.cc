@@ -1,0 +1,50 @@
+// The policies by name (policy.h).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "src/core/policies/adaptive.h"
+#include "src/core/policies/bare.h"
+#include "src/core/policies/baymax.h"
+#include "src/core/policies/fifo.h"
+#include "src/core/policies/priority.h"
+#include "src/core/policies/smguard.h"
+#include "src/core/policy.h"
+
+namespace gpushare::core {
+
+absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
+  if (name == "bare") return std::make_unique<BarePolicy>();
+  if (name == "fifo") return std::make_unique<FifoPolicy>();
+  if (name == "priority") return std::make_unique<PriorityPolicy>();
+  if (name == "baymax") return std::make_unique<BaymaxPolicy>();
+  if (name == "smguard") return std::make_unique<SmguardPolicy>(/*packed=*/false);
+  if (name == "smguard:packed") return std::make_unique<SmguardPolicy>(/*packed=*/true);
+  if (name == "adaptive") return std::make_unique<AdaptivePolicy>(Mechanism::kBest);
+  if (name == "adaptive:evict") return std::make_unique<AdaptivePolicy>(Mechanism::kEvict);
+  if (name == "adaptive:partition") {
+    return std::make_unique<AdaptivePolicy>(Mechanism::kPartition);
+  }
+  if (name == "adaptive:elastic") return std::make_unique<AdaptivePolicy>(Mechanism::kElastic);
+  return absl::InvalidArgumentError(absl::StrCat("The policy '", name,
+                                                 "' is not known; the known policies are ",
+                                                 absl::StrJoin(PolicyNames(), ", "), "."));
+}
+
+std::vector<std::string> PolicyNames() {
+  return {"adaptive",
+          "adaptive:evict",
+          "adaptive:partition",
+          "adaptive:elastic",
+          "smguard",
+          "smguard:packed",
+          "baymax",
+          "priority",
+          "fifo",
+          "bare"};
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,167 @@
+#include "src/core/policies/smguard.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "src/core/policies/capsm_eviction.h"
+#include "src/core/policies/copy_slots.h"
+#include "src/core/policies/launch_form.h"
+#include "src/core/policies/lc_first.h"
+#include "src/core/policies/quiet.h"
+
+namespace gpushare::core {
+namespace {
+
+// Rounding of sums of 1/M; far below the smallest worker.
+constexpr double kCapSmEpsilon = 1e-6;
+
+int32_t ReservedCapSms(const Snapshot& snapshot) {
+  int32_t reserved = 0;
+  for (const LcAppView& app : snapshot.lc_apps) reserved += app.reserved_capsms;
+  return reserved;
+}
+
+// The split whose BE side is the largest within the BE apps' quotas (rounded down) that leaves the
+// reservations their SMs; -1 for none. An app without a quota may take all that is not reserved.
+int32_t PackedSplit(const Snapshot& snapshot) {
+  if (!snapshot.partitions_available) return -1;
+  const int32_t reserved = ReservedCapSms(snapshot);
+  int32_t allowed = 0;
+  for (const BeAppView& app : snapshot.be_apps) {
+    allowed += app.quota_capsms > 0 ? app.quota_capsms : snapshot.sm_count - reserved;
+  }
+  int32_t best = -1;
+  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
+    const SplitView& split = snapshot.splits[s];
+    if (split.be_sms > allowed || split.lc_sms < reserved) continue;
+    if (best < 0 || split.be_sms > snapshot.splits[static_cast<size_t>(best)].be_sms) {
+      best = static_cast<int32_t>(s);
+    }
+  }
+  return best;
+}
+
+// The CapSMs of one plan: what remains for BE, and what each BE app uses.
+class CapSms {
+ public:
+  CapSms(const Snapshot& snapshot, double place_capsms) : snapshot_(snapshot) {
+    double used = 0;
+    for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
+      used_[app] = snapshot.be_apps[app].used_capsms;
+      used += used_[app];
+    }
+    remaining_ = std::min(snapshot.capsms_free, place_capsms - used);
+  }
+  // Lines 1, 2, 8 and 9 of algorithm 1: the request, cut to the quota and to what remains.
+  double Grant(size_t app) const {
+    const int32_t quota = snapshot_.be_apps[app].quota_capsms;
+    const double request = quota > 0 ? quota - used_[app] : remaining_;
+    return std::max(0.0, std::min(request, remaining_));
+  }
+  void Take(size_t app, double capsms) {
+    used_[app] += capsms;
+    remaining_ -= capsms;
+  }
+  double used(size_t app) const { return used_[app]; }
+
+ private:
+  const Snapshot& snapshot_;
+  double remaining_ = 0;
+  std::array<double, kMaxApps> used_{};
+};
+
+// R_gap: an LC reservation that is short, and a BE app beyond a quota that shrank.
+void Adjust(const Snapshot& snapshot, CapSmEvictor& evictor, Plan& plan) {
+  double used = 0;
+  for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
+    const BeAppView& be = snapshot.be_apps[app];
+    used += be.used_capsms;
+    const double over = be.quota_capsms > 0 ? be.used_capsms - be.quota_capsms : 0;
+    if (over > kCapSmEpsilon) {
+      used -= evictor.Free(over, static_cast<int32_t>(app), Reason::kEvictForQuota, plan);
+    }
+  }
+  const double gap = used + ReservedCapSms(snapshot) - snapshot.sm_count;
+  if (gap > kCapSmEpsilon) evictor.Free(gap, -1, Reason::kEvictForReservation, plan);
+}
+
+// How a BE task that has no workers is launched: it fills whatever place it is on.
+bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, double granted) {
+  if (split >= 0 && head.confinable) {
+    const int32_t sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
+    return granted >= sms - kCapSmEpsilon;
+  }
+  return granted >= snapshot.sm_count - kCapSmEpsilon;
+}
+
+void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, CapSms& capsms,
+                Plan& plan) {
+  const size_t app = static_cast<size_t>(head.app);
+  const double granted = capsms.Grant(app);
+  const bool on_split = split >= 0 && head.confinable;
+  PlannedLaunch launch;
+  launch.task = head.task;
+  launch.form = EvictableForm(snapshot, head);
+  launch.place = on_split ? snapshot.splits[static_cast<size_t>(split)].be_place : kWholeDevice;
+  launch.lane_class = LaneClass::kBe;
+  launch.reason = head.resumed ? Reason::kResume : Reason::kQuota;
+  double taken = granted;
+  bool fits = false;
+  if (launch.form == Form::kWorkers) {
+    const double per_capsm = WorkersPerCapSm(head);
+    const double workers = std::floor(granted * per_capsm + kCapSmEpsilon);
+    launch.workers = static_cast<int32_t>(
+        std::min(workers, static_cast<double>(std::max<int64_t>(head.blocks_left, 1))));
+    taken = launch.workers / per_capsm;
+    fits = launch.workers > 0;
+  } else {
+    fits = MayFill(snapshot, head, split, granted);
+  }
+  if (!fits) {
+    // Both as CapSMs: what the app holds and its quota, or the device when it has none.
+    const int32_t quota = snapshot.be_apps[app].quota_capsms;
+    plan.AddHold({head.task, Reason::kHoldCapSm, static_cast<int64_t>(std::ceil(capsms.used(app))),
+                  quota > 0 ? quota : snapshot.sm_count - ReservedCapSms(snapshot)});
+    return;
+  }
+  if (plan.AddLaunch(launch)) capsms.Take(app, taken);
+}
+
+void PlanCopy(const HeadView& head, CopySlots& slots, Plan& plan) {
+  if (!slots.Free(head.direction)) {
+    plan.AddHold(slots.Hold(head));
+  } else if (plan.AddLaunch(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy,
+                                       Reason::kQuota))) {
+    slots.Take(head.direction);
+  }
+}
+
+}  // namespace
+
+void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlannedForQuiet(snapshot, plan)) return;
+  const int32_t split = packed_ ? PackedSplit(snapshot) : -1;
+  LcRoute route;
+  if (split >= 0) route.place = snapshot.splits[static_cast<size_t>(split)].lc_place;
+  PublishRoutes(snapshot, route, plan);
+  LaunchLcHeads(snapshot, plan);
+
+  CapSmEvictor evictor(snapshot);
+  Adjust(snapshot, evictor, plan);
+
+  const int32_t sms =
+      split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
+  CapSms capsms(snapshot, sms);
+  CopySlots slots(snapshot);
+  for (const HeadView& head : snapshot.heads) {
+    if (head.app_class != AppClass::kBestEffort) continue;
+    if (head.kind == TaskKind::kMemcpy) {
+      PlanCopy(head, slots, plan);
+    } else {
+      PlanKernel(snapshot, head, split, capsms, plan);
+    }
+  }
+}
+
+}  // namespace gpushare::core

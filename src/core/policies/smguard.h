@@ -1,0 +1,29 @@
+// smguard: CapSM quotas for BE, reservations for LC, partial eviction on shortage (SMGuard 4 and
+// 5).
+//
+// Algorithm 1 for each task: a BE task gets min(quota, what remains) CapSMs, in workers; an LC
+// app's reservation is ensured by evicting R_gap CapSMs of BE workers, and the workers that stay
+// take over the rest of the block tasks. Spread (the paper): a CapSM is anywhere on the device.
+// Packed: BE has the BE side of the largest split within its quotas, and LC keeps the other side
+// for itself.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_
+#define GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_
+
+#include "src/core/policy.h"
+
+namespace gpushare::core {
+
+class SmguardPolicy final : public Policy {
+ public:
+  explicit SmguardPolicy(bool packed) : packed_(packed) {}
+  absl::string_view name() const override { return packed_ ? "smguard:packed" : "smguard"; }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override;
+
+ private:
+  bool packed_;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_

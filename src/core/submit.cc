@@ -1,0 +1,395 @@
+// Checks, copies and posts what applications submit. See submit.h.
+
+#include "src/core/submit.h"
+
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/fast_path.h"
+#include "src/core/ids.h"
+
+namespace gpushare::core {
+namespace {
+
+// Counts a thread inside a submit of the app, so that releasing the app can wait for it.
+class InsideSubmit {
+ public:
+  explicit InsideSubmit(App& app) : app_(app) { app_.submitters.fetch_add(1); }
+  ~InsideSubmit() { app_.submitters.fetch_sub(1, std::memory_order_release); }
+  InsideSubmit(const InsideSubmit&) = delete;
+  InsideSubmit& operator=(const InsideSubmit&) = delete;
+
+ private:
+  App& app_;
+};
+
+absl::Status Refusal(const Flow& flow) {
+  if (flow.device_lost.load()) {
+    return absl::UnavailableError("The device is lost and takes no more work.");
+  }
+  return absl::FailedPreconditionError("The runtime is shut down and takes no more work.");
+}
+
+absl::Status CheckBlocks(const TaskSpec& spec, const KernelDesc& kernel) {
+  if (spec.block_tasks < 1 || spec.block_tasks > kMaxBlockTasks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A launch of kernel '", kernel.name, "' has ", spec.block_tasks,
+                     " block tasks, and it must have 1 to ", kMaxBlockTasks, "."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckCopy(const CopyRequest& copy) {
+  if (copy.direction == CopyDirection::kNone || copy.direction > CopyDirection::kPeer) {
+    return absl::InvalidArgumentError("A copy has no direction.");
+  }
+  if (copy.bytes < 1 || copy.bytes > kMaxCopyBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "A copy has ", copy.bytes, " bytes, and it must have 1 to ", kMaxCopyBytes, "."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel) {
+  if (spec.arguments_bytes > kMaxArgumentBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("A task has ", spec.arguments_bytes,
+                                                   " bytes of arguments, and the limit is ",
+                                                   kMaxArgumentBytes, "."));
+  }
+  if (spec.arguments_bytes > 0 && spec.arguments == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("A task has ", spec.arguments_bytes,
+                                                   " bytes of arguments and no pointer to them."));
+  }
+  if (spec.wait_tickets.size() > kMaxWaitsPerTask || spec.wait_events.size() > kMaxWaitsPerTask) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "A task waits for ", spec.wait_tickets.size(), " tickets and ", spec.wait_events.size(),
+        " events, and the limit is ", kMaxWaitsPerTask, " of each."));
+  }
+  if (spec.declared_ns < 0 || spec.declared_ns > kMaxDurationNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A task declares a duration of ", spec.declared_ns,
+                     " ns, and it must lie between 0 and ", kMaxDurationNs, " ns."));
+  }
+  if (spec.arrival_ns < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A task arrives at ", spec.arrival_ns, " ns, before the clock began."));
+  }
+  switch (spec.kind) {
+    case TaskKind::kKernel:
+    case TaskKind::kGraph:
+    case TaskKind::kLibrary:
+      if (kernel == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("Kernel ", spec.kernel.value, " is not registered."));
+      }
+      if (kernel->kind != spec.kind) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "'", kernel->name, "' is registered as another kind of work than it is submitted as."));
+      }
+      return spec.kind == TaskKind::kKernel ? CheckBlocks(spec, *kernel) : absl::OkStatus();
+    case TaskKind::kMemcpy:
+      return CheckCopy(spec.copy);
+    case TaskKind::kOpaque:
+      if (spec.host_function == nullptr) {
+        return absl::InvalidArgumentError("Opaque work has no function to call.");
+      }
+      return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError("A task is of an unknown kind.");
+}
+
+// OK and null: an implicit query, or BE work without one.
+absl::StatusOr<QuerySlot*> FindSpecQuery(const Flow& flow, const TaskSpec& spec,
+                                         const Queue& queue) {
+  if (!spec.query) return nullptr;
+  QuerySlot* slot = flow.tables.FindQuery(spec.query);
+  if (slot == nullptr || !slot->open.load(std::memory_order_acquire)) {
+    return absl::InvalidArgumentError("The task's query was not begun or is ended already.");
+  }
+  if (slot->queue != &queue) {
+    return absl::InvalidArgumentError("The task's query was begun on another queue.");
+  }
+  return slot;
+}
+
+bool CopyArguments(App& app, Task& task, const TaskSpec& spec) {
+  task.arguments_bytes = static_cast<uint32_t>(spec.arguments_bytes);
+  task.large_arguments = -1;
+  if (spec.arguments_bytes == 0) return true;
+  if (spec.arguments_bytes <= kInlineArgumentBytes) {
+    std::memcpy(task.arguments.data(), spec.arguments, spec.arguments_bytes);
+    return true;
+  }
+  uint32_t slot = 0;
+  if (!app.free_large->TryPop(slot)) return false;
+  task.large_arguments = static_cast<int32_t>(slot - 1);
+  std::memcpy(app.large[slot - 1].bytes.data(), spec.arguments, spec.arguments_bytes);
+  return true;
+}
+
+// Back to what a new task is; the slot's identity stays.
+void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kernel, TimeNs now_ns) {
+  task.complete.store(false, std::memory_order_relaxed);
+  task.cancel_requested.store(false, std::memory_order_relaxed);
+  task.region.store(RegionPhase::kNone, std::memory_order_relaxed);
+  task.queue = &queue;
+  task.query = nullptr;
+  task.explicit_query = nullptr;
+  task.kernel = kernel;
+  task.kind = spec.kind;
+  task.copy = spec.copy;
+  task.blocks = spec.kind == TaskKind::kMemcpy   ? spec.copy.bytes
+                : spec.kind == TaskKind::kKernel ? spec.block_tasks
+                                                 : 1;
+  task.host_function = spec.host_function;
+  task.host_user = spec.host_user;
+  task.declared_ns = spec.declared_ns;
+  task.wait_ticket_count = static_cast<int32_t>(spec.wait_tickets.size());
+  std::copy(spec.wait_tickets.begin(), spec.wait_tickets.end(), task.wait_tickets.begin());
+  task.wait_event_count = static_cast<int32_t>(spec.wait_events.size());
+  std::copy(spec.wait_events.begin(), spec.wait_events.end(), task.wait_events.begin());
+  task.signal_event = spec.signal_event;
+  task.callback = spec.callback;
+  task.callback_user = spec.callback_user;
+  task.adopted = task.started_early = task.entered_gate = task.had_company = false;
+  task.counter = -1;
+  task.counter_fresh = true;
+  task.running_index = -1;
+  task.kernel_row = -1;
+  task.sequence = 0;
+  task.ready_ns = 0;
+  task.blocks_done = 0;
+  task.issued_ns = 0;
+  task.evicted_since_ns = 0;
+  task.part_count = 0;
+  task.predicted = Prediction();
+  task.eviction_p99_ns = kNever;
+  task.next = nullptr;
+  task.fused_partner = nullptr;
+  task.record = CompletionRecord();
+  task.record.ticket = Tables::TicketOf(task);
+  task.record.app = AppId{task.app->id.load(std::memory_order_relaxed)};
+  task.record.queue = QueueId{queue.id.load(std::memory_order_relaxed)};
+  task.record.kernel = kernel == nullptr ? KernelId{} : kernel->id;
+  task.record.kind = spec.kind;
+  task.record.submit_ns = now_ns;
+}
+
+// The query that the task belongs to. BE work has none.
+void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns) {
+  if (slot != nullptr) {
+    slot->tasks_submitted.fetch_add(1, std::memory_order_acq_rel);
+    task.explicit_query = slot;
+    task.query = &slot->state;
+  } else if (task.app->options.app_class == AppClass::kLatencyCritical) {
+    task.own_query = QueryState();
+    task.own_query.id = QueryId{task.record.ticket.value | kImplicitQueryBit};
+    task.own_query.app = task.app;
+    task.own_query.arrival_ns = arrival_ns;
+    task.query = &task.own_query;
+    task.app->active_queries.fetch_add(1, std::memory_order_acq_rel);
+  } else {
+    return;
+  }
+  task.record.query = task.query->id;
+}
+
+void EmitSubmitted(const Flow& flow, const Task& task) {
+  EventRecord event;
+  event.type = static_cast<uint8_t>(EventType::kSubmitted);
+  event.time_ns = task.record.submit_ns;
+  event.id = task.record.ticket.value;
+  event.app = task.record.app.value;
+  event.app_class = static_cast<uint8_t>(task.app->options.app_class);
+  event.kernel = task.record.kernel.value;
+  event.a = static_cast<int64_t>(task.record.queue.value);
+  event.b = task.blocks;
+  event.c = static_cast<int64_t>(task.record.query.value);
+  event.d = task.query == nullptr ? 0 : task.query->arrival_ns;
+  event.detail = static_cast<uint8_t>(task.kind);
+  flow.Emit(event);
+}
+
+absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_class) {
+  Queue* queue = flow.tables.FindQueue(id);
+  if (queue == nullptr || !queue->open.load(std::memory_order_acquire)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Queue ", id.value, " does not exist or is released."));
+  }
+  if (queue->app->options.app_class != app_class) {
+    return absl::InvalidArgumentError(absl::StrCat("App '", queue->app->options.name, "' is ",
+                                                   app_class == AppClass::kLatencyCritical
+                                                       ? "best-effort; use submit_be."
+                                                       : "latency-critical; use submit_lc."));
+  }
+  return queue;
+}
+
+// A filled task of the flow's, holders set: from here on it completes exactly once.
+absl::StatusOr<Task*> Accept(Flow& flow, Queue& queue, const TaskSpec& spec,
+                             const KernelDesc* kernel, QuerySlot* query) {
+  App& app = *queue.app;
+  Task* task = flow.tables.AllocateTask(app);
+  if (task == nullptr) {
+    app.rejected.fetch_add(1, std::memory_order_relaxed);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("App '", app.options.name, "' has ", app.options.tasks_max,
+                     " tasks that are not complete or not released."));
+  }
+  if (!CopyArguments(app, *task, spec)) {
+    app.free_tasks->Push(task->slot + 1);
+    app.rejected.fetch_add(1, std::memory_order_relaxed);
+    return absl::ResourceExhaustedError(absl::StrCat("App '", app.options.name, "' has ",
+                                                     kLargeArgumentSlotsPerApp,
+                                                     " tasks with large arguments in flight."));
+  }
+  const TimeNs now = flow.device->NowNs();
+  Fill(*task, queue, spec, kernel, now);
+  JoinQuery(*task, query, spec.arrival_ns == 0 ? now : spec.arrival_ns);
+  task->holders.store(spec.detached ? kHeldByFlow : kHeldByCaller | kHeldByFlow,
+                      std::memory_order_release);
+  task->state.store(TaskState::kSubmitted, std::memory_order_relaxed);
+  app.submitted.fetch_add(1, std::memory_order_relaxed);
+  app.tasks_open.fetch_add(1, std::memory_order_relaxed);
+  queue.tasks_open.fetch_add(1, std::memory_order_relaxed);
+  flow.counters.pending.fetch_add(1, std::memory_order_acq_rel);
+  EmitSubmitted(flow, *task);
+  return task;
+}
+
+}  // namespace
+
+absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass app_class) {
+  absl::StatusOr<Queue*> found = FindOpenQueue(flow, spec.queue, app_class);
+  if (!found.ok()) return found.status();
+  Queue& queue = **found;
+  App& app = *queue.app;
+  InsideSubmit inside(app);
+  if (!app.open.load()) {
+    return absl::InvalidArgumentError(absl::StrCat("App '", app.options.name, "' is released."));
+  }
+  if (!flow.accepting.load()) return Refusal(flow);
+  const KernelDesc* kernel = flow.tables.FindKernel(spec.kernel);
+  if (absl::Status status = CheckSpec(spec, kernel); !status.ok()) {
+    app.rejected.fetch_add(1, std::memory_order_relaxed);
+    return status;
+  }
+  absl::StatusOr<QuerySlot*> query = FindSpecQuery(flow, spec, queue);
+  if (!query.ok()) return query.status();
+  absl::StatusOr<Task*> accepted = Accept(flow, queue, spec, kernel, *query);
+  if (!accepted.ok()) return accepted.status();
+  Task& task = **accepted;
+  const TicketId ticket = task.record.ticket;
+  FastPathResult result = FastPathResult::kNotTaken;
+  if (app_class == AppClass::kLatencyCritical) result = TryFastPath(flow, task);
+  const RingTag tag = result == FastPathResult::kLaunched ? RingTag::kStarted
+                      : result == FastPathResult::kFailed ? RingTag::kStartFailed
+                                                          : RingTag::kSubmitted;
+  if (tag == RingTag::kSubmitted) queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
+  flow.ring.Push(PackRing(tag, ticket.value));
+  return ticket;
+}
+
+absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, TimeNs arrival_ns) {
+  absl::StatusOr<Queue*> found = FindOpenQueue(flow, id, AppClass::kLatencyCritical);
+  if (!found.ok()) return found.status();
+  App& app = *(*found)->app;
+  InsideSubmit inside(app);
+  if (!app.open.load() || !flow.accepting.load()) return Refusal(flow);
+  if (arrival_ns < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A query arrives at ", arrival_ns, " ns, before the clock began."));
+  }
+  const TimeNs arrival = arrival_ns == 0 ? flow.device->NowNs() : arrival_ns;
+  absl::StatusOr<QueryId> query = flow.tables.AllocateQuery(**found, arrival);
+  if (!query.ok()) return query.status();
+  app.active_queries.fetch_add(1, std::memory_order_acq_rel);
+  flow.ring.Push(PackRing(RingTag::kQueryBegun, query->value));
+  return *query;
+}
+
+absl::Status SubmitQueryEnd(Flow& flow, QueryId query) {
+  QuerySlot* slot = flow.tables.FindQuery(query);
+  if (slot == nullptr || !slot->open.exchange(false)) {
+    return absl::InvalidArgumentError("The query was not begun or is ended already.");
+  }
+  flow.ring.Push(PackRing(RingTag::kQueryEnded, query.value));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound_ns,
+                                           void** stream) {
+  Queue* queue = flow.tables.FindQueue(id);
+  if (queue == nullptr || !queue->open.load()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Queue ", id.value, " does not exist or is released."));
+  }
+  App& app = *queue->app;
+  InsideSubmit inside(app);
+  if (!app.open.load() || !flow.accepting.load()) return Refusal(flow);
+  if (bound_ns < 1 || bound_ns > kMaxDurationNs) {
+    return absl::InvalidArgumentError(absl::StrCat("A region declares a bound of ", bound_ns,
+                                                   " ns, and it must lie between 1 and ",
+                                                   kMaxDurationNs, " ns."));
+  }
+  const bool latency_critical = app.options.app_class == AppClass::kLatencyCritical;
+  if (flow.quiesced.load()) {
+    return absl::UnavailableError("The runtime is quiesced; begin the region again after resume.");
+  }
+  if (!latency_critical) {
+    const int64_t allowed = flow.gate.InFlight() == 0 ? flow.be_region_bound_ns.load() : 0;
+    if (bound_ns > allowed) {
+      return absl::UnavailableError(absl::StrCat("A best-effort region of ", bound_ns,
+                                                 " ns does not fit now: the bound is ", allowed,
+                                                 " ns. Try again later."));
+    }
+  }
+  TaskSpec spec;
+  spec.kind = TaskKind::kOpaque;
+  spec.declared_ns = bound_ns;
+  absl::StatusOr<Task*> accepted = Accept(flow, *queue, spec, nullptr, nullptr);
+  if (!accepted.ok()) return accepted.status();
+  Task& task = **accepted;
+  const LcRoute route = UnpackRoute(app.route.load());
+  const PlaceIndex place = latency_critical && route.place >= 0 ? route.place : kWholeDevice;
+  const LaneClass lane_class = latency_critical ? route.lane_class : LaneClass::kPlain;
+  const LaneIndex lane = flow.lanes.Pick(place, lane_class, app.slot);
+  task.region.store(RegionPhase::kOpen);
+  Part& part = task.parts[0];
+  part = Part();
+  part.lane = lane;
+  part.place = place;
+  part.form = Form::kOpaque;
+  part.blocks_asked = 1;
+  if (latency_critical) {
+    flow.gate.EnterLc();
+    task.entered_gate = true;
+    if (route.evict_overlapping) EvictOverlapping(flow, place, Reason::kEvictForLc);
+  }
+  if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);
+  return task.record.ticket;
+}
+
+absl::Status SubmitRegionEnd(Flow& flow, TicketId region) {
+  Task* task = flow.tables.FindTask(region);
+  RegionPhase open = RegionPhase::kOpen;
+  if (task == nullptr || !task->region.compare_exchange_strong(open, RegionPhase::kEnded)) {
+    return absl::InvalidArgumentError("The ticket is no open region.");
+  }
+  // The end of the region is a launch on the same lane: it completes when the stream gets there.
+  const FastPathResult result = LaunchPart(flow, *task);
+  flow.ring.Push(
+      PackRing(result == FastPathResult::kLaunched ? RingTag::kStarted : RingTag::kStartFailed,
+               region.value));
+  return absl::OkStatus();
+}
+
+void Collect(Flow& flow) {
+  flow.inbox_count = 0;
+  uint64_t word = 0;
+  while (flow.inbox_count < kBatch && flow.ring.TryPop(word)) {
+    flow.inbox[static_cast<size_t>(flow.inbox_count++)] = word;
+  }
+}
+
+}  // namespace gpushare::core

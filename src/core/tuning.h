@@ -1,0 +1,35 @@
+// Tuned constants: one table, each with its unit, its reason and the range that simulation may draw
+// it from. Bounds are in limits.h.
+
+#ifndef GPUSHARE_SRC_CORE_TUNING_H_
+#define GPUSHARE_SRC_CORE_TUNING_H_
+
+#include <cstdint>
+
+namespace gpushare::core {
+
+// Window of the smoothed LC load. Long against a query (0.5-1 ms), short against a change of load
+// in a day's trace. Range 50 ms to 2 s.
+inline constexpr double kLoadWindowNs = 250e6;
+
+// Weight of the newest query in an app's smoothed solo time. Range 0.02 to 0.3.
+inline constexpr int64_t kQuerySoloShift = 4;  // 1/16
+
+// An eviction that takes longer than factor x its predicted p99 + floor was blocked: with 16 busy
+// streams the write waited for whole kernels (MEASURED). Ranges 2 to 8, 0.2 to 5 ms.
+inline constexpr int64_t kBlockedEvictionFactor = 4;
+inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
+
+// Least chunk of a BE copy that is worth a launch: 64 KB take 8.4 us, of which 7.2 us are latency
+// (MEASURED, copies). Range 16 KB to 1 MB.
+inline constexpr int64_t kCopyChunkBytesMin = 64 * 1024;
+
+// Errors of a duration that has no prediction yet, as a share of it. Range 0.1 to 1.
+inline constexpr double kUntrainedError = 0.2;
+
+// A duration that nothing is known of: one LC query's order of magnitude. Range 0.1 to 10 ms.
+inline constexpr int64_t kUnknownDurationNs = 1000 * 1000;
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_TUNING_H_

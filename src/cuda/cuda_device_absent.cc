@@ -1,0 +1,15 @@
+// The entry to the CUDA device where the library was built without nvcc (see cuda_device.h).
+
+#include "absl/status/status.h"
+#include "src/cuda/cuda_device.h"
+
+namespace gpushare::cuda {
+
+absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int /*ordinal*/) {
+  return absl::UnavailableError(
+      "No CUDA device is usable: this build of gpushare has no CUDA code, because nvcc was not "
+      "found "
+      "when it was configured.");
+}
+
+}  // namespace gpushare::cuda

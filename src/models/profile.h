@@ -1,0 +1,37 @@
+// A profile: the constants of one GPU and the records of its kernels, as one JSON file.
+//
+// JSON keys are the field names of DeviceProfile, KernelDesc, SimulationRecord, ResourceDemand,
+// SpeedPoint and GraphNode; a key that is left out keeps its default, an unknown key is an error.
+// Threads: none of its own. A profile that is truncated, corrupt or out of range is rejected whole.
+
+#ifndef GPUSHARE_SRC_MODELS_PROFILE_H_
+#define GPUSHARE_SRC_MODELS_PROFILE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "src/core/device_profile.h"
+#include "src/core/kernel.h"
+
+namespace gpushare::models {
+
+struct Profile {
+  core::DeviceProfile device;
+  std::vector<core::KernelDesc> kernels;  // by name, unique
+  std::string learned;  // CostModel::Save() of the run that wrote it, may be empty
+
+  const core::KernelDesc* FindKernel(absl::string_view name) const;
+};
+
+absl::StatusOr<Profile> ParseProfile(absl::string_view text);
+absl::StatusOr<Profile> LoadProfile(const std::string& path);
+std::string FormatProfile(const Profile& profile);
+// Writes to a temporary name beside `path` and renames: a crash leaves the old file or the new one.
+absl::Status SaveProfile(const std::string& path, const Profile& profile);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_PROFILE_H_

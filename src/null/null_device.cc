@@ -1,0 +1,219 @@
+// The null device (null_device.h says what for).
+//
+// A launch checks its arguments, runs opaque host functions, settles its claim counter and pushes
+// its completion into a bounded lock-free queue. Invariants: a completion is in the queue exactly
+// once; a slot of the queue is taken before anything happens, so a refused launch leaves nothing
+// behind and a push never waits.
+
+#include "src/null/null_device.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "atomic_queue/atomic_queue.h"
+#include "src/core/launch_check.h"
+
+namespace gpushare::null {
+namespace {
+
+using core::DeviceCompletion;
+using core::LaneIndex;
+using core::PlaceIndex;
+
+// Unpolled completions: above the scheduler's launch table, so that it never meets this bound.
+constexpr uint32_t kCompletionsMax = 2 * core::kMaxInFlightLaunches;
+
+struct Lane {
+  bool evictable = false;
+  std::atomic<bool> abandoned{false};
+  std::atomic<uint64_t> word{0};
+  std::atomic<int32_t> workers_to_keep{0};
+};
+
+struct Entry {
+  DeviceCompletion completion;
+  LaneIndex lane = core::kNoLane;
+};
+
+class NullDevice final : public core::Device {
+ public:
+  NullDevice() {
+    capabilities_.profile.name = "null";
+    capabilities_.profile.gpu_model = "null";
+    // Nothing ran on a GPU, so reports carry the SIMULATED stamp.
+    capabilities_.simulated = true;
+    capabilities_.partitions = true;
+    capabilities_.eviction = true;
+    capabilities_.timestamps = true;
+  }
+
+  core::TimeNs NowNs() const override { return clock_.NowNs(); }
+  const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
+
+  absl::Status PrepareKernel(const core::KernelDesc&) override { return absl::OkStatus(); }
+
+  absl::StatusOr<PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
+    if (absl::Status status = core::CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
+      return status;
+    }
+    absl::MutexLock lock(&mutex_);
+    if (places_ == capabilities_.places_max) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("The device has ", capabilities_.places_max, " places already."));
+    }
+    return places_++;
+  }
+
+  absl::StatusOr<LaneIndex> CreateLane(const core::LaneSpec& spec) override {
+    absl::MutexLock lock(&mutex_);
+    if (spec.place < 0 || spec.place >= places_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("A lane asks for place ", spec.place, ", and there are ", places_, "."));
+    }
+    const int32_t lane = lanes_.load(std::memory_order_relaxed);
+    if (lane == capabilities_.lanes_max) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("The device has ", capabilities_.lanes_max, " lanes already."));
+    }
+    lane_[static_cast<size_t>(lane)].evictable = spec.evictable;
+    // release: a launch that sees the lane sees its fields.
+    lanes_.store(lane + 1, std::memory_order_release);
+    return lane;
+  }
+
+  void AbandonLane(LaneIndex lane) override {
+    if (Lane* found = Find(lane); found != nullptr) {
+      found->abandoned.store(true, std::memory_order_release);
+    }
+  }
+
+  absl::Status Launch(const core::LaunchRequest& request) override {
+    const core::TimeNs start = clock_.NowNs();
+    Lane* lane = Find(request.lane);
+    if (lane == nullptr) return NoSuchLane(request.lane);
+    if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
+    if (lane->abandoned.load(std::memory_order_acquire)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Lane ", request.lane, " was given up after it hung."));
+    }
+    if (unpolled_.fetch_add(1, std::memory_order_relaxed) >= kCompletionsMax) {
+      unpolled_.fetch_sub(1, std::memory_order_relaxed);
+      return absl::ResourceExhaustedError(
+          absl::StrCat("The device holds ", kCompletionsMax, " completions that nobody polled."));
+    }
+    Entry entry;
+    entry.lane = request.lane;
+    entry.completion.launch = request.launch;
+    entry.completion.start_ns = start;
+    entry.completion.end_ns = start;
+    if (request.form == core::Form::kOpaque) {
+      request.host_function(nullptr, request.host_user);
+      entry.completion.end_ns = clock_.NowNs();
+    } else {
+      RunBlocks(request, *lane, entry.completion);
+    }
+    completions_.push(entry);
+    return absl::OkStatus();
+  }
+
+  absl::Status Evict(LaneIndex index, uint64_t epoch, int32_t workers_to_keep) override {
+    Lane* lane = Find(index);
+    if (lane == nullptr) return NoSuchLane(index);
+    if (!lane->evictable) {
+      return absl::FailedPreconditionError(absl::StrCat("Lane ", index, " has no eviction word."));
+    }
+    if (workers_to_keep < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("An eviction keeps ", workers_to_keep, " workers, and the least is 0."));
+    }
+    lane->workers_to_keep.store(workers_to_keep, std::memory_order_relaxed);
+    lane->word.store(epoch, std::memory_order_release);
+    return absl::OkStatus();
+  }
+
+  void* LaneStream(LaneIndex) override { return nullptr; }
+
+  size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
+    if (completions_.was_empty()) return 0;
+    absl::MutexLock lock(&poll_mutex_);
+    size_t count = 0;
+    Entry entry;
+    while (count < out.size() && completions_.try_pop(entry)) {
+      unpolled_.fetch_sub(1, std::memory_order_relaxed);
+      if (Find(entry.lane)->abandoned.load(std::memory_order_acquire)) continue;
+      // Launchers read the clock before they push, so two of them may push in the other order. The
+      // reported times follow the queue: oldest first.
+      DeviceCompletion& completion = entry.completion;
+      completion.start_ns = std::max(completion.start_ns, last_end_ns_);
+      completion.end_ns = std::max(completion.end_ns, completion.start_ns);
+      last_end_ns_ = completion.end_ns;
+      out[count++] = completion;
+    }
+    return count;
+  }
+
+  core::TimeNs NextEventNs() const override { return core::kNever; }
+  void AdvanceTo(core::TimeNs) override {}
+  int64_t BusySmNs() const override { return 0; }  // nothing takes time
+
+ private:
+  Lane* Find(LaneIndex lane) {
+    if (lane < 0 || lane >= lanes_.load(std::memory_order_acquire)) return nullptr;
+    return &lane_[static_cast<size_t>(lane)];
+  }
+
+  absl::Status NoSuchLane(LaneIndex lane) const {
+    return absl::InvalidArgumentError(absl::StrCat("Lane ", lane, " does not exist, and there are ",
+                                                   lanes_.load(std::memory_order_relaxed), "."));
+  }
+
+  void RunBlocks(const core::LaunchRequest& request, const Lane& lane,
+                 DeviceCompletion& completion) {
+    const bool is_workers =
+        request.form == core::Form::kWorkers || request.form == core::Form::kFused;
+    const bool has_counter = is_workers && request.counter >= 0;
+    std::atomic<int64_t>* counter =
+        has_counter ? &counters_[static_cast<size_t>(request.counter)] : nullptr;
+    if (has_counter && request.reset_counter) counter->store(0, std::memory_order_relaxed);
+    if (is_workers && lane.evictable && WasToldToLeave(lane, request.epoch)) {
+      // Every worker reads the word before its first claim.
+      completion.outcome = core::Outcome::kEvicted;
+      return;
+    }
+    // All that nobody has claimed yet; a counter only grows between resets.
+    const int64_t claimed =
+        has_counter ? counter->exchange(request.block_count, std::memory_order_relaxed) : 0;
+    completion.block_tasks_done = std::max<int64_t>(0, request.block_count - claimed);
+  }
+
+  static bool WasToldToLeave(const Lane& lane, uint64_t epoch) {
+    const uint64_t word = lane.word.load(std::memory_order_acquire);
+    return static_cast<int64_t>(word - epoch) >= 0 &&
+           lane.workers_to_keep.load(std::memory_order_relaxed) == 0;
+  }
+
+  const core::SteadyClock clock_;
+  core::DeviceCapabilities capabilities_;
+
+  absl::Mutex mutex_;  // places and lanes
+  int32_t places_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::atomic<int32_t> lanes_{0};
+  std::array<Lane, core::kMaxLanes> lane_;
+  std::array<std::atomic<int64_t>, core::kMaxCounters> counters_{};
+
+  alignas(64) std::atomic<uint32_t> unpolled_{0};
+  atomic_queue::AtomicQueue2<Entry, kCompletionsMax> completions_;
+  absl::Mutex poll_mutex_;
+  core::TimeNs last_end_ns_ ABSL_GUARDED_BY(poll_mutex_) = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<core::Device> MakeNullDevice() { return std::make_unique<NullDevice>(); }
+
+}  // namespace gpushare::null

@@ -1,0 +1,220 @@
+// Block tasks: claimed, executed, left behind.
+//
+// Blocks of one launch in one cell advance as one batch. With K blocks resident, W block tasks'
+// worth of work done and g the progress of those in flight, K + max(0, W - K g - phase) are
+// claimed; what is claimed is executed, at the cell's full speed to the end, so that an eviction
+// loses no work and its longest residual is 1 - g of a block task (README.md, "Eviction"). Between
+// two events W is a number; block tasks become whole numbers when somebody stops claiming, and then
+// exactly the whole number is taken from the pool.
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/core/limits.h"
+#include "src/sim/engine.h"
+
+namespace gpushare::sim {
+
+// Takes block tasks, resumed ones first; returns how much of them was done before.
+double Engine::TakeFromPool(Pool& pool, int64_t tasks) {
+  const int64_t resumed = std::min(tasks, pool.interrupted);
+  double credit = 0;
+  if (resumed > 0) {
+    const double left = pool.interrupted_left * static_cast<double>(resumed) /
+                        static_cast<double>(pool.interrupted);
+    pool.interrupted -= resumed;
+    pool.interrupted_left -= left;
+    credit = static_cast<double>(resumed) - left;
+  }
+  pool.unclaimed -= tasks - resumed;
+  return credit;
+}
+
+void Engine::SyncResidency(Residency& residency) {
+  residency.work_done += residency.rate * static_cast<double>(now_ - residency.synced_ns);
+  residency.synced_ns = now_;
+}
+
+void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  residency.work_done = TakeFromPool(pool, workers);
+  residency.claimed = workers;
+  residency.phase = random_.Uniform();
+  launch.workers_resident += workers;
+  ++pool.residencies;
+  if (!pool.active) {
+    pool.active = true;
+    active_pools_.push_back(launch.pool);
+  }
+}
+
+// Claims that were made since the last whole number, none taken back.
+double Engine::ClaimsBeyondFirst(const Residency& residency, const Launch& launch) const {
+  const double workers =
+      static_cast<double>(residency.keep >= 0 ? residency.keep : residency.workers);
+  const double beyond = residency.work_done - workers * launch.in_flight_progress - residency.phase;
+  return workers + std::max(0.0, beyond) - static_cast<double>(residency.claimed);
+}
+
+// Settles the claims made so far, plus some that the caller hands out, and lets the blocks end.
+void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
+  const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
+  const int64_t claims = std::min(static_cast<int64_t>(made) + extra_claims, pool.available());
+  residency.work_done += TakeFromPool(pool, claims);
+  residency.claimed += claims;
+  residency.draining = true;
+  residency.keep = -1;
+  residency.done_at_end = residency.claimed;
+  residency.drain_target = static_cast<double>(residency.claimed);
+  const double spread = launch.kernel->desc.simulation.block_task_spread;
+  if (spread > 0) residency.tail_slowness = 1 + spread * random_.Uniform(0, 2);
+  dirty_ = true;
+}
+
+void Engine::LeaveAtBoundary(Residency& residency) { StopClaiming(residency, 0); }
+
+// The rest of the block tasks in flight goes back to the counter.
+void Engine::LeaveAtYieldPoint(Residency& residency) {
+  const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  const double workers = static_cast<double>(residency.workers);
+  const double until_yield = workers * (1 - launch.in_flight_progress) * launch.yield_share;
+  residency.work_done += until_yield;  // where it will be when it leaves
+  const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
+  residency.work_done -= until_yield;
+  const int64_t claims = std::min(static_cast<int64_t>(made), pool.available());
+  residency.work_done += TakeFromPool(pool, claims);
+  residency.claimed += claims;
+  const double at_leave = residency.work_done + until_yield;
+  if (at_leave >= static_cast<double>(residency.claimed)) {
+    StopClaiming(residency, 0);
+    return;
+  }
+  residency.draining = true;
+  residency.keep = -1;
+  residency.drain_target = at_leave;
+  residency.interrupted_at_end = std::min(residency.workers, residency.claimed);
+  residency.done_at_end = residency.claimed - residency.interrupted_at_end;
+  residency.interrupted_left = std::min(static_cast<double>(residency.claimed) - at_leave,
+                                        static_cast<double>(residency.interrupted_at_end));
+  dirty_ = true;
+}
+
+void Engine::EvictLaunch(int32_t slot, int64_t keep) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  launch.evicted = true;
+  dirty_ = true;
+  launch.workers_wanted = std::min(launch.workers_wanted, keep);
+  if (launch.workers_wanted <= launch.workers_resident) RemovePending(slot);
+  if (keep > 0 && launch.workers_resident <= keep) return;
+  // The workers that stay are spread over the cells like the workers that were there.
+  int64_t workers_left = launch.workers_resident;
+  int64_t keep_left = keep;
+  for (const int32_t index : active_residencies_) {
+    Residency& residency = residencies_[static_cast<size_t>(index)];
+    if (residency.launch != slot || residency.draining) continue;
+    SyncResidency(residency);
+    const int64_t stay =
+        workers_left > 0 ? (keep_left * residency.workers + workers_left - 1) / workers_left : 0;
+    workers_left -= residency.workers;
+    keep_left -= stay;
+    if (stay == 0) {
+      if (launch.yield_share > 0) {
+        LeaveAtYieldPoint(residency);
+      } else {
+        LeaveAtBoundary(residency);
+      }
+    } else if (stay < residency.workers) {
+      residency.keep = -1;
+      const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
+      residency.drain_target = static_cast<double>(residency.claimed) + made;
+      residency.keep = stay;
+    }
+  }
+  EndIfDone(slot);
+}
+
+// The pool's last block task was claimed: those who took from it finish what they have.
+void Engine::PoolIsEmpty(int32_t index) {
+  Pool& pool = pools_[static_cast<size_t>(index)];
+  for (const int32_t r : active_residencies_) {
+    Residency& residency = residencies_[static_cast<size_t>(r)];
+    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
+    SyncResidency(residency);
+    const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
+    const int64_t claims = std::min(static_cast<int64_t>(made), pool.available());
+    residency.work_done += TakeFromPool(pool, claims);
+    residency.claimed += claims;
+  }
+  // Whole numbers leave over less than one for each residency; hand them out in order.
+  while (pool.available() > 0) {
+    const int64_t before = pool.available();
+    for (const int32_t r : active_residencies_) {
+      Residency& residency = residencies_[static_cast<size_t>(r)];
+      const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+      if (pool.available() == 0) break;
+      if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
+      residency.work_done += TakeFromPool(pool, 1);
+      ++residency.claimed;
+    }
+    if (pool.available() == before) break;
+  }
+  for (const int32_t r : active_residencies_) {
+    Residency& residency = residencies_[static_cast<size_t>(r)];
+    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
+    StopClaiming(residency, 0);
+  }
+  pool.due_ns = core::kNever;
+  dirty_ = true;
+}
+
+void Engine::ResidencyIsDue(int32_t index) {
+  Residency& residency = residencies_[static_cast<size_t>(index)];
+  const int32_t slot = residency.launch;
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  SyncResidency(residency);
+  Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+  dirty_ = true;
+  if (!residency.draining) {
+    // Partial eviction: those who leave have ended their block tasks.
+    const int64_t leaving = residency.workers - residency.keep;
+    sms_.Release(cell, launch.needs, leaving);
+    launch.workers_resident -= leaving;
+    residency.workers = residency.keep;
+    residency.keep = -1;
+    residency.busy_sms = static_cast<double>(std::min<int64_t>(cell.sms, residency.workers));
+    return;
+  }
+  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  launch.tasks_done += residency.done_at_end;
+  launch.workers_resident -= residency.workers;
+  pool.interrupted += residency.interrupted_at_end;
+  pool.interrupted_left += residency.interrupted_left;
+  --pool.residencies;
+  RemoveResidency(index);
+  if (pool.residencies == 0 && pool.active) {
+    pool.active = false;
+    pool.due_ns = core::kNever;
+    active_pools_.erase(std::find(active_pools_.begin(), active_pools_.end(), launch.pool));
+  }
+  EndIfDone(slot);
+}
+
+void Engine::EndIfDone(int32_t slot) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  if (launch.residencies > 0 || launch.phase != LaunchPhase::kResident || launch.hung) return;
+  const bool work_left = pools_[static_cast<size_t>(launch.pool)].available() > 0;
+  // A grid, and workers that still wait for room, go on with what is left.
+  const bool goes_on = launch.pending && work_left;
+  if (goes_on) return;
+  RemovePending(slot);
+  EndLaunch(slot, launch.evicted && work_left ? core::Outcome::kEvicted : core::Outcome::kFinished,
+            0);
+}
+
+}  // namespace gpushare::sim

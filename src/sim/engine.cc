@@ -1,0 +1,375 @@
+// Events, completions and the clock of the simulated device. See engine.h.
+
+#include "src/sim/engine.h"
+
+#include <algorithm>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "src/core/limits.h"
+#include "src/sim/tuning.h"
+
+namespace gpushare::sim {
+namespace {
+
+constexpr size_t kLaunchesMax = core::kMaxInFlightLaunches;
+
+// The largest first out of std::push_heap: the earliest time, then the order of making.
+template <class T>
+bool Later(const T& a, const T& b) {
+  return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
+}
+
+}  // namespace
+
+Engine::Engine(const SimOptions& options)
+    : faults_(options.faults, options.seed ^ 0xFA0175u),
+      random_(options.seed),
+      sms_(options.profile, options.tier == Tier::kBlock ? 1 : options.profile.sm_granularity),
+      link_(options.profile, kLaunchesMax) {
+  capabilities_.profile = options.profile;
+  capabilities_.simulated = true;
+  capabilities_.virtual_time = true;
+  capabilities_.partitions = true;
+  capabilities_.eviction = true;
+  capabilities_.timestamps = true;
+  // Everything that a launch touches is made here; nothing grows afterwards. A lane has one launch
+  // on the SMs at a time, and a launch has one residency in a cell.
+  const size_t residencies = sms_.cells().size() * core::kMaxLanes;
+  residencies_.resize(residencies);
+  free_residencies_.reserve(residencies);
+  active_residencies_.reserve(residencies);
+  for (size_t i = residencies; i > 0; --i) {
+    free_residencies_.push_back(static_cast<int32_t>(i - 1));
+  }
+  launches_.resize(kLaunchesMax);
+  free_slots_.reserve(kLaunchesMax);
+  for (size_t i = kLaunchesMax; i > 0; --i) free_slots_.push_back(static_cast<int32_t>(i - 1));
+  resident_launches_.reserve(kLaunchesMax);
+  pending_.reserve(kLaunchesMax);
+  pools_.resize(core::kMaxCounters + kLaunchesMax);
+  active_pools_.reserve(pools_.size());
+  timers_.reserve(8 * kLaunchesMax);
+  visible_.resize(2 * kLaunchesMax);
+  writes_.resize(kMaxWaitingWrites);
+  kernels_.reserve(core::kMaxKernels);
+  lanes_.reserve(core::kMaxLanes);
+  places_.reserve(core::kMaxPlaces);
+  places_.push_back(std::make_unique<Place>(sms_.whole_device()));
+  lanes_of_place_.push_back(0);
+  queues_.resize(static_cast<size_t>(options.profile.hardware_queues));
+  if (options.faults.device_lost_at_ns != core::kNever) {
+    AddTimer(options.faults.device_lost_at_ns, TimerKind::kDeviceLost, -1);
+  }
+}
+
+absl::Status Engine::Prepare(const core::KernelDesc& desc) {
+  if (device_lost_) return absl::UnavailableError("The device is lost; it prepares no kernel.");
+  if (faults_.KernelOutOfMemory()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("The device has no memory left for kernel '", desc.name, "'."));
+  }
+  if (Find(&desc) != nullptr) return absl::OkStatus();
+  if (kernels_.size() == static_cast<size_t>(core::kMaxKernels)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("The device holds ", kernels_.size(), " kernels, and that is its limit."));
+  }
+  auto kernel = PrepareKernelRecord(desc, capabilities_.profile, sms_);
+  if (!kernel.ok()) return kernel.status();
+  auto after = std::find_if(kernels_.begin(), kernels_.end(), [&desc](const auto& at) {
+    if (at->desc.id != desc.id) return desc.id < at->desc.id;
+    return desc.name < at->desc.name;
+  });
+  kernels_.insert(after, std::make_unique<PreparedKernel>(*std::move(kernel)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<core::PlaceIndex> Engine::AddPlace(const core::PlaceSpec& spec) {
+  if (device_lost_) return absl::UnavailableError("The device is lost; it makes no place.");
+  if (faults_.PlaceOutOfMemory()) {
+    return absl::ResourceExhaustedError("The device has no memory left for a place.");
+  }
+  if (places_.size() == static_cast<size_t>(core::kMaxPlaces)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("The device has ", places_.size(), " places, and that is its limit."));
+  }
+  auto place = sms_.MakePlace(spec);
+  if (!place.ok()) return place.status();
+  places_.push_back(std::make_unique<Place>(*std::move(place)));
+  lanes_of_place_.push_back(0);
+  queues_.resize(places_.size() * static_cast<size_t>(capabilities_.profile.hardware_queues));
+  return static_cast<core::PlaceIndex>(places_.size() - 1);
+}
+
+absl::StatusOr<core::LaneIndex> Engine::AddLane(const core::LaneSpec& spec) {
+  if (device_lost_) return absl::UnavailableError("The device is lost; it makes no lane.");
+  if (faults_.LaneOutOfMemory()) {
+    return absl::ResourceExhaustedError("The device has no memory left for a lane.");
+  }
+  if (spec.place < 0 || spec.place >= static_cast<int32_t>(places_.size())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The lane names place ", spec.place, ", and the device has ", places_.size(), " places."));
+  }
+  if (lanes_.size() == static_cast<size_t>(core::kMaxLanes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("The device has ", lanes_.size(), " lanes, and that is its limit."));
+  }
+  Lane lane;
+  lane.place = spec.place;
+  lane.priority = static_cast<int32_t>(spec.priority);
+  lane.evictable = spec.evictable;
+  lane.queue = QueueOf(spec.place, lanes_of_place_[static_cast<size_t>(spec.place)]++);
+  lanes_.push_back(lane);
+  return static_cast<core::LaneIndex>(lanes_.size() - 1);
+}
+
+int32_t Engine::AllocateSlot() {
+  const int32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  return slot;
+}
+
+void Engine::FreeSlot(int32_t slot) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  launch.phase = LaunchPhase::kFree;
+  ++launch.generation;
+  free_slots_.push_back(slot);
+}
+
+void Engine::AddTimer(core::TimeNs time, TimerKind kind, int32_t index, uint64_t epoch,
+                      int64_t keep) {
+  timers_.push_back({time, next_timer_++, kind, index, epoch, keep});
+  std::push_heap(timers_.begin(), timers_.end(), Later<Timer>);
+}
+
+core::TimeNs Engine::NextEventNs() const {
+  core::TimeNs next = std::min(next_due_ns_, link_.NextEventNs());
+  if (!timers_.empty()) next = std::min(next, timers_.front().time_ns);
+  return next;
+}
+
+void Engine::AdvanceTo(core::TimeNs time) {
+  if (!clock_jumped_ && time >= faults_.plan().clock_jump_at_ns) {
+    clock_jumped_ = true;
+    time += std::max<int64_t>(0, faults_.plan().clock_jump_ns);
+  }
+  for (core::TimeNs next = NextEventNs(); next <= time; next = NextEventNs()) {
+    MoveClock(next);
+    FireTimers();
+    FireDue();
+    Settle();
+  }
+  MoveClock(time);
+}
+
+void Engine::MoveClock(core::TimeNs time) {
+  if (time <= now_) return;
+  busy_sm_ns_ += busy_sms_ * static_cast<double>(time - now_);
+  now_ = time;
+  now_ns_.store(time, std::memory_order_release);
+}
+
+void Engine::FireTimers() {
+  while (!timers_.empty() && timers_.front().time_ns <= now_) {
+    const Timer timer = timers_.front();
+    std::pop_heap(timers_.begin(), timers_.end(), Later<Timer>);
+    timers_.pop_back();
+    if (timer.kind == TimerKind::kDeviceLost) {
+      if (!device_lost_) LoseDevice();
+      continue;
+    }
+    if (timer.kind == TimerKind::kWord) {
+      WordArrives(timer.index, timer.epoch, timer.keep);
+      continue;
+    }
+    Launch& launch = launches_[static_cast<size_t>(timer.index)];
+    if (launch.generation != timer.epoch) continue;
+    switch (timer.kind) {
+      case TimerKind::kReady:
+        Ready(timer.index);
+        break;
+      case TimerKind::kGapEnd:
+        GapIsOver(timer.index);
+        break;
+      case TimerKind::kLaneFree:
+        LaneFree(timer.index);
+        break;
+      case TimerKind::kVisible:
+        if (launch.dropped) {
+          FreeSlot(timer.index);
+          break;
+        }
+        for (int reports = launch.duplicated ? 2 : 1; reports > 0; --reports) {
+          visible_[(visible_head_ + visible_count_++) % visible_.size()] = timer.index;
+        }
+        launch.visible = true;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void Engine::FireDue() {
+  Link::Copy copy;
+  while (link_.TakeFinished(now_, copy)) {
+    launches_[static_cast<size_t>(copy.launch)].start_ns = copy.start_ns;
+    EndLaunch(copy.launch, core::Outcome::kFinished, 0);
+  }
+  if (next_due_ns_ > now_) return;
+  dirty_ = true;
+  for (size_t i = 0; i < active_pools_.size(); ++i) {
+    if (pools_[static_cast<size_t>(active_pools_[i])].due_ns <= now_) PoolIsEmpty(active_pools_[i]);
+  }
+  for (size_t i = 0; i < active_residencies_.size();) {
+    const int32_t index = active_residencies_[i];
+    if (residencies_[static_cast<size_t>(index)].due_ns <= now_) {
+      residencies_[static_cast<size_t>(index)].due_ns = core::kNever;
+      ResidencyIsDue(index);
+    }
+    if (i < active_residencies_.size() && active_residencies_[i] == index) ++i;
+  }
+  for (size_t i = 0; i < resident_launches_.size();) {
+    const int32_t slot = resident_launches_[i];
+    const Launch& launch = launches_[static_cast<size_t>(slot)];
+    if (launch.chain != ChainState::kNone && launch.due_ns <= now_) ChainIsDue(slot);
+    if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
+  }
+}
+
+void Engine::Settle() {
+  if (!dirty_) return;
+  dirty_ = false;
+  PlacePending();
+  SetSpeeds();
+  dirty_ = false;
+}
+
+void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  if (launch.start_ns == core::kNever) launch.start_ns = now_;
+  launch.end_ns = now_;
+  launch.outcome = outcome;
+  launch.error_code = error_code;
+  // The last worker writes the word itself; every other form needs a stream write after it.
+  if (launch.bare || launch.workers) {
+    LaneFree(slot);
+    return;
+  }
+  launch.phase = LaunchPhase::kWriting;
+  AddTimer(now_ + kCompletionWriteNs, TimerKind::kLaneFree, slot, launch.generation);
+}
+
+void Engine::LaneFree(int32_t slot) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  const core::LaneIndex index = launch.lane;
+  launch.phase = LaunchPhase::kOver;
+  AddTimer(now_ + capabilities_.profile.completion_latency_ns, TimerKind::kVisible, slot,
+           launch.generation);
+  Lane& lane = lanes_[static_cast<size_t>(index)];
+  lane.running = -1;
+  lane.had_predecessor = true;
+  if (lane.blocked_word) {
+    lane.blocked_word = false;
+    WordArrives(index, lane.blocked_epoch, lane.blocked_keep);
+  }
+  // The lane's next launch waits in its hardware queue, or nobody does.
+  Dispatch(lane.queue);
+}
+
+size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
+  size_t count = 0;
+  while (count < out.size() && visible_count_ > 0) {
+    const int32_t slot = visible_[visible_head_];
+    visible_head_ = (visible_head_ + 1) % visible_.size();
+    --visible_count_;
+    Launch& launch = launches_[static_cast<size_t>(slot)];
+    if (!lanes_[static_cast<size_t>(launch.lane)].abandoned) {
+      out[count++] = {launch.id,     launch.outcome,    launch.start_ns,
+                      launch.end_ns, launch.tasks_done, launch.error_code};
+    }
+    if (launch.duplicated) {
+      launch.duplicated = false;
+    } else {
+      FreeSlot(slot);
+    }
+  }
+  return count;
+}
+
+void Engine::Abandon(core::LaneIndex index) {
+  if (index < 0 || index >= static_cast<int32_t>(lanes_.size())) return;
+  Lane& lane = lanes_[static_cast<size_t>(index)];
+  if (lane.abandoned) return;
+  lane.abandoned = true;
+  lane.blocked_word = false;
+  // Take its waiting launches out of the hardware queue, and let go of the SMs that a hung one
+  // holds, so that the rest of the device can be simulated on.
+  HardwareQueue& fifo = queues_[static_cast<size_t>(lane.queue)];
+  int32_t* link = &fifo.head;
+  fifo.tail = -1;
+  while (*link != -1) {
+    const int32_t command = *link;
+    if (command >= 0 && launches_[static_cast<size_t>(command)].lane == index) {
+      *link = NextOf(command);
+    } else {
+      fifo.tail = command;
+      link = &NextOf(command);
+    }
+  }
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    Launch& launch = launches_[i];
+    if (launch.lane != index || launch.phase == LaunchPhase::kFree || launch.visible) continue;
+    const int32_t slot = static_cast<int32_t>(i);
+    RemovePending(slot);
+    link_.Remove(now_, slot);
+    const bool tasks = launch.chain == ChainState::kNone && launch.residencies > 0;
+    if (tasks) pools_[static_cast<size_t>(launch.pool)].residencies -= launch.residencies;
+    FreeCells(slot);
+    FreeSlot(slot);
+  }
+  lane.running = -1;
+  lane.queued = 0;
+  dirty_ = true;
+  Dispatch(lane.queue);
+  Settle();
+}
+
+// The context is poisoned: nothing runs on, everything in flight is reported with an error.
+void Engine::LoseDevice() {
+  device_lost_ = true;
+  timers_.clear();
+  link_.Clear();
+  pending_.clear();
+  while (!active_residencies_.empty()) RemoveResidency(active_residencies_.back());
+  for (const int32_t pool : active_pools_) {
+    pools_[static_cast<size_t>(pool)].active = false;
+    pools_[static_cast<size_t>(pool)].residencies = 0;
+  }
+  active_pools_.clear();
+  for (HardwareQueue& queue : queues_) queue = HardwareQueue();
+  for (WaitingWrite& write : writes_) write.lane = -1;
+  for (Lane& lane : lanes_) {
+    lane.running = -1;
+    lane.queued = 0;
+  }
+  for (size_t i = 0; i < launches_.size(); ++i) {
+    Launch& launch = launches_[i];
+    if (launch.phase == LaunchPhase::kFree || launch.visible) continue;
+    if (launch.phase != LaunchPhase::kOver) {
+      if (launch.start_ns == core::kNever) launch.start_ns = now_;
+      launch.end_ns = now_;
+      launch.outcome = core::Outcome::kDeviceLost;
+      launch.error_code = 1;
+      launch.phase = LaunchPhase::kOver;
+    }
+    launch.pending = false;
+    AddTimer(now_ + capabilities_.profile.completion_latency_ns, TimerKind::kVisible,
+             static_cast<int32_t>(i), launch.generation);
+  }
+  busy_sms_ = 0;
+  next_due_ns_ = core::kNever;
+  dirty_ = false;
+}
+
+}  // namespace gpushare::sim

@@ -1,0 +1,187 @@
+// Chains of nodes: graphs, library calls, opaque work.
+//
+// A node starts when all SMs that its blocks need are free (GEMM nodes are persistent grids with a
+// static share for each SM, so one late SM delays the node by as much); its SMs are free in the gap
+// to the next node, and others may fill them. While nobody else is on the chain's SMs or waits for
+// them, the rest of the chain runs as one segment: one event, not one for each node.
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/sim/engine.h"
+
+namespace gpushare::sim {
+namespace {
+
+constexpr BlockNeeds kWholeSm{0, 0, 0, true};
+
+}  // namespace
+
+int64_t Engine::NodeCount(const Launch& launch) const {
+  return launch.has_own_node ? 1 : launch.kernel->nodes;
+}
+
+const NodeRun& Engine::CurrentNode(const Launch& launch) const {
+  if (launch.has_own_node) return launch.own_node;
+  return *launch.kernel->NodeOf(std::min(launch.node, launch.kernel->nodes - 1)).run;
+}
+
+bool Engine::IsAlone(int32_t slot) const {
+  const Launch& launch = launches_[static_cast<size_t>(slot)];
+  for (const int32_t other : pending_) {
+    if (other == slot) continue;
+    if ((launches_[static_cast<size_t>(other)].place->cells & launch.place->cells).any())
+      return false;
+  }
+  for (const Place::Run& run : launch.place->runs) {
+    for (int32_t index = run.begin; index < run.end; ++index) {
+      if (sms_.cells()[static_cast<size_t>(index)].residents > 0) return false;
+    }
+  }
+  return true;
+}
+
+bool Engine::PlaceNode(int32_t slot) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  if (IsAlone(slot)) {
+    StartSegment(slot);
+    return true;
+  }
+  const NodeRun& node = CurrentNode(launch);
+  const int64_t needed = std::min<int64_t>(node.node.blocks, launch.place->sms);
+  const BlockNeeds& needs = node.needs.whole_sm ? kWholeSm : node.needs;
+  auto has_room = [&](const Cell& cell) {
+    return Overtakes(launch, cell) && sms_.Fits(cell, needs) >= cell.sms;
+  };
+  int64_t found = 0;
+  for (const Place::Run& run : launch.place->runs) {
+    for (int32_t index = run.begin; index < run.end; ++index) {
+      const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+      if (has_room(cell)) found += cell.sms;
+    }
+  }
+  if (found < needed) return false;
+  launch.needs = needs;
+  int64_t left = needed;
+  for (const Place::Run& run : launch.place->runs) {
+    for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
+      const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+      if (!has_room(cell)) continue;
+      AddResidency(slot, index, needs, cell.sms).busy_sms =
+          static_cast<double>(std::min<int64_t>(left, cell.sms));
+      left -= cell.sms;
+    }
+  }
+  launch.chain = ChainState::kNode;
+  launch.left_ns = static_cast<double>(node.node.duration_ns);
+  launch.demand = node.node.demand;
+  launch.rate = 0;
+  launch.synced_ns = now_;
+  if (launch.start_ns == core::kNever) launch.start_ns = now_;
+  dirty_ = true;
+  return true;
+}
+
+void Engine::StartSegment(int32_t slot) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  launch.needs = kWholeSm;
+  double busy_share = 1;
+  if (launch.has_own_node) {
+    launch.left_ns = static_cast<double>(launch.own_node.node.duration_ns);
+    launch.demand = launch.own_node.node.demand;
+  } else {
+    launch.left_ns = launch.kernel->chain_ns - launch.kernel->NodeOf(launch.node).begin_ns;
+    launch.demand = launch.kernel->demand;
+    busy_share = std::min(
+        1.0, launch.kernel->busy_share * capabilities_.profile.sm_count / launch.place->sms);
+  }
+  for (const Place::Run& run : launch.place->runs) {
+    for (int32_t index = run.begin; index < run.end; ++index) {
+      const int32_t sms = sms_.cells()[static_cast<size_t>(index)].sms;
+      AddResidency(slot, index, kWholeSm, sms).busy_sms = sms * busy_share;
+    }
+  }
+  launch.chain = ChainState::kSegment;
+  launch.rate = 0;
+  launch.synced_ns = now_;
+  if (launch.start_ns == core::kNever) launch.start_ns = now_;
+  dirty_ = true;
+}
+
+void Engine::BreakSegments(const Place& place, int32_t except) {
+  for (size_t i = 0; i < resident_launches_.size();) {
+    const int32_t slot = resident_launches_[i];
+    const Launch& launch = launches_[static_cast<size_t>(slot)];
+    if (slot != except && launch.chain == ChainState::kSegment &&
+        (launch.place->cells & place.cells).any()) {
+      BreakSegment(slot);
+    }
+    // A chain that was in a gap gave up its cells and with them its place in the list.
+    if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
+  }
+}
+
+void Engine::BreakSegment(int32_t slot) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  SyncChain(launch);
+  dirty_ = true;
+  launch.chain = ChainState::kNode;
+  if (launch.has_own_node) return;
+  const PreparedKernel& kernel = *launch.kernel;
+  const double position = std::max(0.0, kernel.chain_ns - launch.left_ns);
+  const NodePosition node = kernel.NodeAt(position);
+  const double duration = static_cast<double>(node.run->node.duration_ns);
+  const double inside = position - node.begin_ns;
+  launch.node = node.index;
+  if (inside < duration || node.index + 1 >= kernel.nodes) {
+    launch.left_ns = std::max(0.0, duration - inside);
+    launch.demand = node.run->node.demand;
+    return;
+  }
+  const double rate = std::max(launch.rate, 1e-9);
+  FreeCells(slot);
+  ++launch.node;
+  launch.chain = ChainState::kGap;
+  const double gap_left = std::max(0.0, duration + kernel.gap_ns - inside) / rate;
+  AddTimer(now_ + static_cast<core::TimeNs>(std::llround(gap_left)), TimerKind::kGapEnd, slot,
+           launch.generation);
+}
+
+void Engine::ChainIsDue(int32_t slot) {
+  Launch& launch = launches_[static_cast<size_t>(slot)];
+  const double rate = std::max(launch.rate, 1e-9);
+  FreeCells(slot);
+  if (launch.chain == ChainState::kNode) ++launch.node;
+  if (launch.chain == ChainState::kSegment || launch.node >= NodeCount(launch)) {
+    EndLaunch(slot, core::Outcome::kFinished, 0);
+    return;
+  }
+  launch.chain = ChainState::kGap;
+  const double gap = launch.kernel->gap_ns / rate;
+  AddTimer(now_ + static_cast<core::TimeNs>(std::llround(gap)), TimerKind::kGapEnd, slot,
+           launch.generation);
+}
+
+void Engine::GapIsOver(int32_t slot) {
+  launches_[static_cast<size_t>(slot)].chain = ChainState::kPending;
+  MakePending(slot);
+}
+
+void Engine::FreeCells(int32_t slot) {
+  for (size_t i = 0; i < active_residencies_.size();) {
+    const int32_t index = active_residencies_[i];
+    if (residencies_[static_cast<size_t>(index)].launch == slot) {
+      RemoveResidency(index);
+    } else {
+      ++i;
+    }
+  }
+  launches_[static_cast<size_t>(slot)].due_ns = core::kNever;
+}
+
+void Engine::SyncChain(Launch& launch) {
+  launch.left_ns -= launch.rate * static_cast<double>(now_ - launch.synced_ns);
+  launch.synced_ns = now_;
+}
+
+}  // namespace gpushare::sim

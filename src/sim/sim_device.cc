@@ -1,0 +1,152 @@
+// The device seam over the engine: one mutex, the host function of opaque work, and what a profile
+// may say. See sim_device.h.
+
+#include "src/sim/sim_device.h"
+
+#include <cmath>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "src/sim/engine.h"
+
+namespace gpushare::sim {
+namespace {
+
+class SimDevice final : public core::Device {
+ public:
+  explicit SimDevice(const SimOptions& options)
+      : engine_(options), capabilities_(engine_.capabilities()) {}
+
+  core::TimeNs NowNs() const override ABSL_NO_THREAD_SAFETY_ANALYSIS { return engine_.NowNs(); }
+
+  const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
+
+  absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
+    absl::MutexLock lock(&mutex_);
+    return engine_.Prepare(kernel);
+  }
+
+  absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
+    absl::MutexLock lock(&mutex_);
+    return engine_.AddPlace(spec);
+  }
+
+  absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {
+    absl::MutexLock lock(&mutex_);
+    return engine_.AddLane(spec);
+  }
+
+  void AbandonLane(core::LaneIndex lane) override {
+    absl::MutexLock lock(&mutex_);
+    engine_.Abandon(lane);
+  }
+
+  absl::Status Launch(const core::LaunchRequest& request) override {
+    if (request.form == core::Form::kOpaque && request.host_function != nullptr) {
+      {
+        absl::MutexLock lock(&mutex_);
+        if (absl::Status status = engine_.Check(request); !status.ok()) return status;
+      }
+      // The caller's own code: with no lock held, so that it may call the device.
+      request.host_function(nullptr, request.host_user);
+    }
+    absl::MutexLock lock(&mutex_);
+    return engine_.Submit(request);
+  }
+
+  absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
+    absl::MutexLock lock(&mutex_);
+    return engine_.Evict(lane, epoch, workers_to_keep);
+  }
+
+  void* LaneStream(core::LaneIndex) override { return nullptr; }
+
+  size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
+    absl::MutexLock lock(&mutex_);
+    return engine_.Poll(out);
+  }
+
+  core::TimeNs NextEventNs() const override {
+    absl::MutexLock lock(&mutex_);
+    return engine_.NextEventNs();
+  }
+
+  void AdvanceTo(core::TimeNs time) override {
+    absl::MutexLock lock(&mutex_);
+    engine_.AdvanceTo(time);
+  }
+
+  int64_t BusySmNs() const override {
+    absl::MutexLock lock(&mutex_);
+    return engine_.BusySmNs();
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  Engine engine_ ABSL_GUARDED_BY(mutex_);  // its clock is read without
+  const core::DeviceCapabilities capabilities_;
+};
+
+absl::Status Outside(absl::string_view field, double value, double low, double high) {
+  return absl::InvalidArgumentError(absl::StrCat("The profile has ", field, " ", value,
+                                                 ", and it must lie between ", low, " and ", high,
+                                                 "."));
+}
+
+absl::Status CheckProfile(const core::DeviceProfile& profile) {
+  struct Field {
+    const char* name;
+    double value;
+    double low;
+    double high;
+  };
+  constexpr double kLatencyMaxNs = 1e9;
+  constexpr double kRateMax = 1e6;
+  const Field fields[] = {
+      {"sm_count", double(profile.sm_count), 1, kMaxSms},
+      {"sm_granularity", double(profile.sm_granularity), 1, double(profile.sm_count)},
+      {"registers_per_sm", double(profile.registers_per_sm), 1, 1 << 24},
+      {"shared_memory_per_sm_bytes", double(profile.shared_memory_per_sm_bytes), 0, 1 << 28},
+      {"threads_per_sm", double(profile.threads_per_sm), 1, 1 << 16},
+      {"blocks_per_sm", double(profile.blocks_per_sm), 1, 1024},
+      {"hardware_queues", double(profile.hardware_queues), 1, 1024},
+      {"launch_latency_ns", double(profile.launch_latency_ns), 0, kLatencyMaxNs},
+      {"graph_launch_latency_ns", double(profile.graph_launch_latency_ns), 0, kLatencyMaxNs},
+      {"completion_latency_ns", double(profile.completion_latency_ns), 0, kLatencyMaxNs},
+      {"eviction_write_latency_ns", double(profile.eviction_write_latency_ns), 0, kLatencyMaxNs},
+      {"copy_latency_ns", double(profile.copy_latency_ns), 0, kLatencyMaxNs},
+      {"pinned_bytes_per_ns", profile.pinned_bytes_per_ns, 1e-6, kRateMax},
+      {"duplex_bytes_per_ns", profile.duplex_bytes_per_ns, 1e-6, kRateMax},
+      {"pageable_h2d_bytes_per_ns", profile.pageable_h2d_bytes_per_ns, 1e-6, kRateMax},
+      {"pageable_d2h_bytes_per_ns", profile.pageable_d2h_bytes_per_ns, 1e-6, kRateMax},
+  };
+  for (const Field& field : fields) {
+    // Negated, so that NaN is outside too.
+    if (!(field.value >= field.low && field.value <= field.high)) {
+      return Outside(field.name, field.value, field.low, field.high);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<core::Device>> MakeSimDevice(const SimOptions& options) {
+  if (absl::Status status = CheckProfile(options.profile); !status.ok()) return status;
+  if (!(options.faults.slow_copy_factor >= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("The slow-copy factor is ",
+                                                   options.faults.slow_copy_factor,
+                                                   ", and it must be 1 or more."));
+  }
+  if (!(options.faults.misprediction_factor > 0)) {
+    return absl::InvalidArgumentError(absl::StrCat("The misprediction factor is ",
+                                                   options.faults.misprediction_factor,
+                                                   ", and it must be above 0."));
+  }
+  return std::unique_ptr<core::Device>(std::make_unique<SimDevice>(options));
+}
+
+}  // namespace gpushare::sim

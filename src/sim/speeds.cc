@@ -1,0 +1,163 @@
+// Speeds: how fast everything resident goes now, and when it is due.
+//
+// Runs after every change of what is resident. An SM's residents meet in its cell (issue slots,
+// tensor and special-function pipes); launches meet in DRAM and L2 wherever they run. Cost: one
+// pass over the residencies.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "src/sim/engine.h"
+#include "src/sim/interference.h"
+
+namespace gpushare::sim {
+namespace {
+
+// Residents of one SM: more launches than hardware queues never meet there in practice; the rest
+// would add nothing but the sum.
+constexpr size_t kSmClientsMax = 16;
+
+core::TimeNs TimeAfter(core::TimeNs now, double wait) {
+  constexpr double kFarNs = 1e18;
+  if (!(wait < kFarNs)) return core::kNever;
+  return now + std::max<core::TimeNs>(0, static_cast<core::TimeNs>(std::ceil(wait)));
+}
+
+}  // namespace
+
+void Engine::SetSpeeds() {
+  SetCellFactors();
+  SetLaunchSpeeds();
+  SetMemoryFactors();
+  SetDueTimes();
+}
+
+// Below full occupancy an SM's speed is min(1, occupancy / saturating occupancy).
+double Engine::OccupancySpeed(const Residency& residency, const Launch& launch,
+                              const Cell& cell) const {
+  const double occupancy = static_cast<double>(residency.workers) /
+                           (static_cast<double>(cell.sms) * launch.workers_per_sm);
+  const double saturating = launch.kernel->desc.simulation.saturating_occupancy;
+  return std::min(1.0, occupancy / saturating);
+}
+
+void Engine::SetCellFactors() {
+  busy_sms_ = 0;
+  for (Cell& cell : sms_.cells()) {
+    cell.factor = 1;
+    if (cell.residents == 0) continue;
+    std::array<SmClient, kSmClientsMax> clients;
+    size_t count = 0;
+    double busy = 0;
+    for (int32_t index = cell.first_residency; index != -1;
+         index = residencies_[static_cast<size_t>(index)].next_in_cell) {
+      const Residency& residency = residencies_[static_cast<size_t>(index)];
+      busy = std::max(busy, residency.busy_sms);
+      if (cell.residents == 1 || count == clients.size()) continue;
+      const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+      const double speed =
+          launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
+      clients[count++] = {launch.demand.issue * speed, launch.demand.tensor * speed,
+                          launch.demand.special * speed, speed};
+    }
+    busy_sms_ += busy;
+    cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count));
+  }
+}
+
+void Engine::SetLaunchSpeeds() {
+  for (const int32_t slot : resident_launches_) {
+    Launch& launch = launches_[static_cast<size_t>(slot)];
+    launch.speed = launch.chain == ChainState::kNone ? 0 : launch.place_speed;
+    launch.weight = 0;
+  }
+  for (const int32_t index : active_residencies_) {
+    const Residency& residency = residencies_[static_cast<size_t>(index)];
+    Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    const Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+    if (launch.chain == ChainState::kNone) {
+      const double speed = OccupancySpeed(residency, launch, cell) * cell.factor;
+      launch.speed += cell.sms * speed * launch.place_speed / launch.place->sms;
+      launch.weight += cell.sms * speed * launch.memory_parallelism;
+    } else {
+      // A chain goes as fast as its slowest SM.
+      launch.speed = std::min(launch.speed, launch.place_speed * cell.factor);
+      launch.weight += cell.sms * launch.memory_parallelism;
+    }
+  }
+}
+
+void Engine::SetMemoryFactors() {
+  std::array<MemoryClient, core::kMaxLanes> clients;
+  const size_t count = std::min(resident_launches_.size(), clients.size());
+  for (size_t i = 0; i < count; ++i) {
+    const Launch& launch = launches_[static_cast<size_t>(resident_launches_[i])];
+    clients[i] = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
+                  launch.demand.dram, launch.weight, 1};
+  }
+  ShareMemory(absl::MakeSpan(clients.data(), count));
+  for (size_t i = 0; i < count; ++i) {
+    launches_[static_cast<size_t>(resident_launches_[i])].device_factor = clients[i].factor;
+  }
+}
+
+void Engine::SetDueTimes() {
+  next_due_ns_ = core::kNever;
+  for (const int32_t pool : active_pools_) {
+    pools_[static_cast<size_t>(pool)].claims = 0;
+    pools_[static_cast<size_t>(pool)].rate = 0;
+  }
+  for (const int32_t index : active_residencies_) {
+    Residency& residency = residencies_[static_cast<size_t>(index)];
+    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    if (launch.chain != ChainState::kNone) continue;
+    const Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+    const double per_sm = launch.place_speed * capabilities_.profile.sm_count / launch.place->sms /
+                          launch.sm_ns_per_task;
+    double rate = cell.sms * OccupancySpeed(residency, launch, cell) * cell.factor *
+                  launch.device_factor * per_sm / residency.tail_slowness;
+    if (launch.hung) rate = 0;
+    if (rate != residency.rate) {
+      SyncResidency(residency);
+      residency.rate = rate;
+    }
+    const double done =
+        residency.work_done + rate * static_cast<double>(now_ - residency.synced_ns);
+    if (residency.draining || residency.keep >= 0) {
+      const double left = residency.drain_target - done;
+      residency.due_ns = left <= 0 && !launch.hung ? now_
+                         : rate > 0                ? TimeAfter(now_, left / rate)
+                                                   : core::kNever;
+      next_due_ns_ = std::min(next_due_ns_, residency.due_ns);
+    } else {
+      residency.due_ns = core::kNever;
+    }
+    if (!residency.draining && !launch.hung) {
+      Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+      const double workers =
+          static_cast<double>(residency.keep >= 0 ? residency.keep : residency.workers);
+      pool.claims += workers + done - workers * launch.in_flight_progress - residency.phase -
+                     static_cast<double>(residency.claimed);
+      pool.rate += rate;
+    }
+  }
+  for (const int32_t index : active_pools_) {
+    Pool& pool = pools_[static_cast<size_t>(index)];
+    pool.due_ns = core::kNever;
+    if (pool.rate <= 0) continue;
+    const double left = static_cast<double>(pool.available()) - pool.claims;
+    pool.due_ns = pool.available() == 0 || left <= 0 ? now_ : TimeAfter(now_, left / pool.rate);
+    next_due_ns_ = std::min(next_due_ns_, pool.due_ns);
+  }
+  for (const int32_t slot : resident_launches_) {
+    Launch& launch = launches_[static_cast<size_t>(slot)];
+    if (launch.chain == ChainState::kNone) continue;
+    SyncChain(launch);
+    launch.rate = launch.hung ? 0 : launch.speed * launch.device_factor / launch.slowness;
+    launch.due_ns = launch.rate > 0 ? TimeAfter(now_, launch.left_ns / launch.rate) : core::kNever;
+    next_due_ns_ = std::min(next_due_ns_, launch.due_ns);
+  }
+}
+
+}  // namespace gpushare::sim

@@ -1,0 +1,286 @@
+// From an event log to a timeline; see timeline.h.
+
+#include "src/trace/timeline.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/names.h"
+
+namespace gpushare::trace {
+namespace {
+
+using core::EventRecord;
+using core::EventType;
+using core::TimeNs;
+
+// Perfetto shows nothing of an empty slice, and its end would come before its begin.
+constexpr TimeNs kShortestSliceNs = 1;
+// Logs hold CapSMs in thousandths.
+constexpr double kThousandths = 1000;
+
+// Times beyond 146 years are damage; kept in range, so that differences do not overflow.
+TimeNs Sane(TimeNs time) { return std::clamp<TimeNs>(time, 0, TimeNs{1} << 62); }
+
+// What the log says of one ticket as a whole.
+struct TicketFacts {
+  int64_t predicted_ns = 0;
+  int64_t measured_ns = 0;
+};
+
+// A slice that waits for a track. Its begin event holds what is shown.
+struct Slice {
+  TimeNs end_ns = 0;
+  TimelineEvent begin;
+};
+
+class Builder {
+ public:
+  explicit Builder(const TraceNames& names) : names_(names) {}
+
+  Timeline Build(absl::Span<const EventRecord> records) {
+    for (const EventRecord& record : records) Gather(record);
+    for (const EventRecord& record : records) Show(record);
+    for (auto& [place, slices] : place_slices_) LayOut(PlaceName(place), slices);
+    for (auto& [app, slices] : query_slices_)
+      LayOut(absl::StrCat("queries: ", AppName(app)), slices);
+    std::stable_sort(timeline_.events.begin(), timeline_.events.end(),
+                     [](const TimelineEvent& a, const TimelineEvent& b) {
+                       return std::pair(a.time_ns, a.type) < std::pair(b.time_ns, b.type);
+                     });
+    return std::move(timeline_);
+  }
+
+ private:
+  // First pass: what later records say about earlier slices.
+  void Gather(const EventRecord& record) {
+    switch (static_cast<EventType>(record.type)) {
+      case EventType::kAdmitted:
+        tickets_[record.id].predicted_ns = record.a;
+        break;
+      case EventType::kCompleted:
+        tickets_[record.id].measured_ns = record.b;
+        if (record.a > 0) tickets_[record.id].predicted_ns = record.a;
+        break;
+      case EventType::kLaunched:
+      case EventType::kFastPathLaunched:
+        launched_ns_[static_cast<uint64_t>(record.a)] = record.time_ns;
+        break;
+      case EventType::kQueryBegun:
+        arrivals_[record.id] = record.b;
+        break;
+      default:
+        break;
+    }
+  }
+
+  void Show(const EventRecord& record) {
+    switch (static_cast<EventType>(record.type)) {
+      case EventType::kPartDone:
+        ShowPart(record);
+        break;
+      case EventType::kEvicted:
+        ShowEviction(record);
+        break;
+      case EventType::kQueryEnded:
+        ShowQuery(record);
+        break;
+      case EventType::kQueueDepth:
+        ShowCounter(record, "queue depth: ", TrackKind::kCount, record.a);
+        ShowCounter(record, "CapSMs used: ", TrackKind::kReal, record.b);
+        if (record.c != core::kNever) {
+          ShowCounter(record, "headroom: ", TrackKind::kTimeNs, record.c);
+        }
+        break;
+      case EventType::kQuotaChanged:
+        ShowCounter(record, "quota: ", TrackKind::kCount, record.a);
+        break;
+      case EventType::kDeviceLost:
+        ShowDeviceEvent(record, "device lost");
+        break;
+      case EventType::kLaneAbandoned:
+        ShowDeviceEvent(record, "lane abandoned");
+        break;
+      default:
+        break;
+    }
+  }
+
+  void ShowPart(const EventRecord& record) {
+    Slice slice;
+    slice.begin.time_ns = record.b;
+    slice.end_ns = record.c;
+    const auto launched = launched_ns_.find(static_cast<uint64_t>(record.a));
+    if (record.c <= 0) {  // no timestamps: what the host saw
+      slice.begin.time_ns = launched == launched_ns_.end() ? record.time_ns : launched->second;
+      slice.end_ns = record.time_ns;
+    }
+    const bool critical =
+        record.app_class == static_cast<uint8_t>(core::AppClass::kLatencyCritical);
+    slice.begin.category = critical ? "LC" : "BE";
+    slice.begin.name = Text(absl::StrCat(slice.begin.category, " ", AppName(record.app), ": ",
+                                         KernelName(record.kernel)));
+    const auto facts = tickets_.find(record.id);
+    const int64_t predicted = facts == tickets_.end() ? 0 : facts->second.predicted_ns;
+    const int64_t measured = facts == tickets_.end() ? 0 : facts->second.measured_ns;
+    slice.begin.Add("predicted_ns", predicted);
+    slice.begin.Add("measured_ns",
+                    measured > 0 ? measured : Sane(slice.end_ns) - Sane(slice.begin.time_ns));
+    slice.begin.Add("ticket", static_cast<int64_t>(record.id));
+    slice.begin.Add("launch", record.a);
+    slice.begin.Add("block_tasks", record.d);
+    slice.begin.Add("outcome", core::OutcomeName(static_cast<core::Outcome>(record.detail)));
+    place_slices_[record.place].push_back(slice);
+  }
+
+  void ShowEviction(const EventRecord& record) {
+    TimelineEvent event;
+    event.time_ns = record.time_ns;
+    event.track = NamedTrack("evictions", TrackKind::kSlices);
+    event.category = "eviction";
+    event.name = Text(absl::StrCat("eviction on ", PlaceName(record.place)));
+    event.Add("reason", core::ReasonName(static_cast<core::Reason>(record.reason)));
+    event.Add("ticket", static_cast<int64_t>(record.id));
+    event.Add("lane", record.a);
+    event.Add("epoch", record.b);
+    event.Add("workers_to_keep", record.c);
+    timeline_.events.push_back(event);
+  }
+
+  void ShowQuery(const EventRecord& record) {
+    const uint32_t app = record.app != 0 ? record.app : static_cast<uint32_t>(record.a);
+    const auto arrival = arrivals_.find(record.id);
+    Slice slice;
+    slice.begin.time_ns =
+        arrival == arrivals_.end() ? Sane(record.time_ns) - Sane(record.b) : arrival->second;
+    slice.end_ns = record.time_ns;
+    slice.begin.category = "query";
+    slice.begin.name = Text("query");
+    slice.begin.Add("query", static_cast<int64_t>(record.id));
+    slice.begin.Add("latency_ns", record.b);
+    slice.begin.Add("target_ns", record.c);
+    query_slices_[app].push_back(slice);
+    if (record.c <= 0 || record.b <= record.c) return;
+    TimelineEvent miss;
+    miss.time_ns = record.time_ns;
+    miss.track = NamedTrack(absl::StrCat("misses: ", AppName(app)), TrackKind::kSlices);
+    miss.category = "miss";
+    miss.name = Text("QoS miss");
+    miss.Add("query", static_cast<int64_t>(record.id));
+    miss.Add("latency_ns", record.b);
+    miss.Add("target_ns", record.c);
+    timeline_.events.push_back(miss);
+  }
+
+  void ShowCounter(const EventRecord& record, const char* what, TrackKind kind, int64_t value) {
+    TimelineEvent event;
+    event.time_ns = record.time_ns;
+    event.type = TimelineType::kCounter;
+    event.track = NamedTrack(absl::StrCat(what, AppName(static_cast<uint32_t>(record.id))), kind);
+    event.count = value;
+    event.real = static_cast<double>(value) / kThousandths;
+    timeline_.events.push_back(event);
+  }
+
+  void ShowDeviceEvent(const EventRecord& record, const char* what) {
+    TimelineEvent event;
+    event.time_ns = record.time_ns;
+    event.track = NamedTrack("device", TrackKind::kSlices);
+    event.category = "device";
+    event.name = Text(what);
+    event.Add("lane", static_cast<int64_t>(record.id));
+    event.Add("value", record.a);
+    timeline_.events.push_back(event);
+  }
+
+  // Slices that overlap go to further tracks: each takes the first track that is free by then.
+  void LayOut(const std::string& name, std::vector<Slice>& slices) {
+    for (Slice& slice : slices) {
+      slice.begin.time_ns = Sane(slice.begin.time_ns);
+      slice.end_ns = std::max(Sane(slice.end_ns), slice.begin.time_ns + kShortestSliceNs);
+    }
+    std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+      return a.begin.time_ns < b.begin.time_ns;
+    });
+    using Busy = std::pair<TimeNs, int32_t>;  // until when, which track
+    std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
+    std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> idle;
+    int32_t count = 0;
+    for (Slice& slice : slices) {
+      while (!busy.empty() && busy.top().first <= slice.begin.time_ns) {
+        idle.push(busy.top().second);
+        busy.pop();
+      }
+      if (idle.empty()) {
+        ++count;
+        idle.push(
+            NewTrack(count == 1 ? name : absl::StrCat(name, " (", count, ")"), TrackKind::kSlices));
+      }
+      const int32_t track = idle.top();
+      idle.pop();
+      busy.emplace(slice.end_ns, track);
+      slice.begin.type = TimelineType::kBegin;
+      slice.begin.track = track;
+      timeline_.events.push_back(slice.begin);
+      TimelineEvent end;
+      end.time_ns = slice.end_ns;
+      end.type = TimelineType::kEnd;
+      end.track = track;
+      timeline_.events.push_back(end);
+    }
+  }
+
+  int32_t NewTrack(std::string name, TrackKind kind) {
+    timeline_.tracks.push_back({std::move(name), kind});
+    return static_cast<int32_t>(timeline_.tracks.size()) - 1;
+  }
+  int32_t NamedTrack(const std::string& name, TrackKind kind) {
+    const auto [at, added] = named_tracks_.try_emplace(name, 0);
+    if (added) at->second = NewTrack(name, kind);
+    return at->second;
+  }
+  int32_t Text(std::string text) {
+    const auto [at, added] =
+        texts_.try_emplace(std::move(text), static_cast<int32_t>(timeline_.texts.size()));
+    if (added) timeline_.texts.push_back(at->first);
+    return at->second;
+  }
+
+  std::string AppName(uint32_t app) const {
+    const auto found = names_.apps.find(app);
+    return found == names_.apps.end() ? absl::StrCat("app ", app) : found->second;
+  }
+  std::string KernelName(uint32_t kernel) const {
+    if (kernel == 0) return "copy or opaque work";
+    const auto found = names_.kernels.find(kernel);
+    return found == names_.kernels.end() ? absl::StrCat("kernel ", kernel) : found->second;
+  }
+  std::string PlaceName(int32_t place) const {
+    const auto found = names_.places.find(place);
+    if (found != names_.places.end()) return found->second;
+    return place == core::kWholeDevice ? "whole device" : absl::StrCat("place ", place);
+  }
+
+  const TraceNames& names_;
+  Timeline timeline_;
+  std::unordered_map<uint64_t, TicketFacts> tickets_;
+  std::unordered_map<uint64_t, TimeNs> launched_ns_;  // by launch
+  std::unordered_map<uint64_t, TimeNs> arrivals_;     // by query
+  std::map<int32_t, std::vector<Slice>> place_slices_;
+  std::map<uint32_t, std::vector<Slice>> query_slices_;
+  std::unordered_map<std::string, int32_t> named_tracks_;
+  std::unordered_map<std::string, int32_t> texts_;
+};
+
+}  // namespace
+
+Timeline MakeTimeline(absl::Span<const EventRecord> records, const TraceNames& names) {
+  return Builder(names).Build(records);
+}
+
+}  // namespace gpushare::trace

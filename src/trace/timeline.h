@@ -1,0 +1,68 @@
+// The timeline: slices, counters and instants on tracks, made from an event log, before any format.
+//
+// Where in the flow: between the event log and the Perfetto writer. Invariants: slices of one track
+// do not overlap; events are in order of time, and at one time on one track an end comes before the
+// next begin. Threads: any; pure.
+
+#ifndef GPUSHARE_SRC_TRACE_TIMELINE_H_
+#define GPUSHARE_SRC_TRACE_TIMELINE_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "src/core/event_log.h"
+#include "src/trace/perfetto_writer.h"
+
+namespace gpushare::trace {
+
+enum class TrackKind : uint8_t { kSlices, kCount, kTimeNs, kReal };
+
+struct Track {
+  std::string name;
+  TrackKind kind = TrackKind::kSlices;
+};
+
+// In the order in which events of the same time are told.
+enum class TimelineType : uint8_t { kEnd = 0, kCounter = 1, kInstant = 2, kBegin = 3 };
+
+// Small and without text of its own: a log has a million of them.
+struct TimelineEvent {
+  struct Argument {
+    const char* key = nullptr;   // null: no further argument
+    const char* text = nullptr;  // else the number counts
+    int64_t number = 0;
+  };
+  core::TimeNs time_ns = 0;
+  TimelineType type = TimelineType::kInstant;
+  int32_t track = 0;
+  int32_t name = 0;           // index into Timeline::texts
+  const char* category = "";  // "LC", "BE", "query", "eviction", "miss", "device"
+  int64_t count = 0;          // of counters, and of kReal ones:
+  double real = 0;
+  std::array<Argument, 6> arguments = {};
+
+  void Add(const char* key, int64_t number) { *FreeArgument() = {key, nullptr, number}; }
+  void Add(const char* key, const char* text) { *FreeArgument() = {key, text, 0}; }
+
+ private:
+  Argument* FreeArgument() {
+    Argument* at = arguments.data();
+    while (at->key != nullptr && at != &arguments.back()) ++at;
+    return at;
+  }
+};
+
+struct Timeline {
+  std::vector<Track> tracks;
+  std::vector<std::string> texts;
+  std::vector<TimelineEvent> events;
+};
+
+Timeline MakeTimeline(absl::Span<const core::EventRecord> records, const TraceNames& names);
+
+}  // namespace gpushare::trace
+
+#endif  // GPUSHARE_SRC_TRACE_TIMELINE_H_

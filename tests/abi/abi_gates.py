@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""The gates of the C ABI. Each has a self-test that doctors what it checks and expects it to fail.
+
+  abi_gates.py headers  --headers DIR --cpp DIR --cc CC --cxx CXX [--self-test]
+      every public header compiles alone, as C99 to C23 and C++17 to C++23, without implicit padding
+  abi_gates.py symbols  --library LIB --symbols FILE --headers DIR [--self-test]
+      exported symbols, bindings/c/symbols.txt and the declared functions are the same set
+  abi_gates.py layout   --headers DIR --layout FILE --cc CC [--self-test]
+      sizes, offsets and enum values are as frozen in layout_test.c
+  abi_gates.py abidiff  --library LIB --baseline FILE --headers DIR [--self-test | --update]
+      types and symbols are those of the last reviewed baseline; skips (77) without abidiff
+
+Exit code 0: passed; 1: failed, with the reason; 77: skipped.
+"""
+
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+C_HEADERS = ('gpushare.h', 'gpushare_policy.h')
+CPP_HEADERS = ('gpushare.hpp',)
+# The names that g++ 12 and clang 14 know for C23 and C++23.
+C_STANDARDS = ('c99', 'c11', 'c17', 'c2x')
+CPP_STANDARDS = ('c++17', 'c++20', 'c++2b')
+WARNINGS = ('-Wall', '-Wextra', '-Wpedantic', '-Werror')
+# A sanitizer exports symbols of its own runtime.
+FOREIGN = re.compile(r'^(_init|_fini|_edata|_end|__bss_start|GPUSHARE_0|__(asan|ubsan|tsan|odr)_.*)$')
+SKIPPED = 77
+
+
+class Failure(Exception):
+    """A gate found something; the text says what."""
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def compile_alone(compiler, language, standard, folders, text, more=()):
+    with tempfile.TemporaryDirectory() as scratch:
+        source = pathlib.Path(scratch) / f'alone.{language}'
+        source.write_text(text)
+        includes = [f'-I{folder}' for folder in folders]
+        return run(compiler, f'-std={standard}', *WARNINGS, *more, *includes, '-fsyntax-only',
+                   str(source))
+
+
+def check_headers(arguments, headers=None):
+    headers = headers or arguments.headers
+    jobs = [(arguments.cc, 'c', standard, header, ('-Wpadded',))
+            for standard in C_STANDARDS for header in C_HEADERS]
+    jobs += [(arguments.cxx, 'cc', standard, header, ('-Wpadded',))
+             for standard in CPP_STANDARDS for header in C_HEADERS]
+    # Classes of the C++ API may be padded: they do not cross the ABI.
+    jobs += [(arguments.cxx, 'cc', standard, header, ())
+             for standard in CPP_STANDARDS for header in CPP_HEADERS]
+    for compiler, language, standard, header, more in jobs:
+        # Twice: the guard works. With a use of an _INIT macro: they must compile too.
+        text = f'#include <gpushare/{header}>\n#include <gpushare/{header}>\n'
+        text += 'int use(void);\nint use(void) {\n'
+        text += '  gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;\n'
+        text += '  return (int)options.struct_size;\n}\n'
+        result = compile_alone(compiler, language, standard, (headers, arguments.cpp), text, more)
+        if result.returncode != 0:
+            raise Failure(f'<gpushare/{header}> does not compile as {standard}:\n{result.stderr}')
+    print(f'{len(jobs)} compilations of the public headers passed.')
+
+
+def doctored_headers(scratch, source, old, new):
+    """A copy of the header folder in which gpushare.h has `new` in place of the first `old`."""
+    folder = pathlib.Path(scratch) / 'include'
+    shutil.copytree(source, folder)
+    path = folder / 'gpushare' / 'gpushare.h'
+    text = path.read_text()
+    if old not in text:
+        raise Failure(f'The self-test does not find {old!r} in gpushare.h.')
+    path.write_text(text.replace(old, new, 1))
+    return folder
+
+
+def must_fail(what, check):
+    try:
+        check()
+    except Failure:
+        print(f'As it must, the gate fails on {what}.')
+        return
+    raise Failure(f'The gate passes on {what}.')
+
+
+def self_test_headers(arguments):
+    cases = (
+        ('a C++ type in the C header', 'typedef int32_t gpushare_bool;', 'typedef bool gpushare_bool;'),
+        ('implicit padding', '  gpushare_drive drive;\n', '  char drive;\n'),
+        ('a C11 construct', 'typedef int32_t gpushare_bool;',
+         'typedef int32_t gpushare_bool; _Static_assert(1, "");'),
+    )
+    for what, old, new in cases:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = doctored_headers(scratch, arguments.headers, old, new)
+            must_fail(what, lambda folder=folder: check_headers(arguments, folder))
+
+
+def declared(headers):
+    text = ''.join((pathlib.Path(headers) / 'gpushare' / name).read_text() for name in C_HEADERS)
+    return set(re.findall(r'GPUSHARE_API[^;{]*?\b(gpushare_\w+)\(', text))
+
+
+def exported(library):
+    result = run('nm', '-D', '--defined-only', str(library))
+    if result.returncode != 0:
+        raise Failure(f'nm cannot read {library}: {result.stderr}')
+    names = {line.split()[-1].split('@')[0] for line in result.stdout.splitlines() if line.split()}
+    return {name for name in names if not FOREIGN.match(name)}
+
+
+def same(left_name, left, right_name, right):
+    if left == right:
+        return
+    raise Failure(f'Only in {left_name}: {sorted(left - right)}; only in {right_name}: '
+                  f'{sorted(right - left)}.')
+
+
+def check_symbols(arguments, symbols=None, headers=None):
+    listed = pathlib.Path(symbols or arguments.symbols).read_text().split()
+    if listed != sorted(set(listed)):
+        raise Failure('symbols.txt is not sorted, or names a symbol twice.')
+    same('the headers', declared(headers or arguments.headers), 'symbols.txt', set(listed))
+    same('the library', exported(arguments.library), 'symbols.txt', set(listed))
+    print(f'{len(listed)} symbols are declared, listed and exported.')
+
+
+def self_test_symbols(arguments):
+    listed = pathlib.Path(arguments.symbols).read_text().split()
+    with tempfile.TemporaryDirectory() as scratch:
+        path = pathlib.Path(scratch) / 'symbols.txt'
+        for what, names in (('a missing symbol', listed[1:]),
+                            ('an extra symbol', sorted(listed + ['gpushare_zzz'])),
+                            ('an unsorted list', listed[::-1])):
+            path.write_text('\n'.join(names) + '\n')
+            must_fail(what, lambda: check_symbols(arguments, symbols=path))
+        folder = doctored_headers(scratch, arguments.headers, 'gpushare_abi_version(void)',
+                                  'gpushare_abi_version2(void)')
+        must_fail('a declaration without a symbol', lambda: check_symbols(arguments, headers=folder))
+
+
+def check_layout(arguments, headers=None):
+    result = run(arguments.cc, '-std=c11', *WARNINGS, f'-I{headers or arguments.headers}',
+                 '-fsyntax-only', arguments.layout)
+    if result.returncode != 0:
+        raise Failure(f'The layout differs from the frozen one:\n{result.stderr}')
+    print('The layout is as frozen.')
+
+
+def self_test_layout(arguments):
+    cases = (
+        ('a field in the middle', '  int64_t submit_ns;\n', '  int64_t submit_ns;\n  int64_t other_ns;\n'),
+        ('fields that change places', '  int64_t start_ns;  // first block, device\'s view; 0 where',
+         '  int64_t end_ns_;  // 0 where'),
+        ('another enum value', 'GPUSHARE_TASK_OPAQUE = 5', 'GPUSHARE_TASK_OPAQUE = 6'),
+    )
+    for what, old, new in cases:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = doctored_headers(scratch, arguments.headers, old, new)
+            must_fail(what, lambda folder=folder: check_layout(arguments, folder))
+
+
+def write_abi(arguments, target):
+    result = run('abidw', '--headers-dir', f'{arguments.headers}/gpushare', '--drop-private-types',
+                 '--no-corpus-path', '--no-comp-dir-path', '--no-show-locs', '--out-file', str(target),
+                 str(arguments.library))
+    if result.returncode != 0:
+        raise Failure(f'abidw cannot read {arguments.library}: {result.stderr}')
+
+
+def compare_abi(baseline, current):
+    result = run('abidiff', '--no-show-locs', str(baseline), str(current))
+    if result.returncode != 0:
+        raise Failure(f'The ABI differs from the baseline (bindings/c/CHANGELOG.md, docs/abi.md):\n'
+                      f'{result.stdout}{result.stderr}')
+
+
+def check_abidiff(arguments, baseline=None):
+    with tempfile.TemporaryDirectory() as scratch:
+        current = pathlib.Path(scratch) / 'current.abi'
+        write_abi(arguments, current)
+        if arguments.update:
+            shutil.copyfile(current, arguments.baseline)
+            print(f'{arguments.baseline} is the ABI of {arguments.library} now.')
+            return
+        compare_abi(baseline or arguments.baseline, current)
+    print('The ABI is that of the baseline.')
+
+
+def self_test_abidiff(arguments):
+    text = pathlib.Path(arguments.baseline).read_text()
+    cases = (
+        ('a function that went', re.compile(r'gpushare_abi_version'), 'gpushare_went_away'),
+        ('a struct of another size',
+         re.compile(r"(<class-decl name='gpushare_task_options' size-in-bits=)'\d+'"), r"\1'64'"),
+        ('a field at another offset',
+         re.compile(r"(layout-offset-in-bits=)'64'"), r"\1'4096'"),
+    )
+    for what, pattern, new in cases:
+        doctored, count = pattern.subn(new, text)
+        if count == 0:
+            raise Failure(f'The self-test does not find {pattern.pattern} in the baseline.')
+        with tempfile.TemporaryDirectory() as scratch:
+            baseline = pathlib.Path(scratch) / 'doctored.abi'
+            baseline.write_text(doctored)
+            must_fail(what, lambda baseline=baseline: check_abidiff(arguments, baseline))
+
+
+GATES = {
+    'headers': (check_headers, self_test_headers),
+    'symbols': (check_symbols, self_test_symbols),
+    'layout': (check_layout, self_test_layout),
+    'abidiff': (check_abidiff, self_test_abidiff),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('gate', choices=GATES)
+    for name in ('headers', 'cpp', 'cc', 'cxx', 'library', 'symbols', 'layout', 'baseline'):
+        parser.add_argument(f'--{name}')
+    parser.add_argument('--self-test', action='store_true')
+    parser.add_argument('--update', action='store_true')
+    arguments = parser.parse_args()
+    if arguments.gate == 'abidiff' and not (shutil.which('abidw') and shutil.which('abidiff')):
+        print('Skipped: abidw and abidiff (package abigail-tools) are not installed.')
+        return SKIPPED
+    check, self_test = GATES[arguments.gate]
+    try:
+        (self_test if arguments.self_test else check)(arguments)
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

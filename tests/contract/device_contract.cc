@@ -1,0 +1,194 @@
+// Launch requests, time and completions for the device contract suite.
+
+#include "tests/contract/device_contract.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+
+namespace gpushare::contract {
+namespace {
+
+// A device that is silent for so long has lost a launch.
+constexpr auto kPatience = std::chrono::seconds(20);
+
+core::KernelDesc MakeKernel() {
+  core::KernelDesc kernel;
+  kernel.id = core::KernelId{1};
+  kernel.name = "contract";
+  kernel.threads_per_block = 256;
+  kernel.registers_per_thread = 32;
+  kernel.workers_per_sm_max = 8;
+  kernel.evictable = true;
+  kernel.simulation.present = true;
+  kernel.simulation.block_task_ns = 10'000;
+  kernel.simulation.demand.special = 0.5;
+  return kernel;
+}
+
+core::KernelDesc MakeGraph() {
+  core::KernelDesc graph;
+  graph.id = core::KernelId{2};
+  graph.name = "contract_graph";
+  graph.kind = core::TaskKind::kGraph;
+  graph.simulation.present = true;
+  graph.simulation.node_gap_ns = 500;
+  graph.simulation.nodes = {
+      {.duration_ns = 5'000, .blocks = 132, .repeat = 8, .whole_sm = true, .demand = {}}};
+  return graph;
+}
+
+}  // namespace
+
+void DeviceContract::SetUp() {
+  auto made = GetParam().make();
+  ASSERT_TRUE(made.ok()) << made.status();
+  device_ = *std::move(made);
+  kernel_ = MakeKernel();
+  graph_ = MakeGraph();
+  ASSERT_TRUE(device_->PrepareKernel(kernel_).ok());
+  ASSERT_TRUE(device_->PrepareKernel(graph_).ok());
+}
+
+core::LaneIndex DeviceContract::MakeLane(core::PlaceIndex place, bool evictable) {
+  const auto lane = device_->CreateLane(
+      {.place = place, .priority = core::LanePriority::kNormal, .evictable = evictable});
+  EXPECT_TRUE(lane.ok()) << lane.status();
+  return lane.ok() ? *lane : core::kNoLane;
+}
+
+core::PlaceIndex DeviceContract::MakePlace(int32_t first_group, int32_t groups,
+                                           bool with_remainder) {
+  const auto place = device_->CreatePlace(
+      {.first_group = first_group, .groups = groups, .with_remainder = with_remainder});
+  EXPECT_TRUE(place.ok()) << place.status();
+  return place.ok() ? *place : core::kNoPlace;
+}
+
+core::LaunchRequest DeviceContract::Original(core::LaneIndex lane, int64_t blocks) {
+  core::LaunchRequest request;
+  request.launch = NewLaunch();
+  request.lane = lane;
+  request.form = core::Form::kOriginal;
+  request.kernel = &kernel_;
+  request.block_count = blocks;
+  return request;
+}
+
+core::LaunchRequest DeviceContract::Slice(core::LaneIndex lane, int64_t begin, int64_t blocks) {
+  core::LaunchRequest request = Original(lane, blocks);
+  request.form = core::Form::kSlice;
+  request.block_begin = begin;
+  return request;
+}
+
+core::LaunchRequest DeviceContract::Workers(core::LaneIndex lane, int64_t blocks, int32_t counter,
+                                            bool reset, uint64_t epoch, int32_t workers) {
+  core::LaunchRequest request = Original(lane, blocks);
+  request.form = core::Form::kWorkers;
+  request.counter = counter;
+  request.reset_counter = reset;
+  request.epoch = epoch;
+  request.workers = workers;
+  return request;
+}
+
+core::LaunchRequest DeviceContract::Copy(core::LaneIndex lane, core::CopyDirection direction,
+                                         int64_t bytes) {
+  core::LaunchRequest request;
+  request.launch = NewLaunch();
+  request.lane = lane;
+  request.form = core::Form::kMemcpy;
+  request.copy.direction = direction;
+  request.copy.bytes = bytes;
+  return request;
+}
+
+core::LaunchRequest DeviceContract::Graph(core::LaneIndex lane) {
+  core::LaunchRequest request;
+  request.launch = NewLaunch();
+  request.lane = lane;
+  request.form = core::Form::kGraph;
+  request.kernel = &graph_;
+  return request;
+}
+
+core::LaunchId DeviceContract::Launch(const core::LaunchRequest& request) {
+  const absl::Status status = device_->Launch(request);
+  EXPECT_TRUE(status.ok()) << status;
+  if (status.ok()) ++launched_;
+  return request.launch;
+}
+
+void DeviceContract::Poll() {
+  // Small on purpose: what does not fit must still be there at the next call.
+  std::array<core::DeviceCompletion, 7> out;
+  while (const size_t count = device_->PollCompletions(absl::MakeSpan(out))) {
+    ASSERT_LE(count, out.size());
+    for (size_t i = 0; i < count; ++i) {
+      const bool is_new = reported_.emplace(out[i].launch.value, completions_.size()).second;
+      EXPECT_TRUE(is_new) << "launch " << out[i].launch.value << " was reported twice";
+      completions_.push_back(out[i]);
+    }
+  }
+}
+
+void DeviceContract::WaitUntilTime(core::TimeNs time) {
+  while (device_->NowNs() < time) {
+    Poll();
+    if (capabilities().virtual_time) {
+      device_->AdvanceTo(std::min(time, device_->NextEventNs()));
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  Poll();
+}
+
+void DeviceContract::WaitForCount(size_t count) {
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  for (Poll(); completions_.size() < count; Poll()) {
+    if (capabilities().virtual_time) {
+      const core::TimeNs next = device_->NextEventNs();
+      ASSERT_NE(next, core::kNever)
+          << "the device is idle after " << completions_.size() << " of " << count << " launches";
+      device_->AdvanceTo(next);
+    } else {
+      ASSERT_LT(std::chrono::steady_clock::now(), give_up)
+          << "the device reported " << completions_.size() << " of " << count << " launches";
+      std::this_thread::yield();
+    }
+  }
+}
+
+void DeviceContract::WaitForAll(size_t count) {
+  WaitForCount(count);
+  if (testing::Test::HasFatalFailure()) return;
+  // A second report of a launch would come now.
+  if (capabilities().virtual_time) {
+    while (device_->NextEventNs() != core::kNever) {
+      device_->AdvanceTo(device_->NextEventNs());
+      Poll();
+    }
+  } else {
+    WaitUntilTime(device_->NowNs() + 1'000'000);
+  }
+  EXPECT_EQ(completions_.size(), count);
+}
+
+const core::DeviceCompletion& DeviceContract::Of(core::LaunchId launch) const {
+  static const core::DeviceCompletion kNone;
+  const auto found = reported_.find(launch.value);
+  EXPECT_NE(found, reported_.end()) << "launch " << launch.value << " was never reported";
+  return found == reported_.end() ? kNone : completions_[found->second];
+}
+
+int64_t DeviceContract::DurationOf(core::LaneIndex lane, int64_t blocks) {
+  const core::LaunchId launch = Launch(Original(lane, blocks));
+  WaitForCount(launched_);
+  const core::DeviceCompletion& completion = Of(launch);
+  return completion.end_ns - completion.start_ns;
+}
+
+}  // namespace gpushare::contract

@@ -1,0 +1,88 @@
+// The device contract suite's fixture: one device, made anew for each test, and helpers that let
+// time pass on it whether its clock is virtual or real.
+//
+// The clauses are those of src/core/device.h. A device joins by adding itself to
+// device_factories.cc. A clause that a device cannot show (no eviction, no partitions, work that
+// takes no time) is skipped, visibly, by capability.
+
+#ifndef GPUSHARE_TESTS_CONTRACT_DEVICE_CONTRACT_H_
+#define GPUSHARE_TESTS_CONTRACT_DEVICE_CONTRACT_H_
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/core/device.h"
+
+namespace gpushare::contract {
+
+struct DeviceFactory {
+  std::string name;
+  std::function<absl::StatusOr<std::unique_ptr<core::Device>>()> make;
+  // Work lasts for some time, so that an eviction or a second lane can meet it.
+  bool work_takes_time = false;
+};
+
+// Every device of this build.
+std::vector<DeviceFactory> DeviceFactories();
+
+class DeviceContract : public testing::TestWithParam<DeviceFactory> {
+ protected:
+  void SetUp() override;
+
+  core::Device& device() { return *device_; }
+  const core::DeviceCapabilities& capabilities() { return device_->capabilities(); }
+
+  // A kernel with block tasks of 10 us, eight workers an SM, evictable.
+  const core::KernelDesc& kernel() const { return kernel_; }
+  const core::KernelDesc& graph() const { return graph_; }
+
+  core::LaneIndex MakeLane(core::PlaceIndex place = core::kWholeDevice, bool evictable = false);
+  core::PlaceIndex MakePlace(int32_t first_group, int32_t groups, bool with_remainder = false);
+
+  core::LaunchId NewLaunch() { return core::LaunchId{next_launch_++}; }
+  core::LaunchRequest Original(core::LaneIndex lane, int64_t blocks);
+  core::LaunchRequest Slice(core::LaneIndex lane, int64_t begin, int64_t blocks);
+  core::LaunchRequest Workers(core::LaneIndex lane, int64_t blocks, int32_t counter, bool reset,
+                              uint64_t epoch, int32_t workers = 0);
+  core::LaunchRequest Copy(core::LaneIndex lane, core::CopyDirection direction, int64_t bytes);
+  core::LaunchRequest Graph(core::LaneIndex lane);
+  // Launches and expects success.
+  core::LaunchId Launch(const core::LaunchRequest& request);
+
+  // Takes what is due now.
+  void Poll();
+  // Lets time pass: to `time`, or until `count` completions were reported in all.
+  void WaitUntilTime(core::TimeNs time);
+  void WaitForCount(size_t count);
+  // Everything that was launched is reported, and nothing comes after it.
+  void WaitForAll() { WaitForAll(launched_); }
+  void WaitForAll(size_t count);
+
+  bool IsReported(core::LaunchId launch) const { return reported_.count(launch.value) > 0; }
+  const core::DeviceCompletion& Of(core::LaunchId launch) const;
+  // In the order of PollCompletions.
+  const std::vector<core::DeviceCompletion>& completions() const { return completions_; }
+
+  // How long `kernel` takes for `blocks` block tasks on the whole device, as measured now.
+  int64_t DurationOf(core::LaneIndex lane, int64_t blocks);
+
+ private:
+  std::unique_ptr<core::Device> device_;
+  core::KernelDesc kernel_;
+  core::KernelDesc graph_;
+  uint64_t next_launch_ = 1;
+  size_t launched_ = 0;
+  std::vector<core::DeviceCompletion> completions_;
+  std::map<uint64_t, size_t> reported_;
+};
+
+}  // namespace gpushare::contract
+
+#endif  // GPUSHARE_TESTS_CONTRACT_DEVICE_CONTRACT_H_

@@ -1,0 +1,253 @@
+// Eviction, epochs and claim counters: who leaves, who stays, and that no block task is lost or
+// repeated.
+
+#include <algorithm>
+#include <vector>
+
+#include "src/core/limits.h"
+#include "tests/contract/device_contract.h"
+
+namespace gpushare::contract {
+namespace {
+
+using core::LaneIndex;
+using core::LaunchId;
+using core::Outcome;
+using core::PlaceIndex;
+using core::TimeNs;
+
+class EvictionContract : public DeviceContract {
+ protected:
+  void SetUp() override {
+    DeviceContract::SetUp();
+    if (!capabilities().eviction) GTEST_SKIP() << "no eviction";
+  }
+  void Evict(LaneIndex lane, uint64_t epoch, int32_t keep = 0) {
+    const absl::Status status = device().Evict(lane, epoch, keep);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  // Block tasks that keep the whole device busy for `rounds` x 10 us.
+  int64_t Rounds(int64_t rounds) { return rounds * capabilities().profile.sm_count * 8; }
+};
+
+TEST_P(EvictionContract, AnEvictedLaunchLeavesAndItsRestStays) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  const int64_t blocks = Rounds(100);  // 1 ms
+  const LaunchId first = Launch(Workers(lane, blocks, 0, true, 1));
+  WaitUntilTime(device().NowNs() + 300'000);
+  const TimeNs evicted_at = device().NowNs();
+  Evict(lane, 1);
+  WaitForCount(1);
+  EXPECT_EQ(Of(first).outcome, Outcome::kEvicted);
+  EXPECT_GT(Of(first).block_tasks_done, 0);
+  EXPECT_LT(Of(first).block_tasks_done, blocks);
+  // One block task and the write's latency, not the rest of the launch.
+  EXPECT_LT(Of(first).end_ns - evicted_at, 100'000);
+  const LaunchId rest = Launch(Workers(lane, blocks, 0, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(first).block_tasks_done + Of(rest).block_tasks_done, blocks);
+}
+
+TEST_P(EvictionContract, ALaterLaunchIsUntouchedByAnEarlierEviction) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  Evict(lane, 1);
+  const LaunchId launch = Launch(Workers(lane, 5000, 0, true, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(launch).block_tasks_done, 5000);
+}
+
+TEST_P(EvictionContract, LatecomerDoesNotLoseItsEviction) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  // The launcher read epoch 1, an LC caller raised the word to 1, and then the launch arrived.
+  Evict(lane, 1);
+  const LaunchId launch = Launch(Workers(lane, Rounds(100), 0, true, 1));
+  WaitForCount(1);
+  EXPECT_EQ(Of(launch).outcome, Outcome::kEvicted);
+  EXPECT_LT(Of(launch).block_tasks_done, Rounds(100));
+  const LaunchId rest = Launch(Workers(lane, Rounds(100), 0, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(100));
+}
+
+TEST_P(EvictionContract, EveryQueuedLaunchUpToTheEpochLeaves) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaunchId running = Launch(Workers(lane, Rounds(100), 0, true, 1));
+  const LaunchId queued = Launch(Workers(lane, Rounds(100), 1, true, 1));
+  const LaunchId newer = Launch(Workers(lane, Rounds(1), 2, true, 2));
+  WaitUntilTime(device().NowNs() + 100'000);
+  Evict(lane, 1);
+  WaitForAll();
+  EXPECT_EQ(Of(running).outcome, Outcome::kEvicted);
+  EXPECT_EQ(Of(queued).outcome, Outcome::kEvicted);
+  EXPECT_EQ(Of(newer).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(newer).block_tasks_done, Rounds(1));
+}
+
+TEST_P(EvictionContract, EvictionReachesItsOwnLaneOnly) {
+  const LaneIndex a = MakeLane(core::kWholeDevice, true);
+  const LaneIndex b = MakeLane(core::kWholeDevice, true);
+  const LaunchId other = Launch(Workers(b, Rounds(20), 0, true, 1));
+  const LaunchId mine = Launch(Workers(a, Rounds(20), 1, true, 1));
+  WaitUntilTime(device().NowNs() + 50'000);
+  Evict(a, 1);
+  WaitForAll();
+  EXPECT_EQ(Of(other).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(other).block_tasks_done, Rounds(20));
+  if (GetParam().work_takes_time) {
+    EXPECT_EQ(Of(mine).outcome, Outcome::kEvicted);
+  }
+}
+
+// 64-bit words are compared by their signed difference.
+TEST_P(EvictionContract, EpochsWrapAround) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  // Forward in steps that a signed difference can tell.
+  for (uint64_t quarter = 1; quarter <= 3; ++quarter) Evict(lane, quarter << 62);
+  uint64_t word = ~uint64_t{0} - 2;
+  Evict(lane, word);
+  for (int i = 0; i < 6; ++i) {
+    const LaunchId untouched = Launch(Workers(lane, 1000, 0, true, word + 1));
+    WaitForAll();
+    EXPECT_EQ(Of(untouched).outcome, Outcome::kFinished) << "word " << word;
+    EXPECT_EQ(Of(untouched).block_tasks_done, 1000);
+    ++word;
+    Evict(lane, word);
+    const LaunchId leaves = Launch(Workers(lane, Rounds(100), 1, true, word));
+    WaitForAll();
+    EXPECT_EQ(Of(leaves).outcome, Outcome::kEvicted) << "word " << word;
+  }
+  EXPECT_EQ(word, 3u) << "it wrapped";
+}
+
+TEST_P(EvictionContract, APartialEvictionKeepsWorkersThatFinishTheTask) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  const LaneIndex plain = MakeLane();
+  const int64_t whole = DurationOf(plain, Rounds(20));
+  const LaunchId launch = Launch(Workers(lane, Rounds(20), 0, true, 1));
+  WaitUntilTime(device().NowNs() + whole / 4);
+  // A quarter of the workers stay.
+  Evict(lane, 1, capabilities().profile.sm_count * 2);
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished) << "nothing is left for a relaunch";
+  EXPECT_EQ(Of(launch).block_tasks_done, Rounds(20));
+  EXPECT_GT(Of(launch).end_ns - Of(launch).start_ns, whole * 5 / 4);
+}
+
+TEST_P(EvictionContract, KeptWorkersLeaveAtTheNextEviction) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  const LaunchId launch = Launch(Workers(lane, Rounds(200), 0, true, 1));
+  WaitUntilTime(device().NowNs() + 100'000);
+  Evict(lane, 1, 16);
+  WaitUntilTime(device().NowNs() + 100'000);
+  EXPECT_FALSE(IsReported(launch));
+  Evict(lane, 2);
+  WaitForCount(1);
+  EXPECT_EQ(Of(launch).outcome, Outcome::kEvicted);
+  const LaunchId rest = Launch(Workers(lane, Rounds(200), 0, false, 3));
+  WaitForAll();
+  EXPECT_EQ(Of(launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(200));
+}
+
+// Whatever the moments of the evictions: every block task once.
+TEST_P(EvictionContract, RepeatedEvictionsClaimEveryBlockTaskOnce) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  const int64_t blocks = Rounds(50) + 17;
+  int64_t done = 0;
+  uint64_t epoch = 1;
+  size_t launches = 0;
+  for (int round = 0; round < 40; ++round, ++epoch) {
+    const LaunchId launch = Launch(Workers(lane, blocks, 5, round == 0, epoch));
+    WaitUntilTime(device().NowNs() + 1'000 + 7'919 * (round % 5));
+    Evict(lane, epoch);
+    WaitForCount(++launches);
+    done += Of(launch).block_tasks_done;
+    ASSERT_LE(done, blocks);
+    if (Of(launch).outcome == Outcome::kFinished) break;
+  }
+  const LaunchId rest = Launch(Workers(lane, blocks, 5, false, epoch + 1));
+  WaitForAll();
+  EXPECT_EQ(done + Of(rest).block_tasks_done, blocks);
+}
+
+TEST_P(EvictionContract, ResettingACounterStartsTheNextTask) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  const LaunchId first = Launch(Workers(lane, 700, 3, true, 1));
+  const LaunchId nothing_left = Launch(Workers(lane, 700, 3, false, 1));
+  const LaunchId second = Launch(Workers(lane, 900, 3, true, 1));
+  WaitForAll();
+  EXPECT_EQ(Of(first).block_tasks_done, 700);
+  EXPECT_EQ(Of(nothing_left).block_tasks_done, 0);
+  EXPECT_EQ(Of(second).block_tasks_done, 900);
+}
+
+// The elastic partition: one task, a worker launch on either side of a split, one counter.
+TEST_P(EvictionContract, TwoLanesOnOneCounterShareTheTask) {
+  if (!capabilities().partitions) GTEST_SKIP() << "no partitions";
+  const int32_t groups = capabilities().profile.sm_count / capabilities().profile.sm_granularity;
+  const LaneIndex lc_side = MakeLane(MakePlace(0, groups - 6, true), true);
+  const LaneIndex be_side = MakeLane(MakePlace(groups - 6, 6), true);
+  const int64_t blocks = Rounds(100);
+  const LaunchId on_be = Launch(Workers(be_side, blocks, 0, true, 1));
+  const LaunchId on_lc = Launch(Workers(lc_side, blocks, 0, false, 1));
+  WaitUntilTime(device().NowNs() + 300'000);
+  // An LC query arrives: only the launch on its side leaves.
+  Evict(lc_side, 1);
+  WaitUntilTime(device().NowNs() + 200'000);
+  if (GetParam().work_takes_time) {
+    EXPECT_TRUE(IsReported(on_lc));
+    EXPECT_FALSE(IsReported(on_be));
+  }
+  // It is gone: BE comes back to the LC side.
+  const LaunchId back = Launch(Workers(lc_side, blocks, 0, false, 2));
+  WaitForAll();
+  if (GetParam().work_takes_time) {
+    EXPECT_EQ(Of(on_lc).outcome, Outcome::kEvicted);
+    EXPECT_GT(Of(back).block_tasks_done, 0);
+  }
+  EXPECT_EQ(Of(on_be).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(on_be).block_tasks_done + Of(on_lc).block_tasks_done + Of(back).block_tasks_done,
+            blocks);
+}
+
+TEST_P(EvictionContract, OrdinaryGridsAreNotEvicted) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  const LaunchId grid = Launch(Original(lane, Rounds(5)));
+  WaitUntilTime(device().NowNs() + 10'000);
+  Evict(lane, 1);
+  WaitForAll();
+  EXPECT_EQ(Of(grid).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(grid).block_tasks_done, Rounds(5));
+}
+
+TEST_P(EvictionContract, EvictionsThatCannotBeAreRefused) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  const LaneIndex plain = MakeLane();
+  EXPECT_EQ(device().Evict(core::kNoLane, 1, 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(device().Evict(core::kMaxLanes + 1, 1, 0).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(device().Evict(lane, 1, -1).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(device().Evict(plain, 1, 0).ok()) << "a lane without an eviction word";
+  // The refused eviction left no word behind.
+  const LaunchId launch = Launch(Workers(lane, 1000, 0, true, 1));
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
+}
+
+TEST_P(EvictionContract, AnIdleLaneMayBeEvicted) {
+  const LaneIndex lane = MakeLane(core::kWholeDevice, true);
+  for (uint64_t word = 1; word <= 100; ++word) Evict(lane, word);
+  const LaunchId launch = Launch(Workers(lane, 1000, 0, true, 101));
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, EvictionContract, testing::ValuesIn(DeviceFactories()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace gpushare::contract

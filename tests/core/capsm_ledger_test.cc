@@ -1,0 +1,338 @@
+// The CapSM ledger: exactness, reservations, quotas, packing, and random histories against a model
+// that adds everything up anew.
+
+#include "src/core/capsm_ledger.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gpushare::core {
+namespace {
+
+constexpr int kSearch = 0;  // LC
+constexpr int kTrain = 1;   // BE
+constexpr int32_t kSms = 132;
+constexpr int32_t kGranularity = 8;
+
+CapSmLedger MakeLedger() {
+  CapSmLedger ledger(kSms, kGranularity);
+  ledger.AddApp(kSearch, AppClass::kLatencyCritical);
+  ledger.AddApp(kTrain, AppClass::kBestEffort);
+  return ledger;
+}
+
+TEST(CapSmLedger, EveryWorkerCountOfAnSmDividesTheUnit) {
+  for (int32_t m = 1; m <= kMaxWorkersPerSm; ++m) {
+    EXPECT_EQ(kCapSmUnit % m, 0) << m;
+    EXPECT_EQ(WorkerUnits(m, m), kCapSmUnit) << "M workers are one CapSM";
+  }
+}
+
+// SMGuard figure 6: three SMs, M = 2, a constraint of one CapSM admits two workers.
+TEST(CapSmLedger, OneCapSmAdmitsTwoWorkersAsInFigure6) {
+  CapSmLedger ledger(3, 1);
+  ledger.AddApp(kTrain, AppClass::kBestEffort);
+  ASSERT_TRUE(ledger.Reserve(kTrain, "train", 1, false).ok());
+  EXPECT_EQ(ledger.WorkersFor(kTrain, 2), 2);
+  EXPECT_FALSE(ledger.Acquire(kTrain, 3, 2));
+  EXPECT_TRUE(ledger.Acquire(kTrain, 2, 2));
+  EXPECT_EQ(ledger.RemainingFor(kTrain), 0);
+}
+
+// Algorithm 1, lines 8-10: a quota above what remains gets what remains. 13 SMs, 8 reserved.
+TEST(CapSmLedger, AQuotaAboveWhatRemainsGetsWhatRemains) {
+  CapSmLedger ledger(13, 1);
+  ledger.AddApp(kSearch, AppClass::kLatencyCritical);
+  ledger.AddApp(kTrain, AppClass::kBestEffort);
+  ASSERT_TRUE(ledger.Reserve(kSearch, "search", 8, false).ok());
+  ASSERT_TRUE(ledger.Reserve(kTrain, "train", 10, false).ok());
+  EXPECT_EQ(ledger.RemainingFor(kTrain), 5 * kCapSmUnit);
+  EXPECT_EQ(ledger.WorkersFor(kTrain, 16), 5 * 16);
+  EXPECT_EQ(ledger.RemainingFor(kSearch), 13 * kCapSmUnit);
+}
+
+// Algorithm 1, line 5: R_gap when the reservation comes after BE took the device.
+TEST(CapSmLedger, AReservationThatComesLateIsShortByWhatBeHolds) {
+  CapSmLedger ledger = MakeLedger();
+  ASSERT_TRUE(ledger.Acquire(kTrain, 100 * 8, 8));
+  ASSERT_TRUE(ledger.Reserve(kSearch, "search", 84, false).ok());
+  EXPECT_EQ(ledger.Shortfall(), (84 + 100 - 132) * kCapSmUnit);
+  EXPECT_EQ(ledger.FreeUnits(), 0);
+  EXPECT_EQ(ledger.RemainingFor(kTrain), 0);
+  EXPECT_EQ(ledger.RemainingFor(kSearch), 32 * kCapSmUnit) << "the rest is still under BE workers";
+  ledger.Release(kTrain, 52 * 8, 8);
+  EXPECT_EQ(ledger.Shortfall(), 0);
+  EXPECT_EQ(ledger.RemainingFor(kSearch), 84 * kCapSmUnit);
+}
+
+TEST(CapSmLedger, ThirdsAndSeventhsAddUpAndReturnToZero) {
+  CapSmLedger ledger = MakeLedger();
+  // In floating point these leave a rest.
+  for (int32_t m : {3, 7, 11, 13, 17, 19, 23, 29, 31}) {
+    for (int i = 0; i < m; ++i) ASSERT_TRUE(ledger.Acquire(kTrain, 1, m)) << m;
+  }
+  EXPECT_EQ(ledger.UsedBy(kTrain), 9 * kCapSmUnit);
+  for (int32_t m : {3, 7, 11, 13, 17, 19, 23, 29, 31}) ledger.Release(kTrain, m, m);
+  EXPECT_EQ(ledger.UsedUnits(), 0);
+  EXPECT_TRUE(ledger.IsIdle());
+  EXPECT_EQ(ledger.FreeUnits(), ledger.capacity());
+}
+
+TEST(CapSmLedger, TheWholeDeviceIsAcquiredToTheLastWorkerAndNotBeyond) {
+  CapSmLedger ledger = MakeLedger();
+  EXPECT_EQ(ledger.WorkersFor(kTrain, 6), kSms * 6);
+  EXPECT_TRUE(ledger.Acquire(kTrain, kSms * 6, 6));
+  EXPECT_FALSE(ledger.Acquire(kTrain, 1, 32));
+  EXPECT_TRUE(ledger.Acquire(kTrain, 0, 32)) << "nothing is always there";
+  EXPECT_EQ(ledger.FreeUnits(), 0);
+  EXPECT_EQ(ledger.Shortfall(), 0);
+}
+
+TEST(CapSmLedger, RefusesAboveTheDeviceWithTheNumbers) {
+  CapSmLedger ledger = MakeLedger();
+  const absl::Status status = ledger.Reserve(kTrain, "train", 140, false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(status.message(), "BE app 'train' asks for 140 CapSMs, and the device has 132.");
+  EXPECT_EQ(ledger.Reserve(kSearch, "search", -1, false).message(),
+            "LC app 'search' asks for -1 CapSMs, and the least is 0.");
+  EXPECT_EQ(ledger.ReservationOf(kTrain), 0);
+  EXPECT_EQ(ledger.RemainingFor(kTrain), kSms * kCapSmUnit) << "a refusal changes nothing";
+}
+
+TEST(CapSmLedger, TwoReservationsNeverExceedTheDevice) {
+  CapSmLedger ledger = MakeLedger();
+  ledger.AddApp(2, AppClass::kLatencyCritical);
+  ASSERT_TRUE(ledger.Reserve(kSearch, "search", 84, false).ok());
+  const absl::Status status = ledger.Reserve(2, "chat", 49, false);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(), "LC app 'chat' asks for 49 CapSMs, and 48 of 132 are not reserved.");
+  EXPECT_EQ(ledger.ReservedCapSms(), 84);
+  EXPECT_TRUE(ledger.Reserve(2, "chat", 48, false).ok());
+  // Its own old reservation does not count against a new one.
+  EXPECT_TRUE(ledger.Reserve(kSearch, "search", 80, false).ok());
+  EXPECT_EQ(ledger.ReservedCapSms(), 128);
+  ledger.RemoveApp(2);
+  EXPECT_EQ(ledger.ReservedCapSms(), 80);
+}
+
+// The split of the measurements: 132 SMs in groups of 8, the 4 left over on the LC side.
+TEST(CapSmLedger, APackedReservationIsCompletedByTheLeftOverSmsOnce) {
+  CapSmLedger ledger = MakeLedger();
+  ledger.AddApp(2, AppClass::kLatencyCritical);
+  ASSERT_TRUE(ledger.Reserve(kSearch, "search", 81, true).ok());
+  EXPECT_EQ(ledger.ReservationOf(kSearch), 84) << "10 groups and the remainder, not 11 groups";
+  ASSERT_TRUE(ledger.Reserve(2, "chat", 17, true).ok());
+  EXPECT_EQ(ledger.ReservationOf(2), 24) << "the remainder is taken";
+  ASSERT_TRUE(ledger.Reserve(kSearch, "search", 80, true).ok());
+  EXPECT_EQ(ledger.ReservationOf(kSearch), 80);
+  ASSERT_TRUE(ledger.Reserve(2, "chat", 17, true).ok());
+  EXPECT_EQ(ledger.ReservationOf(2), 20) << "and free again";
+}
+
+TEST(CapSmLedger, APackedQuotaRoundsDownAndRefusesLessThanAGroup) {
+  CapSmLedger ledger = MakeLedger();
+  ASSERT_TRUE(ledger.Reserve(kTrain, "train", 47, true).ok());
+  EXPECT_EQ(ledger.ReservationOf(kTrain), 40);
+  EXPECT_EQ(ledger.Reserve(kTrain, "train", 7, true).message(),
+            "BE app 'train' asks for a packed quota of 7 CapSMs, and a group of whole SMs has 8.");
+}
+
+TEST(CapSmLedger, APackedAppHoldsItsGroupForASingleWorker) {
+  CapSmLedger ledger = MakeLedger();
+  ASSERT_TRUE(ledger.Reserve(kTrain, "train", 48, true).ok());
+  ASSERT_TRUE(ledger.Acquire(kTrain, 1, 8));
+  EXPECT_EQ(ledger.ClaimedBy(kTrain), 8 * kCapSmUnit);
+  EXPECT_EQ(ledger.FreeUnits(), 124 * kCapSmUnit);
+  EXPECT_EQ(ledger.WorkersFor(kTrain, 8), 48 * 8 - 1);
+  ledger.Release(kTrain, 1, 8);
+  EXPECT_EQ(ledger.FreeUnits(), 132 * kCapSmUnit);
+}
+
+TEST(CapSmLedger, AShrunkQuotaSaysWhatIsAboveIt) {
+  CapSmLedger ledger = MakeLedger();
+  ASSERT_TRUE(ledger.Acquire(kTrain, 60 * 4, 4));
+  EXPECT_EQ(ledger.OverQuota(kTrain), 0);
+  ASSERT_TRUE(ledger.Reserve(kTrain, "train", 48, false).ok());
+  EXPECT_EQ(ledger.OverQuota(kTrain), 12 * kCapSmUnit);
+  EXPECT_EQ(ledger.RemainingFor(kTrain), 0);
+  EXPECT_FALSE(ledger.Acquire(kTrain, 1, 32));
+  ASSERT_TRUE(ledger.Reserve(kTrain, "train", 0, false).ok());
+  EXPECT_EQ(ledger.OverQuota(kTrain), 0) << "0 removes the quota";
+  EXPECT_EQ(ledger.RemainingFor(kTrain), 72 * kCapSmUnit);
+}
+
+TEST(CapSmLedger, ImpossibleWorkerCountsAreRefused) {
+  CapSmLedger ledger = MakeLedger();
+  EXPECT_FALSE(ledger.Acquire(kTrain, -1, 8));
+  EXPECT_FALSE(ledger.Acquire(kTrain, 1, 0));
+  EXPECT_FALSE(ledger.Acquire(kTrain, 1, kMaxWorkersPerSm + 1));
+  EXPECT_EQ(ledger.WorkersFor(kTrain, 0), 0);
+  EXPECT_EQ(ledger.RemainingFor(5), 0) << "an app that was never added";
+}
+
+// --- random histories against a model
+// -------------------------------------------------------------
+
+// Everything as fractions of a CapSM with the denominator M kept beside it, added up anew for every
+// question. Answers are exact: sums over the common denominator of the launches at hand.
+struct Model {
+  struct App {
+    AppClass app_class = AppClass::kBestEffort;
+    int32_t bound = 0;
+    bool packed = false;
+    std::vector<std::pair<int32_t, int32_t>> held;  // workers, M
+  };
+  int32_t sms = 0;
+  int32_t granularity = 1;
+  std::map<int, App> apps;
+
+  static int64_t Denominator() {
+    int64_t multiple = 1;
+    for (int m = 1; m <= 32; ++m) multiple = std::lcm(multiple, m);
+    return multiple;
+  }
+  int64_t Used(const App& app) const {
+    int64_t sum = 0;
+    for (auto [workers, m] : app.held) sum += workers * (Denominator() / m);
+    return sum;
+  }
+  int64_t Claim(const App& app) const {
+    const int64_t one = Denominator();
+    if (app.app_class == AppClass::kLatencyCritical) return std::max(Used(app), app.bound * one);
+    if (!app.packed) return Used(app);
+    int64_t groups = 0;
+    while (groups * granularity * one < Used(app)) ++groups;
+    return groups * granularity * one;
+  }
+  int64_t Free() const {
+    int64_t free = sms * Denominator();
+    for (const auto& [index, app] : apps) free -= Claim(app);
+    return free;
+  }
+  // What taking `units` more would do: the definition of Acquire.
+  bool MayTake(int index, int32_t workers, int32_t m) const {
+    Model after = *this;
+    App& app = after.apps.at(index);
+    app.held.emplace_back(workers, m);
+    if (workers == 0) return true;
+    if (app.app_class == AppClass::kBestEffort && app.bound > 0 &&
+        after.Used(app) > app.bound * Denominator()) {
+      return false;
+    }
+    if (app.app_class == AppClass::kLatencyCritical) {
+      // It may use its own reservation as far as BE workers do not sit on it.
+      return after.Used(app) <= Claim(apps.at(index)) + Free();
+    }
+    return Free() >= 0 && after.Free() >= 0;
+  }
+};
+
+void CheckAgainstModel(const CapSmLedger& ledger, const Model& model) {
+  int64_t used = 0;
+  int32_t reserved = 0;
+  for (const auto& [index, app] : model.apps) {
+    RC_ASSERT(ledger.UsedBy(index) == model.Used(app));
+    RC_ASSERT(ledger.ClaimedBy(index) == model.Claim(app));
+    used += model.Used(app);
+    if (app.app_class == AppClass::kLatencyCritical) reserved += app.bound;
+  }
+  RC_ASSERT(ledger.UsedUnits() == used);
+  RC_ASSERT(ledger.FreeUnits() - ledger.Shortfall() == model.Free());
+  RC_ASSERT(ledger.ReservedCapSms() == reserved);
+  RC_ASSERT(reserved <= model.sms);
+}
+
+RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, ()) {
+  const auto sms = *rc::gen::inRange(1, 150);
+  const auto granularity = *rc::gen::inRange(1, std::min(sms, 16) + 1);
+  CapSmLedger ledger(sms, granularity);
+  Model model{.sms = sms, .granularity = granularity, .apps = {}};
+  const int apps = *rc::gen::inRange(1, 5);
+  for (int i = 0; i < apps; ++i) {
+    const auto app_class = *rc::gen::element(AppClass::kLatencyCritical, AppClass::kBestEffort);
+    ledger.AddApp(i, app_class);
+    model.apps[i].app_class = app_class;
+  }
+  bool charged = false;
+  bool reserved_late = false;
+  const int steps = *rc::gen::inRange(0, 60);
+  for (int step = 0; step < steps; ++step) {
+    const int app = *rc::gen::inRange(0, apps);
+    Model::App& row = model.apps[app];
+    switch (*rc::gen::inRange(0, 8)) {
+      case 0: {
+        const auto capsms = *rc::gen::inRange(-1, sms + 2);
+        const bool packed = *rc::gen::arbitrary<bool>();
+        const int64_t free_before = model.Free();
+        if (ledger.Reserve(app, "app", capsms, packed).ok()) {
+          row.bound = ledger.ReservationOf(app);
+          row.packed = ledger.IsPacked(app);
+          RC_ASSERT(capsms >= 0 && capsms <= sms);
+          if (row.app_class == AppClass::kLatencyCritical) RC_ASSERT(row.bound >= capsms);
+          if (row.app_class == AppClass::kBestEffort) RC_ASSERT(row.bound <= capsms);
+          if (!packed) RC_ASSERT(row.bound == capsms);
+          RC_ASSERT(row.bound - capsms < granularity && capsms - row.bound < granularity);
+        }
+        reserved_late = reserved_late || (model.Free() < 0 && model.Free() < free_before);
+        break;
+      }
+      case 1: {
+        const int32_t m = *rc::gen::inRange(1, kMaxWorkersPerSm + 1);
+        const int32_t workers = *rc::gen::inRange(0, 2 * m);
+        ledger.Charge(app, workers, m);
+        row.held.emplace_back(workers, m);
+        charged = true;
+        break;
+      }
+      case 2:
+      case 3:
+      case 4:
+      case 5: {
+        const int32_t m = *rc::gen::inRange(1, kMaxWorkersPerSm + 1);
+        // Often near the limit: what the ledger says remains, and one more.
+        const int32_t most = ledger.WorkersFor(app, m);
+        const int32_t workers =
+            *rc::gen::element(most, most + 1, *rc::gen::inRange(0, sms * m + 2));
+        const bool may = model.MayTake(app, workers, m);
+        const int64_t free_before = model.Free();
+        RC_ASSERT(ledger.Acquire(app, workers, m) == may);
+        if (may) row.held.emplace_back(workers, m);
+        // Never at the expense of another app's reservation.
+        RC_ASSERT(model.Free() >= std::min<int64_t>(0, free_before));
+        break;
+      }
+      default: {
+        if (row.held.empty()) break;
+        const auto index =
+            static_cast<size_t>(*rc::gen::inRange(0, static_cast<int>(row.held.size())));
+        // In two parts, as a partial eviction gives them back.
+        const auto [workers, m] = row.held[index];
+        const int32_t first = workers / 2;
+        ledger.Release(app, first, m);
+        ledger.Release(app, workers - first, m);
+        row.held.erase(row.held.begin() + static_cast<std::ptrdiff_t>(index));
+        break;
+      }
+    }
+    CheckAgainstModel(ledger, model);
+    if (!charged && !reserved_late) RC_ASSERT(ledger.Shortfall() == 0);
+  }
+  for (auto& [index, row] : model.apps) {
+    for (auto [workers, m] : row.held) ledger.Release(index, workers, m);
+    RC_ASSERT(ledger.UsedBy(index) == 0);
+    ledger.RemoveApp(index);
+  }
+  RC_ASSERT(ledger.IsIdle());
+  RC_ASSERT(ledger.ReservedCapSms() == 0);
+  RC_ASSERT(ledger.FreeUnits() == ledger.capacity());
+}
+
+}  // namespace
+}  // namespace gpushare::core

@@ -1,0 +1,500 @@
+// The gate of the LC fast path: no eviction is lost under any interleaving.
+//
+// The enumeration runs the real LcGate one step at a time in every order that LC callers, BE
+// launcher and planner can take (sequentially consistent; the memory orders that justify this are
+// told in lc_gate.h, and the stress test runs them on real threads under the thread sanitizer). The
+// device is a model of its contract: a launch made at epoch e leaves once word - e >= 0, also when
+// the word was written before the launch arrived. Mutated protocols show that a lost eviction would
+// be found.
+
+#include "src/core/lc_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace gpushare::core {
+namespace {
+
+enum class Step {
+  // LC caller
+  kEnter,
+  kReadRoute,
+  kRaise,           // every lane of the route, in the gate
+  kEvict,           // the device's words
+  kEvictIfCounted,  // the same, where a launcher is counted
+  kLaunchLc,
+  kLeave,  // the LC work is complete
+  // BE launcher
+  kCount,  // itself on the lane, for kEvictIfCounted
+  kReadEpoch,
+  kCheckGate,
+  kLaunchBe,  // if the gate was open
+  // planner
+  kWiden,
+  kPublish,
+  kNarrow,
+};
+
+const char* NameOf(Step step) {
+  constexpr std::array<const char*, 14> kNames = {
+      "enter",     "read route", "raise",   "evict",      "evict if counted",
+      "launch LC", "leave",      "count",   "read epoch", "check gate",
+      "launch BE", "widen",      "publish", "narrow"};
+  return kNames[static_cast<size_t>(step)];
+}
+
+struct Actor {
+  std::vector<Step> steps;
+  LaneIndex lane = 0;  // BE launcher: where it launches
+  int group = 0;       // LC caller
+};
+
+const std::vector<Step> kCaller = {Step::kEnter, Step::kReadRoute, Step::kRaise,
+                                   Step::kEvict, Step::kLaunchLc,  Step::kLeave};
+// A caller whose route never changes.
+const std::vector<Step> kFixedRoute = {Step::kEnter, Step::kRaise, Step::kEvict, Step::kLaunchLc,
+                                       Step::kLeave};
+const std::vector<Step> kLaunch = {Step::kReadEpoch, Step::kCheckGate, Step::kLaunchBe};
+
+std::vector<Step> Twice(const std::vector<Step>& steps) {
+  std::vector<Step> both = steps;
+  both.insert(both.end(), steps.begin(), steps.end());
+  return both;
+}
+
+constexpr LaneIndex kOldLane = 0;
+constexpr LaneIndex kNewLane = 1;
+constexpr int kLanes = 2;
+constexpr uint64_t Bit(LaneIndex lane) { return uint64_t{1} << lane; }
+
+// One run of the protocol.
+class World {
+ public:
+  World(const std::vector<Actor>& actors, uint64_t first_word, bool gate_is_open)
+      : actors_(actors), states_(actors.size()) {
+    for (State& state : states_) {
+      state.route = route_;
+      state.open = gate_is_open;
+    }
+    gate_.WidenLanes(Bit(kOldLane));
+    for (LaneIndex lane = 0; lane < kLanes; ++lane) {
+      gate_.StartEpoch(lane, first_word);
+      device_word_[static_cast<size_t>(lane)] = first_word;
+    }
+  }
+
+  void Do(size_t index) {
+    const Actor& actor = actors_[index];
+    State& state = states_[index];
+    switch (actor.steps[state.next++]) {
+      case Step::kEnter:
+        gate_.EnterLc(actor.group);
+        break;
+      case Step::kReadRoute:
+        state.route = route_;
+        break;
+      case Step::kRaise:
+        ForEachLane(state.route, [&](LaneIndex lane) {
+          state.raised[static_cast<size_t>(lane)] = gate_.RaiseEpoch(lane);
+        });
+        break;
+      case Step::kEvict:  // the last write wins, as on a device
+        ForEachLane(state.route, [&](LaneIndex lane) {
+          device_word_[static_cast<size_t>(lane)] = state.raised[static_cast<size_t>(lane)];
+        });
+        break;
+      case Step::kEvictIfCounted:
+        ForEachLane(state.route, [&](LaneIndex lane) {
+          const auto at = static_cast<size_t>(lane);
+          if (counted_[at] > 0) device_word_[at] = state.raised[at];
+        });
+        break;
+      case Step::kLaunchLc:
+        state.lc_in_flight = true;
+        break;
+      case Step::kLeave:
+        state.lc_in_flight = false;
+        gate_.LeaveLc(actor.group);
+        break;
+      case Step::kCount:
+        ++counted_[static_cast<size_t>(actor.lane)];
+        break;
+      case Step::kReadEpoch:
+        state.epoch = gate_.ReadLaunchEpoch(actor.lane);
+        break;
+      case Step::kCheckGate:
+        state.open = gate_.IsOpen(actor.lane);
+        break;
+      case Step::kLaunchBe:
+        if (state.open) launches_.push_back({actor.lane, state.epoch});
+        break;
+      case Step::kWiden:
+        gate_.WidenLanes(Bit(kNewLane));
+        break;
+      case Step::kPublish:
+        route_ = Bit(kNewLane);
+        break;
+      case Step::kNarrow:
+        gate_.NarrowLanes(Bit(kNewLane));
+        break;
+    }
+    // Workers that were told to leave do so; what they then do is the device's matter.
+    std::erase_if(launches_, [&](const BeLaunch& launch) {
+      const uint64_t word = device_word_[static_cast<size_t>(launch.lane)];
+      return static_cast<int64_t>(word - launch.epoch) >= 0;
+    });
+  }
+
+  // BE work that nobody told to leave runs where LC work is.
+  bool LostAnEviction() const {
+    for (const State& state : states_) {
+      if (!state.lc_in_flight) continue;
+      for (const BeLaunch& launch : launches_) {
+        if ((state.route & Bit(launch.lane)) != 0) return true;
+      }
+    }
+    return false;
+  }
+
+  size_t live_launches() const { return launches_.size(); }
+  const LcGate& gate() const { return gate_; }
+
+ private:
+  struct State {
+    size_t next = 0;
+    uint64_t route = 0;
+    std::array<uint64_t, kLanes> raised{};
+    bool lc_in_flight = false;
+    uint64_t epoch = 0;
+    bool open = false;
+  };
+  struct BeLaunch {
+    LaneIndex lane;
+    uint64_t epoch;
+  };
+
+  template <class F>
+  static void ForEachLane(uint64_t lanes, F f) {
+    for (LaneIndex lane = 0; lane < kLanes; ++lane) {
+      if ((lanes & Bit(lane)) != 0) f(lane);
+    }
+  }
+
+  const std::vector<Actor>& actors_;
+  LcGate gate_;
+  uint64_t route_ = Bit(kOldLane);
+  std::array<uint64_t, kLanes> device_word_{};
+  std::array<int, kLanes> counted_{};
+  std::vector<State> states_;
+  std::vector<BeLaunch> launches_;
+};
+
+struct Enumeration {
+  int64_t interleavings = 0;
+  int64_t lost = 0;
+  int64_t with_be_alive_at_the_end = 0;
+  std::string first_lost;  // the order of steps that lost an eviction
+};
+
+std::string Told(const std::vector<Actor>& actors, const std::vector<size_t>& order) {
+  std::vector<size_t> next(actors.size());
+  std::string text;
+  for (size_t actor : order) {
+    text += std::to_string(actor) + ": " + NameOf(actors[actor].steps[next[actor]++]) + "; ";
+  }
+  return text;
+}
+
+Enumeration EnumerateAll(const std::vector<Actor>& actors, uint64_t first_word = 0,
+                         bool gate_is_open = false) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < actors.size(); ++i) order.insert(order.end(), actors[i].steps.size(), i);
+  Enumeration result;
+  do {
+    World world(actors, first_word, gate_is_open);
+    bool lost = false;
+    for (size_t actor : order) {
+      world.Do(actor);
+      lost = lost || world.LostAnEviction();
+    }
+    ++result.interleavings;
+    if (world.live_launches() > 0) ++result.with_be_alive_at_the_end;
+    if (lost && result.lost++ == 0) result.first_lost = Told(actors, order);
+    EXPECT_EQ(world.gate().InFlight(), 0);
+  } while (std::next_permutation(order.begin(), order.end()));
+  return result;
+}
+
+int64_t Binomial(int64_t n, int64_t k) {
+  int64_t ways = 1;
+  for (int64_t i = 1; i <= k; ++i) ways = ways * (n - k + i) / i;
+  return ways;
+}
+
+TEST(LcGate, OneCallerAndOneLaunchLoseNoEviction) {
+  const Enumeration all = EnumerateAll({{.steps = kCaller}, {.steps = kLaunch}});
+  EXPECT_EQ(all.interleavings, Binomial(9, 3));
+  EXPECT_EQ(all.lost, 0) << all.first_lost;
+  EXPECT_GT(all.with_be_alive_at_the_end, 0) << "BE that starts after LC left runs undisturbed";
+}
+
+TEST(LcGate, OneCallerAndTwoLaunchesInARowLoseNoEviction) {
+  const Enumeration all = EnumerateAll({{.steps = kCaller}, {.steps = Twice(kLaunch)}});
+  EXPECT_EQ(all.interleavings, Binomial(12, 6));
+  EXPECT_EQ(all.lost, 0) << all.first_lost;
+}
+
+TEST(LcGate, TwoQueriesOfOneCallerLoseNoEviction) {
+  const Enumeration all = EnumerateAll({{.steps = Twice(kCaller)}, {.steps = Twice(kLaunch)}});
+  EXPECT_EQ(all.interleavings, Binomial(18, 6));
+  EXPECT_EQ(all.lost, 0) << all.first_lost;
+}
+
+TEST(LcGate, TwoCallersAndOneLaunchLoseNoEviction) {
+  const Enumeration all =
+      EnumerateAll({{.steps = kCaller}, {.steps = kCaller}, {.steps = kLaunch}});
+  EXPECT_EQ(all.interleavings, Binomial(15, 3) * Binomial(12, 6));
+  EXPECT_EQ(all.lost, 0) << all.first_lost;
+}
+
+// The route is fixed here, which leaves two million orders.
+TEST(LcGate, TwoCallersAndTwoLaunchesLoseNoEviction) {
+  const Enumeration all =
+      EnumerateAll({{.steps = kFixedRoute}, {.steps = kFixedRoute}, {.steps = Twice(kLaunch)}});
+  EXPECT_EQ(all.interleavings, Binomial(16, 6) * Binomial(10, 5));
+  EXPECT_EQ(all.lost, 0) << all.first_lost;
+}
+
+// The device's word is written only where a launcher is counted: the write costs more than the
+// launch.
+TEST(LcGate, SkippingTheWriteOnLanesWithoutLaunchersLosesNoEviction) {
+  const std::vector<Step> caller = {Step::kEnter, Step::kRaise, Step::kEvictIfCounted,
+                                    Step::kLaunchLc, Step::kLeave};
+  const std::vector<Step> launch = {Step::kCount, Step::kReadEpoch, Step::kCheckGate,
+                                    Step::kLaunchBe};
+  const Enumeration all = EnumerateAll({{.steps = caller}, {.steps = caller}, {.steps = launch}});
+  EXPECT_EQ(all.lost, 0) << all.first_lost;
+  const Enumeration two = EnumerateAll({{.steps = Twice(caller)}, {.steps = Twice(launch)}});
+  EXPECT_EQ(two.lost, 0) << two.first_lost;
+}
+
+TEST(LcGateMutation, ALauncherThatCountsItselfAfterItsEpochLosesEvictions) {
+  const Enumeration all = EnumerateAll(
+      {{.steps = {Step::kEnter, Step::kRaise, Step::kEvictIfCounted, Step::kLaunchLc,
+                  Step::kLeave}},
+       {.steps = {Step::kReadEpoch, Step::kCheckGate, Step::kCount, Step::kLaunchBe}}});
+  EXPECT_GT(all.lost, 0);
+}
+
+// The epoch is 64 bits and starts anywhere: around 2^64 and around the sign change of a difference.
+TEST(LcGate, EpochsThatWrapLoseNoEviction) {
+  for (uint64_t first_word : {~uint64_t{0} - 1, ~uint64_t{0}, (uint64_t{1} << 63) - 1}) {
+    const Enumeration all =
+        EnumerateAll({{.steps = Twice(kFixedRoute)}, {.steps = Twice(kLaunch)}}, first_word);
+    EXPECT_EQ(all.lost, 0) << all.first_lost;
+    EXPECT_GT(all.with_be_alive_at_the_end, 0);
+  }
+}
+
+// A planner that moves the LC app to another lane while callers come and go.
+TEST(LcGate, ARouteThatMovesLosesNoEviction) {
+  const std::vector<Step> planner = {Step::kWiden, Step::kPublish, Step::kNarrow};
+  for (LaneIndex lane : {kOldLane, kNewLane}) {
+    const Enumeration all =
+        EnumerateAll({{.steps = kCaller}, {.steps = kLaunch, .lane = lane}, {.steps = planner}});
+    EXPECT_EQ(all.interleavings, Binomial(12, 6) * Binomial(6, 3));
+    EXPECT_EQ(all.lost, 0) << all.first_lost;
+  }
+}
+
+// --- mutations: each breaks one rule of the protocol, and the enumeration finds the loss
+// -----------
+
+TEST(LcGateMutation, ALauncherThatChecksTheGateBeforeItsEpochLosesEvictions) {
+  const std::vector<Step> swapped = {Step::kCheckGate, Step::kReadEpoch, Step::kLaunchBe};
+  const Enumeration all = EnumerateAll({{.steps = kFixedRoute}, {.steps = swapped}});
+  EXPECT_GT(all.lost, 0);
+  // The caller fits between the two reads: the gate was still open, the epoch is already raised.
+  EXPECT_NE(all.first_lost.find("check gate"), std::string::npos);
+  const Enumeration two = EnumerateAll({{.steps = Twice(kFixedRoute)}, {.steps = Twice(swapped)}});
+  EXPECT_GT(two.lost, 0);
+}
+
+TEST(LcGateMutation, ACallerThatRaisesBeforeItEntersLosesEvictions) {
+  const Enumeration all = EnumerateAll(
+      {{.steps = {Step::kRaise, Step::kEvict, Step::kEnter, Step::kLaunchLc, Step::kLeave}},
+       {.steps = kLaunch}});
+  EXPECT_GT(all.lost, 0);
+}
+
+TEST(LcGateMutation, ALauncherThatNeverChecksTheGateLosesEvictions) {
+  const Enumeration all =
+      EnumerateAll({{.steps = kFixedRoute}, {.steps = {Step::kReadEpoch, Step::kLaunchBe}}},
+                   /*first_word=*/0, /*gate_is_open=*/true);
+  EXPECT_GT(all.lost, 0);
+}
+
+TEST(LcGateMutation, ACallerThatOnlyClosesTheGateLosesTheLaunchThatPassedIt) {
+  const Enumeration all =
+      EnumerateAll({{.steps = {Step::kEnter, Step::kLaunchLc, Step::kLeave}}, {.steps = kLaunch}});
+  EXPECT_GT(all.lost, 0);
+}
+
+TEST(LcGateMutation, ARouteReadBeforeEnteringMayBeStale) {
+  const Enumeration all = EnumerateAll({{.steps = {Step::kReadRoute, Step::kEnter, Step::kRaise,
+                                                   Step::kEvict, Step::kLaunchLc, Step::kLeave}},
+                                        {.steps = kLaunch, .lane = kOldLane},
+                                        {.steps = {Step::kWiden, Step::kPublish, Step::kNarrow}}});
+  EXPECT_GT(all.lost, 0);
+}
+
+TEST(LcGateMutation, LanesThatNarrowBeforeTheNewRouteIsPublishedLoseEvictions) {
+  const Enumeration all = EnumerateAll({{.steps = kCaller},
+                                        {.steps = kLaunch, .lane = kOldLane},
+                                        {.steps = {Step::kWiden, Step::kNarrow, Step::kPublish}}});
+  EXPECT_GT(all.lost, 0);
+}
+
+TEST(LcGateMutation, ARoutePublishedBeforeItsLanesWidenLosesEvictions) {
+  const Enumeration all = EnumerateAll({{.steps = kCaller},
+                                        {.steps = kLaunch, .lane = kNewLane},
+                                        {.steps = {Step::kPublish, Step::kWiden, Step::kNarrow}}});
+  EXPECT_GT(all.lost, 0);
+}
+
+// --- the gate by itself
+// ---------------------------------------------------------------------------
+
+TEST(LcGate, ALaunchIsReachedByTheNextRaiseAndByNoEarlierOne) {
+  LcGate gate;
+  const uint64_t before = gate.RaiseEpoch(3);
+  const uint64_t epoch = gate.ReadLaunchEpoch(3);
+  EXPECT_LT(static_cast<int64_t>(before - epoch), 0);
+  EXPECT_GE(static_cast<int64_t>(gate.RaiseEpoch(3) - epoch), 0);
+  EXPECT_EQ(gate.Epoch(3), before + 1);
+  EXPECT_EQ(gate.Epoch(4), 0u) << "lanes are apart";
+}
+
+TEST(LcGate, IsClosedUntilTheLastCallerLeaves) {
+  LcGate gate;
+  gate.WidenLanes(Bit(0) | uint64_t{1} << 63);
+  EXPECT_TRUE(gate.IsOpen(0));
+  gate.EnterLc();
+  gate.EnterLc();
+  EXPECT_FALSE(gate.IsOpen(0));
+  EXPECT_FALSE(gate.IsOpen(63));
+  EXPECT_TRUE(gate.IsOpen(1)) << "a lane that no route needs";
+  gate.LeaveLc();
+  EXPECT_FALSE(gate.IsOpen(0));
+  gate.LeaveLc();
+  EXPECT_TRUE(gate.IsOpen(0));
+}
+
+TEST(LcGate, GroupsCloseTheirOwnLanesOnly) {
+  LcGate gate;
+  gate.WidenLanes(Bit(0), 0);
+  gate.WidenLanes(Bit(1), 1);
+  gate.WidenLanes(Bit(0) | Bit(1), 2);
+  gate.EnterLc(1);
+  EXPECT_TRUE(gate.IsOpen(0)) << "LC on one side of a split does not hold BE on the other";
+  EXPECT_FALSE(gate.IsOpen(1));
+  gate.EnterLc(2);
+  EXPECT_FALSE(gate.IsOpen(0));
+  EXPECT_EQ(gate.InFlight(), 2);
+  EXPECT_EQ(gate.InFlight(0), 0);
+  EXPECT_EQ(gate.InFlight(2), 1);
+  gate.LeaveLc(2);
+  EXPECT_TRUE(gate.IsOpen(0));
+  gate.LeaveLc(1);
+  EXPECT_TRUE(gate.IsOpen(1));
+}
+
+TEST(LcGate, AFullGroupDoesNotRunIntoTheNext) {
+  LcGate gate;
+  for (int i = 0; i < kMaxTasks; ++i) gate.EnterLc(0);
+  EXPECT_EQ(gate.InFlight(0), kMaxTasks);
+  EXPECT_EQ(gate.InFlight(1), 0);
+  for (int i = 0; i < kMaxTasks; ++i) gate.LeaveLc(0);
+  EXPECT_EQ(gate.InFlight(), 0);
+}
+
+TEST(LcGate, LanesNarrowOnlyWhenNoCallerMayUseAnOlderRoute) {
+  LcGate gate;
+  gate.WidenLanes(Bit(0) | Bit(1));
+  gate.EnterLc();
+  EXPECT_FALSE(gate.NarrowLanes(Bit(1)));
+  EXPECT_EQ(gate.ClosedLanes(), Bit(0) | Bit(1));
+  gate.EnterLc(1);
+  gate.LeaveLc();
+  EXPECT_TRUE(gate.NarrowLanes(Bit(1))) << "callers of another group do not matter";
+  EXPECT_EQ(gate.ClosedLanes(), Bit(1));
+  gate.LeaveLc(1);
+}
+
+// --- real threads
+// ---------------------------------------------------------------------------------
+
+// Two callers against one launcher. While a caller is inside, whatever BE launch is alive must have
+// an epoch at or below the word that this caller raised.
+TEST(LcGate, ThreadsLoseNoEviction) {
+  constexpr int kRounds = 10000;
+  LcGate gate;
+  gate.WidenLanes(Bit(0));
+  std::atomic<uint64_t> alive{0};  // epoch of the live BE launch, 0: none
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> lost{0};
+  std::atomic<int64_t> launched{0};
+
+  const auto caller = [&] {
+    for (int i = 0; i < kRounds; ++i) {
+      gate.EnterLc();
+      const uint64_t word = gate.RaiseEpoch(0);
+      for (int look = 0; look < 4; ++look) {
+        const uint64_t epoch = alive.load(std::memory_order_acquire);
+        if (epoch != 0 && static_cast<int64_t>(word - epoch) < 0) lost.fetch_add(1);
+      }
+      gate.LeaveLc();
+      // Leave the launcher a gap now and then.
+      if (i % 16 == 0) std::this_thread::yield();
+    }
+  };
+  const auto launcher = [&] {
+    while (!stop.load(std::memory_order_relaxed)) {
+      const uint64_t epoch = gate.ReadLaunchEpoch(0);
+      if (!gate.IsOpen(0)) {
+        std::this_thread::yield();
+        continue;
+      }
+      alive.store(epoch, std::memory_order_release);
+      launched.fetch_add(1, std::memory_order_relaxed);
+      // It lives until it is told to leave, or is done.
+      for (int work = 0; work < 50; ++work) {
+        if (static_cast<int64_t>(gate.Epoch(0) - epoch) >= 0) break;
+      }
+      alive.store(0, std::memory_order_release);
+    }
+  };
+  std::thread be(launcher);
+  std::thread first(caller);
+  std::thread second(caller);
+  first.join();
+  second.join();
+  // With nobody inside, BE runs.
+  const int64_t before = launched.load();
+  while (launched.load() == before) std::this_thread::yield();
+  stop.store(true);
+  be.join();
+  EXPECT_EQ(lost.load(), 0);
+  EXPECT_EQ(gate.InFlight(), 0);
+  EXPECT_EQ(gate.Epoch(0), uint64_t{2 * kRounds});
+}
+
+}  // namespace
+}  // namespace gpushare::core

@@ -1,0 +1,252 @@
+// Which mechanism adaptive picks for the pairs that were measured, and that the pick is a function
+// of the snapshot alone.
+
+#include <gtest/gtest.h>
+
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+// Measured on one H200: 72-kernel GEMM chain, 667 us alone, p99 2,176 us at load 0.3, 0.82 of its
+// speed on 92 SMs.
+struct Chain1 : SnapshotBuilder {
+  explicit Chain1(double bound = 1.05) {
+    lc = AddLcApp(0.3, 667 * kUs, 2'176 * kUs, bound);
+    be = AddBeApp();
+  }
+  void SetSpeed(int32_t kernel) {
+    Pair(lc, kernel, 92).lc_speed = 0.82f;
+    Pair(lc, kernel, 124).lc_speed = 0.94f;
+  }
+  int32_t lc, be;
+};
+
+// 16 memory-bound decode GEMMs, 546 us alone, a knee at 84 SMs.
+struct Decode16 : SnapshotBuilder {
+  explicit Decode16(double load = 0.3, int64_t p99_ns = 1'548 * kUs) {
+    lc = AddLcApp(load, 546 * kUs, p99_ns, 1.03);
+    be = AddBeApp();
+  }
+  void SetSpeed(int32_t kernel, float at_knee) {
+    const float curve[][2] = {{68, .74f}, {84, at_knee}, {92, .7f}, {108, .86f}, {124, .8f}};
+    for (const auto& point : curve) {
+      PairOption& pair = Pair(lc, kernel, static_cast<int32_t>(point[0]));
+      pair.lc_speed = std::min(point[1], at_knee);
+      pair.lc_speed_alone = point[0] == 84 ? 1.005f : point[1];
+    }
+  }
+  int32_t lc, be;
+};
+
+bool IsWholeWithEviction(const Plan& plan, const HeadView& head) {
+  const PlannedLaunch* launch = FindLaunch(plan, head);
+  return launch != nullptr && launch->place == kWholeDevice && launch->form == Form::kWorkers &&
+         plan.routes[0].place == kWholeDevice && plan.routes[0].evict_overlapping;
+}
+
+TEST(AdaptiveLayoutTest, ChainThatNeedsItsSmsSharesByTime) {
+  Chain1 builder;
+  const int32_t sincos = builder.AddKernel(40 * kUs);
+  builder.SetSpeed(sincos);
+  const HeadView& head = builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_TRUE(IsWholeWithEviction(plan, head)) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kFitsBlockingBudget);
+}
+
+TEST(AdaptiveLayoutTest, DecodeAtItsKneeSharesElastically) {
+  const struct {
+    double load;
+    int64_t p99_ns;
+  } measured[] = {{0.3, 1'548 * kUs}, {0.5, 2'386 * kUs}, {0.7, 4'130 * kUs}};
+  for (const auto& row : measured) {
+    Decode16 builder(row.load, row.p99_ns);
+    const int32_t sincos = builder.AddKernel(40 * kUs);
+    builder.SetSpeed(sincos, 1.005f);
+    const HeadView& head = builder.AddBeHead(builder.be, sincos, 8 * kMs);
+    const Plan plan = PlanOf("adaptive", builder);
+    EXPECT_NE(FindLaunch(plan, head, builder.BePlace(84)), nullptr) << Describe(plan);
+    EXPECT_NE(FindLaunch(plan, head, builder.LcPlace(84)), nullptr) << Describe(plan);
+    EXPECT_EQ(plan.launch_count, 2);
+    EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84));
+    EXPECT_TRUE(plan.routes[0].evict_overlapping);
+  }
+}
+
+TEST(AdaptiveLayoutTest, ANeighbourThatFightsForMemorySharesByTime) {
+  Decode16 builder(0.5, 2'386 * kUs);
+  const int32_t streaming = builder.AddKernel(58 * kUs);
+  builder.SetSpeed(streaming, 0.5f);
+  const HeadView& head = builder.AddBeHead(builder.be, streaming, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_TRUE(IsWholeWithEviction(plan, head)) << Describe(plan);
+}
+
+TEST(AdaptiveLayoutTest, ANeighbourThatFitsNoMechanismIsHeldWithItsBlockingTime) {
+  Decode16 builder;  // budget 46 us
+  const int32_t streaming = builder.AddKernel(58 * kUs);
+  builder.SetSpeed(streaming, 0.5f);
+  const HeadView& head = builder.AddBeHead(builder.be, streaming, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldBlocking);
+  EXPECT_EQ(FindHold(plan, head)->value_ns, 58 * kUs);
+  EXPECT_EQ(FindHold(plan, head)->limit_ns, builder.lc_apps[0].blocking_budget_ns);
+}
+
+TEST(AdaptiveLayoutTest, LongBlockTasksWithoutYieldPointsGetAPartitionOfTheirOwn) {
+  for (const int64_t eviction_ns : {int64_t{2'550} * kUs, kNever}) {
+    Decode16 builder;
+    const int32_t sincos = builder.AddKernel(eviction_ns);
+    builder.SetSpeed(sincos, 1.005f);
+    const HeadView& head = builder.AddBeHead(builder.be, sincos, 80 * kMs);
+    const Plan plan = PlanOf("adaptive", builder);
+    ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
+    EXPECT_EQ(plan.launch_count, 1) << Describe(plan);
+    EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
+    EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kBesidePartition);
+    EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84));
+  }
+}
+
+TEST(AdaptiveLayoutTest, LongBlockTasksWithYieldPointsShareByTime) {
+  Chain1 builder(1.10);
+  const int32_t sincos = builder.AddKernel(154 * kUs);
+  builder.SetSpeed(sincos);
+  const HeadView& head = builder.AddBeHead(builder.be, sincos, 80 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_TRUE(IsWholeWithEviction(plan, head)) << Describe(plan);
+}
+
+TEST(AdaptiveLayoutTest, OneLayoutServesAllLcAppsAndOnlyIfEachKeepsItsBound) {
+  for (const float second_speed : {1.0f, 0.8f}) {
+    Decode16 builder(0.2);
+    const int32_t other = builder.AddLcApp(0.1, 546 * kUs, 1'548 * kUs, 1.03);
+    const int32_t sincos = builder.AddKernel(20 * kUs);
+    builder.SetSpeed(sincos, 1.005f);
+    builder.Pair(other, sincos, 84).lc_speed = second_speed;
+    builder.AddBeHead(builder.be, sincos, 8 * kMs);
+    const Plan plan = PlanOf("adaptive", builder);
+    const PlaceIndex expected = second_speed == 1.0f ? builder.LcPlace(84) : kWholeDevice;
+    EXPECT_EQ(plan.routes[0].place, expected) << Describe(plan);
+    EXPECT_EQ(plan.routes[1].place, expected) << Describe(plan);
+  }
+}
+
+TEST(AdaptiveLayoutTest, AKernelThatTheLayoutExcludesIsHeldWithThePredictedLatency) {
+  Decode16 builder;
+  const int32_t sincos = builder.AddKernel(40 * kUs);
+  const int32_t streaming = builder.AddKernel(1 * kMs);
+  builder.SetSpeed(sincos, 1.005f);
+  builder.SetSpeed(streaming, 0.5f);
+  builder.be_apps[0].weight = 9;
+  const int32_t light = builder.AddBeApp(0, 1);
+  const HeadView& good = builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  const HeadView& bad = builder.AddBeHead(light, streaming, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, good, builder.BePlace(84)), nullptr) << Describe(plan);
+  const PlannedHold* hold = FindHold(plan, bad);
+  ASSERT_NE(hold, nullptr) << Describe(plan);
+  EXPECT_EQ(hold->reason, Reason::kHoldBlocking);
+  // p99 x (1 / 0.5) (1 - 0.3) / (1 - 0.6), with the load rounded to 19 / 64.
+  EXPECT_NEAR(static_cast<double>(hold->value_ns), 1'548e3 * 2 * (45. / 64) / (26. / 64), 2e3);
+  EXPECT_NEAR(static_cast<double>(hold->limit_ns), 1'548e3 * 1.03, 1e3);
+}
+
+TEST(AdaptiveLayoutTest, AnAbsoluteTargetBuysASlowerSplit) {
+  SnapshotBuilder builder;
+  builder.AddLcAppWithTarget(0.3, 1 * kMs, 10 * kMs);
+  const int32_t kernel = builder.AddKernel(kNever);
+  builder.Pair(0, kernel, 68).lc_speed = 0.7f;
+  builder.Pair(0, kernel, 84).lc_speed = 0.8f;
+  const HeadView& head = builder.AddBeHead(builder.AddBeApp(), kernel, 100 * kMs);
+  // Both keep 10 ms, and the smaller LC side leaves more to BE.
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head, builder.BePlace(68)), nullptr);
+}
+
+TEST(AdaptiveLayoutTest, WithoutPartitionsOrEvictionWhatIsLeftIsUsed) {
+  Decode16 builder;
+  const int32_t sincos = builder.AddKernel(40 * kUs);
+  builder.SetSpeed(sincos, 1.005f);
+  const HeadView& head = builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  builder.snapshot.partitions_available = false;
+  Plan plan = PlanOf("adaptive", builder);
+  EXPECT_TRUE(IsWholeWithEviction(plan, head)) << Describe(plan);
+
+  builder.snapshot.eviction_available = false;
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->value_ns, 8 * kMs) << "not evictable: its whole duration blocks";
+  EXPECT_FALSE(plan.routes[0].evict_overlapping);
+
+  builder.snapshot.partitions_available = true;
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
+  EXPECT_EQ(FindLaunch(plan, head)->form, Form::kOriginal);
+  EXPECT_EQ(plan.launch_count, 1);
+}
+
+TEST(AdaptiveLayoutTest, ANearTieKeepsTheLayoutThatIsInForce) {
+  // Load 1/64: elastic gains 0.4 %, less than the hysteresis.
+  for (const bool on_split : {false, true}) {
+    Decode16 builder(1.0 / 64, 1'548 * kUs);
+    const int32_t sincos = builder.AddKernel(40 * kUs);
+    builder.SetSpeed(sincos, 1.005f);
+    const PlaceIndex at = on_split ? builder.BePlace(84) : kWholeDevice;
+    builder.AddRunningBe(builder.be, sincos, 8 * kMs, {{at}});
+    const Plan plan = PlanOf("adaptive", builder);
+    EXPECT_EQ(plan.routes[0].place, on_split ? builder.LcPlace(84) : kWholeDevice);
+    EXPECT_EQ(plan.eviction_count, 0) << Describe(plan);
+  }
+}
+
+TEST(AdaptiveLayoutTest, ForcedMechanismsIgnoreWhatLcSuffers) {
+  Decode16 builder;
+  const int32_t streaming = builder.AddKernel(2'550 * kUs);
+  builder.SetSpeed(streaming, 0.5f);
+  const HeadView& head = builder.AddBeHead(builder.be, streaming, 80 * kMs);
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+
+  EXPECT_TRUE(IsWholeWithEviction(PlanOf("adaptive:evict", builder), head));
+
+  // The knee of LC alone, as no split keeps the bound beside this neighbour.
+  const Plan elastic = PlanOf("adaptive:elastic", builder);
+  EXPECT_NE(FindLaunch(elastic, head, builder.BePlace(84)), nullptr) << Describe(elastic);
+  EXPECT_NE(FindLaunch(elastic, head, builder.LcPlace(84)), nullptr) << Describe(elastic);
+
+  const Plan partition = PlanOf("adaptive:partition", builder);
+  EXPECT_NE(FindLaunch(partition, head, builder.BePlace(84)), nullptr) << Describe(partition);
+  EXPECT_EQ(partition.launch_count, 1);
+  EXPECT_EQ(partition.routes[0].place, builder.LcPlace(84));
+}
+
+TEST(AdaptiveLayoutTest, ForcedElasticUsesTheSplitThatAdaptiveWould) {
+  Decode16 builder;
+  const int32_t sincos = builder.AddKernel(40 * kUs);
+  builder.SetSpeed(sincos, 1.005f);
+  builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  EXPECT_EQ(Describe(PlanOf("adaptive:elastic", builder)), Describe(PlanOf("adaptive", builder)));
+}
+
+TEST(AdaptiveLayoutTest, AnAnswerIsNotRememberedBeyondItsQuestion) {
+  const std::unique_ptr<Policy> policy = NewPolicy("adaptive");
+  // More questions than are remembered, twice round, each against a fresh policy.
+  for (int round = 0; round < 2; ++round) {
+    for (int step = 0; step < 24; ++step) {
+      Decode16 builder(0.1 + 0.03 * step, (1'000 + 200 * step) * kUs);
+      const int32_t sincos = builder.AddKernel((20 + step) * kUs);
+      builder.SetSpeed(sincos, step % 3 == 0 ? 0.9f : 1.005f);
+      builder.snapshot.pairs.version = static_cast<uint64_t>(step % 3 == 0);
+      builder.AddBeHead(builder.be, sincos, 8 * kMs);
+      Plan plan;
+      plan.Clear();
+      policy->MakePlan(builder.Get(), plan);
+      EXPECT_EQ(Describe(plan), Describe(PlanOf("adaptive", builder)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing

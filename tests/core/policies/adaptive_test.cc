@@ -1,0 +1,304 @@
+// What adaptive launches, evicts and holds under a layout.
+
+#include <gtest/gtest.h>
+
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+// Elastic on 84 / 48, one kernel.
+class ElasticTest : public ::testing::Test {
+ protected:
+  ElasticTest() { builder.Pair(lc, kernel, 84).lc_speed = 1.0f; }
+  void LcActive() { builder.AddRunningLc(lc, lc_place); }
+
+  SnapshotBuilder builder;
+  int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);
+  int32_t be = builder.AddBeApp();
+  int32_t kernel = builder.AddKernel(40 * kUs);
+  PlaceIndex lc_place = builder.LcPlace(84);
+  PlaceIndex be_place = builder.BePlace(84);
+};
+
+TEST_F(ElasticTest, BeKeepsItsSideWhileAQueryIsActive) {
+  LcActive();
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, head, be_place), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, head, be_place)->reason, Reason::kBesidePartition);
+  EXPECT_EQ(plan.launch_count, 1);
+}
+
+TEST_F(ElasticTest, ATaskThatKeptItsSideReturnsToTheOtherBeforeANewOneStarts) {
+  const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}});
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  const PlannedLaunch* part = FindLaunch(plan, running.task, lc_place);
+  ASSERT_NE(part, nullptr) << Describe(plan);
+  EXPECT_EQ(part->reason, Reason::kElasticReturn);
+  EXPECT_EQ(part->form, Form::kWorkers);
+  EXPECT_EQ(FindLaunch(plan, running.task, be_place), nullptr);
+  // The head queues behind on both sides.
+  EXPECT_NE(FindLaunch(plan, head, be_place), nullptr);
+  EXPECT_NE(FindLaunch(plan, head, lc_place), nullptr);
+}
+
+TEST_F(ElasticTest, ATaskThatIsAlmostDoneDoesNotReturn) {
+  const RunningView& running = builder.AddRunningBe(be, kernel, 10 * kUs, {{be_place}});
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(FindLaunch(plan, running.task), nullptr);
+  EXPECT_NE(FindLaunch(plan, head, lc_place), nullptr);
+}
+
+TEST_F(ElasticTest, ATaskDoesNotReturnToAPlaceThatItIsStillLeaving) {
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place, Form::kWorkers, true}});
+  EXPECT_EQ(PlanOf("adaptive", builder).launch_count, 0);
+}
+
+TEST_F(ElasticTest, OnlyThePartOnTheLcSideIsEvictedForAQuery) {
+  LcActive();
+  const RunningView& running =
+      builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}, {lc_place}});
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_EQ(plan.eviction_count, 1) << Describe(plan);
+  ASSERT_NE(FindEviction(plan, running.task, lc_place), nullptr);
+  EXPECT_EQ(FindEviction(plan, running.task, lc_place)->reason, Reason::kEvictForLc);
+  EXPECT_EQ(FindEviction(plan, running.task, lc_place)->workers_to_keep, 0);
+}
+
+TEST_F(ElasticTest, AnLcHeadIsLaunchedAtOnceBehindBeThatStillLeaves) {
+  const RunningView& leaving =
+      builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place, Form::kWorkers, true}});
+  const RunningView& live = builder.AddRunningBe(be, kernel, 8 * kMs, {{lc_place}});
+  const HeadView& head = builder.AddLcHead(lc, 4);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(FindLaunch(plan, head)->place, lc_place);
+  EXPECT_EQ(FindLaunch(plan, head)->lane_class, LaneClass::kLc);
+  EXPECT_EQ(FindLaunch(plan, head)->count, 4);
+  EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kLcFirst);
+  EXPECT_EQ(FindEviction(plan, leaving.task, lc_place), nullptr);
+  EXPECT_NE(FindEviction(plan, live.task, lc_place), nullptr);
+}
+
+TEST_F(ElasticTest, AnLcTaskThatCannotBeConfinedTakesTheWholeDevice) {
+  const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}});
+  HeadView& head = builder.AddLcHead(lc);
+  head.confinable = false;
+  const HeadView& waiting = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(FindLaunch(plan, head)->place, kWholeDevice);
+  EXPECT_NE(FindEviction(plan, running.task, be_place), nullptr) << "its SMs are needed too";
+  EXPECT_NE(FindEviction(plan, running.task, lc_place), nullptr);
+  EXPECT_EQ(FindHold(plan, waiting)->reason, Reason::kHoldLcActive);
+}
+
+TEST_F(ElasticTest, BeReturnsOnlyAfterTheHysteresisAndAsksForThatPlan) {
+  builder.lc_apps[0].idle_since_ns = builder.snapshot.now_ns - 500;
+  const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}});
+  Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.launch_count, 0) << Describe(plan);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 1'500);
+  builder.snapshot.now_ns = plan.replan_at_ns;
+  plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, running.task, lc_place), nullptr) << Describe(plan);
+  EXPECT_EQ(plan.replan_at_ns, kNever);
+}
+
+TEST_F(ElasticTest, AtMostOneTaskQueuesBehindTheOneThatRuns) {
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}});
+  const HeadView& second = builder.AddBeHead(be, kernel, 8 * kMs);
+  const HeadView& third = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, second), nullptr);
+  ASSERT_NE(FindHold(plan, third), nullptr);
+  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldWindow);
+}
+
+TEST_F(ElasticTest, ATaskOfTheSameQueueDoesNotQueueBehind) {
+  const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}});
+  HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  head.queue = running.task.queue;
+  EXPECT_EQ(FindHold(PlanOf("adaptive", builder), head)->reason, Reason::kHoldWindow);
+}
+
+TEST_F(ElasticTest, ATaskThatCannotBeConfinedWaitsForAnIdleDevice) {
+  HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  head.confinable = false;
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}});
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, head)->place, kWholeDevice);
+  LcActive();
+  plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
+}
+
+// Whole device, first chain: budget 109 us.
+class WholeTest : public ::testing::Test {
+ protected:
+  SnapshotBuilder builder{std::vector<int32_t>{}};
+  int32_t lc = builder.AddLcApp(0.3, 667 * kUs, 2'176 * kUs, 1.05);
+  int32_t be = builder.AddBeApp();
+  int32_t kernel = builder.AddKernel(40 * kUs);
+};
+
+TEST_F(WholeTest, BeIsHeldWhileAQueryIsActiveAndGoesOnWhenItIsNot) {
+  HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  head.resumed = true;
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kResume);
+  builder.AddQuery(lc, kNever);
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
+  EXPECT_EQ(FindHold(plan, head)->value_ns, 40 * kUs);
+}
+
+TEST_F(WholeTest, WorkThatCannotBeEvictedIsDebitedAndRefundedWhenItIsDone) {
+  const HeadView& first = builder.AddBeTask(be, TaskKind::kLibrary, 60 * kUs);
+  const HeadView& second = builder.AddBeTask(be, TaskKind::kOpaque, 60 * kUs);
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, first), nullptr);
+  EXPECT_EQ(FindLaunch(plan, first)->form, Form::kLibrary);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 120 * kUs);
+
+  builder.heads.pop_front();
+  const HeadView waiting = builder.head(0);
+  builder.AddRunningBe(be, -1, 60 * kUs, {{kWholeDevice, Form::kLibrary}});
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), waiting), nullptr);
+  builder.running.back().task.remaining.duration_ns = 40 * kUs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), waiting), nullptr);
+}
+
+TEST_F(WholeTest, EvictableAndOtherWorkTogetherStayWithinTheBudget) {
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  const HeadView& fits = builder.AddBeTask(be, TaskKind::kLibrary, 60 * kUs);
+  const HeadView& held = builder.AddBeTask(be, TaskKind::kLibrary, 60 * kUs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, fits), nullptr);
+  EXPECT_EQ(FindHold(plan, held)->value_ns, 160 * kUs);
+}
+
+TEST_F(WholeTest, TheErrorBarOfAPredictionCounts) {
+  HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 100 * kUs);
+  head.remaining.error_ns = 9 * kUs;
+  EXPECT_EQ(FindHold(PlanOf("adaptive", builder), head)->value_ns, 109 * kUs);
+  head.remaining.error_ns = 8 * kUs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+}
+
+TEST_F(WholeTest, TheAppThatGotLeastGoesFirst) {
+  builder.be_apps[0].attained_ns = 50 * kMs;
+  const int32_t poor = builder.AddBeApp(10 * kMs);
+  builder.AddBeHead(be, kernel, 8 * kMs);
+  const HeadView& first = builder.AddBeHead(poor, kernel, 100 * kMs);
+  builder.AddBeHead(poor, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_EQ(plan.launch_count, 2);
+  EXPECT_EQ(plan.launches[0].task, first.task);
+  EXPECT_EQ(plan.launches[1].task, builder.head(0).task)
+      << "what was just launched counts: " << Describe(plan);
+}
+
+TEST_F(WholeTest, WithoutLcAppsEverythingRuns) {
+  SnapshotBuilder idle;
+  const int32_t app = idle.AddBeApp();
+  const HeadView& longest = idle.AddBeHead(app, idle.AddKernel(kNever), 100 * kMs);
+  const HeadView& copy = idle.AddBeCopy(app, CopyDirection::kPeer, 1 << 30, 20 * kMs);
+  const Plan plan = PlanOf("adaptive", idle);
+  ASSERT_NE(FindLaunch(plan, longest), nullptr);
+  EXPECT_EQ(FindLaunch(plan, longest)->reason, Reason::kIdleDevice);
+  EXPECT_EQ(FindLaunch(plan, copy)->blocks_max, 0);
+}
+
+TEST_F(WholeTest, ACopyIsCutToTheBudgetAlsoWhileNoQueryIsActive) {
+  // 256 MB in 4.84 ms; the budget of 108.8 us moves 6 MB.
+  const HeadView& copy =
+      builder.AddBeCopy(be, CopyDirection::kHostToDevice, int64_t{256} << 20, 4'844 * kUs);
+  const HeadView& second = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
+  const HeadView& other_way =
+      builder.AddBeCopy(be, CopyDirection::kDeviceToHost, 1 << 20, 27 * kUs);
+  const Plan plan = PlanOf("adaptive", builder);
+  const PlannedLaunch* piece = FindLaunch(plan, copy);
+  ASSERT_NE(piece, nullptr);
+  EXPECT_EQ(piece->reason, Reason::kFillsGap);
+  EXPECT_EQ(piece->lane_class, LaneClass::kCopy);
+  EXPECT_EQ(piece->blocks_max % 4'096, 0);
+  EXPECT_NEAR(static_cast<double>(piece->blocks_max), 268'435'456. * 108.8 / 4'844, 4'097);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldCopies);
+  EXPECT_NE(FindLaunch(plan, other_way), nullptr) << "the link is full duplex";
+}
+
+TEST_F(WholeTest, CopiesOfOneDirectionShareTheBudget) {
+  builder.snapshot.copies[1].be_limit = 3;
+  builder.AddRunningBe(be, -1, 80 * kUs, {{kWholeDevice, Form::kMemcpy}});
+  builder.running.back().task.kind = TaskKind::kMemcpy;
+  builder.running.back().task.direction = CopyDirection::kHostToDevice;
+  const HeadView& fits = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 28 * kUs);
+  const HeadView& held = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, fits), nullptr);
+  ASSERT_NE(FindHold(plan, held), nullptr) << "0.8 us move less than the smallest piece";
+  EXPECT_EQ(FindHold(plan, held)->reason, Reason::kHoldBlocking);
+}
+
+TEST_F(WholeTest, ACopyMayRunBesideAQueryThatHasHeadroom) {
+  builder.AddQuery(lc, 50 * kUs);
+  const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), copy)->reason, Reason::kFitsHeadroom);
+  builder.queries[0].headroom_ns = -5;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, copy), nullptr);
+  EXPECT_EQ(FindHold(plan, copy)->reason, Reason::kHoldHeadroom);
+  EXPECT_EQ(FindHold(plan, copy)->limit_ns, -5);
+}
+
+// Layout changes.
+
+TEST_F(ElasticTest, BeOnTheWholeDeviceLeavesForABetterLayout) {
+  const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.routes[0].place, lc_place);
+  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->reason, Reason::kEvictForLayout);
+}
+
+TEST_F(ElasticTest, NothingIsLaunchedBesideLcWorkOfTheOldLayout) {
+  builder.AddRunningLc(lc, kWholeDevice);
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.routes[0].place, lc_place);
+  EXPECT_EQ(FindLaunch(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
+}
+
+TEST(LayoutChangeTest, LcKeepsItsRouteUntilLongBlockTasksHaveLeftTheNewOne) {
+  for (const bool leaving : {false, true}) {
+    SnapshotBuilder builder;
+    const int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);
+    const int32_t be = builder.AddBeApp();
+    const int32_t long_kernel = builder.AddKernel(2'550 * kUs);
+    // The pair was refitted: 84 SMs are not enough any more, 108 are.
+    builder.Pair(lc, long_kernel, 84).lc_speed = 0.9f;
+    builder.Pair(lc, long_kernel, 108).lc_speed = 1.0f;
+    const RunningView& running = builder.AddRunningBe(
+        be, long_kernel, 80 * kMs, {{builder.BePlace(84), Form::kWorkers, leaving}});
+    const HeadView& head = builder.AddBeHead(be, long_kernel, 80 * kMs);
+    const Plan plan = PlanOf("adaptive", builder);
+    EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84)) << Describe(plan);
+    EXPECT_EQ(FindEviction(plan, running.task, builder.BePlace(84)) != nullptr, !leaving);
+    EXPECT_EQ(plan.launch_count, 0);
+    ASSERT_NE(FindHold(plan, head), nullptr);
+    EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldBlocking);
+    EXPECT_EQ(FindHold(plan, head)->value_ns, 2'550 * kUs);
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing

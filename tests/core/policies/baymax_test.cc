@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+class BaymaxTest : public ::testing::Test {
+ protected:
+  SnapshotBuilder builder;
+  int32_t lc = builder.AddLcAppWithTarget(0.3, 1 * kMs, 10 * kMs);
+  int32_t be = builder.AddBeApp();
+  int32_t kernel = builder.AddKernel(40 * kUs);
+};
+
+TEST_F(BaymaxTest, ABeKernelIsDebitedFromTheHeadroomThatTheNextOneSees) {
+  builder.AddQuery(lc, 5 * kMs);
+  const HeadView& first = builder.AddBeHead(be, kernel, 3 * kMs);
+  const HeadView& second = builder.AddBeHead(be, kernel, 3 * kMs);
+  const HeadView& third = builder.AddBeHead(be, kernel, 2 * kMs);
+  const Plan plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindLaunch(plan, first), nullptr);
+  EXPECT_EQ(FindLaunch(plan, first)->form, Form::kOriginal);
+  EXPECT_EQ(FindLaunch(plan, first)->reason, Reason::kFitsHeadroom);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldHeadroom);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 3 * kMs);
+  EXPECT_EQ(FindHold(plan, second)->limit_ns, 2 * kMs);
+  EXPECT_NE(FindLaunch(plan, third), nullptr) << "a shorter one behind it still fits";
+}
+
+TEST_F(BaymaxTest, EveryActiveQuerysHeadroomCounts) {
+  builder.AddQuery(lc, 5 * kMs);
+  builder.AddQuery(lc, 1 * kMs);
+  const HeadView& head = builder.AddBeHead(be, kernel, 2 * kMs);
+  EXPECT_NE(FindHold(PlanOf("baymax", builder), head), nullptr);
+}
+
+// T_q <= T_tgt alone would let a query that arrives now miss: the gate is T_tgt - T_self = 9 ms.
+TEST_F(BaymaxTest, TheGateOnQueuedTimeLeavesRoomForTheQueryItself) {
+  builder.snapshot.queued_ns = 4 * kMs;
+  const HeadView& fits = builder.AddBeHead(be, kernel, 5 * kMs);
+  const HeadView& held = builder.AddBeHead(be, kernel, 1);
+  const Plan plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindLaunch(plan, fits), nullptr);
+  EXPECT_EQ(FindLaunch(plan, fits)->reason, Reason::kIdleDevice);
+  ASSERT_NE(FindHold(plan, held), nullptr);
+  EXPECT_EQ(FindHold(plan, held)->reason, Reason::kHoldQueuedTime);
+  EXPECT_EQ(FindHold(plan, held)->value_ns, 9 * kMs + 1);
+  EXPECT_EQ(FindHold(plan, held)->limit_ns, 9 * kMs);
+}
+
+TEST_F(BaymaxTest, LcGoesFirstInOrderOfSubmissionAndCountsAsQueued) {
+  const HeadView& be_head = builder.AddBeHead(be, kernel, 9 * kMs);
+  const HeadView& one = builder.AddLcHead(lc);
+  const HeadView& two = builder.AddLcHead(lc, 2);
+  const Plan plan = PlanOf("baymax", builder);
+  ASSERT_EQ(plan.launch_count, 2);
+  EXPECT_EQ(plan.launches[0].task, one.task);
+  EXPECT_EQ(plan.launches[1].task, two.task);
+  EXPECT_EQ(plan.launches[1].count, 2);
+  EXPECT_EQ(FindHold(plan, be_head)->reason, Reason::kHoldQueuedTime);
+  EXPECT_EQ(plan.eviction_count, 0);
+}
+
+TEST_F(BaymaxTest, CopiesAreLimitedInEachDirectionAndPinnedOnesAreCharged) {
+  builder.AddQuery(lc, 1 * kMs);
+  builder.snapshot.copies[1] = {1, 0, 2};
+  builder.snapshot.copies[2] = {0, 0, 2};
+  const auto copy = [&](CopyDirection direction, int64_t ns, bool pinned) -> HeadView& {
+    HeadView& head = builder.AddBeCopy(be, direction, 1 << 20, ns);
+    head.pinned = pinned;
+    return head;
+  };
+  const HeadView& pageable = copy(CopyDirection::kHostToDevice, 5 * kMs, false);
+  const HeadView& beyond = copy(CopyDirection::kHostToDevice, 5 * kMs, false);
+  const HeadView& pinned = copy(CopyDirection::kDeviceToHost, 800 * kUs, true);
+  const HeadView& charged = copy(CopyDirection::kDeviceToHost, 300 * kUs, true);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, pageable), nullptr) << "a pageable copy is not charged to headroom";
+  ASSERT_NE(FindHold(plan, beyond), nullptr);
+  EXPECT_EQ(FindHold(plan, beyond)->reason, Reason::kHoldCopies);
+  EXPECT_EQ(FindHold(plan, beyond)->limit_ns, 2);
+  EXPECT_NE(FindLaunch(plan, pinned), nullptr);
+  ASSERT_NE(FindHold(plan, charged), nullptr);
+  EXPECT_EQ(FindHold(plan, charged)->reason, Reason::kHoldHeadroom);
+  EXPECT_EQ(FindHold(plan, charged)->limit_ns, 200 * kUs);
+}
+
+TEST(BaymaxWithoutTargetTest, AWindowBoundsWhatIsIssuedAheadOfEachApp) {
+  SnapshotBuilder builder;
+  builder.AddLcApp(0.3, 1 * kMs, 3 * kMs, 1.05);
+  const int32_t busy = builder.AddBeApp();
+  const int32_t free = builder.AddBeApp();
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  builder.AddRunningBe(busy, kernel, 1 * kMs, {{kWholeDevice, Form::kOriginal}});
+  const HeadView& a = builder.AddBeHead(busy, kernel, 1 * kMs);
+  const HeadView& b = builder.AddBeHead(busy, kernel, 1 * kMs);
+  const HeadView& c = builder.AddBeHead(free, kernel, 1 * kMs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, a), nullptr);
+  ASSERT_NE(FindHold(plan, b), nullptr);
+  EXPECT_EQ(FindHold(plan, b)->reason, Reason::kHoldWindow);
+  EXPECT_NE(FindLaunch(plan, c), nullptr);
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing

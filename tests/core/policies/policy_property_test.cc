@@ -1,0 +1,439 @@
+// Properties of the planners over random snapshots, checked by rules that are written apart from
+// the planners' own code.
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+template <class T>
+T Pick(const std::vector<T>& values) {
+  return *rc::gen::elementOf(values);
+}
+int64_t Between(int64_t low, int64_t high) {
+  return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high + 1));
+}
+bool Coin() { return Between(0, 1) == 1; }
+
+const std::vector<int64_t> kDurations = {1 * kUs, 30 * kUs, 80 * kUs, 200 * kUs,
+                                         2 * kMs, 8 * kMs,  80 * kMs};
+
+void AddApps(SnapshotBuilder& builder) {
+  const int64_t lc_apps = Between(0, 3);
+  for (int64_t a = 0; a < lc_apps; ++a) {
+    const double load = static_cast<double>(Between(0, 40)) / 100;
+    if (Coin()) {
+      builder.AddLcApp(load, 500 * kUs, Between(1, 4) * kMs, Pick<double>({1.03, 1.05, 1.1, 2}));
+    } else {
+      builder.AddLcAppWithTarget(load, 500 * kUs, Between(1, 10) * kMs);
+    }
+    LcAppView& app = builder.lc_apps.back();
+    app.reserved_capsms = Pick<int32_t>({0, 20, 40});
+    app.idle_since_ns = builder.snapshot.now_ns - Pick<int64_t>({0, 1'999, 2'000, 1 * kMs});
+    if (Between(0, 3) == 0) builder.AddQuery(static_cast<int32_t>(a), Between(-100, 3'000) * kUs);
+  }
+  const int64_t be_apps = Between(1, 4);
+  for (int64_t a = 0; a < be_apps; ++a) {
+    builder.AddBeApp(Between(0, 50) * kMs, Pick<double>({1, 2}));
+    builder.be_apps.back().quota_capsms = Pick<int32_t>({0, 16, 48});
+  }
+}
+
+void AddKernels(SnapshotBuilder& builder) {
+  const int64_t kernels = Between(1, 4);
+  for (int64_t k = 0; k < kernels; ++k) {
+    const int32_t kernel =
+        builder.AddKernel(Pick<int64_t>({20 * kUs, 40 * kUs, 150 * kUs, 2'500 * kUs, kNever}));
+    for (size_t a = 0; a < builder.lc_apps.size(); ++a) {
+      for (const int32_t lc_sms : {68, 84, 108}) {
+        builder.Pair(static_cast<int32_t>(a), kernel, lc_sms).lc_speed =
+            static_cast<float>(Between(0, 11)) / 10;
+      }
+    }
+  }
+}
+
+void AddHeads(SnapshotBuilder& builder, int64_t kernels) {
+  const int64_t heads = Between(0, 20);
+  for (int64_t h = 0; h < heads; ++h) {
+    const int64_t kind = Between(0, builder.lc_apps.empty() ? 4 : 5);
+    const int32_t be = static_cast<int32_t>(Between(0, int64_t(builder.be_apps.size()) - 1));
+    if (kind == 5) {
+      const int64_t lc = Between(0, static_cast<int64_t>(builder.lc_apps.size()) - 1);
+      builder.AddLcHead(static_cast<int32_t>(lc), static_cast<int32_t>(Between(1, 5)));
+    } else if (kind == 4) {
+      builder.AddBeCopy(be, Coin() ? CopyDirection::kHostToDevice : CopyDirection::kDeviceToHost,
+                        Between(1, 1 << 30), Pick(kDurations));
+      builder.heads.back().pinned = Coin();
+    } else if (kind == 3) {
+      builder.AddBeTask(be, Coin() ? TaskKind::kLibrary : TaskKind::kOpaque, Pick(kDurations));
+    } else {
+      builder.AddBeHead(be, static_cast<int32_t>(Between(0, kernels - 1)), Pick(kDurations));
+      builder.heads.back().resumed = Coin();
+    }
+    builder.heads.back().confinable = Between(0, 5) != 0;
+    builder.heads.back().remaining.error_ns = Between(0, 5) * kUs;
+  }
+}
+
+PlaceIndex AnyPlace(const SnapshotBuilder& builder) {
+  if (!builder.snapshot.partitions_available) return kWholeDevice;
+  return static_cast<PlaceIndex>(Between(0, static_cast<int64_t>(builder.places.size()) - 1));
+}
+
+void AddRunning(SnapshotBuilder& builder, int64_t kernels) {
+  const int64_t running = Between(0, 4);
+  for (int64_t r = 0; r < running; ++r) {
+    const PlaceIndex place = AnyPlace(builder);
+    if (!builder.lc_apps.empty() && Between(0, 3) == 0) {
+      builder.AddRunningLc(0, place);
+      continue;
+    }
+    const int32_t kernel = static_cast<int32_t>(Between(0, kernels - 1));
+    std::vector<BePart> parts;
+    const int64_t count = Between(1, 3);
+    for (int64_t p = 0; p < count; ++p) {
+      const PlaceIndex at = AnyPlace(builder);
+      parts.push_back({at, Form::kWorkers, Coin(), static_cast<int32_t>(Between(0, 200))});
+    }
+    RunningView& view = builder.AddRunningBe(0, kernel, Pick(kDurations), parts);
+    if (!view.task.evictable) {
+      view.parts[0].form = Form::kOriginal;
+      view.parts[0].evicting = false;
+      view.part_count = 1;
+      view.places = uint64_t{1} << view.parts[0].place;
+    }
+    builder.be_apps[0].used_capsms += 10;
+  }
+}
+
+SnapshotBuilder AnySnapshot() {
+  SnapshotBuilder builder;
+  builder.snapshot.partitions_available = Between(0, 4) != 0;
+  AddApps(builder);
+  AddKernels(builder);
+  const int64_t kernels = builder.lc_apps.empty() ? 1 : builder.Get().pairs.kernels;
+  AddHeads(builder, kernels);
+  AddRunning(builder, kernels);
+  builder.snapshot.eviction_available = Between(0, 4) != 0;
+  builder.snapshot.queued_ns = Between(0, 5) * kMs;
+  for (CopyState& copies : builder.snapshot.copies) {
+    copies.be_limit = static_cast<int32_t>(Between(1, 3));
+    copies.be_active = static_cast<int32_t>(Between(0, 1));
+  }
+  double used = 0;
+  int32_t reserved = 0;
+  for (const BeAppView& app : builder.be_apps) used += app.used_capsms;
+  for (const LcAppView& app : builder.lc_apps) reserved += app.reserved_capsms;
+  builder.snapshot.capsms_free = std::max(0.0, builder.snapshot.sm_count - used - reserved);
+  return builder;
+}
+
+Plan PlanWith(Policy& policy, const Snapshot& snapshot) {
+  Plan plan;
+  plan.Clear();
+  policy.MakePlan(snapshot, plan);
+  return plan;
+}
+
+bool IsLc(const HeadView& task) { return task.app_class == AppClass::kLatencyCritical; }
+bool IsCopy(const HeadView& task) { return task.kind == TaskKind::kMemcpy; }
+bool Overlap(const Snapshot& s, PlaceIndex a, PlaceIndex b) {
+  return (s.places[static_cast<size_t>(a)].overlaps >> b & 1) != 0;
+}
+bool Evictable(const Snapshot& s, const HeadView& task) {
+  return s.eviction_available && task.evictable;
+}
+
+const HeadView* TaskOf(const Snapshot& s, TicketId id) {
+  for (const HeadView& head : s.heads) {
+    if (head.task == id) return &head;
+  }
+  for (const RunningView& running : s.running) {
+    if (running.task.task == id) return &running.task;
+  }
+  return nullptr;
+}
+
+bool LcIsActive(const Snapshot& s) {
+  for (const LcAppView& app : s.lc_apps) {
+    if (app.active_queries > 0 || app.tasks_in_flight > 0) return true;
+  }
+  for (const HeadView& head : s.heads) {
+    if (IsLc(head)) return true;
+  }
+  return false;
+}
+
+// Where LC is, or would be at the next arrival.
+std::set<PlaceIndex> LcPlaces(const Snapshot& s, const Plan& plan) {
+  std::set<PlaceIndex> places;
+  for (size_t a = 0; a < s.lc_apps.size(); ++a) places.insert(plan.routes[a].place);
+  for (const RunningView& running : s.running) {
+    if (!IsLc(running.task)) continue;
+    for (int32_t i = 0; i < running.part_count; ++i) {
+      places.insert(running.parts[static_cast<size_t>(i)].place);
+    }
+  }
+  for (int32_t i = 0; i < plan.launch_count; ++i) {
+    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    if (IsLc(*TaskOf(s, launch.task))) places.insert(launch.place);
+  }
+  return places;
+}
+
+bool OverlapsAny(const Snapshot& s, PlaceIndex place, const std::set<PlaceIndex>& places) {
+  return std::any_of(places.begin(), places.end(),
+                     [&](PlaceIndex other) { return Overlap(s, place, other); });
+}
+
+int64_t Budget(const Snapshot& s) {
+  int64_t budget_ns = kNever;
+  for (const LcAppView& app : s.lc_apps) budget_ns = std::min(budget_ns, app.blocking_budget_ns);
+  return budget_ns;
+}
+
+// The longest that BE on LC's places can keep the next query waiting once the plan is done: all
+// that cannot be evicted one after the other, then the slowest eviction.
+int64_t BlockingAfter(const Snapshot& s, const Plan& plan) {
+  const std::set<PlaceIndex> lc = LcPlaces(s, plan);
+  std::map<uint64_t, int64_t> fixed_ns;
+  int64_t eviction_ns = 0;
+  const auto count = [&](const HeadView& task, PlaceIndex place, bool evictable) {
+    if (IsLc(task) || IsCopy(task) || !OverlapsAny(s, place, lc)) return;
+    const int64_t stretched_ns = (task.remaining.duration_ns + task.remaining.error_ns) *
+                                 s.sm_count / s.places[static_cast<size_t>(place)].sms;
+    if (evictable) {
+      eviction_ns = std::max(eviction_ns, std::min(task.eviction_ns, stretched_ns));
+    } else {
+      fixed_ns[task.task.value] = std::max(fixed_ns[task.task.value], stretched_ns);
+    }
+  };
+  for (const RunningView& running : s.running) {
+    for (int32_t i = 0; i < running.part_count; ++i) {
+      const PartView& part = running.parts[static_cast<size_t>(i)];
+      count(running.task, part.place, part.form == Form::kWorkers && s.eviction_available);
+    }
+  }
+  for (int32_t i = 0; i < plan.launch_count; ++i) {
+    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    const HeadView& task = *TaskOf(s, launch.task);
+    count(task, launch.place, Evictable(s, task));
+  }
+  for (const auto& [task, ns] : fixed_ns) eviction_ns += ns;
+  return eviction_ns;
+}
+
+// --- every policy -------------------------------------------------------------------------------
+
+RC_GTEST_PROP(EveryPolicy, GivesTheSamePlanForTheSameSnapshotWhateverItSawBefore, ()) {
+  SnapshotBuilder first = AnySnapshot();
+  SnapshotBuilder second = AnySnapshot();
+  second.snapshot.pairs.version = 2;  // another table
+  for (const std::string& name : PolicyNames()) {
+    const std::unique_ptr<Policy> policy = NewPolicy(name.c_str());
+    const std::string fresh = Describe(PlanWith(*policy, first.Get()));
+    PlanWith(*policy, second.Get());
+    RC_ASSERT(Describe(PlanWith(*policy, first.Get())) == fresh);
+    RC_ASSERT(Describe(PlanOf(name.c_str(), first)) == fresh);
+  }
+}
+
+RC_GTEST_PROP(EveryPolicy, LaunchesOrHoldsEveryHeadOnceAndEvictsOnlyWhatCanLeave, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  for (const std::string& name : PolicyNames()) {
+    const std::unique_ptr<Policy> policy = NewPolicy(name.c_str());
+    const Plan plan = PlanWith(*policy, s);
+    for (const HeadView& head : s.heads) {
+      const bool launched = FindLaunch(plan, head) != nullptr;
+      const bool held = FindHold(plan, head) != nullptr;
+      RC_ASSERT(launched != held);
+      if (held) RC_ASSERT(FindHold(plan, head)->reason >= Reason::kHoldHeadroom);
+      if (IsLc(head)) RC_ASSERT(launched);
+    }
+    std::set<std::pair<uint64_t, PlaceIndex>> launches;
+    std::map<uint64_t, int32_t> parts;
+    for (const RunningView& running : s.running) {
+      parts[running.task.task.value] = running.part_count;
+    }
+    for (int32_t i = 0; i < plan.launch_count; ++i) {
+      const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+      const HeadView* task = TaskOf(s, launch.task);
+      RC_ASSERT(task != nullptr);
+      RC_ASSERT(launch.place >= 0 && launch.place < static_cast<int32_t>(s.places.size()));
+      RC_ASSERT(launch.count >= 1 && launch.count <= task->ready_count);
+      RC_ASSERT(launch.reason != Reason::kNone && launch.reason < Reason::kHoldHeadroom);
+      RC_ASSERT(launch.form != Form::kWorkers || Evictable(s, *task));
+      RC_ASSERT(launches.insert({launch.task.value, launch.place}).second);
+      RC_ASSERT(++parts[launch.task.value] <= kMaxPartsPerTask);
+      if (!s.partitions_available) RC_ASSERT(launch.place == kWholeDevice);
+    }
+    std::set<std::pair<uint64_t, PlaceIndex>> evictions;
+    for (int32_t i = 0; i < plan.eviction_count; ++i) {
+      const PlannedEviction& eviction = plan.evictions[static_cast<size_t>(i)];
+      RC_ASSERT(s.eviction_available);
+      RC_ASSERT(evictions.insert({eviction.task.value, eviction.place}).second);
+      RC_ASSERT(eviction.workers_to_keep >= 0);
+      RC_ASSERT(eviction.reason >= Reason::kEvictForLc && eviction.reason < Reason::kUserPolicy);
+      bool live = false;
+      for (const RunningView& running : s.running) {
+        if (running.task.task != eviction.task) continue;
+        RC_ASSERT(!IsLc(running.task));
+        for (int32_t p = 0; p < running.part_count; ++p) {
+          const PartView& part = running.parts[static_cast<size_t>(p)];
+          if (part.place == eviction.place && !part.evicting && part.form == Form::kWorkers) {
+            live = true;
+          }
+        }
+      }
+      RC_ASSERT(live);
+    }
+  }
+}
+
+// --- adaptive -----------------------------------------------------------------------------------
+
+RC_GTEST_PROP(Adaptive, NeverLaunchesBeOnSmsThatActiveLcWorkUses, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  for (const char* name :
+       {"adaptive", "adaptive:evict", "adaptive:partition", "adaptive:elastic"}) {
+    const Plan plan = PlanWith(*NewPolicy(name), s);
+    if (!LcIsActive(s)) return;
+    const std::set<PlaceIndex> lc = LcPlaces(s, plan);
+    for (int32_t i = 0; i < plan.launch_count; ++i) {
+      const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+      const HeadView& task = *TaskOf(s, launch.task);
+      if (!IsLc(task) && !IsCopy(task)) RC_ASSERT(!OverlapsAny(s, launch.place, lc));
+    }
+    // And what is already there leaves.
+    for (const RunningView& running : s.running) {
+      if (IsLc(running.task) || !s.eviction_available) continue;
+      for (int32_t p = 0; p < running.part_count; ++p) {
+        const PartView& part = running.parts[static_cast<size_t>(p)];
+        if (part.evicting || part.form != Form::kWorkers) continue;
+        if (!OverlapsAny(s, part.place, lc)) continue;
+        RC_ASSERT(FindEviction(plan, running.task, part.place) != nullptr);
+      }
+    }
+  }
+}
+
+RC_GTEST_PROP(Adaptive, ItsLaunchesNeverBlockTheNextQueryBeyondTheLeastBudget, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  const Plan plan = PlanWith(*NewPolicy("adaptive"), s);
+  const std::set<PlaceIndex> lc = LcPlaces(s, plan);
+  bool launched = false;
+  for (int32_t i = 0; i < plan.launch_count; ++i) {
+    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    const HeadView& task = *TaskOf(s, launch.task);
+    if (!IsLc(task) && !IsCopy(task) && OverlapsAny(s, launch.place, lc)) launched = true;
+  }
+  if (launched) RC_ASSERT(BlockingAfter(s, plan) <= Budget(s));
+}
+
+RC_GTEST_PROP(Adaptive, LcReturnsToItsPlaceForBeOnlyAfterTheHysteresis, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  const Plan plan = PlanWith(*NewPolicy("adaptive"), s);
+  TimeNs open_at = 0;
+  for (const LcAppView& app : s.lc_apps) open_at = std::max(open_at, app.idle_since_ns + 2'000);
+  if (LcIsActive(s) || s.now_ns >= open_at) {
+    RC_ASSERT(plan.replan_at_ns == kNever);
+    return;
+  }
+  const std::set<PlaceIndex> lc = LcPlaces(s, plan);
+  for (int32_t i = 0; i < plan.launch_count; ++i) {
+    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    if (IsCopy(*TaskOf(s, launch.task))) continue;
+    RC_ASSERT(!OverlapsAny(s, launch.place, lc));
+  }
+  for (int32_t i = 0; i < plan.hold_count; ++i) {
+    if (plan.holds[static_cast<size_t>(i)].reason == Reason::kHoldHysteresis) {
+      RC_ASSERT(plan.replan_at_ns == open_at);
+    }
+  }
+}
+
+RC_GTEST_PROP(Adaptive, CopiesStayWithinTheirNumberAndTheBudgetOfEachDirection, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  const Plan plan = PlanWith(*NewPolicy("adaptive"), s);
+  std::map<CopyDirection, int32_t> count;
+  std::map<CopyDirection, int64_t> ns;
+  int64_t limit_ns = Budget(s);
+  for (const QueryView& query : s.queries) limit_ns = std::min(limit_ns, query.headroom_ns);
+  for (int32_t i = 0; i < plan.launch_count; ++i) {
+    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    const HeadView& task = *TaskOf(s, launch.task);
+    if (!IsCopy(task)) continue;
+    ++count[task.direction];
+    double share = 1;
+    if (launch.blocks_max > 0) {
+      RC_ASSERT(launch.blocks_max >= 65'536 && launch.blocks_max < task.blocks_left);
+      share = static_cast<double>(launch.blocks_max) / static_cast<double>(task.blocks_left);
+    }
+    ns[task.direction] +=
+        static_cast<int64_t>(share * static_cast<double>(task.remaining.duration_ns));
+  }
+  for (const auto& [direction, copies] : count) {
+    const CopyState& state = s.copies[static_cast<size_t>(direction)];
+    RC_ASSERT(state.be_active + copies <= state.be_limit);
+    RC_ASSERT(ns[direction] <= limit_ns);
+  }
+}
+
+// --- baymax and smguard -------------------------------------------------------------------------
+
+RC_GTEST_PROP(Baymax, WhatItLaunchesFitsEveryHeadroomTogether, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  const Plan plan = PlanWith(*NewPolicy("baymax"), s);
+  int64_t charged_ns = 0;
+  for (int32_t i = 0; i < plan.launch_count; ++i) {
+    const HeadView& task = *TaskOf(s, plan.launches[static_cast<size_t>(i)].task);
+    if (!IsLc(task) && (!IsCopy(task) || task.pinned)) charged_ns += task.remaining.duration_ns;
+  }
+  if (charged_ns == 0) return;
+  for (const QueryView& query : s.queries) RC_ASSERT(charged_ns <= query.headroom_ns);
+}
+
+RC_GTEST_PROP(Smguard, NoQuotaAndNoReservationIsEverOversubscribed, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  const Snapshot& s = builder.Get();
+  for (const char* name : {"smguard", "smguard:packed"}) {
+    const Plan plan = PlanWith(*NewPolicy(name), s);
+    std::map<int32_t, double> taken;
+    double total = 0;
+    for (int32_t i = 0; i < plan.launch_count; ++i) {
+      const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+      const HeadView& task = *TaskOf(s, launch.task);
+      if (IsLc(task) || IsCopy(task)) continue;
+      const double capsms = launch.form == Form::kWorkers
+                                ? launch.workers / 8.0
+                                : s.places[static_cast<size_t>(launch.place)].sms;
+      taken[task.app] += capsms;
+      total += capsms;
+    }
+    RC_ASSERT(total <= s.capsms_free + 1e-3);
+    for (const auto& [app, capsms] : taken) {
+      const BeAppView& view = s.be_apps[static_cast<size_t>(app)];
+      if (view.quota_capsms > 0) {
+        RC_ASSERT(view.used_capsms + capsms <= view.quota_capsms + 1e-3);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing

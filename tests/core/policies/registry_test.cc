@@ -1,0 +1,32 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/core/policy.h"
+
+namespace gpushare::core {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(RegistryTest, MakesEveryPolicyUnderItsOwnName) {
+  EXPECT_EQ(PolicyNames().size(), 10u);
+  for (const std::string& name : PolicyNames()) {
+    absl::StatusOr<std::unique_ptr<Policy>> policy = MakePolicy(name);
+    ASSERT_TRUE(policy.ok()) << name;
+    EXPECT_EQ((*policy)->name(), name);
+  }
+}
+
+TEST(RegistryTest, AnUnknownNameIsRefusedWithTheKnownOnes) {
+  const absl::Status status = MakePolicy("tacker").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("'tacker' is not known"));
+  for (const std::string& name : PolicyNames()) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(name));
+  }
+  EXPECT_FALSE(MakePolicy("").ok());
+  EXPECT_FALSE(MakePolicy("adaptive:").ok());
+}
+
+}  // namespace
+}  // namespace gpushare::core

@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+class SmguardTest : public ::testing::Test {
+ protected:
+  // 84 of 132 CapSMs reserved for LC.
+  SmguardTest() {
+    builder.lc_apps[0].reserved_capsms = 84;
+    builder.snapshot.capsms_free = 48;
+  }
+  int32_t AddBeApp(int32_t quota, double used) {
+    const int32_t app = builder.AddBeApp();
+    builder.be_apps.back().quota_capsms = quota;
+    builder.be_apps.back().used_capsms = used;
+    return app;
+  }
+  SnapshotBuilder builder;
+  int32_t lc = builder.AddLcApp(0.3, 667 * kUs, 2'176 * kUs, 1.05);
+  int32_t kernel = builder.AddKernel(40 * kUs);  // M = 8
+};
+
+// Lines 1-2 of algorithm 1: the request is met, in workers.
+TEST_F(SmguardTest, ABeTaskGetsItsQuotaInWorkersSpreadOverTheDevice) {
+  const HeadView& head = builder.AddBeHead(AddBeApp(20, 0), kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr);
+  const PlannedLaunch& launch = *FindLaunch(plan, head);
+  EXPECT_EQ(launch.form, Form::kWorkers);
+  EXPECT_EQ(launch.workers, 20 * 8);
+  EXPECT_EQ(launch.place, kWholeDevice);
+  EXPECT_EQ(launch.lane_class, LaneClass::kBe);
+  EXPECT_EQ(launch.reason, Reason::kQuota);
+  EXPECT_EQ(plan.routes[0].place, kWholeDevice);
+  EXPECT_FALSE(plan.routes[0].evict_overlapping);
+}
+
+// Lines 8-9: a quota task takes what remains, never what is reserved.
+TEST_F(SmguardTest, ALaterTaskGetsWhatRemainsAndTheNextIsHeld) {
+  const HeadView& first = builder.AddBeHead(AddBeApp(40, 0), kernel, 8 * kMs);
+  const HeadView& second = builder.AddBeHead(AddBeApp(40, 0), kernel, 8 * kMs);
+  const HeadView& third = builder.AddBeHead(AddBeApp(40, 0), kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(FindLaunch(plan, first)->workers, 40 * 8);
+  EXPECT_EQ(FindLaunch(plan, second)->workers, 8 * 8);
+  ASSERT_NE(FindHold(plan, third), nullptr);
+  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldCapSm);
+}
+
+TEST_F(SmguardTest, TheQuotaBindsAllTasksOfTheApp) {
+  const int32_t app = AddBeApp(20, 15);
+  builder.snapshot.capsms_free = 33;
+  const HeadView& first = builder.AddBeHead(app, kernel, 8 * kMs);
+  const HeadView& second = builder.AddBeHead(app, kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(FindLaunch(plan, first)->workers, 5 * 8);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 20);
+  EXPECT_EQ(FindHold(plan, second)->limit_ns, 20);
+}
+
+TEST_F(SmguardTest, WithoutAQuotaATaskTakesAllThatIsNotReserved) {
+  const HeadView& head = builder.AddBeHead(AddBeApp(0, 0), kernel, 8 * kMs);
+  EXPECT_EQ(FindLaunch(PlanOf("smguard", builder), head)->workers, 48 * 8);
+}
+
+TEST_F(SmguardTest, AShortTaskTakesNoMoreWorkersThanItHasBlockTasks) {
+  const int32_t app = AddBeApp(20, 0);
+  HeadView& small = builder.AddBeHead(app, kernel, 1 * kMs);
+  small.blocks_left = 12;
+  const HeadView& next = builder.AddBeHead(app, kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(FindLaunch(plan, small)->workers, 12);
+  EXPECT_EQ(FindLaunch(plan, next)->workers, 160 - 12);
+}
+
+// Line 5: R_gap = R_request - R_remain, and only that much leaves.
+TEST_F(SmguardTest, AShortReservationEvictsTheGapAndTheRestOfTheWorkersStays) {
+  const int32_t app = AddBeApp(0, 100);  // launched before the reservation was made
+  builder.snapshot.capsms_free = 0;
+  const RunningView& task =
+      builder.AddRunningBe(app, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 800}});
+  builder.AddLcHead(lc);
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_EQ(plan.eviction_count, 1);
+  const PlannedEviction* eviction = FindEviction(plan, task.task, kWholeDevice);
+  ASSERT_NE(eviction, nullptr);
+  EXPECT_EQ(eviction->workers_to_keep, 48 * 8);
+  EXPECT_EQ(eviction->reason, Reason::kEvictForReservation);
+  EXPECT_EQ(plan.launch_count, 1) << "LC does not wait for the drain";
+}
+
+TEST_F(SmguardTest, TheGapComesFromTheTaskThatLeavesSoonest) {
+  const int32_t slow_kernel = builder.AddKernel(2'500 * kUs);
+  const int32_t app = AddBeApp(0, 60);
+  builder.snapshot.capsms_free = 0;
+  const RunningView& slow = builder.AddRunningBe(app, slow_kernel, 8 * kMs,
+                                                 {{kWholeDevice, Form::kWorkers, false, 10 * 8}});
+  const RunningView& quick =
+      builder.AddRunningBe(app, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 50 * 8}});
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_EQ(plan.eviction_count, 1);
+  EXPECT_EQ(FindEviction(plan, slow.task, kWholeDevice), nullptr);
+  EXPECT_EQ(FindEviction(plan, quick.task, kWholeDevice)->workers_to_keep, 38 * 8);
+}
+
+TEST_F(SmguardTest, AnAppBeyondAQuotaThatShrankGivesBackTheDifference) {
+  const int32_t app = AddBeApp(16, 24);
+  builder.snapshot.capsms_free = 24;
+  const RunningView& task =
+      builder.AddRunningBe(app, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 24 * 8}});
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_NE(FindEviction(plan, task.task, kWholeDevice), nullptr);
+  EXPECT_EQ(FindEviction(plan, task.task, kWholeDevice)->workers_to_keep, 16 * 8);
+  EXPECT_EQ(FindEviction(plan, task.task, kWholeDevice)->reason, Reason::kEvictForQuota);
+}
+
+TEST_F(SmguardTest, PackedPutsBeOnWholeSmsRoundedDownAndLcOnTheOthers) {
+  // 45 CapSMs: the split with 40 for BE, not the one with 48.
+  const HeadView& head = builder.AddBeHead(AddBeApp(45, 0), kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard:packed", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(92));
+  EXPECT_EQ(FindLaunch(plan, head)->workers, 40 * 8);
+  EXPECT_EQ(plan.routes[0].place, builder.LcPlace(92));
+}
+
+TEST_F(SmguardTest, PackedNeverCutsIntoTheReservation) {
+  builder.lc_apps[0].reserved_capsms = 100;
+  builder.snapshot.capsms_free = 32;
+  const HeadView& head = builder.AddBeHead(AddBeApp(64, 0), kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard:packed", builder);
+  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(108));
+  EXPECT_EQ(FindLaunch(plan, head)->workers, 24 * 8);
+}
+
+TEST_F(SmguardTest, WorkWithoutWorkersIsHeldUnlessItsPlaceIsWhollyGranted) {
+  const int32_t app = AddBeApp(48, 0);
+  const HeadView& library = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
+  EXPECT_EQ(FindHold(PlanOf("smguard", builder), library)->reason, Reason::kHoldCapSm);
+  const Plan packed = PlanOf("smguard:packed", builder);
+  ASSERT_NE(FindLaunch(packed, library), nullptr);
+  EXPECT_EQ(FindLaunch(packed, library)->place, builder.BePlace(84));
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing

@@ -1,0 +1,107 @@
+// Hand-built snapshots for the tests of the planners, and a readable form of a plan.
+//
+// The device is an H200: 132 SMs, place 0 whole, splits in ascending LC size whose SMs are
+// [0, lc_sms) for LC and the rest for BE, so that LC sides overlap each other and smaller BE sides
+// lie in larger ones.
+
+#ifndef GPUSHARE_TESTS_CORE_POLICIES_SNAPSHOT_BUILDER_H_
+#define GPUSHARE_TESTS_CORE_POLICIES_SNAPSHOT_BUILDER_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/core/policy.h"
+#include "src/core/snapshot.h"
+
+namespace gpushare::core::testing {
+
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+
+struct BePart {
+  PlaceIndex place = kWholeDevice;
+  Form form = Form::kWorkers;
+  bool evicting = false;
+  int32_t workers = 0;
+};
+
+class SnapshotBuilder {
+ public:
+  explicit SnapshotBuilder(const std::vector<int32_t>& lc_sms = {68, 84, 92, 108, 124});
+
+  // Places of the split with so many SMs for LC.
+  PlaceIndex LcPlace(int32_t lc_sms) const;
+  PlaceIndex BePlace(int32_t lc_sms) const;
+  int32_t Split(int32_t lc_sms) const;
+
+  // Return indexes; the objects may be changed through the members below until Get.
+  int32_t AddLcApp(double load, int64_t solo_ns, int64_t p99_alone_ns, double p99_bound);
+  int32_t AddLcAppWithTarget(double load, int64_t solo_ns, int64_t target_ns);
+  int32_t AddBeApp(int64_t attained_ns = 0, double weight = 1);
+  // A BE kernel with workers; eviction_ns kNever: not evictable.
+  int32_t AddKernel(int64_t eviction_ns);
+  int32_t AddQuery(int32_t lc_app, int64_t headroom_ns);
+
+  HeadView& AddLcHead(int32_t lc_app, int32_t ready_count = 1);
+  HeadView& AddBeHead(int32_t be_app, int32_t kernel, int64_t duration_ns);
+  HeadView& AddBeTask(int32_t be_app, TaskKind kind, int64_t duration_ns);  // without a kernel
+  HeadView& AddBeCopy(int32_t be_app, CopyDirection direction, int64_t bytes, int64_t duration_ns);
+  RunningView& AddRunningBe(int32_t be_app, int32_t kernel, int64_t duration_ns,
+                            const std::vector<BePart>& parts);
+  RunningView& AddRunningLc(int32_t lc_app, PlaceIndex place);
+
+  // What `app` and `kernel` do to each other on the split; every other pair is in proportion to SMs
+  // and undisturbed.
+  PairOption& Pair(int32_t app, int32_t kernel, int32_t lc_sms);
+
+  const Snapshot& Get();
+  const HeadView& head(size_t index) const { return heads[index]; }
+
+  Snapshot snapshot;
+  std::vector<PlaceView> places;
+  std::vector<SplitView> splits;
+  std::vector<LcAppView> lc_apps;
+  std::vector<BeAppView> be_apps;
+  std::vector<QueryView> queries;
+  std::deque<HeadView> heads;
+  std::deque<RunningView> running;
+
+ private:
+  struct PairAt {
+    int32_t app;
+    int32_t kernel;
+    int32_t split;
+    PairOption option;
+  };
+  HeadView MakeBeTask(int32_t be_app, int32_t kernel, int64_t duration_ns);
+  PairOption DefaultPair(int32_t split) const;
+
+  std::deque<KernelDesc> kernels_;
+  std::vector<int64_t> eviction_ns_;
+  std::deque<PairAt> pairs_;
+  std::vector<PairOption> options_;
+  std::vector<HeadView> head_list_;
+  std::vector<RunningView> running_list_;
+  uint64_t next_task_ = 1;
+  uint32_t next_queue_ = 1;
+};
+
+// One line an action, in order.
+std::string Describe(const Plan& plan);
+
+// A plan of a fresh policy.
+Plan PlanOf(const char* policy, SnapshotBuilder& builder);
+std::unique_ptr<Policy> NewPolicy(const char* name);
+
+// The first launch of a task on a place (kNoPlace: on any), null when there is none.
+const PlannedLaunch* FindLaunch(const Plan& plan, const HeadView& task,
+                                PlaceIndex place = kNoPlace);
+const PlannedHold* FindHold(const Plan& plan, const HeadView& task);
+const PlannedEviction* FindEviction(const Plan& plan, const HeadView& task, PlaceIndex place);
+
+}  // namespace gpushare::core::testing
+
+#endif  // GPUSHARE_TESTS_CORE_POLICIES_SNAPSHOT_BUILDER_H_

@@ -1,0 +1,348 @@
+// Replay: a recorded run comes out the same, decision by decision, and a changed one does not.
+
+#include "src/core/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "src/models/online_model.h"
+
+namespace gpushare::core {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr TimeNs kRunNs = 20 * 1000 * 1000;
+
+// A device with noise: a launch takes its block tasks' time, times a seeded factor; workers leave
+// in the middle when they are evicted. Everything else is as simple as the contract allows.
+class NoisyDevice final : public Device {
+ public:
+  explicit NoisyDevice(uint64_t seed) : random_(seed) {
+    capabilities_.virtual_time = true;
+    capabilities_.partitions = true;
+    capabilities_.eviction = true;
+    capabilities_.timestamps = true;
+  }
+  static DeviceCapabilities Capabilities() { return NoisyDevice(0).capabilities_; }
+
+  TimeNs NowNs() const override { return now_ns_; }
+  const DeviceCapabilities& capabilities() const override { return capabilities_; }
+  absl::Status PrepareKernel(const KernelDesc&) override { return absl::OkStatus(); }
+  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
+  absl::StatusOr<LaneIndex> CreateLane(const LaneSpec&) override {
+    lane_free_ns_.push_back(0);
+    return static_cast<LaneIndex>(lane_free_ns_.size()) - 1;
+  }
+  void AbandonLane(LaneIndex) override {}
+  void* LaneStream(LaneIndex) override { return nullptr; }
+  int64_t BusySmNs() const override { return 0; }
+
+  absl::Status Launch(const LaunchRequest& request) override {
+    if (refuse_launch > 0 && --refuse_launch == 0) return absl::InternalError("The test refuses.");
+    Running running;
+    running.request = request;
+    running.blocks = std::max<int64_t>(1, request.block_count);
+    if (request.form == Form::kWorkers) {
+      if (request.reset_counter) unclaimed_[request.counter] = request.block_count;
+      running.blocks = std::exchange(unclaimed_[request.counter], 0);
+    }
+    const int64_t block_ns =
+        request.kernel == nullptr ? 1000 : request.kernel->simulation.block_task_ns;
+    std::uniform_real_distribution<double> noise(0.8, 1.2);
+    TimeNs& lane = lane_free_ns_[static_cast<size_t>(request.lane)];
+    running.start_ns = std::max(now_ns_ + 4500, lane);
+    running.end_ns = running.start_ns +
+                     static_cast<int64_t>(noise(random_) * static_cast<double>(running.blocks) *
+                                          static_cast<double>(block_ns) / 64);
+    lane = running.end_ns;
+    running_.push_back(running);
+    return absl::OkStatus();
+  }
+
+  absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t) override {
+    for (Running& running : running_) {
+      const bool told = static_cast<int64_t>(epoch - running.request.epoch) >= 0;
+      if (running.request.lane != lane || running.request.epoch == 0 || !told) continue;
+      const TimeNs leaves = std::max(now_ns_, running.start_ns) + 27000;
+      if (leaves >= running.end_ns) continue;
+      const double share = static_cast<double>(leaves - running.start_ns) /
+                           static_cast<double>(running.end_ns - running.start_ns);
+      const auto done = static_cast<int64_t>(share * static_cast<double>(running.blocks));
+      unclaimed_[running.request.counter] += running.blocks - done;
+      running.blocks = done;
+      running.end_ns = leaves;
+      running.outcome = Outcome::kEvicted;
+      lane_free_ns_[static_cast<size_t>(lane)] = leaves;
+    }
+    return absl::OkStatus();
+  }
+
+  size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
+    size_t count = 0;
+    while (count < out.size() && !running_.empty()) {
+      const auto first = First();
+      if (first->end_ns + kCompletionNs > now_ns_) break;
+      out[count++] = {first->request.launch, first->outcome, first->start_ns,
+                      first->end_ns,         first->blocks,  0};
+      running_.erase(first);
+    }
+    return count;
+  }
+
+  TimeNs NextEventNs() const override {
+    return running_.empty() ? kNever : std::max(now_ns_, First()->end_ns + kCompletionNs);
+  }
+  void AdvanceTo(TimeNs time) override { now_ns_ = std::max(now_ns_, time); }
+
+  int refuse_launch = 0;  // counts down; the launch that reaches 0 is refused
+
+ private:
+  static constexpr TimeNs kCompletionNs = 2000;
+  struct Running {
+    LaunchRequest request;
+    int64_t blocks = 0;
+    TimeNs start_ns = 0;
+    TimeNs end_ns = 0;
+    Outcome outcome = Outcome::kFinished;
+  };
+  std::vector<Running>::const_iterator First() const {
+    return std::min_element(running_.begin(), running_.end(),
+                            [](const auto& a, const auto& b) { return a.end_ns < b.end_ns; });
+  }
+
+  DeviceCapabilities capabilities_;
+  std::mt19937_64 random_;
+  TimeNs now_ns_ = 0;
+  PlaceIndex places_ = kWholeDevice;
+  std::vector<TimeNs> lane_free_ns_;
+  std::map<int32_t, int64_t> unclaimed_;
+  std::vector<Running> running_;
+};
+
+KernelDesc MakeKernel(const std::string& name, int64_t block_task_ns) {
+  KernelDesc kernel;
+  kernel.name = name;
+  kernel.evictable = true;
+  kernel.simulation.present = true;
+  kernel.simulation.block_task_ns = block_task_ns;
+  return kernel;
+}
+
+// Two LC apps with Poisson arrivals beside two BE apps that submit again when a task completes.
+struct Scenario {
+  std::array<AppId, 4> apps;
+  std::array<QueueId, 4> queues;
+  std::array<KernelId, 2> kernels;
+
+  absl::Status Prepare(Scheduler& scheduler) {
+    for (size_t i = 0; i < apps.size(); ++i) {
+      AppOptions options;
+      options.name = "app" + std::to_string(i);
+      const bool critical = i < 2;
+      options.app_class = critical ? AppClass::kLatencyCritical : AppClass::kBestEffort;
+      if (critical) {
+        options.target_ns = 2000000;
+        options.p99_bound = 1.05;
+        options.p99_alone_ns = 1500000;
+        options.solo_ns = 200000;
+      }
+      absl::StatusOr<AppId> app = scheduler.CreateApp(options);
+      if (!app.ok()) return app.status();
+      apps[i] = *app;
+      absl::StatusOr<QueueId> queue = scheduler.CreateQueue(*app);
+      if (!queue.ok()) return queue.status();
+      queues[i] = *queue;
+    }
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      absl::StatusOr<KernelId> kernel = scheduler.RegisterKernel(
+          MakeKernel(i == 0 ? "decode" : "sincos", i == 0 ? 20000 : 27000));
+      if (!kernel.ok()) return kernel.status();
+      kernels[i] = *kernel;
+    }
+    return absl::OkStatus();
+  }
+};
+
+// The recorded side: callbacks, tickets that are kept and released late, so that their numbers
+// differ from those of the replay.
+class Recording {
+ public:
+  Recording(uint64_t seed, const std::string& policy, int refuse_launch = 0) : log_(1 << 18) {
+    auto device = std::make_unique<NoisyDevice>(seed);
+    device->refuse_launch = refuse_launch;
+    SchedulerOptions options;
+    options.events = &log_;
+    scheduler_ = *Scheduler::Create(options, std::move(device),
+                                    models::MakeOnlineModel(DeviceProfile()), *MakePolicy(policy));
+    EXPECT_TRUE(scenario_.Prepare(*scheduler_).ok());
+    Run(seed);
+    log_file_.header.seed = seed;
+    log_file_.records.assign(log_.records().begin(), log_.records().end());
+    EXPECT_EQ(log_.dropped(), 0);
+  }
+
+  const EventLogFile& log() const { return log_file_; }
+  int CountOf(EventType type) const {
+    return static_cast<int>(std::count_if(
+        log_file_.records.begin(), log_file_.records.end(),
+        [type](const EventRecord& record) { return record.type == static_cast<uint8_t>(type); }));
+  }
+
+ private:
+  void Run(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::exponential_distribution<double> gap(1.0 / 400000);
+    for (size_t be : {2u, 3u}) SubmitBe(be);
+    for (double at = gap(random); at < kRunNs; at += gap(random)) {
+      ASSERT_TRUE(scheduler_->PollUntil(static_cast<TimeNs>(at)).ok());
+      TaskSpec spec;
+      const size_t app = random() % 2;
+      spec.queue = scenario_.queues[app];
+      spec.kernel = scenario_.kernels[0];
+      spec.block_tasks = 200 + static_cast<int64_t>(random() % 400);
+      spec.detached = random() % 3 == 0;
+      const absl::StatusOr<TicketId> ticket = scheduler_->SubmitLc(spec);
+      ASSERT_TRUE(ticket.ok()) << ticket.status();
+      if (!spec.detached) kept_.push_back(*ticket);
+      if (kept_.size() > 5) {
+        EXPECT_TRUE(scheduler_->ReleaseTicket(kept_.front()).ok());
+        kept_.erase(kept_.begin());
+      }
+    }
+    stop_ = true;
+    ASSERT_TRUE(scheduler_->Drain(kRunNs * 10).ok());
+  }
+
+  struct Again {
+    Recording* recording;
+    size_t app;
+  };
+  void SubmitBe(size_t app) {
+    TaskSpec spec;
+    spec.queue = scenario_.queues[app];
+    spec.kernel = scenario_.kernels[1];
+    spec.block_tasks = app == 2 ? 4000 : 1500;
+    spec.detached = true;
+    again_[app] = {this, app};
+    spec.callback_user = &again_[app];
+    spec.callback = [](void* user, const CompletionRecord&) {
+      Again* again = static_cast<Again*>(user);
+      if (!again->recording->stop_) again->recording->SubmitBe(again->app);
+    };
+    EXPECT_TRUE(scheduler_->SubmitBe(spec).ok());
+  }
+
+  EventLog log_;
+  Scenario scenario_;
+  EventLogFile log_file_;
+  bool stop_ = false;
+  std::array<Again, 4> again_;
+  std::vector<TicketId> kept_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+ReplayResult ReplayWith(const EventLogFile& log, const std::string& policy) {
+  ReplaySetup setup;
+  setup.capabilities = NoisyDevice::Capabilities();
+  setup.model = models::MakeOnlineModel(DeviceProfile());
+  setup.policy = *MakePolicy(policy);
+  setup.prepare = [](Scheduler& scheduler) { return Scenario().Prepare(scheduler); };
+  absl::StatusOr<ReplayResult> result = Replay(log, std::move(setup));
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? *result : ReplayResult();
+}
+
+class ReplayTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ReplayTest, TheSameSeedDecidesTheSame) {
+  const uint64_t digest = DecisionDigest(Recording(7, GetParam()).log().records);
+  EXPECT_EQ(DecisionDigest(Recording(7, GetParam()).log().records), digest);
+  EXPECT_NE(DecisionDigest(Recording(8, GetParam()).log().records), digest);
+}
+
+TEST_P(ReplayTest, ARecordedRunComesOutTheSame) {
+  for (uint64_t seed : {1u, 2u, 3u, 4u, 5u}) {
+    const Recording recording(seed, GetParam());
+    EXPECT_GT(recording.CountOf(EventType::kSubmitted), 20);
+    const ReplayResult result = ReplayWith(recording.log(), GetParam());
+    EXPECT_TRUE(result.matches) << "seed " << seed << ": " << result.difference;
+    EXPECT_EQ(result.records, static_cast<int64_t>(recording.log().records.size()));
+    EXPECT_EQ(result.replayed_digest, result.recorded_digest);
+  }
+}
+
+// A completion that came later must change what follows, and be found at the first consequence.
+TEST_P(ReplayTest, AChangedCompletionIsFound) {
+  const Recording recording(1, GetParam());
+  EventLogFile log = recording.log();
+  for (size_t i = log.records.size() / 2; i < log.records.size(); ++i) {
+    EventRecord& record = log.records[i];
+    if (record.type != static_cast<uint8_t>(EventType::kCompleted)) continue;
+    record.b += 1;  // the recorded measurement no longer follows from the recorded times
+    const ReplayResult result = ReplayWith(log, GetParam());
+    EXPECT_FALSE(result.matches);
+    EXPECT_EQ(result.records, static_cast<int64_t>(i));
+    EXPECT_THAT(result.difference, HasSubstr("Event " + std::to_string(i)));
+    return;
+  }
+  FAIL() << "no completion";
+}
+
+TEST_P(ReplayTest, AMissingSubmissionIsFound) {
+  EventLogFile log = Recording(1, GetParam()).log();
+  for (size_t i = log.records.size() / 2; i < log.records.size(); ++i) {
+    if (log.records[i].type != static_cast<uint8_t>(EventType::kSubmitted)) continue;
+    log.records.erase(log.records.begin() + static_cast<int64_t>(i));
+    EXPECT_FALSE(ReplayWith(log, GetParam()).matches);
+    return;
+  }
+  FAIL() << "no submission";
+}
+
+TEST_P(ReplayTest, ARefusedLaunchIsRefusedAgain) {
+  const Recording recording(3, GetParam(), 11);
+  const ReplayResult result = ReplayWith(recording.log(), GetParam());
+  EXPECT_TRUE(result.matches) << result.difference;
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, ReplayTest,
+                         ::testing::Values("fifo", "priority", "baymax", "smguard", "adaptive",
+                                           "adaptive:evict"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::replace(name.begin(), name.end(), ':', '_');
+                           return name;
+                         });
+
+TEST(ReplayErrorsTest, AnotherPolicyIsFound) {
+  const Recording recording(1, "adaptive");
+  const ReplayResult result = ReplayWith(recording.log(), "fifo");
+  EXPECT_FALSE(result.matches);
+  EXPECT_NE(result.recorded_digest, result.replayed_digest);
+  EXPECT_EQ(result.difference.back(), '.');
+}
+
+TEST(ReplayErrorsTest, EvictionsAreAmongWhatIsReplayed) {
+  EXPECT_GT(Recording(1, "adaptive:evict").CountOf(EventType::kEvicted), 5);
+}
+
+TEST(ReplayErrorsTest, LogsThatCannotBeReplayedAreRefused) {
+  EventLogFile log;
+  EXPECT_EQ(Replay(log, ReplaySetup()).status().code(), absl::StatusCode::kInvalidArgument);
+  log = Recording(1, "fifo").log();
+  log.header.dropped = 3;
+  EXPECT_THAT(std::string(Replay(log, ReplaySetup()).status().message()),
+              HasSubstr("dropped 3 records"));
+}
+
+}  // namespace
+}  // namespace gpushare::core

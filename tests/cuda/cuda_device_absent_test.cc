@@ -1,0 +1,18 @@
+// A build without nvcc still has the entry, and it says why there is no device.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "src/cuda/cuda_device.h"
+
+namespace gpushare::cuda {
+namespace {
+
+TEST(CudaDeviceAbsentTest, SaysThatTheBuildHasNoCudaCode) {
+  const auto device = MakeCudaDevice(0);
+  ASSERT_EQ(device.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(device.status().message()), testing::HasSubstr("nvcc was not found"));
+}
+
+}  // namespace
+}  // namespace gpushare::cuda

@@ -1,0 +1,40 @@
+// Fuzzes the profile reader and the reader of learned models. What is accepted must be readable
+// again after it was written, and give the same text.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "src/models/online_model.h"
+#include "src/models/profile.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using gpushare::core::CostModel;
+  using gpushare::models::Profile;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const absl::StatusOr<Profile> profile = gpushare::models::ParseProfile(text);
+  if (profile.ok()) {
+    const std::string written = gpushare::models::FormatProfile(*profile);
+    const absl::StatusOr<Profile> again = gpushare::models::ParseProfile(written);
+    if (!again.ok() || gpushare::models::FormatProfile(*again) != written) std::abort();
+  }
+  const std::unique_ptr<CostModel> model =
+      gpushare::models::MakeOnlineModel(gpushare::core::DeviceProfile());
+  gpushare::core::KernelDesc kernel;
+  kernel.id.value = 1;
+  kernel.name = "k";
+  model->AddKernel(kernel);
+  if (model->Load(text).ok()) {
+    gpushare::core::TaskFeatures features;
+    features.kernel = &kernel;
+    features.block_tasks = 1000;
+    const gpushare::core::Prediction prediction = model->PredictSolo(features);
+    if (prediction.duration_ns < 0 || prediction.duration_ns > gpushare::core::kMaxDurationNs) {
+      std::abort();
+    }
+    if (!model->Load(model->Save()).ok()) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs a build into a fresh prefix and builds consumers against it, as a user of the package would:
+# through find_package and through pkg-config, in C and in C++.
+#
+#   tests/install/run.sh BUILD_FOLDER CMAKE [C_COMPILER] [CXX_COMPILER]
+set -euo pipefail
+build="$1"
+cmake="${2:-cmake}"
+cc="${3:-cc}"
+cxx="${4:-c++}"
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+prefix="$scratch/prefix"
+
+"$cmake" --install "$build" --prefix "$prefix" > "$scratch/install.log" ||
+  { cat "$scratch/install.log" >&2; exit 1; }
+
+# The package, found the way a user finds it, with nothing else on the search path.
+"$cmake" -S "$here/consumer" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" > "$scratch/configure.log" ||
+  { cat "$scratch/configure.log" >&2; exit 1; }
+"$cmake" --build "$scratch/build" > "$scratch/build.log" || { cat "$scratch/build.log" >&2; exit 1; }
+"$scratch/build/consumer_c"
+"$scratch/build/consumer_cpp"
+
+# pkg-config.
+library_folder="$(dirname "$(find "$prefix" -name 'gpushare.pc')")/.."
+export PKG_CONFIG_PATH="$library_folder/pkgconfig"
+read -ra cflags <<< "$(pkg-config --cflags gpushare)"
+read -ra libs <<< "$(pkg-config --libs gpushare)"
+"$cc" -std=c99 -Wall -Wextra -Werror "${cflags[@]}" "$here/consumer/consumer.c" "${libs[@]}" \
+  -o "$scratch/pkg_c"
+"$cxx" -std=c++17 -Wall -Wextra -Werror "${cflags[@]}" "$here/consumer/consumer.cc" "${libs[@]}" \
+  -o "$scratch/pkg_cpp"
+export LD_LIBRARY_PATH="$library_folder"
+"$scratch/pkg_c"
+"$scratch/pkg_cpp"
+
+# What was installed names neither this build nor these sources.
+if grep -rIl --include='*.cmake' --include='*.pc' --include='*.h' --include='*.hpp' \
+  -e "$(cd "$build" && pwd)" -e "$(cd "$here/../.." && pwd)" "$prefix"; then
+  echo 'The files above are installed and name the folder that they were built in.' >&2
+  exit 1
+fi
+echo 'The installed package works through find_package and pkg-config, in C and C++.'

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# What to run before a commit: formats, the text and layer rules, clang-tidy on everything that changed
+# since it was clean, and the dev preset's tests. tools/test.sh is the whole.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
+
+"$root/tools/setup.sh"
+tools/format.sh --check
+python3 tools/check_layers.py
+python3 tools/check_text.py
+configure tidy
+python3 tools/tidy.py build/tidy --jobs "$jobs"
+tools/test.sh --quick

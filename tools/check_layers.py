@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+"""Checks that every file includes only what its layer may use.
+
+The layers and what they may include are the table LAYERS below; DESIGN.md has the reasons. Exit code
+0: all is well; 1: at least one include breaks a rule, each is printed with file and line; 2: bad use.
+
+  check_layers.py [--root FOLDER]
+  check_layers.py --self-test     breaks each rule in a scratch folder and expects to be told
+"""
+
+import argparse
+import dataclasses
+import pathlib
+import re
+import sys
+import tempfile
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:<([^>]+)>|"([^"]+)")')
+SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
+
+STANDARD = re.compile(r'^[a-z_0-9]+$')  # <vector>, <cstdint>
+C_AND_POSIX = re.compile(
+    r'^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdbool|stddef|stdint'
+    r'|stdio|stdlib|string|time|wchar'
+    r'|dlfcn|fcntl|poll|pthread|sched|unistd|immintrin|x86intrin|sys/[a-z_]+|linux/[a-z_]+)\.h$')
+
+ABSEIL = re.compile(r'^absl/')
+ATOMIC_QUEUE = re.compile(r'^atomic_queue/')
+EIGEN = re.compile(r'^(unsupported/)?Eigen/')
+NLOHMANN = re.compile(r'^nlohmann/')
+NANOFLANN = re.compile(r'^nanoflann\.hpp$')
+LEMON = re.compile(r'^lemon/')
+PROTOZERO = re.compile(r'^protozero/')
+CLI11 = re.compile(r'^CLI/')
+BENCHMARK = re.compile(r'^benchmark/')
+CUDA = re.compile(r'^(cuda|cooperative_groups|nvtx3|cublas|cudnn|cub|crt|mma\.h|math_constants\.h)')
+
+CORE = re.compile(r'^src/core/')
+SRC = re.compile(r'^src/')
+PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
+PUBLIC = re.compile(r'^gpushare/')
+
+
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """What the files under `folder` may include; the first layer whose folder matches counts."""
+    name: str
+    folder: str
+    allowed: tuple
+    pattern: str = ''         # file names that the layer has, all when empty
+    may_reach: tuple = ()     # what nothing may reach through the project's own headers
+
+
+def own(folder):
+    return re.compile('^' + re.escape(folder) + '/')
+
+
+LAYERS = (
+    Layer('core', 'src/core', (CORE, ABSEIL, ATOMIC_QUEUE)),
+    # The helpers over nlohmann-json are for .cc files: no other header of models may reach them.
+    Layer('models json helpers', 'src/models', (own('src/models'), CORE, ABSEIL, NLOHMANN),
+          pattern=r'^json_\w+\.h$'),
+    Layer('models headers', 'src/models', (own('src/models'), CORE, ABSEIL, EIGEN, NANOFLANN, LEMON),
+          pattern=r'\.h$', may_reach=(NLOHMANN,)),
+    Layer('models', 'src/models', (own('src/models'), CORE, ABSEIL, EIGEN, NANOFLANN, LEMON, NLOHMANN)),
+    Layer('sim', 'src/sim', (own('src/sim'), CORE, ABSEIL)),
+    Layer('null', 'src/null', (own('src/null'), CORE, ABSEIL, ATOMIC_QUEUE)),
+    Layer('trace', 'src/trace', (own('src/trace'), CORE, ABSEIL, PROTOZERO)),
+    # Device code: no Abseil and no Eigen, not even through a header of ours.
+    Layer('cuda device code', 'src/cuda', (own('src/cuda'), CORE, CUDA, PUBLIC),
+          pattern=r'\.cuh?$', may_reach=(ABSEIL, EIGEN)),
+    Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA)),
+    Layer('C header', 'bindings/c', (PUBLIC_C,), pattern=r'^gpushare\.h$'),
+    Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
+    Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
+    Layer('public API', 'include', (PUBLIC,)),
+    Layer('tools', 'tools', (own('tools'), PUBLIC, CLI11, NLOHMANN)),
+    Layer('examples', 'examples', (own('examples'), PUBLIC)),
+    # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
+    Layer('unit benchmarks', 'benchmarks',
+          (own('benchmarks'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
+          pattern=r'^(plan|sim)_benchmark\.cc$'),
+    Layer('benchmarks', 'benchmarks', (own('benchmarks'), PUBLIC, BENCHMARK, NLOHMANN)),
+)
+
+
+def layer_of(path):
+    """The layer of a path relative to the root, or None."""
+    text = path.as_posix()
+    for layer in LAYERS:
+        if text.startswith(layer.folder + '/') and re.search(layer.pattern, path.name):
+            return layer
+    return None
+
+
+def includes_of(path):
+    for number, line in enumerate(path.read_text(encoding='utf-8').splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if match:
+            yield number, match.group(1) or match.group(2), bool(match.group(1))
+
+
+def is_allowed(layer, name, in_angles):
+    if in_angles and (STANDARD.match(name) or C_AND_POSIX.match(name)):
+        return True
+    return any(pattern.match(name) for pattern in layer.allowed)
+
+
+def reaches(root, path, forbidden, seen):
+    """The chain of includes from `path` to something forbidden, or None."""
+    if path in seen or not (root / path).is_file():
+        return None
+    seen.add(path)
+    for _, name, _ in includes_of(root / path):
+        if any(pattern.match(name) for pattern in forbidden):
+            return [path.as_posix(), name]
+        chain = reaches(root, pathlib.Path(name), forbidden, seen)
+        if chain:
+            return [path.as_posix()] + chain
+    return None
+
+
+def check(root):
+    """All broken rules as printable lines."""
+    problems = []
+    folders = sorted({layer.folder.split('/')[0] for layer in LAYERS})
+    for folder in folders:
+        for full in sorted((root / folder).rglob('*')):
+            if full.suffix not in SOURCE_SUFFIXES or not full.is_file():
+                continue
+            path = full.relative_to(root)
+            layer = layer_of(path)
+            if layer is None:
+                problems.append(f'{path}:1: the folder belongs to no layer in tools/check_layers.py')
+                continue
+            for number, name, in_angles in includes_of(full):
+                if not is_allowed(layer, name, in_angles):
+                    problems.append(f'{path}:{number}: {layer.name} may not include "{name}"')
+            if layer.may_reach:
+                chain = reaches(root, path, layer.may_reach, set())
+                if chain:
+                    problems.append(f'{path}:1: {layer.name} may not reach "{chain[-1]}" through '
+                                    + ' -> '.join(chain[:-1]))
+    return problems
+
+
+SELF_TEST_BAD = {
+    'src/core/a.cc': ['#include "src/models/profile.h"', '#include <Eigen/Dense>',
+                      '#include "nlohmann/json.hpp"', '#include <cuda_runtime.h>'],
+    'src/models/a.h': ['#include <nlohmann/json.hpp>', '#include "src/sim/sim_device.h"'],
+    'src/sim/a.cc': ['#include "src/models/profile.h"', '  #  include <Eigen/Core>'],
+    'src/null/a.cc': ['#include "src/sim/sim_device.h"'],
+    'src/trace/a.cc': ['#include <nlohmann/json.hpp>'],
+    'src/cuda/a.cu': ['#include "absl/status/status.h"', '#include <Eigen/Dense>'],
+    'src/cuda/a.cc': ['#include "src/sim/sim_device.h"'],
+    'src/elsewhere/a.cc': ['#include <vector>'],
+    'bindings/c/gpushare.h': ['#include "src/core/types.h"'],
+    'include/gpushare/gpushare.hpp': ['#include "absl/types/span.h"', '#include <cuda_runtime.h>'],
+    'tools/gpushare/a.cc': ['#include "src/core/types.h"'],
+    'examples/a.c': ['#include "bindings/c/handles.h"'],
+    'benchmarks/host_benchmark.cc': ['#include "src/core/scheduler.h"'],
+}
+SELF_TEST_GOOD = {
+    'src/core/a.cc': ['#include <vector>', '#include "src/core/types.h"', '#include "absl/types/span.h"',
+                      '#include <atomic_queue/atomic_queue.h>', '#include <unistd.h>',
+                      '// #include "src/models/profile.h"'],
+    'src/models/a.cc': ['#include <nlohmann/json.hpp>', '#include <Eigen/Dense>'],
+    'src/cuda/a.cu': ['#include <cuda_runtime.h>', '#include "src/cuda/probe.h"'],
+    'src/trace/a.cc': ['#include <protozero/pbf_writer.hpp>'],
+    'bindings/c/a.cc': ['#include "src/sim/sim_device.h"', '#include "absl/status/status.h"'],
+    'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
+    'tools/gpushare/a.cc': ['#include <CLI/CLI.hpp>', '#include <gpushare/gpushare.hpp>'],
+    'benchmarks/plan_benchmark.cc': ['#include "src/core/policy.h"'],
+}
+# Each tree breaks exactly one rule, through a chain of includes.
+SELF_TEST_CHAINS = (
+    {
+        'src/cuda/a.cu': ['#include "src/cuda/b.h"'],
+        'src/cuda/b.h': ['#include "src/core/c.h"'],
+        'src/core/c.h': ['#include "absl/types/span.h"'],
+    },
+    {
+        'src/models/profile.h': ['#include "src/models/json_fields.h"'],
+        'src/models/json_fields.h': ['#include <nlohmann/json.hpp>'],
+    },
+)
+
+
+def write_tree(root, tree):
+    for name, lines in tree.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('\n'.join(lines) + '\n', encoding='utf-8')
+
+
+def self_test():
+    """Every broken rule is reported, nothing else is."""
+    failures = []
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        write_tree(root, SELF_TEST_BAD)
+        problems = check(root)
+        for name, lines in SELF_TEST_BAD.items():
+            for number in range(1, len(lines) + 1):
+                if not any(problem.startswith(f'{name}:{number}:') for problem in problems):
+                    failures.append(f'{name}:{number} breaks a rule and is not reported: {lines[number - 1]}')
+    with tempfile.TemporaryDirectory() as scratch:
+        root = pathlib.Path(scratch)
+        write_tree(root, SELF_TEST_GOOD)
+        failures += [f'a correct file is reported: {problem}' for problem in check(root)]
+    for tree in SELF_TEST_CHAINS:
+        with tempfile.TemporaryDirectory() as scratch:
+            root = pathlib.Path(scratch)
+            write_tree(root, tree)
+            if len(check(root)) != 1:
+                failures.append(f'what {next(iter(tree))} reaches through other headers is not reported')
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Checks the layer rules of the sources.')
+    parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument('--self-test', action='store_true')
+    arguments = parser.parse_args()
+    problems = self_test() if arguments.self_test else check(arguments.root.resolve())
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print('The layer rules hold.' if not arguments.self_test else 'Every broken rule is reported.')
+    return 1 if problems else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

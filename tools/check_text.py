@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Checks what every file of the project must be: free of paths of one machine, and explained.
+
+- No text file holds an absolute path of somebody's machine, such as a home folder's.
+- No unfinished work is marked in the sources: it is an issue, or it is done.
+- Each folder under src/ has a README.md; each source file opens with a comment that says what it is,
+  a .cc file whose header stands beside it aside.
+- Text files are UTF-8, end with one newline, and have no trailing blanks and no tabs (Makefiles and
+  data aside).
+
+Exit code 0: all is well; 1: problems, printed with file and line; 2: bad use.
+
+  check_text.py [--root FOLDER]
+  check_text.py --self-test      breaks each rule in a scratch folder and expects to be told
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
+TEXT_SUFFIXES = SOURCE_SUFFIXES | {'.md', '.py', '.sh', '.cmake', '.txt', '.json', '.in', '.map', ''}
+# Recorded data: checked for paths, not for layout.
+DATA_FOLDERS = ('benchmarks/results/', 'tests/fuzz/corpus/', 'bindings/c/abi/')
+SKIPPED_FOLDERS = ('.git', 'build', 'out', '.cache', '__pycache__')
+
+# Written in two pieces so that this file passes its own check.
+MACHINE_PATH = re.compile(
+    r'(?<![\w.:/$}])/(?:ho' + r'me/\w|ro' + r'ot/|wo' + r'rk/|Us' + r'ers/\w|mnt/\w|scratch/\w)'
+    r'|[A-Z]:\\Us' + r'ers\\')
+UNFINISHED = re.compile(r'\b(?:TO' + r'DO|FIX' + r'ME|XX' + r'X|HA' + r'CK)\b')
+
+
+def project_files(root):
+    """Files that git tracks or would track; every file where there is no git."""
+    try:
+        listed = subprocess.run(['git', '-C', str(root), 'ls-files', '--cached', '--others',
+                                 '--exclude-standard', '-z'],
+                                capture_output=True, check=True).stdout.decode('utf-8')
+        names = [name for name in listed.split('\0') if name]
+    except (OSError, subprocess.CalledProcessError):
+        names = [path.relative_to(root).as_posix() for path in root.rglob('*') if path.is_file()]
+    for name in sorted(set(names)):
+        path = root / name
+        if path.is_file() and not any(part in SKIPPED_FOLDERS for part in pathlib.Path(name).parts[:-1]):
+            yield name, path
+
+
+def check_layout(name, text):
+    problems = []
+    if text and not text.endswith('\n'):
+        problems.append(f'{name}:{text.count(chr(10)) + 1}: the file does not end with a newline')
+    if text.endswith('\n\n'):
+        problems.append(f'{name}:{text.count(chr(10))}: the file ends with an empty line')
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line != line.rstrip():
+            problems.append(f'{name}:{number}: the line ends with a blank')
+        if '\t' in line:
+            problems.append(f'{name}:{number}: the line holds a tab')
+    return problems
+
+
+def check_file(name, path):
+    suffix = path.suffix
+    if suffix not in TEXT_SUFFIXES:
+        return []
+    try:
+        text = path.read_text(encoding='utf-8')
+    except UnicodeDecodeError:
+        return [f'{name}:1: the file is not UTF-8'] if suffix else []
+    problems = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if MACHINE_PATH.search(line):
+            problems.append(f'{name}:{number}: the line holds a path of one machine')
+        if suffix != '.md' and UNFINISHED.search(line):
+            problems.append(f'{name}:{number}: the line marks unfinished work')
+    if not name.startswith(DATA_FOLDERS):
+        problems += check_layout(name, text)
+        explained = text.lstrip().startswith(('//', '/*')) or (
+            suffix == '.cc' and path.with_suffix('.h').is_file())
+        if suffix in SOURCE_SUFFIXES and not explained:
+            problems.append(f'{name}:1: the file does not open with a comment that says what it is')
+    return problems
+
+
+def check(root):
+    problems = []
+    for name, path in project_files(root):
+        problems += check_file(name, path)
+    folders = [path for path in (root / 'src').iterdir() if path.is_dir()] if (root / 'src').is_dir() else []
+    for folder in sorted(folders):
+        if not (folder / 'README.md').is_file():
+            problems.append(f'{folder.relative_to(root)}:1: the folder has no README.md')
+    return problems
+
+
+def self_test():
+    """Every broken rule is reported, a correct file is not."""
+    bad = {
+        'a.md': 'built in /ho' + 'me/somebody/gpushare\n',
+        'b.sh': 'cd /wo' + 'rk/main\n',
+        'src/core/c.cc': '// What it is.\n// TO' + 'DO: the rest\n',
+        'src/core/d.cc': '#include <vector>\n',
+        'e.py': 'a = 1 \n',
+        'f.cmake': 'set(a\tb)\n',
+        'g.json': '{}',
+        'h.txt': 'line\n\n',
+    }
+    good = {
+        'src/core/README.md': '# core\n',
+        'src/core/a.cc': '// What it is, and https://example.org/ho' + 'me/page.\n#include <vector>\n',
+        'b.sh': 'cd "$root/work" && ls /usr/local/cuda\n',
+    }
+    failures = []
+    for tree, expected in ((bad, True), (good, False)):
+        with tempfile.TemporaryDirectory() as scratch:
+            root = pathlib.Path(scratch)
+            for name, text in tree.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text, encoding='utf-8')
+            problems = check(root)
+            for name in tree:
+                reported = any(problem.startswith(name + ':') for problem in problems)
+                if reported != expected:
+                    failures.append(f'{name} is {"reported" if reported else "not reported"}: {problems}')
+            if expected and not any(problem.startswith('src/core:') for problem in problems):
+                failures.append('a folder without a README.md is not reported')
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description='Checks the text of every file.')
+    parser.add_argument('--root', type=pathlib.Path, default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument('--self-test', action='store_true')
+    arguments = parser.parse_args()
+    problems = self_test() if arguments.self_test else check(arguments.root.resolve())
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    if not problems:
+        print('Every file passes.' if not arguments.self_test else 'Every broken rule is reported.')
+    return 1 if problems else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

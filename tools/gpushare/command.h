@@ -1,0 +1,14 @@
+// The command line: options to actions, failures to exit codes.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_COMMAND_H_
+#define GPUSHARE_TOOLS_GPUSHARE_COMMAND_H_
+
+namespace gpushare::tool {
+
+// Runs the command and returns its exit code: 0 done; 1 a run failed; 2 bad input, with one sentence
+// on stderr. Throws nothing.
+int RunCommand(int argc, const char* const* argv) noexcept;
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_COMMAND_H_

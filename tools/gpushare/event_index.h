@@ -1,0 +1,39 @@
+// events/index.json of an output folder: which event log belongs to which run, and the names of its
+// apps and kernels; and the reading of a log.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_EVENT_INDEX_H_
+#define GPUSHARE_TOOLS_GPUSHARE_EVENT_INDEX_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/gpushare/library.h"
+#include "tools/gpushare/runner.h"
+
+namespace gpushare::tool {
+
+struct EventIndexEntry {
+  std::string case_name;
+  std::string policy;
+  std::string file;      // inside the output folder
+  bool chosen = false;   // the run that trace.pftrace shows
+  int64_t start_ns = 0;  // of the run, on the device's clock
+  std::vector<NamedId> apps;
+  std::vector<NamedId> kernels;
+
+  // "?" and the number for an unknown id.
+  std::string AppName(uint32_t id) const;
+  std::string KernelName(uint32_t id) const;
+};
+
+std::string FormatEventIndex(const std::vector<EventIndexEntry>& entries);
+// Throws InputError when the folder has no index or a broken one.
+std::vector<EventIndexEntry> LoadEventIndex(const std::string& folder);
+
+// All events of a log, in order of time. Throws InputError for a missing or corrupt file.
+std::vector<gpushare_event> LoadEvents(const std::string& path);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_EVENT_INDEX_H_

@@ -1,0 +1,37 @@
+// Every bound of the command's own inputs, with its unit and its reason.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_LIMITS_H_
+#define GPUSHARE_TOOLS_GPUSHARE_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpushare::tool {
+
+// A scenario with a million explicit arrivals is about 12 MB; anything larger is not a scenario.
+inline constexpr size_t kScenarioBytesMax = size_t{16} << 20;
+// JSON nesting: the schema itself is six deep.
+inline constexpr int kJsonDepthMax = 32;
+// The library's own limit on apps in one process.
+inline constexpr size_t kAppsMax = 64;
+inline constexpr size_t kCasesMax = 1024;
+inline constexpr size_t kTasksPerQueryMax = 256;
+inline constexpr int64_t kQueriesMax = 1'000'000;
+inline constexpr int kQueuesPerAppMax = 16;
+inline constexpr int kDepthMax = 64;
+inline constexpr size_t kNameBytesMax = 63;
+// A trace of arrivals: the longest public LLM trace of one day has a few million rows.
+inline constexpr size_t kTraceBytesMax = size_t{512} << 20;
+inline constexpr size_t kTraceRowsMax = 10'000'000;
+// One hour of device time: longer is taken for a unit error, as in the library.
+inline constexpr int64_t kDurationNsMax = int64_t{3600} * 1'000'000'000;
+inline constexpr int64_t kTraceMsMax = 10'000;
+// An event log of one run: 64-byte records, 1 GiB.
+inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
+// Refuses a run that would need more events than fit in a sane amount of time: polls without the
+// device clock moving.
+inline constexpr int64_t kIdlePollsMax = 100'000;
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_LIMITS_H_

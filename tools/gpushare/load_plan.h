@@ -1,0 +1,24 @@
+// From a case's load to the arrivals of its LC apps: each app gets its share of the load, and its
+// rate is that share over the solo time of its query.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_LOAD_PLAN_H_
+#define GPUSHARE_TOOLS_GPUSHARE_LOAD_PLAN_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "tools/gpushare/runner.h"
+#include "tools/gpushare/scenario.h"
+
+namespace gpushare::tool {
+
+// Plans of the LC apps `lc` (indices into scenario.lc) at `load` in all; `solo_ns` by the same
+// indices. An app's arrivals depend on the seed, its name, its share and the load, so that cases with
+// the same apps and load see the same arrivals. Throws InputError when an app gets no query.
+std::vector<LcPlan> PlanLoad(const Scenario& scenario, const std::vector<int>& lc, double load,
+                             int64_t queries, const std::map<int, int64_t>& solo_ns);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_LOAD_PLAN_H_

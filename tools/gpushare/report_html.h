@@ -1,0 +1,20 @@
+// report.html: one file that a stranger can read, without a network. Verdict first, then p99
+// against BE rate, latency percentiles for each case, a timeline excerpt and the run's manifest.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_REPORT_HTML_H_
+#define GPUSHARE_TOOLS_GPUSHARE_REPORT_HTML_H_
+
+#include <string>
+
+#include "tools/gpushare/colocate.h"
+#include "tools/gpushare/scenario.h"
+
+namespace gpushare::tool {
+
+// `folder` is where the event logs lie, empty: there are none and the timeline is left out.
+std::string FormatReport(const Scenario& scenario, const ColocateResult& result,
+                         const std::string& folder);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_REPORT_HTML_H_

@@ -1,0 +1,22 @@
+// result.json: the run's numbers in a stable order, the same byte for byte for the same seed.
+//
+// docs/result-schema.md documents every field. Nothing in it depends on the time of day, the
+// machine's name or the order in which threads finished.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_RESULT_H_
+#define GPUSHARE_TOOLS_GPUSHARE_RESULT_H_
+
+#include <string>
+
+#include "tools/gpushare/colocate.h"
+#include "tools/gpushare/scenario.h"
+
+namespace gpushare::tool {
+
+inline constexpr int kResultSchemaVersion = 1;
+
+std::string FormatResult(const Scenario& scenario, const ColocateResult& result);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_RESULT_H_

@@ -1,0 +1,95 @@
+// One run: a set of apps on one fresh runtime under one policy, open loop.
+//
+// Latency is completion as the host sees it minus the *intended* arrival, so a slow device cannot
+// hide its own delay. BE apps keep a fixed number of tasks pending until the last arrival; then the
+// run drains. Every accepted task must complete exactly once with verdict OK, or the run fails.
+//
+// Threads: a run is driven by its caller's thread; runs of different threads share nothing.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_RUNNER_H_
+#define GPUSHARE_TOOLS_GPUSHARE_RUNNER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/gpushare/library.h"
+#include "tools/gpushare/metrics.h"
+#include "tools/gpushare/scenario.h"
+
+namespace gpushare::tool {
+
+struct LcPlan {
+  const LcApp* app = nullptr;
+  std::vector<int64_t> arrivals_ns;  // from the start; empty for a closed loop
+  int64_t closed_queries = 0;        // closed loop: so many queries in all
+  uint64_t think_seed = 0;
+  int64_t solo_ns = 0;
+  double p99_bound = 0;      // told to the library, 0: not
+  int64_t p99_alone_ns = 0;  // told to the library, 0: unknown
+  int64_t target_ns = 0;     // told to the library, 0: not
+  bool reserve = false;
+};
+
+struct BePlan {
+  const BeApp* app = nullptr;
+  bool quota = false;
+};
+
+struct TraceWindow {
+  std::string event_log_path;  // empty: no event log
+  std::string perfetto_path;   // empty: none
+  int64_t from_ns = 0;         // from the start
+  int64_t length_ns = 0;
+};
+
+struct RunPlan {
+  DeviceChoice device;
+  std::string policy;
+  std::vector<LcPlan> lc;
+  std::vector<BePlan> be;
+  int64_t span_ns = 0;  // without LC apps: how long BE runs; with closed loops: at most so long
+  TraceWindow trace;
+  const std::atomic<bool>* stop = nullptr;  // set by another thread: give up soon
+};
+
+struct NamedId {
+  uint32_t id = 0;
+  std::string name;
+  bool latency_critical = false;  // apps only
+};
+
+struct LcSamples {
+  std::vector<int64_t> latencies_ns;  // by query
+};
+
+struct BeWork {
+  double work_per_second = 0;
+  int64_t tasks = 0;
+  int64_t evictions = 0;
+};
+
+struct RunOutcome {
+  std::vector<LcSamples> lc;
+  std::vector<BeWork> be;
+  int64_t start_ns = 0;  // on the device's clock
+  int64_t span_ns = 0;
+  double utilisation = 0;
+  double realised_load = 0;
+  gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
+  bool traced = false;
+  gpushare_trace_summary trace = GPUSHARE_TRACE_SUMMARY_INIT;
+  std::vector<NamedId> apps;
+  std::vector<NamedId> kernels;
+};
+
+// Throws InputError or RunError.
+RunOutcome ExecuteRun(const RunPlan& plan);
+
+// Median latency of a few queries one after another on an idle device, bare.
+int64_t MeasureSoloNs(const DeviceChoice& device, const LcApp& app);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_RUNNER_H_

@@ -1,0 +1,87 @@
+#include "tools/gpushare/table.h"
+
+#include <algorithm>
+
+#include "tools/gpushare/text.h"
+#include "tools/gpushare/verdict.h"
+
+namespace gpushare::tool {
+
+namespace {
+
+std::string Ratio(double value) {
+  if (value == 0) return "-";
+  return value < 100 ? Format("%.3f", value) : Format("%.0f", value);
+}
+
+std::string LcCells(const LcResult& app) {
+  const std::string violations =
+      app.qos_ns == 0 ? "-"
+                      : Format("%lld (%.2f %%)", static_cast<long long>(app.violations),
+                               100 * app.violation_share);
+  return Format("%10s %10s %8s%c %15s", DurationText(static_cast<double>(app.p50_ns)).c_str(),
+                DurationText(static_cast<double>(app.p99_ns)).c_str(),
+                Ratio(app.p99_over_alone).c_str(), app.qos_met ? ' ' : '!', violations.c_str());
+}
+
+std::string RunRow(const RunResult& run) {
+  const std::string blank = Format("%10s %10s %8s  %15s", "-", "-", "-", "-");
+  std::string row = Format("  %-20s ", run.policy.c_str());
+  row += run.lc.empty() ? blank : LcCells(run.lc[0]);
+  row += Format(" %7s", run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo).c_str());
+  row += Format(" %8s %6.3f %6.1f %% %8s", Ratio(run.antt).c_str(), run.stp, 100 * run.utilisation,
+                run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error).c_str()
+                                           : "-");
+  if (run.evictions.count > 0) {
+    row += Format(" %8lld %8s %8s", static_cast<long long>(run.evictions.count),
+                  DurationText(static_cast<double>(run.evictions.p50_ns)).c_str(),
+                  DurationText(static_cast<double>(run.evictions.p99_ns)).c_str());
+  } else {
+    row += Format(" %8s %8s %8s", "-", "-", "-");
+  }
+  row += "\n";
+  if (run.lc.size() + run.be.size() <= 2) return row;
+  for (const LcResult& app : run.lc) {
+    row += Format("    %-18.18s ", app.app.c_str()) + LcCells(app) + "\n";
+  }
+  for (const BeResult& app : run.be) {
+    row += Format("    %-18.18s %48s %7.3f\n", app.app.c_str(), "", app.rate_of_solo);
+  }
+  return row;
+}
+
+std::string CaseHeader(const RunResult& first) {
+  std::string line = "\n" + first.case_name;
+  if (first.load > 0) line += Format(": load %.2f", first.load);
+  line += Format(", realised %.3f; time sharing would leave BE %.3f\n", first.realised_load,
+                 std::max(0.0, 1 - first.realised_load));
+  line += Format("  %-20s %10s %10s %8s  %15s %7s %8s %6s %8s %8s %8s %8s %8s\n", "policy", "LC p50",
+                 "LC p99", "p99/al.", "violations", "BE rate", "ANTT", "STP", "SM busy", "pred.err",
+                 "evicted", "p50", "p99");
+  return line;
+}
+
+}  // namespace
+
+std::string FormatTable(const Scenario& scenario, const ColocateResult& result) {
+  std::string text = Format("%s on %s%s, profile %s, seed %llu\n", scenario.name.c_str(),
+                            result.device.name.c_str(),
+                            result.device.simulated ? " (SIMULATED)" : "",
+                            result.device.profile.c_str(),
+                            static_cast<unsigned long long>(result.seed));
+  std::string current;
+  for (const RunResult& run : result.runs) {
+    if (run.case_name != current) text += CaseHeader(run);
+    current = run.case_name;
+    text += RunRow(run);
+  }
+  text += "\n'!': p99 is above the QoS line. Over all cases:\n";
+  for (const PolicyVerdict& verdict : JudgePolicies(result)) {
+    text += Format("  %-20s QoS kept in %d of %d cases, worst p99 %s x alone, mean BE rate %.3f\n",
+                   verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,
+                   Ratio(verdict.worst_p99_over_alone).c_str(), verdict.be_rate_mean);
+  }
+  return text;
+}
+
+}  // namespace gpushare::tool

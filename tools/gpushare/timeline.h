@@ -1,0 +1,19 @@
+// An excerpt of a run as inline SVG: LC and BE spells on each set of SMs over time, with arrivals
+// and evictions.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_TIMELINE_H_
+#define GPUSHARE_TOOLS_GPUSHARE_TIMELINE_H_
+
+#include <string>
+#include <vector>
+
+#include "tools/gpushare/event_index.h"
+
+namespace gpushare::tool {
+
+// Empty when the log has no finished launch.
+std::string TimelineSvg(const EventIndexEntry& run, const std::vector<gpushare_event>& events);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_TIMELINE_H_

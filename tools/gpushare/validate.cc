@@ -1,0 +1,32 @@
+#include "tools/gpushare/validate.h"
+
+#include "tools/gpushare/files.h"
+#include "tools/gpushare/json_reader.h"
+#include "tools/gpushare/library.h"
+#include "tools/gpushare/limits.h"
+#include "tools/gpushare/preflight.h"
+#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/text.h"
+
+namespace gpushare::tool {
+
+std::string Validate(const std::string& file) {
+  const std::string text = ReadFile(file, kScenarioBytesMax);
+  const Json document = ParseJson(text, file);
+  // A profile describes a device; nothing else tells the two apart at their root.
+  if (document.is_object() && document.contains("device") && !document.contains("cases")) {
+    Check(gpushare_profile_validate(file.c_str()));
+    return "'" + file + "' is a good profile.\n";
+  }
+  const Scenario scenario = ParseScenario(text, file);
+  DeviceChoice device;
+  device.device = "sim";
+  device.profile = scenario.profile;
+  device.seed = scenario.seed;
+  Preflight(scenario, device, scenario.policies);
+  return Format("'%s' is a good scenario: %zu LC apps, %zu BE apps, %zu cases, %zu policies.\n",
+                file.c_str(), scenario.lc.size(), scenario.be.size(), scenario.cases.size(),
+                scenario.policies.size());
+}
+
+}  // namespace gpushare::tool

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# Installs what the project needs on Debian 12, only if it is missing. Safe to run again.
+#
+#   tools/setup.sh              everything for development: compilers, libraries, test tools
+#   tools/setup.sh --demo       only what the library and the tool need
+#   tools/setup.sh --cuda       also nvcc: the machine's own, else the CUDA 13.0 wheels, which go to
+#                               build/cuda-toolchain; the last line printed is the toolkit's path
+#
+# GPUSHARE_FORCE_CUDA_WHEELS=1 takes the wheels although the machine has an nvcc.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+with_cuda=0
+with_development=1
+for argument in "$@"; do
+  case "$argument" in
+    --cuda) with_cuda=1 ;;
+    --demo) with_development=0 ;;
+    -h | --help)
+      sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *) die "tools/setup.sh does not know the argument '$argument'; it knows --demo and --cuda." ;;
+  esac
+done
+
+build_packages=(
+  cmake ninja-build g++ pkg-config python3
+  libabsl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libatomic-queue-dev libprotozero-dev
+  libnanoflann-dev
+)
+development_packages=(
+  git ccache
+  libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
+  clang clang-format clang-tidy libclang-rt-dev
+  abigail-tools
+)
+
+# Prints those of its arguments that are not installed. One dpkg-query, no network.
+missing_packages() {
+  local installed package
+  installed="$(dpkg-query -W -f='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)"
+  for package in "$@"; do
+    grep -qx "installed $package" <<< "$installed" || printf '%s\n' "$package"
+  done
+}
+
+install_packages() {
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
+  if [[ ${#missing[@]} -eq 0 ]]; then return; fi
+  command -v apt-get > /dev/null ||
+    die "these Debian packages are missing, and there is no apt-get to install them: ${missing[*]}."
+  local as_root=()
+  if [[ "$(id -u)" -ne 0 ]]; then
+    command -v sudo > /dev/null ||
+      die "these packages are missing, and only root can install them: apt-get install ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+  local log
+  log="$(mktemp)"
+  if ! { "${as_root[@]}" apt-get -o DPkg::Lock::Timeout=300 -q update &&
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -q -y \
+      install --no-install-recommends "${missing[@]}"; } > "$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -f "$log"
+    die "apt-get could not install: ${missing[*]}."
+  fi
+  rm -f "$log"
+}
+
+# The compiler, its front end and its device code generator, the runtime and the headers that its
+# headers include; the versions of one CUDA 13.0 release.
+cuda_wheel_versions=(
+  nvidia-cuda-nvcc==13.0.88
+  nvidia-cuda-crt==13.0.88
+  nvidia-nvvm==13.0.88
+  nvidia-cuda-runtime==13.0.96
+  nvidia-cuda-cccl==13.0.85
+  nvidia-cuda-culibos==13.0.85
+)
+
+# Makes the layout that nvcc and CMake expect out of the wheels' common folder.
+install_cuda_wheels() {
+  local wanted="${cuda_wheel_versions[*]}"
+  if [[ "$(cat "$cuda_wheels/versions" 2>/dev/null)" == "$wanted" ]]; then return; fi
+  python3 -m pip --version > /dev/null 2>&1 || install_packages python3-pip python3-venv
+  say "installing the CUDA compiler's wheels into build/cuda-toolchain"
+  local partial="$cuda_wheels.partial" log
+  rm -rf "$partial"
+  mkdir -p "$partial"
+  log="$(mktemp)"
+  if ! python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+    --target "$partial/wheels" "${cuda_wheel_versions[@]}" > "$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -f "$log"
+    die "pip could not install the CUDA compiler's wheels."
+  fi
+  rm -f "$log"
+  mv "$partial"/wheels/nvidia/cu13/* "$partial/"
+  rm -rf "$partial/wheels"
+  chmod +x "$partial"/bin/* "$partial"/nvvm/bin/*
+  ln -s lib "$partial/lib64"
+  mkdir -p "$partial/targets/x86_64-linux"
+  ln -s ../../include "$partial/targets/x86_64-linux/include"
+  ln -s ../../lib "$partial/targets/x86_64-linux/lib"
+  printf '%s' "$wanted" > "$partial/versions"
+  rm -rf "$cuda_wheels"
+  mv "$partial" "$cuda_wheels"
+}
+
+install_packages "${build_packages[@]}"
+if [[ $with_development -eq 1 ]]; then install_packages "${development_packages[@]}"; fi
+if [[ $with_cuda -eq 1 ]]; then
+  if [[ -n "${GPUSHARE_FORCE_CUDA_WHEELS:-}" || -z "$(cuda_toolkit)" ]]; then install_cuda_wheels; fi
+  [[ -n "$(cuda_toolkit)" ]] || die "nvcc was not found although its wheels are installed."
+  cuda_toolkit
+fi

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Everything that must pass: formats, all tests, the sanitizers, the fuzzers, the ABI's gates, clang-tidy.
+#
+#   tools/test.sh            all of it
+#   tools/test.sh --quick    format and the dev preset's tests
+#
+# CI=true makes a missing nvcc an error. GPUSHARE_FUZZ_SECONDS (default 60) and GPUSHARE_TIDY_SECONDS
+# (default 240) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
+# unset, ../shared/data is taken when it is there.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+cd "$root"
+
+quick=0
+case "${1:-}" in
+  --quick) quick=1 ;;
+  '') ;;
+  *) die "tools/test.sh does not know the argument '$1'; it knows --quick." ;;
+esac
+
+if [[ -z "${GPUSHARE_DATA:-}" && -d "$root/../shared/data" ]]; then
+  GPUSHARE_DATA="$(cd "$root/../shared/data" && pwd)"
+  export GPUSHARE_DATA
+fi
+
+failed=()
+# stage NAME COMMAND...: runs it, says how long it took, remembers a failure and goes on.
+stage() {
+  local name="$1" start=$SECONDS
+  shift
+  say "== $name"
+  if "$@"; then
+    say "== $name: passed in $((SECONDS - start)) s"
+  else
+    failed+=("$name")
+    say "== $name: FAILED after $((SECONDS - start)) s"
+  fi
+}
+
+# The executables behind the tests that a test preset selects, as ninja targets.
+targets_of_preset() {
+  ctest --preset "$1" --show-only=json-v1 | python3 -c '
+import json, os, sys
+build = os.path.realpath(sys.argv[1])
+commands = [test["command"] for test in json.load(sys.stdin)["tests"] if test.get("command")]
+paths = {part for command in commands for part in command if part.startswith(build + "/")}
+print("\n".join(sorted(os.path.relpath(path, build) for path in paths if not os.path.isdir(path))))
+' "$root/build/$1"
+}
+
+build_and_test() {  # PRESET [-DOPTION=...]
+  local preset="$1"
+  shift
+  (
+    set -e
+    configure "$preset" "$@"
+    compile "$preset"
+    ctest --preset "$preset" -j "$jobs"
+  )
+}
+
+# A thread-sanitizer build of everything would cost minutes; only what several threads touch is built.
+build_and_test_threaded() {
+  (
+    set -e
+    configure tsan
+    mapfile -t targets < <(targets_of_preset tsan)
+    compile tsan "${targets[@]}"
+    ctest --preset tsan -j "$jobs"
+  )
+}
+
+tidy() {
+  (
+    set -e
+    configure tidy
+    python3 tools/tidy.py build/tidy --jobs "$jobs" --seconds "${GPUSHARE_TIDY_SECONDS:-240}"
+  )
+}
+
+toolkit="$("$root/tools/setup.sh" --cuda | tee /dev/stderr | tail -n 1)"
+cuda=AUTO
+if [[ "${CI:-}" == true ]]; then cuda=ON; fi
+
+stage 'clang-format' tools/format.sh --check
+if [[ $quick -eq 0 ]]; then
+  stage 'address and undefined-behaviour sanitizers' build_and_test asan
+  stage 'thread sanitizer' build_and_test_threaded
+  stage 'fuzzers' tools/fuzz.sh
+  stage 'clang-tidy' tidy
+fi
+stage 'tests' build_and_test dev "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit"
+
+if [[ ${#failed[@]} -gt 0 ]]; then
+  printf -v list '%s, ' "${failed[@]}"
+  die "failed: ${list%, } (after $SECONDS s)."
+fi
+say "everything passed in $SECONDS s"
