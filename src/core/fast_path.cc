@@ -89,7 +89,8 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   // is inside (lc_gate.h).
   flow.gate.EnterLc();
   const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
-  if (!route.fast_path || route.place < 0 || !flow.fast_path.load(std::memory_order_seq_cst)) {
+  const bool fits = task.kernel == nullptr || task.kernel->confinable || route.place == kWholeDevice;
+  if (!fits || !route.fast_path || route.place < 0 || !flow.fast_path.load(std::memory_order_seq_cst)) {
     flow.gate.LeaveLc();
     return FastPathResult::kNotTaken;
   }
@@ -101,11 +102,14 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   if (queue.in_flight.load(std::memory_order_acquire) > 0) {
     part.lane = queue.lane.load(std::memory_order_relaxed);
     part.place = part.lane == kNoLane ? kWholeDevice : flow.lanes.lane(part.lane).spec.place;
+    // Still on the lane of an older route; what is in flight there keeps the gate from narrowing.
+    if (route.evict_overlapping) flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   } else {
     part.place = route.place;
     part.lane = flow.lanes.Pick(route.place, route.lane_class, app.slot);
   }
-  if (route.evict_overlapping) EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+  task.evicts = route.evict_overlapping;
+  if (task.evicts) EvictOverlapping(flow, part.place, Reason::kEvictForLc);
   const FastPathResult result = LaunchPart(flow, task);
   if (result == FastPathResult::kNotTaken) {
     task.entered_gate = false;

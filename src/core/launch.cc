@@ -167,8 +167,12 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   if (lc) {
     flow.gate.EnterLc();
     task.entered_gate = true;
-    const LcRoute& route = flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)];
-    if (route.evict_overlapping) EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+    task.evicts = flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
+    if (task.evicts) {
+      // Its place may be wider than its route's: work that no partition can hold.
+      flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
+      EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+    }
   }
   part.launched_ns = flow.device->NowNs();
   LaunchRequest request = MakeRequest(flow, task, part);

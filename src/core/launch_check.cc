@@ -86,9 +86,6 @@ absl::Status CheckLaunchRequest(const LaunchRequest& request) {
       return absl::InvalidArgumentError("A copy has no direction.");
     }
   }
-  if (request.form == Form::kOpaque && request.host_function == nullptr) {
-    return absl::InvalidArgumentError("Opaque work has no host function.");
-  }
   return absl::OkStatus();
 }
 

@@ -81,7 +81,8 @@ void ViewTask(const Task& task, HeadView& view) {
   view.blocks_left = task.blocks - task.blocks_done;
   view.resumed = task.record.launches > 0;
   view.evictable = task.eviction_p99_ns != kNever;
-  view.confinable = task.kernel != nullptr && task.kernel->confinable;
+  // Opaque work and copies run on the stream they are given, wherever that is.
+  view.confinable = task.kernel == nullptr || task.kernel->confinable;
   view.direction = task.kind == TaskKind::kMemcpy ? task.copy.direction : CopyDirection::kNone;
   view.pinned = task.copy.pinned;
   view.remaining = RemainingOf(task);

@@ -12,6 +12,7 @@
 #include "src/core/complete.h"
 #include "src/core/fast_path.h"
 #include "src/core/flow.h"
+#include "src/core/flow_check.h"
 #include "src/core/headroom.h"
 #include "src/core/launch.h"
 #include "src/core/learn.h"
@@ -713,7 +714,10 @@ SchedulerStats Scheduler::Stats() const {
   stats.plan_time = Summarise(flow.counters.plan_time);
   stats.tasks_pending = flow.counters.pending.load();
   stats.device_lost = flow.device_lost.load();
+  stats.stray_completions = flow.counters.strays.load();
   MutexLock lock(&impl_->tick_mutex);
+  stats.capsms_used = CapSmsOf(flow.ledger.UsedUnits());
+  stats.capsms_reserved = flow.ledger.ReservedCapSms();
   stats.prediction_error = flow.model->MeanRelativeError(&stats.prediction_samples);
   return stats;
 }
@@ -764,6 +768,11 @@ std::string Scheduler::OpenMetrics() const {
   MutexLock lock(&impl_->tick_mutex);
   source.policy_name = impl_->flow.policy->name();
   return FormatOpenMetrics(source);
+}
+
+absl::Status Scheduler::CheckInvariants() const {
+  MutexLock lock(&impl_->tick_mutex);
+  return CheckFlow(impl_->flow);
 }
 
 std::string Scheduler::SaveModel() const {

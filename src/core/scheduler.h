@@ -148,6 +148,9 @@ struct SchedulerStats {
   LatencySummary eviction_latency;
   LatencySummary plan_time;  // host time of the plan stage; 0 in virtual time
   int64_t tasks_pending = 0;
+  double capsms_used = 0;      // by launches on the device
+  int32_t capsms_reserved = 0;  // for LC apps
+  int64_t stray_completions = 0;  // of launches that were not in flight: told twice, or too late
   bool device_lost = false;
 };
 
@@ -226,6 +229,8 @@ class Scheduler {
   int AppCount() const;
   std::vector<AppId> Apps() const;
   std::string OpenMetrics() const;
+  // INTERNAL with a sentence when the tables contradict each other: a bug of ours. For tests.
+  absl::Status CheckInvariants() const;
   std::string SaveModel() const;
   absl::Status LoadModel(const std::string& text);
 

@@ -151,7 +151,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.signal_event = spec.signal_event;
   task.callback = spec.callback;
   task.callback_user = spec.callback_user;
-  task.adopted = task.started_early = task.entered_gate = task.had_company = false;
+  task.adopted = task.started_early = task.entered_gate = task.evicts = task.had_company = false;
   task.counter = -1;
   task.counter_fresh = true;
   task.running_index = -1;
@@ -364,7 +364,8 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   if (latency_critical) {
     flow.gate.EnterLc();
     task.entered_gate = true;
-    if (route.evict_overlapping) EvictOverlapping(flow, place, Reason::kEvictForLc);
+    task.evicts = route.evict_overlapping;
+    if (task.evicts) EvictOverlapping(flow, place, Reason::kEvictForLc);
   }
   if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);
   return task.record.ticket;

@@ -40,7 +40,7 @@ void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
   Pool& pool = pools_[static_cast<size_t>(launch.pool)];
   residency.work_done = TakeFromPool(pool, workers);
   residency.claimed = workers;
-  residency.phase = random_.Uniform();
+  residency.phase = random_.Uniform() - 0.5;
   launch.workers_resident += workers;
   ++pool.residencies;
   if (!pool.active) {

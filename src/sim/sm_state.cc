@@ -64,15 +64,16 @@ int64_t SmState::Fits(const Cell& cell, const BlockNeeds& needs) const {
   if (cell.whole_residents > 0) return 0;
   if (needs.whole_sm) return cell.residents == 0 ? cell.sms : 0;
   const int64_t sms = cell.sms;
-  int64_t fits = sms * profile_.blocks_per_sm - cell.blocks;
-  auto bound = [&fits, sms](int64_t capacity, int64_t used, int64_t need) {
-    // A block lies on one SM: count what fits into an SM, then what is left of the cell.
-    if (need > 0) fits = std::min({fits, capacity / need * sms, (capacity * sms - used) / need});
+  // A block lies on one SM, and the SMs of a cell hold the same: what fits into one, times the SMs.
+  auto used_in_one = [sms](int64_t used) { return (used + sms - 1) / sms; };
+  int64_t fits = profile_.blocks_per_sm - used_in_one(cell.blocks);
+  auto bound = [&](int64_t capacity, int64_t used, int64_t need) {
+    if (need > 0) fits = std::min(fits, (capacity - used_in_one(used)) / need);
   };
   bound(profile_.registers_per_sm, cell.registers, needs.registers);
   bound(profile_.shared_memory_per_sm_bytes, cell.shared_memory_bytes, needs.shared_memory_bytes);
   bound(profile_.threads_per_sm, cell.threads, needs.threads);
-  return std::max<int64_t>(fits, 0);
+  return std::max<int64_t>(fits * sms, 0);
 }
 
 void SmState::Change(Cell& cell, const BlockNeeds& needs, int64_t blocks) {

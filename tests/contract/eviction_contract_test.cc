@@ -179,6 +179,7 @@ TEST_P(EvictionContract, ResettingACounterStartsTheNextTask) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
   const LaunchId first = Launch(Workers(lane, 700, 3, true, 1));
   const LaunchId nothing_left = Launch(Workers(lane, 700, 3, false, 1));
+  WaitForAll();  // a counter serves another task only once its own is complete
   const LaunchId second = Launch(Workers(lane, 900, 3, true, 1));
   WaitForAll();
   EXPECT_EQ(Of(first).block_tasks_done, 700);

@@ -38,6 +38,9 @@ double LaunchesPerSecond(int launches) {
 }
 
 TEST(NullDeviceSpeed, AboveFiveMillionLaunchesASecond) {
+#ifndef NDEBUG
+  GTEST_SKIP() << "a time is asserted of optimised builds only";
+#endif
   // The best of five: other processes share the machine.
   double best = 0;
   for (int i = 0; i < 5; ++i) best = std::max(best, LaunchesPerSecond(500'000));

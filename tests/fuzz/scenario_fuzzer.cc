@@ -1,5 +1,5 @@
-// Fuzzes the scenario parser and the reader of arrival traces: any bytes end in a parsed value or in
-// an InputError with one line of text.
+// Fuzzes the scenario parser and the reader of arrival traces: any bytes end in a parsed value or
+// in an InputError with one line of text.
 
 #include <cstddef>
 #include <cstdint>

@@ -86,7 +86,8 @@ TEST(ScenarioTest, NegativeAndAbsurdNumbersAreRefused) {
   ExpectSentence(Changed("\"queries\": 100", "\"duration_ns\": -5"), "duration_ns is -5");
   ExpectSentence(Changed("\"queries\": 100", "\"duration_ns\": 1.5"), "not a whole number");
   ExpectSentence(Changed("\"block_tasks\": 1056", "\"block_tasks\": 0"), "block_tasks is 0");
-  ExpectSentence(Changed("\"seed\": 7", "\"seed\": 18446744073709551615"), "seed is 18446744073709551615");
+  ExpectSentence(Changed("\"seed\": 7", "\"seed\": 18446744073709551615"),
+                 "seed is 18446744073709551615");
   ExpectSentence(Changed("1.05", "0.9"), "must be above 1");
   ExpectSentence(Changed("\"cv\": 2.5", "\"cv\": 0"), "arrivals.cv is 0");
 }

@@ -305,7 +305,13 @@ void BeDriver::OnComplete(void* user, const gpushare_completion_record* record) 
 void BeDriver::Complete(Slot& slot, const gpushare_completion_record& record) {
   ++count_.completed;
   evictions_ += record.evictions;
-  if (record.verdict != GPUSHARE_VERDICT_OK) fault_.Set(VerdictSentence(plan_.app->name, record));
+  // Once the run is over, what a policy still holds is shut down.
+  const bool shut_down = stopped_ && record.verdict == GPUSHARE_VERDICT_SHUTDOWN;
+  if (shut_down) ++shut_down_;
+  if (record.verdict != GPUSHARE_VERDICT_OK && !shut_down) {
+    fault_.Set(VerdictSentence(plan_.app->name, record));
+  }
+  if (shut_down && record.launch_ns == 0) return;  // it never ran
   // Devices without timestamps tell no start: then the launch call stands for it.
   const int64_t from_ns = record.start_ns > 0 ? record.start_ns : record.launch_ns;
   const int64_t to_ns = record.end_ns > 0 ? record.end_ns : record.complete_ns;
@@ -315,7 +321,7 @@ void BeDriver::Complete(Slot& slot, const gpushare_completion_record& record) {
 
 BeWork BeDriver::Work() const {
   BeWork work;
-  work.tasks = count_.completed;
+  work.tasks = count_.completed - shut_down_;
   work.evictions = evictions_;
   double done = 0;
   for (const Span& span : spans_) {

@@ -150,6 +150,7 @@ class BeDriver {
   int64_t start_ns_ = 0;
   int64_t end_ns_ = 0;
   int64_t evictions_ = 0;
+  int64_t shut_down_ = 0;  // tasks that did not complete before the shutdown
   bool stopped_ = false;
 };
 

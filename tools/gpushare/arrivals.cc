@@ -67,8 +67,8 @@ void AddBursts(const ArrivalSpec& spec, const ArrivalRequest& request, Random& r
 
 // Keeps the shape of recorded times; the mean gap over the rows that are used becomes the asked.
 void AddRecorded(const ArrivalSpec& spec, const ArrivalRequest& request, Collector& out) {
-  const size_t rows =
-      std::min(spec.times_ns.size(), static_cast<size_t>(std::max<int64_t>(request.queries_max, 0)));
+  const size_t rows = std::min(spec.times_ns.size(),
+                               static_cast<size_t>(std::max<int64_t>(request.queries_max, 0)));
   if (rows == 0) return;
   const auto span = static_cast<double>(spec.times_ns[rows - 1] - spec.times_ns[0]);
   double stretch = 1;

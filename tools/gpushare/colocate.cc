@@ -52,9 +52,7 @@ class Colocation {
     out.policies = asked_;
     const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
     // Runs on a real device would disturb each other.
-    threads_ = !out.device.virtual_time  ? 1
-               : options_.threads == 0   ? processors
-                                         : options_.threads;
+    threads_ = !out.device.virtual_time ? 1 : options_.threads == 0 ? processors : options_.threads;
     if (!options_.out.empty()) MakeFolder(options_.out + "/events");
     ListRuns();
     Progress progress(solo_ns_.size() + be_alone_.size() + alone_.size() + library_.size() +
@@ -84,9 +82,9 @@ class Colocation {
       }
     }
     for (const Case& one : scenario_.cases) {
-      const bool wanted = options_.cases.empty() ||
-                          std::find(options_.cases.begin(), options_.cases.end(), one.name) !=
-                              options_.cases.end();
+      const bool wanted =
+          options_.cases.empty() ||
+          std::find(options_.cases.begin(), options_.cases.end(), one.name) != options_.cases.end();
       if (wanted) cases_.push_back(&one);
     }
   }
@@ -116,7 +114,8 @@ class Colocation {
   // The run that trace.pftrace shows: the scenario's choice if it runs, else the first case under
   // `adaptive`, else the first run.
   void ChooseTraced() {
-    const std::string policy = scenario_.traced_policy.empty() ? "adaptive" : scenario_.traced_policy;
+    const std::string policy =
+        scenario_.traced_policy.empty() ? "adaptive" : scenario_.traced_policy;
     int best = -1;
     for (PolicyRun& run : policy_runs_) {
       const int score = 2 * (run.one->name == scenario_.traced_case) + (run.policy == policy) + 1;
@@ -266,8 +265,8 @@ class Colocation {
     // A fifth into the run: models have settled, and a short run is seen whole.
     window.length_ns = std::min(options_.trace_window_ns, std::max<int64_t>(span_ns, 1));
     window.from_ns = std::min(span_ns / 5, span_ns - window.length_ns);
-    run.events.file = "events/" + FileNameOf(run.one->name) + "-" + FileNameOf(run.policy) +
-                      ".gpulog";
+    run.events.file =
+        "events/" + FileNameOf(run.one->name) + "-" + FileNameOf(run.policy) + ".gpulog";
     window.event_log_path = options_.out + "/" + run.events.file;
     run.events.chosen = &run == traced_;
     if (run.events.chosen) window.perfetto_path = options_.out + "/trace.pftrace";
@@ -356,7 +355,8 @@ class Colocation {
       }
       for (; next < policy_runs_.size() && policy_runs_[next].one == one; ++next) {
         AddReference(*one, policy_runs_[next].result, out);
-        if (!policy_runs_[next].events.file.empty()) out.events.push_back(policy_runs_[next].events);
+        if (!policy_runs_[next].events.file.empty())
+          out.events.push_back(policy_runs_[next].events);
       }
     }
   }

@@ -1,8 +1,8 @@
 // The main job: every case of a scenario under every policy, with its references.
 //
-// Cases: preflight (names, quotas) -> solo times and BE alone -> LC alone -> library alone -> policies.
-// Runs are independent and run on a small pool of threads on a virtual-time device, one after
-// another on a real one; results stand in the order of the scenario whatever finished first.
+// Cases: preflight (names, quotas) -> solo times and BE alone -> LC alone -> library alone ->
+// policies. Runs are independent and run on a small pool of threads on a virtual-time device, one
+// after another on a real one; results stand in the order of the scenario whatever finished first.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_COLOCATE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_COLOCATE_H_

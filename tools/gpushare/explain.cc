@@ -187,8 +187,8 @@ class Story {
   void Line(int64_t time_ns, const std::string& what) {
     FlushHolds();
     if (first_ns_ < 0) first_ns_ = time_ns;
-    lines_ += Format("  %12.3f us  ", 1e-3 * static_cast<double>(time_ns - run_.start_ns)) + what +
-              "\n";
+    lines_ +=
+        Format("  %12.3f us  ", 1e-3 * static_cast<double>(time_ns - run_.start_ns)) + what + "\n";
   }
 
   // A head is held again in every plan: one line for a row of the same reason.
@@ -263,9 +263,9 @@ class Story {
                        " alone, measured " + DurationText(static_cast<double>(measured_ns_)) +
                        " on the device";
     if (predicted_ns_ > 0) {
-      text += Format(" (%+.1f %%)", 100.0 * (static_cast<double>(measured_ns_) /
-                                                 static_cast<double>(predicted_ns_) -
-                                             1));
+      text += Format(
+          " (%+.1f %%)",
+          100.0 * (static_cast<double>(measured_ns_) / static_cast<double>(predicted_ns_) - 1));
     }
     text += ".\n";
     if (since_ns_ > 0 && since_ns_ <= complete_ns_) {
@@ -335,9 +335,9 @@ std::string ListSlowest(const EventIndexEntry& run, const std::vector<gpushare_e
 std::string Explain(const ExplainOptions& options) {
   std::vector<EventIndexEntry> runs = LoadEventIndex(options.folder);
   // The run that the trace shows comes first: its tickets are the ones a reader has seen.
-  std::stable_sort(runs.begin(), runs.end(), [](const EventIndexEntry& a, const EventIndexEntry& b) {
-    return a.chosen > b.chosen;
-  });
+  std::stable_sort(
+      runs.begin(), runs.end(),
+      [](const EventIndexEntry& a, const EventIndexEntry& b) { return a.chosen > b.chosen; });
   bool any = false;
   for (const EventIndexEntry& run : runs) {
     if (!Matches(run, options)) continue;
@@ -349,8 +349,7 @@ std::string Explain(const ExplainOptions& options) {
   }
   if (!any) throw InputError("No run of '" + options.folder + "' has that case and policy.");
   throw InputError(Format("No event log of '%s' has the ticket %llu inside its window.",
-                          options.folder.c_str(),
-                          static_cast<unsigned long long>(options.ticket)));
+                          options.folder.c_str(), static_cast<unsigned long long>(options.ticket)));
 }
 
 }  // namespace gpushare::tool

@@ -14,9 +14,9 @@ namespace gpushare::tool {
 
 struct ExplainOptions {
   std::string folder;
-  uint64_t ticket = 0;      // 0: list the slowest tickets instead
-  std::string case_name;    // empty: any
-  std::string policy;       // empty: any
+  uint64_t ticket = 0;    // 0: list the slowest tickets instead
+  std::string case_name;  // empty: any
+  std::string policy;     // empty: any
 };
 
 // The text of the explanation. Throws InputError when no log of the folder has the ticket.

@@ -23,8 +23,8 @@ std::string SyntaxSentence(const std::string& file, std::string_view text, size_
       ++column;
     }
   }
-  return "The file '" + file + "' is not valid JSON at line " + std::to_string(line) +
-         ", column " + std::to_string(column) + ".";
+  return "The file '" + file + "' is not valid JSON at line " + std::to_string(line) + ", column " +
+         std::to_string(column) + ".";
 }
 
 bool IsNameCharacter(char c) {

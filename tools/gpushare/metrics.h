@@ -43,8 +43,8 @@ struct LcResult {
   int64_t qos_ns = 0;      // the line that violations are counted against, 0: none
   int64_t violations = 0;  // queries above it
   double violation_share = 0;
-  bool qos_met = true;  // p99 is not above the line
-  int64_t target_ns = 0;  // absolute target that the policy was told, 0: none
+  bool qos_met = true;            // p99 is not above the line
+  int64_t target_ns = 0;          // absolute target that the policy was told, 0: none
   std::vector<CurvePoint> curve;  // for the report, not in result.json
 };
 
@@ -90,20 +90,20 @@ struct RunResult {
 // reference alone are left to CompareWithAlone.
 LcResult SummariseLatencies(const std::string& app, std::vector<int64_t> samples);
 
-// Fills the ratios, the QoS line and the violations. `alone` is the app in the `lc_alone` reference;
-// `samples` are this run's latencies. The line is p99_bound x p99 alone; without a bound the absolute
-// target; without both there is none.
+// Fills the ratios, the QoS line and the violations. `alone` is the app in the `lc_alone`
+// reference; `samples` are this run's latencies. The line is p99_bound x p99 alone; without a bound
+// the absolute target; without both there is none.
 void CompareWithAlone(const LcResult& alone, const std::vector<int64_t>& samples, double p99_bound,
                       int64_t target_ns, LcResult& result);
 
-// Share of [from_ns, to_ns] that lies in [begin_ns, end_ns], 0 to 1; an empty span counts whole when
-// it is inside.
+// Share of [from_ns, to_ns] that lies in [begin_ns, end_ns], 0 to 1; an empty span counts whole
+// when it is inside.
 double OverlapShare(int64_t from_ns, int64_t to_ns, int64_t begin_ns, int64_t end_ns);
 
 // Fills be_rate_of_solo, antt, stp and work_rate from lc and be. SMGuard eq. 9: ANTT is the mean of
-// T_co / T_alone; eq. 10: STP is the sum of T_alone / T_co. T of an LC app is its mean latency, of a
-// BE app the time per unit of work, so T_alone / T_co is its rate of solo. A BE app that did nothing
-// would make ANTT infinite: it counts as kNttMax.
+// T_co / T_alone; eq. 10: STP is the sum of T_alone / T_co. T of an LC app is its mean latency, of
+// a BE app the time per unit of work, so T_alone / T_co is its rate of solo. A BE app that did
+// nothing would make ANTT infinite: it counts as kNttMax.
 inline constexpr double kNttMax = 1e6;
 void FillThroughput(RunResult& run);
 

@@ -16,7 +16,8 @@ void CheckWork(const std::string& app, const std::vector<WorkItem>& tasks,
   for (const WorkItem& task : tasks) {
     if (task.is_copy()) continue;
     gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
-    const gpushare_status status = gpushare_kernel_info_by_name(runtime, task.kernel.c_str(), &info);
+    const gpushare_status status =
+        gpushare_kernel_info_by_name(runtime, task.kernel.c_str(), &info);
     if (status == GPUSHARE_NOT_FOUND) {
       throw InputError("App '" + app + "' names the kernel '" + task.kernel +
                        "', and the profile has no kernel of that name.");
@@ -90,9 +91,9 @@ DeviceFacts Preflight(const Scenario& scenario, const DeviceChoice& device,
   for (const Case& one : scenario.cases) {
     RequirePolicies(one.policies);
     if (!HasReservations(scenario, one) || !tried.insert({one.lc, one.be}).second) continue;
-    CheckReservations(scenario, one, device,
-                      scenario.reservation_policies.empty() ? "smguard"
-                                                            : scenario.reservation_policies[0]);
+    CheckReservations(
+        scenario, one, device,
+        scenario.reservation_policies.empty() ? "smguard" : scenario.reservation_policies[0]);
   }
   return FactsOf(runtime.get());
 }

@@ -4,9 +4,7 @@
 
 namespace gpushare::tool {
 
-double Random::Uniform() {
-  return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1.0p-53;
-}
+double Random::Uniform() { return (static_cast<double>(engine_() >> 11) + 0.5) * 0x1.0p-53; }
 
 double Random::Exponential() { return -std::log(Uniform()); }
 

@@ -95,9 +95,8 @@ class Report {
   const PolicyVerdict* Best() const {
     const PolicyVerdict* best = nullptr;
     for (const PolicyVerdict& one : verdicts_) {
-      if (best == nullptr ||
-          std::make_pair(one.cases_met * best->cases, one.be_rate_mean) >
-              std::make_pair(best->cases_met * one.cases, best->be_rate_mean)) {
+      if (best == nullptr || std::make_pair(one.cases_met * best->cases, one.be_rate_mean) >
+                                 std::make_pair(best->cases_met * one.cases, best->be_rate_mean)) {
         best = &one;
       }
     }
@@ -108,13 +107,14 @@ class Report {
     std::string html = "<section class=\"card\"><h2>Verdict</h2>\n";
     if (const PolicyVerdict* best = Best()) {
       const bool all = best->cases_met == best->cases_with_line;
-      html += Format("<p class=\"verdict\">Under <b>%s</b> latency-critical p99 stays within its QoS "
-                     "line in <b class=\"%s\">%d of %d</b> cases (worst: %s alone), and best-effort "
-                     "work runs at <b>%.0f %%</b> of its solo rate on average; together that is "
-                     "<b>%.0f %%</b> of what time sharing could do.</p>\n",
-                     EscapeHtml(best->policy).c_str(), all ? "good" : "bad", best->cases_met,
-                     best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str(),
-                     100 * best->be_rate_mean, 100 * (1 + best->gain_over_limit_mean));
+      html += Format(
+          "<p class=\"verdict\">Under <b>%s</b> latency-critical p99 stays within its QoS "
+          "line in <b class=\"%s\">%d of %d</b> cases (worst: %s alone), and best-effort "
+          "work runs at <b>%.0f %%</b> of its solo rate on average; together that is "
+          "<b>%.0f %%</b> of what time sharing could do.</p>\n",
+          EscapeHtml(best->policy).c_str(), all ? "good" : "bad", best->cases_met,
+          best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str(),
+          100 * best->be_rate_mean, 100 * (1 + best->gain_over_limit_mean));
     }
     html += "<div class=\"scroll\"><table>" +
             HeaderRow({"policy", "QoS kept", "worst p99 over alone", "mean BE rate of solo",
@@ -137,7 +137,8 @@ class Report {
               "library alone</span>";
     }
     for (const std::string& policy : result_.policies) {
-      html += "<span>" + MarkerSvg(ClassOf(policy), SeriesOf(policy)) + EscapeHtml(policy) + "</span>";
+      html +=
+          "<span>" + MarkerSvg(ClassOf(policy), SeriesOf(policy)) + EscapeHtml(policy) + "</span>";
     }
     return html + "</div>\n";
   }
@@ -157,7 +158,8 @@ class Report {
     if (order.empty()) return "";
     std::string html =
         "<section class=\"card\"><h2>Latency against best-effort throughput</h2>"
-        "<p class=\"soft\">Each mark is one case under one policy; right and down is better. The dashed "
+        "<p class=\"soft\">Each mark is one case under one policy; right and down is better. The "
+        "dashed "
         "line is what perfect time sharing leaves for BE: 1 - the load that the arrivals "
         "realised. Right of it, overlap gave more.</p>\n" +
         Legend(false) + "<div class=\"plots\">";
@@ -193,7 +195,8 @@ class Report {
 
   std::string Cases() const {
     std::string html =
-        "<section class=\"card\"><h2>Case by case</h2><p><select id=\"choice\" aria-label=\"case\">";
+        "<section class=\"card\"><h2>Case by case</h2><p><select id=\"choice\" "
+        "aria-label=\"case\">";
     for (size_t i = 0; i < cases_.size(); ++i) {
       html += Format("<option value=\"case%zu\">", i) + EscapeHtml(cases_[i].first) + "</option>";
     }
@@ -210,7 +213,7 @@ class Report {
     std::string html =
         "<div class=\"scroll\"><table>" +
         HeaderRow({"policy", "LC app", "p50", "p99", "over alone", "violations", "BE rate", "ANTT",
-                   "STP", "SM busy", "prediction error", "evictions", "eviction p99"});
+                   "STP", "SM busy", "pred. error", "evictions", "eviction p99"});
     for (const RunResult* run : runs) {
       const size_t rows = std::max<size_t>(1, run->lc.size());
       for (size_t i = 0; i < rows; ++i) html += CaseRow(*run, i);
@@ -225,8 +228,9 @@ class Report {
       const LcResult& app = run.lc[index];
       html += Cell(app.app) + Cell(DurationText(static_cast<double>(app.p50_ns))) +
               Cell(DurationText(static_cast<double>(app.p99_ns))) +
-              Cell(Format("%.3f", app.p99_over_alone),
-                   app.qos_ns == 0 ? "" : app.qos_met ? "good" : "bad") +
+              Cell(Format("%.3f", app.p99_over_alone), app.qos_ns == 0 ? ""
+                                                       : app.qos_met   ? "good"
+                                                                       : "bad") +
               Cell(app.qos_ns == 0 ? "-" : Format("%.2f %%", 100 * app.violation_share));
     } else {
       for (int i = 0; i < 5; ++i) html += Cell("-");
@@ -268,13 +272,17 @@ class Report {
     high = std::max(2 * low, 1.3 * high);
     // The x axis shows the tail: 1 / (1 - fraction), logarithmic.
     Axis x{"percentile of queries", 1, 1 / tail, true, {}};
-    for (const auto& [fraction, label] :
-         {std::pair{0.0, "0"}, {0.5, "50"}, {0.9, "90"}, {0.99, "99"}, {0.999, "99.9"},
-          {0.9999, "99.99"}, {0.99999, "99.999"}}) {
+    for (const auto& [fraction, label] : {std::pair{0.0, "0"},
+                                          {0.5, "50"},
+                                          {0.9, "90"},
+                                          {0.99, "99"},
+                                          {0.999, "99.9"},
+                                          {0.9999, "99.99"},
+                                          {0.99999, "99.999"}}) {
       if (1 - fraction >= tail * 0.999) x.ticks.push_back({1 / (1 - fraction), label});
     }
     Axis y{"latency", low, high, true, LogTicks(low, high, &TimeLabel)};
-    SvgPlot plot(520, 330, x, y);
+    SvgPlot plot(640, 340, x, y);
     if (qos_ns > 0) {
       plot.Horizontal("qos", "QoS line " + DurationText(static_cast<double>(qos_ns)),
                       static_cast<double>(qos_ns));
@@ -285,8 +293,8 @@ class Report {
       name = run->lc[index].app;
       std::vector<std::pair<double, double>> points;
       for (const CurvePoint& point : run->lc[index].curve) {
-        points.push_back({1 / std::max(tail, 1 - point.fraction),
-                          static_cast<double>(point.latency_ns)});
+        points.push_back(
+            {1 / std::max(tail, 1 - point.fraction), static_cast<double>(point.latency_ns)});
       }
       plot.Line(ClassOf(run->policy), run->policy, points);
     }
@@ -303,8 +311,10 @@ class Report {
       return "<section class=\"card\"><h2>Timeline excerpt</h2><p class=\"soft\">Case " +
              EscapeHtml(run.case_name) + " under " + EscapeHtml(run.policy) +
              ". Blue is latency-critical work, amber best-effort work; triangles are LC arrivals, "
-             "dashed red lines evictions. The whole window is in trace.pftrace (open it in Perfetto); "
-             "<code>gpushare explain</code> tells the story of one ticket.</p><div class=\"scroll\">" +
+             "dashed red lines evictions. The whole window is in trace.pftrace (open it in "
+             "Perfetto); "
+             "<code>gpushare explain</code> tells the story of one ticket.</p><div "
+             "class=\"scroll\">" +
              svg + "</div></section>\n";
     }
     return "";

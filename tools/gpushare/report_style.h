@@ -35,12 +35,13 @@ background:var(--stampbg);border:1.5px solid currentColor;border-radius:5px;padd
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums;font-size:13.5px}
 th{font-weight:600;color:var(--soft);text-align:right;white-space:nowrap}
 td{text-align:right;white-space:nowrap}
-th,td{padding:5px 9px;border-bottom:1px solid var(--rule)}
+th,td{padding:5px 7px;border-bottom:1px solid var(--rule)}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 tr.reference td{color:var(--soft)}
 tr:last-child td{border-bottom:0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(340px,1fr));gap:14px 20px}
-svg{width:100%;height:auto;display:block}
+svg{width:100%;max-width:760px;height:auto;display:block}
+svg.timeline{max-width:none}
 svg.key{width:14px;height:14px;display:inline-block;vertical-align:-2px;margin-right:6px}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;margin:6px 0 12px;font-size:13.5px}
 .grid{stroke:var(--rule);stroke-width:1;fill:none}

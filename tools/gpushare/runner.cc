@@ -18,6 +18,8 @@ constexpr int64_t kLeadNs = 1'000'000;
 // backlog in it. One hour of device time is the library's own bound on a deadline.
 constexpr int64_t kDrainNs = int64_t{3600} * 1'000'000'000;
 
+// Device time that one step of a drain takes, and that BE gets to end what runs.
+constexpr int64_t kDrainStepNs = 1'000'000'000;
 // How far the clock moves at a time while only answers can bring new queries (closed loops).
 constexpr int64_t kAnswerStepNs = 1'000'000;
 
@@ -54,8 +56,8 @@ class Run {
     Drain();
     outcome.traced = traced_;
     outcome.trace = trace_summary_;
+    Shutdown();
     Collect(outcome);
-    Check(gpushare_runtime_shutdown(runtime_.get(), NowNs(runtime_.get()) + kDrainNs));
     return outcome;
   }
 
@@ -110,8 +112,8 @@ class Run {
   }
 
   void DriveArrivals() {
-    const int64_t end_ns = plan_.span_ns > 0 ? start_ns_ + plan_.span_ns
-                                             : std::numeric_limits<int64_t>::max();
+    const int64_t end_ns =
+        plan_.span_ns > 0 ? start_ns_ + plan_.span_ns : std::numeric_limits<int64_t>::max();
     if (lc_.empty()) return AdvanceTo(end_ns);
     while (true) {
       const int64_t now_ns = NowNs(runtime_.get());
@@ -123,8 +125,8 @@ class Run {
         next_ns = std::min(next_ns, lc->NextArrivalNs());
         if (!lc->Exhausted()) step_ns = std::min(step_ns, lc->StepNs());
         // Only arrivals to come keep the run going; a backlog is worked off by the drain.
-        exhausted = exhausted && (lc->ClosedLoop() ? lc->Exhausted()
-                                                   : lc->NextArrivalNs() == GPUSHARE_NEVER);
+        exhausted = exhausted &&
+                    (lc->ClosedLoop() ? lc->Exhausted() : lc->NextArrivalNs() == GPUSHARE_NEVER);
       }
       ThrowOnFault();
       if (exhausted || now_ns >= end_ns) break;
@@ -138,27 +140,40 @@ class Run {
     }
   }
 
-  // The library's drain ends when no accepted task is pending; queries that wait in front of a full
-  // queue are submitted from callbacks, so a few rounds may be needed.
+  bool LcDone() const {
+    return std::all_of(lc_.begin(), lc_.end(), [](auto& lc) { return lc->Done(); });
+  }
+
+  // Until every LC query is complete and BE had time to end what runs. A policy may hold BE tasks for
+  // ever (Baymax, when they are longer than every target), so BE does not have to drain.
   void Drain() {
     if (trace_state_ == TraceState::kInside) AdvanceTo(TraceEdgeNs());
-    const int64_t deadline_ns = NowNs(runtime_.get()) + kDrainNs;
+    const int64_t give_up_ns = NowNs(runtime_.get()) + kDrainNs;
     while (true) {
-      const gpushare_status status = gpushare_runtime_drain(runtime_.get(), deadline_ns);
-      if (status == GPUSHARE_DEADLINE_EXCEEDED) {
+      const int64_t now_ns = NowNs(runtime_.get());
+      const gpushare_status status =
+          gpushare_runtime_drain(runtime_.get(), now_ns + kDrainStepNs);
+      if (status != GPUSHARE_DEADLINE_EXCEEDED) Check(status);
+      ThrowOnFault();
+      if (LcDone()) return;
+      if (now_ns > give_up_ns) {
         throw RunError("The run under policy '" + plan_.policy +
                        "' does not drain within one hour of device time.");
       }
-      Check(status);
-      ThrowOnFault();
-      const bool done = std::all_of(lc_.begin(), lc_.end(), [](auto& lc) { return lc->Done(); });
-      if (done) return;
       for (auto& lc : lc_) lc->SubmitDue(NowNs(runtime_.get()));
       if (Stats().tasks_pending == 0) {
         throw RunError("The run under policy '" + plan_.policy +
                        "' ends with queries that were never completed.");
       }
     }
+  }
+
+  // What is still held ends here with the verdict SHUTDOWN, once, like every accepted task.
+  void Shutdown() {
+    const gpushare_status status =
+        gpushare_runtime_shutdown(runtime_.get(), NowNs(runtime_.get()) + kDrainStepNs);
+    if (status != GPUSHARE_DEADLINE_EXCEEDED) Check(status);
+    ThrowOnFault();
   }
 
   void RequireExactlyOnce(const std::string& app, const TaskCount& count) const {

@@ -272,9 +272,8 @@ uint64_t Fnv1a(std::string_view text) {
 
 bool ListNamesPolicy(const std::vector<std::string>& list, const std::string& policy) {
   const std::string family = policy.substr(0, policy.find(':'));
-  return std::any_of(list.begin(), list.end(), [&](const std::string& entry) {
-    return entry == policy || entry == family;
-  });
+  return std::any_of(list.begin(), list.end(),
+                     [&](const std::string& entry) { return entry == policy || entry == family; });
 }
 
 Scenario ParseScenario(std::string_view text, const std::string& file) {

@@ -61,11 +61,11 @@ struct LcApp {
   std::string name;
   std::vector<WorkItem> tasks;  // of one query, in order
   ArrivalSpec arrivals;
-  double share = 1;              // of a case's load, over the sum of the shares
-  double p99_bound = 0;          // on p99 over p99 alone, 0: none
-  int64_t target_ns = 0;         // absolute, 0: none
+  double share = 1;               // of a case's load, over the sum of the shares
+  double p99_bound = 0;           // on p99 over p99 alone, 0: none
+  int64_t target_ns = 0;          // absolute, 0: none
   double target_solo_factor = 0;  // absolute target as a multiple of the query alone, 0: none
-  int reserve_capsms = 0;        // for the policies in reservation_policies
+  int reserve_capsms = 0;         // for the policies in reservation_policies
   bool packed = false;
   int64_t solo_ns = 0;  // of one query alone; 0: measured before the first run
 };
@@ -120,7 +120,8 @@ bool FollowsLoad(const ArrivalSpec& spec);
 
 uint64_t Fnv1a(std::string_view text);
 
-// Whether `policy` ("adaptive:evict") is meant by an entry of `list` ("adaptive", "adaptive:evict").
+// Whether `policy` ("adaptive:evict") is meant by an entry of `list` ("adaptive",
+// "adaptive:evict").
 bool ListNamesPolicy(const std::vector<std::string>& list, const std::string& policy);
 
 }  // namespace gpushare::tool

@@ -94,7 +94,8 @@ double SvgPlot::X(double value) const {
 }
 
 double SvgPlot::Y(double value) const {
-  return height_ - kBottom - std::clamp(Position(y_, value), -0.02, 1.02) * (height_ - kTop - kBottom);
+  return height_ - kBottom -
+         std::clamp(Position(y_, value), -0.02, 1.02) * (height_ - kTop - kBottom);
 }
 
 void SvgPlot::Line(const std::string& css_class, const std::string& title,
@@ -111,8 +112,8 @@ void SvgPlot::Line(const std::string& css_class, const std::string& title,
 
 void SvgPlot::Point(const std::string& css_class, int shape, const std::string& title, double x,
                     double y) {
-  body_ += "<g><title>" + EscapeHtml(title) + "</title>" + Shape(css_class, shape, X(x), Y(y), 4.5) +
-           "</g>";
+  body_ += "<g><title>" + EscapeHtml(title) + "</title>" +
+           Shape(css_class, shape, X(x), Y(y), 4.5) + "</g>";
 }
 
 void SvgPlot::Vertical(const std::string& css_class, const std::string& label, double x) {
@@ -132,13 +133,13 @@ void SvgPlot::Horizontal(const std::string& css_class, const std::string& label,
 }
 
 std::string SvgPlot::Finish(const std::string& title) const {
-  std::string svg = Format("<svg viewBox=\"0 0 %d %d\" role=\"img\">", width_, height_) + "<title>" +
-                    EscapeHtml(title) + "</title>";
+  std::string svg = Format("<svg viewBox=\"0 0 %d %d\" role=\"img\">", width_, height_) +
+                    "<title>" + EscapeHtml(title) + "</title>";
   for (const Tick& tick : x_.ticks) {
     svg += Format("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", X(tick.value), kTop,
                   height_ - kBottom) +
-           Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", X(tick.value),
-                  height_ - kBottom + 15) +
+           Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">",
+                  X(tick.value), height_ - kBottom + 15) +
            EscapeHtml(tick.label) + "</text>";
   }
   for (const Tick& tick : y_.ticks) {
@@ -153,9 +154,10 @@ std::string SvgPlot::Finish(const std::string& title) const {
   svg += Format("<text class=\"label\" x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">",
                 0.5 * (kLeft + width_ - kRight), height_ - 8) +
          EscapeHtml(x_.label) + "</text>";
-  svg += Format("<text class=\"label\" x=\"%.1f\" y=\"14\" text-anchor=\"middle\" "
-                "transform=\"rotate(-90)\">",
-                -0.5 * (kTop + height_ - kBottom)) +
+  svg += Format(
+             "<text class=\"label\" x=\"%.1f\" y=\"14\" text-anchor=\"middle\" "
+             "transform=\"rotate(-90)\">",
+             -0.5 * (kTop + height_ - kBottom)) +
          EscapeHtml(y_.label) + "</text>";
   return svg + body_ + "</svg>";
 }

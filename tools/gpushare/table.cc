@@ -29,9 +29,9 @@ std::string RunRow(const RunResult& run) {
   std::string row = Format("  %-20s ", run.policy.c_str());
   row += run.lc.empty() ? blank : LcCells(run.lc[0]);
   row += Format(" %7s", run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo).c_str());
-  row += Format(" %8s %6.3f %6.1f %% %8s", Ratio(run.antt).c_str(), run.stp, 100 * run.utilisation,
-                run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error).c_str()
-                                           : "-");
+  row += Format(
+      " %8s %6.3f %6.1f %% %8s", Ratio(run.antt).c_str(), run.stp, 100 * run.utilisation,
+      run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error).c_str() : "-");
   if (run.evictions.count > 0) {
     row += Format(" %8lld %8s %8s", static_cast<long long>(run.evictions.count),
                   DurationText(static_cast<double>(run.evictions.p50_ns)).c_str(),
@@ -55,20 +55,19 @@ std::string CaseHeader(const RunResult& first) {
   if (first.load > 0) line += Format(": load %.2f", first.load);
   line += Format(", realised %.3f; time sharing would leave BE %.3f\n", first.realised_load,
                  std::max(0.0, 1 - first.realised_load));
-  line += Format("  %-20s %10s %10s %8s  %15s %7s %8s %6s %8s %8s %8s %8s %8s\n", "policy", "LC p50",
-                 "LC p99", "p99/al.", "violations", "BE rate", "ANTT", "STP", "SM busy", "pred.err",
-                 "evicted", "p50", "p99");
+  line += Format("  %-20s %10s %10s %8s  %15s %7s %8s %6s %8s %8s %8s %8s %8s\n", "policy",
+                 "LC p50", "LC p99", "p99/al.", "violations", "BE rate", "ANTT", "STP", "SM busy",
+                 "pred.err", "evicted", "p50", "p99");
   return line;
 }
 
 }  // namespace
 
 std::string FormatTable(const Scenario& scenario, const ColocateResult& result) {
-  std::string text = Format("%s on %s%s, profile %s, seed %llu\n", scenario.name.c_str(),
-                            result.device.name.c_str(),
-                            result.device.simulated ? " (SIMULATED)" : "",
-                            result.device.profile.c_str(),
-                            static_cast<unsigned long long>(result.seed));
+  std::string text =
+      Format("%s on %s%s, profile %s, seed %llu\n", scenario.name.c_str(),
+             result.device.name.c_str(), result.device.simulated ? " (SIMULATED)" : "",
+             result.device.profile.c_str(), static_cast<unsigned long long>(result.seed));
   std::string current;
   for (const RunResult& run : result.runs) {
     if (run.case_name != current) text += CaseHeader(run);

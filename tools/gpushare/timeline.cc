@@ -71,9 +71,9 @@ class Timeline {
     CollectRows();
     if (rows_.empty()) return "";
     const double height = kTop + kRowHeight * static_cast<double>(rows_.size()) + kBottom;
-    std::string svg = Format("<svg class=\"timeline\" viewBox=\"0 0 %d %.0f\" role=\"img\">", kWidth,
-                             height) +
-                      "<title>Timeline excerpt</title>" + Grid(height);
+    std::string svg =
+        Format("<svg class=\"timeline\" viewBox=\"0 0 %d %.0f\" role=\"img\">", kWidth, height) +
+        "<title>Timeline excerpt</title>" + Grid(height);
     for (size_t i = 0; i < rows_.size(); ++i) svg += DrawRow(i);
     return svg + Marks(height) + "</svg>";
   }
@@ -131,9 +131,10 @@ class Timeline {
     const double to_us = 1e-3 * static_cast<double>(window_.to_ns - window_.from_ns);
     for (const Tick& tick : LinearTicks(from_us, to_us, 8)) {
       const double x = X(window_.from_ns + static_cast<int64_t>(tick.value * 1e3));
-      svg += Format("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, kTop, height - kBottom) +
-             Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s us</text>", x,
-                    height - kBottom + 16, tick.label.c_str());
+      svg +=
+          Format("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, kTop, height - kBottom) +
+          Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s us</text>",
+                 x, height - kBottom + 16, tick.label.c_str());
     }
     return svg;
   }
@@ -146,10 +147,12 @@ class Timeline {
                       EscapeHtml(row.label) + "</text>";
     for (const Slice& slice : row.slices) {
       const double x = X(slice.from_ns);
-      svg += Format("<rect class=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"2\">",
-                    slice.latency_critical ? "lc" : "be", x, y + 3,
-                    std::max(0.8, X(slice.to_ns) - x), kRowHeight - 6) +
-             "<title>" + EscapeHtml(slice.title) + "</title></rect>";
+      svg +=
+          Format(
+              "<rect class=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"2\">",
+              slice.latency_critical ? "lc" : "be", x, y + 3, std::max(0.8, X(slice.to_ns) - x),
+              kRowHeight - 6) +
+          "<title>" + EscapeHtml(slice.title) + "</title></rect>";
     }
     return svg;
   }
@@ -163,12 +166,14 @@ class Timeline {
       if ((!arrival && !eviction) || time_ns < window_.from_ns || time_ns > window_.to_ns) continue;
       const double x = X(time_ns);
       if (arrival) {
-        svg += Format("<path class=\"arrival\" d=\"M%.1f %.1fl-4 -7h8z\"><title>LC arrival</title>"
-                      "</path>",
-                      x, kTop);
+        svg += Format(
+            "<path class=\"arrival\" d=\"M%.1f %.1fl-4 -7h8z\"><title>LC arrival</title>"
+            "</path>",
+            x, kTop);
       } else {
-        svg += Format("<path class=\"eviction\" d=\"M%.1f %.1fV%.1f\"><title>eviction</title></path>",
-                      x, kTop, height - kBottom);
+        svg +=
+            Format("<path class=\"eviction\" d=\"M%.1f %.1fV%.1f\"><title>eviction</title></path>",
+                   x, kTop, height - kBottom);
       }
     }
     return svg;

@@ -63,8 +63,8 @@ std::optional<int64_t> FractionNs(std::string_view digits) {
 
 std::optional<int64_t> TimeStampNs(std::string_view text) {
   if (!text.empty() && text.back() == 'Z') text.remove_suffix(1);
-  if (text.size() < 19 || text[4] != '-' || text[7] != '-' || (text[10] != ' ' && text[10] != 'T') ||
-      text[13] != ':' || text[16] != ':') {
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != ' ' && text[10] != 'T') || text[13] != ':' || text[16] != ':') {
     return std::nullopt;
   }
   const auto year = Digits(text.substr(0, 4));
@@ -147,10 +147,9 @@ std::vector<int64_t> ParseTrace(std::string_view text, const std::string& file,
 void LoadTraces(Scenario& scenario, const std::string& override_path) {
   for (LcApp& app : scenario.lc) {
     if (app.arrivals.kind != ArrivalKind::kTrace) continue;
-    const std::string path =
-        override_path.empty()
-            ? ResolveBeside(ExpandVariables(app.arrivals.path), scenario.file)
-            : override_path;
+    const std::string path = override_path.empty()
+                                 ? ResolveBeside(ExpandVariables(app.arrivals.path), scenario.file)
+                                 : override_path;
     app.arrivals.times_ns =
         ParseTrace(ReadFile(path, kTraceBytesMax), path, app.arrivals.time_column);
   }

@@ -69,6 +69,8 @@ void AddHeads(SnapshotBuilder& builder, int64_t kernels) {
     if (kind == 5) {
       const int64_t lc = Between(0, static_cast<int64_t>(builder.lc_apps.size()) - 1);
       builder.AddLcHead(static_cast<int32_t>(lc), static_cast<int32_t>(Between(1, 5)));
+      // A head alone makes its app active, whatever the counters say.
+      if (Coin()) builder.lc_apps[static_cast<size_t>(lc)].active_queries = 0;
     } else if (kind == 4) {
       builder.AddBeCopy(be, Coin() ? CopyDirection::kHostToDevice : CopyDirection::kDeviceToHost,
                         Between(1, 1 << 30), Pick(kDurations));

@@ -196,6 +196,9 @@ PairOption SnapshotBuilder::DefaultPair(int32_t split) const {
 
 PairOption& SnapshotBuilder::Pair(int32_t app, int32_t kernel, int32_t lc_sms) {
   const int32_t split = Split(lc_sms);
+  for (PairAt& pair : pairs_) {
+    if (pair.app == app && pair.kernel == kernel && pair.split == split) return pair.option;
+  }
   pairs_.push_back({app, kernel, split, DefaultPair(split)});
   return pairs_.back().option;
 }

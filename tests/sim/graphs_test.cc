@@ -1,0 +1,143 @@
+// Chains of nodes: alone they advance as one event; beside others each node waits for whole SMs, and
+// priorities act only where blocks end.
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/sim/sim_fixture.h"
+
+namespace gpushare::sim {
+namespace {
+
+class GraphsTest : public testing::TestWithParam<Tier> {
+ protected:
+  GraphsTest() : device_(MakeDevice(GetParam())) {
+    high_ = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, false});
+    low_ = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
+    equal_ = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, true});
+  }
+  void Graph(core::LaneIndex lane, const char* kernel, uint64_t id, bool bare = true) {
+    core::LaunchRequest request;
+    request.launch = core::LaunchId{id};
+    request.lane = lane;
+    request.form = core::Form::kGraph;
+    request.kernel = &Kernel(kernel);
+    request.bare = bare;
+    ASSERT_TRUE(device_->Launch(request).ok());
+  }
+  void Grid(core::LaneIndex lane, const char* kernel, int64_t blocks, uint64_t id) {
+    core::LaunchRequest request;
+    request.launch = core::LaunchId{id};
+    request.lane = lane;
+    request.kernel = &Kernel(kernel);
+    request.block_count = blocks;
+    ASSERT_TRUE(device_->Launch(request).ok());
+  }
+  std::unique_ptr<core::Device> device_;
+  core::LaneIndex high_, low_, equal_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Tiers, GraphsTest, testing::Values(Tier::kKernel, Tier::kBlock),
+                         [](const auto& tier) {
+                           return tier.param == Tier::kKernel ? "Kernel" : "Block";
+                         });
+
+TEST_P(GraphsTest, AGraphAloneTakesItsTimeInAFewEvents) {
+  Graph(high_, "chain1", 1);
+  int events = 0;
+  while (device_->NextEventNs() != core::kNever) {
+    device_->AdvanceTo(device_->NextEventNs());
+    ++events;
+  }
+  EXPECT_LE(events, 5) << "72 nodes that run undisturbed must not be 72 events";
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_NEAR(static_cast<double>(device_->NowNs()), 667'000, 1'500);
+}
+
+TEST_P(GraphsTest, TheLibrarysCompletionWordCostsAStreamWrite) {
+  Graph(high_, "chain1", 1, false);
+  RunUntilIdle(*device_);
+  EXPECT_NEAR(static_cast<double>(device_->NowNs()), 668'500, 1'500);
+}
+
+TEST_P(GraphsTest, TwoGraphsOnTheSameSmsTakeTheirSum) {
+  Graph(high_, "chain1", 1);
+  Graph(equal_, "chain1", 2);
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 2u);
+  // Gaps of one are filled by nodes of the other.
+  EXPECT_GT(done[1].end_ns, 2 * 620'000);
+  EXPECT_LT(done[1].end_ns, 2 * 667'000);
+  EXPECT_GT(done[0].end_ns, 1'150'000) << "they alternate";
+}
+
+TEST_P(GraphsTest, APriorityHelpsOnlyWhereABlockEnds) {
+  // Every node waits until a wave of 267 us blocks has ended: 72 times.
+  Grid(low_, "sincos_267us", 1056 * 400, 1);
+  device_->AdvanceTo(1'000'000);
+  Graph(high_, "chain1", 2);
+  std::array<core::DeviceCompletion, 1> out;
+  while (device_->PollCompletions(absl::MakeSpan(out)) == 0) {
+    device_->AdvanceTo(device_->NextEventNs());
+  }
+  EXPECT_EQ(out[0].launch.value, 2u);
+  const double latency = static_cast<double>(out[0].end_ns - 1'000'000);
+  EXPECT_GT(latency, 60 * 267'000);
+  EXPECT_LT(latency, 75 * 290'000);
+}
+
+TEST_P(GraphsTest, AtEqualPriorityTheEarlierGridGoesFirst) {
+  Grid(equal_, "sincos_267us", 1056 * 50, 1);
+  device_->AdvanceTo(1'000'000);
+  Graph(high_, "chain1", 2);
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_EQ(done[0].launch.value, 1u);
+  EXPECT_GE(done[1].start_ns, 49 * 267'000);
+}
+
+TEST_P(GraphsTest, AWholeSmNodeCannotRunBesideASpreadQuota) {
+  core::LaunchRequest request;
+  request.launch = core::LaunchId{1};
+  request.lane = low_;
+  request.form = core::Form::kWorkers;
+  request.kernel = &Kernel("sincos_27us");
+  request.block_count = 100'000;
+  request.workers = 132;  // one an SM
+  ASSERT_TRUE(device_->Launch(request).ok());
+  device_->AdvanceTo(100'000);
+  Graph(high_, "chain1", 2);
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 2u);
+  EXPECT_GE(done[1].start_ns, done[0].end_ns);
+}
+
+TEST_P(GraphsTest, SpeedFollowsTheTableOfThePlace) {
+  const auto place = *device_->CreatePlace({0, 10, true});  // 84 SMs: faster than 124
+  const auto worse = *device_->CreatePlace({0, 15, true});
+  const auto lane = *device_->CreateLane({place, core::LanePriority::kHigh, false});
+  const auto worse_lane = *device_->CreateLane({worse, core::LanePriority::kHigh, false});
+  Graph(lane, "decode16", 1);
+  auto done = RunUntilIdle(*device_);
+  EXPECT_NEAR(static_cast<double>(done[0].end_ns - done[0].start_ns), 538'060 / 1.0055, 50);
+  Graph(worse_lane, "decode16", 2);
+  done = RunUntilIdle(*device_);
+  EXPECT_NEAR(static_cast<double>(done[0].end_ns - done[0].start_ns), 538'060 / 0.80, 50);
+}
+
+TEST_P(GraphsTest, ALibraryCallTakesWhatItsCallerDeclares) {
+  core::LaunchRequest request;
+  request.launch = core::LaunchId{1};
+  request.lane = high_;
+  request.form = core::Form::kLibrary;
+  request.declared_ns = 123'000;
+  ASSERT_TRUE(device_->Launch(request).ok());
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].end_ns - done[0].start_ns, 123'000);
+}
+
+}  // namespace
+}  // namespace gpushare::sim

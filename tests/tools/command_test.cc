@@ -1,0 +1,216 @@
+// The command as a user runs it: exit codes, one sentence on bad input, the files of a run, and the
+// same bytes for the same seed.
+
+#include "tools/gpushare/command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace gpushare::tool {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Answer {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+Answer RunTool(std::vector<std::string> arguments) {
+  std::vector<const char*> argv = {"gpushare"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  ::testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStderr();
+  Answer answer;
+  answer.code = RunCommand(static_cast<int>(argv.size()), argv.data());
+  std::fflush(stdout);
+  answer.out = ::testing::internal::GetCapturedStdout();
+  answer.err = ::testing::internal::GetCapturedStderr();
+  return answer;
+}
+
+std::string Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+class CommandTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "gpushare_command_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
+    ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
+    scenarios_ = scenarios;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Smoke() const { return scenarios_ + "/smoke.json"; }
+
+  // The smoke scenario with one text replaced, in a file of its own.
+  std::string Changed(const std::string& from, const std::string& to) {
+    std::string text = Read(Smoke());
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    const size_t profile = text.find("../../profiles");
+    if (profile != std::string::npos) text.insert(profile, scenarios_ + "/");
+    const std::string path = folder_ + "/changed.json";
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  void ExpectBadInput(const std::vector<std::string>& arguments, const std::string& part) {
+    const Answer answer = RunTool(arguments);
+    EXPECT_EQ(answer.code, 2) << part;
+    EXPECT_EQ(answer.out, "") << part;
+    EXPECT_THAT(answer.err, HasSubstr(part));
+    EXPECT_THAT(answer.err, ::testing::EndsWith(".\n"));
+    EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
+  }
+
+  std::string folder_;
+  std::string scenarios_;
+};
+
+TEST_F(CommandTest, BadInputEndsWithCode2AndOneSentence) {
+  ExpectBadInput({}, "subcommand");
+  ExpectBadInput({"colocate"}, "SCENARIO");
+  ExpectBadInput({"colocate", folder_ + "/none.json"}, "does not exist");
+  ExpectBadInput({"colocate", folder_}, "not a regular file");
+  ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--policy", "fastest"}, "'fastest'");
+  ExpectBadInput({"colocate", Smoke(), "--device", "tpu"}, "auto, sim, cuda");
+  ExpectBadInput({"colocate", Smoke(), "--tier", "warp"}, "kernel, block");
+  ExpectBadInput({"colocate", Smoke(), "--duration", "nan"}, "--duration is 'nan'");
+  ExpectBadInput({"colocate", Smoke(), "--duration", "-1"}, "--duration is '-1'");
+  ExpectBadInput({"colocate", Smoke(), "--duration", "1e99"}, "--duration is '1e99'");
+  ExpectBadInput({"colocate", Smoke(), "--seed", "-1"}, "--seed is -1");
+  ExpectBadInput({"colocate", Smoke(), "--queries", "0"}, "--queries is 0");
+  ExpectBadInput({"colocate", Smoke(), "--trace-ms", "1000000"}, "--trace-ms is 1000000");
+  ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--case", "none"}, "no case 'none'");
+  ExpectBadInput({"explain", folder_, "7"}, "does not exist");
+  ExpectBadInput({"explain", folder_, "seven"}, "The ticket is 'seven'");
+}
+
+TEST_F(CommandTest, BadScenariosEndWithCode2AndOneSentence) {
+  const auto colocate = [&](const std::string& path) {
+    return std::vector<std::string>{"colocate", path, "--device", "sim"};
+  };
+  ExpectBadInput(colocate(Changed("{", "{{")), "not valid JSON");
+  ExpectBadInput(colocate(Changed("\"load\": 0.3", "\"load\": -0.3")), "load is -0.3");
+  ExpectBadInput(colocate(Changed("\"load\": 0.3", "\"load\": NaN")), "not valid JSON");
+  ExpectBadInput(colocate(Changed("\"queries\": 200", "\"duration_ns\": -1")), "duration_ns is -1");
+  ExpectBadInput(colocate(Changed("\"kernel\": \"sincos_27us\"", "\"kernel\": \"no_such\"")),
+                 "'no_such'");
+  ExpectBadInput(colocate(Changed("\"quota_capsms\": 48", "\"quota_capsms\": 140")), "140");
+  ExpectBadInput(colocate(Changed("\"adaptive\"]", "\"adaptive\", \"none\"]")), "'none'");
+  ExpectBadInput(colocate(Changed("../../profiles/h200.json", folder_ + "/none.json")),
+                 "none.json");
+}
+
+TEST_F(CommandTest, TheSameSeedGivesTheSameBytes) {
+  const auto run = [&](const std::string& out, const std::string& seed,
+                       const std::string& threads) {
+    const Answer answer =
+        RunTool({"colocate", Smoke(), "--device", "sim", "--queries", "60", "--seed", seed, "--out",
+                 folder_ + "/" + out, "--threads", threads});
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_EQ(answer.err, "");
+    return Read(folder_ + "/" + out + "/result.json");
+  };
+  const std::string first = run("a", "5", "1");
+  EXPECT_FALSE(first.empty());
+  EXPECT_EQ(first, run("b", "5", "2"));
+  EXPECT_NE(first, run("c", "6", "2"));
+  EXPECT_EQ(Read(folder_ + "/a/report.html"), Read(folder_ + "/b/report.html"));
+}
+
+TEST_F(CommandTest, WritesEveryFileAndExplainsATicket) {
+  const std::string out = folder_ + "/out";
+  const Answer answer = RunTool({"colocate", Smoke(), "--device", "sim", "--out", out});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  EXPECT_THAT(answer.out, HasSubstr("SIMULATED"));
+  EXPECT_THAT(answer.out, HasSubstr("adaptive"));
+  for (const char* file :
+       {"/result.json", "/report.html", "/trace.pftrace", "/events/index.json",
+        "/events/chain1-0.3-fifo.gpulog", "/events/decode16-0.3-adaptive.gpulog"}) {
+    EXPECT_GT(std::filesystem::file_size(out + file), 0u) << file;
+  }
+  const Answer slowest = RunTool({"explain", out});
+  ASSERT_EQ(slowest.code, 0) << slowest.err;
+  std::istringstream lines(slowest.out);
+  std::string line;
+  std::getline(lines, line);
+  std::string ticket;
+  lines >> ticket;
+  const Answer story = RunTool({"explain", out, ticket});
+  ASSERT_EQ(story.code, 0) << story.err;
+  EXPECT_THAT(story.out, HasSubstr("Ticket " + ticket + " of app decode16"));
+  EXPECT_THAT(story.out, HasSubstr("Predicted"));
+  ExpectBadInput({"explain", out, "18446744073709551615"}, "has the ticket");
+}
+
+TEST_F(CommandTest, ResultsHaveTheReferencesAndSaneNumbers) {
+  const Answer answer = RunTool({"colocate", Smoke(), "--device", "sim", "--json"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto result = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(result.at("schema_version"), 1);
+  EXPECT_EQ(result.at("device"), "sim");
+  EXPECT_EQ(result.at("simulated"), true);
+  ASSERT_EQ(result.at("runs").size(), 2u * (3 + 5));
+  const std::vector<std::string> order = {"lc_alone", "library_alone", "be_alone", "fifo",
+                                          "priority", "baymax",        "smguard",  "adaptive"};
+  for (size_t i = 0; i < result.at("runs").size(); ++i) {
+    const auto& run = result.at("runs")[i];
+    EXPECT_EQ(run.at("policy"), order[i % order.size()]);
+    EXPECT_GE(run.at("utilisation").get<double>(), 0);
+    EXPECT_LE(run.at("utilisation").get<double>(), 1 + 1e-9);
+    for (const auto& app : run.at("lc")) {
+      EXPECT_EQ(app.at("queries"), 200);
+      EXPECT_LE(app.at("p50_ns").get<int64_t>(), app.at("p99_ns").get<int64_t>());
+      EXPECT_GE(app.at("p50_ns").get<int64_t>(), 500'000);
+    }
+    for (const auto& app : run.at("be")) {
+      EXPECT_GE(app.at("rate_of_solo").get<double>(), 0);
+      EXPECT_LE(app.at("rate_of_solo").get<double>(), 1.02);
+    }
+  }
+}
+
+TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
+  for (const char* name :
+       {"smoke", "h200_measured", "multi_tenant", "burst", "copies", "azure_code"}) {
+    const Answer answer = RunTool({"validate", scenarios_ + "/" + name + ".json"});
+    EXPECT_EQ(answer.code, 0) << answer.err;
+    EXPECT_THAT(answer.out, HasSubstr("good scenario"));
+  }
+  const std::string profile = scenarios_ + "/../../profiles/h200.json";
+  EXPECT_EQ(RunTool({"validate", profile}).code, 0);
+  const std::string text = Read(profile);
+  const std::string cut = folder_ + "/cut.json";
+  std::ofstream(cut) << text.substr(0, text.size() / 2);
+  ExpectBadInput({"validate", cut}, "cut.json");
+}
+
+TEST_F(CommandTest, HelpAndVersionAreNoErrors) {
+  EXPECT_EQ(RunTool({"--help"}).code, 0);
+  EXPECT_THAT(RunTool({"--version"}).out, HasSubstr("gpushare 0."));
+  EXPECT_THAT(RunTool({"colocate", "--help"}).out, HasSubstr("--policy"));
+}
+
+}  // namespace
+}  // namespace gpushare::tool

@@ -1,0 +1,119 @@
+// The story of a ticket from its events: held, launched, evicted, beside whom, predicted against
+// measured.
+
+#include "tools/gpushare/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tools/gpushare/timeline.h"
+
+namespace gpushare::tool {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr uint64_t kBeTicket = 900;
+constexpr uint64_t kLcTicket = 500;
+
+gpushare_event Event(gpushare_event_type type, uint64_t id, int64_t time_ns, bool lc) {
+  gpushare_event event = GPUSHARE_EVENT_INIT;
+  event.type = type;
+  event.id = id;
+  event.time_ns = time_ns;
+  event.app_id = lc ? 1 : 2;
+  event.kernel_id = lc ? 11 : 12;
+  event.app_class = lc ? GPUSHARE_CLASS_LATENCY_CRITICAL : GPUSHARE_CLASS_BEST_EFFORT;
+  return event;
+}
+
+EventIndexEntry MadeUpRun() {
+  EventIndexEntry run;
+  run.case_name = "one";
+  run.policy = "adaptive";
+  run.start_ns = 1'000'000;
+  run.apps = {{1, "service", true}, {2, "training", false}};
+  run.kernels = {{11, "decode16", false}, {12, "sincos", false}};
+  return run;
+}
+
+// A BE task is held twice, launched, evicted for an LC task that runs beside its last block tasks.
+std::vector<gpushare_event> Events() {
+  std::vector<gpushare_event> events;
+  events.push_back(Event(GPUSHARE_EVENT_SUBMITTED, kBeTicket, 1'010'000, false));
+  events.push_back(Event(GPUSHARE_EVENT_ADMITTED, kBeTicket, 1'010'500, false));
+  events.back().a = 2'700'000;
+  events.back().b = 50'000;
+  for (const int64_t time_ns : {1'020'000, 1'030'000}) {
+    events.push_back(Event(GPUSHARE_EVENT_HELD, kBeTicket, time_ns, false));
+    events.back().reason = GPUSHARE_REASON_HOLD_BLOCKING;
+    events.back().a = 267'000;
+    events.back().b = 109'000;
+  }
+  events.push_back(Event(GPUSHARE_EVENT_LAUNCHED, kBeTicket, 1'040'000, false));
+  events.back().place = 0;
+  events.back().detail = GPUSHARE_FORM_WORKERS;
+  events.back().reason = GPUSHARE_REASON_IDLE_DEVICE;
+  events.push_back(Event(GPUSHARE_EVENT_EVICTED, kBeTicket, 1'500'000, false));
+  events.back().reason = GPUSHARE_REASON_EVICT_FOR_LC;
+  events.push_back(Event(GPUSHARE_EVENT_PART_DONE, kBeTicket, 1'530'000, false));
+  events.back().b = 1'045'000;
+  events.back().c = 1'530'000;
+  events.back().detail = 1;
+  events.back().place = 0;
+  events.push_back(Event(GPUSHARE_EVENT_PART_DONE, kLcTicket, 2'100'000, true));
+  events.back().b = 1'510'000;
+  events.back().c = 2'100'000;
+  events.back().place = 0;
+  events.push_back(Event(GPUSHARE_EVENT_COMPLETED, kLcTicket, 2'102'000, true));
+  events.back().a = 543'000;
+  events.back().b = 590'000;
+  events.back().d = 1'500'000;
+  events.back().detail = GPUSHARE_VERDICT_OK;
+  return events;
+}
+
+TEST(ExplainTest, TellsWhyABeTaskWaitedAndLeft) {
+  const std::string story = ExplainTicket(MadeUpRun(), Events(), kBeTicket);
+  EXPECT_THAT(story, HasSubstr("Ticket 900 of app training, kernel sincos"));
+  EXPECT_THAT(story, HasSubstr("predicted to take 2.70 ms"));
+  EXPECT_THAT(story, HasSubstr("267 us against a limit of 109 us, in 2 plans"));
+  EXPECT_THAT(story, HasSubstr("no LC query was active"));
+  EXPECT_THAT(story, HasSubstr("an LC task needed its SMs"));
+  EXPECT_THAT(story, HasSubstr("left because it was evicted after 485 us"));
+  EXPECT_THAT(story, HasSubstr("service with kernel decode16, for 20.0 us"));
+  EXPECT_THAT(story, HasSubstr("did not complete inside the traced window"));
+}
+
+TEST(ExplainTest, ComparesPredictedWithMeasured) {
+  const std::string story = ExplainTicket(MadeUpRun(), Events(), kLcTicket);
+  EXPECT_THAT(story, HasSubstr("Predicted 543 us alone, measured 590 us"));
+  EXPECT_THAT(story, HasSubstr("+8.7 %"));
+  EXPECT_THAT(story, HasSubstr("From arrival to completion 602 us, of which 12.0 us not on"));
+  EXPECT_THAT(story, HasSubstr("training with kernel sincos"));
+}
+
+TEST(ExplainTest, AnUnknownTicketHasNoStory) {
+  EXPECT_EQ(ExplainTicket(MadeUpRun(), Events(), 1), "");
+}
+
+TEST(ExplainTest, ListsTheSlowestLcTickets) {
+  const std::string list = ListSlowest(MadeUpRun(), Events(), 10);
+  EXPECT_THAT(list, HasSubstr("500  602 us  service"));
+  EXPECT_THAT(list, Not(HasSubstr("900")));
+}
+
+TEST(TimelineTest, ShowsBothClassesAndTheEviction) {
+  const std::string svg = TimelineSvg(MadeUpRun(), Events());
+  EXPECT_THAT(svg, HasSubstr("class=\"lc\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"be\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"eviction\""));
+  EXPECT_THAT(svg, HasSubstr("class=\"arrival\""));
+  EXPECT_EQ(TimelineSvg(MadeUpRun(), {}), "");
+}
+
+}  // namespace
+}  // namespace gpushare::tool

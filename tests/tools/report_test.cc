@@ -1,0 +1,177 @@
+// The report stands alone, says that it is simulated, escapes what it shows; the table and
+// result.json hold what the run yielded.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tools/gpushare/report_html.h"
+#include "tools/gpushare/result.h"
+#include "tools/gpushare/svg_plot.h"
+#include "tools/gpushare/table.h"
+#include "tools/gpushare/text.h"
+#include "tools/gpushare/verdict.h"
+
+namespace gpushare::tool {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunResult MakeRun(const std::string& policy, double p99_over_alone, double be_rate) {
+  RunResult run;
+  run.case_name = "case<1>";
+  run.policy = policy;
+  run.load = 0.3;
+  run.realised_load = 0.31;
+  std::vector<int64_t> samples;
+  for (int64_t i = 1; i <= 1000; ++i) {
+    samples.push_back(
+        static_cast<int64_t>(static_cast<double>(600'000 + 1000 * i) * p99_over_alone));
+  }
+  LcResult app = SummariseLatencies("lc&app", samples);
+  app.p99_over_alone = p99_over_alone;
+  app.mean_over_alone = p99_over_alone;
+  app.p99_bound = 1.05;
+  app.qos_ns = 1'700'000;
+  app.qos_met = p99_over_alone <= 1.05;
+  run.lc.push_back(app);
+  if (be_rate > 0) run.be.push_back({"be", be_rate, 1e6, 10, 3});
+  FillThroughput(run);
+  return run;
+}
+
+ColocateResult MakeResult() {
+  ColocateResult result;
+  result.device.name = "sim";
+  result.device.profile = "h200";
+  result.device.simulated = true;
+  result.device.sm_count = 132;
+  result.tier = "kernel";
+  result.seed = 7;
+  result.policies = {"fifo", "adaptive"};
+  result.runs = {MakeRun(kLcAlone, 1, 0), MakeRun("fifo", 40, 0.99),
+                 MakeRun("adaptive", 1.02, 0.68)};
+  return result;
+}
+
+Scenario MakeScenario() {
+  Scenario scenario;
+  scenario.name = "made_up";
+  scenario.description = "<script>alert('no')</script>";
+  return scenario;
+}
+
+TEST(ReportTest, NeedsNoNetworkAndNoOtherFile) {
+  std::string page = FormatReport(MakeScenario(), MakeResult(), "");
+  EXPECT_THAT(page, Not(HasSubstr("http://")));
+  EXPECT_THAT(page, Not(HasSubstr("https://")));
+  EXPECT_THAT(page, Not(HasSubstr("<link")));
+  EXPECT_THAT(page, Not(HasSubstr("<img")));
+  EXPECT_THAT(page, Not(HasSubstr(" src=")));
+  EXPECT_THAT(page, Not(HasSubstr("@import")));
+  EXPECT_THAT(page, Not(HasSubstr("url(")));
+  EXPECT_THAT(page, HasSubstr("default-src 'none'"));
+}
+
+TEST(ReportTest, SaysSimulatedAndGivesTheVerdictFirst) {
+  const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
+  EXPECT_THAT(page, HasSubstr("SIMULATED"));
+  EXPECT_LT(page.find("<h2>Verdict"), page.find("<h2>Latency against"));
+  EXPECT_THAT(page, HasSubstr("Under <b>adaptive</b>"));
+  EXPECT_THAT(page, HasSubstr("time sharing"));
+  ColocateResult real = MakeResult();
+  real.device.simulated = false;
+  EXPECT_THAT(FormatReport(MakeScenario(), real, ""), Not(HasSubstr("SIMULATED")));
+}
+
+TEST(ReportTest, EscapesNamesAndText) {
+  const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(page, Not(HasSubstr("case<1>")));
+  EXPECT_THAT(page, HasSubstr("case&lt;1&gt;"));
+  EXPECT_THAT(page, HasSubstr("lc&amp;app"));
+}
+
+TEST(ReportTest, TagsAreBalanced) {
+  const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
+  for (const char* tag : {"svg", "table", "tr", "td", "section", "div", "g", "select", "main"}) {
+    size_t opened = 0;
+    size_t closed = 0;
+    for (size_t at = 0; (at = page.find(std::string("<") + tag, at)) != std::string::npos; ++at) {
+      const char after = page[at + 1 + std::string(tag).size()];
+      opened += after == '>' || after == ' ';
+    }
+    const std::string end = std::string("</") + tag + ">";
+    for (size_t at = 0; (at = page.find(end, at)) != std::string::npos; ++at) ++closed;
+    EXPECT_EQ(opened, closed) << tag;
+    EXPECT_GT(opened, 0u) << tag;
+  }
+  EXPECT_THAT(page, Not(HasSubstr("nan")));
+  EXPECT_THAT(page, Not(HasSubstr("inf\"")));
+}
+
+TEST(VerdictTest, CountsCasesWhereEveryLcAppKeptItsLine) {
+  const std::vector<PolicyVerdict> verdicts = JudgePolicies(MakeResult());
+  ASSERT_EQ(verdicts.size(), 2u);
+  EXPECT_EQ(verdicts[0].cases_met, 0);
+  EXPECT_EQ(verdicts[1].cases_met, 1);
+  EXPECT_NEAR(verdicts[1].gain_over_limit_mean, 0.31 + 0.68 - 1, 1e-12);
+}
+
+TEST(TableTest, MarksTheMissAndStampsTheSimulation) {
+  const std::string table = FormatTable(MakeScenario(), MakeResult());
+  EXPECT_THAT(table, HasSubstr("SIMULATED"));
+  EXPECT_THAT(table, HasSubstr("40.000!"));
+  EXPECT_THAT(table, HasSubstr("1.020 "));
+}
+
+TEST(ResultTest, KeepsTheOrderOfTheSchema) {
+  const std::string text = FormatResult(MakeScenario(), MakeResult());
+  size_t last = 0;
+  for (const char* key : {"\"schema_version\"",
+                          "\"device\"",
+                          "\"simulated\"",
+                          "\"scenario\"",
+                          "\"seed\"",
+                          "\"runs\"",
+                          "\"case\"",
+                          "\"policy\"",
+                          "\"load\"",
+                          "\"lc\"",
+                          "\"app\"",
+                          "\"queries\"",
+                          "\"p50_ns\"",
+                          "\"p99_ns\"",
+                          "\"p99_over_alone\"",
+                          "\"violations\"",
+                          "\"stp\"",
+                          "\"antt\"",
+                          "\"utilisation\"",
+                          "\"prediction_error\"",
+                          "\"evictions\"",
+                          "\"manifest\""}) {
+    const size_t at = text.find(key, last);
+    ASSERT_NE(at, std::string::npos) << key;
+    last = at;
+  }
+}
+
+TEST(TextTest, DurationsHaveThreeDigitsAndAUnit) {
+  EXPECT_EQ(DurationText(999), "999 ns");
+  EXPECT_EQ(DurationText(27'000), "27.0 us");
+  EXPECT_EQ(DurationText(2'176'000), "2.18 ms");
+  EXPECT_EQ(DurationText(1.25e11), "125 s");
+}
+
+TEST(SvgPlotTest, TicksAreRoundAndInside) {
+  for (const Tick& tick : LinearTicks(0, 1.05, 5)) {
+    EXPECT_GE(tick.value, 0);
+    EXPECT_LE(tick.value, 1.05);
+  }
+  EXPECT_EQ(LinearTicks(0, 1, 5).size(), 6u);
+}
+
+}  // namespace
+}  // namespace gpushare::tool
