@@ -10,6 +10,7 @@
 #   threaded  several threads touch the same objects: runs under the thread sanitizer
 #   gate      a check of the sources or of the ABI, not of a run: left out under sanitizers
 #   perf      asserts a time: left out under sanitizers and in Debug
+# The target tests_LABEL builds the executables of one label.
 # A test that exits with 77 is reported as skipped.
 
 include_guard(GLOBAL)
@@ -52,6 +53,12 @@ function(gpushare_test)
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
   _gpushare_test_properties(${ARG_NAME} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS}
                             ENVIRONMENT ${ARG_ENVIRONMENT})
+  foreach(label IN LISTS ARG_LABELS)
+    if(NOT TARGET tests_${label})
+      add_custom_target(tests_${label})
+    endif()
+    add_dependencies(tests_${label} ${ARG_NAME})
+  endforeach()
 endfunction()
 
 # A test that is a command: a script, an example, the tool with arguments.

@@ -12,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 seconds="${GPUSHARE_BENCH_SECONDS:-1}"
 benchmarks=("$@")
 if [[ ${#benchmarks[@]} -eq 0 ]]; then
-  mapfile -t benchmarks < <(cd "$root/benchmarks" && ls ./*_benchmark.cc | sed 's,^\./,,; s,\.cc$,,')
+  mapfile -t benchmarks < <(sources_named benchmarks _benchmark.cc)
 fi
 "$root/tools/setup.sh"
 configure bench

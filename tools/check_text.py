@@ -4,7 +4,7 @@
 - No text file holds an absolute path of somebody's machine, such as a home folder's.
 - No unfinished work is marked in the sources: it is an issue, or it is done.
 - Each folder under src/ has a README.md; each source file opens with a comment that says what it is,
-  a .cc file whose header stands beside it aside.
+  a .cc file whose header stands beside it, and a unit test, which mirrors a source file, aside.
 - Text files are UTF-8, end with one newline, and have no trailing blanks and no tabs (Makefiles and
   data aside).
 
@@ -22,9 +22,9 @@ import sys
 import tempfile
 
 SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
-TEXT_SUFFIXES = SOURCE_SUFFIXES | {'.md', '.py', '.sh', '.cmake', '.txt', '.json', '.in', '.map', ''}
+TEXT_SUFFIXES = SOURCE_SUFFIXES | {'.md', '.py', '.sh', '.cmake', '.txt', '.json', '.in', '.map', '.abi', ''}
 # Recorded data: checked for paths, not for layout.
-DATA_FOLDERS = ('benchmarks/results/', 'tests/fuzz/corpus/', 'bindings/c/abi/')
+DATA_FOLDERS = ('benchmarks/results/', 'tests/fuzz/corpus/', 'bindings/c/baseline/')
 SKIPPED_FOLDERS = ('.git', 'build', 'out', '.cache', '__pycache__')
 
 # Written in two pieces so that this file passes its own check.
@@ -80,7 +80,7 @@ def check_file(name, path):
     if not name.startswith(DATA_FOLDERS):
         problems += check_layout(name, text)
         explained = text.lstrip().startswith(('//', '/*')) or (
-            suffix == '.cc' and path.with_suffix('.h').is_file())
+            suffix == '.cc' and (path.with_suffix('.h').is_file() or path.stem.endswith('_test')))
         if suffix in SOURCE_SUFFIXES and not explained:
             problems.append(f'{name}:1: the file does not open with a comment that says what it is')
     return problems

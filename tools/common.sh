@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the scripts of this folder share; sourced, never run.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -59,4 +60,12 @@ compile() {
     die "the build of the preset $preset failed."
   fi
   say "built build/$preset in $((SECONDS - start)) s"
+}
+
+# sources_named FOLDER ENDING: the names, without the ending, of the files in FOLDER that end so.
+sources_named() {
+  local file
+  for file in "$root/$1"/*"$2"; do
+    if [[ -f "$file" ]]; then basename "$file" .cc; fi
+  done
 }

@@ -11,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 seconds="${GPUSHARE_FUZZ_SECONDS:-60}"
 configure fuzz
 compile fuzz
-mapfile -t fuzzers < <(cd "$root/tests/fuzz" && ls ./*_fuzzer.cc | sed 's,^\./,,; s,\.cc$,,')
+mapfile -t fuzzers < <(sources_named tests/fuzz _fuzzer.cc)
 if [[ $# -gt 0 ]]; then fuzzers=("$@"); fi
 [[ ${#fuzzers[@]} -gt 0 ]] || die "tests/fuzz has no fuzzer."
 
@@ -43,4 +43,5 @@ run_one() {
 }
 export -f run_one
 export root findings
+# shellcheck disable=SC2016  # the inner shell expands them
 printf '%s\n' "${fuzzers[@]}" | xargs -P "$jobs" -I{} bash -c 'run_one "$1" "$2"' _ {} "$each"

@@ -37,17 +37,6 @@ stage() {
   fi
 }
 
-# The executables behind the tests that a test preset selects, as ninja targets.
-targets_of_preset() {
-  ctest --preset "$1" --show-only=json-v1 | python3 -c '
-import json, os, sys
-build = os.path.realpath(sys.argv[1])
-commands = [test["command"] for test in json.load(sys.stdin)["tests"] if test.get("command")]
-paths = {part for command in commands for part in command if part.startswith(build + "/")}
-print("\n".join(sorted(os.path.relpath(path, build) for path in paths if not os.path.isdir(path))))
-' "$root/build/$1"
-}
-
 build_and_test() {  # PRESET [-DOPTION=...]
   local preset="$1"
   shift
@@ -64,8 +53,7 @@ build_and_test_threaded() {
   (
     set -e
     configure tsan
-    mapfile -t targets < <(targets_of_preset tsan)
-    compile tsan "${targets[@]}"
+    compile tsan tests_threaded
     ctest --preset tsan -j "$jobs"
   )
 }

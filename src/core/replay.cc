@@ -237,11 +237,8 @@ class Driver {
   }
 
  private:
-  // Callbacks submitted in the recorded run, too: whatever input stands next at this time.
-  static void OnComplete(void* driver, const CompletionRecord&) {
-    static_cast<Driver*>(driver)->PerformInputs();
-  }
-
+  // What callbacks submitted in the recorded run stands right after the Tick that ran them, and is
+  // performed there: before the next Tick.
   void PerformInputs() {
     while (comparison_.Going() && IsInput(TypeOf(comparison_.Next())) &&
            comparison_.Next().time_ns <= device_.NowNs()) {
@@ -277,8 +274,6 @@ class Driver {
     spec.kernel = KernelId{input.kernel};
     spec.arrival_ns = input.d;
     spec.detached = true;
-    spec.callback = &Driver::OnComplete;
-    spec.callback_user = this;
     if (spec.kind == TaskKind::kKernel) spec.block_tasks = input.b;
     if (spec.kind == TaskKind::kMemcpy) {
       spec.copy.bytes = input.b;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "src/core/limits.h"
 #include "src/sim/engine.h"
@@ -115,7 +116,15 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
   int64_t keep_left = keep;
   for (const int32_t index : active_residencies_) {
     Residency& residency = residencies_[static_cast<size_t>(index)];
-    if (residency.launch != slot || residency.draining) continue;
+    if (residency.launch != slot) continue;
+    if (residency.draining) {
+      // The last block tasks of an empty counter stop at a yield point too.
+      if (keep == 0 && launch.yield_share > 0 && residency.interrupted_at_end == 0) {
+        SyncResidency(residency);
+        LeaveAtYieldPoint(residency);
+      }
+      continue;
+    }
     SyncResidency(residency);
     const int64_t stay =
         workers_left > 0 ? (keep_left * residency.workers + workers_left - 1) / workers_left : 0;
@@ -150,14 +159,26 @@ void Engine::PoolIsEmpty(int32_t index) {
     residency.work_done += TakeFromPool(pool, claims);
     residency.claimed += claims;
   }
-  // Whole numbers leave over less than one for each residency; hand them out in order.
+  // Whole numbers leave over less than one for each residency: they go to those that end first.
+  auto takes = [&](const Residency& residency) {
+    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    return launch.pool == index && !residency.draining && launch.chain == ChainState::kNone;
+  };
+  auto load = [](const Residency& residency, double more) {
+    return (static_cast<double>(residency.claimed) + more - residency.work_done) /
+           static_cast<double>(residency.workers);
+  };
   while (pool.available() > 0) {
+    double lowest = std::numeric_limits<double>::infinity();
+    for (const int32_t r : active_residencies_) {
+      const Residency& residency = residencies_[static_cast<size_t>(r)];
+      if (takes(residency)) lowest = std::min(lowest, load(residency, 1));
+    }
     const int64_t before = pool.available();
     for (const int32_t r : active_residencies_) {
       Residency& residency = residencies_[static_cast<size_t>(r)];
-      const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
       if (pool.available() == 0) break;
-      if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
+      if (!takes(residency) || load(residency, 0.5) > lowest) continue;
       residency.work_done += TakeFromPool(pool, 1);
       ++residency.claimed;
     }

@@ -58,6 +58,12 @@ core::LaneIndex DeviceContract::MakeLane(core::PlaceIndex place, bool evictable)
   return lane.ok() ? *lane : core::kNoLane;
 }
 
+std::vector<core::LaneIndex> DeviceContract::MakeLanes(int count) {
+  std::vector<core::LaneIndex> lanes(static_cast<size_t>(count));
+  for (core::LaneIndex& lane : lanes) lane = MakeLane();
+  return lanes;
+}
+
 core::PlaceIndex DeviceContract::MakePlace(int32_t first_group, int32_t groups,
                                            bool with_remainder) {
   const auto place = device_->CreatePlace(

@@ -44,6 +44,7 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   const core::KernelDesc& graph() const { return graph_; }
 
   core::LaneIndex MakeLane(core::PlaceIndex place = core::kWholeDevice, bool evictable = false);
+  std::vector<core::LaneIndex> MakeLanes(int count);  // on the whole device
   core::PlaceIndex MakePlace(int32_t first_group, int32_t groups, bool with_remainder = false);
 
   core::LaunchId NewLaunch() { return core::LaunchId{next_launch_++}; }

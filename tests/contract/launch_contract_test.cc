@@ -24,8 +24,7 @@ using core::TimeNs;
 class LaunchContract : public DeviceContract {};
 
 TEST_P(LaunchContract, EveryLaunchIsReportedExactlyOnce) {
-  std::vector<LaneIndex> lanes;
-  for (int i = 0; i < 4; ++i) lanes.push_back(MakeLane());
+  const std::vector<LaneIndex> lanes = MakeLanes(4);
   for (int i = 0; i < 200; ++i) {
     const LaneIndex lane = lanes[static_cast<size_t>(i % 4)];
     switch (i % 5) {
@@ -67,6 +66,7 @@ TEST_P(LaunchContract, BlockTasksAreCountedToTheLast) {
 TEST_P(LaunchContract, LaunchesOnOneLaneStartInOrder) {
   const LaneIndex lane = MakeLane();
   std::vector<LaunchId> launches;
+  launches.reserve(20);
   for (int i = 0; i < 20; ++i) launches.push_back(Launch(Original(lane, 1 + 500 * (i % 3))));
   WaitForAll();
   for (size_t i = 1; i < launches.size(); ++i) {
@@ -88,8 +88,7 @@ TEST_P(LaunchContract, LanesOfOnePlaceRunSideBySide) {
 }
 
 TEST_P(LaunchContract, CompletionsAreReportedOldestFirst) {
-  std::vector<LaneIndex> lanes;
-  for (int i = 0; i < 4; ++i) lanes.push_back(MakeLane());
+  const std::vector<LaneIndex> lanes = MakeLanes(4);
   for (int i = 0; i < 100; ++i) {
     Launch(Original(lanes[static_cast<size_t>(i * 7 % 4)], 1 + i * 37 % 900));
   }
@@ -291,8 +290,7 @@ TEST_P(LaunchContract, DisjointPlacesDoNotWaitForEachOther) {
 TEST_P(LaunchContract, FourThreadsLaunchAtOnce) {
   constexpr int kThreads = 4;
   constexpr int kLaunches = 200;
-  std::vector<LaneIndex> lanes;
-  for (int i = 0; i < kThreads; ++i) lanes.push_back(MakeLane());
+  const std::vector<LaneIndex> lanes = MakeLanes(kThreads);
   std::vector<std::vector<LaunchRequest>> requests(kThreads);
   for (int i = 0; i < kThreads * kLaunches; ++i) {
     const auto t = static_cast<size_t>(i % kThreads);
@@ -300,6 +298,7 @@ TEST_P(LaunchContract, FourThreadsLaunchAtOnce) {
   }
   std::atomic<int> failed{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (const auto& mine : requests) {
     threads.emplace_back([&] {
       for (const LaunchRequest& request : mine) {

@@ -96,6 +96,7 @@ TEST(LatencyHistogram, ThreadsLoseNoValue) {
   constexpr int kThreads = 4;
   constexpr int kValues = 20000;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kValues; ++i) histogram->Add(int64_t{1000} * (t + 1));

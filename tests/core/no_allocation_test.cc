@@ -33,22 +33,39 @@ constexpr std::size_t kDefaultAlignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return Allocate(bytes, kDefaultAlignment); }
-void* operator new[](std::size_t bytes) { return Allocate(bytes, kDefaultAlignment); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
+// Never inlined: gcc would see free() beside operator new and warn of a mismatch.
+#define GPUSHARE_NOT_INLINED __attribute__((noinline))
+
+GPUSHARE_NOT_INLINED void* operator new(std::size_t bytes) {
+  return Allocate(bytes, kDefaultAlignment);
+}
+GPUSHARE_NOT_INLINED void* operator new[](std::size_t bytes) {
+  return Allocate(bytes, kDefaultAlignment);
+}
+GPUSHARE_NOT_INLINED void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return Allocate(bytes, static_cast<std::size_t>(alignment));
 }
-void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+GPUSHARE_NOT_INLINED void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return Allocate(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+GPUSHARE_NOT_INLINED void operator delete(void* memory) noexcept { std::free(memory); }
+GPUSHARE_NOT_INLINED void operator delete[](void* memory) noexcept { std::free(memory); }
+GPUSHARE_NOT_INLINED void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+GPUSHARE_NOT_INLINED void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+GPUSHARE_NOT_INLINED void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+GPUSHARE_NOT_INLINED void operator delete[](void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+GPUSHARE_NOT_INLINED void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+GPUSHARE_NOT_INLINED void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
 
 namespace gpushare::core {
 namespace {

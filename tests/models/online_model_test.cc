@@ -21,13 +21,14 @@ namespace {
 int64_t allocations = 0;
 }  // namespace
 
-void* operator new(size_t size) {
+// Not inlined: the compiler would take malloc beside a delete for a mismatch.
+[[gnu::noinline]] void* operator new(size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace gpushare::models {
 namespace {

@@ -1,5 +1,5 @@
-// Block tasks run exactly once, through any sequence of evictions, partial evictions, relaunches and
-// shared counters, in both tiers.
+// Block tasks run exactly once, through any sequence of evictions, partial evictions, relaunches
+// and shared counters, in both tiers.
 
 #include <gtest/gtest.h>
 
@@ -83,8 +83,7 @@ TEST_P(BlockTasksTest, EveryBlockTaskRunsOnceThroughRandomEvictions) {
       for (int eviction = 0; eviction < 3 && !last; ++eviction) {
         device_->AdvanceTo(device_->NowNs() + static_cast<int64_t>(random.Next() % 2'000'000));
         const size_t lane = random.Next() % 3;
-        const int32_t keep =
-            random.Uniform() < 0.5 ? 0 : static_cast<int32_t>(random.Next() % 300);
+        const int32_t keep = random.Uniform() < 0.5 ? 0 : static_cast<int32_t>(random.Next() % 300);
         ASSERT_TRUE(device_->Evict(lanes_[lane], epoch, keep).ok());
       }
       done += Drain(&reports);

@@ -1,5 +1,5 @@
-// Chains of nodes: alone they advance as one event; beside others each node waits for whole SMs, and
-// priorities act only where blocks end.
+// Chains of nodes: alone they advance as one event; beside others each node waits for whole SMs,
+// and priorities act only where blocks end.
 
 #include <gtest/gtest.h>
 

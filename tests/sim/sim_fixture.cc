@@ -43,7 +43,8 @@ class Loop {
         lc_(Kernel(colocation.lc)),
         be_(Kernel(colocation.be)) {
     MakeLanes();
-    const double sm_task = static_cast<double>(be_.simulation.block_task_ns) / be_.workers_per_sm_max;
+    const double sm_task =
+        static_cast<double>(be_.simulation.block_task_ns) / be_.workers_per_sm_max;
     tasks_ = static_cast<int64_t>(case_.be_task_ns / sm_task) * 132;
     solo_tasks_per_ns_ = 132 / sm_task;
   }
@@ -130,14 +131,23 @@ class Loop {
       be.evicted_at = device_->NowNs();
       Must(device_->Evict(be.lane, be.epoch, 0));
     }
-    core::LaunchRequest request;
-    request.launch = core::LaunchId{next_launch_++};
-    request.lane = lc_lane_;
-    request.form = core::Form::kGraph;
-    request.kernel = &lc_;
-    request.bare = true;
-    Must(device_->Launch(request));
+    ++backlog_;
+    LaunchLc();
     NextArrival();
+  }
+
+  // A case without a steady state piles up more queries than the device takes launches.
+  void LaunchLc() {
+    constexpr int kInFlightMax = 500;
+    for (; backlog_ > 0 && lc_in_flight_ < kInFlightMax; --backlog_, ++lc_in_flight_) {
+      core::LaunchRequest request;
+      request.launch = core::LaunchId{next_launch_++};
+      request.lane = lc_lane_;
+      request.form = core::Form::kGraph;
+      request.kernel = &lc_;
+      request.bare = true;
+      Must(device_->Launch(request));
+    }
   }
 
   void LaunchBe() {
@@ -187,6 +197,8 @@ class Loop {
       services_.push_back(static_cast<double>(done.end_ns - done.start_ns) + 8000);
       ++finished_;
       --lc_pending_;
+      --lc_in_flight_;
+      LaunchLc();
       if (case_.lc_saturated) NextArrival();
       return;
     }
@@ -216,6 +228,8 @@ class Loop {
   std::vector<core::TimeNs> arrival_times_;
   int arrived_ = 0;
   size_t lc_pending_ = 0;
+  int backlog_ = 0;
+  int lc_in_flight_ = 0;
   int finished_ = 0;
   int64_t be_done_ = 0;
   uint64_t next_launch_ = 1;

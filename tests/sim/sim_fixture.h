@@ -45,8 +45,8 @@ struct Colocation {
   double lc_solo_ns = 667000;  // sets the arrival rate: the same in every mechanism
   int lc_groups = 16;          // of the LC side of a partition, with the remainder
   int queries = 3000;
-  double be_task_ns = 20e6;    // one BE task alone
-  bool lc_saturated = false;   // the next query starts when one ends (the spatial table)
+  double be_task_ns = 20e6;   // one BE task alone
+  bool lc_saturated = false;  // the next query starts when one ends (the spatial table)
   core::TimeNs give_up_ns = core::kNever;  // for cases without a steady state
 };
 

@@ -57,7 +57,8 @@ void ReserveCapSms(gpushare_app* app, int capsms, bool packed) {
 
 std::string VerdictSentence(const std::string& app, const gpushare_completion_record& record) {
   return "A task of app '" + app + "' ends with the verdict '" +
-         gpushare_verdict_name(record.verdict) + "' instead of 'ok'.";
+         gpushare_verdict_name(record.verdict) + "' (code " + std::to_string(record.error_code) +
+         ") instead of 'ok'.";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "tools/gpushare/files.h"
 #include "tools/gpushare/json_reader.h"
 #include "tools/gpushare/limits.h"
+#include "tools/gpushare/text.h"
 
 namespace gpushare::tool {
 
@@ -16,7 +17,7 @@ std::string NameOf(const std::vector<NamedId>& names, uint32_t id) {
   for (const NamedId& name : names) {
     if (name.id == id) return name.name;
   }
-  return "?" + std::to_string(id);
+  return Format("?%u", id);
 }
 
 Json NamesToJson(const std::vector<NamedId>& names, bool with_class) {

@@ -144,15 +144,14 @@ class Run {
     return std::all_of(lc_.begin(), lc_.end(), [](auto& lc) { return lc->Done(); });
   }
 
-  // Until every LC query is complete and BE had time to end what runs. A policy may hold BE tasks for
-  // ever (Baymax, when they are longer than every target), so BE does not have to drain.
+  // Until every LC query is complete and BE had time to end what runs. A policy may hold BE tasks
+  // for ever (Baymax, when they are longer than every target), so BE does not have to drain.
   void Drain() {
     if (trace_state_ == TraceState::kInside) AdvanceTo(TraceEdgeNs());
     const int64_t give_up_ns = NowNs(runtime_.get()) + kDrainNs;
     while (true) {
       const int64_t now_ns = NowNs(runtime_.get());
-      const gpushare_status status =
-          gpushare_runtime_drain(runtime_.get(), now_ns + kDrainStepNs);
+      const gpushare_status status = gpushare_runtime_drain(runtime_.get(), now_ns + kDrainStepNs);
       if (status != GPUSHARE_DEADLINE_EXCEEDED) Check(status);
       ThrowOnFault();
       if (LcDone()) return;

@@ -9,7 +9,7 @@ namespace gpushare::tool {
 
 namespace {
 
-constexpr double kLeft = 62;
+constexpr double kLeft = 72;
 constexpr double kRight = 16;
 constexpr double kTop = 14;
 constexpr double kBottom = 44;
@@ -61,7 +61,7 @@ std::vector<Tick> LogTicks(double low, double high, std::string (*label)(double)
     }
   }
   // Over many decades only the powers of ten stay readable.
-  if (ticks.size() > 10) {
+  if (ticks.size() > 8) {
     std::vector<Tick> powers;
     for (const Tick& tick : ticks) {
       const double power = std::log10(tick.value);

@@ -1,3 +1,5 @@
+// adaptive: the order of the steps of one plan (adaptive.h).
+
 #include "src/core/policies/adaptive.h"
 
 #include "src/core/policies/be_copies.h"

@@ -1,3 +1,5 @@
+// The value and feasibility of each layout, and the memory of the last answers (adaptive_layout.h).
+
 #include "src/core/policies/adaptive_layout.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// bare: the reference 'alone' (bare.h).
+
 #include "src/core/policies/bare.h"
 
 #include "src/core/policies/baseline.h"

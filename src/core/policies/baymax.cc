@@ -1,3 +1,5 @@
+// baymax: headroom and T_q of one plan, debited launch by launch (baymax.h).
+
 #include "src/core/policies/baymax.h"
 
 #include <array>

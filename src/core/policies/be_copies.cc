@@ -1,3 +1,5 @@
+// BE copies cut to what LC copies can wait for (be_copies.h).
+
 #include "src/core/policies/be_copies.h"
 
 #include <algorithm>

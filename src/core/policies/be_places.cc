@@ -1,3 +1,5 @@
+// BE work for the places that a layout opens (be_places.h).
+
 #include "src/core/policies/be_places.h"
 
 #include <algorithm>

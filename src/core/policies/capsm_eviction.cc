@@ -1,3 +1,5 @@
+// R_gap CapSMs from BE workers, quickest first (capsm_eviction.h).
+
 #include "src/core/policies/capsm_eviction.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// fifo: everything in order of submission (fifo.h).
+
 #include "src/core/policies/fifo.h"
 
 #include <array>

@@ -1,3 +1,5 @@
+// Leaving one layout for another (layout_change.h).
+
 #include "src/core/policies/layout_change.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// What LC work holds now (lc_activity.h).
+
 #include "src/core/policies/lc_activity.h"
 
 #include <algorithm>

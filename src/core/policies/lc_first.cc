@@ -1,3 +1,5 @@
+// Routes and LC heads (lc_first.h).
+
 #include "src/core/policies/lc_first.h"
 
 #include "src/core/policies/launch_form.h"

@@ -1,3 +1,5 @@
+// priority: stream priorities and nothing else (priority.h).
+
 #include "src/core/policies/priority.h"
 
 #include "src/core/policies/baseline.h"

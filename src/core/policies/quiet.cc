@@ -1,3 +1,5 @@
+// The plan while the application asks for quiet (quiet.h).
+
 #include "src/core/policies/quiet.h"
 
 #include "src/core/policies/eviction.h"

@@ -1,3 +1,5 @@
+// smguard: algorithm 1 for each task over one CapSM ledger (smguard.h).
+
 #include "src/core/policies/smguard.h"
 
 #include <algorithm>

@@ -230,6 +230,49 @@ TEST(AdaptiveLayoutTest, ForcedElasticUsesTheSplitThatAdaptiveWould) {
   EXPECT_EQ(Describe(PlanOf("adaptive:elastic", builder)), Describe(PlanOf("adaptive", builder)));
 }
 
+TEST(AdaptiveLayoutTest, AnAbsoluteTargetStillRefusesASplitWhoseQueueGrowsTooLong) {
+  SnapshotBuilder builder;
+  builder.AddLcAppWithTarget(0.3, 1 * kMs, 10 * kMs);
+  const int32_t kernel = builder.AddKernel(kNever);
+  builder.Pair(0, kernel, 68).lc_speed = 0.33f;  // 3 (1 - 0.3) / (1 - 0.9) = 21 ms
+  builder.Pair(0, kernel, 84).lc_speed = 0.8f;
+  const HeadView& head = builder.AddBeHead(builder.AddBeApp(), kernel, 100 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, head, builder.BePlace(84)), nullptr) << Describe(plan);
+}
+
+// One policy sees a question, one that differs in a single part and has another answer, and the
+// first again.
+TEST(AdaptiveLayoutTest, EveryPartOfTheQuestionCounts) {
+  enum class Differs { kNothing, kLoad, kBound, kKernels, kPairs };
+  const auto make = [](SnapshotBuilder& builder, Differs differs) {
+    const double load = differs == Differs::kLoad ? 0.9 : 0.3;
+    const double bound = differs == Differs::kBound ? 1.015 : 1.03;
+    const int32_t lc = builder.AddLcApp(load, 546 * kUs, 1'548 * kUs, bound);
+    builder.lc_apps[0].blocking_budget_ns = 46 * kUs;
+    const int32_t sincos = builder.AddKernel(20 * kUs);
+    const int32_t streaming = builder.AddKernel(20 * kUs);
+    builder.Pair(lc, sincos, 84).lc_speed = differs == Differs::kPairs ? 0.7f : 0.995f;
+    builder.snapshot.pairs.version = differs == Differs::kPairs ? 2 : 1;
+    builder.AddBeHead(builder.AddBeApp(), differs == Differs::kKernels ? streaming : sincos,
+                      8 * kMs);
+  };
+  for (const Differs differs :
+       {Differs::kLoad, Differs::kBound, Differs::kKernels, Differs::kPairs}) {
+    const std::unique_ptr<Policy> policy = NewPolicy("adaptive");
+    for (const Differs now : {Differs::kNothing, differs, Differs::kNothing}) {
+      SnapshotBuilder builder;
+      make(builder, now);
+      Plan plan;
+      plan.Clear();
+      policy->MakePlan(builder.Get(), plan);
+      EXPECT_EQ(plan.routes[0].place, now == Differs::kNothing ? builder.LcPlace(84) : kWholeDevice)
+          << static_cast<int>(differs) << "\n"
+          << Describe(plan);
+    }
+  }
+}
+
 TEST(AdaptiveLayoutTest, AnAnswerIsNotRememberedBeyondItsQuestion) {
   const std::unique_ptr<Policy> policy = NewPolicy("adaptive");
   // More questions than are remembered, twice round, each against a fresh policy.

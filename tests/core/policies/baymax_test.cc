@@ -1,3 +1,5 @@
+// baymax: headroom, the T_q gate, copies, and the window without a target.
+
 #include <gtest/gtest.h>
 
 #include "tests/core/policies/snapshot_builder.h"

@@ -1,3 +1,5 @@
+// The global allocation functions of one test, counted (counting_allocator.h).
+
 #include "tests/core/policies/counting_allocator.h"
 
 #include <atomic>

@@ -1,3 +1,5 @@
+// The names of the policies.
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,3 +1,5 @@
+// smguard: algorithm 1, partial eviction, packed placement. The kernels hold 8 workers a CapSM.
+
 #include <gtest/gtest.h>
 
 #include "tests/core/policies/snapshot_builder.h"

@@ -1,3 +1,5 @@
+// Hand-built snapshots (snapshot_builder.h).
+
 #include "tests/core/policies/snapshot_builder.h"
 
 #include <cstdlib>

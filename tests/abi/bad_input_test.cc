@@ -1,0 +1,464 @@
+// Bad input at the C API: each case is a clear status with one sentence, nothing is accepted,
+// nothing leaks (the suite also runs under the address sanitizer), nothing hangs.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/abi/api_fixture.h"
+
+namespace gpushare_test {
+namespace {
+
+class BadInputTest : public testing::TestWithParam<DeviceCase> {
+ protected:
+  void SetUp() override { api_.Open(GetParam()); }
+  void TearDown() override {
+    gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
+    if (api_.runtime != nullptr) {
+      EXPECT_OK(gpushare_runtime_stats_get(api_.runtime, &stats));
+      EXPECT_EQ(stats.tasks_pending, 0) << "something that was refused was accepted too";
+    }
+    api_.Close();
+  }
+  Api api_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, BadInputTest,
+                         testing::Values(DeviceCase{"sim", GPUSHARE_DRIVE_POLL},
+                                         DeviceCase{"null", GPUSHARE_DRIVE_POLL},
+                                         DeviceCase{"null", GPUSHARE_DRIVE_THREAD}),
+                         [](const auto& info) { return NameOf(info.param); });
+
+gpushare_status Create(const gpushare_runtime_options& options) {
+  gpushare_runtime* runtime = nullptr;
+  const gpushare_status status = gpushare_runtime_create(&options, &runtime);
+  EXPECT_EQ(runtime == nullptr, status != GPUSHARE_OK);
+  if (runtime != nullptr) EXPECT_OK(gpushare_runtime_release(runtime));
+  return status;
+}
+
+TEST(BadRuntimeOptionsTest, EachIsRefusedWithItsReason) {
+  gpushare_runtime_options good = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  good.device = "sim";
+  good.drive = GPUSHARE_DRIVE_POLL;
+  EXPECT_OK(Create(good));
+  gpushare_runtime_options bad = good;
+  bad.device = "tpu";
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "'tpu'");
+  bad = good;
+  bad.policy = "no_such";
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "adaptive");
+  bad = good;
+  bad.profile_path = "/no/such/profile.json";
+  EXPECT_FAILS(Create(bad), GPUSHARE_NOT_FOUND, "profile");
+  bad = good;
+  bad.sim_tier = "warp";
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "'warp'");
+  for (const char* const faults : {"no_such=1", "hang", "hang=0", "hang=p1.5", "hang=pnan",
+                                   "slow_copy_factor=0.5", ",", "clock_jump_ns=-1"}) {
+    bad = good;
+    bad.sim_faults = faults;
+    EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "fault");
+  }
+  bad = good;
+  bad.drive = 2;
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "drive");
+  bad = good;
+  bad.splits_max = 17;
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "16");
+  bad = good;
+  bad.hang_factor = std::nan("");
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "hang_factor");
+  bad = good;
+  bad.hang_floor_ns = -1;
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "hang_floor_ns");
+  bad = good;
+  bad.device_ordinal = -1;
+  EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "ordinal");
+  EXPECT_FAILS(gpushare_runtime_create(&good, nullptr), GPUSHARE_INVALID_ARGUMENT, "out_runtime");
+}
+
+TEST(BadRuntimeOptionsTest, StructSizesAreCheckedAndNewFieldsRefused) {
+  gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.device = "null";
+  options.drive = GPUSHARE_DRIVE_POLL;
+  options.struct_size = 0;
+  EXPECT_FAILS(Create(options), GPUSHARE_INVALID_ARGUMENT, "struct_size");
+  options.struct_size = sizeof(options) - 1;
+  EXPECT_FAILS(Create(options), GPUSHARE_INVALID_ARGUMENT, "struct_size");
+  options.struct_size = 0xffffffffu;
+  EXPECT_FAILS(Create(options), GPUSHARE_INVALID_ARGUMENT, "struct_size");
+  struct Later {
+    gpushare_runtime_options known;
+    int64_t added;
+  } later = {options, 0};
+  later.known.struct_size = sizeof(later);
+  EXPECT_OK(Create(later.known));
+  later.added = 1;
+  EXPECT_FAILS(Create(later.known), GPUSHARE_UNIMPLEMENTED, "112");
+}
+
+TEST(BadRuntimeOptionsTest, WithoutAGpuCudaIsUnavailableAndAutoIsSimulatedAndSaysSo) {
+  gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.device = "cuda";
+  gpushare_runtime* runtime = nullptr;
+  const gpushare_status status = gpushare_runtime_create(&options, &runtime);
+  if (status == GPUSHARE_OK) {
+    EXPECT_OK(gpushare_runtime_release(runtime));
+    GTEST_SKIP() << "there is a GPU here";
+  }
+  EXPECT_TRUE(status == GPUSHARE_UNAVAILABLE || status == GPUSHARE_UNIMPLEMENTED);
+  std::vector<std::string> said;
+  options.device = "auto";
+  options.drive = GPUSHARE_DRIVE_POLL;
+  options.log = [](void* user, gpushare_log_level, const char* message) {
+    static_cast<std::vector<std::string>*>(user)->push_back(message);
+  };
+  options.log_user = &said;
+  ASSERT_OK(gpushare_runtime_create(&options, &runtime));
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].find("SIMULATED"), std::string::npos) << said[0];
+  gpushare_device_info info = GPUSHARE_DEVICE_INFO_INIT;
+  ASSERT_OK(gpushare_device_info_get(runtime, &info));
+  EXPECT_EQ(info.simulated, 1);
+  EXPECT_STREQ(info.name, "sim");
+  EXPECT_OK(gpushare_runtime_release(runtime));
+}
+
+TEST(BadRuntimeOptionsTest, TheEnvironmentChoosesTheDevice) {
+  ASSERT_EQ(::setenv("GPUSHARE_DEVICE", "null", 1), 0);
+  gpushare_runtime* runtime = nullptr;
+  ASSERT_OK(gpushare_runtime_create(nullptr, &runtime));
+  gpushare_device_info info = GPUSHARE_DEVICE_INFO_INIT;
+  ASSERT_OK(gpushare_device_info_get(runtime, &info));
+  EXPECT_STREQ(info.name, "null");
+  EXPECT_OK(gpushare_runtime_release(runtime));
+  ASSERT_EQ(::setenv("GPUSHARE_DEVICE", "bogus", 1), 0);
+  EXPECT_FAILS(gpushare_runtime_create(nullptr, &runtime), GPUSHARE_INVALID_ARGUMENT, "'bogus'");
+  ASSERT_EQ(::unsetenv("GPUSHARE_DEVICE"), 0);
+}
+
+TEST_P(BadInputTest, AppOptions) {
+  gpushare_app* app = nullptr;
+  const auto create = [&](const gpushare_app_options& options) {
+    return gpushare_app_create(api_.runtime, &options, &app);
+  };
+  const gpushare_app_options good = AppOptionsOf(GPUSHARE_CLASS_LATENCY_CRITICAL, "other");
+  gpushare_app_options bad = good;
+  bad.app_class = 0;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "class");
+  bad = good;
+  bad.name = nullptr;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "name");
+  bad = good;
+  bad.name = "";
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "empty");
+  const std::string lengthy(64, 'a');
+  bad.name = lengthy.c_str();
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "63");
+  bad = good;
+  bad.name = "service";
+  EXPECT_FAILS(create(bad), GPUSHARE_ALREADY_EXISTS, "service");
+  bad = good;
+  bad.target_ns = -1;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "-1");
+  bad = good;
+  bad.target_ns = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(create(bad), GPUSHARE_INVALID_ARGUMENT);
+  for (const double bound : {0.5, -1.0, std::nan(""), INFINITY}) {
+    bad = good;
+    bad.p99_bound = bound;
+    EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "bound");
+    bad = good;
+    bad.weight = bound == 0.5 ? -0.5 : bound;
+    EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "weight");
+  }
+  bad = good;
+  bad.drop_late = 2;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "drop_late");
+  bad = good;
+  bad.tasks_max = 1 << 20;
+  EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "16384");
+  EXPECT_EQ(app, nullptr);
+  EXPECT_FAILS(gpushare_app_create(api_.runtime, nullptr, &app), GPUSHARE_INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(gpushare_app_create(api_.runtime, &good, nullptr), GPUSHARE_INVALID_ARGUMENT,
+               "out_app");
+  EXPECT_FAILS(gpushare_app_create(nullptr, &good, &app), GPUSHARE_INVALID_ARGUMENT, "null");
+}
+
+TEST_P(BadInputTest, KernelOptions) {
+  gpushare_kernel* kernel = nullptr;
+  const auto enroll = [&](const gpushare_kernel_options& options) {
+    return gpushare_kernel_register(api_.runtime, &options, &kernel);
+  };
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  record.block_task_ns = 1000;
+  gpushare_kernel_options good = GPUSHARE_KERNEL_OPTIONS_INIT;
+  good.name = "mine";
+  good.simulation = &record;
+  gpushare_kernel_options bad = good;
+  bad.name = nullptr;
+  EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "name");
+  bad = good;
+  bad.kind = GPUSHARE_TASK_MEMCPY;
+  EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "kind");
+  bad = good;
+  bad.evictable = 3;
+  EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "evictable");
+  bad = good;
+  bad.threads_per_block = 4096;
+  EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "1024");
+  bad = good;
+  bad.solo_ns = -5;
+  EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "-5");
+  bad = good;
+  bad.reserved = 1;
+  EXPECT_FAILS(enroll(bad), GPUSHARE_UNIMPLEMENTED, "reserved");
+  const auto with = [&](auto change) {
+    gpushare_simulation_record changed = record;
+    change(changed);
+    gpushare_kernel_options options = good;
+    options.simulation = &changed;
+    return enroll(options);
+  };
+  const double nan = std::nan("");
+  EXPECT_FAILS(with([](auto& r) { r.block_task_ns = -1; }), GPUSHARE_INVALID_ARGUMENT, "-1");
+  EXPECT_FAILS(with([&](auto& r) { r.demand.dram = nan; }), GPUSHARE_INVALID_ARGUMENT, "dram");
+  EXPECT_FAILS(with([](auto& r) { r.demand.issue = 1.5; }), GPUSHARE_INVALID_ARGUMENT, "issue");
+  EXPECT_FAILS(with([&](auto& r) { r.worker_overhead = nan; }), GPUSHARE_INVALID_ARGUMENT,
+               "worker_overhead");
+  EXPECT_FAILS(with([](auto& r) { r.speed_count = 1; }), GPUSHARE_INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(with([](auto& r) { r.speed_count = 33; }), GPUSHARE_INVALID_ARGUMENT, "32");
+  EXPECT_FAILS(with([](auto& r) { r.node_count = 5000; }), GPUSHARE_INVALID_ARGUMENT, "4096");
+  EXPECT_FAILS(with([](auto& r) { r.struct_size = 8; }), GPUSHARE_INVALID_ARGUMENT, "struct_size");
+  gpushare_speed_point points[2] = {{64, 0, 0.5}, {64, 0, 1.0}};
+  EXPECT_FAILS(with([&](auto& r) {
+                 r.speed = points;
+                 r.speed_count = 2;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "64");
+  EXPECT_EQ(kernel, nullptr);
+  bad = good;
+  bad.simulation = nullptr;
+  bad.name = "unknown_to_the_profile";
+  if (std::string(GetParam().device) == "sim") {
+    EXPECT_FAILS(enroll(bad), GPUSHARE_INVALID_ARGUMENT, "simulation record");
+  } else {
+    EXPECT_OK(enroll(bad));
+  }
+}
+
+TEST_P(BadInputTest, TaskOptions) {
+  gpushare_ticket ticket = {1};
+  const auto lc = [&](const gpushare_task_options& options) {
+    return gpushare_submit_lc(api_.lc_queue, &options, &ticket);
+  };
+  const auto be = [&](const gpushare_task_options& options) {
+    return gpushare_submit_be(api_.be_queue, &options, &ticket);
+  };
+  gpushare_task_options bad = GPUSHARE_TASK_OPTIONS_INIT;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "kind");
+  EXPECT_EQ(ticket.value, 0u);
+  EXPECT_FAILS(gpushare_submit_be(api_.be_queue, nullptr, &ticket), GPUSHARE_INVALID_ARGUMENT,
+               "null");
+  bad.struct_size = 12;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "struct_size");
+  bad = api_.BeTask();
+  bad.kind = 6;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "kind");
+  bad = api_.BeTask();
+  bad.kind = GPUSHARE_TASK_GRAPH;
+  bad.block_tasks = 0;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "sincos_27us");
+  for (const int64_t blocks : {int64_t{0}, int64_t{-1}, (int64_t{1} << 40) + 1}) {
+    EXPECT_FAILS(be(api_.BeTask(blocks)), GPUSHARE_INVALID_ARGUMENT, "block tasks");
+  }
+  std::vector<char> arguments(5000);
+  bad = api_.BeTask();
+  bad.arguments = arguments.data();
+  bad.arguments_size_bytes = arguments.size();
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "4096");
+  bad.arguments = nullptr;
+  bad.arguments_size_bytes = 16;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "arguments");
+  bad = api_.BeTask();
+  bad.wait_ticket_count = 1;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "wait_tickets");
+  const gpushare_ticket strangers[9] = {{1}, {2}, {3}, {4}, {5}, {6}, {7}, {8}, {~uint64_t{0}}};
+  bad.wait_tickets = strangers;
+  bad.wait_ticket_count = 9;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "9 tickets");
+  bad = api_.BeTask();
+  bad.declared_ns = 5;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "declared_ns");
+  bad = api_.BeTask();
+  bad.query.value = 77;
+  EXPECT_EQ(be(bad), GPUSHARE_INVALID_ARGUMENT);
+  bad = api_.LcTask();
+  bad.query.value = 77;
+  EXPECT_FAILS(lc(bad), GPUSHARE_INVALID_ARGUMENT, "query");
+  bad = api_.LcTask();
+  bad.arrival_ns = -1;
+  EXPECT_FAILS(lc(bad), GPUSHARE_INVALID_ARGUMENT, "-1");
+  bad = api_.LcTask();
+  bad.detached = 5;
+  EXPECT_FAILS(lc(bad), GPUSHARE_INVALID_ARGUMENT, "detached");
+  EXPECT_EQ(gpushare_submit_be(api_.lc_queue, &bad, nullptr), GPUSHARE_INVALID_ARGUMENT);
+  bad = api_.BeTask();
+  EXPECT_EQ(gpushare_submit_lc(api_.be_queue, &bad, nullptr), GPUSHARE_INVALID_ARGUMENT);
+  bad = GPUSHARE_TASK_OPTIONS_INIT;
+  bad.kind = GPUSHARE_TASK_MEMCPY;
+  bad.copy_size_bytes = 100;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "direction");
+  bad.copy_direction = GPUSHARE_COPY_PEER;
+  bad.copy_size_bytes = -1;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "bytes");
+  bad = GPUSHARE_TASK_OPTIONS_INIT;
+  bad.kind = GPUSHARE_TASK_OPAQUE;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "function");
+  bad.kernel = api_.sincos;
+  EXPECT_FAILS(be(bad), GPUSHARE_INVALID_ARGUMENT, "kernel");
+}
+
+TEST_P(BadInputTest, AKernelOfAnotherRuntimeIsRefused) {
+  Api other;
+  other.Open({"null", GPUSHARE_DRIVE_POLL});
+  const gpushare_task_options task = other.BeTask();
+  EXPECT_FAILS(gpushare_submit_be(api_.be_queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT,
+               "another runtime");
+  other.Close();
+}
+
+TEST_P(BadInputTest, HandlesAfterReleaseAndOfOtherKinds) {
+  gpushare_queue* queue = nullptr;
+  ASSERT_OK(gpushare_queue_create(api_.be_app, &queue));
+  ASSERT_OK(gpushare_queue_retain(queue));
+  ASSERT_OK(gpushare_queue_release(queue));
+  ASSERT_OK(gpushare_queue_release(queue));
+  const gpushare_task_options task = api_.BeTask();
+  EXPECT_FAILS(gpushare_queue_release(queue), GPUSHARE_INVALID_ARGUMENT, "not live");
+  EXPECT_FAILS(gpushare_queue_retain(queue), GPUSHARE_INVALID_ARGUMENT, "not live");
+  EXPECT_FAILS(gpushare_submit_be(queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT, "not live");
+  gpushare_queue* again = nullptr;  // takes the slot; the old handle stays stale
+  ASSERT_OK(gpushare_queue_create(api_.be_app, &again));
+  EXPECT_NE(again, queue);
+  EXPECT_EQ(gpushare_submit_be(queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT);
+  ASSERT_OK(gpushare_queue_release(again));
+  auto* const wrong = reinterpret_cast<gpushare_runtime*>(api_.be_app);
+  int64_t now_ns = 0;
+  EXPECT_FAILS(gpushare_now_ns(wrong, &now_ns), GPUSHARE_INVALID_ARGUMENT, "runtime");
+  int local = 0;
+  EXPECT_EQ(gpushare_app_retain(reinterpret_cast<gpushare_app*>(&local)),
+            GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(gpushare_app_id(nullptr), 0u);
+  EXPECT_EQ(gpushare_kernel_id(nullptr), 0u);
+  EXPECT_OK(gpushare_app_release(nullptr));
+  EXPECT_OK(gpushare_runtime_release(nullptr));
+}
+
+TEST_P(BadInputTest, TicketsAfterRelease) {
+  const gpushare_ticket ticket = api_.Submit(api_.BeTask(), false);
+  EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK);
+  gpushare_bool complete = 0;
+  gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
+  for (const gpushare_ticket bad : {ticket, gpushare_ticket{0}, gpushare_ticket{~uint64_t{0}}}) {
+    EXPECT_EQ(gpushare_ticket_wait(api_.runtime, bad, GPUSHARE_NEVER), GPUSHARE_INVALID_ARGUMENT);
+    EXPECT_EQ(gpushare_ticket_poll(api_.runtime, bad, &complete), GPUSHARE_INVALID_ARGUMENT);
+    EXPECT_EQ(gpushare_ticket_record(api_.runtime, bad, &record), GPUSHARE_INVALID_ARGUMENT);
+    EXPECT_EQ(gpushare_ticket_cancel(api_.runtime, bad), GPUSHARE_INVALID_ARGUMENT);
+    EXPECT_EQ(gpushare_ticket_release(api_.runtime, bad), GPUSHARE_INVALID_ARGUMENT);
+    EXPECT_EQ(gpushare_region_end(api_.runtime, bad), GPUSHARE_INVALID_ARGUMENT);
+    int fd = 0;
+    EXPECT_EQ(gpushare_ticket_eventfd(api_.runtime, bad, &fd), GPUSHARE_INVALID_ARGUMENT);
+  }
+  EXPECT_FAILS(gpushare_ticket_wait(api_.runtime, ticket, -1), GPUSHARE_INVALID_ARGUMENT, "-1");
+}
+
+TEST_P(BadInputTest, ResultStructsAreNeverWrittenBeyondTheirSize) {
+  struct Guarded {
+    gpushare_runtime_stats stats;
+    uint64_t guard;
+  } guarded = {GPUSHARE_RUNTIME_STATS_INIT, 0xabcdef};
+  ASSERT_OK(gpushare_runtime_stats_get(api_.runtime, &guarded.stats));
+  EXPECT_EQ(guarded.guard, 0xabcdefu);
+  guarded.stats.struct_size = sizeof(guarded);  // a later version's caller: its new field is zeroed
+  ASSERT_OK(gpushare_runtime_stats_get(api_.runtime, &guarded.stats));
+  EXPECT_EQ(guarded.guard, 0u);
+  EXPECT_EQ(guarded.stats.struct_size, sizeof(gpushare_runtime_stats));
+  guarded.stats.struct_size = 16;
+  EXPECT_FAILS(gpushare_runtime_stats_get(api_.runtime, &guarded.stats), GPUSHARE_INVALID_ARGUMENT,
+               "struct_size");
+  EXPECT_FAILS(gpushare_runtime_stats_get(api_.runtime, nullptr), GPUSHARE_INVALID_ARGUMENT,
+               "null");
+}
+
+TEST_P(BadInputTest, AnAppIsNotReleasedUnderItsTasks) {
+  ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
+  const gpushare_ticket ticket = api_.Submit(api_.BeTask(), false);
+  EXPECT_FAILS(gpushare_queue_release(api_.be_queue), GPUSHARE_FAILED_PRECONDITION, "not complete");
+  ASSERT_OK(gpushare_runtime_resume(api_.runtime));
+  EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK);  // the handle is still good
+}
+
+TEST_P(BadInputTest, ARuntimeReleasedTwiceLeavesItsAppsAlive) {
+  gpushare_runtime* const runtime = api_.runtime;
+  const gpushare_ticket ticket = api_.Submit(api_.BeTask(), false);
+  EXPECT_EQ(api_.Finish(ticket).verdict, GPUSHARE_VERDICT_OK);
+  ASSERT_OK(gpushare_runtime_release(runtime));
+  EXPECT_EQ(gpushare_runtime_release(runtime), GPUSHARE_INVALID_ARGUMENT);
+  const gpushare_task_options task = api_.BeTask();
+  EXPECT_OK(gpushare_submit_be(api_.be_queue, &task, nullptr));  // the queue keeps the runtime
+  gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
+  EXPECT_OK(gpushare_app_stats_get(api_.be_app, &stats));
+  // Without the runtime's handle nobody can poll: BE work must not be pending for a release.
+  api_.runtime = nullptr;
+  EXPECT_OK(gpushare_kernel_release(api_.graph));
+  EXPECT_OK(gpushare_kernel_release(api_.sincos));
+  EXPECT_OK(gpushare_queue_release(api_.lc_queue));
+  EXPECT_OK(gpushare_app_release(api_.lc_app));
+}
+
+TEST_P(BadInputTest, AfterAForkEveryCallIsRefused) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    int64_t now_ns = 0;
+    const gpushare_task_options task = api_.BeTask();
+    gpushare_runtime* runtime = nullptr;
+    const bool good =
+        gpushare_now_ns(api_.runtime, &now_ns) == GPUSHARE_FAILED_PRECONDITION &&
+        gpushare_submit_be(api_.be_queue, &task, nullptr) == GPUSHARE_FAILED_PRECONDITION &&
+        gpushare_runtime_create(nullptr, &runtime) == GPUSHARE_FAILED_PRECONDITION &&
+        gpushare_runtime_release(api_.runtime) == GPUSHARE_FAILED_PRECONDITION &&
+        std::strstr(gpushare_last_error_message(), "forked") != nullptr;
+    ::_exit(good ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+}
+
+TEST(FaultInjectionTest, AFailedLaunchAndALostDeviceEndInTheRecord) {
+  Api api;
+  api.Open({"sim", GPUSHARE_DRIVE_POLL}, "launch_failure=1");
+  EXPECT_EQ(api.Finish(api.Submit(api.LcTask(), true)).verdict, GPUSHARE_VERDICT_FAILED);
+  EXPECT_EQ(api.Finish(api.Submit(api.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
+  api.Close();
+  Api lost;
+  lost.Open({"sim", GPUSHARE_DRIVE_POLL}, "device_lost=1");
+  const gpushare_ticket ticket = lost.Submit(lost.LcTask(), true);
+  EXPECT_EQ(lost.Finish(ticket).verdict, GPUSHARE_VERDICT_DEVICE_LOST);
+  const gpushare_task_options task = lost.LcTask();
+  EXPECT_FAILS(gpushare_submit_lc(lost.lc_queue, &task, nullptr), GPUSHARE_UNAVAILABLE, "lost");
+  lost.Close();
+}
+
+}  // namespace
+}  // namespace gpushare_test

@@ -1,0 +1,127 @@
+// A policy of the application's own, through its C table: it decides, it is bounded, it is
+// destroyed once. Public headers only.
+
+#include <gpushare/gpushare_policy.h>
+
+#include "tests/abi/api_fixture.h"
+
+namespace gpushare_test {
+namespace {
+
+struct Planner {
+  int plans = 0;
+  int destroyed = 0;
+  bool hold_be = false;
+  bool nonsense = false;
+  gpushare_runtime* runtime = nullptr;
+  gpushare_status inside = GPUSHARE_OK;
+};
+
+void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
+  Planner& planner = *static_cast<Planner*>(user);
+  ++planner.plans;
+  int64_t now_ns = 0;
+  if (planner.runtime != nullptr) planner.inside = gpushare_now_ns(planner.runtime, &now_ns);
+  EXPECT_EQ(snapshot->struct_size, sizeof(gpushare_snapshot));
+  EXPECT_EQ(snapshot->lc_app_count + snapshot->be_app_count, 2u);
+  EXPECT_GT(snapshot->place_count, 0u);
+  for (uint32_t i = 0; i < snapshot->head_count; ++i) {
+    const gpushare_head_view* const head =
+        GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i);
+    EXPECT_NE(head->task.value, 0u);
+    if (planner.nonsense) {
+      plan->launches[plan->launch_count++] = {{~uint64_t{0}}, {0}, 0, 1, 0, 0, 0, 0, 0};
+      plan->launches[plan->launch_count++] = {head->task, {0}, -1, 1, 0, 0, 0, 0, 0};
+      plan->launches[plan->launch_count++] = {head->task, {0}, 0, 1, 99, 0, 0, 0, 0};
+      plan->launches[plan->launch_count++] = {head->task, {0}, 0, 1, 0, 1000, 0, 0, 0};
+      plan->evictions[plan->eviction_count++] = {{77}, 0, 0, 0, 0};
+      plan->holds[plan->hold_count++] = {{~uint64_t{0}}, 0, 0, -5, 0};
+    }
+    const bool be = head->app_class == GPUSHARE_CLASS_BEST_EFFORT;
+    if (be && planner.hold_be) continue;
+    gpushare_planned_launch launch = {};
+    launch.task = head->task;
+    launch.form = be ? GPUSHARE_FORM_WORKERS : GPUSHARE_FORM_GRAPH;
+    launch.lane_class = be ? GPUSHARE_LANE_BE : GPUSHARE_LANE_LC;
+    plan->launches[plan->launch_count++] = launch;
+  }
+  if (planner.nonsense) plan->hold_count = 0xffffffffu;
+}
+
+class UserPolicyTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    api_.Open({"sim", GPUSHARE_DRIVE_POLL});
+    table_.version = GPUSHARE_POLICY_VERSION;
+    table_.name = "own";
+    table_.make_plan = Plan;
+    table_.destroy = [](void* user) { ++static_cast<Planner*>(user)->destroyed; };
+    table_.user = &planner_;
+  }
+  void TearDown() override { api_.Close(); }
+
+  Planner planner_;
+  gpushare_policy_table table_ = GPUSHARE_POLICY_TABLE_INIT;
+  Api api_;
+};
+
+TEST_F(UserPolicyTest, ItsLaunchesHappenAndCarryItsReason) {
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  const gpushare_completion_record record = api_.Finish(api_.Submit(api_.BeTask(), false));
+  EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(record.form, GPUSHARE_FORM_WORKERS);
+  EXPECT_EQ(record.launch_reason, GPUSHARE_REASON_USER_POLICY);
+  EXPECT_GT(planner_.plans, 0);
+}
+
+TEST_F(UserPolicyTest, WhatItHoldsDoesNotRun) {
+  planner_.hold_be = true;
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  const gpushare_ticket be = api_.Submit(api_.BeTask(), false);
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
+  gpushare_bool complete = 1;
+  ASSERT_OK(gpushare_ticket_poll(api_.runtime, be, &complete));
+  EXPECT_EQ(complete, 0);
+  ASSERT_OK(gpushare_set_policy(api_.runtime, "fifo"));
+  EXPECT_EQ(planner_.destroyed, 1);
+  EXPECT_EQ(api_.Finish(be).verdict, GPUSHARE_VERDICT_OK);
+}
+
+TEST_F(UserPolicyTest, NonsenseInAPlanIsDropped) {
+  planner_.nonsense = true;
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
+}
+
+TEST_F(UserPolicyTest, ACallFromInsideAPlanIsRefused) {
+  planner_.runtime = api_.runtime;
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(planner_.inside, GPUSHARE_FAILED_PRECONDITION);
+}
+
+TEST_F(UserPolicyTest, ItIsDestroyedOnceWithTheRuntime) {
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  EXPECT_EQ(planner_.destroyed, 0);
+  api_.Close();
+  EXPECT_EQ(planner_.destroyed, 1);
+}
+
+TEST_F(UserPolicyTest, ATableThatIsNotGoodIsRefusedAndItsUserLeftAlone) {
+  gpushare_policy_table bad = table_;
+  bad.version = 1;
+  EXPECT_FAILS(gpushare_set_user_policy(api_.runtime, &bad), GPUSHARE_UNIMPLEMENTED, "version");
+  bad = table_;
+  bad.name = nullptr;
+  EXPECT_FAILS(gpushare_set_user_policy(api_.runtime, &bad), GPUSHARE_INVALID_ARGUMENT, "name");
+  bad = table_;
+  bad.make_plan = nullptr;
+  EXPECT_FAILS(gpushare_set_user_policy(api_.runtime, &bad), GPUSHARE_INVALID_ARGUMENT,
+               "make_plan");
+  EXPECT_FAILS(gpushare_set_user_policy(api_.runtime, nullptr), GPUSHARE_INVALID_ARGUMENT, "null");
+  EXPECT_EQ(planner_.destroyed, 0);
+}
+
+}  // namespace
+}  // namespace gpushare_test
