@@ -4,12 +4,12 @@
 #
 #   tools/demo.sh [ARGUMENT...]     arguments are passed on to `gpushare colocate`
 #
-# GPUSHARE_DEMO_QUERIES: queries of each case (default 600); GPUSHARE_DEMO_OUT: output folder (out/demo).
+# GPUSHARE_DEMO_QUERIES: queries of each case (default 3000); GPUSHARE_DEMO_OUT: output folder (out/demo).
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 out="${GPUSHARE_DEMO_OUT:-$root/out/demo}"
-queries="${GPUSHARE_DEMO_QUERIES:-600}"
+queries="${GPUSHARE_DEMO_QUERIES:-3000}"
 
 "$root/tools/setup.sh" --demo
 configure release

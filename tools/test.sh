@@ -66,7 +66,8 @@ tidy() {
   )
 }
 
-toolkit="$("$root/tools/setup.sh" --cuda | tee /dev/stderr | tail -n 1)"
+"$root/tools/setup.sh" --cuda
+toolkit="$(cuda_toolkit)"
 cuda=AUTO
 if [[ "${CI:-}" == true ]]; then cuda=ON; fi
 

@@ -85,7 +85,7 @@ void AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_
   observation.predicted_ns = task.predicted.duration_ns;
   observation.measured_ns = measured_ns;
   observation.evicted = evicted;
-  sample.has_beside = task.had_company || observation.sms != flow.lanes.places()[0].sms;
+  sample.has_beside = task.had_company;
   sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
 }
 
@@ -114,7 +114,7 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
   const TimeNs start = timed ? completion.start_ns : part.launched_ns;
   const TimeNs end = timed ? completion.end_ns : flow.now_ns;
   const int64_t span_ns = std::max<int64_t>(0, end - start);
-  if (task.record.start_ns == 0 && completion.block_tasks_done > 0) task.record.start_ns = start;
+  if (task.record.start_ns == 0) task.record.start_ns = start;
   task.record.end_ns = std::max(task.record.end_ns, end);
   task.record.measured_ns += span_ns;
   App& app = *task.app;
@@ -154,7 +154,8 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     FinishTask(flow, task, task.cancel_requested.load() ? Verdict::kCancelled : Verdict::kShutdown);
     return;
   }
-  if (completion.outcome == Outcome::kFinished && completion.block_tasks_done == 0) {
+  if (part.form == Form::kWorkers && completion.outcome == Outcome::kFinished &&
+      completion.block_tasks_done == 0) {
     // Nothing was left to claim, and yet block tasks are missing: a device's fault, not ours to
     // loop on.
     FinishTask(flow, task, Verdict::kFailed);

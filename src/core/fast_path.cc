@@ -15,12 +15,15 @@ void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId ta
   // Two threads that raise the same lane may write in the wrong order, and an older word would lose
   // the newer one's eviction. Whoever finds a newer epoch after its write, writes that one too.
   for (;;) {
+    // LC work that closed the lane in the meantime wants all of it: a partial eviction gives way.
+    if (!flow.gate.IsOpen(index)) workers_to_keep = 0;
     if (!flow.device->Evict(index, word, workers_to_keep).ok()) {
       flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
     }
     const uint64_t latest = flow.gate.Epoch(index);
     if (static_cast<int64_t>(latest - word) <= 0) break;
     word = latest;
+    workers_to_keep = 0;
   }
   EventRecord event;
   event.type = static_cast<uint8_t>(EventType::kEvicted);

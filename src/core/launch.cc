@@ -8,6 +8,7 @@
 #include "src/core/admit.h"
 #include "src/core/complete.h"
 #include "src/core/fast_path.h"
+#include "src/core/headroom.h"
 #include "src/core/predict.h"
 #include "src/core/state_change.h"
 
@@ -273,6 +274,28 @@ int64_t RegionBound(const Snapshot& snapshot) {
   return bound;
 }
 
+// Depth, CapSMs and least headroom of each app, when its depth changed: a trace's counters.
+void EmitDepths(Flow& flow) {
+  if (flow.options.events == nullptr) return;
+  const int64_t headroom = LeastHeadroom(flow.buffers.snapshot.queries);
+  const auto emit = [&](App& app) {
+    const int64_t depth = app.tasks_open.load(std::memory_order_relaxed);
+    if (depth == app.depth_told) return;
+    app.depth_told = depth;
+    EventRecord event;
+    event.type = static_cast<uint8_t>(EventType::kQueueDepth);
+    event.time_ns = flow.now_ns;
+    event.id = event.app = app.id.load(std::memory_order_relaxed);
+    event.app_class = static_cast<uint8_t>(app.options.app_class);
+    event.a = depth;
+    event.b = static_cast<int64_t>(CapSmsOf(flow.ledger.UsedBy(static_cast<int>(app.slot))) * 1000);
+    event.c = headroom;
+    flow.Emit(event);
+  };
+  for (int i = 0; i < flow.lc_app_count; ++i) emit(*flow.buffers.lc_owner[static_cast<size_t>(i)]);
+  for (int i = 0; i < flow.be_app_count; ++i) emit(*flow.buffers.be_owner[static_cast<size_t>(i)]);
+}
+
 }  // namespace
 
 Form DefaultForm(TaskKind kind) {
@@ -389,6 +412,7 @@ void Launch(Flow& flow) {
   if (!flow.planned || flow.device_lost.load()) return;
   const Plan& plan = flow.buffers.plan;
   PublishRoutes(flow);
+  EmitDepths(flow);
   flow.be_region_bound_ns.store(RegionBound(flow.buffers.snapshot), std::memory_order_relaxed);
   if (flow.quiesced.load()) return;
   for (int i = 0; i < plan.eviction_count; ++i) {

@@ -178,10 +178,13 @@ class ReplayDevice final : public Device {
   }
 
   // Only what stands next in the log: a completion that was seen one Tick later is not due yet.
+  // Each is delivered once, also where the replay differs and the position rests.
   size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
     size_t count = 0;
-    for (size_t ahead = 0; count < out.size() && comparison_.HasNext(ahead); ++ahead) {
-      const EventRecord& record = comparison_.Next(ahead);
+    if (!comparison_.Going()) return 0;
+    delivered_ = std::max(delivered_, comparison_.at());
+    for (; count < out.size() && delivered_ < comparison_.recorded().size(); ++delivered_) {
+      const EventRecord& record = comparison_.recorded()[delivered_];
       if (!IsFromCompletion(TypeOf(record)) || record.time_ns > now_ns_) break;
       if (TypeOf(record) != EventType::kPartDone) continue;
       DeviceCompletion& completion = out[count++];
@@ -191,7 +194,10 @@ class ReplayDevice final : public Device {
       completion.start_ns = record.b;
       completion.end_ns = record.c;
       completion.block_tasks_done = record.d;
-      if (completion.outcome == Outcome::kDeviceLost) break;  // what follows is of the lost device
+      if (completion.outcome == Outcome::kDeviceLost) {
+        ++delivered_;
+        break;  // what follows is of the lost device
+      }
     }
     return count;
   }
@@ -208,6 +214,7 @@ class ReplayDevice final : public Device {
   PlaceIndex places_ = kWholeDevice;
   LaneIndex lanes_ = 0;
   std::unordered_set<uint64_t> launched_;
+  size_t delivered_ = 0;  // position after the last completion that was given back
 };
 
 void NoHostWork(void*, void*) {}

@@ -194,6 +194,40 @@ void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns) {
   task.record.query = task.query->id;
 }
 
+// Four tickets a record, right behind the submission that waits for them.
+void EmitWaits(const Flow& flow, const Task& task) {
+  for (int32_t i = 0; i < task.wait_ticket_count; i += 4) {
+    const auto ticket = [&](int32_t offset) {
+      const int32_t at = i + offset;
+      return at < task.wait_ticket_count
+                 ? static_cast<int64_t>(task.wait_tickets[static_cast<size_t>(at)].value)
+                 : 0;
+    };
+    EventRecord event;
+    event.type = static_cast<uint8_t>(EventType::kWaits);
+    event.time_ns = task.record.submit_ns;
+    event.id = task.record.ticket.value;
+    event.app = task.record.app.value;
+    event.a = ticket(0);
+    event.b = ticket(1);
+    event.c = ticket(2);
+    event.d = ticket(3);
+    flow.Emit(event);
+  }
+}
+
+void EmitQueryCall(const Flow& flow, EventType type, QueryId query, uint32_t app, uint32_t queue,
+                   TimeNs arrival_ns) {
+  EventRecord event;
+  event.type = static_cast<uint8_t>(type);
+  event.time_ns = flow.device->NowNs();
+  event.id = query.value;
+  event.app = app;
+  event.a = queue;
+  event.b = arrival_ns;
+  flow.Emit(event);
+}
+
 void EmitSubmitted(const Flow& flow, const Task& task) {
   EventRecord event;
   event.type = static_cast<uint8_t>(EventType::kSubmitted);
@@ -207,7 +241,13 @@ void EmitSubmitted(const Flow& flow, const Task& task) {
   event.c = static_cast<int64_t>(task.record.query.value);
   event.d = task.query == nullptr ? 0 : task.query->arrival_ns;
   event.detail = static_cast<uint8_t>(task.kind);
+  if (task.kind == TaskKind::kMemcpy) {
+    event.reserved = static_cast<uint16_t>(static_cast<unsigned>(task.copy.direction) |
+                                           static_cast<unsigned>(task.copy.pinned) << 2);
+  }
+  if (task.kind == TaskKind::kLibrary || task.kind == TaskKind::kOpaque) event.b = task.declared_ns;
   flow.Emit(event);
+  EmitWaits(flow, task);
 }
 
 absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_class) {
@@ -304,6 +344,7 @@ absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, TimeNs arrival_
   absl::StatusOr<QueryId> query = flow.tables.AllocateQuery(**found, arrival);
   if (!query.ok()) return query.status();
   app.active_queries.fetch_add(1, std::memory_order_acq_rel);
+  EmitQueryCall(flow, EventType::kQueryBeginCalled, *query, app.id.load(), id.value, arrival);
   flow.ring.Push(PackRing(RingTag::kQueryBegun, query->value));
   return *query;
 }
@@ -313,6 +354,8 @@ absl::Status SubmitQueryEnd(Flow& flow, QueryId query) {
   if (slot == nullptr || !slot->open.exchange(false)) {
     return absl::InvalidArgumentError("The query was not begun or is ended already.");
   }
+  EmitQueryCall(flow, EventType::kQueryEndCalled, query, slot->state.app->id.load(),
+                slot->queue->id.load(), 0);
   flow.ring.Push(PackRing(RingTag::kQueryEnded, query.value));
   return absl::OkStatus();
 }
@@ -350,23 +393,24 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   absl::StatusOr<Task*> accepted = Accept(flow, *queue, spec, nullptr, nullptr);
   if (!accepted.ok()) return accepted.status();
   Task& task = **accepted;
-  const LcRoute route = UnpackRoute(app.route.load());
+  // Enter before the route is read (lc_gate.h): a route read outside may be stale.
+  if (latency_critical) {
+    flow.gate.EnterLc();
+    task.entered_gate = true;
+  }
+  const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
   const PlaceIndex place = latency_critical && route.place >= 0 ? route.place : kWholeDevice;
   const LaneClass lane_class = latency_critical ? route.lane_class : LaneClass::kPlain;
   const LaneIndex lane = flow.lanes.Pick(place, lane_class, app.slot);
-  task.region.store(RegionPhase::kOpen);
+  task.evicts = latency_critical && route.evict_overlapping;
   Part& part = task.parts[0];
   part = Part();
   part.lane = lane;
   part.place = place;
   part.form = Form::kOpaque;
   part.blocks_asked = 1;
-  if (latency_critical) {
-    flow.gate.EnterLc();
-    task.entered_gate = true;
-    task.evicts = route.evict_overlapping;
-    if (task.evicts) EvictOverlapping(flow, place, Reason::kEvictForLc);
-  }
+  task.region.store(RegionPhase::kOpen);
+  if (task.evicts) EvictOverlapping(flow, place, Reason::kEvictForLc);
   if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);
   return task.record.ticket;
 }

@@ -193,6 +193,7 @@ struct alignas(64) App {
   int32_t reserved_capsms = 0;
   bool packed = false;
   int64_t attained_ns = 0;
+  int64_t depth_told = -1;  // in the event log
 
   std::atomic<int64_t> submitted{0};
   std::atomic<int64_t> completed{0};

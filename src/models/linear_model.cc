@@ -88,8 +88,8 @@ core::Prediction LinearModel::Predict(double x, double prior_ns) const {
   return prediction;
 }
 
-// Keeps the shape (a line, once there was one) and the newest samples that were off. The line is that
-// of the last sample that it predicted well: the newer ones have bent it already.
+// Keeps the shape (a line, once there was one) and the newest samples that were off. The line is
+// that of the last sample that it predicted well: the newer ones have bent it already.
 void LinearModel::Refit() {
   LinearState fresh;
   fresh.refits = state_.refits + 1;

@@ -226,8 +226,8 @@ def check_abidiff(arguments, headers=None):
 def self_test_abidiff(arguments):
     cases = (
         ('a function that went', 'GPUSHARE_API uint32_t gpushare_abi_version(void) GPUSHARE_NOEXCEPT;', ''),
-        ('another parameter type', 'gpushare_query_end(gpushare_runtime* runtime, gpushare_query query)',
-         'gpushare_query_end(gpushare_runtime* runtime, int64_t query)'),
+        ('another parameter type', 'uint32_t gpushare_kernel_id(gpushare_kernel* kernel)',
+         'uint32_t gpushare_kernel_id(int64_t kernel)'),
         ('a field in the middle', '  int64_t submit_ns;\n', '  int64_t submit_ns;\n  int64_t other_ns;\n'),
         ('a field of another type', '  int32_t evictions;\n  int32_t launches;\n',
          '  int64_t evictions;\n'),

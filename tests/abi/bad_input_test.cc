@@ -33,13 +33,15 @@ INSTANTIATE_TEST_SUITE_P(Devices, BadInputTest,
                          testing::Values(DeviceCase{"sim", GPUSHARE_DRIVE_POLL},
                                          DeviceCase{"null", GPUSHARE_DRIVE_POLL},
                                          DeviceCase{"null", GPUSHARE_DRIVE_THREAD}),
-                         [](const auto& info) { return NameOf(info.param); });
+                         [](const auto& one) { return NameOf(one.param); });
 
 gpushare_status Create(const gpushare_runtime_options& options) {
   gpushare_runtime* runtime = nullptr;
   const gpushare_status status = gpushare_runtime_create(&options, &runtime);
   EXPECT_EQ(runtime == nullptr, status != GPUSHARE_OK);
-  if (runtime != nullptr) EXPECT_OK(gpushare_runtime_release(runtime));
+  if (runtime != nullptr) {
+    EXPECT_OK(gpushare_runtime_release(runtime));
+  }
   return status;
 }
 
@@ -171,7 +173,7 @@ TEST_P(BadInputTest, AppOptions) {
   bad = good;
   bad.target_ns = std::numeric_limits<int64_t>::max();
   EXPECT_EQ(create(bad), GPUSHARE_INVALID_ARGUMENT);
-  for (const double bound : {0.5, -1.0, std::nan(""), INFINITY}) {
+  for (const double bound : {0.5, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     bad = good;
     bad.p99_bound = bound;
     EXPECT_FAILS(create(bad), GPUSHARE_INVALID_ARGUMENT, "bound");

@@ -32,7 +32,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, CApiTest,
                          testing::Values(DeviceCase{"sim", GPUSHARE_DRIVE_POLL},
                                          DeviceCase{"null", GPUSHARE_DRIVE_POLL},
                                          DeviceCase{"null", GPUSHARE_DRIVE_THREAD}),
-                         [](const auto& info) { return NameOf(info.param); });
+                         [](const auto& one) { return NameOf(one.param); });
 
 TEST_P(CApiTest, AQueryAndABestEffortTaskCompleteWithTheirRecords) {
   const gpushare_ticket be = api_.Submit(api_.BeTask(), false);
@@ -50,7 +50,9 @@ TEST_P(CApiTest, AQueryAndABestEffortTaskCompleteWithTheirRecords) {
   EXPECT_EQ(step.block_tasks, 1000);
   EXPECT_EQ(step.app_id, gpushare_app_id(api_.be_app));
   EXPECT_NE(step.app_id, query.app_id);
-  if (simulated()) EXPECT_GT(query.measured_ns, 500000);  // chain1 takes 667 us alone
+  if (simulated()) {
+    EXPECT_GT(query.measured_ns, 500000);  // chain1 takes 667 us alone
+  }
 }
 
 TEST_P(CApiTest, AQueryOfSeveralTasksIsBegunAndEnded) {
@@ -149,7 +151,9 @@ TEST_P(CApiTest, AnEventDescriptorBecomesReadableWithCompletion) {
   ASSERT_OK(gpushare_ticket_eventfd(api_.runtime, ticket, &fd));
   ASSERT_GE(fd, 0);
   pollfd wanted = {fd, POLLIN, 0};
-  if (simulated()) EXPECT_EQ(::poll(&wanted, 1, 0), 0) << "readable before the task is complete";
+  if (simulated()) {
+    EXPECT_EQ(::poll(&wanted, 1, 0), 0) << "readable before the task is complete";
+  }
   ASSERT_OK(gpushare_ticket_wait(api_.runtime, ticket, api_.Deadline()));
   ASSERT_EQ(::poll(&wanted, 1, 5000), 1);
   uint64_t value = 0;
@@ -473,7 +477,9 @@ TEST_P(CApiTest, PollingBelongsToPolledRuntimes) {
     int64_t then_ns = 0;
     ASSERT_OK(gpushare_now_ns(api_.runtime, &then_ns));
     EXPECT_GE(then_ns, now_ns + 2000000);
-    if (simulated()) EXPECT_EQ(then_ns, now_ns + 2000000);
+    if (simulated()) {
+      EXPECT_EQ(then_ns, now_ns + 2000000);
+    }
   } else {
     EXPECT_FAILS(gpushare_poll(api_.runtime, &progress), GPUSHARE_FAILED_PRECONDITION, "thread");
   }

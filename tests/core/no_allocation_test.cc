@@ -1,13 +1,11 @@
-// Nothing allocates on submit, plan and launch: every operator new on this thread is counted while
+// Nothing allocates on submit, plan and launch: every operator new is counted while
 // a task goes from submit to complete, for each policy, after a warm-up that fills what is built
 // lazily.
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <utility>
 
@@ -15,74 +13,12 @@
 #include "src/core/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
-
-namespace {
-
-thread_local int64_t allocations = 0;
-thread_local bool counting = false;
-
-void* Allocate(std::size_t bytes, std::size_t alignment) {
-  if (counting) ++allocations;
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-  void* const memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-constexpr std::size_t kDefaultAlignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-
-}  // namespace
-
-// Never inlined: gcc would see free() beside operator new and warn of a mismatch.
-#define GPUSHARE_NOT_INLINED __attribute__((noinline))
-
-GPUSHARE_NOT_INLINED void* operator new(std::size_t bytes) {
-  return Allocate(bytes, kDefaultAlignment);
-}
-GPUSHARE_NOT_INLINED void* operator new[](std::size_t bytes) {
-  return Allocate(bytes, kDefaultAlignment);
-}
-GPUSHARE_NOT_INLINED void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes, static_cast<std::size_t>(alignment));
-}
-GPUSHARE_NOT_INLINED void* operator new[](std::size_t bytes, std::align_val_t alignment) {
-  return Allocate(bytes, static_cast<std::size_t>(alignment));
-}
-GPUSHARE_NOT_INLINED void operator delete(void* memory) noexcept { std::free(memory); }
-GPUSHARE_NOT_INLINED void operator delete[](void* memory) noexcept { std::free(memory); }
-GPUSHARE_NOT_INLINED void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-GPUSHARE_NOT_INLINED void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-GPUSHARE_NOT_INLINED void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-GPUSHARE_NOT_INLINED void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-GPUSHARE_NOT_INLINED void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-GPUSHARE_NOT_INLINED void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+#include "tests/core/policies/counting_allocator.h"
 
 namespace gpushare::core {
 namespace {
 
-class CountAllocations {
- public:
-  CountAllocations() {
-    allocations = 0;
-    counting = true;
-  }
-  ~CountAllocations() { counting = false; }
-  CountAllocations(const CountAllocations&) = delete;
-  CountAllocations& operator=(const CountAllocations&) = delete;
-  static int64_t count() { return allocations; }
-};
-
-class NoAllocationTest : public testing::TestWithParam<std::string> {
+class NoAllocationTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     auto device = null::MakeNullDevice();
@@ -156,20 +92,17 @@ class NoAllocationTest : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(NoAllocationTest, FromSubmitToCompleteNothingIsAllocated) {
-  int64_t count = 0;
-  {
-    const CountAllocations counter;
-    for (int round = 0; round < 20; ++round) Round();
-    count = CountAllocations::count();
-  }
+  const int64_t before = testing::AllocationCount();
+  for (int round = 0; round < 20; ++round) Round();
+  const int64_t count = testing::AllocationCount() - before;
   EXPECT_EQ(count, 0) << "operator new was called " << count << " times in 480 tasks.";
   const auto stats = scheduler_->Stats();
   EXPECT_EQ(stats.tasks_pending, 0) << "the rounds did not complete what they submitted";
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryPolicy, NoAllocationTest, testing::ValuesIn(PolicyNames()),
-                         [](const testing::TestParamInfo<std::string>& info) {
-                           std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(EveryPolicy, NoAllocationTest, ::testing::ValuesIn(PolicyNames()),
+                         [](const ::testing::TestParamInfo<std::string>& policy) {
+                           std::string name = policy.param;
                            for (char& letter : name) {
                              if (letter == ':') letter = '_';
                            }
@@ -178,13 +111,9 @@ INSTANTIATE_TEST_SUITE_P(EveryPolicy, NoAllocationTest, testing::ValuesIn(Policy
 
 // The counter counts: else the test above would pass whatever the flow does.
 TEST(AllocationCounterTest, AnAllocationIsCounted) {
-  int64_t count = 0;
-  {
-    const CountAllocations counter;
-    const auto value = std::make_unique<int>(1);
-    count = CountAllocations::count() * *value;
-  }
-  EXPECT_EQ(count, 1);
+  const int64_t before = testing::AllocationCount();
+  const auto value = std::make_unique<int>(1);
+  EXPECT_EQ(testing::AllocationCount() - before, *value);
 }
 
 }  // namespace

@@ -297,6 +297,19 @@ TEST_P(ReplayTest, AChangedCompletionIsFound) {
   FAIL() << "no completion";
 }
 
+// A damaged completion makes the replayed scheduler act where nothing was recorded; it must end.
+TEST_P(ReplayTest, ADamagedCompletionIsFoundAndTheReplayEnds) {
+  EventLogFile log = Recording(1, GetParam()).log();
+  for (size_t i = log.records.size() / 2; i < log.records.size(); ++i) {
+    EventRecord& record = log.records[i];
+    if (record.type != static_cast<uint8_t>(EventType::kPartDone)) continue;
+    record.a = 12345678;  // a launch that nobody made
+    EXPECT_FALSE(ReplayWith(log, GetParam()).matches);
+    return;
+  }
+  FAIL() << "no part";
+}
+
 TEST_P(ReplayTest, AMissingSubmissionIsFound) {
   EventLogFile log = Recording(1, GetParam()).log();
   for (size_t i = log.records.size() / 2; i < log.records.size(); ++i) {

@@ -263,7 +263,7 @@ bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
          std::equal(be.begin(), be.begin() + be_count, other.be.begin());
 }
 
-void LayoutQuestion::operator=(const LayoutQuestion& other) {
+void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
   pairs_version = other.pairs_version;
   current = other.current;
   splits = other.splits;
@@ -342,7 +342,7 @@ const Layout& LayoutChooser::Choose(const Snapshot& snapshot, int32_t current) {
   Remembered& entry = remembered_[next_];
   next_ = (next_ + 1) % remembered_.size();
   entry.used = true;
-  entry.question = question_;
+  entry.question.CopyFrom(question_);
   Answer(question_, snapshot.pairs, mechanism_, entry.answer);
   return entry.answer;
 }

@@ -74,7 +74,7 @@ struct LayoutQuestion {
   std::array<LcTerm, kMaxApps> lc;
   std::array<BeTerm, kMaxHeads + kMaxRunning> be;  // ascending kernel index
   bool operator==(const LayoutQuestion& other) const;
-  void operator=(const LayoutQuestion& other);  // copies only what counts
+  void CopyFrom(const LayoutQuestion& other);  // only what counts
 };
 
 class LayoutChooser {
