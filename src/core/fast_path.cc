@@ -92,8 +92,10 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   // is inside (lc_gate.h).
   flow.gate.EnterLc();
   const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
-  const bool fits = task.kernel == nullptr || task.kernel->confinable || route.place == kWholeDevice;
-  if (!fits || !route.fast_path || route.place < 0 || !flow.fast_path.load(std::memory_order_seq_cst)) {
+  const bool fits =
+      task.kernel == nullptr || task.kernel->confinable || route.place == kWholeDevice;
+  if (!fits || !route.fast_path || route.place < 0 ||
+      !flow.fast_path.load(std::memory_order_seq_cst)) {
     flow.gate.LeaveLc();
     return FastPathResult::kNotTaken;
   }

@@ -41,8 +41,8 @@ absl::Status CheckTold(const Flow& flow, const Task& be, const Task& lc) {
   const uint64_t overlaps = flow.lanes.places()[static_cast<size_t>(lc.parts[0].place)].overlaps;
   for (int p = 0; p < be.part_count; ++p) {
     const Part& part = be.parts[static_cast<size_t>(p)];
-    const bool told = part.epoch == 0 ||
-                      static_cast<int64_t>(flow.gate.Epoch(part.lane) - part.epoch) >= 0;
+    const bool told =
+        part.epoch == 0 || static_cast<int64_t>(flow.gate.Epoch(part.lane) - part.epoch) >= 0;
     if (!told && (overlaps >> part.place & 1) != 0) {
       return absl::InternalError(absl::StrCat("Launch ", part.launch.value, " on lane ", part.lane,
                                               " was not told to leave for ticket ",
@@ -79,8 +79,8 @@ absl::Status CheckFlow(const Flow& flow) {
                                             " CapSMs oversubscribe the device."));
   }
   if (totals.issued_ns != flow.queued_ns) {
-    return absl::InternalError(absl::StrCat("T_q is ", flow.queued_ns, " ns, and what is issued sums to ",
-                                            totals.issued_ns, " ns."));
+    return absl::InternalError(absl::StrCat(
+        "T_q is ", flow.queued_ns, " ns, and what is issued sums to ", totals.issued_ns, " ns."));
   }
   for (int lane = 0; lane < kMaxLanes; ++lane) {
     const int32_t held = flow.lanes.lane(lane).parts;
@@ -91,7 +91,8 @@ absl::Status CheckFlow(const Flow& flow) {
   }
   if (flow.gate.InFlight() < totals.lc_in_gate) {
     return absl::InternalError(absl::StrCat("The gate counts ", flow.gate.InFlight(),
-                                            " LC launches, and ", totals.lc_in_gate, " are in flight."));
+                                            " LC launches, and ", totals.lc_in_gate,
+                                            " are in flight."));
   }
   return absl::OkStatus();
 }

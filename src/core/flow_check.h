@@ -8,9 +8,9 @@
 
 namespace gpushare::core {
 
-// INTERNAL with the first contradiction: CapSMs against parts, lane counts against parts, T_q against
-// issued tasks, reservations against the device, and no BE launch that LC work on its SMs did not tell
-// to leave. Thread: the one that runs Tick.
+// INTERNAL with the first contradiction: CapSMs against parts, lane counts against parts, T_q
+// against issued tasks, reservations against the device, and no BE launch that LC work on its SMs
+// did not tell to leave. Thread: the one that runs Tick.
 absl::Status CheckFlow(const Flow& flow);
 
 }  // namespace gpushare::core

@@ -168,7 +168,8 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   if (lc) {
     flow.gate.EnterLc();
     task.entered_gate = true;
-    task.evicts = flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
+    task.evicts =
+        flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
     if (task.evicts) {
       // Its place may be wider than its route's: work that no partition can hold.
       flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
@@ -391,6 +392,7 @@ void EnterRunning(Flow& flow, Task& task, Part& part) {
     if (task.kind == TaskKind::kMemcpy) {
       CopyState& copies = flow.copies[static_cast<size_t>(task.copy.direction)];
       ++(lc ? copies.lc_active : copies.be_active);
+      copies.lc_uses = copies.lc_uses || lc;
     }
   }
   if (task.started_early) SizePart(flow, task, PlannedLaunch(), part);

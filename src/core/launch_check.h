@@ -14,8 +14,8 @@
 namespace gpushare::core {
 
 // INVALID_ARGUMENT: no launch identifier; no kernel where the form needs one; block tasks, slice,
-// workers, counter, copy or arguments out of range. Opaque work may come without a host function: the
-// end of a region, whose work is on the lane's stream already.
+// workers, counter, copy or arguments out of range. Opaque work may come without a host function:
+// the end of a region, whose work is on the lane's stream already.
 absl::Status CheckLaunchRequest(const LaunchRequest& request);
 
 // INVALID_ARGUMENT: empty, negative or beyond the device; without partitions only the whole device.

@@ -179,6 +179,7 @@ void BuildSnapshot(Flow& flow) {
   snapshot.capsms_free = CapSmsOf(flow.ledger.FreeUnits());
   snapshot.queued_ns = flow.queued_ns;
   snapshot.quiesced = flow.quiesced.load();
+  snapshot.return_hysteresis_ns = flow.options.be_return_hysteresis_ns;
   snapshot.partitions_available = capabilities.partitions && !flow.lanes.splits().empty();
   snapshot.eviction_available = capabilities.eviction;
   snapshot.places = flow.lanes.places();

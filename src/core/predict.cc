@@ -134,6 +134,11 @@ void PredictTask(Flow& flow, Task& task) {
     const Prediction eviction = flow.model->PredictEviction(*task.kernel);
     // Two standard deviations: near the p99, which is what a bound on p99 can stand.
     task.eviction_p99_ns = eviction.duration_ns + 2 * eviction.error_ns;
+    // A kernel of which nothing is known runs until it was measured: held for a guess, it would
+    // never be measured and starve.
+    if (!eviction.trained && !task.kernel->simulation.present) {
+      task.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;
+    }
   }
   if (task.app->options.app_class == AppClass::kBestEffort) {
     if (task.kernel != nullptr) task.kernel_row = PairRow(flow, *task.kernel);

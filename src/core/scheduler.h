@@ -148,8 +148,8 @@ struct SchedulerStats {
   LatencySummary eviction_latency;
   LatencySummary plan_time;  // host time of the plan stage; 0 in virtual time
   int64_t tasks_pending = 0;
-  double capsms_used = 0;      // by launches on the device
-  int32_t capsms_reserved = 0;  // for LC apps
+  double capsms_used = 0;         // by launches on the device
+  int32_t capsms_reserved = 0;    // for LC apps
   int64_t stray_completions = 0;  // of launches that were not in flight: told twice, or too late
   bool device_lost = false;
 };

@@ -36,6 +36,7 @@ struct CopyState {
   int32_t be_active = 0;  // BE copies in flight in this direction
   int32_t lc_active = 0;
   int32_t be_limit = 1;  // N_tr (Baymax eq. 5)
+  bool lc_uses = false;  // an LC app copied in this direction before
 };
 
 // --- apps and queries ---------------------------------------------------------------------------
@@ -149,7 +150,10 @@ struct Snapshot {
   int32_t sm_count = 0;
   double capsms_free = 0;  // unreserved and unused
   int64_t queued_ns = 0;   // T_q: predicted duration of all that is issued and not done
-  bool quiesced = false;   // the application asked for quiet: launch nothing
+  // BE returns so long after the last LC query ended: a closed-loop client that submits its next
+  // query at once does not pay for an eviction.
+  int64_t return_hysteresis_ns = 2000;
+  bool quiesced = false;  // the application asked for quiet: launch nothing
   bool partitions_available = false;
   bool eviction_available = false;
   absl::Span<const PlaceView> places;  // [0] is the whole device

@@ -106,7 +106,7 @@ struct alignas(64) Task {
   bool adopted = false;        // in the flow's tables
   bool started_early = false;  // launched by the fast path
   bool entered_gate = false;
-  bool evicts = false;  // LC: told evictable work on its SMs to leave
+  bool evicts = false;       // LC: told evictable work on its SMs to leave
   bool had_company = false;  // something ran beside it, so it trains no solo model
   int32_t counter = -1;
   bool counter_fresh = true;

@@ -64,7 +64,8 @@ bool EvictionModel::Observe(double latency_ns) {
   const size_t rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(count))) - 1;
   // Under a hundred samples their largest understates the p99; the deviation bounds it from below.
   // But no worker holds on longer than its block task, so neither bound goes past what the record
-  // says or what was seen, whichever is later: a few early leavers must not make a kernel look slow.
+  // says or what was seen, whichever is later: a few early leavers must not make a kernel look
+  // slow.
   const double latest = std::max<double>(prior_.mean_ns + 2 * prior_.error_ns, sorted[rank]);
   const double tail =
       std::clamp(std::max((sorted[rank] - mean) / 2, deviation), 0.0, (latest - mean) / 2);

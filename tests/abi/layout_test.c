@@ -1,7 +1,8 @@
 /* The layout of version 0 of the ABI: sizes, offsets and enum values, frozen by static asserts.
  *
- * Compiling it is the test; main only says so. A line of it changes only together with a new entry in
- * bindings/c/CHANGELOG.md. Structs without implicit padding: the headers gate compiles with -Wpadded.
+ * Compiling it is the test; main only says so. A line of it changes only together with a new entry
+ * in bindings/c/CHANGELOG.md. Structs without implicit padding: the headers gate compiles with
+ * -Wpadded.
  */
 #include <gpushare/gpushare.h>
 #include <gpushare/gpushare_policy.h>
@@ -10,7 +11,7 @@
 
 #define GPUSHARE_SIZE(type, bytes) \
   _Static_assert(sizeof(type) == (bytes), #type " has another size than its frozen one")
-#define GPUSHARE_AT_BYTE(type, field, bytes)         \
+#define GPUSHARE_AT_BYTE(type, field, bytes)       \
   _Static_assert(offsetof(type, field) == (bytes), \
                  #type "." #field " lies at another offset than its frozen one")
 #define GPUSHARE_VALUE(name, value) \

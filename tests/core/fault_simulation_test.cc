@@ -72,7 +72,8 @@ class World {
   KernelId graph_;
   std::vector<Source> sources_;
   std::vector<std::unique_ptr<Submitted>> submitted_;
-  bool misreports_ = false;  // the device drops, doubles or fails launches: block counts are not whole
+  bool misreports_ =
+      false;  // the device drops, doubles or fails launches: block counts are not whole
 };
 
 KernelDesc BeKernel(const char* name, int64_t block_ns, bool evictable, int64_t yield_ns) {
@@ -109,10 +110,10 @@ void World::Build(uint64_t seed) {
   auto device = sim::MakeSimDevice(options);
   ASSERT_TRUE(device.ok()) << device.status();
   auto model = models::MakeOnlineModel(options.profile);
-  const std::vector<std::string> policies = {"fifo",           "priority",       "baymax",
-                                             "smguard",        "smguard:packed", "adaptive",
-                                             "adaptive:evict", "adaptive:partition",
-                                             "adaptive:elastic"};
+  const std::vector<std::string> policies = {
+      "fifo",           "priority",           "baymax",
+      "smguard",        "smguard:packed",     "adaptive",
+      "adaptive:evict", "adaptive:partition", "adaptive:elastic"};
   auto policy = MakePolicy(policies[static_cast<size_t>(Draw(0, 8))]);
   ASSERT_TRUE(policy.ok()) << policy.status();
   SchedulerOptions scheduler_options;
@@ -154,7 +155,8 @@ void World::Build(uint64_t seed) {
 }
 
 void World::SubmitOne() {
-  const Source& source = sources_[static_cast<size_t>(Draw(0, static_cast<int64_t>(sources_.size()) - 1))];
+  const Source& source =
+      sources_[static_cast<size_t>(Draw(0, static_cast<int64_t>(sources_.size()) - 1))];
   TaskSpec spec;
   spec.queue = source.queue;
   auto entry = std::make_unique<Submitted>();
@@ -180,7 +182,8 @@ void World::SubmitOne() {
   }
   TicketId waits[1];
   if (!submitted_.empty() && Chance(0.1)) {
-    waits[0] = submitted_[static_cast<size_t>(Draw(0, static_cast<int64_t>(submitted_.size()) - 1))]->ticket;
+    waits[0] = submitted_[static_cast<size_t>(Draw(0, static_cast<int64_t>(submitted_.size()) - 1))]
+                   ->ticket;
     spec.wait_tickets = waits;
   }
   spec.detached = Chance(0.7);
@@ -206,8 +209,10 @@ void World::Step() {
   } else if (pick < 0.97 && !submitted_.empty()) {
     scheduler_->Cancel(submitted_.back()->ticket).IgnoreError();
   } else if (pick < 0.99) {
-    const Source& source = sources_[static_cast<size_t>(Draw(0, static_cast<int64_t>(sources_.size()) - 1))];
-    scheduler_->ReserveCapSm({source.app, static_cast<int32_t>(Draw(0, 140)), Chance(0.5)}).IgnoreError();
+    const Source& source =
+        sources_[static_cast<size_t>(Draw(0, static_cast<int64_t>(sources_.size()) - 1))];
+    scheduler_->ReserveCapSm({source.app, static_cast<int32_t>(Draw(0, 140)), Chance(0.5)})
+        .IgnoreError();
   } else if (scheduler_->Quiesce(scheduler_->NowNs() + 40 * kMs).ok() || true) {
     scheduler_->Resume().IgnoreError();
   }
@@ -235,7 +240,8 @@ void World::Check() {
 }
 
 void World::Run() {
-  for (int64_t steps = Draw(20, 120); steps > 0 && !::testing::Test::HasFatalFailure(); --steps) Step();
+  for (int64_t steps = Draw(20, 120); steps > 0 && !::testing::Test::HasFatalFailure(); --steps)
+    Step();
   if (Chance(0.7)) scheduler_->Drain(scheduler_->NowNs() + 2000 * kMs).IgnoreError();
   scheduler_->Shutdown(scheduler_->NowNs() + Draw(0, 100) * kMs).IgnoreError();
   Check();

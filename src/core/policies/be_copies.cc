@@ -25,7 +25,18 @@ class CopyTime {
     hold_ = headroom_ns < budget_ns ? Reason::kHoldHeadroom : Reason::kHoldBlocking;
     fits_ = headroom_ns < budget_ns ? Reason::kFitsHeadroom : Reason::kFitsBlockingBudget;
     if (std::min(budget_ns, headroom_ns) == kNever) fits_ = Reason::kIdleDevice;
-    left_ns_.fill(std::min(budget_ns, headroom_ns));
+    for (size_t direction = 0; direction < left_ns_.size(); ++direction) {
+      // The link is full duplex: a direction that no LC copy uses blocks nobody.
+      if (!snapshot.copies[direction].lc_uses) {
+        left_ns_[direction] = kNever;
+        continue;
+      }
+      const int64_t piece_ns =
+          budget_ns == kNever
+              ? kNever
+              : budget_ns / (lc_active ? tuning::kActivePieceDivisor : tuning::kIdlePieceDivisor);
+      left_ns_[direction] = std::min(piece_ns, headroom_ns);
+    }
     for (const RunningView& running : snapshot.running) {
       // A piece was within the budget when it was cut, however much of its task is left.
       if (IsBeCopy(running.task)) {

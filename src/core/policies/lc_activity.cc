@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "src/core/policies/tuning.h"
-
 namespace gpushare::core {
 namespace {
 
@@ -21,7 +19,7 @@ LcActivity FindLcActivity(const Snapshot& snapshot, const Plan& plan) {
     const LcAppView& app = snapshot.lc_apps[a];
     if (app.active_queries > 0 || app.tasks_in_flight > 0) activity.active = true;
     activity.open_at_ns =
-        std::max(activity.open_at_ns, app.idle_since_ns + tuning::kReturnHysteresisNs);
+        std::max(activity.open_at_ns, app.idle_since_ns + snapshot.return_hysteresis_ns);
     activity.routes |= Overlaps(snapshot, plan.routes[a].place);
   }
   activity.places = activity.routes;

@@ -16,10 +16,6 @@ inline constexpr int32_t kBeWindowPerApp = 2;
 // between tasks of different queues. Range 1 to 2.
 inline constexpr int32_t kBeWindowPerPlace = 2;
 
-// BE returns to the LC side so long after the last LC query ended, ns: a closed-loop client that
-// submits its next query at once does not pay for an eviction. Range 0 to 100,000.
-inline constexpr int64_t kReturnHysteresisNs = 2'000;
-
 // What one return to the LC side and one eviction cost BE, ns: hysteresis, launch call and latency
 // (2.0 + 2.8 + 4.5), and half of the eviction write (2.0). Range 5,000 to 30,000.
 inline constexpr int64_t kReturnGapNs = 11'000;
@@ -42,6 +38,13 @@ inline constexpr int64_t kElasticPartNsMin = 20'000;
 // The smallest piece of a copy, bytes: alone it takes 8.4 us, 7.2 of them latency (MEASURED), so
 // that smaller ones only lose. Range 16,384 to 1,048,576.
 inline constexpr int64_t kCopyPieceBytesMin = 65'536;
+
+// A BE copy's piece as a share of the smallest blocking budget, in a direction that LC apps use.
+// Between queries it may take half; while one is active, every further query of the busy period may
+// meet a piece, so that it takes an eighth (copies.json: p99 1.25 x alone with the whole budget).
+// Ranges 1 to 4 and 4 to 16.
+inline constexpr int64_t kIdlePieceDivisor = 2;
+inline constexpr int64_t kActivePieceDivisor = 8;
 
 // Pieces end on pages, bytes.
 inline constexpr int64_t kCopyPieceAlignment = 4'096;
