@@ -33,13 +33,13 @@ int main(void) {
   service.app_class = GPUSHARE_CLASS_LATENCY_CRITICAL;
   service.name = "service";
   service.p99_bound = 1.05;
+  service.p99_alone_ns = 2000000; /* measured without neighbours */
   training.app_class = GPUSHARE_CLASS_BEST_EFFORT;
   training.name = "training";
   gpushare_queue* lc = make_queue(runtime, &service);
   gpushare_queue* be = make_queue(runtime, &training);
   gpushare_kernel* model = find_kernel(runtime, "chain1");
   gpushare_kernel* gradient = find_kernel(runtime, "sincos_27us");
-
   gpushare_task_options step = GPUSHARE_TASK_OPTIONS_INIT, request = GPUSHARE_TASK_OPTIONS_INIT;
   step.kernel = gradient;
   step.block_tasks = 100000;

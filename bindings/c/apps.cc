@@ -63,7 +63,7 @@ void ForgetName(AppObject& app) {
 absl::Status ReleaseLast(AppObject& app) {
   GPUSHARE_RETURN_IF_ERROR(CheckMayEnd(app.runtime, 1));
   if (app.weak_from_this().use_count() > 1) return absl::OkStatus();  // queues hold it
-  const absl::Status status = app.runtime->scheduler->ReleaseApp(app.id);
+  absl::Status status = app.runtime->scheduler->ReleaseApp(app.id);
   if (!status.ok() && !app.runtime->shut_down.load()) return status;
   ForgetName(app);
   return absl::OkStatus();

@@ -23,7 +23,7 @@ gpushare_status gpushare_runtime_shutdown(gpushare_runtime* runtime, int64_t dea
     GPUSHARE_FIND(object, runtime);
     GPUSHARE_RETURN_IF_ERROR(CallbackScope::Refuse("gpushare_runtime_shutdown"));
     GPUSHARE_RETURN_IF_ERROR(CheckDeadline(deadline_ns));
-    const absl::Status status = object->scheduler->Shutdown(deadline_ns);
+    absl::Status status = object->scheduler->Shutdown(deadline_ns);
     object->shut_down.store(true);
     return status;
   });

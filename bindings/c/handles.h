@@ -91,7 +91,7 @@ template <class Handle>
 absl::StatusOr<Handle*> MakeHandle(std::shared_ptr<typename HandleTraits<Handle>::Object> object) {
   absl::StatusOr<uintptr_t> word = CreateHandle(HandleTraits<Handle>::kKind, std::move(object));
   if (!word.ok()) return word.status();
-  return reinterpret_cast<Handle*>(*word);
+  return reinterpret_cast<Handle*>(*word);  // NOLINT(performance-no-int-to-ptr): never dereferenced
 }
 
 template <class Handle>
@@ -118,8 +118,9 @@ absl::Status Release(const Handle* handle, LastReference on_last) {
 }  // namespace gpushare::abi
 
 // Looks a handle up, or leaves the entry with INVALID_ARGUMENT.
-#define GPUSHARE_FIND(object, handle)               \
-  auto* const object = gpushare::abi::Find(handle); \
+#define GPUSHARE_FIND(object, handle)                                               \
+  auto* const object =                                                              \
+      gpushare::abi::Find(handle); /* NOLINT(bugprone-macro-parentheses): a name */ \
   if (object == nullptr) return gpushare::abi::Bad(handle)
 
 #define GPUSHARE_RETURN_IF_ERROR(expression)                                \

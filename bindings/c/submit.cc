@@ -15,8 +15,8 @@
 namespace gpushare::abi {
 namespace {
 
-static_assert(sizeof(gpushare_ticket) == sizeof(core::TicketId) &&
-              alignof(gpushare_ticket) == alignof(core::TicketId));
+static_assert(sizeof(gpushare_ticket) == sizeof(core::TicketId));
+static_assert(alignof(gpushare_ticket) == alignof(core::TicketId));
 
 absl::Status CheckUnused(absl::string_view what, bool unused) {
   if (unused) return absl::OkStatus();

@@ -133,7 +133,7 @@ class Shared {
 
   // Releases now and says how it went (an app with tasks keeps its reference).
   Status Reset() {
-    const Status status = Status::From(kRelease(handle_));
+    Status status = Status::From(kRelease(handle_));
     if (status.ok()) handle_ = nullptr;
     return status;
   }

@@ -338,7 +338,6 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   if (task.query == nullptr) app.latency.Add(flow.now_ns - record.submit_ns);
   FinishQueryTask(flow, task);
   EmitCompleted(flow, task);
-  app.tasks_open.fetch_sub(1, std::memory_order_acq_rel);
   task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);
   if (task.callback != nullptr) {
     flow.notices.push_back({task.callback, task.callback_user, record});

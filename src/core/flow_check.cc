@@ -60,7 +60,7 @@ absl::Status CheckFlow(const Flow& flow) {
     const Task& task = *flow.running_be[static_cast<size_t>(i)];
     if (absl::Status status = AddTask(task, i, totals); !status.ok()) return status;
     for (int lc = 0; lc < flow.running_lc_count; ++lc) {
-      const absl::Status status = CheckTold(flow, task, *flow.running_lc[static_cast<size_t>(lc)]);
+      absl::Status status = CheckTold(flow, task, *flow.running_lc[static_cast<size_t>(lc)]);
       if (!status.ok()) return status;
     }
   }

@@ -280,7 +280,7 @@ void EmitDepths(Flow& flow) {
   if (flow.options.events == nullptr) return;
   const int64_t headroom = LeastHeadroom(flow.buffers.snapshot.queries);
   const auto emit = [&](App& app) {
-    const int64_t depth = app.tasks_open.load(std::memory_order_relaxed);
+    const int64_t depth = app.TasksOpen();
     if (depth == app.depth_told) return;
     app.depth_told = depth;
     EventRecord event;

@@ -11,8 +11,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "src/core/handoff_queue.h"
 #include "src/core/limits.h"
+#include "src/core/slot_stack.h"
 #include "src/core/types.h"
 
 namespace gpushare::core {
@@ -21,10 +21,6 @@ struct Task;
 
 class LaunchTable {
  public:
-  LaunchTable() {
-    for (uint32_t i = 0; i < kMaxInFlightLaunches; ++i) free_.Push(i + 1);
-  }
-
   // 0 when the table is full.
   LaunchId Take(Task* task) {
     uint32_t index = 0;
@@ -60,7 +56,7 @@ class LaunchTable {
   }
 
   std::array<Slot, kMaxInFlightLaunches> slots_;
-  HandoffQueue<uint32_t> free_{kMaxInFlightLaunches};
+  SlotStack free_{kMaxInFlightLaunches};
 };
 
 }  // namespace gpushare::core

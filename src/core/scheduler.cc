@@ -335,7 +335,7 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
   App* app = flow.tables.FindApp(id);
   if (app == nullptr) return NoApp(id);
   if (absl::Status status = flow.tables.CloseApp(*app); !status.ok()) return status;
-  const int64_t open = app->tasks_open.load() + app->active_queries.load();
+  const int64_t open = app->TasksOpen() + app->active_queries.load();
   if (open != 0) {
     flow.tables.ReopenApp(*app);
     return absl::FailedPreconditionError(absl::StrCat("App '", app->options.name, "' has ", open,
@@ -736,7 +736,7 @@ absl::StatusOr<AppStats> Scheduler::StatsOf(AppId id) const {
   stats.cancelled = app->cancelled.load();
   stats.rejected = app->rejected.load();
   stats.evictions = app->evictions.load();
-  stats.queue_depth = app->tasks_open.load();
+  stats.queue_depth = app->TasksOpen();
   stats.device_ns = app->device_ns.load();
   stats.work_ns = app->work_ns.load();
   stats.block_tasks = app->block_tasks.load();

@@ -290,7 +290,6 @@ absl::StatusOr<Task*> Accept(Flow& flow, Queue& queue, const TaskSpec& spec,
                       std::memory_order_release);
   task->state.store(TaskState::kSubmitted, std::memory_order_relaxed);
   app.submitted.fetch_add(1, std::memory_order_relaxed);
-  app.tasks_open.fetch_add(1, std::memory_order_relaxed);
   queue.tasks_open.fetch_add(1, std::memory_order_relaxed);
   flow.counters.pending.fetch_add(1, std::memory_order_acq_rel);
   EmitSubmitted(flow, *task);

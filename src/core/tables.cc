@@ -90,9 +90,7 @@ absl::Status CheckKernel(const KernelDesc& desc) {
 
 Tables::Tables()
     : queries_(std::make_unique<std::array<QuerySlot, kMaxExplicitQueries>>()),
-      free_queries_(kMaxExplicitQueries) {
-  for (int i = 0; i < kMaxExplicitQueries; ++i) free_queries_.Push(static_cast<uint32_t>(i + 1));
-}
+      free_queries_(kMaxExplicitQueries) {}
 
 absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   if (absl::Status status = CheckApp(options); !status.ok()) return status;
@@ -129,16 +127,11 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
     task.slot = static_cast<uint32_t>(i);
     task.app = &app;
   }
-  app.free_tasks =
-      std::make_unique<HandoffQueue<uint32_t>>(static_cast<unsigned>(options.tasks_max));
-  for (int i = 0; i < options.tasks_max; ++i) app.free_tasks->Push(static_cast<uint32_t>(i + 1));
+  app.free_tasks = std::make_unique<SlotStack>(static_cast<uint32_t>(options.tasks_max));
   if (app.large == nullptr) {
     app.large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
   }
-  app.free_large = std::make_unique<HandoffQueue<uint32_t>>(unsigned{kLargeArgumentSlotsPerApp});
-  for (int i = 0; i < kLargeArgumentSlotsPerApp; ++i) {
-    app.free_large->Push(static_cast<uint32_t>(i + 1));
-  }
+  app.free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
   app.route.store(0);
   app.active_queries.store(0);
   app.plan_index = App::kNoIndex;
@@ -156,7 +149,7 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   app.depth_told = -1;
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
-        &app.evictions, &app.tasks_open, &app.device_ns, &app.work_ns, &app.block_tasks}) {
+        &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {
     counter->store(0);
   }
   app.latency.Clear();

@@ -71,7 +71,7 @@ class Tables {
   std::array<std::unique_ptr<KernelDesc>, kMaxKernels> kernels_;
   std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
   std::unique_ptr<std::array<QuerySlot, kMaxExplicitQueries>> queries_;
-  HandoffQueue<uint32_t> free_queries_;
+  SlotStack free_queries_;
   std::atomic<int> app_count_{0};
   std::atomic<int> queue_count_{0};
   std::atomic<int> kernel_count_{0};

@@ -14,11 +14,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "src/core/handoff_queue.h"
 #include "src/core/kernel.h"
 #include "src/core/latency_histogram.h"
 #include "src/core/limits.h"
 #include "src/core/scheduler.h"
+#include "src/core/slot_stack.h"
 #include "src/core/snapshot.h"
 #include "src/core/types.h"
 
@@ -165,12 +165,12 @@ struct alignas(64) App {
 
   std::unique_ptr<Task[]> tasks;
   int32_t task_capacity = 0;
-  std::unique_ptr<HandoffQueue<uint32_t>> free_tasks;
+  std::unique_ptr<SlotStack> free_tasks;
   struct alignas(kArgumentAlignment) LargeArguments {
     std::array<std::byte, kMaxArgumentBytes> bytes;
   };
   std::unique_ptr<LargeArguments[]> large;
-  std::unique_ptr<HandoffQueue<uint32_t>> free_large;
+  std::unique_ptr<SlotStack> free_large;
 
   // The fast path's route: place + 1 in the low byte, then flags (fast_path.h); 0: none published.
   std::atomic<uint32_t> route{0};
@@ -202,11 +202,17 @@ struct alignas(64) App {
   std::atomic<int64_t> cancelled{0};
   std::atomic<int64_t> rejected{0};
   std::atomic<int64_t> evictions{0};
-  std::atomic<int64_t> tasks_open{0};
   std::atomic<int64_t> device_ns{0};
   std::atomic<int64_t> work_ns{0};
   std::atomic<int64_t> block_tasks{0};
   LatencyHistogram latency;
+
+  // Accepted and not complete.
+  int64_t TasksOpen() const {
+    return submitted.load(std::memory_order_acquire) - completed.load(std::memory_order_acquire) -
+           failed.load(std::memory_order_acquire) - dropped.load(std::memory_order_acquire) -
+           cancelled.load(std::memory_order_acquire);
+  }
 };
 
 }  // namespace gpushare::core

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "src/core/launch_check.h"
 #include "src/core/limits.h"
 #include "src/sim/engine.h"
 #include "src/sim/tuning.h"
@@ -53,6 +54,7 @@ absl::Status Engine::Check(const core::LaunchRequest& request) const {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", request.lane, " was abandoned and takes no launch."));
   }
+  if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
   if (!request.wait_events.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("The launch waits for ",
                                                    request.wait_events.size(),
@@ -60,14 +62,6 @@ absl::Status Engine::Check(const core::LaunchRequest& request) const {
                                                    "none."));
   }
   if (request.form == core::Form::kMemcpy) {
-    if (request.copy.direction == core::CopyDirection::kNone) {
-      return absl::InvalidArgumentError("The copy has no direction.");
-    }
-    if (request.copy.bytes <= 0 || request.copy.bytes > core::kMaxCopyBytes) {
-      return absl::InvalidArgumentError(absl::StrCat("The copy moves ", request.copy.bytes,
-                                                     " bytes, and the limits are 1 and ",
-                                                     core::kMaxCopyBytes, "."));
-    }
     return absl::OkStatus();
   }
   if (request.declared_ns < 0 || request.declared_ns > core::kMaxDurationNs) {

@@ -117,7 +117,8 @@ class Session {
       case 11: {
         gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
         // Only down: a size beyond the memory is a lie that no library can see.
-        if (bytes_.Next() % 8 == 0) record.struct_size = bytes_.Next() % sizeof(record);
+        if (bytes_.Next() % 8 == 0)
+          record.struct_size = static_cast<uint32_t>(bytes_.Next() % sizeof(record));
         gpushare_ticket_record(runtime_, AnyTicket(), &record);
         break;
       }
@@ -239,7 +240,7 @@ class Session {
   void Spoil(gpushare_task_options& options) {
     switch (bytes_.Next() % 8) {
       case 0:
-        options.struct_size = bytes_.Next() % sizeof(options);
+        options.struct_size = static_cast<uint32_t>(bytes_.Next() % sizeof(options));
         break;
       case 1:
         options.kind = static_cast<int32_t>(bytes_.Number());
