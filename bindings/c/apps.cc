@@ -7,6 +7,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/mutex.h"
 
 namespace gpushare::abi {
 namespace {
@@ -40,7 +41,7 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
 
 absl::StatusOr<std::shared_ptr<AppObject>> CreateApp(RuntimeObject& runtime,
                                                      const core::AppOptions& options) {
-  absl::MutexLock lock(&runtime.mutex);
+  core::MutexLock lock(&runtime.mutex);
   if (runtime.live_app_names.count(options.name) != 0) {
     return absl::AlreadyExistsError(
         absl::StrCat("The runtime has an app '", options.name, "' already."));
@@ -55,7 +56,7 @@ absl::StatusOr<std::shared_ptr<AppObject>> CreateApp(RuntimeObject& runtime,
 
 void ForgetName(AppObject& app) {
   app.released = true;
-  absl::MutexLock lock(&app.runtime->mutex);
+  core::MutexLock lock(&app.runtime->mutex);
   app.runtime->live_app_names.erase(app.name);
 }
 

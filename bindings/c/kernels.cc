@@ -10,13 +10,14 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/mutex.h"
 
 namespace gpushare::abi {
 namespace {
 
 absl::StatusOr<std::shared_ptr<KernelObject>> Register(RuntimeObject& runtime,
                                                        const gpushare_kernel_options& options) {
-  absl::MutexLock lock(&runtime.mutex);
+  core::MutexLock lock(&runtime.mutex);
   if (runtime.kernels.count(options.name) != 0) {
     return absl::AlreadyExistsError(
         absl::StrCat("The runtime has a kernel '", options.name, "' already."));
@@ -121,7 +122,7 @@ gpushare_status gpushare_kernel_info_by_name(gpushare_runtime* runtime, const ch
   return Enter([&]() -> absl::Status {
     GPUSHARE_FIND(object, runtime);
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("The kernel's name", name));
-    absl::MutexLock lock(&object->mutex);
+    core::MutexLock lock(&object->mutex);
     const auto registered = object->kernels.find(name);
     const gpushare::core::KernelDesc* const kernel = registered != object->kernels.end()
                                                          ? &registered->second
@@ -141,7 +142,7 @@ gpushare_status gpushare_profile_kernel_names(gpushare_runtime* runtime, char* b
   return Enter([&]() -> absl::Status {
     GPUSHARE_FIND(object, runtime);
     std::string names;
-    absl::MutexLock lock(&object->mutex);
+    core::MutexLock lock(&object->mutex);
     for (const gpushare::core::KernelDesc& kernel : object->profile.kernels) {
       absl::StrAppend(&names, names.empty() ? "" : "\n", kernel.name);
     }

@@ -17,11 +17,11 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "bindings/c/callbacks.h"
 #include "bindings/c/log.h"
 #include "bindings/c/trace_switch.h"
 #include "src/core/event_log.h"
+#include "src/core/mutex.h"
 #include "src/core/scheduler.h"
 #include "src/models/profile.h"
 
@@ -47,7 +47,7 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   CallbackPool callbacks;
   std::unique_ptr<core::Scheduler> scheduler;
 
-  absl::Mutex mutex;
+  core::Mutex mutex;
   models::Profile profile ABSL_GUARDED_BY(mutex);
   std::set<std::string> live_app_names ABSL_GUARDED_BY(mutex);
   // Names for traces; those of released apps stay.

@@ -7,6 +7,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/mutex.h"
 
 namespace gpushare::abi {
 namespace {
@@ -14,7 +15,7 @@ namespace {
 absl::Status Load(RuntimeObject& runtime, const char* path) {
   absl::StatusOr<models::Profile> loaded = models::LoadProfile(path);
   if (!loaded.ok()) return loaded.status();
-  absl::MutexLock lock(&runtime.mutex);
+  core::MutexLock lock(&runtime.mutex);
   if (loaded->device.gpu_model != runtime.profile.device.gpu_model) {
     return absl::FailedPreconditionError(
         absl::StrCat("The profile '", path, "' was measured on '", loaded->device.gpu_model,
@@ -31,7 +32,7 @@ absl::Status Load(RuntimeObject& runtime, const char* path) {
 // The runtime's profile with the kernels that were registered since, and what was learned.
 models::Profile Current(RuntimeObject& runtime) {
   std::string learned = runtime.scheduler->SaveModel();
-  absl::MutexLock lock(&runtime.mutex);
+  core::MutexLock lock(&runtime.mutex);
   models::Profile profile = runtime.profile;
   profile.learned = std::move(learned);
   for (const auto& [name, kernel] : runtime.kernels) {

@@ -14,6 +14,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/limits.h"
+#include "src/core/mutex.h"
 #include "src/core/policy.h"
 #include "src/models/online_model.h"
 
@@ -123,7 +124,7 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
     GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->LoadModel(profile->learned));
   }
   {
-    absl::MutexLock lock(&runtime->mutex);
+    core::MutexLock lock(&runtime->mutex);
     runtime->profile = *std::move(profile);
   }
   if (!runtime->polled) GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->StartThread());

@@ -11,6 +11,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/limits.h"
+#include "src/core/mutex.h"
 #include "src/trace/perfetto_writer.h"
 
 namespace gpushare::abi {
@@ -32,7 +33,7 @@ absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options
         absl::StrCat("trace_options.records_max is ", options.records_max,
                      ", and it must lie between 0 and ", kMaxTraceRecords, "."));
   }
-  absl::MutexLock lock(&runtime.mutex);
+  core::MutexLock lock(&runtime.mutex);
   if (runtime.trace.running()) {
     return absl::FailedPreconditionError("A trace of this runtime runs already.");
   }
@@ -52,7 +53,7 @@ struct FinishedTrace {
 };
 
 absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
-  absl::MutexLock lock(&runtime.mutex);
+  core::MutexLock lock(&runtime.mutex);
   if (!runtime.trace.running()) {
     return absl::FailedPreconditionError("No trace of this runtime runs.");
   }

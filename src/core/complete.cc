@@ -393,6 +393,8 @@ bool Complete(Flow& flow) {
   if (!flow.device_lost.load()) {
     std::array<DeviceCompletion, kBatch> batch;
     const size_t count = flow.device->PollCompletions(absl::MakeSpan(batch));
+    // Work that a submitter launched since the Tick began may be complete already.
+    if (count > 0) flow.now_ns = flow.device->NowNs();
     for (size_t i = 0; i < count; ++i) HandleCompletion(flow, batch[i]);
     any = count > 0;
     if (!flow.device_lost.load()) any = CheckHangs(flow) || any;

@@ -154,16 +154,16 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   }
   part.launch = flow.launches.Take(&task);
   if (!part.launch) return hold(Reason::kHoldWindow);
-  const bool evictable = lane.spec.evictable;
+  const bool evictable = lane.spec.evictable && part.form == Form::kWorkers;
   if (evictable) {
     // The order matters: counted, then the epoch, then the gate (lanes.h, lc_gate.h).
     lane.evictable.fetch_add(1, std::memory_order_seq_cst);
     part.epoch = flow.gate.ReadLaunchEpoch(part.lane);
-    if (!flow.gate.IsOpen(part.lane)) {
-      lane.evictable.fetch_sub(1, std::memory_order_relaxed);
-      flow.launches.Free(part.launch);
-      return hold(Reason::kHoldLcActive);  // the LC completion that opens the gate asks for a plan
-    }
+  }
+  if (lane.spec.evictable && !flow.gate.IsOpen(part.lane)) {
+    if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
+    flow.launches.Free(part.launch);
+    return hold(Reason::kHoldLcActive);  // the LC completion that opens the gate asks for a plan
   }
   if (lc) {
     flow.gate.EnterLc();

@@ -14,9 +14,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "atomic_queue/atomic_queue.h"
 #include "src/core/launch_check.h"
+#include "src/core/mutex.h"
 
 namespace gpushare::null {
 namespace {
@@ -61,7 +61,7 @@ class NullDevice final : public core::Device {
     if (absl::Status status = core::CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
       return status;
     }
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     if (places_ == capabilities_.places_max) {
       return absl::ResourceExhaustedError(
           absl::StrCat("The device has ", capabilities_.places_max, " places already."));
@@ -70,7 +70,7 @@ class NullDevice final : public core::Device {
   }
 
   absl::StatusOr<LaneIndex> CreateLane(const core::LaneSpec& spec) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     if (spec.place < 0 || spec.place >= places_) {
       return absl::InvalidArgumentError(
           absl::StrCat("A lane asks for place ", spec.place, ", and there are ", places_, "."));
@@ -141,7 +141,7 @@ class NullDevice final : public core::Device {
 
   size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
     if (completions_.was_empty()) return 0;
-    absl::MutexLock lock(&poll_mutex_);
+    core::MutexLock lock(&poll_mutex_);
     size_t count = 0;
     Entry entry;
     while (count < out.size() && completions_.try_pop(entry)) {
@@ -201,7 +201,7 @@ class NullDevice final : public core::Device {
   const core::SteadyClock clock_;
   core::DeviceCapabilities capabilities_;
 
-  absl::Mutex mutex_;  // places and lanes
+  core::Mutex mutex_;  // places and lanes
   int32_t places_ ABSL_GUARDED_BY(mutex_) = 1;
   std::atomic<int32_t> lanes_{0};
   std::array<Lane, core::kMaxLanes> lane_;
@@ -209,7 +209,7 @@ class NullDevice final : public core::Device {
 
   alignas(64) std::atomic<uint32_t> unpolled_{0};
   atomic_queue::AtomicQueue2<Entry, kCompletionsMax> completions_;
-  absl::Mutex poll_mutex_;
+  core::Mutex poll_mutex_;
   core::TimeNs last_end_ns_ ABSL_GUARDED_BY(poll_mutex_) = 0;
 };
 

@@ -9,8 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "src/sim/engine.h"
+#include "src/core/mutex.h"
 
 namespace gpushare::sim {
 namespace {
@@ -25,67 +25,67 @@ class SimDevice final : public core::Device {
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
 
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.Prepare(kernel);
   }
 
   absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.AddPlace(spec);
   }
 
   absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.AddLane(spec);
   }
 
   void AbandonLane(core::LaneIndex lane) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     engine_.Abandon(lane);
   }
 
   absl::Status Launch(const core::LaunchRequest& request) override {
     if (request.form == core::Form::kOpaque && request.host_function != nullptr) {
       {
-        absl::MutexLock lock(&mutex_);
+        core::MutexLock lock(&mutex_);
         if (absl::Status status = engine_.Check(request); !status.ok()) return status;
       }
       // The caller's own code: with no lock held, so that it may call the device.
       request.host_function(nullptr, request.host_user);
     }
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.Submit(request);
   }
 
   absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.Evict(lane, epoch, workers_to_keep);
   }
 
   void* LaneStream(core::LaneIndex) override { return nullptr; }
 
   size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.Poll(out);
   }
 
   core::TimeNs NextEventNs() const override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.NextEventNs();
   }
 
   void AdvanceTo(core::TimeNs time) override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     engine_.AdvanceTo(time);
   }
 
   int64_t BusySmNs() const override {
-    absl::MutexLock lock(&mutex_);
+    core::MutexLock lock(&mutex_);
     return engine_.BusySmNs();
   }
 
  private:
-  mutable absl::Mutex mutex_;
+  mutable core::Mutex mutex_;
   Engine engine_ ABSL_GUARDED_BY(mutex_);  // its clock is read without
   const core::DeviceCapabilities capabilities_;
 };

@@ -103,6 +103,8 @@ TEST_P(GraphsTest, AWholeSmNodeCannotRunBesideASpreadQuota) {
   request.launch = core::LaunchId{1};
   request.lane = low_;
   request.form = core::Form::kWorkers;
+  request.counter = static_cast<int32_t>(request.launch.value % core::kMaxCounters);
+  request.reset_counter = true;
   request.kernel = &Kernel("sincos_27us");
   request.block_count = 100'000;
   request.workers = 132;  // one an SM

@@ -26,6 +26,8 @@ class OverlapTest : public testing::TestWithParam<Tier> {
     request.launch = core::LaunchId{id};
     request.lane = lane;
     request.form = core::Form::kWorkers;
+    request.counter = static_cast<int32_t>(request.launch.value % core::kMaxCounters);
+    request.reset_counter = true;
     request.kernel = &desc;
     request.block_count =
         std::llround(solo_ns / static_cast<double>(desc.simulation.block_task_ns) * 132 *

@@ -15,6 +15,8 @@ core::LaunchRequest Small(core::LaneIndex lane, uint64_t id,
   request.launch = core::LaunchId{id};
   request.lane = lane;
   request.form = form;
+  request.counter = static_cast<int32_t>(request.launch.value % core::kMaxCounters);
+  request.reset_counter = true;
   request.kernel = &Kernel("sincos_27us");
   request.block_count = 10'000;
   request.workers = 8;

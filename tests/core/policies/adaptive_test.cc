@@ -235,7 +235,8 @@ TEST_F(WholeTest, WithoutLcAppsEverythingRuns) {
 }
 
 TEST_F(WholeTest, ACopyIsCutToTheBudgetAlsoWhileNoQueryIsActive) {
-  // 256 MB in 4.84 ms; the budget of 108.8 us moves 6 MB.
+  // 256 MB in 4.84 ms; half of the budget of 108.8 us moves 3 MB.
+  for (CopyState& copies : builder.snapshot.copies) copies.lc_uses = true;
   const HeadView& copy =
       builder.AddBeCopy(be, CopyDirection::kHostToDevice, int64_t{256} << 20, 4'844 * kUs);
   const HeadView& second = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
@@ -247,27 +248,43 @@ TEST_F(WholeTest, ACopyIsCutToTheBudgetAlsoWhileNoQueryIsActive) {
   EXPECT_EQ(piece->reason, Reason::kFillsGap);
   EXPECT_EQ(piece->lane_class, LaneClass::kCopy);
   EXPECT_EQ(piece->blocks_max % 4'096, 0);
-  EXPECT_NEAR(static_cast<double>(piece->blocks_max), 268'435'456. * 108.8 / 4'844, 4'097);
+  EXPECT_NEAR(static_cast<double>(piece->blocks_max), 268'435'456. * 54.4 / 4'844, 4'097);
   EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldCopies);
   EXPECT_NE(FindLaunch(plan, other_way), nullptr) << "the link is full duplex";
 }
 
 TEST_F(WholeTest, CopiesOfOneDirectionShareTheBudget) {
   builder.snapshot.copies[1].be_limit = 3;
-  builder.AddRunningBe(be, -1, 80 * kUs, {{kWholeDevice, Form::kMemcpy}});
+  builder.snapshot.copies[1].lc_uses = true;
+  builder.AddRunningBe(be, -1, 26 * kUs, {{kWholeDevice, Form::kMemcpy}});
   builder.running.back().task.kind = TaskKind::kMemcpy;
   builder.running.back().task.direction = CopyDirection::kHostToDevice;
   const HeadView& fits = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 28 * kUs);
   const HeadView& held = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, fits), nullptr);
-  ASSERT_NE(FindHold(plan, held), nullptr) << "0.8 us move less than the smallest piece";
+  ASSERT_NE(FindHold(plan, held), nullptr) << "0.4 us move less than the smallest piece";
   EXPECT_EQ(FindHold(plan, held)->reason, Reason::kHoldBlocking);
 }
 
+TEST_F(WholeTest, WhileAQueryIsActivePiecesAreSmallAndADirectionThatLcNeverUsesIsFree) {
+  builder.snapshot.copies[1].lc_uses = true;
+  builder.AddQuery(lc, kNever);
+  const HeadView& in = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
+  const HeadView& out =
+      builder.AddBeCopy(be, CopyDirection::kDeviceToHost, int64_t{256} << 20, 4'844 * kUs);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, in), nullptr);
+  EXPECT_EQ(FindLaunch(plan, in)->reason, Reason::kFillsGap);
+  EXPECT_NEAR(static_cast<double>(FindLaunch(plan, in)->blocks_max), 1'048'576. * 13.6 / 27, 4'097);
+  ASSERT_NE(FindLaunch(plan, out), nullptr);
+  EXPECT_EQ(FindLaunch(plan, out)->blocks_max, 0) << "the whole of it";
+}
+
 TEST_F(WholeTest, ACopyMayRunBesideAQueryThatHasHeadroom) {
+  builder.snapshot.copies[1].lc_uses = true;
   builder.AddQuery(lc, 50 * kUs);
-  const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
+  const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 18, 7 * kUs);
   EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), copy)->reason, Reason::kFitsHeadroom);
   builder.queries[0].headroom_ns = -5;
   const Plan plan = PlanOf("adaptive", builder);
