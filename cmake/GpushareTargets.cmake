@@ -40,13 +40,6 @@ if(GPUSHARE_BUILD_FUZZERS)
   target_compile_options(gpushare_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>)
 endif()
 if(GPUSHARE_SANITIZE MATCHES "thread")
-  # Debian's Abseil does not tell the thread sanitizer about its locks; this library does. It must come
-  # before Abseil in the dynamic linker's order, and is kept although nothing refers to it at link time.
-  find_package(absl REQUIRED)
-  add_library(gpushare_tsan_absl_mutex SHARED ${PROJECT_SOURCE_DIR}/tests/support/tsan_absl_mutex.cc)
-  target_link_libraries(gpushare_tsan_absl_mutex PRIVATE absl::synchronization ${CMAKE_DL_LIBS})
-  target_link_libraries(gpushare_options INTERFACE
-    -Wl,--push-state,--no-as-needed gpushare_tsan_absl_mutex -Wl,--pop-state)
   # gcc cannot instrument fences and warns; the code that uses them is tested by its interleavings.
   target_compile_options(gpushare_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
 endif()

@@ -76,8 +76,6 @@ void AdmitWord(Flow& flow, uint64_t word) {
         EndQuery(flow, *slot);
       }
       return;
-    case RingTag::kRegionEnded:
-      return;
   }
 }
 
@@ -150,7 +148,7 @@ void PromoteHeads(Flow& flow) {
     if (task->state.load(std::memory_order_relaxed) != TaskState::kWaiting) continue;
     bool failed = false;
     if (!TicketsDone(flow, *task, &failed)) {
-      ++queue.app->heads_waiting;
+      if (queue.app->options.app_class == AppClass::kLatencyCritical) ++queue.app->heads_waiting;
       continue;
     }
     if (failed) {

@@ -91,10 +91,9 @@ void AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_
 
 // An eviction that the part saw: how long it took, and whether the write was blocked.
 void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
-  if (part.epoch == 0) return;
+  if (!WasTold(flow.gate, part) || task.eviction_p99_ns == kNever) return;
   const TimeNs evicted_at = flow.lanes.lane(part.lane).evicted_at_ns.load();
-  const bool told = static_cast<int64_t>(flow.gate.Epoch(part.lane) - part.epoch) >= 0;
-  if (!told || evicted_at < part.launched_ns || completion.end_ns < evicted_at) return;
+  if (evicted_at < part.launched_ns || completion.end_ns < evicted_at) return;
   const int64_t latency_ns = completion.end_ns - evicted_at;
   if (latency_ns > kBlockedEvictionFactor * task.eviction_p99_ns + kBlockedEvictionFloorNs) {
     flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
@@ -231,6 +230,13 @@ void GiveUpLane(Flow& flow, LaneIndex lane) {
         ++i;
         continue;
       }
+      // Its launch on the other side of a split is healthy and must not go on for nobody.
+      for (int p = 0; p < task.part_count; ++p) {
+        const Part& part = task.parts[static_cast<size_t>(p)];
+        if (part.lane != lane && part.epoch != 0) {
+          EvictLane(flow, part.lane, 0, task.record.ticket, Reason::kNone);
+        }
+      }
       ForgetParts(flow, task);
       FinishTask(flow, task, Verdict::kTimedOut);  // another task takes index i
     }
@@ -238,7 +244,7 @@ void GiveUpLane(Flow& flow, LaneIndex lane) {
   finish_on_lane(flow.running_be, flow.running_be_count);
   finish_on_lane(flow.running_lc, flow.running_lc_count);
   // A class without lanes holds its tasks: the reason is in the log, and nothing is lost.
-  flow.lanes.Replace(*flow.device, lane).IgnoreError();
+  if (flow.lanes.lane(lane).usable.load()) flow.lanes.Replace(*flow.device, lane).IgnoreError();
   flow.dirty = true;
 }
 
@@ -323,10 +329,16 @@ void ForgetParts(Flow& flow, Task& task) {
 }
 
 void FinishTask(Flow& flow, Task& task, Verdict verdict) {
+  const bool counted = task.running_index >= 0;
   RemoveRunning(flow, task);
+  if (task.is_region) {
+    if (!counted) task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    flow.open_regions.fetch_sub(1, std::memory_order_acq_rel);
+  }
   SetState(task, StateOf(verdict));
   if (task.entered_gate) flow.gate.LeaveLc();
-  if (task.counter >= 0) {
+  // Workers of a lane that was given up may still claim from their counter: it is not used again.
+  if (task.counter >= 0 && verdict != Verdict::kTimedOut) {
     flow.free_counters[static_cast<size_t>(flow.free_counter_count++)] = task.counter;
   }
   CompletionRecord& record = task.record;
@@ -336,8 +348,8 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   App& app = *task.app;
   CountVerdict(app, verdict);
   if (task.query == nullptr) app.latency.Add(flow.now_ns - record.submit_ns);
-  FinishQueryTask(flow, task);
   EmitCompleted(flow, task);
+  FinishQueryTask(flow, task);
   task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);
   if (task.callback != nullptr) {
     flow.notices.push_back({task.callback, task.callback_user, record});
@@ -347,6 +359,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   flow.counters.pending.fetch_sub(1, std::memory_order_acq_rel);
   if (Task* partner = std::exchange(task.fused_partner, nullptr); partner != nullptr) {
     if (verdict == Verdict::kOk) partner->blocks_done = partner->blocks;
+    partner->queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
     partner->record.start_ns = record.start_ns;
     partner->record.end_ns = record.end_ns;
     partner->record.measured_ns = record.measured_ns;
@@ -364,7 +377,9 @@ void FinishBacklog(Flow& flow, Verdict verdict) {
 }
 
 void LoseDevice(Flow& flow, int32_t error_code) {
-  const bool first = !flow.device_lost.exchange(true);
+  flow.device_lost.store(true);
+  const bool first = !flow.loss_told;
+  flow.loss_told = true;
   flow.accepting.store(false);
   flow.fast_path.store(false);
   if (first) {
@@ -391,17 +406,18 @@ bool Complete(Flow& flow) {
   flow.sample_count = 0;
   bool any = false;
   if (!flow.device_lost.load()) {
-    std::array<DeviceCompletion, kBatch> batch;
-    const size_t count = flow.device->PollCompletions(absl::MakeSpan(batch));
+    for (const DeviceCompletion& refused : flow.refused) HandleCompletion(flow, refused);
+    flow.refused.clear();
+    const size_t count = flow.device->PollCompletions(absl::MakeSpan(flow.completions));
     // Work that a submitter launched since the Tick began may be complete already.
     if (count > 0) flow.now_ns = flow.device->NowNs();
-    for (size_t i = 0; i < count; ++i) HandleCompletion(flow, batch[i]);
+    for (size_t i = 0; i < count; ++i) HandleCompletion(flow, flow.completions[i]);
     any = count > 0;
     if (!flow.device_lost.load()) any = CheckHangs(flow) || any;
   }
   // Lost at a fast-path launch, or while words were still in the ring.
-  if (flow.device_lost.load() &&
-      (flow.running_be_count + flow.running_lc_count + flow.backlog_count) > 0) {
+  const bool left = flow.running_be_count + flow.running_lc_count + flow.backlog_count > 0;
+  if (flow.device_lost.load() && (left || !flow.loss_told)) {
     LoseDevice(flow, 0);
     any = true;
   }

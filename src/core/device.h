@@ -79,7 +79,11 @@ struct LaunchRequest {
   Form form = Form::kOriginal;
   const KernelDesc* kernel = nullptr;      // null for memcpy and opaque work
   const FusedKernelDesc* fused = nullptr;  // kFused only; kernel is then the TC part
-  const KernelDesc* fused_partner = nullptr;
+  const KernelDesc* fused_partner =
+      nullptr;  // the CD part, with block tasks and arguments of its own
+  int64_t partner_block_count = 0;
+  const void* partner_arguments = nullptr;
+  uint32_t partner_arguments_bytes = 0;
   int64_t block_begin = 0;  // first block task (kSlice), else 0
   int64_t block_count = 0;  // block tasks of the slice, or of the whole task for kWorkers
   int32_t workers = 0;      // kWorkers and kFused; 0: all that the place holds

@@ -61,8 +61,8 @@ FastPathResult LaunchPart(Flow& flow, Task& task) {
   task.record.launches = 1;
   Lane& lane = flow.lanes.lane(part.lane);
   lane.in_flight.fetch_add(1, std::memory_order_relaxed);
-  queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
   queue.lane.store(part.lane, std::memory_order_relaxed);
+  if (!task.is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
   // From the launch on the task is the flow's: it may complete before the next line runs.
   const LaunchRequest request = MakeRequest(flow, task, part);
   task.state.store(TaskState::kRunning, std::memory_order_release);
@@ -74,7 +74,7 @@ FastPathResult LaunchPart(Flow& flow, Task& task) {
   if (IsDeviceLost(status)) flow.device_lost.store(true);
   flow.launches.Free(part.launch);
   lane.in_flight.fetch_sub(1, std::memory_order_relaxed);
-  queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (!task.is_region) queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
   task.part_count = 0;
   task.record.error_code = static_cast<int32_t>(status.code());
   return FastPathResult::kFailed;
@@ -92,10 +92,7 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   // is inside (lc_gate.h).
   flow.gate.EnterLc();
   const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
-  const bool fits =
-      task.kernel == nullptr || task.kernel->confinable || route.place == kWholeDevice;
-  if (!fits || !route.fast_path || route.place < 0 ||
-      !flow.fast_path.load(std::memory_order_seq_cst)) {
+  if (!route.fast_path || route.place < 0 || !flow.fast_path.load(std::memory_order_seq_cst)) {
     flow.gate.LeaveLc();
     return FastPathResult::kNotTaken;
   }
@@ -104,14 +101,21 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   part = Part();
   part.form = DefaultForm(task.kind);
   part.blocks_asked = task.blocks;
-  if (queue.in_flight.load(std::memory_order_acquire) > 0) {
-    part.lane = queue.lane.load(std::memory_order_relaxed);
-    part.place = part.lane == kNoLane ? kWholeDevice : flow.lanes.lane(part.lane).spec.place;
-    // Still on the lane of an older route; what is in flight there keeps the gate from narrowing.
-    if (route.evict_overlapping) flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
-  } else {
-    part.place = route.place;
-    part.lane = flow.lanes.Pick(route.place, route.lane_class, app.slot);
+  const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
+  part.lane = in_order ? queue.lane.load(std::memory_order_relaxed)
+                       : flow.lanes.Pick(route.place, route.lane_class, app.slot);
+  const bool usable =
+      part.lane != kNoLane && flow.lanes.lane(part.lane).usable.load(std::memory_order_acquire);
+  part.place = usable ? flow.lanes.lane(part.lane).spec.place : kNoPlace;
+  const bool confined = part.place != kWholeDevice;
+  if (!usable || (confined && task.kernel != nullptr && !task.kernel->confinable)) {
+    task.entered_gate = false;
+    flow.gate.LeaveLc();
+    return FastPathResult::kNotTaken;
+  }
+  // Still on the lane of an older route: what is in flight there keeps the gate from narrowing.
+  if (in_order && route.evict_overlapping) {
+    flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   }
   task.evicts = route.evict_overlapping;
   if (task.evicts) EvictOverlapping(flow, part.place, Reason::kEvictForLc);

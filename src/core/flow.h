@@ -34,7 +34,7 @@ namespace gpushare::core {
 // Words of the submit ring that one Tick takes, and completions that it handles: bounds the time
 // until an LC completion is seen while a flood comes in.
 inline constexpr int kBatch = 256;
-// A task has at most two words in the ring (submitted, region ended), a query two.
+// A task has one word in the ring at a time, an explicit query two.
 inline constexpr unsigned kRingWords = 1 << 18;
 static_assert(kRingWords >= 2 * kMaxTasks + 2 * kMaxExplicitQueries);
 // LC launches that may be in flight on one queue; the rest stay in the library, where they can
@@ -84,6 +84,11 @@ struct Counters {
   LatencyHistogram plan_time;
 };
 
+// Whether all of the launch was told to leave.
+inline bool WasTold(const LcGate& gate, const Part& part) {
+  return part.epoch != 0 && static_cast<int64_t>(gate.Epoch(part.lane) - part.leave_epoch) >= 0;
+}
+
 struct Flow {
   Flow(const SchedulerOptions& scheduler_options, std::unique_ptr<Device> flow_device,
        std::unique_ptr<CostModel> flow_model, std::unique_ptr<Policy> flow_policy)
@@ -109,6 +114,7 @@ struct Flow {
   // LC callers may launch by themselves: off while quiesced, closed or lost.
   std::atomic<bool> fast_path{true};
   std::atomic<bool> bare{false};  // the policy is the reference 'bare'
+  std::atomic<int32_t> open_regions{0};
   // Longest BE region that may begin now, from the last plan (0: none, LC work is active).
   std::atomic<int64_t> be_region_bound_ns{0};
 
@@ -143,8 +149,9 @@ struct Flow {
   std::array<int32_t, kMaxCounters> free_counters{};
   int free_counter_count = 0;
 
-  bool dirty = true;     // something changed since the last plan
-  bool planned = false;  // this Tick made a plan
+  bool loss_told = false;  // the device's loss was handled
+  bool dirty = true;       // something changed since the last plan
+  bool planned = false;    // this Tick made a plan
   TimeNs replan_at_ns = kNever;
   TimeNs hang_check_ns = kNever;
 
@@ -158,6 +165,11 @@ struct Flow {
   bool pairs_stale = true;
   PlanBuffers buffers;
 
+  std::array<DeviceCompletion, kBatch> completions;
+  // launch -> whoever runs Tick: opaque work calls the caller's function, with no lock held.
+  std::vector<LaunchRequest> deferred;
+  // And back, where the device refused it.
+  std::vector<DeviceCompletion> refused;
   std::vector<Notice> notices;  // complete -> whoever runs Tick
 
   void Emit(const EventRecord& record) const {

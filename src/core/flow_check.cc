@@ -41,8 +41,7 @@ absl::Status CheckTold(const Flow& flow, const Task& be, const Task& lc) {
   const uint64_t overlaps = flow.lanes.places()[static_cast<size_t>(lc.parts[0].place)].overlaps;
   for (int p = 0; p < be.part_count; ++p) {
     const Part& part = be.parts[static_cast<size_t>(p)];
-    const bool told =
-        part.epoch == 0 || static_cast<int64_t>(flow.gate.Epoch(part.lane) - part.epoch) >= 0;
+    const bool told = part.epoch == 0 || WasTold(flow.gate, part);
     if (!told && (overlaps >> part.place & 1) != 0) {
       return absl::InternalError(absl::StrCat("Launch ", part.launch.value, " on lane ", part.lane,
                                               " was not told to leave for ticket ",

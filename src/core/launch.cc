@@ -15,6 +15,12 @@
 namespace gpushare::core {
 namespace {
 
+const void* ArgumentsOf(const Task& task) {
+  if (task.arguments_bytes == 0) return nullptr;
+  if (task.large_arguments < 0) return task.arguments.data();
+  return task.app->large[static_cast<size_t>(task.large_arguments)].bytes.data();
+}
+
 // Widen the gate, publish the routes, narrow the gate: an LC caller never acts on a route whose
 // lanes the gate does not close.
 void PublishRoutes(Flow& flow) {
@@ -115,11 +121,33 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
   const Queue& queue = *task.queue;
   if (task.app->options.app_class == AppClass::kLatencyCritical &&
       queue.in_flight.load(std::memory_order_acquire) > 0) {
-    return queue.lane.load(std::memory_order_relaxed);
+    const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
+    if (flow.lanes.lane(lane).usable.load(std::memory_order_relaxed)) {
+      // Work that no partition can hold waits until the queue's lane is empty.
+      const bool fits = task.kernel == nullptr || task.kernel->confinable ||
+                        flow.lanes.lane(lane).spec.place == kWholeDevice;
+      return fits ? lane : kNoLane;
+    }
   }
   const uint32_t salt =
       task.kind == TaskKind::kMemcpy ? static_cast<uint32_t>(task.copy.direction) : task.app->slot;
   return flow.lanes.Pick(planned.place, planned.lane_class, salt);
+}
+
+// Both tasks in one request; its kernel is the TC part, whichever of them the plan named first.
+void FuseRequest(const Flow& flow, const Task& task, const Task& partner, LaunchRequest& request) {
+  request.fused = flow.tables.FindFused(*task.kernel, *partner.kernel);
+  const bool swapped = request.fused->tensor_part != task.kernel->id;
+  const Task& tensor = swapped ? partner : task;
+  const Task& cuda = swapped ? task : partner;
+  request.kernel = tensor.kernel;
+  request.block_count = tensor.blocks;
+  request.arguments = ArgumentsOf(tensor);
+  request.arguments_bytes = tensor.arguments_bytes;
+  request.fused_partner = cuda.kernel;
+  request.partner_block_count = cuda.blocks;
+  request.partner_arguments = ArgumentsOf(cuda);
+  request.partner_arguments_bytes = cuda.arguments_bytes;
 }
 
 // Adds the part to the device. False: nothing happened, the task stays where it was.
@@ -158,7 +186,7 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   if (evictable) {
     // The order matters: counted, then the epoch, then the gate (lanes.h, lc_gate.h).
     lane.evictable.fetch_add(1, std::memory_order_seq_cst);
-    part.epoch = flow.gate.ReadLaunchEpoch(part.lane);
+    part.epoch = part.leave_epoch = flow.gate.ReadLaunchEpoch(part.lane);
   }
   if (lane.spec.evictable && !flow.gate.IsOpen(part.lane)) {
     if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
@@ -178,11 +206,10 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   }
   part.launched_ns = flow.device->NowNs();
   LaunchRequest request = MakeRequest(flow, task, part);
-  if (partner != nullptr) {
-    request.fused = flow.tables.FindFused(*task.kernel, *partner->kernel);
-    request.fused_partner = partner->kernel;
-  }
-  if (const absl::Status status = flow.device->Launch(request); !status.ok()) {
+  if (partner != nullptr) FuseRequest(flow, task, *partner, request);
+  if (part.form == Form::kOpaque) {
+    flow.deferred.push_back(request);  // it calls the application: after Tick, with no lock held
+  } else if (const absl::Status status = flow.device->Launch(request); !status.ok()) {
     if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
     flow.launches.Free(part.launch);
     task.record.error_code = static_cast<int32_t>(status.code());
@@ -196,8 +223,14 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   }
   if (part.form == Form::kWorkers) task.counter_fresh = false;
   if (partner != nullptr) {
+    partner->queue->lane.store(part.lane, std::memory_order_relaxed);
+    partner->queue->in_flight.fetch_add(1, std::memory_order_acq_rel);
     Unlink(flow, *partner);
     SetState(*partner, TaskState::kRunning);
+    if (!partner->entered_gate && partner->query != nullptr) {
+      flow.gate.EnterLc();
+      partner->entered_gate = true;
+    }
     partner->record.launch_ns = part.launched_ns;
     partner->record.launch_reason = planned.reason;
     partner->record.form = Form::kFused;
@@ -205,9 +238,10 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
     task.fused_partner = partner;
   }
   if (task.running_index < 0) {
-    Unlink(flow, task);
-    task.queue->in_flight.fetch_add(1, std::memory_order_acq_rel);
+    // In this order: a submitter that sees nothing unlaunched must see the lane that is in use.
     task.queue->lane.store(part.lane, std::memory_order_relaxed);
+    task.queue->in_flight.fetch_add(1, std::memory_order_acq_rel);
+    Unlink(flow, task);
   }
   if (task.state.load(std::memory_order_relaxed) == TaskState::kWaiting) {
     SetState(task, TaskState::kReady);  // an LC task right behind its head
@@ -233,7 +267,7 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
 void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   if (flow.device_lost.load() || !flow.lanes.HasPlace(planned.place)) return;
   Task* task = flow.tables.FindTask(planned.task);
-  if (task == nullptr) return;
+  if (task == nullptr || task->cancel_requested.load(std::memory_order_relaxed)) return;
   const TaskState state = task->state.load(std::memory_order_relaxed);
   if (state == TaskState::kRunning || state == TaskState::kEvicting) {
     if (task->counter >= 0 && planned.form == Form::kWorkers) LaunchOne(flow, *task, planned);
@@ -241,11 +275,25 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   }
   Queue& queue = *task->queue;
   if (state != TaskState::kReady || queue.head != task) return;
-  for (int i = 0; i < planned.count && queue.head != nullptr; ++i) {
+  // BE tasks of a queue go one by one; an LC task behind the head only if it waits for nothing.
+  const bool lc = task->app->options.app_class == AppClass::kLatencyCritical;
+  const int count = lc ? planned.count : 1;
+  for (int i = 0; i < count && queue.head != nullptr; ++i) {
+    if (i > 0 && queue.head->wait_ticket_count != 0) return;
     PlannedLaunch each = planned;
     each.form = i == 0 ? planned.form : DefaultForm(queue.head->kind);
     if (!LaunchOne(flow, *queue.head, each)) return;
   }
+}
+
+// The workers that stay after a partial eviction are what the ledger goes on to charge, and the
+// launch is not leaving: only a later word makes the rest go.
+void KeepWorkers(Flow& flow, const Task& task, Part& part, int32_t workers_to_keep) {
+  if (workers_to_keep <= 0 || workers_to_keep >= part.workers) return;
+  flow.ledger.Release(static_cast<int>(task.app->slot), part.workers - workers_to_keep,
+                      part.workers_per_sm);
+  part.workers = workers_to_keep;
+  part.leave_epoch = flow.gate.Epoch(part.lane) + 1;
 }
 
 void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
@@ -253,13 +301,12 @@ void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
   if (task == nullptr) return;
   bool all_leave = task->part_count > 0;
   for (int i = 0; i < task->part_count; ++i) {
-    const Part& part = task->parts[static_cast<size_t>(i)];
+    Part& part = task->parts[static_cast<size_t>(i)];
     if (part.epoch != 0 && part.place == planned.place) {
       EvictLane(flow, part.lane, planned.workers_to_keep, task->record.ticket, planned.reason);
+      KeepWorkers(flow, *task, part, planned.workers_to_keep);
     }
-    const bool leaves = part.epoch != 0 && planned.workers_to_keep == 0 &&
-                        static_cast<int64_t>(flow.gate.Epoch(part.lane) - part.epoch) >= 0;
-    all_leave = all_leave && leaves;
+    all_leave = all_leave && WasTold(flow.gate, part);
   }
   if (all_leave && task->state.load() == TaskState::kRunning) SetState(*task, TaskState::kEvicting);
 }
@@ -332,13 +379,7 @@ LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part) 
   request.reset_counter = part.form == Form::kWorkers && task.counter_fresh;
   request.epoch = part.epoch;
   request.arguments_bytes = task.arguments_bytes;
-  if (task.arguments_bytes > 0) {
-    request.arguments =
-        task.large_arguments >= 0
-            ? static_cast<const void*>(
-                  task.app->large[static_cast<size_t>(task.large_arguments)].bytes.data())
-            : task.arguments.data();
-  }
+  request.arguments = ArgumentsOf(task);
   if (task.kind == TaskKind::kMemcpy) {
     request.copy = task.copy;
     request.copy.offset = task.copy.offset + task.blocks_done;

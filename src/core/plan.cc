@@ -153,8 +153,7 @@ int ViewRunning(Flow& flow) {
       out.workers = part.workers;
       out.form = part.form;
       out.launched_ns = part.launched_ns;
-      out.evicting =
-          part.epoch != 0 && static_cast<int64_t>(flow.gate.Epoch(part.lane) - part.epoch) >= 0;
+      out.evicting = WasTold(flow.gate, part);
       if (!out.evicting) view.places |= uint64_t{1} << part.place;
       const double share =
           static_cast<double>(flow.lanes.places()[static_cast<size_t>(part.place)].sms) /
@@ -201,8 +200,8 @@ void BuildSnapshot(Flow& flow) {
 void MakePlan(Flow& flow) {
   flow.planned = false;
   if (!flow.dirty && flow.now_ns < flow.replan_at_ns) return;
-  PromoteHeads(flow);
   flow.dirty = false;
+  PromoteHeads(flow);  // may finish tasks, and then asks for another plan
   const bool timed = !flow.device->capabilities().virtual_time;
   const auto begin =
       timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
@@ -210,7 +209,8 @@ void MakePlan(Flow& flow) {
   Plan& plan = flow.buffers.plan;
   plan.Clear();
   flow.policy->MakePlan(flow.buffers.snapshot, plan);
-  flow.replan_at_ns = plan.replan_at_ns;
+  // A time that has passed would ask again and again without any passing.
+  flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;
   flow.counters.plans.fetch_add(1, std::memory_order_relaxed);
   if (timed) {

@@ -72,6 +72,7 @@ class Scheduler::Impl {
 
   bool RunStages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   bool Tick();
+  void LaunchDeferred(std::vector<LaunchRequest>& requests);
   TimeNs NextWake();
   bool StepVirtualTime(TimeNs limit_ns);
   void ThreadMain();
@@ -99,6 +100,7 @@ class Scheduler::Impl {
   CondVar wake;
   CondVar completed;
   std::thread thread;
+  Mutex shutdown_mutex;
   std::atomic<bool> shut_down{false};
 };
 
@@ -114,19 +116,43 @@ bool Scheduler::Impl::RunStages() {
   flow.counters.ticks.fetch_add(1, std::memory_order_relaxed);
   const bool acted =
       flow.planned && (flow.buffers.plan.launch_count > 0 || flow.buffers.plan.eviction_count > 0);
-  return flow.inbox_count > 0 || completions || acted;
+  return flow.inbox_count > 0 || completions || acted || flow.dirty;
+}
+
+// Opaque launches call the application's function. Thread: the driver's, no lock held, so that the
+// function may submit.
+void Scheduler::Impl::LaunchDeferred(std::vector<LaunchRequest>& requests) {
+  for (const LaunchRequest& request : requests) {
+    const absl::Status status = flow.device->Launch(request);
+    if (status.ok()) continue;
+    DeviceCompletion refused;
+    refused.launch = request.launch;
+    refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
+    refused.start_ns = refused.end_ns = flow.device->NowNs();
+    refused.error_code = static_cast<int32_t>(status.code());
+    MutexLock lock(&tick_mutex);
+    flow.refused.push_back(refused);
+  }
+  requests.clear();
 }
 
 bool Scheduler::Impl::Tick() {
   std::vector<Notice> notices;
+  std::vector<LaunchRequest> deferred;
   bool worked = false;
   {
     MutexLock lock(&tick_mutex);
     worked = RunStages();
+    deferred.swap(flow.deferred);
     if (!flow.notices.empty()) {
       notices.swap(flow.notices);
       flow.notices.swap(spare_notices);
     }
+  }
+  if (!deferred.empty()) {
+    ++callback_depth;
+    LaunchDeferred(deferred);
+    --callback_depth;
   }
   if (!notices.empty()) {
     ++callback_depth;
@@ -210,9 +236,11 @@ absl::Status Scheduler::Impl::DriveUntil(absl::FunctionRef<bool()> done, TimeNs 
   };
   if (!threaded()) {
     while (!done()) {
-      if (Tick()) continue;
+      const bool worked = Tick();
       if (done()) break;
+      // Also while there is work: callbacks that submit could go on for ever.
       if (flow.device->NowNs() >= deadline_ns) return late();
+      if (worked) continue;
       if (virtual_time()) {
         if (!StepVirtualTime(deadline_ns)) return late();
       } else {
@@ -348,6 +376,7 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
 }
 
 absl::StatusOr<QueueId> Scheduler::CreateQueue(AppId id) {
+  MutexLock lock(&impl_->tick_mutex);
   App* app = impl_->flow.tables.FindApp(id);
   if (app == nullptr || !app->open.load()) return NoApp(id);
   absl::StatusOr<Queue*> queue = impl_->flow.tables.CreateQueue(*app);
@@ -370,7 +399,10 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   MutexLock lock(&impl_->tick_mutex);
   absl::StatusOr<KernelDesc*> kernel = flow.tables.AddKernel(std::move(desc));
   if (!kernel.ok()) return kernel.status();
-  if (absl::Status status = flow.device->PrepareKernel(**kernel); !status.ok()) return status;
+  if (absl::Status status = flow.device->PrepareKernel(**kernel); !status.ok()) {
+    flow.tables.ForgetNewestKernel();
+    return status;
+  }
   flow.model->AddKernel(**kernel);
   return (*kernel)->id;
 }
@@ -514,6 +546,7 @@ absl::Status Scheduler::Cancel(TicketId ticket) {
     }
   }
   impl_->Wake();
+  impl_->NotifyWaiters();
   return status;
 }
 
@@ -573,8 +606,9 @@ absl::Status Scheduler::PollUntil(TimeNs time_ns) {
   }
   Device& device = *impl_->flow.device;
   for (;;) {
-    while (impl_->Tick()) {
-    }
+    const bool worked = impl_->Tick();
+    // Virtual time ends at time_ns with all that is due then; real time goes on by itself.
+    if (worked && impl_->virtual_time()) continue;
     if (device.NowNs() >= time_ns) return absl::OkStatus();
     if (impl_->virtual_time()) impl_->StepVirtualTime(time_ns);
   }
@@ -621,7 +655,8 @@ absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
   }
   const auto idle = [&] {
     MutexLock lock(&impl_->tick_mutex);
-    return flow.running_be_count + flow.running_lc_count == 0 && flow.gate.InFlight() == 0;
+    return flow.running_be_count + flow.running_lc_count == 0 && flow.gate.InFlight() == 0 &&
+           flow.open_regions.load() == 0;
   };
   return impl_->DriveUntil(idle, deadline_ns, "quiesce");
 }
@@ -645,6 +680,7 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   if (callback_depth > 0) {
     return absl::FailedPreconditionError("A callback must not shut the runtime down.");
   }
+  MutexLock one_at_a_time(&impl_->shutdown_mutex);
   if (impl_->shut_down.load()) return absl::OkStatus();
   flow.accepting.store(false);
   flow.fast_path.store(false, std::memory_order_seq_cst);
@@ -661,6 +697,11 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   if (!status.ok()) {
     MutexLock lock(&impl_->tick_mutex);
     flow.now_ns = flow.device->NowNs();
+    // What is still in the ring: launched by its submitter, or not at all.
+    do {
+      Collect(flow);
+      Admit(flow);
+    } while (flow.inbox_count > 0);
     const auto give_up = [&](auto& list, const int& count) {
       while (count > 0) {
         Task& task = *list[0];
@@ -723,6 +764,7 @@ SchedulerStats Scheduler::Stats() const {
 }
 
 absl::StatusOr<AppStats> Scheduler::StatsOf(AppId id) const {
+  MutexLock lock(&impl_->tick_mutex);  // the app is not replaced meanwhile
   const App* app = impl_->flow.tables.FindApp(id);
   if (app == nullptr) return NoApp(id);
   AppStats stats;

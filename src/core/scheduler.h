@@ -80,7 +80,7 @@ struct CompletionRecord {
   PlaceIndex place = kWholeDevice;
   Reason launch_reason = Reason::kNone;
   Reason hold_reason = Reason::kNone;  // the last reason to wait, kNone if it never did
-  KernelId beside;                     // the kernel that ran beside it longest, 0 none
+  KernelId beside;                     // the first kernel that ran beside it, 0 none
   int32_t error_code = 0;              // native code when it failed
 };
 
@@ -194,7 +194,8 @@ class Scheduler {
   absl::Status Wait(TicketId ticket, TimeNs deadline_ns);
   absl::StatusOr<bool> IsComplete(TicketId ticket) const;
   absl::StatusOr<CompletionRecord> Record(TicketId ticket) const;
-  // OK: it will complete with kCancelled. FAILED_PRECONDITION: it is on the device and cannot
+  // OK: it will complete with kCancelled, or kOk if its last block tasks were under way.
+  // FAILED_PRECONDITION: it is on the device and cannot
   // leave, or is complete. BE worker tasks on the device are evicted and cancelled.
   absl::Status Cancel(TicketId ticket);
   // Adds a callback to a ticket that was submitted without one; it runs once, and at once on the

@@ -23,11 +23,33 @@ class InsideSubmit {
   App& app_;
 };
 
+// Holds a queue against its release while a submit is under way; an accepted task keeps the hold.
+class QueueHold {
+ public:
+  explicit QueueHold(Queue& queue) : queue_(&queue) { queue.tasks_open.fetch_add(1); }
+  ~QueueHold() {
+    if (queue_ != nullptr) queue_->tasks_open.fetch_sub(1);
+  }
+  QueueHold(const QueueHold&) = delete;
+  QueueHold& operator=(const QueueHold&) = delete;
+  void Keep() { queue_ = nullptr; }
+  // Looked at after the hold: still the queue that the caller named.
+  bool IsStill(QueueId id) const { return queue_->id.load() == id.value && queue_->open.load(); }
+
+ private:
+  Queue* queue_;
+};
+
 absl::Status Refusal(const Flow& flow) {
   if (flow.device_lost.load()) {
     return absl::UnavailableError("The device is lost and takes no more work.");
   }
   return absl::FailedPreconditionError("The runtime is shut down and takes no more work.");
+}
+
+absl::Status Released(QueueId id) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Queue ", id.value, " does not exist or is released."));
 }
 
 absl::Status CheckBlocks(const TaskSpec& spec, const KernelDesc& kernel) {
@@ -151,6 +173,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.signal_event = spec.signal_event;
   task.callback = spec.callback;
   task.callback_user = spec.callback_user;
+  task.is_region = false;
   task.adopted = task.started_early = task.entered_gate = task.evicts = task.had_company = false;
   task.counter = -1;
   task.counter_fresh = true;
@@ -252,10 +275,7 @@ void EmitSubmitted(const Flow& flow, const Task& task) {
 
 absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_class) {
   Queue* queue = flow.tables.FindQueue(id);
-  if (queue == nullptr || !queue->open.load(std::memory_order_acquire)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Queue ", id.value, " does not exist or is released."));
-  }
+  if (queue == nullptr || !queue->open.load(std::memory_order_acquire)) return Released(id);
   if (queue->app->options.app_class != app_class) {
     return absl::InvalidArgumentError(absl::StrCat("App '", queue->app->options.name, "' is ",
                                                    app_class == AppClass::kLatencyCritical
@@ -290,7 +310,6 @@ absl::StatusOr<Task*> Accept(Flow& flow, Queue& queue, const TaskSpec& spec,
                       std::memory_order_release);
   task->state.store(TaskState::kSubmitted, std::memory_order_relaxed);
   app.submitted.fetch_add(1, std::memory_order_relaxed);
-  queue.tasks_open.fetch_add(1, std::memory_order_relaxed);
   flow.counters.pending.fetch_add(1, std::memory_order_acq_rel);
   EmitSubmitted(flow, *task);
   return task;
@@ -304,9 +323,8 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
   Queue& queue = **found;
   App& app = *queue.app;
   InsideSubmit inside(app);
-  if (!app.open.load()) {
-    return absl::InvalidArgumentError(absl::StrCat("App '", app.options.name, "' is released."));
-  }
+  QueueHold hold(queue);
+  if (!app.open.load() || !hold.IsStill(spec.queue)) return Released(spec.queue);
   if (!flow.accepting.load()) return Refusal(flow);
   const KernelDesc* kernel = flow.tables.FindKernel(spec.kernel);
   if (absl::Status status = CheckSpec(spec, kernel); !status.ok()) {
@@ -315,8 +333,15 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
   }
   absl::StatusOr<QuerySlot*> query = FindSpecQuery(flow, spec, queue);
   if (!query.ok()) return query.status();
+  for (TicketId ticket : spec.wait_tickets) {
+    if (flow.tables.FindTask(ticket) == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("The task waits for ticket ", ticket.value,
+                                                     ", which does not exist or is released."));
+    }
+  }
   absl::StatusOr<Task*> accepted = Accept(flow, queue, spec, kernel, *query);
   if (!accepted.ok()) return accepted.status();
+  hold.Keep();
   Task& task = **accepted;
   const TicketId ticket = task.record.ticket;
   FastPathResult result = FastPathResult::kNotTaken;
@@ -334,7 +359,9 @@ absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, TimeNs arrival_
   if (!found.ok()) return found.status();
   App& app = *(*found)->app;
   InsideSubmit inside(app);
-  if (!app.open.load() || !flow.accepting.load()) return Refusal(flow);
+  const QueueHold hold(**found);
+  if (!app.open.load() || !hold.IsStill(id)) return Released(id);
+  if (!flow.accepting.load()) return Refusal(flow);
   if (arrival_ns < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("A query arrives at ", arrival_ns, " ns, before the clock began."));
@@ -359,57 +386,90 @@ absl::Status SubmitQueryEnd(Flow& flow, QueryId query) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound_ns,
-                                           void** stream) {
-  Queue* queue = flow.tables.FindQueue(id);
-  if (queue == nullptr || !queue->open.load()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Queue ", id.value, " does not exist or is released."));
-  }
-  App& app = *queue->app;
-  InsideSubmit inside(app);
-  if (!app.open.load() || !flow.accepting.load()) return Refusal(flow);
+namespace {
+
+// Whether a region of the queue may begin now. The caller has counted it in open_regions, so that
+// quiesce, which sets its flag first, either is seen here or waits for the region.
+absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
   if (bound_ns < 1 || bound_ns > kMaxDurationNs) {
     return absl::InvalidArgumentError(absl::StrCat("A region declares a bound of ", bound_ns,
                                                    " ns, and it must lie between 1 and ",
                                                    kMaxDurationNs, " ns."));
   }
-  const bool latency_critical = app.options.app_class == AppClass::kLatencyCritical;
   if (flow.quiesced.load()) {
     return absl::UnavailableError("The runtime is quiesced; begin the region again after resume.");
   }
-  if (!latency_critical) {
-    const int64_t allowed = flow.gate.InFlight() == 0 ? flow.be_region_bound_ns.load() : 0;
-    if (bound_ns > allowed) {
-      return absl::UnavailableError(absl::StrCat("A best-effort region of ", bound_ns,
-                                                 " ns does not fit now: the bound is ", allowed,
-                                                 " ns. Try again later."));
-    }
+  if (const int waiting = queue.unlaunched.load(); waiting > 0) {
+    return absl::UnavailableError(absl::StrCat(
+        "The queue has ", waiting, " tasks that are not launched yet. Try again later."));
   }
-  TaskSpec spec;
-  spec.kind = TaskKind::kOpaque;
-  spec.declared_ns = bound_ns;
-  absl::StatusOr<Task*> accepted = Accept(flow, *queue, spec, nullptr, nullptr);
-  if (!accepted.ok()) return accepted.status();
-  Task& task = **accepted;
+  if (queue.app->options.app_class == AppClass::kLatencyCritical) return absl::OkStatus();
+  const int64_t allowed = flow.gate.InFlight() == 0 ? flow.be_region_bound_ns.load() : 0;
+  if (bound_ns > allowed || queue.in_flight.load() > 0) {
+    return absl::UnavailableError(
+        absl::StrCat("A best-effort region of ", bound_ns, " ns does not fit now: the bound is ",
+                     allowed, " ns and the queue must be empty. Try again later."));
+  }
+  return absl::OkStatus();
+}
+
+// Lane and place of a region; LC regions evict what is in their way.
+void PlaceRegion(Flow& flow, Task& task) {
+  App& app = *task.app;
+  Queue& queue = *task.queue;
+  const bool latency_critical = app.options.app_class == AppClass::kLatencyCritical;
   // Enter before the route is read (lc_gate.h): a route read outside may be stale.
   if (latency_critical) {
     flow.gate.EnterLc();
     task.entered_gate = true;
   }
   const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
-  const PlaceIndex place = latency_critical && route.place >= 0 ? route.place : kWholeDevice;
-  const LaneClass lane_class = latency_critical ? route.lane_class : LaneClass::kPlain;
-  const LaneIndex lane = flow.lanes.Pick(place, lane_class, app.slot);
-  task.evicts = latency_critical && route.evict_overlapping;
   Part& part = task.parts[0];
   part = Part();
-  part.lane = lane;
-  part.place = place;
   part.form = Form::kOpaque;
   part.blocks_asked = 1;
+  const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
+  part.lane = in_order ? queue.lane.load(std::memory_order_relaxed)
+              : latency_critical && route.place >= 0
+                  ? flow.lanes.Pick(route.place, route.lane_class, app.slot)
+                  : flow.lanes.Pick(kWholeDevice, LaneClass::kPlain, app.slot);
+  part.place = part.lane == kNoLane ? kWholeDevice : flow.lanes.lane(part.lane).spec.place;
+  queue.lane.store(part.lane, std::memory_order_relaxed);
+  queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
+  task.is_region = true;
+  task.evicts = latency_critical && route.evict_overlapping;
   task.region.store(RegionPhase::kOpen);
-  if (task.evicts) EvictOverlapping(flow, place, Reason::kEvictForLc);
+  if (task.evicts) EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+}
+
+}  // namespace
+
+absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound_ns,
+                                           void** stream) {
+  Queue* queue = flow.tables.FindQueue(id);
+  if (queue == nullptr) return Released(id);
+  App& app = *queue->app;
+  InsideSubmit inside(app);
+  QueueHold hold(*queue);
+  if (!app.open.load() || !hold.IsStill(id)) return Released(id);
+  if (!flow.accepting.load()) return Refusal(flow);
+  flow.open_regions.fetch_add(1);
+  if (absl::Status status = MayBegin(flow, *queue, bound_ns); !status.ok()) {
+    flow.open_regions.fetch_sub(1);
+    return status;
+  }
+  TaskSpec spec;
+  spec.kind = TaskKind::kOpaque;
+  spec.declared_ns = bound_ns;
+  absl::StatusOr<Task*> accepted = Accept(flow, *queue, spec, nullptr, nullptr);
+  if (!accepted.ok()) {
+    flow.open_regions.fetch_sub(1);
+    return accepted.status();
+  }
+  hold.Keep();
+  Task& task = **accepted;
+  PlaceRegion(flow, task);
+  const LaneIndex lane = task.parts[0].lane;
   if (stream != nullptr) *stream = lane == kNoLane ? nullptr : flow.device->LaneStream(lane);
   return task.record.ticket;
 }
@@ -422,9 +482,13 @@ absl::Status SubmitRegionEnd(Flow& flow, TicketId region) {
   }
   // The end of the region is a launch on the same lane: it completes when the stream gets there.
   const FastPathResult result = LaunchPart(flow, *task);
-  flow.ring.Push(
-      PackRing(result == FastPathResult::kLaunched ? RingTag::kStarted : RingTag::kStartFailed,
-               region.value));
+  if (result == FastPathResult::kNotTaken) {
+    task->region.store(RegionPhase::kOpen);
+    return absl::ResourceExhaustedError(absl::StrCat("The device has ", kMaxInFlightLaunches,
+                                                     " launches in flight. End the region again."));
+  }
+  const bool launched = result == FastPathResult::kLaunched;
+  flow.ring.Push(PackRing(launched ? RingTag::kStarted : RingTag::kStartFailed, region.value));
   return absl::OkStatus();
 }
 

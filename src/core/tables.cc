@@ -2,6 +2,7 @@
 
 #include "src/core/tables.h"
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -112,10 +113,13 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   app.slot = static_cast<uint32_t>(slot);
   app.options = options;
   if (app.task_capacity < options.tasks_max) {
-    // A larger app on a reused slot: nobody is inside a submit of the old one (CloseApp waited),
-    // and its tickets are all complete and released, so that the old records may go.
-    const uint64_t first_generation =
-        app.task_capacity == 0 ? 1 : app.tasks[0].generation.load() + (uint64_t{1} << 20);
+    // A larger app on a reused slot. The old records stay: a stale ticket may still look at them.
+    uint64_t first_generation = 1;
+    for (int i = 0; i < app.task_capacity; ++i) {
+      first_generation =
+          std::max(first_generation, app.tasks[static_cast<size_t>(i)].generation.load() + 1);
+    }
+    if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
     app.tasks = std::make_unique<Task[]>(static_cast<size_t>(options.tasks_max));
     app.task_capacity = options.tasks_max;
     for (int i = 0; i < app.task_capacity; ++i) {
@@ -220,11 +224,12 @@ absl::StatusOr<Queue*> Tables::CreateQueue(App& app) {
 
 absl::Status Tables::FreeQueue(Queue& queue) {
   MutexLock lock(&mutex_);
-  if (const int open = queue.tasks_open.load(); open != 0) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("The queue has ", open, " tasks that are not complete."));
-  }
   queue.open.store(false);
+  if (const int open = queue.tasks_open.load(); open != 0) {
+    queue.open.store(true);
+    return absl::FailedPreconditionError(
+        absl::StrCat("The queue has ", open, " tasks or queries that are not complete."));
+  }
   queue.id.store(0);
   return absl::OkStatus();
 }
@@ -242,6 +247,14 @@ absl::StatusOr<KernelDesc*> Tables::AddKernel(KernelDesc desc) {
   kernel_count_.store(count + 1, std::memory_order_release);
   version_.fetch_add(1);
   return kernels_[static_cast<size_t>(count)].get();
+}
+
+void Tables::ForgetNewestKernel() {
+  MutexLock lock(&mutex_);
+  const int count = kernel_count_.load(std::memory_order_relaxed) - 1;
+  kernel_count_.store(count, std::memory_order_release);
+  kernels_[static_cast<size_t>(count)].reset();
+  version_.fetch_add(1);
 }
 
 absl::StatusOr<FusedKernelDesc*> Tables::AddFusedKernel(FusedKernelDesc desc) {
@@ -349,6 +362,7 @@ absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns) {
   QuerySlot& slot = (*queries_)[index - 1];
   const uint64_t generation = slot.generation.fetch_add(1) + 1;
   slot.queue = &queue;
+  queue.tasks_open.fetch_add(1);
   slot.tasks_submitted.store(0);
   slot.state = QueryState();
   slot.state.id = QueryId{PackSlot({0, index - 1, generation})};
@@ -370,6 +384,7 @@ QuerySlot* Tables::FindQuery(QueryId id) const {
 
 void Tables::FreeQuery(QuerySlot& slot) {
   const uint32_t index = UnpackSlot(slot.state.id.value).slot;
+  slot.queue->tasks_open.fetch_sub(1);
   slot.generation.fetch_add(1, std::memory_order_acq_rel);
   free_queries_.Push(index + 1);
 }

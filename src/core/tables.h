@@ -39,6 +39,8 @@ class Tables {
   absl::StatusOr<Queue*> CreateQueue(App& app);
   absl::Status FreeQueue(Queue& queue);
   absl::StatusOr<KernelDesc*> AddKernel(KernelDesc desc);
+  // Takes back the last AddKernel: the device refused it.
+  void ForgetNewestKernel();
   absl::StatusOr<FusedKernelDesc*> AddFusedKernel(FusedKernelDesc desc);
 
   // --- look-ups ----------------------------------------------------------------------------------
@@ -60,7 +62,6 @@ class Tables {
   App& app_slot(int slot) { return *apps_[static_cast<size_t>(slot)]; }
   int app_slots() const { return app_count_.load(std::memory_order_acquire); }
   int queue_slots() const { return queue_count_.load(std::memory_order_acquire); }
-  Queue& queue_slot(int slot) { return *queues_[static_cast<size_t>(slot)]; }
   // Changes when an app or kernel came or went.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 

@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "src/core/kernel.h"
 #include "src/core/latency_histogram.h"
@@ -44,7 +45,7 @@ struct QueryState {
   QueryState* previous = nullptr;
 };
 
-// An explicit query's slot; `word` holds its generation and whether it is open.
+// An explicit query's slot.
 struct QuerySlot {
   std::atomic<uint64_t> generation{0};
   std::atomic<bool> open{false};
@@ -62,6 +63,8 @@ struct Part {
   int32_t workers = 0;  // as charged to the CapSM ledger
   int32_t workers_per_sm = 1;
   uint64_t epoch = 0;  // 0: not evictable
+  // The lane's word that makes all of it leave: its epoch, or behind a partial eviction.
+  uint64_t leave_epoch = 0;
   int64_t blocks_asked = 0;
   TimeNs launched_ns = 0;
   int64_t hang_limit_ns = kNever;
@@ -106,6 +109,7 @@ struct alignas(64) Task {
   bool adopted = false;        // in the flow's tables
   bool started_early = false;  // launched by the fast path
   bool entered_gate = false;
+  bool is_region = false;    // counts in its queue's in_flight from its begin
   bool evicts = false;       // LC: told evictable work on its SMs to leave
   bool had_company = false;  // something ran beside it, so it trains no solo model
   int32_t counter = -1;
@@ -139,6 +143,8 @@ struct Queue {
   std::atomic<bool> open{false};
   // Submitted and not launched: the fast path needs 0, so that it does not overtake.
   std::atomic<int32_t> unlaunched{0};
+  // Tasks that are not complete and explicit queries that are not done. A submitter raises it
+  // before it looks whether the queue is open; a release closes the queue before it looks at it.
   std::atomic<int32_t> tasks_open{0};
   // Launched and not complete. While LC tasks are in flight the queue stays on their lane, so that
   // stream order is its order.
@@ -164,6 +170,7 @@ struct alignas(64) App {
   AppOptions options;
 
   std::unique_ptr<Task[]> tasks;
+  std::vector<std::unique_ptr<Task[]>> outgrown_tasks;  // of smaller apps on this slot
   int32_t task_capacity = 0;
   std::unique_ptr<SlotStack> free_tasks;
   struct alignas(kArgumentAlignment) LargeArguments {
@@ -209,9 +216,10 @@ struct alignas(64) App {
 
   // Accepted and not complete.
   int64_t TasksOpen() const {
-    return submitted.load(std::memory_order_acquire) - completed.load(std::memory_order_acquire) -
-           failed.load(std::memory_order_acquire) - dropped.load(std::memory_order_acquire) -
-           cancelled.load(std::memory_order_acquire);
+    const int64_t ended =
+        completed.load(std::memory_order_acquire) + failed.load(std::memory_order_acquire) +
+        dropped.load(std::memory_order_acquire) + cancelled.load(std::memory_order_acquire);
+    return submitted.load(std::memory_order_acquire) - ended;
   }
 };
 

@@ -20,13 +20,6 @@ inline constexpr int64_t kQuerySoloShift = 4;  // 1/16
 inline constexpr int64_t kBlockedEvictionFactor = 4;
 inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 
-// Least chunk of a BE copy that is worth a launch: 64 KB take 8.4 us, of which 7.2 us are latency
-// (MEASURED, copies). Range 16 KB to 1 MB.
-inline constexpr int64_t kCopyChunkBytesMin = 64 * 1024;
-
-// Errors of a duration that has no prediction yet, as a share of it. Range 0.1 to 1.
-inline constexpr double kUntrainedError = 0.2;
-
 // A duration that nothing is known of: one LC query's order of magnitude. Range 0.1 to 10 ms.
 inline constexpr int64_t kUnknownDurationNs = 1000 * 1000;
 

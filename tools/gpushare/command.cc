@@ -162,17 +162,21 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
       "colocate", "Run LC apps beside BE apps under each policy on the same arrivals");
   command->add_option("SCENARIO", arguments.scenario, "Scenario file (docs/scenario-schema.md)")
       ->required();
-  command->add_option("--policy", arguments.policies, "Policies, separated by commas")
+  command
+      ->add_option("--policy", arguments.policies,
+                   "Policies instead of the scenario's, separated by commas")
       ->delimiter(',');
   command->add_option("--case", arguments.cases, "Only these cases, separated by commas")
       ->delimiter(',');
-  command->add_option("--device", arguments.device, "auto, sim or cuda");
-  command->add_option("--tier", arguments.tier, "Of the simulated device: kernel or block");
+  command->add_option("--device", arguments.device, "auto (default), sim or cuda");
+  command->add_option("--tier", arguments.tier,
+                      "Of the simulated device: kernel (default) or block");
   command->add_option("--seed", arguments.seed, "Seed of arrivals and of the simulated device");
   command->add_option("--duration", arguments.duration, "Seconds of device time with arrivals");
   command->add_option("--queries", arguments.queries, "Queries of each LC app");
   command->add_option("--trace", arguments.trace, "CSV file for the arrivals of type 'trace'");
-  command->add_option("--trace-ms", arguments.trace_ms, "Length of the traced window, default 50");
+  command->add_option("--trace-ms", arguments.trace_ms,
+                      "Length of the traced window in ms, default 50");
   command->add_option("--threads", arguments.threads, "Runs at a time on a simulated device");
   command->add_option("--out", arguments.out,
                       "Output folder, default out/<scenario>; with --json none");
@@ -184,8 +188,9 @@ CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "explain", "Why a task waited, beside whom it ran, predicted against measured");
   command->add_option("OUTPUT_FOLDER", arguments.folder, "What colocate wrote")->required();
-  command->add_option("TICKET", arguments.ticket,
-                      "Ticket number; without one, the slowest LC tickets are listed");
+  command->add_option(
+      "TICKET", arguments.ticket,
+      "Ticket number; without one, the slowest LC tickets of the traced window are listed");
   command->add_option("--case", arguments.case_name, "Only in this case");
   command->add_option("--policy", arguments.policy, "Only under this policy");
   return command;

@@ -321,8 +321,8 @@ std::string ListSlowest(const EventIndexEntry& run, const std::vector<gpushare_e
     const int64_t right = b->time_ns - b->d;
     return left != right ? left > right : a->id < b->id;
   });
-  std::string text = "The slowest LC tickets of case " + run.case_name + " under policy " +
-                     run.policy + " (explain one by its number):\n";
+  std::string text = "The slowest LC tickets in the traced window of case " + run.case_name +
+                     " under policy " + run.policy + " (explain one by its number):\n";
   for (size_t i = 0; i < std::min(count, done.size()); ++i) {
     text += Format("  %20llu  %s  %s\n", static_cast<unsigned long long>(done[i]->id),
                    DurationText(static_cast<double>(done[i]->time_ns - done[i]->d)).c_str(),

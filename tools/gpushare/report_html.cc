@@ -18,6 +18,9 @@ namespace {
 std::string RatioLabel(double value) {
   return value < 10 ? Format("%.3gx", value) : Format("%.0fx", value);
 }
+std::string AnttLabel(double value) {
+  return value < 1000 ? Format("%.3g", value) : Format("%.0f", value);
+}
 std::string TimeLabel(double ns) {
   if (ns >= 1e9) return Format("%g s", ns * 1e-9);
   return ns >= 1e6 ? Format("%g ms", ns * 1e-6) : Format("%g us", ns * 1e-3);
@@ -172,16 +175,27 @@ class Report {
     double worst = 2;
     double most = 1;
     double bound = 0;
+    double least_bound = 1e9;
     for (const RunResult* run : runs) {
       worst = std::max(worst, WorstRatio(*run));
       most = std::max(most, run->be_rate_of_solo);
-      for (const LcResult& app : run->lc) bound = std::max(bound, app.p99_bound);
+      for (const LcResult& app : run->lc) {
+        if (app.p99_bound <= 0) continue;
+        bound = std::max(bound, app.p99_bound);
+        least_bound = std::min(least_bound, app.p99_bound);
+      }
     }
     Axis x{"BE rate of solo", 0, most * 1.05, false, LinearTicks(0, most * 1.05, 5)};
     Axis y{"LC p99 over alone", 0.9, worst * 1.3, true, LogTicks(0.9, worst * 1.3, &RatioLabel)};
     SvgPlot plot(380, 300, x, y);
     plot.Vertical("limit", "time sharing", std::max(0.0, 1 - runs[0]->realised_load));
-    if (bound > 0) plot.Horizontal("qos", Format("bound %.2fx", bound), bound);
+    if (bound > 0) {
+      // Cases with different bounds share a plot: the line is the widest one.
+      plot.Horizontal("qos",
+                      least_bound < bound ? Format("bounds %.2fx to %.2fx", least_bound, bound)
+                                          : Format("bound %.2fx", bound),
+                      bound);
+    }
     for (const RunResult* run : runs) {
       plot.Point(ClassOf(run->policy), SeriesOf(run->policy),
                  run->policy + ", " + run->case_name +
@@ -238,7 +252,7 @@ class Report {
     if (index > 0) return html + "<td colspan=\"7\"></td></tr>";
     const bool evicted = run.evictions.count > 0;
     html += Cell(run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo)) +
-            Cell(Format("%.3g", run.antt)) + Cell(Format("%.3f", run.stp)) +
+            Cell(AnttLabel(run.antt)) + Cell(Format("%.3f", run.stp)) +
             Cell(Format("%.1f %%", 100 * run.utilisation)) +
             Cell(run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error) : "-") +
             Cell(evicted ? Format("%lld", static_cast<long long>(run.evictions.count)) : "-") +

@@ -24,6 +24,7 @@ main{max-width:1160px;margin:0 auto;padding:28px 20px 60px}
 h1{font-size:26px;line-height:1.25;margin:0 0 4px}
 h2{font-size:18px;margin:0 0 4px}
 h3{font-size:15px;margin:0 0 6px}
+.case .plots{margin-top:18px}
 p{margin:4px 0 10px}
 .soft{color:var(--soft)}
 .card{background:var(--card);border:1px solid var(--rule);border-radius:10px;padding:18px 20px;margin:18px 0}
@@ -39,14 +40,15 @@ th,td{padding:5px 7px;border-bottom:1px solid var(--rule)}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 tr.reference td{color:var(--soft)}
 tr:last-child td{border-bottom:0}
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(340px,1fr));gap:14px 20px}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(340px,100%),1fr));gap:14px 20px}
 svg{width:100%;max-width:760px;height:auto;display:block}
-svg.timeline{max-width:none}
+svg.timeline{max-width:none;min-width:720px}
 svg.key{width:14px;height:14px;display:inline-block;vertical-align:-2px;margin-right:6px}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;margin:6px 0 12px;font-size:13.5px}
 .grid{stroke:var(--rule);stroke-width:1;fill:none}
 .axis{stroke:var(--soft);stroke-width:1;fill:none}
 .tick,.note{font-size:11px;fill:var(--soft)}
+.note{paint-order:stroke;stroke:var(--card);stroke-width:3px}
 .label{font-size:12px;fill:var(--ink)}
 .limit{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:5 4;fill:none}
 .qos{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:2 3;fill:none}

@@ -120,16 +120,16 @@ void SvgPlot::Vertical(const std::string& css_class, const std::string& label, d
   body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>", css_class.c_str(), X(x), kTop,
                   height_ - kBottom);
   const bool left = Position(x_, x) > 0.6;
-  body_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
-                  X(x) + (left ? -5 : 5), kTop + 10, left ? "end" : "start") +
-           EscapeHtml(label) + "</text>";
+  notes_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
+                   X(x) + (left ? -5 : 5), kTop + 10, left ? "end" : "start") +
+            EscapeHtml(label) + "</text>";
 }
 
 void SvgPlot::Horizontal(const std::string& css_class, const std::string& label, double y) {
   body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>", css_class.c_str(), kLeft, Y(y),
                   width_ - kRight);
-  body_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\">", kLeft + 6, Y(y) - 4) +
-           EscapeHtml(label) + "</text>";
+  notes_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\">", kLeft + 6, Y(y) - 4) +
+            EscapeHtml(label) + "</text>";
 }
 
 std::string SvgPlot::Finish(const std::string& title) const {
@@ -159,7 +159,7 @@ std::string SvgPlot::Finish(const std::string& title) const {
              "transform=\"rotate(-90)\">",
              -0.5 * (kTop + height_ - kBottom)) +
          EscapeHtml(y_.label) + "</text>";
-  return svg + body_ + "</svg>";
+  return svg + body_ + notes_ + "</svg>";
 }
 
 std::string MarkerSvg(const std::string& css_class, int shape) {

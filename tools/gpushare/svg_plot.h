@@ -54,6 +54,7 @@ class SvgPlot {
   Axis x_;
   Axis y_;
   std::string body_;
+  std::string notes_;  // labels, drawn over everything else
 };
 
 // The marker of a series alone, for legends.

@@ -56,8 +56,8 @@ std::string CaseHeader(const RunResult& first) {
   line += Format(", realised %.3f; time sharing would leave BE %.3f\n", first.realised_load,
                  std::max(0.0, 1 - first.realised_load));
   line += Format("  %-20s %10s %10s %8s  %15s %7s %8s %6s %8s %8s %8s %8s %8s\n", "policy",
-                 "LC p50", "LC p99", "p99/al.", "violations", "BE rate", "ANTT", "STP", "SM busy",
-                 "pred.err", "evicted", "p50", "p99");
+                 "LC p50", "LC p99", "x alone", "violations", "BE rate", "ANTT", "STP", "SM busy",
+                 "pred.err", "evicted", "ev. p50", "ev. p99");
   return line;
 }
 
@@ -74,7 +74,10 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result) 
     current = run.case_name;
     text += RunRow(run);
   }
-  text += "\n'!': p99 is above the QoS line. Over all cases:\n";
+  text +=
+      "\n'x alone': LC p99 over that of lc_alone, '!' above the QoS line. 'BE rate': of its rate "
+      "alone.\n'evicted': evictions, and how long they took. docs/result-schema.md has the rest. "
+      "Over all cases:\n";
   for (const PolicyVerdict& verdict : JudgePolicies(result)) {
     text += Format("  %-20s QoS kept in %d of %d cases, worst p99 %s x alone, mean BE rate %.3f\n",
                    verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,
