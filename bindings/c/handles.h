@@ -118,10 +118,11 @@ absl::Status Release(const Handle* handle, LastReference on_last) {
 }  // namespace gpushare::abi
 
 // Looks a handle up, or leaves the entry with INVALID_ARGUMENT.
-#define GPUSHARE_FIND(object, handle)                                               \
-  auto* const object =                                                              \
-      gpushare::abi::Find(handle); /* NOLINT(bugprone-macro-parentheses): a name */ \
+// NOLINTBEGIN(bugprone-macro-parentheses): `object` is a name that is declared.
+#define GPUSHARE_FIND(object, handle)               \
+  auto* const object = gpushare::abi::Find(handle); \
   if (object == nullptr) return gpushare::abi::Bad(handle)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define GPUSHARE_RETURN_IF_ERROR(expression)                                \
   do {                                                                      \

@@ -122,7 +122,7 @@ gpushare_status gpushare_kernel_info_by_name(gpushare_runtime* runtime, const ch
   return Enter([&]() -> absl::Status {
     GPUSHARE_FIND(object, runtime);
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("The kernel's name", name));
-    core::MutexLock lock(&object->mutex);
+    gpushare::core::MutexLock lock(&object->mutex);
     const auto registered = object->kernels.find(name);
     const gpushare::core::KernelDesc* const kernel = registered != object->kernels.end()
                                                          ? &registered->second
@@ -142,7 +142,7 @@ gpushare_status gpushare_profile_kernel_names(gpushare_runtime* runtime, char* b
   return Enter([&]() -> absl::Status {
     GPUSHARE_FIND(object, runtime);
     std::string names;
-    core::MutexLock lock(&object->mutex);
+    gpushare::core::MutexLock lock(&object->mutex);
     for (const gpushare::core::KernelDesc& kernel : object->profile.kernels) {
       absl::StrAppend(&names, names.empty() ? "" : "\n", kernel.name);
     }
