@@ -17,7 +17,7 @@ def struct(name, *fields):
 
 
 AppOptions = struct("AppOptions", ("app_class", i32), ("name", text), ("target_ns", i64),
-                    ("p99_bound", f64), ("hints", i64 * 2), ("weight", f64), ("rest", i32 * 2))
+                    ("p99_bound", f64), ("p99_alone_ns", i64), ("solo_ns", i64), ("weight", f64), ("rest", i32 * 2))
 KernelOptions = struct("KernelOptions", ("kind", i32), ("name", text), ("rest", i64 * 10))
 TaskOptions = struct("TaskOptions", ("kind", i32), ("kernel", ptr), ("block_tasks", i64),
                      ("rest", i64 * 18))
@@ -42,7 +42,8 @@ def options(kind, **fields):
 
 
 runtime = make(lib.gpushare_runtime_create, None)
-service = make(lib.gpushare_app_create, runtime, options(AppOptions, app_class=LC, name=b"service"))
+service = make(lib.gpushare_app_create, runtime,
+               options(AppOptions, app_class=LC, name=b"service", p99_bound=1.05, p99_alone_ns=2000000))
 training = make(lib.gpushare_app_create, runtime, options(AppOptions, app_class=BE, name=b"training"))
 lc, be = (make(lib.gpushare_queue_create, app) for app in (service, training))
 model, gradient = (make(lib.gpushare_kernel_register, runtime, options(KernelOptions, name=name))

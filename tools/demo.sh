@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# From a fresh clone to the main job's report: installs what is missing, builds the library and the tool,
+# From a fresh clone to a report: installs what is missing, builds the library and the tool,
 # and runs LC beside BE under five policies on the same arrivals.
 #
 #   tools/demo.sh [ARGUMENT...]     arguments are passed on to `gpushare colocate`

@@ -48,7 +48,6 @@ svg.key{width:14px;height:14px;display:inline-block;vertical-align:-2px;margin-r
 .grid{stroke:var(--rule);stroke-width:1;fill:none}
 .axis{stroke:var(--soft);stroke-width:1;fill:none}
 .tick,.note{font-size:11px;fill:var(--soft)}
-.note{paint-order:stroke;stroke:var(--card);stroke-width:3px}
 .label{font-size:12px;fill:var(--ink)}
 .limit{stroke:var(--ink);stroke-width:1.2;stroke-dasharray:5 4;fill:none}
 .qos{stroke:var(--bad);stroke-width:1.2;stroke-dasharray:2 3;fill:none}

@@ -128,7 +128,8 @@ void SvgPlot::Vertical(const std::string& css_class, const std::string& label, d
 void SvgPlot::Horizontal(const std::string& css_class, const std::string& label, double y) {
   body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>", css_class.c_str(), kLeft, Y(y),
                   width_ - kRight);
-  notes_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\">", kLeft + 6, Y(y) - 4) +
+  notes_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">",
+                   width_ - kRight - 2, Y(y) - 4) +
             EscapeHtml(label) + "</text>";
 }
 
