@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that every file includes only what its layer may use.
 
-The layers and what they may include are the table LAYERS below; DESIGN.md has the reasons. Exit code
+The layers and what they may include are the table LAYERS below; ARCHITECTURE.md has the reasons. Exit code
 0: all is well; 1: at least one include breaks a rule, each is printed with file and line; 2: bad use.
 
   check_layers.py [--root FOLDER]

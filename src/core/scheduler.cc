@@ -419,7 +419,7 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
   App* app = flow.tables.FindApp(options.app);
   if (app == nullptr) return NoApp(options.app);
   const int slot = static_cast<int>(app->slot);
-  const absl::Status status =
+  absl::Status status =
       flow.ledger.Reserve(slot, app->options.name, options.capsms, options.packed);
   if (!status.ok()) return status;
   app->reserved_capsms = flow.ledger.ReservationOf(slot);
@@ -693,7 +693,7 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
     impl_->EvictAllBe();
   }
   const auto done = [&] { return flow.counters.pending.load() == 0; };
-  const absl::Status status = impl_->DriveUntil(done, deadline_ns, "shutdown");
+  absl::Status status = impl_->DriveUntil(done, deadline_ns, "shutdown");
   if (!status.ok()) {
     MutexLock lock(&impl_->tick_mutex);
     flow.now_ns = flow.device->NowNs();

@@ -78,7 +78,8 @@ struct KernelPrior {
   double At(int64_t block_tasks) const {
     if (block_task_ns <= 0) return constant_ns;
     const int64_t tasks = std::max<int64_t>(1, block_tasks);
-    return block_task_ns * static_cast<double>((tasks - 1) / concurrent + 1);
+    const int64_t rounds = (tasks - 1) / concurrent + 1;
+    return block_task_ns * static_cast<double>(rounds);
   }
 };
 

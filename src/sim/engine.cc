@@ -218,7 +218,8 @@ void Engine::FireDue() {
   }
   if (next_due_ns_ > now_) return;
   dirty_ = true;
-  for (size_t i = 0; i < active_pools_.size(); ++i) {
+  // By index: what becomes due may activate pools.
+  for (size_t i = 0; i < active_pools_.size(); ++i) {  // NOLINT(modernize-loop-convert)
     if (pools_[static_cast<size_t>(active_pools_[i])].due_ns <= now_) PoolIsEmpty(active_pools_[i]);
   }
   for (size_t i = 0; i < active_residencies_.size();) {

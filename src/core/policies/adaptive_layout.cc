@@ -32,6 +32,8 @@ double RoundLoad(double load) {
 // How LC app `lc` fares with an inflation of its latency and a blocking.
 bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
   constexpr double kRounding = 1e-9;
+  // Who states nothing still keeps its speed: its route must not move to a few SMs for BE's sake.
+  if (lc.p99_bound <= 0 && lc.target_ns <= 0) return inflation <= tuning::kUnstatedInflation;
   const double blocking = static_cast<double>(blocking_ns);
   const double p99 = static_cast<double>(lc.p99_ns);
   if (lc.p99_bound > 0) {

@@ -24,6 +24,10 @@ inline constexpr int64_t kReturnGapNs = 11'000;
 // 0.1.
 inline constexpr double kLayoutHysteresis = 0.02;
 
+// Slower service that an LC app tolerates that states neither bound nor target, as a factor: the 5
+// % that the library promises. Range 1 to 1.2.
+inline constexpr double kUnstatedInflation = 1.05;
+
 // Loads are rounded to 1 / kLoadSteps before a layout is chosen, so that the choice is remembered
 // while a smoothed load wanders. Range 16 to 256.
 inline constexpr int32_t kLoadSteps = 64;
