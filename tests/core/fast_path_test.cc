@@ -1,0 +1,136 @@
+// The LC fast path on the simulated device: what an LC submit has done by the time it returns,
+// before any Tick.
+
+#include "src/core/fast_path.h"
+
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "src/core/event_log.h"
+#include "src/core/scheduler.h"
+#include "src/models/online_model.h"
+#include "src/sim/sim_device.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kUs = 1000;
+constexpr int64_t kMs = 1000 * kUs;
+
+class FastPathTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    sim::SimOptions options;
+    auto device = sim::MakeSimDevice(options);
+    ASSERT_TRUE(device.ok()) << device.status();
+    SchedulerOptions scheduler_options;
+    scheduler_options.events = &log_;
+    auto scheduler =
+        Scheduler::Create(scheduler_options, *std::move(device),
+                          models::MakeOnlineModel(options.profile), *MakePolicy("adaptive:evict"));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    KernelDesc kernel;
+    kernel.name = "be";
+    kernel.evictable = true;
+    kernel.simulation.present = true;
+    kernel.simulation.block_task_ns = 50 * kUs;
+    be_kernel_ = *scheduler_->RegisterKernel(kernel);
+    KernelDesc graph;
+    graph.name = "query";
+    graph.kind = TaskKind::kGraph;
+    graph.simulation.present = true;
+    graph.simulation.nodes.push_back({100 * kUs, 132, 1, true, {}});
+    lc_kernel_ = *scheduler_->RegisterKernel(graph);
+    lc_ = MakeQueue(AppClass::kLatencyCritical, "server");
+    be_ = MakeQueue(AppClass::kBestEffort, "train");
+    // The first task of a queue goes through the flow, which publishes the routes.
+    ASSERT_TRUE(scheduler_->Wait(SubmitLc(), kNever).ok());
+  }
+
+  QueueId MakeQueue(AppClass app_class, const char* name) {
+    AppOptions options;
+    options.name = name;
+    options.app_class = app_class;
+    return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+  }
+  TicketId SubmitLc() {
+    TaskSpec spec;
+    spec.queue = lc_;
+    spec.kind = TaskKind::kGraph;
+    spec.kernel = lc_kernel_;
+    return *scheduler_->SubmitLc(spec);
+  }
+  TicketId SubmitBe() {
+    TaskSpec spec;
+    spec.queue = be_;
+    spec.kernel = be_kernel_;
+    spec.block_tasks = 200'000;
+    return *scheduler_->SubmitBe(spec);
+  }
+  int Count(EventType type, AppClass app_class) const {
+    int count = 0;
+    for (const EventRecord& record : log_.records()) {
+      const bool classless = type == EventType::kEvicted;
+      count += record.type == static_cast<uint8_t>(type) &&
+               (classless || record.app_class == static_cast<uint8_t>(app_class));
+    }
+    return count;
+  }
+
+  EventLog log_{1 << 16};
+  std::unique_ptr<Scheduler> scheduler_;
+  KernelId be_kernel_, lc_kernel_;
+  QueueId lc_, be_;
+};
+
+TEST_F(FastPathTest, AnLcSubmitHasEvictedAndLaunchedWhenItReturns) {
+  const TicketId be = SubmitBe();
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
+  ASSERT_EQ(Count(EventType::kLaunched, AppClass::kBestEffort), 1);
+  const int evictions = Count(EventType::kEvicted, AppClass::kBestEffort);
+  const int64_t launches = scheduler_->Stats().fast_path_launches;
+  const TicketId lc = SubmitLc();
+  EXPECT_EQ(Count(EventType::kEvicted, AppClass::kBestEffort), evictions + 1);
+  EXPECT_EQ(scheduler_->Stats().fast_path_launches, launches + 1);
+  ASSERT_TRUE(scheduler_->Wait(lc, kNever).ok());
+  // One block task and the query: it did not wait for the BE task, which has most of its work left.
+  const CompletionRecord record = *scheduler_->Record(lc);
+  EXPECT_LT(record.complete_ns - record.submit_ns, 250 * kUs);
+  EXPECT_EQ(record.launch_reason, Reason::kFastPath);
+  EXPECT_FALSE(*scheduler_->IsComplete(be));
+  ASSERT_TRUE(scheduler_->Wait(be, kNever).ok());
+  EXPECT_EQ(scheduler_->Record(be)->evictions, 1);
+  EXPECT_EQ(scheduler_->Record(be)->block_tasks, 200'000);
+}
+
+TEST_F(FastPathTest, NoBeLaunchPassesTheGateWhileLcWorkIsInFlight) {
+  const TicketId lc = SubmitLc();
+  SubmitBe();
+  while (!*scheduler_->IsComplete(lc)) {
+    EXPECT_EQ(Count(EventType::kLaunched, AppClass::kBestEffort), 0);
+    ASSERT_TRUE(scheduler_->Poll().ok());
+  }
+  ASSERT_TRUE(scheduler_->Drain(kNever).ok());
+  EXPECT_EQ(Count(EventType::kLaunched, AppClass::kBestEffort), 1);
+}
+
+TEST(RouteWord, KeepsEveryField) {
+  for (PlaceIndex place : {-1, 0, 31}) {
+    for (const bool flag : {false, true}) {
+      LcRoute route;
+      route.place = place;
+      route.lane_class = flag ? LaneClass::kLc : LaneClass::kPlain;
+      route.fast_path = flag;
+      route.evict_overlapping = !flag;
+      const LcRoute back = UnpackRoute(PackRoute(route));
+      EXPECT_EQ(back.place, route.place);
+      EXPECT_EQ(back.lane_class, route.lane_class);
+      EXPECT_EQ(back.fast_path, route.fast_path);
+      EXPECT_EQ(back.evict_overlapping, route.evict_overlapping);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core
