@@ -258,7 +258,7 @@ class Colocation {
     const RunOutcome outcome = ExecuteRun(plan);
     FillCommon(outcome, result);
     FillPolicyRun(one, policy, alone, plan, outcome, result);
-    if (outcome.traced) IndexEvents(outcome, *traced);
+    if (outcome.traced && traced != nullptr) IndexEvents(outcome, *traced);
   }
 
   void PlanTrace(int64_t span_ns, PolicyRun& run, TraceWindow& window) const {

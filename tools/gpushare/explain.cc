@@ -158,6 +158,7 @@ std::string BesideText(const EventIndexEntry& run, const std::vector<gpushare_ev
   }
   if (beside.empty()) return "  Beside it ran nobody else.\n";
   std::vector<std::pair<int64_t, std::pair<uint32_t, uint32_t>>> order;
+  order.reserve(beside.size());
   for (const auto& [who, shared] : beside) order.push_back({-shared, who});
   std::sort(order.begin(), order.end());
   std::string text = "  Beside it ran:\n";
@@ -344,7 +345,7 @@ std::string Explain(const ExplainOptions& options) {
     any = true;
     const std::vector<gpushare_event> events = LoadEvents(options.folder + "/" + run.file);
     if (options.ticket == 0) return ListSlowest(run, events, 10);
-    const std::string story = ExplainTicket(run, events, options.ticket);
+    std::string story = ExplainTicket(run, events, options.ticket);
     if (!story.empty()) return story;
   }
   if (!any) throw InputError("No run of '" + options.folder + "' has that case and policy.");

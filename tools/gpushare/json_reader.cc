@@ -116,7 +116,7 @@ std::string ObjectReader::Text(const char* key, const std::string& absent) {
 }
 
 std::string ObjectReader::Name(const char* key) {
-  const std::string name = Text(key);
+  std::string name = Text(key);
   const std::string problem = NameProblem(name);
   if (!problem.empty()) Fail(key, problem);
   return name;

@@ -53,6 +53,8 @@ void CheckReservations(const Scenario& scenario, const Case& one, const DeviceCh
   // Kept until all are made, so that the sum of the reservations is what is checked.
   std::vector<std::unique_ptr<LcDriver>> lc_apps;
   std::vector<std::unique_ptr<BeDriver>> be_apps;
+  lc_apps.reserve(lc.size());
+  be_apps.reserve(be.size());
   for (const LcPlan& plan : lc) {
     lc_apps.push_back(std::make_unique<LcDriver>(runtime.get(), plan, kernels, 16, fault));
   }
