@@ -1,5 +1,6 @@
-// The plan stage by itself: one call of each policy on a busy snapshot, 10 active queries and 50 BE
-// queue heads (Tacker reports 1.2 ms for its decision; the goal here is 5 us at the median).
+// The policy's part of the plan stage: one call of each policy on a busy snapshot, 10 active
+// queries and 50 BE queue heads (Tacker reports 1.2 ms for its decision; the goal here is 5 us at
+// the median).
 //
 // Each iteration plans the same snapshot; what a policy memoises between plans is warm, as it is in
 // the flow, where most plans see the pair table of the plan before; `new_pair_table` is the first

@@ -79,7 +79,7 @@ LAYERS = (
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks',
           (own('benchmarks'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
-          pattern=r'^(plan|sim)_benchmark\.cc$'),
+          pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$'),
     Layer('benchmarks', 'benchmarks', (own('benchmarks'), PUBLIC, BENCHMARK, NLOHMANN)),
 )
 

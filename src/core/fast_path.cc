@@ -4,6 +4,8 @@
 
 #include <bit>
 
+#include "src/core/ordinary_form.h"
+
 namespace gpushare::core {
 
 void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task, Reason reason) {
@@ -99,7 +101,7 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   task.entered_gate = true;
   Part& part = task.parts[0];
   part = Part();
-  part.form = DefaultForm(task.kind);
+  part.form = OrdinaryForm(task.kind);
   part.blocks_asked = task.blocks;
   const bool in_order = queue.in_flight.load(std::memory_order_acquire) > 0;
   part.lane = in_order ? queue.lane.load(std::memory_order_relaxed)

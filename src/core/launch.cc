@@ -9,6 +9,7 @@
 #include "src/core/complete.h"
 #include "src/core/fast_path.h"
 #include "src/core/headroom.h"
+#include "src/core/ordinary_form.h"
 #include "src/core/predict.h"
 #include "src/core/state_change.h"
 
@@ -281,7 +282,7 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   for (int i = 0; i < count && queue.head != nullptr; ++i) {
     if (i > 0 && queue.head->wait_ticket_count != 0) return;
     PlannedLaunch each = planned;
-    each.form = i == 0 ? planned.form : DefaultForm(queue.head->kind);
+    each.form = i == 0 ? planned.form : OrdinaryForm(queue.head->kind);
     if (!LaunchOne(flow, *queue.head, each)) return;
   }
 }
@@ -345,22 +346,6 @@ void EmitDepths(Flow& flow) {
 }
 
 }  // namespace
-
-Form DefaultForm(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kKernel:
-      return Form::kOriginal;
-    case TaskKind::kGraph:
-      return Form::kGraph;
-    case TaskKind::kLibrary:
-      return Form::kLibrary;
-    case TaskKind::kMemcpy:
-      return Form::kMemcpy;
-    case TaskKind::kOpaque:
-      return Form::kOpaque;
-  }
-  return Form::kOriginal;
-}
 
 bool IsDeviceLost(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDataLoss(status);

@@ -23,9 +23,6 @@ void EnterRunning(Flow& flow, Task& task, Part& part);
 // Marks the task and all that runs on other lanes as not alone.
 void MarkCompany(Flow& flow, Task& task, LaneIndex lane);
 
-// The form in which a task goes to the device when nothing asks for another.
-Form DefaultForm(TaskKind kind);
-
 // The status of a device call that poisons the whole device.
 bool IsDeviceLost(const absl::Status& status);
 

@@ -166,8 +166,6 @@ int ViewRunning(Flow& flow) {
   return flow.running_be_count;
 }
 
-}  // namespace
-
 void BuildSnapshot(Flow& flow) {
   PlanBuffers& buffers = flow.buffers;
   Snapshot& snapshot = buffers.snapshot;
@@ -196,6 +194,8 @@ void BuildSnapshot(Flow& flow) {
   snapshot.running =
       absl::MakeConstSpan(buffers.running.data(), static_cast<size_t>(ViewRunning(flow)));
 }
+
+}  // namespace
 
 void MakePlan(Flow& flow) {
   flow.planned = false;

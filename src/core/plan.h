@@ -1,6 +1,6 @@
 // Stage 4, plan: the snapshot, and the policy's answer to it.
 //
-// BuildSnapshot copies what a policy may know into buffers that are allocated once; the policy is a
+// It copies what a policy may know into buffers that are allocated once; the policy is a
 // pure function of it. A plan is made when something changed or when the last plan asked for one.
 // Thread: the one that runs Tick.
 
@@ -12,9 +12,6 @@
 namespace gpushare::core {
 
 void MakePlan(Flow& flow);
-
-// Exposed for tests and the benchmark of the planner.
-void BuildSnapshot(Flow& flow);
 
 }  // namespace gpushare::core
 

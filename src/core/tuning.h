@@ -20,9 +20,6 @@ inline constexpr int64_t kQuerySoloShift = 4;  // 1/16
 inline constexpr int64_t kBlockedEvictionFactor = 4;
 inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 
-// A duration that nothing is known of: one LC query's order of magnitude. Range 0.1 to 10 ms.
-inline constexpr int64_t kUnknownDurationNs = 1000 * 1000;
-
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_TUNING_H_

@@ -5,27 +5,11 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 
+#include "src/core/ordinary_form.h"
 #include "src/core/snapshot.h"
 #include "src/core/types.h"
 
 namespace gpushare::core {
-
-// As CUDA would launch it.
-constexpr Form OrdinaryForm(TaskKind kind) {
-  switch (kind) {
-    case TaskKind::kKernel:
-      return Form::kOriginal;
-    case TaskKind::kGraph:
-      return Form::kGraph;
-    case TaskKind::kLibrary:
-      return Form::kLibrary;
-    case TaskKind::kMemcpy:
-      return Form::kMemcpy;
-    case TaskKind::kOpaque:
-      return Form::kOpaque;
-  }
-  return Form::kOriginal;
-}
 
 // Whether this task can be told to leave the device once it is there.
 inline bool CanBeEvicted(const Snapshot& snapshot, const HeadView& task) {
