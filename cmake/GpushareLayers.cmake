@@ -12,7 +12,8 @@ file(GLOB_RECURSE gpushare_checked_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/include/*.cuh ${PROJECT_SOURCE_DIR}/bindings/*.h
   ${PROJECT_SOURCE_DIR}/bindings/*.cc ${PROJECT_SOURCE_DIR}/tools/*.h ${PROJECT_SOURCE_DIR}/tools/*.cc
   ${PROJECT_SOURCE_DIR}/examples/*.c ${PROJECT_SOURCE_DIR}/examples/*.cc
-  ${PROJECT_SOURCE_DIR}/benchmarks/*.cc)
+  ${PROJECT_SOURCE_DIR}/benchmarks/*.cc ${PROJECT_SOURCE_DIR}/benchmarks/*.cu
+  ${PROJECT_SOURCE_DIR}/examples/*.cu ${PROJECT_SOURCE_DIR}/tools/*.cu)
 set(stamp ${PROJECT_BINARY_DIR}/layers.stamp)
 add_custom_command(OUTPUT ${stamp}
   COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/tools/check_layers.py --root ${PROJECT_SOURCE_DIR}

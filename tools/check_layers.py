@@ -39,6 +39,8 @@ CORE = re.compile(r'^src/core/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
+CATALOGUE = re.compile(r'^src/cuda/kernels/catalogue\.h$')
+KERNEL_CONTRACT = re.compile(r'^gpushare/device/')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,17 +71,23 @@ LAYERS = (
     # Device code: no Abseil and no Eigen, not even through a header of ours.
     Layer('cuda device code', 'src/cuda', (own('src/cuda'), CORE, CUDA, PUBLIC),
           pattern=r'\.cuh?$', may_reach=(ABSEIL, EIGEN)),
-    Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA)),
+    Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT)),
     Layer('C header', 'bindings/c', (PUBLIC_C,), pattern=r'^gpushare\.h$'),
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
     Layer('public API', 'include', (PUBLIC,)),
+    # The command's programs for a real GPU: the catalogue of kernels, and CUDA in these files alone.
+    Layer('tools cuda', 'tools/gpushare', (own('tools'), PUBLIC, CUDA, CATALOGUE),
+          pattern=r'^cuda_\w+\.(h|cc|cu)$', may_reach=(ABSEIL, EIGEN)),
     Layer('tools', 'tools', (own('tools'), PUBLIC, CLI11, NLOHMANN)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks',
           (own('benchmarks'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
           pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$'),
+    # Programs for a GPU: the first ask the driver alone, the others measure the device and the ABI.
+    Layer('device experiments', 'benchmarks/device', (own('benchmarks/device'), CUDA)),
+    Layer('GPU benchmarks', 'benchmarks/gpu', (own('benchmarks/gpu'), SRC, PUBLIC, ABSEIL, CUDA)),
     Layer('benchmarks', 'benchmarks', (own('benchmarks'), PUBLIC, BENCHMARK, NLOHMANN)),
 )
 
@@ -156,7 +164,9 @@ SELF_TEST_BAD = {
     'src/elsewhere/a.cc': ['#include <vector>'],
     'bindings/c/gpushare.h': ['#include "src/core/types.h"'],
     'include/gpushare/gpushare.hpp': ['#include "absl/types/span.h"', '#include <cuda_runtime.h>'],
-    'tools/gpushare/a.cc': ['#include "src/core/types.h"'],
+    'tools/gpushare/a.cc': ['#include "src/core/types.h"', '#include <cuda_runtime.h>',
+                            '#include "src/cuda/kernels/catalogue.h"'],
+    'tools/gpushare/cuda_a.cc': ['#include "src/cuda/driver.h"', '#include "src/cuda/kernels/hash.h"'],
     'examples/a.c': ['#include "bindings/c/handles.h"'],
     'benchmarks/host_benchmark.cc': ['#include "src/core/scheduler.h"'],
 }
@@ -170,6 +180,7 @@ SELF_TEST_GOOD = {
     'bindings/c/a.cc': ['#include "src/sim/sim_device.h"', '#include "absl/status/status.h"'],
     'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
     'tools/gpushare/a.cc': ['#include <CLI/CLI.hpp>', '#include <gpushare/gpushare.hpp>'],
+    'tools/gpushare/cuda_a.cc': ['#include <cublas_v2.h>', '#include "src/cuda/kernels/catalogue.h"'],
     'benchmarks/plan_benchmark.cc': ['#include "src/core/policy.h"'],
 }
 # Each tree breaks exactly one rule, through a chain of includes.

@@ -37,7 +37,8 @@ absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log
     return absl::InvalidArgumentError(absl::StrCat(
         "The device '", choice.device, "' is none of 'auto', 'cuda', 'sim' and 'null'."));
   }
-  absl::StatusOr<std::unique_ptr<core::Device>> device = cuda::MakeCudaDevice(choice.ordinal);
+  absl::StatusOr<std::unique_ptr<core::Device>> device =
+      cuda::MakeCudaDevice(choice.ordinal, choice.profile);
   if (device.ok()) return OpenDevice{"cuda", *std::move(device)};
   if (choice.device == "cuda") return device.status();
   log.Write(GPUSHARE_LOG_WARNING,

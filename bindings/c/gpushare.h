@@ -456,14 +456,82 @@ typedef struct gpushare_simulation_record {
 } gpushare_simulation_record;
 #define GPUSHARE_SIMULATION_RECORD_INIT GPUSHARE_STRUCT_INIT(gpushare_simulation_record)
 
+// Enqueues a graph's work for a place of `sm_count` SMs on `stream`, a cudaStream_t that is being
+// captured. Runs once per place inside gpushare_kernel_register, on the caller's thread, with the
+// device's primary context current; it must not call gpushare. Not 0: the registration fails and
+// says the code.
+typedef int32_t (*gpushare_capture_callback)(void* user, void* stream, int32_t sm_count);
+
+typedef int32_t gpushare_library_operation;
+enum gpushare_library_operation_value {
+  GPUSHARE_LIBRARY_MATMUL = 1,       // d = alpha a b + beta c, row-major, cuBLASLt
+  GPUSHARE_LIBRARY_CONVOLUTION = 2,  // cross-correlation, cuDNN, as those below
+  GPUSHARE_LIBRARY_POOLING = 3,
+  GPUSHARE_LIBRARY_ACTIVATION = 4,
+  GPUSHARE_LIBRARY_SOFTMAX = 5
+};
+
+typedef int32_t gpushare_data_type;
+enum gpushare_data_type_value { GPUSHARE_FLOAT32 = 0, GPUSHARE_FLOAT16 = 1, GPUSHARE_BFLOAT16 = 2 };
+
+typedef int32_t gpushare_library_mode;
+enum gpushare_library_mode_value {
+  GPUSHARE_MODE_DEFAULT = 0,  // maximum pooling, ReLU
+  GPUSHARE_MODE_MAX_POOLING = 1,
+  GPUSHARE_MODE_AVERAGE_POOLING = 2,
+  GPUSHARE_MODE_RELU = 3,
+  GPUSHARE_MODE_TANH = 4,
+  GPUSHARE_MODE_SIGMOID = 5
+};
+
+// A cuBLAS or cuDNN call: what it computes and its shapes, in elements. The algorithm is found at
+// registration; workspace and handle are the library's own, one each a lane.
+typedef struct gpushare_library_call {
+  uint32_t struct_size;
+  gpushare_library_operation operation;
+  gpushare_data_type type;
+  gpushare_library_mode mode;
+  gpushare_bool channels_last;  // NHWC, else NCHW
+  gpushare_bool transpose_a;
+  gpushare_bool transpose_b;
+  int32_t reserved;  // must be 0
+  int64_t m;         // MATMUL: d is m x n, the sum runs over k
+  int64_t n;
+  int64_t k;
+  int64_t batch;  // matrices or images; 0: 1
+  int64_t channels;
+  int64_t height;
+  int64_t width;
+  int64_t filters;
+  int64_t filter_height;  // or of the pooling window
+  int64_t filter_width;
+  int64_t padding;
+  int64_t stride;    // 0: 1
+  int64_t dilation;  // 0: 1
+  int64_t groups;    // 0: 1
+} gpushare_library_call;
+#define GPUSHARE_LIBRARY_CALL_INIT GPUSHARE_STRUCT_INIT(gpushare_library_call)
+
+// The packed arguments of a LIBRARY task: operands in device memory. All of it is given, also with
+// null operands on simulated devices.
+typedef struct gpushare_library_arguments {
+  const void* a;  // or the input
+  const void* b;  // or the filters
+  const void* c;  // added with beta; may be null
+  void* d;        // the result
+  float alpha;
+  float beta;
+} gpushare_library_arguments;
+
 typedef struct gpushare_kernel_options {
   uint32_t struct_size;
   gpushare_task_kind kind;       // KERNEL (default), GRAPH or LIBRARY
   const char* name;              // at most 63 bytes; must be given
-  int32_t threads_per_block;     // 0: the profile's, else 256
-  int32_t registers_per_thread;  // 0: the profile's, else 32
-  int32_t shared_memory_bytes;
-  int32_t workers_per_sm_max;  // M of CapSM: workers that an SM holds; 0: the profile's, else 8
+  int32_t threads_per_block;     // 0: the profile's, else the function's, else 256
+  int32_t registers_per_thread;  // 0: the profile's, else the function's, else 32
+  int32_t shared_memory_bytes;   // static and dynamic, of a block; 0: as threads_per_block
+  int32_t workers_per_sm_max;  // M of CapSM: workers that an SM holds; 0: the profile's, else what
+                               // the function's resources allow, else 8
   gpushare_choice
       evictable;  // has a worker form that reads an eviction word; else the profile's, else no
   gpushare_choice confinable;  // may be launched in a partition; else the profile's, else yes
@@ -474,9 +542,19 @@ typedef struct gpushare_kernel_options {
                               // else none
   int64_t solo_ns;  // the caller's estimate of one launch alone, 0: the profile's, else none
   void* original_function;  // CUfunction of the original grid; null on simulated devices
-  void* worker_function;    // CUfunction of the worker form
-  void* graph;              // cudaGraph_t
+  void* worker_function;    // CUfunction of the worker form (docs/kernel-contract.md)
+  void* graph;              // cudaGraph_t, instantiated once per place
   const gpushare_simulation_record* simulation;  // null: the profile's
+  // As all below, of no use on simulated devices. GRAPH: captured once per place. At most one of
+  // graph, capture and graph_exec.
+  gpushare_capture_callback capture;
+  void* capture_user;
+  void* graph_exec;  // GRAPH: a bare cudaGraphExec_t: whole device, not confinable
+  int32_t block_x;   // shape of a block; zeros: {threads_per_block, 1, 1}
+  int32_t block_y;
+  int32_t block_z;
+  int32_t dynamic_shared_memory_bytes;
+  const gpushare_library_call* library;  // LIBRARY: must be given; may be null on simulated devices
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 
@@ -485,8 +563,10 @@ typedef struct gpushare_kernel_options {
 // outlive the runtime's last task of it.
 // Threads: any. Owns: the caller one reference of *out_kernel, which holds one of the runtime.
 // Blocks: while the device prepares it. Errors: INVALID_ARGUMENT no name, negative, NaN or too
-// large value, no simulation record on a simulated device and none in the profile; ALREADY_EXISTS
-// the name; RESOURCE_EXHAUSTED 1024 kernels; FAILED_PRECONDITION shut down.
+// large value, a block's shape that is not its threads, two forms of one graph, a library call
+// whose shapes do not fit together, a field that the kind does not use, no simulation record on a
+// simulated device and none in the profile; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024
+// kernels; UNAVAILABLE cuBLASLt or cuDNN is not installed; FAILED_PRECONDITION shut down.
 GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;
@@ -646,6 +726,10 @@ typedef struct gpushare_task_options {
   void* enqueue_user;
   gpushare_completion_callback callback;  // may be null
   void* callback_user;
+  int32_t grid_x;  // KERNEL: dimensions of the original grid, whose product is block_tasks; zeros:
+  int32_t grid_y;  // {block_tasks, 1, 1}
+  int32_t grid_z;
+  int32_t reserved2;  // must be 0
 } gpushare_task_options;
 #define GPUSHARE_TASK_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_task_options)
 
@@ -939,6 +1023,89 @@ GPUSHARE_API gpushare_status gpushare_event_log_retain(gpushare_event_log* log) 
 
 // Threads: any. Owns: takes one reference. Blocks: no. Errors: INVALID_ARGUMENT. Null is allowed.
 GPUSHARE_API gpushare_status gpushare_event_log_release(gpushare_event_log* log) GPUSHARE_NOEXCEPT;
+
+// --- calibration ---------------------------------------------------------------------------------
+
+// A kernel and one sample task of it, which runs many times: its result must not depend on how
+// often. Of the task only block_tasks, arguments and the grid are read; null: no arguments.
+typedef struct gpushare_calibration_item {
+  const gpushare_kernel_options* kernel;
+  const gpushare_task_options* task;
+} gpushare_calibration_item;
+
+// What was measured of one kernel. Pointers live for the callback.
+typedef struct gpushare_kernel_calibration {
+  uint32_t struct_size;
+  gpushare_task_kind kind;
+  const char* name;
+  int64_t block_tasks;       // of the sample task
+  int64_t solo_ns;           // one launch of the original form on the whole device
+  int64_t worker_solo_ns;    // of the worker form, 0: it has none
+  int64_t block_task_ns;     // all workers of an SM resident, alone
+  int64_t eviction_p50_ns;   // from the eviction call to the end of the evicted launch
+  int64_t eviction_p99_ns;   // 0: not evictable
+  double block_task_spread;  // relative standard deviation, 0: none seen
+  double worker_overhead;    // PTB overhead, 0.003 = 0.3 %
+  double saturating_occupancy;
+  const gpushare_speed_point* speed;  // by sms, ascending
+  const int32_t* knees;               // SM counts at which it is unusually fast
+  uint32_t speed_count;
+  uint32_t knee_count;
+  int32_t workers_per_sm;  // M
+  gpushare_bool kept;      // taken from the checkpoint, not measured now
+} gpushare_kernel_calibration;
+#define GPUSHARE_KERNEL_CALIBRATION_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_calibration)
+
+typedef struct gpushare_calibration_progress {
+  uint32_t struct_size;
+  int32_t done;  // of `total`: the device and each kernel
+  int32_t total;
+  int32_t reserved;
+  const char* what;  // "device", or the kernel that is measured now or was just measured
+  const gpushare_kernel_calibration* kernel;  // what was just measured, else null
+  const char* note;  // after the last kernel: a sentence on what could not be measured, else null
+} gpushare_calibration_progress;
+#define GPUSHARE_CALIBRATION_PROGRESS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_progress)
+
+// Runs on the caller's thread, between measurements. It must not call the API.
+typedef void (*gpushare_calibration_callback)(void* user,
+                                              const gpushare_calibration_progress* progress);
+
+typedef struct gpushare_calibration_options {
+  uint32_t struct_size;
+  int32_t device_ordinal;                  // which GPU, from 0
+  const char* device;                      // as in gpushare_runtime_options
+  const char* profile_path;                // what is not measured; null: the one that is built in
+  const char* output_path;                 // the profile to write; must be given
+  const gpushare_calibration_item* items;  // must be given
+  const volatile int32_t* cancel;          // may be null; not 0: stop soon, with CANCELLED
+  const char* sim_tier;                    // as in gpushare_runtime_options
+  const char* sim_faults;                  // as in gpushare_runtime_options
+  uint64_t seed;                           // 0: 1
+  int64_t kernel_time_ns;                  // device time for each kernel; 0: 30 s
+  int64_t hang_limit_ns;                   // of one launch; 0: 10 s
+  // For the rates of copies; without them those of the profile are kept. May be null on simulated
+  // devices. `pageable_buffer` is ordinary host memory.
+  void* device_buffer;
+  void* pinned_buffer;
+  void* pageable_buffer;
+  int64_t buffer_size_bytes;  // of each; 128 MB is enough
+  uint32_t item_count;
+  int32_t repeats;       // samples of each duration, of which the median counts; 0: 7
+  int32_t evictions;     // of each kernel, at most 128; 0: 100
+  gpushare_bool resume;  // go on from the checkpoint, output_path with ".partial", if there is one
+} gpushare_calibration_options;
+#define GPUSHARE_CALIBRATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_options)
+
+// Measures a device and kernels on it, and writes their profile (docs/calibration.md). The device
+// must be idle, and no runtime may use it. After each kernel a checkpoint is written.
+// Threads: any but a callback's. Owns: nothing. Blocks: about kernel_time_ns a kernel. Errors:
+// INVALID_ARGUMENT; CANCELLED and DEADLINE_EXCEEDED (a launch hangs) the checkpoint stays;
+// UNAVAILABLE no such device, or it was lost; DATA_LOSS the profile or the checkpoint is corrupt;
+// FAILED_PRECONDITION the checkpoint is of another GPU, or work takes no time on the device.
+GPUSHARE_API gpushare_status gpushare_calibrate(const gpushare_calibration_options* options,
+                                                gpushare_calibration_callback progress,
+                                                void* user) GPUSHARE_NOEXCEPT;
 
 // --- profiles ------------------------------------------------------------------------------------
 

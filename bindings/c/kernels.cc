@@ -15,6 +15,24 @@
 namespace gpushare::abi {
 namespace {
 
+// What a device cannot run a kernel without.
+absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profile,
+                           const core::KernelDesc& desc) {
+  if (runtime.device_name == "sim" && !desc.simulation.present) {
+    return absl::InvalidArgumentError(absl::StrCat("Kernel '", desc.name,
+                                                   "' has no simulation record, and the profile '",
+                                                   profile, "' knows no kernel of that name."));
+  }
+  if (runtime.device_name == "cuda" && desc.kind == core::TaskKind::kLibrary &&
+      desc.library.operation == core::LibraryOperation::kNone) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Kernel '", desc.name,
+                     "' is of kind library, and its kernel_options.library is null: a CUDA device "
+                     "does not know what to call."));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<KernelObject>> Register(RuntimeObject& runtime,
                                                        const gpushare_kernel_options& options) {
   core::MutexLock lock(&runtime.mutex);
@@ -25,21 +43,18 @@ absl::StatusOr<std::shared_ptr<KernelObject>> Register(RuntimeObject& runtime,
   absl::StatusOr<core::KernelDesc> desc =
       KernelDescOf(options, runtime.profile.FindKernel(options.name));
   if (!desc.ok()) return desc.status();
-  if (runtime.device_name == "sim" && !desc->simulation.present) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Kernel '", options.name, "' has no simulation record, and the profile '",
-                     runtime.profile.device.name, "' knows no kernel of that name."));
-  }
-  const absl::StatusOr<core::KernelId> id = runtime.scheduler->RegisterKernel(*desc);
+  GPUSHARE_RETURN_IF_ERROR(CheckComplete(runtime, runtime.profile.device.name, *desc));
+  const absl::StatusOr<core::KernelId> id = runtime.scheduler->RegisterKernel(*std::move(desc));
   if (!id.ok()) return id.status();
+  // With what the device knows of it.
+  const core::KernelDesc& registered = *runtime.scheduler->FindKernel(*id);
   auto kernel = std::make_shared<KernelObject>();
   kernel->runtime = runtime.shared_from_this();
   kernel->id = *id;
-  kernel->kind = desc->kind;
-  kernel->evictable = desc->evictable;
-  kernel->confinable = desc->confinable;
-  desc->id = *id;
-  runtime.kernels.emplace(options.name, *std::move(desc));
+  kernel->kind = registered.kind;
+  kernel->evictable = registered.evictable;
+  kernel->confinable = registered.confinable;
+  runtime.kernels.emplace(options.name, registered);
   return kernel;
 }
 

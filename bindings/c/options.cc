@@ -77,10 +77,10 @@ absl::Status CheckBool(absl::string_view field, gpushare_bool value) {
       absl::StrFormat("%s is %d, and it is either 0 or 1.", field, value));
 }
 
-absl::Status CheckReserved(absl::string_view where, int64_t value) {
+absl::Status CheckReserved(absl::string_view where, int64_t value, absl::string_view field) {
   if (value == 0) return absl::OkStatus();
   return absl::UnimplementedError(
-      absl::StrFormat("%s.reserved is %d, and this library knows only 0.", where, value));
+      absl::StrFormat("%s.%s is %d, and this library knows only 0.", where, field, value));
 }
 
 absl::Status CheckNotNull(absl::string_view what, const void* pointer) {

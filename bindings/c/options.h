@@ -30,6 +30,7 @@ GPUSHARE_FIRST_SIZE(gpushare_runtime_options, 112);
 GPUSHARE_FIRST_SIZE(gpushare_app_options, 64);
 GPUSHARE_FIRST_SIZE(gpushare_reservation_options, 16);
 GPUSHARE_FIRST_SIZE(gpushare_simulation_record, 120);
+GPUSHARE_FIRST_SIZE(gpushare_library_call, 144);
 GPUSHARE_FIRST_SIZE(gpushare_kernel_options, 96);
 GPUSHARE_FIRST_SIZE(gpushare_kernel_info, 104);
 GPUSHARE_FIRST_SIZE(gpushare_fused_kernel_options, 64);
@@ -43,6 +44,9 @@ GPUSHARE_FIRST_SIZE(gpushare_trace_options, 32);
 GPUSHARE_FIRST_SIZE(gpushare_trace_summary, 32);
 GPUSHARE_FIRST_SIZE(gpushare_event, 80);
 GPUSHARE_FIRST_SIZE(gpushare_policy_table, 40);
+GPUSHARE_FIRST_SIZE(gpushare_kernel_calibration, 120);
+GPUSHARE_FIRST_SIZE(gpushare_calibration_progress, 40);
+GPUSHARE_FIRST_SIZE(gpushare_calibration_options, 136);
 #undef GPUSHARE_FIRST_SIZE
 
 // `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.
@@ -65,7 +69,8 @@ absl::Status WriteResult(absl::string_view name, const Struct& full, Struct* giv
 }
 
 absl::Status CheckBool(absl::string_view field, gpushare_bool value);
-absl::Status CheckReserved(absl::string_view where, int64_t value);
+absl::Status CheckReserved(absl::string_view where, int64_t value,
+                           absl::string_view field = "reserved");
 absl::Status CheckNotNull(absl::string_view what, const void* pointer);
 // A name: given, not empty, shorter than kMaxNameBytes. `what` is the field.
 absl::Status CheckName(absl::string_view what, const char* name);

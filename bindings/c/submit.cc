@@ -31,6 +31,8 @@ absl::Status CheckUnusedFields(core::TaskKind kind, const gpushare_task_options&
   if (!has_kernel) GPUSHARE_RETURN_IF_ERROR(CheckUnused("kernel", options.kernel == nullptr));
   if (kind != core::TaskKind::kKernel) {
     GPUSHARE_RETURN_IF_ERROR(CheckUnused("block_tasks", options.block_tasks == 0));
+    GPUSHARE_RETURN_IF_ERROR(
+        CheckUnused("grid_*", options.grid_x == 0 && options.grid_y == 0 && options.grid_z == 0));
   }
   if (kind != core::TaskKind::kKernel && kind != core::TaskKind::kLibrary) {
     GPUSHARE_RETURN_IF_ERROR(
@@ -110,6 +112,7 @@ absl::Status ReadDependencies(const gpushare_task_options& options, core::TaskSp
 absl::Status ReadTask(const QueueObject& queue, const gpushare_task_options& options,
                       core::TaskSpec& spec) {
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("task_options", options.reserved));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("task_options", options.reserved2, "reserved2"));
   GPUSHARE_RETURN_IF_ERROR(CheckBool("task_options.detached", options.detached));
   GPUSHARE_RETURN_IF_ERROR(ReadKind(queue, options, spec));
   GPUSHARE_RETURN_IF_ERROR(ReadDependencies(options, spec));
@@ -119,6 +122,7 @@ absl::Status ReadTask(const QueueObject& queue, const gpushare_task_options& opt
   spec.queue = queue.id;
   spec.query = core::QueryId{options.query.value};
   spec.block_tasks = options.block_tasks;
+  spec.grid = {options.grid_x, options.grid_y, options.grid_z};
   spec.arguments = options.arguments;
   spec.arguments_bytes = options.arguments_size_bytes;
   spec.host_function = options.enqueue;

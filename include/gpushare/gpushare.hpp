@@ -92,6 +92,7 @@ using RuntimeOptions = Sized<gpushare_runtime_options>;
 using AppOptions = Sized<gpushare_app_options>;
 using ReservationOptions = Sized<gpushare_reservation_options>;
 using SimulationRecord = Sized<gpushare_simulation_record>;
+using LibraryCall = Sized<gpushare_library_call>;
 using KernelOptions = Sized<gpushare_kernel_options>;
 using FusedKernelOptions = Sized<gpushare_fused_kernel_options>;
 using TaskOptions = Sized<gpushare_task_options>;
@@ -107,6 +108,14 @@ using TraceSummary = Sized<gpushare_trace_summary>;
 using Event = Sized<gpushare_event>;
 
 inline constexpr int64_t kNever = GPUSHARE_NEVER;
+
+// The operands of a library task, with alpha 1 and beta 0.
+struct LibraryArguments : gpushare_library_arguments {
+  LibraryArguments() : gpushare_library_arguments() { alpha = 1; }
+};
+
+// Enqueues a graph's work for a place of `sm_count` SMs on a stream that is being captured.
+using CaptureFunction = std::function<int32_t(void* stream, int32_t sm_count)>;
 
 namespace detail {
 
@@ -379,6 +388,17 @@ class Runtime : public RuntimeHandle {
     const gpushare_status code = gpushare_kernel_register(get(), &options, &kernel);
     if (code != GPUSHARE_OK) return Status::From(code);
     return Kernel(kernel);
+  }
+  // A graph that `capture` enqueues, once per place, before this returns. What it throws ends up in
+  // std::terminate: it runs inside of the C function.
+  Result<Kernel> RegisterGraph(gpushare_kernel_options options,
+                               const CaptureFunction& capture) const {
+    options.kind = GPUSHARE_TASK_GRAPH;
+    options.capture = [](void* user, void* stream, int32_t sm_count) noexcept {
+      return (*static_cast<const CaptureFunction*>(user))(stream, sm_count);
+    };
+    options.capture_user = const_cast<CaptureFunction*>(&capture);
+    return RegisterKernel(options);
   }
   Result<FusedKernel> RegisterFusedKernel(const gpushare_fused_kernel_options& options) const {
     gpushare_fused_kernel* fused = nullptr;

@@ -138,7 +138,7 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
 // The last launch of the task has ended: done, or back to its queue with the rest.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   if (task.blocks_done >= task.blocks) {
-    if (task.record.launches == 1 && task.record.evictions == 0) {
+    if (completion.timed && task.record.launches == 1 && task.record.evictions == 0) {
       AddSample(flow, task, part, task.record.measured_ns, false);
     }
     FinishTask(flow, task, Verdict::kOk);

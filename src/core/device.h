@@ -13,6 +13,8 @@
 //   w - e >= 0 (signed difference, so that wrapping is harmless): after Evict(lane, w, keep) all
 //   but `keep` of its workers leave at their next block-task boundary or yield point. Launches made
 //   later with e > w are untouched.
+//   A device may compare the low 32 bits: the words of a lane move by less than 2^31 between two
+//   worker launches on it.
 // - Launches of one task share a counter: block tasks are claimed once, whoever claims them; the
 //   counter is zeroed only by a launch with reset_counter. What an evicted launch did not claim
 //   stays for the next launch on that counter.
@@ -84,6 +86,8 @@ struct LaunchRequest {
   int64_t partner_block_count = 0;
   const void* partner_arguments = nullptr;
   uint32_t partner_arguments_bytes = 0;
+  // The original grid; zeros: one dimension. Its product is the block tasks of the whole task.
+  int32_t grid_x = 0, grid_y = 0, grid_z = 0;
   int64_t block_begin = 0;  // first block task (kSlice), else 0
   int64_t block_count = 0;  // block tasks of the slice, or of the whole task for kWorkers
   int32_t workers = 0;      // kWorkers and kFused; 0: all that the place holds
@@ -99,6 +103,9 @@ struct LaunchRequest {
   absl::Span<void* const> wait_events;  // native events to wait for before, empty on sim and null
   void* signal_event = nullptr;         // native event to record after
   bool bare = false;  // the reference 'alone': no completion word, no library cost
+  // More launches of the same query follow on this lane: the device may leave the completion word
+  // to one of them or to FlushLane, and reports by stream order.
+  bool more_follows = false;
 };
 
 enum class Outcome : uint8_t {
@@ -115,11 +122,18 @@ struct DeviceCompletion {
   TimeNs end_ns = 0;
   int64_t block_tasks_done = 0;  // executed to their end by this launch
   int32_t error_code = 0;        // native code when kFailed or kDeviceLost
+  // False where the launch shared its completion word with others of its query, so that its own
+  // times are a share of theirs: nothing is learned from them.
+  bool timed = true;
 };
 
 class Device : public Clock {
  public:
   virtual const DeviceCapabilities& capabilities() const = 0;
+
+  // Fills what the device can read from the kernel's functions and the caller left at 0: threads,
+  // registers, shared memory, workers per SM. INVALID_ARGUMENT when they contradict the options.
+  virtual absl::Status DescribeKernel(KernelDesc& /*kernel*/) { return absl::OkStatus(); }
 
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
   // every place. INVALID_ARGUMENT when the kernel cannot run on this device.
@@ -132,6 +146,9 @@ class Device : public Clock {
   virtual void AbandonLane(LaneIndex lane) = 0;
 
   virtual absl::Status Launch(const LaunchRequest& request) = 0;
+
+  // No launch of the query follows that more_follows announced on this lane.
+  virtual void FlushLane(LaneIndex /*lane*/) {}
 
   // Writes {epoch, workers_to_keep} to the lane's eviction word. Returns when the write is issued.
   virtual absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) = 0;

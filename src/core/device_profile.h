@@ -17,6 +17,9 @@ struct DeviceProfile {
   std::string gpu_model;
   int32_t sm_count = 132;
   int32_t sm_granularity = 8;  // partitions come in groups of so many SMs
+  // Groups that the hardware grants; 0: as many as the SMs hold. An H200 grants 15 of its 132 SMs
+  // and leaves 12 over, because a group lies within one cluster of SMs.
+  int32_t sm_groups = 0;
   int32_t registers_per_sm = 65536;
   int32_t shared_memory_per_sm_bytes = 233472;
   int32_t threads_per_sm = 2048;
@@ -38,6 +41,13 @@ struct DeviceProfile {
   double pageable_h2d_bytes_per_ns = 10.0;  // in total, however many at once
   double pageable_d2h_bytes_per_ns = 19.0;
   int64_t copy_latency_ns = 7200;  // pinned, before the first byte moves
+
+  int32_t Groups() const {
+    if (sm_groups > 0) return sm_groups;
+    return sm_granularity > 0 ? sm_count / sm_granularity : 0;
+  }
+  // SMs that whole groups leave over.
+  int32_t Remainder() const { return sm_count - Groups() * sm_granularity; }
 };
 
 }  // namespace gpushare::core

@@ -67,8 +67,9 @@ FastPathResult LaunchPart(Flow& flow, Task& task) {
   if (!task.is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
   // From the launch on the task is the flow's: it may complete before the next line runs.
   const LaunchRequest request = MakeRequest(flow, task, part);
+  const QuerySlot* const query = task.explicit_query;
   task.state.store(TaskState::kRunning, std::memory_order_release);
-  const absl::Status status = flow.device->Launch(request);
+  const absl::Status status = LaunchInQuery(flow, request, query);
   if (status.ok()) {
     flow.counters.fast_path_launches.fetch_add(1, std::memory_order_relaxed);
     return FastPathResult::kLaunched;

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/core/library_call.h"
 #include "src/core/types.h"
 
 namespace gpushare::core {
@@ -57,24 +58,43 @@ struct SimulationRecord {
   int64_t node_gap_ns = 0;        // between dependent nodes
 };
 
+// Enqueues the graph's work for a place of `sm_count` SMs on `stream`, which is being captured.
+// Returns 0, or the caller's own error code, which makes the registration fail.
+using CaptureFunction = int32_t (*)(void* user, void* stream, int32_t sm_count);
+
+// Of a kernel of which neither the caller nor the profile nor the device says more.
+inline constexpr int32_t kDefaultThreadsPerBlock = 256;
+inline constexpr int32_t kDefaultRegistersPerThread = 32;
+inline constexpr int32_t kDefaultWorkersPerSm = 8;
+
 struct KernelDesc {
   KernelId id;
   std::string name;
   TaskKind kind = TaskKind::kKernel;
-  int32_t threads_per_block = 256;
-  int32_t registers_per_thread = 32;
-  int32_t shared_memory_bytes = 0;
-  int32_t workers_per_sm_max = 8;  // M of CapSM: workers an SM holds
-  bool evictable = false;          // has a worker form that reads an eviction word
-  bool confinable = true;          // may be launched in a partition
-  bool roomy = false;              // another kernel's blocks fit beside it in an SM
-  int64_t yield_interval_ns = 0;   // distance of yield points inside a block task, 0: none
-  int64_t solo_hint_ns = 0;        // the caller's own estimate of one launch alone, 0: none
-  // Native handles of the variants, opaque to core. original and worker are CUfunctions, graph a
-  // cudaGraph_t; null on the simulated device.
+  // 0 in these, shared memory and workers: unknown. Scheduler::RegisterKernel asks the device, and
+  // puts the defaults where it does not know either; from then on they are never 0.
+  int32_t threads_per_block = kDefaultThreadsPerBlock;
+  int32_t registers_per_thread = kDefaultRegistersPerThread;
+  int32_t shared_memory_bytes = 0;  // static and dynamic, of a block
+  int32_t dynamic_shared_memory_bytes = 0;
+  // Shape of a block; zeros: {threads_per_block, 1, 1}.
+  int32_t block_x = 0, block_y = 0, block_z = 0;
+  int32_t workers_per_sm_max = kDefaultWorkersPerSm;  // M of CapSM: workers an SM holds
+  bool evictable = false;         // has a worker form that reads an eviction word
+  bool confinable = true;         // may be launched in a partition
+  bool roomy = false;             // another kernel's blocks fit beside it in an SM
+  int64_t yield_interval_ns = 0;  // distance of yield points inside a block task, 0: none
+  int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
+  // Native handles of the variants, opaque to core; null on the simulated device. original and
+  // worker are CUfunctions. A graph comes as one of three: captured once per place, a cudaGraph_t
+  // that is instantiated once per place, or a bare cudaGraphExec_t for the whole device.
   void* original_function = nullptr;
   void* worker_function = nullptr;
+  CaptureFunction capture = nullptr;
+  void* capture_user = nullptr;
   void* graph = nullptr;
+  void* graph_exec = nullptr;
+  LibraryCall library;  // kLibrary
   SimulationRecord simulation;
 };
 

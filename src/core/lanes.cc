@@ -58,7 +58,7 @@ absl::Status Lanes::AddLanes(Device& device, PlaceIndex place, LaneClass lane_cl
 
 absl::Status Lanes::Create(Device& device, int splits_max) {
   const DeviceProfile& profile = device.capabilities().profile;
-  const int groups = profile.sm_granularity > 0 ? profile.sm_count / profile.sm_granularity : 0;
+  const int groups = profile.Groups();
   places_.push_back({profile.sm_count, 1});
   place_specs_.push_back({0, groups, true});
   for (const auto& [lane_class, count] :
@@ -79,8 +79,9 @@ absl::Status Lanes::Create(Device& device, int splits_max) {
 
 absl::Status Lanes::AddSplits(Device& device, int splits_max) {
   const DeviceProfile& profile = device.capabilities().profile;
-  const int groups = profile.sm_count / profile.sm_granularity;
-  for (int lc_groups = 1; lc_groups < groups; ++lc_groups) {
+  const int groups = profile.Groups();
+  // What whole groups leave over may be an LC side by itself.
+  for (int lc_groups = profile.Remainder() > 0 ? 0 : 1; lc_groups < groups; ++lc_groups) {
     if (static_cast<int>(splits_.size()) >= splits_max) break;
     // With fewer splits than sizes the larger LC sides are the useful ones: skip from the front.
     if (groups - lc_groups > splits_max) continue;

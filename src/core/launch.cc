@@ -210,7 +210,8 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   if (partner != nullptr) FuseRequest(flow, task, *partner, request);
   if (part.form == Form::kOpaque) {
     flow.deferred.push_back(request);  // it calls the application: after Tick, with no lock held
-  } else if (const absl::Status status = flow.device->Launch(request); !status.ok()) {
+  } else if (const absl::Status status = LaunchInQuery(flow, request, task.explicit_query);
+             !status.ok()) {
     if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
     flow.launches.Free(part.launch);
     task.record.error_code = static_cast<int32_t>(status.code());
@@ -357,6 +358,9 @@ LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part) 
   request.lane = part.lane;
   request.form = part.form;
   request.kernel = task.kernel;
+  request.grid_x = task.grid[0];
+  request.grid_y = task.grid[1];
+  request.grid_z = task.grid[2];
   request.block_begin = part.form == Form::kSlice ? task.blocks_done : 0;
   request.block_count = part.form == Form::kWorkers ? task.blocks : part.blocks_asked;
   request.workers = part.form == Form::kWorkers || part.form == Form::kFused ? part.workers : 0;
@@ -377,7 +381,18 @@ LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part) 
       absl::MakeConstSpan(task.wait_events.data(), static_cast<size_t>(task.wait_event_count));
   request.signal_event = task.signal_event;
   request.bare = flow.bare.load(std::memory_order_relaxed);
+  // Opaque launches are made later, with no lock held: their query may have ended by then.
+  request.more_follows = part.form != Form::kOpaque && task.explicit_query != nullptr &&
+                         task.explicit_query->open.load(std::memory_order_acquire);
   return request;
+}
+
+absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const QuerySlot* query) {
+  absl::Status status = flow.device->Launch(request);
+  if (request.more_follows && !query->open.load(std::memory_order_acquire)) {
+    flow.device->FlushLane(request.lane);
+  }
+  return status;
 }
 
 void MarkCompany(Flow& flow, Task& task, LaneIndex lane) {

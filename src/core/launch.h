@@ -17,6 +17,10 @@ void Launch(Flow& flow);
 // The launch of `part` of `task`, arguments and all.
 LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part);
 
+// Launches a task of `query` (null: none that is open). A query that another thread ended while its
+// launch was under way flushed the lane too early, so that the lane is flushed again.
+absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const QuerySlot* query);
+
 // A part that the device has accepted enters the tables: running lists, T_q, CapSMs, hang clock.
 void EnterRunning(Flow& flow, Task& task, Part& part);
 

@@ -90,14 +90,14 @@ absl::Status CheckLaunchRequest(const LaunchRequest& request) {
 }
 
 absl::Status CheckPlaceSpec(const PlaceSpec& spec, const DeviceProfile& profile) {
-  const int32_t groups = profile.sm_count / profile.sm_granularity;
+  const int32_t groups = profile.Groups();
   if (spec.first_group < 0 || spec.groups < 0 || spec.first_group > groups ||
       spec.groups > groups - spec.first_group) {
     return absl::InvalidArgumentError(absl::StrCat("A place covers ", spec.groups,
                                                    " groups of SMs from group ", spec.first_group,
                                                    ", and the device has ", groups, "."));
   }
-  const int32_t left_over = spec.with_remainder ? profile.sm_count % profile.sm_granularity : 0;
+  const int32_t left_over = spec.with_remainder ? profile.Remainder() : 0;
   if (spec.groups == 0 && left_over == 0) {
     return absl::InvalidArgumentError("A place covers no SM.");
   }

@@ -16,6 +16,7 @@
 #include "src/core/predict.h"
 #include "src/core/scheduler_impl.h"
 #include "src/core/submit.h"
+#include "src/core/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -127,8 +128,12 @@ void Scheduler::Impl::Park() {
 }
 
 void Scheduler::Impl::ThreadMain() {
+  TimeNs idle_since_ns = kNever;
   while (!stop.load(std::memory_order_acquire)) {
-    if (Tick()) continue;
+    if (Tick()) {
+      idle_since_ns = kNever;
+      continue;
+    }
     if (virtual_time()) {
       if (StepVirtualTime(kNever)) continue;
       // Nothing will ever happen, but somebody waits until a time: let it come.
@@ -140,9 +145,12 @@ void Scheduler::Impl::ThreadMain() {
       }
       Park();
     } else if (NextWake() == kNever && flow.gate.InFlight() == 0) {
-      Park();
+      const TimeNs now_ns = flow.device->NowNs();
+      idle_since_ns = std::min(idle_since_ns, now_ns);
+      if (now_ns - idle_since_ns > kSpinIdleNs) Park();
+    } else {
+      idle_since_ns = kNever;  // on a real device with work in flight: spin
     }
-    // On a real device with work in flight: spin.
   }
 }
 

@@ -94,6 +94,8 @@ struct TaskSpec {
   TaskKind kind = TaskKind::kKernel;
   KernelId kernel;
   int64_t block_tasks = 0;  // kKernel: blocks of the original grid
+  // kKernel: its dimensions, whose product is block_tasks; zeros: one dimension.
+  std::array<int32_t, 3> grid{};
   const void* arguments = nullptr;
   size_t arguments_bytes = 0;
   CopyRequest copy;                      // kMemcpy
@@ -170,7 +172,10 @@ class Scheduler {
   absl::Status ReleaseApp(AppId app);
   absl::StatusOr<QueueId> CreateQueue(AppId app);
   absl::Status ReleaseQueue(QueueId queue);
+  // The device fills what `desc` leaves unknown (KernelDesc), prepares and keeps it.
   absl::StatusOr<KernelId> RegisterKernel(KernelDesc desc);
+  // As it is registered, for the scheduler's life; null: unknown.
+  const KernelDesc* FindKernel(KernelId kernel) const;
   absl::StatusOr<KernelId> RegisterFusedKernel(FusedKernelDesc desc);
   absl::Status ReserveCapSm(const ReservationOptions& options);
 

@@ -9,6 +9,7 @@
 #include "src/core/complete.h"
 #include "src/core/fast_path.h"
 #include "src/core/flow_check.h"
+#include "src/core/kernel_check.h"
 #include "src/core/open_metrics.h"
 #include "src/core/scheduler.h"
 #include "src/core/scheduler_impl.h"
@@ -95,6 +96,12 @@ absl::Status Scheduler::ReleaseQueue(QueueId id) {
 
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   Flow& flow = impl_->flow;
+  // Checked before the device sees it, and again with what the device says (AddKernel).
+  KernelDesc as_given = desc;
+  FillUnknown(as_given);
+  if (absl::Status status = CheckKernel(as_given); !status.ok()) return status;
+  if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
+  FillUnknown(desc);
   MutexLock lock(&impl_->tick_mutex);
   absl::StatusOr<KernelDesc*> kernel = flow.tables.AddKernel(std::move(desc));
   if (!kernel.ok()) return kernel.status();
@@ -104,6 +111,10 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   }
   flow.model->AddKernel(**kernel);
   return (*kernel)->id;
+}
+
+const KernelDesc* Scheduler::FindKernel(KernelId id) const {
+  return impl_->flow.tables.FindKernel(id);
 }
 
 absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {

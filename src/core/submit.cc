@@ -52,13 +52,48 @@ absl::Status Released(QueueId id) {
       absl::StrCat("Queue ", id.value, " does not exist or is released."));
 }
 
+// CUDA's own limits of y and z; x is bounded by its type.
+constexpr int32_t kMaxGridYz = 65535;
+
+absl::Status CheckGrid(const TaskSpec& spec, const KernelDesc& kernel) {
+  const auto [x, y, z] = spec.grid;
+  if (x == 0 && y == 0 && z == 0) return absl::OkStatus();
+  if (x < 1 || y < 1 || z < 1 || y > kMaxGridYz || z > kMaxGridYz) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A launch of kernel '", kernel.name, "' has the grid ", x, " x ", y, " x ", z,
+                     ", and each dimension is at least 1, the second and third at most ",
+                     kMaxGridYz, "; or all are 0."));
+  }
+  // Below 2^63: x < 2^31, y and z < 2^16.
+  const int64_t product = int64_t{x} * y * z;
+  if (product != spec.block_tasks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "A launch of kernel '", kernel.name, "' has the grid ", x, " x ", y, " x ", z, " of ",
+        product, " blocks and ", spec.block_tasks, " block tasks, and they must be equal."));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckBlocks(const TaskSpec& spec, const KernelDesc& kernel) {
   if (spec.block_tasks < 1 || spec.block_tasks > kMaxBlockTasks) {
     return absl::InvalidArgumentError(
         absl::StrCat("A launch of kernel '", kernel.name, "' has ", spec.block_tasks,
                      " block tasks, and it must have 1 to ", kMaxBlockTasks, "."));
   }
-  return absl::OkStatus();
+  return CheckGrid(spec, kernel);
+}
+
+// The operands of a library call are a struct: a caller that packs another one fails here, not on
+// the device.
+absl::Status CheckLibraryArguments(const TaskSpec& spec, const KernelDesc& kernel) {
+  if (kernel.library.operation == LibraryOperation::kNone ||
+      spec.arguments_bytes == sizeof(LibraryArguments)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("A task of library call '", kernel.name, "' has ", spec.arguments_bytes,
+                   " bytes of arguments, and the operands of a library call have ",
+                   sizeof(LibraryArguments), "."));
 }
 
 absl::Status CheckCopy(const CopyRequest& copy) {
@@ -108,7 +143,8 @@ absl::Status CheckSpec(const TaskSpec& spec, const KernelDesc* kernel) {
         return absl::InvalidArgumentError(absl::StrCat(
             "'", kernel->name, "' is registered as another kind of work than it is submitted as."));
       }
-      return spec.kind == TaskKind::kKernel ? CheckBlocks(spec, *kernel) : absl::OkStatus();
+      if (spec.kind == TaskKind::kKernel) return CheckBlocks(spec, *kernel);
+      return CheckLibraryArguments(spec, *kernel);
     case TaskKind::kMemcpy:
       return CheckCopy(spec.copy);
     case TaskKind::kOpaque:
@@ -163,6 +199,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.blocks = spec.kind == TaskKind::kMemcpy   ? spec.copy.bytes
                 : spec.kind == TaskKind::kKernel ? spec.block_tasks
                                                  : 1;
+  task.grid = spec.grid;
   task.host_function = spec.host_function;
   task.host_user = spec.host_user;
   task.declared_ns = spec.declared_ns;
@@ -382,7 +419,9 @@ absl::Status SubmitQueryEnd(Flow& flow, QueryId query) {
   }
   EmitQueryCall(flow, EventType::kQueryEndCalled, query, slot->state.app->id.load(),
                 slot->queue->id.load(), 0);
+  const LaneIndex lane = slot->queue->lane.load(std::memory_order_relaxed);
   flow.ring.Push(PackRing(RingTag::kQueryEnded, query.value));
+  if (lane != kNoLane) flow.device->FlushLane(lane);
   return absl::OkStatus();
 }
 

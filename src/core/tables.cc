@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/ids.h"
+#include "src/core/kernel_check.h"
 
 namespace gpushare::core {
 namespace {
@@ -53,36 +54,6 @@ absl::Status CheckApp(const AppOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("App '", options.name, "' asks for ", options.tasks_max,
                      " task slots, and it may have 1 to ", kMaxTasksPerApp, "."));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckKernel(const KernelDesc& desc) {
-  if (absl::Status status = CheckName("kernel", desc.name); !status.ok()) return status;
-  if (desc.threads_per_block < 1 || desc.threads_per_block > 1024) {
-    return absl::InvalidArgumentError(absl::StrCat("Kernel '", desc.name, "' has ",
-                                                   desc.threads_per_block,
-                                                   " threads a block, and CUDA allows 1 to 1024."));
-  }
-  if (desc.workers_per_sm_max < 1 || desc.workers_per_sm_max > 32) {
-    return absl::InvalidArgumentError(absl::StrCat("Kernel '", desc.name, "' has ",
-                                                   desc.workers_per_sm_max,
-                                                   " workers an SM, and an SM holds 1 to 32."));
-  }
-  if (desc.registers_per_thread < 0 || desc.registers_per_thread > 255 ||
-      desc.shared_memory_bytes < 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Kernel '", desc.name, "' has ", desc.registers_per_thread, " registers a thread and ",
-        desc.shared_memory_bytes, " bytes of shared memory; at most 255 and no negative number."));
-  }
-  for (const auto& [what, value] : {std::pair{"The yield interval", desc.yield_interval_ns},
-                                    std::pair{"The solo hint", desc.solo_hint_ns},
-                                    std::pair{"The block task", desc.simulation.block_task_ns}}) {
-    if (absl::Status status = CheckDuration(what, desc.name, value); !status.ok()) return status;
-  }
-  if (desc.kind == TaskKind::kMemcpy || desc.kind == TaskKind::kOpaque) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", desc.name, "' is registered as a copy or opaque work, which need no kernel."));
   }
   return absl::OkStatus();
 }

@@ -90,6 +90,7 @@ struct alignas(64) Task {
   const KernelDesc* kernel = nullptr;
   TaskKind kind = TaskKind::kKernel;
   int64_t blocks = 0;  // block tasks, or bytes of a copy
+  std::array<int32_t, 3> grid{};
   CopyRequest copy;
   HostFunction host_function = nullptr;
   void* host_user = nullptr;

@@ -20,6 +20,11 @@ inline constexpr int64_t kQuerySoloShift = 4;  // 1/16
 inline constexpr int64_t kBlockedEvictionFactor = 4;
 inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 
+// The scheduler's thread spins so long after the last work before it parks: waking it costs the
+// submitter a system call and the query some 50 us. Longer than the gaps between the queries of a
+// loaded LC app, short against idle hours. Range 0 to 100 ms.
+inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_TUNING_H_

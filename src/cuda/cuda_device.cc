@@ -1,16 +1,450 @@
-// The entry to the CUDA device, with nvcc (see cuda_device.h).
+// The CUDA device: the seam of src/core/device.h on one GPU. See README.md for the parts.
+//
+// Where in the flow: launch and complete. Threads: Launch, Evict, FlushLane and NowNs from any;
+// PollCompletions from one; making places, lanes and kernels from one at a time.
 
 #include "src/cuda/cuda_device.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <memory>
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "src/core/launch_check.h"
+#include "src/core/mutex.h"
+#include "src/cuda/busy_time.h"
+#include "src/cuda/claim_counters.h"
+#include "src/cuda/completion_poller.h"
+#include "src/cuda/context.h"
+#include "src/cuda/cuda_lane.h"
 #include "src/cuda/driver.h"
+#include "src/cuda/errors.h"
+#include "src/cuda/launcher.h"
+#include "src/cuda/library_calls.h"
+#include "src/cuda/places.h"
+#include "src/cuda/prepared_kernels.h"
 #include "src/cuda/probe.h"
 
 namespace gpushare::cuda {
+namespace {
 
-absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal) {
-  if (absl::Status status = CheckDevice(SystemDriver(), ordinal); !status.ok()) return status;
+using core::LaneIndex;
+using core::PlaceIndex;
+using core::TimeNs;
+
+// A launch that said "more follows" gets its mark after so long, should its query stay open: a mark
+// costs 1 to 2 us of GPU time, so this is 1 % of it.
+constexpr int64_t kMarkAfterNs = 200'000;
+// A busy lane without news is asked for errors so often.
+constexpr int64_t kErrorCheckNs = 1'000'000;
+// What the end of a device waits for launches that are still running.
+constexpr int64_t kCloseNs = 2'000'000'000;
+// A word of each lane in a cache line of its own.
+constexpr size_t kWordStride = 64;
+
+core::DeviceProfile ProfileOf(const Context& context, const core::DeviceProfile& given) {
+  char name[256] = "unknown GPU";
+  context.api().cuDeviceGetName(name, sizeof(name), context.device());
+  // The constants of another GPU model say nothing of this one.
+  core::DeviceProfile profile = given.gpu_model == name ? given : core::DeviceProfile();
+  profile.name = "cuda";
+  profile.gpu_model = name;
+  profile.sm_count = context.Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  profile.registers_per_sm =
+      context.Attribute(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  profile.shared_memory_per_sm_bytes =
+      context.Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  profile.threads_per_sm = context.Attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  profile.blocks_per_sm = context.Attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+  return profile;
+}
+
+class CudaDevice final : public core::Device {
+ public:
+  explicit CudaDevice(std::unique_ptr<Context> context)
+      : context_(std::move(context)),
+        places_(*context_),
+        kernels_(*context_, places_),
+        library_(LibraryCalls::Make(context_->api())) {}
+
+  ~CudaDevice() override { Close(); }
+
+  absl::Status Open(const core::DeviceProfile& given) {
+    const ScopedContext current(*context_);
+    capabilities_.profile = ProfileOf(*context_, given);
+    capabilities_.eviction = true;
+    capabilities_.timestamps = true;
+    core::DeviceProfile& profile = capabilities_.profile;
+    const absl::Status split = places_.Split(profile.sm_count);
+    capabilities_.partitions = split.ok();
+    if (split.ok()) profile.sm_granularity = places_.granularity();
+    if (split.ok()) profile.sm_groups = places_.groups();
+    busy_time_ = std::make_unique<BusyTime>(profile.Groups(), profile.sm_granularity,
+                                            profile.Remainder());
+    poller_ = std::make_unique<CompletionPoller>(profile, places_, *busy_time_);
+    launcher_ =
+        std::make_unique<Launcher>(*context_, places_, kernels_, *library_, counters_);
+    if (absl::Status status = Allocate(); !status.ok()) return status;
+    int least = 0;
+    int greatest = 0;
+    GPUSHARE_CU_RETURN(context_->api(), cuCtxGetStreamPriorityRange(&least, &greatest));
+    priorities_ = {least, (least + greatest) / 2, greatest};
+    return absl::OkStatus();
+  }
+
+  TimeNs NowNs() const override { return clock_.NowNs(); }
+  const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
+
+  absl::Status DescribeKernel(core::KernelDesc& kernel) override {
+    return kernels_.Describe(kernel);
+  }
+
+  absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
+    if (absl::Status status = kernels_.Prepare(kernel); !status.ok()) return status;
+    if (const PreparedKernel* prepared = kernels_.Find(kernel.id); prepared->yields) {
+      return counters_.AllocateYieldLists(*context_);
+    }
+    if (kernel.kind != core::TaskKind::kLibrary) return absl::OkStatus();
+    const ScopedContext current(*context_);
+    return library_->Prepare(kernel);
+  }
+
+  absl::StatusOr<PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
+    if (absl::Status status = core::CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
+      return status;
+    }
+    if (!capabilities_.partitions) {
+      return absl::UnimplementedError("This GPU or its driver has no green contexts, and so no "
+                                      "partitions.");
+    }
+    const core::MutexLock lock(&making_);
+    absl::StatusOr<PlaceIndex> place = places_.Create(spec);
+    if (!place.ok()) return place.status();
+    if (absl::Status status = kernels_.AddPlace(*place); !status.ok()) return status;
+    return *place;
+  }
+
+  absl::StatusOr<LaneIndex> CreateLane(const core::LaneSpec& spec) override {
+    const core::MutexLock lock(&making_);
+    if (!places_.Has(spec.place)) {
+      return absl::InvalidArgumentError(absl::StrCat("A lane asks for place ", spec.place,
+                                                     ", and there are ", places_.count(), "."));
+    }
+    const int32_t index = lane_count_.load(std::memory_order_relaxed);
+    if (index == capabilities_.lanes_max) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("The device has ", capabilities_.lanes_max, " lanes already."));
+    }
+    absl::StatusOr<CUstream> stream =
+        places_.MakeStream(spec.place, priorities_[static_cast<size_t>(spec.priority)]);
+    if (!stream.ok()) return stream.status();
+    auto lane = std::make_unique<CudaLane>();
+    lane->spec = spec;
+    lane->stream = *stream;
+    lane->words = WordsOf(static_cast<size_t>(index), spec.evictable);
+    const ScopedContext current(*context_);
+    if (absl::Status status =
+            library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
+        !status.ok()) {
+      return status;
+    }
+    lanes_[static_cast<size_t>(index)] = std::move(lane);
+    // release: whoever sees the lane sees its fields.
+    lane_count_.store(index + 1, std::memory_order_release);
+    return index;
+  }
+
+  void AbandonLane(LaneIndex index) override {
+    if (CudaLane* lane = Find(index); lane != nullptr) {
+      lane->abandoned.store(true, std::memory_order_release);
+    }
+  }
+
+  absl::Status Launch(const core::LaunchRequest& request) override {
+    CudaLane* lane = Find(request.lane);
+    if (lane == nullptr) return NoSuchLane(request.lane);
+    if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
+    if (lane->abandoned.load(std::memory_order_acquire)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Lane ", request.lane, " was given up after it hung."));
+    }
+    if (lost_.load(std::memory_order_relaxed) != 0) return Lost();
+    const ScopedContext current(*context_);
+    // The caller's function enqueues with no lock held; the launch is the mark behind its work.
+    const bool calls_back = request.form == core::Form::kOpaque && request.host_function != nullptr;
+    if (calls_back) {
+      if (absl::Status status = launcher_->WaitForEvents(*lane, request); !status.ok()) {
+        Note(status);
+        return status;
+      }
+      request.host_function(lane->stream, request.host_user);
+    }
+    const core::MutexLock lock(&lane->mutex);
+    return LaunchLocked(*lane, request);
+  }
+
+  void FlushLane(LaneIndex index) override {
+    if (CudaLane* lane = Find(index); lane != nullptr) {
+      WantMark(*lane, lane->launched.load(std::memory_order_acquire));
+    }
+  }
+
+  absl::Status Evict(LaneIndex index, uint64_t epoch, int32_t workers_to_keep) override {
+    const CudaLane* lane = Find(index);
+    if (lane == nullptr) return NoSuchLane(index);
+    if (lane->words.host_eviction_word == nullptr) {
+      return absl::FailedPreconditionError(absl::StrCat("Lane ", index, " has no eviction word."));
+    }
+    if (workers_to_keep < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("An eviction keeps ", workers_to_keep, " workers, and the least is 0."));
+    }
+    // The device compares the low 32 bits of epochs, as signed differences.
+    lane->words.host_eviction_word->store(epoch << 32 | static_cast<uint32_t>(workers_to_keep),
+                                          std::memory_order_release);
+    return absl::OkStatus();
+  }
+
+  void* LaneStream(LaneIndex index) override {
+    const CudaLane* lane = Find(index);
+    return lane == nullptr ? nullptr : lane->stream;
+  }
+
+  size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
+    size_t count = 0;
+    const bool lost = lost_.load(std::memory_order_relaxed) != 0;
+    uint64_t busy = busy_lanes_.load(std::memory_order_acquire);
+    if (busy != 0) {
+      const TimeNs now_ns = clock_.NowNs();
+      const ScopedContext current(*context_);
+      for (; busy != 0 && count < out.size(); busy &= busy - 1) {
+        const int index = std::countr_zero(busy);
+        CudaLane& lane = *lanes_[static_cast<size_t>(index)];
+        if (lost) {
+          count = CompletionPoller::CollectLost(lane, lost_.load(), out, count);
+        } else if (!lane.abandoned.load(std::memory_order_acquire)) {
+          WriteWantedMark(lane);
+          const size_t before = count;
+          count = poller_->Collect(lane, now_ns, out, count);
+          if (count == before) Attend(lane, now_ns);
+        }
+        Settle(lane, index);
+      }
+    }
+    poller_->Order(out.first(count));
+    return count;
+  }
+
+  TimeNs NextEventNs() const override { return core::kNever; }
+  void AdvanceTo(TimeNs /*time*/) override {}
+  int64_t BusySmNs() const override { return busy_time_->Total(); }
+
+ private:
+  static absl::Status NoSuchLane(LaneIndex lane) {
+    return absl::InvalidArgumentError(absl::StrCat("The device has no lane ", lane, "."));
+  }
+
+  absl::Status Lost() const {
+    return absl::DataLossError(absl::StrCat("The CUDA device is lost after error ",
+                                            lost_.load(std::memory_order_relaxed), "."));
+  }
+
+  // The device is lost once, by the first sticky error.
+  void Note(const absl::Status& status) {
+    if (!absl::IsDataLoss(status)) return;
+    int expected = 0;
+    lost_.compare_exchange_strong(expected, static_cast<int>(status.code()));
+  }
+
+  CudaLane* Find(LaneIndex index) const {
+    if (index < 0 || index >= lane_count_.load(std::memory_order_acquire)) return nullptr;
+    return lanes_[static_cast<size_t>(index)].get();
+  }
+
+  volatile uint64_t* Mark(size_t slot) const {
+    return marks_.Host<uint64_t>(slot * kWordStride / sizeof(uint64_t));
+  }
+  CUdeviceptr MarkOnDevice(size_t slot) const {
+    return reinterpret_cast<CUdeviceptr>(
+        marks_.Device<uint64_t>(slot * kWordStride / sizeof(uint64_t)));
+  }
+
+  absl::Status Allocate() {
+    auto marks = MappedMemory::Make(*context_, core::kMaxLanes * kWordStride);
+    if (!marks.ok()) return marks.status();
+    auto records = MappedMemory::Make(
+        *context_, sizeof(gpushare_worker_completion) * kLaneRing * core::kMaxLanes);
+    if (!records.ok()) return records.status();
+    auto host_words = MappedMemory::Make(*context_, core::kMaxLanes * kWordStride);
+    if (!host_words.ok()) return host_words.status();
+    auto words = DeviceMemory::Make(*context_, core::kMaxLanes * kWordStride);
+    if (!words.ok()) return words.status();
+    auto scratch = DeviceMemory::Make(
+        *context_, sizeof(gpushare_worker_scratch) * kLaneRing * core::kMaxLanes);
+    if (!scratch.ok()) return scratch.status();
+    marks_ = *std::move(marks);
+    records_ = *std::move(records);
+    host_eviction_words_ = *std::move(host_words);
+    eviction_words_ = *std::move(words);
+    scratch_ = *std::move(scratch);
+    return counters_.Allocate(*context_);
+  }
+
+  LaneWords WordsOf(size_t index, bool evictable) const {
+    LaneWords words;
+    // A lane that is never evicted has no word, and its workers read none.
+    if (evictable) {
+      const size_t word = index * kWordStride / sizeof(uint64_t);
+      words.host_eviction_word = host_eviction_words_.Host<std::atomic<uint64_t>>(word);
+      words.host_eviction_word_on_device = host_eviction_words_.Device<const uint64_t>(word);
+      words.eviction_word = eviction_words_.At<uint64_t>(word);
+    }
+    words.mark = Mark(index);
+    words.mark_on_device = MarkOnDevice(index);
+    words.records = records_.Host<gpushare_worker_completion>(index * kLaneRing);
+    words.records_on_device = records_.Device<gpushare_worker_completion>(index * kLaneRing);
+    words.scratch = scratch_.At<gpushare_worker_scratch>(index * kLaneRing);
+    return words;
+  }
+
+  absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
+    const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
+    if (sequence - lane.reported.load(std::memory_order_acquire) > kLaneRing) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "Lane ", request.lane, " has ", kLaneRing, " launches that were not reported."));
+    }
+    InFlightLaunch& entry = lane.At(sequence);
+    entry.launch = request.launch;
+    entry.launched_ns = clock_.NowNs();
+    entry.block_tasks = request.block_count;
+    entry.workers = request.form == core::Form::kWorkers;
+    absl::Status status = launcher_->Enqueue(lane, sequence, request);
+    if (!status.ok()) {
+      Note(status);
+      return status;
+    }
+    lane.launched.store(sequence, std::memory_order_release);
+    if (!entry.workers && !request.more_follows) WantMark(lane, sequence);
+    busy_lanes_.fetch_or(uint64_t{1} << request.lane, std::memory_order_release);
+    return absl::OkStatus();
+  }
+
+  // The poller writes the mark, so that a submitter does not pay for it.
+  static void WantMark(CudaLane& lane, uint64_t sequence) {
+    uint64_t wanted = lane.mark_wanted.load(std::memory_order_relaxed);
+    while (wanted < sequence && !lane.mark_wanted.compare_exchange_weak(
+                                    wanted, sequence, std::memory_order_release)) {
+    }
+  }
+
+  // A stream write behind everything on the lane. One that fails is tried again.
+  void MarkLocked(CudaLane& lane) {
+    const uint64_t sequence = lane.launched.load(std::memory_order_relaxed);
+    if (lane.marked.load(std::memory_order_relaxed) >= sequence) return;
+    const absl::Status status =
+        GPUSHARE_CU(context_->api(), cuStreamWriteValue64(lane.stream, lane.words.mark_on_device,
+                                                          sequence, CU_STREAM_WRITE_VALUE_DEFAULT));
+    Note(status);
+    if (status.ok()) lane.marked.store(sequence, std::memory_order_release);
+  }
+
+  void WriteWantedMark(CudaLane& lane) {
+    const uint64_t wanted = lane.mark_wanted.load(std::memory_order_acquire);
+    if (lane.marked.load(std::memory_order_relaxed) >= wanted) return;
+    // A launcher that holds the lane is about to want a later mark.
+    if (!lane.mutex.TryLock()) return;
+    MarkLocked(lane);
+    lane.mutex.Unlock();
+  }
+
+  // A lane without news: does its oldest launch lack a mark, has the context failed?
+  void Attend(CudaLane& lane, TimeNs now_ns) {
+    const uint64_t oldest = lane.reported.load(std::memory_order_relaxed) + 1;
+    if (oldest > lane.launched.load(std::memory_order_acquire)) return;
+    const InFlightLaunch& launch = lane.At(oldest);
+    if (!launch.workers && now_ns - launch.launched_ns > kMarkAfterNs) WantMark(lane, oldest);
+    if (now_ns - std::max(launch.launched_ns, lane.checked_ns) < kErrorCheckNs) return;
+    lane.checked_ns = now_ns;
+    const CUresult code = context_->api().cuStreamQuery(lane.stream);
+    if (code == CUDA_SUCCESS || code == CUDA_ERROR_NOT_READY || !IsSticky(code)) return;
+    int expected = 0;
+    lost_.compare_exchange_strong(expected, static_cast<int>(code));
+  }
+
+  // An empty lane is not polled; a launch that comes in at the same time sets its bit again.
+  void Settle(CudaLane& lane, int index) {
+    const auto empty = [&lane] {
+      return lane.reported.load(std::memory_order_relaxed) ==
+             lane.launched.load(std::memory_order_seq_cst);
+    };
+    if (!empty() && !lane.abandoned.load(std::memory_order_relaxed)) return;
+    busy_lanes_.fetch_and(~(uint64_t{1} << index), std::memory_order_seq_cst);
+    if (!empty() && !lane.abandoned.load(std::memory_order_relaxed)) {
+      busy_lanes_.fetch_or(uint64_t{1} << index, std::memory_order_release);
+    }
+  }
+
+  bool Idle() {
+    for (LaneIndex index = 0; index < lane_count_.load(); ++index) {
+      if (context_->api().cuStreamQuery(lanes_[static_cast<size_t>(index)]->stream) ==
+          CUDA_ERROR_NOT_READY) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // Sends what is evictable away and gives the rest its time; what a hung or lost device holds is
+  // left to the process's end, since freeing it would wait for the device.
+  void Close() {
+    const ScopedContext current(*context_);
+    const TimeNs deadline_ns = clock_.NowNs() + kCloseNs;
+    bool idle = lost_.load() == 0 && Idle();
+    while (!idle && lost_.load() == 0 && clock_.NowNs() < deadline_ns) idle = Idle();
+    if (!idle) {
+      for (MappedMemory* memory : {&marks_, &records_, &host_eviction_words_}) memory->Leak();
+      for (DeviceMemory* memory : {&eviction_words_, &scratch_}) memory->Leak();
+      counters_.Leak();
+      kernels_.Leak();
+      places_.Leak();
+      library_.release();  // NOLINT(bugprone-unused-return-value): its memory may be in use
+      return;
+    }
+    for (LaneIndex index = 0; index < lane_count_.load(); ++index) {
+      context_->api().cuStreamDestroy(lanes_[static_cast<size_t>(index)]->stream);
+    }
+  }
+
+  const std::unique_ptr<Context> context_;
+  const core::SteadyClock clock_;
+  core::DeviceCapabilities capabilities_;
+  Places places_;
+  PreparedKernels kernels_;
+  std::unique_ptr<LibraryCalls> library_;
+  ClaimCounters counters_;
+  MappedMemory marks_;
+  MappedMemory records_;
+  MappedMemory host_eviction_words_;
+  DeviceMemory eviction_words_;
+  DeviceMemory scratch_;
+  std::array<int, 3> priorities_{};  // by LanePriority
+  std::unique_ptr<BusyTime> busy_time_;
+  std::unique_ptr<CompletionPoller> poller_;
+  std::unique_ptr<Launcher> launcher_;
+  core::Mutex making_;  // of places and lanes
+  std::array<std::unique_ptr<CudaLane>, core::kMaxLanes> lanes_;
+  std::atomic<int32_t> lane_count_{0};
+  std::atomic<uint64_t> busy_lanes_{0};
+  std::atomic<int> lost_{0};  // the code that lost the device
+};
+
+// The smallest worker kernel runs before anything else: a build without code for this GPU, or a
+// driver that cannot run it, is told here.
+absl::Status CheckProbe(int ordinal) {
   ProbeRequest request;
   request.ordinal = ordinal;
   const ProbeResult probe = RunWorkerProbe(request);
@@ -24,10 +458,20 @@ absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal) {
         "CUDA device ", ordinal, " is not usable: the worker probe executed ", probe.executed,
         " of ", request.block_tasks, " block tasks, and ", probe.repeated, " more than once."));
   }
-  return absl::UnimplementedError(absl::StrCat("CUDA device ", ordinal,
-                                               " is present and runs the worker probe, and this "
-                                               "version of gpushare cannot schedule on it yet; "
-                                               "use the simulated device (GPUSHARE_DEVICE=sim)."));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
+                                                             const core::DeviceProfile& profile) {
+  if (absl::Status status = CheckDevice(SystemDriver(), ordinal); !status.ok()) return status;
+  if (absl::Status status = CheckProbe(ordinal); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<Context>> context = Context::Open(ordinal);
+  if (!context.ok()) return context.status();
+  auto device = std::make_unique<CudaDevice>(*std::move(context));
+  if (absl::Status status = device->Open(profile); !status.ok()) return status;
+  return device;
 }
 
 }  // namespace gpushare::cuda

@@ -13,11 +13,13 @@
 
 namespace gpushare::cuda {
 
-// The device with this ordinal.
-// Errors: UNAVAILABLE without a usable driver or GPU, with the reason; INVALID_ARGUMENT for an
-// ordinal that the machine does not have; UNIMPLEMENTED where there is a GPU: this version runs the
-// worker probe on it and cannot schedule on it yet.
-absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal);
+// The device with this ordinal. `profile` gives what the driver cannot tell: latencies, bandwidths
+// and the sizes of partitions as they were calibrated; what the driver tells replaces it. Errors:
+// UNAVAILABLE without a usable driver or GPU, or where this build has no code for the GPU, with the
+// reason; INVALID_ARGUMENT for an ordinal that the machine does not have; INTERNAL where a first
+// kernel computes something wrong.
+absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
+                                                             const core::DeviceProfile& profile);
 
 }  // namespace gpushare::cuda
 

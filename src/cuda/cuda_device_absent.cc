@@ -5,7 +5,8 @@
 
 namespace gpushare::cuda {
 
-absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int /*ordinal*/) {
+absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(
+    int /*ordinal*/, const core::DeviceProfile& /*profile*/) {
   return absl::UnavailableError(
       "No CUDA device is usable: this build of gpushare has no CUDA code, because nvcc was not "
       "found "

@@ -43,6 +43,7 @@ const Field<DeviceProfile> kDeviceFields[] = {
     {"gpu_model", &DeviceProfile::gpu_model, 0, 256},
     {"sm_count", &DeviceProfile::sm_count, 1, kMaxSms},
     {"sm_granularity", &DeviceProfile::sm_granularity, 1, kMaxSms},
+    {"sm_groups", &DeviceProfile::sm_groups, 0, kMaxSms},
     {"registers_per_sm", &DeviceProfile::registers_per_sm, 1, 1 << 24},
     {"shared_memory_per_sm_bytes", &DeviceProfile::shared_memory_per_sm_bytes, 0, 1 << 28},
     {"threads_per_sm", &DeviceProfile::threads_per_sm, 1, 1 << 16},
@@ -298,6 +299,10 @@ absl::Status CheckProfile(const Profile& profile) {
   if (device.sm_granularity > device.sm_count) {
     return Exceeds("device.sm_granularity", device.sm_granularity, device.sm_count,
                    "the SMs of the device");
+  }
+  if (device.Remainder() < 0) {
+    return Exceeds("device.sm_groups", device.sm_groups, device.sm_count / device.sm_granularity,
+                   "the groups that the device's SMs hold");
   }
   for (size_t i = 0; i < profile.kernels.size(); ++i) {
     absl::Status status = CheckKernel(device, profile.kernels[i], absl::StrCat("kernels[", i, "]"));

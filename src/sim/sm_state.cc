@@ -11,7 +11,7 @@ namespace gpushare::sim {
 
 SmState::SmState(const core::DeviceProfile& profile, int32_t cell_sms)
     : profile_(profile), cell_sms_(cell_sms) {
-  grouped_sms_ = profile.sm_count / profile.sm_granularity * profile.sm_granularity;
+  grouped_sms_ = profile.Groups() * profile.sm_granularity;
   auto cut = [this](int32_t begin, int32_t end) {
     for (int32_t sm = begin; sm < end; sm += cell_sms_) {
       Cell cell;

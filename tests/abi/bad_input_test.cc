@@ -256,6 +256,219 @@ TEST_P(BadInputTest, KernelOptions) {
   }
 }
 
+int32_t CaptureNothing(void*, void*, int32_t) { return 0; }
+
+TEST_P(BadInputTest, KernelShapesAndGraphs) {
+  gpushare_kernel* kernel = nullptr;
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  record.block_task_ns = 1000;
+  const auto enroll = [&](auto change) {
+    gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+    options.name = "mine";
+    options.simulation = &record;
+    change(options);
+    return gpushare_kernel_register(api_.runtime, &options, &kernel);
+  };
+  const auto shaped = [&](int32_t x, int32_t y, int32_t z, int32_t threads) {
+    return enroll([&](auto& o) {
+      o.block_x = x;
+      o.block_y = y;
+      o.block_z = z;
+      o.threads_per_block = threads;
+    });
+  };
+  EXPECT_FAILS(shaped(32, 0, 1, 0), GPUSHARE_INVALID_ARGUMENT, "32 x 0 x 1");
+  EXPECT_FAILS(shaped(-1, -1, 1, 0), GPUSHARE_INVALID_ARGUMENT, "-1 x -1");
+  EXPECT_FAILS(shaped(32, 64, 1, 0), GPUSHARE_INVALID_ARGUMENT, "2048");
+  EXPECT_FAILS(shaped(1 << 30, 1 << 30, 1 << 30, 0), GPUSHARE_INVALID_ARGUMENT, "1024");
+  EXPECT_FAILS(shaped(16, 16, 1, 128), GPUSHARE_INVALID_ARGUMENT, "128");
+  EXPECT_FAILS(enroll([](auto& o) { o.dynamic_shared_memory_bytes = -1; }),
+               GPUSHARE_INVALID_ARGUMENT, "dynamic");
+  EXPECT_FAILS(enroll([](auto& o) {
+                 o.shared_memory_bytes = 100;
+                 o.dynamic_shared_memory_bytes = 101;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "101");
+  int some = 0;  // native handles are opaque to these devices
+  EXPECT_FAILS(enroll([&](auto& o) { o.graph = &some; }), GPUSHARE_INVALID_ARGUMENT, "kind graph");
+  EXPECT_FAILS(enroll([&](auto& o) {
+                 o.kind = GPUSHARE_TASK_GRAPH;
+                 o.original_function = &some;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "kind kernel");
+  EXPECT_FAILS(enroll([&](auto& o) {
+                 o.kind = GPUSHARE_TASK_GRAPH;
+                 o.graph = &some;
+                 o.capture = CaptureNothing;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "2 forms");
+  EXPECT_FAILS(enroll([&](auto& o) {
+                 o.kind = GPUSHARE_TASK_GRAPH;
+                 o.graph_exec = &some;
+                 o.confinable = GPUSHARE_CHOICE_YES;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "confinable");
+  EXPECT_EQ(kernel, nullptr);
+}
+
+TEST_P(BadInputTest, GoodShapesAndGraphsAreRegisteredAsGiven) {
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  record.block_task_ns = 1000;
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.name = "shaped";
+  options.simulation = &record;
+  options.block_x = 16;
+  options.block_y = 8;
+  options.block_z = 1;
+  options.dynamic_shared_memory_bytes = 4096;
+  gpushare_kernel* kernel = nullptr;
+  ASSERT_OK(gpushare_kernel_register(api_.runtime, &options, &kernel));
+  gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
+  ASSERT_OK(gpushare_kernel_info_by_name(api_.runtime, "shaped", &info));
+  EXPECT_EQ(info.threads_per_block, 128);
+  EXPECT_EQ(info.registers_per_thread, 32);
+  EXPECT_EQ(info.workers_per_sm_max, 8);
+  EXPECT_EQ(info.shared_memory_bytes, 4096);
+  EXPECT_EQ(info.confinable, 1);
+  gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+  task.kernel = kernel;
+  task.block_tasks = 24;
+  task.grid_x = 4;
+  task.grid_y = 3;
+  task.grid_z = 2;
+  EXPECT_EQ(api_.Finish(api_.Submit(task, false)).verdict, GPUSHARE_VERDICT_OK);
+  ASSERT_OK(gpushare_kernel_release(kernel));
+  const gpushare_graph_node node = {1000, 4, 1, GPUSHARE_CHOICE_DEFAULT, 0, {0, 0, 0, 0, 0}};
+  gpushare_simulation_record chain = GPUSHARE_SIMULATION_RECORD_INIT;
+  chain.nodes = &node;
+  chain.node_count = 1;
+  int some = 0;
+  options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.name = "instantiated";
+  options.kind = GPUSHARE_TASK_GRAPH;
+  options.simulation = &chain;
+  options.graph_exec = &some;
+  ASSERT_OK(gpushare_kernel_register(api_.runtime, &options, &kernel));
+  ASSERT_OK(gpushare_kernel_info_by_name(api_.runtime, "instantiated", &info));
+  EXPECT_EQ(info.confinable, 0);
+  ASSERT_OK(gpushare_kernel_release(kernel));
+}
+
+TEST_P(BadInputTest, LibraryCalls) {
+  gpushare_kernel* kernel = nullptr;
+  const gpushare_graph_node node = {1000, 4, 1, GPUSHARE_CHOICE_DEFAULT, 0, {0, 0, 0, 0, 0}};
+  gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
+  record.nodes = &node;
+  record.node_count = 1;
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.name = "product";
+  options.kind = GPUSHARE_TASK_LIBRARY;
+  options.simulation = &record;
+  options.solo_ns = 1000;
+  const auto enroll = [&](const gpushare_library_call& call) {
+    options.library = &call;
+    return gpushare_kernel_register(api_.runtime, &options, &kernel);
+  };
+  gpushare_library_call matmul = GPUSHARE_LIBRARY_CALL_INIT;
+  matmul.operation = GPUSHARE_LIBRARY_MATMUL;
+  matmul.m = matmul.n = matmul.k = 64;
+  gpushare_library_call convolution = GPUSHARE_LIBRARY_CALL_INIT;
+  convolution.operation = GPUSHARE_LIBRARY_CONVOLUTION;
+  convolution.channels = 8;
+  convolution.height = convolution.width = 10;
+  convolution.filters = 16;
+  convolution.filter_height = convolution.filter_width = 3;
+  const auto with = [&](gpushare_library_call call, auto change) {
+    change(call);
+    return enroll(call);
+  };
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.struct_size = 8; }), GPUSHARE_INVALID_ARGUMENT,
+               "struct_size");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.reserved = 1; }), GPUSHARE_UNIMPLEMENTED, "reserved");
+  for (const int32_t operation : {0, 6, -1}) {
+    EXPECT_FAILS(with(matmul, [&](auto& c) { c.operation = operation; }), GPUSHARE_INVALID_ARGUMENT,
+                 "operation");
+  }
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.type = 3; }), GPUSHARE_INVALID_ARGUMENT, "type");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.mode = 6; }), GPUSHARE_INVALID_ARGUMENT, "mode");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.mode = GPUSHARE_MODE_RELU; }),
+               GPUSHARE_INVALID_ARGUMENT, "mode");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.transpose_b = 2; }), GPUSHARE_INVALID_ARGUMENT,
+               "transpose_b");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.channels_last = -1; }), GPUSHARE_INVALID_ARGUMENT,
+               "channels_last");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.k = 0; }), GPUSHARE_INVALID_ARGUMENT, "the k 0");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.m = int64_t{1} << 31; }), GPUSHARE_INVALID_ARGUMENT,
+               "2147483648");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.m = c.k = 1 << 30; }), GPUSHARE_INVALID_ARGUMENT,
+               "elements in a");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.batch = -1; }), GPUSHARE_INVALID_ARGUMENT, "batch");
+  EXPECT_FAILS(with(matmul, [](auto& c) { c.filters = 1; }), GPUSHARE_INVALID_ARGUMENT, "filters");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.width = 0; }), GPUSHARE_INVALID_ARGUMENT, "width");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.n = 5; }), GPUSHARE_INVALID_ARGUMENT, "the n 5");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.groups = 3; }), GPUSHARE_INVALID_ARGUMENT,
+               "3 groups");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.dilation = 5; }), GPUSHARE_INVALID_ARGUMENT,
+               "window");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.padding = -1; }), GPUSHARE_INVALID_ARGUMENT,
+               "padding");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.stride = -2; }), GPUSHARE_INVALID_ARGUMENT,
+               "stride");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.transpose_a = 1; }), GPUSHARE_INVALID_ARGUMENT,
+               "transposes");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.operation = GPUSHARE_LIBRARY_POOLING; }),
+               GPUSHARE_INVALID_ARGUMENT, "filters");
+  EXPECT_FAILS(with(convolution, [](auto& c) { c.operation = GPUSHARE_LIBRARY_SOFTMAX; }),
+               GPUSHARE_INVALID_ARGUMENT, "does not use");
+  options.kind = GPUSHARE_TASK_KERNEL;
+  EXPECT_FAILS(enroll(matmul), GPUSHARE_INVALID_ARGUMENT, "kind library");
+  options.kind = GPUSHARE_TASK_LIBRARY;
+  EXPECT_EQ(kernel, nullptr);
+
+  ASSERT_OK(enroll(matmul));
+  gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+  task.kernel = kernel;
+  EXPECT_FAILS(gpushare_submit_lc(api_.lc_queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT, "40");
+  gpushare_library_arguments operands = {nullptr, nullptr, nullptr, nullptr, 1, 0};
+  task.arguments = &operands;
+  task.arguments_size_bytes = sizeof(operands) - 8;
+  EXPECT_FAILS(gpushare_submit_lc(api_.lc_queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT, "32");
+  task.arguments_size_bytes = sizeof(operands);
+  EXPECT_EQ(api_.Finish(api_.Submit(task, true)).verdict, GPUSHARE_VERDICT_OK);
+  ASSERT_OK(gpushare_kernel_release(kernel));
+  options.name = "convolution";
+  ASSERT_OK(enroll(convolution));
+  ASSERT_OK(gpushare_kernel_release(kernel));
+}
+
+TEST_P(BadInputTest, Grids) {
+  const auto with = [&](int32_t x, int32_t y, int32_t z, int64_t block_tasks) {
+    gpushare_task_options task = api_.BeTask(block_tasks);
+    task.grid_x = x;
+    task.grid_y = y;
+    task.grid_z = z;
+    gpushare_ticket ticket = {0};
+    const gpushare_status status = gpushare_submit_be(api_.be_queue, &task, &ticket);
+    if (status == GPUSHARE_OK) api_.Finish(ticket);
+    return status;
+  };
+  EXPECT_FAILS(with(10, 0, 1, 10), GPUSHARE_INVALID_ARGUMENT, "10 x 0 x 1");
+  EXPECT_FAILS(with(-10, -1, 1, 10), GPUSHARE_INVALID_ARGUMENT, "at least 1");
+  EXPECT_FAILS(with(10, 10, 1, 99), GPUSHARE_INVALID_ARGUMENT, "99");
+  EXPECT_FAILS(with(1, 65536, 1, 65536), GPUSHARE_INVALID_ARGUMENT, "65535");
+  EXPECT_FAILS(with(1, 1, 65536, 65536), GPUSHARE_INVALID_ARGUMENT, "65535");
+  EXPECT_FAILS(with(2147483647, 65535, 65535, 1), GPUSHARE_INVALID_ARGUMENT, "equal");
+  EXPECT_OK(with(5, 65535, 1, 5 * 65535));
+  gpushare_task_options task = api_.BeTask();
+  task.reserved2 = 1;
+  EXPECT_FAILS(gpushare_submit_be(api_.be_queue, &task, nullptr), GPUSHARE_UNIMPLEMENTED,
+               "reserved2");
+  task = api_.LcTask();
+  task.grid_y = 1;
+  EXPECT_FAILS(gpushare_submit_lc(api_.lc_queue, &task, nullptr), GPUSHARE_INVALID_ARGUMENT,
+               "grid_");
+}
+
 TEST_P(BadInputTest, TaskOptions) {
   gpushare_ticket ticket = {1};
   const auto lc = [&](const gpushare_task_options& options) {

@@ -48,6 +48,39 @@ TEST(CppApiTest, TasksQueriesAndRegionsComplete) {
   EXPECT_TRUE(runtime.Drain().ok());
 }
 
+TEST(CppApiTest, GraphsComeFromACaptureAndLibraryTasksFromTheirOperands) {
+  const gpushare::Runtime runtime = Open();
+  const gpushare::Queue lc =
+      MakeApp(runtime, GPUSHARE_CLASS_LATENCY_CRITICAL, "lc").CreateQueue().value();
+  gpushare::KernelOptions options;
+  options.name = "chain1";  // the profile's; the simulated device captures nothing
+  const gpushare::Kernel graph =
+      runtime.RegisterGraph(options, [](void*, int32_t) { return 0; }).value();
+  EXPECT_NE(graph.id(), 0u);
+  gpushare::LibraryCall call;
+  call.operation = GPUSHARE_LIBRARY_MATMUL;
+  call.m = call.n = call.k = 128;
+  const gpushare_graph_node node = {1000, 4, 1, GPUSHARE_CHOICE_DEFAULT, 0, {0, 0, 0, 0, 0}};
+  gpushare::SimulationRecord record;
+  record.nodes = &node;
+  record.node_count = 1;
+  options.name = "product";
+  options.kind = GPUSHARE_TASK_LIBRARY;
+  options.library = &call;
+  options.simulation = &record;
+  const gpushare::Kernel product = runtime.RegisterKernel(options).value();
+  const gpushare::LibraryArguments operands;
+  EXPECT_EQ(operands.alpha, 1);
+  EXPECT_EQ(operands.beta, 0);
+  gpushare::TaskOptions task;
+  task.kernel = product.get();
+  task.arguments = &operands;
+  task.arguments_size_bytes = sizeof(operands);
+  gpushare::Ticket ticket = lc.SubmitLc(task).value();
+  ASSERT_TRUE(ticket.Wait().ok());
+  EXPECT_EQ(ticket.Record().value().verdict, GPUSHARE_VERDICT_OK);
+}
+
 TEST(CppApiTest, CopiesOfAHandleShareTheObject) {
   gpushare::Runtime runtime = Open();
   gpushare::App app = MakeApp(runtime, GPUSHARE_CLASS_BEST_EFFORT, "be");

@@ -47,6 +47,7 @@ void DeviceContract::SetUp() {
   device_ = *std::move(made);
   kernel_ = MakeKernel();
   graph_ = MakeGraph();
+  if (GetParam().fill_kernels) GetParam().fill_kernels(kernel_, graph_);
   ASSERT_TRUE(device_->PrepareKernel(kernel_).ok());
   ASSERT_TRUE(device_->PrepareKernel(graph_).ok());
 }
@@ -79,6 +80,8 @@ core::LaunchRequest DeviceContract::Original(core::LaneIndex lane, int64_t block
   request.form = core::Form::kOriginal;
   request.kernel = &kernel_;
   request.block_count = blocks;
+  request.arguments = GetParam().arguments.data();
+  request.arguments_bytes = static_cast<uint32_t>(GetParam().arguments.size());
   return request;
 }
 
@@ -108,7 +111,15 @@ core::LaunchRequest DeviceContract::Copy(core::LaneIndex lane, core::CopyDirecti
   request.form = core::Form::kMemcpy;
   request.copy.direction = direction;
   request.copy.bytes = bytes;
+  SetBuffers(request);
   return request;
+}
+
+void DeviceContract::SetBuffers(core::LaunchRequest& request) const {
+  void* const host = request.copy.pinned ? GetParam().pinned : GetParam().pageable;
+  const bool to_device = request.copy.direction == core::CopyDirection::kHostToDevice;
+  request.copy.destination = to_device ? GetParam().device_memory : host;
+  request.copy.source = to_device ? host : GetParam().device_memory;
 }
 
 core::LaunchRequest DeviceContract::Graph(core::LaneIndex lane) {

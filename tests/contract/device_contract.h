@@ -27,6 +27,14 @@ struct DeviceFactory {
   std::function<absl::StatusOr<std::unique_ptr<core::Device>>()> make;
   // Work lasts for some time, so that an eviction or a second lane can meet it.
   bool work_takes_time = false;
+  // Gives the kernel, whose block tasks take 10 us, and the graph what this device launches; may be
+  // null.
+  std::function<void(core::KernelDesc& kernel, core::KernelDesc& graph)> fill_kernels = nullptr;
+  // Memory for copies of up to 16 MB; null where the device moves none.
+  void* pinned = nullptr;
+  void* pageable = nullptr;
+  void* device_memory = nullptr;
+  std::string arguments = {};  // of the kernel, packed
 };
 
 // Every device of this build.
@@ -53,6 +61,8 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   core::LaunchRequest Workers(core::LaneIndex lane, int64_t blocks, int32_t counter, bool reset,
                               uint64_t epoch, int32_t workers = 0);
   core::LaunchRequest Copy(core::LaneIndex lane, core::CopyDirection direction, int64_t bytes);
+  // The factory's memory that the copy's direction and kind of host memory ask for.
+  void SetBuffers(core::LaunchRequest& request) const;
   core::LaunchRequest Graph(core::LaneIndex lane);
   // Launches and expects success.
   core::LaunchId Launch(const core::LaunchRequest& request);

@@ -6,27 +6,60 @@
 #ifdef GPUSHARE_CONTRACT_SIM
 #include "src/sim/sim_device.h"
 #endif
+#ifdef GPUSHARE_CONTRACT_CUDA
+#include "src/cuda/cuda_device.h"
+#include "tests/contract/cuda_contract.h"
+#endif
 
 namespace gpushare::contract {
 
+#ifdef GPUSHARE_CONTRACT_CUDA
+namespace {
+
+// One GPU, where there is one: without, the suite has no instance for CUDA, and says so by the tests
+// that it does not list.
+void AddCuda(std::vector<DeviceFactory>& factories) {
+  const CudaContractKernels* const kernels = FindCudaContractKernels();
+  if (kernels == nullptr) return;
+  DeviceFactory factory;
+  factory.name = "cuda";
+  factory.make = [] { return cuda::MakeCudaDevice(0, core::DeviceProfile()); };
+  factory.work_takes_time = true;
+  factory.fill_kernels = [kernels](core::KernelDesc& kernel, core::KernelDesc& graph) {
+    kernel.original_function = kernels->original_function;
+    kernel.worker_function = kernels->worker_function;
+    graph.capture = &CaptureContractGraph;
+  };
+  factory.pinned = kernels->pinned;
+  factory.pageable = kernels->pageable;
+  factory.device_memory = kernels->device;
+  const uint32_t wait_ns = 10'000;
+  factory.arguments.assign(reinterpret_cast<const char*>(&wait_ns), sizeof(wait_ns));
+  factories.push_back(std::move(factory));
+}
+
+}  // namespace
+#endif
+
 std::vector<DeviceFactory> DeviceFactories() {
   std::vector<DeviceFactory> factories;
-  factories.push_back({"null", [] { return null::MakeNullDevice(); }, false});
+  factories.push_back({.name = "null", .make = [] { return null::MakeNullDevice(); }});
 #ifdef GPUSHARE_CONTRACT_SIM
-  factories.push_back({"sim_kernel_tier",
-                       [] {
-                         sim::SimOptions options;
-                         options.tier = sim::Tier::kKernel;
-                         return sim::MakeSimDevice(options);
-                       },
-                       true});
-  factories.push_back({"sim_block_tier",
-                       [] {
-                         sim::SimOptions options;
-                         options.tier = sim::Tier::kBlock;
-                         return sim::MakeSimDevice(options);
-                       },
-                       true});
+  for (const auto& [name, tier] : {std::pair{"sim_kernel_tier", sim::Tier::kKernel},
+                                   std::pair{"sim_block_tier", sim::Tier::kBlock}}) {
+    DeviceFactory factory;
+    factory.name = name;
+    factory.make = [tier = tier] {
+      sim::SimOptions options;
+      options.tier = tier;
+      return sim::MakeSimDevice(options);
+    };
+    factory.work_takes_time = true;
+    factories.push_back(std::move(factory));
+  }
+#endif
+#ifdef GPUSHARE_CONTRACT_CUDA
+  AddCuda(factories);
 #endif
   return factories;
 }

@@ -102,13 +102,21 @@ TEST_P(EvictionContract, EvictionReachesItsOwnLaneOnly) {
   }
 }
 
-// 64-bit words are compared by their signed difference.
+// Words are compared by their signed difference, of all 64 bits or of the low 32.
 TEST_P(EvictionContract, EpochsWrapAround) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
-  // Forward in steps that a signed difference can tell.
-  for (uint64_t quarter = 1; quarter <= 3; ++quarter) Evict(lane, quarter << 62);
-  uint64_t word = ~uint64_t{0} - 2;
-  Evict(lane, word);
+  // Forward to three before the wrap, in steps that a signed difference can tell either way, with a
+  // launch behind each.
+  uint64_t word = 0;
+  const auto advance_to = [&](uint64_t next) {
+    Evict(lane, next);
+    Launch(Workers(lane, 10, 2, true, next + 1));
+    WaitForAll();
+    word = next;
+  };
+  for (uint64_t quarter = 1; quarter <= 3; ++quarter) advance_to(quarter << 62);
+  for (uint64_t step = 1; step <= 3; ++step) advance_to((uint64_t{3} << 62) + (step << 30));
+  advance_to(~uint64_t{0} - 2);
   for (int i = 0; i < 6; ++i) {
     const LaunchId untouched = Launch(Workers(lane, 1000, 0, true, word + 1));
     WaitForAll();
@@ -190,7 +198,7 @@ TEST_P(EvictionContract, ResettingACounterStartsTheNextTask) {
 // The elastic partition: one task, a worker launch on either side of a split, one counter.
 TEST_P(EvictionContract, TwoLanesOnOneCounterShareTheTask) {
   if (!capabilities().partitions) GTEST_SKIP() << "no partitions";
-  const int32_t groups = capabilities().profile.sm_count / capabilities().profile.sm_granularity;
+  const int32_t groups = capabilities().profile.Groups();
   const LaneIndex lc_side = MakeLane(MakePlace(0, groups - 6, true), true);
   const LaneIndex be_side = MakeLane(MakePlace(groups - 6, 6), true);
   const int64_t blocks = Rounds(100);

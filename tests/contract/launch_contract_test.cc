@@ -137,6 +137,7 @@ TEST_P(LaunchContract, CopiesOfEveryKindComplete) {
       for (int64_t bytes : {int64_t{1}, int64_t{65'536}, int64_t{1} << 24}) {
         LaunchRequest request = Copy(lane, direction, bytes);
         request.copy.pinned = pinned;
+        SetBuffers(request);
         Launch(request);
       }
     }
@@ -235,7 +236,7 @@ TEST_P(LaunchContract, BadArgumentsAreRefusedAndLeaveNothingBehind) {
 }
 
 TEST_P(LaunchContract, PlacesBeyondTheDeviceAreRefused) {
-  const int32_t groups = capabilities().profile.sm_count / capabilities().profile.sm_granularity;
+  const int32_t groups = capabilities().profile.Groups();
   const std::vector<core::PlaceSpec> bad = {
       {-1, 2, false}, {0, -1, false}, {0, groups + 1, false}, {groups, 1, false}, {0, 0, false}};
   for (const core::PlaceSpec& spec : bad) {
@@ -247,7 +248,7 @@ TEST_P(LaunchContract, PlacesBeyondTheDeviceAreRefused) {
 
 TEST_P(LaunchContract, NestedPlacesAreMadeAheadAndTakeWork) {
   if (!capabilities().partitions) GTEST_SKIP() << "no partitions";
-  const int32_t groups = capabilities().profile.sm_count / capabilities().profile.sm_granularity;
+  const int32_t groups = capabilities().profile.Groups();
   // Every split of the device, as the library makes them: places overlap those of other splits.
   PlaceIndex next = 1;
   for (int32_t lc = 1; lc < groups; ++lc) {
@@ -264,7 +265,7 @@ TEST_P(LaunchContract, APlaceConfinesWorkToItsSms) {
   if (!capabilities().partitions || !GetParam().work_takes_time) {
     GTEST_SKIP() << "no partitions, or work takes no time";
   }
-  const int32_t groups = capabilities().profile.sm_count / capabilities().profile.sm_granularity;
+  const int32_t groups = capabilities().profile.Groups();
   const int64_t blocks = int64_t{capabilities().profile.sm_count} * 8 * 10;
   const int64_t whole = DurationOf(MakeLane(), blocks);
   const int64_t half = DurationOf(MakeLane(MakePlace(0, groups / 2)), blocks);
@@ -277,7 +278,7 @@ TEST_P(LaunchContract, DisjointPlacesDoNotWaitForEachOther) {
   if (!capabilities().partitions || !GetParam().work_takes_time) {
     GTEST_SKIP() << "no partitions, or work takes no time";
   }
-  const int32_t groups = capabilities().profile.sm_count / capabilities().profile.sm_granularity;
+  const int32_t groups = capabilities().profile.Groups();
   const LaneIndex left = MakeLane(MakePlace(0, groups / 2, true));
   const LaneIndex right = MakeLane(MakePlace(groups / 2, groups - groups / 2));
   const LaunchId longer = Launch(Original(left, 50'000));

@@ -9,7 +9,7 @@ namespace gpushare::cuda {
 namespace {
 
 TEST(CudaDeviceAbsentTest, SaysThatTheBuildHasNoCudaCode) {
-  const auto device = MakeCudaDevice(0);
+  const auto device = MakeCudaDevice(0, core::DeviceProfile());
   ASSERT_EQ(device.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(device.status().message()), testing::HasSubstr("nvcc was not found"));
 }

@@ -83,7 +83,7 @@ TEST(DriverTest, NegativeOrdinalIsRefusedBeforeAnyCall) {
 // On whatever machine this runs: a clear answer, no crash, no device yet.
 TEST(DriverTest, ThisMachineGetsAClearAnswer) {
   const absl::Status device = CheckDevice(SystemDriver(), 0);
-  const auto made = MakeCudaDevice(0);
+  const auto made = MakeCudaDevice(0, core::DeviceProfile());
   ASSERT_FALSE(made.ok());
   if (device.ok()) {
     EXPECT_EQ(made.status().code(), absl::StatusCode::kUnimplemented) << made.status();

@@ -102,6 +102,8 @@ TEST_F(CommandTest, BadInputEndsWithCode2AndOneSentence) {
   ExpectBadInput({"colocate", Smoke(), "--queries", "0"}, "--queries is 0");
   ExpectBadInput({"colocate", Smoke(), "--trace-ms", "1000000"}, "--trace-ms is 1000000");
   ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--case", "none"}, "no case 'none'");
+  ExpectBadInput({"colocate", Smoke(), "--rounds", "0"}, "--rounds is 0");
+  ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--rounds", "2"}, "--rounds is 2");
   ExpectBadInput({"explain", folder_, "7"}, "does not exist");
   ExpectBadInput({"explain", folder_, "seven"}, "The ticket is 'seven'");
 }
@@ -191,9 +193,20 @@ TEST_F(CommandTest, ResultsHaveTheReferencesAndSaneNumbers) {
   }
 }
 
+TEST_F(CommandTest, TheGpusScenarioRunsOnTheSimulatedDeviceToo) {
+  const Answer answer = RunTool(
+      {"colocate", scenarios_ + "/h200_gpu.json", "--device", "sim", "--queries", "20", "--json"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  const auto result = nlohmann::json::parse(answer.out);
+  EXPECT_EQ(result.at("runs").size(), 15u * (3 + 3));
+  // Nothing was computed, so nothing is said of answers.
+  EXPECT_FALSE(result.at("runs")[0].contains("verified"));
+  EXPECT_FALSE(result.at("manifest").contains("gpu"));
+}
+
 TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
   for (const char* name :
-       {"smoke", "h200_measured", "multi_tenant", "burst", "copies", "azure_code"}) {
+       {"smoke", "h200_measured", "h200_gpu", "multi_tenant", "burst", "copies", "azure_code"}) {
     const Answer answer = RunTool({"validate", scenarios_ + "/" + name + ".json"});
     EXPECT_EQ(answer.code, 0) << answer.err;
     EXPECT_THAT(answer.out, HasSubstr("good scenario"));

@@ -67,6 +67,29 @@ TEST(ScenarioTest, ReadsWhatIsWritten) {
   EXPECT_DOUBLE_EQ(scenario.cases[0].p99_bound, 1.1);
 }
 
+TEST(ScenarioTest, TasksAndGroupsRepeat) {
+  const std::string tasks = R"([{"copy": "host_to_device", "bytes": 4096}, {"kernel": "k"}])";
+  const auto with = [&](const std::string& list) { return Changed(tasks, list); };
+  const Scenario scenario = ParseScenario(with(R"([{"kernel": "a", "repeat": 2},
+               {"tasks": [{"kernel": "b"}, {"kernel": "c", "repeat": 2}], "repeat": 2}])"),
+                                          "s.json");
+  std::string order;
+  for (const WorkItem& item : scenario.lc[1].tasks) order += item.kernel;
+  EXPECT_EQ(order, "aabccbcc");
+  const Scenario long_chain = ParseScenario(
+      with(R"([{"tasks": [{"kernel": "b"}, {"kernel": "c"}, {"kernel": "d"}], "repeat": 24}])"),
+      "s.json");
+  EXPECT_EQ(long_chain.lc[1].tasks.size(), 72u);
+  ExpectSentence(with(R"([{"kernel": "a", "repeat": 0}])"), "lc[1].tasks[0].repeat is 0");
+  ExpectSentence(with(R"([{"kernel": "a", "repeat": 257}])"), "repeat is 257");
+  ExpectSentence(with(R"([{"kernel": "a", "repeat": 200}, {"kernel": "b", "repeat": 100}])"),
+                 "lc[1].tasks[1].repeat makes more than 256 tasks");
+  ExpectSentence(with(R"([{"tasks": [], "repeat": 2}])"), "lc[1].tasks[0].tasks is empty");
+  ExpectSentence(with(R"([{"tasks": [{"tasks": [{"kernel": "a"}]}]}])"),
+                 "either a 'kernel' or a 'copy'");
+  ExpectSentence(with(R"([{"tasks": [{"kernel": "a"}], "kernel": "b"}])"), "kernel");
+}
+
 TEST(ScenarioTest, MalformedJsonNamesItsPlace) {
   ExpectSentence("{\n  \"schema_version\": 1,,\n}", "line 2");
   ExpectSentence("", "not valid JSON");

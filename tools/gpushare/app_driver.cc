@@ -9,32 +9,6 @@ namespace gpushare::tool {
 
 namespace {
 
-// Fields of one task that its work decides.
-gpushare_task_options TaskOptions(const WorkItem& item, gpushare_kernel* kernel) {
-  gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;
-  options.detached = 1;
-  if (item.is_copy()) {
-    options.kind = GPUSHARE_TASK_MEMCPY;
-    options.copy_size_bytes = item.bytes;
-    options.copy_direction = item.direction == CopyDirection::kHostToDevice
-                                 ? GPUSHARE_COPY_HOST_TO_DEVICE
-                                 : GPUSHARE_COPY_DEVICE_TO_HOST;
-    options.copy_pageable = item.pinned ? 0 : 1;
-  } else {
-    options.kernel = kernel;
-    options.block_tasks = item.block_tasks;
-  }
-  return options;
-}
-
-std::vector<gpushare_kernel*> KernelsOf(const std::vector<WorkItem>& items, KernelTable& table) {
-  std::vector<gpushare_kernel*> kernels;
-  for (const WorkItem& item : items) {
-    kernels.push_back(item.is_copy() ? nullptr : table.Get(item.kernel));
-  }
-  return kernels;
-}
-
 AppHandle CreateApp(gpushare_runtime* runtime, const gpushare_app_options& options) {
   gpushare_app* app = nullptr;
   Check(gpushare_app_create(runtime, &options, &app));
@@ -66,12 +40,16 @@ std::string VerdictSentence(const std::string& app, const gpushare_completion_re
 gpushare_kernel* KernelTable::Get(const std::string& name) {
   const auto found = kernels_.find(name);
   if (found != kernels_.end()) return found->second.get();
-  // The record comes from the profile; asking first gives an unknown name its clear error.
   gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
-  Check(gpushare_kernel_info_by_name(runtime_, name.c_str(), &info));
+  const gpushare_status known = gpushare_kernel_info_by_name(runtime_, name.c_str(), &info);
+  if (known != GPUSHARE_OK) {
+    // Asking gives an unknown name its clear error, unless a program stands for the record.
+    if (known != GPUSHARE_NOT_FOUND || !workloads_.CanRun(name, false)) Check(known);
+    info.kind = GPUSHARE_TASK_DEFAULT;
+  }
   gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
-  options.kind = info.kind;
   options.name = name.c_str();
+  if (!workloads_.FillKernel(name, info.kind, options)) return nullptr;
   gpushare_kernel* kernel = nullptr;
   Check(gpushare_kernel_register(runtime_, &options, &kernel));
   kernels_.emplace(name, KernelHandle(kernel));
@@ -86,11 +64,20 @@ std::vector<NamedId> KernelTable::Names() const {
   return names;
 }
 
-// --- LC ------------------------------------------------------------------------------------------
+std::vector<gpushare_task_options> BindTasks(const std::string& app,
+                                             const std::vector<WorkItem>& items,
+                                             KernelTable& kernels) {
+  const std::vector<TaskBinding> bindings = kernels.workloads().Bind(app, items);
+  std::vector<gpushare_task_options> tasks;
+  tasks.reserve(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    gpushare_kernel* kernel = items[i].is_copy() ? nullptr : kernels.Get(items[i].kernel);
+    tasks.push_back(TaskOptionsOf(bindings[i], kernel));
+  }
+  return tasks;
+}
 
-LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& kernels,
-                   int tasks_max, RunFault& fault)
-    : plan_(plan), fault_(fault), runtime_(runtime), think_random_(plan.think_seed) {
+AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_max) {
   gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
   options.app_class = GPUSHARE_CLASS_LATENCY_CRITICAL;
   options.name = plan.app->name.c_str();
@@ -99,11 +86,47 @@ LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& k
   options.p99_alone_ns = plan.p99_alone_ns;
   options.solo_ns = plan.solo_ns;
   options.tasks_max = tasks_max;
-  app_ = CreateApp(runtime, options);
-  if (plan.reserve) ReserveCapSms(app_.get(), plan.app->reserve_capsms, plan.app->packed);
-  queue_ = CreateQueue(app_.get());
-  kernels_ = KernelsOf(plan.app->tasks, kernels);
+  AppHandle app = CreateApp(runtime, options);
+  if (plan.reserve) ReserveCapSms(app.get(), plan.app->reserve_capsms, plan.app->packed);
+  return app;
 }
+
+AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan) {
+  gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
+  options.app_class = GPUSHARE_CLASS_BEST_EFFORT;
+  options.name = plan.app->name.c_str();
+  options.weight = plan.app->weight;
+  // Twice what is pending: a slot may be free only after its callback has returned.
+  options.tasks_max = 2 * plan.app->queues * plan.app->depth + 16;
+  AppHandle app = CreateApp(runtime, options);
+  if (plan.quota) ReserveCapSms(app.get(), plan.app->quota_capsms, plan.app->packed);
+  return app;
+}
+
+void RunFault::Set(const std::string& text) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!message_.empty()) return;
+  message_ = text.empty() ? "The library refuses a call and does not say why." : text;
+  any_.store(true, std::memory_order_release);
+}
+
+std::string RunFault::message() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return message_;
+}
+
+// --- LC ------------------------------------------------------------------------------------------
+
+LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& kernels,
+                   int tasks_max, bool threaded, RunFault& fault)
+    : plan_(plan),
+      threaded_(threaded),
+      fault_(fault),
+      runtime_(runtime),
+      app_(CreateLcApp(runtime, plan, tasks_max)),
+      queue_(CreateQueue(app_.get())),
+      tasks_(BindTasks(plan.app->name, plan.app->tasks, kernels)),
+      think_random_(plan.think_seed) {}
 
 NamedId LcDriver::Id() const { return {gpushare_app_id(app_.get()), plan_.app->name, true}; }
 
@@ -111,6 +134,12 @@ int64_t LcDriver::DrawThinkNs() {
   const ArrivalSpec& spec = plan_.app->arrivals;
   if (!spec.random_think) return spec.think_ns;
   return std::llround(static_cast<double>(spec.think_ns) * think_random_.Exponential());
+}
+
+void LcDriver::WarmUp(int64_t now_ns) {
+  ++warm_ups_;
+  Enqueue(now_ns, -1, false);
+  Pump();
 }
 
 void LcDriver::Start(int64_t start_ns) {
@@ -152,9 +181,24 @@ bool LcDriver::Exhausted() const {
   return next_arrival_ == plan_.arrivals_ns.size();
 }
 
-bool LcDriver::Done() const { return Exhausted() && completed_queries_ == Started(); }
+bool LcDriver::Idle() const {
+  return completed_queries_.load(std::memory_order_acquire) ==
+         static_cast<int64_t>(queries_.size());
+}
+
+bool LcDriver::Done() const { return Exhausted() && Idle(); }
+
+std::vector<int64_t> LcDriver::LatenciesNs() const {
+  std::vector<int64_t> latencies;
+  latencies.reserve(queries_.size());
+  for (const Query& query : queries_) {
+    if (query.counted) latencies.push_back(query.latency_ns);
+  }
+  return latencies;
+}
 
 void LcDriver::SubmitDue(int64_t now_ns) {
+  TakeAnswers();
   while (NextArrivalNs() <= now_ns) {
     const int64_t arrival_ns = NextArrivalNs();
     int32_t client = -1;
@@ -164,31 +208,30 @@ void LcDriver::SubmitDue(int64_t now_ns) {
     } else {
       ++next_arrival_;
     }
-    Enqueue(arrival_ns, client);
+    Enqueue(arrival_ns, client, true);
   }
   Pump();
 }
 
-void LcDriver::Enqueue(int64_t arrival_ns, int32_t client) {
-  Query query;
+void LcDriver::Enqueue(int64_t arrival_ns, int32_t client, bool counted) {
+  Query& query = queries_.emplace_back();
   query.driver = this;
   query.arrival_ns = arrival_ns;
   query.client = client;
-  query.index = Started();
-  queries_.push_back(query);
-  latencies_ns_.push_back(-1);
+  query.counted = counted;
   last_arrival_ns_ = std::max(last_arrival_ns_, arrival_ns);
 }
 
-// Submits in order of arrival until the library's bounded queue is full; completions go on from
-// there. Waiting in front of a full queue counts as latency, since arrivals are the intended ones.
+// Submits in order of arrival until the library's bounded queue is full; completions (in thread
+// mode: the load thread's next turn) go on from there. Waiting in front of a full queue counts as
+// latency, since arrivals are the intended ones.
 void LcDriver::Pump() {
   if (pumping_) return;  // a submit may complete a task at once and call back
   pumping_ = true;
   while (first_unsubmitted_ < queries_.size() && !fault_.any()) {
     Query& query = queries_[first_unsubmitted_];
     if (!SubmitNextTask(query)) break;
-    if (query.submitted < static_cast<int32_t>(plan_.app->tasks.size())) continue;
+    if (query.submitted < static_cast<int32_t>(tasks_.size())) continue;
     if (query.handle.value != 0 && gpushare_query_end(runtime_, query.handle) != GPUSHARE_OK) {
       fault_.Set(gpushare_last_error_message());
     }
@@ -198,15 +241,14 @@ void LcDriver::Pump() {
 }
 
 bool LcDriver::SubmitNextTask(Query& query) {
-  const std::vector<WorkItem>& items = plan_.app->tasks;
   const auto task = static_cast<size_t>(query.submitted);
   gpushare_status status = GPUSHARE_OK;
-  if (items.size() > 1 && task == 0 && query.handle.value == 0) {
+  if (tasks_.size() > 1 && task == 0 && query.handle.value == 0) {
     status = gpushare_query_begin(queue_.get(), query.arrival_ns, &query.handle);
   }
   if (status == GPUSHARE_OK) {
-    gpushare_task_options options = TaskOptions(items[task], kernels_[task]);
-    if (items.size() > 1) {
+    gpushare_task_options options = tasks_[task];
+    if (tasks_.size() > 1) {
       options.query = query.handle;
     } else {
       options.arrival_ns = query.arrival_ns;
@@ -214,11 +256,11 @@ bool LcDriver::SubmitNextTask(Query& query) {
     options.callback = &LcDriver::OnComplete;
     options.callback_user = &query;
     ++query.submitted;  // before the call: it may call back
-    ++count_.accepted;
+    count_.accepted.fetch_add(1, std::memory_order_relaxed);
     status = gpushare_submit_lc(queue_.get(), &options, nullptr);
     if (status == GPUSHARE_OK) return true;
     --query.submitted;
-    --count_.accepted;
+    count_.accepted.fetch_sub(1, std::memory_order_relaxed);
   }
   if (status != GPUSHARE_RESOURCE_EXHAUSTED) fault_.Set(gpushare_last_error_message());
   return false;
@@ -230,17 +272,15 @@ void LcDriver::OnComplete(void* user, const gpushare_completion_record* record) 
 }
 
 void LcDriver::Complete(Query& query, const gpushare_completion_record& record) {
-  ++count_.completed;
+  count_.completed.fetch_add(1, std::memory_order_relaxed);
   if (record.verdict != GPUSHARE_VERDICT_OK) fault_.Set(VerdictSentence(plan_.app->name, record));
-  if (++query.completed == static_cast<int32_t>(plan_.app->tasks.size())) {
-    latencies_ns_[static_cast<size_t>(query.index)] = record.complete_ns - query.arrival_ns;
-    ++completed_queries_;
-    if (query.client >= 0) {
-      int64_t& think_ns = next_think_ns_[static_cast<size_t>(query.client)];
-      due_clients_.emplace(record.complete_ns + think_ns, query.client);
-      think_ns = DrawThinkNs();
-    }
+  const int32_t completed = query.completed.fetch_add(1, std::memory_order_acq_rel) + 1;
+  if (completed == static_cast<int32_t>(tasks_.size())) {
+    query.latency_ns = record.complete_ns - query.arrival_ns;
+    if (query.client >= 0) Answer(query.client, record.complete_ns);
+    completed_queries_.fetch_add(1, std::memory_order_release);
   }
+  if (threaded_) return;  // the load thread submits
   if (ClosedLoop()) {
     SubmitDue(record.complete_ns);  // a client without think time asks again at once
   } else {
@@ -248,28 +288,43 @@ void LcDriver::Complete(Query& query, const gpushare_completion_record& record) 
   }
 }
 
+void LcDriver::Answer(int32_t client, int64_t complete_ns) {
+  if (threaded_) {
+    const std::lock_guard<std::mutex> lock(answers_mutex_);
+    answers_.emplace_back(client, complete_ns);
+    answered_.store(true, std::memory_order_release);
+    return;
+  }
+  int64_t& think_ns = next_think_ns_[static_cast<size_t>(client)];
+  due_clients_.emplace(complete_ns + think_ns, client);
+  think_ns = DrawThinkNs();
+}
+
+void LcDriver::TakeAnswers() {
+  if (!answered_.load(std::memory_order_acquire)) return;
+  const std::lock_guard<std::mutex> lock(answers_mutex_);
+  answered_.store(false, std::memory_order_relaxed);
+  for (const auto& [client, complete_ns] : answers_) {
+    int64_t& think_ns = next_think_ns_[static_cast<size_t>(client)];
+    due_clients_.emplace(complete_ns + think_ns, client);
+    think_ns = DrawThinkNs();
+  }
+  answers_.clear();
+}
+
 // --- BE ------------------------------------------------------------------------------------------
 
 BeDriver::BeDriver(gpushare_runtime* runtime, const BePlan& plan, KernelTable& kernels,
                    RunFault& fault)
-    : plan_(plan), fault_(fault) {
-  gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
-  options.app_class = GPUSHARE_CLASS_BEST_EFFORT;
-  options.name = plan.app->name.c_str();
-  options.weight = plan.app->weight;
-  // Twice what is pending: a slot may be free only after its callback has returned.
-  options.tasks_max = 2 * plan.app->queues * plan.app->depth + 16;
-  app_ = CreateApp(runtime, options);
-  if (plan.quota) ReserveCapSms(app_.get(), plan.app->quota_capsms, plan.app->packed);
+    : plan_(plan), fault_(fault), app_(CreateBeApp(runtime, plan)) {
   for (int i = 0; i < plan.app->queues; ++i) queues_.push_back(CreateQueue(app_.get()));
-  kernels_ = KernelsOf(plan.app->tasks, kernels);
-  next_item_.assign(queues_.size(), 0);
+  tasks_ = BindTasks(plan.app->name, plan.app->tasks, kernels);
+  next_item_ = std::make_unique<std::atomic<size_t>[]>(queues_.size());
 }
 
 NamedId BeDriver::Id() const { return {gpushare_app_id(app_.get()), plan_.app->name, false}; }
 
-void BeDriver::Start(int64_t start_ns) {
-  start_ns_ = start_ns;
+void BeDriver::Start() {
   // Round by round, so that every queue has a head before any has a second task.
   for (int round = 0; round < plan_.app->depth; ++round) {
     for (size_t queue = 0; queue < queues_.size(); ++queue) {
@@ -280,22 +335,22 @@ void BeDriver::Start(int64_t start_ns) {
 }
 
 void BeDriver::Stop(int64_t end_ns) {
-  stopped_ = true;
   end_ns_ = end_ns;
+  stopped_.store(true, std::memory_order_release);
 }
 
 void BeDriver::Submit(Slot& slot) {
-  size_t& next = next_item_[slot.queue];
-  slot.item = next;
-  next = (next + 1) % plan_.app->tasks.size();
-  gpushare_task_options options = TaskOptions(plan_.app->tasks[slot.item], kernels_[slot.item]);
+  slot.item = next_item_[slot.queue].fetch_add(1, std::memory_order_relaxed) % tasks_.size();
+  gpushare_task_options options = tasks_[slot.item];
   options.callback = &BeDriver::OnComplete;
   options.callback_user = &slot;
-  ++count_.accepted;
-  if (gpushare_submit_be(queues_[slot.queue].get(), &options, nullptr) != GPUSHARE_OK) {
-    --count_.accepted;
-    fault_.Set(gpushare_last_error_message());
-  }
+  count_.accepted.fetch_add(1, std::memory_order_relaxed);
+  const gpushare_status status = gpushare_submit_be(queues_[slot.queue].get(), &options, nullptr);
+  if (status == GPUSHARE_OK) return;
+  count_.accepted.fetch_sub(1, std::memory_order_relaxed);
+  // A callback that was late saw the run going on, and the runtime is shut down by now.
+  const bool late = status == GPUSHARE_FAILED_PRECONDITION && stopped_.load();
+  if (!late) fault_.Set(gpushare_last_error_message());
 }
 
 void BeDriver::OnComplete(void* user, const gpushare_completion_record* record) {
@@ -304,10 +359,16 @@ void BeDriver::OnComplete(void* user, const gpushare_completion_record* record) 
 }
 
 void BeDriver::Complete(Slot& slot, const gpushare_completion_record& record) {
-  ++count_.completed;
+  count_.completed.fetch_add(1, std::memory_order_relaxed);
+  Record(slot, record);
+  if (!stopped_.load(std::memory_order_acquire) && !fault_.any()) Submit(slot);
+}
+
+void BeDriver::Record(const Slot& slot, const gpushare_completion_record& record) {
+  const std::lock_guard<std::mutex> lock(records_mutex_);
   evictions_ += record.evictions;
   // Once the run is over, what a policy still holds is shut down.
-  const bool shut_down = stopped_ && record.verdict == GPUSHARE_VERDICT_SHUTDOWN;
+  const bool shut_down = stopped_.load() && record.verdict == GPUSHARE_VERDICT_SHUTDOWN;
   if (shut_down) ++shut_down_;
   if (record.verdict != GPUSHARE_VERDICT_OK && !shut_down) {
     fault_.Set(VerdictSentence(plan_.app->name, record));
@@ -317,12 +378,12 @@ void BeDriver::Complete(Slot& slot, const gpushare_completion_record& record) {
   const int64_t from_ns = record.start_ns > 0 ? record.start_ns : record.launch_ns;
   const int64_t to_ns = record.end_ns > 0 ? record.end_ns : record.complete_ns;
   spans_.push_back({from_ns, to_ns, plan_.app->tasks[slot.item].work()});
-  if (!stopped_ && !fault_.any()) Submit(slot);
 }
 
 BeWork BeDriver::Work() const {
+  const std::lock_guard<std::mutex> lock(records_mutex_);
   BeWork work;
-  work.tasks = count_.completed - shut_down_;
+  work.tasks = count_.completed.load() - shut_down_;
   work.evictions = evictions_;
   double done = 0;
   for (const Span& span : spans_) {

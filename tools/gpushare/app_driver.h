@@ -1,53 +1,80 @@
 // The two kinds of apps as they behave in a run: an LC app that submits queries when they arrive,
 // and a BE app that keeps its queues filled. Both get their completions from the library's
-// callbacks, which in poll mode run on the thread that drives the run.
+// callbacks.
+//
+// Threads: the load thread calls everything but the callbacks. In poll mode callbacks run on that
+// same thread, inside its calls. In thread mode they run on the library's scheduler thread: an LC
+// callback then only records, and the load thread alone submits, so that the LC path takes no lock;
+// a BE callback submits the next task of its slot, which nobody else touches.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_APP_DRIVER_H_
 #define GPUSHARE_TOOLS_GPUSHARE_APP_DRIVER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/gpushare/library.h"
 #include "tools/gpushare/random.h"
 #include "tools/gpushare/runner.h"
+#include "tools/gpushare/workloads.h"
 
 namespace gpushare::tool {
 
 // Registers kernels once by name and keeps them for the run.
 class KernelTable {
  public:
-  explicit KernelTable(gpushare_runtime* runtime) : runtime_(runtime) {}
+  KernelTable(gpushare_runtime* runtime, Workloads& workloads)
+      : runtime_(runtime), workloads_(workloads) {}
+  // Null for opaque work, which has no registered kernel.
   gpushare_kernel* Get(const std::string& name);
+  Workloads& workloads() const { return workloads_; }
   std::vector<NamedId> Names() const;
 
  private:
   gpushare_runtime* runtime_;
+  Workloads& workloads_;
   std::map<std::string, KernelHandle> kernels_;
 };
 
-// What went wrong in a callback, which must not throw: kept until the run looks.
-struct RunFault {
-  std::string message;
-  bool any() const { return !message.empty(); }
-  void Set(const std::string& text) {
-    if (message.empty()) message = text;
-  }
+// The tasks of an app, ready to submit: options without callback, query and arrival.
+std::vector<gpushare_task_options> BindTasks(const std::string& app,
+                                             const std::vector<WorkItem>& items,
+                                             KernelTable& kernels);
+
+// An app with its reservation or quota, if the plan asks for it.
+AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_max);
+AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan);
+
+// What went wrong first in a callback, which must not throw: kept until the run looks.
+class RunFault {
+ public:
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  void Set(const std::string& text);
+  std::string message() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::string message_;
+  std::atomic<bool> any_{false};
 };
 
 // Counts that must agree at the end of a run.
 struct TaskCount {
-  int64_t accepted = 0;
-  int64_t completed = 0;
+  std::atomic<int64_t> accepted{0};
+  std::atomic<int64_t> completed{0};
 };
 
 class LcDriver {
  public:
   LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& kernels, int tasks_max,
-           RunFault& fault);
+           bool threaded, RunFault& fault);
   LcDriver(const LcDriver&) = delete;
   LcDriver& operator=(const LcDriver&) = delete;
 
@@ -55,6 +82,8 @@ class LcDriver {
   int64_t NextArrivalNs() const;
   // How far the clock may move before a completion could bring an earlier arrival (closed loops).
   int64_t StepNs() const;
+  // Submits one query now that is not counted. Before Start.
+  void WarmUp(int64_t now_ns);
   void Start(int64_t start_ns);
   // Submits every query whose arrival is not after now_ns.
   void SubmitDue(int64_t now_ns);
@@ -62,10 +91,13 @@ class LcDriver {
   bool ClosedLoop() const { return plan_.closed_queries > 0; }
   bool Exhausted() const;  // every query was submitted
   bool Done() const;       // and completed
+  bool Idle() const;       // what was submitted is complete
 
   int64_t LastArrivalNs() const { return last_arrival_ns_; }
-  int64_t Started() const { return static_cast<int64_t>(queries_.size()); }
-  const std::vector<int64_t>& latencies_ns() const { return latencies_ns_; }
+  // Counted queries that arrived.
+  int64_t Started() const { return static_cast<int64_t>(queries_.size()) - warm_ups_; }
+  // By counted query, in order of arrival. When all are complete.
+  std::vector<int64_t> LatenciesNs() const;
   const TaskCount& count() const { return count_; }
   const LcPlan& plan() const { return plan_; }
   NamedId Id() const;
@@ -74,31 +106,37 @@ class LcDriver {
   struct Query {
     LcDriver* driver = nullptr;
     int64_t arrival_ns = 0;
-    int32_t submitted = 0;
-    int32_t completed = 0;
+    int32_t submitted = 0;  // tasks; of the load thread
     int32_t client = -1;
-    int64_t index = 0;
+    bool counted = true;
     gpushare_query handle = {0};
+    std::atomic<int32_t> completed{0};  // tasks
+    // Written by the callback of the last task, read after completed_queries_ told of it.
+    int64_t latency_ns = -1;
   };
 
   static void OnComplete(void* user, const gpushare_completion_record* record);
   void Complete(Query& query, const gpushare_completion_record& record);
-  void Enqueue(int64_t arrival_ns, int32_t client);
+  void Enqueue(int64_t arrival_ns, int32_t client, bool counted);
   void Pump();
   bool SubmitNextTask(Query& query);
+  // A client got its answer and thinks about the next query.
+  void Answer(int32_t client, int64_t complete_ns);
+  void TakeAnswers();
   int64_t DrawThinkNs();
 
   const LcPlan& plan_;
+  const bool threaded_;
   RunFault& fault_;
   gpushare_runtime* runtime_;
   AppHandle app_;
   QueueHandle queue_;
-  std::vector<gpushare_kernel*> kernels_;  // by task of a query
-  std::deque<Query> queries_;              // addresses stay: callbacks hold them
-  size_t first_unsubmitted_ = 0;           // queries_ before it have all their tasks submitted
-  std::vector<int64_t> latencies_ns_;
-  int64_t completed_queries_ = 0;
+  std::vector<gpushare_task_options> tasks_;  // of a query
+  std::deque<Query> queries_;                 // addresses stay: callbacks hold them
+  size_t first_unsubmitted_ = 0;              // queries_ before it have all their tasks submitted
+  std::atomic<int64_t> completed_queries_{0};
   TaskCount count_;
+  int64_t warm_ups_ = 0;
   int64_t start_ns_ = 0;
   size_t next_arrival_ = 0;
   int64_t last_arrival_ns_ = 0;
@@ -108,6 +146,10 @@ class LcDriver {
   Random think_random_;
   std::multimap<int64_t, int32_t> due_clients_;
   std::vector<int64_t> next_think_ns_;
+  // Closed loop in thread mode: answers (client, time) that the load thread has not taken yet.
+  std::mutex answers_mutex_;
+  std::vector<std::pair<int32_t, int64_t>> answers_;
+  std::atomic<bool> answered_{false};
 };
 
 class BeDriver {
@@ -116,9 +158,11 @@ class BeDriver {
   BeDriver(const BeDriver&) = delete;
   BeDriver& operator=(const BeDriver&) = delete;
 
-  void Start(int64_t start_ns);
+  void Start();
+  // Work from start_ns on counts. Before Stop.
+  void CountFrom(int64_t start_ns) { start_ns_ = start_ns; }
   void Stop(int64_t end_ns);  // no new task; work up to end_ns counts
-  BeWork Work() const;
+  BeWork Work() const;        // once no callback can come
   const TaskCount& count() const { return count_; }
   NamedId Id() const;
 
@@ -136,22 +180,24 @@ class BeDriver {
 
   static void OnComplete(void* user, const gpushare_completion_record* record);
   void Complete(Slot& slot, const gpushare_completion_record& record);
+  void Record(const Slot& slot, const gpushare_completion_record& record);
   void Submit(Slot& slot);
 
   const BePlan& plan_;
   RunFault& fault_;
   AppHandle app_;
   std::vector<QueueHandle> queues_;
-  std::vector<gpushare_kernel*> kernels_;
+  std::vector<gpushare_task_options> tasks_;
   std::deque<Slot> slots_;
-  std::vector<size_t> next_item_;  // by queue
-  std::vector<Span> spans_;
+  std::unique_ptr<std::atomic<size_t>[]> next_item_;  // by queue
   TaskCount count_;
   int64_t start_ns_ = 0;
   int64_t end_ns_ = 0;
+  std::atomic<bool> stopped_{false};
+  mutable std::mutex records_mutex_;  // the members below
+  std::deque<Span> spans_;
   int64_t evictions_ = 0;
   int64_t shut_down_ = 0;  // tasks that did not complete before the shutdown
-  bool stopped_ = false;
 };
 
 }  // namespace gpushare::tool

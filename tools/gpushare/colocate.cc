@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <thread>
 #include <tuple>
 
@@ -14,6 +15,7 @@
 #include "tools/gpushare/parallel.h"
 #include "tools/gpushare/preflight.h"
 #include "tools/gpushare/progress.h"
+#include "tools/gpushare/rounds.h"
 #include "tools/gpushare/runner.h"
 #include "tools/gpushare/text.h"
 
@@ -22,13 +24,25 @@ namespace gpushare::tool {
 namespace {
 
 constexpr int64_t kQueriesDefault = 3000;
+constexpr int kRoundsDefault = 3;
+// Real devices: queries of a closed loop in the run that is traced.
+constexpr int64_t kTracedQueries = 64;
 
-// The part of a case that decides the references: cases that agree on it share them.
-using LoadKey = std::tuple<std::vector<int>, double, int64_t>;
+// The part of a case that decides the references: cases that agree on it share them. On a real
+// device no two cases do (the last part is then the case's own number): every case is compared with
+// the references of its own rounds.
+using LoadKey = std::tuple<std::vector<int>, double, int64_t, size_t>;
 using BoundKey = std::pair<LoadKey, double>;
 
 struct Alone {
   std::vector<LcPlan> plans;  // arrivals of this load
+  RunOutcome pooled;          // real devices: over the rounds so far
+  RunResult result;
+};
+
+struct LibraryAlone {
+  const Case* one = nullptr;
+  RunOutcome pooled;
   RunResult result;
 };
 
@@ -46,21 +60,25 @@ class Colocation {
 
   ColocateResult Execute() {
     ColocateResult out;
-    out.device = Preflight(scenario_, device_, asked_);
+    RequirePolicies(asked_);
+    OpenDevice(out);
+    Preflight(scenario_, device_, *workloads_, asked_);
     out.tier = options_.tier;
     out.seed = scenario_.seed;
     out.policies = asked_;
-    const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-    // Runs on a real device would disturb each other.
-    threads_ = !out.device.virtual_time ? 1 : options_.threads == 0 ? processors : options_.threads;
+    out.rounds = rounds_;
     if (!options_.out.empty()) MakeFolder(options_.out + "/events");
     ListRuns();
-    Progress progress(solo_ns_.size() + be_alone_.size() + alone_.size() + library_.size() +
-                      policy_runs_.size());
+    const size_t rows = alone_.size() + library_.size() + policy_runs_.size();
+    Progress progress(solo_ns_.size() + be_alone_.size() + rows * static_cast<size_t>(rounds_));
     MeasureSolo(progress);
     MakePlans();
-    MeasureAlone(progress);
-    RunPolicies(progress);
+    if (device_.real_time) {
+      RunRounds(progress);
+    } else {
+      MeasureAlone(progress);
+      RunPolicies(progress);
+    }
     Assemble(out);
     return out;
   }
@@ -69,9 +87,28 @@ class Colocation {
   struct PolicyRun {
     const Case* one = nullptr;
     std::string policy;
+    RunOutcome pooled;
     RunResult result;
     EventIndexEntry events;
   };
+
+  void OpenDevice(ColocateResult& out) {
+    // Held while the workloads are made: what the library asks of the device comes first.
+    const RuntimeHandle runtime = OpenRuntime(device_, "bare");
+    out.device = FactsOf(runtime.get());
+    workloads_ = MakeWorkloads(out.device);
+    out.hardware = workloads_->Hardware();
+    device_.real_time = !out.device.virtual_time;
+    const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
+    // Runs on a real device would disturb each other.
+    threads_ = device_.real_time ? 1 : options_.threads == 0 ? processors : options_.threads;
+    if (device_.real_time) {
+      rounds_ = options_.rounds > 0 ? options_.rounds : kRoundsDefault;
+    } else if (options_.rounds > 1) {
+      throw InputError("--rounds is " + std::to_string(options_.rounds) +
+                       ", and on a device in virtual time every row has 1 round.");
+    }
+  }
 
   void SelectCases() {
     for (const std::string& name : options_.cases) {
@@ -89,7 +126,10 @@ class Colocation {
     }
   }
 
-  LoadKey KeyOf(const Case& one) const { return {one.lc, one.load, QueriesOf(one)}; }
+  LoadKey KeyOf(const Case& one) const {
+    const auto number = static_cast<size_t>(&one - scenario_.cases.data());
+    return {one.lc, one.load, QueriesOf(one), device_.real_time ? number : 0};
+  }
   BoundKey BoundKeyOf(const Case& one) const { return {KeyOf(one), one.p99_bound}; }
 
   int64_t QueriesOf(const Case& one) const {
@@ -103,9 +143,9 @@ class Colocation {
       for (const int index : one->lc) solo_ns_[index] = 0;
       for (const int index : one->be) be_alone_[index];
       alone_[KeyOf(*one)];
-      library_.emplace(BoundKeyOf(*one), std::make_pair(one, RunResult()));
+      library_[BoundKeyOf(*one)].one = one;
       for (const std::string& policy : PoliciesOf(*one, asked_)) {
-        policy_runs_.push_back({one, policy, {}, {}});
+        policy_runs_.push_back({one, policy, {}, {}, {}});
       }
     }
     ChooseTraced();
@@ -134,7 +174,8 @@ class Colocation {
     RunParallel(lc.size() + be.size(), threads_, stop_, [&](size_t job) {
       if (job < lc.size()) {
         const LcApp& app = scenario_.lc[static_cast<size_t>(lc[job])];
-        solo_ns_.at(lc[job]) = app.solo_ns > 0 ? app.solo_ns : MeasureSoloNs(device_, app);
+        solo_ns_.at(lc[job]) =
+            app.solo_ns > 0 ? app.solo_ns : MeasureSoloNs(device_, *workloads_, app);
         progress.Step(app.name + " alone, one query");
       } else {
         const int index = be[job - lc.size()];
@@ -144,13 +185,19 @@ class Colocation {
     });
   }
 
-  void RunBeAlone(int index, RunResult& result) {
+  RunPlan NewPlan(const std::string& policy) const {
     RunPlan plan;
     plan.device = device_;
-    plan.policy = "bare";
+    plan.workloads = workloads_.get();
+    plan.policy = policy;
+    plan.stop = &stop_;
+    return plan;
+  }
+
+  void RunBeAlone(int index, RunResult& result) {
+    RunPlan plan = NewPlan("bare");
     plan.be.push_back({&scenario_.be[static_cast<size_t>(index)], false});
     plan.span_ns = scenario_.be_alone_ns;
-    plan.stop = &stop_;
     const RunOutcome outcome = ExecuteRun(plan);
     FillCommon(outcome, result);
     const BeWork& work = outcome.be[0];
@@ -163,9 +210,29 @@ class Colocation {
 
   void MakePlans() {
     for (auto& [key, alone] : alone_) {
-      const auto& [lc, load, queries] = key;
+      const auto& [lc, load, queries, number] = key;
       alone.plans = PlanLoad(scenario_, lc, load, queries, solo_ns_);
     }
+  }
+
+  RunPlan PlanAlone(const Alone& alone) const {
+    RunPlan plan = NewPlan("bare");
+    plan.lc = alone.plans;
+    plan.span_ns = ClosedLoopSpanNs(plan);
+    return plan;
+  }
+
+  static void FillAlone(const RunPlan& plan, const RunOutcome& outcome, RunResult& result) {
+    result = RunResult();
+    FillCommon(outcome, result);
+    result.policy = kLcAlone;
+    for (size_t i = 0; i < outcome.lc.size(); ++i) {
+      LcResult app = SummariseLatencies(plan.lc[i].app->name, outcome.lc[i].latencies_ns);
+      app.solo_ns = plan.lc[i].solo_ns;
+      CompareWithAlone(LcResult(app), outcome.lc[i].latencies_ns, 0, 0, app);
+      result.lc.push_back(app);
+    }
+    FillThroughput(result);
   }
 
   void MeasureAlone(Progress& progress) {
@@ -177,40 +244,91 @@ class Colocation {
     }
     RunParallel(jobs.size(), threads_, stop_, [&](size_t job) {
       Alone& alone = *jobs[job];
-      RunPlan plan;
-      plan.device = device_;
-      plan.policy = "bare";
-      plan.lc = alone.plans;
-      plan.span_ns = ClosedLoopSpanNs(plan);
-      plan.stop = &stop_;
-      const RunOutcome outcome = ExecuteRun(plan);
-      FillCommon(outcome, alone.result);
-      alone.result.policy = kLcAlone;
-      for (size_t i = 0; i < outcome.lc.size(); ++i) {
-        LcResult app = SummariseLatencies(plan.lc[i].app->name, outcome.lc[i].latencies_ns);
-        app.solo_ns = plan.lc[i].solo_ns;
-        CompareWithAlone(LcResult(app), outcome.lc[i].latencies_ns, 0, 0, app);
-        alone.result.lc.push_back(app);
-      }
-      FillThroughput(alone.result);
+      const RunPlan plan = PlanAlone(alone);
+      FillAlone(plan, ExecuteRun(plan), alone.result);
       progress.Step(Format("LC alone at load %.3g", loads[job]));
     });
   }
 
   void RunPolicies(Progress& progress) {
-    std::vector<std::pair<const Case*, RunResult>*> library;
+    std::vector<LibraryAlone*> library;
     for (auto& entry : library_) library.push_back(&entry.second);
     RunParallel(library.size() + policy_runs_.size(), threads_, stop_, [&](size_t job) {
       if (job < library.size()) {
-        RunUnder("adaptive", *library[job]->first, false, library[job]->second, nullptr);
-        library[job]->second.policy = kLibraryAlone;
-        progress.Step(library[job]->first->name + ", library alone");
+        RunLibraryAlone(*library[job]);
+        progress.Step(library[job]->one->name + ", library alone");
       } else {
         PolicyRun& run = policy_runs_[job - library.size()];
-        RunUnder(run.policy, *run.one, true, run.result, &run);
+        RunPolicy(run);
         progress.Step(run.one->name + ", " + run.policy);
       }
     });
+  }
+
+  void RunLibraryAlone(LibraryAlone& library) {
+    const RunPlan plan = PlanUnder("adaptive", *library.one, false);
+    FillUnder("adaptive", *library.one, plan, ExecuteRun(plan), library.result);
+    library.result.policy = kLibraryAlone;
+  }
+
+  void RunPolicy(PolicyRun& run) {
+    RunPlan plan = PlanUnder(run.policy, *run.one, true);
+    if (!options_.out.empty()) {
+      PlanTrace(alone_.at(KeyOf(*run.one)).result.span_ns, run, plan.trace);
+    }
+    const RunOutcome outcome = ExecuteRun(plan);
+    FillUnder(run.policy, *run.one, plan, outcome, run.result);
+    if (outcome.traced) IndexEvents(outcome, run);
+  }
+
+  // --- real devices ---
+
+  // One round of a row; what the row has so far is its result.
+  void RunRound(RunPlan plan, int round, RunOutcome& pooled) const {
+    plan.lc = RoundOf(plan.lc, round, rounds_);
+    if (plan.span_ns > 0) plan.span_ns = std::max<int64_t>(1, plan.span_ns / rounds_);
+    Pool(ExecuteRun(plan), pooled);
+  }
+
+  void RunRounds(Progress& progress) {
+    for (const Case* one : cases_) {
+      for (int round = 0; round < rounds_; ++round) RunCaseRound(*one, round, progress);
+      for (PolicyRun& run : policy_runs_) {
+        if (run.one == one && !options_.out.empty()) TraceShortRun(run);
+      }
+    }
+  }
+
+  void RunCaseRound(const Case& one, int round, Progress& progress) {
+    const std::string suffix = Format(", round %d of %d", round + 1, rounds_);
+    Alone& alone = alone_.at(KeyOf(one));
+    const RunPlan alone_plan = PlanAlone(alone);
+    RunRound(alone_plan, round, alone.pooled);
+    FillAlone(alone_plan, alone.pooled, alone.result);
+    progress.Step(one.name + ", LC alone" + suffix);
+    LibraryAlone& library = library_.at(BoundKeyOf(one));
+    const RunPlan library_plan = PlanUnder("adaptive", one, false);
+    RunRound(library_plan, round, library.pooled);
+    FillUnder("adaptive", one, library_plan, library.pooled, library.result);
+    library.result.policy = kLibraryAlone;
+    progress.Step(one.name + ", library alone" + suffix);
+    for (PolicyRun& run : policy_runs_) {
+      if (run.one != &one) continue;
+      const RunPlan plan = PlanUnder(run.policy, one, true);
+      RunRound(plan, round, run.pooled);
+      FillUnder(run.policy, one, plan, run.pooled, run.result);
+      progress.Step(one.name + ", " + run.policy + suffix);
+    }
+  }
+
+  // The trace comes from a short run of its own, so that tracing never touches a number.
+  void TraceShortRun(PolicyRun& run) {
+    RunPlan plan = PlanUnder(run.policy, *run.one, true);
+    plan.lc = Beginning(plan.lc, options_.trace_window_ns, kTracedQueries);
+    plan.span_ns = std::min(plan.span_ns, options_.trace_window_ns);
+    PlanTrace(options_.trace_window_ns, run, plan.trace);
+    const RunOutcome outcome = ExecuteRun(plan);
+    if (outcome.traced) IndexEvents(outcome, run);
   }
 
   int64_t ClosedLoopSpanNs(const RunPlan& plan) const {
@@ -228,14 +346,10 @@ class Colocation {
     return std::llround(plan.app->target_solo_factor * static_cast<double>(plan.solo_ns));
   }
 
-  void RunUnder(const std::string& policy, const Case& one, bool with_be, RunResult& result,
-                PolicyRun* traced) {
+  RunPlan PlanUnder(const std::string& policy, const Case& one, bool with_be) const {
     const Alone& alone = alone_.at(KeyOf(one));
-    RunPlan plan;
-    plan.device = device_;
-    plan.policy = policy;
+    RunPlan plan = NewPlan(policy);
     plan.lc = alone.plans;
-    plan.stop = &stop_;
     const bool reserve = with_be && ListNamesPolicy(scenario_.reservation_policies, policy);
     for (size_t i = 0; i < plan.lc.size(); ++i) {
       LcPlan& lc = plan.lc[i];
@@ -252,13 +366,14 @@ class Colocation {
       }
     }
     plan.span_ns = ClosedLoopSpanNs(plan);
-    if (traced != nullptr && !options_.out.empty()) {
-      PlanTrace(alone.result.span_ns, *traced, plan.trace);
-    }
-    const RunOutcome outcome = ExecuteRun(plan);
+    return plan;
+  }
+
+  void FillUnder(const std::string& policy, const Case& one, const RunPlan& plan,
+                 const RunOutcome& outcome, RunResult& result) const {
+    result = RunResult();
     FillCommon(outcome, result);
-    FillPolicyRun(one, policy, alone, plan, outcome, result);
-    if (outcome.traced && traced != nullptr) IndexEvents(outcome, *traced);
+    FillPolicyRun(one, policy, alone_.at(KeyOf(one)), plan, outcome, result);
   }
 
   void PlanTrace(int64_t span_ns, PolicyRun& run, TraceWindow& window) const {
@@ -321,6 +436,7 @@ class Colocation {
     result.launches = outcome.stats.launches;
     result.fast_path_launches = outcome.stats.fast_path_launches;
     result.span_ns = outcome.span_ns;
+    result.verified = outcome.verified;
   }
 
   // Against the bound of its own case: references are shared between cases that differ in it.
@@ -332,12 +448,14 @@ class Colocation {
 
   RunResult BeAloneOf(const Case& one) const {
     RunResult all;
+    all.verified = true;
     for (const int index : one.be) {
       const RunResult& single = be_alone_.at(index);
       all.be.push_back(single.be[0]);
       all.utilisation += single.utilisation / static_cast<double>(one.be.size());
       all.launches += single.launches;
       all.span_ns = single.span_ns;
+      all.verified = all.verified && single.verified;
     }
     all.policy = kBeAlone;
     FillThroughput(all);
@@ -348,7 +466,7 @@ class Colocation {
     size_t next = 0;
     for (const Case* one : cases_) {
       AddReference(*one, alone_.at(KeyOf(*one)).result, out);
-      AddReference(*one, library_.at(BoundKeyOf(*one)).second, out);
+      AddReference(*one, library_.at(BoundKeyOf(*one)).result, out);
       if (!one->be.empty()) {
         AddReference(*one, BeAloneOf(*one), out);
         out.runs.back().load = 0;
@@ -366,12 +484,14 @@ class Colocation {
   DeviceChoice device_;
   std::vector<std::string> asked_;
   std::vector<const Case*> cases_;
+  std::unique_ptr<Workloads> workloads_;
   unsigned threads_ = 1;
+  int rounds_ = 1;
   std::atomic<bool> stop_{false};
   std::map<int, int64_t> solo_ns_;
   std::map<int, RunResult> be_alone_;
   std::map<LoadKey, Alone> alone_;
-  std::map<BoundKey, std::pair<const Case*, RunResult>> library_;
+  std::map<BoundKey, LibraryAlone> library_;
   std::vector<PolicyRun> policy_runs_;
   const PolicyRun* traced_ = nullptr;
 };

@@ -1,8 +1,9 @@
 // The main job: every case of a scenario under every policy, with its references.
 //
 // Cases: preflight (names, quotas) -> solo times and BE alone -> LC alone -> library alone ->
-// policies. Runs are independent and run on a small pool of threads on a virtual-time device, one
-// after another on a real one; results stand in the order of the scenario whatever finished first.
+// policies. Runs are independent and run on a small pool of threads on a virtual-time device.
+// On a real device they run one after another, and the rows of a case (alone, library, policies)
+// are interleaved in rounds. Results stand in the order of the scenario whatever finished first.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_COLOCATE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_COLOCATE_H_
@@ -15,6 +16,7 @@
 #include "tools/gpushare/library.h"
 #include "tools/gpushare/metrics.h"
 #include "tools/gpushare/scenario.h"
+#include "tools/gpushare/workloads.h"
 
 namespace gpushare::tool {
 
@@ -30,10 +32,13 @@ struct ColocateOptions {
   std::string out;                    // folder, empty: no files
   int64_t trace_window_ns = 50'000'000;
   unsigned threads = 0;  // 0: as many as there are processors
+  int rounds = 0;        // of each row on a real device; 0: 3. Virtual time has one
 };
 
 struct ColocateResult {
   DeviceFacts device;
+  HardwareFacts hardware;
+  int rounds = 1;
   std::string tier;
   uint64_t seed = 0;
   std::vector<std::string> policies;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/gpushare/arrivals.h"
+#include "tools/gpushare/calibrate.h"
 #include "tools/gpushare/colocate.h"
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/explain.h"
@@ -39,6 +40,7 @@ struct ColocateArguments {
   std::string trace;
   std::string out;
   std::string threads;
+  std::string rounds;
   bool json = false;
 };
 
@@ -47,6 +49,13 @@ struct ExplainArguments {
   std::string ticket;
   std::string case_name;
   std::string policy;
+};
+
+struct CalibrateArguments {
+  CalibrateOptions options;
+  std::string seed;
+  std::string repeats;
+  std::string seconds;
 };
 
 int64_t WholeNumber(const char* option, const std::string& text, int64_t low, int64_t high) {
@@ -113,7 +122,7 @@ void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
 }
 
 int RunColocate(const ColocateArguments& arguments) {
-  RequireChoice("--device", arguments.device, {"auto", "sim", "cuda"});
+  RequireChoice("--device", arguments.device, {"auto", "sim", "cuda", "null"});
   RequireChoice("--tier", arguments.tier, {"kernel", "block"});
   Scenario scenario = LoadScenario(arguments.scenario);
   ApplyOverrides(arguments, scenario);
@@ -129,6 +138,9 @@ int RunColocate(const ColocateArguments& arguments) {
   }
   if (!arguments.threads.empty()) {
     options.threads = static_cast<unsigned>(WholeNumber("--threads", arguments.threads, 1, 256));
+  }
+  if (!arguments.rounds.empty()) {
+    options.rounds = static_cast<int>(WholeNumber("--rounds", arguments.rounds, 1, kRoundsMax));
   }
   if (options.out.empty() && !arguments.json) options.out = "out/" + scenario.name;
   const ColocateResult result = Colocate(scenario, options);
@@ -157,6 +169,47 @@ int RunExplain(const ExplainArguments& arguments) {
   return kExitOk;
 }
 
+int RunCalibrate(const CalibrateArguments& arguments) {
+  CalibrateOptions options = arguments.options;
+  RequireChoice("--device", options.device.device, {"auto", "sim", "cuda"});
+  RequireChoice("--tier", options.device.tier, {"kernel", "block"});
+  if (!arguments.seed.empty()) {
+    options.device.seed =
+        static_cast<uint64_t>(WholeNumber("--seed", arguments.seed, 1, INT64_MAX));
+  }
+  if (!arguments.repeats.empty()) {
+    options.repeats = static_cast<int>(WholeNumber("--repeats", arguments.repeats, 1, 101));
+  }
+  if (!arguments.seconds.empty()) {
+    options.kernel_time_ns = SecondsToNs("--seconds-per-kernel", arguments.seconds);
+  }
+  std::fputs(Calibrate(options).c_str(), stdout);
+  return kExitOk;
+}
+
+CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("calibrate", "Measure kernels on this device and write their profile");
+  arguments.options.out = "out/profile.json";
+  command->add_option("--device", arguments.options.device.device, "auto (default), sim or cuda");
+  command->add_option("--out", arguments.options.out, "The profile, default out/profile.json");
+  command
+      ->add_option("--kernels", arguments.options.kernels,
+                   "Only these kernels, separated by commas")
+      ->delimiter(',');
+  command->add_option("--repeats", arguments.repeats, "Samples of each duration, default 7");
+  command->add_option("--seconds-per-kernel", arguments.seconds,
+                      "Device time for each kernel, default 30");
+  command->add_option("--profile", arguments.options.device.profile,
+                      "What is not measured comes from this profile, default the library's own");
+  command->add_option("--tier", arguments.options.device.tier,
+                      "Of the simulated device: kernel (default) or block");
+  command->add_option("--seed", arguments.seed, "Seed of evictions and of the simulated device");
+  command->add_flag("--resume", arguments.options.resume,
+                    "Go on from the checkpoint of a calibration that was stopped");
+  return command;
+}
+
 CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "colocate", "Run LC apps beside BE apps under each policy on the same arrivals");
@@ -168,7 +221,7 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
       ->delimiter(',');
   command->add_option("--case", arguments.cases, "Only these cases, separated by commas")
       ->delimiter(',');
-  command->add_option("--device", arguments.device, "auto (default), sim or cuda");
+  command->add_option("--device", arguments.device, "auto (default), sim, cuda or null");
   command->add_option("--tier", arguments.tier,
                       "Of the simulated device: kernel (default) or block");
   command->add_option("--seed", arguments.seed, "Seed of arrivals and of the simulated device");
@@ -178,6 +231,8 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
   command->add_option("--trace-ms", arguments.trace_ms,
                       "Length of the traced window in ms, default 50");
   command->add_option("--threads", arguments.threads, "Runs at a time on a simulated device");
+  command->add_option("--rounds", arguments.rounds,
+                      "Rounds in which the rows of a case are interleaved on a GPU, default 3");
   command->add_option("--out", arguments.out,
                       "Output folder, default out/<scenario>; with --json none");
   command->add_flag("--json", arguments.json, "Print result.json instead of the table");
@@ -205,6 +260,8 @@ int Parse(int argc, const char* const* argv) {
   std::string file;
   const CLI::App* colocate_command = AddColocate(app, colocate);
   const CLI::App* explain_command = AddExplain(app, explain);
+  CalibrateArguments calibrate;
+  const CLI::App* calibrate_command = AddCalibrate(app, calibrate);
   CLI::App* validate_command =
       app.add_subcommand("validate", "Check a scenario or a profile without running it");
   validate_command->add_option("FILE", file, "Scenario or profile")->required();
@@ -216,6 +273,7 @@ int Parse(int argc, const char* const* argv) {
   }
   if (colocate_command->parsed()) return RunColocate(colocate);
   if (explain_command->parsed()) return RunExplain(explain);
+  if (calibrate_command->parsed()) return RunCalibrate(calibrate);
   std::fputs(Validate(file).c_str(), stdout);
   return kExitOk;
 }

@@ -60,7 +60,7 @@ std::vector<std::string> ProfileKernelNames(gpushare_runtime* runtime) {
 
 RuntimeHandle OpenRuntime(const DeviceChoice& choice, const std::string& policy) {
   gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
-  options.drive = GPUSHARE_DRIVE_POLL;
+  options.drive = choice.real_time ? GPUSHARE_DRIVE_THREAD : GPUSHARE_DRIVE_POLL;
   options.device = choice.device.c_str();
   options.policy = policy.c_str();
   options.profile_path = choice.profile.empty() ? nullptr : choice.profile.c_str();

@@ -1,6 +1,7 @@
 // The C API as this command uses it: handles that release themselves, failures that throw.
 //
-// One Session is one runtime that the caller drives (poll mode), used by one thread.
+// A runtime is driven by its caller in virtual time (poll mode) and by the library's own thread in
+// real time.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_LIBRARY_H_
 #define GPUSHARE_TOOLS_GPUSHARE_LIBRARY_H_
@@ -29,10 +30,11 @@ using EventLogHandle = std::unique_ptr<gpushare_event_log, ReleaseHandle>;
 
 // Which device a run uses and how it is seeded.
 struct DeviceChoice {
-  std::string device = "auto";  // auto, sim or cuda
+  std::string device = "auto";  // auto, sim, cuda or null
   std::string tier = "kernel";  // of the simulated device: kernel or block
   std::string profile;          // path; empty: the library's own
   uint64_t seed = 1;
+  bool real_time = false;  // the library's own thread drives the runtime
 };
 
 // What the report says of the device.
@@ -42,6 +44,7 @@ struct DeviceFacts {
   bool simulated = false;
   bool virtual_time = false;
   int sm_count = 0;
+  int ordinal = 0;  // which GPU
 };
 
 // Throws unless `status` is OK: InputError where the caller's input is at fault (an unknown name, a

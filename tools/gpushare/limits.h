@@ -26,6 +26,8 @@ inline constexpr size_t kTraceRowsMax = 10'000'000;
 // One hour of device time: longer is taken for a unit error, as in the library.
 inline constexpr int64_t kDurationNsMax = int64_t{3600} * 1'000'000'000;
 inline constexpr int64_t kTraceMsMax = 10'000;
+// Rounds of a row: each opens the device anew and warms up.
+inline constexpr int64_t kRoundsMax = 100;
 // An event log of one run: 64-byte records, 1 GiB.
 inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
 // Refuses a run that would need more events than fit in a sane amount of time: polls without the

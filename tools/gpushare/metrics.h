@@ -80,8 +80,9 @@ struct RunResult {
   int64_t evictions_blocked = 0;
   int64_t launches = 0;
   int64_t fast_path_launches = 0;
-  int64_t span_ns = 0;  // start to last arrival: the time over which BE and utilisation count
-  std::string events;   // file in the output folder, empty: none
+  int64_t span_ns = 0;    // start to last arrival: the time over which BE and utilisation count
+  bool verified = false;  // what every app computed was checked and is right
+  std::string events;     // file in the output folder, empty: none
   std::string decision_digest;
   int64_t events_dropped = 0;
 };

@@ -9,12 +9,13 @@
 
 #include "tools/gpushare/library.h"
 #include "tools/gpushare/scenario.h"
+#include "tools/gpushare/workloads.h"
 
 namespace gpushare::tool {
 
-// Throws InputError. Returns what the device is.
-DeviceFacts Preflight(const Scenario& scenario, const DeviceChoice& device,
-                      const std::vector<std::string>& policies);
+// Throws InputError.
+void Preflight(const Scenario& scenario, const DeviceChoice& device, const Workloads& workloads,
+               const std::vector<std::string>& policies);
 
 // The policies of one case: the asked ones that the case allows.
 std::vector<std::string> PoliciesOf(const Case& one, const std::vector<std::string>& asked);

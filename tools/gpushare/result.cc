@@ -38,7 +38,7 @@ Json BeToJson(const BeResult& app) {
           {"evictions", app.evictions}};
 }
 
-Json RunToJson(const RunResult& run) {
+Json RunToJson(const RunResult& run, bool real_time) {
   Json lc = Json::array();
   for (const LcResult& app : run.lc) lc.push_back(LcToJson(app));
   Json be = Json::array();
@@ -64,6 +64,7 @@ Json RunToJson(const RunResult& run) {
   json["events"] = run.events;
   json["decision_digest"] = run.decision_digest;
   json["events_dropped"] = run.events_dropped;
+  if (real_time) json["verified"] = run.verified;
   return json;
 }
 
@@ -71,7 +72,8 @@ Json RunToJson(const RunResult& run) {
 
 std::string FormatResult(const Scenario& scenario, const ColocateResult& result) {
   Json runs = Json::array();
-  for (const RunResult& run : result.runs) runs.push_back(RunToJson(run));
+  const bool real_time = !result.device.virtual_time;
+  for (const RunResult& run : result.runs) runs.push_back(RunToJson(run, real_time));
   Json json = {{"schema_version", kResultSchemaVersion},
                {"device", result.device.name},
                {"simulated", result.device.simulated},
@@ -87,6 +89,11 @@ std::string FormatResult(const Scenario& scenario, const ColocateResult& result)
                       {"queries", scenario.queries},
                       {"duration_ns", scenario.duration_ns},
                       {"be_alone_ns", scenario.be_alone_ns}};
+  if (real_time) {
+    json["manifest"]["rounds"] = result.rounds;
+    json["manifest"]["gpu"] = result.hardware.gpu;
+    json["manifest"]["driver"] = result.hardware.driver;
+  }
   return json.dump(1) + "\n";
 }
 

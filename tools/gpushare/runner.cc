@@ -7,6 +7,7 @@
 #include "tools/gpushare/app_driver.h"
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/limits.h"
+#include "tools/gpushare/pause.h"
 
 namespace gpushare::tool {
 
@@ -23,28 +24,64 @@ constexpr int64_t kDrainStepNs = 1'000'000'000;
 // How far the clock moves at a time while only answers can bring new queries (closed loops).
 constexpr int64_t kAnswerStepNs = 1'000'000;
 
+// Real time: a drain may take five minutes before an unstable baseline is given up, callbacks may
+// come a little after the drain that waited for their tasks.
+constexpr int64_t kRealDrainNs = int64_t{300} * 1'000'000'000;
+constexpr int64_t kCallbackLagNs = 100'000'000;
+// Real time: queries of each LC app, one after another, and time that BE gets before anything
+// counts: modules load, clocks rise and the models see their first samples in it.
+constexpr int kWarmUpQueries = 10;
+constexpr int64_t kWarmUpNs = 50'000'000;
+constexpr int64_t kWarmUpNsMax = int64_t{3} * 1'000'000'000;
+
 class Run {
  public:
   explicit Run(const RunPlan& plan)
-      : plan_(plan), runtime_(OpenRuntime(plan.device, plan.policy)), kernels_(runtime_.get()) {
+      : plan_(plan),
+        real_time_(plan.device.real_time),
+        runtime_(OpenRuntime(plan.device, plan.policy)),
+        kernels_(runtime_.get(), *plan.workloads) {
+    plan.workloads->BeginRun();
     // The library has 65,536 task slots in all; beyond its share an app's queries wait in front.
     const int tasks_max = static_cast<int>(std::max<size_t>(256, 32768 / (plan.lc.size() + 1)));
     for (const LcPlan& lc : plan.lc) {
       lc_.push_back(std::make_unique<LcDriver>(runtime_.get(), lc, kernels_,
-                                               std::min(tasks_max, 8192), fault_));
+                                               std::min(tasks_max, 8192), real_time_, fault_));
     }
     for (const BePlan& be : plan.be) {
       be_.push_back(std::make_unique<BeDriver>(runtime_.get(), be, kernels_, fault_));
     }
   }
 
+  // After a failure in real time callbacks may still come: none outlives the apps.
+  ~Run() {
+    if (!real_time_) return;
+    for (auto& be : be_) be->Stop(start_ns_);
+    int64_t now_ns = 0;
+    if (gpushare_now_ns(runtime_.get(), &now_ns) != GPUSHARE_OK) return;
+    gpushare_runtime_shutdown(runtime_.get(), now_ns + kDrainStepNs);
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
   RunOutcome Execute() {
-    start_ns_ = NowNs(runtime_.get()) + kLeadNs;
-    AdvanceTo(start_ns_);
+    if (real_time_) {
+      WarmUp();
+    } else {
+      start_ns_ = NowNs(runtime_.get()) + kLeadNs;
+      AdvanceTo(start_ns_);
+    }
     const int64_t busy_before_ns = Stats().busy_sm_ns;
     for (auto& lc : lc_) lc->Start(start_ns_);
-    for (auto& be : be_) be->Start(start_ns_);
-    DriveArrivals();
+    for (auto& be : be_) {
+      be->CountFrom(start_ns_);
+      if (!real_time_) be->Start();
+    }
+    if (real_time_) {
+      DriveRealTime();
+    } else {
+      DriveArrivals();
+    }
     const int64_t end_ns = std::max(NowNs(runtime_.get()), start_ns_ + 1);
     for (auto& be : be_) be->Stop(end_ns);
     RunOutcome outcome;
@@ -53,7 +90,11 @@ class Run {
     const double capacity = static_cast<double>(outcome.span_ns) *
                             static_cast<double>(FactsOf(runtime_.get()).sm_count);
     outcome.utilisation = static_cast<double>(Stats().busy_sm_ns - busy_before_ns) / capacity;
-    Drain();
+    if (real_time_) {
+      DrainRealTime();
+    } else {
+      Drain();
+    }
     outcome.traced = traced_;
     outcome.trace = trace_summary_;
     Shutdown();
@@ -70,7 +111,7 @@ class Run {
 
   void ThrowOnFault() {
     if (fault_.any()) {
-      throw RunError("The run under policy '" + plan_.policy + "' fails: " + fault_.message);
+      throw RunError("The run under policy '" + plan_.policy + "' fails: " + fault_.message());
     }
     if (plan_.stop != nullptr && plan_.stop->load(std::memory_order_relaxed)) {
       throw RunError("The run is given up because another one failed.");
@@ -90,13 +131,7 @@ class Run {
     while (TraceEdgeNs() <= time_ns) {
       Check(gpushare_poll_until(runtime_.get(), TraceEdgeNs()));
       if (trace_state_ == TraceState::kBefore) {
-        gpushare_trace_options options = GPUSHARE_TRACE_OPTIONS_INIT;
-        options.event_log_path = plan_.trace.event_log_path.c_str();
-        options.perfetto_path =
-            plan_.trace.perfetto_path.empty() ? nullptr : plan_.trace.perfetto_path.c_str();
-        options.records_max = kTraceRecordsMax;
-        Check(gpushare_trace_start(runtime_.get(), &options));
-        trace_state_ = TraceState::kInside;
+        BeginTrace();
       } else {
         EndTrace();
       }
@@ -105,10 +140,92 @@ class Run {
     ThrowOnFault();
   }
 
+  void BeginTrace() {
+    gpushare_trace_options options = GPUSHARE_TRACE_OPTIONS_INIT;
+    options.event_log_path = plan_.trace.event_log_path.c_str();
+    options.perfetto_path =
+        plan_.trace.perfetto_path.empty() ? nullptr : plan_.trace.perfetto_path.c_str();
+    options.records_max = kTraceRecordsMax;
+    Check(gpushare_trace_start(runtime_.get(), &options));
+    trace_state_ = TraceState::kInside;
+  }
+
   void EndTrace() {
     trace_state_ = TraceState::kOver;
     Check(gpushare_trace_stop(runtime_.get(), &trace_summary_));
     traced_ = true;
+  }
+
+  // Spins until `done` or the time comes; says whether it was `done`.
+  template <class Condition>
+  bool SpinUntil(int64_t deadline_ns, Condition done) {
+    while (!done()) {
+      ThrowOnFault();
+      if (NowNs(runtime_.get()) >= deadline_ns) return false;
+      Pause();
+    }
+    return true;
+  }
+
+  // BE starts, every LC app gets a few queries one after another, then the clock of the run starts.
+  // A traced run is traced whole: starting a trace allocates, which would delay arrivals.
+  void WarmUp() {
+    const int64_t begin_ns = NowNs(runtime_.get());
+    for (auto& be : be_) be->Start();
+    for (auto& lc : lc_) {
+      for (int i = 0; i < kWarmUpQueries; ++i) {
+        const int64_t now_ns = NowNs(runtime_.get());
+        if (now_ns >= begin_ns + kWarmUpNsMax) break;
+        lc->WarmUp(now_ns);
+        SpinUntil(begin_ns + kWarmUpNsMax, [&] { return lc->Idle(); });
+      }
+    }
+    SpinUntil(begin_ns + kWarmUpNs, [] { return false; });
+    if (!plan_.trace.event_log_path.empty()) BeginTrace();
+    start_ns_ = NowNs(runtime_.get()) + kLeadNs;
+    SpinUntil(start_ns_, [] { return false; });
+  }
+
+  // Whether no arrival is to come; submits those that are due.
+  bool SubmitDue(int64_t now_ns) {
+    bool exhausted = true;
+    for (auto& lc : lc_) {
+      lc->SubmitDue(now_ns);
+      // Only arrivals to come keep the run going; a backlog is worked off by the drain.
+      exhausted =
+          exhausted && (lc->ClosedLoop() ? lc->Exhausted() : lc->NextArrivalNs() == GPUSHARE_NEVER);
+    }
+    return exhausted;
+  }
+
+  void DriveRealTime() {
+    const int64_t end_ns = plan_.span_ns > 0 ? start_ns_ + plan_.span_ns : GPUSHARE_NEVER;
+    SpinUntil(end_ns, [&] { return !lc_.empty() && SubmitDue(NowNs(runtime_.get())); });
+    for (auto& lc : lc_) {
+      if (lc->ClosedLoop()) lc->StopNewQueries();
+    }
+  }
+
+  void DrainRealTime() {
+    const int64_t give_up_ns = NowNs(runtime_.get()) + kRealDrainNs;
+    const auto submitted = [&] {
+      SubmitDue(NowNs(runtime_.get()));
+      return std::all_of(lc_.begin(), lc_.end(), [](auto& lc) { return lc->Exhausted(); });
+    };
+    bool done = SpinUntil(give_up_ns, submitted);
+    while (done) {
+      const int64_t now_ns = NowNs(runtime_.get());
+      const gpushare_status status = gpushare_runtime_drain(runtime_.get(), now_ns + kDrainStepNs);
+      if (status != GPUSHARE_DEADLINE_EXCEEDED) Check(status);
+      if (SpinUntil(NowNs(runtime_.get()) + kCallbackLagNs, [&] { return LcDone(); })) break;
+      done = status == GPUSHARE_DEADLINE_EXCEEDED && now_ns < give_up_ns;
+    }
+    if (trace_state_ == TraceState::kInside) EndTrace();
+    if (!done) {
+      throw RunError("The run under policy '" + plan_.policy + "' does not complete its queries " +
+                     "within " + std::to_string(kRealDrainNs / 1'000'000'000) +
+                     " s of the last arrival.");
+    }
   }
 
   void DriveArrivals() {
@@ -119,14 +236,10 @@ class Run {
       const int64_t now_ns = NowNs(runtime_.get());
       int64_t next_ns = GPUSHARE_NEVER;
       int64_t step_ns = GPUSHARE_NEVER;
-      bool exhausted = true;
+      const bool exhausted = SubmitDue(now_ns);
       for (auto& lc : lc_) {
-        lc->SubmitDue(now_ns);
         next_ns = std::min(next_ns, lc->NextArrivalNs());
         if (!lc->Exhausted()) step_ns = std::min(step_ns, lc->StepNs());
-        // Only arrivals to come keep the run going; a backlog is worked off by the drain.
-        exhausted = exhausted &&
-                    (lc->ClosedLoop() ? lc->Exhausted() : lc->NextArrivalNs() == GPUSHARE_NEVER);
       }
       ThrowOnFault();
       if (exhausted || now_ns >= end_ns) break;
@@ -181,10 +294,16 @@ class Run {
                    " tasks accepted, and " + std::to_string(count.completed) + " completed.");
   }
 
+  bool Verify(const std::string& app, int64_t completed) {
+    return plan_.workloads->Verify(app, completed);
+  }
+
   void Collect(RunOutcome& outcome) {
+    outcome.verified = true;
     for (auto& lc : lc_) {
       RequireExactlyOnce(lc->Id().name, lc->count());
-      outcome.lc.push_back({lc->latencies_ns()});
+      outcome.verified &= Verify(lc->Id().name, lc->count().completed);
+      outcome.lc.push_back({lc->LatenciesNs()});
       outcome.apps.push_back(lc->Id());
       outcome.realised_load += static_cast<double>(lc->plan().solo_ns) *
                                static_cast<double>(lc->Started()) /
@@ -193,6 +312,7 @@ class Run {
     for (auto& be : be_) {
       RequireExactlyOnce(be->Id().name, be->count());
       outcome.be.push_back(be->Work());
+      outcome.verified &= Verify(be->Id().name, outcome.be.back().tasks);
       outcome.apps.push_back(be->Id());
     }
     outcome.kernels = kernels_.Names();
@@ -203,6 +323,7 @@ class Run {
   static constexpr int64_t kTraceRecordsMax = int64_t{1} << 20;
 
   const RunPlan& plan_;
+  const bool real_time_;
   RunFault fault_;
   RuntimeHandle runtime_;
   KernelTable kernels_;
@@ -218,10 +339,10 @@ class Run {
 
 RunOutcome ExecuteRun(const RunPlan& plan) { return Run(plan).Execute(); }
 
-int64_t MeasureSoloNs(const DeviceChoice& device, const LcApp& app) {
-  // One after another with a pause, so that none waits for another; the first warms a real device
-  // up and the median leaves it out.
+int64_t MeasureSoloNs(const DeviceChoice& device, Workloads& workloads, const LcApp& app) {
+  // One after another with a pause, so that none waits for another.
   constexpr int64_t kQueries = 5;
+  constexpr int64_t kQueriesRealTime = 101;
   LcApp probe = app;
   probe.arrivals = ArrivalSpec();
   probe.arrivals.kind = ArrivalKind::kClosedLoop;
@@ -229,10 +350,11 @@ int64_t MeasureSoloNs(const DeviceChoice& device, const LcApp& app) {
   probe.arrivals.think_ns = 1'000'000;
   RunPlan plan;
   plan.device = device;
+  plan.workloads = &workloads;
   plan.policy = "bare";
   LcPlan lc;
   lc.app = &probe;
-  lc.closed_queries = kQueries;
+  lc.closed_queries = device.real_time ? kQueriesRealTime : kQueries;
   plan.lc.push_back(lc);
   std::vector<int64_t> latencies = ExecuteRun(plan).lc[0].latencies_ns;
   std::sort(latencies.begin(), latencies.end());

@@ -2,9 +2,15 @@
 //
 // Latency is completion as the host sees it minus the *intended* arrival, so a slow device cannot
 // hide its own delay. BE apps keep a fixed number of tasks pending until the last arrival; then the
-// run drains. Every accepted task must complete exactly once with verdict OK, or the run fails.
+// run drains. Every accepted task must complete exactly once with verdict OK, and what it computed
+// must be right, or the run fails.
 //
-// Threads: a run is driven by its caller's thread; runs of different threads share nothing.
+// In virtual time the caller's thread drives the runtime from event to event. In real time
+// (DeviceChoice::real_time) the library's own thread does, and the caller's thread, the load
+// thread, spins until each intended arrival and submits; a warm-up that is not counted goes before.
+//
+// Threads: a run belongs to its caller's thread; in virtual time runs of different threads share
+// nothing. In real time one run at a time.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_RUNNER_H_
 #define GPUSHARE_TOOLS_GPUSHARE_RUNNER_H_
@@ -17,6 +23,7 @@
 #include "tools/gpushare/library.h"
 #include "tools/gpushare/metrics.h"
 #include "tools/gpushare/scenario.h"
+#include "tools/gpushare/workloads.h"
 
 namespace gpushare::tool {
 
@@ -46,6 +53,7 @@ struct TraceWindow {
 
 struct RunPlan {
   DeviceChoice device;
+  Workloads* workloads = nullptr;  // must be given; not owned
   std::string policy;
   std::vector<LcPlan> lc;
   std::vector<BePlan> be;
@@ -77,6 +85,7 @@ struct RunOutcome {
   int64_t span_ns = 0;
   double utilisation = 0;
   double realised_load = 0;
+  bool verified = false;  // every app's answers were checked
   gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
   bool traced = false;
   gpushare_trace_summary trace = GPUSHARE_TRACE_SUMMARY_INIT;
@@ -88,7 +97,7 @@ struct RunOutcome {
 RunOutcome ExecuteRun(const RunPlan& plan);
 
 // Median latency of a few queries one after another on an idle device, bare.
-int64_t MeasureSoloNs(const DeviceChoice& device, const LcApp& app);
+int64_t MeasureSoloNs(const DeviceChoice& device, Workloads& workloads, const LcApp& app);
 
 }  // namespace gpushare::tool
 

@@ -78,8 +78,7 @@ ArrivalSpec ReadArrivals(const Json& json, const std::string& file, const std::s
   return spec;
 }
 
-WorkItem ReadWorkItem(const Json& json, const std::string& file, const std::string& where) {
-  ObjectReader in(json, file, where);
+WorkItem ReadWorkItem(ObjectReader& in, const std::string& file, const std::string& where) {
   WorkItem item;
   const bool kernel = in.Has("kernel");
   const bool copy = in.Has("copy");
@@ -89,22 +88,44 @@ WorkItem ReadWorkItem(const Json& json, const std::string& file, const std::stri
   if (kernel) {
     item.kernel = in.Name("kernel");
     item.block_tasks = in.Integer("block_tasks", 0, 1, kBlockTasksMax);
-  } else {
-    const std::string direction = in.Text("copy");
-    if (direction == "host_to_device") {
-      item.direction = CopyDirection::kHostToDevice;
-    } else if (direction == "device_to_host") {
-      item.direction = CopyDirection::kDeviceToHost;
-    } else {
-      in.Fail("copy", "is '" + direction.substr(0, kNameBytesMax) +
-                          "', and it must be host_to_device or device_to_host");
-    }
-    item.bytes = in.Integer("bytes", 0, 1, kBytesMax);
-    if (item.bytes == 0) in.Fail("bytes", "is missing");
-    item.pinned = in.Flag("pinned", true);
+    return item;
   }
-  in.Finish();
+  const std::string direction = in.Text("copy");
+  if (direction == "host_to_device") {
+    item.direction = CopyDirection::kHostToDevice;
+  } else if (direction == "device_to_host") {
+    item.direction = CopyDirection::kDeviceToHost;
+  } else {
+    in.Fail("copy", "is '" + direction.substr(0, kNameBytesMax) +
+                        "', and it must be host_to_device or device_to_host");
+  }
+  item.bytes = in.Integer("bytes", 0, 1, kBytesMax);
+  if (item.bytes == 0) in.Fail("bytes", "is missing");
+  item.pinned = in.Flag("pinned", true);
   return item;
+}
+
+// One task, or a group of tasks, `repeat` times in a row; a group holds no groups.
+void ReadTaskEntry(const Json& json, const std::string& file, const std::string& where,
+                   bool in_group, std::vector<WorkItem>& work) {
+  ObjectReader in(json, file, where);
+  std::vector<WorkItem> once;
+  if (!in_group && in.Has("tasks")) {
+    const Json* tasks = in.Array("tasks", kTasksPerQueryMax);
+    if (tasks->empty()) in.Fail("tasks", "is empty");
+    for (size_t i = 0; i < tasks->size(); ++i) {
+      ReadTaskEntry((*tasks)[i], file, At(where + ".tasks", i), true, once);
+    }
+  } else {
+    once.push_back(ReadWorkItem(in, file, where));
+  }
+  const auto repeat =
+      static_cast<size_t>(in.Integer("repeat", 1, 1, static_cast<int64_t>(kTasksPerQueryMax)));
+  in.Finish();
+  if (work.size() + once.size() * repeat > kTasksPerQueryMax) {
+    in.Fail("repeat", "makes more than " + std::to_string(kTasksPerQueryMax) + " tasks in a row");
+  }
+  for (size_t i = 0; i < repeat; ++i) work.insert(work.end(), once.begin(), once.end());
 }
 
 // Either "tasks": [...] or the short form of one kernel: "kernel" and "block_tasks".
@@ -124,7 +145,7 @@ std::vector<WorkItem> ReadWork(ObjectReader& in, const std::string& file,
     in.Fail("tasks", "is missing or empty, and there is no 'kernel'");
   }
   for (size_t i = 0; i < tasks->size(); ++i) {
-    work.push_back(ReadWorkItem((*tasks)[i], file, At(where + ".tasks", i)));
+    ReadTaskEntry((*tasks)[i], file, At(where + ".tasks", i), false, work);
   }
   return work;
 }

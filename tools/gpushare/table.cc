@@ -61,6 +61,21 @@ std::string CaseHeader(const RunResult& first) {
   return line;
 }
 
+// Real devices: which GPU, and whether its answers were right.
+std::string HardwareText(const ColocateResult& result) {
+  if (result.device.virtual_time) return "";
+  int64_t verified = 0;
+  for (const RunResult& run : result.runs) verified += run.verified;
+  std::string text;
+  if (!result.hardware.gpu.empty()) {
+    text += result.hardware.gpu + Format(", %d SMs", result.device.sm_count);
+    if (!result.hardware.driver.empty()) text += ", driver " + result.hardware.driver;
+    text += "; ";
+  }
+  return text + Format("%d rounds a row; answers verified in %lld of %zu rows\n", result.rounds,
+                       static_cast<long long>(verified), result.runs.size());
+}
+
 }  // namespace
 
 std::string FormatTable(const Scenario& scenario, const ColocateResult& result) {
@@ -68,6 +83,7 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result) 
       Format("%s on %s%s, profile %s, seed %llu\n", scenario.name.c_str(),
              result.device.name.c_str(), result.device.simulated ? " (SIMULATED)" : "",
              result.device.profile.c_str(), static_cast<unsigned long long>(result.seed));
+  text += HardwareText(result);
   std::string current;
   for (const RunResult& run : result.runs) {
     if (run.case_name != current) text += CaseHeader(run);

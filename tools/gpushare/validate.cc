@@ -23,7 +23,7 @@ std::string Validate(const std::string& file) {
   device.device = "sim";
   device.profile = scenario.profile;
   device.seed = scenario.seed;
-  Preflight(scenario, device, scenario.policies);
+  Preflight(scenario, device, *MakeNoWorkloads(), scenario.policies);
   return Format("'%s' is a good scenario: %zu LC apps, %zu BE apps, %zu cases, %zu policies.\n",
                 file.c_str(), scenario.lc.size(), scenario.be.size(), scenario.cases.size(),
                 scenario.policies.size());

@@ -1,0 +1,262 @@
+// Eviction on a GPU, at the device seam: how long an evicted launch takes to leave, and what a task
+// pays that is evicted once a millisecond for its whole life.
+//
+// One JSON object on stdout. For every kernel of the catalogue: the length of a block task at full
+// occupancy (a launch of exactly one round, so the slowest of a thousand), the latency of evictions
+// at random moments, once on a quiet device and once with sixteen foreign streams that each have a
+// running and a queued kernel, and device time over solo device time of the task that is evicted
+// every millisecond. Times are the device's own, on the host's clock.
+//
+// Use: eviction_benchmark [--evictions N] [--only NAME]
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "benchmarks/gpu/foreign_streams.h"
+#include "src/core/device.h"
+#include "src/cuda/cuda_device.h"
+#include "src/cuda/kernels/catalogue.h"
+
+namespace {
+
+using gpushare::core::Device;
+using gpushare::core::DeviceCompletion;
+using gpushare::core::Form;
+using gpushare::core::KernelDesc;
+using gpushare::core::LaneIndex;
+using gpushare::core::LaunchRequest;
+using gpushare::core::TimeNs;
+
+// No launch here lasts longer: one that does is hung.
+constexpr int64_t kHungNs = 5'000'000'000;
+constexpr int kForeignStreams = 16;
+constexpr int kIdleLanes = 56;
+constexpr double kSoloMs = 30;
+// A launch that had not begun so long before its eviction tells the launch's latency, not the
+// eviction's.
+constexpr int64_t kBegunNs = 20'000;
+
+[[noreturn]] void Fail(const std::string& why) {
+  std::fprintf(stderr, "eviction_benchmark: %s\n", why.c_str());
+  std::exit(1);
+}
+
+void Require(const absl::Status& status) {
+  if (!status.ok()) Fail(std::string(status.message()));
+}
+
+int64_t Quantile(std::vector<int64_t> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const auto rank = static_cast<size_t>(q * static_cast<double>(values.size() - 1) + 0.5);
+  return values[rank];
+}
+
+double Us(int64_t ns) { return static_cast<double>(ns) / 1000; }
+
+// One kernel of the catalogue on one evictable lane.
+class Subject {
+ public:
+  Subject(Device& device, LaneIndex lane, const gpushare::kernels::CatalogueKernel& kernel,
+          uint32_t id, uint64_t* epoch)
+      : device_(device), lane_(lane), epoch_(*epoch) {
+    gpushare_kernel_variants variants = {};
+    if (kernel.variants(&variants) != 0) Fail(std::string(kernel.name) + " does not load");
+    gpushare::kernels::WorkloadOptions options;
+    options.solo_ms = kSoloMs;
+    const auto made = gpushare::kernels::MakeWorkload(kernel, options, &workload_);
+    if (!made.ok()) Fail(made.message);
+    desc_.id = gpushare::core::KernelId{id};
+    desc_.name = kernel.name;
+    desc_.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
+    desc_.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
+    desc_.registers_per_thread = 0;
+    desc_.workers_per_sm_max = 0;
+    desc_.original_function = variants.original_function;
+    desc_.worker_function = variants.worker_function;
+    desc_.evictable = true;
+    if (kernel.yields) desc_.yield_interval_ns = 100'000;
+    Require(device.DescribeKernel(desc_));
+    Require(device.PrepareKernel(desc_));
+  }
+
+  const std::string& name() const { return desc_.name; }
+  int64_t block_tasks() const { return workload_->block_tasks(); }
+  int64_t full_workers() const {
+    return int64_t{device_.capabilities().profile.sm_count} * desc_.workers_per_sm_max - 1;
+  }
+
+  // `begin`: a new task; else what is left of the last one.
+  void Launch(int64_t block_tasks, bool begin) {
+    LaunchRequest request;
+    request.launch = gpushare::core::LaunchId{++launches_};
+    request.lane = lane_;
+    request.form = Form::kWorkers;
+    request.kernel = &desc_;
+    request.block_count = block_tasks;
+    const gpushare::kernels::Grid grid = workload_->grid();
+    if (block_tasks == this->block_tasks()) {
+      request.grid_x = static_cast<int32_t>(grid.x);
+      request.grid_y = static_cast<int32_t>(grid.y);
+      request.grid_z = static_cast<int32_t>(grid.z);
+    }
+    request.counter = 0;
+    request.reset_counter = begin;
+    request.epoch = ++epoch_;
+    request.arguments = workload_->params();
+    request.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
+    Require(device_.Launch(request));
+  }
+
+  void Evict() { Require(device_.Evict(lane_, epoch_, 0)); }
+
+  DeviceCompletion Wait() {
+    const TimeNs give_up_ns = device_.NowNs() + kHungNs;
+    std::array<DeviceCompletion, 4> out;
+    while (device_.NowNs() < give_up_ns) {
+      if (device_.PollCompletions(absl::MakeSpan(out)) > 0) return out[0];
+    }
+    Fail(name() + " does not complete");
+  }
+
+ private:
+  Device& device_;
+  const LaneIndex lane_;
+  KernelDesc desc_;
+  std::unique_ptr<gpushare::kernels::Workload> workload_;
+  uint64_t launches_ = 0;
+  uint64_t& epoch_;  // of the lane, whose word only moves forward
+};
+
+void Spin(const Device& device, int64_t ns) {
+  const TimeNs until_ns = device.NowNs() + ns;
+  while (device.NowNs() < until_ns) {
+  }
+}
+
+std::vector<int64_t> BlockTaskNs(Subject& subject) {
+  std::vector<int64_t> spans;
+  const int64_t round = std::min(subject.full_workers(), subject.block_tasks());
+  for (int i = 0; i < 60; ++i) {
+    subject.Launch(round, true);
+    const DeviceCompletion done = subject.Wait();
+    if (i >= 10) spans.push_back(done.end_ns - done.start_ns);
+  }
+  return spans;
+}
+
+std::vector<int64_t> EvictionNs(Device& device, Subject& subject, int evictions,
+                                std::mt19937& random) {
+  std::uniform_int_distribution<int64_t> moment(100'000, 5'000'000);
+  std::vector<int64_t> latencies;
+  bool begin = true;
+  while (static_cast<int>(latencies.size()) < evictions) {
+    subject.Launch(subject.block_tasks(), begin);
+    Spin(device, moment(random));
+    const TimeNs evicted_ns = device.NowNs();
+    subject.Evict();
+    const DeviceCompletion done = subject.Wait();
+    begin = done.outcome == gpushare::core::Outcome::kFinished;
+    const bool begun = done.start_ns + kBegunNs < evicted_ns;
+    if (!begin && begun && done.end_ns > evicted_ns) {
+      latencies.push_back(done.end_ns - evicted_ns);
+    }
+  }
+  while (!begin) {  // the rest of the last task
+    subject.Launch(subject.block_tasks(), false);
+    begin = subject.Wait().outcome == gpushare::core::Outcome::kFinished;
+  }
+  return latencies;
+}
+
+// Device time of a whole task: alone, or evicted after each millisecond.
+int64_t TaskNs(Device& device, Subject& subject, bool evict, int* evictions) {
+  int64_t total_ns = 0;
+  for (bool begin = true;; begin = false) {
+    subject.Launch(subject.block_tasks(), begin);
+    if (evict) {
+      Spin(device, 1'000'000);
+      subject.Evict();
+    }
+    const DeviceCompletion done = subject.Wait();
+    total_ns += done.end_ns - done.start_ns;
+    if (done.outcome == gpushare::core::Outcome::kFinished) return total_ns;
+    ++*evictions;
+  }
+}
+
+void Report(Device& device, Subject& subject, int count, bool last) {
+  std::mt19937 random(1);
+  const std::vector<int64_t> block_task = BlockTaskNs(subject);
+  const std::vector<int64_t> quiet = EvictionNs(device, subject, count, random);
+  std::vector<int64_t> crowded;
+  {
+    gpushare::benchmarks::ForeignStreams foreign(kForeignStreams);
+    crowded = EvictionNs(device, subject, count, random);
+  }
+  std::vector<int64_t> solo;
+  std::vector<int64_t> evicted;
+  int evictions = 0;
+  int none = 0;
+  for (int i = 0; i < 5; ++i) {
+    solo.push_back(TaskNs(device, subject, false, &none));
+    evicted.push_back(TaskNs(device, subject, true, &evictions));
+  }
+  const double ratio =
+      static_cast<double>(Quantile(evicted, 0.5)) / static_cast<double>(Quantile(solo, 0.5));
+  std::printf(
+      "  {\"kernel\": \"%s\", \"block_task_p50_us\": %.1f, \"block_task_p99_us\": %.1f, "
+      "\"eviction_p50_us\": %.1f, \"eviction_p99_us\": %.1f, \"crowded_eviction_p50_us\": %.1f, "
+      "\"crowded_eviction_p99_us\": %.1f, \"evictions\": %zu, \"solo_ms\": %.3f, "
+      "\"evicted_each_ms_over_solo\": %.4f, \"evictions_of_a_task\": %d}%s\n",
+      subject.name().c_str(), Us(Quantile(block_task, 0.5)), Us(Quantile(block_task, 0.99)),
+      Us(Quantile(quiet, 0.5)), Us(Quantile(quiet, 0.99)), Us(Quantile(crowded, 0.5)),
+      Us(Quantile(crowded, 0.99)), quiet.size(), Us(Quantile(solo, 0.5)) / 1000, ratio,
+      evictions / 5, last ? "" : ",");
+  std::fprintf(stderr,
+               "%-14s block task p99 %8.1f us  eviction p50 %8.1f p99 %8.1f  crowded p99 %8.1f  "
+               "each ms %.4f x solo\n",
+               subject.name().c_str(), Us(Quantile(block_task, 0.99)), Us(Quantile(quiet, 0.5)),
+               Us(Quantile(quiet, 0.99)), Us(Quantile(crowded, 0.99)), ratio);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int evictions = 200;
+  std::string only;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--evictions") == 0) evictions = std::atoi(argv[i + 1]);
+    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
+  }
+  auto device = gpushare::cuda::MakeCudaDevice(0, gpushare::core::DeviceProfile());
+  if (!device.ok()) Fail(std::string(device.status().message()));
+  const auto lane = (*device)->CreateLane({.place = gpushare::core::kWholeDevice,
+                                           .priority = gpushare::core::LanePriority::kLow,
+                                           .evictable = true});
+  Require(lane.status());
+  for (int i = 0; i < kIdleLanes; ++i) Require((*device)->CreateLane({}).status());
+  std::vector<const gpushare::kernels::CatalogueKernel*> kernels;
+  for (size_t i = 0; i < gpushare::kernels::kCatalogueSize; ++i) {
+    const auto& kernel = gpushare::kernels::Catalogue()[i];
+    if (only.empty() || only == kernel.name) kernels.push_back(&kernel);
+  }
+  std::printf("{\"gpu\": \"%s\", \"kernels\": [\n",
+              (*device)->capabilities().profile.gpu_model.c_str());
+  uint64_t epoch = 0;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    Subject subject(**device, *lane, *kernels[i], static_cast<uint32_t>(i + 1), &epoch);
+    Report(**device, subject, evictions, i + 1 == kernels.size());
+  }
+  std::printf("]}\n");
+  return 0;
+}

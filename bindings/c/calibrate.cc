@@ -1,0 +1,226 @@
+// Calibration over the ABI: options read, the device opened for it alone, results converted.
+//
+// Threads: the caller's; the device lives for the call.
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "bindings/c/built_in_profile.h"
+#include "bindings/c/devices.h"
+#include "bindings/c/errors.h"
+#include "bindings/c/handles.h"
+#include "bindings/c/kernels.h"
+#include "bindings/c/log.h"
+#include "bindings/c/options.h"
+#include "src/core/limits.h"
+#include "src/models/calibration.h"
+#include "src/models/profile.h"
+
+namespace gpushare::abi {
+namespace {
+
+constexpr double kNsPerSecond = 1e9;
+
+absl::Status CheckTime(absl::string_view field, int64_t value) {
+  if (value >= 0 && value <= core::kMaxDurationNs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("calibration_options.", field, " is ", value,
+                                                 " ns, and it must lie between 0 and ",
+                                                 core::kMaxDurationNs, " ns."));
+}
+
+absl::Status CheckOptions(const gpushare_calibration_options& options) {
+  GPUSHARE_RETURN_IF_ERROR(CheckText("calibration_options.output_path", options.output_path));
+  GPUSHARE_RETURN_IF_ERROR(CheckNotNull("calibration_options.items", options.items));
+  GPUSHARE_RETURN_IF_ERROR(CheckBool("calibration_options.resume", options.resume));
+  GPUSHARE_RETURN_IF_ERROR(CheckTime("kernel_time_ns", options.kernel_time_ns));
+  GPUSHARE_RETURN_IF_ERROR(CheckTime("hang_limit_ns", options.hang_limit_ns));
+  if (options.device_ordinal < 0) {
+    return absl::InvalidArgumentError(absl::StrCat("calibration_options.device_ordinal is ",
+                                                   options.device_ordinal,
+                                                   ", and ordinals start at 0."));
+  }
+  if (options.item_count < 1 || options.item_count > uint32_t{core::kMaxKernels}) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("calibration_options.item_count is ", options.item_count,
+                     ", and it must lie between 1 and ", core::kMaxKernels, "."));
+  }
+  return absl::OkStatus();
+}
+
+// As for a runtime: the option, else the environment's GPUSHARE_DEVICE, else "auto".
+absl::string_view DeviceOf(const gpushare_calibration_options& options) {
+  if (options.device != nullptr) return options.device;
+  const char* const environment = std::getenv("GPUSHARE_DEVICE");
+  return environment != nullptr && environment[0] != '\0' ? environment : "auto";
+}
+
+absl::StatusOr<models::Profile> BaseProfile(const gpushare_calibration_options& options) {
+  if (options.profile_path == nullptr) return models::ParseProfile(BuiltInProfileText());
+  GPUSHARE_RETURN_IF_ERROR(CheckText("calibration_options.profile_path", options.profile_path));
+  return models::LoadProfile(options.profile_path);
+}
+
+absl::Status ReadTask(const gpushare_task_options& given, models::CalibrationItem& item) {
+  gpushare_task_options task;
+  GPUSHARE_RETURN_IF_ERROR(ReadOptions("task_options", &given, &task));
+  if (task.arguments_size_bytes > core::kMaxArgumentBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The sample of kernel '", item.kernel.name, "' has ", task.arguments_size_bytes,
+        " bytes of arguments, and the most is ", core::kMaxArgumentBytes, "."));
+  }
+  if (task.arguments_size_bytes > 0) {
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("task_options.arguments", task.arguments));
+    const auto* const bytes = static_cast<const unsigned char*>(task.arguments);
+    item.arguments.assign(bytes, bytes + task.arguments_size_bytes);
+  }
+  item.block_tasks = task.block_tasks;
+  item.grid_x = task.grid_x;
+  item.grid_y = task.grid_y;
+  item.grid_z = task.grid_z;
+  return absl::OkStatus();
+}
+
+absl::Status ReadItem(const gpushare_calibration_item& given, const models::Profile& base,
+                      models::CalibrationItem& item) {
+  gpushare_kernel_options kernel;
+  GPUSHARE_RETURN_IF_ERROR(ReadOptions("kernel_options", given.kernel, &kernel));
+  GPUSHARE_RETURN_IF_ERROR(CheckName("kernel_options.name", kernel.name));
+  absl::StatusOr<core::KernelDesc> desc = KernelDescOf(kernel, base.FindKernel(kernel.name));
+  if (!desc.ok()) return desc.status();
+  item.kernel = *std::move(desc);
+  if (given.task == nullptr) return absl::OkStatus();
+  return ReadTask(*given.task, item);
+}
+
+// The core's progress as the callback's structs.
+class Reporter {
+ public:
+  Reporter(gpushare_calibration_callback callback, void* user) : callback_(callback), user_(user) {}
+
+  void Report(const models::CalibrationProgress& progress) {
+    done_ = progress.done;
+    total_ = progress.total;
+    if (callback_ == nullptr) return;
+    gpushare_kernel_calibration kernel = GPUSHARE_KERNEL_CALIBRATION_INIT;
+    if (progress.kernel != nullptr) Fill(*progress.kernel, progress.kept, kernel);
+    Call(progress.what.c_str(), progress.kernel != nullptr ? &kernel : nullptr, nullptr);
+  }
+
+  void Note(const std::string& note) {
+    if (callback_ != nullptr) Call("device", nullptr, note.c_str());
+  }
+
+ private:
+  void Fill(const models::KernelMeasurement& measured, bool kept,
+            gpushare_kernel_calibration& out) {
+    speed_.clear();
+    for (const core::SpeedPoint& point : measured.speed) {
+      speed_.push_back({point.sms, 0, point.speed});
+    }
+    out.kind = static_cast<gpushare_task_kind>(measured.kind) + 1;
+    out.name = measured.name.c_str();
+    out.block_tasks = measured.block_tasks;
+    out.solo_ns = measured.solo_ns;
+    out.worker_solo_ns = measured.worker_solo_ns;
+    out.block_task_ns = measured.block_task_ns;
+    out.eviction_p50_ns = measured.eviction_p50_ns;
+    out.eviction_p99_ns = measured.eviction_p99_ns;
+    out.block_task_spread = measured.block_task_spread;
+    out.worker_overhead = measured.worker_overhead;
+    out.saturating_occupancy = measured.saturating_occupancy;
+    out.speed = speed_.empty() ? nullptr : speed_.data();
+    out.knees = measured.knees.empty() ? nullptr : measured.knees.data();
+    out.speed_count = static_cast<uint32_t>(speed_.size());
+    out.knee_count = static_cast<uint32_t>(measured.knees.size());
+    out.workers_per_sm = measured.workers_per_sm;
+    out.kept = kept ? 1 : 0;
+  }
+
+  void Call(const char* what, const gpushare_kernel_calibration* kernel, const char* note) {
+    gpushare_calibration_progress progress = GPUSHARE_CALIBRATION_PROGRESS_INIT;
+    progress.done = done_;
+    progress.total = total_;
+    progress.what = what;
+    progress.kernel = kernel;
+    progress.note = note;
+    const CallbackScope scope;
+    callback_(user_, &progress);
+  }
+
+  const gpushare_calibration_callback callback_;
+  void* const user_;
+  std::vector<gpushare_speed_point> speed_;
+  int32_t done_ = 0;
+  int32_t total_ = 0;
+};
+
+models::CalibrationOptions OptionsOf(const gpushare_calibration_options& options,
+                                     Reporter& reporter) {
+  models::CalibrationOptions out;
+  if (options.repeats != 0) out.repeats = options.repeats;
+  if (options.evictions != 0) out.evictions = options.evictions;
+  if (options.kernel_time_ns != 0) {
+    out.seconds_per_kernel = static_cast<double>(options.kernel_time_ns) / kNsPerSecond;
+  }
+  if (options.hang_limit_ns != 0) out.hang_limit_ns = options.hang_limit_ns;
+  if (options.seed != 0) out.seed = options.seed;
+  out.buffers = {options.device_buffer, options.pinned_buffer, options.pageable_buffer,
+                 options.buffer_size_bytes};
+  out.output_path = options.output_path;
+  out.resume = options.resume == 1;
+  if (options.cancel != nullptr) {
+    out.cancelled = [cancel = options.cancel] { return *cancel != 0; };
+  }
+  out.progress = [&reporter](const models::CalibrationProgress& progress) {
+    reporter.Report(progress);
+  };
+  return out;
+}
+
+absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& reporter) {
+  GPUSHARE_RETURN_IF_ERROR(CheckOptions(options));
+  absl::StatusOr<models::Profile> base = BaseProfile(options);
+  if (!base.ok()) return base.status();
+  std::vector<models::CalibrationItem> items(options.item_count);
+  for (uint32_t i = 0; i < options.item_count; ++i) {
+    GPUSHARE_RETURN_IF_ERROR(ReadItem(options.items[i], *base, items[i]));
+  }
+  DeviceChoice choice;
+  choice.device = DeviceOf(options);
+  choice.ordinal = options.device_ordinal;
+  choice.seed = options.seed == 0 ? 1 : options.seed;
+  choice.sim_tier = options.sim_tier == nullptr ? "" : options.sim_tier;
+  choice.sim_faults = options.sim_faults == nullptr ? "" : options.sim_faults;
+  choice.profile = base->device;
+  absl::StatusOr<OpenDevice> device = MakeDevice(choice, Log(nullptr, nullptr));
+  if (!device.ok()) return device.status();
+  for (const models::CalibrationItem& item : items) {
+    if (device->name != "sim" || item.kernel.simulation.present) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("Kernel '", item.kernel.name, "' has no simulation record, and the profile '",
+                     base->device.name, "' knows no kernel of that name."));
+  }
+  absl::StatusOr<models::CalibrationResult> result =
+      models::Calibrate(*device->device, *base, items, OptionsOf(options, reporter));
+  if (!result.ok()) return result.status();
+  for (const std::string& note : result->notes) reporter.Note(note);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace gpushare::abi
+
+gpushare_status gpushare_calibrate(const gpushare_calibration_options* options,
+                                   gpushare_calibration_callback progress, void* user) noexcept {
+  return gpushare::abi::Enter([&]() -> absl::Status {
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CallbackScope::Refuse("gpushare_calibrate"));
+    gpushare_calibration_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("calibration_options", options, &known));
+    gpushare::abi::WatchForks();
+    gpushare::abi::Reporter reporter(progress, user);
+    return gpushare::abi::Calibrate(known, reporter);
+  });
+}

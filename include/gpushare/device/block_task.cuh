@@ -1,0 +1,95 @@
+// The context that a body sees: which block task it executes, which thread it is, its barrier.
+//
+// Both contexts answer the same calls, so that one body serves every variant:
+//   block()         index of the block task in the original grid, as x, y, z
+//   block_index()   the same as one number, x fastest; cheaper for a body with a 1-D grid
+//   grid()          the original grid
+//   thread(), threads()   index in the block (in its part of a fused block), and how many
+//   sync()          the body's barrier; never __syncthreads()
+//   step()          the step to execute, of a body with yield points; else 0
+//   should_yield()  whether the launch is evicted. All threads call it, it is a barrier; always
+//                   false in the original grid and in slices
+
+#ifndef GPUSHARE_DEVICE_BLOCK_TASK_CUH_
+#define GPUSHARE_DEVICE_BLOCK_TASK_CUH_
+
+#include <gpushare/device/launch.h>
+
+#include <cstdint>
+#include <gpushare/device/barrier.cuh>
+
+namespace gpushare::device {
+
+// Whether the lane's eviction word tells this worker to leave. Relaxed and past L1: the word is
+// written by the host's stream operation while the kernel runs.
+__device__ inline bool IsEvicted(const gpushare_worker_launch& launch, uint32_t worker) {
+  if (launch.eviction_word == nullptr) return false;
+  uint64_t word;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"
+               : "=l"(word)
+               : "l"(launch.eviction_word)
+               : "memory");
+  const uint32_t epoch = static_cast<uint32_t>(word >> 32);
+  const uint32_t workers_to_keep = static_cast<uint32_t>(word);
+  return static_cast<int32_t>(epoch - launch.epoch) >= 0 && worker >= workers_to_keep;
+}
+
+// A block of an ordinary grid.
+template <class Part>
+class OriginalContext {
+ public:
+  __device__ dim3 block() const { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+  __device__ dim3 grid() const { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+  __device__ uint32_t block_index() const {
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+  }
+  __device__ uint32_t thread() const { return Part::Thread(); }
+  __device__ uint32_t threads() const { return Part::kThreads; }
+  __device__ void sync() const { Part::Sync(); }
+  __device__ uint32_t step() const { return step_; }
+  __device__ bool should_yield() const { return Part::SyncTell(false); }
+
+  __device__ void set_step(uint32_t step) { step_ = step; }
+
+ private:
+  uint32_t step_ = 0;
+};
+
+// A block task that a worker has claimed.
+template <class Part>
+class WorkerContext {
+ public:
+  __device__ WorkerContext(const gpushare_worker_launch& launch, uint32_t worker)
+      : launch_(launch), worker_(worker) {}
+
+  __device__ dim3 block() const {
+    // The usual 1-D grid costs no division.
+    if (index_ < launch_.grid_x) return dim3(index_, 0, 0);
+    const uint32_t row = index_ / launch_.grid_x;
+    return dim3(index_ - row * launch_.grid_x, row % launch_.grid_y, row / launch_.grid_y);
+  }
+  __device__ dim3 grid() const { return dim3(launch_.grid_x, launch_.grid_y, launch_.grid_z); }
+  __device__ uint32_t block_index() const { return index_; }
+  __device__ uint32_t thread() const { return Part::Thread(); }
+  __device__ uint32_t threads() const { return Part::kThreads; }
+  __device__ void sync() const { Part::Sync(); }
+  __device__ uint32_t step() const { return step_; }
+  __device__ bool should_yield() const {
+    // A slice claims nothing and is not evicted.
+    const bool evicted = Part::Leads() && launch_.counter != nullptr && IsEvicted(launch_, worker_);
+    return Part::SyncTell(evicted);
+  }
+
+  __device__ void set_block_task(uint32_t index) { index_ = index; }
+  __device__ void set_step(uint32_t step) { step_ = step; }
+
+ private:
+  const gpushare_worker_launch& launch_;
+  uint32_t worker_;
+  uint32_t index_ = 0;
+  uint32_t step_ = 0;
+};
+
+}  // namespace gpushare::device
+
+#endif  // GPUSHARE_DEVICE_BLOCK_TASK_CUH_

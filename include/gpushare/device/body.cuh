@@ -1,0 +1,109 @@
+// What a kernel body may leave out, and how it is called: the parts of the kernel contract that
+// both the original and the worker variant use. docs/kernel-contract.md is the user's page.
+//
+//   struct Body {
+//     struct Params {...}; struct Shared {...}; struct State {...};   // trivial types
+//     static constexpr int kThreads = 256;
+//     template <class Ctx> __device__ static void Run(const Params&, Shared&, State&, Ctx&);
+//     // optional:
+//     static constexpr int kMinBlocksPerSm = 8;             // launch bounds, 1 when absent
+//     template <class Ctx> __device__ static void Enter(const Params&, Shared&, State&, Ctx&);
+//     template <class Ctx> __device__ static void Leave(const Params&, Shared&, State&, Ctx&);
+//     // yield points:
+//     static constexpr bool kYields = true;
+//     __device__ static uint32_t Steps(const Params&);      // steps of one block task
+//     template <class Ctx> __device__ static void Save(const Params&, Shared&, State&, Ctx&);
+//     template <class Ctx> __device__ static void Restore(const Params&, Shared&, State&, Ctx&);
+//   };
+
+#ifndef GPUSHARE_DEVICE_BODY_CUH_
+#define GPUSHARE_DEVICE_BODY_CUH_
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace gpushare::device {
+
+namespace internal {
+
+template <class Body, class = void>
+struct MinBlocks : std::integral_constant<int, 1> {};
+template <class Body>
+struct MinBlocks<Body, std::void_t<decltype(Body::kMinBlocksPerSm)>>
+    : std::integral_constant<int, Body::kMinBlocksPerSm> {};
+
+template <class Body, class = void>
+struct Yields : std::false_type {};
+template <class Body>
+struct Yields<Body, std::void_t<decltype(Body::kYields)>>
+    : std::integral_constant<bool, Body::kYields> {};
+
+template <class Body, class Ctx, class = void>
+struct HasEnter : std::false_type {};
+template <class Body, class Ctx>
+struct HasEnter<
+    Body, Ctx,
+    std::void_t<decltype(Body::Enter(
+        std::declval<const typename Body::Params&>(), std::declval<typename Body::Shared&>(),
+        std::declval<typename Body::State&>(), std::declval<Ctx&>()))>> : std::true_type {};
+
+template <class Body, class Ctx, class = void>
+struct HasLeave : std::false_type {};
+template <class Body, class Ctx>
+struct HasLeave<
+    Body, Ctx,
+    std::void_t<decltype(Body::Leave(
+        std::declval<const typename Body::Params&>(), std::declval<typename Body::Shared&>(),
+        std::declval<typename Body::State&>(), std::declval<Ctx&>()))>> : std::true_type {};
+
+}  // namespace internal
+
+template <class Body>
+inline constexpr int kMinBlocks = internal::MinBlocks<Body>::value;
+
+template <class Body>
+inline constexpr bool kBodyYields = internal::Yields<Body>::value;
+
+// More than this is dynamic shared memory: a block gets 48 KB of static, and the worker loop needs
+// some of it.
+inline constexpr int kStaticSharedBytesMax = 47 * 1024;
+
+template <class Body>
+inline constexpr bool kDynamicShared = sizeof(typename Body::Shared) >
+                                       static_cast<size_t>(kStaticSharedBytesMax);
+
+// Dynamic shared memory starts at a multiple of this (swizzled tensor maps want it).
+inline constexpr int kSharedAlignment = 1024;
+
+template <class Body>
+constexpr uint32_t DynamicSharedBytes() {
+  return kDynamicShared<Body> ? static_cast<uint32_t>(sizeof(typename Body::Shared)) : 0;
+}
+
+template <class Body>
+constexpr bool CheckBody() {
+  static_assert(std::is_trivially_copyable_v<typename Body::Params>,
+                "Params are copied as bytes at submit");
+  static_assert(alignof(typename Body::Params) <= 64, "Params start at a multiple of 64 bytes");
+  static_assert(std::is_trivially_default_constructible_v<typename Body::Shared>,
+                "Shared is raw shared memory: no constructor runs");
+  static_assert(Body::kThreads > 0 && Body::kThreads <= 1024, "a block has 1 to 1024 threads");
+  return true;
+}
+
+template <class Body, class Ctx>
+__device__ void EnterBody(const typename Body::Params& params, typename Body::Shared& shared,
+                          typename Body::State& state, Ctx& ctx) {
+  if constexpr (internal::HasEnter<Body, Ctx>::value) Body::Enter(params, shared, state, ctx);
+}
+
+template <class Body, class Ctx>
+__device__ void LeaveBody(const typename Body::Params& params, typename Body::Shared& shared,
+                          typename Body::State& state, Ctx& ctx) {
+  if constexpr (internal::HasLeave<Body, Ctx>::value) Body::Leave(params, shared, state, ctx);
+}
+
+}  // namespace gpushare::device
+
+#endif  // GPUSHARE_DEVICE_BODY_CUH_

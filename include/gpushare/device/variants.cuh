@@ -1,0 +1,148 @@
+// GPUSHARE_KERNEL(Body): both variants of a kernel body, ahead of time, and a host function that
+// names them.
+//
+//   extern "C" __global__ Body_original(Params)                            the body's own grid
+//   extern "C" __global__ Body_workers(gpushare_worker_launch, Params)     workers; a slice when
+//   the
+//                                                                          launch has no counter
+//   extern "C" int Body_variants(gpushare_kernel_variants*)                0 or a cudaError_t
+//
+// Use it once a body, in the namespace of the body (not an unnamed one): the three names have C
+// linkage, so they are unique in a program.
+
+#ifndef GPUSHARE_DEVICE_VARIANTS_CUH_
+#define GPUSHARE_DEVICE_VARIANTS_CUH_
+
+#include <cuda_runtime.h>
+#include <gpushare/device/kernel_variants.h>
+#include <gpushare/device/launch.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <gpushare/device/body.cuh>
+#include <gpushare/device/leader.cuh>
+#include <gpushare/device/worker.cuh>
+
+static_assert(sizeof(gpushare_worker_launch) == 128,
+              "the launch header is 128 bytes, so that Params start at a multiple of 64");
+static_assert(sizeof(gpushare_worker_completion) == 32 && sizeof(gpushare_worker_scratch) == 32,
+              "precompiled kernels carry these layouts");
+
+namespace gpushare::device {
+
+extern __shared__ __align__(1024) unsigned char dynamic_shared[];
+
+// The body's Shared: static shared memory, or all of the dynamic when it is large.
+template <class Body>
+__device__ typename Body::Shared& SharedOf() {
+  using Shared = typename Body::Shared;
+  if constexpr (kDynamicShared<Body>) {
+    return *reinterpret_cast<Shared*>(dynamic_shared);
+  } else {
+    __shared__ alignas(alignof(Shared)) unsigned char bytes[sizeof(Shared)];
+    return *reinterpret_cast<Shared*>(bytes);
+  }
+}
+
+template <class Body>
+__device__ void RunOriginalKernel(const typename Body::Params& params) {
+  RunOriginal<Body, WholeBlock<Body::kThreads>>(params, SharedOf<Body>());
+}
+
+template <class Body>
+__device__ void RunWorkerKernel(const gpushare_worker_launch& launch,
+                                const typename Body::Params& params) {
+  __shared__ WorkerShared mine;
+  const uint32_t leaders = launch.host_eviction_word == nullptr ? 0 : 1;
+  if (blockIdx.x < leaders) {
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) RelayEvictions(launch);
+    return;
+  }
+  RunWorker<Body, WholeBlock<Body::kThreads>>(launch, params, SharedOf<Body>(), mine,
+                                              blockIdx.x - leaders, gridDim.x - leaders);
+}
+
+namespace internal {
+
+// What a variant needs before its first launch, and how many of its blocks an SM holds.
+inline cudaError_t PrepareVariant(const void* symbol, int threads, uint32_t dynamic_shared_bytes,
+                                  cudaFuncAttributes* attributes, int* blocks_per_sm) {
+  cudaError_t code = cudaSuccess;
+  if (dynamic_shared_bytes > 0) {
+    code = cudaFuncSetAttribute(symbol, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(dynamic_shared_bytes));
+    if (code != cudaSuccess) return code;
+  }
+  code = cudaFuncGetAttributes(attributes, symbol);
+  if (code != cudaSuccess) return code;
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks_per_sm, symbol, threads,
+                                                       dynamic_shared_bytes);
+}
+
+}  // namespace internal
+
+// Loads both variants into the current device. Threads: any. Returns a cudaError_t; `out` is
+// whole only when it is 0.
+template <class Body>
+int DescribeVariants(const void* original, const void* workers, gpushare_kernel_variants* out) {
+  static_assert(CheckBody<Body>(), "the body keeps the kernel contract");
+  constexpr uint32_t kDynamicBytes = DynamicSharedBytes<Body>();
+  *out = {};
+  // An SM changes its split between L1 and shared memory only when it is empty, and a library's LC
+  // kernel wants all of the shared memory: workers leave the split there.
+  cudaError_t code = cudaFuncSetAttribute(workers, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                          cudaSharedmemCarveoutMaxShared);
+  if (code != cudaSuccess) return code;
+  cudaFuncAttributes original_attributes = {};
+  cudaFuncAttributes worker_attributes = {};
+  int original_blocks = 0;
+  int worker_blocks = 0;
+  code = internal::PrepareVariant(original, Body::kThreads, kDynamicBytes, &original_attributes,
+                                  &original_blocks);
+  if (code != cudaSuccess) return code;
+  code = internal::PrepareVariant(workers, Body::kThreads, kDynamicBytes, &worker_attributes,
+                                  &worker_blocks);
+  if (code != cudaSuccess) return code;
+  cudaFunction_t original_function = nullptr;
+  cudaFunction_t worker_function = nullptr;
+  code = cudaGetFuncBySymbol(&original_function, original);
+  if (code != cudaSuccess) return code;
+  code = cudaGetFuncBySymbol(&worker_function, workers);
+  if (code != cudaSuccess) return code;
+  out->original_function = original_function;
+  out->worker_function = worker_function;
+  out->original_symbol = original;
+  out->worker_symbol = workers;
+  out->threads_per_block = Body::kThreads;
+  out->params_bytes = static_cast<uint32_t>(sizeof(typename Body::Params));
+  out->original_registers = static_cast<uint32_t>(original_attributes.numRegs);
+  out->worker_registers = static_cast<uint32_t>(worker_attributes.numRegs);
+  out->static_shared_bytes = static_cast<uint32_t>(worker_attributes.sharedSizeBytes);
+  out->dynamic_shared_bytes = kDynamicBytes;
+  out->local_bytes = static_cast<uint32_t>(worker_attributes.localSizeBytes);
+  out->original_blocks_per_sm = static_cast<uint32_t>(original_blocks);
+  out->workers_per_sm = static_cast<uint32_t>(worker_blocks);
+  out->yields = kBodyYields<Body> ? 1 : 0;
+  return 0;
+}
+
+}  // namespace gpushare::device
+
+#define GPUSHARE_KERNEL(Body)                                                                      \
+  extern "C" __global__ void __launch_bounds__(Body::kThreads, gpushare::device::kMinBlocks<Body>) \
+      Body##_original(const __grid_constant__ Body::Params params) {                               \
+    gpushare::device::RunOriginalKernel<Body>(params);                                             \
+  }                                                                                                \
+  extern "C" __global__ void __launch_bounds__(Body::kThreads, gpushare::device::kMinBlocks<Body>) \
+      Body##_workers(const __grid_constant__ gpushare_worker_launch launch,                        \
+                     const __grid_constant__ Body::Params params) {                                \
+    gpushare::device::RunWorkerKernel<Body>(launch, params);                                       \
+  }                                                                                                \
+  extern "C" int Body##_variants(gpushare_kernel_variants* out) {                                  \
+    return gpushare::device::DescribeVariants<Body>(                                               \
+        reinterpret_cast<const void*>(&Body##_original),                                           \
+        reinterpret_cast<const void*>(&Body##_workers), out);                                      \
+  }                                                                                                \
+  static_assert(true, "GPUSHARE_KERNEL ends with a semicolon")
+
+#endif  // GPUSHARE_DEVICE_VARIANTS_CUH_

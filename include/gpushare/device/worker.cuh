@@ -1,0 +1,189 @@
+// The worker loop: read the eviction word, then claim, then execute everything claimed.
+//
+// Invariants
+// - A worker that has claimed a block task executes it before it leaves (or, at a yield point, puts
+//   it on the yield list), so none is lost and none runs twice. Hence the order: a claim made
+//   before the word was read would have to be executed by an evicted worker, which would double the
+//   eviction latency; for the same reason nothing is claimed ahead.
+// - One barrier a block task: claims are written to two places in turn, so that the first thread
+//   may write the next one while slow threads still read the last one. The same barrier separates
+//   one block task's use of Shared from the next one's.
+// - Every worker of a launch reports its end exactly once, those that retreat at once included.
+
+#ifndef GPUSHARE_DEVICE_WORKER_CUH_
+#define GPUSHARE_DEVICE_WORKER_CUH_
+
+#include <gpushare/device/launch.h>
+
+#include <cstdint>
+#include <gpushare/device/barrier.cuh>
+#include <gpushare/device/block_task.cuh>
+#include <gpushare/device/body.cuh>
+#include <gpushare/device/completion.cuh>
+#include <gpushare/device/yield_list.cuh>
+
+namespace gpushare::device {
+
+struct alignas(16) Claim {
+  uint32_t first;  // block task
+  uint32_t count;  // 0: leave
+  uint32_t step;   // of an interrupted block task: the first step to execute
+  uint32_t unused;
+};
+
+// What the threads of a worker share beside the body's own Shared.
+struct WorkerShared {
+  Claim claims[2];
+  uint32_t done;              // block tasks executed; first thread only
+  uint32_t counted_sm_plus1;  // SM whose count the worker raised, 0: none; first thread only
+};
+
+namespace internal {
+
+// SM-bound workers (Filling & Retreating): false for a worker that has to retreat at once.
+__device__ inline bool MayStay(const gpushare_worker_launch& launch, WorkerShared& mine) {
+  mine.counted_sm_plus1 = 0;
+  if (launch.sm_count == 0 && launch.sm_workers == nullptr) return true;
+  uint32_t sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  // Below sm_first the difference wraps to more than any count.
+  if (launch.sm_count != 0 && sm - launch.sm_first >= launch.sm_count) return false;
+  if (launch.sm_workers == nullptr || launch.workers_per_sm == 0) return true;
+  mine.counted_sm_plus1 = sm + 1;
+  return atomicAdd(&launch.sm_workers[sm], 1U) < launch.workers_per_sm;
+}
+
+// Each worker takes its own count back, so that all are zero when the last one reports.
+__device__ inline void ReleaseSm(const gpushare_worker_launch& launch, const WorkerShared& mine) {
+  if (mine.counted_sm_plus1 == 0) return;
+  atomicSub(&launch.sm_workers[mine.counted_sm_plus1 - 1], 1U);
+}
+
+template <class Body>
+__device__ Claim TakeClaim(const gpushare_worker_launch& launch, uint32_t worker, bool first) {
+  constexpr Claim kNone = {0, 0, 0, 0};
+  if (launch.counter == nullptr) {  // a slice: its own block task, once
+    if (!first || worker >= launch.block_count) return kNone;
+    return Claim{launch.block_begin + worker, 1, 0, 0};
+  }
+  if (IsEvicted(launch, worker)) return kNone;
+  uint32_t batch = launch.claim_batch > 1 ? launch.claim_batch : 1;
+  if constexpr (kBodyYields<Body>) {
+    batch = 1;  // an interrupted worker must hold no block task but the one it puts on the list
+    InterruptedBlockTask task;
+    if (launch.yield_list != nullptr && TakeInterrupted(launch, worker, &task)) {
+      return Claim{task.block_task, 1, task.step, 0};
+    }
+  }
+  const uint32_t claimed = atomicAdd(launch.counter, batch);
+  if (claimed >= launch.block_count) return kNone;
+  const uint32_t left = launch.block_count - claimed;
+  return Claim{launch.block_begin + claimed, batch < left ? batch : left, 0, 0};
+}
+
+// Saves the block task and puts it on the list. False when the list has no room: it then goes on.
+template <class Body, class Part, class Ctx>
+__device__ bool Interrupt(const gpushare_worker_launch& launch, uint32_t worker,
+                          const typename Body::Params& params, typename Body::Shared& shared,
+                          typename Body::State& state, Ctx& ctx) {
+  Body::Save(params, shared, state, ctx);
+  Part::LoopSync();
+  bool put = false;
+  if (Part::Leads()) {
+    put = PutInterrupted(launch, worker, InterruptedBlockTask{ctx.block_index(), ctx.step()});
+  }
+  return Part::SyncTell(put);
+}
+
+// Executes the steps from ctx.step() on. False when the block task was interrupted.
+template <class Body, class Part, class Ctx>
+__device__ bool ExecuteSteps(const gpushare_worker_launch& launch, uint32_t worker,
+                             const typename Body::Params& params, typename Body::Shared& shared,
+                             typename Body::State& state, Ctx& ctx) {
+  const uint32_t steps = Body::Steps(params);
+  uint32_t step = ctx.step();
+  if (step > 0) Body::Restore(params, shared, state, ctx);
+  for (;;) {
+    Body::Run(params, shared, state, ctx);
+    if (++step >= steps) return true;
+    ctx.set_step(step);
+    // A barrier in any case, which separates the steps' uses of Shared.
+    if (!ctx.should_yield() || launch.yield_list == nullptr) continue;
+    if (Interrupt<Body, Part>(launch, worker, params, shared, state, ctx)) return false;
+  }
+}
+
+}  // namespace internal
+
+// One worker, or one part of a fused block, for the whole launch. `worker` of `workers` is its
+// index among those of its launch.
+template <class Body, class Part>
+__device__ void RunWorker(const gpushare_worker_launch& launch, const typename Body::Params& params,
+                          typename Body::Shared& shared, WorkerShared& mine, uint32_t worker,
+                          uint32_t workers) {
+  WorkerContext<Part> ctx(launch, worker);
+  typename Body::State state{};
+  bool may_stay = true;
+  if (Part::Leads()) {
+    if (worker == 0) ReportStart(launch);
+    mine.done = 0;
+    may_stay = internal::MayStay(launch, mine);
+  }
+  EnterBody<Body>(params, shared, state, ctx);
+  for (uint32_t round = 0;; ++round) {
+    if (Part::Leads()) {
+      mine.claims[round & 1] =
+          may_stay ? internal::TakeClaim<Body>(launch, worker, round == 0) : Claim{0, 0, 0, 0};
+    }
+    Part::LoopSync();
+    const uint32_t first = mine.claims[round & 1].first;
+    const uint32_t count = mine.claims[round & 1].count;
+    if (count == 0) break;
+    if constexpr (kBodyYields<Body>) {
+      ctx.set_block_task(first);
+      ctx.set_step(mine.claims[round & 1].step);
+      const bool ended =
+          internal::ExecuteSteps<Body, Part>(launch, worker, params, shared, state, ctx);
+      if (Part::Leads() && ended) ++mine.done;
+    } else {
+      for (uint32_t i = 0; i < count; ++i) {
+        if (i > 0) Part::LoopSync();
+        ctx.set_block_task(first + i);
+        Body::Run(params, shared, state, ctx);
+      }
+      if (Part::Leads()) mine.done += count;
+    }
+  }
+  LeaveBody<Body>(params, shared, state, ctx);
+  if constexpr (internal::HasLeave<Body, WorkerContext<Part>>::value) Part::LoopSync();
+  if (Part::Leads()) {
+    internal::ReleaseSm(launch, mine);
+    ReportEnd(launch, mine.done, workers);
+  }
+}
+
+// One block of the original grid.
+template <class Body, class Part>
+__device__ void RunOriginal(const typename Body::Params& params, typename Body::Shared& shared) {
+  OriginalContext<Part> ctx;
+  typename Body::State state{};
+  EnterBody<Body>(params, shared, state, ctx);
+  if constexpr (kBodyYields<Body>) {
+    const uint32_t steps = Body::Steps(params);
+    for (uint32_t step = 0; step < steps; ++step) {
+      if (step > 0) Part::LoopSync();
+      ctx.set_step(step);
+      Body::Run(params, shared, state, ctx);
+    }
+  } else {
+    Body::Run(params, shared, state, ctx);
+  }
+#if GPUSHARE_DEVICE_CHECKS
+  Part::LoopSync();  // a thread that returned before a barrier of the body is found here too
+#endif
+  LeaveBody<Body>(params, shared, state, ctx);
+}
+
+}  // namespace gpushare::device
+
+#endif  // GPUSHARE_DEVICE_WORKER_CUH_

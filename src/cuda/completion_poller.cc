@@ -1,0 +1,118 @@
+// Completions from words. See completion_poller.h.
+
+#include "src/cuda/completion_poller.h"
+
+#include <algorithm>
+#include <atomic>
+
+namespace gpushare::cuda {
+namespace {
+
+// A word that the GPU wrote: what it wrote before is visible after this load.
+uint64_t ReadWord(const uint64_t& word) {
+  const uint64_t value = *const_cast<const volatile uint64_t*>(&word);
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return value;
+}
+
+}  // namespace
+
+void CompletionPoller::Finish(CudaLane& lane, core::DeviceCompletion& completion) {
+  completion.start_ns = std::max(completion.start_ns, lane.last_end_ns);
+  completion.end_ns = std::max(completion.end_ns, completion.start_ns);
+  lane.last_end_ns = completion.end_ns;
+  busy_time_.Add(places_.place(lane.spec.place).spec, completion.start_ns, completion.end_ns);
+}
+
+bool CompletionPoller::CollectWorkers(CudaLane& lane, core::TimeNs now_ns,
+                                      core::DeviceCompletion& out) {
+  const uint64_t sequence = lane.reported.load(std::memory_order_relaxed) + 1;
+  const InFlightLaunch& launch = lane.At(sequence);
+  const gpushare_worker_completion& record = lane.words.records[lane.Slot(sequence)];
+  if (ReadWord(record.sequence) != sequence) return false;
+  clock_.Observe(record.end_globaltimer_ns, now_ns);
+  out.launch = launch.launch;
+  out.outcome = record.block_tasks_left > 0 ? core::Outcome::kEvicted : core::Outcome::kFinished;
+  out.block_tasks_done = record.block_tasks_done;
+  out.start_ns = std::clamp(clock_.HostTime(record.start_globaltimer_ns), launch.launched_ns, now_ns);
+  out.end_ns = std::clamp(clock_.HostTime(record.end_globaltimer_ns), out.start_ns, now_ns);
+  Finish(lane, out);
+  return true;
+}
+
+size_t CompletionPoller::CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint64_t last,
+                                       absl::Span<core::DeviceCompletion> out, size_t count) {
+  const uint64_t first = lane.reported.load(std::memory_order_relaxed) + 1;
+  const auto launches = static_cast<int64_t>(last - first + 1);
+  const core::TimeNs end_ns = now_ns - profile_.completion_latency_ns;
+  const core::TimeNs start_ns = std::max(
+      lane.last_end_ns, std::min(end_ns, lane.At(first).launched_ns + profile_.launch_latency_ns));
+  const int64_t share_ns = std::max<int64_t>(0, end_ns - start_ns) / launches;
+  for (uint64_t sequence = first; sequence <= last && count < out.size(); ++sequence) {
+    const InFlightLaunch& launch = lane.At(sequence);
+    core::DeviceCompletion& completion = out[count++] = core::DeviceCompletion();
+    const auto before = static_cast<int64_t>(sequence - first);
+    completion.launch = launch.launch;
+    completion.block_tasks_done = launch.block_tasks;
+    completion.timed = launches == 1;
+    completion.start_ns = std::max(start_ns + before * share_ns, launch.launched_ns);
+    completion.end_ns = std::max(completion.start_ns, start_ns + (before + 1) * share_ns);
+    Finish(lane, completion);
+    lane.reported.store(sequence, std::memory_order_release);
+  }
+  return count;
+}
+
+size_t CompletionPoller::Collect(CudaLane& lane, core::TimeNs now_ns,
+                                 absl::Span<core::DeviceCompletion> out, size_t count) {
+  while (count < out.size()) {
+    const uint64_t reported = lane.reported.load(std::memory_order_relaxed);
+    const uint64_t launched = lane.launched.load(std::memory_order_acquire);
+    if (reported == launched) break;
+    if (lane.At(reported + 1).workers) {
+      out[count] = core::DeviceCompletion();
+      if (!CollectWorkers(lane, now_ns, out[count])) break;
+      ++count;
+      lane.reported.store(reported + 1, std::memory_order_release);
+      continue;
+    }
+    uint64_t last = std::min(launched, ReadWord(*const_cast<const uint64_t*>(lane.words.mark)));
+    // Workers behind a mark are reported by their own record.
+    for (uint64_t sequence = reported + 1; sequence <= last; ++sequence) {
+      if (lane.At(sequence).workers) last = sequence - 1;
+    }
+    if (last <= reported) break;
+    count = CollectMarked(lane, now_ns, last, out, count);
+  }
+  return count;
+}
+
+size_t CompletionPoller::CollectLost(CudaLane& lane, int32_t error_code,
+                                     absl::Span<core::DeviceCompletion> out, size_t count) {
+  while (count < out.size()) {
+    const uint64_t reported = lane.reported.load(std::memory_order_relaxed);
+    if (reported == lane.launched.load(std::memory_order_acquire)) break;
+    core::DeviceCompletion& completion = out[count++] = core::DeviceCompletion();
+    completion.launch = lane.At(reported + 1).launch;
+    completion.outcome = core::Outcome::kDeviceLost;
+    completion.error_code = error_code;
+    completion.start_ns = completion.end_ns = lane.At(reported + 1).launched_ns;
+    lane.reported.store(reported + 1, std::memory_order_release);
+  }
+  return count;
+}
+
+void CompletionPoller::Order(absl::Span<core::DeviceCompletion> completions) {
+  // Few at a time, nearly sorted, and nothing may be allocated: insertion.
+  for (size_t i = 1; i < completions.size(); ++i) {
+    for (size_t k = i; k > 0 && completions[k].end_ns < completions[k - 1].end_ns; --k) {
+      std::swap(completions[k], completions[k - 1]);
+    }
+  }
+  // A word may be seen some hundred nanoseconds after a later one.
+  for (core::DeviceCompletion& completion : completions) {
+    completion.end_ns = last_end_ns_ = std::max(last_end_ns_, completion.end_ns);
+  }
+}
+
+}  // namespace gpushare::cuda

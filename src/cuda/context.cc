@@ -1,0 +1,95 @@
+// The primary context and its memory. See context.h.
+
+#include "src/cuda/context.h"
+
+#include <cstring>
+#include <utility>
+
+#include "src/cuda/errors.h"
+
+namespace gpushare::cuda {
+
+absl::StatusOr<std::unique_ptr<Context>> Context::Open(int ordinal) {
+  absl::StatusOr<DriverApi> api = LoadDriverApi();
+  if (!api.ok()) return api.status();
+  CUdevice device = 0;
+  CUcontext primary = nullptr;
+  GPUSHARE_CU_RETURN(*api, cuInit(0));
+  GPUSHARE_CU_RETURN(*api, cuDeviceGet(&device, ordinal));
+  GPUSHARE_CU_RETURN(*api, cuDevicePrimaryCtxRetain(&primary, device));
+  return std::unique_ptr<Context>(new Context(*api, device, primary));
+}
+
+Context::~Context() { api_.cuDevicePrimaryCtxRelease(device_); }
+
+int Context::Attribute(CUdevice_attribute attribute) const {
+  int value = 0;
+  if (api_.cuDeviceGetAttribute(&value, attribute, device_) != CUDA_SUCCESS) return 0;
+  return value;
+}
+
+ScopedContext::ScopedContext(const Context& context) : context_(context) {
+  CUcontext current = nullptr;
+  context_.api().cuCtxGetCurrent(&current);
+  if (current == context_.primary()) return;
+  pushed_ = context_.api().cuCtxPushCurrent(context_.primary()) == CUDA_SUCCESS;
+}
+
+ScopedContext::~ScopedContext() {
+  CUcontext popped = nullptr;
+  if (pushed_) context_.api().cuCtxPopCurrent(&popped);
+}
+
+absl::StatusOr<DeviceMemory> DeviceMemory::Make(const Context& context, size_t bytes) {
+  const ScopedContext current(context);
+  DeviceMemory memory;
+  GPUSHARE_CU_RETURN(context.api(), cuMemAlloc(&memory.address_, bytes));
+  memory.context_ = &context;
+  GPUSHARE_CU_RETURN(context.api(), cuMemsetD8(memory.address_, 0, bytes));
+  return memory;
+}
+
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  if (this == &other) return *this;
+  Free();
+  context_ = std::exchange(other.context_, nullptr);
+  address_ = std::exchange(other.address_, 0);
+  return *this;
+}
+
+void DeviceMemory::Free() {
+  if (context_ == nullptr || address_ == 0) return;
+  const ScopedContext current(*context_);
+  context_->api().cuMemFree(address_);
+  address_ = 0;
+}
+
+absl::StatusOr<MappedMemory> MappedMemory::Make(const Context& context, size_t bytes) {
+  const ScopedContext current(context);
+  MappedMemory memory;
+  GPUSHARE_CU_RETURN(context.api(),
+                     cuMemHostAlloc(&memory.host_, bytes,
+                                    CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+  memory.context_ = &context;
+  std::memset(memory.host_, 0, bytes);
+  GPUSHARE_CU_RETURN(context.api(), cuMemHostGetDevicePointer(&memory.device_, memory.host_, 0));
+  return memory;
+}
+
+MappedMemory& MappedMemory::operator=(MappedMemory&& other) noexcept {
+  if (this == &other) return *this;
+  Free();
+  context_ = std::exchange(other.context_, nullptr);
+  host_ = std::exchange(other.host_, nullptr);
+  device_ = std::exchange(other.device_, 0);
+  return *this;
+}
+
+void MappedMemory::Free() {
+  if (context_ == nullptr || host_ == nullptr) return;
+  const ScopedContext current(*context_);
+  context_->api().cuMemFreeHost(host_);
+  host_ = nullptr;
+}
+
+}  // namespace gpushare::cuda

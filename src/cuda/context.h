@@ -1,0 +1,104 @@
+// The primary context of one GPU, and memory that lives as long as it.
+//
+// The library uses the primary context, as the runtime API and PyTorch do, so that their streams,
+// events, modules and graphs are ours too. It is pushed on foreign threads for the length of a call
+// and popped again. Threads: any.
+
+#ifndef GPUSHARE_SRC_CUDA_CONTEXT_H_
+#define GPUSHARE_SRC_CUDA_CONTEXT_H_
+
+#include <cstddef>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/cuda/driver_api.h"
+
+namespace gpushare::cuda {
+
+class Context {
+ public:
+  // Errors: UNAVAILABLE without a driver; what the driver answers.
+  static absl::StatusOr<std::unique_ptr<Context>> Open(int ordinal);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const DriverApi& api() const { return api_; }
+  CUdevice device() const { return device_; }
+  CUcontext primary() const { return primary_; }
+
+  int Attribute(CUdevice_attribute attribute) const;
+
+ private:
+  Context(const DriverApi& api, CUdevice device, CUcontext primary)
+      : api_(api), device_(device), primary_(primary) {}
+
+  const DriverApi api_;
+  const CUdevice device_;
+  const CUcontext primary_;
+};
+
+// Makes the primary context current for a scope; nothing to do where it already is.
+class ScopedContext {
+ public:
+  explicit ScopedContext(const Context& context);
+  ~ScopedContext();
+  ScopedContext(const ScopedContext&) = delete;
+  ScopedContext& operator=(const ScopedContext&) = delete;
+
+ private:
+  const Context& context_;
+  bool pushed_ = false;
+};
+
+// Zeroed device memory.
+class DeviceMemory {
+ public:
+  static absl::StatusOr<DeviceMemory> Make(const Context& context, size_t bytes);
+  DeviceMemory() = default;
+  DeviceMemory(DeviceMemory&& other) noexcept { *this = std::move(other); }
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+  ~DeviceMemory() { Free(); }
+  CUdeviceptr address() const { return address_; }
+  template <class T>
+  T* At(size_t index) const {
+    return reinterpret_cast<T*>(address_) + index;
+  }
+  // The context is lost or busy: what is left of it is the driver's to clean up.
+  void Leak() { context_ = nullptr; }
+
+ private:
+  void Free();
+  const Context* context_ = nullptr;
+  CUdeviceptr address_ = 0;
+};
+
+// Zeroed host memory that the device writes to.
+class MappedMemory {
+ public:
+  static absl::StatusOr<MappedMemory> Make(const Context& context, size_t bytes);
+  MappedMemory() = default;
+  MappedMemory(MappedMemory&& other) noexcept { *this = std::move(other); }
+  MappedMemory& operator=(MappedMemory&& other) noexcept;
+  ~MappedMemory() { Free(); }
+  template <class T>
+  T* Host(size_t index) const {
+    return static_cast<T*>(host_) + index;
+  }
+  template <class T>
+  T* Device(size_t index) const {
+    return reinterpret_cast<T*>(device_) + index;
+  }
+  void Leak() { context_ = nullptr; }
+
+ private:
+  void Free();
+  const Context* context_ = nullptr;
+  void* host_ = nullptr;
+  CUdeviceptr device_ = 0;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_CONTEXT_H_

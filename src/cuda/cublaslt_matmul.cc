@@ -1,0 +1,272 @@
+// Matrix products by cuBLASLt. See library_backend.h and, for the rows, library_calls.h.
+//
+// cuBLASLt counts in columns: a row-major matrix is its column-major transpose, so that the
+// row-major d = a b is the column-major d' = b' a', and the operands change places.
+
+#include "src/cuda/library_backend.h"
+
+#if __has_include(<cublasLt.h>)
+
+#include <cublasLt.h>
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/cuda/library_errors.h"
+#include "src/cuda/library_opener.h"
+
+namespace gpushare::cuda {
+namespace {
+
+constexpr char kLibrary[] = "libcublasLt.so.13";
+
+#define GPUSHARE_CUBLASLT_FUNCTIONS(X)    \
+  X(cublasLtCreate)                       \
+  X(cublasLtDestroy)                      \
+  X(cublasLtGetStatusString)              \
+  X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoGetHeuristic)       \
+  X(cublasLtMatmulDescCreate)             \
+  X(cublasLtMatmulDescDestroy)            \
+  X(cublasLtMatmulDescSetAttribute)       \
+  X(cublasLtMatmulPreferenceCreate)       \
+  X(cublasLtMatmulPreferenceDestroy)      \
+  X(cublasLtMatmulPreferenceSetAttribute) \
+  X(cublasLtMatrixLayoutCreate)           \
+  X(cublasLtMatrixLayoutDestroy)          \
+  X(cublasLtMatrixLayoutSetAttribute)
+
+struct CublasLtApi {
+#define GPUSHARE_DECLARE(function) decltype(&::function) function = nullptr;
+  GPUSHARE_CUBLASLT_FUNCTIONS(GPUSHARE_DECLARE)
+#undef GPUSHARE_DECLARE
+};
+
+#define GPUSHARE_LT_RETURN(api, call)                                               \
+  if (absl::Status gpushare_status = GPUSHARE_LT(api, call); !gpushare_status.ok()) \
+  return gpushare_status
+
+// A descriptor and the function that ends it.
+template <class Descriptor>
+class Owned {
+ public:
+  Owned() = default;
+  ~Owned() {
+    if (value_ != nullptr) destroy_(value_);
+  }
+  Owned(const Owned&) = delete;
+  Owned& operator=(const Owned&) = delete;
+  Descriptor* Put(cublasStatus_t (*destroy)(Descriptor)) {
+    destroy_ = destroy;
+    return &value_;
+  }
+  Descriptor get() const { return value_; }
+
+ private:
+  Descriptor value_ = nullptr;
+  cublasStatus_t (*destroy_)(Descriptor) = nullptr;
+};
+
+cudaDataType_t TypeOf(core::DataType type) {
+  switch (type) {
+    case core::DataType::kFloat16:
+      return CUDA_R_16F;
+    case core::DataType::kBfloat16:
+      return CUDA_R_16BF;
+    default:
+      return CUDA_R_32F;
+  }
+}
+
+size_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 4 : 2; }
+
+// Pointers that are multiples of this get the algorithms that load 16 bytes at once and by TMA.
+constexpr uint32_t kGoodAlignment = 16;
+
+class Matmul final : public LibraryPlan {
+ public:
+  Matmul(const CublasLtApi& api, const core::LibraryCall& call) : api_(api), call_(call) {}
+
+  absl::Status Make(cublasLtHandle_t handle, int32_t sm_count) {
+    GPUSHARE_LT_RETURN(api_, cublasLtMatmulDescCreate(product_.Put(api_.cublasLtMatmulDescDestroy),
+                                                      CUBLAS_COMPUTE_32F, CUDA_R_32F));
+    // The column-major first operand is b: see the head of this file.
+    const cublasOperation_t first = call_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t second = call_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    for (const absl::Status& status :
+         {Set(CUBLASLT_MATMUL_DESC_TRANSA, first), Set(CUBLASLT_MATMUL_DESC_TRANSB, second)}) {
+      if (!status.ok()) return status;
+    }
+    if (sm_count > 0) {
+      if (absl::Status status = Set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, sm_count); !status.ok()) {
+        return status;
+      }
+    }
+    for (const absl::Status& status : {MakeLayout(b_, call_.transpose_b ? call_.n : call_.k,
+                                                  call_.transpose_b ? call_.k : call_.n),
+                                       MakeLayout(a_, call_.transpose_a ? call_.k : call_.m,
+                                                  call_.transpose_a ? call_.m : call_.k),
+                                       MakeLayout(d_, call_.m, call_.n)}) {
+      if (!status.ok()) return status;
+    }
+    if (absl::Status status = Find(handle, kGoodAlignment, aligned_); !status.ok()) return status;
+    // Some shapes have none: then operands must be aligned.
+    has_any_ = Find(handle, static_cast<uint32_t>(BytesOf(call_.type)), any_).ok();
+    return absl::OkStatus();
+  }
+
+  OperandBytes operands() const override {
+    const auto bytes = [this](int64_t rows, int64_t columns) {
+      return static_cast<size_t>(call_.batch * rows * columns) * BytesOf(call_.type);
+    };
+    return {bytes(call_.m, call_.k), bytes(call_.k, call_.n), bytes(call_.m, call_.n)};
+  }
+
+  absl::Status Enqueue(void* handle, CUstream stream, void* workspace,
+                       const core::LibraryArguments& arguments) const override {
+    if (arguments.c == nullptr && arguments.beta != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("A matrix product adds beta ", arguments.beta, " times c, and c is null."));
+    }
+    // Not read with beta 0, but not null.
+    const void* const c = arguments.c == nullptr ? arguments.d : arguments.c;
+    const void* const d = arguments.d;
+    uintptr_t bits = 0;
+    for (const void* pointer : {arguments.a, arguments.b, c, d}) {
+      bits |= reinterpret_cast<uintptr_t>(pointer);
+    }
+    const bool aligned = bits % kGoodAlignment == 0;
+    if (!aligned && !has_any_) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("An operand of a matrix product does not start at a multiple of ",
+                       kGoodAlignment, " bytes, and cuBLASLt has no algorithm for that."));
+    }
+    const cublasLtMatmulHeuristicResult_t& found = aligned ? aligned_ : any_;
+    return GPUSHARE_LT(
+        api_,
+        cublasLtMatmul(static_cast<cublasLtHandle_t>(handle), product_.get(), &arguments.alpha,
+                       arguments.b, b_.get(), arguments.a, a_.get(), &arguments.beta, c, d_.get(),
+                       arguments.d, d_.get(), &found.algo, workspace, kWorkspaceBytes, stream));
+  }
+
+ private:
+  template <class Value>
+  absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    static_assert(sizeof(Value) == 4);  // every attribute that is set here
+    return GPUSHARE_LT(
+        api_, cublasLtMatmulDescSetAttribute(product_.get(), attribute, &value, sizeof(value)));
+  }
+
+  // A row-major matrix of `rows` x `columns`, as the column-major one that cuBLASLt sees.
+  absl::Status MakeLayout(Owned<cublasLtMatrixLayout_t>& layout, int64_t rows, int64_t columns) {
+    GPUSHARE_LT_RETURN(
+        api_, cublasLtMatrixLayoutCreate(layout.Put(api_.cublasLtMatrixLayoutDestroy),
+                                         TypeOf(call_.type), static_cast<uint64_t>(columns),
+                                         static_cast<uint64_t>(rows), columns));
+    if (call_.batch == 1) return absl::OkStatus();
+    const auto count = static_cast<int32_t>(call_.batch);
+    const int64_t stride = rows * columns;
+    GPUSHARE_LT_RETURN(
+        api_, cublasLtMatrixLayoutSetAttribute(layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                                               &count, sizeof(count)));
+    return GPUSHARE_LT(api_, cublasLtMatrixLayoutSetAttribute(
+                                 layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
+                                 sizeof(stride)));
+  }
+
+  absl::Status Find(cublasLtHandle_t handle, uint32_t alignment,
+                    cublasLtMatmulHeuristicResult_t& out) {
+    Owned<cublasLtMatmulPreference_t> preference;
+    GPUSHARE_LT_RETURN(
+        api_, cublasLtMatmulPreferenceCreate(preference.Put(api_.cublasLtMatmulPreferenceDestroy)));
+    const uint64_t workspace_bytes = kWorkspaceBytes;
+    GPUSHARE_LT_RETURN(api_, cublasLtMatmulPreferenceSetAttribute(
+                                 preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                 &workspace_bytes, sizeof(workspace_bytes)));
+    for (const cublasLtMatmulPreferenceAttributes_t attribute :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+      GPUSHARE_LT_RETURN(api_, cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute,
+                                                                    &alignment, sizeof(alignment)));
+    }
+    int count = 0;
+    GPUSHARE_LT_RETURN(
+        api_, cublasLtMatmulAlgoGetHeuristic(handle, product_.get(), b_.get(), a_.get(), d_.get(),
+                                             d_.get(), preference.get(), 1, &out, &count));
+    if (count == 1 && out.state == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cuBLASLt has no algorithm for a product of m ", call_.m, ", n ", call_.n, ", k ", call_.k,
+        ", batch ", call_.batch, " and an alignment of ", alignment, " bytes."));
+  }
+
+  const CublasLtApi& api_;
+  const core::LibraryCall call_;
+  Owned<cublasLtMatmulDesc_t> product_;
+  Owned<cublasLtMatrixLayout_t> a_, b_, d_;
+  cublasLtMatmulHeuristicResult_t aligned_{};
+  cublasLtMatmulHeuristicResult_t any_{};
+  bool has_any_ = false;
+};
+
+class CublasLt final : public LibraryBackend {
+ public:
+  absl::Status Open() {
+    absl::StatusOr<void*> library = OpenLibrary(kLibrary);
+    if (!library.ok()) return library.status();
+#define GPUSHARE_RESOLVE(function)                                                         \
+  if (absl::Status status = ResolveFunction(*library, kLibrary, #function, api_.function); \
+      !status.ok()) {                                                                      \
+    return status;                                                                         \
+  }
+    GPUSHARE_CUBLASLT_FUNCTIONS(GPUSHARE_RESOLVE)
+#undef GPUSHARE_RESOLVE
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<void*> MakeHandle(CUstream /*stream*/) override {
+    cublasLtHandle_t handle = nullptr;
+    GPUSHARE_LT_RETURN(api_, cublasLtCreate(&handle));
+    return static_cast<void*>(handle);
+  }
+  void DestroyHandle(void* handle) override {
+    api_.cublasLtDestroy(static_cast<cublasLtHandle_t>(handle));
+  }
+  absl::StatusOr<std::unique_ptr<LibraryPlan>> MakePlan(void* handle,
+                                                        const core::KernelDesc& kernel,
+                                                        int32_t sm_count) override {
+    auto plan = std::make_unique<Matmul>(api_, kernel.library);
+    if (absl::Status status = plan->Make(static_cast<cublasLtHandle_t>(handle), sm_count);
+        !status.ok()) {
+      return status;
+    }
+    return std::unique_ptr<LibraryPlan>(std::move(plan));
+  }
+
+ private:
+  CublasLtApi api_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt() {
+  auto backend = std::make_unique<CublasLt>();
+  if (absl::Status status = backend->Open(); !status.ok()) return status;
+  return std::unique_ptr<LibraryBackend>(std::move(backend));
+}
+
+}  // namespace gpushare::cuda
+
+#else  // no cublasLt.h
+
+namespace gpushare::cuda {
+
+absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt() {
+  return absl::UnimplementedError(
+      "This build of gpushare makes no matrix products: cublasLt.h was not found when it was "
+      "compiled.");
+}
+
+}  // namespace gpushare::cuda
+
+#endif

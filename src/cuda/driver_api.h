@@ -1,0 +1,93 @@
+// The CUDA driver's functions, resolved at run time: libgpushare links neither libcuda nor needs it
+// to load.
+//
+// Members have the names of the functions; cuda.h maps a name to its current version (cuMemAlloc is
+// cuMemAlloc_v2), and the same version is resolved here. Threads: immutable once loaded.
+
+#ifndef GPUSHARE_SRC_CUDA_DRIVER_API_H_
+#define GPUSHARE_SRC_CUDA_DRIVER_API_H_
+
+#include <cuda.h>
+
+#include "absl/status/statusor.h"
+
+namespace gpushare::cuda {
+
+#define GPUSHARE_DRIVER_FUNCTIONS(X)    \
+  X(cuCtxFromGreenCtx)                  \
+  X(cuCtxGetCurrent)                    \
+  X(cuCtxGetStreamPriorityRange)        \
+  X(cuCtxPopCurrent)                    \
+  X(cuCtxPushCurrent)                   \
+  X(cuDeviceGet)                        \
+  X(cuDeviceGetAttribute)               \
+  X(cuDeviceGetDevResource)             \
+  X(cuDeviceGetName)                    \
+  X(cuDevicePrimaryCtxRelease)          \
+  X(cuDevicePrimaryCtxRetain)           \
+  X(cuDevResourceGenerateDesc)          \
+  X(cuDevSmResourceSplitByCount)        \
+  X(cuDriverGetVersion)                 \
+  X(cuEventRecord)                      \
+  X(cuFuncGetAttribute)                 \
+  X(cuFuncLoad)                         \
+  X(cuFuncSetAttribute)                 \
+  X(cuGetErrorName)                     \
+  X(cuGetErrorString)                   \
+  X(cuGraphChildGraphNodeGetGraph)      \
+  X(cuGraphClone)                       \
+  X(cuGraphDestroy)                     \
+  X(cuGraphExecDestroy)                 \
+  X(cuGraphGetNodes)                    \
+  X(cuGraphInstantiate)                 \
+  X(cuGraphKernelNodeGetParams)         \
+  X(cuGraphKernelNodeSetParams)         \
+  X(cuGraphLaunch)                      \
+  X(cuGraphNodeGetType)                 \
+  X(cuGraphUpload)                      \
+  X(cuGreenCtxCreate)                   \
+  X(cuGreenCtxDestroy)                  \
+  X(cuGreenCtxStreamCreate)             \
+  X(cuInit)                             \
+  X(cuLaunchKernel)                     \
+  X(cuMemAlloc)                         \
+  X(cuMemFree)                          \
+  X(cuMemFreeHost)                      \
+  X(cuMemHostAlloc)                     \
+  X(cuMemHostGetDevicePointer)          \
+  X(cuMemcpyAsync)                      \
+  X(cuMemcpyDtoHAsync)                  \
+  X(cuMemcpyHtoDAsync)                  \
+  X(cuMemsetD8)                         \
+  X(cuMemsetD8Async)                    \
+  X(cuModuleGetFunction)                \
+  X(cuModuleLoadData)                   \
+  X(cuModuleUnload)                     \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  X(cuStreamBeginCapture)               \
+  X(cuStreamCreateWithPriority)         \
+  X(cuStreamDestroy)                    \
+  X(cuStreamEndCapture)                 \
+  X(cuStreamGetCtx)                     \
+  X(cuStreamQuery)                      \
+  X(cuStreamSynchronize)                \
+  X(cuStreamWaitEvent)                  \
+  X(cuStreamWriteValue32)               \
+  X(cuStreamWriteValue64)               \
+  X(cuThreadExchangeStreamCaptureMode)
+
+struct DriverApi {
+#define GPUSHARE_DECLARE(function) decltype(&::function) function = nullptr;
+  GPUSHARE_DRIVER_FUNCTIONS(GPUSHARE_DECLARE)
+#undef GPUSHARE_DECLARE
+};
+
+// Opens libcuda.so.1 and resolves every function. The library stays open for the process's life: a
+// driver that is unloaded cannot be loaded again safely.
+// Errors: UNAVAILABLE, naming the library or the function that is missing (a driver older than
+// CUDA 13.0 needs).
+absl::StatusOr<DriverApi> LoadDriverApi();
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_DRIVER_API_H_

@@ -1,0 +1,45 @@
+// Device memory that frees itself, and the kernels that fill it and sum it up (device_buffer.cu).
+
+#ifndef GPUSHARE_SRC_CUDA_KERNELS_DEVICE_BUFFER_H_
+#define GPUSHARE_SRC_CUDA_KERNELS_DEVICE_BUFFER_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/cuda/kernels/catalogue.h"
+
+namespace gpushare::kernels {
+
+// Empty when CUDA accepted the call, else a sentence with the step's name.
+Status CudaStatus(int code, const char* step);
+
+class DeviceBuffer {
+ public:
+  DeviceBuffer() = default;
+  ~DeviceBuffer();
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  Status Allocate(size_t bytes);
+  // Every word is a pattern (a NaN, seen as a float).
+  Status FillPattern();
+  // Float i is Uniform(seed, i, low, high).
+  Status FillUniform(uint32_t seed, float low, float high);
+  Status Checksum(uint64_t* checksum) const;
+  Status Read(size_t offset, size_t bytes, void* to) const;
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace gpushare::kernels
+
+#endif  // GPUSHARE_SRC_CUDA_KERNELS_DEVICE_BUFFER_H_

@@ -1,0 +1,267 @@
+// kernel_benchmark: each kernel of the catalogue alone, as an original grid and as workers in
+// alternation. Prints one JSON object: times, PTB overhead, fraction of the kernel's bound.
+//
+//   kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] [--block-task-us US]
+//                    [--dram-gbs GB_PER_S] [--no-verify]
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/cuda/kernels/catalogue.h"
+#include "src/cuda/kernels/form_launcher.h"
+
+namespace gpushare::kernels {
+namespace {
+
+// DRAM bandwidth of the reference GPU by its datasheet; an H200 measures about 0.9 of it.
+constexpr double kDramGbPerS = 4800;
+constexpr int kWarmUps = 2;
+constexpr double kVerifySeconds = 0.5;
+
+struct Arguments {
+  double solo_ms = 20;
+  double block_task_us = 0;
+  int repeats = 15;
+  std::string kernel;  // empty: all
+  double dram_gb_per_s = kDramGbPerS;
+  bool verify = true;
+};
+
+struct Row {
+  std::vector<double> original_ms;
+  std::vector<double> worker_ms;
+  Verification verification;
+  uint64_t original_checksum = 0;
+  uint64_t worker_checksum = 0;
+};
+
+class Timer {
+ public:
+  Timer() {
+    cudaEventCreate(&begin_);
+    cudaEventCreate(&end_);
+  }
+  ~Timer() {
+    cudaEventDestroy(begin_);
+    cudaEventDestroy(end_);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+  void Begin(cudaStream_t stream) { cudaEventRecord(begin_, stream); }
+  void End(cudaStream_t stream) { cudaEventRecord(end_, stream); }
+  double Milliseconds() {
+    float ms = 0;
+    cudaEventSynchronize(end_);
+    cudaEventElapsedTime(&ms, begin_, end_);
+    return ms;
+  }
+
+ private:
+  cudaEvent_t begin_ = nullptr;
+  cudaEvent_t end_ = nullptr;
+};
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+Status TimeOriginal(FormLauncher* launcher, const FormTask& task, Timer* timer, double* ms) {
+  timer->Begin(launcher->stream());
+  const Status status = launcher->LaunchOriginal(task);
+  timer->End(launcher->stream());
+  *ms = timer->Milliseconds();
+  return status.ok() ? launcher->Wait() : status;
+}
+
+Status TimeWorkers(FormLauncher* launcher, const FormTask& task, Timer* timer, double* ms) {
+  Status status = launcher->BeginTask();
+  if (!status.ok()) return status;
+  const gpushare_worker_launch header = launcher->Header(task);
+  timer->Begin(launcher->stream());
+  status = launcher->LaunchWorkers(task, header, launcher->FullWorkers(task));
+  timer->End(launcher->stream());
+  *ms = timer->Milliseconds();
+  if (!status.ok()) return status;
+  gpushare_worker_completion record = {};
+  status = launcher->Finish(header, &record);
+  if (status.ok() && record.block_tasks_done != task.block_tasks()) {
+    status.code = -1;
+    status.message = "The workers executed " + std::to_string(record.block_tasks_done) +
+                     " block tasks, and the task has " + std::to_string(task.block_tasks()) + ".";
+  }
+  return status;
+}
+
+Status Measure(const Arguments& arguments, FormLauncher* launcher, const FormTask& task,
+               Workload* workload, Row* row) {
+  Timer timer;
+  for (int i = -kWarmUps; i < arguments.repeats; ++i) {
+    double original_ms = 0;
+    double worker_ms = 0;
+    // In alternation, and which one comes first alternates too.
+    const bool workers_first = i % 2 != 0;
+    Status status = workers_first ? TimeWorkers(launcher, task, &timer, &worker_ms)
+                                  : TimeOriginal(launcher, task, &timer, &original_ms);
+    if (status.ok()) {
+      status = workers_first ? TimeOriginal(launcher, task, &timer, &original_ms)
+                             : TimeWorkers(launcher, task, &timer, &worker_ms);
+    }
+    if (!status.ok()) return status;
+    if (i < 0) continue;
+    row->original_ms.push_back(original_ms);
+    row->worker_ms.push_back(worker_ms);
+  }
+  double ms = 0;
+  Status status = workload->ClearOutput();
+  if (status.ok()) status = TimeOriginal(launcher, task, &timer, &ms);
+  if (status.ok()) status = workload->Checksum(&row->original_checksum);
+  if (status.ok()) status = workload->ClearOutput();
+  if (status.ok()) status = TimeWorkers(launcher, task, &timer, &ms);
+  if (status.ok()) status = workload->Checksum(&row->worker_checksum);
+  if (status.ok() && arguments.verify) {
+    status = workload->Verify(kVerifySeconds, &row->verification);
+  }
+  return status;
+}
+
+void PrintRow(const Arguments& arguments, const FormLauncher& launcher, const FormTask& task,
+              const Workload& workload, const Row& row, bool first) {
+  const CatalogueKernel& kernel = workload.kernel();
+  const double original_ms = Median(row.original_ms);
+  const double worker_ms = Median(row.worker_ms);
+  const double bound_ms =
+      workload.BoundSeconds(launcher.sms(), launcher.clock_mhz(), arguments.dram_gb_per_s * 1e9) *
+      1e3;
+  const double waves = static_cast<double>(workload.block_tasks()) / launcher.FullWorkers(task);
+  std::printf("%s\n    {\"kernel\": \"%s\",", first ? "" : ",", kernel.name);
+  std::printf(" \"block_tasks\": %u, \"workers_per_sm\": %u, \"original_blocks_per_sm\": %u,",
+              workload.block_tasks(), task.variants.workers_per_sm,
+              task.variants.original_blocks_per_sm);
+  std::printf(" \"threads\": %u, \"original_registers\": %u, \"worker_registers\": %u,",
+              task.variants.threads_per_block, task.variants.original_registers,
+              task.variants.worker_registers);
+  std::printf(" \"static_shared_bytes\": %u, \"local_bytes\": %u,",
+              task.variants.static_shared_bytes, task.variants.local_bytes);
+  std::printf(
+      "\n     \"original_ms\": %.4f, \"original_ms_min\": %.4f, \"worker_ms\": %.4f,"
+      " \"worker_ms_min\": %.4f,",
+      original_ms, *std::min_element(row.original_ms.begin(), row.original_ms.end()), worker_ms,
+      *std::min_element(row.worker_ms.begin(), row.worker_ms.end()));
+  std::printf(" \"ptb_overhead_percent\": %.3f, \"block_task_us\": %.3f,",
+              (worker_ms / original_ms - 1) * 100, worker_ms * 1000 / waves);
+  std::printf(
+      "\n     \"bound_ms\": %.4f, \"original_of_bound\": %.4f, \"worker_of_bound\": %.4f,"
+      " \"bound\": \"%s\",",
+      bound_ms, bound_ms / original_ms, bound_ms / worker_ms, kernel.bound_formula);
+  std::printf(
+      "\n     \"bitwise_equal\": %s, \"checked\": %llu, \"wrong\": %llu,"
+      " \"error_max\": %.3g, \"tolerance\": %.3g}",
+      row.original_checksum == row.worker_checksum ? "true" : "false",
+      static_cast<unsigned long long>(row.verification.checked),
+      static_cast<unsigned long long>(row.verification.wrong), row.verification.error_max,
+      row.verification.tolerance);
+}
+
+Status RunKernel(const Arguments& arguments, const CatalogueKernel& kernel, FormLauncher* launcher,
+                 bool first) {
+  WorkloadOptions options;
+  options.solo_ms = arguments.solo_ms;
+  options.block_task_us = arguments.block_task_us;
+  options.sms = launcher->sms();
+  std::unique_ptr<Workload> workload;
+  Status status = MakeWorkload(kernel, options, &workload);
+  if (!status.ok()) return status;
+  FormTask task;
+  status = CudaStatus(kernel.variants(&task.variants), kernel.name);
+  if (!status.ok()) return status;
+  task.params = workload->params();
+  task.grid = workload->grid();
+  Row row;
+  status = Measure(arguments, launcher, task, workload.get(), &row);
+  if (!status.ok()) return status;
+  PrintRow(arguments, *launcher, task, *workload, row, first);
+  if (row.original_checksum != row.worker_checksum || row.verification.wrong > 0) {
+    status.code = -1;
+    status.message =
+        std::string(kernel.name) + " has wrong results. " + row.verification.first_wrong;
+  }
+  return status;
+}
+
+bool Parse(int argc, char** argv, Arguments* arguments) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--no-verify") == 0) {
+      arguments->verify = false;
+      continue;
+    }
+    if (i + 1 >= argc) return false;
+    const char* const value = argv[i + 1];
+    if (std::strcmp(argv[i], "--ms") == 0) {
+      arguments->solo_ms = std::atof(value);
+    } else if (std::strcmp(argv[i], "--repeats") == 0) {
+      arguments->repeats = std::max(1, std::atoi(value));
+    } else if (std::strcmp(argv[i], "--kernel") == 0) {
+      arguments->kernel = value;
+    } else if (std::strcmp(argv[i], "--block-task-us") == 0) {
+      arguments->block_task_us = std::atof(value);
+    } else if (std::strcmp(argv[i], "--dram-gbs") == 0) {
+      arguments->dram_gb_per_s = std::atof(value);
+    } else {
+      return false;
+    }
+    ++i;
+  }
+  return true;
+}
+
+int Main(int argc, char** argv) {
+  Arguments arguments;
+  if (!Parse(argc, argv, &arguments)) {
+    std::fprintf(stderr,
+                 "kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] "
+                 "[--block-task-us US] [--dram-gbs GB_PER_S] [--no-verify]\n");
+    return 2;
+  }
+  FormLauncher launcher;
+  Status status = launcher.Init();
+  if (!status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message.c_str());
+    return 77;
+  }
+  cudaDeviceProp properties = {};
+  cudaGetDeviceProperties(&properties, 0);
+  std::printf(
+      "{\"benchmark\": \"kernel_benchmark\", \"gpu\": \"%s\", \"sms\": %d,"
+      " \"clock_mhz\": %.0f, \"dram_gb_per_s\": %.0f, \"repeats\": %d,\n"
+      "  \"note\": \"medians of alternating runs; bounds at the GPU's maximal clock\",\n"
+      "  \"kernels\": [",
+      properties.name, launcher.sms(), launcher.clock_mhz(), arguments.dram_gb_per_s,
+      arguments.repeats);
+  bool first = true;
+  bool failed = false;
+  for (size_t i = 0; i < kCatalogueSize; ++i) {
+    const CatalogueKernel& kernel = Catalogue()[i];
+    if (!arguments.kernel.empty() && arguments.kernel != kernel.name) continue;
+    status = RunKernel(arguments, kernel, &launcher, first);
+    first = false;
+    if (status.ok()) continue;
+    failed = true;
+    std::fprintf(stderr, "%s: %s\n", kernel.name, status.message.c_str());
+  }
+  std::printf("]}\n");
+  return failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace gpushare::kernels
+
+int main(int argc, char** argv) { return gpushare::kernels::Main(argc, argv); }

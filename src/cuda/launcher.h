@@ -1,0 +1,63 @@
+// From a launch request to driver calls on the lane's stream, one function a form.
+//
+// Invariants: nothing is allocated; a request that is refused has enqueued nothing, a failed signal
+// event aside. The lane's mutex is held and the primary context is current. Threads: any, one a lane.
+
+#ifndef GPUSHARE_SRC_CUDA_LAUNCHER_H_
+#define GPUSHARE_SRC_CUDA_LAUNCHER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "src/core/device.h"
+#include "src/cuda/claim_counters.h"
+#include "src/cuda/context.h"
+#include "src/cuda/cuda_lane.h"
+#include "src/cuda/library_calls.h"
+#include "src/cuda/places.h"
+#include "src/cuda/prepared_kernels.h"
+
+namespace gpushare::cuda {
+
+class Launcher {
+ public:
+  Launcher(const Context& context, const Places& places, const PreparedKernels& kernels,
+           LibraryCalls& library, ClaimCounters& counters)
+      : context_(context),
+        places_(places),
+        kernels_(kernels),
+        library_(library),
+        counters_(counters) {}
+
+  // Makes the lane's stream wait for the request's events. No lock is needed.
+  absl::Status WaitForEvents(const CudaLane& lane, const core::LaunchRequest& request) const;
+
+  // Enqueues the request as launch `sequence` of the lane. Opaque work was enqueued by its own
+  // function before.
+  absl::Status Enqueue(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
+
+ private:
+  absl::Status EnqueueWork(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
+  absl::Status Original(CudaLane& lane, const PreparedKernel& kernel,
+                        const core::LaunchRequest& request);
+  absl::Status Workers(CudaLane& lane, const PreparedKernel& kernel, uint64_t sequence,
+                       const core::LaunchRequest& request);
+  absl::Status Slice(CudaLane& lane, const PreparedKernel& kernel,
+                     const core::LaunchRequest& request);
+  absl::Status Graph(CudaLane& lane, const PreparedKernel& kernel);
+  absl::Status Copy(CudaLane& lane, const core::CopyRequest& copy);
+  absl::Status Library(const core::LaunchRequest& request);
+  absl::Status LaunchWorkerFunction(CUstream stream, const PreparedKernel& kernel,
+                                    const gpushare_worker_launch& header, unsigned int blocks,
+                                    const core::LaunchRequest& request);
+
+  const Context& context_;
+  const Places& places_;
+  const PreparedKernels& kernels_;
+  LibraryCalls& library_;
+  ClaimCounters& counters_;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_LAUNCHER_H_

@@ -1,0 +1,334 @@
+// Lanes, prepared calls and their launches. See library_calls.h.
+
+#include "src/cuda/library_calls.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "src/core/limits.h"
+#include "src/core/mutex.h"
+#include "src/cuda/errors.h"
+#include "src/cuda/library_backend.h"
+
+namespace gpushare::cuda {
+namespace {
+
+using core::KernelDesc;
+using core::KernelId;
+using core::LaneIndex;
+
+enum BackendIndex : size_t { kCublasLt = 0, kCudnn = 1, kBackends = 2 };
+
+BackendIndex BackendOf(core::LibraryOperation operation) {
+  return operation == core::LibraryOperation::kMatmul ? kCublasLt : kCudnn;
+}
+
+// Above it the first run would take more device memory than a registration may.
+constexpr size_t kFirstRunBytesMax = size_t{1} << 30;
+// The first runs of one preparation wait behind what is on the device: no longer than this.
+constexpr std::chrono::seconds kFirstRunMax{5};
+
+struct Lane {
+  CUstream stream = nullptr;
+  CUcontext context = nullptr;
+  int32_t sm_count = 0;
+  CUdeviceptr workspace = 0;
+  std::array<void*, kBackends> handles{};
+  // Handles serve one thread at a time. Callers of one lane meet only where an application submits
+  // to one queue from several threads.
+  core::Mutex mutex;
+};
+
+struct PlanOfSize {
+  int32_t sm_count = 0;
+  std::unique_ptr<LibraryPlan> plan;
+};
+
+struct Call {
+  KernelDesc kernel;
+  BackendIndex backend = kCublasLt;
+  std::vector<PlanOfSize> plans;
+  // Set once the lane has all that the plan needs.
+  std::array<std::atomic<const LibraryPlan*>, core::kMaxLanes> of_lane{};
+};
+
+// Makes a context current for a scope; nothing to do where it already is.
+class CurrentContext {
+ public:
+  CurrentContext(const DriverApi& api, CUcontext context) : api_(api) {
+    CUcontext now = nullptr;
+    if (api_.cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == context) return;
+    pushed_ = api_.cuCtxPushCurrent(context) == CUDA_SUCCESS;
+  }
+  ~CurrentContext() {
+    CUcontext popped = nullptr;
+    if (pushed_) api_.cuCtxPopCurrent(&popped);
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  const DriverApi& api_;
+  bool pushed_ = false;
+};
+
+}  // namespace
+
+class LibraryCalls::Impl {
+ public:
+  explicit Impl(const DriverApi& api) : api_(api) {}
+
+  ~Impl() {
+    for (const std::unique_ptr<Lane>& lane : owned_lanes_) {
+      const CurrentContext current(api_, lane->context);
+      for (size_t i = 0; i < kBackends; ++i) {
+        if (lane->handles[i] != nullptr) backends_[i]->DestroyHandle(lane->handles[i]);
+      }
+      if (lane->workspace != 0) api_.cuMemFree(lane->workspace);
+    }
+    for (const CUdeviceptr address : left_) api_.cuMemFree(address);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  absl::Status AddLane(LaneIndex index, CUstream stream, int32_t sm_count) {
+    if (index < 0 || index >= core::kMaxLanes) {
+      return absl::InvalidArgumentError(absl::StrCat("A lane for library calls has the index ",
+                                                     index, ", and the limit is ",
+                                                     core::kMaxLanes - 1, "."));
+    }
+    auto lane = std::make_unique<Lane>();
+    lane->stream = stream;
+    lane->sm_count = sm_count;
+    // That of a place's green context: the libraries count the SMs of the context that is current,
+    // and cuDNN refuses a stream of another one.
+    GPUSHARE_CU_RETURN(api_, cuStreamGetCtx(stream, &lane->context));
+    const core::MutexLock lock(&mutex_);
+    first_runs_until_ = std::chrono::steady_clock::now() + kFirstRunMax;
+    Lane* const added = lane.get();
+    owned_lanes_.push_back(std::move(lane));
+    lanes_[static_cast<size_t>(index)].store(added, std::memory_order_release);
+    for (const std::unique_ptr<Call>& call : owned_calls_) {
+      if (absl::Status status = Equip(*call, index); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Prepare(const KernelDesc& kernel) {
+    if (kernel.library.operation == core::LibraryOperation::kNone) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Kernel '", kernel.name, "' is of kind library and has no library call."));
+    }
+    if (kernel.id.value > core::kMaxKernels) {
+      return absl::InvalidArgumentError(absl::StrCat("Kernel '", kernel.name, "' has the id ",
+                                                     kernel.id.value, ", and the limit is ",
+                                                     core::kMaxKernels, "."));
+    }
+    const core::MutexLock lock(&mutex_);
+    if (absl::Status status = Open(BackendOf(kernel.library.operation)); !status.ok()) {
+      return status;
+    }
+    first_runs_until_ = std::chrono::steady_clock::now() + kFirstRunMax;
+    auto call = std::make_unique<Call>();
+    call->kernel = kernel;
+    call->backend = BackendOf(kernel.library.operation);
+    for (LaneIndex index = 0; index < core::kMaxLanes; ++index) {
+      if (lane(index) == nullptr) continue;
+      if (absl::Status status = Equip(*call, index); !status.ok()) return status;
+    }
+    calls_[kernel.id.value].store(call.get(), std::memory_order_release);
+    owned_calls_.push_back(std::move(call));
+    return absl::OkStatus();
+  }
+
+  absl::Status Enqueue(KernelId kernel, LaneIndex index, const core::LibraryArguments& arguments) {
+    const Call* const call = kernel.value <= core::kMaxKernels
+                                 ? calls_[kernel.value].load(std::memory_order_acquire)
+                                 : nullptr;
+    Lane* const to = index >= 0 && index < core::kMaxLanes ? lane(index) : nullptr;
+    const LibraryPlan* const plan =
+        call == nullptr || to == nullptr
+            ? nullptr
+            : call->of_lane[static_cast<size_t>(index)].load(std::memory_order_acquire);
+    if (plan == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Library call ", kernel.value, " is not prepared for lane ", index, "."));
+    }
+    if (arguments.a == nullptr || arguments.d == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Library call '", call->kernel.name, "' has no operand a or no result d."));
+    }
+    if (NeedsB(*call) && arguments.b == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Library call '", call->kernel.name, "' has no operand b."));
+    }
+    const CurrentContext current(api_, to->context);
+    const core::MutexLock lock(&to->mutex);
+    absl::Status status = plan->Enqueue(to->handles[call->backend], to->stream,
+                                        reinterpret_cast<void*>(to->workspace), arguments);
+    if (absl::IsInternal(status)) return LostOr(*to, std::move(status));
+    return status;
+  }
+
+ private:
+  static bool NeedsB(const Call& call) {
+    return call.kernel.library.operation == core::LibraryOperation::kMatmul ||
+           call.kernel.library.operation == core::LibraryOperation::kConvolution;
+  }
+
+  Lane* lane(LaneIndex index) const {
+    return lanes_[static_cast<size_t>(index)].load(std::memory_order_acquire);
+  }
+
+  // The libraries do not say whether the context is poisoned; the driver does.
+  absl::Status LostOr(const Lane& lane, absl::Status status) const {
+    const CUresult code = api_.cuStreamQuery(lane.stream);
+    if (!IsSticky(code)) return status;
+    return StatusOf(api_, code, "cuStreamQuery(lane.stream)", __FILE__, __LINE__);
+  }
+
+  absl::Status Open(BackendIndex index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (backends_[index] != nullptr) return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<LibraryBackend>> backend =
+        index == kCublasLt ? OpenCublasLt() : OpenCudnn();
+    if (!backend.ok()) return backend.status();
+    backends_[index] = *std::move(backend);
+    return absl::OkStatus();
+  }
+
+  // Handle, workspace and plan of one lane for one call, and its first run in a new context.
+  absl::Status Equip(Call& call, LaneIndex index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Lane& to = *lane(index);
+    const CurrentContext current(api_, to.context);
+    if (to.workspace == 0) GPUSHARE_CU_RETURN(api_, cuMemAlloc(&to.workspace, kWorkspaceBytes));
+    void*& handle = to.handles[call.backend];
+    if (handle == nullptr) {
+      absl::StatusOr<void*> made = backends_[call.backend]->MakeHandle(to.stream);
+      if (!made.ok()) return made.status();
+      handle = *made;
+    }
+    absl::StatusOr<const LibraryPlan*> plan = PlanFor(call, handle, to.sm_count);
+    if (!plan.ok()) return plan.status();
+    if (!RanInContext(call, to)) {
+      if (absl::Status status = RunOnce(**plan, handle, to); !status.ok()) return status;
+    }
+    call.of_lane[static_cast<size_t>(index)].store(*plan, std::memory_order_release);
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<const LibraryPlan*> PlanFor(Call& call, void* handle, int32_t sm_count)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const PlanOfSize& made : call.plans) {
+      if (made.sm_count == sm_count) return made.plan.get();
+    }
+    absl::StatusOr<std::unique_ptr<LibraryPlan>> plan =
+        backends_[call.backend]->MakePlan(handle, call.kernel, sm_count);
+    if (!plan.ok()) {
+      return absl::Status(plan.status().code(), absl::StrCat("Library call '", call.kernel.name,
+                                                             "' cannot be prepared for ", sm_count,
+                                                             " SMs: ", plan.status().message()));
+    }
+    call.plans.push_back({sm_count, *std::move(plan)});
+    return call.plans.back().plan.get();
+  }
+
+  bool RanInContext(const Call& call, const Lane& to) const {
+    for (LaneIndex index = 0; index < core::kMaxLanes; ++index) {
+      const Lane* const other = lane(index);
+      if (other != nullptr && other->context == to.context &&
+          call.of_lane[static_cast<size_t>(index)].load(std::memory_order_relaxed) != nullptr) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // On operands of no meaning, whose results nobody reads. A preparation for speed: where there is
+  // no memory or time for it, the first task pays.
+  absl::Status RunOnce(const LibraryPlan& plan, void* handle, Lane& to)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const OperandBytes bytes = plan.operands();
+    if (bytes.a + bytes.b + bytes.d > kFirstRunBytesMax) return absl::OkStatus();
+    if (std::chrono::steady_clock::now() >= first_runs_until_) return absl::OkStatus();
+    std::vector<CUdeviceptr> scratch;
+    const auto take = [&](size_t size) -> void* {
+      CUdeviceptr address = 0;
+      if (size == 0 || api_.cuMemAlloc(&address, size) != CUDA_SUCCESS) return nullptr;
+      scratch.push_back(address);
+      return reinterpret_cast<void*>(address);
+    };
+    core::LibraryArguments arguments;
+    arguments.a = take(bytes.a);
+    arguments.b = take(bytes.b);
+    arguments.d = take(bytes.d);
+    const bool complete = arguments.a != nullptr && arguments.d != nullptr &&
+                          (bytes.b == 0 || arguments.b != nullptr);
+    absl::Status status = complete ? RunAndWait(plan, handle, to, arguments) : absl::OkStatus();
+    if (absl::IsDeadlineExceeded(status)) {
+      // It may be in use: freed at the end.
+      left_.insert(left_.end(), scratch.begin(), scratch.end());
+      return absl::OkStatus();
+    }
+    for (const CUdeviceptr address : scratch) api_.cuMemFree(address);
+    return status;
+  }
+
+  absl::Status RunAndWait(const LibraryPlan& plan, void* handle, Lane& to,
+                          const core::LibraryArguments& arguments) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    absl::Status status;
+    {
+      const core::MutexLock lock(&to.mutex);
+      status = plan.Enqueue(handle, to.stream, reinterpret_cast<void*>(to.workspace), arguments);
+    }
+    CUresult code = api_.cuStreamQuery(to.stream);
+    while (code == CUDA_ERROR_NOT_READY) {
+      if (std::chrono::steady_clock::now() >= first_runs_until_) {
+        return absl::DeadlineExceededError("The first run of a library call has not ended yet.");
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+      code = api_.cuStreamQuery(to.stream);
+    }
+    if (!status.ok()) return status;
+    return StatusOf(api_, code, "cuStreamQuery(to.stream)", __FILE__, __LINE__);
+  }
+
+  const DriverApi& api_;
+  core::Mutex mutex_;
+  std::chrono::steady_clock::time_point first_runs_until_ ABSL_GUARDED_BY(mutex_);
+  std::vector<CUdeviceptr> left_;  // operands of first runs that took too long
+  // Before the calls, whose plans they made.
+  std::array<std::unique_ptr<LibraryBackend>, kBackends> backends_;
+  std::vector<std::unique_ptr<Lane>> owned_lanes_;
+  std::vector<std::unique_ptr<Call>> owned_calls_;
+  std::array<std::atomic<Lane*>, core::kMaxLanes> lanes_{};
+  std::array<std::atomic<Call*>, core::kMaxKernels + 1> calls_{};
+};
+
+LibraryCalls::LibraryCalls(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+LibraryCalls::~LibraryCalls() = default;
+
+std::unique_ptr<LibraryCalls> LibraryCalls::Make(const DriverApi& api) {
+  return std::unique_ptr<LibraryCalls>(new LibraryCalls(std::make_unique<Impl>(api)));
+}
+
+absl::Status LibraryCalls::AddLane(LaneIndex lane, CUstream stream, int32_t sm_count) {
+  return impl_->AddLane(lane, stream, sm_count);
+}
+
+absl::Status LibraryCalls::Prepare(const KernelDesc& kernel) { return impl_->Prepare(kernel); }
+
+absl::Status LibraryCalls::Enqueue(KernelId kernel, LaneIndex lane,
+                                   const core::LibraryArguments& arguments) {
+  return impl_->Enqueue(kernel, lane, arguments);
+}
+
+}  // namespace gpushare::cuda

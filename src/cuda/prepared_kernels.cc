@@ -1,0 +1,275 @@
+// Loading of functions and graphs ahead of their first launch. See prepared_kernels.h.
+
+#include "src/cuda/prepared_kernels.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/cuda/errors.h"
+
+namespace gpushare::cuda {
+namespace {
+
+// Block tasks shorter than this are claimed several at a time, so that claims do not become the
+// bottleneck; the batch as a whole stays as long as this, which bounds the eviction latency.
+constexpr int64_t kClaimNs = 5'000;
+constexpr int64_t kClaimBatchMax = 8;
+// Without opting in a block gets at most so much dynamic shared memory.
+constexpr int kDefaultSharedBytesMax = 48 * 1024;
+// Graphs in graphs: deeper ones are refused, so that the recursion is bounded.
+constexpr int kGraphDepthMax = 8;
+// Percentage of an SM's memory that is shared memory, not L1 cache.
+constexpr int kCarveOutMax = 100;
+
+CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
+
+uint32_t ClaimBatchOf(const core::KernelDesc& kernel) {
+  const int64_t block_task_ns = kernel.simulation.block_task_ns;
+  if (block_task_ns <= 0) return 1;
+  return static_cast<uint32_t>(std::clamp<int64_t>(kClaimNs / block_task_ns, 1, kClaimBatchMax));
+}
+
+absl::Status CheckOne(const core::KernelDesc& kernel, const char* what, int64_t value,
+                      int64_t limit) {
+  if (value <= limit) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("Kernel '", kernel.name, "' asks for ", value, " ",
+                                                 what, ", and its function allows ", limit, "."));
+}
+
+}  // namespace
+
+PreparedKernels::~PreparedKernels() {
+  if (leaked_) return;
+  const ScopedContext current(context_);
+  for (const auto& kernel : kernels_) {
+    if (kernel == nullptr || kernel->desc.graph_exec != nullptr) continue;
+    for (const auto& instance : kernel->instances) {
+      if (CUgraphExec exec = instance.load(); exec != nullptr) context_.api().cuGraphExecDestroy(exec);
+    }
+  }
+}
+
+absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
+  // A bare instance is bound to the whole device, and so is the work of a foreign graph.
+  if (kernel.graph_exec != nullptr) kernel.confinable = false;
+  void* const handle =
+      kernel.worker_function != nullptr ? kernel.worker_function : kernel.original_function;
+  if (kernel.kind != core::TaskKind::kKernel || handle == nullptr) return absl::OkStatus();
+  const ScopedContext current(context_);
+  const DriverApi& api = context_.api();
+  const CUfunction function = FunctionOf(handle);
+  int registers = 0;
+  int shared = 0;
+  int threads_max = 0;
+  GPUSHARE_CU_RETURN(api, cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+  GPUSHARE_CU_RETURN(api, cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+  GPUSHARE_CU_RETURN(
+      api, cuFuncGetAttribute(&threads_max, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
+  if (kernel.threads_per_block == 0) kernel.threads_per_block = threads_max;
+  if (absl::Status status = CheckOne(kernel, "threads a block", kernel.threads_per_block, threads_max);
+      !status.ok()) {
+    return status;
+  }
+  if (kernel.registers_per_thread == 0) kernel.registers_per_thread = registers;
+  if (kernel.shared_memory_bytes == 0) {
+    kernel.shared_memory_bytes = shared + kernel.dynamic_shared_memory_bytes;
+  }
+  if (kernel.dynamic_shared_memory_bytes > kDefaultSharedBytesMax) {
+    GPUSHARE_CU_RETURN(api, cuFuncSetAttribute(function,
+                                               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                               kernel.dynamic_shared_memory_bytes));
+  }
+  int workers = 0;
+  GPUSHARE_CU_RETURN(api, cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                              &workers, function, kernel.threads_per_block,
+                              static_cast<size_t>(kernel.dynamic_shared_memory_bytes)));
+  if (workers == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("No block of kernel '", kernel.name, "' fits on an SM of this GPU."));
+  }
+  if (kernel.workers_per_sm_max == 0) kernel.workers_per_sm_max = workers;
+  return CheckOne(kernel, "workers an SM", kernel.workers_per_sm_max, workers);
+}
+
+absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
+                                            PreparedKernel& prepared) const {
+  const DriverApi& api = context_.api();
+  prepared.original = FunctionOf(kernel.original_function);
+  prepared.worker = FunctionOf(kernel.worker_function);
+  if (prepared.original == nullptr && prepared.worker == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Kernel '", kernel.name, "' comes without a function, and a CUDA device needs one."));
+  }
+  if (kernel.evictable && prepared.worker == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Kernel '", kernel.name, "' is evictable, and it has no worker function to evict."));
+  }
+  for (CUfunction function : {prepared.original, prepared.worker}) {
+    if (function == nullptr) continue;
+    GPUSHARE_CU_RETURN(api, cuFuncLoad(function));
+    if (kernel.dynamic_shared_memory_bytes > kDefaultSharedBytesMax) {
+      GPUSHARE_CU_RETURN(api, cuFuncSetAttribute(function,
+                                                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                                 kernel.dynamic_shared_memory_bytes));
+    }
+  }
+  // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
+  // the last BE worker, and not only for their eviction.
+  if (prepared.worker != nullptr) {
+    GPUSHARE_CU_RETURN(
+        api, cuFuncSetAttribute(prepared.worker, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                kCarveOutMax));
+  }
+  const bool shaped = kernel.block_x > 0;
+  prepared.block_x = static_cast<unsigned int>(shaped ? kernel.block_x : kernel.threads_per_block);
+  prepared.block_y = static_cast<unsigned int>(shaped ? kernel.block_y : 1);
+  prepared.block_z = static_cast<unsigned int>(shaped ? kernel.block_z : 1);
+  prepared.dynamic_shared_bytes = static_cast<unsigned int>(kernel.dynamic_shared_memory_bytes);
+  prepared.workers_per_sm = std::max(1, kernel.workers_per_sm_max);
+  prepared.claim_batch = ClaimBatchOf(kernel);
+  prepared.yields = prepared.worker != nullptr && kernel.yield_interval_ns > 0;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,
+                                                 core::PlaceIndex place) const {
+  const DriverApi& api = context_.api();
+  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
+  if (!stream.ok()) return stream.status();
+  CUgraph graph = nullptr;
+  int answer = 0;
+  // Relaxed: the capture neither breaks another thread's nor is broken by it.
+  absl::Status status =
+      GPUSHARE_CU(api, cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  if (status.ok()) {
+    answer = kernel.capture(kernel.capture_user, *stream, places_.place(place).sms);
+    status = GPUSHARE_CU(api, cuStreamEndCapture(*stream, &graph));
+  }
+  api.cuStreamDestroy(*stream);
+  if (answer == 0 && status.ok()) return graph;
+  if (graph != nullptr) api.cuGraphDestroy(graph);
+  if (answer == 0) return status;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "The capture of graph '", kernel.name, "' answers ", answer, " for ",
+      places_.place(place).sms, " SMs, and 0 is success."));
+}
+
+// A graph binds its nodes to the context of its capture. A kernel node takes another one when it is
+// named by its CUkernel, not by its CUfunction, which has a context of its own. Memory nodes stay:
+// copies need no SM. False: a kernel that is known only as a CUfunction.
+absl::StatusOr<bool> PreparedKernels::BindToPlace(CUgraph graph, core::PlaceIndex place,
+                                                  int depth) const {
+  const DriverApi& api = context_.api();
+  size_t count = 0;
+  GPUSHARE_CU_RETURN(api, cuGraphGetNodes(graph, nullptr, &count));
+  std::vector<CUgraphNode> nodes(count);
+  GPUSHARE_CU_RETURN(api, cuGraphGetNodes(graph, nodes.data(), &count));
+  for (CUgraphNode node : nodes) {
+    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+    GPUSHARE_CU_RETURN(api, cuGraphNodeGetType(node, &type));
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      CUgraph child = nullptr;
+      GPUSHARE_CU_RETURN(api, cuGraphChildGraphNodeGetGraph(node, &child));
+      if (depth == kGraphDepthMax) return false;
+      absl::StatusOr<bool> bound = BindToPlace(child, place, depth + 1);
+      if (!bound.ok() || !*bound) return bound;
+    }
+    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
+    CUDA_KERNEL_NODE_PARAMS params = {};
+    GPUSHARE_CU_RETURN(api, cuGraphKernelNodeGetParams(node, &params));
+    if (params.kern == nullptr) return false;
+    params.func = nullptr;
+    params.ctx = places_.place(place).context;
+    GPUSHARE_CU_RETURN(api, cuGraphKernelNodeSetParams(node, &params));
+  }
+  return true;
+}
+
+// A copy of the caller's graph whose kernels run in the place; null where they cannot be confined.
+absl::StatusOr<CUgraph> PreparedKernels::CloneFor(CUgraph graph, core::PlaceIndex place) const {
+  CUgraph clone = nullptr;
+  GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&clone, graph));
+  if (place == core::kWholeDevice) return clone;
+  absl::StatusOr<bool> bound = BindToPlace(clone, place, 0);
+  if (bound.ok() && *bound) return clone;
+  context_.api().cuGraphDestroy(clone);
+  if (!bound.ok()) return bound.status();
+  return nullptr;
+}
+
+absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const {
+  const core::KernelDesc& kernel = prepared.desc;
+  std::atomic<CUgraphExec>& instance = prepared.instances[static_cast<size_t>(place)];
+  if (instance.load() != nullptr) return absl::OkStatus();
+  if (kernel.graph_exec != nullptr) {
+    if (place == core::kWholeDevice) instance.store(static_cast<CUgraphExec>(kernel.graph_exec));
+    return absl::OkStatus();
+  }
+  if (place != core::kWholeDevice && !kernel.confinable) return absl::OkStatus();
+  const DriverApi& api = context_.api();
+  absl::StatusOr<CUgraph> graph = kernel.capture != nullptr
+                                      ? Capture(kernel, place)
+                                      : CloneFor(static_cast<CUgraph>(kernel.graph), place);
+  if (!graph.ok()) return graph.status();
+  if (*graph == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Graph '", kernel.name, "' has a kernel that is bound to its context (a CUfunction of a "
+        "module), so it cannot be confined; register it as not confinable."));
+  }
+  CUgraphExec exec = nullptr;
+  const CUresult code = api.cuGraphInstantiate(&exec, *graph, 0);
+  api.cuGraphDestroy(*graph);
+  // A library's kernel whose blocks form a cluster does not fit a few SMs: no instance there.
+  if (code == CUDA_ERROR_INVALID_CLUSTER_SIZE && place != core::kWholeDevice) {
+    return absl::OkStatus();
+  }
+  if (absl::Status status = StatusOf(api, code, "cuGraphInstantiate", __FILE__, __LINE__);
+      !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
+  if (stream.ok()) {
+    api.cuGraphUpload(exec, *stream);
+    api.cuStreamSynchronize(*stream);
+    api.cuStreamDestroy(*stream);
+  }
+  instance.store(exec, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
+  if (kernel.id.value == 0 || kernel.id.value >= kernels_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("Kernel identifier ", kernel.id.value,
+                                                   " is not between 1 and ", core::kMaxKernels, "."));
+  }
+  const ScopedContext current(context_);
+  auto prepared = std::make_unique<PreparedKernel>();
+  prepared->desc = kernel;
+  if (kernel.kind == core::TaskKind::kKernel) {
+    if (absl::Status status = LoadFunctions(kernel, *prepared); !status.ok()) return status;
+  } else if (kernel.kind == core::TaskKind::kGraph) {
+    if (kernel.graph == nullptr && kernel.graph_exec == nullptr && kernel.capture == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Graph '", kernel.name,
+                       "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
+                       "needs one of them."));
+    }
+    for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
+      if (absl::Status status = Instantiate(*prepared, place); !status.ok()) return status;
+    }
+  }
+  kernels_[kernel.id.value] = std::move(prepared);
+  return absl::OkStatus();
+}
+
+absl::Status PreparedKernels::AddPlace(core::PlaceIndex place) {
+  const ScopedContext current(context_);
+  for (const auto& kernel : kernels_) {
+    if (kernel == nullptr || kernel->desc.kind != core::TaskKind::kGraph) continue;
+    if (absl::Status status = Instantiate(*kernel, place); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gpushare::cuda

@@ -1,0 +1,73 @@
+// What PrepareKernel leaves for launches: functions with their attributes set, and one graph
+// instance per place.
+//
+// Everything is loaded here (modules, local memory, graphs), because implicit loading at the first
+// launch would wait for BE workers. Invariants: an entry is immutable once `Find` returns it, its
+// graph instances of later places aside, which are published one by one. Threads: preparing by one
+// at a time, Find from any.
+
+#ifndef GPUSHARE_SRC_CUDA_PREPARED_KERNELS_H_
+#define GPUSHARE_SRC_CUDA_PREPARED_KERNELS_H_
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "src/core/kernel.h"
+#include "src/core/limits.h"
+#include "src/cuda/context.h"
+#include "src/cuda/places.h"
+
+namespace gpushare::cuda {
+
+struct PreparedKernel {
+  core::KernelDesc desc;
+  CUfunction original = nullptr;
+  CUfunction worker = nullptr;
+  unsigned int block_x = 1, block_y = 1, block_z = 1;
+  unsigned int dynamic_shared_bytes = 0;
+  int32_t workers_per_sm = 1;
+  uint32_t claim_batch = 1;
+  bool yields = false;  // has yield points inside a block task
+  // By place; null where the graph has no instance because a kernel of it does not fit.
+  std::array<std::atomic<CUgraphExec>, core::kMaxPlaces> instances{};
+};
+
+class PreparedKernels {
+ public:
+  PreparedKernels(const Context& context, const Places& places)
+      : context_(context), places_(places) {}
+  ~PreparedKernels();
+  PreparedKernels(const PreparedKernels&) = delete;
+  PreparedKernels& operator=(const PreparedKernels&) = delete;
+
+  // Fills from the functions what the caller left at 0 (device.h).
+  absl::Status Describe(core::KernelDesc& kernel) const;
+  absl::Status Prepare(const core::KernelDesc& kernel);
+  // A place was made after kernels were prepared: their graphs get an instance there.
+  absl::Status AddPlace(core::PlaceIndex place);
+
+  const PreparedKernel* Find(core::KernelId id) const {
+    return id.value < kernels_.size() ? kernels_[id.value].get() : nullptr;
+  }
+
+  void Leak() { leaked_ = true; }
+
+ private:
+  absl::Status LoadFunctions(const core::KernelDesc& kernel, PreparedKernel& prepared) const;
+  absl::Status Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
+  absl::StatusOr<CUgraph> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
+  absl::StatusOr<CUgraph> CloneFor(CUgraph graph, core::PlaceIndex place) const;
+  absl::StatusOr<bool> BindToPlace(CUgraph graph, core::PlaceIndex place, int depth) const;
+
+  const Context& context_;
+  const Places& places_;
+  bool leaked_ = false;
+  std::array<std::unique_ptr<PreparedKernel>, core::kMaxKernels + 1> kernels_;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_PREPARED_KERNELS_H_

@@ -1,0 +1,109 @@
+// Calibration: measures kernels and primitives of one device and fills a profile with them.
+//
+// Beside the flow, never in it: the device is exclusive (no scheduler on it), the caller's thread
+// drives it, and calls block for seconds. Works on every device behind core::Device, so that the
+// simulated device, whose truth is known, tests it. Invariants: every wait is bounded; a kernel is
+// measured whole or not at all; after each kernel a checkpoint is on disk, which a later call with
+// `resume` goes on from. docs/calibration.md says what is measured and how.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "src/core/device.h"
+#include "src/core/kernel.h"
+#include "src/models/profile.h"
+
+namespace gpushare::models {
+
+// A kernel and one sample task of it. Arguments and buffers stay the caller's until Calibrate
+// returns; the task runs many times, so its result must not depend on how often.
+struct CalibrationItem {
+  core::KernelDesc kernel;
+  std::vector<unsigned char> arguments;
+  int64_t block_tasks = 0;  // kKernel: blocks of the original grid
+  int32_t grid_x = 0, grid_y = 0, grid_z = 0;
+};
+
+// Buffers for the copy rates; null pointers measure copies on a simulated device only.
+struct CalibrationBuffers {
+  void* device = nullptr;
+  void* pinned_host = nullptr;
+  void* pageable_host = nullptr;
+  int64_t bytes = 0;  // of each; half of it moves each way where both ways are measured
+};
+
+struct KernelMeasurement {
+  std::string name;
+  core::TaskKind kind = core::TaskKind::kKernel;
+  int64_t block_tasks = 0;     // of the sample task
+  int64_t solo_ns = 0;         // one launch of the original form on the whole device
+  int64_t worker_solo_ns = 0;  // of the worker form; 0 without one
+  int64_t block_task_ns = 0;
+  double block_task_spread = 0;
+  int32_t workers_per_sm = 0;  // M
+  double worker_overhead = 0;  // PTB overhead; below 0 where workers are faster than the grid
+  double saturating_occupancy = 1;
+  // From the eviction call to the end of the evicted launch; samples in the order taken.
+  int64_t eviction_p50_ns = 0, eviction_p99_ns = 0;
+  std::vector<int64_t> eviction_ns;
+  std::vector<core::SpeedPoint> speed;
+  std::vector<int32_t> knees;  // SM counts
+  int64_t spent_ns = 0;        // device time that the measurement took
+};
+
+struct CalibrationProgress {
+  int32_t done = 0;
+  int32_t total = 0;
+  std::string what;                           // "device", or the kernel's name
+  const KernelMeasurement* kernel = nullptr;  // that has just been measured
+  bool kept = false;                          // it comes from the checkpoint
+};
+
+struct CalibrationOptions {
+  int32_t repeats = 7;             // samples of each duration; the median counts
+  int32_t evictions = 100;         // evictions of each kernel; at most kEvictionSamplesMax
+  double seconds_per_kernel = 30;  // device time; a first sample of everything is always taken
+  int64_t hang_limit_ns = int64_t{10} * 1000 * 1000 * 1000;  // of one launch
+  uint64_t seed = 1;  // of the moments at which evictions strike
+  CalibrationBuffers buffers;
+  std::string output_path;          // empty: nothing is written, and nothing can be resumed
+  bool resume = false;              // go on from the checkpoint, if there is one
+  std::function<bool()> cancelled;  // asked between samples
+  std::function<void(const CalibrationProgress&)> progress;  // on the caller's thread
+};
+
+inline constexpr int32_t kEvictionSamplesMax = 128;
+inline constexpr int32_t kCalibrationRepeatsMax = 101;
+
+struct CalibrationResult {
+  Profile profile;
+  std::vector<KernelMeasurement> kernels;  // in the order of the items
+  int32_t kept = 0;                        // of them, from the checkpoint
+  std::vector<std::string> notes;          // what could not be measured, one sentence each
+};
+
+// `base` gives what is not measured: the demands of the kernels, the sizes of the GPU, and the
+// records of other kernels if it is of the same GPU. On success the profile is at output_path and
+// the checkpoint is gone.
+// Threads: the caller's; the device is used by nobody else. Blocks: yes. Errors: INVALID_ARGUMENT
+// options or items; CANCELLED; DEADLINE_EXCEEDED a launch hangs, its lane is given up; UNAVAILABLE
+// the device is lost; FAILED_PRECONDITION or DATA_LOSS the checkpoint is of another GPU or corrupt.
+absl::StatusOr<CalibrationResult> Calibrate(core::Device& device, const Profile& base,
+                                            absl::Span<const CalibrationItem> items,
+                                            const CalibrationOptions& options);
+
+// Where the checkpoint of a calibration lies.
+std::string CheckpointPath(const std::string& output_path);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_H_

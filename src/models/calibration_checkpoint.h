@@ -1,0 +1,36 @@
+// The checkpoint of a calibration: what is measured so far, as a profile beside the output.
+//
+// The profile's `learned` text holds what a profile has no field for: the digest of each item, and
+// the evictions. No cost model reads such a text, so that a checkpoint is never mistaken for a
+// profile that is ready. Invariant: written by rename, read whole or not at all. Threads: one.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_CHECKPOINT_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_CHECKPOINT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/models/calibration.h"
+
+namespace gpushare::models {
+
+struct Checkpoint {
+  bool device_measured = false;
+  core::DeviceProfile device;
+  std::map<uint64_t, KernelMeasurement> kernels;  // by digest of the item
+};
+
+// Of the name, kind, grid and argument sizes of an item, and of the GPU model. Not of the argument
+// bytes: they hold addresses, which another process has otherwise.
+uint64_t DigestOf(const CalibrationItem& item, const core::DeviceProfile& device);
+
+absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint);
+// NOT_FOUND without a file, DATA_LOSS corrupt.
+absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_CHECKPOINT_H_

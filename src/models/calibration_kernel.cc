@@ -1,0 +1,443 @@
+// Measures one kernel. See calibration_kernel.h; the formulas are those of docs/calibration.md.
+
+#include "src/models/calibration_kernel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/limits.h"
+
+namespace gpushare::models {
+namespace {
+
+// Each stage ends when this share of the kernel's time is spent.
+constexpr double kSoloEnd = 0.15;
+constexpr double kBlockTaskEnd = 0.3;
+constexpr double kOccupancyEnd = 0.4;
+constexpr double kSpeedEnd = 0.8;
+constexpr double kEvictionEnd = 1.0;
+
+// A batch lasts about so long: a jitter of 1 us of the host is then below 0.1 %.
+constexpr double kBatchNs = 2e6;
+// Below so many rounds the launch ramp and the tail cannot be told from the block task.
+constexpr int64_t kRoundsForSlope = 4;
+// A tail shorter than this is the launch ramp, not the spread of block tasks.
+constexpr double kRampNs = 3000;
+constexpr double kSpreadSeen = 0.03;
+constexpr double kKneeProminence = 0.03;
+// However little time there is, so many sizes tell a curve from a line.
+constexpr size_t kSizesLeast = 5;
+constexpr int32_t kOccupancyPoints = 8;
+constexpr int kOccupancyRepeats = 3;
+// Launches of one task between two of its ends.
+constexpr int kResumesMax = 2 * kEvictionSamplesMax;
+// Whole tasks that may pass without an eviction that met work.
+constexpr int kTasksWithoutEviction = 16;
+
+double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+// Expected largest of n draws from a normal distribution, in standard deviations (Cramer).
+double ExpectedMaximum(double n) {
+  if (n < 2) return 1;
+  const double root = std::sqrt(2 * std::log(n));
+  constexpr double kLog4Pi = 2.5310242469692907;
+  return std::max(1.0, root - (std::log(std::log(n)) + kLog4Pi) / (2 * root));
+}
+
+}  // namespace
+
+core::Form OrdinaryForm(const core::KernelDesc& kernel) {
+  switch (kernel.kind) {
+    case core::TaskKind::kGraph:
+      return core::Form::kGraph;
+    case core::TaskKind::kLibrary:
+      return core::Form::kLibrary;
+    default:
+      return core::Form::kOriginal;
+  }
+}
+
+int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& device) {
+  int64_t most = std::min(kernel.workers_per_sm_max, device.blocks_per_sm);
+  const int64_t threads = std::max(1, kernel.threads_per_block);
+  most = std::min<int64_t>(most, device.threads_per_sm / threads);
+  const int64_t registers = threads * kernel.registers_per_thread;
+  if (registers > 0) most = std::min<int64_t>(most, device.registers_per_sm / registers);
+  if (kernel.shared_memory_bytes > 0) {
+    most = std::min<int64_t>(most, device.shared_memory_per_sm_bytes / kernel.shared_memory_bytes);
+  }
+  return static_cast<int32_t>(std::max<int64_t>(1, most));
+}
+
+core::LaunchRequest TaskRequest(const CalibrationItem& item, core::Form form,
+                                core::LaneIndex lane) {
+  core::LaunchRequest request;
+  request.lane = lane;
+  request.form = form;
+  request.kernel = &item.kernel;
+  request.block_count = item.kernel.kind == core::TaskKind::kKernel ? item.block_tasks : 0;
+  // A launch of fewer block tasks is a part of the same grid.
+  const bool kernel = item.kernel.kind == core::TaskKind::kKernel;
+  const bool fits = item.block_tasks <= std::numeric_limits<int32_t>::max();
+  request.grid_x =
+      kernel && fits && item.grid_x == 0 ? static_cast<int32_t>(item.block_tasks) : item.grid_x;
+  request.grid_y = item.grid_y;
+  request.grid_z = item.grid_z;
+  request.arguments = item.arguments.empty() ? nullptr : item.arguments.data();
+  request.arguments_bytes = static_cast<uint32_t>(item.arguments.size());
+  if (form == core::Form::kWorkers) {
+    request.counter = 0;
+    request.reset_counter = true;
+  } else {
+    request.bare = true;
+  }
+  return request;
+}
+
+std::vector<int32_t> FindKnees(absl::Span<const core::SpeedPoint> speed) {
+  std::vector<int32_t> knees;
+  // The lowest speed on the way from i in one direction to a size that is faster.
+  auto lowest = [&](size_t i, int step) {
+    double low = speed[i].speed;
+    auto at = static_cast<std::ptrdiff_t>(i) + step;
+    for (; at >= 0 && at < static_cast<std::ptrdiff_t>(speed.size()); at += step) {
+      if (speed[static_cast<size_t>(at)].speed > speed[i].speed) return low;
+      low = std::min(low, speed[static_cast<size_t>(at)].speed);
+    }
+    return low;
+  };
+  for (size_t i = 1; i + 1 < speed.size(); ++i) {
+    const double own = speed[i].speed;
+    if (own <= speed[i - 1].speed || own < speed[i + 1].speed) continue;
+    const double base = std::max(lowest(i, -1), lowest(i, 1));
+    if (own - base >= kKneeProminence * own) knees.push_back(speed[i].sms);
+  }
+  return knees;
+}
+
+double FitSaturatingOccupancy(absl::Span<const double> speeds) {
+  constexpr double kStep = 0.005;
+  const double workers = static_cast<double>(speeds.size());
+  double best = 1;
+  double best_error = -1;
+  // From 1 downwards: of values that fit alike, the largest assumes least.
+  for (double s = 1; s > kStep; s -= kStep) {
+    double error = 0;
+    for (size_t w = 0; w < speeds.size(); ++w) {
+      if (speeds[w] <= 0) continue;
+      const double model = std::min(1.0, (static_cast<double>(w) + 1) / workers / s);
+      error += (speeds[w] - model) * (speeds[w] - model);
+    }
+    if (best_error < 0 || error < best_error - 1e-12) {
+      best = s;
+      best_error = error;
+    }
+  }
+  return best;
+}
+
+KernelMeter::KernelMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationItem& item,
+                         const CalibrationOptions& options, std::vector<std::string>& notes)
+    : timer_(timer),
+      lanes_(lanes),
+      item_(item),
+      options_(options),
+      notes_(notes),
+      sm_count_(timer.device().capabilities().profile.sm_count),
+      random_(options.seed) {
+  plain_lane_ = lanes.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
+  worker_lane_ = lanes.Pick(core::kWholeDevice, core::LaneClass::kBe, 0);
+}
+
+void KernelMeter::BeginStage(double share_end) {
+  stage_end_ns_ =
+      begun_ns_ + static_cast<core::TimeNs>(options_.seconds_per_kernel * 1e9 * share_end);
+}
+
+bool KernelMeter::TimeLeft() const { return timer_.device().NowNs() < stage_end_ns_; }
+
+core::LaunchRequest KernelMeter::Workers(int64_t block_tasks, int32_t workers) const {
+  core::LaunchRequest request = TaskRequest(item_, core::Form::kWorkers, worker_lane_);
+  request.block_count = block_tasks;
+  request.workers = workers;
+  return request;
+}
+
+int KernelMeter::BatchFor(double duration_ns) const {
+  return static_cast<int>(
+      std::clamp(1 + std::ceil(Ratio(kBatchNs, duration_ns)), 2.0, static_cast<double>(kBatchMax)));
+}
+
+absl::StatusOr<KernelMeasurement> KernelMeter::Measure() {
+  begun_ns_ = timer_.device().NowNs();
+  out_.name = item_.kernel.name;
+  out_.kind = item_.kernel.kind;
+  out_.block_tasks = item_.kernel.kind == core::TaskKind::kKernel ? item_.block_tasks : 0;
+  out_.workers_per_sm = WorkersPerSm(item_.kernel, timer_.device().capabilities().profile);
+  for (auto stage : {&KernelMeter::WarmUp, &KernelMeter::MeasureSolo,
+                     &KernelMeter::MeasureBlockTask, &KernelMeter::MeasureOccupancy,
+                     &KernelMeter::MeasureSpeed, &KernelMeter::MeasureEvictions}) {
+    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+    if (absl::Status status = (this->*stage)(); !status.ok()) return status;
+  }
+  out_.spent_ns = timer_.device().NowNs() - begun_ns_;
+  return std::move(out_);
+}
+
+absl::Status KernelMeter::WarmUp() {
+  // Modules, caches and clocks: the first launch of each form counts nowhere.
+  for (int i = 0; i < 2; ++i) {
+    for (const core::Form form : {OrdinaryForm(item_.kernel), core::Form::kWorkers}) {
+      if (form == core::Form::kWorkers && !evictable()) continue;
+      const auto lane = form == core::Form::kWorkers ? worker_lane_ : plain_lane_;
+      absl::StatusOr<TimedLaunch> one = timer_.RunOne(TaskRequest(item_, form, lane));
+      if (!one.ok()) return one.status();
+      first_ns_ = static_cast<double>(one->seen_ns - one->called_ns);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KernelMeter::MeasureSolo() {
+  BeginStage(kSoloEnd);
+  const int batch = BatchFor(first_ns_);
+  std::vector<double> original;
+  std::vector<double> workers;
+  std::vector<double> ratios;
+  for (int i = 0; i < options_.repeats && (i == 0 || TimeLeft()); ++i) {
+    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+    absl::StatusOr<double> grid =
+        timer_.TimePerLaunch(TaskRequest(item_, OrdinaryForm(item_.kernel), plain_lane_), batch);
+    if (!grid.ok()) return grid.status();
+    original.push_back(*grid);
+    if (!evictable()) continue;
+    absl::StatusOr<double> each = timer_.TimePerLaunch(Workers(item_.block_tasks, 0), batch);
+    if (!each.ok()) return each.status();
+    workers.push_back(*each);
+    ratios.push_back(*each / *grid);
+  }
+  out_.worker_solo_ns = std::llround(Median(workers));
+  out_.solo_ns = std::llround(Median(original));
+  if (!ratios.empty()) out_.worker_overhead = Median(ratios) - 1;
+  return absl::OkStatus();
+}
+
+absl::Status KernelMeter::MeasureBlockTask() {
+  BeginStage(kBlockTaskEnd);
+  if (out_.kind == core::TaskKind::kLibrary) out_.block_task_ns = out_.solo_ns;
+  if (out_.kind != core::TaskKind::kKernel) return absl::OkStatus();
+  if (item_.block_tasks < round()) {
+    notes_.push_back(absl::StrCat("Kernel '", out_.name, "' has ", item_.block_tasks,
+                                  " block tasks in its sample, and a full round of the device has ",
+                                  round(), ": its block task is that of a part-filled SM."));
+  }
+  if (evictable()) return BlockTaskOfWorkers();
+  const double rounds = static_cast<double>(item_.block_tasks) / static_cast<double>(round());
+  // Few rounds end together, each as long as its block tasks; of many, the tail is one part.
+  const double whole = rounds < kRoundsForSlope ? std::ceil(rounds) : rounds;
+  out_.block_task_ns = std::llround(static_cast<double>(out_.solo_ns) / std::max(1.0, whole));
+  return absl::OkStatus();
+}
+
+// Worker launches of whole rounds: no tail, exact times. From many rounds the slope between all and
+// half of them, which is free of the launch ramp and runs on as cold a cache as the whole task.
+absl::Status KernelMeter::BlockTaskOfWorkers() {
+  const int64_t rounds = item_.block_tasks / round();
+  const bool slope = rounds >= kRoundsForSlope;
+  const int64_t half = rounds / 2;
+  std::vector<double> tasks;
+  std::vector<double> tails;
+  for (int i = 0; i < options_.repeats && (i == 0 || TimeLeft()); ++i) {
+    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+    const int64_t most = rounds >= 1 ? rounds * round() : item_.block_tasks;
+    absl::StatusOr<TimedLaunch> all = timer_.RunOne(Workers(most, 0));
+    if (!all.ok()) return all.status();
+    if (!slope) {
+      tasks.push_back(all->duration_ns() / static_cast<double>(std::max<int64_t>(1, rounds)));
+      continue;
+    }
+    absl::StatusOr<TimedLaunch> part = timer_.RunOne(Workers(half * round(), 0));
+    if (!part.ok()) return part.status();
+    const double each =
+        (all->duration_ns() - part->duration_ns()) / static_cast<double>(rounds - half);
+    tasks.push_back(each);
+    tails.push_back(all->duration_ns() - each * static_cast<double>(rounds));
+  }
+  const double with_overhead = Median(tasks);
+  out_.block_task_ns = std::llround(with_overhead / (1 + std::max(0.0, out_.worker_overhead)));
+  const double tail = Median(tails);
+  if (tail > kRampNs && tail > kSpreadSeen * with_overhead) {
+    const double largest = ExpectedMaximum(static_cast<double>(round()));
+    out_.block_task_spread = std::min(1.0, tail / with_overhead / largest);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KernelMeter::MeasureOccupancy() {
+  BeginStage(kOccupancyEnd);
+  const int32_t most = out_.workers_per_sm;
+  if (!evictable() || most < 2 || item_.block_tasks < round()) return absl::OkStatus();
+  const int32_t step = (most + kOccupancyPoints - 1) / kOccupancyPoints;
+  std::vector<std::vector<double>> samples(static_cast<size_t>(most));
+  for (int i = 0; i < std::min(options_.repeats, kOccupancyRepeats) && (i == 0 || TimeLeft());
+       ++i) {
+    absl::StatusOr<TimedLaunch> full = timer_.RunOne(Workers(item_.block_tasks, 0));
+    if (!full.ok()) return full.status();
+    for (int32_t workers = most - step; workers >= 1; workers -= step) {
+      if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+      absl::StatusOr<TimedLaunch> some =
+          timer_.RunOne(Workers(item_.block_tasks, workers * sm_count_));
+      if (!some.ok()) return some.status();
+      samples[static_cast<size_t>(workers) - 1].push_back(
+          Ratio(full->duration_ns(), some->duration_ns()));
+    }
+  }
+  std::vector<double> speeds(samples.size(), 0.0);
+  for (size_t w = 0; w < samples.size(); ++w) speeds[w] = Median(samples[w]);
+  speeds.back() = 1;
+  out_.saturating_occupancy = FitSaturatingOccupancy(speeds);
+  return absl::OkStatus();
+}
+
+// Every size that a split gives to either side, and so many of them as the stage has time for.
+std::vector<KernelMeter::Size> KernelMeter::Sizes(double place_time_ns) const {
+  std::vector<Size> sizes;
+  auto add = [&](core::PlaceIndex place, int32_t sms, core::LaneClass lane_class) {
+    const bool known = std::any_of(sizes.begin(), sizes.end(),
+                                   [sms](const Size& size) { return size.sms == sms; });
+    const core::LaneIndex lane = lanes_.Pick(place, lane_class, 0);
+    if (!known && lane != core::kNoLane) sizes.push_back({sms, lane, {}});
+  };
+  for (const core::SplitView& split : lanes_.splits()) {
+    add(split.lc_place, split.lc_sms, evictable() ? core::LaneClass::kBe : core::LaneClass::kLc);
+    add(split.be_place, split.be_sms, core::LaneClass::kBe);
+  }
+  std::sort(sizes.begin(), sizes.end(), [](const Size& a, const Size& b) { return a.sms < b.sms; });
+  // The whole device is a point too; the smallest sizes are the least useful ones.
+  while (sizes.size() + 1 > static_cast<size_t>(core::kMaxSpeedPoints)) sizes.erase(sizes.begin());
+  double estimate = 0;
+  // Each sample comes with one of the whole device.
+  for (const Size& size : sizes) {
+    estimate += place_time_ns * (1 + static_cast<double>(sm_count_) / size.sms);
+  }
+  // Earlier stages may have spent more than theirs: a part of the share is there in any case.
+  const double least = options_.seconds_per_kernel * 1e9 * (kSpeedEnd - kOccupancyEnd) / 2;
+  const double left = std::max(least, static_cast<double>(stage_end_ns_ - timer_.device().NowNs()));
+  const double most = static_cast<double>(std::max<size_t>(1, sizes.size() / kSizesLeast));
+  const auto stride = static_cast<size_t>(std::clamp(std::ceil(estimate / left), 1.0, most));
+  std::vector<Size> kept;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if ((sizes.size() - 1 - i) % stride == 0) kept.push_back(sizes[i]);
+  }
+  return kept;
+}
+
+absl::StatusOr<double> KernelMeter::TimeOn(core::LaneIndex lane, int batch) {
+  if (!evictable()) {
+    return timer_.TimePerLaunch(TaskRequest(item_, OrdinaryForm(item_.kernel), lane), batch);
+  }
+  absl::StatusOr<TimedLaunch> one = timer_.RunOne(TaskRequest(item_, core::Form::kWorkers, lane));
+  if (!one.ok()) return one.status();
+  return one->duration_ns();
+}
+
+absl::Status KernelMeter::MeasureSpeed() {
+  BeginStage(kSpeedEnd);
+  if (!item_.kernel.confinable || lanes_.splits().empty()) return absl::OkStatus();
+  const double solo = static_cast<double>(out_.solo_ns);
+  const int batch = BatchFor(solo);
+  std::vector<Size> sizes = Sizes(evictable() ? solo : solo * (batch + 1));
+  const core::LaneIndex whole = evictable() ? worker_lane_ : plain_lane_;
+  for (int i = 0; i < options_.repeats && (i == 0 || TimeLeft()); ++i) {
+    // The whole device before each size: the pair sees the same clocks.
+    for (Size& size : sizes) {
+      if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+      absl::StatusOr<double> all = TimeOn(whole, batch);
+      if (!all.ok()) return all.status();
+      absl::StatusOr<double> some = TimeOn(size.lane, batch);
+      if (!some.ok()) return some.status();
+      size.speeds.push_back(Ratio(*all, *some));
+    }
+  }
+  for (const Size& size : sizes) out_.speed.push_back({size.sms, Median(size.speeds)});
+  out_.speed.push_back({sm_count_, 1});
+  out_.knees = FindKnees(out_.speed);
+  return absl::OkStatus();
+}
+
+double KernelMeter::RandomShare() {
+  // Steele's SplitMix64: the moments must not follow the block tasks.
+  random_ += 0x9E3779B97F4A7C15u;
+  uint64_t z = random_;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+absl::Status KernelMeter::EvictOneTask(std::vector<int64_t>& samples) {
+  const double task = static_cast<double>(out_.block_task_ns);
+  const double rounds = Ratio(static_cast<double>(item_.block_tasks), static_cast<double>(round()));
+  const auto launch_ns =
+      static_cast<double>(timer_.device().capabilities().profile.launch_latency_ns);
+  int64_t done = 0;
+  for (int resumed = 0;; ++resumed) {
+    core::LaunchRequest request = Workers(item_.block_tasks, 0);
+    request.reset_counter = resumed == 0;
+    if (absl::Status status = timer_.Begin(request); !status.ok()) return status;
+    // At least a fifth of a block task in, so that the workers have begun; within the first rounds.
+    const double wait = 0.2 + RandomShare() * std::clamp(rounds - 1, 0.6, 4.0);
+    timer_.WaitUntil(timer_.device().NowNs() + static_cast<core::TimeNs>(launch_ns + wait * task));
+    absl::StatusOr<core::TimeNs> called = timer_.Evict(worker_lane_);
+    if (!called.ok()) return called.status();
+    absl::StatusOr<std::vector<TimedLaunch>> left = timer_.Finish();
+    if (!left.ok()) return left.status();
+    const core::DeviceCompletion& completion = left->front().completion;
+    done += completion.block_tasks_done;
+    if (completion.outcome != core::Outcome::kEvicted) break;
+    // Workers that had not begun left at once: that is no eviction of work.
+    if (completion.block_tasks_done > 0) samples.push_back(completion.end_ns - *called);
+    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+    if (static_cast<int32_t>(samples.size()) >= options_.evictions || resumed >= kResumesMax ||
+        !TimeLeft()) {
+      // The rest of the task, in one go.
+      request.reset_counter = false;
+      absl::StatusOr<TimedLaunch> rest = timer_.RunOne(request);
+      if (!rest.ok()) return rest.status();
+      done += rest->completion.block_tasks_done;
+      break;
+    }
+  }
+  if (done == item_.block_tasks) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("Kernel '", out_.name, "' executed ", done, " of ",
+                                          item_.block_tasks, " block tasks across its evictions."));
+}
+
+absl::Status KernelMeter::MeasureEvictions() {
+  BeginStage(kEvictionEnd);
+  if (!evictable() || !timer_.device().capabilities().eviction) return absl::OkStatus();
+  std::vector<int64_t> samples;
+  int tasks_without = 0;
+  while (static_cast<int32_t>(samples.size()) < options_.evictions &&
+         tasks_without < kTasksWithoutEviction && (samples.empty() || TimeLeft())) {
+    const size_t before = samples.size();
+    if (absl::Status status = EvictOneTask(samples); !status.ok()) return status;
+    tasks_without = samples.size() == before ? tasks_without + 1 : 0;
+  }
+  if (samples.empty()) {
+    notes_.push_back(absl::StrCat("Kernel '", out_.name, "' ended before any of ",
+                                  kTasksWithoutEviction,
+                                  " evictions met it: its sample is too short for an eviction "
+                                  "latency."));
+    return absl::OkStatus();
+  }
+  const std::vector<double> values(samples.begin(), samples.end());
+  out_.eviction_p50_ns = std::llround(Quantile(values, 0.5));
+  out_.eviction_p99_ns = std::llround(Quantile(values, 0.99));
+  out_.eviction_ns = std::move(samples);
+  return absl::OkStatus();
+}
+
+}  // namespace gpushare::models

@@ -1,0 +1,90 @@
+// Measures one kernel: durations, block tasks, occupancy, speed over SM counts, evictions.
+//
+// The stages of one kernel share its time; each takes at least one sample of everything, then
+// repeats until its share is spent. Forms and places are interleaved, so that a drift of the clocks
+// meets all of them. Threads: one.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_KERNEL_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_KERNEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/core/device.h"
+#include "src/core/lanes.h"
+#include "src/models/calibration.h"
+#include "src/models/calibration_timing.h"
+
+namespace gpushare::models {
+
+// One launch of the whole sample task. The item outlives the request.
+core::LaunchRequest TaskRequest(const CalibrationItem& item, core::Form form, core::LaneIndex lane);
+// The form that CUDA would launch it in.
+core::Form OrdinaryForm(const core::KernelDesc& kernel);
+// M: what the descriptor says, and no more than an SM holds.
+int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& device);
+
+class KernelMeter {
+ public:
+  KernelMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationItem& item,
+              const CalibrationOptions& options, std::vector<std::string>& notes);
+
+  absl::StatusOr<KernelMeasurement> Measure();
+
+ private:
+  struct Size {
+    int32_t sms = 0;
+    core::LaneIndex lane = core::kNoLane;
+    std::vector<double> speeds;
+  };
+
+  bool evictable() const { return item_.kernel.evictable; }
+  int64_t round() const { return int64_t{out_.workers_per_sm} * sm_count_; }
+  // The stage may repeat until this share of the kernel's time is spent.
+  void BeginStage(double share_end);
+  bool TimeLeft() const;
+  core::LaunchRequest Workers(int64_t block_tasks, int32_t workers) const;
+  int BatchFor(double duration_ns) const;
+
+  absl::Status WarmUp();
+  absl::Status MeasureSolo();
+  absl::Status MeasureBlockTask();
+  absl::Status BlockTaskOfWorkers();
+  absl::Status MeasureOccupancy();
+  absl::Status MeasureSpeed();
+  std::vector<Size> Sizes(double place_time_ns) const;
+  absl::StatusOr<double> TimeOn(core::LaneIndex lane, int batch);
+  absl::Status MeasureEvictions();
+  // One whole task, evicted and resumed until it is done.
+  absl::Status EvictOneTask(std::vector<int64_t>& samples);
+  double RandomShare();
+
+  LaunchTimer& timer_;
+  const core::Lanes& lanes_;
+  const CalibrationItem& item_;
+  const CalibrationOptions& options_;
+  std::vector<std::string>& notes_;
+  const int32_t sm_count_;
+  core::LaneIndex plain_lane_ = core::kNoLane;
+  core::LaneIndex worker_lane_ = core::kNoLane;
+  KernelMeasurement out_;
+  double first_ns_ = 0;  // one warm launch, as the host sees it
+  core::TimeNs begun_ns_ = 0;
+  core::TimeNs stage_end_ns_ = 0;
+  uint64_t random_ = 1;
+};
+
+// Sizes at which the speed is a local maximum that stands out by at least 3 % of itself from the
+// lowest speed on the way to any faster size, the whole device aside.
+std::vector<int32_t> FindKnees(absl::Span<const core::SpeedPoint> speed);
+
+// s of speed = min(1, occupancy / s) that fits best, where speeds[w] is measured at w + 1 of
+// `workers` workers an SM, relative to all of them; 0 marks what was not measured.
+double FitSaturatingOccupancy(absl::Span<const double> speeds);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_KERNEL_H_

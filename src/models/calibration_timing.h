@@ -1,0 +1,98 @@
+// Launching and waiting for calibration: one launch or a batch on one lane, timed, bounded.
+//
+// Invariants: at most kBatchMax launches are in flight; a launch that is not reported within the
+// hang limit makes its lane be given up and the wait fail. Times are the device's clock; start and
+// end of worker launches are exact, of other forms they may be the host's view, so that short work
+// is timed as the difference of two batches. Threads: one.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_TIMING_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_TIMING_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/core/device.h"
+#include "src/core/lanes.h"
+#include "src/models/calibration.h"
+
+namespace gpushare::models {
+
+// Launches of one batch. Each worker launch of a batch has a claim counter of its own.
+inline constexpr int kBatchMax = 16;
+
+struct TimedLaunch {
+  core::TimeNs called_ns = 0;  // before the launch call
+  core::TimeNs issued_ns = 0;  // after it
+  core::TimeNs seen_ns = 0;    // the host had the completion
+  core::DeviceCompletion completion;
+
+  double duration_ns() const {
+    return static_cast<double>(completion.end_ns - completion.start_ns);
+  }
+};
+
+class LaunchTimer {
+ public:
+  LaunchTimer(core::Device& device, const CalibrationOptions& options)
+      : device_(device), options_(options) {}
+
+  core::Device& device() { return device_; }
+  bool virtual_time() const { return device_.capabilities().virtual_time; }
+
+  // CANCELLED once the caller asked for it.
+  absl::Status CheckCancelled() const;
+
+  // Launches; the timer fills identifier, epoch and, with reset_counter, nothing else.
+  absl::Status Begin(core::LaunchRequest request);
+  // Writes the eviction word for the last worker launch on the lane. `issue_ns`, if given: host
+  // time of the call. Returns the time of the call.
+  absl::StatusOr<core::TimeNs> Evict(core::LaneIndex lane, int64_t* issue_ns = nullptr);
+  // The same for the worker launch that comes next on the lane.
+  absl::StatusOr<core::TimeNs> EvictNext(core::LaneIndex lane);
+  // Until the clock is at `time`.
+  void WaitUntil(core::TimeNs time);
+  // Until everything in flight is reported, in the order of Begin. A failed launch is an error.
+  absl::StatusOr<std::vector<TimedLaunch>> Finish();
+
+  // One launch to its end. Anything but kFinished is an error.
+  absl::StatusOr<TimedLaunch> RunOne(const core::LaunchRequest& request);
+  // `count` launches back to back: workers from the first start to the last end, other forms from
+  // the first call to the last completion as the host sees it.
+  absl::StatusOr<double> RunBatch(const core::LaunchRequest& request, int count);
+  // Time of one launch among several: the difference of two batches over the difference of counts.
+  absl::StatusOr<double> TimePerLaunch(const core::LaunchRequest& request, int count);
+
+  // After an error: lets what is in flight end, gives up the lanes of what does not.
+  void Drain();
+
+ private:
+  struct InFlight {
+    TimedLaunch timed;
+    core::LaneIndex lane = core::kNoLane;
+    std::string name;
+    bool done = false;
+  };
+
+  void Poll();
+  bool AllDone() const;
+  absl::StatusOr<core::TimeNs> WriteWord(core::LaneIndex lane, uint64_t epoch, int64_t* issue_ns);
+  absl::Status GiveUp();
+
+  core::Device& device_;
+  const CalibrationOptions& options_;
+  std::vector<InFlight> in_flight_;
+  std::array<uint64_t, core::kMaxLanes> epochs_{};  // of the last worker launch of each lane
+  uint64_t next_launch_ = 1;
+};
+
+double Median(std::vector<double> values);
+// Of `values`, between 0 and 1: the smallest value that so large a share does not exceed.
+double Quantile(std::vector<double> values, double share);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_TIMING_H_

@@ -1,0 +1,140 @@
+// gpushare_calibrate from outside: a profile comes out, progress is told, bad input and a hang are
+// answered with a sentence.
+
+#include <gmock/gmock.h>
+#include <gpushare/gpushare.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Told {
+  std::vector<std::string> kernels;
+  std::vector<int32_t> knees;
+  int64_t block_task_ns = 0;
+  int32_t kept = 0;
+  int32_t total = 0;
+  int32_t cancel_at = -1;  // sets `cancel` once so many are done
+  int32_t cancel = 0;
+  gpushare_status nested = GPUSHARE_OK;
+};
+
+void Progress(void* user, const gpushare_calibration_progress* progress) {
+  auto& told = *static_cast<Told*>(user);
+  told.total = progress->total;
+  if (progress->done == told.cancel_at) told.cancel = 1;
+  told.nested = gpushare_calibrate(nullptr, nullptr, nullptr);
+  if (progress->kernel == nullptr) return;
+  told.kernels.emplace_back(progress->kernel->name);
+  told.kept += progress->kernel->kept;
+  if (progress->kernel->block_task_ns > 0) told.block_task_ns = progress->kernel->block_task_ns;
+  told.knees.assign(progress->kernel->knees,
+                    progress->kernel->knees + progress->kernel->knee_count);
+}
+
+class CalibrateApiTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "gpushare_calibrate_api_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    output_ = folder_ + "/profile.json";
+    kernels_[0].name = "sincos_267us";
+    tasks_[0].block_tasks = 40 * 8 * 132;
+    kernels_[1].name = "decode16";
+    kernels_[1].kind = GPUSHARE_TASK_GRAPH;
+    items_[0] = {&kernels_[0], &tasks_[0]};
+    items_[1] = {&kernels_[1], nullptr};
+    options_.device = "sim";
+    options_.output_path = output_.c_str();
+    options_.items = items_;
+    options_.item_count = 2;
+    options_.cancel = &told_.cancel;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  gpushare_status Run() { return gpushare_calibrate(&options_, &Progress, &told_); }
+  void ExpectRefused(gpushare_status status, const std::string& part) {
+    EXPECT_EQ(Run(), status) << part;
+    EXPECT_THAT(gpushare_last_error_message(), HasSubstr(part));
+  }
+
+  std::string folder_;
+  std::string output_;
+  Told told_;
+  gpushare_kernel_options kernels_[2] = {GPUSHARE_KERNEL_OPTIONS_INIT,
+                                         GPUSHARE_KERNEL_OPTIONS_INIT};
+  gpushare_task_options tasks_[1] = {GPUSHARE_TASK_OPTIONS_INIT};
+  gpushare_calibration_item items_[2] = {};
+  gpushare_calibration_options options_ = GPUSHARE_CALIBRATION_OPTIONS_INIT;
+};
+
+TEST_F(CalibrateApiTest, WritesAProfileAndTellsItsProgress) {
+  ASSERT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
+  EXPECT_THAT(told_.kernels, ElementsAre("sincos_267us", "decode16"));
+  EXPECT_THAT(told_.knees, ElementsAre(84, 108));
+  EXPECT_NEAR(static_cast<double>(told_.block_task_ns), 267000, 8000);
+  EXPECT_EQ(told_.total, 3);
+  EXPECT_EQ(told_.nested, GPUSHARE_FAILED_PRECONDITION);  // a callback must not call
+  EXPECT_EQ(gpushare_profile_validate(output_.c_str()), GPUSHARE_OK);
+}
+
+TEST_F(CalibrateApiTest, GoesOnAfterACancellation) {
+  told_.cancel_at = 2;  // the device and the first kernel
+  EXPECT_EQ(Run(), GPUSHARE_CANCELLED);
+  EXPECT_FALSE(std::filesystem::exists(output_));
+  told_ = Told();
+  options_.resume = 1;
+  EXPECT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
+  EXPECT_EQ(told_.kept, 1);
+}
+
+TEST_F(CalibrateApiTest, AHangIsADeadline) {
+  options_.sim_faults = "hang=20";
+  options_.hang_limit_ns = 50'000'000;
+  ExpectRefused(GPUSHARE_DEADLINE_EXCEEDED, "the limit is 50 ms");
+}
+
+TEST_F(CalibrateApiTest, BadInputIsRefused) {
+  EXPECT_EQ(gpushare_calibrate(nullptr, nullptr, nullptr), GPUSHARE_INVALID_ARGUMENT);
+  const gpushare_calibration_options good = options_;
+  options_.output_path = nullptr;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "output_path is null");
+  options_ = good;
+  options_.item_count = 0;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "item_count is 0");
+  options_ = good;
+  options_.items = nullptr;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "items is null");
+  options_ = good;
+  options_.resume = 7;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "resume is 7");
+  options_ = good;
+  options_.evictions = 1000;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "1000 evictions");
+  options_ = good;
+  options_.kernel_time_ns = -1;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "kernel_time_ns is -1");
+  options_ = good;
+  options_.device = "tpu";
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "'tpu'");
+  options_ = good;
+  options_.device = "null";
+  ExpectRefused(GPUSHARE_FAILED_PRECONDITION, "takes no time");
+  options_ = good;
+  kernels_[1].name = "no_such_kernel";
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "no simulation record");
+  kernels_[1].name = "decode16";
+  tasks_[0].arguments_size_bytes = 5000;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "5000 bytes of arguments");
+}
+
+}  // namespace

@@ -1,0 +1,66 @@
+// Kernels of the contract suite on a GPU. See cuda_contract.h.
+
+#include "tests/contract/cuda_contract.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <gpushare/device/variants.cuh>
+
+namespace gpushare::contract {
+
+// Waits for a time, bounded by its own clock.
+struct ContractSpin {
+  struct Params {
+    uint32_t wait_ns;
+  };
+  struct Shared {};
+  struct State {};
+  static constexpr int kThreads = 256;
+
+  template <class Ctx>
+  __device__ static void Run(const Params& params, Shared&, State&, Ctx&) {
+    const uint64_t end_ns = device::GlobalTimerNs() + params.wait_ns;
+    while (device::GlobalTimerNs() < end_ns) {
+    }
+  }
+};
+GPUSHARE_KERNEL(ContractSpin);
+
+namespace {
+
+constexpr int kGraphKernels = 8;
+constexpr uint32_t kGraphKernelNs = 5'000;
+
+bool Load(CudaContractKernels& kernels) {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) return false;
+  gpushare_kernel_variants variants = {};
+  if (ContractSpin_variants(&variants) != 0) return false;
+  kernels.original_function = variants.original_function;
+  kernels.worker_function = variants.worker_function;
+  kernels.pageable = std::malloc(kContractCopyBytes);
+  return kernels.pageable != nullptr &&
+         cudaMallocHost(&kernels.pinned, kContractCopyBytes) == cudaSuccess &&
+         cudaMalloc(&kernels.device, kContractCopyBytes) == cudaSuccess;
+}
+
+}  // namespace
+
+const CudaContractKernels* FindCudaContractKernels() {
+  static CudaContractKernels kernels;
+  static const bool loaded = Load(kernels);
+  return loaded ? &kernels : nullptr;
+}
+
+int CaptureContractGraph(void* /*user*/, void* stream, int sm_count) {
+  const ContractSpin::Params params = {kGraphKernelNs};
+  for (int i = 0; i < kGraphKernels; ++i) {
+    ContractSpin_original<<<sm_count, ContractSpin::kThreads, 0,
+                            static_cast<cudaStream_t>(stream)>>>(params);
+  }
+  return static_cast<int>(cudaGetLastError());
+}
+
+}  // namespace gpushare::contract

@@ -1,0 +1,29 @@
+// What the contract suite needs of the CUDA device beyond the seam: kernels that do something, a
+// graph, and memory to copy. Plain types, so that the .cu file needs no Abseil.
+
+#ifndef GPUSHARE_TESTS_CONTRACT_CUDA_CONTRACT_H_
+#define GPUSHARE_TESTS_CONTRACT_CUDA_CONTRACT_H_
+
+#include <cstddef>
+
+namespace gpushare::contract {
+
+struct CudaContractKernels {
+  void* original_function = nullptr;  // block tasks of 10 us, 256 threads
+  void* worker_function = nullptr;
+  void* pinned = nullptr;
+  void* pageable = nullptr;
+  void* device = nullptr;
+};
+
+inline constexpr size_t kContractCopyBytes = size_t{1} << 24;
+
+// Null without a GPU. Loaded once, in the primary context of device 0.
+const CudaContractKernels* FindCudaContractKernels();
+
+// A capture of eight kernels of 5 us on every SM of the place (core::CaptureFunction).
+int CaptureContractGraph(void* user, void* stream, int sm_count);
+
+}  // namespace gpushare::contract
+
+#endif  // GPUSHARE_TESTS_CONTRACT_CUDA_CONTRACT_H_

@@ -1,0 +1,231 @@
+// What the flow asks of its device, told by a device that writes it down: descriptions of kernels
+// before they are registered, and which launches of a query announce that more follow.
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "src/core/scheduler.h"
+#include "src/models/online_model.h"
+#include "src/null/null_device.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kMs = 1000 * 1000;
+
+// The null device behind a diary.
+class WritingDevice final : public Device {
+ public:
+  struct Diary {
+    std::vector<std::string> lines;  // launches and flushes
+    std::vector<std::string> described;
+    std::function<absl::Status(KernelDesc&)> describe;
+    std::function<void()> in_launch;  // runs before a launch reaches the device
+  };
+
+  explicit WritingDevice(Diary& diary) : diary_(diary), inner_(null::MakeNullDevice()) {}
+
+  TimeNs NowNs() const override { return inner_->NowNs(); }
+  const DeviceCapabilities& capabilities() const override { return inner_->capabilities(); }
+  absl::Status DescribeKernel(KernelDesc& kernel) override {
+    diary_.described.push_back(kernel.name);
+    return diary_.describe ? diary_.describe(kernel) : absl::OkStatus();
+  }
+  absl::Status PrepareKernel(const KernelDesc& kernel) override {
+    return inner_->PrepareKernel(kernel);
+  }
+  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) override {
+    return inner_->CreatePlace(spec);
+  }
+  absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
+    return inner_->CreateLane(spec);
+  }
+  void AbandonLane(LaneIndex lane) override { inner_->AbandonLane(lane); }
+  absl::Status Launch(const LaunchRequest& request) override {
+    if (diary_.in_launch) diary_.in_launch();
+    diary_.lines.push_back(
+        absl::StrCat("launch ", request.lane, request.more_follows ? " and more" : ""));
+    last_grid = {request.grid_x, request.grid_y, request.grid_z};
+    return inner_->Launch(request);
+  }
+  void FlushLane(LaneIndex lane) override { diary_.lines.push_back(absl::StrCat("flush ", lane)); }
+  absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
+    return inner_->Evict(lane, epoch, workers_to_keep);
+  }
+  void* LaneStream(LaneIndex lane) override { return inner_->LaneStream(lane); }
+  size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
+    return inner_->PollCompletions(out);
+  }
+  TimeNs NextEventNs() const override { return inner_->NextEventNs(); }
+  void AdvanceTo(TimeNs time) override { inner_->AdvanceTo(time); }
+  int64_t BusySmNs() const override { return inner_->BusySmNs(); }
+
+  std::array<int32_t, 3> last_grid{};
+
+ private:
+  Diary& diary_;
+  std::unique_ptr<Device> inner_;
+};
+
+class DeviceCallsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = std::make_unique<WritingDevice>(diary_);
+    device_ = device.get();
+    auto model = models::MakeOnlineModel(device->capabilities().profile);
+    auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                       *MakePolicy("adaptive:evict"));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    AppOptions options;
+    options.name = "server";
+    options.app_class = AppClass::kLatencyCritical;
+    queue_ = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+  }
+
+  KernelId Register() {
+    KernelDesc kernel;
+    kernel.name = "work";
+    return *scheduler_->RegisterKernel(kernel);
+  }
+  TaskSpec Spec(KernelId kernel, QueryId query) const {
+    TaskSpec spec;
+    spec.queue = queue_;
+    spec.kernel = kernel;
+    spec.block_tasks = 64;
+    spec.query = query;
+    return spec;
+  }
+  // The first task of a queue goes through the flow, which publishes the routes of the fast path.
+  void OpenFastPath(KernelId kernel) {
+    const auto ticket = scheduler_->SubmitLc(Spec(kernel, QueryId{}));
+    ASSERT_TRUE(ticket.ok()) << ticket.status();
+    ASSERT_TRUE(scheduler_->Wait(*ticket, Soon()).ok());
+    const int64_t before = scheduler_->Stats().fast_path_launches;
+    const auto fast = scheduler_->SubmitLc(Spec(kernel, QueryId{}));
+    ASSERT_TRUE(fast.ok()) << fast.status();
+    ASSERT_EQ(scheduler_->Stats().fast_path_launches, before + 1);
+    ASSERT_TRUE(scheduler_->Wait(*fast, Soon()).ok());
+    diary_.lines.clear();
+  }
+  TimeNs Soon() const { return scheduler_->NowNs() + 5000 * kMs; }
+
+  WritingDevice::Diary diary_;
+  WritingDevice* device_ = nullptr;
+  std::unique_ptr<Scheduler> scheduler_;
+  QueueId queue_;
+};
+
+TEST_F(DeviceCallsTest, OnlyLaunchesOfAnOpenQueryAnnounceMoreAndItsEndFlushesTheirLane) {
+  const KernelId kernel = Register();
+  OpenFastPath(kernel);
+  const QueryId query = *scheduler_->BeginQuery(queue_, 0);
+  ASSERT_TRUE(scheduler_->SubmitLc(Spec(kernel, query)).ok());
+  ASSERT_TRUE(scheduler_->SubmitLc(Spec(kernel, query)).ok());
+  ASSERT_EQ(diary_.lines.size(), 2u);
+  EXPECT_EQ(diary_.lines[0].substr(diary_.lines[0].size() - 8), "and more");
+  EXPECT_EQ(diary_.lines[1], diary_.lines[0]);
+  ASSERT_TRUE(scheduler_->EndQuery(query).ok());
+  ASSERT_EQ(diary_.lines.size(), 3u);
+  // "launch 5 and more" -> "flush 5"
+  const std::string lane = diary_.lines[0].substr(7, diary_.lines[0].find(" and") - 7);
+  EXPECT_EQ(diary_.lines[2], "flush " + lane);
+  EXPECT_TRUE(scheduler_->Drain(Soon()).ok());
+}
+
+TEST_F(DeviceCallsTest, AnImplicitQueryAnnouncesNothingAndFlushesNothing) {
+  const KernelId kernel = Register();
+  OpenFastPath(kernel);
+  ASSERT_TRUE(scheduler_->SubmitLc(Spec(kernel, QueryId{})).ok());
+  ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
+  ASSERT_EQ(diary_.lines.size(), 1u);
+  EXPECT_EQ(diary_.lines[0].find("more"), std::string::npos) << diary_.lines[0];
+}
+
+TEST_F(DeviceCallsTest, ATaskThatLaunchesAfterItsQueryEndedIsTheLastOfIt) {
+  const KernelId kernel = Register();
+  const QueryId query = *scheduler_->BeginQuery(queue_, 0);
+  ASSERT_TRUE(scheduler_->SubmitLc(Spec(kernel, query)).ok());  // no route yet: it waits for a Tick
+  ASSERT_TRUE(diary_.lines.empty());
+  ASSERT_TRUE(scheduler_->EndQuery(query).ok());
+  ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
+  ASSERT_EQ(diary_.lines.size(), 1u);
+  EXPECT_EQ(diary_.lines[0].find("more"), std::string::npos) << diary_.lines[0];
+}
+
+// The end's own flush comes before the launch reaches the device, which would wait for ever.
+TEST_F(DeviceCallsTest, AQueryThatEndsDuringALaunchDoesNotLoseItsFlush) {
+  const KernelId kernel = Register();
+  OpenFastPath(kernel);
+  const QueryId query = *scheduler_->BeginQuery(queue_, 0);
+  diary_.in_launch = [&] { EXPECT_TRUE(scheduler_->EndQuery(query).ok()); };
+  ASSERT_TRUE(scheduler_->SubmitLc(Spec(kernel, query)).ok());
+  diary_.in_launch = nullptr;
+  ASSERT_EQ(diary_.lines.size(), 3u);
+  EXPECT_EQ(diary_.lines[0].substr(0, 5), "flush");
+  EXPECT_NE(diary_.lines[1].find("and more"), std::string::npos) << diary_.lines[1];
+  EXPECT_EQ(diary_.lines[2], diary_.lines[0]);
+  EXPECT_TRUE(scheduler_->Drain(Soon()).ok());
+}
+
+TEST_F(DeviceCallsTest, TheGridReachesTheDevice) {
+  const KernelId kernel = Register();
+  TaskSpec spec = Spec(kernel, QueryId{});
+  spec.grid = {8, 4, 2};
+  ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
+  EXPECT_EQ(device_->last_grid, (std::array<int32_t, 3>{8, 4, 2}));
+  spec.grid = {8, 4, 3};
+  EXPECT_EQ(scheduler_->SubmitLc(spec).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(DeviceCallsTest, TheDeviceFillsWhatNobodyGaveBeforeTheDefaultsDo) {
+  diary_.describe = [](KernelDesc& kernel) {
+    if (kernel.registers_per_thread == 0) kernel.registers_per_thread = 40;
+    if (kernel.shared_memory_bytes == 0) kernel.shared_memory_bytes = 1024;
+    if (kernel.workers_per_sm_max == 0) kernel.workers_per_sm_max = 6;
+    return absl::OkStatus();
+  };
+  KernelDesc unknown;
+  unknown.name = "unknown";
+  unknown.threads_per_block = unknown.registers_per_thread = unknown.workers_per_sm_max = 0;
+  const auto id = scheduler_->RegisterKernel(unknown);
+  ASSERT_TRUE(id.ok()) << id.status();
+  const KernelDesc* found = scheduler_->FindKernel(*id);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->id.value, id->value);
+  EXPECT_EQ(found->threads_per_block, kDefaultThreadsPerBlock);  // nobody knows
+  EXPECT_EQ(found->registers_per_thread, 40);
+  EXPECT_EQ(found->shared_memory_bytes, 1024);
+  EXPECT_EQ(found->workers_per_sm_max, 6);
+  KernelDesc known;
+  known.name = "known";
+  known.registers_per_thread = 64;
+  known.workers_per_sm_max = 2;
+  found = scheduler_->FindKernel(*scheduler_->RegisterKernel(known));
+  EXPECT_EQ(found->registers_per_thread, 64);
+  EXPECT_EQ(found->workers_per_sm_max, 2);
+  EXPECT_EQ(scheduler_->FindKernel(KernelId{77}), nullptr);
+}
+
+TEST_F(DeviceCallsTest, AKernelThatContradictsItsFunctionIsNotRegistered) {
+  diary_.describe = [](KernelDesc&) { return absl::InvalidArgumentError("It has 512 threads."); };
+  KernelDesc kernel;
+  kernel.name = "work";
+  EXPECT_EQ(scheduler_->RegisterKernel(kernel).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(scheduler_->FindKernel(KernelId{1}), nullptr);
+  diary_.describe = nullptr;
+  diary_.described.clear();
+  kernel.block_x = -3;  // the device never sees what cannot be
+  EXPECT_EQ(scheduler_->RegisterKernel(kernel).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(diary_.described.empty());
+}
+
+}  // namespace
+}  // namespace gpushare::core

@@ -1,0 +1,74 @@
+// What of the catalogue needs no GPU: names, sizes, refusals, the CPU reference of md5.
+
+#include "src/cuda/kernels/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "src/cuda/kernels/md5_reference.h"
+#include "src/cuda/kernels/sincos.h"
+#include "src/cuda/kernels/workload_base.h"
+
+namespace gpushare::kernels {
+namespace {
+
+TEST(CatalogueTest, EveryKernelIsFoundByItsOwnName) {
+  std::set<std::string> names;
+  for (size_t i = 0; i < kCatalogueSize; ++i) {
+    const CatalogueKernel& kernel = Catalogue()[i];
+    EXPECT_EQ(FindKernel(kernel.name), &kernel);
+    EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name << " is there twice";
+  }
+  EXPECT_EQ(FindKernel("no such kernel"), nullptr);
+}
+
+TEST(CatalogueTest, DurationsBecomeWholeWavesOfWorkers) {
+  WorkloadOptions options;
+  options.solo_ms = 10;
+  options.sms = 132;
+  EXPECT_EQ(CountBlockTasks(options, 50), 200U * 132 * 8);
+  options.solo_ms = 0.01;  // less than a block task: one wave
+  EXPECT_EQ(CountBlockTasks(options, 50), 132U * 8);
+  options.block_tasks = 17;
+  EXPECT_EQ(CountBlockTasks(options, 50), 17U);
+}
+
+TEST(CatalogueTest, MoreBlockTasksThanTheCounterHoldsAreRefused) {
+  WorkloadOptions options;
+  options.solo_ms = 1e9;
+  std::unique_ptr<Workload> workload;
+  const Status status = MakeWorkload(*FindKernel("ffma"), options, &workload);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message.find("2^31"), std::string::npos) << status.message;
+}
+
+TEST(CatalogueTest, NegativeDurationsAreRefused) {
+  WorkloadOptions options;
+  options.solo_ms = -1;
+  std::unique_ptr<Workload> workload;
+  EXPECT_FALSE(MakeWorkload(*FindKernel("ffma"), options, &workload).ok());
+}
+
+// hashlib.md5(bytes(range(16))).hexdigest() and hashlib.md5(bytes(16)).hexdigest()
+TEST(Md5ReferenceTest, KnownAnswers) {
+  const std::array<uint32_t, 4> zeros = {0x3613E74A, 0xBFF94BE4, 0x2E75D279, 0xA5184823};
+  EXPECT_EQ(Md5Of16Bytes({0, 0, 0, 0}), zeros);
+  const std::array<uint32_t, 4> counted = {0x01EFC11A, 0x1BAF6CE9, 0x3329D3E0, 0xA8C24F1A};
+  EXPECT_EQ(Md5Of16Bytes({0x03020100, 0x07060504, 0x0B0A0908, 0x0F0E0D0C}), counted);
+}
+
+TEST(SincosTest, PhaseStepsKeepTheSumsBounded) {
+  constexpr double kTurn = 1U << kPhaseBits;
+  for (uint32_t thread = 0; thread < 100000; ++thread) {
+    const double turns = SincosPhaseStep(1, thread) / kTurn;
+    ASSERT_GE(turns, 0.1);
+    ASSERT_LE(turns, 0.9 + 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::kernels

@@ -1,0 +1,423 @@
+// Calibration on the simulated device, whose truth is known: it must find what the device runs on,
+// from a base profile whose latencies and rates are wrong; resume after a crash; report a hang.
+
+#include "src/models/calibration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/models/calibration_kernel.h"
+#include "src/models/online_model.h"
+#include "src/sim/sim_device.h"
+
+namespace gpushare::models {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Profile& Truth() {
+  static const auto* const kProfile =
+      new Profile(*LoadProfile(GPUSHARE_H200_PROFILE));  // NOLINT: lives as long as the program
+  return *kProfile;
+}
+
+// What a real device knows of itself before it is measured: its sizes.
+core::DeviceProfile Guess() {
+  core::DeviceProfile guess = Truth().device;
+  guess.launch_latency_ns = 7000;
+  guess.graph_launch_latency_ns = 9000;
+  guess.completion_latency_ns = 900;
+  guess.eviction_write_latency_ns = 12000;
+  guess.pinned_bytes_per_ns = 20;
+  guess.duplex_bytes_per_ns = 21;
+  guess.pageable_h2d_bytes_per_ns = 5;
+  guess.pageable_d2h_bytes_per_ns = 5;
+  guess.copy_latency_ns = 20000;
+  return guess;
+}
+
+// A simulated device that does not tell what it runs on.
+class BlindDevice final : public core::Device {
+ public:
+  explicit BlindDevice(std::unique_ptr<core::Device> device)
+      : device_(std::move(device)), capabilities_(device_->capabilities()) {
+    capabilities_.profile = Guess();
+  }
+  core::TimeNs NowNs() const override { return device_->NowNs(); }
+  const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
+  absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
+    return device_->PrepareKernel(kernel);
+  }
+  absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
+    return device_->CreatePlace(spec);
+  }
+  absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {
+    return device_->CreateLane(spec);
+  }
+  void AbandonLane(core::LaneIndex lane) override {
+    ++abandoned;
+    device_->AbandonLane(lane);
+  }
+  absl::Status Launch(const core::LaunchRequest& request) override {
+    ++launches;
+    return device_->Launch(request);
+  }
+  absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t keep) override {
+    return device_->Evict(lane, epoch, keep);
+  }
+  void* LaneStream(core::LaneIndex lane) override { return device_->LaneStream(lane); }
+  size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
+    return device_->PollCompletions(out);
+  }
+  core::TimeNs NextEventNs() const override { return device_->NextEventNs(); }
+  void AdvanceTo(core::TimeNs time) override { device_->AdvanceTo(time); }
+  int64_t BusySmNs() const override { return device_->BusySmNs(); }
+
+  int launches = 0;
+  int abandoned = 0;
+
+ private:
+  std::unique_ptr<core::Device> device_;
+  core::DeviceCapabilities capabilities_;
+};
+
+CalibrationItem Item(const std::string& name, int64_t rounds = 100) {
+  CalibrationItem item;
+  item.kernel = *Truth().FindKernel(name);
+  if (item.kernel.kind == core::TaskKind::kKernel) {
+    item.block_tasks = rounds * item.kernel.workers_per_sm_max * Truth().device.sm_count;
+  }
+  return item;
+}
+
+// The record's speed on `sms` SMs, between its points as the simulated device has it.
+double TrueSpeed(const core::KernelDesc& kernel, int32_t sms) {
+  const std::vector<core::SpeedPoint>& table = kernel.simulation.speed;
+  if (table.empty()) return sms / 132.0;
+  core::SpeedPoint low{0, 0};
+  for (const core::SpeedPoint& point : table) {
+    if (sms <= point.sms) {
+      return low.speed + (point.speed - low.speed) * (sms - low.sms) / (point.sms - low.sms);
+    }
+    low = point;
+  }
+  return low.speed;
+}
+
+class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
+ protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "gpushare_calibration_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    options_.output_path = folder_ + "/profile.json";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<BlindDevice> MakeDevice(const sim::FaultPlan& faults = {}) {
+    sim::SimOptions options;
+    options.profile = Truth().device;
+    options.tier = GetParam();
+    options.faults = faults;
+    return std::make_unique<BlindDevice>(*sim::MakeSimDevice(options));
+  }
+  absl::StatusOr<CalibrationResult> Run(const std::vector<CalibrationItem>& items) {
+    device_ = MakeDevice(faults_);
+    Profile base = Truth();
+    base.device = Guess();
+    return Calibrate(*device_, base, items, options_);
+  }
+  bool HasCheckpoint() const {
+    return std::filesystem::exists(CheckpointPath(options_.output_path));
+  }
+
+  std::string folder_;
+  CalibrationOptions options_;
+  sim::FaultPlan faults_;
+  std::unique_ptr<BlindDevice> device_;
+};
+
+TEST_P(CalibrationTest, FindsWhatTheKernelsRunOn) {
+  for (const char* name : {"sincos_267us", "streaming_59us"}) {
+    SCOPED_TRACE(name);
+    CalibrationItem item = Item(name);
+    // Far from 0, which a measurement that is never made would give.
+    if (item.kernel.name == "streaming_59us") item.kernel.simulation.worker_overhead = 0.04;
+    const core::SimulationRecord& truth = item.kernel.simulation;
+    const absl::StatusOr<CalibrationResult> result = Run({item});
+    ASSERT_TRUE(result.ok()) << result.status();
+    const KernelMeasurement& measured = result->kernels.front();
+    const double task = static_cast<double>(truth.block_task_ns);
+    EXPECT_NEAR(static_cast<double>(measured.block_task_ns), task, 0.03 * task);
+    EXPECT_NEAR(static_cast<double>(measured.solo_ns), 100 * task, 3 * task);
+    EXPECT_NEAR(measured.worker_overhead, truth.worker_overhead, 0.002);
+    EXPECT_NEAR(measured.saturating_occupancy, truth.saturating_occupancy, 0.03);
+    EXPECT_EQ(measured.block_task_spread, 0);
+    EXPECT_EQ(measured.workers_per_sm, 8);
+    // The last 0.86 to 0.97 of a block task, and the write before it.
+    EXPECT_NEAR(static_cast<double>(measured.eviction_p50_ns), 0.86 * task + 5000, 0.05 * task);
+    EXPECT_NEAR(static_cast<double>(measured.eviction_p99_ns), task + 5000, 0.08 * task);
+    ASSERT_EQ(measured.speed.size(), 31u);
+    for (const core::SpeedPoint& point : measured.speed) {
+      EXPECT_NEAR(point.speed, TrueSpeed(item.kernel, point.sms), 0.02) << point.sms << " SMs";
+    }
+    EXPECT_THAT(measured.knees, IsEmpty());
+  }
+}
+
+TEST_P(CalibrationTest, FindsAGraphsSpeedAndItsKnees) {
+  const CalibrationItem item = Item("decode16");
+  const absl::StatusOr<CalibrationResult> result = Run({item});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const KernelMeasurement& measured = result->kernels.front();
+  EXPECT_NEAR(static_cast<double>(measured.solo_ns), 16 * 33660.0, 0.01 * 16 * 33660);
+  for (const core::SpeedPoint& point : measured.speed) {
+    EXPECT_NEAR(point.speed, TrueSpeed(item.kernel, point.sms), 0.02) << point.sms << " SMs";
+  }
+  EXPECT_THAT(measured.knees, ElementsAre(84, 108));
+  // Its nodes agree with what was measured and stay as they are.
+  EXPECT_EQ(result->profile.FindKernel("decode16")->simulation.nodes[0].duration_ns, 33160);
+}
+
+TEST_P(CalibrationTest, FindsTheDevicesPrimitives) {
+  const absl::StatusOr<CalibrationResult> result = Run({Item("sincos_27us"), Item("decode16")});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const core::DeviceProfile& device = result->profile.device;
+  EXPECT_NEAR(static_cast<double>(device.launch_latency_ns), 4500, 100);
+  EXPECT_NEAR(static_cast<double>(device.completion_latency_ns), 2000, 100);
+  EXPECT_NEAR(static_cast<double>(device.graph_launch_latency_ns), 6000, 700);
+  // The record has the fastest write; jitter adds to the median.
+  EXPECT_NEAR(static_cast<double>(device.eviction_write_latency_ns), 4700, 600);
+  EXPECT_NEAR(device.pinned_bytes_per_ns, 55.5, 0.03 * 55.5);
+  EXPECT_NEAR(device.duplex_bytes_per_ns, 101.6, 0.03 * 101.6);
+  EXPECT_NEAR(device.pageable_h2d_bytes_per_ns, 10, 0.3);
+  EXPECT_NEAR(device.pageable_d2h_bytes_per_ns, 19, 0.57);
+  EXPECT_NEAR(static_cast<double>(device.copy_latency_ns), 5200, 260);
+  EXPECT_THAT(result->notes, IsEmpty());
+}
+
+TEST_P(CalibrationTest, WritesAProfileThatLoadsAndPredicts) {
+  CalibrationItem item = Item("sincos_267us");
+  item.kernel.original_function = &item;
+  item.kernel.worker_function = &item;
+  const absl::StatusOr<CalibrationResult> result = Run({item});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const absl::StatusOr<Profile> loaded = LoadProfile(options_.output_path);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_FALSE(HasCheckpoint());
+  EXPECT_EQ(loaded->device.gpu_model, "NVIDIA H200");
+  const core::KernelDesc* kernel = loaded->FindKernel("sincos_267us");
+  ASSERT_NE(kernel, nullptr);
+  // Measured, and given where nothing can be measured.
+  EXPECT_EQ(kernel->simulation.block_task_ns, result->kernels[0].block_task_ns);
+  EXPECT_EQ(kernel->simulation.demand.special, 0.95);
+  // The same GPU's other kernels are kept; handles of this process are not.
+  EXPECT_NE(loaded->FindKernel("decode16"), nullptr);
+  EXPECT_EQ(result->profile.kernels[0].original_function, nullptr);
+  EXPECT_EQ(result->profile.kernels[0].worker_function, nullptr);
+  const std::unique_ptr<core::CostModel> model = MakeOnlineModel(loaded->device);
+  ASSERT_TRUE(model->Load(loaded->learned).ok());
+  core::KernelDesc known = *kernel;
+  known.id = core::KernelId{1};
+  model->AddKernel(known);
+  const core::Prediction eviction = model->PredictEviction(known);
+  EXPECT_TRUE(eviction.trained);
+  EXPECT_NEAR(static_cast<double>(eviction.duration_ns), 235000, 20000);
+}
+
+TEST_P(CalibrationTest, SeesTheSpreadOfBlockTasks) {
+  CalibrationItem item = Item("sincos_267us", 40);
+  item.kernel.simulation.block_task_spread = 0.2;
+  const absl::StatusOr<CalibrationResult> result = Run({item});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GT(result->kernels[0].block_task_spread, 0.05);
+  EXPECT_LT(result->kernels[0].block_task_spread, 0.3);
+  EXPECT_NEAR(static_cast<double>(result->kernels[0].block_task_ns), 267000, 0.05 * 267000);
+}
+
+TEST_P(CalibrationTest, AKernelWithoutWorkersIsMeasuredByItsGrid) {
+  CalibrationItem item = Item("sincos_267us");
+  item.kernel.evictable = false;
+  const absl::StatusOr<CalibrationResult> result = Run({item});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(static_cast<double>(result->kernels[0].block_task_ns), 267000, 0.03 * 267000);
+  EXPECT_EQ(result->kernels[0].eviction_p99_ns, 0);
+  EXPECT_EQ(result->kernels[0].worker_solo_ns, 0);
+  ASSERT_EQ(result->kernels[0].speed.size(), 31u);
+  EXPECT_NEAR(result->kernels[0].speed[10].speed, result->kernels[0].speed[10].sms / 132.0, 0.02);
+  EXPECT_THAT(result->notes, ::testing::Contains(HasSubstr("No item is evictable")));
+}
+
+TEST_P(CalibrationTest, AResumedCalibrationGivesTheSameProfile) {
+  const std::vector<CalibrationItem> items = {Item("sincos_267us"), Item("decode16"),
+                                              Item("streaming_59us")};
+  absl::StatusOr<CalibrationResult> whole = Run(items);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  const int launches = device_->launches;
+  std::filesystem::remove(options_.output_path);
+
+  // The crash: cancelled in the middle of the second kernel.
+  bool in_second = false;
+  int asked = 0;
+  options_.resume = true;
+  options_.progress = [&](const CalibrationProgress& progress) {
+    EXPECT_EQ(progress.total, 4);
+    in_second = progress.what == "decode16" && progress.kernel == nullptr;
+  };
+  options_.cancelled = [&] { return in_second && ++asked > 20; };
+  const absl::StatusOr<CalibrationResult> cut = Run(items);
+  EXPECT_TRUE(absl::IsCancelled(cut.status())) << cut.status();
+  EXPECT_TRUE(HasCheckpoint());
+  EXPECT_FALSE(std::filesystem::exists(options_.output_path));
+
+  options_.cancelled = nullptr;
+  const absl::StatusOr<CalibrationResult> resumed = Run(items);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->kept, 1);
+  EXPECT_LT(device_->launches, launches);
+  EXPECT_FALSE(HasCheckpoint());
+  // What came before the crash is the same to the bit, the rest within what a repeat differs by.
+  EXPECT_EQ(resumed->profile.device.eviction_write_latency_ns,
+            whole->profile.device.eviction_write_latency_ns);
+  EXPECT_EQ(resumed->kernels[0].eviction_ns, whole->kernels[0].eviction_ns);
+  EXPECT_EQ(resumed->kernels[0].worker_overhead, whole->kernels[0].worker_overhead);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const KernelMeasurement& a = whole->kernels[i];
+    const KernelMeasurement& b = resumed->kernels[i];
+    EXPECT_NEAR(static_cast<double>(a.solo_ns), static_cast<double>(b.solo_ns),
+                0.01 * static_cast<double>(a.solo_ns));
+    EXPECT_EQ(a.knees, b.knees);
+    ASSERT_EQ(a.speed.size(), b.speed.size());
+    for (size_t p = 0; p < a.speed.size(); ++p) {
+      EXPECT_NEAR(a.speed[p].speed, b.speed[p].speed, 0.01);
+    }
+  }
+}
+
+TEST_P(CalibrationTest, AChangedItemIsMeasuredAnew) {
+  std::vector<CalibrationItem> items = {Item("sincos_27us"), Item("sincos_267us")};
+  options_.resume = true;
+  bool in_second = false;
+  options_.progress = [&](const CalibrationProgress& progress) {
+    in_second = progress.what == "sincos_267us";
+  };
+  options_.cancelled = [&] { return in_second; };
+  EXPECT_TRUE(absl::IsCancelled(Run(items).status()));
+  options_.cancelled = nullptr;
+  items[0].block_tasks /= 2;
+  const absl::StatusOr<CalibrationResult> resumed = Run(items);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(resumed->kept, 0);
+  EXPECT_NEAR(static_cast<double>(resumed->kernels[0].solo_ns), 50 * 27000, 30000);
+}
+
+TEST_P(CalibrationTest, ABadCheckpointIsRefused) {
+  options_.resume = true;
+  std::ofstream(CheckpointPath(options_.output_path)) << "{\"schema_version\": 1, \"devi";
+  absl::Status status = Run({Item("sincos_27us")}).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("is corrupt"));
+  // A profile is no checkpoint, and a checkpoint of another GPU is not this one's.
+  Profile other = Truth();
+  ASSERT_TRUE(SaveProfile(CheckpointPath(options_.output_path), other).ok());
+  EXPECT_TRUE(absl::IsDataLoss(Run({Item("sincos_27us")}).status()));
+  other.kernels.clear();
+  other.device.gpu_model = "NVIDIA B200";
+  other.learned = "gpushare calibration 1 device\n";
+  ASSERT_TRUE(SaveProfile(CheckpointPath(options_.output_path), other).ok());
+  status = Run({Item("sincos_27us")}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("NVIDIA B200"));
+}
+
+TEST_P(CalibrationTest, AHangIsReportedAndBounded) {
+  options_.hang_limit_ns = 100'000'000;
+  for (const int64_t nth : {1, 5, 40, 200}) {
+    SCOPED_TRACE(nth);
+    faults_ = {};
+    faults_.hang.nth = nth;
+    const absl::Status status = Run({Item("sincos_27us", 10)}).status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr("has not completed after"));
+    EXPECT_THAT(status.message(), HasSubstr("the limit is 100 ms"));
+    EXPECT_GE(device_->abandoned, 1);
+  }
+}
+
+TEST_P(CalibrationTest, ALostDeviceAndAFailedLaunchAreErrors) {
+  faults_.device_lost.nth = 30;
+  EXPECT_TRUE(absl::IsUnavailable(Run({Item("sincos_27us")}).status()));
+  faults_ = {};
+  faults_.launch_failure.nth = 30;
+  const absl::Status status = Run({Item("sincos_27us")}).status();
+  EXPECT_TRUE(absl::IsInternal(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("failed with code 1"));
+}
+
+TEST_P(CalibrationTest, ALaneWhoseEvictionsAreBlockedIsNoted) {
+  // Long after the round that the lane's test expects: the whole task of 27 ms.
+  faults_.blocked_eviction.nth = 1;
+  const absl::StatusOr<CalibrationResult> result = Run({Item("sincos_27us", 1000)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->notes, ::testing::Contains(HasSubstr("was not evicted")));
+}
+
+TEST_P(CalibrationTest, LittleTimeGivesFewerSizes) {
+  options_.seconds_per_kernel = 1;
+  const absl::StatusOr<CalibrationResult> result = Run({Item("sincos_267us", 200)});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const KernelMeasurement& measured = result->kernels[0];
+  EXPECT_LT(measured.speed.size(), 20u);
+  EXPECT_GE(measured.speed.size(), 3u);
+  EXPECT_EQ(measured.speed.back().sms, 132);
+  EXPECT_LT(measured.spent_ns, 8'000'000'000);
+}
+
+TEST_P(CalibrationTest, BadOptionsAreRefused) {
+  options_.repeats = 0;
+  EXPECT_TRUE(absl::IsInvalidArgument(Run({Item("sincos_27us")}).status()));
+  options_.repeats = 7;
+  options_.seconds_per_kernel = std::nan("");
+  EXPECT_TRUE(absl::IsInvalidArgument(Run({Item("sincos_27us")}).status()));
+  options_.seconds_per_kernel = 30;
+  EXPECT_TRUE(absl::IsInvalidArgument(Run({}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Run({Item("decode16"), Item("decode16")}).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(Run({Item("sincos_27us", 0)}).status()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, CalibrationTest,
+                         ::testing::Values(sim::Tier::kKernel, sim::Tier::kBlock),
+                         [](const ::testing::TestParamInfo<sim::Tier>& param) {
+                           return param.param == sim::Tier::kBlock ? "Block" : "Kernel";
+                         });
+
+TEST(FindKneesTest, OnlyWhatStandsOut) {
+  EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.3}, {24, 0.2}, {32, 1}}), ElementsAre(16));
+  EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.2}, {24, 0.3}, {32, 1}}), IsEmpty());
+  // One percent of noise is no knee; the first size and the whole device are none.
+  EXPECT_THAT(FindKnees({{8, 0.5}, {16, 0.505}, {24, 0.5}, {32, 1}}), IsEmpty());
+  EXPECT_THAT(FindKnees({{8, 0.9}, {16, 0.5}, {32, 1}}), IsEmpty());
+  EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.9}, {24, 0.9}, {32, 0.5}, {40, 1}}), ElementsAre(16));
+  EXPECT_THAT(FindKnees({}), IsEmpty());
+}
+
+TEST(FitSaturatingOccupancyTest, FindsTheBend) {
+  EXPECT_NEAR(FitSaturatingOccupancy({0.25 / 0.6, 0.5 / 0.6, 1, 1}), 0.6, 0.01);
+  EXPECT_NEAR(FitSaturatingOccupancy({0.25, 0.5, 0.75, 1}), 1, 0.01);
+  EXPECT_NEAR(FitSaturatingOccupancy({1, 1, 1, 1}), 0.25, 0.01);
+}
+
+}  // namespace
+}  // namespace gpushare::models

@@ -1,0 +1,110 @@
+// `gpushare calibrate` on the simulated device: the table, the profile, resuming, bad input.
+
+#include "tools/gpushare/calibrate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tools/gpushare/command.h"
+#include "tools/gpushare/errors.h"
+
+namespace gpushare::tool {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CalibrateTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "gpushare_calibrate_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    options_.device.device = "sim";
+    options_.out = folder_ + "/deep/profile.json";
+    options_.kernels = {"sincos_267us", "decode16"};
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  nlohmann::json Kernel(const std::string& name) const {
+    std::ifstream in(options_.out);
+    const nlohmann::json profile = nlohmann::json::parse(in);
+    for (const nlohmann::json& kernel : profile.at("kernels")) {
+      if (kernel.at("name") == name) return kernel;
+    }
+    return nullptr;
+  }
+
+  std::string folder_;
+  CalibrateOptions options_;
+};
+
+TEST_F(CalibrateTest, PrintsWhatItMeasuredAndWritesAProfile) {
+  const std::string text = Calibrate(options_);
+  EXPECT_THAT(text, HasSubstr("SIMULATED"));
+  EXPECT_THAT(text, HasSubstr("sincos_267us"));
+  EXPECT_THAT(text, HasSubstr("267 us   8    0.50 %"));
+  EXPECT_THAT(text, HasSubstr("84 108"));  // the knees of decode16
+  EXPECT_THAT(text, HasSubstr("Profile: " + options_.out));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("Note")));
+  EXPECT_NEAR(Kernel("sincos_267us").at("simulation").at("block_task_ns").get<double>(), 267000,
+              3000);
+  EXPECT_EQ(Kernel("decode16").at("simulation").at("speed").size(), 31u);
+  EXPECT_FALSE(std::filesystem::exists(options_.out + ".partial"));
+}
+
+TEST_F(CalibrateTest, AProfileThatWasWrittenIsTheNextBase) {
+  Calibrate(options_);
+  options_.device.profile = options_.out;
+  options_.device.tier = "block";
+  options_.kernels = {"decode16"};
+  options_.out = folder_ + "/again.json";
+  EXPECT_THAT(Calibrate(options_), HasSubstr("84 108"));
+}
+
+TEST_F(CalibrateTest, ResumesFromACheckpoint) {
+  // A checkpoint of another GPU shows that it is looked at with --resume, and only then.
+  Calibrate(options_);
+  std::ofstream(options_.out + ".partial") << "{}";
+  EXPECT_NO_THROW(Calibrate(options_));
+  std::ofstream(options_.out + ".partial") << "{}";
+  options_.resume = true;
+  try {
+    Calibrate(options_);
+    FAIL() << "a corrupt checkpoint passes";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("is corrupt"));
+  }
+}
+
+TEST_F(CalibrateTest, RefusesWhatItCannotMeasure) {
+  options_.kernels = {"no_such_kernel"};
+  EXPECT_THROW(Calibrate(options_), InputError);
+  options_.kernels = {"decode16", "decode16"};
+  EXPECT_THROW(Calibrate(options_), InputError);
+  options_.kernels = {"decode16"};
+  options_.device.profile = folder_ + "/none.json";
+  EXPECT_THROW(Calibrate(options_), InputError);
+}
+
+TEST_F(CalibrateTest, TheCommandTakesItsOptions) {
+  const char* const argv[] = {"gpushare", "calibrate", "--device", "sim",   "--kernels",
+                              "decode16", "--repeats", "3",        "--out", options_.out.c_str()};
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(RunCommand(10, argv), 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("decode16"));
+  const char* const bad[] = {"gpushare", "calibrate", "--repeats", "1000"};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(RunCommand(4, bad), 2);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("--repeats is 1000"));
+}
+
+}  // namespace
+}  // namespace gpushare::tool

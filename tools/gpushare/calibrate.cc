@@ -1,0 +1,226 @@
+#include "tools/gpushare/calibrate.h"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+
+#include "tools/gpushare/errors.h"
+#include "tools/gpushare/files.h"
+#include "tools/gpushare/progress.h"
+#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/text.h"
+#include "tools/gpushare/workloads.h"
+
+namespace gpushare::tool {
+
+namespace {
+
+// A sample task lasts about so long, within bounds on its rounds of block tasks: long against
+// launches and evictions, short against the time that a kernel has.
+constexpr int64_t kSampleNs = 10'000'000;
+constexpr int64_t kRoundsLeast = 8;
+constexpr int64_t kRoundsMost = 128;
+// For a kernel that no profile knows.
+constexpr int64_t kUnknownBlockTaskNs = 100'000;
+constexpr int kUnknownWorkersPerSm = 8;
+constexpr int64_t kCopyBytes = int64_t{128} << 20;
+constexpr char kAppName[] = "calibrate";
+
+volatile std::sig_atomic_t interrupted = 0;
+static_assert(sizeof(interrupted) == sizeof(int32_t));
+
+// An interrupt sets the flag that the library asks for, for the life of this object.
+class InterruptFlag {
+ public:
+  InterruptFlag() : before_(std::signal(SIGINT, [](int) { interrupted = 1; })) { interrupted = 0; }
+  ~InterruptFlag() { std::signal(SIGINT, before_); }
+  InterruptFlag(const InterruptFlag&) = delete;
+  InterruptFlag& operator=(const InterruptFlag&) = delete;
+  const volatile int32_t* get() const { return &interrupted; }
+
+ private:
+  void (*before_)(int);
+};
+
+// A kernel with what the library reads of it; addresses must not change.
+struct Sample {
+  std::string name;
+  gpushare_kernel_options kernel = GPUSHARE_KERNEL_OPTIONS_INIT;
+  gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+};
+
+struct Row {
+  std::string name;
+  gpushare_kernel_calibration measured = GPUSHARE_KERNEL_CALIBRATION_INIT;
+  std::vector<int32_t> knees;
+  size_t sizes = 0;
+};
+
+// What the progress callback collects.
+struct Collected {
+  Progress progress;
+  int32_t done = 0;
+  std::vector<Row> rows;
+  std::vector<std::string> notes;
+
+  explicit Collected(size_t steps) : progress(steps) {}
+};
+
+int64_t SampleBlockTasks(const gpushare_kernel_info& info, int sm_count) {
+  const int64_t task_ns = info.block_task_ns > 0 ? info.block_task_ns : kUnknownBlockTaskNs;
+  const int workers = info.workers_per_sm_max > 0 ? info.workers_per_sm_max : kUnknownWorkersPerSm;
+  return std::clamp(kSampleNs / task_ns, kRoundsLeast, kRoundsMost) * workers * sm_count;
+}
+
+// Everything that a runtime is needed for; the library opens the device again for itself.
+class Samples {
+ public:
+  explicit Samples(const CalibrateOptions& options) {
+    const RuntimeHandle runtime = OpenRuntime(options.device, "bare");
+    facts_ = FactsOf(runtime.get());
+    workloads_ = MakeWorkloads(facts_);
+    std::vector<std::string> names = options.kernels;
+    if (names.empty()) {
+      for (const std::string& name : ProfileKernelNames(runtime.get())) {
+        if (workloads_->CanRun(name, true)) names.push_back(name);
+      }
+    }
+    for (const std::string& name : names) {
+      // Opaque work has no profile; who asked for it is told so.
+      if (Add(runtime.get(), name) || options.kernels.empty()) continue;
+      throw InputError("The kernel '" + name + "' is opaque work, which has no profile.");
+    }
+    if (samples_.empty()) throw InputError("The device can run no kernel of the profile.");
+    for (const std::unique_ptr<Sample>& sample : samples_) {
+      items_.push_back({&sample->kernel, &sample->task});
+    }
+    copies_ = BindCopies();
+  }
+
+  const DeviceFacts& facts() const { return facts_; }
+  const std::vector<gpushare_calibration_item>& items() const { return items_; }
+  const std::vector<TaskBinding>& copies() const { return copies_; }
+
+ private:
+  // false: opaque work.
+  bool Add(gpushare_runtime* runtime, const std::string& name) {
+    gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
+    const gpushare_status known = gpushare_kernel_info_by_name(runtime, name.c_str(), &info);
+    if (known != GPUSHARE_OK) {
+      if (known != GPUSHARE_NOT_FOUND || !workloads_->CanRun(name, false)) Check(known);
+      info = GPUSHARE_KERNEL_INFO_INIT;
+    } else if (!workloads_->CanRun(name, true)) {
+      throw InputError("The device cannot run the kernel '" + name + "'.");
+    }
+    auto sample = std::make_unique<Sample>();
+    sample->name = name;
+    sample->kernel.name = sample->name.c_str();
+    if (!workloads_->FillKernel(name, info.kind, sample->kernel)) return false;
+    WorkItem work;
+    work.kernel = name;
+    if (workloads_->CountsBlocks(name, info.kind)) {
+      work.block_tasks = SampleBlockTasks(info, facts_.sm_count);
+    }
+    // Each kernel is an app of its own, so that the buffers are its own.
+    const std::vector<TaskBinding> bindings =
+        workloads_->Bind(std::string(kAppName) + "." + name, {work});
+    sample->task = TaskOptionsOf(bindings.front(), nullptr);
+    samples_.push_back(std::move(sample));
+    return true;
+  }
+
+  std::vector<TaskBinding> BindCopies() {
+    WorkItem pinned;
+    pinned.direction = CopyDirection::kHostToDevice;
+    pinned.bytes = kCopyBytes;
+    WorkItem pageable = pinned;
+    pageable.pinned = false;
+    return workloads_->Bind(std::string(kAppName) + ".copies", {pinned, pageable});
+  }
+
+  DeviceFacts facts_;
+  std::unique_ptr<Workloads> workloads_;
+  std::vector<std::unique_ptr<Sample>> samples_;
+  std::vector<gpushare_calibration_item> items_;
+  std::vector<TaskBinding> copies_;
+};
+
+void Collect(void* user, const gpushare_calibration_progress* progress) {
+  auto& collected = *static_cast<Collected*>(user);
+  if (progress->note != nullptr) collected.notes.emplace_back(progress->note);
+  if (progress->done > collected.done) {
+    collected.done = progress->done;
+    collected.progress.Step(progress->what);
+  }
+  if (progress->kernel == nullptr) return;
+  Row& row = collected.rows.emplace_back();
+  row.measured = *progress->kernel;
+  row.name = progress->kernel->name;
+  row.knees.assign(progress->kernel->knees, progress->kernel->knees + progress->kernel->knee_count);
+  row.sizes = progress->kernel->speed_count;
+}
+
+std::string KneesText(const Row& row) {
+  if (row.sizes == 0) return "not confinable";
+  std::string text;
+  for (const int32_t sms : row.knees) text += (text.empty() ? "" : " ") + std::to_string(sms);
+  return text.empty() ? "-" : text;
+}
+
+std::string RowText(const Row& row) {
+  const gpushare_kernel_calibration& one = row.measured;
+  const auto duration = [](int64_t ns) {
+    return ns > 0 ? DurationText(static_cast<double>(ns)) : std::string("-");
+  };
+  const bool workers = one.worker_solo_ns > 0;
+  return Format("%-24.24s %9s %11s %3d %9s %10s %10s  %s%s\n", row.name.c_str(),
+                duration(one.solo_ns).c_str(), duration(one.block_task_ns).c_str(),
+                one.workers_per_sm,
+                workers ? Format("%.2f %%", 100 * one.worker_overhead).c_str() : "-",
+                duration(one.eviction_p50_ns).c_str(), duration(one.eviction_p99_ns).c_str(),
+                KneesText(row).c_str(), one.kept != 0 ? "  (kept)" : "");
+}
+
+std::string TableText(const Samples& samples, const Collected& collected, const std::string& out) {
+  std::string text =
+      Format("Calibrated on %s (%d SMs)%s\n\n", samples.facts().name.c_str(),
+             samples.facts().sm_count, samples.facts().simulated ? ", SIMULATED" : "");
+  text += Format("%-24s %9s %11s %3s %9s %10s %10s  %s\n", "kernel", "solo", "block task", "M",
+                 "PTB over.", "evict p50", "evict p99", "knees (SMs)");
+  for (const Row& row : collected.rows) text += RowText(row);
+  for (const std::string& note : collected.notes) text += "\nNote: " + note;
+  if (!collected.notes.empty()) text += "\n";
+  return text + "\nProfile: " + out + "\n";
+}
+
+}  // namespace
+
+std::string Calibrate(const CalibrateOptions& options) {
+  const Samples samples(options);
+  const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
+  if (!folder.empty()) MakeFolder(folder.string());
+  const InterruptFlag interrupt;
+  gpushare_calibration_options known = GPUSHARE_CALIBRATION_OPTIONS_INIT;
+  known.device = options.device.device.c_str();
+  known.device_ordinal = samples.facts().ordinal;
+  known.profile_path = options.device.profile.empty() ? nullptr : options.device.profile.c_str();
+  known.output_path = options.out.c_str();
+  known.items = samples.items().data();
+  known.item_count = static_cast<uint32_t>(samples.items().size());
+  known.cancel = interrupt.get();
+  known.sim_tier = options.device.tier.c_str();
+  known.seed = options.device.seed;
+  known.kernel_time_ns = options.kernel_time_ns;
+  known.repeats = options.repeats;
+  known.resume = options.resume ? 1 : 0;
+  known.device_buffer = samples.copies()[0].copy_destination;
+  known.pinned_buffer = const_cast<void*>(samples.copies()[0].copy_source);
+  known.pageable_buffer = const_cast<void*>(samples.copies()[1].copy_source);
+  known.buffer_size_bytes = kCopyBytes;
+  Collected collected(samples.items().size() + 1);
+  Check(gpushare_calibrate(&known, &Collect, &collected));
+  return TableText(samples, collected, options.out);
+}
+
+}  // namespace gpushare::tool

@@ -1,0 +1,32 @@
+// `gpushare calibrate`: measures kernels and the device, writes their profile, prints a table.
+//
+// On the simulated device the kernels are those of the profile; on a GPU those that this program
+// has (workloads.h). An interrupt stops between two samples and leaves the checkpoint, from which
+// --resume goes on. Threads: the caller's.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_
+#define GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tools/gpushare/library.h"
+
+namespace gpushare::tool {
+
+struct CalibrateOptions {
+  DeviceChoice device;
+  std::vector<std::string> kernels;  // empty: all that the device can run
+  std::string out;                   // file of the profile
+  int repeats = 0;                   // 0: the library's
+  int64_t kernel_time_ns = 0;        // 0: the library's
+  bool resume = false;
+};
+
+// The printed text. Throws InputError or RunError; stopped by an interrupt: RunError.
+std::string Calibrate(const CalibrateOptions& options);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_

@@ -1,0 +1,72 @@
+// cuBLAS, opened at run time, so that the command starts where there is none; and CUDA failures as
+// exceptions.
+//
+// A Blas object is one handle with its own workspace. Threads: one at a time for each object.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_CUDA_BLAS_H_
+#define GPUSHARE_TOOLS_GPUSHARE_CUDA_BLAS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace gpushare::tool {
+
+// Throws RunError naming the step unless `code`, a cudaError_t, is 0.
+void CheckCuda(int code, const char* step);
+
+// Device memory that frees itself. Throws RunError when there is not enough.
+class DeviceMemory {
+ public:
+  DeviceMemory() = default;
+  explicit DeviceMemory(size_t bytes);
+  DeviceMemory(DeviceMemory&&) = default;
+  DeviceMemory& operator=(DeviceMemory&&) = default;
+  void* data() const { return data_.get(); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    void operator()(void* data) const;
+  };
+  std::unique_ptr<void, Free> data_;
+  size_t bytes_ = 0;
+};
+
+// d (m x n) = a (m x k) times the weights, all bf16 and row-major, sums in fp32.
+struct Gemm {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  bool weights_transposed = true;  // n x k, as a linear layer keeps them; else k x n
+  const void* a = nullptr;
+  const void* weights = nullptr;
+  void* d = nullptr;
+};
+
+class Blas {
+ public:
+  // Opens the library: $GPUSHARE_CUDA_LIBRARY_PATH, the loader's own places, /usr/local/cuda/lib64.
+  // Throws RunError when there is none, or it refuses the device.
+  Blas();
+  ~Blas();
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+
+  // What follows goes to `stream`, sized for `sms` SMs (0: the whole device), with scratch memory
+  // of kWorkspaceBytes. 0 or a cublasStatus_t.
+  static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
+  int Use(void* stream, int32_t sms, void* workspace);
+  int Enqueue(const Gemm& gemm);
+
+ private:
+  struct Library;
+  static const Library& Loaded();
+
+  const Library& library_;
+  void* handle_ = nullptr;
+};
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_CUDA_BLAS_H_

@@ -1,0 +1,20 @@
+// What a spinning thread does between two looks.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_PAUSE_H_
+#define GPUSHARE_TOOLS_GPUSHARE_PAUSE_H_
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace gpushare::tool {
+
+inline void Pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_PAUSE_H_
