@@ -1,13 +1,13 @@
 // See foreign_streams.h.
 
-#include "benchmarks/gpu/foreign_streams.h"
-
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
+
+#include "benchmarks/gpu/foreign_streams.h"
 
 namespace gpushare::benchmarks {
 namespace {

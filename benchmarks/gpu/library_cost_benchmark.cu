@@ -3,9 +3,9 @@
 // A query is a chain of 72 kernels of 8.4 us, once as one graph and once as 72 launches. Bare: the
 // CUDA runtime alone, with an event at the end that the host polls. Library: the same work through
 // the C API on its own scheduler thread. Both take turns, query by query, one at a time. Reported:
-// median and p99 of the query's latency and their ratios; the time of a submit beside that of a bare
-// launch call; and, driven by this thread, the host time of the polls that had something to do, per
-// task. One JSON object on stdout.
+// median and p99 of the query's latency and their ratios; the time of a submit beside that of a
+// bare launch call; and, driven by this thread, the host time of the polls that had something to
+// do, per task. One JSON object on stdout.
 //
 // Use: library_cost_benchmark [--queries N]
 
@@ -250,13 +250,15 @@ void Print(const char* name, Latencies& bare, Latencies& library, bool last) {
   const double call_p50 = QuantileUs(library.call, 0.5) - QuantileUs(bare.call, 0.5);
   const double call_p99 = QuantileUs(library.call, 0.99) - QuantileUs(bare.call, 0.99);
   std::printf(
-      "  \"%s\": {\"bare_p50_us\": %.2f, \"bare_p99_us\": %.2f, \"p50_us\": %.2f, \"p99_us\": %.2f, "
+      "  \"%s\": {\"bare_p50_us\": %.2f, \"bare_p99_us\": %.2f, \"p50_us\": %.2f, \"p99_us\": "
+      "%.2f, "
       "\"p50_over_bare\": %.4f, \"p99_over_bare\": %.4f, \"bare_call_p50_us\": %.2f, "
-      "\"bare_call_p99_us\": %.2f, \"submit_added_p50_us\": %.2f, \"submit_added_p99_us\": %.2f}%s\n",
+      "\"bare_call_p99_us\": %.2f, \"submit_added_p50_us\": %.2f, \"submit_added_p99_us\": "
+      "%.2f}%s\n",
       name, bare_p50, bare_p99, p50, p99, p50 / bare_p50, p99 / bare_p99,
-      QuantileUs(bare.call, 0.5), QuantileUs(bare.call, 0.99), call_p50, call_p99,
-      last ? "" : ",");
-  std::fprintf(stderr, "%-6s bare %.1f us, library %.1f us: %.4f x (p99 %.4f x); submit +%.2f us "
+      QuantileUs(bare.call, 0.5), QuantileUs(bare.call, 0.99), call_p50, call_p99, last ? "" : ",");
+  std::fprintf(stderr,
+               "%-6s bare %.1f us, library %.1f us: %.4f x (p99 %.4f x); submit +%.2f us "
                "p50, +%.2f us p99\n",
                name, bare_p50, p50, p50 / bare_p50, p99 / bare_p99, call_p50, call_p99);
 }

@@ -1,7 +1,7 @@
 // Claim counters in device memory: two for each of the scheduler's.
 //
-// A task's counter must be zero before its first worker claims, on whichever lane that is, without a
-// write that its launches would wait for. So the two take turns: a task that starts uses the one
+// A task's counter must be zero before its first worker claims, on whichever lane that is, without
+// a write that its launches would wait for. So the two take turns: a task that starts uses the one
 // that was zeroed by the last worker of the task before it, and its own launches zero the other.
 // Threads: Use by one launcher of the task at a time; a counter serves one task at a time.
 

@@ -34,7 +34,8 @@ bool CompletionPoller::CollectWorkers(CudaLane& lane, core::TimeNs now_ns,
   out.launch = launch.launch;
   out.outcome = record.block_tasks_left > 0 ? core::Outcome::kEvicted : core::Outcome::kFinished;
   out.block_tasks_done = record.block_tasks_done;
-  out.start_ns = std::clamp(clock_.HostTime(record.start_globaltimer_ns), launch.launched_ns, now_ns);
+  out.start_ns =
+      std::clamp(clock_.HostTime(record.start_globaltimer_ns), launch.launched_ns, now_ns);
   out.end_ns = std::clamp(clock_.HostTime(record.end_globaltimer_ns), out.start_ns, now_ns);
   Finish(lane, out);
   return true;

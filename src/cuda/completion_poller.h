@@ -1,9 +1,9 @@
 // From words in mapped memory to completions.
 //
-// A worker launch's end is the record that its last worker wrote, with the device's own times. Every
-// other launch ends when its lane's mark reaches it; its times are the host's view, shortened by the
-// known latencies, and launches that share one mark share its time. Invariants: each launch is
-// reported once, those of a lane in order, and ends never go backwards. Threads: one polls.
+// A worker launch's end is the record that its last worker wrote, with the device's own times.
+// Every other launch ends when its lane's mark reaches it; its times are the host's view, shortened
+// by the known latencies, and launches that share one mark share its time. Invariants: each launch
+// is reported once, those of a lane in order, and ends never go backwards. Threads: one polls.
 
 #ifndef GPUSHARE_SRC_CUDA_COMPLETION_POLLER_H_
 #define GPUSHARE_SRC_CUDA_COMPLETION_POLLER_H_

@@ -67,9 +67,9 @@ void DeviceMemory::Free() {
 absl::StatusOr<MappedMemory> MappedMemory::Make(const Context& context, size_t bytes) {
   const ScopedContext current(context);
   MappedMemory memory;
-  GPUSHARE_CU_RETURN(context.api(),
-                     cuMemHostAlloc(&memory.host_, bytes,
-                                    CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
+  GPUSHARE_CU_RETURN(
+      context.api(),
+      cuMemHostAlloc(&memory.host_, bytes, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP));
   memory.context_ = &context;
   std::memset(memory.host_, 0, bytes);
   GPUSHARE_CU_RETURN(context.api(), cuMemHostGetDevicePointer(&memory.device_, memory.host_, 0));

@@ -83,11 +83,10 @@ class CudaDevice final : public core::Device {
     capabilities_.partitions = split.ok();
     if (split.ok()) profile.sm_granularity = places_.granularity();
     if (split.ok()) profile.sm_groups = places_.groups();
-    busy_time_ = std::make_unique<BusyTime>(profile.Groups(), profile.sm_granularity,
-                                            profile.Remainder());
+    busy_time_ =
+        std::make_unique<BusyTime>(profile.Groups(), profile.sm_granularity, profile.Remainder());
     poller_ = std::make_unique<CompletionPoller>(profile, places_, *busy_time_);
-    launcher_ =
-        std::make_unique<Launcher>(*context_, places_, kernels_, *library_, counters_);
+    launcher_ = std::make_unique<Launcher>(*context_, places_, kernels_, *library_, counters_);
     if (absl::Status status = Allocate(); !status.ok()) return status;
     int least = 0;
     int greatest = 0;
@@ -118,8 +117,9 @@ class CudaDevice final : public core::Device {
       return status;
     }
     if (!capabilities_.partitions) {
-      return absl::UnimplementedError("This GPU or its driver has no green contexts, and so no "
-                                      "partitions.");
+      return absl::UnimplementedError(
+          "This GPU or its driver has no green contexts, and so no "
+          "partitions.");
     }
     const core::MutexLock lock(&making_);
     absl::StatusOr<PlaceIndex> place = places_.Create(spec);
@@ -147,8 +147,7 @@ class CudaDevice final : public core::Device {
     lane->stream = *stream;
     lane->words = WordsOf(static_cast<size_t>(index), spec.evictable);
     const ScopedContext current(*context_);
-    if (absl::Status status =
-            library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
+    if (absl::Status status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
         !status.ok()) {
       return status;
     }
@@ -314,8 +313,8 @@ class CudaDevice final : public core::Device {
   absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
     if (sequence - lane.reported.load(std::memory_order_acquire) > kLaneRing) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "Lane ", request.lane, " has ", kLaneRing, " launches that were not reported."));
+      return absl::ResourceExhaustedError(absl::StrCat("Lane ", request.lane, " has ", kLaneRing,
+                                                       " launches that were not reported."));
     }
     InFlightLaunch& entry = lane.At(sequence);
     entry.launch = request.launch;
@@ -336,8 +335,8 @@ class CudaDevice final : public core::Device {
   // The poller writes the mark, so that a submitter does not pay for it.
   static void WantMark(CudaLane& lane, uint64_t sequence) {
     uint64_t wanted = lane.mark_wanted.load(std::memory_order_relaxed);
-    while (wanted < sequence && !lane.mark_wanted.compare_exchange_weak(
-                                    wanted, sequence, std::memory_order_release)) {
+    while (wanted < sequence &&
+           !lane.mark_wanted.compare_exchange_weak(wanted, sequence, std::memory_order_release)) {
     }
   }
 

@@ -1,4 +1,5 @@
-// A lane of the CUDA device: its stream, its words, and the ring of launches that were not reported.
+// A lane of the CUDA device: its stream, its words, and the ring of launches that were not
+// reported.
 //
 // Invariants: a launch's sequence number on its lane is its place in the ring, from 1; a worker
 // launch is done when its completion record carries that number, any other when the lane's mark,
@@ -52,7 +53,7 @@ struct CudaLane {
   std::atomic<bool> abandoned{false};
   core::Mutex mutex;
   std::array<InFlightLaunch, kLaneRing> ring;
-  std::atomic<uint64_t> launched{0};  // sequence number of the newest launch
+  std::atomic<uint64_t> launched{0};     // sequence number of the newest launch
   std::atomic<uint64_t> mark_wanted{0};  // the newest that somebody waits for
   std::atomic<uint64_t> marked{0};       // the newest that a mark was enqueued behind
   // The poller's own.

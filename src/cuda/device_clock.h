@@ -1,8 +1,8 @@
 // From the GPU's %globaltimer to the host's monotonic clock.
 //
 // Whenever the host sees a stamp, host time minus stamp is an upper bound of the offset between the
-// two; the least bound of the last two windows is the offset, short of the time that a word takes to
-// reach the host. Windows follow the drift between the clocks. Threads: the one that polls.
+// two; the least bound of the last two windows is the offset, short of the time that a word takes
+// to reach the host. Windows follow the drift between the clocks. Threads: the one that polls.
 
 #ifndef GPUSHARE_SRC_CUDA_DEVICE_CLOCK_H_
 #define GPUSHARE_SRC_CUDA_DEVICE_CLOCK_H_

@@ -34,10 +34,10 @@ absl::StatusOr<DriverApi> LoadDriverApi() {
                                                text == nullptr ? "no reason given" : text, ")."));
   }
   DriverApi api;
-#define GPUSHARE_RESOLVE(function)                                                   \
+#define GPUSHARE_RESOLVE(function)                                                      \
   if (absl::Status status = Resolve(library, GPUSHARE_NAME_OF(function), api.function); \
-      !status.ok()) {                                                                \
-    return status;                                                                   \
+      !status.ok()) {                                                                   \
+    return status;                                                                      \
   }
   GPUSHARE_DRIVER_FUNCTIONS(GPUSHARE_RESOLVE)
 #undef GPUSHARE_RESOLVE

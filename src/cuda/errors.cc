@@ -71,9 +71,9 @@ absl::Status StatusOf(const DriverApi& api, CUresult code, const char* expressio
   const char* text = nullptr;
   if (api.cuGetErrorName(code, &name) != CUDA_SUCCESS || name == nullptr) name = "unknown error";
   if (api.cuGetErrorString(code, &text) != CUDA_SUCCESS || text == nullptr) text = "no text";
-  return absl::Status(CodeOf(code), absl::StrCat("CUDA answers ", static_cast<int>(code), " (", name,
-                                                 ": ", text, ") to ", expression, " in ",
-                                                 FileName(file), ":", line, "."));
+  return absl::Status(CodeOf(code),
+                      absl::StrCat("CUDA answers ", static_cast<int>(code), " (", name, ": ", text,
+                                   ") to ", expression, " in ", FileName(file), ":", line, "."));
 }
 
 }  // namespace gpushare::cuda

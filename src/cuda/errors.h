@@ -23,9 +23,9 @@ absl::Status StatusOf(const DriverApi& api, CUresult code, const char* expressio
 #define GPUSHARE_CU(api, call) \
   ::gpushare::cuda::StatusOf((api), (api).call, #call, __FILE__, __LINE__)
 
-#define GPUSHARE_CU_RETURN(api, call)                                                    \
+#define GPUSHARE_CU_RETURN(api, call)                                                   \
   if (absl::Status gpushare_status_ = GPUSHARE_CU(api, call); !gpushare_status_.ok()) { \
-    return gpushare_status_;                                                             \
+    return gpushare_status_;                                                            \
   }
 
 }  // namespace gpushare::cuda

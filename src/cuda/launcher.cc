@@ -28,10 +28,10 @@ absl::Status GridOf(const core::LaunchRequest& request, int64_t block_tasks, Gri
   const int64_t y = shaped ? std::max(1, request.grid_y) : 1;
   const int64_t z = shaped ? std::max(1, request.grid_z) : 1;
   if (x > kGridXMax || y > kGridYzMax || z > kGridYzMax || x * y * z > kGridXMax) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Kernel '", request.kernel->name, "' has a grid of ", x, " x ", y, " x ", z,
-        " block tasks, and a launch holds ", kGridXMax, " with at most ", kGridYzMax,
-        " in y and z."));
+    return absl::InvalidArgumentError(absl::StrCat("Kernel '", request.kernel->name,
+                                                   "' has a grid of ", x, " x ", y, " x ", z,
+                                                   " block tasks, and a launch holds ", kGridXMax,
+                                                   " with at most ", kGridYzMax, " in y and z."));
   }
   grid = {static_cast<unsigned int>(x), static_cast<unsigned int>(y), static_cast<unsigned int>(z)};
   return absl::OkStatus();
@@ -127,7 +127,8 @@ absl::Status Launcher::LaunchWorkerFunction(CUstream stream, const PreparedKerne
                                             const core::LaunchRequest& request) {
   // The header, then the task's arguments, as the worker function's parameters lie.
   alignas(core::kArgumentAlignment)
-      std::array<std::byte, sizeof(gpushare_worker_launch) + core::kMaxArgumentBytes> buffer;
+      std::array<std::byte, sizeof(gpushare_worker_launch) + core::kMaxArgumentBytes>
+          buffer;
   std::memcpy(buffer.data(), &header, sizeof(header));
   if (request.arguments_bytes > 0) {
     std::memcpy(buffer.data() + sizeof(header), request.arguments, request.arguments_bytes);
@@ -135,10 +136,10 @@ absl::Status Launcher::LaunchWorkerFunction(CUstream stream, const PreparedKerne
   size_t bytes = sizeof(header) + request.arguments_bytes;
   void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
                    &bytes, CU_LAUNCH_PARAM_END};
-  return GPUSHARE_CU(context_.api(),
-                     cuLaunchKernel(kernel.worker, blocks, 1, 1, kernel.block_x, kernel.block_y,
-                                    kernel.block_z, kernel.dynamic_shared_bytes, stream, nullptr,
-                                    extra));
+  return GPUSHARE_CU(
+      context_.api(),
+      cuLaunchKernel(kernel.worker, blocks, 1, 1, kernel.block_x, kernel.block_y, kernel.block_z,
+                     kernel.dynamic_shared_bytes, stream, nullptr, extra));
 }
 
 absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uint64_t sequence,
@@ -173,8 +174,8 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
   header.grid_z = grid.z;
   header.claim_batch = kernel.claim_batch;
   if (kernel.yields) {
-    if (absl::Status status = counters_.PrepareYieldLists(lane.stream, request.counter, side,
-                                                          request.reset_counter);
+    if (absl::Status status =
+            counters_.PrepareYieldLists(lane.stream, request.counter, side, request.reset_counter);
         !status.ok()) {
       return status;
     }

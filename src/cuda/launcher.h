@@ -1,7 +1,8 @@
 // From a launch request to driver calls on the lane's stream, one function a form.
 //
 // Invariants: nothing is allocated; a request that is refused has enqueued nothing, a failed signal
-// event aside. The lane's mutex is held and the primary context is current. Threads: any, one a lane.
+// event aside. The lane's mutex is held and the primary context is current. Threads: any, one a
+// lane.
 
 #ifndef GPUSHARE_SRC_CUDA_LAUNCHER_H_
 #define GPUSHARE_SRC_CUDA_LAUNCHER_H_

@@ -18,8 +18,8 @@ absl::Status Places::Split(int32_t sm_count) {
   sm_count_ = sm_count;
   places_[core::kWholeDevice] = {{0, 0, true}, sm_count, nullptr, context_.primary()};
   CUdevResource whole = {};
-  GPUSHARE_CU_RETURN(context_.api(), cuDeviceGetDevResource(context_.device(), &whole,
-                                                            CU_DEV_RESOURCE_TYPE_SM));
+  GPUSHARE_CU_RETURN(context_.api(),
+                     cuDeviceGetDevResource(context_.device(), &whole, CU_DEV_RESOURCE_TYPE_SM));
   // The least group that can be asked for; a smaller request gets larger ones on this hardware.
   unsigned int least = 1;
   unsigned int count = 1;

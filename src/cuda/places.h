@@ -1,10 +1,10 @@
 // Places: the whole device, and green contexts over unions of SM groups.
 //
 // The device is split once into groups of the least size that the hardware grants (8 SMs on Hopper,
-// 15 of them on an H200, with 12 SMs left over); a place is a run of groups, with what whole groups leave over if asked. Unions are made ahead and
-// may overlap those of other splits: a green context reserves nothing, it only confines.
-// Invariants: place 0 is the whole device; a place never moves. Threads: made by one at a time;
-// reading from any.
+// 15 of them on an H200, with 12 SMs left over); a place is a run of groups, with what whole groups
+// leave over if asked. Unions are made ahead and may overlap those of other splits: a green context
+// reserves nothing, it only confines. Invariants: place 0 is the whole device; a place never moves.
+// Threads: made by one at a time; reading from any.
 
 #ifndef GPUSHARE_SRC_CUDA_PLACES_H_
 #define GPUSHARE_SRC_CUDA_PLACES_H_

@@ -45,7 +45,8 @@ PreparedKernels::~PreparedKernels() {
   for (const auto& kernel : kernels_) {
     if (kernel == nullptr || kernel->desc.graph_exec != nullptr) continue;
     for (const auto& instance : kernel->instances) {
-      if (CUgraphExec exec = instance.load(); exec != nullptr) context_.api().cuGraphExecDestroy(exec);
+      if (CUgraphExec exec = instance.load(); exec != nullptr)
+        context_.api().cuGraphExecDestroy(exec);
     }
   }
 }
@@ -63,11 +64,13 @@ absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
   int shared = 0;
   int threads_max = 0;
   GPUSHARE_CU_RETURN(api, cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
-  GPUSHARE_CU_RETURN(api, cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
+  GPUSHARE_CU_RETURN(api,
+                     cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function));
   GPUSHARE_CU_RETURN(
       api, cuFuncGetAttribute(&threads_max, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
   if (kernel.threads_per_block == 0) kernel.threads_per_block = threads_max;
-  if (absl::Status status = CheckOne(kernel, "threads a block", kernel.threads_per_block, threads_max);
+  if (absl::Status status =
+          CheckOne(kernel, "threads a block", kernel.threads_per_block, threads_max);
       !status.ok()) {
     return status;
   }
@@ -76,9 +79,9 @@ absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
     kernel.shared_memory_bytes = shared + kernel.dynamic_shared_memory_bytes;
   }
   if (kernel.dynamic_shared_memory_bytes > kDefaultSharedBytesMax) {
-    GPUSHARE_CU_RETURN(api, cuFuncSetAttribute(function,
-                                               CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                               kernel.dynamic_shared_memory_bytes));
+    GPUSHARE_CU_RETURN(api,
+                       cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          kernel.dynamic_shared_memory_bytes));
   }
   int workers = 0;
   GPUSHARE_CU_RETURN(api, cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -109,9 +112,9 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
     if (function == nullptr) continue;
     GPUSHARE_CU_RETURN(api, cuFuncLoad(function));
     if (kernel.dynamic_shared_memory_bytes > kDefaultSharedBytesMax) {
-      GPUSHARE_CU_RETURN(api, cuFuncSetAttribute(function,
-                                                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                 kernel.dynamic_shared_memory_bytes));
+      GPUSHARE_CU_RETURN(
+          api, cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                  kernel.dynamic_shared_memory_bytes));
     }
   }
   // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
@@ -150,9 +153,9 @@ absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,
   if (answer == 0 && status.ok()) return graph;
   if (graph != nullptr) api.cuGraphDestroy(graph);
   if (answer == 0) return status;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "The capture of graph '", kernel.name, "' answers ", answer, " for ",
-      places_.place(place).sms, " SMs, and 0 is success."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("The capture of graph '", kernel.name, "' answers ", answer, " for ",
+                   places_.place(place).sms, " SMs, and 0 is success."));
 }
 
 // A graph binds its nodes to the context of its capture. A kernel node takes another one when it is
@@ -213,9 +216,10 @@ absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceI
                                       : CloneFor(static_cast<CUgraph>(kernel.graph), place);
   if (!graph.ok()) return graph.status();
   if (*graph == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Graph '", kernel.name, "' has a kernel that is bound to its context (a CUfunction of a "
-        "module), so it cannot be confined; register it as not confinable."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Graph '", kernel.name,
+                     "' has a kernel that is bound to its context (a CUfunction of a "
+                     "module), so it cannot be confined; register it as not confinable."));
   }
   CUgraphExec exec = nullptr;
   const CUresult code = api.cuGraphInstantiate(&exec, *graph, 0);
@@ -240,8 +244,8 @@ absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceI
 
 absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
   if (kernel.id.value == 0 || kernel.id.value >= kernels_.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("Kernel identifier ", kernel.id.value,
-                                                   " is not between 1 and ", core::kMaxKernels, "."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Kernel identifier ", kernel.id.value, " is not between 1 and ", core::kMaxKernels, "."));
   }
   const ScopedContext current(context_);
   auto prepared = std::make_unique<PreparedKernel>();

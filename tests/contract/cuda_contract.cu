@@ -1,12 +1,12 @@
 // Kernels of the contract suite on a GPU. See cuda_contract.h.
 
-#include "tests/contract/cuda_contract.h"
-
 #include <cuda_runtime.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <gpushare/device/variants.cuh>
+
+#include "tests/contract/cuda_contract.h"
 
 namespace gpushare::contract {
 

@@ -16,8 +16,8 @@ namespace gpushare::contract {
 #ifdef GPUSHARE_CONTRACT_CUDA
 namespace {
 
-// One GPU, where there is one: without, the suite has no instance for CUDA, and says so by the tests
-// that it does not list.
+// One GPU, where there is one: without, the suite has no instance for CUDA, and says so by the
+// tests that it does not list.
 void AddCuda(std::vector<DeviceFactory>& factories) {
   const CudaContractKernels* const kernels = FindCudaContractKernels();
   if (kernels == nullptr) return;

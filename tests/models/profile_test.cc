@@ -28,6 +28,7 @@ Profile FullProfile() {
   device.gpu_model = "NVIDIA H200";
   device.sm_count = 130;
   device.sm_granularity = 4;
+  device.sm_groups = 30;
   device.registers_per_sm = 60000;
   device.shared_memory_per_sm_bytes = 200000;
   device.threads_per_sm = 1024;
@@ -130,7 +131,7 @@ TEST(ProfileTest, NoFieldOfTheDeviceIsForgotten) {
       ++compared;
     }
   }
-  EXPECT_EQ(compared, 20);
+  EXPECT_EQ(compared, 21);
 }
 
 TEST(ProfileTest, KeysThatAreLeftOutKeepTheirDefaults) {

@@ -117,8 +117,8 @@ TEST_P(GraphsTest, AWholeSmNodeCannotRunBesideASpreadQuota) {
 }
 
 TEST_P(GraphsTest, SpeedFollowsTheTableOfThePlace) {
-  const auto place = *device_->CreatePlace({0, 10, true});  // 84 SMs: faster than 124
-  const auto worse = *device_->CreatePlace({0, 15, true});
+  const auto place = *device_->CreatePlace({0, 9, true});  // 84 SMs: faster than 124
+  const auto worse = *device_->CreatePlace({0, 14, true});
   const auto lane = *device_->CreateLane({place, core::LanePriority::kHigh, false});
   const auto worse_lane = *device_->CreateLane({worse, core::LanePriority::kHigh, false});
   Graph(lane, "decode16", 1);

@@ -36,7 +36,7 @@ class MeasuredTest : public testing::TestWithParam<Tier> {
     Colocation colocation = FirstChain(be, mechanism);
     colocation.lc = "decode16";
     colocation.lc_solo_ns = 546'000;
-    colocation.lc_groups = 10;
+    colocation.lc_groups = 9;
     colocation.load = load;
     return colocation;
   }
@@ -75,7 +75,7 @@ TEST_P(MeasuredTest, YieldPointsMakeLongBlockTasksHarmless) {
 TEST_P(MeasuredTest, TheStaticPartitionRow) {
   const auto alone = sim::Run(FirstChain("sincos_267us", Mechanism::kAlone));
   auto colocation = FirstChain("sincos_267us", Mechanism::kPartition);
-  colocation.lc_groups = 11;  // 92 SMs with the remainder, 40 for BE
+  colocation.lc_groups = 10;  // 92 SMs with the remainder, 40 for BE
   const auto run = sim::Run(colocation);
   ExpectWithin10Percent(run.lc_p50_ns / alone.lc_p50_ns,
                         measured::kChain1PartitionP50Us / measured::kChain1AloneP50Us);
@@ -148,7 +148,7 @@ TEST_P(MeasuredTest, TheSpatialTable) {
       colocation.be = be;
       colocation.be_task_ns = 1e6;
       colocation.mechanism = Mechanism::kPartition;
-      colocation.lc_groups = (row.lc_sms - 4) / 8;
+      colocation.lc_groups = (row.lc_sms - 12) / 8;
       colocation.lc_saturated = true;
       colocation.queries = 3000;
       return sim::Run(colocation);

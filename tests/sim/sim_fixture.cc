@@ -84,7 +84,7 @@ class Loop {
     core::PlaceIndex be_place = core::kWholeDevice;
     if (case_.mechanism == Mechanism::kPartition || case_.mechanism == Mechanism::kElastic) {
       lc_place = Must(device_->CreatePlace({0, case_.lc_groups, true}));
-      be_place = Must(device_->CreatePlace({case_.lc_groups, 16 - case_.lc_groups, false}));
+      be_place = Must(device_->CreatePlace({case_.lc_groups, 15 - case_.lc_groups, false}));
     }
     const bool first = case_.mechanism != Mechanism::kStreams;
     lc_lane_ = Must(device_->CreateLane(

@@ -43,7 +43,7 @@ struct Colocation {
   Mechanism mechanism = Mechanism::kAlone;
   double load = 0.3;
   double lc_solo_ns = 667000;  // sets the arrival rate: the same in every mechanism
-  int lc_groups = 16;          // of the LC side of a partition, with the remainder
+  int lc_groups = 15;          // of the LC side of a partition, with the remainder
   int queries = 3000;
   double be_task_ns = 20e6;   // one BE task alone
   bool lc_saturated = false;  // the next query starts when one ends (the spatial table)

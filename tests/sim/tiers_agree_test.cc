@@ -41,7 +41,7 @@ TEST(TiersAgreeTest, OnPartitions) {
       SCOPED_TRACE(be);
       Colocation colocation;
       colocation.lc = "decode16";
-      colocation.lc_groups = 10;
+      colocation.lc_groups = 9;
       colocation.be = be;
       colocation.mechanism = mechanism;
       ExpectTiersAgree(colocation);

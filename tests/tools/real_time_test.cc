@@ -191,7 +191,7 @@ TEST_F(RealTimeTest, AWrongAnswerFailsTheRun) {
 }
 
 constexpr char kTiny[] = R"({
-  "schema_version": 1, "name": "tiny", "queries": 50, "be_alone_ns": 1000000,
+  "schema_version": 1, "name": "tiny", "queries": 50, "be_alone_ns": 50000000,
   "policies": ["fifo", "adaptive"],
   "lc": [{"name": "chain", "kernel": "chain1", "solo_ns": 50000, "p99_bound": 1.05},
          {"name": "pair", "tasks": [{"kernel": "decode12"},

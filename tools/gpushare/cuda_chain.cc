@@ -156,6 +156,14 @@ ChainBuffers ChainPrograms::NewBuffers(const ChainFamily& family, int layers) {
   return buffers;
 }
 
+void ChainPrograms::FillInputs(const ChainBuffers& buffers) {
+  for (const DeviceMemory& turn : buffers.turns) {
+    CheckCuda(FillUniformBf16(turn.data(), turn.bytes() / 2, 1, ScaleOf(1), stream_),
+              "Filling a chain's buffers");
+  }
+  Synchronize("Filling a chain's buffers");
+}
+
 void ChainPrograms::Poison(const ChainFamily& family, int layers, const ChainBuffers& buffers) {
   const DeviceMemory& output = OutputOf(family, layers, buffers);
   // All ones is a NaN. On our own stream: another one may be under capture.

@@ -58,6 +58,8 @@ class ChainPrograms {
   static bool IsGraph(const std::string& name);
 
   ChainBuffers NewBuffers(const ChainFamily& family, int layers);
+  // Fills all buffers with values that a step can read.
+  void FillInputs(const ChainBuffers& buffers);
   // Fills the chain's output with NaN.
   void Poison(const ChainFamily& family, int layers, const ChainBuffers& buffers);
 

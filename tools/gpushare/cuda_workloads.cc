@@ -23,6 +23,7 @@
 #include "tools/gpushare/cuda_kernels.h"
 #include "tools/gpushare/cuda_opaque_gemm.h"
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/limits.h"
 #include "tools/gpushare/workloads.h"
 
 namespace gpushare::tool {
@@ -63,6 +64,13 @@ const BeKernel* FindBeKernel(const std::string& name) {
     if (name == kernel.name) return &kernel;
   }
   return nullptr;
+}
+
+bool IsGelu(const std::string& task) {
+  const ChainFamily* family = FamilyOfTask(task);
+  return family != nullptr &&
+         std::any_of(family->layer.begin(), family->layer.end(),
+                     [&](const ChainStep& step) { return step.gelu && task == step.task; });
 }
 
 void CheckKernels(const kernels::Status& status) {
@@ -224,31 +232,36 @@ class GemmTask final : public BoundTask {
   gpushare_library_arguments arguments_ = {};
 };
 
-// The tasks of one chain that an app submits one by one.
+// The tasks of one chain that an app submits one by one: whole layers, or a single task, whose
+// input is then arbitrary and whose answer nobody checks (calibration).
 class ChainOfTasks {
  public:
   ChainOfTasks(ChainPrograms& chains, const ChainFamily& family, const std::string& app,
-               const std::vector<std::string>& names)
+               const std::vector<WorkItem>& items)
       : chains_(chains), family_(family) {
     const size_t per_layer = family.layer.size();
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == family.layer[i % per_layer].task) continue;
-      throw InputError("App '" + app + "' has the task '" + names[i] + "' as number " +
-                       std::to_string(i + 1) + " of its chain, where '" +
-                       family.layer[i % per_layer].task + "' belongs.");
+    if (items.size() == 1 && per_layer > 1) {
+      BindSingle(items[0].kernel);
+      return;
     }
-    if (names.size() % per_layer != 0) {
-      throw InputError("App '" + app + "' has a chain of " + std::to_string(names.size()) +
+    for (size_t i = 0; i < items.size(); ++i) {
+      CheckItem(app, i, items[i], family.layer[i % per_layer]);
+    }
+    if (items.size() % per_layer != 0) {
+      throw InputError("App '" + app + "' has a chain of " + std::to_string(items.size()) +
                        " tasks, and a layer of it has " + std::to_string(per_layer) + ".");
     }
-    layers_ = static_cast<int>(names.size() / per_layer);
+    layers_ = static_cast<int>(items.size() / per_layer);
     chains.Prepare(family, layers_);
     buffers_ = chains.NewBuffers(family, layers_);
-    for (size_t i = 0; i < names.size(); ++i) Bind(static_cast<int>(i));
+    for (size_t i = 0; i < items.size(); ++i) Bind(static_cast<int>(i));
   }
 
+  bool single() const { return layers_ == 0; }
   const TaskBinding& binding(size_t index) const { return bindings_[index]; }
-  void BeginRun() { chains_.Poison(family_, layers_, buffers_); }
+  void BeginRun() {
+    if (!single()) chains_.Poison(family_, layers_, buffers_);
+  }
 
   void Verify(const std::string& app) {
     std::string sentence;
@@ -259,6 +272,30 @@ class ChainOfTasks {
   }
 
  private:
+  void CheckItem(const std::string& app, size_t index, const WorkItem& item,
+                 const ChainStep& step) const {
+    if (item.kernel != step.task) {
+      throw InputError("App '" + app + "' has the task '" + item.kernel + "' as number " +
+                       std::to_string(index + 1) + " of its chain, where '" + step.task +
+                       "' belongs.");
+    }
+    const int64_t blocks =
+        step.gelu ? GeluBlocks(static_cast<uint64_t>(family_.rows * step.n)) : item.block_tasks;
+    if (item.block_tasks == blocks) return;
+    throw InputError("App '" + app + "' gives " + std::to_string(item.block_tasks) +
+                     " block tasks for '" + item.kernel + "', and it has " +
+                     std::to_string(blocks) + ".");
+  }
+
+  void BindSingle(const std::string& task) {
+    const auto step =
+        std::find_if(family_.layer.begin(), family_.layer.end(),
+                     [&](const ChainStep& candidate) { return task == candidate.task; });
+    buffers_ = chains_.NewBuffers(family_, 1);
+    chains_.FillInputs(buffers_);
+    Bind(static_cast<int>(step - family_.layer.begin()));
+  }
+
   void Bind(int index) {
     TaskBinding binding;
     if (family_.layer[static_cast<size_t>(index) % family_.layer.size()].gelu) {
@@ -304,7 +341,7 @@ class CudaWorkloads final : public Workloads {
   }
 
   bool CountsBlocks(const std::string& kernel, gpushare_task_kind /*kind*/) const override {
-    return FindBeKernel(kernel) != nullptr || kernel == kOpaqueGemm;
+    return FindBeKernel(kernel) != nullptr || kernel == kOpaqueGemm || IsGelu(kernel);
   }
 
   bool FillKernel(const std::string& kernel, gpushare_task_kind /*kind*/,
@@ -344,12 +381,17 @@ class CudaWorkloads final : public Workloads {
   bool Verify(const std::string& app, int64_t completed) override {
     if (completed == 0) return true;  // it was held all along, so nothing is wrong
     const App& bound = *by_name_.at(app);
-    const auto tasks = static_cast<int64_t>(bound.tasks.size());
-    for (int64_t i = 0; i < tasks; ++i) {
-      // A queue takes them round and round: the first `completed` have run at least.
-      if (i < completed) bound.tasks[static_cast<size_t>(i)]->Verify(app);
+    for (size_t i = 0; i < bound.tasks.size(); ++i) {
+      // Each of the app's queues takes the tasks in turn: from so many on every one has run.
+      const auto surely = static_cast<int64_t>(i) * kQueuesPerAppMax;
+      if (completed > surely) bound.tasks[i]->Verify(app);
     }
-    if (bound.chain != nullptr) bound.chain->Verify(app);
+    if (bound.chain == nullptr) return true;
+    // A BE app may be stopped amid its chain; there is no answer then.
+    if (bound.chain->single() || completed % static_cast<int64_t>(bound.bindings.size()) != 0) {
+      return false;
+    }
+    bound.chain->Verify(app);
     return true;
   }
 
@@ -476,7 +518,7 @@ class CudaWorkloads final : public Workloads {
 
   void BindChain(const std::string& app, const std::vector<WorkItem>& tasks, App& bound) {
     const ChainFamily* family = nullptr;
-    std::vector<std::string> names;
+    std::vector<WorkItem> steps;
     for (const WorkItem& item : tasks) {
       const ChainFamily* own = item.is_copy() ? nullptr : FamilyOfTask(item.kernel);
       if (own == nullptr) continue;
@@ -485,10 +527,10 @@ class CudaWorkloads final : public Workloads {
                          "' and '" + own->name + "'.");
       }
       family = own;
-      names.push_back(item.kernel);
+      steps.push_back(item);
     }
     if (family != nullptr) {
-      bound.chain = std::make_unique<ChainOfTasks>(Chains(), *family, app, names);
+      bound.chain = std::make_unique<ChainOfTasks>(Chains(), *family, app, steps);
     }
   }
 
