@@ -105,11 +105,11 @@ absl::Status CheckProfile(const core::DeviceProfile& profile) {
   };
   constexpr double kLatencyMaxNs = 1e9;
   constexpr double kRateMax = 1e6;
+  const int32_t groups_max = profile.sm_count / std::max(1, profile.sm_granularity);
   const Field fields[] = {
       {"sm_count", double(profile.sm_count), 1, kMaxSms},
       {"sm_granularity", double(profile.sm_granularity), 1, double(profile.sm_count)},
-      {"sm_groups", double(profile.sm_groups), 0,
-       double(profile.sm_count / std::max(1, profile.sm_granularity))},
+      {"sm_groups", double(profile.sm_groups), 0, double(groups_max)},
       {"registers_per_sm", double(profile.registers_per_sm), 1, 1 << 24},
       {"shared_memory_per_sm_bytes", double(profile.shared_memory_per_sm_bytes), 0, 1 << 28},
       {"threads_per_sm", double(profile.threads_per_sm), 1, 1 << 16},
