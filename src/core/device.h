@@ -142,6 +142,9 @@ class Device : public Clock {
   // Places and lanes are made ahead, before the first launch or in a quiet moment.
   virtual absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) = 0;
   virtual absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) = 0;
+  // Whether the prepared kernel runs on the place's SMs alone. False: its launches there run on
+  // every SM, in the lane's order (a graph whose clusters do not fit the place).
+  virtual bool Confines(KernelId /*kernel*/, PlaceIndex /*place*/) const { return true; }
   // A hung lane: nothing is launched on it again, its launches are never reported.
   virtual void AbandonLane(LaneIndex lane) = 0;
 

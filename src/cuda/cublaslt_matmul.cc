@@ -10,6 +10,7 @@
 #include <cublasLt.h>
 
 #include <array>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -83,6 +84,16 @@ size_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 
 
 // Pointers that are multiples of this get the algorithms that load 16 bytes at once and by TMA.
 constexpr uint32_t kGoodAlignment = 16;
+// The heuristic does not see which SMs a partition has: the clusters of its first answers may not
+// fit there.
+constexpr size_t kCandidates = 8;
+
+// Algorithms for one alignment, best first. Which one runs here is found out by the first run.
+struct Candidates {
+  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
+  size_t count = 0;
+  mutable std::atomic<size_t> works{0};
+};
 
 class Matmul final : public LibraryPlan {
  public:
@@ -142,12 +153,21 @@ class Matmul final : public LibraryPlan {
           absl::StrCat("An operand of a matrix product does not start at a multiple of ",
                        kGoodAlignment, " bytes, and cuBLASLt has no algorithm for that."));
     }
-    const cublasLtMatmulHeuristicResult_t& found = aligned ? aligned_ : any_;
-    return GPUSHARE_LT(
-        api_,
-        cublasLtMatmul(static_cast<cublasLtHandle_t>(handle), product_.get(), &arguments.alpha,
-                       arguments.b, b_.get(), arguments.a, a_.get(), &arguments.beta, c, d_.get(),
-                       arguments.d, d_.get(), &found.algo, workspace, kWorkspaceBytes, stream));
+    const Candidates& candidates = aligned ? aligned_ : any_;
+    for (;;) {
+      const size_t now = candidates.works.load(std::memory_order_relaxed);
+      const cublasStatus_t code = api_.cublasLtMatmul(
+          static_cast<cublasLtHandle_t>(handle), product_.get(), &arguments.alpha, arguments.b,
+          b_.get(), arguments.a, a_.get(), &arguments.beta, c, d_.get(), arguments.d, d_.get(),
+          &candidates.found[now].algo, workspace, kWorkspaceBytes, stream);
+      // A launch that the place refuses leaves nothing behind; a lost device refuses them all.
+      if (code == CUBLAS_STATUS_EXECUTION_FAILED && now + 1 < candidates.count) {
+        candidates.works.store(now + 1, std::memory_order_relaxed);
+        continue;
+      }
+      return CublasStatusOf(static_cast<int>(code), api_.cublasLtGetStatusString(code),
+                            "cublasLtMatmul", __FILE__, __LINE__);
+    }
   }
 
  private:
@@ -175,8 +195,7 @@ class Matmul final : public LibraryPlan {
                                  sizeof(stride)));
   }
 
-  absl::Status Find(cublasLtHandle_t handle, uint32_t alignment,
-                    cublasLtMatmulHeuristicResult_t& out) {
+  absl::Status Find(cublasLtHandle_t handle, uint32_t alignment, Candidates& out) {
     Owned<cublasLtMatmulPreference_t> preference;
     GPUSHARE_LT_RETURN(
         api_, cublasLtMatmulPreferenceCreate(preference.Put(api_.cublasLtMatmulPreferenceDestroy)));
@@ -192,9 +211,14 @@ class Matmul final : public LibraryPlan {
     }
     int count = 0;
     GPUSHARE_LT_RETURN(
-        api_, cublasLtMatmulAlgoGetHeuristic(handle, product_.get(), b_.get(), a_.get(), d_.get(),
-                                             d_.get(), preference.get(), 1, &out, &count));
-    if (count == 1 && out.state == CUBLAS_STATUS_SUCCESS) return absl::OkStatus();
+        api_, cublasLtMatmulAlgoGetHeuristic(
+                  handle, product_.get(), b_.get(), a_.get(), d_.get(), d_.get(), preference.get(),
+                  static_cast<int>(kCandidates), out.found.data(), &count));
+    while (out.count < static_cast<size_t>(count) &&
+           out.found[out.count].state == CUBLAS_STATUS_SUCCESS) {
+      ++out.count;
+    }
+    if (out.count > 0) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "cuBLASLt has no algorithm for a product of m ", call_.m, ", n ", call_.n, ", k ", call_.k,
         ", batch ", call_.batch, " and an alignment of ", alignment, " bytes."));
@@ -204,8 +228,8 @@ class Matmul final : public LibraryPlan {
   const core::LibraryCall call_;
   Owned<cublasLtMatmulDesc_t> product_;
   Owned<cublasLtMatrixLayout_t> a_, b_, d_;
-  cublasLtMatmulHeuristicResult_t aligned_{};
-  cublasLtMatmulHeuristicResult_t any_{};
+  Candidates aligned_;
+  Candidates any_;
   bool has_any_ = false;
 };
 

@@ -112,6 +112,10 @@ class CudaDevice final : public core::Device {
     return library_->Prepare(kernel);
   }
 
+  bool Confines(core::KernelId kernel, PlaceIndex place) const override {
+    return kernels_.Confines(kernel, place);
+  }
+
   absl::StatusOr<PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
     if (absl::Status status = core::CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
       return status;

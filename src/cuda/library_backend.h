@@ -1,7 +1,8 @@
 // One library behind the library calls: how it is opened, its handles, its plans.
 //
-// A plan is what a registered call became on a number of SMs: descriptors and algorithm. It is
-// immutable, so that every lane with that many SMs shares it. Threads: plans any; a handle one
+// A plan is what a registered call became on a number of SMs: descriptors and algorithm. Its first
+// run may pass over an algorithm that the SMs refuse; from then on it is immutable, so that every
+// lane with that many SMs shares it. Threads: plans any; a handle one
 // thread at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_BACKEND_H_

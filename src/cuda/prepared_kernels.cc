@@ -267,6 +267,12 @@ absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
   return absl::OkStatus();
 }
 
+bool PreparedKernels::Confines(core::KernelId id, core::PlaceIndex place) const {
+  const PreparedKernel* const kernel = Find(id);
+  if (kernel == nullptr || kernel->desc.kind != core::TaskKind::kGraph) return true;
+  return kernel->instances[static_cast<size_t>(place)].load(std::memory_order_acquire) != nullptr;
+}
+
 absl::Status PreparedKernels::AddPlace(core::PlaceIndex place) {
   const ScopedContext current(context_);
   for (const auto& kernel : kernels_) {

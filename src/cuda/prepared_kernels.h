@@ -52,6 +52,8 @@ class PreparedKernels {
   const PreparedKernel* Find(core::KernelId id) const {
     return id.value < kernels_.size() ? kernels_[id.value].get() : nullptr;
   }
+  // Whether launches in the place stay there: false for a graph without an instance of its own.
+  bool Confines(core::KernelId id, core::PlaceIndex place) const;
 
   void Leak() { leaked_ = true; }
 

@@ -303,9 +303,15 @@ absl::Status KernelMeter::MeasureOccupancy() {
 }
 
 // Every size that a split gives to either side, and so many of them as the stage has time for.
-std::vector<KernelMeter::Size> KernelMeter::Sizes(double place_time_ns) const {
+std::vector<KernelMeter::Size> KernelMeter::Sizes(double place_time_ns) {
   std::vector<Size> sizes;
   auto add = [&](core::PlaceIndex place, int32_t sms, core::LaneClass lane_class) {
+    if (!timer_.device().Confines(item_.kernel.id, place)) {
+      if (std::find(unconfined_.begin(), unconfined_.end(), sms) == unconfined_.end()) {
+        unconfined_.push_back(sms);
+      }
+      return;
+    }
     const bool known = std::any_of(sizes.begin(), sizes.end(),
                                    [sms](const Size& size) { return size.sms == sms; });
     const core::LaneIndex lane = lanes_.Pick(place, lane_class, 0);
@@ -365,7 +371,23 @@ absl::Status KernelMeter::MeasureSpeed() {
   for (const Size& size : sizes) out_.speed.push_back({size.sms, Median(size.speeds)});
   out_.speed.push_back({sm_count_, 1});
   out_.knees = FindKnees(out_.speed);
+  AddUnconfinedSizes();
   return absl::OkStatus();
+}
+
+// Measured there, the kernel would have the speed of the whole device and BE work beside it none:
+// such a size counts as fast as the largest smaller one that does hold it.
+void KernelMeter::AddUnconfinedSizes() {
+  for (const int32_t sms : unconfined_) {
+    auto above = std::lower_bound(
+        out_.speed.begin(), out_.speed.end(), sms,
+        [](const core::SpeedPoint& point, int32_t size) { return point.sms < size; });
+    if (above->sms == sms) continue;  // the other side of a split has as many, and holds it
+    const double speed = above == out_.speed.begin() ? above->speed : std::prev(above)->speed;
+    out_.speed.insert(above, {sms, std::min(speed, above->speed)});
+    notes_.push_back(absl::StrCat("Kernel '", out_.name, "' does not run on ", sms,
+                                  " SMs alone: a cluster of it does not fit there."));
+  }
 }
 
 double KernelMeter::RandomShare() {

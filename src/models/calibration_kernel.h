@@ -55,7 +55,8 @@ class KernelMeter {
   absl::Status BlockTaskOfWorkers();
   absl::Status MeasureOccupancy();
   absl::Status MeasureSpeed();
-  std::vector<Size> Sizes(double place_time_ns) const;
+  std::vector<Size> Sizes(double place_time_ns);
+  void AddUnconfinedSizes();
   absl::StatusOr<double> TimeOn(core::LaneIndex lane, int batch);
   absl::Status MeasureEvictions();
   // One whole task, evicted and resumed until it is done.
@@ -71,6 +72,7 @@ class KernelMeter {
   core::LaneIndex plain_lane_ = core::kNoLane;
   core::LaneIndex worker_lane_ = core::kNoLane;
   KernelMeasurement out_;
+  std::vector<int32_t> unconfined_;  // sizes that the kernel leaves for the whole device
   double first_ns_ = 0;  // one warm launch, as the host sees it
   core::TimeNs begun_ns_ = 0;
   core::TimeNs stage_end_ns_ = 0;

@@ -22,6 +22,7 @@
 namespace gpushare::models {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -60,7 +61,12 @@ class BlindDevice final : public core::Device {
     return device_->PrepareKernel(kernel);
   }
   absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    return device_->CreatePlace(spec);
+    absl::StatusOr<core::PlaceIndex> place = device_->CreatePlace(spec);
+    if (place.ok() && spec.groups == too_few_groups && spec.with_remainder) too_small_ = *place;
+    return place;
+  }
+  bool Confines(core::KernelId /*kernel*/, core::PlaceIndex place) const override {
+    return place != too_small_;
   }
   absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {
     return device_->CreateLane(spec);
@@ -86,8 +92,10 @@ class BlindDevice final : public core::Device {
 
   int launches = 0;
   int abandoned = 0;
+  int32_t too_few_groups = -1;  // on so many, and the remainder, no kernel is confined
 
  private:
+  core::PlaceIndex too_small_ = core::kNoPlace;
   std::unique_ptr<core::Device> device_;
   core::DeviceCapabilities capabilities_;
 };
@@ -135,6 +143,7 @@ class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
   }
   absl::StatusOr<CalibrationResult> Run(const std::vector<CalibrationItem>& items) {
     device_ = MakeDevice(faults_);
+    device_->too_few_groups = too_few_groups_;
     Profile base = Truth();
     base.device = Guess();
     return Calibrate(*device_, base, items, options_);
@@ -146,6 +155,7 @@ class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
   std::string folder_;
   CalibrationOptions options_;
   sim::FaultPlan faults_;
+  int32_t too_few_groups_ = -1;
   std::unique_ptr<BlindDevice> device_;
 };
 
@@ -189,6 +199,19 @@ TEST_P(CalibrationTest, FindsAGraphsSpeedAndItsKnees) {
   EXPECT_THAT(measured.knees, ElementsAre(84, 108));
   // Its nodes agree with what was measured and stay as they are.
   EXPECT_EQ(result->profile.FindKernel("decode16")->simulation.nodes[0].duration_ns, 33160);
+}
+
+TEST_P(CalibrationTest, ASizeThatDoesNotConfineAGraphIsAsSlowAsTheNextSmallerOne) {
+  too_few_groups_ = 4;  // and 12 SMs that groups leave over: 44
+  const absl::StatusOr<CalibrationResult> result = Run({Item("decode16")});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const std::vector<core::SpeedPoint>& speed = result->kernels.front().speed;
+  const auto size = std::find_if(speed.begin(), speed.end(),
+                                 [](const core::SpeedPoint& point) { return point.sms == 44; });
+  ASSERT_NE(size, speed.end());
+  EXPECT_EQ(size->speed, std::prev(size)->speed);
+  EXPECT_LT(size->speed, TrueSpeed(Item("decode16").kernel, 44));
+  EXPECT_THAT(result->notes, Contains(HasSubstr("does not run on 44 SMs alone")));
 }
 
 TEST_P(CalibrationTest, FindsTheDevicesPrimitives) {
