@@ -80,6 +80,9 @@ LAYERS = (
     Layer('tools cuda', 'tools/gpushare', (own('tools'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.(h|cc|cu)$', may_reach=(ABSEIL, EIGEN)),
     Layer('tools', 'tools', (own('tools'), PUBLIC, CLI11, NLOHMANN)),
+    # As the command's: the catalogue for programs in other languages.
+    Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
+          pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks',

@@ -84,7 +84,9 @@ class Subject {
     desc_.original_function = variants.original_function;
     desc_.worker_function = variants.worker_function;
     desc_.evictable = true;
-    if (kernel.yields) desc_.yield_interval_ns = 100'000;
+    if (kernel.yields) {
+      desc_.yield_interval_ns = static_cast<int64_t>(1000 * gpushare::kernels::kSincosStepUs);
+    }
     Require(device.DescribeKernel(desc_));
     Require(device.PrepareKernel(desc_));
   }

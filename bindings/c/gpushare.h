@@ -159,7 +159,7 @@ enum gpushare_copy_direction_value {
   GPUSHARE_COPY_NONE = 0,
   GPUSHARE_COPY_HOST_TO_DEVICE = 1,
   GPUSHARE_COPY_DEVICE_TO_HOST = 2,
-  GPUSHARE_COPY_PEER = 3
+  GPUSHARE_COPY_PEER = 3  // device memory to device memory: of one GPU, or of two
 };
 
 // What a ticket ended with.

@@ -87,6 +87,15 @@ void AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_
   observation.evicted = evicted;
   sample.has_beside = task.had_company;
   sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
+  // LC work comes and goes: what it does to a BE launch is no constant.
+  if (task.app->options.app_class != AppClass::kLatencyCritical) return;
+  sample.beside.sms = task.beside_sms;
+  sample.beside.same_sms = task.beside_overlaps;
+}
+
+// An eviction that takes longer was blocked.
+int64_t EvictionLimitNs(const Task& task) {
+  return kBlockedEvictionFactor * task.eviction_p99_ns + kBlockedEvictionFloorNs;
 }
 
 // An eviction that the part saw: how long it took, and whether the write was blocked.
@@ -95,7 +104,7 @@ void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceComplet
   const TimeNs evicted_at = flow.lanes.lane(part.lane).evicted_at_ns.load();
   if (evicted_at < part.launched_ns || completion.end_ns < evicted_at) return;
   const int64_t latency_ns = completion.end_ns - evicted_at;
-  if (latency_ns > kBlockedEvictionFactor * task.eviction_p99_ns + kBlockedEvictionFloorNs) {
+  if (!part.blocked_eviction && latency_ns > EvictionLimitNs(task)) {
     flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
   }
   if (completion.outcome != Outcome::kEvicted) return;
@@ -268,6 +277,23 @@ bool CheckHangs(Flow& flow) {
   }
 }
 
+// Evictions that are not seen in time are counted while their launches still run, each launch once:
+// nothing waits for them.
+void CheckEvictions(Flow& flow) {
+  for (int i = 0; i < flow.running_be_count; ++i) {
+    Task& task = *flow.running_be[static_cast<size_t>(i)];
+    if (task.eviction_p99_ns == kNever) continue;
+    for (int p = 0; p < task.part_count; ++p) {
+      Part& part = task.parts[static_cast<size_t>(p)];
+      if (part.blocked_eviction || !WasTold(flow.gate, part)) continue;
+      if (part.told_ns == 0) part.told_ns = flow.now_ns;
+      if (flow.now_ns - part.told_ns <= EvictionLimitNs(task)) continue;
+      part.blocked_eviction = true;
+      flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
 TaskState StateOf(Verdict verdict) {
   switch (verdict) {
     case Verdict::kOk:
@@ -413,6 +439,7 @@ bool Complete(Flow& flow) {
     if (count > 0) flow.now_ns = flow.device->NowNs();
     for (size_t i = 0; i < count; ++i) HandleCompletion(flow, flow.completions[i]);
     any = count > 0;
+    CheckEvictions(flow);
     if (!flow.device_lost.load()) any = CheckHangs(flow) || any;
   }
   // Lost at a fast-path launch, or while words were still in the ring.

@@ -37,12 +37,11 @@ struct TaskFeatures {
   int64_t declared_ns = 0;  // opaque work
 };
 
-// What ran beside a sample, worst first.
+// What ran beside a sample from its start on, worst first.
 struct CoResident {
   const KernelDesc* kernel = nullptr;
-  int32_t sms = 0;
-  int32_t workers = 0;
-  bool same_sms = false;  // shared SMs, not only DRAM and L2
+  int32_t sms = 0;        // 0: it came later, or was not alone
+  bool same_sms = false;  // on the sample's SMs, so that the sample waited until it had left
 };
 
 struct Observation {
@@ -68,6 +67,12 @@ class CostModel {
 
   // Time from the eviction call until the last worker has left.
   virtual Prediction PredictEviction(const KernelDesc& kernel) const = 0;
+
+  // What an eviction of `kernel` adds to the LC launch that it makes way for, on average: less than
+  // the eviction takes, as SMs become free one by one, and more where caches are cold.
+  virtual Prediction PredictBlocking(const KernelDesc& kernel) const {
+    return PredictEviction(kernel);
+  }
 
   // Speed on `sms` SMs relative to the whole device, alone.
   virtual double SpeedOn(const KernelDesc& kernel, int32_t sms) const = 0;

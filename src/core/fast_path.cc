@@ -10,9 +10,10 @@ namespace gpushare::core {
 
 void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task, Reason reason) {
   Lane& lane = flow.lanes.lane(index);
-  uint64_t word = flow.gate.RaiseEpoch(index);
-  // seq_cst on both sides: a launcher that is not counted yet reads the raised epoch (lanes.h).
+  // seq_cst on both sides: a launcher that is not counted yet finds the gate closed (lc_gate.h). A
+  // split has tens of lanes: an atomic on each of them at every LC launch is what this spares.
   if (lane.evictable.load(std::memory_order_seq_cst) == 0) return;
+  uint64_t word = flow.gate.RaiseEpoch(index);
   lane.evicted_at_ns.store(flow.device->NowNs(), std::memory_order_relaxed);
   // Two threads that raise the same lane may write in the wrong order, and an older word would lose
   // the newer one's eviction. Whoever finds a newer epoch after its write, writes that one too.

@@ -32,14 +32,21 @@ bool ShareAnSm(const PlaceSpec& a, const PlaceSpec& b) {
 
 absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
                                          LaneClass lane_class) {
-  absl::StatusOr<LaneIndex> index = device.CreateLane(spec);
+  LaneSpec granted = spec;
+  absl::StatusOr<LaneIndex> index = device.CreateLane(granted);
+  if (granted.evictable && absl::IsDeadlineExceeded(index.status())) {
+    // Evictions do not reach work on it: it takes launches that nobody counts on evicting.
+    ++lanes_blocked_;
+    granted.evictable = false;
+    index = device.CreateLane(granted);
+  }
   if (!index.ok()) return index.status();
   if (*index < 0 || *index >= kMaxLanes) {
     return absl::InternalError(absl::StrCat("The device made lane ", *index,
                                             ", and the library has room for ", kMaxLanes, "."));
   }
   Lane& lane = lanes_[static_cast<size_t>(*index)];
-  lane.spec = spec;
+  lane.spec = granted;
   lane.lane_class = lane_class;
   lane.usable.store(true, std::memory_order_release);
   return *index;

@@ -28,7 +28,8 @@ struct Lane {
   std::atomic<bool> usable{false};
   std::atomic<int32_t> in_flight{0};  // launches not yet reported
   // Evictable launches that are on the device or about to be. Raised before the launcher reads the
-  // lane's epoch, so that an LC caller who finds 0 after raising the epoch need not write it.
+  // lane's epoch and looks at the gate, so that an LC caller who has entered the gate and finds 0
+  // need neither raise the epoch nor write it.
   std::atomic<int32_t> evictable{0};
   std::atomic<TimeNs> evicted_at_ns{0};  // last eviction write
   // The flow's own.
@@ -54,6 +55,8 @@ class Lanes {
   uint64_t EvictableLanes(PlaceIndex place) const {
     return evictable_lanes_[static_cast<size_t>(place)].load(std::memory_order_acquire);
   }
+  // Lanes whose self-test found evictions blocked; they are used as not evictable.
+  int lanes_blocked() const { return lanes_blocked_; }
   bool HasPlace(PlaceIndex place) const {
     return place >= 0 && place < static_cast<PlaceIndex>(places_.size());
   }
@@ -81,6 +84,7 @@ class Lanes {
   std::vector<PlaceView> places_;
   std::vector<PlaceSpec> place_specs_;
   std::vector<SplitView> splits_;
+  int lanes_blocked_ = 0;
   std::array<std::atomic<uint64_t>, kMaxPlaces> evictable_lanes_{};
 };
 

@@ -395,23 +395,41 @@ absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const Query
   return status;
 }
 
-void MarkCompany(Flow& flow, Task& task, LaneIndex lane) {
+// `other` was there first.
+void Meet(Task& task, Task& other) {
+  task.had_company = other.had_company = true;
+  if (!task.record.beside) task.record.beside = other.record.kernel;
+  if (!other.record.beside) other.record.beside = task.record.kernel;
+}
+
+void MarkCompany(Flow& flow, Task& task, const Part& part) {
   if (flow.lanes_busy <= 1) return;
-  const auto meet = [&task](Task& other, LaneIndex other_lane, LaneIndex own) {
-    if (&other == &task || other_lane == own) return;
-    task.had_company = other.had_company = true;
-    if (!task.record.beside) task.record.beside = other.record.kernel;
-    if (!other.record.beside) other.record.beside = task.record.kernel;
-  };
+  const uint64_t own = flow.lanes.places()[static_cast<size_t>(part.place)].overlaps;
+  bool alike = true;
   for (int i = 0; i < flow.running_be_count; ++i) {
     Task& other = *flow.running_be[static_cast<size_t>(i)];
+    if (&other == &task) continue;
     for (int p = 0; p < other.part_count; ++p) {
-      meet(other, other.parts[static_cast<size_t>(p)].lane, lane);
+      const Part& its = other.parts[static_cast<size_t>(p)];
+      if (its.lane == part.lane) continue;
+      Meet(task, other);
+      alike = alike && task.record.beside == other.record.kernel;
+      if ((own >> its.place & 1) != 0) {
+        task.beside_overlaps = true;
+      } else {
+        task.beside_sms = flow.lanes.places()[static_cast<size_t>(its.place)].sms;
+      }
     }
   }
   for (int i = 0; i < flow.running_lc_count; ++i) {
     Task& other = *flow.running_lc[static_cast<size_t>(i)];
-    if (other.part_count > 0) meet(other, other.parts[0].lane, lane);
+    if (&other == &task || other.part_count == 0 || other.parts[0].lane == part.lane) continue;
+    Meet(task, other);
+    alike = false;
+  }
+  if (!alike) {
+    task.beside_sms = 0;
+    task.beside_overlaps = false;
   }
 }
 
@@ -438,7 +456,7 @@ void EnterRunning(Flow& flow, Task& task, Part& part) {
   }
   if (task.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
-  MarkCompany(flow, task, part.lane);
+  MarkCompany(flow, task, part);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
   part.hang_limit_ns =
       std::max(flow.options.hang_floor_ns,

@@ -19,12 +19,12 @@
 // the launcher's steps 1 and 2 swapped, a caller fits between them and the eviction is lost: the
 // test finds that interleaving.
 //
-// Every lane of the route is raised, also one that looks empty: the launcher of step 3 may not be
-// visible yet. The device's word need not be written where nothing can leave, if the launcher
-// counts itself on the lane before step 1 and the caller reads that count after its raise: a caller
-// that finds nobody has raised before the launcher reads the epoch, so the launcher finds the gate
-// closed. A caller's device Evict is issued before its LeaveLc, so an older word never meets a
-// newer launch.
+// Lanes where nothing can leave need neither raise nor Evict, if the launcher counts itself on the
+// lane before step 1 and the caller reads that count after it entered: a caller that finds nobody
+// has entered before the launcher checks the gate, so the launcher finds it closed. A route may
+// close tens of lanes, most of them empty. Without such a count every lane of the route is raised,
+// also one that looks empty: the launcher of step 3 may not be visible yet. A caller's device Evict
+// is issued before its LeaveLc, so an older word never meets a newer launch.
 //
 // Routes: callers of one group share a set of lanes that they close. LC apps whose routes close
 // different lanes take different groups, so that LC work on one side of a split does not hold BE
@@ -34,8 +34,8 @@
 // Memory orders: steps 1-3 of both sides are message passing (enter before raise, epoch before
 // gate), for which release and acquire suffice. Two pairs are store buffers, where each side writes
 // one word and then reads the other's: EnterLc and the route against its publication and
-// NarrowLanes; RaiseEpoch and the lane's count against that count and ReadLaunchEpoch. Those are
-// seq_cst, on the other side too. On x86-64 that costs nothing: read-modify-writes are locked and
+// NarrowLanes; EnterLc and the lane's count against that count and IsOpen. Those are seq_cst, on
+// the other side too. On x86-64 that costs nothing: read-modify-writes are locked and
 // loads are plain either way.
 //
 // Threads: EnterLc, RaiseEpoch, LeaveLc from any; ReadLaunchEpoch and IsOpen from the BE launcher;
@@ -102,7 +102,9 @@ class LcGate {
 
   // Second. False while LC work that closes this lane is in flight.
   bool IsOpen(LaneIndex lane) const {
-    const uint64_t in_flight = in_flight_.load(std::memory_order_acquire);
+    // acquire: whoever finds the gate open also sees what its callers did. seq_cst: after the
+    // launcher counted itself on the lane.
+    const uint64_t in_flight = in_flight_.load(std::memory_order_seq_cst);
     if (in_flight == 0) return true;
     const uint64_t bit = uint64_t{1} << Index(lane);
     for (int group = 0; group < kGroups; ++group) {

@@ -86,7 +86,7 @@ void ViewTask(const Task& task, HeadView& view) {
   view.direction = task.kind == TaskKind::kMemcpy ? task.copy.direction : CopyDirection::kNone;
   view.pinned = task.copy.pinned;
   view.remaining = RemainingOf(task);
-  view.eviction_ns = task.eviction_p99_ns;
+  view.eviction_ns = task.blocking_ns;
 }
 
 // LC tasks behind the head that may be launched in the same breath: no tickets to wait for, and the

@@ -139,6 +139,9 @@ void PredictTask(Flow& flow, Task& task) {
     if (!eviction.trained && !task.kernel->simulation.present) {
       task.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;
     }
+    // A delay at the start of a busy period adds its mean to every quantile of the latency.
+    task.blocking_ns =
+        std::min(task.eviction_p99_ns, flow.model->PredictBlocking(*task.kernel).duration_ns);
   }
   if (task.app->options.app_class == AppClass::kBestEffort) {
     if (task.kernel != nullptr) task.kernel_row = PairRow(flow, *task.kernel);

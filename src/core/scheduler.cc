@@ -252,6 +252,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOpti
       !status.ok()) {
     return status;
   }
+  impl->flow.counters.evictions_blocked.store(impl->flow.lanes.lanes_blocked());
   impl->flow.bare.store(impl->flow.policy->name() == "bare");
   impl->flow.now_ns = impl->flow.device->NowNs();
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(impl)));

@@ -31,6 +31,9 @@ class SlotStack {
                                           std::memory_order_relaxed));
   }
 
+  // The slot that a TryPop would take now, 0 without one: a hint.
+  uint32_t Top() const { return static_cast<uint32_t>(head_.load(std::memory_order_relaxed)); }
+
   // False: no slot is free.
   bool TryPop(uint32_t& slot) {
     uint64_t head = head_.load(std::memory_order_acquire);

@@ -103,8 +103,9 @@ struct HeadView {
   bool confinable = false;
   CopyDirection direction = CopyDirection::kNone;
   bool pinned = false;
-  Prediction remaining;     // of what is left, alone on the whole device
-  int64_t eviction_ns = 0;  // predicted eviction latency; kNever when not evictable
+  Prediction remaining;  // of what is left, alone on the whole device
+  // What its eviction adds to an LC query, predicted; kNever when not evictable.
+  int64_t eviction_ns = 0;
 };
 
 struct PartView {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/fast_path.h"
 #include "src/core/ids.h"
+#include "src/core/prefetch.h"
 
 namespace gpushare::core {
 namespace {
@@ -212,6 +213,8 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.callback_user = spec.callback_user;
   task.is_region = false;
   task.adopted = task.started_early = task.entered_gate = task.evicts = task.had_company = false;
+  task.beside_sms = 0;
+  task.beside_overlaps = false;
   task.counter = -1;
   task.counter_fresh = true;
   task.running_index = -1;
@@ -223,7 +226,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.evicted_since_ns = 0;
   task.part_count = 0;
   task.predicted = Prediction();
-  task.eviction_p99_ns = kNever;
+  task.eviction_p99_ns = task.blocking_ns = kNever;
   task.next = nullptr;
   task.fused_partner = nullptr;
   task.record = CompletionRecord();
@@ -278,6 +281,7 @@ void EmitWaits(const Flow& flow, const Task& task) {
 
 void EmitQueryCall(const Flow& flow, EventType type, QueryId query, uint32_t app, uint32_t queue,
                    TimeNs arrival_ns) {
+  if (flow.options.events == nullptr) return;  // spares a look at the clock
   EventRecord event;
   event.type = static_cast<uint8_t>(type);
   event.time_ns = flow.device->NowNs();
@@ -289,6 +293,7 @@ void EmitQueryCall(const Flow& flow, EventType type, QueryId query, uint32_t app
 }
 
 void EmitSubmitted(const Flow& flow, const Task& task) {
+  if (flow.options.events == nullptr) return;  // the query's state is the flow's: a cold line
   EventRecord event;
   event.type = static_cast<uint8_t>(EventType::kSubmitted);
   event.time_ns = task.record.submit_ns;
@@ -320,6 +325,27 @@ absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_
                                                        : "latency-critical; use submit_lc."));
   }
   return queue;
+}
+
+// What an LC submit is about to write and the flow wrote last, all at once (prefetch.h).
+void PrefetchSubmit(const Flow& flow, const Queue& queue, const QuerySlot* query) {
+  const App& app = *queue.app;
+  PrefetchForWrite(&queue);
+  PrefetchForWrite(&app.submitters);
+  PrefetchForWrite(&flow.gate);
+  PrefetchForWrite(&flow.counters);
+  if (query != nullptr) PrefetchForWrite(query);
+  const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
+  if (lane != kNoLane) PrefetchForWrite(&flow.lanes.lane(lane).in_flight);
+}
+
+// The same for the task's slot, a guess: another submitter may take it first. Inside the submit,
+// since a released app may move its slots.
+void PrefetchTask(const App& app) {
+  const uint32_t slot = app.free_tasks->Top();
+  if (slot == 0) return;
+  const Task& task = app.tasks[slot - 1];
+  PrefetchForWrite(&task, sizeof(Task) - sizeof(task.arguments) + kCacheLineBytes);
 }
 
 // A filled task of the flow's, holders set: from here on it completes exactly once.
@@ -359,9 +385,13 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
   if (!found.ok()) return found.status();
   Queue& queue = **found;
   App& app = *queue.app;
+  if (app_class == AppClass::kLatencyCritical) {
+    PrefetchSubmit(flow, queue, flow.tables.FindQuery(spec.query));
+  }
   InsideSubmit inside(app);
   QueueHold hold(queue);
   if (!app.open.load() || !hold.IsStill(spec.queue)) return Released(spec.queue);
+  if (app_class == AppClass::kLatencyCritical) PrefetchTask(app);
   if (!flow.accepting.load()) return Refusal(flow);
   const KernelDesc* kernel = flow.tables.FindKernel(spec.kernel);
   if (absl::Status status = CheckSpec(spec, kernel); !status.ok()) {

@@ -45,13 +45,13 @@ struct QueryState {
   QueryState* previous = nullptr;
 };
 
-// An explicit query's slot.
-struct QuerySlot {
+// An explicit query's slot. Submitters count on its first line, the flow writes the state.
+struct alignas(64) QuerySlot {
   std::atomic<uint64_t> generation{0};
   std::atomic<bool> open{false};
   std::atomic<int32_t> tasks_submitted{0};
   Queue* queue = nullptr;
-  QueryState state;
+  alignas(64) QueryState state;
 };
 
 // One live launch of a task.
@@ -68,6 +68,8 @@ struct Part {
   int64_t blocks_asked = 0;
   TimeNs launched_ns = 0;
   int64_t hang_limit_ns = kNever;
+  TimeNs told_ns = 0;             // when the flow first found it told to leave, 0: it was not
+  bool blocked_eviction = false;  // it was not seen in time, and that was counted
 };
 
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
@@ -113,6 +115,10 @@ struct alignas(64) Task {
   bool is_region = false;    // counts in its queue's in_flight from its begin
   bool evicts = false;       // LC: told evictable work on its SMs to leave
   bool had_company = false;  // something ran beside it, so it trains no solo model
+  // BE work that was there at its launch: on how many SMs, 0 none, or more than one kernel; and
+  // whether any of it was on this task's SMs.
+  int32_t beside_sms = 0;
+  bool beside_overlaps = false;
   int32_t counter = -1;
   bool counter_fresh = true;
   int32_t running_index = -1;
@@ -126,8 +132,9 @@ struct alignas(64) Task {
   int32_t part_count = 0;
   Task* fused_partner = nullptr;  // carried by this task's launch; ends with it
   Prediction predicted;
-  int64_t eviction_p99_ns = 0;
-  Task* next = nullptr;  // queue order
+  int64_t eviction_p99_ns = 0;  // kNever: not evictable
+  int64_t blocking_ns = 0;      // what its eviction adds to an LC query; kNever: not evictable
+  Task* next = nullptr;         // queue order
   CompletionRecord record;
 
   alignas(kArgumentAlignment) std::array<std::byte, kInlineArgumentBytes> arguments;
@@ -139,7 +146,7 @@ inline constexpr uint8_t kHeldByCaller = 1;
 inline constexpr uint8_t kHeldByFlow = 2;
 
 // A stream-like FIFO. Only its head is ever ready.
-struct Queue {
+struct alignas(64) Queue {
   std::atomic<uint32_t> id{0};
   std::atomic<bool> open{false};
   // Submitted and not launched: the fast path needs 0, so that it does not overtake.
@@ -154,8 +161,9 @@ struct Queue {
   App* app = nullptr;
   uint32_t generation = 0;
 
-  // The flow's own.
-  Task* head = nullptr;  // first task that is not launched, or whose rest waits for another launch
+  // The flow's own, on a line of its own: it changes with every task. `head` is the first task that
+  // is not launched, or whose rest waits for another launch.
+  alignas(64) Task* head = nullptr;
   Task* tail = nullptr;
   int32_t length = 0;          // tasks in [head, tail]
   int32_t backlog_index = -1;  // position in Flow::backlog, -1: not there
@@ -166,7 +174,6 @@ struct alignas(64) App {
   uint32_t slot = 0;
   std::atomic<uint32_t> id{0};  // 0: slot is free
   std::atomic<bool> open{false};
-  std::atomic<int32_t> submitters{0};  // threads inside a submit, for a safe release
   uint32_t generation = 0;
   AppOptions options;
 
@@ -182,10 +189,15 @@ struct alignas(64) App {
 
   // The fast path's route: place + 1 in the low byte, then flags (fast_path.h); 0: none published.
   std::atomic<uint32_t> route{0};
+
+  // What submitters write, on one line that the flow only reads, queries without an end aside.
+  alignas(64) std::atomic<int32_t> submitters{0};  // threads inside a submit, for a safe release
   std::atomic<int32_t> active_queries{0};
+  std::atomic<int64_t> submitted{0};
+  std::atomic<int64_t> rejected{0};
 
   // The flow's own.
-  int32_t plan_index = kNoIndex;  // row in the snapshot's lc_apps or be_apps
+  alignas(64) int32_t plan_index = kNoIndex;  // row in the snapshot's lc_apps or be_apps
   int32_t tasks_in_flight = 0;
   // Queue heads that wait for tickets, as of the last plan. Their queries do not hold BE work back:
   // what they wait for may be BE work.
@@ -203,12 +215,10 @@ struct alignas(64) App {
   int64_t attained_ns = 0;
   int64_t depth_told = -1;  // in the event log
 
-  std::atomic<int64_t> submitted{0};
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};
   std::atomic<int64_t> dropped{0};
   std::atomic<int64_t> cancelled{0};
-  std::atomic<int64_t> rejected{0};
   std::atomic<int64_t> evictions{0};
   std::atomic<int64_t> device_ns{0};
   std::atomic<int64_t> work_ns{0};

@@ -61,6 +61,7 @@ enum class Form : uint8_t {
   kOpaque = 7,
 };
 
+// kPeer: device memory to device memory, of one GPU or of two.
 enum class CopyDirection : uint8_t { kNone = 0, kHostToDevice = 1, kDeviceToHost = 2, kPeer = 3 };
 
 // A task's life. Legal transitions: task_state.h.

@@ -27,6 +27,8 @@ constexpr char kLibrary[] = "libcublasLt.so.13";
   X(cublasLtDestroy)                      \
   X(cublasLtGetStatusString)              \
   X(cublasLtMatmul)                       \
+  X(cublasLtMatmulAlgoCheck)              \
+  X(cublasLtMatmulAlgoConfigSetAttribute) \
   X(cublasLtMatmulAlgoGetHeuristic)       \
   X(cublasLtMatmulDescCreate)             \
   X(cublasLtMatmulDescDestroy)            \
@@ -86,11 +88,12 @@ size_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 
 constexpr uint32_t kGoodAlignment = 16;
 // The heuristic does not see which SMs a partition has: the clusters of its first answers may not
 // fit there.
-constexpr size_t kCandidates = 8;
+constexpr size_t kCandidates = 32;
 
-// Algorithms for one alignment, best first. Which one runs here is found out by the first run.
+// Algorithms for one alignment, best first; after them the same ones without clusters. Which one
+// runs here is found out by the first run.
 struct Candidates {
-  std::array<cublasLtMatmulHeuristicResult_t, kCandidates> found{};
+  std::array<cublasLtMatmulHeuristicResult_t, 2 * kCandidates> found{};
   size_t count = 0;
   mutable std::atomic<size_t> works{0};
 };
@@ -218,10 +221,29 @@ class Matmul final : public LibraryPlan {
            out.found[out.count].state == CUBLAS_STATUS_SUCCESS) {
       ++out.count;
     }
+    AddWithoutClusters(handle, out);
     if (out.count > 0) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
         "cuBLASLt has no algorithm for a product of m ", call_.m, ", n ", call_.n, ", k ", call_.k,
         ", batch ", call_.batch, " and an alignment of ", alignment, " bytes."));
+  }
+
+  void AddWithoutClusters(cublasLtHandle_t handle, Candidates& out) const {
+    const uint16_t no_cluster = CUBLASLT_CLUSTER_SHAPE_1x1x1;
+    for (size_t i = 0, found = out.count; i < found; ++i) {
+      cublasLtMatmulHeuristicResult_t one = out.found[i];
+      if (api_.cublasLtMatmulAlgoConfigSetAttribute(
+              &one.algo, CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, &no_cluster, sizeof(no_cluster)) !=
+          CUBLAS_STATUS_SUCCESS) {
+        continue;
+      }
+      if (api_.cublasLtMatmulAlgoCheck(handle, product_.get(), b_.get(), a_.get(), d_.get(),
+                                       d_.get(), &one.algo, &one) != CUBLAS_STATUS_SUCCESS ||
+          one.workspaceSize > kWorkspaceBytes) {
+        continue;
+      }
+      out.found[out.count++] = one;
+    }
   }
 
   const CublasLtApi& api_;

@@ -23,6 +23,7 @@
 #include "src/cuda/cuda_lane.h"
 #include "src/cuda/driver.h"
 #include "src/cuda/errors.h"
+#include "src/cuda/lane_check.h"
 #include "src/cuda/launcher.h"
 #include "src/cuda/library_calls.h"
 #include "src/cuda/places.h"
@@ -39,6 +40,8 @@ using core::TimeNs;
 // A launch that said "more follows" gets its mark after so long, should its query stay open: a mark
 // costs 1 to 2 us of GPU time, so this is 1 % of it.
 constexpr int64_t kMarkAfterNs = 200'000;
+// A submitter that goes on writes it by itself within so long.
+constexpr int64_t kSubmitterMarksNs = 20'000;
 // A busy lane without news is asked for errors so often.
 constexpr int64_t kErrorCheckNs = 1'000'000;
 // What the end of a device waits for launches that are still running.
@@ -69,6 +72,7 @@ class CudaDevice final : public core::Device {
       : context_(std::move(context)),
         places_(*context_),
         kernels_(*context_, places_),
+        lane_check_(*context_),
         library_(LibraryCalls::Make(context_->api())) {}
 
   ~CudaDevice() override { Close(); }
@@ -92,7 +96,7 @@ class CudaDevice final : public core::Device {
     int greatest = 0;
     GPUSHARE_CU_RETURN(context_->api(), cuCtxGetStreamPriorityRange(&least, &greatest));
     priorities_ = {least, (least + greatest) / 2, greatest};
-    return absl::OkStatus();
+    return lane_check_.Open();
   }
 
   TimeNs NowNs() const override { return clock_.NowNs(); }
@@ -143,14 +147,11 @@ class CudaDevice final : public core::Device {
       return absl::ResourceExhaustedError(
           absl::StrCat("The device has ", capabilities_.lanes_max, " lanes already."));
     }
-    absl::StatusOr<CUstream> stream =
-        places_.MakeStream(spec.place, priorities_[static_cast<size_t>(spec.priority)]);
-    if (!stream.ok()) return stream.status();
     auto lane = std::make_unique<CudaLane>();
     lane->spec = spec;
-    lane->stream = *stream;
     lane->words = WordsOf(static_cast<size_t>(index), spec.evictable);
     const ScopedContext current(*context_);
+    if (absl::Status status = OpenStream(*lane, index); !status.ok()) return status;
     if (absl::Status status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
         !status.ok()) {
       return status;
@@ -186,8 +187,10 @@ class CudaDevice final : public core::Device {
       }
       request.host_function(lane->stream, request.host_user);
     }
-    const core::MutexLock lock(&lane->mutex);
-    return LaunchLocked(*lane, request);
+    LockLane(*lane);
+    const absl::Status status = LaunchLocked(*lane, request);
+    lane->mutex.Unlock();
+    return status;
   }
 
   void FlushLane(LaneIndex index) override {
@@ -297,6 +300,26 @@ class CudaDevice final : public core::Device {
     return counters_.Allocate(*context_);
   }
 
+  // The lane's stream. One on which evictions are blocked is made again, once, and then reported: a
+  // lane that cannot be evicted is never handed out as evictable.
+  absl::Status OpenStream(CudaLane& lane, LaneIndex index) {
+    constexpr int kAttempts = 2;
+    absl::Status status;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      absl::StatusOr<CUstream> stream =
+          places_.MakeStream(lane.spec.place, priorities_[static_cast<size_t>(lane.spec.priority)]);
+      if (!stream.ok()) return stream.status();
+      lane.stream = *stream;
+      if (!lane.spec.evictable) return absl::OkStatus();
+      status = lane_check_.Run(lane, index);
+      if (status.ok()) return status;
+      Note(status);
+      context_->api().cuStreamDestroy(lane.stream);
+      if (!absl::IsDeadlineExceeded(status)) return status;
+    }
+    return status;
+  }
+
   LaneWords WordsOf(size_t index, bool evictable) const {
     LaneWords words;
     // A lane that is never evicted has no word, and its workers read none.
@@ -312,6 +335,23 @@ class CudaDevice final : public core::Device {
     words.records_on_device = records_.Device<gpushare_worker_completion>(index * kLaneRing);
     words.scratch = scratch_.At<gpushare_worker_scratch>(index * kLaneRing);
     return words;
+  }
+
+  // Whoever holds the lane is inside one driver call of a microsecond, and to sleep and wake costs
+  // several: look again for about that long, then sleep.
+  static void LockLane(CudaLane& lane) ABSL_EXCLUSIVE_LOCK_FUNCTION(lane.mutex) {
+    constexpr int kLooks = 64;  // with a pause of 20 to 50 ns each
+    for (int look = 0; look < kLooks; ++look) {
+      if (lane.mutex.TryLock()) return;
+      Pause();
+    }
+    lane.mutex.Lock();
+  }
+
+  static void Pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
   }
 
   absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
@@ -330,9 +370,16 @@ class CudaDevice final : public core::Device {
       Note(status);
       return status;
     }
-    lane.launched.store(sequence, std::memory_order_release);
+    // seq_cst: before the look at the bit, which Settle clears before it looks at `launched`.
+    lane.launched.store(sequence, std::memory_order_seq_cst);
     if (!entry.workers && !request.more_follows) WantMark(lane, sequence);
-    busy_lanes_.fetch_or(uint64_t{1} << request.lane, std::memory_order_release);
+    const uint64_t bit = uint64_t{1} << request.lane;
+    if ((busy_lanes_.load(std::memory_order_seq_cst) & bit) == 0) {
+      busy_lanes_.fetch_or(bit, std::memory_order_seq_cst);
+    }
+    // A long query: the submitter writes the mark that is due, before the poller would take the
+    // lane from it for that.
+    if (request.more_follows) MarkIfDue(lane, entry.launched_ns);
     return absl::OkStatus();
   }
 
@@ -355,6 +402,11 @@ class CudaDevice final : public core::Device {
     if (status.ok()) lane.marked.store(sequence, std::memory_order_release);
   }
 
+  void MarkIfDue(CudaLane& lane, TimeNs now_ns) {
+    const uint64_t oldest = lane.marked.load(std::memory_order_relaxed) + 1;
+    if (now_ns - lane.At(oldest).launched_ns > kMarkAfterNs) MarkLocked(lane);
+  }
+
   void WriteWantedMark(CudaLane& lane) {
     const uint64_t wanted = lane.mark_wanted.load(std::memory_order_acquire);
     if (lane.marked.load(std::memory_order_relaxed) >= wanted) return;
@@ -369,7 +421,9 @@ class CudaDevice final : public core::Device {
     const uint64_t oldest = lane.reported.load(std::memory_order_relaxed) + 1;
     if (oldest > lane.launched.load(std::memory_order_acquire)) return;
     const InFlightLaunch& launch = lane.At(oldest);
-    if (!launch.workers && now_ns - launch.launched_ns > kMarkAfterNs) WantMark(lane, oldest);
+    if (!launch.workers && now_ns - launch.launched_ns > kMarkAfterNs + kSubmitterMarksNs) {
+      WantMark(lane, oldest);
+    }
     if (now_ns - std::max(launch.launched_ns, lane.checked_ns) < kErrorCheckNs) return;
     lane.checked_ns = now_ns;
     const CUresult code = context_->api().cuStreamQuery(lane.stream);
@@ -412,6 +466,7 @@ class CudaDevice final : public core::Device {
       for (MappedMemory* memory : {&marks_, &records_, &host_eviction_words_}) memory->Leak();
       for (DeviceMemory* memory : {&eviction_words_, &scratch_}) memory->Leak();
       counters_.Leak();
+      lane_check_.Leak();
       kernels_.Leak();
       places_.Leak();
       library_.release();  // NOLINT(bugprone-unused-return-value): its memory may be in use
@@ -427,6 +482,7 @@ class CudaDevice final : public core::Device {
   core::DeviceCapabilities capabilities_;
   Places places_;
   PreparedKernels kernels_;
+  LaneCheck lane_check_;
   std::unique_ptr<LibraryCalls> library_;
   ClaimCounters counters_;
   MappedMemory marks_;
@@ -469,9 +525,13 @@ absl::Status CheckProbe(int ordinal) {
 absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
                                                              const core::DeviceProfile& profile) {
   if (absl::Status status = CheckDevice(SystemDriver(), ordinal); !status.ok()) return status;
-  if (absl::Status status = CheckProbe(ordinal); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<Context>> context = Context::Open(ordinal);
   if (!context.ok()) return context.status();
+  {
+    // The caller's current context stays as it is: the probe finds its device's current.
+    const ScopedContext current(**context);
+    if (absl::Status status = CheckProbe(ordinal); !status.ok()) return status;
+  }
   auto device = std::make_unique<CudaDevice>(*std::move(context));
   if (absl::Status status = device->Open(profile); !status.ok()) return status;
   return device;

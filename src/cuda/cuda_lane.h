@@ -53,11 +53,12 @@ struct CudaLane {
   std::atomic<bool> abandoned{false};
   core::Mutex mutex;
   std::array<InFlightLaunch, kLaneRing> ring;
-  std::atomic<uint64_t> launched{0};     // sequence number of the newest launch
-  std::atomic<uint64_t> mark_wanted{0};  // the newest that somebody waits for
-  std::atomic<uint64_t> marked{0};       // the newest that a mark was enqueued behind
+  // Lines of their own: one that launchers write and one that the poller writes.
+  alignas(64) std::atomic<uint64_t> launched{0};  // sequence number of the newest launch
+  std::atomic<uint64_t> mark_wanted{0};           // the newest that somebody waits for
+  std::atomic<uint64_t> marked{0};                // the newest that a mark was enqueued behind
   // The poller's own.
-  std::atomic<uint64_t> reported{0};
+  alignas(64) std::atomic<uint64_t> reported{0};
   core::TimeNs last_end_ns = 0;
   core::TimeNs checked_ns = 0;  // when the stream was last asked for errors
 

@@ -230,6 +230,8 @@ absl::Status Launcher::Copy(CudaLane& lane, const core::CopyRequest& copy) {
       return GPUSHARE_CU(api, cuMemcpyHtoDAsync(to_device, source, bytes, lane.stream));
     case core::CopyDirection::kDeviceToHost:
       return GPUSHARE_CU(api, cuMemcpyDtoHAsync(destination, from_device, bytes, lane.stream));
+    // Unified addresses say where they lie: this GPU or another. Between two GPUs the copy is
+    // direct where the application enabled peer access, and passes through the host elsewhere.
     case core::CopyDirection::kPeer:
     case core::CopyDirection::kNone:
       break;

@@ -71,7 +71,12 @@ ProbeResult RunWorkerProbe(const ProbeRequest& request) {
       (static_cast<unsigned long long>(request.evicted_epoch) << 32) | request.workers_to_keep;
   std::vector<unsigned int> executions(request.block_tasks, 0);
 
-  if (failed(cudaSetDevice(request.ordinal), "cudaSetDevice")) return result;
+  // Only where it has to change: setting a device makes its context the thread's own.
+  int current = -1;
+  if (failed(cudaGetDevice(&current), "cudaGetDevice")) return result;
+  if (current != request.ordinal && failed(cudaSetDevice(request.ordinal), "cudaSetDevice")) {
+    return result;
+  }
   if (failed(cudaStreamCreateWithFlags(&memory.stream, cudaStreamNonBlocking),
              "cudaStreamCreateWithFlags")) {
     return result;

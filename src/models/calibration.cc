@@ -17,6 +17,7 @@
 #include "src/models/calibration_checkpoint.h"
 #include "src/models/calibration_device.h"
 #include "src/models/calibration_kernel.h"
+#include "src/models/calibration_pair.h"
 #include "src/models/calibration_timing.h"
 #include "src/models/online_model.h"
 
@@ -25,6 +26,8 @@ namespace {
 
 // A graph whose nodes add up to the measured time but for this much keeps them as they are.
 constexpr double kNodesAgree = 0.02;
+// A measured speed counts as so many queries: what is seen later moves it slowly.
+constexpr int kPairSamples = 16;
 // What SimulationRecord may hold; a device that exceeds it is measured wrong.
 constexpr double kSpeedMax = 10;
 
@@ -137,9 +140,34 @@ core::KernelDesc Describe(const core::KernelDesc& given, const KernelMeasurement
 }
 
 // What a cost model learns from the measurements, so that the first predictions are trained.
-std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> measured) {
+void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const core::KernelDesc& be,
+               int32_t sm_count, core::CostModel& model) {
+  core::CoResident beside;
+  beside.kernel = &be;
+  core::Observation seen;
+  seen.features.kernel = &lc;
+  seen.features.kind = lc.kind;
+  seen.beside = absl::MakeConstSpan(&beside, 1);
+  const auto solo_ns = static_cast<double>(pair.solo_ns);
+  for (const PairMeasurement::Speed& speed : pair.speeds) {
+    seen.sms = speed.lc_sms;
+    beside.sms = 1;  // how many does not matter: the other side of the split
+    seen.measured_ns = std::llround(solo_ns / speed.beside);
+    for (int i = 0; i < kPairSamples; ++i) model.Observe(seen);
+  }
+  beside.same_sms = true;
+  beside.sms = 0;
+  for (const int64_t added_ns : pair.blocking_ns) {
+    seen.sms = sm_count;
+    seen.measured_ns = pair.solo_ns + added_ns;
+    model.Observe(seen);
+  }
+}
+
+std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> measured,
+                  absl::Span<const PairMeasurement> pairs) {
   std::vector<core::KernelDesc> kernels;
-  kernels.reserve(measured.size());
+  kernels.reserve(measured.size());  // observed by address
   std::unique_ptr<core::CostModel> model = MakeOnlineModel(profile.device);
   for (const KernelMeasurement& one : measured) {
     kernels.push_back(*profile.FindKernel(one.name));
@@ -160,6 +188,13 @@ std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> me
       model->Observe(seen);
     }
   }
+  const auto find = [&](const std::string& name) {
+    return std::find_if(kernels.begin(), kernels.end(),
+                        [&](const core::KernelDesc& kernel) { return kernel.name == name; });
+  };
+  for (const PairMeasurement& pair : pairs) {
+    LearnPair(pair, *find(pair.lc), *find(pair.be), profile.device.sm_count, *model);
+  }
   return model->Save();
 }
 
@@ -173,6 +208,7 @@ class Calibration {
     if (status.ok()) status = Resume();
     if (status.ok()) status = MeasureDevice();
     for (size_t i = 0; status.ok() && i < items_.size(); ++i) status = MeasureKernel(i);
+    if (status.ok()) status = MeasurePairs();
     if (!status.ok()) {
       timer_.Drain();
       return status;
@@ -270,6 +306,29 @@ class Calibration {
     return absl::OkStatus();
   }
 
+  // Seconds in all: not in the checkpoint.
+  absl::Status MeasurePairs() {
+    if (!device_.capabilities().partitions || !device_.capabilities().eviction) {
+      return absl::OkStatus();
+    }
+    PairMeter meter(timer_, lanes_, options_);
+    for (size_t lc = 0; lc < items_.size(); ++lc) {
+      if (items_[lc].kernel.kind == core::TaskKind::kKernel || result_.kernels[lc].speed.empty()) {
+        continue;
+      }
+      for (size_t be = 0; be < items_.size(); ++be) {
+        if (!items_[be].kernel.evictable) continue;
+        CalibrationItem background = items_[be];
+        background.kernel.simulation.block_task_ns = result_.kernels[be].block_task_ns;
+        absl::StatusOr<PairMeasurement> pair =
+            meter.Measure(items_[lc], result_.kernels[lc], background);
+        if (!pair.ok()) return pair.status();
+        result_.pairs.push_back(*std::move(pair));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<CalibrationResult> Complete() {
     Profile& profile = result_.profile;
     profile.device = checkpoint_.device;
@@ -282,7 +341,7 @@ class Calibration {
         if (profile.FindKernel(kernel.name) == nullptr) profile.kernels.push_back(kernel);
       }
     }
-    profile.learned = Learn(profile, result_.kernels);
+    profile.learned = Learn(profile, result_.kernels, result_.pairs);
     if (options_.output_path.empty()) return std::move(result_);
     if (absl::Status status = SaveProfile(options_.output_path, profile); !status.ok()) {
       return status;

@@ -60,6 +60,20 @@ struct KernelMeasurement {
   int64_t spent_ns = 0;        // device time that the measurement took
 };
 
+// An LC kernel beside a BE kernel.
+struct PairMeasurement {
+  struct Speed {
+    int32_t lc_sms = 0;
+    double alone = 0;   // of a query, relative to the whole device
+    double beside = 0;  // with the BE kernel on the other SMs
+  };
+  std::string lc, be;
+  int64_t solo_ns = 0;  // of the LC kernel
+  std::vector<Speed> speeds;
+  // What the eviction of the BE kernel added to a query, samples in the order taken.
+  std::vector<int64_t> blocking_ns;
+};
+
 struct CalibrationProgress {
   int32_t done = 0;
   int32_t total = 0;
@@ -87,6 +101,7 @@ inline constexpr int32_t kCalibrationRepeatsMax = 101;
 struct CalibrationResult {
   Profile profile;
   std::vector<KernelMeasurement> kernels;  // in the order of the items
+  std::vector<PairMeasurement> pairs;      // of every graph or library call and evictable kernel
   int32_t kept = 0;                        // of them, from the checkpoint
   std::vector<std::string> notes;          // what could not be measured, one sentence each
 };

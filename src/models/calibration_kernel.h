@@ -73,7 +73,7 @@ class KernelMeter {
   core::LaneIndex worker_lane_ = core::kNoLane;
   KernelMeasurement out_;
   std::vector<int32_t> unconfined_;  // sizes that the kernel leaves for the whole device
-  double first_ns_ = 0;  // one warm launch, as the host sees it
+  double first_ns_ = 0;              // one warm launch, as the host sees it
   core::TimeNs begun_ns_ = 0;
   core::TimeNs stage_end_ns_ = 0;
   uint64_t random_ = 1;

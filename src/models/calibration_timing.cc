@@ -95,9 +95,10 @@ void LaunchTimer::Poll() {
   }
 }
 
-bool LaunchTimer::AllDone() const {
-  return std::all_of(in_flight_.begin(), in_flight_.end(),
-                     [](const InFlight& entry) { return entry.done; });
+bool LaunchTimer::AllDone(bool background) const {
+  return std::all_of(in_flight_.begin(), in_flight_.end(), [background](const InFlight& entry) {
+    return entry.done || entry.background != background;
+  });
 }
 
 void LaunchTimer::WaitUntil(core::TimeNs time) {
@@ -124,12 +125,14 @@ absl::Status LaunchTimer::GiveUp() {
   return status;
 }
 
-absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::Finish() {
+absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::Finish() { return FinishAll(false); }
+
+absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::FinishAll(bool background) {
   // Each launch has the whole limit: those of a batch follow each other.
   const core::TimeNs begun = device_.NowNs();
   const core::TimeNs limit =
       begun + options_.hang_limit_ns * static_cast<int64_t>(std::max<size_t>(1, in_flight_.size()));
-  for (Poll(); !AllDone(); Poll()) {
+  for (Poll(); !AllDone(background); Poll()) {
     const core::TimeNs now = device_.NowNs();
     if (now >= limit) return GiveUp();
     if (virtual_time()) {
@@ -142,6 +145,7 @@ absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::Finish() {
   absl::Status status;
   timed.reserve(in_flight_.size());
   for (const InFlight& entry : in_flight_) {
+    if (entry.background != background) continue;
     const core::DeviceCompletion& completion = entry.timed.completion;
     timed.push_back(entry.timed);
     if (completion.outcome == core::Outcome::kDeviceLost) {
@@ -152,13 +156,34 @@ absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::Finish() {
                                                 " failed with code ", completion.error_code, "."));
     }
   }
-  in_flight_.clear();
+  std::erase_if(in_flight_,
+                [background](const InFlight& entry) { return entry.background == background; });
   if (!status.ok()) return status;
   return timed;
 }
 
+absl::Status LaunchTimer::BeginBackground(const core::LaunchRequest& request) {
+  absl::Status status = Begin(request);
+  if (status.ok()) in_flight_.back().background = true;
+  return status;
+}
+
+bool LaunchTimer::BackgroundRuns() {
+  Poll();
+  return !AllDone(true);
+}
+
+absl::StatusOr<bool> LaunchTimer::EndBackground(core::LaneIndex lane) {
+  const bool ran = BackgroundRuns();
+  if (absl::StatusOr<core::TimeNs> told = Evict(lane); !told.ok()) return told.status();
+  if (absl::StatusOr<std::vector<TimedLaunch>> ended = FinishAll(true); !ended.ok()) {
+    return ended.status();
+  }
+  return ran;
+}
+
 void LaunchTimer::Drain() {
-  if (!in_flight_.empty()) Finish().IgnoreError();
+  for (const bool background : {false, true}) FinishAll(background).IgnoreError();
 }
 
 absl::StatusOr<TimedLaunch> LaunchTimer::RunOne(const core::LaunchRequest& request) {

@@ -66,6 +66,12 @@ class LaunchTimer {
   // Time of one launch among several: the difference of two batches over the difference of counts.
   absl::StatusOr<double> TimePerLaunch(const core::LaunchRequest& request, int count);
 
+  // One worker launch beside which others are timed; Finish does not wait for it.
+  absl::Status BeginBackground(const core::LaunchRequest& request);
+  bool BackgroundRuns();
+  // Tells it to leave and waits until it has left. Whether it still ran when told.
+  absl::StatusOr<bool> EndBackground(core::LaneIndex lane);
+
   // After an error: lets what is in flight end, gives up the lanes of what does not.
   void Drain();
 
@@ -75,10 +81,12 @@ class LaunchTimer {
     core::LaneIndex lane = core::kNoLane;
     std::string name;
     bool done = false;
+    bool background = false;
   };
 
   void Poll();
-  bool AllDone() const;
+  bool AllDone(bool background) const;
+  absl::StatusOr<std::vector<TimedLaunch>> FinishAll(bool background);
   absl::StatusOr<core::TimeNs> WriteWord(core::LaneIndex lane, uint64_t epoch, int64_t* issue_ns);
   absl::Status GiveUp();
 

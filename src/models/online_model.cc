@@ -12,6 +12,8 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "src/models/eviction_model.h"
 #include "src/models/json_fields.h"
 #include "src/models/linear_model.h"
+#include "src/models/pair_model.h"
 #include "src/models/scaling.h"
 
 namespace gpushare::models {
@@ -39,6 +42,8 @@ using core::TaskKind;
 // A kernel or region of which nothing is known; replaced after its first run.
 constexpr double kUnknownDurationNs = 100000;
 constexpr int64_t kMaxLearnedBytes = 4 << 20;
+// A blocking time that moves by this moves no plan.
+constexpr double kAnnouncedBlockingNs = 2000;
 constexpr int64_t kSchemaVersion = 1;
 
 // --- priors
@@ -98,6 +103,14 @@ struct LearnedKernel {
   std::string name;
   LinearState solo;
   EvictionState eviction;
+  FollowedMean blocking;
+};
+
+struct LearnedPair {
+  std::string kernel;
+  std::string neighbour;
+  int32_t sms = 0;
+  FollowedMean speed;
 };
 
 struct LearnedCopies {
@@ -109,6 +122,7 @@ struct LearnedCopies {
 struct Learned {
   std::vector<LearnedKernel> kernels;
   std::vector<LearnedCopies> copies;
+  std::vector<LearnedPair> pairs;
 };
 
 constexpr double kMaxCount = 9e15;
@@ -139,8 +153,40 @@ const Field<EvictionState> kEvictionFields[] = {
     {"trained", &EvictionState::trained},
 };
 
+constexpr double kMaxFactor = 10;
+constexpr double kMaxSms = 4096;
+
+const Field<FollowedMean> kFactorFields[] = {
+    {"samples", &FollowedMean::samples, 0, kMaxCount},
+    {"mean", &FollowedMean::mean, 0, kMaxFactor},
+};
+
+const Field<FollowedMean> kTimeFields[] = {
+    {"samples", &FollowedMean::samples, 0, kMaxCount},
+    {"mean", &FollowedMean::mean, 0, kMaxNs},
+};
+
+const Field<LearnedPair> kLearnedPairFields[] = {
+    {"kernel", &LearnedPair::kernel, 1, core::kMaxNameBytes},
+    {"neighbour", &LearnedPair::neighbour, 1, core::kMaxNameBytes},
+    {"sms", &LearnedPair::sms, 1, kMaxSms},
+    {"speed",
+     Field<LearnedPair>::Custom{
+         [](const Json& value, const JsonPath& path, LearnedPair& out) {
+           return ReadObject<FollowedMean>(kFactorFields, value, path, out.speed);
+         },
+         [](const LearnedPair& in) { return WriteObject<FollowedMean>(kFactorFields, in.speed); }}},
+};
+
 const Field<LearnedKernel> kLearnedKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
+    {"blocking", Field<LearnedKernel>::Custom{
+                     [](const Json& value, const JsonPath& path, LearnedKernel& out) {
+                       return ReadObject<FollowedMean>(kTimeFields, value, path, out.blocking);
+                     },
+                     [](const LearnedKernel& in) {
+                       return WriteObject<FollowedMean>(kTimeFields, in.blocking);
+                     }}},
     {"solo",
      Field<LearnedKernel>::Custom{
          [](const Json& value, const JsonPath& path, LearnedKernel& out) {
@@ -170,7 +216,8 @@ const Field<LearnedCopies> kLearnedCopiesFields[] = {
 template <class Element, std::vector<Element> Learned::*kMember>
 absl::Status ReadElements(absl::Span<const Field<Element>> fields, const Json& value,
                           const JsonPath& path, Learned& out) {
-  return ReadArray(value, path, core::kMaxKernels, [&](const Json& element, const JsonPath& at) {
+  const size_t most = std::is_same_v<Element, LearnedPair> ? kMaxPairs : core::kMaxKernels;
+  return ReadArray(value, path, most, [&](const Json& element, const JsonPath& at) {
     (out.*kMember).emplace_back();
     return ReadObject<Element>(fields, element, at, (out.*kMember).back());
   });
@@ -207,6 +254,14 @@ const Field<Learned> kLearnedFields[] = {
                                         return WriteElements<LearnedCopies>(kLearnedCopiesFields,
                                                                             in.copies);
                                       }}},
+    {"pairs", Field<Learned>::Custom{[](const Json& value, const JsonPath& path, Learned& out) {
+                                       return ReadElements<LearnedPair, &Learned::pairs>(
+                                           kLearnedPairFields, value, path, out);
+                                     },
+                                     [](const Learned& in) {
+                                       return WriteElements<LearnedPair>(kLearnedPairFields,
+                                                                         in.pairs);
+                                     }}},
 };
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text) {
@@ -234,6 +289,7 @@ struct KernelModel {
   KernelPrior prior;
   LinearModel solo;
   EvictionModel eviction;
+  FollowedMean blocking;  // what its evictions added to LC launches, ns
 };
 
 // Opaque work of one app: a line through 0 over the declared bound, or over 1 where none is.
@@ -251,7 +307,7 @@ class OnlineModel final : public CostModel {
 
   void AddKernel(const KernelDesc& kernel) override {
     KernelModel model{kernel.name, KernelPrior(device_, kernel), LinearModel(),
-                      EvictionModel(EvictionPrior(device_, kernel))};
+                      EvictionModel(EvictionPrior(device_, kernel)), FollowedMean()};
     const auto learned = pending_.find(kernel.name);
     if (learned != pending_.end()) Apply(learned->second, model);
     const auto known = by_id_.find(kernel.id.value);
@@ -261,6 +317,7 @@ class OnlineModel final : public CostModel {
       kernels_.push_back(std::move(model));
       by_id_.emplace(kernel.id.value, &kernels_.back());
     }
+    ApplyPairs(kernel.name);
     ++version_;
   }
 
@@ -287,12 +344,22 @@ class OnlineModel final : public CostModel {
     return EvictionModel(EvictionPrior(device_, kernel)).Predict();
   }
 
+  Prediction PredictBlocking(const KernelDesc& kernel) const override {
+    const KernelModel* model = Find(kernel);
+    if (!kernel.evictable || model == nullptr || !model->blocking.trusted()) {
+      return PredictEviction(kernel);
+    }
+    return {static_cast<int64_t>(model->blocking.mean), 0, true};
+  }
+
   double SpeedOn(const KernelDesc& kernel, int32_t sms) const override {
     return SpeedOnSms(kernel, sms, device_.sm_count);
   }
 
   double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                      int32_t neighbour_sms) const override {
+    const double measured = pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms});
+    if (measured > 0) return measured;
     return SpeedBesideNeighbour({&kernel, sms}, {&neighbour, neighbour_sms}, device_.sm_count);
   }
 
@@ -306,7 +373,10 @@ class OnlineModel final : public CostModel {
       }
       return;
     }
-    if (!observation.beside.empty()) return;  // a disturbed sample says nothing about running alone
+    if (!observation.beside.empty()) {  // it says nothing about running alone
+      if (ObserveBeside(observation, observation.beside.front())) ++version_;
+      return;
+    }
     const double measured_ns = WholeDeviceNs(observation);
     if (measured_ns <= 0) return;
     Count(observation, measured_ns);
@@ -323,9 +393,14 @@ class OnlineModel final : public CostModel {
   std::string Save() const override {
     Learned learned;
     for (const KernelModel& model : kernels_) {
-      if (model.solo.state().samples == 0 && !model.eviction.state().trained) continue;
-      learned.kernels.push_back({model.name, model.solo.state(), model.eviction.state()});
+      if (model.solo.state().samples == 0 && !model.eviction.state().trained &&
+          model.blocking.samples == 0) {
+        continue;
+      }
+      learned.kernels.push_back(
+          {model.name, model.solo.state(), model.eviction.state(), model.blocking});
     }
+    SavePairs(learned.pairs);
     // What was loaded for kernels that this run never registered is kept for the next.
     for (const auto& [name, kernel] : pending_) {
       const bool registered =
@@ -354,6 +429,8 @@ class OnlineModel final : public CostModel {
       const auto found = pending_.find(model.name);
       if (found != pending_.end()) Apply(found->second, model);
     }
+    pending_pairs_ = std::move(learned->pairs);
+    for (const KernelModel& model : kernels_) ApplyPairs(model.name);
     for (const LearnedCopies& copies : learned->copies) {
       Copies(static_cast<CopyDirection>(copies.direction), copies.pinned).Restore(copies.line);
     }
@@ -365,6 +442,63 @@ class OnlineModel final : public CostModel {
   static void Apply(const LearnedKernel& learned, KernelModel& model) {
     model.solo.Restore(learned.solo);
     if (learned.eviction.trained) model.eviction.Restore(learned.eviction);
+    model.blocking = learned.blocking;
+    model.blocking.announced = learned.blocking.mean;
+  }
+
+  uint32_t IdOf(const std::string& name) const {
+    for (const auto& [id, model] : by_id_) {
+      if (model->name == name) return id;
+    }
+    return 0;
+  }
+
+  // What was loaded of pairs with the kernel, now that it is registered.
+  void ApplyPairs(const std::string& name) {
+    for (const LearnedPair& pair : pending_pairs_) {
+      if (pair.kernel != name && pair.neighbour != name) continue;
+      const PairKey key{IdOf(pair.kernel), IdOf(pair.neighbour), pair.sms};
+      if (key.kernel == 0 || key.neighbour == 0) continue;
+      FollowedMean state = pair.speed;
+      state.announced = state.mean;
+      pairs_.Restore(key, state);
+    }
+  }
+
+  // Sorted, so that the text of one state is one text; with what waits for its kernels.
+  void SavePairs(std::vector<LearnedPair>& out) const {
+    for (const auto& [key, state] : pairs_.speeds()) {
+      const auto kernel = by_id_.find(key.kernel);
+      const auto neighbour = by_id_.find(key.neighbour);
+      if (kernel == by_id_.end() || neighbour == by_id_.end()) continue;
+      out.push_back({kernel->second->name, neighbour->second->name, key.sms, state});
+    }
+    for (const LearnedPair& pair : pending_pairs_) {
+      const bool registered = IdOf(pair.kernel) != 0 && IdOf(pair.neighbour) != 0;
+      if (!registered && out.size() < kMaxPairs) out.push_back(pair);
+    }
+    std::sort(out.begin(), out.end(), [](const LearnedPair& a, const LearnedPair& b) {
+      return std::tie(a.kernel, a.neighbour, a.sms) < std::tie(b.kernel, b.neighbour, b.sms);
+    });
+  }
+
+  // An LC launch that began while one BE kernel was there: on other SMs all along, or on its own
+  // until it had left.
+  bool ObserveBeside(const Observation& observation, const core::CoResident& beside) {
+    const KernelDesc* kernel = observation.features.kernel;
+    if (kernel == nullptr || beside.kernel == nullptr || observation.measured_ns <= 0) return false;
+    const PairKey key{kernel->id.value, beside.kernel->id.value, observation.sms};
+    double alone_ns = static_cast<double>(PredictSolo(observation.features).duration_ns) /
+                      SpeedOn(*kernel, observation.sms);
+    const double measured_ns = static_cast<double>(observation.measured_ns);
+    if (!beside.same_sms) {
+      return beside.sms > 0 && pairs_.ObserveSpeed(key, alone_ns / measured_ns);
+    }
+    KernelModel* neighbour = FindMutable(beside.kernel);
+    if (neighbour == nullptr || !beside.kernel->evictable) return false;
+    if (const double speed = pairs_.SpeedOf(key); beside.sms > 0 && speed > 0) alone_ns /= speed;
+    const double added_ns = std::max(0.0, measured_ns - alone_ns);
+    return neighbour->blocking.Observe(std::min(added_ns, kMaxNs), kAnnouncedBlockingNs);
   }
 
   const KernelModel* Find(const KernelDesc& kernel) const {
@@ -450,6 +584,8 @@ class OnlineModel final : public CostModel {
   std::deque<KernelModel> kernels_;  // stable addresses
   std::unordered_map<uint32_t, KernelModel*> by_id_;
   std::map<std::string, LearnedKernel> pending_;  // loaded, by kernel name
+  std::vector<LearnedPair> pending_pairs_;
+  PairModel pairs_;
   std::array<LinearModel, 8> copies_;
   std::array<AppModel, core::kMaxApps> apps_;
   uint64_t version_ = 1;

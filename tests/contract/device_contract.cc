@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <thread>
 
 namespace gpushare::contract {
@@ -116,6 +117,12 @@ core::LaunchRequest DeviceContract::Copy(core::LaneIndex lane, core::CopyDirecti
 }
 
 void DeviceContract::SetBuffers(core::LaunchRequest& request) const {
+  if (request.copy.direction == core::CopyDirection::kPeer) {
+    auto* const first = static_cast<std::byte*>(GetParam().device_memory);
+    request.copy.source = first;
+    request.copy.destination = first == nullptr ? nullptr : first + kCopyBytesMax / 2;
+    return;
+  }
   void* const host = request.copy.pinned ? GetParam().pinned : GetParam().pageable;
   const bool to_device = request.copy.direction == core::CopyDirection::kHostToDevice;
   request.copy.destination = to_device ? GetParam().device_memory : host;

@@ -22,6 +22,9 @@
 
 namespace gpushare::contract {
 
+// Of the memory for copies that a factory brings.
+inline constexpr int64_t kCopyBytesMax = int64_t{1} << 24;
+
 struct DeviceFactory {
   std::string name;
   std::function<absl::StatusOr<std::unique_ptr<core::Device>>()> make;
@@ -61,7 +64,8 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   core::LaunchRequest Workers(core::LaneIndex lane, int64_t blocks, int32_t counter, bool reset,
                               uint64_t epoch, int32_t workers = 0);
   core::LaunchRequest Copy(core::LaneIndex lane, core::CopyDirection direction, int64_t bytes);
-  // The factory's memory that the copy's direction and kind of host memory ask for.
+  // The factory's memory that the copy's direction and kind of host memory ask for; from one device
+  // buffer's first half to its second for kPeer.
   void SetBuffers(core::LaunchRequest& request) const;
   core::LaunchRequest Graph(core::LaneIndex lane);
   // Launches and expects success.

@@ -247,6 +247,28 @@ TEST_P(EvictionContract, EvictionsThatCannotBeAreRefused) {
   EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
 }
 
+TEST_P(EvictionContract, EveryLaneIsEvictedWhileAllAreBusy) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  // The simulated device has the hardware queues of stream writes, which more busy lanes block.
+  const int busy_lanes = capabilities().simulated ? 4 : 16;
+  std::vector<LaneIndex> lanes;
+  std::vector<LaunchId> launches;
+  for (int i = 0; i < busy_lanes; ++i) {
+    lanes.push_back(MakeLane(core::kWholeDevice, true));
+    // Two workers for 100 ms, and a launch queued behind them.
+    launches.push_back(Launch(Workers(lanes.back(), 20'000, 2 * i, true, 1, 2)));
+    launches.push_back(Launch(Workers(lanes.back(), 20'000, 2 * i + 1, true, 1, 2)));
+  }
+  WaitUntilTime(device().NowNs() + 2'000'000);
+  const TimeNs evicted_at = device().NowNs();
+  for (const LaneIndex lane : lanes) Evict(lane, 1);
+  WaitForAll();
+  for (const LaunchId launch : launches) {
+    EXPECT_EQ(Of(launch).outcome, Outcome::kEvicted);
+    EXPECT_LT(Of(launch).end_ns - evicted_at, 2'000'000);
+  }
+}
+
 TEST_P(EvictionContract, AnIdleLaneMayBeEvicted) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
   for (uint64_t word = 1; word <= 100; ++word) Evict(lane, word);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <set>
 #include <thread>
 #include <vector>
@@ -146,6 +147,37 @@ TEST_P(LaunchContract, CopiesOfEveryKindComplete) {
   for (const auto& completion : completions()) {
     EXPECT_EQ(completion.outcome, Outcome::kFinished);
   }
+}
+
+TEST_P(LaunchContract, CopiesFromDeviceToDeviceComplete) {
+  const LaneIndex lane = MakeLane();
+  for (int64_t bytes : {int64_t{1}, int64_t{65'536}, kCopyBytesMax / 2}) {
+    Launch(Copy(lane, CopyDirection::kPeer, bytes));
+  }
+  WaitForAll();
+  for (const auto& completion : completions()) {
+    EXPECT_EQ(completion.outcome, Outcome::kFinished);
+  }
+}
+
+TEST_P(LaunchContract, CopiesMoveTheBytesThatTheyName) {
+  if (GetParam().pinned == nullptr) GTEST_SKIP() << "the device moves no bytes";
+  constexpr int64_t kBytes = kCopyBytesMax / 2;
+  const LaneIndex lane = MakeLane();
+  auto* const host = static_cast<unsigned char*>(GetParam().pinned);
+  for (int64_t i = 0; i < kBytes; ++i) host[i] = static_cast<unsigned char>(i * 31 >> 3);
+  std::memset(GetParam().pageable, 0, static_cast<size_t>(kBytes));
+  LaunchRequest there = Copy(lane, CopyDirection::kHostToDevice, kBytes);
+  const LaunchRequest across = Copy(lane, CopyDirection::kPeer, kBytes);
+  LaunchRequest back = Copy(lane, CopyDirection::kDeviceToHost, kBytes);
+  back.copy.pinned = false;
+  SetBuffers(back);
+  back.copy.source = across.copy.destination;
+  Launch(there);
+  Launch(across);
+  Launch(back);
+  WaitForAll();
+  EXPECT_EQ(std::memcmp(GetParam().pageable, host, static_cast<size_t>(kBytes)), 0);
 }
 
 struct HostCall {

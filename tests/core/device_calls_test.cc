@@ -26,6 +26,7 @@ class WritingDevice final : public Device {
     std::vector<std::string> lines;  // launches and flushes
     std::vector<std::string> described;
     std::function<absl::Status(KernelDesc&)> describe;
+    std::function<absl::Status(const LaneSpec&)> make_lane;
     std::function<void()> in_launch;  // runs before a launch reaches the device
   };
 
@@ -44,6 +45,9 @@ class WritingDevice final : public Device {
     return inner_->CreatePlace(spec);
   }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
+    if (diary_.make_lane) {
+      if (absl::Status status = diary_.make_lane(spec); !status.ok()) return status;
+    }
     return inner_->CreateLane(spec);
   }
   void AbandonLane(LaneIndex lane) override { inner_->AbandonLane(lane); }
@@ -172,6 +176,40 @@ TEST_F(DeviceCallsTest, AQueryThatEndsDuringALaunchDoesNotLoseItsFlush) {
   EXPECT_NE(diary_.lines[1].find("and more"), std::string::npos) << diary_.lines[1];
   EXPECT_EQ(diary_.lines[2], diary_.lines[0]);
   EXPECT_TRUE(scheduler_->Drain(Soon()).ok());
+}
+
+// The device's self-test of the lane found that evictions do not reach it.
+TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
+  WritingDevice::Diary diary;
+  int refused = 0;
+  int plain = 0;
+  diary.make_lane = [&](const LaneSpec& spec) {
+    ++(spec.evictable ? refused : plain);
+    return spec.evictable ? absl::DeadlineExceededError("Evictions are blocked.")
+                          : absl::OkStatus();
+  };
+  auto device = std::make_unique<WritingDevice>(diary);
+  auto model = models::MakeOnlineModel(device->capabilities().profile);
+  const auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                           *MakePolicy("adaptive:evict"));
+  ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+  EXPECT_GT(refused, 0);
+  EXPECT_GT(plain, refused) << "each has a lane in its place";
+  EXPECT_EQ((*scheduler)->Stats().evictions_blocked, refused);
+  AppOptions options;
+  options.name = "train";
+  options.app_class = AppClass::kBestEffort;
+  TaskSpec spec;
+  spec.queue = *(*scheduler)->CreateQueue(*(*scheduler)->CreateApp(options));
+  KernelDesc kernel;
+  kernel.name = "work";
+  kernel.evictable = true;
+  spec.kernel = *(*scheduler)->RegisterKernel(kernel);
+  spec.block_tasks = 64;
+  const auto ticket = (*scheduler)->SubmitBe(spec);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  ASSERT_TRUE((*scheduler)->Wait(*ticket, (*scheduler)->NowNs() + 5000 * kMs).ok());
+  EXPECT_EQ((*scheduler)->Record(*ticket)->verdict, Verdict::kOk);
 }
 
 TEST_F(DeviceCallsTest, TheGridReachesTheDevice) {

@@ -21,6 +21,7 @@ class FastPathTest : public ::testing::Test {
  protected:
   void SetUp() override {
     sim::SimOptions options;
+    options.faults = Faults();
     auto device = sim::MakeSimDevice(options);
     ASSERT_TRUE(device.ok()) << device.status();
     SchedulerOptions scheduler_options;
@@ -47,6 +48,8 @@ class FastPathTest : public ::testing::Test {
     // The first task of a queue goes through the flow, which publishes the routes.
     ASSERT_TRUE(scheduler_->Wait(SubmitLc(), kNever).ok());
   }
+
+  virtual sim::FaultPlan Faults() const { return {}; }
 
   QueueId MakeQueue(AppClass app_class, const char* name) {
     AppOptions options;
@@ -113,6 +116,28 @@ TEST_F(FastPathTest, NoBeLaunchPassesTheGateWhileLcWorkIsInFlight) {
   }
   ASSERT_TRUE(scheduler_->Drain(kNever).ok());
   EXPECT_EQ(Count(EventType::kLaunched, AppClass::kBestEffort), 1);
+}
+
+class BlockedEvictionTest : public FastPathTest {
+ protected:
+  sim::FaultPlan Faults() const override {
+    sim::FaultPlan faults;
+    faults.blocked_eviction.nth = 1;
+    return faults;
+  }
+};
+
+TEST_F(BlockedEvictionTest, IsCountedOnceWhileItsLaunchStillRuns) {
+  const TicketId be = SubmitBe();
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
+  SubmitLc();
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
+  }
+  EXPECT_FALSE(*scheduler_->IsComplete(be)) << "the launch is over before it could be told";
+  EXPECT_EQ(scheduler_->Stats().evictions_blocked, 1);
+  ASSERT_TRUE(scheduler_->Drain(kNever).ok());
+  EXPECT_EQ(scheduler_->Stats().evictions_blocked, 1);
 }
 
 TEST(RouteWord, KeepsEveryField) {

@@ -26,6 +26,7 @@ enum class Step {
   // LC caller
   kEnter,
   kReadRoute,
+  kReadCounts,      // the lanes of the route without a launcher are left out of what follows
   kRaise,           // every lane of the route, in the gate
   kEvict,           // the device's words
   kEvictIfCounted,  // the same, where a launcher is counted
@@ -43,10 +44,10 @@ enum class Step {
 };
 
 const char* NameOf(Step step) {
-  constexpr std::array<const char*, 14> kNames = {
-      "enter",     "read route", "raise",   "evict",      "evict if counted",
-      "launch LC", "leave",      "count",   "read epoch", "check gate",
-      "launch BE", "widen",      "publish", "narrow"};
+  constexpr std::array<const char*, 15> kNames = {
+      "enter",     "read route", "read counts", "raise",      "evict",      "evict if counted",
+      "launch LC", "leave",      "count",       "read epoch", "check gate", "launch BE",
+      "widen",     "publish",    "narrow"};
   return kNames[static_cast<size_t>(step)];
 }
 
@@ -101,13 +102,18 @@ class World {
       case Step::kReadRoute:
         state.route = route_;
         break;
+      case Step::kReadCounts:
+        for (LaneIndex lane = 0; lane < kLanes; ++lane) {
+          if (counted_[static_cast<size_t>(lane)] == 0) state.occupied &= ~Bit(lane);
+        }
+        break;
       case Step::kRaise:
-        ForEachLane(state.route, [&](LaneIndex lane) {
+        ForEachLane(state.route & state.occupied, [&](LaneIndex lane) {
           state.raised[static_cast<size_t>(lane)] = gate_.RaiseEpoch(lane);
         });
         break;
       case Step::kEvict:  // the last write wins, as on a device
-        ForEachLane(state.route, [&](LaneIndex lane) {
+        ForEachLane(state.route & state.occupied, [&](LaneIndex lane) {
           device_word_[static_cast<size_t>(lane)] = state.raised[static_cast<size_t>(lane)];
         });
         break;
@@ -172,6 +178,7 @@ class World {
   struct State {
     size_t next = 0;
     uint64_t route = 0;
+    uint64_t occupied = ~uint64_t{0};  // lanes where a launcher was counted
     std::array<uint64_t, kLanes> raised{};
     bool lc_in_flight = false;
     uint64_t epoch = 0;
@@ -293,6 +300,25 @@ TEST(LcGate, SkippingTheWriteOnLanesWithoutLaunchersLosesNoEviction) {
   EXPECT_EQ(all.lost, 0) << all.first_lost;
   const Enumeration two = EnumerateAll({{.steps = Twice(caller)}, {.steps = Twice(launch)}});
   EXPECT_EQ(two.lost, 0) << two.first_lost;
+}
+
+// Nor is the epoch raised there: the gate alone holds back a launcher that is not counted yet.
+TEST(LcGate, SkippingTheRaiseOnLanesWithoutLaunchersLosesNoEviction) {
+  const std::vector<Step> caller = {Step::kEnter, Step::kReadCounts, Step::kRaise,
+                                    Step::kEvict, Step::kLaunchLc,   Step::kLeave};
+  const std::vector<Step> launch = {Step::kCount, Step::kReadEpoch, Step::kCheckGate,
+                                    Step::kLaunchBe};
+  const Enumeration all = EnumerateAll({{.steps = caller}, {.steps = caller}, {.steps = launch}});
+  EXPECT_EQ(all.lost, 0) << all.first_lost;
+}
+
+TEST(LcGateMutation, ACallerThatReadsTheCountsBeforeItEntersLosesEvictions) {
+  const std::vector<Step> caller = {Step::kReadCounts, Step::kEnter,    Step::kRaise,
+                                    Step::kEvict,      Step::kLaunchLc, Step::kLeave};
+  const std::vector<Step> launch = {Step::kCount, Step::kReadEpoch, Step::kCheckGate,
+                                    Step::kLaunchBe};
+  const Enumeration all = EnumerateAll({{.steps = caller}, {.steps = launch}});
+  EXPECT_GT(all.lost, 0);
 }
 
 TEST(LcGateMutation, ALauncherThatCountsItselfAfterItsEpochLosesEvictions) {

@@ -37,6 +37,36 @@ TEST(CatalogueTest, DurationsBecomeWholeWavesOfWorkers) {
   EXPECT_EQ(CountBlockTasks(options, 50), 17U);
 }
 
+// The stencil's grid of 60 ms once was 8 x 134244.
+TEST(CatalogueTest, TallGridsStayWithinCudasBounds) {
+  for (const double solo_ms : {1.0, 10.0, 20.0, 60.0, 333.0, 1000.0}) {
+    for (const double block_task_us : {1.0, 20.0, 59.0}) {
+      WorkloadOptions options;
+      options.solo_ms = solo_ms;
+      const uint32_t block_tasks = CountBlockTasks(options, block_task_us);
+      const Grid grid = GridOf(block_tasks, 8);
+      EXPECT_EQ(grid.x * grid.y, block_tasks) << solo_ms << " ms";
+      EXPECT_EQ(grid.x % 8, 0U) << solo_ms << " ms";
+      EXPECT_LE(grid.y, 65535U) << solo_ms << " ms";
+      EXPECT_LE(grid.x, 2147483647U) << solo_ms << " ms";
+      EXPECT_EQ(grid.z, 1U);
+    }
+  }
+  EXPECT_EQ(GridOf(134244 * 8, 8).y, 134244U / 3);
+  EXPECT_EQ(GridOf(72, 8).y, 9U);
+  EXPECT_EQ(GridOf(65537, 1).y, 1U);  // a prime: one row
+}
+
+TEST(CatalogueTest, ASecondOfEveryKernelFitsAGridAndTheClaimCounter) {
+  for (size_t i = 0; i < kCatalogueSize; ++i) {
+    WorkloadOptions options;
+    options.solo_ms = 1000;
+    const uint32_t block_tasks = CountBlockTasks(options, Catalogue()[i].block_task_us);
+    EXPECT_GT(block_tasks, 0U) << Catalogue()[i].name;
+    EXPECT_LE(block_tasks, 2147483647U) << Catalogue()[i].name;
+  }
+}
+
 TEST(CatalogueTest, MoreBlockTasksThanTheCounterHoldsAreRefused) {
   WorkloadOptions options;
   options.solo_ms = 1e9;

@@ -233,6 +233,30 @@ TEST_F(ContractTest, LeaderRelaysTheHostsWord) {
   }
 }
 
+TEST_F(ContractTest, LeaderRelaysOneEvictionAfterAnother) {
+  Make(gpushare_test_count_variants, Scaled(6000, 1, 1));
+  for (int repeat = 0; repeat < Repeats(); ++repeat) {
+    GPUSHARE_ASSERT_OK(count_->Clear());
+    GPUSHARE_ASSERT_OK(launcher_.BeginTask());
+    gpushare_worker_launch header = launcher_.Header(count_->task);
+    launcher_.UseLeader(&header);
+    GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(count_->task, header, 1 + Workers() / 2));
+    for (const uint32_t kept : {16U, 3U, 0U}) {
+      BusyWaitUs(RandomBelow(30));
+      launcher_.EvictByLeader(header.epoch, kept);
+    }
+    GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record_));
+    const uint32_t done = record_.block_tasks_done;
+    ASSERT_EQ(record_.block_tasks_left, count_->task.block_tasks() - done);
+    header = launcher_.Header(count_->task);
+    launcher_.UseLeader(&header);
+    GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(count_->task, header, 1 + Workers() / 2));
+    GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record_));
+    ASSERT_EQ(done + record_.block_tasks_done, count_->task.block_tasks()) << "repeat " << repeat;
+    count_->ExpectEachExecuted(1);
+  }
+}
+
 TEST_F(ContractTest, EpochsWrapWithoutHarm) {
   Make(gpushare_test_count_variants, Scaled(2000, 1, 1));
   count_->params.spin_ns = 0;
@@ -385,6 +409,76 @@ TEST_F(YieldTest, EvictionLeavesInterruptedBlockTasksOnTheList) {
   // Claimed is either done or waiting.
   EXPECT_EQ(record_.block_tasks_done + waiting, std::min(counter, count_->task.block_tasks()));
   EXPECT_TRUE(Small() || waiting > 0);
+}
+
+// A worker looks first at the words that are its own by its index and the number of workers.
+TEST_F(YieldTest, AnyNumberOfWorkersGoesOnWithWhatOthersLeft) {
+  MakeSteps(3000);
+  count_->params.spin_ns = Small() ? kSpinNs : 10 * kSpinNs;
+  for (int repeat = 0; repeat < Repeats(); ++repeat) {
+    GPUSHARE_ASSERT_OK(count_->Clear());
+    GPUSHARE_ASSERT_OK(launcher_.BeginTask());
+    uint64_t done = 0;
+    for (const uint32_t workers : {Workers(), 37U, 1 + Workers() / 3, 1U, Workers(), 64U}) {
+      const gpushare_worker_launch header = launcher_.Header(count_->task);
+      GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(count_->task, header, workers));
+      if (workers != 64) {  // these run to the end
+        BusyWaitUs(100 + RandomBelow(200));
+        GPUSHARE_ASSERT_OK(launcher_.Evict(header.epoch, 0));
+      }
+      GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record_));
+      done += record_.block_tasks_done;
+      ASSERT_EQ(record_.block_tasks_left, count_->task.block_tasks() - done) << workers;
+    }
+    ASSERT_EQ(done, count_->task.block_tasks());
+    count_->ExpectEachExecuted(kSteps);
+    ExpectResults();
+    ASSERT_FALSE(HasFailure()) << "repeat " << repeat << ", seed " << FirstSeed();
+  }
+}
+
+// Evicted workers of a kept few: their block tasks are nobody's own, and the kept ones find them.
+TEST_F(YieldTest, KeptWorkersGoOnWithWhatTheOthersLeft) {
+  MakeSteps(3000);
+  count_->params.spin_ns = Small() ? kSpinNs : 10 * kSpinNs;
+  GPUSHARE_ASSERT_OK(launcher_.BeginTask());
+  gpushare_worker_launch header = launcher_.Header(count_->task);
+  GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(count_->task, header, Workers()));
+  BusyWaitUs(200);
+  // Far more block tasks are left than the kept ones execute before the others have left.
+  GPUSHARE_ASSERT_OK(launcher_.Evict(header.epoch, 20));
+  GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record_));
+  EXPECT_EQ(record_.block_tasks_done, count_->task.block_tasks());
+  EXPECT_EQ(record_.block_tasks_left, 0U);
+  count_->ExpectEachExecuted(kSteps);
+  ExpectResults();
+}
+
+// Workers that race for one word resume one after another, a thousand round trips to L2.
+TEST_F(YieldTest, InterruptedBlockTasksResumeTogether) {
+  if (Small()) GTEST_SKIP() << "Times mean nothing under a sanitizer.";
+  constexpr uint64_t kStepNs = 100'000;
+  constexpr uint64_t kSlackNs = 300'000;
+  MakeSteps(1);
+  MakeSteps(Workers());
+  count_->params.spin_ns = kStepNs;
+  GPUSHARE_ASSERT_OK(launcher_.LaunchOriginal(count_->task));  // loads the code
+  GPUSHARE_ASSERT_OK(launcher_.Wait());
+  uint64_t waiting = 0;
+  // Again where the host was late: then some block tasks had ended.
+  for (int attempt = 0; attempt < 10 && waiting != Workers(); ++attempt) {
+    GPUSHARE_ASSERT_OK(launcher_.BeginTask());
+    const gpushare_worker_launch header = launcher_.Header(count_->task);
+    GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(count_->task, header, Workers()));
+    BusyWaitUs(250);
+    GPUSHARE_ASSERT_OK(launcher_.Evict(header.epoch, 0));
+    GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record_));
+    GPUSHARE_ASSERT_OK(launcher_.ReadYieldsWaiting(&waiting));
+  }
+  ASSERT_EQ(waiting, Workers());
+  RunWorkers(launcher_.Header(count_->task), Workers());
+  EXPECT_EQ(record_.block_tasks_done, Workers());
+  EXPECT_LT(record_.end_globaltimer_ns - record_.start_globaltimer_ns, kSteps * kStepNs + kSlackNs);
 }
 
 TEST_F(YieldTest, WithoutAListBlockTasksRunToTheirEnd) {

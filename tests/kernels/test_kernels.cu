@@ -114,6 +114,8 @@ struct gpushare_test_steps {
     shared.words[(thread + 1) % kThreads] = state.value;
     ctx.sync();
     state.value = shared.words[(thread + 1) % kThreads] * 1664525U + 1013904223U + ctx.step();
+    // Every other step asks for the eviction word early.
+    if (ctx.step() % 2 == 1) ctx.look_ahead();
     Spin(params.spin_ns);
     if (thread == 0) Record(params, ctx);
     if (ctx.step() + 1 == params.steps) params.results[at] = state.value;

@@ -214,6 +214,42 @@ TEST_P(CalibrationTest, ASizeThatDoesNotConfineAGraphIsAsSlowAsTheNextSmallerOne
   EXPECT_THAT(result->notes, Contains(HasSubstr("does not run on 44 SMs alone")));
 }
 
+// On 84 SMs decode keeps its speed beside compute and less than half of it beside streaming.
+TEST_P(CalibrationTest, FindsWhatNeighboursDoToAGraph) {
+  const absl::StatusOr<CalibrationResult> result =
+      Run({Item("decode16"), Item("sincos_27us"), Item("streaming_59us")});
+  ASSERT_TRUE(result.ok()) << result.status();
+  ASSERT_EQ(result->pairs.size(), 2u);
+  const std::unique_ptr<core::CostModel> model = MakeOnlineModel(result->profile.device);
+  ASSERT_TRUE(model->Load(result->profile.learned).ok());
+  std::vector<core::KernelDesc> kernels(result->profile.kernels.begin(),
+                                        result->profile.kernels.begin() + 3);
+  for (uint32_t i = 0; i < 3; ++i) {
+    kernels[i].id = core::KernelId{i + 1};
+    model->AddKernel(kernels[i]);
+  }
+  const core::KernelDesc& decode = kernels[0];
+  const double alone = TrueSpeed(decode, 84);
+  for (const PairMeasurement& pair : result->pairs) {
+    const bool streaming = pair.be == "streaming_59us";
+    const core::KernelDesc& be = kernels[streaming ? 2 : 1];
+    const auto speed = std::find_if(pair.speeds.begin(), pair.speeds.end(),
+                                    [](const auto& one) { return one.lc_sms == 84; });
+    ASSERT_NE(speed, pair.speeds.end()) << pair.be;
+    EXPECT_NEAR(speed->alone, alone, 0.02);
+    EXPECT_NEAR(speed->beside, streaming ? 0.46 : alone, 0.03) << pair.be;
+    // What is planned with is what was measured.
+    EXPECT_NEAR(model->SpeedOn(decode, 84) * model->SpeedBeside(decode, 84, be, 48), speed->beside,
+                0.005);
+    // On average most of a block task, and the write before it.
+    ASSERT_EQ(pair.blocking_ns.size(), 16u);
+    const auto task = static_cast<double>(be.simulation.block_task_ns);
+    const auto blocking = static_cast<double>(model->PredictBlocking(be).duration_ns);
+    EXPECT_GT(blocking, 0.4 * task);
+    EXPECT_LT(blocking, 1.1 * task + 5000);
+  }
+}
+
 TEST_P(CalibrationTest, FindsTheDevicesPrimitives) {
   const absl::StatusOr<CalibrationResult> result = Run({Item("sincos_27us"), Item("decode16")});
   ASSERT_TRUE(result.ok()) << result.status();

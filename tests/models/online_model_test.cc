@@ -242,6 +242,74 @@ TEST_F(OnlineModelTest, SamplesWithCoResidentsTrainNoSoloModel) {
   EXPECT_EQ(samples, 0);
 }
 
+// An LC launch of `measured_ns` on `sms` SMs that met `other`.
+Observation Beside(const KernelDesc& kernel, int32_t sms, int64_t measured_ns,
+                   const CoResident& other) {
+  Observation observation = Solo(kernel, 0, static_cast<double>(measured_ns));
+  observation.sms = sms;
+  observation.beside = absl::MakeConstSpan(&other, 1);
+  return observation;
+}
+
+class PairTest : public OnlineModelTest {
+ protected:
+  PairTest() {
+    lc_.kind = TaskKind::kGraph;
+    lc_.evictable = false;
+    lc_.solo_hint_ns = 500'000;
+    lc_.simulation = {};
+    lc_.simulation.speed = {{76, 0.8}};
+    for (const KernelDesc& kernel : {lc_, be_}) model_->AddKernel(kernel);
+  }
+
+  KernelDesc lc_ = Worker(1, "lc", 0);
+  KernelDesc be_ = Worker(2, "be", 30'000);
+};
+
+TEST_F(PairTest, TheSpeedBesideANeighbourIsLearnedBySizeAndKept) {
+  const CoResident beside{&be_, 56, false};
+  const uint64_t version = model_->version();
+  for (int i = 0; i < 3; ++i) model_->Observe(Beside(lc_, 76, 781'250, beside));
+  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1) << "after three samples";
+  EXPECT_EQ(model_->version(), version);
+  model_->Observe(Beside(lc_, 76, 781'250, beside));
+  EXPECT_NEAR(model_->SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
+  EXPECT_GT(model_->version(), version);
+  EXPECT_EQ(model_->SpeedBeside(lc_, 84, be_, 48), 1) << "another size";
+  EXPECT_EQ(model_->SpeedBeside(be_, 56, lc_, 76), 1) << "the other way round";
+
+  const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
+  later->AddKernel(lc_);
+  ASSERT_TRUE(later->Load(model_->Save()).ok());
+  EXPECT_EQ(later->SpeedBeside(lc_, 76, be_, 56), 1) << "the neighbour is not registered yet";
+  EXPECT_EQ(later->Save(), model_->Save());
+  later->AddKernel(be_);
+  EXPECT_NEAR(later->SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
+}
+
+TEST_F(PairTest, SteadySamplesAnnounceNothingAndAChangeIsFollowed) {
+  const CoResident beside{&be_, 56, false};
+  for (int i = 0; i < 100; ++i) model_->Observe(Beside(lc_, 76, 650'000 + i % 2 * 2000, beside));
+  const uint64_t version = model_->version();
+  for (int i = 0; i < 100; ++i) model_->Observe(Beside(lc_, 76, 650'000 + i % 2 * 2000, beside));
+  EXPECT_EQ(model_->version(), version);
+  for (int i = 0; i < 200; ++i) model_->Observe(Beside(lc_, 76, 1'250'000, beside));
+  EXPECT_NEAR(model_->SpeedBeside(lc_, 76, be_, 56), 0.5, 0.05);
+}
+
+TEST_F(PairTest, WhatAnEvictionAddsIsLearnedFromTheQueriesThatMetIt) {
+  const Prediction eviction = model_->PredictEviction(be_);
+  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, eviction.duration_ns);
+  const CoResident in_the_way{&be_, 0, true};
+  for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
+  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, 11'000);
+  EXPECT_EQ(model_->PredictEviction(be_).duration_ns, eviction.duration_ns);
+  const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
+  ASSERT_TRUE(later->Load(model_->Save()).ok());
+  later->AddKernel(be_);
+  EXPECT_EQ(later->PredictBlocking(be_).duration_ns, 11'000);
+}
+
 TEST_F(OnlineModelTest, WorkersUnderAQuotaTrainNoSoloModel) {
   const KernelDesc kernel = Worker(1, "k", 20000);
   model_->AddKernel(kernel);

@@ -198,15 +198,20 @@ TEST_F(CommandTest, TheGpusScenarioRunsOnTheSimulatedDeviceToo) {
       {"colocate", scenarios_ + "/h200_gpu.json", "--device", "sim", "--queries", "20", "--json"});
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto result = nlohmann::json::parse(answer.out);
-  EXPECT_EQ(result.at("runs").size(), 15u * (3 + 3));
+  EXPECT_EQ(result.at("runs").size(), 19u * (3 + 1));
   // Nothing was computed, so nothing is said of answers.
   EXPECT_FALSE(result.at("runs")[0].contains("verified"));
   EXPECT_FALSE(result.at("manifest").contains("gpu"));
+  // Rows without the library exist on a GPU only.
+  const Answer baselines = RunTool({"colocate", scenarios_ + "/h200_gpu_baselines.json", "--device",
+                                    "sim", "--queries", "20", "--json"});
+  ASSERT_EQ(baselines.code, 0) << baselines.err;
+  EXPECT_EQ(nlohmann::json::parse(baselines.out).at("runs").size(), 4u * 3 + 3 + 3 * 2);
 }
 
 TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
-  for (const char* name :
-       {"smoke", "h200_measured", "h200_gpu", "multi_tenant", "burst", "copies", "azure_code"}) {
+  for (const char* name : {"smoke", "h200_measured", "h200_gpu", "h200_gpu_baselines",
+                           "multi_tenant", "burst", "copies", "azure_code"}) {
     const Answer answer = RunTool({"validate", scenarios_ + "/" + name + ".json"});
     EXPECT_EQ(answer.code, 0) << answer.err;
     EXPECT_THAT(answer.out, HasSubstr("good scenario"));

@@ -13,6 +13,7 @@
 #include "tools/gpushare/limits.h"
 #include "tools/gpushare/load_plan.h"
 #include "tools/gpushare/parallel.h"
+#include "tools/gpushare/plain_rows.h"
 #include "tools/gpushare/preflight.h"
 #include "tools/gpushare/progress.h"
 #include "tools/gpushare/rounds.h"
@@ -60,8 +61,9 @@ class Colocation {
 
   ColocateResult Execute() {
     ColocateResult out;
-    RequirePolicies(asked_);
+    RequirePolicies(WithoutPlainRows(asked_));
     OpenDevice(out);
+    LeaveOutPlainRows();
     Preflight(scenario_, device_, *workloads_, asked_);
     out.tier = options_.tier;
     out.seed = scenario_.seed;
@@ -108,6 +110,16 @@ class Colocation {
       throw InputError("--rounds is " + std::to_string(options_.rounds) +
                        ", and on a device in virtual time every row has 1 round.");
     }
+  }
+
+  // Rows without the library need a device with launches to make: elsewhere they do not exist.
+  void LeaveOutPlainRows() {
+    if (workloads_->HasRaw()) return;
+    const std::vector<std::string> rest = WithoutPlainRows(asked_);
+    if (rest.empty() && !asked_.empty()) {
+      throw InputError("The row '" + asked_[0] + "' exists on a GPU only.");
+    }
+    asked_ = rest;
   }
 
   void SelectCases() {
@@ -158,6 +170,7 @@ class Colocation {
         scenario_.traced_policy.empty() ? "adaptive" : scenario_.traced_policy;
     int best = -1;
     for (PolicyRun& run : policy_runs_) {
+      if (IsPlainRow(run.policy)) continue;  // the library sees nothing of it
       const int score = 2 * (run.one->name == scenario_.traced_case) + (run.policy == policy) + 1;
       if (score > best) {
         best = score;
@@ -217,6 +230,7 @@ class Colocation {
 
   RunPlan PlanAlone(const Alone& alone) const {
     RunPlan plan = NewPlan("bare");
+    plan.raw = workloads_->HasRaw();
     plan.lc = alone.plans;
     plan.span_ns = ClosedLoopSpanNs(plan);
     return plan;
@@ -228,6 +242,7 @@ class Colocation {
     result.policy = kLcAlone;
     for (size_t i = 0; i < outcome.lc.size(); ++i) {
       LcResult app = SummariseLatencies(plan.lc[i].app->name, outcome.lc[i].latencies_ns);
+      app.unanswered = outcome.lc[i].unanswered;
       app.solo_ns = plan.lc[i].solo_ns;
       CompareWithAlone(LcResult(app), outcome.lc[i].latencies_ns, 0, 0, app);
       result.lc.push_back(app);
@@ -294,7 +309,8 @@ class Colocation {
     for (const Case* one : cases_) {
       for (int round = 0; round < rounds_; ++round) RunCaseRound(*one, round, progress);
       for (PolicyRun& run : policy_runs_) {
-        if (run.one == one && !options_.out.empty()) TraceShortRun(run);
+        if (run.one != one || options_.out.empty() || IsPlainRow(run.policy)) continue;
+        TraceShortRun(run);
       }
     }
   }
@@ -349,6 +365,8 @@ class Colocation {
   RunPlan PlanUnder(const std::string& policy, const Case& one, bool with_be) const {
     const Alone& alone = alone_.at(KeyOf(one));
     RunPlan plan = NewPlan(policy);
+    plan.raw = IsPlainRow(policy);
+    plan.raw_form = PlainFormOf(policy);
     plan.lc = alone.plans;
     const bool reserve = with_be && ListNamesPolicy(scenario_.reservation_policies, policy);
     for (size_t i = 0; i < plan.lc.size(); ++i) {
@@ -409,6 +427,7 @@ class Colocation {
     for (size_t i = 0; i < plan.lc.size(); ++i) {
       const std::vector<int64_t>& samples = outcome.lc[i].latencies_ns;
       LcResult app = SummariseLatencies(plan.lc[i].app->name, samples);
+      app.unanswered = outcome.lc[i].unanswered;
       app.solo_ns = plan.lc[i].solo_ns;
       app.target_ns = plan.lc[i].target_ns;
       CompareWithAlone(alone.result.lc[i], samples, BoundOf(one, *plan.lc[i].app),
@@ -437,6 +456,7 @@ class Colocation {
     result.fast_path_launches = outcome.stats.fast_path_launches;
     result.span_ns = outcome.span_ns;
     result.verified = outcome.verified;
+    result.unstable = outcome.unstable;
   }
 
   // Against the bound of its own case: references are shared between cases that differ in it.

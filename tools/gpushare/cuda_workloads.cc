@@ -22,6 +22,7 @@
 #include "tools/gpushare/cuda_chain.h"
 #include "tools/gpushare/cuda_kernels.h"
 #include "tools/gpushare/cuda_opaque_gemm.h"
+#include "tools/gpushare/cuda_raw.h"
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/limits.h"
 #include "tools/gpushare/workloads.h"
@@ -34,29 +35,28 @@ constexpr const char* kOpaqueGemm = "cublaslt_gemm";
 constexpr const char* kLibraryGemm = "cublaslt_library_gemm";
 // CPU time for the reference of one task's results, after each run.
 constexpr double kVerifySeconds = 0.2;
-// MEASURED: yield points of the 2.7 ms block task.
-constexpr int64_t kYieldIntervalNs = 150'000;
+constexpr int64_t kYieldIntervalNs = static_cast<int64_t>(1000 * kernels::kSincosStepUs);
 
 // A name of a scenario, the catalogue's kernel behind it and the length of its block task.
 struct BeKernel {
   const char* name;
   const char* kernel;
   double block_task_us;  // on an H200, 8 workers an SM
-  uint32_t steps;        // parts between yield points, 0: none
+  bool yields = false;   // inside a block task, kYieldIntervalNs apart
 };
 
 constexpr BeKernel kBeKernels[] = {
-    {"sincos", "sincos", 30, 0},
-    {"sincos_27us", "sincos", 27, 0},
-    {"sincos_267us", "sincos", 267, 0},
-    {"sincos_2700us", "sincos", 2700, 0},
-    {"sincos_2700us_yield", "sincos_steps", 2700, 18},
-    {"streaming", "streaming", 59, 0},
-    {"streaming_59us", "streaming", 59, 0},
-    {"ffma", "ffma", 30, 0},
-    {"stencil", "stencil", 59, 0},
-    {"black_scholes", "black_scholes", 50, 0},
-    {"md5", "md5", 50, 0},
+    {"sincos", "sincos", 30},
+    {"sincos_27us", "sincos", 27},
+    {"sincos_267us", "sincos", 267},
+    {"sincos_2700us", "sincos", 2700},
+    {"sincos_2700us_yield", "sincos_steps", 2700, true},
+    {"streaming", "streaming", 59},
+    {"streaming_59us", "streaming", 59},
+    {"ffma", "ffma", 30},
+    {"stencil", "stencil", 59},
+    {"black_scholes", "black_scholes", 50},
+    {"md5", "md5", 50},
 };
 
 const BeKernel* FindBeKernel(const std::string& name) {
@@ -91,6 +91,8 @@ class BoundTask {
   virtual ~BoundTask() = default;
   virtual void BeginRun() = 0;
   virtual void Verify(const std::string& app) = 0;
+  // The same task as a bare launch. The object outlives `raw`.
+  virtual void AddRaw(CudaRawApp& raw) = 0;
   const TaskBinding& binding() const { return binding_; }
 
  protected:
@@ -103,7 +105,6 @@ class CatalogueTask final : public BoundTask {
     kernels::WorkloadOptions options;
     options.block_task_us = kernel.block_task_us;
     options.block_tasks = static_cast<uint32_t>(block_tasks);
-    options.steps = kernel.steps;
     options.sms = sms;
     CheckKernels(kernels::MakeWorkload(*kernels::FindKernel(kernel.kernel), options, &workload_));
     const kernels::Grid grid = workload_->grid();
@@ -116,6 +117,12 @@ class CatalogueTask final : public BoundTask {
   }
 
   void BeginRun() override { CheckKernels(workload_->ClearOutput()); }
+
+  void AddRaw(CudaRawApp& raw) override {
+    gpushare_kernel_variants variants = {};
+    CheckCuda(workload_->kernel().variants(&variants), "Loading a kernel");
+    raw.AddKernel(variants, binding_);
+  }
 
   void Verify(const std::string& app) override {
     kernels::Verification verification;
@@ -168,6 +175,22 @@ class CopyTask final : public BoundTask {
     }
   }
 
+  void AddRaw(CudaRawApp& raw) override {
+    // Such a copy blocks its caller, who would be late for the next arrival.
+    if (raw.best_effort() && binding_.copy_pageable != 0) {
+      throw InputError("A row without the library has a best-effort copy of " +
+                       std::to_string(bytes_) +
+                       " bytes of pageable memory, and it must be pinned.");
+    }
+    void* to = binding_.copy_destination;
+    const void* from = binding_.copy_source;
+    const cudaMemcpyKind kind = to_device_ ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost;
+    raw.AddTask([to, from, kind, bytes = bytes_](void* stream) {
+      CheckCuda(cudaMemcpyAsync(to, from, bytes, kind, static_cast<cudaStream_t>(stream)),
+                "Copying");
+    });
+  }
+
   void Verify(const std::string& app) override {
     std::vector<unsigned char> read;
     const unsigned char* got = host_;
@@ -203,6 +226,9 @@ class GraphTask final : public BoundTask {
   GraphTask(ChainPrograms& chains, std::string name) : chains_(chains), name_(std::move(name)) {}
   void BeginRun() override {}  // its captures begin together (ChainPrograms::BeginRun)
   void Verify(const std::string& /*app*/) override { chains_.VerifyGraph(name_); }
+  void AddRaw(CudaRawApp& raw) override {
+    raw.AddGraph([this](void* stream) { chains_.Capture(name_, stream, 0); });
+  }
 
  private:
   ChainPrograms& chains_;
@@ -211,7 +237,7 @@ class GraphTask final : public BoundTask {
 
 class GemmTask final : public BoundTask {
  public:
-  GemmTask(OpaqueGemm& gemm, bool opaque, int64_t count) : gemm_(gemm) {
+  GemmTask(OpaqueGemm& gemm, bool opaque, int64_t count) : gemm_(gemm), count_(count) {
     binding_.declared_ns = OpaqueGemm::kDeclaredNs * count;
     if (opaque) {
       binding_.kind = GPUSHARE_TASK_OPAQUE;
@@ -226,9 +252,15 @@ class GemmTask final : public BoundTask {
 
   void BeginRun() override {}  // as for graphs
   void Verify(const std::string& /*app*/) override { gemm_.Verify(); }
+  void AddRaw(CudaRawApp& raw) override {
+    if (raw_ == nullptr) raw_ = gemm_.NewTask(count_);
+    raw.AddTask([task = raw_](void* stream) { OpaqueGemm::Enqueue(stream, task); });
+  }
 
  private:
   OpaqueGemm& gemm_;
+  int64_t count_;
+  OpaqueGemm::Task* raw_ = nullptr;
   gpushare_library_arguments arguments_ = {};
 };
 
@@ -261,6 +293,17 @@ class ChainOfTasks {
   const TaskBinding& binding(size_t index) const { return bindings_[index]; }
   void BeginRun() {
     if (!single()) chains_.Poison(family_, layers_, buffers_);
+  }
+
+  void AddRaw(CudaRawApp& raw, size_t index) {
+    const auto at = static_cast<int>(index);
+    if (!family_.layer[index % family_.layer.size()].gelu) {
+      raw.AddGemm(chains_.GemmAt(family_, buffers_, at));
+      return;
+    }
+    raw.AddTask([params = chains_.GeluAt(family_, buffers_, at)](void* stream) {
+      CheckCuda(LaunchGelu(params, stream), "Launching GELU");
+    });
   }
 
   void Verify(const std::string& app) {
@@ -326,7 +369,7 @@ class ChainOfTasks {
 
 class CudaWorkloads final : public Workloads {
  public:
-  explicit CudaWorkloads(int ordinal) {
+  explicit CudaWorkloads(int ordinal) : ordinal_(ordinal) {
     CheckCuda(cudaSetDevice(ordinal), "Choosing the GPU");
     cudaDeviceProp properties = {};
     CheckCuda(cudaGetDeviceProperties(&properties, ordinal), "Asking for the GPU's properties");
@@ -397,6 +440,25 @@ class CudaWorkloads final : public Workloads {
 
   HardwareFacts Hardware() const override { return hardware_; }
 
+  bool HasRaw() const override { return true; }
+
+  std::unique_ptr<RawApp> MakeRaw(const std::string& app, const std::vector<WorkItem>& tasks,
+                                  const RawOptions& options) override {
+    Bind(app, tasks);
+    App& bound = *by_name_.at(app);
+    auto raw = std::make_unique<CudaRawApp>(ordinal_, options);
+    size_t in_chain = 0;
+    size_t outside = 0;
+    for (const WorkItem& item : tasks) {
+      if (!item.is_copy() && FamilyOfTask(item.kernel) != nullptr) {
+        bound.chain->AddRaw(*raw, in_chain++);
+      } else {
+        bound.tasks[outside++]->AddRaw(*raw);
+      }
+    }
+    return raw;
+  }
+
  private:
   struct App {
     std::vector<std::unique_ptr<BoundTask>> tasks;  // those outside the chain
@@ -451,7 +513,7 @@ class CudaWorkloads final : public Workloads {
     options.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
     options.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
     options.evictable = GPUSHARE_CHOICE_YES;
-    if (kernel.steps > 0) options.yield_interval_ns = kYieldIntervalNs;
+    if (kernel.yields) options.yield_interval_ns = kYieldIntervalNs;
   }
 
   struct GraphUser {
@@ -558,6 +620,7 @@ class CudaWorkloads final : public Workloads {
     return std::make_unique<GemmTask>(TheGemm(), opaque, count);
   }
 
+  int ordinal_;
   HardwareFacts hardware_;
   int sms_ = 0;
   std::unique_ptr<ChainPrograms> chains_;

@@ -102,6 +102,8 @@ void FillThroughput(RunResult& run) {
   run.work_rate = run.realised_load + run.be_rate_of_solo;
 }
 
+double TimeSharingLimit(const RunResult& run) { return std::max(0.0, 1 - run.realised_load); }
+
 double Rounded(double value) {
   if (!std::isfinite(value)) return 0;
   char text[40];

@@ -28,6 +28,7 @@ std::vector<CurvePoint> PercentileCurve(const std::vector<int64_t>& sorted);
 struct LcResult {
   std::string app;
   int64_t queries = 0;
+  int64_t unanswered = 0;  // of the queries, when a row without the library was given up
   int64_t p50_ns = 0;
   int64_t p90_ns = 0;
   int64_t p95_ns = 0;
@@ -82,6 +83,7 @@ struct RunResult {
   int64_t fast_path_launches = 0;
   int64_t span_ns = 0;    // start to last arrival: the time over which BE and utilisation count
   bool verified = false;  // what every app computed was checked and is right
+  bool unstable = false;  // a row without the library whose LC queue grew all through a round
   std::string events;     // file in the output folder, empty: none
   std::string decision_digest;
   int64_t events_dropped = 0;
@@ -107,6 +109,9 @@ double OverlapShare(int64_t from_ns, int64_t to_ns, int64_t begin_ns, int64_t en
 // nothing would make ANTT infinite: it counts as kNttMax.
 inline constexpr double kNttMax = 1e6;
 void FillThroughput(RunResult& run);
+
+// What time sharing leaves BE: 1 - realised load, and never less than 0.
+double TimeSharingLimit(const RunResult& run);
 
 // Rounds for result.json: nine significant digits, so that the text is short and stable.
 double Rounded(double value);

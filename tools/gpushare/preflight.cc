@@ -5,6 +5,7 @@
 
 #include "tools/gpushare/app_driver.h"
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/plain_rows.h"
 
 namespace gpushare::tool {
 
@@ -77,7 +78,7 @@ std::vector<std::string> PoliciesOf(const Case& one, const std::vector<std::stri
 
 void Preflight(const Scenario& scenario, const DeviceChoice& device, const Workloads& workloads,
                const std::vector<std::string>& policies) {
-  RequirePolicies(policies);
+  RequirePolicies(WithoutPlainRows(policies));
   RequirePolicies(scenario.target_policies);
   RequirePolicies(scenario.reservation_policies);
   {
@@ -87,7 +88,7 @@ void Preflight(const Scenario& scenario, const DeviceChoice& device, const Workl
   }
   std::set<std::pair<std::vector<int>, std::vector<int>>> tried;
   for (const Case& one : scenario.cases) {
-    RequirePolicies(one.policies);
+    RequirePolicies(WithoutPlainRows(one.policies));
     if (!HasReservations(scenario, one) || !tried.insert({one.lc, one.be}).second) continue;
     CheckReservations(
         scenario, one, device,

@@ -237,7 +237,7 @@ class Report {
 
   static std::string CaseRow(const RunResult& run, size_t index) {
     std::string html = IsReference(run.policy) ? "<tr class=\"reference\">" : "<tr>";
-    html += Cell(index == 0 ? run.policy : "");
+    html += Cell(index == 0 ? run.policy + (run.unstable ? " (unstable)" : "") : "");
     if (index < run.lc.size()) {
       const LcResult& app = run.lc[index];
       html += Cell(app.app) + Cell(DurationText(static_cast<double>(app.p50_ns))) +
@@ -253,7 +253,7 @@ class Report {
     const bool evicted = run.evictions.count > 0;
     html += Cell(run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo)) +
             Cell(AnttLabel(run.antt)) + Cell(Format("%.3f", run.stp)) +
-            Cell(Format("%.1f %%", 100 * run.utilisation)) +
+            Cell(run.utilisation > 0 ? Format("%.1f %%", 100 * run.utilisation) : "-") +
             Cell(run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error) : "-") +
             Cell(evicted ? Format("%lld", static_cast<long long>(run.evictions.count)) : "-") +
             Cell(evicted ? DurationText(static_cast<double>(run.evictions.p99_ns)) : "-");

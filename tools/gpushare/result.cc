@@ -7,7 +7,7 @@ namespace gpushare::tool {
 
 namespace {
 
-Json LcToJson(const LcResult& app) {
+Json LcToJson(const LcResult& app, bool real_time) {
   Json json = {{"app", app.app},
                {"queries", app.queries},
                {"p50_ns", app.p50_ns},
@@ -27,6 +27,7 @@ Json LcToJson(const LcResult& app) {
   json["target_ns"] = app.target_ns;
   json["qos_ns"] = app.qos_ns;
   json["qos_met"] = app.qos_met;
+  if (real_time) json["unanswered"] = app.unanswered;
   return json;
 }
 
@@ -40,7 +41,7 @@ Json BeToJson(const BeResult& app) {
 
 Json RunToJson(const RunResult& run, bool real_time) {
   Json lc = Json::array();
-  for (const LcResult& app : run.lc) lc.push_back(LcToJson(app));
+  for (const LcResult& app : run.lc) lc.push_back(LcToJson(app, real_time));
   Json be = Json::array();
   for (const BeResult& app : run.be) be.push_back(BeToJson(app));
   Json json = {{"case", run.case_name}, {"policy", run.policy}, {"load", Rounded(run.load)}};
@@ -54,6 +55,7 @@ Json RunToJson(const RunResult& run, bool real_time) {
                        {"p50_ns", run.evictions.p50_ns},
                        {"p99_ns", run.evictions.p99_ns}};
   json["realised_load"] = Rounded(run.realised_load);
+  json["time_sharing_limit"] = Rounded(TimeSharingLimit(run));
   json["be_rate_of_solo"] = Rounded(run.be_rate_of_solo);
   json["work_rate"] = Rounded(run.work_rate);
   json["prediction_samples"] = run.prediction_samples;
@@ -64,7 +66,10 @@ Json RunToJson(const RunResult& run, bool real_time) {
   json["events"] = run.events;
   json["decision_digest"] = run.decision_digest;
   json["events_dropped"] = run.events_dropped;
-  if (real_time) json["verified"] = run.verified;
+  if (real_time) {
+    json["verified"] = run.verified;
+    json["unstable"] = run.unstable;
+  }
   return json;
 }
 

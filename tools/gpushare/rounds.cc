@@ -86,6 +86,7 @@ void Pool(const RunOutcome& round, RunOutcome& pooled) {
   for (size_t i = 0; i < pooled.lc.size(); ++i) {
     std::vector<int64_t>& samples = pooled.lc[i].latencies_ns;
     samples.insert(samples.end(), round.lc[i].latencies_ns.begin(), round.lc[i].latencies_ns.end());
+    pooled.lc[i].unanswered += round.lc[i].unanswered;
   }
   for (size_t i = 0; i < pooled.be.size(); ++i) {
     BeWork& work = pooled.be[i];
@@ -96,6 +97,7 @@ void Pool(const RunOutcome& round, RunOutcome& pooled) {
   pooled.utilisation = Weighted(pooled.utilisation, span, round.utilisation, more);
   pooled.realised_load = Weighted(pooled.realised_load, span, round.realised_load, more);
   pooled.verified = pooled.verified && round.verified;
+  pooled.unstable = pooled.unstable || round.unstable;
   PoolStats(round.stats, pooled.stats);
   pooled.span_ns += round.span_ns;
 }

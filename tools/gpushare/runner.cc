@@ -8,6 +8,7 @@
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/limits.h"
 #include "tools/gpushare/pause.h"
+#include "tools/gpushare/raw_run.h"
 
 namespace gpushare::tool {
 
@@ -337,7 +338,9 @@ class Run {
 
 }  // namespace
 
-RunOutcome ExecuteRun(const RunPlan& plan) { return Run(plan).Execute(); }
+RunOutcome ExecuteRun(const RunPlan& plan) {
+  return plan.raw ? ExecuteRawRun(plan) : Run(plan).Execute();
+}
 
 int64_t MeasureSoloNs(const DeviceChoice& device, Workloads& workloads, const LcApp& app) {
   // One after another with a pause, so that none waits for another.

@@ -51,6 +51,12 @@ struct TraceWindow {
   int64_t length_ns = 0;
 };
 
+// How LC and BE share the GPU in a run without the library.
+struct RawForm {
+  bool priority = false;      // LC at the highest stream priority, BE at the lowest
+  bool carveout_max = false;  // BE kernels prefer the maximum shared-memory carve-out
+};
+
 struct RunPlan {
   DeviceChoice device;
   Workloads* workloads = nullptr;  // must be given; not owned
@@ -59,6 +65,8 @@ struct RunPlan {
   std::vector<BePlan> be;
   int64_t span_ns = 0;  // without LC apps: how long BE runs; with closed loops: at most so long
   TraceWindow trace;
+  bool raw = false;  // bare launches without the library (raw_run.h): the policy is only a name
+  RawForm raw_form;
   const std::atomic<bool>* stop = nullptr;  // set by another thread: give up soon
 };
 
@@ -70,6 +78,9 @@ struct NamedId {
 
 struct LcSamples {
   std::vector<int64_t> latencies_ns;  // by query
+  // Raw runs: queries without an answer when the run was given up. Their latencies are how long
+  // they had waited by then, at least.
+  int64_t unanswered = 0;
 };
 
 struct BeWork {
@@ -86,6 +97,7 @@ struct RunOutcome {
   double utilisation = 0;
   double realised_load = 0;
   bool verified = false;  // every app's answers were checked
+  bool unstable = false;  // raw runs: LC's queue grew all through the run
   gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
   bool traced = false;
   gpushare_trace_summary trace = GPUSHARE_TRACE_SUMMARY_INIT;

@@ -24,13 +24,24 @@ std::string LcCells(const LcResult& app) {
                 Ratio(app.p99_over_alone).c_str(), app.qos_met ? ' ' : '!', violations.c_str());
 }
 
+// Rows without the library may be given up; the numbers are those so far.
+std::string UnstableText(const RunResult& run) {
+  if (!run.unstable) return "";
+  int64_t unanswered = 0;
+  for (const LcResult& app : run.lc) unanswered += app.unanswered;
+  return Format("  unstable, %lld queries unanswered", static_cast<long long>(unanswered));
+}
+
 std::string RunRow(const RunResult& run) {
   const std::string blank = Format("%10s %10s %8s  %15s", "-", "-", "-", "-");
-  std::string row = Format("  %-20s ", run.policy.c_str());
+  std::string row = Format("  %-24s ", run.policy.c_str());
   row += run.lc.empty() ? blank : LcCells(run.lc[0]);
   row += Format(" %7s", run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo).c_str());
+  row += run.lc.empty() ? Format(" %6s %6s", "-", "-")
+                        : Format(" %6.3f %6.3f", run.realised_load, TimeSharingLimit(run));
   row += Format(
-      " %8s %6.3f %6.1f %% %8s", Ratio(run.antt).c_str(), run.stp, 100 * run.utilisation,
+      " %8s %6.3f %8s %8s", Ratio(run.antt).c_str(), run.stp,
+      run.utilisation > 0 ? Format("%.1f %%", 100 * run.utilisation).c_str() : "-",
       run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error).c_str() : "-");
   if (run.evictions.count > 0) {
     row += Format(" %8lld %8s %8s", static_cast<long long>(run.evictions.count),
@@ -39,13 +50,13 @@ std::string RunRow(const RunResult& run) {
   } else {
     row += Format(" %8s %8s %8s", "-", "-", "-");
   }
-  row += "\n";
+  row += UnstableText(run) + "\n";
   if (run.lc.size() + run.be.size() <= 2) return row;
   for (const LcResult& app : run.lc) {
-    row += Format("    %-18.18s ", app.app.c_str()) + LcCells(app) + "\n";
+    row += Format("    %-22.22s ", app.app.c_str()) + LcCells(app) + "\n";
   }
   for (const BeResult& app : run.be) {
-    row += Format("    %-18.18s %48s %7.3f\n", app.app.c_str(), "", app.rate_of_solo);
+    row += Format("    %-22.22s %48s %7.3f\n", app.app.c_str(), "", app.rate_of_solo);
   }
   return row;
 }
@@ -54,10 +65,10 @@ std::string CaseHeader(const RunResult& first) {
   std::string line = "\n" + first.case_name;
   if (first.load > 0) line += Format(": load %.2f", first.load);
   line += Format(", realised %.3f; time sharing would leave BE %.3f\n", first.realised_load,
-                 std::max(0.0, 1 - first.realised_load));
-  line += Format("  %-20s %10s %10s %8s  %15s %7s %8s %6s %8s %8s %8s %8s %8s\n", "policy",
-                 "LC p50", "LC p99", "x alone", "violations", "BE rate", "ANTT", "STP", "SM busy",
-                 "pred.err", "evicted", "ev. p50", "ev. p99");
+                 TimeSharingLimit(first));
+  line += Format("  %-24s %10s %10s %8s  %15s %7s %6s %6s %8s %6s %8s %8s %8s %8s %8s\n", "policy",
+                 "LC p50", "LC p99", "x alone", "violations", "BE rate", "load", "limit", "ANTT",
+                 "STP", "SM busy", "pred.err", "evicted", "ev. p50", "ev. p99");
   return line;
 }
 
@@ -92,10 +103,11 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result) 
   }
   text +=
       "\n'x alone': LC p99 over that of lc_alone, '!' above the QoS line. 'BE rate': of its rate "
-      "alone.\n'evicted': evictions, and how long they took. docs/result-schema.md has the rest. "
+      "alone. 'load': what\nthe arrivals came to; 'limit': 1 - load, what time sharing leaves BE. "
+      "'evicted': evictions, and how long they\ntook. docs/result-schema.md has the rest. "
       "Over all cases:\n";
   for (const PolicyVerdict& verdict : JudgePolicies(result)) {
-    text += Format("  %-20s QoS kept in %d of %d cases, worst p99 %s x alone, mean BE rate %.3f\n",
+    text += Format("  %-24s QoS kept in %d of %d cases, worst p99 %s x alone, mean BE rate %.3f\n",
                    verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,
                    Ratio(verdict.worst_p99_over_alone).c_str(), verdict.be_rate_mean);
   }

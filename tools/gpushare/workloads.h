@@ -41,6 +41,31 @@ struct TaskBinding {
 // The fields of a task that its work decides; `kernel` is null for copies and opaque work.
 gpushare_task_options TaskOptionsOf(const TaskBinding& binding, gpushare_kernel* kernel);
 
+// A stream's place among the streams of the device.
+enum class RawPriority : uint8_t { kNormal, kHighest, kLowest };
+
+struct RawOptions {
+  RawPriority priority = RawPriority::kNormal;
+  bool carveout_max = false;  // its kernels prefer the maximum shared-memory carve-out
+  bool best_effort = false;
+  size_t marks = 1;
+};
+
+// One app's tasks as bare launches on a stream of its own, without the library.
+// Threads: one at a time. Errors: RunError.
+class RawApp {
+ public:
+  RawApp() = default;
+  RawApp(const RawApp&) = delete;
+  RawApp& operator=(const RawApp&) = delete;
+  virtual ~RawApp() = default;  // waits for what was launched
+  virtual void Launch(size_t task) = 0;
+  // Mark `mark` (below RawOptions::marks, not pending) is reached when all that was launched is
+  // done.
+  virtual void Mark(size_t mark) = 0;
+  virtual bool Reached(size_t mark) = 0;
+};
+
 // What a report says of a real device.
 struct HardwareFacts {
   std::string gpu;     // "NVIDIA H200", empty: not a real device
@@ -77,6 +102,16 @@ class Workloads {
   virtual bool Verify(const std::string& app, int64_t completed) = 0;
 
   virtual HardwareFacts Hardware() const = 0;
+
+  // Whether MakeRaw makes anything: there are launches to make without the library.
+  virtual bool HasRaw() const { return false; }
+  // The app's tasks ready for bare launches, bound as by Bind; null where there are none. After
+  // BeginRun, and gone before the next one.
+  virtual std::unique_ptr<RawApp> MakeRaw(const std::string& /*app*/,
+                                          const std::vector<WorkItem>& /*tasks*/,
+                                          const RawOptions& /*options*/) {
+    return nullptr;
+  }
 };
 
 // The simulated and the null device: kernels are the profile's records.

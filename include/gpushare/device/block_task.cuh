@@ -9,6 +9,8 @@
 //   step()          the step to execute, of a body with yield points; else 0
 //   should_yield()  whether the launch is evicted. All threads call it, it is a barrier; always
 //                   false in the original grid and in slices
+//   look_ahead()    optional, 1 to 2 us before the end of a step: the next should_yield() answers
+//                   for this moment, and does not wait for the eviction word to arrive
 
 #ifndef GPUSHARE_DEVICE_BLOCK_TASK_CUH_
 #define GPUSHARE_DEVICE_BLOCK_TASK_CUH_
@@ -20,18 +22,28 @@
 
 namespace gpushare::device {
 
-// Whether the lane's eviction word tells this worker to leave. Relaxed and past L1: the word is
-// written by the host's stream operation while the kernel runs.
-__device__ inline bool IsEvicted(const gpushare_worker_launch& launch, uint32_t worker) {
-  if (launch.eviction_word == nullptr) return false;
+// Relaxed and past L1: the word is written by the host's stream operation or by the launch's leader
+// while the kernel runs.
+__device__ inline uint64_t ReadEvictionWord(const gpushare_worker_launch& launch) {
   uint64_t word;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"
                : "=l"(word)
                : "l"(launch.eviction_word)
                : "memory");
+  return word;
+}
+
+// Whether this word of the launch's lane tells this worker to leave.
+__device__ inline bool SaysLeave(const gpushare_worker_launch& launch, uint32_t worker,
+                                 uint64_t word) {
   const uint32_t epoch = static_cast<uint32_t>(word >> 32);
   const uint32_t workers_to_keep = static_cast<uint32_t>(word);
   return static_cast<int32_t>(epoch - launch.epoch) >= 0 && worker >= workers_to_keep;
+}
+
+__device__ inline bool IsEvicted(const gpushare_worker_launch& launch, uint32_t worker) {
+  if (launch.eviction_word == nullptr) return false;
+  return SaysLeave(launch, worker, ReadEvictionWord(launch));
 }
 
 // A block of an ordinary grid.
@@ -47,7 +59,8 @@ class OriginalContext {
   __device__ uint32_t threads() const { return Part::kThreads; }
   __device__ void sync() const { Part::Sync(); }
   __device__ uint32_t step() const { return step_; }
-  __device__ bool should_yield() const { return Part::SyncTell(false); }
+  __device__ bool should_yield() { return Part::SyncTell(false); }
+  __device__ void look_ahead() {}
 
   __device__ void set_step(uint32_t step) { step_ = step; }
 
@@ -74,20 +87,32 @@ class WorkerContext {
   __device__ uint32_t threads() const { return Part::kThreads; }
   __device__ void sync() const { Part::Sync(); }
   __device__ uint32_t step() const { return step_; }
-  __device__ bool should_yield() const {
-    // A slice claims nothing and is not evicted.
-    const bool evicted = Part::Leads() && launch_.counter != nullptr && IsEvicted(launch_, worker_);
-    return Part::SyncTell(evicted);
+  __device__ bool should_yield() {
+    if (!looked_) look_ahead();
+    looked_ = false;
+    return Part::SyncTell(Asks() && SaysLeave(launch_, worker_, word_));
+  }
+  // Only asks for the word: nobody waits for it before should_yield().
+  __device__ void look_ahead() {
+    if (Asks()) word_ = ReadEvictionWord(launch_);
+    looked_ = true;
   }
 
   __device__ void set_block_task(uint32_t index) { index_ = index; }
   __device__ void set_step(uint32_t step) { step_ = step; }
 
  private:
+  // A slice claims nothing and is not evicted.
+  __device__ bool Asks() const {
+    return Part::Leads() && launch_.counter != nullptr && launch_.eviction_word != nullptr;
+  }
+
   const gpushare_worker_launch& launch_;
   uint32_t worker_;
   uint32_t index_ = 0;
   uint32_t step_ = 0;
+  uint64_t word_ = 0;  // first thread only, from look_ahead() to should_yield()
+  bool looked_ = false;
 };
 
 }  // namespace gpushare::device

@@ -12,6 +12,7 @@
 #include <gpushare/device/launch.h>
 
 #include <cstdint>
+#include <gpushare/device/yield_list.cuh>
 
 namespace gpushare::device {
 
@@ -39,7 +40,7 @@ __device__ inline uint32_t BlockTasksLeft(const gpushare_worker_launch& launch) 
   const uint32_t claimed = *const_cast<volatile uint32_t*>(launch.counter);
   const uint32_t unclaimed = claimed < launch.block_count ? launch.block_count - claimed : 0;
   if (launch.yield_list == nullptr) return unclaimed;
-  return unclaimed + static_cast<uint32_t>(*const_cast<volatile uint64_t*>(&launch.yield_list[0]));
+  return unclaimed + InterruptedWaiting(launch);
 }
 
 __device__ inline void WriteCompletion(const gpushare_worker_launch& launch, uint64_t start_ns,

@@ -28,27 +28,37 @@ __device__ inline uint64_t ReadHostWord(const uint64_t* word) {
   return value;
 }
 
-__device__ inline bool HasEnded(const gpushare_worker_launch& launch) {
-  return *const_cast<volatile uint64_t*>(&launch.scratch->ended_sequence) == launch.sequence;
+__device__ inline bool TellsAllToLeave(uint64_t word, uint32_t epoch) {
+  const auto reached = static_cast<int32_t>(static_cast<uint32_t>(word >> 32) - epoch);
+  return (reached >= 0) & (static_cast<uint32_t>(word) == 0);
 }
+
+inline constexpr uint32_t kRoundsPerTimerRead = 1024;  // about 2 ms
 
 }  // namespace internal
 
 // Until every worker of the launch has left or was told to. One thread.
+//
+// Workers at full issue rate may leave a lone warp few issue slots, so the loop has few
+// instructions, and none between a load and its store: the word is stored as it comes, changed or
+// not, two polls share one look at the ends of the loop, and the timer is read rarely.
 __device__ inline void RelayEvictions(const gpushare_worker_launch& launch) {
+  volatile uint64_t* const device_word = launch.eviction_word;
+  const volatile uint64_t* const ended_sequence = &launch.scratch->ended_sequence;
   const uint64_t give_up_ns = GlobalTimerNs() + kLeaderNs;
-  uint64_t relayed = *const_cast<volatile uint64_t*>(launch.eviction_word);
-  while (!internal::HasEnded(launch)) {
-    const uint64_t word = internal::ReadHostWord(launch.host_eviction_word);
-    if (word != relayed) {
-      *const_cast<volatile uint64_t*>(launch.eviction_word) = word;
-      relayed = word;
+  do {
+    bool is_over = false;
+#pragma unroll 1
+    for (uint32_t round = internal::kRoundsPerTimerRead; !is_over && round > 0; --round) {
+      uint64_t word = internal::ReadHostWord(launch.host_eviction_word);
+      *device_word = word;
+      const uint64_t ended = *ended_sequence;
+      word = internal::ReadHostWord(launch.host_eviction_word);
+      *device_word = word;
+      is_over = (ended == launch.sequence) | internal::TellsAllToLeave(word, launch.epoch);
     }
-    const bool reached =
-        static_cast<int32_t>(static_cast<uint32_t>(word >> 32) - launch.epoch) >= 0;
-    if (reached && static_cast<uint32_t>(word) == 0) return;
-    if (GlobalTimerNs() > give_up_ns) return;
-  }
+    if (is_over) return;
+  } while (GlobalTimerNs() <= give_up_ns);
 }
 
 }  // namespace gpushare::device

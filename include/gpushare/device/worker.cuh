@@ -59,26 +59,41 @@ __device__ inline void ReleaseSm(const gpushare_worker_launch& launch, const Wor
   atomicSub(&launch.sm_workers[mine.counted_sm_plus1 - 1], 1U);
 }
 
+// A yielding body's: an interrupted worker must hold no block task but the one it puts on the list,
+// so they come one by one.
+__device__ inline Claim TakeInterruptedOrClaim(const gpushare_worker_launch& launch,
+                                               uint32_t worker, uint32_t workers) {
+  InterruptedBlockTask task = {};
+  const bool has_list = launch.yield_list != nullptr;
+  if (has_list && TakeOwnInterrupted(launch, worker, workers, &task)) {
+    return Claim{task.block_task, 1, task.step, 0};
+  }
+  const uint32_t claimed = atomicAdd(launch.counter, 1U);
+  if (claimed < launch.block_count) return Claim{launch.block_begin + claimed, 1, 0, 0};
+  if (has_list && TakeAnyInterrupted(launch, &task)) {
+    return Claim{task.block_task, 1, task.step, 0};
+  }
+  return Claim{0, 0, 0, 0};
+}
+
 template <class Body>
-__device__ Claim TakeClaim(const gpushare_worker_launch& launch, uint32_t worker, bool first) {
+__device__ Claim TakeClaim(const gpushare_worker_launch& launch, uint32_t worker, uint32_t workers,
+                           bool first) {
   constexpr Claim kNone = {0, 0, 0, 0};
   if (launch.counter == nullptr) {  // a slice: its own block task, once
     if (!first || worker >= launch.block_count) return kNone;
     return Claim{launch.block_begin + worker, 1, 0, 0};
   }
   if (IsEvicted(launch, worker)) return kNone;
-  uint32_t batch = launch.claim_batch > 1 ? launch.claim_batch : 1;
   if constexpr (kBodyYields<Body>) {
-    batch = 1;  // an interrupted worker must hold no block task but the one it puts on the list
-    InterruptedBlockTask task;
-    if (launch.yield_list != nullptr && TakeInterrupted(launch, worker, &task)) {
-      return Claim{task.block_task, 1, task.step, 0};
-    }
+    return TakeInterruptedOrClaim(launch, worker, workers);
+  } else {
+    const uint32_t batch = launch.claim_batch > 1 ? launch.claim_batch : 1;
+    const uint32_t claimed = atomicAdd(launch.counter, batch);
+    if (claimed >= launch.block_count) return kNone;
+    const uint32_t left = launch.block_count - claimed;
+    return Claim{launch.block_begin + claimed, batch < left ? batch : left, 0, 0};
   }
-  const uint32_t claimed = atomicAdd(launch.counter, batch);
-  if (claimed >= launch.block_count) return kNone;
-  const uint32_t left = launch.block_count - claimed;
-  return Claim{launch.block_begin + claimed, batch < left ? batch : left, 0, 0};
 }
 
 // Saves the block task and puts it on the list. False when the list has no room: it then goes on.
@@ -132,8 +147,9 @@ __device__ void RunWorker(const gpushare_worker_launch& launch, const typename B
   EnterBody<Body>(params, shared, state, ctx);
   for (uint32_t round = 0;; ++round) {
     if (Part::Leads()) {
-      mine.claims[round & 1] =
-          may_stay ? internal::TakeClaim<Body>(launch, worker, round == 0) : Claim{0, 0, 0, 0};
+      mine.claims[round & 1] = may_stay
+                                   ? internal::TakeClaim<Body>(launch, worker, workers, round == 0)
+                                   : Claim{0, 0, 0, 0};
     }
     Part::LoopSync();
     const uint32_t first = mine.claims[round & 1].first;

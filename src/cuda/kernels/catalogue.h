@@ -36,7 +36,7 @@ struct WorkloadOptions {
   double solo_ms = 10;       // wanted duration alone on `sms` SMs of the reference GPU, an H200
   double block_task_us = 0;  // wanted length of a block task at full occupancy; 0: the kernel's own
   uint32_t block_tasks = 0;  // not 0: this many, whatever the duration
-  uint32_t steps = 0;        // sincos_steps: yield points a block task; 0: one each 100 us
+  uint32_t steps = 0;        // sincos_steps: of a block task; 0: as kSincosStepUs says
   uint32_t ring_max = 0;     // distinct block tasks at most (memory); 0: the kernel's own
   int32_t sms = 132;
   uint32_t seed = 1;
@@ -112,6 +112,10 @@ struct CatalogueKernel {
   Status (*make)(const CatalogueKernel& kernel, const WorkloadOptions& options,
                  std::unique_ptr<Workload>* workload);
 };
+
+// Distance of the yield points of sincos_steps on the reference GPU. An evicted launch takes about
+// one of them to leave, and its workers idle half of one on average.
+constexpr double kSincosStepUs = 20;
 
 constexpr size_t kCatalogueSize = 7;
 // sincos, sincos_steps, ffma, streaming, stencil, black_scholes, md5.

@@ -141,7 +141,7 @@ Status FormLauncher::LaunchOriginal(const FormTask& task) {
   const dim3 grid(task.grid.x, task.grid.y, task.grid.z);
   return CudaStatus(
       cudaLaunchKernel(task.variants.original_symbol, grid, dim3(task.variants.threads_per_block),
-                       arguments, task.variants.dynamic_shared_bytes, stream_),
+                       arguments, task.variants.dynamic_shared_bytes, stream()),
       "cudaLaunchKernel of the original variant");
 }
 
@@ -151,7 +151,7 @@ Status FormLauncher::LaunchWorkers(const FormTask& task, const gpushare_worker_l
                        const_cast<void*>(task.params)};
   return CudaStatus(cudaLaunchKernel(task.variants.worker_symbol, dim3(workers),
                                      dim3(task.variants.threads_per_block), arguments,
-                                     task.variants.dynamic_shared_bytes, stream_),
+                                     task.variants.dynamic_shared_bytes, stream()),
                     "cudaLaunchKernel of the worker variant");
 }
 
@@ -173,7 +173,7 @@ void FormLauncher::EvictByLeader(uint32_t epoch, uint32_t workers_to_keep) {
 }
 
 Status FormLauncher::Wait() {
-  Status status = CudaStatus(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+  Status status = CudaStatus(cudaStreamSynchronize(stream()), "cudaStreamSynchronize");
   if (status.ok()) {
     status = CudaStatus(cudaStreamSynchronize(eviction_stream_), "cudaStreamSynchronize");
   }

@@ -1,8 +1,10 @@
 // kernel_benchmark: each kernel of the catalogue alone, as an original grid and as workers in
-// alternation. Prints one JSON object: times, PTB overhead, fraction of the kernel's bound.
+// alternation. Prints one JSON object: times, PTB overhead, fraction of the kernel's bound; of a
+// kernel with yield points also what they cost, against workers of the same block tasks in one
+// step.
 //
 //   kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] [--block-task-us US]
-//                    [--dram-gbs GB_PER_S] [--no-verify]
+//                    [--dram-gbs GB_PER_S] [--steps N] [--no-verify]
 
 #include <cuda_runtime_api.h>
 
@@ -29,6 +31,7 @@ struct Arguments {
   double solo_ms = 20;
   double block_task_us = 0;
   int repeats = 15;
+  uint32_t steps = 0;  // of a kernel with yield points; 0: its own
   std::string kernel;  // empty: all
   double dram_gb_per_s = kDramGbPerS;
   bool verify = true;
@@ -37,6 +40,8 @@ struct Arguments {
 struct Row {
   std::vector<double> original_ms;
   std::vector<double> worker_ms;
+  std::vector<double> one_step_ms;  // of a kernel with yield points
+  double one_step_work = 1;         // of the task above, over that of the task with steps
   Verification verification;
   uint64_t original_checksum = 0;
   uint64_t worker_checksum = 0;
@@ -101,8 +106,9 @@ Status TimeWorkers(FormLauncher* launcher, const FormTask& task, Timer* timer, d
   return status;
 }
 
+// `one_step`: null, or the task with block tasks of one step each.
 Status Measure(const Arguments& arguments, FormLauncher* launcher, const FormTask& task,
-               Workload* workload, Row* row) {
+               const FormTask* one_step, Workload* workload, Row* row) {
   Timer timer;
   for (int i = -kWarmUps; i < arguments.repeats; ++i) {
     double original_ms = 0;
@@ -115,8 +121,13 @@ Status Measure(const Arguments& arguments, FormLauncher* launcher, const FormTas
       status = workers_first ? TimeOriginal(launcher, task, &timer, &original_ms)
                              : TimeWorkers(launcher, task, &timer, &worker_ms);
     }
+    double one_step_ms = 0;
+    if (status.ok() && one_step != nullptr) {
+      status = TimeWorkers(launcher, *one_step, &timer, &one_step_ms);
+    }
     if (!status.ok()) return status;
     if (i < 0) continue;
+    if (one_step != nullptr) row->one_step_ms.push_back(one_step_ms);
     row->original_ms.push_back(original_ms);
     row->worker_ms.push_back(worker_ms);
   }
@@ -158,6 +169,11 @@ void PrintRow(const Arguments& arguments, const FormLauncher& launcher, const Fo
       *std::min_element(row.worker_ms.begin(), row.worker_ms.end()));
   std::printf(" \"ptb_overhead_percent\": %.3f, \"block_task_us\": %.3f,",
               (worker_ms / original_ms - 1) * 100, worker_ms * 1000 / waves);
+  if (!row.one_step_ms.empty()) {
+    const double one_step_ms = Median(row.one_step_ms);
+    std::printf(" \"one_step_ms\": %.4f, \"yield_points_percent\": %.3f,", one_step_ms,
+                (worker_ms * row.one_step_work / one_step_ms - 1) * 100);
+  }
   std::printf(
       "\n     \"bound_ms\": %.4f, \"original_of_bound\": %.4f, \"worker_of_bound\": %.4f,"
       " \"bound\": \"%s\",",
@@ -177,7 +193,9 @@ Status RunKernel(const Arguments& arguments, const CatalogueKernel& kernel, Form
   options.solo_ms = arguments.solo_ms;
   options.block_task_us = arguments.block_task_us;
   options.sms = launcher->sms();
+  options.steps = kernel.yields ? arguments.steps : 0;
   std::unique_ptr<Workload> workload;
+  std::unique_ptr<Workload> one_step;
   Status status = MakeWorkload(kernel, options, &workload);
   if (!status.ok()) return status;
   FormTask task;
@@ -185,8 +203,20 @@ Status RunKernel(const Arguments& arguments, const CatalogueKernel& kernel, Form
   if (!status.ok()) return status;
   task.params = workload->params();
   task.grid = workload->grid();
+  FormTask one_step_task = task;
+  if (kernel.yields) {
+    options.steps = 1;
+    status = MakeWorkload(kernel, options, &one_step);
+    if (!status.ok()) return status;
+    one_step_task.params = one_step->params();
+  }
   Row row;
-  status = Measure(arguments, launcher, task, workload.get(), &row);
+  // Steps have a whole number of iterations, so the two differ by up to a few per cent.
+  if (one_step != nullptr) {
+    row.one_step_work = one_step->work_per_block_task() / workload->work_per_block_task();
+  }
+  status = Measure(arguments, launcher, task, kernel.yields ? &one_step_task : nullptr,
+                   workload.get(), &row);
   if (!status.ok()) return status;
   PrintRow(arguments, *launcher, task, *workload, row, first);
   if (row.original_checksum != row.worker_checksum || row.verification.wrong > 0) {
@@ -213,6 +243,8 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
       arguments->kernel = value;
     } else if (std::strcmp(argv[i], "--block-task-us") == 0) {
       arguments->block_task_us = std::atof(value);
+    } else if (std::strcmp(argv[i], "--steps") == 0) {
+      arguments->steps = static_cast<uint32_t>(std::max(0, std::atoi(value)));
     } else if (std::strcmp(argv[i], "--dram-gbs") == 0) {
       arguments->dram_gb_per_s = std::atof(value);
     } else {
@@ -228,7 +260,7 @@ int Main(int argc, char** argv) {
   if (!Parse(argc, argv, &arguments)) {
     std::fprintf(stderr,
                  "kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] "
-                 "[--block-task-us US] [--dram-gbs GB_PER_S] [--no-verify]\n");
+                 "[--block-task-us US] [--dram-gbs GB_PER_S] [--steps N] [--no-verify]\n");
     return 2;
   }
   FormLauncher launcher;

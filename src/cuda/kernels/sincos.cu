@@ -10,8 +10,8 @@ namespace gpushare::kernels {
 namespace {
 
 struct Sum {
-  float cosine = 0;
-  float sine = 0;
+  float cosine;
+  float sine;
 };
 
 // Two special-function results an iteration, 16 clocks of a scheduler's quarter of the pipe, and
@@ -44,7 +44,7 @@ struct gpushare_sincos {
   __device__ static void Run(const Params& params, Shared&, State&, Ctx& ctx) {
     const uint32_t thread = (ctx.block_index() % params.ring) * kThreads + ctx.thread();
     uint32_t phase = SincosFirstPhase(params.seed, thread);
-    Sum sum;
+    Sum sum = {0, 0};
     AddTerms(params.iterations, SincosPhaseStep(params.seed, thread), &phase, &sum);
     reinterpret_cast<float2*>(params.out)[thread] = make_float2(sum.cosine, sum.sine);
   }
@@ -57,8 +57,9 @@ struct gpushare_sincos_steps {
   using Params = SincosParams;
   struct Shared {};
   struct State {
-    float cosine;
-    float sine;
+    Sum sum;
+    uint32_t phase;
+    uint32_t phase_step;
   };
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
@@ -67,31 +68,40 @@ struct gpushare_sincos_steps {
   __device__ static uint32_t Steps(const Params& params) { return params.steps; }
 
   template <class Ctx>
-  __device__ static void Run(const Params& params, Shared&, State& state, Ctx& ctx) {
-    const uint32_t thread = Thread(params, ctx);
-    const uint32_t phase_step = SincosPhaseStep(params.seed, thread);
-    uint32_t phase =
-        SincosFirstPhase(params.seed, thread) + ctx.step() * params.iterations * phase_step;
-    Sum sum;
-    if (ctx.step() > 0) sum = {state.cosine, state.sine};
-    AddTerms(params.iterations, phase_step, &phase, &sum);
-    state = {sum.cosine, sum.sine};
-    if (ctx.step() + 1 == params.steps) Save(params, Shared(), state, ctx);
+  __device__ static void Run(const Params& params, Shared& shared, State& state, Ctx& ctx) {
+    if (ctx.step() == 0) Begin(params, {}, state, ctx);
+    const uint32_t last = params.iterations < kIterationsAfterLook ? 0 : kIterationsAfterLook;
+    AddTerms(params.iterations - last, state.phase_step, &state.phase, &state.sum);
+    ctx.look_ahead();
+    AddTerms(last, state.phase_step, &state.phase, &state.sum);
+    if (ctx.step() + 1 == params.steps) Save(params, shared, state, ctx);
   }
 
   template <class Ctx>
   __device__ static void Save(const Params& params, const Shared&, State& state, Ctx& ctx) {
     reinterpret_cast<float2*>(params.out)[Thread(params, ctx)] =
-        make_float2(state.cosine, state.sine);
+        make_float2(state.sum.cosine, state.sum.sine);
   }
 
   template <class Ctx>
   __device__ static void Restore(const Params& params, Shared&, State& state, Ctx& ctx) {
     const float2 saved = reinterpret_cast<const float2*>(params.out)[Thread(params, ctx)];
-    state = {saved.x, saved.y};
+    Begin(params, {saved.x, saved.y}, state, ctx);
   }
 
  private:
+  // 1.5 us at full occupancy, twice what a read of the eviction word takes.
+  static constexpr uint32_t kIterationsAfterLook = 12;
+
+  // Before the step that the context names.
+  template <class Ctx>
+  __device__ static void Begin(const Params& params, Sum sum, State& state, Ctx& ctx) {
+    const uint32_t thread = Thread(params, ctx);
+    const uint32_t phase_step = SincosPhaseStep(params.seed, thread);
+    state = {sum,
+             SincosFirstPhase(params.seed, thread) + ctx.step() * params.iterations * phase_step,
+             phase_step};
+  }
   template <class Ctx>
   __device__ static uint32_t Thread(const Params& params, Ctx& ctx) {
     return (ctx.block_index() % params.ring) * kThreads + ctx.thread();

@@ -11,10 +11,11 @@
 namespace gpushare::kernels {
 namespace {
 
-constexpr uint32_t kRing = 65536;  // 128 MB of results
+constexpr uint32_t kRing = 65536;        // 128 MB of results
+constexpr uint32_t kYieldRing = 524288;  // 1 GB, of which a task takes what its block tasks need
 constexpr double kResultsPerIteration = 2;
 constexpr double kResultsPerClock = 16;
-constexpr double kStepUs = 100;
+constexpr uint32_t kUnroll = 4;  // of the loop over the iterations
 
 class SincosWorkload : public RecordWorkload {
  public:
@@ -26,14 +27,15 @@ class SincosWorkload : public RecordWorkload {
     steps_ = 1;
     if (yields) {
       steps_ = options.steps > 0 ? options.steps
-                                 : static_cast<uint32_t>(options.block_task_us / kStepUs);
+                                 : static_cast<uint32_t>(options.block_task_us / kSincosStepUs);
     }
     steps_ = std::max(1U, steps_);
     iterations_ =
         static_cast<uint32_t>(std::lround(options.block_task_us * iterations_per_us / steps_));
     iterations_ = std::max(1U, iterations_);
+    if (iterations_ > kUnroll) iterations_ -= iterations_ % kUnroll;
     grid_.x = CountBlockTasks(options, options.block_task_us);
-    distinct_block_tasks_ = RingOf(options, grid_.x, kRing);
+    distinct_block_tasks_ = RingOf(options, grid_.x, yields ? kYieldRing : kRing);
     if (yields && distinct_block_tasks_ < grid_.x) {
       return InvalidOption("sincos_steps has " + std::to_string(grid_.x) +
                            " block tasks, and at most " + std::to_string(distinct_block_tasks_) +

@@ -18,7 +18,7 @@ struct StencilParams {
   float* out;
   uint32_t width;  // a multiple of kStencilTileWidth
   uint32_t height;
-  uint32_t rows;  // of a tile; block (x, y) sweeps the rows of tile y % (height / rows)
+  uint32_t rows;  // of a tile; block task b sweeps tile b, counted row by row, and wraps
 };
 
 }  // namespace gpushare::kernels

@@ -26,7 +26,7 @@ class StencilWorkload : public RecordWorkload {
     const uint32_t block_tasks = CountBlockTasks(options, options.block_task_us);
     // Any number of block tasks: whole rows of tiles, of fewer tiles where that is the number.
     const uint32_t across = block_tasks % kTilesAcross == 0 ? kTilesAcross : 1;
-    grid_ = {across, block_tasks / across, 1};
+    grid_ = GridOf(block_tasks, across);
     const double tile_bytes = bytes_per_row / 2 * rows;
     const auto tiles_max = static_cast<uint32_t>(kInputBytesMax / tile_bytes);
     const uint32_t tile_rows = std::max(1U, RingOf(options, block_tasks, tiles_max) / across);

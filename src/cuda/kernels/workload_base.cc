@@ -41,6 +41,13 @@ uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us) {
   return block_tasks < kBlockTasksMax ? static_cast<uint32_t>(block_tasks) : 0;
 }
 
+Grid GridOf(uint32_t block_tasks, uint32_t across) {
+  const uint32_t rows = block_tasks / across;
+  uint32_t y = std::min(rows, kGridYMax);
+  while (rows % y != 0) --y;
+  return {block_tasks / y, y, 1};
+}
+
 uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback) {
   const uint32_t limit = options.ring_max > 0 ? options.ring_max : fallback;
   return std::max(1U, std::min(block_tasks, limit));

@@ -21,6 +21,7 @@ constexpr double kReferenceDramBytesPerUs = 4.3e6;
 constexpr uint32_t kReferenceWorkersPerSm = 8;
 
 constexpr int kRecordWordsMax = 4;
+constexpr uint32_t kGridYMax = 65535;  // CUDA's
 
 class RecordWorkload : public Workload {
  public:
@@ -55,6 +56,10 @@ class RecordWorkload : public Workload {
 // How many block tasks the options ask for, whole waves of workers when they name a duration; 0
 // when they ask for more than a 32-bit number of them.
 uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us);
+
+// A grid of so many block tasks with whole rows of `across` (which divides them) and y within
+// CUDA's bound; as tall as that allows.
+Grid GridOf(uint32_t block_tasks, uint32_t across);
 
 // min(block tasks, the options' limit or else `fallback`).
 uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback);

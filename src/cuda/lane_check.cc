@@ -1,0 +1,137 @@
+// A probe, its eviction, its end. See lane_check.h.
+
+#include "src/cuda/lane_check.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "src/cuda/errors.h"
+#include "src/cuda/lane_probe.h"
+
+namespace gpushare::cuda {
+namespace {
+
+// Every byte of the lane's words before the probe, so that its epoch lies just above them and far
+// below any that a launch has later (device.h: words move by less than 2^31).
+constexpr unsigned char kIdleByte = 0x80;
+constexpr uint32_t kProbeEpoch = 0x80808081;
+
+// An eviction is seen after 2.4 us and a block task (docs/measurements.md); 1 ms is what a stream
+// write behind busy queues exceeded.
+constexpr int64_t kEvictionNs = 1'000'000;
+// The first launch of a process loads the probe; a device full of other work may keep it waiting,
+// each lane for so long and all lanes together for no more than the allowance.
+constexpr int64_t kStartNs = 5'000'000;
+constexpr uint32_t kBlockTaskNs = 5'000;
+// 10 ms: well above the waits for start and eviction, and what a forgotten probe costs at most.
+constexpr uint32_t kBlockTasks = 2'000;
+
+uint64_t Read(const volatile uint64_t& word) {
+  const uint64_t value = word;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return value;
+}
+
+}  // namespace
+
+absl::Status LaneCheck::Open() {
+  auto counters = DeviceMemory::Make(context_, sizeof(uint32_t) * core::kMaxLanes);
+  if (!counters.ok()) return counters.status();
+  auto running = MappedMemory::Make(context_, sizeof(uint64_t) * core::kMaxLanes);
+  if (!running.ok()) return running.status();
+  counters_ = *std::move(counters);
+  running_ = *std::move(running);
+  function_ = static_cast<CUfunction>(LaneProbeFunction());
+  if (function_ == nullptr) {
+    return absl::UnavailableError("The library has no lane probe for this GPU.");
+  }
+  return GPUSHARE_CU(context_.api(), cuFuncLoad(function_));
+}
+
+void LaneCheck::Leak() {
+  counters_.Leak();
+  running_.Leak();
+}
+
+absl::Status LaneCheck::ResetDeviceWord(const CudaLane& lane, unsigned char byte) const {
+  return GPUSHARE_CU(context_.api(),
+                     cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(lane.words.eviction_word), byte,
+                                     sizeof(uint64_t), lane.stream));
+}
+
+absl::Status LaneCheck::Launch(CudaLane& lane, core::LaneIndex index, uint64_t sequence,
+                               uint64_t mark) {
+  const auto at = static_cast<size_t>(index);
+  const size_t slot = lane.Slot(sequence);
+  gpushare_worker_launch header = {};
+  header.eviction_word = lane.words.eviction_word;
+  header.host_eviction_word = lane.words.host_eviction_word_on_device;
+  header.counter = counters_.At<uint32_t>(at);
+  header.scratch = lane.words.scratch + slot;
+  header.completion = lane.words.records_on_device + slot;
+  header.sequence = sequence;
+  header.epoch = kProbeEpoch;
+  header.block_count = kBlockTasks;
+  header.grid_x = kBlockTasks;
+  header.grid_y = header.grid_z = 1;
+  header.claim_batch = 1;
+  const LaneProbeParams params = {running_.Device<uint64_t>(at), mark, kBlockTaskNs, 0};
+  alignas(core::kArgumentAlignment) std::array<std::byte, sizeof(header) + sizeof(params)> buffer;
+  std::memcpy(buffer.data(), &header, sizeof(header));
+  std::memcpy(buffer.data() + sizeof(header), &params, sizeof(params));
+  size_t bytes = buffer.size();
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                   &bytes, CU_LAUNCH_PARAM_END};
+  GPUSHARE_CU_RETURN(context_.api(), cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(header.counter),
+                                                     0, sizeof(uint32_t), lane.stream));
+  constexpr unsigned int kLeaderAndWorker = 2;
+  return GPUSHARE_CU(context_.api(),
+                     cuLaunchKernel(function_, kLeaderAndWorker, 1, 1, kLaneProbeThreads, 1, 1, 0,
+                                    lane.stream, nullptr, extra));
+}
+
+absl::Status LaneCheck::Run(CudaLane& lane, core::LaneIndex index) {
+  uint64_t idle_word = 0;
+  std::memset(&idle_word, kIdleByte, sizeof(idle_word));
+  std::atomic<uint64_t>& host_word = *lane.words.host_eviction_word;
+  host_word.store(idle_word, std::memory_order_release);
+  if (absl::Status status = ResetDeviceWord(lane, kIdleByte); !status.ok()) return status;
+  const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
+  const uint64_t mark = ++mark_;
+  if (absl::Status status = Launch(lane, index, sequence, mark); !status.ok()) return status;
+  // Nobody is told of this launch.
+  lane.launched.store(sequence, std::memory_order_relaxed);
+  lane.reported.store(sequence, std::memory_order_relaxed);
+
+  const volatile uint64_t& running = *running_.Host<volatile uint64_t>(static_cast<size_t>(index));
+  const core::TimeNs launched_ns = clock_.NowNs();
+  core::TimeNs deadline_ns = launched_ns + std::min(kStartNs, start_allowance_ns_);
+  while (Read(running) != mark && clock_.NowNs() < deadline_ns) {
+  }
+  const bool started = Read(running) == mark;
+  start_allowance_ns_ = std::max<int64_t>(0, start_allowance_ns_ - (clock_.NowNs() - launched_ns));
+  if (!blocked_for_test_) {
+    host_word.store(uint64_t{kProbeEpoch} << 32, std::memory_order_release);
+  }
+  const volatile uint64_t& ended = lane.words.records[lane.Slot(sequence)].sequence;
+  const core::TimeNs evicted_ns = clock_.NowNs();
+  deadline_ns = evicted_ns + kEvictionNs;
+  while (started && Read(ended) != sequence && clock_.NowNs() < deadline_ns) {
+  }
+  const bool seen =
+      Read(ended) == sequence && lane.words.records[lane.Slot(sequence)].block_tasks_left > 0;
+  // Behind the probe. What the host's word holds stays where the probe may still need it: it lies
+  // far below any launch's epoch.
+  if (absl::Status status = ResetDeviceWord(lane, 0); !status.ok()) return status;
+  if (Read(ended) == sequence) host_word.store(0, std::memory_order_release);
+  if (seen || !started) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      absl::StrCat("Lane ", index, " has a blocked eviction word: a launch on it did not leave ",
+                   kEvictionNs, " ns after its eviction, which is the limit."));
+}
+
+}  // namespace gpushare::cuda

@@ -1,0 +1,48 @@
+// Measures what a BE kernel does to an LC kernel: beside it in the other partition, and by the
+// eviction that makes way for it.
+//
+// An LC kernel is a graph or a library call, whose speed over SMs is known by now; a BE kernel is
+// an evictable one, which runs in the background. Durations are those of a query: from the launch
+// call until the host has seen the end. Threads: one.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_PAIR_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_PAIR_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/core/device.h"
+#include "src/core/lanes.h"
+#include "src/models/calibration.h"
+#include "src/models/calibration_timing.h"
+
+namespace gpushare::models {
+
+class PairMeter {
+ public:
+  PairMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationOptions& options)
+      : timer_(timer), lanes_(lanes), options_(options) {}
+
+  // `speed` is the LC kernel's; splits on which it keeps most of it are measured.
+  absl::StatusOr<PairMeasurement> Measure(const CalibrationItem& lc,
+                                          const KernelMeasurement& measured,
+                                          const CalibrationItem& be);
+
+ private:
+  absl::StatusOr<double> Query(const CalibrationItem& lc, core::LaneIndex lane);
+  absl::Status BeginBackground(const CalibrationItem& be, core::LaneIndex lane);
+  absl::Status MeasureSplit(const CalibrationItem& lc, const CalibrationItem& be,
+                            const core::SplitView& split, PairMeasurement& out);
+  absl::Status MeasureBlocking(const CalibrationItem& lc, const KernelMeasurement& measured,
+                               const CalibrationItem& be, PairMeasurement& out);
+
+  LaunchTimer& timer_;
+  const core::Lanes& lanes_;
+  const CalibrationOptions& options_;
+};
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_PAIR_H_

@@ -1,0 +1,50 @@
+// Measured pairs; see pair_model.h.
+
+#include "src/models/pair_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpushare::models {
+namespace {
+
+constexpr int64_t kTrustedSamples = 4;
+// The mean follows the last so many samples: queries of some ten milliseconds.
+constexpr int64_t kFollowedSamples = 64;
+// A sample beyond this is a query that met something else; a factor above 1 makes up for a speed
+// over SMs that was measured too low.
+constexpr double kFactorMin = 0.02;
+constexpr double kFactorMax = 1.25;
+// A bound of 2 % can be kept only by who sees half of that.
+constexpr double kAnnouncedStep = 0.005;
+
+}  // namespace
+
+bool FollowedMean::trusted() const { return samples >= kTrustedSamples; }
+
+bool FollowedMean::Observe(double value, double step) {
+  ++samples;
+  const double weight = 1 / static_cast<double>(std::min(samples, kFollowedSamples));
+  mean += weight * (value - mean);
+  if (!trusted() || (samples > kTrustedSamples && std::abs(mean - announced) <= step)) return false;
+  announced = mean;
+  return true;
+}
+
+double PairModel::SpeedOf(const PairKey& key) const {
+  const auto found = speeds_.find(key);
+  return found != speeds_.end() && found->second.trusted() ? found->second.mean : 0;
+}
+
+bool PairModel::ObserveSpeed(const PairKey& key, double factor) {
+  const auto found = speeds_.find(key);
+  if (found == speeds_.end() && speeds_.size() >= kMaxPairs) return false;
+  FollowedMean& state = found == speeds_.end() ? speeds_[key] : found->second;
+  return state.Observe(std::clamp(factor, kFactorMin, kFactorMax), kAnnouncedStep);
+}
+
+void PairModel::Restore(const PairKey& key, const FollowedMean& state) {
+  if (speeds_.size() < kMaxPairs || speeds_.contains(key)) speeds_[key] = state;
+}
+
+}  // namespace gpushare::models

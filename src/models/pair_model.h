@@ -1,0 +1,65 @@
+// What one kernel does to another, as measured: beside it in the other partition, and by the
+// eviction that makes way for it.
+//
+// The roofline of scaling.h is the prior; it knows no clusters, no L2 slices and no launch latency
+// beside a busy neighbour, which cost an LC graph some per cent (docs/measurements.md). A pair is
+// trusted after a few samples and then followed slowly. Invariants: at most kMaxPairs pairs are
+// kept, and observing one of them allocates nothing. Threads: the scheduler's only.
+
+#ifndef GPUSHARE_SRC_MODELS_PAIR_MODEL_H_
+#define GPUSHARE_SRC_MODELS_PAIR_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "src/core/kernel.h"
+
+namespace gpushare::models {
+
+inline constexpr size_t kMaxPairs = 2048;
+
+// A mean that is exact at first and forgets later.
+struct FollowedMean {
+  int64_t samples = 0;
+  double mean = 0;
+  double announced = 0;
+
+  bool trusted() const;
+  // Whether the mean, once trusted, is `step` away from what was last announced.
+  bool Observe(double value, double step);
+};
+
+// `kernel` on `sms` SMs while `neighbour` runs on the others.
+struct PairKey {
+  uint32_t kernel = 0;
+  uint32_t neighbour = 0;
+  int32_t sms = 0;
+
+  bool operator==(const PairKey&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const PairKey& key) {
+    return H::combine(std::move(state), key.kernel, key.neighbour, key.sms);
+  }
+};
+
+class PairModel {
+ public:
+  PairModel() { speeds_.reserve(kMaxPairs); }
+
+  // Factor on the speed of the kernel; 0: not known.
+  double SpeedOf(const PairKey& key) const;
+  // Both return whether what is predicted changed enough to plan anew.
+  bool ObserveSpeed(const PairKey& key, double factor);
+
+  const absl::flat_hash_map<PairKey, FollowedMean>& speeds() const { return speeds_; }
+  void Restore(const PairKey& key, const FollowedMean& state);
+
+ private:
+  absl::flat_hash_map<PairKey, FollowedMean> speeds_;
+};
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_PAIR_MODEL_H_

@@ -1,0 +1,284 @@
+#!/usr/bin/env bash
+# Everything that is checked and measured on a GPU, from binaries that are already built: no CMake, no ctest.
+#
+#   tools/gpu_check.sh FOLDER [OPTION...]    FOLDER: a build tree, or a flat folder of its programs and libraries
+#
+#   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
+#     tests           the tests that need a GPU
+#     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
+#                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
+#     repeats         the forms of every kernel, 1000 random repeats (GPUSHARE_REPEATS)
+#     kernels, eviction, cost, experiments, quota, soak    the benchmark of that name; soak and quota where built
+#     colocate        gpushare colocate on the GPU: --scenario FILE (default examples/scenarios/h200_gpu.json),
+#                     --cases a,b and --queries N as there
+#   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
+#   --seconds S       for all of it (default 560); groups get what is left, and fail when nothing is
+#
+# Output goes to $OUT (default out/gpu_check): JSON of each program, its log, the GPU's state before and after
+# (gpu.csv) and summary.json. A short table comes last. Not 0: a group failed, or ran nothing.
+# GPUSHARE_SOAK_ARGUMENTS and GPUSHARE_QUOTA_ARGUMENTS replace those programs' arguments.
+set -uo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+groups=tests,kernels,eviction,cost
+seconds=560
+scenario="$root/examples/scenarios/h200_gpu.json"
+cases=''
+queries=''
+declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
+  [experiments]=120 [quota]=240 [soak]=540 [colocate]=540)
+
+[[ $# -ge 1 && -d "$1" ]] || die "tools/gpu_check.sh needs the folder of the binaries as its first argument."
+folder="$(cd "$1" && pwd)"
+shift
+while [[ $# -gt 0 ]]; do
+  [[ $# -ge 2 ]] || die "The option '$1' needs a value."
+  case "$1" in
+    --groups) groups="$2" ;;
+    --limit)
+      [[ "$2" =~ ^([a-z]+)=([0-9]+)$ && -n "${limits[${BASH_REMATCH[1]}]:-}" ]] ||
+        die "--limit is '$2', and it must be GROUP=SECONDS with a known group."
+      limits[${BASH_REMATCH[1]}]="${BASH_REMATCH[2]}"
+      ;;
+    --seconds)
+      [[ "$2" =~ ^[0-9]+$ ]] || die "--seconds is '$2', and it must be a whole number."
+      seconds="$2"
+      ;;
+    --scenario) scenario="$2" ;;
+    --cases) cases="$2" ;;
+    --queries) queries="$2" ;;
+    *) die "tools/gpu_check.sh does not know the option '$1'." ;;
+  esac
+  shift 2
+done
+IFS=',' read -ra chosen <<< "$groups"
+for group in "${chosen[@]}"; do
+  [[ -n "${limits[$group]:-}" ]] || die "There is no group '$group'; the groups are ${!limits[*]}."
+done
+
+out="${OUT:-$root/out/gpu_check}"
+mkdir -p "$out"
+out="$(cd "$out" && pwd)"
+
+# find_program NAME: its path, or nothing.
+find_program() {
+  if [[ -f "$folder/$1" ]]; then
+    printf '%s\n' "$folder/$1"
+  else
+    find "$folder" -name "$1" -type f -not -path '*/CMakeFiles/*' -print -quit 2> /dev/null
+  fi
+}
+
+# The library lies beside the programs, or in the build tree's own place.
+library="$(find "$folder" -name 'libgpushare.so.0' -not -path '*/CMakeFiles/*' -print -quit 2> /dev/null)"
+LD_LIBRARY_PATH="$folder${library:+:$(dirname "$library")}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LD_LIBRARY_PATH
+
+gpu_state() {
+  if ! command -v nvidia-smi > /dev/null; then return; fi
+  timeout 20 nvidia-smi --format=csv,noheader \
+    --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,temperature.gpu,power.draw,clocks_throttle_reasons.active \
+    | sed "s/^/$1, /" >> "$out/gpu.csv"
+}
+
+rows=()     # the table
+results=()  # the entries of summary.json
+failed=0
+group_ends=0  # by SECONDS
+
+left() {
+  local until=$((seconds < group_ends ? seconds : group_ends))
+  echo $((until - SECONDS))
+}
+
+# report GROUP NAME STATE TIME NOTE
+report() {
+  rows+=("$(printf '%-12s %-34s %-8s %5s s  %s' "$1" "$2" "$3" "$4" "$5")")
+  results+=("  {\"group\": \"$1\", \"name\": \"$2\", \"state\": \"$3\", \"seconds\": $4, \"note\": \"${5//[\"\\]/ }\"}")
+  if [[ "$3" == FAILED ]]; then failed=1; fi
+}
+
+# execute FILE COMMAND...: standard output to FILE, errors to FILE.log; leaves rc and took.
+execute() {
+  local file="$1" start=$SECONDS time
+  shift
+  time="$(left)"
+  if [[ $time -lt 2 ]]; then
+    rc=125
+    took=0
+    return
+  fi
+  say "$(basename "$file"): at most $time s"
+  timeout --kill-after=10 "$time" "$@" > "$file" 2> "$file.log"
+  rc=$?
+  took=$((SECONDS - start))
+}
+
+# Why a program failed, from its status and the last thing it said.
+reason() {
+  local said
+  case "$rc" in
+    124 | 137) echo 'cut off at its time limit' ;;
+    125) echo 'no time was left' ;;
+    *)
+      said="$(cat "$1" "$1.log" 2> /dev/null | grep -aE 'ERROR SUMMARY|^\[  FAILED  \]|rror:|gpushare:' | tail -n 1)"
+      echo "exit code $rc: $(printf '%s' "${said:-$(tail -n 1 "$1.log")}" | tr -d '\r\t' | cut -c 1-160)"
+      ;;
+  esac
+}
+
+# run_test GROUP LABEL PROGRAM ARGUMENT...: a GoogleTest program; one that runs nothing has failed.
+run_test() {
+  local group="$1" label="$2" program file passed skipped
+  program="$(find_program "$3")"
+  shift 3
+  if [[ -z "$program" ]]; then
+    report "$group" "$label" FAILED 0 'it is not in the folder'
+    return
+  fi
+  file="$out/$label.txt"
+  execute "$file" ${wrapper[@]+"${wrapper[@]}"} "$program" --gtest_color=no "$@"
+  passed="$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$file" 2> /dev/null)"
+  skipped="$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$file" 2> /dev/null)"
+  if [[ $rc -ne 0 ]]; then
+    report "$group" "$label" FAILED "$took" "$(reason "$file")"
+  elif [[ "${passed:-0}" -eq 0 ]]; then
+    report "$group" "$label" FAILED "$took" 'no test ran'
+  else
+    report "$group" "$label" ok "$took" "${passed} passed, ${skipped:-0} skipped"
+  fi
+}
+
+# run_benchmark GROUP PROGRAM ARGUMENT...: prints JSON; some programs are left out where they are not built.
+run_benchmark() {
+  local group="$1" name="$2" program file="$out/$2.json"
+  program="$(find_program "$2")"
+  shift 2
+  if [[ -z "$program" ]]; then
+    if [[ "$group" == soak || "$group" == quota ]]; then
+      report "$group" "$name" absent 0 'it is not in the folder'
+    else
+      report "$group" "$name" FAILED 0 'it is not in the folder'
+    fi
+    return
+  fi
+  execute "$file" "$program" "$@"
+  if [[ $rc -ne 0 ]]; then
+    report "$group" "$name" FAILED "$took" "$(reason "$file")"
+  elif [[ ! -s "$file" ]]; then
+    report "$group" "$name" FAILED "$took" 'it printed nothing'
+  else
+    report "$group" "$name" ok "$took" ''
+  fi
+  tail -n 12 "$file.log"
+}
+
+find_sanitizer() {
+  local path
+  for path in "$(command -v compute-sanitizer)" "$folder/compute-sanitizer/compute-sanitizer" "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" \
+    "${CUDA_HOME:-/usr/local/cuda}/compute-sanitizer/compute-sanitizer"; do
+    if [[ -n "$path" && -x "$path" ]]; then
+      printf '%s\n' "$path"
+      return
+    fi
+  done
+}
+
+wrapper=()
+
+group_tests() {
+  run_test tests cuda_driver_test cuda_driver_test
+  run_test tests cuda_probe_test cuda_probe_test
+  run_test tests device_contract_test device_contract_test '--gtest_filter=*/cuda'
+  run_test tests cuda_library_calls_test cuda_library_calls_test
+  run_test tests kernels_catalogue_test kernels_catalogue_test
+  run_test tests kernels_contract_test kernels_contract_test
+  run_test tests kernels_forms_test kernels_forms_test
+}
+
+group_sanitizer() {
+  local sanitizer
+  sanitizer="$(find_sanitizer)"
+  if [[ -z "$sanitizer" ]]; then
+    report sanitizer compute-sanitizer FAILED 0 'this machine has no compute-sanitizer'
+    return
+  fi
+  export GPUSHARE_SMALL=1
+  wrapper=("$sanitizer" --tool memcheck --error-exitcode 9)
+  run_test sanitizer memcheck_kernels_contract kernels_contract_test
+  wrapper=("$sanitizer" --tool racecheck --error-exitcode 9)
+  run_test sanitizer racecheck_kernels_contract kernels_contract_test
+  wrapper=("$sanitizer" --tool memcheck --error-exitcode 9)
+  run_test sanitizer memcheck_device_contract device_contract_test '--gtest_filter=*/cuda'
+  wrapper=()
+  unset GPUSHARE_SMALL
+}
+
+group_repeats() {
+  export GPUSHARE_REPEATS="${GPUSHARE_REPEATS:-1000}"
+  run_test repeats "kernels_forms_test_$GPUSHARE_REPEATS" kernels_forms_test
+  unset GPUSHARE_REPEATS
+}
+
+group_kernels() { run_benchmark kernels kernel_benchmark --repeats 7; }
+group_eviction() { run_benchmark eviction eviction_benchmark --evictions 200; }
+group_cost() { run_benchmark cost library_cost_benchmark --queries 1000; }
+group_experiments() { run_benchmark experiments device_experiments all; }
+
+group_quota() {
+  local arguments
+  read -ra arguments <<< "${GPUSHARE_QUOTA_ARGUMENTS:-}"
+  run_benchmark quota quota_benchmark ${arguments[@]+"${arguments[@]}"}
+}
+
+group_soak() {
+  local arguments time
+  time=$(($(left) - 30))
+  read -ra arguments <<< "${GPUSHARE_SOAK_ARGUMENTS:---seconds $((time > 10 ? time : 10))}"
+  run_benchmark soak soak_benchmark "${arguments[@]}"
+}
+
+group_colocate() {
+  local program name file arguments
+  name="colocate_$(basename "$scenario" .json)"
+  file="$out/$name.txt"
+  program="$(find_program gpushare)"
+  if [[ -z "$program" || ! -f "$scenario" ]]; then
+    report colocate "$name" FAILED 0 'the command or the scenario is missing'
+    return
+  fi
+  arguments=(colocate "$scenario" --device cuda --out "$out/$name")
+  if [[ -n "$cases" ]]; then arguments+=(--case "$cases"); fi
+  if [[ -n "$queries" ]]; then arguments+=(--queries "$queries"); fi
+  execute "$file" "$program" "${arguments[@]}"
+  cat "$file"
+  if [[ $rc -eq 0 ]]; then
+    report colocate "$name" ok "$took" "$(grep -o 'answers verified in [^,;]*' "$file" | head -n 1)"
+  else
+    report colocate "$name" FAILED "$took" "$(reason "$file")"
+  fi
+}
+
+: > "$out/gpu.csv"
+gpu_state before
+for group in "${chosen[@]}"; do
+  group_ends=$((SECONDS + limits[$group]))
+  "group_$group"
+done
+gpu_state after
+
+{
+  printf '{"gpu": ['
+  awk '{ gsub(/["\\]/, " "); printf "%s\"%s\"", (NR > 1 ? ", " : ""), $0 }' "$out/gpu.csv"
+  printf '],\n "results": [\n'
+  for i in "${!results[@]}"; do
+    printf '%s%s\n' "${results[$i]}" "$([[ $i -lt $((${#results[@]} - 1)) ]] && echo ,)"
+  done
+  printf ']}\n'
+} > "$out/summary.json"
+
+printf '\n'
+cat "$out/gpu.csv"
+printf '%s\n' "${rows[@]}"
+printf '%s in %s s; output in %s\n' "$([[ $failed -eq 0 ]] && echo passed || echo FAILED)" "$SECONDS" "$out"
+exit "$failed"
