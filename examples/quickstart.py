@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """One latency-critical query beside best-effort work, from Python by ctypes. The only argument is the
-path of libgpushare.so.0 (default: the installed one). Without a GPU it runs simulated."""
+path of libgpushare.so.1 (default: the installed one). Without a GPU it runs simulated."""
 import ctypes
 import sys
 
-lib = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "libgpushare.so.0")
+lib = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "libgpushare.so.1")
 lib.gpushare_last_error_message.restype = ctypes.c_char_p
 LC, BE, NEVER = 1, 2, 2**63 - 1
 i32, u32, i64, f64 = ctypes.c_int32, ctypes.c_uint32, ctypes.c_int64, ctypes.c_double
@@ -12,15 +12,15 @@ ptr, text = ctypes.c_void_p, ctypes.c_char_p
 
 
 def struct(name, *fields):
-    """A struct of the C ABI; `fields` may stop early if the first version does not need the rest."""
+    """A struct of the C ABI. What the example leaves zero has no names here, only its size."""
     return type(name, (ctypes.Structure,), {"_fields_": [("struct_size", u32), *fields]})
 
 
 AppOptions = struct("AppOptions", ("app_class", i32), ("name", text), ("target_ns", i64),
                     ("p99_bound", f64), ("p99_alone_ns", i64), ("solo_ns", i64), ("weight", f64), ("rest", i32 * 2))
-KernelOptions = struct("KernelOptions", ("kind", i32), ("name", text), ("rest", i64 * 10))
+KernelOptions = struct("KernelOptions", ("kind", i32), ("name", text), ("rest", i64 * 16))
 TaskOptions = struct("TaskOptions", ("kind", i32), ("kernel", ptr), ("block_tasks", i64),
-                     ("rest", i64 * 18))
+                     ("rest", i64 * 20))
 Record = struct("Record", ("verdict", i32), ("ids", i64 * 4), ("submit_ns", i64), ("admit_ns", i64),
                 ("times", i64 * 3), ("complete_ns", i64), ("rest", i64 * 9))
 

@@ -31,7 +31,7 @@ int main(void) {
   options.device = "sim";
   options.drive = GPUSHARE_DRIVE_POLL;
   check(gpushare_runtime_create(&options, &runtime));
-  gpushare_policy_table table = GPUSHARE_POLICY_TABLE_INIT; /* its version is 0 */
+  gpushare_policy_table table = GPUSHARE_POLICY_TABLE_INIT; /* and its version */
   table.name = "polite";
   table.make_plan = make_plan;
   table.user = &plans;

@@ -70,7 +70,7 @@ find_program() {
 }
 
 # The library lies beside the programs, or in the build tree's own place.
-library="$(find "$folder" -name 'libgpushare.so.0' -not -path '*/CMakeFiles/*' -print -quit 2> /dev/null)"
+library="$(find "$folder" -name 'libgpushare.so.1' -not -path '*/CMakeFiles/*' -print -quit 2> /dev/null)"
 LD_LIBRARY_PATH="$folder${library:+:$(dirname "$library")}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export LD_LIBRARY_PATH
 

@@ -38,8 +38,6 @@ struct Options {
   std::vector<std::string> policies = {"adaptive", "smguard", "smguard:packed", "adaptive:elastic",
                                        "adaptive:evict"};
   std::string sim_faults;
-  // Whether a task may end with VERDICT_OK after its cancellation was accepted.
-  bool lenient_cancel = false;
   Break broken = Break::kNothing;
   bool progress = false;  // a line on stderr every ten seconds
 };
@@ -57,7 +55,7 @@ struct Report {
   int64_t queries = 0;
   int64_t failed_waiting = 0;     // a ticket that they waited for did not end well
   int64_t cancels = 0;            // asked for
-  int64_t cancels_overtaken = 0;  // accepted, and yet the task ended with VERDICT_OK
+  int64_t cancels_overtaken = 0;  // accepted, and the task's work was all done first: VERDICT_OK
   int64_t waits_timed_out = 0;    // DEADLINE_EXCEEDED
   int64_t apps = 0;               // created
   int64_t releases_refused = 0;   // while work of the queue was not complete

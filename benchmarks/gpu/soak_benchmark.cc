@@ -3,7 +3,7 @@
 //
 // Use: soak_benchmark [--seconds N] [--seed N] [--device cuda|sim] [--policies a,b,...]
 //                     [--sim-faults name=value,...] [--break answer|callback|twice|memory|status]
-//                     [--progress] [--lenient-cancel]
+//                     [--progress]
 
 #include <algorithm>
 #include <cstdio>
@@ -42,10 +42,6 @@ Options Parse(int argc, char** argv) {
     const std::string name = argv[i];
     if (name == "--progress") {
       options.progress = true;
-      continue;
-    }
-    if (name == "--lenient-cancel") {
-      options.lenient_cancel = true;
       continue;
     }
     if (i + 1 >= argc) Refuse("The option '" + name + "' has no value.");

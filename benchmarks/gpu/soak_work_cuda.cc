@@ -68,7 +68,8 @@ class Subject {
     kernels::WorkloadOptions options;
     options.solo_ms = solo_ms;
     options.block_task_us = kernel->yields ? kStepsBlockTaskUs : kBlockTaskUs;
-    options.ring_max = kRingMax;
+    // A yielding body needs a place of its own for every block task.
+    options.ring_max = kernel->yields ? 0 : kRingMax;
     options.seed = seed;
     std::string error = Text(MakeWorkload(*kernel, options, &workload_));
     if (error.empty()) error = Text(workload_->ClearOutput());

@@ -135,7 +135,7 @@ class Reporter {
     out.knees = measured.knees.empty() ? nullptr : measured.knees.data();
     out.speed_count = static_cast<uint32_t>(speed_.size());
     out.knee_count = static_cast<uint32_t>(measured.knees.size());
-    out.workers_per_sm = measured.workers_per_sm;
+    out.workers_per_sm_max = measured.workers_per_sm;
     out.kept = kept ? 1 : 0;
   }
 

@@ -1,8 +1,8 @@
 // gpushare: latency-critical (LC) and best-effort (BE) work on one GPU, from one process.
 //
-// This is the C ABI, version 0. It is installed as <gpushare/gpushare.h>, compiles alone as C99 to
-// C23 and as C++17 to C++23, and needs nothing but a 64-bit platform. <gpushare/gpushare.hpp> is
-// the C++ API over it.
+// This is the C ABI, version 1, frozen: docs/abi.md says what may still change and what may not. It
+// is installed as <gpushare/gpushare.h>, compiles alone as C99 to C23 and as C++17 to C++23, and
+// needs nothing but a 64-bit platform. <gpushare/gpushare.hpp> is the C++ API over it.
 //
 // Conventions
 // - Every function returns a gpushare_status unless it cannot fail. On failure the reason, one full
@@ -14,18 +14,23 @@
 // - Tickets and queries are plain values that hold a generation: a stale one is answered with
 //   INVALID_ARGUMENT, never mistaken for another.
 // - An options struct is made with its _INIT macro; zero (or null) in a field means its default.
-//   Structs grow only at the end. The library reads min(struct_size, its own size); a struct_size
-//   smaller than the first version is INVALID_ARGUMENT; a non-zero tail that this library does not
-//   know is UNIMPLEMENTED. Result structs carry struct_size too: the caller sets it (by the _INIT
-//   macro), the library fills no more than that.
+//   Structs with a struct_size grow, and only at the end. The library reads min(struct_size, its
+//   own size); a struct_size smaller than version 1 of the struct is INVALID_ARGUMENT; a non-zero
+//   tail that this library does not know is UNIMPLEMENTED. Result structs carry struct_size too:
+//   the caller sets it (by the _INIT macro), the library fills no more than that and says how much.
+//   The other structs of this header never change. A reserved field must be 0 where the caller
+//   fills it, or UNIMPLEMENTED is the answer; where the library does, it may mean something later.
+// - A later library may answer enum values that this header does not name; its own gpushare_*_name
+//   functions know them.
 // - Durations and times are int64_t nanoseconds; times and deadlines are absolute, on the device's
 //   monotonic clock, which gpushare_now_ns reads (virtual on a simulated device).
 // - Strings are UTF-8, NUL-terminated, and copied by the library. Strings that the library returns
 //   live as long as it says.
-// - Callbacks come last, run exactly once, with no lock held; they must not throw, and each says on
-//   which thread it runs.
-// - No function exits, aborts, prints or throws. After fork() every function that returns a status
-//   answers FAILED_PRECONDITION in the child, which may only exec or exit.
+// - Callbacks must not throw; each says on which thread it runs, how often, and what it must not
+//   call. A completion callback runs exactly once, with no lock held.
+// - No function exits, aborts or throws, and none prints unless GPUSHARE_LOG asks for it. After
+//   fork() every function that returns a status answers FAILED_PRECONDITION in the child, which may
+//   only exec or exit, if the parent had made a runtime before.
 #ifndef GPUSHARE_GPUSHARE_H_
 #define GPUSHARE_GPUSHARE_H_
 
@@ -62,13 +67,14 @@ extern "C" {
 
 // --- version -------------------------------------------------------------------------------------
 
-// Version 0: layouts and symbols may change between releases (bindings/c/CHANGELOG.md lists how).
-#define GPUSHARE_ABI_VERSION 0
+// The number in the SONAME, libgpushare.so.1. It changes only with a break of the ABI; what was
+// added since is in bindings/c/CHANGELOG.md.
+#define GPUSHARE_ABI_VERSION 1
 #define GPUSHARE_VERSION_MAJOR 0
 #define GPUSHARE_VERSION_MINOR 1
 #define GPUSHARE_VERSION_PATCH 0
 
-// The ABI version of the library that was loaded; compare it with GPUSHARE_ABI_VERSION.
+// The ABI version of the library that was loaded; it must equal GPUSHARE_ABI_VERSION.
 // Threads: any. Owns: nothing. Blocks: no. Errors: none.
 GPUSHARE_API uint32_t gpushare_abi_version(void) GPUSHARE_NOEXCEPT;
 
@@ -115,7 +121,7 @@ GPUSHARE_API const char* gpushare_last_error_message(void) GPUSHARE_NOEXCEPT;
 
 // --- words ---------------------------------------------------------------------------------------
 
-typedef int32_t gpushare_bool;  // 0 or 1; any other value is INVALID_ARGUMENT
+typedef int32_t gpushare_bool;  // 0 or 1; from the caller, any other value is INVALID_ARGUMENT
 
 // A choice whose default comes from elsewhere (a kernel's record in the profile).
 typedef int32_t gpushare_choice;
@@ -337,8 +343,8 @@ GPUSHARE_API gpushare_status gpushare_now_ns(gpushare_runtime* runtime,
                                              int64_t* out_time_ns) GPUSHARE_NOEXCEPT;
 
 // Changes the policy between two plans.
-// Threads: any. Owns: nothing. Blocks: until the plan in progress is done. Errors: INVALID_ARGUMENT
-// names the known ones; FAILED_PRECONDITION shut down.
+// Threads: any. Owns: nothing. Blocks: until the pass of the flow in progress is done. Errors:
+// INVALID_ARGUMENT names the known ones.
 GPUSHARE_API gpushare_status gpushare_set_policy(gpushare_runtime* runtime,
                                                  const char* name) GPUSHARE_NOEXCEPT;
 
@@ -367,7 +373,8 @@ typedef struct gpushare_app_options {
 
 // Threads: any. Owns: the caller one reference of *out_app, which holds one of the runtime. Blocks:
 // briefly, on the registry's lock. Errors: INVALID_ARGUMENT no class or name, negative, NaN or too
-// large value; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 64 apps; FAILED_PRECONDITION shut down.
+// large value; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 64 apps, or 65536 tasks_max of all
+// together; FAILED_PRECONDITION shut down.
 GPUSHARE_API gpushare_status gpushare_app_create(gpushare_runtime* runtime,
                                                  const gpushare_app_options* options,
                                                  gpushare_app** out_app) GPUSHARE_NOEXCEPT;
@@ -376,9 +383,10 @@ GPUSHARE_API gpushare_status gpushare_app_create(gpushare_runtime* runtime,
 GPUSHARE_API gpushare_status gpushare_app_retain(gpushare_app* app) GPUSHARE_NOEXCEPT;
 
 // One reference less; with the last the app is gone. Null is allowed.
-// Threads: any. Owns: takes one reference unless it fails. Blocks: briefly. Errors:
-// INVALID_ARGUMENT; FAILED_PRECONDITION the last reference, while tasks of it are not complete (the
-// reference stays).
+// Threads: any. Owns: takes one reference unless it fails. Blocks: briefly; where it drops the last
+// reference to the runtime, as gpushare_runtime_release. Errors: INVALID_ARGUMENT;
+// FAILED_PRECONDITION the last reference, while tasks of it are not complete, or the runtime's last
+// in a callback (the reference stays).
 GPUSHARE_API gpushare_status gpushare_app_release(gpushare_app* app) GPUSHARE_NOEXCEPT;
 
 typedef struct gpushare_reservation_options {
@@ -405,8 +413,7 @@ GPUSHARE_API gpushare_status gpushare_queue_create(gpushare_app* app,
 GPUSHARE_API gpushare_status gpushare_queue_retain(gpushare_queue* queue) GPUSHARE_NOEXCEPT;
 
 // As gpushare_app_release, for a queue.
-// Threads: any. Owns: takes one reference unless it fails. Blocks: briefly. Errors: as
-// gpushare_app_release.
+// Threads: any. Owns: takes one reference unless it fails. Blocks, Errors: as gpushare_app_release.
 GPUSHARE_API gpushare_status gpushare_queue_release(gpushare_queue* queue) GPUSHARE_NOEXCEPT;
 
 // --- kernels -------------------------------------------------------------------------------------
@@ -513,7 +520,7 @@ typedef struct gpushare_library_call {
 #define GPUSHARE_LIBRARY_CALL_INIT GPUSHARE_STRUCT_INIT(gpushare_library_call)
 
 // The packed arguments of a LIBRARY task: operands in device memory. All of it is given, also with
-// null operands on simulated devices.
+// null operands on simulated devices. It has no struct_size: it never changes.
 typedef struct gpushare_library_arguments {
   const void* a;  // or the input
   const void* b;  // or the filters
@@ -575,7 +582,9 @@ gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_option
 GPUSHARE_API gpushare_status gpushare_kernel_retain(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
 // One reference less. The registration itself lives as long as the runtime. Null is allowed.
-// Threads: any. Owns: takes one reference. Blocks: no. Errors: INVALID_ARGUMENT.
+// Threads: any. Owns: takes one reference unless it fails. Blocks: no, unless it drops the last
+// reference to the runtime: then as gpushare_runtime_release. Errors: INVALID_ARGUMENT;
+// FAILED_PRECONDITION the runtime's last reference in a callback.
 GPUSHARE_API gpushare_status gpushare_kernel_release(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
 typedef struct gpushare_kernel_info {
@@ -612,10 +621,10 @@ gpushare_profile_kernel_names(gpushare_runtime* runtime, char* buffer, size_t bu
 
 typedef struct gpushare_fused_kernel_options {
   uint32_t struct_size;
-  int32_t tensor_blocks;            // blocks of the Tensor-core part in a fused block, 0: 1
-  int32_t cuda_blocks;              // blocks of the CUDA-core part, 0: 1
-  int32_t reserved;                 // must be 0
-  const char* name;                 // at most 63 bytes; must be given
+  int32_t tensor_blocks;  // blocks of the Tensor-core part in a fused block, at most 32; 0: 1
+  int32_t cuda_blocks;    // blocks of the CUDA-core part, at most 32; 0: 1
+  int32_t reserved;       // must be 0
+  const char* name;       // at most 63 bytes, unique among fused kernels; must be given
   gpushare_kernel* tensor_part;     // registered before; must be given
   gpushare_kernel* cuda_part;       // registered before; must be given
   double opportune_load_ratio;      // Tacker: load ratio where both parts end together; 0: 1
@@ -626,7 +635,9 @@ typedef struct gpushare_fused_kernel_options {
 
 // Registers one precompiled fused kernel of two registered kernels.
 // Threads: any. Owns: the caller one reference of *out_fused, which holds one of the runtime.
-// Blocks: briefly. Errors: as gpushare_kernel_register; INVALID_ARGUMENT parts of another runtime.
+// Blocks: briefly. Errors: INVALID_ARGUMENT no name, parts that are not two kernels of this
+// runtime, blocks or ratios out of range; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024 fused
+// kernels.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_register(
     gpushare_runtime* runtime, const gpushare_fused_kernel_options* options,
     gpushare_fused_kernel** out_fused) GPUSHARE_NOEXCEPT;
@@ -635,7 +646,9 @@ GPUSHARE_API gpushare_status gpushare_fused_kernel_register(
 GPUSHARE_API gpushare_status gpushare_fused_kernel_retain(gpushare_fused_kernel* fused)
     GPUSHARE_NOEXCEPT;
 
-// Threads: any. Owns: takes one reference. Blocks: no. Errors: INVALID_ARGUMENT. Null is allowed.
+// As gpushare_kernel_release, for a fused kernel.
+// Threads: any. Owns: takes one reference unless it fails. Blocks, Errors: as
+// gpushare_kernel_release.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel* fused)
     GPUSHARE_NOEXCEPT;
 
@@ -650,8 +663,8 @@ GPUSHARE_API gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t
                                                   gpushare_query* out_query) GPUSHARE_NOEXCEPT;
 
 // No more tasks come.
-// Threads: any. Owns: the value is stale afterwards. Blocks: no. Errors: INVALID_ARGUMENT or
-// NOT_FOUND unknown or ended before.
+// Threads: any. Owns: the value is stale afterwards. Blocks: no. Errors: INVALID_ARGUMENT unknown
+// or ended before.
 GPUSHARE_API gpushare_status gpushare_query_end(gpushare_runtime* runtime,
                                                 gpushare_query query) GPUSHARE_NOEXCEPT;
 
@@ -737,9 +750,9 @@ typedef struct gpushare_task_options {
 // returns. With a null out_ticket the task is detached.
 // Threads: any, callbacks too. Owns: the caller releases *out_ticket unless it is detached. Blocks:
 // never; allocates nothing. Errors: INVALID_ARGUMENT (BE app, field out of range, oversized
-// arguments, stale ticket or query); RESOURCE_EXHAUSTED the app has tasks_max tasks;
-// FAILED_PRECONDITION shut down; UNAVAILABLE the device is lost. On error nothing was accepted and
-// no callback runs.
+// arguments, stale ticket or query); RESOURCE_EXHAUSTED the app has tasks_max tasks, or 32 with
+// more than 512 bytes of arguments, or too many callbacks wait; FAILED_PRECONDITION shut down;
+// UNAVAILABLE the device is lost. On error nothing was accepted and no callback runs.
 GPUSHARE_API gpushare_status gpushare_submit_lc(gpushare_queue* queue,
                                                 const gpushare_task_options* options,
                                                 gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;
@@ -758,18 +771,21 @@ typedef struct gpushare_region_options {
 #define GPUSHARE_REGION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_region_options)
 
 // Gives a stream on which the caller enqueues anything until gpushare_region_end: one opaque task.
-// *out_stream is a cudaStream_t, null on simulated devices.
+// *out_stream is a cudaStream_t, null on simulated devices. A region that may not start now is not
+// queued: the caller tries again.
 // Threads: any but a callback's. Owns: the caller ends the region, then releases the ticket.
-// Blocks: until the policy lets it start (it drives the flow itself when there is no scheduler
-// thread). Errors: as gpushare_submit_lc.
+// Blocks: no. Errors: as gpushare_submit_lc; UNAVAILABLE it may not start now: the runtime is
+// quiesced, earlier tasks of the queue are not launched, or a best-effort region finds LC work,
+// work of its own queue or a bound_ns above what the policy allows; FAILED_PRECONDITION in a
+// callback.
 GPUSHARE_API gpushare_status gpushare_region_begin(gpushare_queue* queue,
                                                    const gpushare_region_options* options,
                                                    gpushare_ticket* out_ticket,
                                                    void** out_stream) GPUSHARE_NOEXCEPT;
 
 // Nothing more is enqueued; the ticket completes when the stream has done it.
-// Threads: any. Owns: nothing. Blocks: no. Errors: INVALID_ARGUMENT not a region;
-// FAILED_PRECONDITION ended before.
+// Threads: any. Owns: nothing. Blocks: no. Errors: INVALID_ARGUMENT not a region, or ended before;
+// RESOURCE_EXHAUSTED too many launches are in flight: end it again.
 GPUSHARE_API gpushare_status gpushare_region_end(gpushare_runtime* runtime,
                                                  gpushare_ticket region) GPUSHARE_NOEXCEPT;
 
@@ -810,9 +826,14 @@ GPUSHARE_API gpushare_status gpushare_ticket_eventfd(gpushare_runtime* runtime,
                                                      gpushare_ticket ticket,
                                                      int* out_fd) GPUSHARE_NOEXCEPT;
 
-// Asks that the task does not run, or leaves the device. OK: it completes with VERDICT_CANCELLED.
-// Threads: any. Owns: the ticket stays the caller's. Blocks: no. Errors: FAILED_PRECONDITION it is
-// complete, or on the device and cannot leave; INVALID_ARGUMENT stale.
+// Asks that the task does not run, or leaves the device. OK: it was asked in time to try. A task
+// that is not launched never runs and completes with VERDICT_CANCELLED; one on the device leaves at
+// its next block-task boundary and completes with VERDICT_CANCELLED, with what it had done by then
+// in its record, unless all of its work was done first: then it is complete with VERDICT_OK. The
+// record tells; the other verdicts stay possible (a launch that fails, a device that is lost).
+// Threads: any. Owns: the ticket stays the caller's. Blocks: until the pass of the flow in progress
+// is done. Errors: FAILED_PRECONDITION it is complete, or on the device and cannot leave;
+// INVALID_ARGUMENT stale.
 GPUSHARE_API gpushare_status gpushare_ticket_cancel(gpushare_runtime* runtime,
                                                     gpushare_ticket ticket) GPUSHARE_NOEXCEPT;
 
@@ -1051,8 +1072,8 @@ typedef struct gpushare_kernel_calibration {
   const int32_t* knees;               // SM counts at which it is unusually fast
   uint32_t speed_count;
   uint32_t knee_count;
-  int32_t workers_per_sm;  // M
-  gpushare_bool kept;      // taken from the checkpoint, not measured now
+  int32_t workers_per_sm_max;  // M
+  gpushare_bool kept;          // taken from the checkpoint, not measured now
 } gpushare_kernel_calibration;
 #define GPUSHARE_KERNEL_CALIBRATION_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_calibration)
 
@@ -1067,7 +1088,7 @@ typedef struct gpushare_calibration_progress {
 } gpushare_calibration_progress;
 #define GPUSHARE_CALIBRATION_PROGRESS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_progress)
 
-// Runs on the caller's thread, between measurements. It must not call the API.
+// Runs many times, on the caller's thread, between measurements. It must not call the API.
 typedef void (*gpushare_calibration_callback)(void* user,
                                               const gpushare_calibration_progress* progress);
 

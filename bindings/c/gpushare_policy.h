@@ -4,8 +4,9 @@
 // data that lives for one call. A policy is pure: it keeps no state that changes its answers, reads
 // no clock, calls no function of gpushare and must not allocate, block or throw. Times are
 // nanoseconds on the device's clock, speeds are relative to the kernel alone on the whole device,
-// indices are dense and -1 is none. Array elements may grow at their end in a later version of the
-// table: step through arrays by the strides that the snapshot gives (the macros below do).
+// indices are dense and -1 is none. Elements of the snapshot's arrays may grow at their end: step
+// through them by the strides that the snapshot gives (GPUSHARE_AT does). What the policy writes
+// never changes in one version of the table, and neither do parts and copy states.
 #ifndef GPUSHARE_GPUSHARE_POLICY_H_
 #define GPUSHARE_GPUSHARE_POLICY_H_
 
@@ -15,7 +16,7 @@
 extern "C" {
 #endif
 
-#define GPUSHARE_POLICY_VERSION 0
+#define GPUSHARE_POLICY_VERSION 1
 
 // Most entries of each array of a plan.
 #define GPUSHARE_PLAN_ACTIONS_MAX 128
@@ -131,11 +132,11 @@ typedef struct gpushare_part_view {
 
 // A task with at least one launch on the device.
 typedef struct gpushare_running_view {
-  gpushare_head_view task;  // remaining is measured from now
   gpushare_part_view parts[GPUSHARE_PARTS_MAX];
   int32_t part_count;
   int32_t reserved;
-  uint64_t places;  // bit per place with a live part that is not being evicted
+  uint64_t places;          // bit per place with a live part that is not being evicted
+  gpushare_head_view task;  // remaining is measured from now; last, as it may grow
 } gpushare_running_view;
 
 // LC app a beside BE kernel k on split s.
@@ -211,6 +212,7 @@ typedef struct gpushare_planned_launch {
   gpushare_lane_class lane_class;
   int32_t workers;         // WORKERS: 0 means all that the place holds
   gpushare_reason reason;  // NONE becomes USER_POLICY
+  int32_t reserved[2];     // must be 0
 } gpushare_planned_launch;
 
 // Every part of `task` on `place` leaves but for workers_to_keep workers.
@@ -219,7 +221,7 @@ typedef struct gpushare_planned_eviction {
   int32_t place;
   int32_t workers_to_keep;
   gpushare_reason reason;
-  int32_t reserved;
+  int32_t reserved;  // must be 0
 } gpushare_planned_eviction;
 
 // Why a head waits; for the event log only.
@@ -228,7 +230,7 @@ typedef struct gpushare_planned_hold {
   int64_t value_ns;  // what was too large
   int64_t limit_ns;  // and the bound that it met
   gpushare_reason reason;
-  int32_t reserved;
+  int32_t reserved;  // must be 0
 } gpushare_planned_hold;
 
 // Where an LC app's next task goes when its submitter launches it by itself (the LC fast path).
@@ -239,9 +241,10 @@ typedef struct gpushare_lc_route {
   gpushare_bool evict_overlapping;  // evictable BE launches on overlapping places leave at once
 } gpushare_lc_route;
 
-// Filled by the policy. The library gives it with counts 0, routes at their defaults (whole device,
-// LC lane, fast path off) and replan_at_ns GPUSHARE_NEVER. An entry that names no head or running
-// task, or a place that does not exist, is dropped and counted; it never harms the runtime.
+// Filled by the policy. The library gives it with counts 0, entries zero, routes at their defaults
+// (whole device, LC lane, fast path off) and replan_at_ns GPUSHARE_NEVER. An entry that names no
+// head or running task, or a place that does not exist, or whose reserved fields are not 0, is
+// dropped; it never harms the runtime.
 typedef struct gpushare_plan {
   uint32_t struct_size;
   uint32_t launch_count;
@@ -258,7 +261,7 @@ typedef struct gpushare_plan {
 
 typedef struct gpushare_policy_table {
   uint32_t struct_size;
-  uint32_t version;  // GPUSHARE_POLICY_VERSION
+  uint32_t version;  // GPUSHARE_POLICY_VERSION; the _INIT macro sets it
   const char* name;  // copied; at most 63 bytes; must be given
   // Fills `plan`. Threads: the one that plans (the scheduler's, or the one that polls), one call at
   // a time. Must be given.
@@ -268,12 +271,26 @@ typedef struct gpushare_policy_table {
   void (*destroy)(void* user);
   void* user;
 } gpushare_policy_table;
+#ifdef __cplusplus
+extern "C++" {
+template <>
+constexpr gpushare_policy_table gpushare_detail_init<gpushare_policy_table>() noexcept {
+  gpushare_policy_table value{};
+  value.struct_size = static_cast<uint32_t>(sizeof(value));
+  value.version = GPUSHARE_POLICY_VERSION;
+  return value;
+}
+}
 #define GPUSHARE_POLICY_TABLE_INIT GPUSHARE_STRUCT_INIT(gpushare_policy_table)
+#else
+#define GPUSHARE_POLICY_TABLE_INIT \
+  { .struct_size = (uint32_t)sizeof(gpushare_policy_table), .version = GPUSHARE_POLICY_VERSION }
+#endif
 
 // Changes the policy to the caller's own, between two plans.
 // Threads: any. Owns: the table is copied; `user` must live until destroy is called, which happens
-// only if this call succeeds. Blocks: until the plan in progress is done. Errors: INVALID_ARGUMENT
-// no name or make_plan; UNIMPLEMENTED another version; FAILED_PRECONDITION shut down.
+// only if this call succeeds. Blocks: until the pass of the flow in progress is done. Errors:
+// INVALID_ARGUMENT no name or make_plan; UNIMPLEMENTED another version.
 GPUSHARE_API gpushare_status gpushare_set_user_policy(
     gpushare_runtime* runtime, const gpushare_policy_table* table) GPUSHARE_NOEXCEPT;
 

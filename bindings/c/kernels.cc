@@ -89,6 +89,25 @@ absl::StatusOr<core::FusedKernelDesc> FusedDescOf(const RuntimeObject& runtime,
   return out;
 }
 
+absl::StatusOr<std::shared_ptr<FusedKernelObject>> RegisterFused(
+    RuntimeObject& runtime, const gpushare_fused_kernel_options& options) {
+  absl::StatusOr<core::FusedKernelDesc> desc = FusedDescOf(runtime, options);
+  if (!desc.ok()) return desc.status();
+  core::MutexLock lock(&runtime.mutex);
+  if (runtime.fused_kernel_names.count(options.name) != 0) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("The runtime has a fused kernel '", options.name, "' already."));
+  }
+  const absl::StatusOr<core::KernelId> id =
+      runtime.scheduler->RegisterFusedKernel(*std::move(desc));
+  if (!id.ok()) return id.status();
+  runtime.fused_kernel_names.insert(options.name);
+  auto fused = std::make_shared<FusedKernelObject>();
+  fused->runtime = runtime.shared_from_this();
+  fused->id = *id;
+  return fused;
+}
+
 }  // namespace
 }  // namespace gpushare::abi
 
@@ -174,14 +193,9 @@ gpushare_status gpushare_fused_kernel_register(gpushare_runtime* runtime,
     *out_fused = nullptr;
     gpushare_fused_kernel_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("fused_kernel_options", options, &known));
-    auto desc = gpushare::abi::FusedDescOf(*object, known);
-    if (!desc.ok()) return desc.status();
-    const auto id = object->scheduler->RegisterFusedKernel(*std::move(desc));
-    if (!id.ok()) return id.status();
-    auto fused = std::make_shared<gpushare::abi::FusedKernelObject>();
-    fused->runtime = object->shared_from_this();
-    fused->id = *id;
-    auto handle = gpushare::abi::MakeHandle<gpushare_fused_kernel>(std::move(fused));
+    auto fused = gpushare::abi::RegisterFused(*object, known);
+    if (!fused.ok()) return fused.status();
+    auto handle = gpushare::abi::MakeHandle<gpushare_fused_kernel>(*std::move(fused));
     if (!handle.ok()) return handle.status();
     *out_fused = *handle;
     return absl::OkStatus();

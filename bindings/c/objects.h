@@ -54,6 +54,7 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   std::map<uint32_t, std::string> app_names ABSL_GUARDED_BY(mutex);
   // Registered kernels as they were given to the scheduler.
   std::map<std::string, core::KernelDesc> kernels ABSL_GUARDED_BY(mutex);
+  std::set<std::string> fused_kernel_names ABSL_GUARDED_BY(mutex);
   std::string perfetto_path ABSL_GUARDED_BY(mutex);
   std::string event_log_path ABSL_GUARDED_BY(mutex);
 };

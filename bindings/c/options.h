@@ -20,7 +20,8 @@ namespace gpushare::abi {
 // A larger struct_size is taken for memory that was never initialised.
 inline constexpr uint32_t kStructSizeMax = 4096;
 
-// Size of the first version of each struct. Never changes once ABI version 1 is out.
+// Size of each struct in ABI version 1, its first that is frozen. Never changes; a struct that
+// comes later enters with its own.
 template <class Struct>
 inline constexpr uint32_t kFirstSize = 0;
 #define GPUSHARE_FIRST_SIZE(type, bytes) \
@@ -31,11 +32,11 @@ GPUSHARE_FIRST_SIZE(gpushare_app_options, 64);
 GPUSHARE_FIRST_SIZE(gpushare_reservation_options, 16);
 GPUSHARE_FIRST_SIZE(gpushare_simulation_record, 120);
 GPUSHARE_FIRST_SIZE(gpushare_library_call, 144);
-GPUSHARE_FIRST_SIZE(gpushare_kernel_options, 96);
+GPUSHARE_FIRST_SIZE(gpushare_kernel_options, 144);
 GPUSHARE_FIRST_SIZE(gpushare_kernel_info, 104);
 GPUSHARE_FIRST_SIZE(gpushare_fused_kernel_options, 64);
 GPUSHARE_FIRST_SIZE(gpushare_completion_record, 160);
-GPUSHARE_FIRST_SIZE(gpushare_task_options, 168);
+GPUSHARE_FIRST_SIZE(gpushare_task_options, 184);
 GPUSHARE_FIRST_SIZE(gpushare_region_options, 16);
 GPUSHARE_FIRST_SIZE(gpushare_device_info, 112);
 GPUSHARE_FIRST_SIZE(gpushare_runtime_stats, 168);

@@ -133,6 +133,14 @@ void Fill(absl::Span<const From> from, std::array<To, kCount>& views, uint32_t& 
 
 bool InRange(int32_t value, int32_t most) { return value >= 0 && value <= most; }
 
+uint32_t Bounded(uint32_t count) { return std::min<uint32_t>(count, GPUSHARE_PLAN_ACTIONS_MAX); }
+
+// A policy may fill entries field by field: what the last plan left there goes.
+template <class Entry>
+void Clear(std::array<Entry, GPUSHARE_PLAN_ACTIONS_MAX>& entries, uint32_t count) {
+  std::fill_n(entries.begin(), Bounded(count), Entry{});
+}
+
 core::Reason ReasonOf(gpushare_reason reason) {
   if (reason <= GPUSHARE_REASON_NONE || reason > UINT8_MAX) return core::Reason::kUserPolicy;
   return static_cast<core::Reason>(reason);
@@ -190,6 +198,9 @@ void UserPolicy::Convert(const core::Snapshot& snapshot) {
 }
 
 void UserPolicy::Prepare() {
+  Clear(launches_, plan_.launch_count);
+  Clear(evictions_, plan_.eviction_count);
+  Clear(holds_, plan_.hold_count);
   plan_ = {};
   plan_.struct_size = sizeof(plan_);
   plan_.launches = launches_.data();
@@ -202,14 +213,12 @@ void UserPolicy::Prepare() {
 
 void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const {
   const auto last_place = static_cast<int32_t>(snapshot.places.size()) - 1;
-  const auto bounded = [](uint32_t count) {
-    return std::min<uint32_t>(count, GPUSHARE_PLAN_ACTIONS_MAX);
-  };
-  for (uint32_t i = 0; i < bounded(plan_.launch_count); ++i) {
+  for (uint32_t i = 0; i < Bounded(plan_.launch_count); ++i) {
     const gpushare_planned_launch& launch = launches_[i];
     if (launch.task.value == 0 || !InRange(launch.form, GPUSHARE_FORM_OPAQUE) ||
         !InRange(launch.place, last_place) || !InRange(launch.lane_class, GPUSHARE_LANE_COPY) ||
-        launch.workers < 0 || launch.blocks_max < 0 || launch.count < 0) {
+        launch.workers < 0 || launch.blocks_max < 0 || launch.count < 0 ||
+        launch.reserved[0] != 0 || launch.reserved[1] != 0) {
       continue;
     }
     core::PlannedLaunch out;
@@ -224,17 +233,18 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
     out.reason = ReasonOf(launch.reason);
     plan.AddLaunch(out);
   }
-  for (uint32_t i = 0; i < bounded(plan_.eviction_count); ++i) {
+  for (uint32_t i = 0; i < Bounded(plan_.eviction_count); ++i) {
     const gpushare_planned_eviction& eviction = evictions_[i];
     if (eviction.task.value == 0 || !InRange(eviction.place, last_place) ||
-        eviction.workers_to_keep < 0) {
+        eviction.workers_to_keep < 0 || eviction.reserved != 0) {
       continue;
     }
     plan.AddEviction({core::TicketId{eviction.task.value}, eviction.place, eviction.workers_to_keep,
                       ReasonOf(eviction.reason)});
   }
-  for (uint32_t i = 0; i < bounded(plan_.hold_count); ++i) {
+  for (uint32_t i = 0; i < Bounded(plan_.hold_count); ++i) {
     const gpushare_planned_hold& hold = holds_[i];
+    if (hold.reserved != 0) continue;
     plan.AddHold(
         {core::TicketId{hold.task.value}, ReasonOf(hold.reason), hold.value_ns, hold.limit_ns});
   }

@@ -20,7 +20,7 @@ namespace gpushare::abi {
 class UserPolicy final : public core::Policy {
  public:
   // `table` was checked. destroy(user) is called by the destructor once Arm was called: a policy
-  // that the scheduler did not take leaves `user` alone.
+  // that never got as far as the scheduler leaves `user` alone.
   explicit UserPolicy(const gpushare_policy_table& table);
   ~UserPolicy() override;
 
@@ -47,9 +47,9 @@ class UserPolicy final : public core::Policy {
   std::array<gpushare_running_view, core::kMaxRunning> running_;
 
   gpushare_plan plan_ = {};
-  std::array<gpushare_planned_launch, GPUSHARE_PLAN_ACTIONS_MAX> launches_;
-  std::array<gpushare_planned_eviction, GPUSHARE_PLAN_ACTIONS_MAX> evictions_;
-  std::array<gpushare_planned_hold, GPUSHARE_PLAN_ACTIONS_MAX> holds_;
+  std::array<gpushare_planned_launch, GPUSHARE_PLAN_ACTIONS_MAX> launches_ = {};
+  std::array<gpushare_planned_eviction, GPUSHARE_PLAN_ACTIONS_MAX> evictions_ = {};
+  std::array<gpushare_planned_hold, GPUSHARE_PLAN_ACTIONS_MAX> holds_ = {};
   std::array<gpushare_lc_route, core::kMaxApps> routes_;
 };
 

@@ -113,7 +113,7 @@ class KernelCalibration(ctypes.Structure):
                 ('eviction_p50_ns', i64), ('eviction_p99_ns', i64), ('block_task_spread', f64),
                 ('worker_overhead', f64), ('saturating_occupancy', f64), ('speed', ptr),
                 ('knees', ptr), ('speed_count', u32), ('knee_count', u32),
-                ('workers_per_sm', i32), ('kept', i32)]
+                ('workers_per_sm_max', i32), ('kept', i32)]
 
 
 class CalibrationProgress(ctypes.Structure):
@@ -190,7 +190,7 @@ def address(value):
 class Library:
     """libgpushare and libgpushare_catalogue, loaded and with their functions declared."""
 
-    def __init__(self, library='libgpushare.so.0', catalogue='libgpushare_catalogue.so'):
+    def __init__(self, library='libgpushare.so.1', catalogue='libgpushare_catalogue.so'):
         self.abi = ctypes.CDLL(library)
         self.example = ctypes.CDLL(catalogue)
         self._declare_abi()

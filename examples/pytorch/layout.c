@@ -192,7 +192,7 @@ static const gpushare_example_field kLayout[] = {
     FIELD(gpushare_kernel_calibration, knees),
     FIELD(gpushare_kernel_calibration, speed_count),
     FIELD(gpushare_kernel_calibration, knee_count),
-    FIELD(gpushare_kernel_calibration, workers_per_sm),
+    FIELD(gpushare_kernel_calibration, workers_per_sm_max),
     FIELD(gpushare_kernel_calibration, kept),
     SIZE(gpushare_calibration_progress),
     FIELD(gpushare_calibration_progress, struct_size),

@@ -529,7 +529,7 @@ def measure(args, library, model, be, report):
 
 def parse(argv):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument('--library', default='libgpushare.so.0', help='path of libgpushare')
+    parser.add_argument('--library', default='libgpushare.so.1', help='path of libgpushare')
     parser.add_argument('--catalogue', default='libgpushare_catalogue.so',
                         help='path of the catalogue')
     parser.add_argument('--out', default='out/resnet50.json', help='file of the results')

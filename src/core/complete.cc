@@ -144,11 +144,24 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
       std::memory_order_relaxed);
 }
 
+// The device's own duration; of an LC launch that waited for BE work on its SMs to leave, the wait
+// too, whenever the device says that it started.
+int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
+                    const DeviceCompletion& completion) {
+  if (!task.beside_overlaps) return task.record.measured_ns;
+  const DeviceProfile& profile = flow.device->capabilities().profile;
+  const int64_t latency_ns =
+      part.form == Form::kGraph ? profile.graph_launch_latency_ns : profile.launch_latency_ns;
+  const TimeNs end = flow.device->capabilities().timestamps ? completion.end_ns : flow.now_ns;
+  return std::max(task.record.measured_ns, end - part.launched_ns - latency_ns);
+}
+
 // The last launch of the task has ended: done, or back to its queue with the rest.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
+  // First of all: a cancellation or a shutdown that came too late takes nothing from what is done.
   if (task.blocks_done >= task.blocks) {
     if (completion.timed && task.record.launches == 1 && task.record.evictions == 0) {
-      AddSample(flow, task, part, task.record.measured_ns, false);
+      AddSample(flow, task, part, MeasuredFor(flow, task, part, completion), false);
     }
     FinishTask(flow, task, Verdict::kOk);
     return;

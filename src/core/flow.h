@@ -145,6 +145,9 @@ struct Flow {
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
   int64_t queued_ns = 0;  // T_q
+  // What BE apps had attained when they were last given a turn, as far as it has come (the start
+  // tags of start-time fair queueing): no app is more than kFairCreditNs behind it.
+  int64_t attained_floor_ns = 0;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
 

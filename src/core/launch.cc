@@ -423,9 +423,11 @@ void MarkCompany(Flow& flow, Task& task, const Part& part) {
   }
   for (int i = 0; i < flow.running_lc_count; ++i) {
     Task& other = *flow.running_lc[static_cast<size_t>(i)];
-    if (&other == &task || other.part_count == 0 || other.parts[0].lane == part.lane) continue;
-    Meet(task, other);
-    alike = false;
+    if (&other == &task || other.part_count == 0) continue;
+    const bool before_us = other.parts[0].lane == part.lane;
+    if (!before_us) Meet(task, other);
+    // What waits for two things does not tell how long for which.
+    alike = alike && before_us && !task.beside_overlaps;
   }
   if (!alike) {
     task.beside_sms = 0;
@@ -445,6 +447,9 @@ void EnterRunning(Flow& flow, Task& task, Part& part) {
       flow.running_be[static_cast<size_t>(flow.running_be_count++)] = &task;
     }
     ++task.app->tasks_in_flight;
+    if (task.app->options.app_class == AppClass::kBestEffort) {
+      flow.attained_floor_ns = std::max(flow.attained_floor_ns, task.app->attained_ns);
+    }
     task.issued_ns = RemainingOf(task).duration_ns;
     flow.queued_ns += task.issued_ns;
     if (task.query != nullptr) task.query->issued_ns += task.issued_ns;

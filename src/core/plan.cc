@@ -9,6 +9,7 @@
 #include "src/core/admit.h"
 #include "src/core/headroom.h"
 #include "src/core/predict.h"
+#include "src/core/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -34,6 +35,15 @@ int ViewLcApps(Flow& flow) {
     view.main_kernel = app.main_kernel == nullptr ? KernelId{} : app.main_kernel->id;
   }
   return flow.lc_app_count;
+}
+
+// BE apps share by what they have had since they asked: who was not there has no claim to the time
+// that others had meanwhile.
+void BoundCredit(Flow& flow) {
+  for (int i = 0; i < flow.be_app_count; ++i) {
+    App& app = *flow.buffers.be_owner[static_cast<size_t>(i)];
+    app.attained_ns = std::max(app.attained_ns, flow.attained_floor_ns - kFairCreditNs);
+  }
 }
 
 int ViewBeApps(Flow& flow) {
@@ -184,6 +194,7 @@ void BuildSnapshot(Flow& flow) {
   snapshot.copies = flow.copies;
   snapshot.lc_apps =
       absl::MakeConstSpan(buffers.lc_apps.data(), static_cast<size_t>(ViewLcApps(flow)));
+  BoundCredit(flow);
   snapshot.be_apps =
       absl::MakeConstSpan(buffers.be_apps.data(), static_cast<size_t>(ViewBeApps(flow)));
   const auto queries =

@@ -63,7 +63,8 @@ struct BeAppView {
   AppId app;
   int32_t quota_capsms = 0;  // 0: no quota
   double weight = 1;         // share among BE apps
-  int64_t attained_ns = 0;   // whole-device time that it got so far, over its weight
+  int64_t attained_ns = 0;   // whole-device time that it got so far, over its weight; an app that
+                             // was not there counts as not far behind the others (kFairCreditNs)
   double used_capsms = 0;
   bool packed = false;  // its quota is placed on whole SMs
 };

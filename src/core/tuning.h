@@ -25,6 +25,11 @@ inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 // loaded LC app, short against idle hours. Range 0 to 100 ms.
 inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 
+// What a BE app may be behind the others in attained time, ns. Without a bound, an app that came
+// late or asked for nothing would have the device to itself until it had caught up: seconds in
+// which the others wait. Long against a task (2-8 ms). Range 10 ms to 1 s.
+inline constexpr int64_t kFairCreditNs = 100 * 1000 * 1000;
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_TUNING_H_

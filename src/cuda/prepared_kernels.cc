@@ -21,6 +21,7 @@ constexpr int kDefaultSharedBytesMax = 48 * 1024;
 constexpr int kGraphDepthMax = 8;
 // Percentage of an SM's memory that is shared memory, not L1 cache.
 constexpr int kCarveOutMax = 100;
+constexpr int kCarveOutDefault = -1;
 
 CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
 
@@ -118,11 +119,17 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
     }
   }
   // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
-  // the last BE worker, and not only for their eviction.
+  // the last BE worker, and not only for their eviction. Who set the split has a reason.
   if (prepared.worker != nullptr) {
+    int preferred = kCarveOutDefault;
     GPUSHARE_CU_RETURN(
-        api, cuFuncSetAttribute(prepared.worker, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                kCarveOutMax));
+        api, cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                prepared.worker));
+    if (preferred == kCarveOutDefault) {
+      GPUSHARE_CU_RETURN(api, cuFuncSetAttribute(prepared.worker,
+                                                 CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                                 kCarveOutMax));
+    }
   }
   const bool shaped = kernel.block_x > 0;
   prepared.block_x = static_cast<unsigned int>(shaped ? kernel.block_x : kernel.threads_per_block);

@@ -148,7 +148,7 @@ void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const co
   seen.features.kernel = &lc;
   seen.features.kind = lc.kind;
   seen.beside = absl::MakeConstSpan(&beside, 1);
-  const auto solo_ns = static_cast<double>(pair.solo_ns);
+  const auto solo_ns = static_cast<double>(pair.query_ns);
   for (const PairMeasurement::Speed& speed : pair.speeds) {
     seen.sms = speed.lc_sms;
     beside.sms = 1;  // how many does not matter: the other side of the split
@@ -159,7 +159,7 @@ void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const co
   beside.sms = 0;
   for (const int64_t added_ns : pair.blocking_ns) {
     seen.sms = sm_count;
-    seen.measured_ns = pair.solo_ns + added_ns;
+    seen.measured_ns = pair.query_ns + added_ns;
     model.Observe(seen);
   }
 }
@@ -180,6 +180,10 @@ std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> me
     seen.features.block_tasks = one.block_tasks;
     seen.sms = profile.device.sm_count;
     seen.measured_ns = one.solo_ns;
+    // Of what will be seen again as single queries, a query's duration.
+    for (const PairMeasurement& pair : pairs) {
+      if (pair.lc == one.name && pair.query_ns > 0) seen.measured_ns = pair.query_ns;
+    }
     model->Observe(seen);
     seen.evicted = true;
     seen.form = core::Form::kWorkers;

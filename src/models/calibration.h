@@ -68,7 +68,7 @@ struct PairMeasurement {
     double beside = 0;  // with the BE kernel on the other SMs
   };
   std::string lc, be;
-  int64_t solo_ns = 0;  // of the LC kernel
+  int64_t query_ns = 0;  // one launch of the LC kernel alone, as a completion tells it
   std::vector<Speed> speeds;
   // What the eviction of the BE kernel added to a query, samples in the order taken.
   std::vector<int64_t> blocking_ns;

@@ -26,6 +26,10 @@ double SpeedAt(const KernelMeasurement& measured, int32_t sms) {
   return 0;
 }
 
+double RoundTrip(const TimedLaunch& query) {
+  return static_cast<double>(query.seen_ns - query.called_ns);
+}
+
 }  // namespace
 
 absl::StatusOr<PairMeasurement> PairMeter::Measure(const CalibrationItem& lc,
@@ -48,16 +52,14 @@ absl::StatusOr<PairMeasurement> PairMeter::Measure(const CalibrationItem& lc,
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     if (absl::Status status = MeasureSplit(lc, be, split, out); !status.ok()) return status;
   }
-  if (absl::Status status = MeasureBlocking(lc, measured, be, out); !status.ok()) return status;
+  if (absl::Status status = MeasureBlocking(lc, be, out); !status.ok()) return status;
   return out;
 }
 
-absl::StatusOr<double> PairMeter::Query(const CalibrationItem& lc, core::LaneIndex lane) {
+absl::StatusOr<TimedLaunch> PairMeter::Query(const CalibrationItem& lc, core::LaneIndex lane) {
   core::LaunchRequest request = TaskRequest(lc, OrdinaryForm(lc.kernel), lane);
   request.bare = false;
-  absl::StatusOr<TimedLaunch> one = timer_.RunOne(request);
-  if (!one.ok()) return one.status();
-  return static_cast<double>(one->seen_ns - one->called_ns);
+  return timer_.RunOne(request);
 }
 
 absl::Status PairMeter::BeginBackground(const CalibrationItem& be, core::LaneIndex lane) {
@@ -79,16 +81,16 @@ absl::Status PairMeter::MeasureSplit(const CalibrationItem& lc, const Calibratio
   std::vector<double> beside;
   for (int i = 0; i < options_.repeats; ++i) {
     for (auto [lane, samples] : {std::pair{whole, &alone}, std::pair{lc_lane, &place}}) {
-      absl::StatusOr<double> query = Query(lc, lane);
+      absl::StatusOr<TimedLaunch> query = Query(lc, lane);
       if (!query.ok()) return query.status();
-      samples->push_back(*query);
+      samples->push_back(query->duration_ns());
     }
     if (absl::Status status = BeginBackground(be, be_lane); !status.ok()) return status;
-    absl::StatusOr<double> query = Query(lc, lc_lane);
+    absl::StatusOr<TimedLaunch> query = Query(lc, lc_lane);
     if (!query.ok()) return query.status();
     absl::StatusOr<bool> lasted = timer_.EndBackground(be_lane);
     if (!lasted.ok()) return lasted.status();
-    if (*lasted) beside.push_back(*query);
+    if (*lasted) beside.push_back(query->duration_ns());
   }
   if (beside.empty()) return absl::OkStatus();
   out.speeds.push_back(
@@ -97,19 +99,20 @@ absl::Status PairMeter::MeasureSplit(const CalibrationItem& lc, const Calibratio
 }
 
 // A query that arrives while the background holds the whole device, beside one that meets nothing.
-absl::Status PairMeter::MeasureBlocking(const CalibrationItem& lc,
-                                        const KernelMeasurement& measured,
-                                        const CalibrationItem& be, PairMeasurement& out) {
+absl::Status PairMeter::MeasureBlocking(const CalibrationItem& lc, const CalibrationItem& be,
+                                        PairMeasurement& out) {
   const core::LaneIndex lc_lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
   const core::LaneIndex be_lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kBe, 0);
   if (be_lane == core::kNoLane) return absl::OkStatus();
   std::vector<double> alone;
+  std::vector<double> durations;
   double share = 0;
   for (int i = 0; i < kBlockingSamples; ++i) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    absl::StatusOr<double> query = Query(lc, lc_lane);
+    absl::StatusOr<TimedLaunch> query = Query(lc, lc_lane);
     if (!query.ok()) return query.status();
-    alone.push_back(*query);
+    alone.push_back(RoundTrip(*query));
+    durations.push_back(query->duration_ns());
     if (absl::Status status = BeginBackground(be, be_lane); !status.ok()) return status;
     share += kGolden;
     share -= share >= 1 ? 1 : 0;
@@ -122,11 +125,11 @@ absl::Status PairMeter::MeasureBlocking(const CalibrationItem& lc,
     if (absl::StatusOr<bool> ended = timer_.EndBackground(be_lane); !ended.ok()) {
       return ended.status();
     }
-    if (lasts) out.blocking_ns.push_back(static_cast<int64_t>(*query));
+    if (lasts) out.blocking_ns.push_back(static_cast<int64_t>(RoundTrip(*query)));
   }
-  const auto solo_ns = static_cast<int64_t>(Median(alone));
-  for (int64_t& sample : out.blocking_ns) sample = std::max<int64_t>(0, sample - solo_ns);
-  out.solo_ns = measured.solo_ns;
+  const auto alone_ns = static_cast<int64_t>(Median(alone));
+  for (int64_t& sample : out.blocking_ns) sample = std::max<int64_t>(0, sample - alone_ns);
+  out.query_ns = static_cast<int64_t>(Median(durations));
   return absl::OkStatus();
 }
 

@@ -2,7 +2,8 @@
 // eviction that makes way for it.
 //
 // An LC kernel is a graph or a library call, whose speed over SMs is known by now; a BE kernel is
-// an evictable one, which runs in the background. Durations are those of a query: from the launch
+// an evictable one, which runs in the background. Durations are those of single queries, as a
+// scheduler's completions tell them; a query that waits for an eviction is timed from its launch
 // call until the host has seen the end. Threads: one.
 
 #ifndef GPUSHARE_SRC_MODELS_CALIBRATION_PAIR_H_
@@ -31,12 +32,12 @@ class PairMeter {
                                           const CalibrationItem& be);
 
  private:
-  absl::StatusOr<double> Query(const CalibrationItem& lc, core::LaneIndex lane);
+  absl::StatusOr<TimedLaunch> Query(const CalibrationItem& lc, core::LaneIndex lane);
   absl::Status BeginBackground(const CalibrationItem& be, core::LaneIndex lane);
   absl::Status MeasureSplit(const CalibrationItem& lc, const CalibrationItem& be,
                             const core::SplitView& split, PairMeasurement& out);
-  absl::Status MeasureBlocking(const CalibrationItem& lc, const KernelMeasurement& measured,
-                               const CalibrationItem& be, PairMeasurement& out);
+  absl::Status MeasureBlocking(const CalibrationItem& lc, const CalibrationItem& be,
+                               PairMeasurement& out);
 
   LaunchTimer& timer_;
   const core::Lanes& lanes_;

@@ -25,7 +25,9 @@ constexpr double kAnnouncedChange = 0.10;
 }  // namespace
 
 EvictionState EvictionPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel) {
-  const double block_task = static_cast<double>(kernel.simulation.block_task_ns);
+  // Workers are evicted, whose block task is not quite the grid's.
+  const double block_task = static_cast<double>(kernel.simulation.block_task_ns) *
+                            (1 + kernel.simulation.worker_overhead);
   const double yield = static_cast<double>(kernel.yield_interval_ns);
   double interval = kUnknownBlockTaskNs;
   if (block_task > 0 && yield > 0) {

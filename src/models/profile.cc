@@ -144,7 +144,7 @@ const Field<SimulationRecord> kSimulationFields[] = {
     {"present", &SimulationRecord::present},
     {"block_task_ns", &SimulationRecord::block_task_ns, 0, kMaxDuration},
     {"block_task_spread", &SimulationRecord::block_task_spread, 0, 10},
-    {"worker_overhead", &SimulationRecord::worker_overhead, 0, 10},
+    {"worker_overhead", &SimulationRecord::worker_overhead, -0.5, 10},
     {"memory_parallelism", &SimulationRecord::memory_parallelism, 0, 1000},
     {"saturating_occupancy", &SimulationRecord::saturating_occupancy, 1e-3, 1},
     {"demand", DemandField<SimulationRecord>()},

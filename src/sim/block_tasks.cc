@@ -70,8 +70,6 @@ void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
   residency.keep = -1;
   residency.done_at_end = residency.claimed;
   residency.drain_target = static_cast<double>(residency.claimed);
-  const double spread = launch.kernel->desc.simulation.block_task_spread;
-  if (spread > 0) residency.tail_slowness = 1 + spread * random_.Uniform(0, 2);
   dirty_ = true;
 }
 
@@ -189,6 +187,9 @@ void Engine::PoolIsEmpty(int32_t index) {
     const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
     if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
     StopClaiming(residency, 0);
+    // The tail of a task. An eviction's residual is a fit that holds the spread already.
+    const double spread = launch.kernel->desc.simulation.block_task_spread;
+    if (spread > 0) residency.tail_slowness = 1 + spread * random_.Uniform(0, 2);
   }
   pool.due_ns = core::kNever;
   dirty_ = true;

@@ -4,11 +4,13 @@
   abi_gates.py headers  --headers DIR --cpp DIR --cc CC --cxx CXX [--self-test]
       every public header compiles alone, as C99 to C23 and C++17 to C++23, without implicit padding
   abi_gates.py symbols  --library LIB --symbols FILE --headers DIR [--self-test]
-      exported symbols, bindings/c/symbols.txt and the declared functions are the same set
+      exported symbols, bindings/c/symbols.txt and the declared functions are the same set, under
+      the SONAME and the symbol version of GPUSHARE_ABI_VERSION
   abi_gates.py layout   --headers DIR --layout FILE --cc CC [--self-test]
       sizes, offsets and enum values are as frozen in layout_test.c
   abi_gates.py abidiff  --headers DIR --baseline FILE --cc CC [--self-test | --update]
-      types and symbols are those of the last reviewed baseline; skips (77) without abidiff
+      types and symbols are those of the last reviewed baseline; skips (77) without abidiff.
+      --update writes the baseline again, and refuses what breaks callers of the same version
 
 Exit code 0: passed; 1: failed, with the reason; 77: skipped.
 """
@@ -20,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 C_HEADERS = ('gpushare.h', 'gpushare_policy.h')
 CPP_HEADERS = ('gpushare.hpp',)
@@ -28,7 +31,7 @@ C_STANDARDS = ('c99', 'c11', 'c17', 'c2x')
 CPP_STANDARDS = ('c++17', 'c++20', 'c++2b')
 WARNINGS = ('-Wall', '-Wextra', '-Wpedantic', '-Werror')
 # A sanitizer exports symbols of its own runtime.
-FOREIGN = re.compile(r'^(_init|_fini|_edata|_end|__bss_start|GPUSHARE_0|__(asan|ubsan|tsan|odr)_.*)$')
+FOREIGN = re.compile(r'^(_init|_fini|_edata|_end|__bss_start|GPUSHARE_[0-9]+|__(asan|ubsan|tsan|odr)_.*)$')
 SKIPPED = 77
 
 
@@ -114,6 +117,15 @@ def self_test_headers(arguments):
             must_fail(what, lambda folder=folder: check_headers(arguments, folder))
 
 
+def abi_version(headers):
+    text = (pathlib.Path(headers) / 'gpushare' / 'gpushare.h').read_text()
+    return re.search(r'^#define GPUSHARE_ABI_VERSION (\d+)$', text, re.MULTILINE).group(1)
+
+
+def soname(headers):
+    return f'libgpushare.so.{abi_version(headers)}'
+
+
 def declared(headers):
     text = ''.join((pathlib.Path(headers) / 'gpushare' / name).read_text() for name in C_HEADERS)
     return set(re.findall(r'GPUSHARE_API[^;{]*?\b(gpushare_\w+)\(', text))
@@ -125,6 +137,15 @@ def exported(library):
         raise Failure(f'nm cannot read {library}: {result.stderr}')
     names = {line.split()[-1].split('@')[0] for line in result.stdout.splitlines() if line.split()}
     return {name for name in names if not FOREIGN.match(name)}
+
+
+def check_version(library, headers):
+    """The loader keeps callers of another version away by these two names alone."""
+    result = run('objdump', '-p', str(library))
+    wanted = (('SONAME', soname(headers)), ('symbol version', f'GPUSHARE_{abi_version(headers)}'))
+    for what, name in wanted:
+        if not re.search(rf'\s{re.escape(name)}$', result.stdout, re.MULTILINE):
+            raise Failure(f'{library} has no {what} {name}:\n{result.stdout}{result.stderr}')
 
 
 def same(left_name, left, right_name, right):
@@ -140,6 +161,7 @@ def check_symbols(arguments, symbols=None, headers=None):
         raise Failure('symbols.txt is not sorted, or names a symbol twice.')
     same('the headers', declared(headers or arguments.headers), 'symbols.txt', set(listed))
     same('the library', exported(arguments.library), 'symbols.txt', set(listed))
+    check_version(arguments.library, headers or arguments.headers)
     print(f'{len(listed)} symbols are declared, listed and exported.')
 
 
@@ -155,6 +177,12 @@ def self_test_symbols(arguments):
         folder = doctored_headers(scratch, arguments.headers, 'gpushare_abi_version(void)',
                                   'gpushare_abi_version2(void)')
         must_fail('a declaration without a symbol', lambda: check_symbols(arguments, headers=folder))
+    with tempfile.TemporaryDirectory() as scratch:
+        version = f'#define GPUSHARE_ABI_VERSION {abi_version(arguments.headers)}\n'
+        folder = doctored_headers(scratch, arguments.headers, version,
+                                  '#define GPUSHARE_ABI_VERSION 77\n')
+        must_fail('a library under the SONAME of another version',
+                  lambda: check_symbols(arguments, headers=folder))
 
 
 def check_layout(arguments, headers=None):
@@ -191,14 +219,15 @@ def stub_source(headers):
 
 def write_abi(arguments, target, headers=None):
     headers = pathlib.Path(headers or arguments.headers).resolve()
+    library = soname(headers)
     with tempfile.TemporaryDirectory() as scratch:
         (pathlib.Path(scratch) / 'abi.c').write_text(stub_source(headers))
         for command in (
                 (arguments.cc, '-std=c11', '-g', '-O0', '-fPIC', '-shared', f'-I{headers}', 'abi.c',
-                 '-o', 'libgpushare.so.0', '-Wl,-soname,libgpushare.so.0'),
+                 '-o', library, f'-Wl,-soname,{library}'),
                 ('abidw', '--no-corpus-path', '--no-comp-dir-path', '--no-show-locs',
                  '--no-elf-needed', '--no-write-default-sizes', '--type-id-style', 'hash',
-                 '--out-file', str(target), 'libgpushare.so.0')):
+                 '--out-file', str(target), library)):
             result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=scratch)
             if result.returncode != 0:
                 raise Failure(f'{command[0]} fails: {result.stderr}')
@@ -211,31 +240,120 @@ def compare_abi(baseline, current):
                       f'{result.stdout}{result.stderr}')
 
 
+def growing_structs(headers):
+    """The structs that callers give or get with a size: a struct_size, or a stride of the snapshot."""
+    text = ''.join((pathlib.Path(headers) / 'gpushare' / name).read_text() for name in C_HEADERS)
+    sized = re.findall(r'^typedef struct (gpushare_\w+) \{\n  uint32_t struct_size;', text, re.MULTILINE)
+    strided = re.findall(r'^typedef struct (gpushare_\w+_view) \{', text, re.MULTILINE)
+    inside = {'gpushare_part_view'}  # an array of fixed length in gpushare_running_view
+    return sorted(set(sized + strided + ['gpushare_pair_option']) - inside)
+
+
+def members(struct):
+    return [(member.get('layout-offset-in-bits'), member.find('var-decl').get('name'),
+             member.find('var-decl').get('type-id')) for member in struct.findall('data-member')]
+
+
+def shape(element):
+    """Everything of a type or function but the names of its parameters."""
+    attributes = {key: value for key, value in element.attrib.items()
+                  if key != 'name' or element.tag != 'parameter'}
+    return element.tag, attributes, [shape(child) for child in element]
+
+
+def breakage(old, new, may_grow):
+    """What breaks a caller of `old`, or None. The ids of types are hashes of their names."""
+    if new is None:
+        return 'is gone'
+    if shape(old) == shape(new):
+        return None
+    if not may_grow or old.tag != 'class-decl' or new.tag != 'class-decl':
+        return 'is another'
+    if members(new)[:len(members(old))] != members(old):
+        return 'has other fields where its old ones were'
+    size, end = int(new.get('size-in-bits')), int(old.get('size-in-bits'))
+    if size < end or any(int(offset) < end for offset, _, _ in members(new)[len(members(old)):]):
+        return 'grows inside its old size'
+    return None
+
+
+def check_compatible(baseline, current, headers):
+    """Nothing that breaks a caller of the same version: functions may come, and structs that carry
+    their size may grow at their end. abidiff cannot be told that: its suppressions hide too much."""
+    def table(path):
+        declared_things = xml.etree.ElementTree.parse(path).getroot().find('abi-instr')
+        return {thing.get('elf-symbol-id') or thing.get('id'): thing for thing in declared_things}
+    growing = set(growing_structs(headers))
+    new = table(current)
+    breaks = [(old.get('name') or key, breakage(old, new.get(key), old.get('name') in growing))
+              for key, old in table(baseline).items()]
+    reasons = [f'{name} {reason}.' for name, reason in breaks if reason is not None]
+    if reasons:
+        raise Failure(f'Callers of ABI version {abi_version(headers)} break (docs/abi.md):\n'
+                      + '\n'.join(reasons))
+
+
 def check_abidiff(arguments, headers=None):
+    headers = headers or arguments.headers
     with tempfile.TemporaryDirectory() as scratch:
         current = pathlib.Path(scratch) / 'current.abi'
         write_abi(arguments, current, headers)
         if arguments.update:
-            shutil.copyfile(current, arguments.baseline)
+            baseline = pathlib.Path(arguments.baseline)
+            if f"soname='{soname(headers)}'" in baseline.read_text():
+                check_compatible(baseline, current, headers)
+            shutil.copyfile(current, baseline)
             print(f'{arguments.baseline} is the ABI of the headers now.')
             return
         compare_abi(arguments.baseline, current)
+        check_compatible(arguments.baseline, current, headers)  # names of fields too
     print('The ABI is that of the baseline.')
 
 
+RECORD_END = '  int32_t error_code;           // native code when it failed\n'
+SUMMARY_END = '  int64_t max_ns;\n} gpushare_latency_summary;'
+VERSION_FUNCTION = 'GPUSHARE_API uint32_t gpushare_abi_version(void) GPUSHARE_NOEXCEPT;'
+
+BREAKS = (
+    ('a function that went', VERSION_FUNCTION, ''),
+    ('another parameter type', 'uint32_t gpushare_kernel_id(gpushare_kernel* kernel)',
+     'uint32_t gpushare_kernel_id(int64_t kernel)'),
+    ('a field in the middle', '  int64_t submit_ns;\n', '  int64_t submit_ns;\n  int64_t other_ns;\n'),
+    ('a field of another type', '  int32_t evictions;\n  int32_t launches;\n',
+     '  int64_t evictions;\n'),
+    ('a field that went', RECORD_END, ''),
+    ('a field that became another at the end', RECORD_END, '  int64_t other_ns;\n'),
+    ('a field more in a struct without a size', SUMMARY_END,
+     '  int64_t max_ns;\n  int64_t p999_ns;\n} gpushare_latency_summary;'),
+    ('a field of another name', '  int32_t evictions;\n  int32_t launches;\n',
+     '  int32_t evicted;\n  int32_t launches;\n'),
+    ('another integer type', 'typedef int32_t gpushare_verdict;', 'typedef uint32_t gpushare_verdict;'),
+    ('another parameter of a callback', 'typedef void (*gpushare_enqueue_callback)(void* stream,',
+     'typedef void (*gpushare_enqueue_callback)(int64_t stream,'),
+)
+GROWTHS = (
+    ('a function more', VERSION_FUNCTION,
+     f'{VERSION_FUNCTION}\nGPUSHARE_API uint32_t gpushare_later(void) GPUSHARE_NOEXCEPT;'),
+    ('a field at the end', RECORD_END, f'{RECORD_END}  int64_t other_ns;\n'),
+)
+
+
 def self_test_abidiff(arguments):
-    cases = (
-        ('a function that went', 'GPUSHARE_API uint32_t gpushare_abi_version(void) GPUSHARE_NOEXCEPT;', ''),
-        ('another parameter type', 'uint32_t gpushare_kernel_id(gpushare_kernel* kernel)',
-         'uint32_t gpushare_kernel_id(int64_t kernel)'),
-        ('a field in the middle', '  int64_t submit_ns;\n', '  int64_t submit_ns;\n  int64_t other_ns;\n'),
-        ('a field of another type', '  int32_t evictions;\n  int32_t launches;\n',
-         '  int64_t evictions;\n'),
-    )
-    for what, old, new in cases:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = doctored_headers(scratch, arguments.headers, old, new)
-            must_fail(what, lambda folder=folder: check_abidiff(arguments, folder))
+    """Every change fails the gate; a break cannot even be taken over into the baseline."""
+    for breaks, cases in ((True, BREAKS), (False, GROWTHS)):
+        for what, old, new in cases:
+            with tempfile.TemporaryDirectory() as scratch:
+                folder = doctored_headers(scratch, arguments.headers, old, new)
+                baseline = pathlib.Path(scratch) / 'baseline.abi'
+                shutil.copyfile(arguments.baseline, baseline)
+                update = argparse.Namespace(**vars(arguments))
+                update.update, update.baseline = True, baseline
+                must_fail(what, lambda folder=folder: check_abidiff(arguments, folder))
+                if breaks:
+                    must_fail(f'{what}, taken over into the baseline',
+                              lambda update=update, folder=folder: check_abidiff(update, folder))
+                else:
+                    check_abidiff(update, folder)
 
 
 GATES = {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -54,6 +55,9 @@ class CalibrateApiTest : public ::testing::Test {
     items_[0] = {&kernels_[0], &tasks_[0]};
     items_[1] = {&kernels_[1], nullptr};
     options_.device = "sim";
+    options_.profile_path = std::getenv("GPUSHARE_TEST_PROFILE");
+    ASSERT_NE(options_.profile_path, nullptr)
+        << "the test needs the profile whose figures it knows";
     options_.output_path = output_.c_str();
     options_.items = items_;
     options_.item_count = 2;

@@ -1,7 +1,8 @@
-/* The layout of version 0 of the ABI: sizes, offsets and enum values, frozen by static asserts.
+/* The layout of version 1 of the ABI: sizes, offsets and enum values, frozen by static asserts.
  *
- * Compiling it is the test; main only says so. A line of it changes only together with a new entry
- * in bindings/c/CHANGELOG.md. Structs without implicit padding: the headers gate compiles with
+ * Compiling it is the test; main only says so. Within version 1 lines are added, and the size of a
+ * struct that may grow is raised, together with an entry in bindings/c/CHANGELOG.md; no other line
+ * changes or goes (docs/abi.md). Structs without implicit padding: the headers gate compiles with
  * -Wpadded.
  */
 #include <gpushare/gpushare.h>
@@ -428,11 +429,11 @@ GPUSHARE_AT_BYTE(gpushare_part_view, reserved, 20);
 GPUSHARE_AT_BYTE(gpushare_part_view, launched_ns, 24);
 
 GPUSHARE_SIZE(gpushare_running_view, 264);
-GPUSHARE_AT_BYTE(gpushare_running_view, task, 0);
-GPUSHARE_AT_BYTE(gpushare_running_view, parts, 120);
-GPUSHARE_AT_BYTE(gpushare_running_view, part_count, 248);
-GPUSHARE_AT_BYTE(gpushare_running_view, reserved, 252);
-GPUSHARE_AT_BYTE(gpushare_running_view, places, 256);
+GPUSHARE_AT_BYTE(gpushare_running_view, parts, 0);
+GPUSHARE_AT_BYTE(gpushare_running_view, part_count, 128);
+GPUSHARE_AT_BYTE(gpushare_running_view, reserved, 132);
+GPUSHARE_AT_BYTE(gpushare_running_view, places, 136);
+GPUSHARE_AT_BYTE(gpushare_running_view, task, 144);
 
 GPUSHARE_SIZE(gpushare_pair_option, 16);
 GPUSHARE_AT_BYTE(gpushare_pair_option, lc_speed, 0);
@@ -478,7 +479,7 @@ GPUSHARE_AT_BYTE(gpushare_snapshot, pair_kernels, 240);
 GPUSHARE_AT_BYTE(gpushare_snapshot, pair_stride, 244);
 GPUSHARE_AT_BYTE(gpushare_snapshot, pair_version, 248);
 
-GPUSHARE_SIZE(gpushare_planned_launch, 48);
+GPUSHARE_SIZE(gpushare_planned_launch, 56);
 GPUSHARE_AT_BYTE(gpushare_planned_launch, task, 0);
 GPUSHARE_AT_BYTE(gpushare_planned_launch, fused_with, 8);
 GPUSHARE_AT_BYTE(gpushare_planned_launch, blocks_max, 16);
@@ -488,6 +489,7 @@ GPUSHARE_AT_BYTE(gpushare_planned_launch, place, 32);
 GPUSHARE_AT_BYTE(gpushare_planned_launch, lane_class, 36);
 GPUSHARE_AT_BYTE(gpushare_planned_launch, workers, 40);
 GPUSHARE_AT_BYTE(gpushare_planned_launch, reason, 44);
+GPUSHARE_AT_BYTE(gpushare_planned_launch, reserved, 48);
 
 GPUSHARE_SIZE(gpushare_planned_eviction, 24);
 GPUSHARE_AT_BYTE(gpushare_planned_eviction, task, 0);
@@ -549,7 +551,7 @@ GPUSHARE_AT_BYTE(gpushare_kernel_calibration, speed, 88);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, knees, 96);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, speed_count, 104);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, knee_count, 108);
-GPUSHARE_AT_BYTE(gpushare_kernel_calibration, workers_per_sm, 112);
+GPUSHARE_AT_BYTE(gpushare_kernel_calibration, workers_per_sm_max, 112);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, kept, 116);
 
 GPUSHARE_SIZE(gpushare_calibration_progress, 40);
@@ -701,8 +703,8 @@ GPUSHARE_VALUE(GPUSHARE_LANE_PLAIN, 0);
 GPUSHARE_VALUE(GPUSHARE_LANE_LC, 1);
 GPUSHARE_VALUE(GPUSHARE_LANE_BE, 2);
 GPUSHARE_VALUE(GPUSHARE_LANE_COPY, 3);
-GPUSHARE_VALUE(GPUSHARE_ABI_VERSION, 0);
-GPUSHARE_VALUE(GPUSHARE_POLICY_VERSION, 0);
+GPUSHARE_VALUE(GPUSHARE_ABI_VERSION, 1);
+GPUSHARE_VALUE(GPUSHARE_POLICY_VERSION, 1);
 GPUSHARE_VALUE(GPUSHARE_PLAN_ACTIONS_MAX, 128);
 GPUSHARE_VALUE(GPUSHARE_PARTS_MAX, 4);
 

@@ -13,6 +13,7 @@ struct Planner {
   int destroyed = 0;
   bool hold_be = false;
   bool nonsense = false;
+  int32_t reserved = 0;
   gpushare_runtime* runtime = nullptr;
   gpushare_status inside = GPUSHARE_OK;
 };
@@ -30,10 +31,10 @@ void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
         GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i);
     EXPECT_NE(head->task.value, 0u);
     if (planner.nonsense) {
-      plan->launches[plan->launch_count++] = {{~uint64_t{0}}, {0}, 0, 1, 0, 0, 0, 0, 0};
-      plan->launches[plan->launch_count++] = {head->task, {0}, -1, 1, 0, 0, 0, 0, 0};
-      plan->launches[plan->launch_count++] = {head->task, {0}, 0, 1, 99, 0, 0, 0, 0};
-      plan->launches[plan->launch_count++] = {head->task, {0}, 0, 1, 0, 1000, 0, 0, 0};
+      plan->launches[plan->launch_count++] = {{~uint64_t{0}}, {0}, 0, 1, 0, 0, 0, 0, 0, {}};
+      plan->launches[plan->launch_count++] = {head->task, {0}, -1, 1, 0, 0, 0, 0, 0, {}};
+      plan->launches[plan->launch_count++] = {head->task, {0}, 0, 1, 99, 0, 0, 0, 0, {}};
+      plan->launches[plan->launch_count++] = {head->task, {0}, 0, 1, 0, 1000, 0, 0, 0, {}};
       plan->evictions[plan->eviction_count++] = {{77}, 0, 0, 0, 0};
       plan->holds[plan->hold_count++] = {{~uint64_t{0}}, 0, 0, -5, 0};
     }
@@ -43,6 +44,7 @@ void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
     launch.task = head->task;
     launch.form = be ? GPUSHARE_FORM_WORKERS : GPUSHARE_FORM_GRAPH;
     launch.lane_class = be ? GPUSHARE_LANE_BE : GPUSHARE_LANE_LC;
+    launch.reserved[1] = planner.reserved;
     plan->launches[plan->launch_count++] = launch;
   }
   if (planner.nonsense) plan->hold_count = 0xffffffffu;
@@ -52,7 +54,6 @@ class UserPolicyTest : public testing::Test {
  protected:
   void SetUp() override {
     api_.Open({"sim", GPUSHARE_DRIVE_POLL});
-    table_.version = GPUSHARE_POLICY_VERSION;
     table_.name = "own";
     table_.make_plan = Plan;
     table_.destroy = [](void* user) { ++static_cast<Planner*>(user)->destroyed; };
@@ -94,6 +95,17 @@ TEST_F(UserPolicyTest, NonsenseInAPlanIsDropped) {
   EXPECT_EQ(api_.Finish(api_.Submit(api_.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
 }
 
+// What a later version may mean by it cannot be honoured here, so the launch does not happen.
+TEST_F(UserPolicyTest, AnEntryWithAReservedFieldIsDropped) {
+  planner_.reserved = 1;
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  const gpushare_ticket be = api_.Submit(api_.BeTask(), false);
+  EXPECT_EQ(gpushare_runtime_drain(api_.runtime, 1000 * 1000 * 1000), GPUSHARE_DEADLINE_EXCEEDED);
+  planner_.reserved = 0;
+  ASSERT_OK(gpushare_set_policy(api_.runtime, "fifo"));
+  EXPECT_EQ(api_.Finish(be).verdict, GPUSHARE_VERDICT_OK);
+}
+
 TEST_F(UserPolicyTest, ACallFromInsideAPlanIsRefused) {
   planner_.runtime = api_.runtime;
   ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
@@ -110,7 +122,7 @@ TEST_F(UserPolicyTest, ItIsDestroyedOnceWithTheRuntime) {
 
 TEST_F(UserPolicyTest, ATableThatIsNotGoodIsRefusedAndItsUserLeftAlone) {
   gpushare_policy_table bad = table_;
-  bad.version = 1;
+  bad.version = GPUSHARE_POLICY_VERSION + 1;
   EXPECT_FAILS(gpushare_set_user_policy(api_.runtime, &bad), GPUSHARE_UNIMPLEMENTED, "version");
   bad = table_;
   bad.name = nullptr;

@@ -37,6 +37,12 @@ export LD_LIBRARY_PATH="$library_folder"
 "$scratch/pkg_c"
 "$scratch/pkg_cpp"
 
+# A caller asks the loader for the SONAME: that name must be there.
+soname="libgpushare.so.$(sed -n 's/^#define GPUSHARE_ABI_VERSION //p' "$prefix/include/gpushare/gpushare.h")"
+[[ -e "$library_folder/$soname" ]] || { echo "$soname is not installed." >&2; exit 1; }
+objdump -p "$scratch/pkg_c" | grep -q "NEEDED *$soname\$" ||
+  { echo "The consumer does not ask for $soname." >&2; exit 1; }
+
 # What was installed names neither this build nor these sources.
 if grep -rIl --include='*.cmake' --include='*.pc' --include='*.h' --include='*.hpp' \
   -e "$(cd "$build" && pwd)" -e "$(cd "$here/../.." && pwd)" "$prefix"; then

@@ -4,11 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <set>
 #include <string>
 
+#include "src/cuda/kernels/ffma.h"
 #include "src/cuda/kernels/md5_reference.h"
 #include "src/cuda/kernels/sincos.h"
 #include "src/cuda/kernels/workload_base.h"
@@ -89,6 +91,22 @@ TEST(Md5ReferenceTest, KnownAnswers) {
   EXPECT_EQ(Md5Of16Bytes({0, 0, 0, 0}), zeros);
   const std::array<uint32_t, 4> counted = {0x01EFC11A, 0x1BAF6CE9, 0x3329D3E0, 0xA8C24F1A};
   EXPECT_EQ(Md5Of16Bytes({0x03020100, 0x07060504, 0x0B0A0908, 0x0F0E0D0C}), counted);
+}
+
+// The bound on ffma's rounding errors takes coordinates below 1 at the start.
+TEST(FfmaTest, PointsStartAllOverTheSquareBelowOne) {
+  std::set<float> seen;
+  double sum = 0;
+  constexpr uint32_t kPoints = 100000;
+  for (uint32_t point = 0; point < kPoints; ++point) {
+    const FfmaPoint start = FfmaStart(1, point);
+    ASSERT_GE(std::min(start.x, start.y), -1.0F);
+    ASSERT_LT(std::max(start.x, start.y), 1.0F);
+    seen.insert(start.x);
+    sum += start.x;
+  }
+  EXPECT_GT(seen.size(), 45000U);  // of 2^16
+  EXPECT_NEAR(sum / kPoints, 0, 0.01);
 }
 
 TEST(SincosTest, PhaseStepsKeepTheSumsBounded) {

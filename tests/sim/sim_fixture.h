@@ -15,7 +15,7 @@
 
 namespace gpushare::sim {
 
-// profiles/h200.json; ends the test program when it cannot be read.
+// profiles/h200_prototype.json; ends the test program when it cannot be read.
 const models::Profile& H200();
 const core::KernelDesc& Kernel(const std::string& name);
 

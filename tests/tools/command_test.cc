@@ -198,7 +198,7 @@ TEST_F(CommandTest, TheGpusScenarioRunsOnTheSimulatedDeviceToo) {
       {"colocate", scenarios_ + "/h200_gpu.json", "--device", "sim", "--queries", "20", "--json"});
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto result = nlohmann::json::parse(answer.out);
-  EXPECT_EQ(result.at("runs").size(), 19u * (3 + 1));
+  EXPECT_EQ(result.at("runs").size(), 17u * (3 + 1));
   // Nothing was computed, so nothing is said of answers.
   EXPECT_FALSE(result.at("runs")[0].contains("verified"));
   EXPECT_FALSE(result.at("manifest").contains("gpu"));

@@ -176,7 +176,7 @@ std::string RowText(const Row& row) {
   const bool workers = one.worker_solo_ns > 0;
   return Format("%-24.24s %9s %11s %3d %9s %10s %10s  %s%s\n", row.name.c_str(),
                 duration(one.solo_ns).c_str(), duration(one.block_task_ns).c_str(),
-                one.workers_per_sm,
+                one.workers_per_sm_max,
                 workers ? Format("%.2f %%", 100 * one.worker_overhead).c_str() : "-",
                 duration(one.eviction_p50_ns).c_str(), duration(one.eviction_p99_ns).c_str(),
                 KneesText(row).c_str(), one.kept != 0 ? "  (kept)" : "");

@@ -9,6 +9,7 @@
 //     static constexpr int kMinBlocksPerSm = 8;             // launch bounds, 1 when absent
 //     template <class Ctx> __device__ static void Enter(const Params&, Shared&, State&, Ctx&);
 //     template <class Ctx> __device__ static void Leave(const Params&, Shared&, State&, Ctx&);
+//     static constexpr bool kKeepsL1 = true;                // DRAM-bound: workers keep a large L1
 //     // yield points:
 //     static constexpr bool kYields = true;
 //     __device__ static uint32_t Steps(const Params&);      // steps of one block task
@@ -39,6 +40,12 @@ template <class Body>
 struct Yields<Body, std::void_t<decltype(Body::kYields)>>
     : std::integral_constant<bool, Body::kYields> {};
 
+template <class Body, class = void>
+struct KeepsL1 : std::false_type {};
+template <class Body>
+struct KeepsL1<Body, std::void_t<decltype(Body::kKeepsL1)>>
+    : std::integral_constant<bool, Body::kKeepsL1> {};
+
 template <class Body, class Ctx, class = void>
 struct HasEnter : std::false_type {};
 template <class Body, class Ctx>
@@ -64,6 +71,10 @@ inline constexpr int kMinBlocks = internal::MinBlocks<Body>::value;
 
 template <class Body>
 inline constexpr bool kBodyYields = internal::Yields<Body>::value;
+
+// Whether the workers keep a large L1 instead of the largest shared memory.
+template <class Body>
+inline constexpr bool kBodyKeepsL1 = internal::KeepsL1<Body>::value;
 
 // More than this is dynamic shared memory: a block gets 48 KB of static, and the worker loop needs
 // some of it.

@@ -40,21 +40,21 @@ inline constexpr uint32_t kRoundsPerTimerRead = 1024;  // about 2 ms
 // Until every worker of the launch has left or was told to. One thread.
 //
 // Workers at full issue rate may leave a lone warp few issue slots, so the loop has few
-// instructions, and none between a load and its store: the word is stored as it comes, changed or
-// not, two polls share one look at the ends of the loop, and the timer is read rarely.
+// instructions: two polls share one look at the end of the launch, and the timer is read rarely.
 __device__ inline void RelayEvictions(const gpushare_worker_launch& launch) {
   volatile uint64_t* const device_word = launch.eviction_word;
   const volatile uint64_t* const ended_sequence = &launch.scratch->ended_sequence;
   const uint64_t give_up_ns = GlobalTimerNs() + kLeaderNs;
+  uint64_t relayed = *device_word;
   do {
     bool is_over = false;
 #pragma unroll 1
     for (uint32_t round = internal::kRoundsPerTimerRead; !is_over && round > 0; --round) {
       uint64_t word = internal::ReadHostWord(launch.host_eviction_word);
-      *device_word = word;
+      if (word != relayed) *device_word = relayed = word;
       const uint64_t ended = *ended_sequence;
       word = internal::ReadHostWord(launch.host_eviction_word);
-      *device_word = word;
+      if (word != relayed) *device_word = relayed = word;
       is_over = (ended == launch.sequence) | internal::TellsAllToLeave(word, launch.epoch);
     }
     if (is_over) return;

@@ -79,6 +79,9 @@ inline cudaError_t PrepareVariant(const void* symbol, int threads, uint32_t dyna
                                                        dynamic_shared_bytes);
 }
 
+// Room for the worker loop's own shared memory of eight workers and more, and the rest is L1.
+inline constexpr int kSharedPercentOfL1Bodies = 10;
+
 }  // namespace internal
 
 // Loads both variants into the current device. Threads: any. Returns a cudaError_t; `out` is
@@ -89,9 +92,11 @@ int DescribeVariants(const void* original, const void* workers, gpushare_kernel_
   constexpr uint32_t kDynamicBytes = DynamicSharedBytes<Body>();
   *out = {};
   // An SM changes its split between L1 and shared memory only when it is empty, and a library's LC
-  // kernel wants all of the shared memory: workers leave the split there.
-  cudaError_t code = cudaFuncSetAttribute(workers, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                          cudaSharedmemCarveoutMaxShared);
+  // kernel wants all of the shared memory: workers leave the split there, unless the body pays for
+  // a small L1 more than an LC block that fits beside it would gain.
+  cudaError_t code = cudaFuncSetAttribute(
+      workers, cudaFuncAttributePreferredSharedMemoryCarveout,
+      kBodyKeepsL1<Body> ? internal::kSharedPercentOfL1Bodies : cudaSharedmemCarveoutMaxShared);
   if (code != cudaSuccess) return code;
   cudaFuncAttributes original_attributes = {};
   cudaFuncAttributes worker_attributes = {};

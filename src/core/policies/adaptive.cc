@@ -2,6 +2,8 @@
 
 #include "src/core/policies/adaptive.h"
 
+#include <algorithm>
+
 #include "src/core/policies/be_copies.h"
 #include "src/core/policies/be_places.h"
 #include "src/core/policies/bounds.h"
@@ -10,6 +12,7 @@
 #include "src/core/policies/lc_activity.h"
 #include "src/core/policies/lc_first.h"
 #include "src/core/policies/quiet.h"
+#include "src/core/policies/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -26,6 +29,19 @@ void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns,
     if (head.app_class != AppClass::kBestEffort || head.kind == TaskKind::kMemcpy) continue;
     plan.AddHold({head.task, Reason::kHoldBlocking, value_ns, limit_ns});
   }
+}
+
+// Whether the loads will change the choice of a layout by time alone: no query is active, and a
+// load is not yet rounded to 0.
+bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
+  if (lc.active) return false;  // its end is an event
+  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
+                     [](const LcAppView& app) { return app.load * tuning::kLoadSteps >= 0.5; });
+}
+
+bool HoldsForBlocking(const Plan& plan) {
+  return std::any_of(plan.holds.begin(), plan.holds.begin() + plan.hold_count,
+                     [](const PlannedHold& hold) { return hold.reason == Reason::kHoldBlocking; });
 }
 
 }  // namespace
@@ -67,6 +83,9 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     places.HoldRest(plan);
   }
   PlanBeCopies(snapshot, lc, plan);
+  if (HoldsForBlocking(plan) && LoadFades(snapshot, lc)) {
+    plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.now_ns + tuning::kLoadLookNs);
+  }
 }
 
 }  // namespace gpushare::core

@@ -9,6 +9,7 @@
 #include "src/core/policies/capsm_eviction.h"
 #include "src/core/policies/copy_slots.h"
 #include "src/core/policies/launch_form.h"
+#include "src/core/policies/lc_activity.h"
 #include "src/core/policies/lc_first.h"
 #include "src/core/policies/quiet.h"
 
@@ -84,11 +85,14 @@ void Adjust(const Snapshot& snapshot, CapSmEvictor& evictor, Plan& plan) {
       used -= evictor.Free(over, static_cast<int32_t>(app), Reason::kEvictForQuota, plan);
     }
   }
-  const double gap = used + ReservedCapSms(snapshot) - snapshot.sm_count;
-  if (gap > kCapSmEpsilon) evictor.Free(gap, -1, Reason::kEvictForReservation, plan);
+  const int32_t reserved = ReservedCapSms(snapshot);
+  const double gap = used + reserved - snapshot.sm_count;
+  // Work that cannot be bounded may hold more than there is: that alone drives nobody away.
+  if (reserved > 0 && gap > kCapSmEpsilon)
+    evictor.Free(gap, -1, Reason::kEvictForReservation, plan);
 }
 
-// How a BE task that has no workers is launched: it fills whatever place it is on.
+// Work that has no workers cannot be bounded: it fills whatever place it is on.
 bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, double granted) {
   if (split >= 0 && head.confinable) {
     const int32_t sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
@@ -97,8 +101,33 @@ bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, doub
   return granted >= snapshot.sm_count - kCapSmEpsilon;
 }
 
+// A quota, a reservation or the workers of others may stand against the whole place for ever. Then
+// such work takes its turn: one at a time, while its app holds nothing and no query is active on
+// the SMs it is given.
+class Turn {
+ public:
+  Turn(const Snapshot& snapshot, const Plan& plan)
+      : lc_active_(FindLcActivity(snapshot, plan).active) {
+    for (const RunningView& running : snapshot.running) {
+      if (running.task.app_class != AppClass::kBestEffort) continue;
+      for (int32_t i = 0; i < running.part_count; ++i) {
+        const Form form = running.parts[static_cast<size_t>(i)].form;
+        taken_ = taken_ || (form != Form::kMemcpy && !IsEvictableForm(form));
+      }
+    }
+  }
+  bool Free(double app_holds, bool apart_from_lc) const {
+    return !taken_ && app_holds < kCapSmEpsilon && (apart_from_lc || !lc_active_);
+  }
+  void Take() { taken_ = true; }
+
+ private:
+  bool lc_active_;
+  bool taken_ = false;
+};
+
 void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, CapSms& capsms,
-                Plan& plan) {
+                Turn& turn, Plan& plan) {
   const size_t app = static_cast<size_t>(head.app);
   const double granted = capsms.Grant(app);
   const bool on_split = split >= 0 && head.confinable;
@@ -118,7 +147,7 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, C
     taken = launch.workers / per_capsm;
     fits = launch.workers > 0;
   } else {
-    fits = MayFill(snapshot, head, split, granted);
+    fits = MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), on_split);
   }
   if (!fits) {
     // Both as CapSMs: what the app holds and its quota, or the device when it has none.
@@ -127,7 +156,9 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, C
                   quota > 0 ? quota : snapshot.sm_count - ReservedCapSms(snapshot)});
     return;
   }
-  if (plan.AddLaunch(launch)) capsms.Take(app, taken);
+  if (!plan.AddLaunch(launch)) return;
+  capsms.Take(app, taken);
+  if (launch.form != Form::kWorkers) turn.Take();
 }
 
 void PlanCopy(const HeadView& head, CopySlots& slots, Plan& plan) {
@@ -156,12 +187,13 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
   CapSms capsms(snapshot, sms);
   CopySlots slots(snapshot);
+  Turn turn(snapshot, plan);
   for (const HeadView& head : snapshot.heads) {
     if (head.app_class != AppClass::kBestEffort) continue;
     if (head.kind == TaskKind::kMemcpy) {
       PlanCopy(head, slots, plan);
     } else {
-      PlanKernel(snapshot, head, split, capsms, plan);
+      PlanKernel(snapshot, head, split, capsms, turn, plan);
     }
   }
 }

@@ -7,7 +7,7 @@
 
 namespace gpushare::kernels {
 
-constexpr uint32_t kOptionsPerPass = 1024;  // four a thread
+constexpr uint32_t kOptionsPerPass = 512;  // two a thread
 
 struct BlackScholesParams {
   const float* price;  // of the stock, today
@@ -15,7 +15,7 @@ struct BlackScholesParams {
   const float* years;  // until it expires
   float* out;          // call, put of each option
   uint32_t ring;       // block task b prices chunk b % ring
-  uint32_t passes;     // a chunk is passes * kOptionsPerPass options
+  uint32_t passes;     // a chunk is passes * 512 options
   float rate;
   float volatility;
 };

@@ -30,7 +30,7 @@ const CatalogueKernel kCatalogue[kCatalogueSize] = {
     {"sincos_steps", gpushare_sincos_steps_variants, Bound::kSpecial, kSpecialFormula, true, 2700,
      MakeSincos},
     {"ffma", gpushare_ffma_variants, Bound::kFfma,
-     "8 fused multiply-adds an iteration and thread / (128 * SMs * clock)", false, 50, MakeFfma},
+     "8 fused multiply-adds an iteration and thread / (128 * SMs * clock)", false, 30, MakeFfma},
     {"streaming", gpushare_streaming_variants, Bound::kDram, kDramFormula, false, 59,
      MakeStreaming},
     {"stencil", gpushare_stencil_variants, Bound::kDram, kDramFormula, false, 59, MakeStencil},

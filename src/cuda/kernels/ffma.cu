@@ -3,7 +3,7 @@
 #include <gpushare/device/variants.cuh>
 
 #include "src/cuda/kernels/ffma.h"
-#include "src/cuda/kernels/hash.h"
+#include "src/cuda/kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 
@@ -21,12 +21,12 @@ struct gpushare_ffma {
     float y[kFfmaPoints];
 #pragma unroll
     for (int i = 0; i < kFfmaPoints; ++i) {
-      x[i] = Uniform(params.seed, thread * 2 * kFfmaPoints + 2 * i, -1.0F, 1.0F);
-      y[i] = Uniform(params.seed, thread * 2 * kFfmaPoints + 2 * i + 1, -1.0F, 1.0F);
+      const FfmaPoint start = FfmaStart(params.seed, thread * kFfmaPoints + i);
+      x[i] = start.x;
+      y[i] = start.y;
     }
     const float angle = params.angle;
-    // Unrolled so that the loop's own three instructions are 2 % of the issue slots.
-#pragma unroll 16
+#pragma unroll kFfmaUnroll
     for (uint32_t iteration = 0; iteration < params.iterations; ++iteration) {
 #pragma unroll
       for (int i = 0; i < kFfmaPoints; ++i) x[i] = fmaf(-angle, y[i], x[i]);
@@ -36,7 +36,9 @@ struct gpushare_ffma {
     float2 sum = make_float2(0, 0);
 #pragma unroll
     for (int i = 0; i < kFfmaPoints; ++i) sum = make_float2(sum.x + x[i], sum.y + y[i]);
-    reinterpret_cast<float2*>(params.out)[thread] = sum;
+    sum = make_float2(WarpSum(sum.x), WarpSum(sum.y));
+    if (thread % kWarpThreads != 0) return;
+    reinterpret_cast<float2*>(params.out)[thread / kWarpThreads] = sum;
   }
 };
 GPUSHARE_KERNEL(gpushare_ffma);

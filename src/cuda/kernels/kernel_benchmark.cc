@@ -4,7 +4,10 @@
 // step.
 //
 //   kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] [--block-task-us US]
-//                    [--dram-gbs GB_PER_S] [--steps N] [--no-verify]
+//                    [--dram-gbs GB_PER_S] [--steps N] [--no-verify] [--no-carveout]
+//
+// --no-carveout: workers without their preference for the largest shared-memory split, so with the
+// L1 of the original grid. What they win by it is the price of the split.
 
 #include <cuda_runtime_api.h>
 
@@ -35,6 +38,7 @@ struct Arguments {
   std::string kernel;  // empty: all
   double dram_gb_per_s = kDramGbPerS;
   bool verify = true;
+  bool carveout = true;
 };
 
 struct Row {
@@ -200,6 +204,12 @@ Status RunKernel(const Arguments& arguments, const CatalogueKernel& kernel, Form
   if (!status.ok()) return status;
   FormTask task;
   status = CudaStatus(kernel.variants(&task.variants), kernel.name);
+  if (status.ok() && !arguments.carveout) {
+    status = CudaStatus(cudaFuncSetAttribute(task.variants.worker_symbol,
+                                             cudaFuncAttributePreferredSharedMemoryCarveout,
+                                             cudaSharedmemCarveoutDefault),
+                        "cudaFuncSetAttribute");
+  }
   if (!status.ok()) return status;
   task.params = workload->params();
   task.grid = workload->grid();
@@ -233,6 +243,10 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
       arguments->verify = false;
       continue;
     }
+    if (std::strcmp(argv[i], "--no-carveout") == 0) {
+      arguments->carveout = false;
+      continue;
+    }
     if (i + 1 >= argc) return false;
     const char* const value = argv[i + 1];
     if (std::strcmp(argv[i], "--ms") == 0) {
@@ -258,9 +272,10 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
 int Main(int argc, char** argv) {
   Arguments arguments;
   if (!Parse(argc, argv, &arguments)) {
-    std::fprintf(stderr,
-                 "kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] "
-                 "[--block-task-us US] [--dram-gbs GB_PER_S] [--steps N] [--no-verify]\n");
+    std::fprintf(
+        stderr,
+        "kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] "
+        "[--block-task-us US] [--dram-gbs GB_PER_S] [--steps N] [--no-verify] [--no-carveout]\n");
     return 2;
   }
   FormLauncher launcher;
@@ -273,11 +288,11 @@ int Main(int argc, char** argv) {
   cudaGetDeviceProperties(&properties, 0);
   std::printf(
       "{\"benchmark\": \"kernel_benchmark\", \"gpu\": \"%s\", \"sms\": %d,"
-      " \"clock_mhz\": %.0f, \"dram_gb_per_s\": %.0f, \"repeats\": %d,\n"
+      " \"clock_mhz\": %.0f, \"dram_gb_per_s\": %.0f, \"repeats\": %d, \"carveout\": %s,\n"
       "  \"note\": \"medians of alternating runs; bounds at the GPU's maximal clock\",\n"
       "  \"kernels\": [",
       properties.name, launcher.sms(), launcher.clock_mhz(), arguments.dram_gb_per_s,
-      arguments.repeats);
+      arguments.repeats, arguments.carveout ? "true" : "false");
   bool first = true;
   bool failed = false;
   for (size_t i = 0; i < kCatalogueSize; ++i) {

@@ -4,6 +4,7 @@
 
 #include "src/cuda/kernels/hash.h"
 #include "src/cuda/kernels/md5.h"
+#include "src/cuda/kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace {
@@ -125,7 +126,9 @@ struct gpushare_md5 {
                               Hash(params.seed, 4 * thread + 2), Hash(params.seed, 4 * thread + 3));
 #pragma unroll 1
     for (uint32_t i = 0; i < params.iterations; ++i) digest = HashDigest(digest);
-    reinterpret_cast<uint4*>(params.out)[thread] = digest;
+    digest = make_uint4(WarpXor(digest.x), WarpXor(digest.y), WarpXor(digest.z), WarpXor(digest.w));
+    if (thread % kWarpThreads != 0) return;
+    reinterpret_cast<uint4*>(params.out)[thread / kWarpThreads] = digest;
   }
 };
 GPUSHARE_KERNEL(gpushare_md5);

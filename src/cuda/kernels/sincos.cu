@@ -5,6 +5,7 @@
 #include <gpushare/device/variants.cuh>
 
 #include "src/cuda/kernels/sincos.h"
+#include "src/cuda/kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace {
@@ -46,7 +47,9 @@ struct gpushare_sincos {
     uint32_t phase = SincosFirstPhase(params.seed, thread);
     Sum sum = {0, 0};
     AddTerms(params.iterations, SincosPhaseStep(params.seed, thread), &phase, &sum);
-    reinterpret_cast<float2*>(params.out)[thread] = make_float2(sum.cosine, sum.sine);
+    const float2 record = make_float2(WarpSum(sum.cosine), WarpSum(sum.sine));
+    if (thread % kWarpThreads != 0) return;
+    reinterpret_cast<float2*>(params.out)[thread / kWarpThreads] = record;
   }
 };
 GPUSHARE_KERNEL(gpushare_sincos);

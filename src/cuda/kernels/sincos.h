@@ -1,7 +1,8 @@
 // Parameters of the sincos kernels, and the seeds of a thread (the CPU's reference uses them too).
 //
-// Each thread adds cos and sin of an arithmetic progression of phases, as mri-q does for a voxel.
-// A phase is a 23-bit fraction of a turn, so that it is exact however long the progression is.
+// Each thread adds cos and sin of an arithmetic progression of phases, as mri-q does for a part of
+// a voxel's sum. A phase is a 23-bit fraction of a turn, so that it is exact however long the
+// progression is.
 
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_SINCOS_H_
 #define GPUSHARE_SRC_CUDA_KERNELS_SINCOS_H_
@@ -13,8 +14,8 @@
 namespace gpushare::kernels {
 
 struct SincosParams {
-  float* out;           // cos and sin sums of a thread, ring * 256 pairs
-  uint32_t ring;        // block task b computes slot b % ring: one buffer for any duration
+  float* out;     // cos and sin sums, pairs: sincos ring * 8, sums over a warp; steps ring * 256
+  uint32_t ring;  // block task b computes slot b % ring: one buffer for any duration
   uint32_t iterations;  // of a block task, or of one step
   uint32_t steps;       // sincos_steps only: steps of a block task
   uint32_t seed;

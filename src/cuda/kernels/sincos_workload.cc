@@ -6,12 +6,13 @@
 #include <string>
 
 #include "src/cuda/kernels/sincos.h"
+#include "src/cuda/kernels/warp.h"
 #include "src/cuda/kernels/workload_base.h"
 
 namespace gpushare::kernels {
 namespace {
 
-constexpr uint32_t kRing = 65536;        // 128 MB of results
+constexpr uint32_t kRing = 65536;        // 4 MB of results
 constexpr uint32_t kYieldRing = 524288;  // 1 GB, of which a task takes what its block tasks need
 constexpr double kResultsPerIteration = 2;
 constexpr double kResultsPerClock = 16;
@@ -41,22 +42,28 @@ class SincosWorkload : public RecordWorkload {
                            " block tasks, and at most " + std::to_string(distinct_block_tasks_) +
                            " have a place of their own to be saved in.");
     }
-    const Status status =
-        AllocateOutput(static_cast<uint64_t>(distinct_block_tasks_) * kThreadsPerBlock, 2);
+    threads_per_record_ = yields ? 1 : kWarpThreads;
+    const Status status = AllocateOutput(
+        static_cast<uint64_t>(distinct_block_tasks_) * kThreadsPerBlock / threads_per_record_, 2);
     if (!status.ok()) return status;
     const double terms = static_cast<double>(iterations_) * steps_;
     work_per_block_task_ = terms * kResultsPerIteration * kThreadsPerBlock;
     // A term errs by 7e-7 (2^-21.2 of the intrinsics on [-pi, pi], the rounded phase). The sums
-    // stay below 3.3 (SincosPhaseStep), so an addition rounds by 2^-23 at most.
-    tolerance_ = terms * (7e-7 + 1.2e-7) + 1e-6;
-    reference_ns_ = terms * 40;
+    // stay below 3.3 (SincosPhaseStep), so an addition rounds by 2^-23 at most; those of a warp
+    // below 106, five more roundings by 2^-18.
+    tolerance_ = (terms * (7e-7 + 1.2e-7) + 1e-6) * threads_per_record_ + 2e-5;
+    reference_ns_ = terms * 40 * threads_per_record_;
     SetParams(SincosParams{output_.as<float>(), distinct_block_tasks_, iterations_, steps_, seed_});
     return {};
   }
 
  private:
   void Reference(uint64_t index, double expected[kRecordWordsMax]) const override {
-    const uint32_t thread = static_cast<uint32_t>(index);
+    const auto first = static_cast<uint32_t>(index) * threads_per_record_;
+    for (uint32_t i = 0; i < threads_per_record_; ++i) AddThread(first + i, expected);
+  }
+
+  void AddThread(uint32_t thread, double expected[kRecordWordsMax]) const {
     constexpr double kHalfTurn = 1U << (kPhaseBits - 1);
     constexpr double kPi = 3.14159265358979323846;
     uint32_t phase = SincosFirstPhase(seed_, thread);
@@ -70,6 +77,7 @@ class SincosWorkload : public RecordWorkload {
     }
   }
 
+  uint32_t threads_per_record_ = 1;
   uint32_t iterations_ = 0;
   uint32_t steps_ = 1;
 };

@@ -139,13 +139,50 @@ TEST_F(SmguardTest, PackedNeverCutsIntoTheReservation) {
   EXPECT_EQ(FindLaunch(plan, head)->workers, 24 * 8);
 }
 
-TEST_F(SmguardTest, WorkWithoutWorkersIsHeldUnlessItsPlaceIsWhollyGranted) {
+TEST_F(SmguardTest, WorkWithoutWorkersIsHeldWhileAQueryIsActiveUnlessItsPlaceIsWhollyGranted) {
   const int32_t app = AddBeApp(48, 0);
+  builder.lc_apps[0].active_queries = 1;
   const HeadView& library = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
   EXPECT_EQ(FindHold(PlanOf("smguard", builder), library)->reason, Reason::kHoldCapSm);
   const Plan packed = PlanOf("smguard:packed", builder);
   ASSERT_NE(FindLaunch(packed, library), nullptr);
   EXPECT_EQ(FindLaunch(packed, library)->place, builder.BePlace(84));
+}
+
+// Its quota is below the device for ever, and nobody can bound it.
+TEST_F(SmguardTest, WorkWithoutWorkersTakesItsTurnWhenNoQueryIsActive) {
+  const int32_t app = AddBeApp(48, 0);
+  const HeadView& first = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
+  const HeadView& second = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kOpaque, 1 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_NE(FindLaunch(plan, first), nullptr);
+  EXPECT_EQ(FindLaunch(plan, first)->place, kWholeDevice);
+  ASSERT_NE(FindHold(plan, second), nullptr) << "one at a time";
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldCapSm);
+}
+
+TEST_F(SmguardTest, WorkWithoutWorkersWaitsForTheTurnOfAnother) {
+  const int32_t app = AddBeApp(48, 0);
+  builder.AddRunningBe(AddBeApp(48, 48), builder.AddKernel(kNever), 1 * kMs,
+                       {{kWholeDevice, Form::kOriginal, false, 0}});
+  const HeadView& library = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
+  EXPECT_NE(FindHold(PlanOf("smguard", builder), library), nullptr);
+}
+
+TEST_F(SmguardTest, WorkBeyondTheDeviceDrivesNobodyAwayUnlessSomethingIsReserved) {
+  builder.AddRunningBe(AddBeApp(48, 132), builder.AddKernel(kNever), 1 * kMs,
+                       {{kWholeDevice, Form::kOriginal, false, 0}});
+  builder.AddRunningBe(AddBeApp(0, 40), kernel, 8 * kMs,
+                       {{kWholeDevice, Form::kWorkers, false, 40 * 8}});
+  EXPECT_EQ(PlanOf("smguard", builder).eviction_count, 1);
+  builder.lc_apps[0].reserved_capsms = 0;
+  EXPECT_EQ(PlanOf("smguard", builder).eviction_count, 0);
+}
+
+TEST_F(SmguardTest, WorkWithoutWorkersDoesNotAddToWhatItsAppHolds) {
+  const int32_t app = AddBeApp(48, 8);
+  const HeadView& library = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
+  EXPECT_NE(FindHold(PlanOf("smguard", builder), library), nullptr);
 }
 
 }  // namespace

@@ -1,0 +1,108 @@
+// A cancellation is a request: work that never started does not run, workers leave at their next
+// block-task boundary, and a task whose block tasks were all done first is complete with kOk. The
+// whole flow on the simulated device, in virtual time, one thread.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "gtest/gtest.h"
+#include "src/core/scheduler.h"
+#include "src/models/online_model.h"
+#include "src/sim/sim_device.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kUs = 1000;
+constexpr int64_t kMs = 1000 * kUs;
+constexpr int64_t kBlocks = 5000;
+
+class CancelTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = sim::MakeSimDevice(sim::SimOptions());
+    ASSERT_TRUE(device.ok()) << device.status();
+    auto model = models::MakeOnlineModel((*device)->capabilities().profile);
+    auto scheduler = Scheduler::Create(SchedulerOptions(), *std::move(device), std::move(model),
+                                       *MakePolicy("adaptive"));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    AppOptions options;
+    options.name = "train";
+    options.app_class = AppClass::kBestEffort;
+    const AppId app = *scheduler_->CreateApp(options);
+    queue_ = *scheduler_->CreateQueue(app);
+    other_queue_ = *scheduler_->CreateQueue(app);
+    KernelDesc kernel;
+    kernel.name = "work";
+    kernel.evictable = true;
+    kernel.workers_per_sm_max = 8;
+    kernel.simulation.present = true;
+    kernel.simulation.block_task_ns = 25 * kUs;
+    kernel_ = *scheduler_->RegisterKernel(kernel);
+  }
+
+  TicketId Submit(QueueId queue) {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = kernel_;
+    spec.block_tasks = kBlocks;
+    return *scheduler_->SubmitBe(spec);
+  }
+  CompletionRecord Finish(TicketId ticket) {
+    EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 1000 * kMs).ok());
+    const CompletionRecord record = *scheduler_->Record(ticket);
+    EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+    return record;
+  }
+
+  std::unique_ptr<Scheduler> scheduler_;
+  QueueId queue_, other_queue_;
+  KernelId kernel_;
+};
+
+TEST_F(CancelTest, TheVerdictSaysWhetherTheWorkWasAllDoneBeforeTheCancellation) {
+  int cancelled = 0, overtaken = 0, refused = 0;
+  // From the first microsecond until after the end, which is at some 130 us.
+  for (int64_t after_ns = 0; after_ns < 200 * kUs; after_ns += kUs) {
+    const TicketId ticket = Submit(queue_);
+    ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + after_ns).ok());
+    const absl::Status status = scheduler_->Cancel(ticket);
+    const CompletionRecord record = Finish(ticket);
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_EQ(record.verdict, Verdict::kOk);
+      ++refused;
+    } else if (record.verdict == Verdict::kOk) {
+      EXPECT_EQ(record.block_tasks, kBlocks);
+      ++overtaken;
+    } else {
+      EXPECT_EQ(record.verdict, Verdict::kCancelled);
+      EXPECT_LT(record.block_tasks, kBlocks);
+      ++cancelled;
+    }
+  }
+  EXPECT_GT(cancelled, 0);
+  EXPECT_GT(overtaken, 0) << "the last workers were at their last block task";
+  EXPECT_GT(refused, 0);
+}
+
+TEST_F(CancelTest, WorkThatHasNotStartedDoesNotRun) {
+  const TicketId first = Submit(queue_);
+  const TicketId behind = Submit(queue_);
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 20 * kUs).ok());
+  ASSERT_TRUE(scheduler_->Cancel(behind).ok());
+  const TicketId submitted = Submit(other_queue_);  // not even admitted
+  ASSERT_TRUE(scheduler_->Cancel(submitted).ok());
+  for (const TicketId ticket : {behind, submitted}) {
+    const CompletionRecord record = Finish(ticket);
+    EXPECT_EQ(record.verdict, Verdict::kCancelled);
+    EXPECT_EQ(record.launches, 0);
+    EXPECT_EQ(record.block_tasks, 0);
+  }
+  EXPECT_EQ(Finish(first).verdict, Verdict::kOk);
+}
+
+}  // namespace
+}  // namespace gpushare::core

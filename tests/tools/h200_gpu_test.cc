@@ -1,0 +1,158 @@
+// The simulated device against an H200: examples/scenarios/h200_gpu.json under the adaptive policy,
+// as measured (benchmarks/results/h200_gpu_colocate.json) and as simulated with the profile that
+// was calibrated on the same GPU and fitted to its pairs (tools/fit_profile.py). No row of the
+// measurement was fitted to: all are predictions.
+//
+// A row that the simulator misses stands in kMisses with the miss as it is today. It must stay
+// there: the test fails when a listed miss gets better or worse by more than kListedMissAgrees.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+#include "tools/gpushare/colocate.h"
+#include "tools/gpushare/load_plan.h"
+#include "tools/gpushare/scenario.h"
+
+namespace gpushare::tool {
+namespace {
+
+// How close a simulated row comes to the measured one.
+constexpr double kP50Share = 0.10;
+constexpr double kP99OverAlone = 0.05;
+constexpr double kBeRate = 0.05;
+constexpr double kListedMissAgrees = 0.02;
+
+// Simulated less measured: LC p50 as a share of the measured one, LC p99 over alone, BE of its rate
+// alone.
+struct Miss {
+  double p50 = 0;
+  double p99_over_alone = 0;
+  double be = 0;
+};
+
+const std::map<std::string, Miss>& Misses() {
+  static const std::map<std::string, Miss> misses = {
+      // Every percentile is higher on the GPU, with fewer evictions (150 against 178). Cause not
+      // known; a profile fitted to an earlier calibration gives p50 1.33 alone instead of 1.04, so
+      // the choice of a split is close to a tie.
+      {"chain1-sincos_2700us-0.3-bound_2", {-0.309, -0.243, -0.012}},
+      // Within the tolerance at block level (+0.006) and with that other profile (-0.001).
+      {"chain1-sincos_2700us-0.3-bound_4", {-0.022, -0.054, 0.025}},
+      // The GPU's SMs were busy for 0.943 of the time, the simulated ones for 0.992: BE was held
+      // for a while. At the edge of its bound: seed 3 simulated holds it most of the time.
+      {"decode16-streaming_59us-0.3", {0.017, 0.014, 0.079}},
+  };
+  return misses;
+}
+
+struct MeasuredRow {
+  std::string case_name;
+  double p50_ns = 0;
+  double p99_over_alone = 0;
+  double be = 0;
+  double realised_load = 0;
+};
+
+struct Measured {
+  int64_t queries = 0;
+  uint64_t seed = 0;
+  std::vector<MeasuredRow> rows;
+};
+
+Measured ReadMeasured(const std::string& path) {
+  Measured out;
+  std::ifstream file(path);
+  const nlohmann::json text = nlohmann::json::parse(file, nullptr, false);
+  if (text.is_discarded()) return out;
+  out.queries = text.at("queries").get<int64_t>();
+  out.seed = text.at("seed").get<uint64_t>();
+  for (const auto& row : text.at("rows")) {
+    if (row.at("policy") != "adaptive") continue;
+    out.rows.push_back({row.at("case"), row.at("p50_ns"), row.at("p99_over_alone"), row.at("be"),
+                        row.at("realised_load")});
+  }
+  return out;
+}
+
+class H200Gpu : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
+    const char* results = std::getenv("GPUSHARE_TEST_RESULTS");
+    ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
+    ASSERT_NE(results, nullptr) << "the test needs the folder of the results";
+    measured() = ReadMeasured(std::string(results) + "/h200_gpu_colocate.json");
+    ASSERT_FALSE(measured().rows.empty()) << "the folder of the results has no rows to compare";
+    Scenario scenario = LoadScenario(std::string(scenarios) + "/h200_gpu.json");
+    scenario.queries = measured().queries;
+    scenario.seed = measured().seed;
+    ColocateOptions options;
+    options.device = "sim";
+    options.policies = {"adaptive"};
+    for (const RunResult& run : Colocate(scenario, options).runs) {
+      if (run.policy == "adaptive") simulated()[run.case_name] = run;
+    }
+  }
+
+  static Measured& measured() {
+    static Measured all;
+    return all;
+  }
+  static std::map<std::string, RunResult>& simulated() {
+    static std::map<std::string, RunResult> all;
+    return all;
+  }
+};
+
+TEST_F(H200Gpu, ArrivalsAreThoseOfTheMeasurement) {
+  for (const MeasuredRow& row : measured().rows) {
+    ASSERT_EQ(simulated().count(row.case_name), 1u) << row.case_name;
+    EXPECT_NEAR(simulated()[row.case_name].realised_load, row.realised_load, 0.005)
+        << row.case_name;
+  }
+}
+
+TEST_F(H200Gpu, EveryRowIsPredictedOrListedAsAMiss) {
+  for (const MeasuredRow& row : measured().rows) {
+    SCOPED_TRACE(row.case_name);
+    ASSERT_EQ(simulated().count(row.case_name), 1u);
+    const RunResult& run = simulated()[row.case_name];
+    const Miss miss = {static_cast<double>(run.lc.at(0).p50_ns) / row.p50_ns - 1,
+                       run.lc.at(0).p99_over_alone - row.p99_over_alone,
+                       run.be.at(0).rate_of_solo - row.be};
+    std::printf("%-36s LC p50 %+6.1f %%, p99 over alone %.3f (%+.3f), BE %.3f (%+.3f)\n",
+                row.case_name.c_str(), 100 * miss.p50, run.lc.at(0).p99_over_alone,
+                miss.p99_over_alone, run.be.at(0).rate_of_solo, miss.be);
+    const auto listed = Misses().find(row.case_name);
+    if (listed == Misses().end()) {
+      EXPECT_LE(std::abs(miss.p50), kP50Share);
+      EXPECT_LE(std::abs(miss.p99_over_alone), kP99OverAlone);
+      EXPECT_LE(std::abs(miss.be), kBeRate);
+      continue;
+    }
+    EXPECT_NEAR(miss.p50, listed->second.p50, kListedMissAgrees);
+    EXPECT_NEAR(miss.p99_over_alone, listed->second.p99_over_alone, kListedMissAgrees);
+    EXPECT_NEAR(miss.be, listed->second.be, kListedMissAgrees);
+  }
+}
+
+TEST_F(H200Gpu, TheListHoldsMissesOnly) {
+  for (const auto& [name, miss] : Misses()) {
+    EXPECT_EQ(simulated().count(name), 1u) << name;
+    EXPECT_TRUE(std::abs(miss.p50) > kP50Share || std::abs(miss.p99_over_alone) > kP99OverAlone ||
+                std::abs(miss.be) > kBeRate)
+        << name << " is within the tolerances and must not be listed.";
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::tool
