@@ -117,7 +117,7 @@ typedef struct gpushare_head_view {
   gpushare_bool trained;  // the prediction comes from measurements
   int64_t remaining_ns;   // of what is left, alone on the whole device
   int64_t remaining_error_ns;
-  int64_t eviction_ns;  // predicted eviction latency; GPUSHARE_NEVER: not evictable
+  int64_t eviction_ns;  // what its eviction adds to an LC query; GPUSHARE_NEVER: not evictable
 } gpushare_head_view;
 
 typedef struct gpushare_part_view {

@@ -413,7 +413,7 @@ void MarkCompany(Flow& flow, Task& task, const Part& part) {
       const Part& its = other.parts[static_cast<size_t>(p)];
       if (its.lane == part.lane) continue;
       Meet(task, other);
-      alike = alike && task.record.beside == other.record.kernel;
+      alike = alike && other.record.kernel && task.record.beside == other.record.kernel;
       if ((own >> its.place & 1) != 0) {
         task.beside_overlaps = true;
       } else {

@@ -158,14 +158,14 @@ class Matmul final : public LibraryPlan {
     }
     const Candidates& candidates = aligned ? aligned_ : any_;
     for (;;) {
-      const size_t now = candidates.works.load(std::memory_order_relaxed);
+      size_t now = candidates.works.load(std::memory_order_relaxed);
       const cublasStatus_t code = api_.cublasLtMatmul(
           static_cast<cublasLtHandle_t>(handle), product_.get(), &arguments.alpha, arguments.b,
           b_.get(), arguments.a, a_.get(), &arguments.beta, c, d_.get(), arguments.d, d_.get(),
           &candidates.found[now].algo, workspace, kWorkspaceBytes, stream);
       // A launch that the place refuses leaves nothing behind; a lost device refuses them all.
       if (code == CUBLAS_STATUS_EXECUTION_FAILED && now + 1 < candidates.count) {
-        candidates.works.store(now + 1, std::memory_order_relaxed);
+        candidates.works.compare_exchange_strong(now, now + 1, std::memory_order_relaxed);
         continue;
       }
       return CublasStatusOf(static_cast<int>(code), api_.cublasLtGetStatusString(code),

@@ -151,7 +151,15 @@ class CudaDevice final : public core::Device {
     lane->spec = spec;
     lane->words = WordsOf(static_cast<size_t>(index), spec.evictable);
     const ScopedContext current(*context_);
-    if (absl::Status status = OpenStream(*lane, index); !status.ok()) return status;
+    // Records of probes that an earlier lane of this index left must not pass for its launches'.
+    uint64_t& sequence = first_sequence_[static_cast<size_t>(index)];
+    for (std::atomic<uint64_t>* number : {&lane->launched, &lane->reported, &lane->marked}) {
+      number->store(sequence, std::memory_order_relaxed);
+    }
+    if (absl::Status status = OpenStream(*lane, index); !status.ok()) {
+      sequence = lane->launched.load(std::memory_order_relaxed);
+      return status;
+    }
     if (absl::Status status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
         !status.ok()) {
       return status;
@@ -497,6 +505,7 @@ class CudaDevice final : public core::Device {
   core::Mutex making_;  // of places and lanes
   std::array<std::unique_ptr<CudaLane>, core::kMaxLanes> lanes_;
   std::atomic<int32_t> lane_count_{0};
+  std::array<uint64_t, core::kMaxLanes> first_sequence_{};  // by index, while lanes are made
   std::atomic<uint64_t> busy_lanes_{0};
   std::atomic<int> lost_{0};  // the code that lost the device
 };

@@ -139,7 +139,6 @@ core::KernelDesc Describe(const core::KernelDesc& given, const KernelMeasurement
   return kernel;
 }
 
-// What a cost model learns from the measurements, so that the first predictions are trained.
 void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const core::KernelDesc& be,
                int32_t sm_count, core::CostModel& model) {
   core::CoResident beside;
@@ -148,22 +147,23 @@ void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const co
   seen.features.kernel = &lc;
   seen.features.kind = lc.kind;
   seen.beside = absl::MakeConstSpan(&beside, 1);
-  const auto solo_ns = static_cast<double>(pair.query_ns);
+  const int64_t solo_ns = model.PredictSolo(seen.features).duration_ns;
   for (const PairMeasurement::Speed& speed : pair.speeds) {
     seen.sms = speed.lc_sms;
     beside.sms = 1;  // how many does not matter: the other side of the split
-    seen.measured_ns = std::llround(solo_ns / speed.beside);
+    seen.measured_ns = std::llround(static_cast<double>(solo_ns) / speed.beside);
     for (int i = 0; i < kPairSamples; ++i) model.Observe(seen);
   }
   beside.same_sms = true;
   beside.sms = 0;
   for (const int64_t added_ns : pair.blocking_ns) {
     seen.sms = sm_count;
-    seen.measured_ns = pair.query_ns + added_ns;
+    seen.measured_ns = solo_ns + added_ns;
     model.Observe(seen);
   }
 }
 
+// What a cost model learns from the measurements, so that the first predictions are trained.
 std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> measured,
                   absl::Span<const PairMeasurement> pairs) {
   std::vector<core::KernelDesc> kernels;

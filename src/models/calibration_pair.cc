@@ -75,7 +75,9 @@ absl::Status PairMeter::MeasureSplit(const CalibrationItem& lc, const Calibratio
   const core::LaneIndex whole = lanes_.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
   const core::LaneIndex lc_lane = lanes_.Pick(split.lc_place, core::LaneClass::kLc, 0);
   const core::LaneIndex be_lane = lanes_.Pick(split.be_place, core::LaneClass::kBe, 0);
-  if (lc_lane == core::kNoLane || be_lane == core::kNoLane) return absl::OkStatus();
+  if (whole == core::kNoLane || lc_lane == core::kNoLane || be_lane == core::kNoLane) {
+    return absl::OkStatus();
+  }
   std::vector<double> alone;
   std::vector<double> place;
   std::vector<double> beside;
@@ -103,7 +105,7 @@ absl::Status PairMeter::MeasureBlocking(const CalibrationItem& lc, const Calibra
                                         PairMeasurement& out) {
   const core::LaneIndex lc_lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
   const core::LaneIndex be_lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kBe, 0);
-  if (be_lane == core::kNoLane) return absl::OkStatus();
+  if (lc_lane == core::kNoLane || be_lane == core::kNoLane) return absl::OkStatus();
   std::vector<double> alone;
   std::vector<double> durations;
   double share = 0;

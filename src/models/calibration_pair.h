@@ -26,7 +26,7 @@ class PairMeter {
   PairMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationOptions& options)
       : timer_(timer), lanes_(lanes), options_(options) {}
 
-  // `speed` is the LC kernel's; splits on which it keeps most of it are measured.
+  // `measured` is the LC kernel's; splits on which it keeps most of it are measured.
   absl::StatusOr<PairMeasurement> Measure(const CalibrationItem& lc,
                                           const KernelMeasurement& measured,
                                           const CalibrationItem& be);

@@ -111,17 +111,18 @@ void LaunchTimer::WaitUntil(core::TimeNs time) {
   }
 }
 
-absl::Status LaunchTimer::GiveUp() {
+absl::Status LaunchTimer::GiveUp(bool background) {
   absl::Status status;
   for (InFlight& entry : in_flight_) {
-    if (entry.done) continue;
+    if (entry.done || entry.background != background) continue;
     device_.AbandonLane(entry.lane);
     status = absl::DeadlineExceededError(absl::StrCat(
         entry.name, " on lane ", entry.lane, " has not completed after ",
         (device_.NowNs() - entry.timed.called_ns) / 1'000'000, " ms, and the limit is ",
         options_.hang_limit_ns / 1'000'000, " ms; the lane is given up."));
   }
-  in_flight_.clear();
+  std::erase_if(in_flight_,
+                [background](const InFlight& entry) { return entry.background == background; });
   return status;
 }
 
@@ -134,7 +135,7 @@ absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::FinishAll(bool background)
       begun + options_.hang_limit_ns * static_cast<int64_t>(std::max<size_t>(1, in_flight_.size()));
   for (Poll(); !AllDone(background); Poll()) {
     const core::TimeNs now = device_.NowNs();
-    if (now >= limit) return GiveUp();
+    if (now >= limit) return GiveUp(background);
     if (virtual_time()) {
       device_.AdvanceTo(std::min(device_.NextEventNs(), limit));
     } else if (now - begun > kSpinNs) {
@@ -183,6 +184,9 @@ absl::StatusOr<bool> LaunchTimer::EndBackground(core::LaneIndex lane) {
 }
 
 void LaunchTimer::Drain() {
+  for (const InFlight& entry : in_flight_) {
+    if (entry.background && !entry.done) Evict(entry.lane).status().IgnoreError();
+  }
   for (const bool background : {false, true}) FinishAll(background).IgnoreError();
 }
 

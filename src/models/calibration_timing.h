@@ -88,7 +88,7 @@ class LaunchTimer {
   bool AllDone(bool background) const;
   absl::StatusOr<std::vector<TimedLaunch>> FinishAll(bool background);
   absl::StatusOr<core::TimeNs> WriteWord(core::LaneIndex lane, uint64_t epoch, int64_t* issue_ns);
-  absl::Status GiveUp();
+  absl::Status GiveUp(bool background);
 
   core::Device& device_;
   const CalibrationOptions& options_;

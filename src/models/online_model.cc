@@ -488,8 +488,11 @@ class OnlineModel final : public CostModel {
     const KernelDesc* kernel = observation.features.kernel;
     if (kernel == nullptr || beside.kernel == nullptr || observation.measured_ns <= 0) return false;
     const PairKey key{kernel->id.value, beside.kernel->id.value, observation.sms};
-    double alone_ns = static_cast<double>(PredictSolo(observation.features).duration_ns) /
-                      SpeedOn(*kernel, observation.sms);
+    const Prediction solo = PredictSolo(observation.features);
+    // Else a bad guess would pass for what the neighbour does.
+    const bool known = solo.trained || kernel->simulation.present || kernel->solo_hint_ns > 0;
+    if (!known) return false;
+    double alone_ns = static_cast<double>(solo.duration_ns) / SpeedOn(*kernel, observation.sms);
     const double measured_ns = static_cast<double>(observation.measured_ns);
     if (!beside.same_sms) {
       return beside.sms > 0 && pairs_.ObserveSpeed(key, alone_ns / measured_ns);

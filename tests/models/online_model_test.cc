@@ -287,6 +287,17 @@ TEST_F(PairTest, TheSpeedBesideANeighbourIsLearnedBySizeAndKept) {
   EXPECT_NEAR(later->SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
 }
 
+// Of an LC kernel of which only a guess is known, a pair would learn the guess's error.
+TEST_F(PairTest, NothingIsLearnedAgainstAGuess) {
+  KernelDesc unknown = Worker(3, "unknown", 0);
+  unknown.kind = TaskKind::kGraph;
+  unknown.simulation = {};
+  model_->AddKernel(unknown);
+  const CoResident beside{&be_, 56, false};
+  for (int i = 0; i < 8; ++i) model_->Observe(Beside(unknown, 76, 10'000'000, beside));
+  EXPECT_EQ(model_->SpeedBeside(unknown, 76, be_, 56), 1);
+}
+
 TEST_F(PairTest, SteadySamplesAnnounceNothingAndAChangeIsFollowed) {
   const CoResident beside{&be_, 56, false};
   for (int i = 0; i < 100; ++i) model_->Observe(Beside(lc_, 76, 650'000 + i % 2 * 2000, beside));

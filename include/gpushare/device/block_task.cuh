@@ -98,7 +98,10 @@ class WorkerContext {
     looked_ = true;
   }
 
-  __device__ void set_block_task(uint32_t index) { index_ = index; }
+  __device__ void set_block_task(uint32_t index) {
+    index_ = index;
+    looked_ = false;  // a look in a last step was for nothing
+  }
   __device__ void set_step(uint32_t step) { step_ = step; }
 
  private:

@@ -73,7 +73,7 @@ class BePlaces {
   size_t place_count_ = 0;
   bool any_be_ = false;      // BE work runs or is ready
   int64_t fixed_ns_ = 0;     // remaining time of BE on LC's places that cannot be evicted
-  int64_t eviction_ns_ = 0;  // longest eviction of BE on LC's places
+  int64_t eviction_ns_ = 0;  // most that an eviction adds, of BE on LC's places
   std::bitset<kMaxHeads> launched_;
   int32_t recent_ = -1;  // the head that was launched last in this round
   PlaceIndex recent_place_ = kNoPlace;

@@ -1,8 +1,8 @@
 // Blocking time: the longest that a launch of a task can keep an LC kernel waiting.
 //
-// min(remaining duration, eviction latency) where it can be evicted; else its remaining duration
-// with one standard deviation of the prediction's error. A place smaller than the device stretches
-// the remaining duration in proportion.
+// min(remaining duration, what an eviction adds to a query) where it can be evicted; else its
+// remaining duration with one standard deviation of the prediction's error. A place smaller than
+// the device stretches the remaining duration in proportion.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BLOCKING_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BLOCKING_H_
