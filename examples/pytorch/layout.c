@@ -10,6 +10,7 @@
 #define FIELD(type, field) \
   { #type, #field, offsetof(type, field), sizeof(((type*)0)->field) }
 
+// NOLINTBEGIN(bugprone-sizeof-expression): the size of a pointer is what is asked for.
 static const gpushare_example_field kLayout[] = {
     SIZE(gpushare_latency_summary),
     FIELD(gpushare_latency_summary, count),
@@ -249,6 +250,7 @@ static const gpushare_example_field kLayout[] = {
     FIELD(gpushare_example_load_result, be_reasons),
     FIELD(gpushare_example_load_result, be_holds),
 };
+// NOLINTEND(bugprone-sizeof-expression)
 
 const gpushare_example_field* gpushare_example_layout(uint32_t index) {
   return index < sizeof(kLayout) / sizeof(kLayout[0]) ? &kLayout[index] : NULL;
