@@ -135,6 +135,9 @@ Place MakePlace(const Driver& driver, std::vector<CUdevResource> resources);
 // Groups [first, first + count), and the remainder if asked.
 Place MakePlace(const Driver& driver, const Split& split, int first, int count, bool remainder);
 cudaStream_t MakeStream(int priority);
+// A kernel that answers each new request, words[0] of mapped memory, in words[32] with the device's
+// time in words[16]; ends at the request ~0 or after bound_ns.
+void LaunchAnswerTime(cudaStream_t stream, uint64_t* words, uint64_t bound_ns);
 cudaStream_t MakeStream(const Driver& driver, const Place& place, int priority);
 int HighestPriority();
 

@@ -252,20 +252,6 @@ class SignalBench {
 constexpr int64_t kClockRunNs = 10'000'000'000;
 constexpr int kReadings = 4096;
 
-__global__ void ClockAnswers(const uint64_t* request, uint64_t* time, uint64_t* answer,
-                             uint64_t bound_ns) {
-  const uint64_t begin = GlobalTimer();
-  uint64_t last = 0;
-  while (GlobalTimer() - begin < bound_ns) {
-    const uint64_t value = LoadSystem(request);
-    if (value == last) continue;
-    StoreSystem(time, GlobalTimer());
-    PublishSystem(answer, value);
-    last = value;
-    if (value == ~uint64_t{0}) return;
-  }
-}
-
 __global__ void ReadClock(uint64_t* readings) {
   for (int i = 0; i < kReadings; ++i) readings[i] = GlobalTimer();
 }
@@ -302,7 +288,7 @@ std::vector<Exchange> Sample() {
   volatile uint64_t* const request = words;
   volatile uint64_t* const time = words + 16;
   const cudaStream_t stream = MakeStream(0);
-  ClockAnswers<<<1, 1, 0, stream>>>(words, words + 16, words + 32, kClockRunNs + 1'500'000'000);
+  LaunchAnswerTime(stream, words, kClockRunNs + 1'500'000'000);
   MUST(cudaGetLastError());
   std::vector<Exchange> samples;
   const int64_t origin = NowNs();

@@ -275,6 +275,10 @@ void* AllocateDevice(size_t bytes) {
   return memory;
 }
 
+void LaunchAnswerTime(cudaStream_t stream, uint64_t* words, uint64_t bound_ns) {
+  AnswerTime<<<1, 1, 0, stream>>>(words, words + 16, words + 32, bound_ns);
+}
+
 ClockOffset MeasureClockOffset(int exchanges) {
   static uint64_t* const words = Mapped<uint64_t>(64);
   volatile uint64_t* const request = words;
@@ -283,7 +287,7 @@ ClockOffset MeasureClockOffset(int exchanges) {
   *request = 0;
   *answer = 0;
   static const cudaStream_t stream = MakeStream(HighestPriority());
-  AnswerTime<<<1, 1, 0, stream>>>(words, words + 16, words + 32, 1'000'000'000);
+  LaunchAnswerTime(stream, words, 1'000'000'000);
   MUST(cudaGetLastError());
   ClockOffset best;
   best.round_trip_ns = INT64_MAX;

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/cuda/library_descriptor.h"
 #include "src/cuda/library_errors.h"
 #include "src/cuda/library_opener.h"
 
@@ -50,26 +51,8 @@ struct CublasLtApi {
   if (absl::Status gpushare_status = GPUSHARE_LT(api, call); !gpushare_status.ok()) \
   return gpushare_status
 
-// A descriptor and the function that ends it.
 template <class Descriptor>
-class Owned {
- public:
-  Owned() = default;
-  ~Owned() {
-    if (value_ != nullptr) destroy_(value_);
-  }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  Descriptor* Put(cublasStatus_t (*destroy)(Descriptor)) {
-    destroy_ = destroy;
-    return &value_;
-  }
-  Descriptor get() const { return value_; }
-
- private:
-  Descriptor value_ = nullptr;
-  cublasStatus_t (*destroy_)(Descriptor) = nullptr;
-};
+using Owned = OwnedDescriptor<Descriptor, cublasStatus_t>;
 
 cudaDataType_t TypeOf(core::DataType type) {
   switch (type) {
@@ -81,8 +64,6 @@ cudaDataType_t TypeOf(core::DataType type) {
       return CUDA_R_32F;
   }
 }
-
-size_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 4 : 2; }
 
 // Pointers that are multiples of this get the algorithms that load 16 bytes at once and by TMA.
 constexpr uint32_t kGoodAlignment = 16;

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/cuda/library_descriptor.h"
 #include "src/cuda/library_errors.h"
 #include "src/cuda/library_opener.h"
 
@@ -67,26 +68,8 @@ struct CudnnApi {
   if (absl::Status gpushare_status = GPUSHARE_CUDNN(api, call); !gpushare_status.ok()) \
   return gpushare_status
 
-// A descriptor and the function that ends it.
 template <class Descriptor>
-class Owned {
- public:
-  Owned() = default;
-  ~Owned() {
-    if (value_ != nullptr) destroy_(value_);
-  }
-  Owned(const Owned&) = delete;
-  Owned& operator=(const Owned&) = delete;
-  Descriptor* Put(cudnnStatus_t (*destroy)(Descriptor)) {
-    destroy_ = destroy;
-    return &value_;
-  }
-  Descriptor get() const { return value_; }
-
- private:
-  Descriptor value_ = nullptr;
-  cudnnStatus_t (*destroy_)(Descriptor) = nullptr;
-};
+using Owned = OwnedDescriptor<Descriptor, cudnnStatus_t>;
 
 cudnnDataType_t TypeOf(core::DataType type) {
   switch (type) {
@@ -98,8 +81,6 @@ cudnnDataType_t TypeOf(core::DataType type) {
       return CUDNN_DATA_FLOAT;
   }
 }
-
-size_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 4 : 2; }
 
 int Int(int64_t value) { return static_cast<int>(value); }  // CheckLibraryCall bounds it
 

@@ -1,0 +1,38 @@
+// What the calls of both libraries are made of: descriptors that end themselves, sizes of elements.
+// Threads: one at a time.
+
+#ifndef GPUSHARE_SRC_CUDA_LIBRARY_DESCRIPTOR_H_
+#define GPUSHARE_SRC_CUDA_LIBRARY_DESCRIPTOR_H_
+
+#include <cstddef>
+
+#include "src/core/library_call.h"
+
+namespace gpushare::cuda {
+
+// A descriptor and the function of its library that ends it.
+template <class Descriptor, class LibraryStatus>
+class OwnedDescriptor {
+ public:
+  OwnedDescriptor() = default;
+  ~OwnedDescriptor() {
+    if (value_ != nullptr) destroy_(value_);
+  }
+  OwnedDescriptor(const OwnedDescriptor&) = delete;
+  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
+  Descriptor* Put(LibraryStatus (*destroy)(Descriptor)) {
+    destroy_ = destroy;
+    return &value_;
+  }
+  Descriptor get() const { return value_; }
+
+ private:
+  Descriptor value_ = nullptr;
+  LibraryStatus (*destroy_)(Descriptor) = nullptr;
+};
+
+inline size_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 4 : 2; }
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_LIBRARY_DESCRIPTOR_H_
