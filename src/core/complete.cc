@@ -266,7 +266,12 @@ void GiveUpLane(Flow& flow, LaneIndex lane) {
   finish_on_lane(flow.running_be, flow.running_be_count);
   finish_on_lane(flow.running_lc, flow.running_lc_count);
   // A class without lanes holds its tasks: the reason is in the log, and nothing is lost.
-  if (flow.lanes.lane(lane).usable.load()) flow.lanes.Replace(*flow.device, lane).IgnoreError();
+  if (flow.lanes.lane(lane).usable.load()) {
+    const int blocked = flow.lanes.lanes_blocked();
+    flow.lanes.Replace(*flow.device, lane).IgnoreError();
+    flow.counters.evictions_blocked.fetch_add(flow.lanes.lanes_blocked() - blocked,
+                                              std::memory_order_relaxed);
+  }
   flow.dirty = true;
 }
 

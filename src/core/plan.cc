@@ -188,7 +188,9 @@ void BuildSnapshot(Flow& flow) {
   snapshot.quiesced = flow.quiesced.load();
   snapshot.return_hysteresis_ns = flow.options.be_return_hysteresis_ns;
   snapshot.partitions_available = capabilities.partitions && !flow.lanes.splits().empty();
-  snapshot.eviction_available = capabilities.eviction;
+  // Where a lane was found blocked, no plan counts on evicting: which lane a launch gets, and so
+  // whether it can be evicted, is known after the plan.
+  snapshot.eviction_available = capabilities.eviction && flow.lanes.lanes_blocked() == 0;
   snapshot.places = flow.lanes.places();
   snapshot.splits = flow.lanes.splits();
   snapshot.copies = flow.copies;

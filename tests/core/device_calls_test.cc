@@ -178,6 +178,22 @@ TEST_F(DeviceCallsTest, AQueryThatEndsDuringALaunchDoesNotLoseItsFlush) {
   EXPECT_TRUE(scheduler_->Drain(Soon()).ok());
 }
 
+// Plans as another policy does, and keeps whether it may count on evictions.
+class WatchingPolicy final : public Policy {
+ public:
+  WatchingPolicy(std::unique_ptr<Policy> policy, bool& eviction_available)
+      : policy_(std::move(policy)), eviction_available_(eviction_available) {}
+  absl::string_view name() const override { return policy_->name(); }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override {
+    eviction_available_ = snapshot.eviction_available;
+    policy_->MakePlan(snapshot, plan);
+  }
+
+ private:
+  std::unique_ptr<Policy> policy_;
+  bool& eviction_available_;
+};
+
 // The device's self-test of the lane found that evictions do not reach it.
 TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
   WritingDevice::Diary diary;
@@ -190,8 +206,10 @@ TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
   };
   auto device = std::make_unique<WritingDevice>(diary);
   auto model = models::MakeOnlineModel(device->capabilities().profile);
-  const auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
-                                           *MakePolicy("adaptive:evict"));
+  bool eviction_available = true;
+  auto policy = std::make_unique<WatchingPolicy>(*MakePolicy("adaptive:evict"), eviction_available);
+  const auto scheduler =
+      Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model), std::move(policy));
   ASSERT_TRUE(scheduler.ok()) << scheduler.status();
   EXPECT_GT(refused, 0);
   EXPECT_GT(plain, refused) << "each has a lane in its place";
@@ -210,6 +228,7 @@ TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   ASSERT_TRUE((*scheduler)->Wait(*ticket, (*scheduler)->NowNs() + 5000 * kMs).ok());
   EXPECT_EQ((*scheduler)->Record(*ticket)->verdict, Verdict::kOk);
+  EXPECT_FALSE(eviction_available);
 }
 
 TEST_F(DeviceCallsTest, TheGridReachesTheDevice) {

@@ -1,0 +1,212 @@
+// What the flow tells the cost model of an LC launch that met BE work: beside it on other SMs, or
+// in its way until it had left, or too much for either to be told. Simulated device, virtual time.
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/scheduler.h"
+#include "src/models/online_model.h"
+#include "src/sim/sim_device.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kUs = 1000;
+constexpr int64_t kMs = 1000 * kUs;
+constexpr int64_t kQueryNs = kMs;
+constexpr int64_t kBlockNs = 100 * kUs;
+
+struct Seen {
+  KernelId kernel;
+  int64_t measured_ns = 0;
+  bool has_company = false;
+  CoResident beside;
+  KernelId neighbour;
+};
+
+// The online model, and what it was told of one kernel.
+class WatchingModel final : public CostModel {
+ public:
+  WatchingModel(std::unique_ptr<CostModel> model, std::vector<Seen>& seen)
+      : model_(std::move(model)), seen_(seen) {}
+  void AddKernel(const KernelDesc& kernel) override { model_->AddKernel(kernel); }
+  Prediction PredictSolo(const TaskFeatures& features) const override {
+    return model_->PredictSolo(features);
+  }
+  Prediction PredictEviction(const KernelDesc& kernel) const override {
+    return model_->PredictEviction(kernel);
+  }
+  double SpeedOn(const KernelDesc& kernel, int32_t sms) const override {
+    return model_->SpeedOn(kernel, sms);
+  }
+  double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                     int32_t neighbour_sms) const override {
+    return model_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
+  }
+  void Observe(const Observation& observation) override {
+    if (observation.features.kind == TaskKind::kGraph) {
+      Seen seen;
+      seen.kernel = observation.features.kernel->id;
+      seen.measured_ns = observation.measured_ns;
+      seen.has_company = !observation.beside.empty();
+      if (seen.has_company) seen.beside = observation.beside.front();
+      if (seen.beside.kernel != nullptr) seen.neighbour = seen.beside.kernel->id;
+      seen_.push_back(seen);
+    }
+    model_->Observe(observation);
+  }
+  uint64_t version() const override { return model_->version(); }
+  double MeanRelativeError(int64_t* samples) const override {
+    return model_->MeanRelativeError(samples);
+  }
+  std::string Save() const override { return model_->Save(); }
+  absl::Status Load(const std::string& text) override { return model_->Load(text); }
+
+ private:
+  std::unique_ptr<CostModel> model_;
+  std::vector<Seen>& seen_;
+};
+
+class CompanyTest : public ::testing::Test {
+ protected:
+  void Start(const char* policy) {
+    auto device = sim::MakeSimDevice(sim::SimOptions());
+    ASSERT_TRUE(device.ok()) << device.status();
+    sms_ = (*device)->capabilities().profile.sm_count;
+    auto model = std::make_unique<WatchingModel>(
+        models::MakeOnlineModel((*device)->capabilities().profile), seen_);
+    auto scheduler = Scheduler::Create(SchedulerOptions(), *std::move(device), std::move(model),
+                                       *MakePolicy(policy));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    KernelDesc query;
+    query.name = "query";
+    query.kind = TaskKind::kGraph;
+    query.simulation.present = true;
+    query.simulation.nodes = {{kQueryNs, sms_, 1, true, {}}};
+    // Half the device is enough for it.
+    query.simulation.speed = {{64, 0.99}, {sms_, 1}};
+    query_ = *scheduler_->RegisterKernel(query);
+  }
+
+  KernelId RegisterBe(const char* name) {
+    KernelDesc kernel;
+    kernel.name = name;
+    kernel.evictable = true;
+    kernel.simulation.present = true;
+    kernel.simulation.block_task_ns = kBlockNs;
+    return *scheduler_->RegisterKernel(kernel);
+  }
+
+  QueueId AddQueue(AppClass app_class, const std::string& name) {
+    AppOptions options;
+    options.name = name;
+    options.app_class = app_class;
+    if (app_class == AppClass::kLatencyCritical) {
+      options.p99_bound = 2;
+      options.p99_alone_ns = 2 * kMs;
+      options.solo_ns = kQueryNs;
+    }
+    return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+  }
+
+  // Long enough to be there whatever comes.
+  void SubmitBe(KernelId kernel, const std::string& app) {
+    TaskSpec spec;
+    spec.queue = AddQueue(AppClass::kBestEffort, app);
+    spec.kernel = kernel;
+    spec.block_tasks = int64_t{1000} * 8 * sms_;
+    ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+  }
+  void SubmitCopy() {
+    TaskSpec spec;
+    spec.queue = AddQueue(AppClass::kBestEffort, "copies");
+    spec.kind = TaskKind::kMemcpy;
+    spec.copy.direction = CopyDirection::kHostToDevice;
+    spec.copy.bytes = int64_t{1} << 30;
+    ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+  }
+  void Pass(int64_t ns) {
+    EXPECT_FALSE(scheduler_->Drain(scheduler_->NowNs() + ns).ok());  // BE work is still there
+  }
+
+  // One query amid what runs, and what the model heard of it.
+  Seen Query() {
+    if (!lc_queue_) lc_queue_ = AddQueue(AppClass::kLatencyCritical, "service");
+    Pass(5 * kMs);
+    const size_t before = seen_.size();
+    TaskSpec spec;
+    spec.queue = lc_queue_;
+    spec.kind = TaskKind::kGraph;
+    spec.kernel = query_;
+    const auto ticket = scheduler_->SubmitLc(spec);
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    EXPECT_TRUE(scheduler_->Wait(*ticket, scheduler_->NowNs() + 100 * kMs).ok());
+    EXPECT_EQ(seen_.size(), before + 1);
+    return seen_.size() > before ? seen_.back() : Seen();
+  }
+
+  int32_t sms_ = 0;
+  std::vector<Seen> seen_;
+  std::unique_ptr<Scheduler> scheduler_;
+  KernelId query_;
+  QueueId lc_queue_;
+};
+
+TEST_F(CompanyTest, WhatWasInTheWayIsToldWithTheWait) {
+  Start("adaptive:evict");
+  const KernelId be = RegisterBe("be");
+  SubmitBe(be, "training");
+  const Seen seen = Query();
+  EXPECT_TRUE(seen.beside.same_sms);
+  EXPECT_EQ(seen.beside.sms, 0);
+  EXPECT_EQ(seen.neighbour, be);
+  // Up to a block task, which the device's own duration does not have.
+  EXPECT_GT(seen.measured_ns, kQueryNs + kBlockNs / 4);
+  EXPECT_LT(seen.measured_ns, kQueryNs + kBlockNs + 50 * kUs);
+}
+
+TEST_F(CompanyTest, WhatRunsOnOtherSmsIsToldWithTheirNumber) {
+  Start("adaptive:partition");
+  const KernelId be = RegisterBe("be");
+  SubmitBe(be, "training");
+  Query();  // the split is in force from here on
+  const Seen seen = Query();
+  EXPECT_FALSE(seen.beside.same_sms);
+  EXPECT_GT(seen.beside.sms, 0);
+  EXPECT_LT(seen.beside.sms, sms_);
+  EXPECT_EQ(seen.neighbour, be);
+}
+
+TEST_F(CompanyTest, OfTwoKernelsNeitherIsBlamed) {
+  Start("adaptive:evict");
+  SubmitBe(RegisterBe("one"), "first");
+  SubmitBe(RegisterBe("two"), "second");
+  const Seen seen = Query();
+  EXPECT_TRUE(seen.has_company);
+  EXPECT_FALSE(seen.beside.same_sms);
+  EXPECT_EQ(seen.beside.sms, 0);
+}
+
+// A copy has no kernel: what came after it must not pass for all there was.
+TEST_F(CompanyTest, BesideACopyNoKernelIsBlamed) {
+  for (const bool copy_first : {true, false}) {
+    SCOPED_TRACE(copy_first);
+    lc_queue_ = QueueId();
+    Start("adaptive:evict");
+    const KernelId be = RegisterBe("be");
+    if (copy_first) SubmitCopy();
+    SubmitBe(be, "training");
+    if (!copy_first) SubmitCopy();
+    const Seen seen = Query();
+    EXPECT_TRUE(seen.has_company);
+    EXPECT_FALSE(seen.beside.same_sms);
+    EXPECT_EQ(seen.beside.sms, 0);
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core
