@@ -54,17 +54,22 @@ class ClaimCounters {
     context_ = &context;
     return absl::OkStatus();
   }
-  // A task that begins zeroes the list that the task after it will use: one that was cancelled
-  // leaves its interrupted block tasks behind.
-  absl::Status PrepareYieldLists(CUstream stream, int32_t counter, int side, bool begins) const {
-    if (!begins) return absl::OkStatus();
-    const auto retired = reinterpret_cast<CUdeviceptr>(YieldList(counter, side ^ 1));
-    return GPUSHARE_CU(context_->api(),
-                       cuMemsetD8Async(retired, 0, sizeof(uint64_t) * kListWords, stream));
+  // For every task that begins, with yield points or without: it zeroes the list that the task
+  // after it may use, where an earlier task may have left interrupted block tasks in it. One that
+  // was cancelled does, and they must not be taken for those of another task.
+  absl::Status PrepareYieldLists(CUstream stream, int32_t counter, int side, bool yields) {
+    std::atomic<bool>& retired = left_[List(counter, side ^ 1)];
+    if (retired.load(std::memory_order_acquire)) {
+      const auto list = reinterpret_cast<CUdeviceptr>(YieldList(counter, side ^ 1));
+      GPUSHARE_CU_RETURN(context_->api(),
+                         cuMemsetD8Async(list, 0, sizeof(uint64_t) * kListWords, stream));
+      retired.store(false, std::memory_order_relaxed);
+    }
+    if (yields) left_[List(counter, side)].store(true, std::memory_order_release);
+    return absl::OkStatus();
   }
   uint64_t* YieldList(int32_t counter, int side) const {
-    return yield_lists_.At<uint64_t>(
-        (2 * static_cast<size_t>(counter) + static_cast<size_t>(side)) * kListWords);
+    return yield_lists_.At<uint64_t>(List(counter, side) * kListWords);
   }
 
   void Leak() {
@@ -73,6 +78,10 @@ class ClaimCounters {
   }
 
  private:
+  static constexpr size_t List(int32_t counter, int side) {
+    return 2 * static_cast<size_t>(counter) + static_cast<size_t>(side);
+  }
+
   static constexpr size_t kListWords = 1 + kYieldEntries;
   static constexpr size_t kYieldTasks = core::kMaxCounters;
 
@@ -80,6 +89,8 @@ class ClaimCounters {
   DeviceMemory memory_;
   DeviceMemory yield_lists_;  // 64 MB
   std::array<std::atomic<uint8_t>, core::kMaxCounters> sides_{};
+  // Whether a task with yield points used the list since it was zeroed.
+  std::array<std::atomic<bool>, 2 * core::kMaxCounters> left_{};
 };
 
 }  // namespace gpushare::cuda

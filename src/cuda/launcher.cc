@@ -173,12 +173,14 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
   header.grid_y = grid.y;
   header.grid_z = grid.z;
   header.claim_batch = kernel.claim_batch;
-  if (kernel.yields) {
+  if (request.reset_counter) {
     if (absl::Status status =
-            counters_.PrepareYieldLists(lane.stream, request.counter, side, request.reset_counter);
+            counters_.PrepareYieldLists(lane.stream, request.counter, side, kernel.yields);
         !status.ok()) {
       return status;
     }
+  }
+  if (kernel.yields) {
     header.yield_list = counters_.YieldList(request.counter, side);
     header.yield_capacity = ClaimCounters::kYieldEntries;
   }

@@ -1,0 +1,149 @@
+// Interrupted block tasks of a task that was given up, on a GPU: no later task takes them for its
+// own. Tasks follow each other on one counter, as in one slot of the scheduler's.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/core/device.h"
+#include "src/cuda/cuda_device.h"
+#include "src/cuda/driver.h"
+#include "src/cuda/kernels/catalogue.h"
+
+namespace gpushare::cuda {
+namespace {
+
+constexpr int64_t kHungNs = 5'000'000'000;
+constexpr int64_t kBeforeEvictionNs = 2'000'000;
+constexpr double kSoloMs = 10;
+
+class YieldListsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const absl::Status gpu = CheckDevice(SystemDriver(), 0); !gpu.ok()) {
+      GTEST_SKIP() << gpu.message();
+    }
+    auto device = MakeCudaDevice(0, core::DeviceProfile());
+    ASSERT_TRUE(device.ok()) << device.status();
+    device_ = *std::move(device);
+    core::LaneSpec spec;
+    spec.evictable = true;
+    auto lane = device_->CreateLane(spec);
+    ASSERT_TRUE(lane.ok()) << lane.status();
+    lane_ = *lane;
+  }
+
+  struct Subject {
+    core::KernelDesc kernel;
+    std::unique_ptr<kernels::Workload> workload;
+  };
+
+  Subject Make(const std::string& name) {
+    Subject subject;
+    const kernels::CatalogueKernel* const kernel = kernels::FindKernel(name.c_str());
+    gpushare_kernel_variants variants = {};
+    EXPECT_EQ(kernel->variants(&variants), 0);
+    kernels::WorkloadOptions options;
+    options.solo_ms = kSoloMs;
+    const kernels::Status made = MakeWorkload(*kernel, options, &subject.workload);
+    EXPECT_TRUE(made.ok()) << made.message;
+    core::KernelDesc& desc = subject.kernel;
+    desc.id = core::KernelId{++kernels_};
+    desc.name = name;
+    desc.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
+    desc.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
+    desc.registers_per_thread = 0;
+    desc.workers_per_sm_max = 0;
+    desc.original_function = variants.original_function;
+    desc.worker_function = variants.worker_function;
+    desc.evictable = true;
+    if (kernel->yields) desc.yield_interval_ns = 20'000;
+    EXPECT_TRUE(device_->DescribeKernel(desc).ok());
+    EXPECT_TRUE(device_->PrepareKernel(desc).ok());
+    return subject;
+  }
+
+  // A task from its beginning, on the counter that all tasks share.
+  void Begin(const Subject& subject) {
+    core::LaunchRequest request;
+    request.launch = core::LaunchId{++launches_};
+    request.lane = lane_;
+    request.form = core::Form::kWorkers;
+    request.kernel = &subject.kernel;
+    const kernels::Grid grid = subject.workload->grid();
+    request.block_count = subject.workload->block_tasks();
+    request.grid_x = static_cast<int32_t>(grid.x);
+    request.grid_y = static_cast<int32_t>(grid.y);
+    request.grid_z = static_cast<int32_t>(grid.z);
+    request.counter = 0;
+    request.reset_counter = true;
+    request.epoch = launches_;
+    request.arguments = subject.workload->params();
+    request.arguments_bytes = static_cast<uint32_t>(subject.workload->params_bytes());
+    const absl::Status status = device_->Launch(request);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  void EvictAfter(int64_t ns) {
+    const core::TimeNs until_ns = device_->NowNs() + ns;
+    while (device_->NowNs() < until_ns) {
+    }
+    ASSERT_TRUE(device_->Evict(lane_, launches_, 0).ok());
+  }
+
+  core::DeviceCompletion Wait() {
+    std::array<core::DeviceCompletion, 4> out;
+    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
+    while (device_->NowNs() < give_up_ns) {
+      if (device_->PollCompletions(absl::MakeSpan(out)) > 0) return out[0];
+    }
+    ADD_FAILURE() << "A launch does not complete.";
+    return {};
+  }
+
+  void ExpectWhole(const Subject& subject, uint64_t expected) {
+    const core::DeviceCompletion done = Wait();
+    EXPECT_EQ(done.outcome, core::Outcome::kFinished);
+    EXPECT_EQ(done.block_tasks_done, subject.workload->block_tasks());
+    EXPECT_EQ(Checksum(subject), expected);
+  }
+
+  static uint64_t Checksum(const Subject& subject) {
+    uint64_t checksum = 0;
+    EXPECT_TRUE(subject.workload->Checksum(&checksum).ok());
+    return checksum;
+  }
+
+  uint32_t kernels_ = 0;
+  uint64_t launches_ = 0;
+  core::LaneIndex lane_ = core::kNoLane;
+  std::unique_ptr<core::Device> device_;
+};
+
+TEST_F(YieldListsTest, WhatACancelledTaskLeftIsNoLaterTasks) {
+  const Subject steps = Make("sincos_steps");
+  const Subject plain = Make("sincos");
+  Begin(steps);
+  ASSERT_EQ(Wait().outcome, core::Outcome::kFinished);
+  const uint64_t expected = Checksum(steps);
+  // One, two and three tasks without yield points lie between.
+  for (int between = 0; between < 4; ++between) {
+    SCOPED_TRACE(between);
+    Begin(steps);
+    EvictAfter(kBeforeEvictionNs);
+    ASSERT_EQ(Wait().outcome, core::Outcome::kEvicted);
+    for (int i = 0; i < between; ++i) {
+      Begin(plain);
+      ASSERT_EQ(Wait().outcome, core::Outcome::kFinished);
+    }
+    ASSERT_TRUE(steps.workload->ClearOutput().ok());
+    Begin(steps);
+    ExpectWhole(steps, expected);
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::cuda
