@@ -64,7 +64,7 @@ size_t CompletionPoller::CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint
   return count;
 }
 
-size_t CompletionPoller::Collect(CudaLane& lane, core::TimeNs now_ns,
+size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::TimeNs now_ns,
                                  absl::Span<core::DeviceCompletion> out, size_t count) {
   while (count < out.size()) {
     const uint64_t reported = lane.reported.load(std::memory_order_relaxed);
@@ -77,7 +77,7 @@ size_t CompletionPoller::Collect(CudaLane& lane, core::TimeNs now_ns,
       lane.reported.store(reported + 1, std::memory_order_release);
       continue;
     }
-    uint64_t last = std::min(launched, ReadWord(*const_cast<const uint64_t*>(lane.words.mark)));
+    uint64_t last = std::min(launched, lane.marks.Reached(api));
     // Workers behind a mark are reported by their own record.
     for (uint64_t sequence = reported + 1; sequence <= last; ++sequence) {
       if (lane.At(sequence).workers) last = sequence - 1;

@@ -1,9 +1,10 @@
-// From words in mapped memory to completions.
+// From words in mapped memory and marks to completions.
 //
 // A worker launch's end is the record that its last worker wrote, with the device's own times.
-// Every other launch ends when its lane's mark reaches it; its times are the host's view, shortened
-// by the known latencies, and launches that share one mark share its time. Invariants: each launch
-// is reported once, those of a lane in order, and ends never go backwards. Threads: one polls.
+// Every other launch ends when a mark of its lane is reached; its times are the host's view,
+// shortened by the known latencies, and launches that share one mark share its time. Invariants:
+// each launch is reported once, those of a lane in order, and ends never go backwards. Threads: one
+// polls.
 
 #ifndef GPUSHARE_SRC_CUDA_COMPLETION_POLLER_H_
 #define GPUSHARE_SRC_CUDA_COMPLETION_POLLER_H_
@@ -25,8 +26,8 @@ class CompletionPoller {
       : profile_(profile), places_(places), busy_time_(busy_time) {}
 
   // Appends what is done on the lane to `out` from `count` on; returns the new count.
-  size_t Collect(CudaLane& lane, core::TimeNs now_ns, absl::Span<core::DeviceCompletion> out,
-                 size_t count);
+  size_t Collect(const DriverApi& api, CudaLane& lane, core::TimeNs now_ns,
+                 absl::Span<core::DeviceCompletion> out, size_t count);
   // Every launch of the lane ends with the device.
   static size_t CollectLost(CudaLane& lane, int32_t error_code,
                             absl::Span<core::DeviceCompletion> out, size_t count);

@@ -37,10 +37,10 @@ using core::LaneIndex;
 using core::PlaceIndex;
 using core::TimeNs;
 
-// A launch that said "more follows" gets its mark after so long, should its query stay open: a mark
-// costs 1 to 2 us of GPU time, so this is 1 % of it.
+// A launch that said "more follows" gets its mark after so long, should its query stay open; a look
+// at a mark costs the poller 0.1 us, so there need not be many.
 constexpr int64_t kMarkAfterNs = 200'000;
-// A submitter that goes on writes it by itself within so long.
+// A submitter that goes on sets it by itself within so long.
 constexpr int64_t kSubmitterMarksNs = 20'000;
 // A busy lane without news is asked for errors so often.
 constexpr int64_t kErrorCheckNs = 1'000'000;
@@ -153,11 +153,15 @@ class CudaDevice final : public core::Device {
     const ScopedContext current(*context_);
     // Records of probes that an earlier lane of this index left must not pass for its launches'.
     uint64_t& sequence = first_sequence_[static_cast<size_t>(index)];
-    for (std::atomic<uint64_t>* number : {&lane->launched, &lane->reported, &lane->marked}) {
+    for (std::atomic<uint64_t>* number : {&lane->launched, &lane->reported}) {
       number->store(sequence, std::memory_order_relaxed);
     }
     if (absl::Status status = OpenStream(*lane, index); !status.ok()) {
       sequence = lane->launched.load(std::memory_order_relaxed);
+      return status;
+    }
+    if (absl::Status status = lane->marks.Open(context_->api(), lane->launched.load());
+        !status.ok()) {
       return status;
     }
     if (absl::Status status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
@@ -241,9 +245,9 @@ class CudaDevice final : public core::Device {
         if (lost) {
           count = CompletionPoller::CollectLost(lane, lost_.load(), out, count);
         } else if (!lane.abandoned.load(std::memory_order_acquire)) {
-          WriteWantedMark(lane);
+          SetWantedMark(lane);
           const size_t before = count;
-          count = poller_->Collect(lane, now_ns, out, count);
+          count = poller_->Collect(context_->api(), lane, now_ns, out, count);
           if (count == before) Attend(lane, now_ns);
         }
         Settle(lane, index);
@@ -279,17 +283,7 @@ class CudaDevice final : public core::Device {
     return lanes_[static_cast<size_t>(index)].get();
   }
 
-  volatile uint64_t* Mark(size_t slot) const {
-    return marks_.Host<uint64_t>(slot * kWordStride / sizeof(uint64_t));
-  }
-  CUdeviceptr MarkOnDevice(size_t slot) const {
-    return reinterpret_cast<CUdeviceptr>(
-        marks_.Device<uint64_t>(slot * kWordStride / sizeof(uint64_t)));
-  }
-
   absl::Status Allocate() {
-    auto marks = MappedMemory::Make(*context_, core::kMaxLanes * kWordStride);
-    if (!marks.ok()) return marks.status();
     auto records = MappedMemory::Make(
         *context_, sizeof(gpushare_worker_completion) * kLaneRing * core::kMaxLanes);
     if (!records.ok()) return records.status();
@@ -300,7 +294,6 @@ class CudaDevice final : public core::Device {
     auto scratch = DeviceMemory::Make(
         *context_, sizeof(gpushare_worker_scratch) * kLaneRing * core::kMaxLanes);
     if (!scratch.ok()) return scratch.status();
-    marks_ = *std::move(marks);
     records_ = *std::move(records);
     host_eviction_words_ = *std::move(host_words);
     eviction_words_ = *std::move(words);
@@ -337,8 +330,6 @@ class CudaDevice final : public core::Device {
       words.host_eviction_word_on_device = host_eviction_words_.Device<const uint64_t>(word);
       words.eviction_word = eviction_words_.At<uint64_t>(word);
     }
-    words.mark = Mark(index);
-    words.mark_on_device = MarkOnDevice(index);
     words.records = records_.Host<gpushare_worker_completion>(index * kLaneRing);
     words.records_on_device = records_.Device<gpushare_worker_completion>(index * kLaneRing);
     words.scratch = scratch_.At<gpushare_worker_scratch>(index * kLaneRing);
@@ -385,13 +376,13 @@ class CudaDevice final : public core::Device {
     if ((busy_lanes_.load(std::memory_order_seq_cst) & bit) == 0) {
       busy_lanes_.fetch_or(bit, std::memory_order_seq_cst);
     }
-    // A long query: the submitter writes the mark that is due, before the poller would take the
+    // A long query: the submitter sets the mark that is due, before the poller would take the
     // lane from it for that.
     if (request.more_follows) MarkIfDue(lane, entry.launched_ns);
     return absl::OkStatus();
   }
 
-  // The poller writes the mark, so that a submitter does not pay for it.
+  // The poller sets the mark, so that a submitter does not pay for it.
   static void WantMark(CudaLane& lane, uint64_t sequence) {
     uint64_t wanted = lane.mark_wanted.load(std::memory_order_relaxed);
     while (wanted < sequence &&
@@ -399,25 +390,22 @@ class CudaDevice final : public core::Device {
     }
   }
 
-  // A stream write behind everything on the lane. One that fails is tried again.
+  // Behind everything on the lane. A mark that cannot be set now is set by the poller.
   void MarkLocked(CudaLane& lane) {
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed);
-    if (lane.marked.load(std::memory_order_relaxed) >= sequence) return;
-    const absl::Status status =
-        GPUSHARE_CU(context_->api(), cuStreamWriteValue64(lane.stream, lane.words.mark_on_device,
-                                                          sequence, CU_STREAM_WRITE_VALUE_DEFAULT));
-    Note(status);
-    if (status.ok()) lane.marked.store(sequence, std::memory_order_release);
+    if (lane.marks.set() >= sequence) return;
+    Note(lane.marks.Set(context_->api(), lane.stream, sequence));
+    if (lane.marks.set() < sequence) WantMark(lane, sequence);
   }
 
   void MarkIfDue(CudaLane& lane, TimeNs now_ns) {
-    const uint64_t oldest = lane.marked.load(std::memory_order_relaxed) + 1;
+    const uint64_t oldest = lane.marks.set() + 1;
     if (now_ns - lane.At(oldest).launched_ns > kMarkAfterNs) MarkLocked(lane);
   }
 
-  void WriteWantedMark(CudaLane& lane) {
+  void SetWantedMark(CudaLane& lane) {
     const uint64_t wanted = lane.mark_wanted.load(std::memory_order_acquire);
-    if (lane.marked.load(std::memory_order_relaxed) >= wanted) return;
+    if (lane.marks.set() >= wanted) return;
     // A launcher that holds the lane is about to want a later mark.
     if (!lane.mutex.TryLock()) return;
     MarkLocked(lane);
@@ -471,7 +459,7 @@ class CudaDevice final : public core::Device {
     bool idle = lost_.load() == 0 && Idle();
     while (!idle && lost_.load() == 0 && clock_.NowNs() < deadline_ns) idle = Idle();
     if (!idle) {
-      for (MappedMemory* memory : {&marks_, &records_, &host_eviction_words_}) memory->Leak();
+      for (MappedMemory* memory : {&records_, &host_eviction_words_}) memory->Leak();
       for (DeviceMemory* memory : {&eviction_words_, &scratch_}) memory->Leak();
       counters_.Leak();
       lane_check_.Leak();
@@ -481,7 +469,9 @@ class CudaDevice final : public core::Device {
       return;
     }
     for (LaneIndex index = 0; index < lane_count_.load(); ++index) {
-      context_->api().cuStreamDestroy(lanes_[static_cast<size_t>(index)]->stream);
+      CudaLane& lane = *lanes_[static_cast<size_t>(index)];
+      lane.marks.Close(context_->api());
+      context_->api().cuStreamDestroy(lane.stream);
     }
   }
 
@@ -493,7 +483,6 @@ class CudaDevice final : public core::Device {
   LaneCheck lane_check_;
   std::unique_ptr<LibraryCalls> library_;
   ClaimCounters counters_;
-  MappedMemory marks_;
   MappedMemory records_;
   MappedMemory host_eviction_words_;
   DeviceMemory eviction_words_;

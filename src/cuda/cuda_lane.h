@@ -2,9 +2,9 @@
 // reported.
 //
 // Invariants: a launch's sequence number on its lane is its place in the ring, from 1; a worker
-// launch is done when its completion record carries that number, any other when the lane's mark,
-// which a stream write raises, has reached it. One thread at a time launches (under `mutex`, which
-// is the lane's own and keeps ring order and stream order the same); one thread polls.
+// launch is done when its completion record carries that number, any other when a mark behind it is
+// reached. One thread at a time launches (under `mutex`, which is the lane's own and keeps ring
+// order and stream order the same); one thread polls.
 
 #ifndef GPUSHARE_SRC_CUDA_CUDA_LANE_H_
 #define GPUSHARE_SRC_CUDA_CUDA_LANE_H_
@@ -18,6 +18,7 @@
 #include "src/core/limits.h"
 #include "src/core/mutex.h"
 #include "src/cuda/driver_api.h"
+#include "src/cuda/lane_marks.h"
 
 namespace gpushare::cuda {
 
@@ -39,8 +40,6 @@ struct LaneWords {
   std::atomic<uint64_t>* host_eviction_word = nullptr;
   const uint64_t* host_eviction_word_on_device = nullptr;
   uint64_t* eviction_word = nullptr;
-  volatile uint64_t* mark = nullptr;
-  CUdeviceptr mark_on_device = 0;
   gpushare_worker_completion* records = nullptr;  // kLaneRing of them
   gpushare_worker_completion* records_on_device = nullptr;
   gpushare_worker_scratch* scratch = nullptr;  // kLaneRing of them, device memory
@@ -55,8 +54,8 @@ struct CudaLane {
   std::array<InFlightLaunch, kLaneRing> ring;
   // Lines of their own: one that launchers write and one that the poller writes.
   alignas(64) std::atomic<uint64_t> launched{0};  // sequence number of the newest launch
-  std::atomic<uint64_t> mark_wanted{0};           // the newest that somebody waits for
-  std::atomic<uint64_t> marked{0};                // the newest that a mark was enqueued behind
+  std::atomic<uint64_t> mark_wanted{0};  // the newest that somebody waits for without a mark
+  LaneMarks marks;
   // The poller's own.
   alignas(64) std::atomic<uint64_t> reported{0};
   core::TimeNs last_end_ns = 0;

@@ -28,6 +28,9 @@ namespace gpushare::cuda {
   X(cuDevResourceGenerateDesc)                   \
   X(cuDevSmResourceSplitByCount)                 \
   X(cuDriverGetVersion)                          \
+  X(cuEventCreate)                               \
+  X(cuEventDestroy)                              \
+  X(cuEventQuery)                                \
   X(cuEventRecord)                               \
   X(cuFuncGetAttribute)                          \
   X(cuFuncLoad)                                  \
@@ -72,8 +75,6 @@ namespace gpushare::cuda {
   X(cuStreamQuery)                               \
   X(cuStreamSynchronize)                         \
   X(cuStreamWaitEvent)                           \
-  X(cuStreamWriteValue32)                        \
-  X(cuStreamWriteValue64)                        \
   X(cuThreadExchangeStreamCaptureMode)
 
 struct DriverApi {

@@ -1,0 +1,49 @@
+// A ring of events. See lane_marks.h.
+
+#include "src/cuda/lane_marks.h"
+
+#include "src/cuda/errors.h"
+
+namespace gpushare::cuda {
+
+absl::Status LaneMarks::Open(const DriverApi& api, uint64_t first) {
+  for (Mark& mark : marks_) {
+    GPUSHARE_CU_RETURN(api, cuEventCreate(&mark.event, CU_EVENT_DISABLE_TIMING));
+  }
+  set_.store(first, std::memory_order_relaxed);
+  reached_ = first;
+  return absl::OkStatus();
+}
+
+void LaneMarks::Close(const DriverApi& api) {
+  for (Mark& mark : marks_) {
+    if (mark.event != nullptr) api.cuEventDestroy(mark.event);
+    mark.event = nullptr;
+  }
+}
+
+absl::Status LaneMarks::Set(const DriverApi& api, CUstream stream, uint64_t sequence) {
+  const uint64_t written = written_.load(std::memory_order_relaxed);
+  // acquire: the reader is done with the event that is set again.
+  if (written - read_.load(std::memory_order_acquire) == kMarks) return absl::OkStatus();
+  Mark& mark = At(written);
+  GPUSHARE_CU_RETURN(api, cuEventRecord(mark.event, stream));
+  mark.sequence = sequence;
+  set_.store(sequence, std::memory_order_relaxed);
+  // release: whoever sees the count sees the mark.
+  written_.store(written + 1, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+uint64_t LaneMarks::Reached(const DriverApi& api) {
+  uint64_t read = read_.load(std::memory_order_relaxed);
+  while (read != written_.load(std::memory_order_acquire)) {
+    const Mark& mark = At(read);
+    if (api.cuEventQuery(mark.event) != CUDA_SUCCESS) break;
+    reached_ = mark.sequence;
+    read_.store(++read, std::memory_order_release);
+  }
+  return reached_;
+}
+
+}  // namespace gpushare::cuda
