@@ -20,6 +20,10 @@ struct DeviceProfile {
   // Groups that the hardware grants; 0: as many as the SMs hold. An H200 grants 15 of its 132 SMs
   // and leaves 12 over, because a group lies within one cluster of SMs.
   int32_t sm_groups = 0;
+  // Which side of a partition gets what whole groups leave over. LC graphs whose kernels run in
+  // clusters are slower there (an H200: 0.67 of the whole GPU's speed on 40 + 12 SMs and 0.97 on
+  // 48, docs/results.md); workers are not.
+  bool remainder_for_lc = false;
   int32_t registers_per_sm = 65536;
   int32_t shared_memory_per_sm_bytes = 233472;
   int32_t threads_per_sm = 2048;

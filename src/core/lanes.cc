@@ -87,16 +87,19 @@ absl::Status Lanes::Create(Device& device, int splits_max) {
 absl::Status Lanes::AddSplits(Device& device, int splits_max) {
   const DeviceProfile& profile = device.capabilities().profile;
   const int groups = profile.Groups();
-  // What whole groups leave over may be an LC side by itself.
-  for (int lc_groups = profile.Remainder() > 0 ? 0 : 1; lc_groups < groups; ++lc_groups) {
+  // What whole groups leave over goes to one side, and may be a side by itself.
+  const bool left_over = profile.Remainder() > 0;
+  const bool for_lc = profile.remainder_for_lc;
+  const int lc_groups_max = left_over && !for_lc ? groups : groups - 1;
+  for (int lc_groups = left_over && for_lc ? 0 : 1; lc_groups <= lc_groups_max; ++lc_groups) {
     if (static_cast<int>(splits_.size()) >= splits_max) break;
     // With fewer splits than sizes the larger LC sides are the useful ones: skip from the front.
-    if (groups - lc_groups > splits_max) continue;
-    const PlaceSpec lc{0, lc_groups, true};
-    const PlaceSpec be{lc_groups, groups - lc_groups, false};
+    if (lc_groups_max + 1 - lc_groups > splits_max) continue;
+    const PlaceSpec lc{0, lc_groups, for_lc};
+    const PlaceSpec be{lc_groups, groups - lc_groups, !for_lc};
     SplitView split;
-    split.be_sms = be.groups * profile.sm_granularity;
-    split.lc_sms = profile.sm_count - split.be_sms;
+    split.lc_sms = lc_groups * profile.sm_granularity + (for_lc ? profile.Remainder() : 0);
+    split.be_sms = profile.sm_count - split.lc_sms;
     for (const auto& [spec, sms, place] : {std::tuple{lc, split.lc_sms, &split.lc_place},
                                            std::tuple{be, split.be_sms, &split.be_place}}) {
       absl::StatusOr<PlaceIndex> index = device.CreatePlace(spec);

@@ -29,6 +29,7 @@ Profile FullProfile() {
   device.sm_count = 130;
   device.sm_granularity = 4;
   device.sm_groups = 30;
+  device.remainder_for_lc = true;
   device.registers_per_sm = 60000;
   device.shared_memory_per_sm_bytes = 200000;
   device.threads_per_sm = 1024;
@@ -126,12 +127,27 @@ TEST(ProfileTest, NoFieldOfTheDeviceIsForgotten) {
   while (std::getline(default_lines, default_line) && std::getline(full_lines, full_line)) {
     if (default_line.find("_ns\"") != std::string::npos ||
         default_line.find("_per_") != std::string::npos ||
-        default_line.find("\"sm_") != std::string::npos) {
+        default_line.find("\"sm_") != std::string::npos ||
+        default_line.find("\"remainder_for_lc\"") != std::string::npos) {
       EXPECT_NE(default_line, full_line);
       ++compared;
     }
   }
-  EXPECT_EQ(compared, 21);
+  EXPECT_EQ(compared, 22);
+}
+
+TEST(ProfileTest, TheSideOfTheRemainderIsWrittenAndRead) {
+  for (const bool for_lc : {false, true}) {
+    Profile profile;
+    profile.device.remainder_for_lc = for_lc;
+    const std::string text = FormatProfile(profile);
+    EXPECT_THAT(text, HasSubstr(absl::StrCat("\"remainder_for_lc\": ", for_lc ? "true" : "false")));
+    absl::StatusOr<Profile> read = ParseProfile(text);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->device.remainder_for_lc, for_lc);
+  }
+  EXPECT_THAT(ErrorOf("{\"schema_version\": 1, \"device\": {\"remainder_for_lc\": 1}}"),
+              HasSubstr("true or false"));
 }
 
 TEST(ProfileTest, KeysThatAreLeftOutKeepTheirDefaults) {

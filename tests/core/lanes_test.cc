@@ -1,0 +1,173 @@
+// The splits that a device's sizes give: how many SMs either side has, and that the sides share
+// none. Told by a device that makes whatever is a valid place.
+
+#include "src/core/lanes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "src/core/device_profile.h"
+#include "src/core/launch_check.h"
+
+namespace gpushare::core {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
+
+// Makes places and lanes, writes the places down and runs nothing.
+class PlaceDevice final : public Device {
+ public:
+  explicit PlaceDevice(const DeviceProfile& profile) {
+    capabilities_.profile = profile;
+    capabilities_.partitions = capabilities_.eviction = true;
+    places_.push_back({0, profile.Groups(), true});
+  }
+
+  const std::vector<PlaceSpec>& places() const { return places_; }
+
+  TimeNs NowNs() const override { return 0; }
+  const DeviceCapabilities& capabilities() const override { return capabilities_; }
+  absl::Status PrepareKernel(const KernelDesc& /*kernel*/) override { return absl::OkStatus(); }
+  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) override {
+    if (absl::Status status = CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
+      return status;
+    }
+    places_.push_back(spec);
+    return static_cast<PlaceIndex>(places_.size() - 1);
+  }
+  absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& /*spec*/) override { return lanes_++; }
+  void AbandonLane(LaneIndex /*lane*/) override {}
+  absl::Status Launch(const LaunchRequest& /*request*/) override {
+    return absl::UnimplementedError("This device runs nothing.");
+  }
+  absl::Status Evict(LaneIndex /*lane*/, uint64_t /*epoch*/, int32_t /*workers*/) override {
+    return absl::OkStatus();
+  }
+  void* LaneStream(LaneIndex /*lane*/) override { return nullptr; }
+  size_t PollCompletions(absl::Span<DeviceCompletion> /*out*/) override { return 0; }
+  TimeNs NextEventNs() const override { return kNever; }
+  void AdvanceTo(TimeNs /*time*/) override {}
+  int64_t BusySmNs() const override { return 0; }
+
+ private:
+  DeviceCapabilities capabilities_;
+  std::vector<PlaceSpec> places_;
+  LaneIndex lanes_ = 0;
+};
+
+DeviceProfile Sizes(int32_t sms, int32_t groups, bool remainder_for_lc) {
+  DeviceProfile profile;
+  profile.sm_count = sms;
+  profile.sm_granularity = 8;
+  profile.sm_groups = groups;
+  profile.remainder_for_lc = remainder_for_lc;
+  return profile;
+}
+
+// first, first + step, ... through last.
+std::vector<int32_t> Steps(int32_t first, int32_t last, int32_t step) {
+  std::vector<int32_t> steps;
+  for (int32_t at = first; step > 0 ? at <= last : at >= last; at += step) steps.push_back(at);
+  return steps;
+}
+
+// Which SMs a place has, one flag each; what whole groups leave over stands behind the last group.
+std::vector<bool> SmsOf(const PlaceSpec& spec, const DeviceProfile& profile) {
+  std::vector<bool> sms(static_cast<size_t>(profile.sm_count));
+  const int32_t grouped = profile.Groups() * profile.sm_granularity;
+  for (int32_t sm = 0; sm < profile.sm_count; ++sm) {
+    const int32_t group = sm / profile.sm_granularity;
+    sms[static_cast<size_t>(sm)] =
+        sm < grouped ? group >= spec.first_group && group < spec.first_group + spec.groups
+                     : spec.with_remainder;
+  }
+  return sms;
+}
+
+class LanesTest : public ::testing::Test {
+ protected:
+  // Makes the splits and collects their sizes; every split must use every SM exactly once.
+  void MakeSplits(const DeviceProfile& profile, int splits_max = kMaxSplits) {
+    PlaceDevice device(profile);
+    Lanes lanes;
+    const absl::Status status = lanes.Create(device, splits_max);
+    ASSERT_TRUE(status.ok()) << status;
+    lc_sms_.clear();
+    be_sms_.clear();
+    for (const SplitView& split : lanes.splits()) {
+      SCOPED_TRACE(split.lc_sms);
+      lc_sms_.push_back(split.lc_sms);
+      be_sms_.push_back(split.be_sms);
+      const std::vector<bool> lc =
+          SmsOf(device.places()[static_cast<size_t>(split.lc_place)], profile);
+      const std::vector<bool> be =
+          SmsOf(device.places()[static_cast<size_t>(split.be_place)], profile);
+      for (size_t sm = 0; sm < lc.size(); ++sm) EXPECT_NE(lc[sm], be[sm]) << "SM " << sm;
+      ExpectSizes(lanes, split.lc_place, split.lc_sms, lc);
+      ExpectSizes(lanes, split.be_place, split.be_sms, be);
+      ExpectApart(lanes, split);
+    }
+  }
+
+  static void ExpectSizes(const Lanes& lanes, PlaceIndex place, int32_t told,
+                          const std::vector<bool>& sms) {
+    int32_t count = 0;
+    for (const bool has : sms) count += has ? 1 : 0;
+    EXPECT_EQ(told, count);
+    EXPECT_EQ(lanes.places()[static_cast<size_t>(place)].sms, count);
+  }
+
+  static void ExpectApart(const Lanes& lanes, const SplitView& split) {
+    const uint64_t lc = lanes.places()[static_cast<size_t>(split.lc_place)].overlaps;
+    const uint64_t be = lanes.places()[static_cast<size_t>(split.be_place)].overlaps;
+    EXPECT_EQ(lc >> split.be_place & 1, 0u);
+    EXPECT_EQ(be >> split.lc_place & 1, 0u);
+    for (const uint64_t overlaps : {lc, be}) EXPECT_EQ(overlaps >> kWholeDevice & 1, 1u);
+    EXPECT_EQ(lc >> split.lc_place & 1, 1u);
+    EXPECT_EQ(be >> split.be_place & 1, 1u);
+  }
+
+  std::vector<int32_t> lc_sms_;
+  std::vector<int32_t> be_sms_;
+};
+
+// An H200: 15 groups of 8, and 12 SMs that are left over.
+TEST_F(LanesTest, WhatGroupsLeaveOverGoesToBe) {
+  MakeSplits(Sizes(132, 15, false));
+  EXPECT_THAT(lc_sms_, ElementsAreArray(Steps(8, 120, 8)));
+  EXPECT_THAT(be_sms_, ElementsAreArray(Steps(124, 12, -8)));
+}
+
+TEST_F(LanesTest, WhatGroupsLeaveOverGoesToLc) {
+  MakeSplits(Sizes(132, 15, true));
+  EXPECT_THAT(lc_sms_, ElementsAreArray(Steps(12, 124, 8)));
+  EXPECT_THAT(be_sms_, ElementsAreArray(Steps(120, 8, -8)));
+}
+
+TEST_F(LanesTest, WhereNothingIsLeftOverBothSidesHaveAGroup) {
+  for (const bool for_lc : {false, true}) {
+    SCOPED_TRACE(for_lc);
+    MakeSplits(Sizes(128, 16, for_lc));
+    EXPECT_THAT(lc_sms_, ElementsAreArray(Steps(8, 120, 8)));
+    EXPECT_THAT(be_sms_, ElementsAreArray(Steps(120, 8, -8)));
+  }
+}
+
+// With fewer splits than sizes, those that leave LC most.
+TEST_F(LanesTest, FewSplitsAreTheOnesWithTheLargestLcSides) {
+  MakeSplits(Sizes(132, 15, false), 3);
+  EXPECT_THAT(lc_sms_, ElementsAre(104, 112, 120));
+  MakeSplits(Sizes(132, 15, true), 3);
+  EXPECT_THAT(lc_sms_, ElementsAre(108, 116, 124));
+  MakeSplits(Sizes(128, 16, false), 3);
+  EXPECT_THAT(lc_sms_, ElementsAre(104, 112, 120));
+  MakeSplits(Sizes(132, 15, false), 0);
+  EXPECT_TRUE(lc_sms_.empty());
+}
+
+}  // namespace
+}  // namespace gpushare::core
