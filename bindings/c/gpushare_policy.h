@@ -61,7 +61,7 @@ typedef struct gpushare_lc_app_view {
   double p99_bound;      // 0: none
   int64_t p99_alone_ns;  // 0: unknown
   int64_t solo_ns;       // one query alone
-  double load;           // share of time in which its queries are active
+  double load;           // share of time that its queries would take alone
   // Longest blocking that a launch may cause to this app's next query; GPUSHARE_NEVER: no limit.
   int64_t blocking_budget_ns;
   int32_t active_queries;

@@ -2,6 +2,7 @@
 
 #include "src/core/active_queries.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "src/core/tuning.h"
@@ -14,9 +15,27 @@ void AdvanceLoad(App& app, TimeNs now_ns) {
   const double elapsed = static_cast<double>(now_ns - app.load_updated_ns);
   if (elapsed <= 0) return;
   const double keep = std::exp(-elapsed / kLoadWindowNs);
-  app.load_sum = app.load_sum * keep + (app.was_active ? 1 - keep : 0);
+  const double busy = app.was_active ? 1 - keep : 0;
+  app.load_sum = app.load_sum * keep + busy;
   app.load_weight = app.load_weight * keep + (1 - keep);
+  app.busy_load = app.busy_load * keep + busy;
+  if (app.was_active) app.busy_ns += now_ns - app.load_updated_ns;
   app.load_updated_ns = now_ns;
+}
+
+// A busy period that BE work or a small place made longer counts as what its queries take alone:
+// else a layout that slows LC would make it seem loaded, and be left again.
+void EndBusyPeriod(App& app, TimeNs now_ns) {
+  AdvanceLoad(app, now_ns);
+  if (app.busy_solo_ns < app.busy_ns) {
+    const double longer =
+        1 - static_cast<double>(app.busy_solo_ns) / static_cast<double>(app.busy_ns);
+    app.load_sum = std::max(0.0, app.load_sum - app.busy_load * longer);
+  }
+  app.busy_load = 0;
+  app.busy_ns = app.busy_solo_ns = 0;
+  app.was_active = false;
+  app.idle_since_ns = now_ns;
 }
 
 void EmitQuery(const Flow& flow, const QueryState& query, EventType type, int64_t b, int64_t c) {
@@ -46,10 +65,10 @@ void Deactivate(Flow& flow, QueryState& query) {
             : app.query_solo_ns + ((query.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
   }
   EmitQuery(flow, query, EventType::kQueryEnded, latency_ns, app.options.target_ns);
+  // What is not predicted takes what it took.
+  app.busy_solo_ns += query.solo_ns > 0 ? query.solo_ns : latency_ns;
   if (app.active_queries.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    AdvanceLoad(app, flow.now_ns);
-    app.was_active = false;
-    app.idle_since_ns = flow.now_ns;
+    EndBusyPeriod(app, flow.now_ns);
   }
   flow.dirty = true;
 }

@@ -18,7 +18,8 @@ void FinishQueryTask(Flow& flow, Task& task);
 // The application ended an explicit query.
 void EndQuery(Flow& flow, QuerySlot& slot);
 
-// Share of time in which the app has active queries, smoothed over kLoadWindowNs.
+// Share of time in which the app would have active queries if they ran alone on the whole device,
+// smoothed over kLoadWindowNs.
 double LoadOf(App& app, TimeNs now_ns);
 
 }  // namespace gpushare::core

@@ -207,6 +207,11 @@ struct alignas(64) App {
   bool was_active = false;
   double load_sum = 0;     // exponentially weighted busy time
   double load_weight = 0;  // and its weight, so that the first samples are not biased to 0
+  // Of the busy period that lasts: its part of load_sum, its length, and what its queries take
+  // alone.
+  double busy_load = 0;
+  int64_t busy_ns = 0;
+  int64_t busy_solo_ns = 0;
   int64_t query_solo_ns = 0;
   const KernelDesc* main_kernel = nullptr;
   int64_t main_kernel_credit = 0;

@@ -10,7 +10,7 @@ namespace gpushare::core {
 
 // Window of the smoothed LC load. Long against a query (0.5-1 ms), short against a change of load
 // in a day's trace. Range 50 ms to 2 s.
-inline constexpr double kLoadWindowNs = 250e6;
+inline constexpr double kLoadWindowNs = 500e6;
 
 // Weight of the newest query in an app's smoothed solo time. Range 0.02 to 0.3.
 inline constexpr int64_t kQuerySoloShift = 4;  // 1/16

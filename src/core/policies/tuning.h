@@ -54,7 +54,7 @@ inline constexpr int64_t kActivePieceDivisor = 8;
 inline constexpr int64_t kCopyPieceAlignment = 4'096;
 
 // BE work that a layout keeps out is judged again so often while an LC app's load fades, ns: the
-// load changes without any event. Short against its window (250 ms). Range 1 to 100 ms.
+// load changes without any event. Short against its window (500 ms). Range 1 to 100 ms.
 inline constexpr int64_t kLoadLookNs = 10'000'000;
 
 // Layout choices that are remembered; a wandering load visits a few steps.

@@ -1,0 +1,227 @@
+// What the snapshot says of an LC app's load: the share of time that its queries would take alone,
+// wherever they run. Simulated device, virtual time; a policy puts the queries where a test says.
+
+#include "src/core/active_queries.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/scheduler.h"
+#include "src/core/tuning.h"
+#include "src/models/online_model.h"
+#include "src/sim/sim_device.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kUs = 1000;
+constexpr int64_t kMs = 1000 * kUs;
+// A query alone on the whole device, and on half of it.
+constexpr int64_t kSoloNs = kMs;
+constexpr double kHalfSpeed = 0.5;
+constexpr int32_t kHalfSms = 64;
+constexpr int64_t kPeriodNs = 4 * kMs;
+constexpr int kPeriods = 250;  // two windows of the load
+
+// The smoothed load of a regular app swings around its mean by less than a period's part of the
+// window (0.8 %) times share x (1 - share), 0.002; a launch and a completion add less than 20 us to
+// a busy period of each 4 ms, 0.005. What must be told apart, 0.125, 0.25 and 0.5, is far more.
+constexpr double kTolerance = 0.01;
+static_assert(kPeriodNs / kLoadWindowNs < kTolerance, "one period must weigh little in the window");
+
+struct Orders {
+  bool half = false;  // queries go to the half of the device
+  double load = -1;   // of the one app, as the last snapshot showed it
+};
+
+// Launches every head on the place that is asked for, and looks again every 100 us.
+class PlacingPolicy final : public Policy {
+ public:
+  explicit PlacingPolicy(Orders& orders) : orders_(orders) {}
+  absl::string_view name() const override { return "placing"; }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override {
+    if (!snapshot.lc_apps.empty()) orders_.load = snapshot.lc_apps[0].load;
+    for (LcRoute& route : plan.routes) route.fast_path = false;
+    PlannedLaunch launch;
+    launch.lane_class = LaneClass::kLc;
+    for (const SplitView& split : snapshot.splits) {
+      if (orders_.half && split.lc_sms == kHalfSms) launch.place = split.lc_place;
+    }
+    for (const HeadView& head : snapshot.heads) {
+      launch.task = head.task;
+      plan.AddLaunch(launch);
+    }
+    plan.replan_at_ns = snapshot.now_ns + 100 * kUs;
+  }
+
+ private:
+  Orders& orders_;
+};
+
+// The online model, or one that takes every query to last as long as the test says.
+class SayingModel final : public CostModel {
+ public:
+  static constexpr int64_t kAsLearned = -1;
+
+  SayingModel(std::unique_ptr<CostModel> model, const int64_t& solo_ns)
+      : model_(std::move(model)), solo_ns_(solo_ns) {}
+  void AddKernel(const KernelDesc& kernel) override { model_->AddKernel(kernel); }
+  Prediction PredictSolo(const TaskFeatures& features) const override {
+    if (solo_ns_ == kAsLearned) return model_->PredictSolo(features);
+    return {solo_ns_, 0, false};
+  }
+  Prediction PredictEviction(const KernelDesc& kernel) const override {
+    return model_->PredictEviction(kernel);
+  }
+  double SpeedOn(const KernelDesc& kernel, int32_t sms) const override {
+    return model_->SpeedOn(kernel, sms);
+  }
+  double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                     int32_t neighbour_sms) const override {
+    return model_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
+  }
+  void Observe(const Observation& observation) override { model_->Observe(observation); }
+  uint64_t version() const override { return model_->version(); }
+  double MeanRelativeError(int64_t* samples) const override {
+    return model_->MeanRelativeError(samples);
+  }
+  std::string Save() const override { return model_->Save(); }
+  absl::Status Load(const std::string& text) override { return model_->Load(text); }
+
+ private:
+  std::unique_ptr<CostModel> model_;
+  const int64_t& solo_ns_;
+};
+
+class LoadTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = sim::MakeSimDevice(sim::SimOptions());
+    ASSERT_TRUE(device.ok()) << device.status();
+    const DeviceProfile& profile = (*device)->capabilities().profile;
+    KernelDesc query;
+    query.name = "query";
+    query.kind = TaskKind::kGraph;
+    query.simulation.present = true;
+    query.simulation.nodes = {{kSoloNs, profile.sm_count, 1, true, {}}};
+    query.simulation.speed = {{kHalfSms, kHalfSpeed}, {profile.sm_count, 1}};
+    auto model =
+        std::make_unique<SayingModel>(models::MakeOnlineModel(profile), predicted_solo_ns_);
+    auto scheduler = Scheduler::Create(SchedulerOptions(), *std::move(device), std::move(model),
+                                       std::make_unique<PlacingPolicy>(orders_));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    query_ = *scheduler_->RegisterKernel(query);
+    AppOptions options;
+    options.name = "service";
+    options.app_class = AppClass::kLatencyCritical;
+    queue_ = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+  }
+
+  TicketId Submit() {
+    TaskSpec spec;
+    spec.queue = queue_;
+    spec.kind = TaskKind::kGraph;
+    spec.kernel = query_;
+    const auto ticket = scheduler_->SubmitLc(spec);
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    return ticket.value_or(TicketId());
+  }
+
+  // So many queries at once in every period; returns the share of time that any was there.
+  double Serve(int queries_at_once = 1) {
+    int64_t busy_ns = 0;
+    for (int period = 0; period < kPeriods; ++period) {
+      const TimeNs begin_ns = scheduler_->NowNs();
+      std::vector<TicketId> tickets(static_cast<size_t>(queries_at_once));
+      for (TicketId& ticket : tickets) ticket = Submit();
+      EXPECT_TRUE(scheduler_->PollUntil(begin_ns + kPeriodNs * queries_at_once).ok());
+      const auto last = scheduler_->Record(tickets.back());
+      EXPECT_TRUE(last.ok()) << last.status();
+      EXPECT_EQ(last->verdict, Verdict::kOk) << "the query was done within its period";
+      busy_ns += last->complete_ns - last->submit_ns;
+      for (const TicketId ticket : tickets) EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+    }
+    return static_cast<double>(busy_ns) /
+           static_cast<double>(kPeriodNs * queries_at_once * kPeriods);
+  }
+
+  Orders orders_;
+  int64_t predicted_solo_ns_ = SayingModel::kAsLearned;
+  std::unique_ptr<Scheduler> scheduler_;
+  KernelId query_;
+  QueueId queue_;
+};
+
+TEST_F(LoadTest, AnAppThatNothingSlowsIsLoadedWhileItIsBusy) {
+  const double busy = Serve();
+  EXPECT_NEAR(busy, 0.25, kTolerance);
+  EXPECT_NEAR(orders_.load, busy, kTolerance);
+}
+
+TEST_F(LoadTest, OnASmallPlaceAnAppIsNoMoreLoadedThanAlone) {
+  orders_.half = true;
+  const double busy = Serve();
+  EXPECT_NEAR(busy, 0.5, kTolerance) << "the place makes queries twice as long";
+  EXPECT_NEAR(orders_.load, 0.25, kTolerance) << "lambda x solo";
+}
+
+// Else the layout that LC was moved to would be left again for the load that it made itself.
+TEST_F(LoadTest, AMoveToAnotherPlaceDoesNotMoveTheLoad) {
+  for (const bool half : {false, true, false}) {
+    orders_.half = half;
+    EXPECT_NEAR(Serve(), half ? 0.5 : 0.25, kTolerance);
+    EXPECT_NEAR(orders_.load, 0.25, kTolerance) << "half the device: " << half;
+  }
+}
+
+// A busy period of two queries counts as both of them: 2 x 1 ms in 8 ms.
+TEST_F(LoadTest, EveryQueryOfABusyPeriodCounts) {
+  for (const bool half : {false, true}) {
+    orders_.half = half;
+    EXPECT_NEAR(Serve(2), half ? 0.5 : 0.25, kTolerance);
+    EXPECT_NEAR(orders_.load, 0.25, kTolerance) << "half the device: " << half;
+  }
+}
+
+// 250 queries in a row on half the device: half of a window that is all busy.
+TEST_F(LoadTest, ABusyPeriodAsLongAsTheWindowCountsTheSame) {
+  orders_.half = true;
+  TicketId last;
+  for (int64_t i = 0; i < static_cast<int64_t>(kLoadWindowNs) / (2 * kSoloNs); ++i) last = Submit();
+  ASSERT_TRUE(scheduler_->Wait(last, scheduler_->NowNs() + 1000 * kMs).ok());
+  EXPECT_GE(static_cast<double>(scheduler_->NowNs()), kLoadWindowNs);
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 200 * kUs).ok());
+  EXPECT_NEAR(orders_.load, 0.5, kTolerance);
+}
+
+TEST_F(LoadTest, AQueryOfUnknownDurationCountsAsWhatItTook) {
+  predicted_solo_ns_ = 0;
+  orders_.half = true;
+  const double busy = Serve();
+  EXPECT_NEAR(busy, 0.5, kTolerance);
+  EXPECT_NEAR(orders_.load, busy, kTolerance);
+}
+
+// The hint is half of what the kernel takes: the app counts with the hint until it is learned.
+TEST_F(LoadTest, TwiceTheSoloHintCountsAsTheHint) {
+  predicted_solo_ns_ = kSoloNs / 2;
+  EXPECT_NEAR(Serve(), 0.25, kTolerance);
+  EXPECT_NEAR(orders_.load, 0.125, kTolerance);
+}
+
+// A prediction that is too long adds no time in which nothing was there.
+TEST_F(LoadTest, APredictionThatIsTooLongAddsNothing) {
+  predicted_solo_ns_ = 3 * kSoloNs;
+  const double busy = Serve();
+  EXPECT_NEAR(busy, 0.25, kTolerance);
+  EXPECT_NEAR(orders_.load, busy, kTolerance);
+}
+
+}  // namespace
+}  // namespace gpushare::core
