@@ -42,6 +42,8 @@ using core::TaskKind;
 // A kernel or region of which nothing is known; replaced after its first run.
 constexpr double kUnknownDurationNs = 100000;
 constexpr int64_t kMaxLearnedBytes = 4 << 20;
+// A query that waits for an eviction is held up for no more than so many of its p99.
+constexpr double kBlockingOfEviction = 2;
 // A blocking time that moves by this moves no plan.
 constexpr double kAnnouncedBlockingNs = 2000;
 constexpr int64_t kSchemaVersion = 1;
@@ -500,7 +502,12 @@ class OnlineModel final : public CostModel {
     KernelModel* neighbour = FindMutable(beside.kernel);
     if (neighbour == nullptr || !beside.kernel->evictable) return false;
     if (const double speed = pairs_.SpeedOf(key); beside.sms > 0 && speed > 0) alone_ns /= speed;
-    const double added_ns = std::max(0.0, measured_ns - alone_ns);
+    // Far beyond what an eviction takes, it was something else that held the query up; one such
+    // sample must not keep the neighbour out, for then no better ones would come.
+    const Prediction eviction = neighbour->eviction.Predict();
+    const double added_most_ns =
+        kBlockingOfEviction * static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns);
+    const double added_ns = std::clamp(measured_ns - alone_ns, 0.0, added_most_ns);
     return neighbour->blocking.Observe(std::min(added_ns, kMaxNs), kAnnouncedBlockingNs);
   }
 

@@ -321,6 +321,40 @@ TEST_F(PairTest, WhatAnEvictionAddsIsLearnedFromTheQueriesThatMetIt) {
   EXPECT_EQ(later->PredictBlocking(be_).duration_ns, 11'000);
 }
 
+// 10 ms are no eviction of 30 us block tasks: counted whole, they would keep the kernel out (1.1 ms
+// on average), and then no query meets it that could tell better.
+TEST_F(PairTest, OneQueryThatLostFarMoreThanAnEvictionTakesIsCut) {
+  const Prediction eviction = model_->PredictEviction(be_);
+  // The prior: 4 us for the write and 0.9 of a block task; twice (3 us and 0.03 of it) above.
+  ASSERT_EQ(eviction.duration_ns + 2 * eviction.error_ns, 31'000 + 2 * 3'900);
+  const CoResident in_the_way{&be_, 0, true};
+  for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
+  model_->Observe(Beside(lc_, 132, 10'500'000, in_the_way));
+  // (8 x 11,000 + 2 x 38,800) / 9; a last digit may be lost to rounding.
+  EXPECT_NEAR(static_cast<double>(model_->PredictBlocking(be_).duration_ns), 18'400, 1);
+  model_->Observe(Beside(lc_, 132, 511'000, in_the_way));
+  EXPECT_NEAR(static_cast<double>(model_->PredictBlocking(be_).duration_ns), 17'660, 1);
+  EXPECT_EQ(model_->PredictEviction(be_).duration_ns, eviction.duration_ns);
+}
+
+TEST_F(PairTest, UpToTwiceAnEvictionIsLearnedWhole) {
+  const CoResident in_the_way{&be_, 0, true};
+  for (int i = 0; i < 4; ++i) model_->Observe(Beside(lc_, 132, 577'000, in_the_way));
+  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, 77'000);
+}
+
+// Evictions that were measured to be longer than the record says move the cut.
+TEST_F(PairTest, TheCutFollowsTheEvictionsThatWereMeasured) {
+  Observation evicted = Solo(be_, 1000, 200'000);
+  evicted.evicted = true;
+  for (int i = 0; i < 8; ++i) model_->Observe(evicted);
+  ASSERT_EQ(model_->PredictEviction(be_).duration_ns, 200'000);
+  ASSERT_EQ(model_->PredictEviction(be_).error_ns, 0);
+  const CoResident in_the_way{&be_, 0, true};
+  for (int i = 0; i < 4; ++i) model_->Observe(Beside(lc_, 132, 10'500'000, in_the_way));
+  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, 400'000);
+}
+
 TEST_F(OnlineModelTest, WorkersUnderAQuotaTrainNoSoloModel) {
   const KernelDesc kernel = Worker(1, "k", 20000);
   model_->AddKernel(kernel);
