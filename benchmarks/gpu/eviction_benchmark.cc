@@ -3,8 +3,9 @@
 //
 // One JSON object on stdout. For every kernel of the catalogue: the length of a block task at full
 // occupancy (a launch of exactly one round, so the slowest of a thousand), the latency of evictions
-// at random moments, once on a quiet device and once with sixteen foreign streams that each have a
-// running and a queued kernel, and device time over solo device time of the task that is evicted
+// at random moments on a quiet device, with sixteen foreign streams that each have a running and a
+// queued kernel ('crowded'), and with kernels there that take issue slots from the workers on their
+// SMs as well ('contended'), and device time over solo device time of the task that is evicted
 // every millisecond. Times are the device's own, on the host's clock.
 //
 // Use: eviction_benchmark [--evictions N] [--only NAME]
@@ -28,6 +29,8 @@
 
 namespace {
 
+using gpushare::benchmarks::Foreign;
+using gpushare::benchmarks::ForeignStreams;
 using gpushare::core::Device;
 using gpushare::core::DeviceCompletion;
 using gpushare::core::Form;
@@ -80,7 +83,7 @@ class Subject {
     desc_.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
     desc_.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
     desc_.registers_per_thread = 0;
-    desc_.workers_per_sm_max = 0;
+    desc_.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
     desc_.original_function = variants.original_function;
     desc_.worker_function = variants.worker_function;
     desc_.evictable = true;
@@ -202,8 +205,13 @@ void Report(Device& device, Subject& subject, int count, bool last) {
   const std::vector<int64_t> quiet = EvictionNs(device, subject, count, random);
   std::vector<int64_t> crowded;
   {
-    gpushare::benchmarks::ForeignStreams foreign(kForeignStreams);
+    const ForeignStreams foreign(kForeignStreams, Foreign::kSleeps);
     crowded = EvictionNs(device, subject, count, random);
+  }
+  std::vector<int64_t> contended;
+  {
+    const ForeignStreams foreign(kForeignStreams, Foreign::kSpins);
+    contended = EvictionNs(device, subject, count, random);
   }
   std::vector<int64_t> solo;
   std::vector<int64_t> evicted;
@@ -218,17 +226,19 @@ void Report(Device& device, Subject& subject, int count, bool last) {
   std::printf(
       "  {\"kernel\": \"%s\", \"block_task_p50_us\": %.1f, \"block_task_p99_us\": %.1f, "
       "\"eviction_p50_us\": %.1f, \"eviction_p99_us\": %.1f, \"crowded_eviction_p50_us\": %.1f, "
-      "\"crowded_eviction_p99_us\": %.1f, \"evictions\": %zu, \"solo_ms\": %.3f, "
+      "\"crowded_eviction_p99_us\": %.1f, \"contended_eviction_p50_us\": %.1f, "
+      "\"contended_eviction_p99_us\": %.1f, \"evictions\": %zu, \"solo_ms\": %.3f, "
       "\"evicted_each_ms_over_solo\": %.4f, \"evictions_of_a_task\": %d}%s\n",
       subject.name().c_str(), Us(Quantile(block_task, 0.5)), Us(Quantile(block_task, 0.99)),
       Us(Quantile(quiet, 0.5)), Us(Quantile(quiet, 0.99)), Us(Quantile(crowded, 0.5)),
-      Us(Quantile(crowded, 0.99)), quiet.size(), Us(Quantile(solo, 0.5)) / 1000, ratio,
-      evictions / 5, last ? "" : ",");
+      Us(Quantile(crowded, 0.99)), Us(Quantile(contended, 0.5)), Us(Quantile(contended, 0.99)),
+      quiet.size(), Us(Quantile(solo, 0.5)) / 1000, ratio, evictions / 5, last ? "" : ",");
   std::fprintf(stderr,
                "%-14s block task p99 %8.1f us  eviction p50 %8.1f p99 %8.1f  crowded p99 %8.1f  "
-               "each ms %.4f x solo\n",
+               "contended p99 %8.1f  each ms %.4f x solo\n",
                subject.name().c_str(), Us(Quantile(block_task, 0.99)), Us(Quantile(quiet, 0.5)),
-               Us(Quantile(quiet, 0.99)), Us(Quantile(crowded, 0.99)), ratio);
+               Us(Quantile(quiet, 0.99)), Us(Quantile(crowded, 0.99)),
+               Us(Quantile(contended, 0.99)), ratio);
 }
 
 }  // namespace

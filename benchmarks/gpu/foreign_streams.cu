@@ -13,6 +13,7 @@ namespace gpushare::benchmarks {
 namespace {
 
 constexpr uint64_t kKernelNs = 2'000'000;
+constexpr uint32_t kSleepNs = 1'000;
 
 __device__ uint64_t Now() {
   uint64_t now;
@@ -20,10 +21,11 @@ __device__ uint64_t Now() {
   return now;
 }
 
-// Bounded by its own clock.
-__global__ void Wait(uint64_t wait_ns) {
+// Bounded by its own clock. Between two looks at it the warp sleeps, or not.
+__global__ void Wait(uint64_t wait_ns, uint32_t sleep_ns) {
   const uint64_t end_ns = Now() + wait_ns;
   while (Now() < end_ns) {
+    if (sleep_ns > 0) __nanosleep(sleep_ns);
   }
 }
 
@@ -35,7 +37,8 @@ void Require(cudaError_t code) {
 
 }  // namespace
 
-ForeignStreams::ForeignStreams(int count) : thread_([this, count] { Run(count); }) {
+ForeignStreams::ForeignStreams(int count, Foreign kind)
+    : sleep_ns_(kind == Foreign::kSleeps ? kSleepNs : 0), thread_([this, count] { Run(count); }) {
   while (!started_.load()) std::this_thread::yield();
 }
 
@@ -53,9 +56,9 @@ void ForeignStreams::Run(int count) {
   for (Stream& each : streams) {
     Require(cudaStreamCreateWithFlags(&each.stream, cudaStreamNonBlocking));
     Require(cudaEventCreateWithFlags(&each.first_done, cudaEventDisableTiming));
-    Wait<<<1, 32, 0, each.stream>>>(kKernelNs);
+    Wait<<<1, 32, 0, each.stream>>>(kKernelNs, sleep_ns_);
     Require(cudaEventRecord(each.first_done, each.stream));
-    Wait<<<1, 32, 0, each.stream>>>(kKernelNs);
+    Wait<<<1, 32, 0, each.stream>>>(kKernelNs, sleep_ns_);
   }
   Require(cudaGetLastError());
   started_.store(true);
@@ -63,7 +66,7 @@ void ForeignStreams::Run(int count) {
     for (Stream& each : streams) {
       if (cudaEventQuery(each.first_done) != cudaSuccess) continue;
       Require(cudaEventRecord(each.first_done, each.stream));  // behind the second kernel
-      Wait<<<1, 32, 0, each.stream>>>(kKernelNs);
+      Wait<<<1, 32, 0, each.stream>>>(kKernelNs, sleep_ns_);
     }
   }
   for (Stream& each : streams) {

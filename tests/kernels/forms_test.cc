@@ -83,10 +83,12 @@ TEST_P(FormsTest, ReferenceRefusesAnEmptyOutput) {
   EXPECT_NE(checksum, original_);
 }
 
-TEST_P(FormsTest, OccupancyIsEightWorkersAnSm) {
+TEST_P(FormsTest, OccupancyIsEightBlocksAnSm) {
   EXPECT_EQ(task_.variants.threads_per_block, 256U);
   EXPECT_LE(task_.variants.worker_registers, 32U);
-  EXPECT_GE(task_.variants.workers_per_sm, 8U);
+  EXPECT_GE(task_.variants.original_blocks_per_sm, 8U);
+  const bool fewer_do = std::string(GetParam()->name) == "streaming";
+  EXPECT_EQ(task_.variants.workers_per_sm, fewer_do ? 4U : 8U);
 }
 
 TEST_P(FormsTest, WorkersGiveTheSameBits) {

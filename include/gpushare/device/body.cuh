@@ -10,6 +10,7 @@
 //     template <class Ctx> __device__ static void Enter(const Params&, Shared&, State&, Ctx&);
 //     template <class Ctx> __device__ static void Leave(const Params&, Shared&, State&, Ctx&);
 //     static constexpr bool kKeepsL1 = true;                // DRAM-bound: workers keep a large L1
+//     static constexpr int kWorkersPerSm = 4;               // fewer than fit, when they are enough
 //     // yield points:
 //     static constexpr bool kYields = true;
 //     __device__ static uint32_t Steps(const Params&);      // steps of one block task
@@ -46,6 +47,14 @@ template <class Body>
 struct KeepsL1<Body, std::void_t<decltype(Body::kKeepsL1)>>
     : std::integral_constant<bool, Body::kKeepsL1> {};
 
+template <class Body, class = void>
+struct WorkersPerSm : std::integral_constant<int, 0> {};
+template <class Body>
+struct WorkersPerSm<Body, std::void_t<decltype(Body::kWorkersPerSm)>>
+    : std::integral_constant<int, Body::kWorkersPerSm> {
+  static_assert(Body::kWorkersPerSm > 0, "an SM has at least one worker");
+};
+
 template <class Body, class Ctx, class = void>
 struct HasEnter : std::false_type {};
 template <class Body, class Ctx>
@@ -75,6 +84,10 @@ inline constexpr bool kBodyYields = internal::Yields<Body>::value;
 // Whether the workers keep a large L1 instead of the largest shared memory.
 template <class Body>
 inline constexpr bool kBodyKeepsL1 = internal::KeepsL1<Body>::value;
+
+// Workers that keep an SM busy; 0: as many as fit.
+template <class Body>
+inline constexpr int kBodyWorkersPerSm = internal::WorkersPerSm<Body>::value;
 
 // More than this is dynamic shared memory: a block gets 48 KB of static, and the worker loop needs
 // some of it.

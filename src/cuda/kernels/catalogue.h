@@ -79,7 +79,7 @@ class Workload {
   // All block tasks at the bound, on `sms` SMs at `clock_mhz`, or with `dram_bytes_per_s`.
   double BoundSeconds(int32_t sms, double clock_mhz, double dram_bytes_per_s) const;
 
-  // Fills the output with a pattern that no kernel writes. Waits for the device.
+  // Fills the output with a pattern that no kernel writes, and waits for that.
   virtual Status ClearOutput() = 0;
   // Compares results with the reference: all of them when that takes about `budget_s` seconds of
   // one CPU core at most, else a seeded sample. A wrong result is in the verification, not in the

@@ -48,41 +48,51 @@ Status CudaStatus(int code, const char* step) {
 DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
 
 Status DeviceBuffer::Allocate(size_t bytes) {
-  const Status status = CudaStatus(cudaMalloc(&data_, bytes), "cudaMalloc");
+  // One word more, for the checksum: to allocate later would wait for the device.
+  const size_t padded = (bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+  const Status status = CudaStatus(cudaMalloc(&data_, padded + sizeof(uint64_t)), "cudaMalloc");
   bytes_ = status.ok() ? bytes : 0;
+  sum_ = status.ok() ? static_cast<unsigned char*>(data_) + padded : nullptr;
   return status;
 }
 
 Status DeviceBuffer::FillPattern() {
-  Status status = CudaStatus(cudaMemset(data_, kPatternByte, bytes_), "cudaMemset");
-  if (status.ok()) status = CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  return status;
+  Status status = CudaStatus(cudaMemsetAsync(data_, kPatternByte, bytes_, cudaStreamPerThread),
+                             "cudaMemsetAsync");
+  return status.ok() ? Wait() : status;
 }
 
 Status DeviceBuffer::FillUniform(uint32_t seed, float low, float high) {
-  FillUniformKernel<<<kBlocks, kThreads>>>(as<float>(), bytes_ / sizeof(float), seed, low, high);
-  Status status = CudaStatus(cudaGetLastError(), "FillUniformKernel<<<>>>");
-  if (status.ok()) status = CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  return status;
+  FillUniformKernel<<<kBlocks, kThreads, 0, cudaStreamPerThread>>>(
+      as<float>(), bytes_ / sizeof(float), seed, low, high);
+  const Status status = CudaStatus(cudaGetLastError(), "FillUniformKernel<<<>>>");
+  return status.ok() ? Wait() : status;
 }
 
 Status DeviceBuffer::Checksum(uint64_t* checksum) const {
-  DeviceBuffer sum;
-  Status status = sum.Allocate(sizeof(uint64_t));
+  Status status = CudaStatus(cudaMemsetAsync(sum_, 0, sizeof(uint64_t), cudaStreamPerThread),
+                             "cudaMemsetAsync");
   if (!status.ok()) return status;
-  status = CudaStatus(cudaMemset(sum.data(), 0, sizeof(uint64_t)), "cudaMemset");
-  if (!status.ok()) return status;
-  ChecksumKernel<<<kBlocks, kThreads>>>(as<const uint32_t>(), bytes_ / sizeof(uint32_t),
-                                        sum.as<unsigned long long>());
+  ChecksumKernel<<<kBlocks, kThreads, 0, cudaStreamPerThread>>>(
+      as<const uint32_t>(), bytes_ / sizeof(uint32_t), static_cast<unsigned long long*>(sum_));
   status = CudaStatus(cudaGetLastError(), "ChecksumKernel<<<>>>");
   if (!status.ok()) return status;
-  return sum.Read(0, sizeof(uint64_t), checksum);
+  return Copy(sum_, sizeof(uint64_t), checksum);
 }
 
 Status DeviceBuffer::Read(size_t offset, size_t bytes, void* to) const {
-  return CudaStatus(cudaMemcpy(to, static_cast<const unsigned char*>(data_) + offset, bytes,
-                               cudaMemcpyDeviceToHost),
-                    "cudaMemcpy");
+  return Copy(static_cast<const unsigned char*>(data_) + offset, bytes, to);
+}
+
+Status DeviceBuffer::Copy(const void* from, size_t bytes, void* to) {
+  const Status status =
+      CudaStatus(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, cudaStreamPerThread),
+                 "cudaMemcpyAsync");
+  return status.ok() ? Wait() : status;
+}
+
+Status DeviceBuffer::Wait() {
+  return CudaStatus(cudaStreamSynchronize(cudaStreamPerThread), "cudaStreamSynchronize");
 }
 
 }  // namespace gpushare::kernels

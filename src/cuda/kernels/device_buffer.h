@@ -13,6 +13,8 @@ namespace gpushare::kernels {
 // Empty when CUDA accepted the call, else a sentence with the step's name.
 Status CudaStatus(int code, const char* step);
 
+// Calls wait for their own work on the calling thread's stream, not for the device: other work runs
+// on meanwhile.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
@@ -36,7 +38,11 @@ class DeviceBuffer {
   }
 
  private:
+  static Status Wait();
+  static Status Copy(const void* from, size_t bytes, void* to);
+
   void* data_ = nullptr;
+  void* sum_ = nullptr;  // 64 bits behind the data
   size_t bytes_ = 0;
 };
 

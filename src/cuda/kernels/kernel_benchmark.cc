@@ -4,10 +4,11 @@
 // step.
 //
 //   kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] [--block-task-us US]
-//                    [--dram-gbs GB_PER_S] [--steps N] [--no-verify] [--no-carveout]
+//                    [--dram-gbs GB_PER_S] [--steps N] [--no-verify] [--carveout PERCENT]
+//                    [--workers AN_SM]
 //
-// --no-carveout: workers without their preference for the largest shared-memory split, so with the
-// L1 of the original grid. What they win by it is the price of the split.
+// --carveout: another split between shared memory and L1 for the workers than they ask for, -1 for
+// CUDA's choice. --workers: fewer on an SM than fit.
 
 #include <cuda_runtime_api.h>
 
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ namespace {
 // DRAM bandwidth of the reference GPU by its datasheet; an H200 measures about 0.9 of it.
 constexpr double kDramGbPerS = 4800;
 constexpr int kWarmUps = 2;
+constexpr int kOwnCarveout = -2;  // printed: what the variants ask for
 constexpr double kVerifySeconds = 0.5;
 
 struct Arguments {
@@ -38,7 +41,8 @@ struct Arguments {
   std::string kernel;  // empty: all
   double dram_gb_per_s = kDramGbPerS;
   bool verify = true;
-  bool carveout = true;
+  std::optional<int> carveout;  // of the workers, in per cent; -1: CUDA chooses
+  int workers = 0;              // an SM; 0: as many as fit
 };
 
 struct Row {
@@ -204,11 +208,15 @@ Status RunKernel(const Arguments& arguments, const CatalogueKernel& kernel, Form
   if (!status.ok()) return status;
   FormTask task;
   status = CudaStatus(kernel.variants(&task.variants), kernel.name);
-  if (status.ok() && !arguments.carveout) {
-    status = CudaStatus(cudaFuncSetAttribute(task.variants.worker_symbol,
-                                             cudaFuncAttributePreferredSharedMemoryCarveout,
-                                             cudaSharedmemCarveoutDefault),
-                        "cudaFuncSetAttribute");
+  if (status.ok() && arguments.carveout.has_value()) {
+    status = CudaStatus(
+        cudaFuncSetAttribute(task.variants.worker_symbol,
+                             cudaFuncAttributePreferredSharedMemoryCarveout, *arguments.carveout),
+        "cudaFuncSetAttribute");
+  }
+  if (arguments.workers > 0) {
+    task.variants.workers_per_sm =
+        std::min(task.variants.workers_per_sm, static_cast<uint32_t>(arguments.workers));
   }
   if (!status.ok()) return status;
   task.params = workload->params();
@@ -243,10 +251,6 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
       arguments->verify = false;
       continue;
     }
-    if (std::strcmp(argv[i], "--no-carveout") == 0) {
-      arguments->carveout = false;
-      continue;
-    }
     if (i + 1 >= argc) return false;
     const char* const value = argv[i + 1];
     if (std::strcmp(argv[i], "--ms") == 0) {
@@ -259,6 +263,10 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
       arguments->block_task_us = std::atof(value);
     } else if (std::strcmp(argv[i], "--steps") == 0) {
       arguments->steps = static_cast<uint32_t>(std::max(0, std::atoi(value)));
+    } else if (std::strcmp(argv[i], "--carveout") == 0) {
+      arguments->carveout = std::atoi(value);
+    } else if (std::strcmp(argv[i], "--workers") == 0) {
+      arguments->workers = std::atoi(value);
     } else if (std::strcmp(argv[i], "--dram-gbs") == 0) {
       arguments->dram_gb_per_s = std::atof(value);
     } else {
@@ -272,10 +280,10 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
 int Main(int argc, char** argv) {
   Arguments arguments;
   if (!Parse(argc, argv, &arguments)) {
-    std::fprintf(
-        stderr,
-        "kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] "
-        "[--block-task-us US] [--dram-gbs GB_PER_S] [--steps N] [--no-verify] [--no-carveout]\n");
+    std::fprintf(stderr,
+                 "kernel_benchmark [--ms SOLO_MS] [--repeats N] [--kernel NAME] "
+                 "[--block-task-us US] [--dram-gbs GB_PER_S] [--steps N] [--no-verify] "
+                 "[--carveout PERCENT] [--workers AN_SM]\n");
     return 2;
   }
   FormLauncher launcher;
@@ -288,11 +296,11 @@ int Main(int argc, char** argv) {
   cudaGetDeviceProperties(&properties, 0);
   std::printf(
       "{\"benchmark\": \"kernel_benchmark\", \"gpu\": \"%s\", \"sms\": %d,"
-      " \"clock_mhz\": %.0f, \"dram_gb_per_s\": %.0f, \"repeats\": %d, \"carveout\": %s,\n"
+      " \"clock_mhz\": %.0f, \"dram_gb_per_s\": %.0f, \"repeats\": %d, \"carveout\": %d,\n"
       "  \"note\": \"medians of alternating runs; bounds at the GPU's maximal clock\",\n"
       "  \"kernels\": [",
       properties.name, launcher.sms(), launcher.clock_mhz(), arguments.dram_gb_per_s,
-      arguments.repeats, arguments.carveout ? "true" : "false");
+      arguments.repeats, arguments.carveout.value_or(kOwnCarveout));
   bool first = true;
   bool failed = false;
   for (size_t i = 0; i < kCatalogueSize; ++i) {
