@@ -77,10 +77,23 @@ __global__ void __launch_bounds__(kSkewedThreads, kSkewedWorkersPerSm)
   if (threadIdx.x == 0) params.end_ns[blockIdx.x] = device::GlobalTimerNs();
 }
 
+__global__ void Stamp(uint64_t* out, uint64_t wait_ns) {
+  const uint64_t begin_ns = device::GlobalTimerNs();
+  uint64_t now_ns = begin_ns;
+  while (now_ns - begin_ns < wait_ns) now_ns = device::GlobalTimerNs();
+  __threadfence_system();
+  asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(out), "l"(now_ns) : "memory");
+}
+
 }  // namespace
 
 int LaunchSkewed(const SkewedParams& params, uint32_t workers, CUstream_st* stream) {
   SkewedWorkers<<<workers, kSkewedThreads, 0, stream>>>(params);
+  return cudaGetLastError();
+}
+
+int LaunchStamp(uint64_t* out, uint64_t wait_ns, CUstream_st* stream) {
+  Stamp<<<1, 1, 0, stream>>>(out, wait_ns);
   return cudaGetLastError();
 }
 

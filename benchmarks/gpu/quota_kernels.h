@@ -49,8 +49,11 @@ constexpr uint32_t SkewedStart(uint32_t block_task, uint32_t thread) {
   return block_task * kSkewedThreads + thread;
 }
 
-// Enqueues one launch; a cudaError_t.
+// These enqueue one launch; a cudaError_t.
 int LaunchSkewed(const SkewedParams& params, uint32_t workers, CUstream_st* stream);
+// One thread, which waits and then writes the GPU's clock to `out`, in mapped host memory. Whoever
+// sees it sees what came before in the stream.
+int LaunchStamp(uint64_t* out, uint64_t wait_ns, CUstream_st* stream);
 
 }  // namespace gpushare::benchmarks
 
