@@ -14,10 +14,10 @@ those that reproduce the measured pairs under the same equations:
 memory_parallelism has no unit: the memory-bound neighbour that the profile gives the most keeps its
 value. The search is a pattern search from fixed starts: the same profile gives the same answer.
 
-Before that, workers that are faster than the original grid get their overhead back: a calibration
-writes none below 0, so that BE alone, which runs as grids, would be too fast in the simulation. The
-block task is set to that of the measured solo duration, and worker_overhead to what workers need of
-it, below 0.
+Before that, workers that are faster than the original grid get their overhead back where it is 0:
+calibrations once wrote none below 0, so that BE alone, which runs as grids, would be too fast in
+the simulation. The block task is set to that of the measured solo duration, and worker_overhead to
+what workers need of it, below 0. An overhead that is not 0 was measured and stays.
 
   tools/fit_profile.py CALIBRATED --name h200 --out profiles/h200.json
 """

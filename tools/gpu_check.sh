@@ -191,6 +191,11 @@ group_tests() {
   run_test tests cuda_probe_test cuda_probe_test
   run_test tests device_contract_test device_contract_test '--gtest_filter=*/cuda'
   run_test tests cuda_library_calls_test cuda_library_calls_test
+  run_test tests cuda_lane_check_test cuda_lane_check_test
+  run_test tests cuda_yield_lists_test cuda_yield_lists_test
+  if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then
+    run_test tests cuda_two_devices_test cuda_two_devices_test
+  fi
   run_test tests kernels_catalogue_test kernels_catalogue_test
   run_test tests kernels_contract_test kernels_contract_test
   run_test tests kernels_forms_test kernels_forms_test

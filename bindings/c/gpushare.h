@@ -451,7 +451,7 @@ typedef struct gpushare_simulation_record {
   uint32_t speed_count;         // at most 32
   int64_t block_task_ns;        // one block task, all workers of the SM resident, alone
   double block_task_spread;     // relative standard deviation between block tasks
-  double worker_overhead;       // worker form over original grid, 0.003 = 0.3 %
+  double worker_overhead;       // worker form over original grid, 0.003 = 0.3 %; -0.5 to 10
   double memory_parallelism;    // outstanding memory requests, relative to a streaming kernel
   double saturating_occupancy;  // below it an SM's speed falls in proportion; 0: 1
   gpushare_resource_demand demand;
@@ -777,7 +777,8 @@ typedef struct gpushare_region_options {
 // Blocks: no. Errors: as gpushare_submit_lc; UNAVAILABLE it may not start now: the runtime is
 // quiesced, earlier tasks of the queue are not launched, or a best-effort region finds LC work,
 // work of its own queue or a bound_ns above what the policy allows; FAILED_PRECONDITION in a
-// callback.
+// callback. A lost device is UNAVAILABLE too, for ever: device_lost of gpushare_runtime_stats_get
+// is 1 before any call answers so.
 GPUSHARE_API gpushare_status gpushare_region_begin(gpushare_queue* queue,
                                                    const gpushare_region_options* options,
                                                    gpushare_ticket* out_ticket,
@@ -1066,7 +1067,7 @@ typedef struct gpushare_kernel_calibration {
   int64_t eviction_p50_ns;   // from the eviction call to the end of the evicted launch
   int64_t eviction_p99_ns;   // 0: not evictable
   double block_task_spread;  // relative standard deviation, 0: none seen
-  double worker_overhead;    // PTB overhead, 0.003 = 0.3 %
+  double worker_overhead;    // PTB overhead, 0.003 = 0.3 %; below 0: workers are faster
   double saturating_occupancy;
   const gpushare_speed_point* speed;  // by sms, ascending
   const int32_t* knees;               // SM counts at which it is unusually fast

@@ -112,7 +112,8 @@ absl::Status ReadRecord(const gpushare_simulation_record& given, core::Simulatio
   GPUSHARE_RETURN_IF_ERROR(CheckDuration("block_task_ns", record.block_task_ns));
   GPUSHARE_RETURN_IF_ERROR(CheckDuration("node_gap_ns", record.node_gap_ns));
   GPUSHARE_RETURN_IF_ERROR(CheckNumber("block_task_spread", record.block_task_spread, 0, 10));
-  GPUSHARE_RETURN_IF_ERROR(CheckNumber("worker_overhead", record.worker_overhead, 0, 10));
+  GPUSHARE_RETURN_IF_ERROR(CheckNumber("worker_overhead", record.worker_overhead,
+                                       core::kMinWorkerOverhead, core::kMaxWorkerOverhead));
   GPUSHARE_RETURN_IF_ERROR(CheckNumber("memory_parallelism", record.memory_parallelism, 0, 1000));
   GPUSHARE_RETURN_IF_ERROR(CheckNumber("saturating_occupancy", record.saturating_occupancy, 0, 1));
   out = core::SimulationRecord();

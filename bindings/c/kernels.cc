@@ -2,6 +2,7 @@
 
 #include "bindings/c/kernels.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -33,8 +34,32 @@ absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profi
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<KernelObject>> Register(RuntimeObject& runtime,
-                                                       const gpushare_kernel_options& options) {
+// A handle that is released again unless it is kept. It is made before what it stands for is
+// registered: a registration cannot be taken back, and would keep its name for ever.
+template <class Handle>
+class NewHandle {
+ public:
+  ~NewHandle() {
+    Release(handle_, [] { return absl::OkStatus(); }).IgnoreError();
+  }
+  NewHandle() = default;
+  NewHandle(const NewHandle&) = delete;
+  NewHandle& operator=(const NewHandle&) = delete;
+
+  absl::Status Make(std::shared_ptr<typename HandleTraits<Handle>::Object> object) {
+    absl::StatusOr<Handle*> handle = MakeHandle<Handle>(std::move(object));
+    if (!handle.ok()) return handle.status();
+    handle_ = *handle;
+    return absl::OkStatus();
+  }
+  Handle* Keep() { return std::exchange(handle_, nullptr); }
+
+ private:
+  Handle* handle_ = nullptr;
+};
+
+absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& options,
+                      KernelObject& kernel) {
   core::MutexLock lock(&runtime.mutex);
   if (runtime.kernels.count(options.name) != 0) {
     return absl::AlreadyExistsError(
@@ -48,14 +73,12 @@ absl::StatusOr<std::shared_ptr<KernelObject>> Register(RuntimeObject& runtime,
   if (!id.ok()) return id.status();
   // With what the device knows of it.
   const core::KernelDesc& registered = *runtime.scheduler->FindKernel(*id);
-  auto kernel = std::make_shared<KernelObject>();
-  kernel->runtime = runtime.shared_from_this();
-  kernel->id = *id;
-  kernel->kind = registered.kind;
-  kernel->evictable = registered.evictable;
-  kernel->confinable = registered.confinable;
+  kernel.id = *id;
+  kernel.kind = registered.kind;
+  kernel.evictable = registered.evictable;
+  kernel.confinable = registered.confinable;
   runtime.kernels.emplace(options.name, registered);
-  return kernel;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<core::FusedKernelDesc> FusedDescOf(const RuntimeObject& runtime,
@@ -89,8 +112,8 @@ absl::StatusOr<core::FusedKernelDesc> FusedDescOf(const RuntimeObject& runtime,
   return out;
 }
 
-absl::StatusOr<std::shared_ptr<FusedKernelObject>> RegisterFused(
-    RuntimeObject& runtime, const gpushare_fused_kernel_options& options) {
+absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_options& options,
+                           FusedKernelObject& fused) {
   absl::StatusOr<core::FusedKernelDesc> desc = FusedDescOf(runtime, options);
   if (!desc.ok()) return desc.status();
   core::MutexLock lock(&runtime.mutex);
@@ -102,10 +125,8 @@ absl::StatusOr<std::shared_ptr<FusedKernelObject>> RegisterFused(
       runtime.scheduler->RegisterFusedKernel(*std::move(desc));
   if (!id.ok()) return id.status();
   runtime.fused_kernel_names.insert(options.name);
-  auto fused = std::make_shared<FusedKernelObject>();
-  fused->runtime = runtime.shared_from_this();
-  fused->id = *id;
-  return fused;
+  fused.id = *id;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -124,11 +145,12 @@ gpushare_status gpushare_kernel_register(gpushare_runtime* runtime,
     gpushare_kernel_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("kernel_options", options, &known));
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("kernel_options.name", known.name));
-    auto kernel = gpushare::abi::Register(*object, known);
-    if (!kernel.ok()) return kernel.status();
-    auto handle = gpushare::abi::MakeHandle<gpushare_kernel>(*std::move(kernel));
-    if (!handle.ok()) return handle.status();
-    *out_kernel = *handle;
+    auto kernel = std::make_shared<gpushare::abi::KernelObject>();
+    kernel->runtime = object->shared_from_this();
+    gpushare::abi::NewHandle<gpushare_kernel> handle;
+    GPUSHARE_RETURN_IF_ERROR(handle.Make(kernel));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::Register(*object, known, *kernel));
+    *out_kernel = handle.Keep();
     return absl::OkStatus();
   });
 }
@@ -193,11 +215,12 @@ gpushare_status gpushare_fused_kernel_register(gpushare_runtime* runtime,
     *out_fused = nullptr;
     gpushare_fused_kernel_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("fused_kernel_options", options, &known));
-    auto fused = gpushare::abi::RegisterFused(*object, known);
-    if (!fused.ok()) return fused.status();
-    auto handle = gpushare::abi::MakeHandle<gpushare_fused_kernel>(*std::move(fused));
-    if (!handle.ok()) return handle.status();
-    *out_fused = *handle;
+    auto fused = std::make_shared<gpushare::abi::FusedKernelObject>();
+    fused->runtime = object->shared_from_this();
+    gpushare::abi::NewHandle<gpushare_fused_kernel> handle;
+    GPUSHARE_RETURN_IF_ERROR(handle.Make(fused));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::RegisterFused(*object, known, *fused));
+    *out_fused = handle.Keep();
     return absl::OkStatus();
   });
 }

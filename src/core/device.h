@@ -136,7 +136,9 @@ class Device : public Clock {
   virtual absl::Status DescribeKernel(KernelDesc& /*kernel*/) { return absl::OkStatus(); }
 
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
-  // every place. INVALID_ARGUMENT when the kernel cannot run on this device.
+  // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
+  // other calls come meanwhile from other threads, but no PrepareKernel, DescribeKernel,
+  // CreatePlace or CreateLane.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
 
   // Places and lanes are made ahead, before the first launch or in a quiet moment.

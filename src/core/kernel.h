@@ -46,7 +46,7 @@ struct SimulationRecord {
   bool present = false;
   int64_t block_task_ns = 0;     // one block task, all workers_per_sm workers resident, alone
   double block_task_spread = 0;  // relative standard deviation between block tasks
-  double worker_overhead = 0;    // PTB form over original grid, 0.003 = 0.3 %
+  double worker_overhead = 0;    // PTB form over original grid, 0.003 = 0.3 %; may be < 0
   // Outstanding memory requests an SM, relative to a streaming kernel (1): the weight with which
   // it claims DRAM bandwidth once that is short.
   double memory_parallelism = 0;

@@ -3,6 +3,7 @@
 #include "src/core/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "src/core/active_queries.h"
@@ -112,37 +113,57 @@ int32_t ReadyCount(const Queue& queue) {
 }
 
 // Whether the planner may see the queue's head now.
-bool Offered(const Queue& queue) {
+bool Offered(const Queue& queue, bool latency_critical) {
   if (queue.head->state.load(std::memory_order_relaxed) != TaskState::kReady) return false;
   const int32_t in_flight = queue.in_flight.load(std::memory_order_acquire);
   // BE: stream order, one after another, since an eviction may leave a rest of the first.
-  if (queue.app->options.app_class == AppClass::kBestEffort) return in_flight == 0;
+  if (!latency_critical) return in_flight == 0;
   return in_flight < kLcWindow;
 }
 
+// The oldest heads of one class; insertion into a short sorted array.
+using OldestHeads = std::array<const Queue*, kMaxHeads>;
+
+int InsertHead(OldestHeads& oldest, int count, const Queue& queue) {
+  int at = count;
+  if (count == kMaxHeads) {
+    if (oldest[kMaxHeads - 1]->head->sequence < queue.head->sequence) return count;
+    at = kMaxHeads - 1;
+  }
+  for (; at > 0 && oldest[static_cast<size_t>(at - 1)]->head->sequence > queue.head->sequence;
+       --at) {
+    oldest[static_cast<size_t>(at)] = oldest[static_cast<size_t>(at - 1)];
+  }
+  oldest[static_cast<size_t>(at)] = &queue;
+  return std::min(count + 1, kMaxHeads);
+}
+
+// LC first: held BE heads, however many and old, do not hide a query's head.
 int ViewHeads(Flow& flow) {
-  // The oldest heads; insertion into a short sorted array.
-  std::array<const Queue*, kMaxHeads> oldest{};
-  int count = 0;
+  OldestHeads lc;  // entries behind the counts are never read
+  OldestHeads be;
+  int lc_count = 0;
+  int be_count = 0;
   for (int i = 0; i < flow.backlog_count; ++i) {
     const Queue& queue = *flow.backlog[static_cast<size_t>(i)];
-    if (!Offered(queue)) continue;
-    int at = count < kMaxHeads ? count++ : kMaxHeads;
-    if (at == kMaxHeads) {
-      if (oldest[kMaxHeads - 1]->head->sequence < queue.head->sequence) continue;
-      at = kMaxHeads - 1;
+    const bool latency_critical = queue.app->options.app_class == AppClass::kLatencyCritical;
+    if (!Offered(queue, latency_critical)) continue;
+    if (latency_critical) {
+      lc_count = InsertHead(lc, lc_count, queue);
+    } else {
+      be_count = InsertHead(be, be_count, queue);
     }
-    while (at > 0 && oldest[static_cast<size_t>(at - 1)]->head->sequence > queue.head->sequence) {
-      oldest[static_cast<size_t>(at)] = oldest[static_cast<size_t>(at - 1)];
-      --at;
-    }
-    oldest[static_cast<size_t>(at)] = &queue;
   }
-  for (int i = 0; i < count; ++i) {
-    const Queue& queue = *oldest[static_cast<size_t>(i)];
+  for (int i = 0; i < lc_count; ++i) {
+    const Queue& queue = *lc[static_cast<size_t>(i)];
     HeadView& view = flow.buffers.heads[static_cast<size_t>(i)];
     ViewTask(*queue.head, view);
-    if (view.app_class == AppClass::kLatencyCritical) view.ready_count = ReadyCount(queue);
+    view.ready_count = ReadyCount(queue);
+  }
+  const int count = std::min(lc_count + be_count, kMaxHeads);
+  for (int i = lc_count; i < count; ++i) {
+    ViewTask(*be[static_cast<size_t>(i - lc_count)]->head,
+             flow.buffers.heads[static_cast<size_t>(i)]);
   }
   return count;
 }

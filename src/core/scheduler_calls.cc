@@ -96,20 +96,23 @@ absl::Status Scheduler::ReleaseQueue(QueueId id) {
 
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   Flow& flow = impl_->flow;
-  // Checked before the device sees it, and again with what the device says (AddKernel).
+  // Checked before the device sees it, and again with what the device says (StageKernel).
   KernelDesc as_given = desc;
   FillUnknown(as_given);
   if (absl::Status status = CheckKernel(as_given); !status.ok()) return status;
+  MutexLock one_at_a_time(&impl_->registration_mutex);
   if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
   FillUnknown(desc);
-  MutexLock lock(&impl_->tick_mutex);
-  absl::StatusOr<KernelDesc*> kernel = flow.tables.AddKernel(std::move(desc));
+  absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));
   if (!kernel.ok()) return kernel.status();
+  // Modules and graphs take tens of milliseconds: plans are made meanwhile.
   if (absl::Status status = flow.device->PrepareKernel(**kernel); !status.ok()) {
-    flow.tables.ForgetNewestKernel();
+    flow.tables.DropStagedKernel();
     return status;
   }
+  MutexLock lock(&impl_->tick_mutex);
   flow.model->AddKernel(**kernel);
+  flow.tables.PublishKernel();
   return (*kernel)->id;
 }
 

@@ -62,6 +62,8 @@ class Scheduler::Impl {
   static constexpr size_t kNoticeReserve = 4096;
 
   Flow flow;
+  // Held while the device describes and prepares a kernel; taken before tick_mutex.
+  Mutex registration_mutex ABSL_ACQUIRED_BEFORE(tick_mutex);
   // One driver at a time. Submitters never take it.
   Mutex tick_mutex;
   std::vector<Notice> spare_notices ABSL_GUARDED_BY(tick_mutex);

@@ -47,7 +47,7 @@ struct LcAppView {
   double p99_bound = 0;      // bound on p99 over p99 alone, 1.05 = 5 %; 0: none
   int64_t p99_alone_ns = 0;  // hint or profile; 0: unknown
   int64_t solo_ns = 0;       // predicted duration of one query alone
-  double load = 0;           // share of time in which its queries are active (smoothed)
+  double load = 0;           // share of time that its queries would take alone (smoothed)
   // Longest blocking that a launch may cause to this app's next query. From the bound while there
   // is no queueing model: (p99_bound - 1) x p99_alone_ns; from the target: target - solo; kNever
   // when it states neither.
@@ -164,7 +164,7 @@ struct Snapshot {
   absl::Span<const LcAppView> lc_apps;
   absl::Span<const BeAppView> be_apps;
   absl::Span<const QueryView> queries;
-  absl::Span<const HeadView> heads;       // in order of submission
+  absl::Span<const HeadView> heads;       // LC first; in each class in order of submission
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
 };

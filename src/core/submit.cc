@@ -521,7 +521,9 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   InsideSubmit inside(app);
   QueueHold hold(*queue);
   if (!app.open.load() || !hold.IsStill(id)) return Released(id);
-  if (!flow.accepting.load()) return Refusal(flow);
+  // A launch of a submitter may have found the loss, which the flow has not handled yet: 'later'
+  // would be the wrong answer from now on.
+  if (flow.device_lost.load() || !flow.accepting.load()) return Refusal(flow);
   flow.open_regions.fetch_add(1);
   if (absl::Status status = MayBegin(flow, *queue, bound_ns); !status.ok()) {
     flow.open_regions.fetch_sub(1);

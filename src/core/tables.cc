@@ -3,6 +3,7 @@
 #include "src/core/tables.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -114,7 +115,8 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   app.heads_waiting = 0;
   app.idle_since_ns = app.load_updated_ns = 0;
   app.was_active = false;
-  app.load_sum = app.load_weight = 0;
+  app.load_sum = app.load_weight = app.busy_load = 0;
+  app.busy_ns = app.busy_solo_ns = 0;
   app.query_solo_ns = options.solo_ns;
   app.main_kernel = nullptr;
   app.main_kernel_credit = 0;
@@ -205,7 +207,7 @@ absl::Status Tables::FreeQueue(Queue& queue) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<KernelDesc*> Tables::AddKernel(KernelDesc desc) {
+absl::StatusOr<KernelDesc*> Tables::StageKernel(KernelDesc desc) {
   if (absl::Status status = CheckKernel(desc); !status.ok()) return status;
   MutexLock lock(&mutex_);
   const int count = kernel_count_.load(std::memory_order_relaxed);
@@ -214,18 +216,28 @@ absl::StatusOr<KernelDesc*> Tables::AddKernel(KernelDesc desc) {
         absl::StrCat("Kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
   }
   desc.id = KernelId{static_cast<uint32_t>(count + 1)};
+  // Behind the count, where no look-up goes.
   kernels_[static_cast<size_t>(count)] = std::make_unique<KernelDesc>(std::move(desc));
-  kernel_count_.store(count + 1, std::memory_order_release);
-  version_.fetch_add(1);
   return kernels_[static_cast<size_t>(count)].get();
 }
 
-void Tables::ForgetNewestKernel() {
+void Tables::PublishKernel() {
   MutexLock lock(&mutex_);
-  const int count = kernel_count_.load(std::memory_order_relaxed) - 1;
-  kernel_count_.store(count, std::memory_order_release);
-  kernels_[static_cast<size_t>(count)].reset();
+  const int count = kernel_count_.load(std::memory_order_relaxed);
+  assert(kernels_[static_cast<size_t>(count)] != nullptr && "no kernel is staged");
+  kernel_count_.store(count + 1, std::memory_order_release);
   version_.fetch_add(1);
+}
+
+void Tables::DropStagedKernel() {
+  MutexLock lock(&mutex_);
+  kernels_[static_cast<size_t>(kernel_count_.load(std::memory_order_relaxed))].reset();
+}
+
+absl::StatusOr<KernelDesc*> Tables::AddKernel(KernelDesc desc) {
+  absl::StatusOr<KernelDesc*> kernel = StageKernel(std::move(desc));
+  if (kernel.ok()) PublishKernel();
+  return kernel;
 }
 
 absl::StatusOr<FusedKernelDesc*> Tables::AddFusedKernel(FusedKernelDesc desc) {

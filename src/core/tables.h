@@ -38,9 +38,13 @@ class Tables {
   void ReopenApp(App& app) { app.open.store(true); }
   absl::StatusOr<Queue*> CreateQueue(App& app);
   absl::Status FreeQueue(Queue& queue);
+  // A kernel with its identifier that no look-up finds yet: the device prepares it, then it is
+  // published, or dropped if the device refuses it. One at a time, the caller sees to that.
+  absl::StatusOr<KernelDesc*> StageKernel(KernelDesc desc);
+  void PublishKernel();
+  void DropStagedKernel();
+  // Both at once, for a device that needs no preparation.
   absl::StatusOr<KernelDesc*> AddKernel(KernelDesc desc);
-  // Takes back the last AddKernel: the device refused it.
-  void ForgetNewestKernel();
   absl::StatusOr<FusedKernelDesc*> AddFusedKernel(FusedKernelDesc desc);
 
   // --- look-ups ----------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/cuda/errors.h"
 #include "src/cuda/library_descriptor.h"
 #include "src/cuda/library_errors.h"
 #include "src/cuda/library_opener.h"
@@ -81,7 +82,8 @@ struct Candidates {
 
 class Matmul final : public LibraryPlan {
  public:
-  Matmul(const CublasLtApi& api, const core::LibraryCall& call) : api_(api), call_(call) {}
+  Matmul(const DriverApi& driver, const CublasLtApi& api, const core::LibraryCall& call)
+      : driver_(driver), api_(api), call_(call) {}
 
   absl::Status Make(cublasLtHandle_t handle, int32_t sm_count) {
     GPUSHARE_LT_RETURN(api_, cublasLtMatmulDescCreate(product_.Put(api_.cublasLtMatmulDescDestroy),
@@ -138,16 +140,17 @@ class Matmul final : public LibraryPlan {
                        kGoodAlignment, " bytes, and cuBLASLt has no algorithm for that."));
     }
     const Candidates& candidates = aligned ? aligned_ : any_;
-    for (;;) {
-      size_t now = candidates.works.load(std::memory_order_relaxed);
+    const size_t first = candidates.works.load(std::memory_order_relaxed);
+    for (size_t now = first;; ++now) {
       const cublasStatus_t code = api_.cublasLtMatmul(
           static_cast<cublasLtHandle_t>(handle), product_.get(), &arguments.alpha, arguments.b,
           b_.get(), arguments.a, a_.get(), &arguments.beta, c, d_.get(), arguments.d, d_.get(),
           &candidates.found[now].algo, workspace, kWorkspaceBytes, stream);
-      // A launch that the place refuses leaves nothing behind; a lost device refuses them all.
-      if (code == CUBLAS_STATUS_EXECUTION_FAILED && now + 1 < candidates.count) {
-        candidates.works.compare_exchange_strong(now, now + 1, std::memory_order_relaxed);
-        continue;
+      // A launch that the place refuses leaves nothing behind.
+      if (now + 1 < candidates.count && TriesAnother(code, stream)) continue;
+      // Only an algorithm that ran counts: wrong operands, which all refuse, change nothing.
+      if (code == CUBLAS_STATUS_SUCCESS && now != first) {
+        candidates.works.store(now, std::memory_order_relaxed);
       }
       return CublasStatusOf(static_cast<int>(code), api_.cublasLtGetStatusString(code),
                             "cublasLtMatmul", __FILE__, __LINE__);
@@ -155,6 +158,12 @@ class Matmul final : public LibraryPlan {
   }
 
  private:
+  bool TriesAnother(cublasStatus_t code, CUstream stream) const {
+    const AnotherAlgorithm another = AnotherAlgorithmAfter(static_cast<int>(code));
+    if (another != AnotherAlgorithm::kUnlessLost) return another == AnotherAlgorithm::kYes;
+    return !IsSticky(driver_.cuStreamQuery(stream));
+  }
+
   template <class Value>
   absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
     static_assert(sizeof(Value) == 4);  // every attribute that is set here
@@ -227,6 +236,7 @@ class Matmul final : public LibraryPlan {
     }
   }
 
+  const DriverApi& driver_;
   const CublasLtApi& api_;
   const core::LibraryCall call_;
   Owned<cublasLtMatmulDesc_t> product_;
@@ -238,6 +248,8 @@ class Matmul final : public LibraryPlan {
 
 class CublasLt final : public LibraryBackend {
  public:
+  explicit CublasLt(const DriverApi& driver) : driver_(driver) {}
+
   absl::Status Open() {
     absl::StatusOr<void*> library = OpenLibrary(kLibrary);
     if (!library.ok()) return library.status();
@@ -262,7 +274,7 @@ class CublasLt final : public LibraryBackend {
   absl::StatusOr<std::unique_ptr<LibraryPlan>> MakePlan(void* handle,
                                                         const core::KernelDesc& kernel,
                                                         int32_t sm_count) override {
-    auto plan = std::make_unique<Matmul>(api_, kernel.library);
+    auto plan = std::make_unique<Matmul>(driver_, api_, kernel.library);
     if (absl::Status status = plan->Make(static_cast<cublasLtHandle_t>(handle), sm_count);
         !status.ok()) {
       return status;
@@ -271,13 +283,14 @@ class CublasLt final : public LibraryBackend {
   }
 
  private:
+  const DriverApi& driver_;
   CublasLtApi api_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt() {
-  auto backend = std::make_unique<CublasLt>();
+absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt(const DriverApi& api) {
+  auto backend = std::make_unique<CublasLt>(api);
   if (absl::Status status = backend->Open(); !status.ok()) return status;
   return std::unique_ptr<LibraryBackend>(std::move(backend));
 }
@@ -288,7 +301,7 @@ absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt() {
 
 namespace gpushare::cuda {
 
-absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt() {
+absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt(const DriverApi& /*api*/) {
   return absl::UnimplementedError(
       "This build of gpushare makes no matrix products: cublasLt.h was not found when it was "
       "compiled.");

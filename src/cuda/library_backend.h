@@ -51,7 +51,8 @@ class LibraryBackend {
 };
 
 // Errors: UNAVAILABLE the library is not installed; UNIMPLEMENTED this build lacks its headers.
-absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt();
+// `api` outlives the backend.
+absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt(const DriverApi& api);
 absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCudnn();
 
 }  // namespace gpushare::cuda

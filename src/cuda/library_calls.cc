@@ -197,7 +197,7 @@ class LibraryCalls::Impl {
   absl::Status Open(BackendIndex index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (backends_[index] != nullptr) return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<LibraryBackend>> backend =
-        index == kCublasLt ? OpenCublasLt() : OpenCudnn();
+        index == kCublasLt ? OpenCublasLt(api_) : OpenCudnn();
     if (!backend.ok()) return backend.status();
     backends_[index] = *std::move(backend);
     return absl::OkStatus();
@@ -283,21 +283,27 @@ class LibraryCalls::Impl {
   absl::Status RunAndWait(const LibraryPlan& plan, void* handle, Lane& to,
                           const core::LibraryArguments& arguments) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    // An event, not the stream: launches go on there.
+    CUevent end = nullptr;
+    GPUSHARE_CU_RETURN(api_, cuEventCreate(&end, CU_EVENT_DISABLE_TIMING));
     absl::Status status;
+    CUresult code = CUDA_SUCCESS;
     {
       const core::MutexLock lock(&to.mutex);
       status = plan.Enqueue(handle, to.stream, reinterpret_cast<void*>(to.workspace), arguments);
+      code = api_.cuEventRecord(end, to.stream);
     }
-    CUresult code = api_.cuStreamQuery(to.stream);
-    while (code == CUDA_ERROR_NOT_READY) {
-      if (std::chrono::steady_clock::now() >= first_runs_until_) {
-        return absl::DeadlineExceededError("The first run of a library call has not ended yet.");
-      }
+    if (code == CUDA_SUCCESS) code = api_.cuEventQuery(end);
+    while (code == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < first_runs_until_) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
-      code = api_.cuStreamQuery(to.stream);
+      code = api_.cuEventQuery(end);
+    }
+    api_.cuEventDestroy(end);
+    if (code == CUDA_ERROR_NOT_READY) {
+      return absl::DeadlineExceededError("The first run of a library call has not ended yet.");
     }
     if (!status.ok()) return status;
-    return StatusOf(api_, code, "cuStreamQuery(to.stream)", __FILE__, __LINE__);
+    return StatusOf(api_, code, "cuEventQuery(end)", __FILE__, __LINE__);
   }
 
   const DriverApi& api_;

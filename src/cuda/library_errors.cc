@@ -46,6 +46,18 @@ absl::Status StatusOf(const char* library, absl::StatusCode status, int code, co
 
 }  // namespace
 
+AnotherAlgorithm AnotherAlgorithmAfter(int cublas_code) {
+  switch (cublas_code) {
+    case 7:   // CUBLAS_STATUS_INVALID_VALUE
+    case 15:  // CUBLAS_STATUS_NOT_SUPPORTED
+      return AnotherAlgorithm::kYes;
+    case 13:  // CUBLAS_STATUS_EXECUTION_FAILED
+      return AnotherAlgorithm::kUnlessLost;
+    default:
+      return AnotherAlgorithm::kNo;
+  }
+}
+
 absl::Status CublasStatusOf(int code, const char* text, const char* expression, const char* file,
                             int line) {
   if (code == 0) return absl::OkStatus();

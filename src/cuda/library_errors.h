@@ -15,6 +15,12 @@ absl::Status CublasStatusOf(int code, const char* text, const char* expression, 
 absl::Status CudnnStatusOf(int code, const char* text, const char* expression, const char* file,
                            int line);
 
+// Whether another algorithm may do what a matrix product answered `code` to with this one. An
+// execution that failed is a launch that the SMs refuse (kUnlessLost), or an error that poisons the
+// context, after which every algorithm fails: the driver tells them apart, the library does not.
+enum class AnotherAlgorithm { kNo, kYes, kUnlessLost };
+AnotherAlgorithm AnotherAlgorithmAfter(int cublas_code);
+
 // Evaluates a call of a function table to a status: GPUSHARE_LT(api, cublasLtCreate(&handle)).
 #define GPUSHARE_LT(api, call)                                                                   \
   [&] {                                                                                          \

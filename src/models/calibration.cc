@@ -129,8 +129,7 @@ core::KernelDesc Describe(const core::KernelDesc& given, const KernelMeasurement
   if (measured.kind == core::TaskKind::kGraph) FillNodes(measured, device.sm_count, record);
   if (measured.kind != core::TaskKind::kGraph) record.block_task_ns = measured.block_task_ns;
   record.block_task_spread = measured.block_task_spread;
-  // Faster than the original grid is a measurement within its error: no overhead.
-  record.worker_overhead = std::clamp(measured.worker_overhead, 0.0, 10.0);
+  record.worker_overhead = RecordedOverhead(measured);
   record.saturating_occupancy = measured.saturating_occupancy;
   record.speed = measured.speed;
   for (core::SpeedPoint& point : record.speed) {

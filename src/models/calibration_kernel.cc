@@ -49,6 +49,10 @@ double ExpectedMaximum(double n) {
 
 }  // namespace
 
+double RecordedOverhead(const KernelMeasurement& measured) {
+  return std::clamp(measured.worker_overhead, core::kMinWorkerOverhead, core::kMaxWorkerOverhead);
+}
+
 core::Form OrdinaryForm(const core::KernelDesc& kernel) {
   switch (kernel.kind) {
     case core::TaskKind::kGraph:
@@ -267,7 +271,7 @@ absl::Status KernelMeter::BlockTaskOfWorkers() {
     tails.push_back(all->duration_ns() - each * static_cast<double>(rounds));
   }
   const double with_overhead = Median(tasks);
-  out_.block_task_ns = std::llround(with_overhead / (1 + std::max(0.0, out_.worker_overhead)));
+  out_.block_task_ns = std::llround(with_overhead / (1 + RecordedOverhead(out_)));
   const double tail = Median(tails);
   if (tail > kRampNs && tail > kSpreadSeen * with_overhead) {
     const double largest = ExpectedMaximum(static_cast<double>(round()));

@@ -26,6 +26,8 @@ core::LaunchRequest TaskRequest(const CalibrationItem& item, core::Form form, co
 core::Form OrdinaryForm(const core::KernelDesc& kernel);
 // M: what the descriptor says, and no more than an SM holds.
 int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& device);
+// The PTB overhead within the bounds of a profile.
+double RecordedOverhead(const KernelMeasurement& measured);
 
 class KernelMeter {
  public:

@@ -31,7 +31,8 @@ absl::Status CheckRecord(const core::KernelDesc& desc) {
                "above 0, at most 1");
   }
   // Below 0: workers that are faster than the grid, as measured on an H200 (docs/calibration.md).
-  if (!(record.worker_overhead >= -0.5 && record.worker_overhead <= 10)) {
+  if (!(record.worker_overhead >= core::kMinWorkerOverhead &&
+        record.worker_overhead <= core::kMaxWorkerOverhead)) {
     return Bad(desc, "a worker overhead of", record.worker_overhead, "between -0.5 and 10");
   }
   if (!(record.block_task_spread >= 0 && record.block_task_spread <= 1)) {

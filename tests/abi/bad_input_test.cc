@@ -235,6 +235,10 @@ TEST_P(BadInputTest, KernelOptions) {
   EXPECT_FAILS(with([](auto& r) { r.demand.issue = 1.5; }), GPUSHARE_INVALID_ARGUMENT, "issue");
   EXPECT_FAILS(with([&](auto& r) { r.worker_overhead = nan; }), GPUSHARE_INVALID_ARGUMENT,
                "worker_overhead");
+  EXPECT_FAILS(with([](auto& r) { r.worker_overhead = -0.51; }), GPUSHARE_INVALID_ARGUMENT,
+               "between -0.5 and 10");
+  EXPECT_FAILS(with([](auto& r) { r.worker_overhead = 10.1; }), GPUSHARE_INVALID_ARGUMENT,
+               "worker_overhead");
   EXPECT_FAILS(with([](auto& r) { r.speed_count = 1; }), GPUSHARE_INVALID_ARGUMENT, "null");
   EXPECT_FAILS(with([](auto& r) { r.speed_count = 33; }), GPUSHARE_INVALID_ARGUMENT, "32");
   EXPECT_FAILS(with([](auto& r) { r.node_count = 5000; }), GPUSHARE_INVALID_ARGUMENT, "4096");
@@ -673,6 +677,38 @@ TEST(FaultInjectionTest, AFailedLaunchAndALostDeviceEndInTheRecord) {
   const gpushare_task_options task = lost.LcTask();
   EXPECT_FAILS(gpushare_submit_lc(lost.lc_queue, &task, nullptr), GPUSHARE_UNAVAILABLE, "lost");
   lost.Close();
+}
+
+// 'Later' and 'never' have one status, and device_lost of the stats tells them apart.
+TEST(FaultInjectionTest, ARegionThatMayNotBeginIsToldFromALostDevice) {
+  Api api;
+  api.Open({"sim", GPUSHARE_DRIVE_POLL}, "device_lost=2");
+  gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
+  gpushare_region_options options = GPUSHARE_REGION_OPTIONS_INIT;
+  options.bound_ns = 100000;
+  gpushare_ticket region = {0};
+  void* stream = nullptr;
+  const gpushare_ticket first = api.Submit(api.LcTask(), true);
+  EXPECT_FAILS(gpushare_region_begin(api.lc_queue, &options, &region, &stream),
+               GPUSHARE_UNAVAILABLE, "again later");
+  ASSERT_OK(gpushare_runtime_stats_get(api.runtime, &stats));
+  EXPECT_EQ(stats.device_lost, 0);
+  EXPECT_EQ(api.Finish(first).verdict, GPUSHARE_VERDICT_OK);
+  // The launch after the one that loses the device finds the loss, on the submitter's path; the
+  // flow, which this thread drives, has not seen it yet.
+  const gpushare_ticket second = api.Submit(api.LcTask(), true);
+  const gpushare_ticket third = api.Submit(api.LcTask(), true);
+  ASSERT_OK(gpushare_runtime_stats_get(api.runtime, &stats));
+  ASSERT_EQ(stats.device_lost, 1);
+  for (gpushare_queue* queue : {api.lc_queue, api.be_queue}) {
+    EXPECT_FAILS(gpushare_region_begin(queue, &options, &region, &stream), GPUSHARE_UNAVAILABLE,
+                 "lost");
+  }
+  EXPECT_EQ(api.Finish(second).verdict, GPUSHARE_VERDICT_DEVICE_LOST);
+  EXPECT_EQ(api.Finish(third).verdict, GPUSHARE_VERDICT_DEVICE_LOST);
+  EXPECT_FAILS(gpushare_region_begin(api.lc_queue, &options, &region, &stream),
+               GPUSHARE_UNAVAILABLE, "lost");
+  api.Close();
 }
 
 }  // namespace

@@ -408,6 +408,7 @@ TEST_P(CApiTest, AKernelOfTheCallersOwnRuns) {
   gpushare_speed_point speed[2] = {{64, 0, 0.5}, {132, 0, 1.0}};
   gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
   record.block_task_ns = 20000;
+  record.worker_overhead = -0.08;  // workers may be faster than the grid
   record.demand.issue = 0.9;
   record.speed = speed;
   record.speed_count = 2;
@@ -537,6 +538,80 @@ TEST_P(CApiTest, ManyThreadsSubmitAtOnce) {
   for (std::thread& thread : threads) thread.join();
   ASSERT_OK(gpushare_runtime_shutdown(api_.runtime, api_.Deadline()));
   EXPECT_EQ(calls.load(), 2000);
+}
+
+// Handles of event logs until the process has no more.
+class ManyHandles {
+ public:
+  explicit ManyHandles(const char* event_log_path) {
+    gpushare_event_log* log = nullptr;
+    int64_t count = 0;
+    while (logs_.size() < 100000 &&
+           gpushare_event_log_open(event_log_path, &log, &count) == GPUSHARE_OK) {
+      logs_.push_back(log);
+    }
+  }
+  ~ManyHandles() {
+    for (gpushare_event_log* log : logs_) EXPECT_OK(gpushare_event_log_release(log));
+  }
+
+ private:
+  std::vector<gpushare_event_log*> logs_;
+};
+
+TEST(CApiHandlesTest, ARegistrationThatGetsNoHandleLeavesTheNameFree) {
+  char path[] = "/tmp/gpushare_abi_XXXXXX";
+  const int file = ::mkstemp(path);
+  ASSERT_GE(file, 0);
+  ::close(file);
+  Api api;
+  api.Open({"null", GPUSHARE_DRIVE_POLL});
+  gpushare_trace_options trace = GPUSHARE_TRACE_OPTIONS_INIT;
+  trace.event_log_path = path;
+  trace.records_max = 1;
+  ASSERT_OK(gpushare_trace_start(api.runtime, &trace));
+  ASSERT_OK(gpushare_trace_stop(api.runtime, nullptr));
+  gpushare_kernel_options kernel_options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  kernel_options.name = "ffma";
+  gpushare_kernel* kernel = nullptr;
+  gpushare_fused_kernel_options fused_options = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+  fused_options.name = "pair";
+  fused_options.tensor_part = api.sincos;
+  fused_options.cuda_part = api.graph;
+  gpushare_fused_kernel* fused = nullptr;
+  const gpushare_app_options app_options = AppOptionsOf(GPUSHARE_CLASS_BEST_EFFORT, "other");
+  gpushare_app* app = nullptr;
+  {
+    const ManyHandles all(path);
+    EXPECT_FAILS(gpushare_kernel_register(api.runtime, &kernel_options, &kernel),
+                 GPUSHARE_RESOURCE_EXHAUSTED, "handles");
+    EXPECT_FAILS(gpushare_fused_kernel_register(api.runtime, &fused_options, &fused),
+                 GPUSHARE_RESOURCE_EXHAUSTED, "handles");
+    EXPECT_FAILS(gpushare_app_create(api.runtime, &app_options, &app), GPUSHARE_RESOURCE_EXHAUSTED,
+                 "handles");
+  }
+  EXPECT_OK(gpushare_kernel_register(api.runtime, &kernel_options, &kernel));
+  EXPECT_OK(gpushare_fused_kernel_register(api.runtime, &fused_options, &fused));
+  EXPECT_OK(gpushare_app_create(api.runtime, &app_options, &app));
+  EXPECT_OK(gpushare_app_release(app));
+  EXPECT_OK(gpushare_fused_kernel_release(fused));
+  EXPECT_OK(gpushare_kernel_release(kernel));
+  api.Close();
+  ::unlink(path);
+}
+
+TEST(CApiHandlesTest, ARegistrationThatIsRefusedGivesItsHandleBack) {
+  Api api;
+  api.Open({"null", GPUSHARE_DRIVE_POLL});
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  options.name = "sincos_27us";
+  gpushare_kernel* kernel = nullptr;
+  for (int i = 0; i < 70000; ++i) {  // more than there are handles
+    ASSERT_EQ(gpushare_kernel_register(api.runtime, &options, &kernel), GPUSHARE_ALREADY_EXISTS)
+        << gpushare_last_error_message();
+  }
+  EXPECT_EQ(kernel, nullptr);
+  api.Close();
 }
 
 TEST(CApiVersionTest, TheLibraryIsTheOneOfTheHeader) {

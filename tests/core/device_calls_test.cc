@@ -2,9 +2,12 @@
 // before they are registered, and which launches of a query announce that more follow.
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -26,6 +29,7 @@ class WritingDevice final : public Device {
     std::vector<std::string> lines;  // launches and flushes
     std::vector<std::string> described;
     std::function<absl::Status(KernelDesc&)> describe;
+    std::function<absl::Status(const KernelDesc&)> prepare;
     std::function<absl::Status(const LaneSpec&)> make_lane;
     std::function<void()> in_launch;  // runs before a launch reaches the device
   };
@@ -39,6 +43,9 @@ class WritingDevice final : public Device {
     return diary_.describe ? diary_.describe(kernel) : absl::OkStatus();
   }
   absl::Status PrepareKernel(const KernelDesc& kernel) override {
+    if (diary_.prepare) {
+      if (absl::Status status = diary_.prepare(kernel); !status.ok()) return status;
+    }
     return inner_->PrepareKernel(kernel);
   }
   absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) override {
@@ -269,6 +276,76 @@ TEST_F(DeviceCallsTest, TheDeviceFillsWhatNobodyGaveBeforeTheDefaultsDo) {
   EXPECT_EQ(found->registers_per_thread, 64);
   EXPECT_EQ(found->workers_per_sm_max, 2);
   EXPECT_EQ(scheduler_->FindKernel(KernelId{77}), nullptr);
+}
+
+// Loading modules takes tens of milliseconds, in which queries come.
+TEST_F(DeviceCallsTest, QueriesGoOnWhileADevicePreparesAKernel) {
+  const KernelId kernel = Register();
+  std::atomic<bool> preparing{false};
+  std::atomic<bool> released{false};
+  std::atomic<bool> gave_up{false};
+  diary_.prepare = [&](const KernelDesc& prepared) {
+    EXPECT_EQ(scheduler_->FindKernel(prepared.id), nullptr) << "nobody may launch it yet";
+    preparing.store(true);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    while (!released.load() && !gave_up.load()) {
+      if (std::chrono::steady_clock::now() > until) gave_up.store(true);
+      std::this_thread::yield();
+    }
+    return absl::OkStatus();
+  };
+  absl::StatusOr<KernelId> second;
+  std::thread registration([&] {
+    KernelDesc desc;
+    desc.name = "slow to load";
+    second = scheduler_->RegisterKernel(desc);
+  });
+  while (!preparing.load()) std::this_thread::yield();
+  // The first task of a queue goes through a plan.
+  const auto ticket = scheduler_->SubmitLc(Spec(kernel, QueryId{}));
+  EXPECT_TRUE(ticket.ok()) << ticket.status();
+  if (ticket.ok()) {
+    EXPECT_TRUE(scheduler_->Wait(*ticket, Soon()).ok());
+  }
+  EXPECT_EQ(scheduler_->Stats().fast_path_launches, 0);
+  EXPECT_FALSE(gave_up.load()) << "the query waited for the preparation";
+  released.store(true);
+  registration.join();
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NE(scheduler_->FindKernel(*second), nullptr);
+  ASSERT_TRUE(scheduler_->SubmitLc(Spec(*second, QueryId{})).ok());
+  EXPECT_TRUE(scheduler_->Drain(Soon()).ok());
+}
+
+TEST_F(DeviceCallsTest, KernelsArePreparedOneAtATimeAndARefusedOneLeavesNoTrace) {
+  std::atomic<int> inside{0};
+  std::atomic<int> most{0};
+  diary_.prepare = [&](const KernelDesc& prepared) {
+    const int now = ++inside;
+    if (now > most.load()) most.store(now);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    --inside;
+    return prepared.name[0] == 'r' ? absl::ResourceExhaustedError("No memory.") : absl::OkStatus();
+  };
+  std::vector<std::thread> threads;
+  std::array<std::atomic<uint32_t>, 8> ids{};
+  for (size_t i = 0; i < ids.size(); ++i) {
+    threads.emplace_back([&, i] {
+      KernelDesc desc;
+      desc.name = absl::StrCat(i % 2 == 0 ? "made " : "refused ", i);
+      const auto id = scheduler_->RegisterKernel(desc);
+      EXPECT_EQ(id.ok(), i % 2 == 0) << id.status();
+      if (id.ok()) ids[i].store(id->value);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most.load(), 1);
+  for (size_t i = 0; i < ids.size(); i += 2) {
+    const KernelDesc* const found = scheduler_->FindKernel(KernelId{ids[i].load()});
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->name, absl::StrCat("made ", i));
+  }
+  EXPECT_EQ(scheduler_->FindKernel(KernelId{5}), nullptr) << "four of eight are there";
 }
 
 TEST_F(DeviceCallsTest, AKernelThatContradictsItsFunctionIsNotRegistered) {

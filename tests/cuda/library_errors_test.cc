@@ -28,6 +28,15 @@ TEST(LibraryErrorsTest, RefusedShapesAreTheCallersAndNothingIsUnavailable) {
   }
 }
 
+TEST(LibraryErrorsTest, AnotherAlgorithmIsTriedAfterARefusalAndNotAfterALostDevice) {
+  EXPECT_EQ(AnotherAlgorithmAfter(7), AnotherAlgorithm::kYes);          // INVALID_VALUE
+  EXPECT_EQ(AnotherAlgorithmAfter(15), AnotherAlgorithm::kYes);         // NOT_SUPPORTED
+  EXPECT_EQ(AnotherAlgorithmAfter(13), AnotherAlgorithm::kUnlessLost);  // EXECUTION_FAILED
+  for (const int code : {0, 1, 3, 8, 11, 14, 16, 99}) {  // done, or nothing to do with algorithms
+    EXPECT_EQ(AnotherAlgorithmAfter(code), AnotherAlgorithm::kNo) << code;
+  }
+}
+
 TEST(LibraryErrorsTest, TheMessageSaysCodeTextExpressionAndLine) {
   const absl::Status status = CublasStatusOf(14, "internal", "cublasLtMatmul(x)", "a/b.cc", 7);
   EXPECT_EQ(status.message(), "cuBLASLt answers 14 (internal) to cublasLtMatmul(x) in b.cc:7.");

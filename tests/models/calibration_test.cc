@@ -45,6 +45,7 @@ core::DeviceProfile Guess() {
   guess.pageable_h2d_bytes_per_ns = 5;
   guess.pageable_d2h_bytes_per_ns = 5;
   guess.copy_latency_ns = 20000;
+  guess.remainder_for_lc = Truth().device.remainder_for_lc;
   return guess;
 }
 
@@ -185,6 +186,30 @@ TEST_P(CalibrationTest, FindsWhatTheKernelsRunOn) {
     }
     EXPECT_THAT(measured.knees, IsEmpty());
   }
+}
+
+// As sincos on an H200. Cut at 0, the block task would be that of workers, and the grid's run,
+// which is what LC queries and BE alone are, too short in every prediction and simulation.
+TEST_P(CalibrationTest, WorkersThatAreFasterThanTheGridStaySoInTheProfile) {
+  CalibrationItem item = Item("sincos_267us");
+  item.kernel.simulation.worker_overhead = -0.08;
+  const absl::StatusOr<CalibrationResult> result = Run({item});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(result->kernels.front().worker_overhead, -0.08, 0.002);
+  const absl::StatusOr<Profile> loaded = LoadProfile(options_.output_path);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const core::KernelDesc* const kernel = loaded->FindKernel("sincos_267us");
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_NEAR(kernel->simulation.worker_overhead, -0.08, 0.002);
+  EXPECT_NEAR(static_cast<double>(kernel->simulation.block_task_ns), 267000, 0.03 * 267000);
+  // Calibrated again, the device that the profile describes gives the same.
+  CalibrationItem again = item;
+  again.kernel = *kernel;
+  const absl::StatusOr<CalibrationResult> second = Run({again});
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_NEAR(second->kernels.front().worker_overhead, -0.08, 0.004);
+  EXPECT_NEAR(static_cast<double>(second->kernels.front().solo_ns),
+              static_cast<double>(result->kernels.front().solo_ns), 0.03 * 26'700'000);
 }
 
 TEST_P(CalibrationTest, FindsAGraphsSpeedAndItsKnees) {

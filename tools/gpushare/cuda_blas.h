@@ -23,6 +23,8 @@ class DeviceMemory {
   DeviceMemory(DeviceMemory&&) = default;
   DeviceMemory& operator=(DeviceMemory&&) = default;
   void* data() const { return data_.get(); }
+  // Not freed before the process ends: what uses it does not end.
+  void Leave() { static_cast<void>(data_.release()); }
   size_t bytes() const { return bytes_; }
 
  private:

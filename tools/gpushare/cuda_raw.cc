@@ -2,14 +2,18 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
+#include <cstdio>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "tools/gpushare/errors.h"
 
 namespace gpushare::tool {
 
-CudaRawApp::CudaRawApp(int ordinal, const RawOptions& options) : options_(options) {
+CudaRawApp::CudaRawApp(int ordinal, const RawOptions& options, bool& hung)
+    : options_(options), hung_(hung) {
   CheckCuda(cudaSetDevice(ordinal), "Choosing the GPU");
   int lowest = 0;
   int highest = 0;
@@ -31,7 +35,19 @@ CudaRawApp::CudaRawApp(int ordinal, const RawOptions& options) : options_(option
 
 // Failures were seen by the run, or the process ends with them.
 CudaRawApp::~CudaRawApp() {
-  cudaStreamSynchronize(static_cast<cudaStream_t>(stream_));
+  if (!Drained()) {
+    // Freeing memory and destroying a handle wait for the device, without a bound.
+    if (!hung_) {
+      std::fprintf(stderr,
+                   "gpushare: Work without the library does not end within %.1f s; what it uses is "
+                   "freed when the process ends.\n",
+                   static_cast<double>(options_.drain_ns) * 1e-9);
+    }
+    hung_ = true;
+    static_cast<void>(blas_.release());
+    workspace_.Leave();
+    return;
+  }
   for (const void* symbol : carved_) {
     cudaFuncSetAttribute(symbol, cudaFuncAttributePreferredSharedMemoryCarveout,
                          cudaSharedmemCarveoutDefault);
@@ -40,6 +56,17 @@ CudaRawApp::~CudaRawApp() {
   for (void* mark : marks_) cudaEventDestroy(static_cast<cudaEvent_t>(mark));
   blas_.reset();
   cudaStreamDestroy(static_cast<cudaStream_t>(stream_));
+}
+
+// Not cudaStreamSynchronize, which a hung kernel holds for ever.
+bool CudaRawApp::Drained() {
+  using Clock = std::chrono::steady_clock;
+  const auto give_up = Clock::now() + std::chrono::nanoseconds(hung_ ? 0 : options_.drain_ns);
+  while (cudaStreamQuery(static_cast<cudaStream_t>(stream_)) == cudaErrorNotReady) {
+    if (Clock::now() >= give_up) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
 }
 
 void CudaRawApp::AddGraph(const Enqueue& enqueue) {

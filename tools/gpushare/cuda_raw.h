@@ -19,8 +19,10 @@ namespace gpushare::tool {
 
 class CudaRawApp final : public RawApp {
  public:
-  // Makes `ordinal` the thread's current device.
-  CudaRawApp(int ordinal, const RawOptions& options);
+  // Makes `ordinal` the thread's current device. `hung` is set once the work of such an app does
+  // not end: the app's own resources then stay until the process ends, as the buffers that it was
+  // given must. The next app does not wait.
+  CudaRawApp(int ordinal, const RawOptions& options, bool& hung);
   ~CudaRawApp() override;
 
   // The app's tasks, in order.
@@ -40,7 +42,10 @@ class CudaRawApp final : public RawApp {
   bool Reached(size_t mark) override;
 
  private:
+  bool Drained();
+
   RawOptions options_;
+  bool& hung_;
   void* stream_ = nullptr;
   std::vector<void*> marks_;   // cudaEvent_t
   std::vector<void*> graphs_;  // cudaGraphExec_t

@@ -378,6 +378,19 @@ class CudaWorkloads final : public Workloads {
     hardware_.driver = DriverVersion();
   }
 
+  // Freeing memory waits for the device: behind work that does not end, for ever.
+  ~CudaWorkloads() override {
+    if (!hung_) return;
+    for (auto& [key, app] : apps_) {
+      for (auto& task : app.tasks) static_cast<void>(task.release());
+      static_cast<void>(app.chain.release());
+    }
+    static_cast<void>(chains_.release());
+    static_cast<void>(gemm_.release());
+  }
+  CudaWorkloads(const CudaWorkloads&) = delete;
+  CudaWorkloads& operator=(const CudaWorkloads&) = delete;
+
   bool CanRun(const std::string& kernel, bool /*in_profile*/) const override {
     return FindBeKernel(kernel) != nullptr || ChainPrograms::IsGraph(kernel) ||
            FamilyOfTask(kernel) != nullptr || kernel == kOpaqueGemm || kernel == kLibraryGemm;
@@ -446,7 +459,7 @@ class CudaWorkloads final : public Workloads {
                                   const RawOptions& options) override {
     Bind(app, tasks);
     App& bound = *by_name_.at(app);
-    auto raw = std::make_unique<CudaRawApp>(ordinal_, options);
+    auto raw = std::make_unique<CudaRawApp>(ordinal_, options, hung_);
     size_t in_chain = 0;
     size_t outside = 0;
     for (const WorkItem& item : tasks) {
@@ -623,6 +636,7 @@ class CudaWorkloads final : public Workloads {
   int ordinal_;
   HardwareFacts hardware_;
   int sms_ = 0;
+  bool hung_ = false;  // work without the library that does not end
   std::unique_ptr<ChainPrograms> chains_;
   std::unique_ptr<OpaqueGemm> gemm_;
   std::map<std::string, GraphUser> graph_users_;  // addresses stay, as in all maps here

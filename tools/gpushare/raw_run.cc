@@ -28,8 +28,6 @@ constexpr int64_t kWarmUpNs = 50'000'000;
 constexpr int64_t kWarmUpNsMax = 500'000'000;
 // The least time after the last arrival before a run is given up.
 constexpr int64_t kPatienceNsMin = 1'000'000'000;
-// What is on the device must end by itself: its kernels are bounded.
-constexpr int64_t kDrainNs = int64_t{60} * 1'000'000'000;
 // Queries of an app on its stream. The device never waits for the next one, and launches stay far
 // from the 1,024 that a stream takes before the launching call blocks.
 constexpr size_t kQueriesInFlightMax = 8;
@@ -353,13 +351,13 @@ class RawRun {
 
   void Drain() {
     for (auto& be : be_) be->Stop();
-    const bool done = SpinUntil(WallNs() + kDrainNs, [&] {
+    const bool done = SpinUntil(WallNs() + kRawDrainNs, [&] {
       return LcIdle() && std::all_of(be_.begin(), be_.end(), [](auto& be) { return be->Idle(); });
     });
     if (done) return;
     throw RunError("The row '" + plan_.policy +
                    "' has work on the device that does not end within " +
-                   std::to_string(kDrainNs / 1'000'000'000) + " s.");
+                   std::to_string(kRawDrainNs / 1'000'000'000) + " s.");
   }
 
   void Collect(int64_t end_ns, RunOutcome& outcome) {

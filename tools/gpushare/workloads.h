@@ -44,11 +44,15 @@ gpushare_task_options TaskOptionsOf(const TaskBinding& binding, gpushare_kernel*
 // A stream's place among the streams of the device.
 enum class RawPriority : uint8_t { kNormal, kHighest, kLowest };
 
+// What is launched without the library must end by itself: its kernels are bounded.
+inline constexpr int64_t kRawDrainNs = int64_t{60} * 1'000'000'000;
+
 struct RawOptions {
   RawPriority priority = RawPriority::kNormal;
   bool carveout_max = false;  // its kernels prefer the maximum shared-memory carve-out
   bool best_effort = false;
   size_t marks = 1;
+  int64_t drain_ns = kRawDrainNs;  // work that takes longer to end counts as hung
 };
 
 // One app's tasks as bare launches on a stream of its own, without the library.
@@ -58,7 +62,8 @@ class RawApp {
   RawApp() = default;
   RawApp(const RawApp&) = delete;
   RawApp& operator=(const RawApp&) = delete;
-  virtual ~RawApp() = default;  // waits for what was launched
+  // Waits for what was launched, for RawOptions::drain_ns at most.
+  virtual ~RawApp() = default;
   virtual void Launch(size_t task) = 0;
   // Mark `mark` (below RawOptions::marks, not pending) is reached when all that was launched is
   // done.

@@ -1,0 +1,122 @@
+// What a snapshot shows the policy, told by a policy that holds BE work and keeps what it saw.
+
+#include "src/core/plan.h"
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/scheduler.h"
+#include "src/models/online_model.h"
+#include "src/null/null_device.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kMs = 1000 * 1000;
+
+struct Seen {
+  std::vector<AppClass> classes;
+  std::vector<uint64_t> sequences;
+  bool hold_lc = false;
+};
+
+// Launches LC heads unless told otherwise, never a BE one.
+class HoldingPolicy final : public Policy {
+ public:
+  explicit HoldingPolicy(Seen& seen) : seen_(seen) {}
+  absl::string_view name() const override { return "holding"; }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override {
+    seen_.classes.clear();
+    seen_.sequences.clear();
+    for (LcRoute& route : plan.routes) route.fast_path = false;
+    for (const HeadView& head : snapshot.heads) {
+      seen_.classes.push_back(head.app_class);
+      seen_.sequences.push_back(head.sequence);
+      if (head.app_class != AppClass::kLatencyCritical || seen_.hold_lc) continue;
+      PlannedLaunch launch;
+      launch.task = head.task;
+      launch.lane_class = LaneClass::kLc;
+      plan.AddLaunch(launch);
+    }
+  }
+
+ private:
+  Seen& seen_;
+};
+
+class PlanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto device = null::MakeNullDevice();
+    auto model = models::MakeOnlineModel(device->capabilities().profile);
+    auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
+                                       std::make_unique<HoldingPolicy>(seen_));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    KernelDesc kernel;
+    kernel.name = "work";
+    kernel_ = *scheduler_->RegisterKernel(kernel);
+    lc_app_ = MakeApp(AppClass::kLatencyCritical, "server");
+    be_app_ = MakeApp(AppClass::kBestEffort, "train");
+  }
+
+  AppId MakeApp(AppClass app_class, const char* name) {
+    AppOptions options;
+    options.name = name;
+    options.app_class = app_class;
+    return *scheduler_->CreateApp(options);
+  }
+  // One task on each of so many new queues.
+  std::vector<TicketId> SubmitHeads(AppId app, int heads) {
+    std::vector<TicketId> tickets;
+    for (int i = 0; i < heads; ++i) {
+      TaskSpec spec;
+      spec.queue = *scheduler_->CreateQueue(app);
+      spec.kernel = kernel_;
+      spec.block_tasks = 64;
+      auto ticket =
+          app.value == lc_app_.value ? scheduler_->SubmitLc(spec) : scheduler_->SubmitBe(spec);
+      EXPECT_TRUE(ticket.ok()) << ticket.status();
+      tickets.push_back(*ticket);
+    }
+    return tickets;
+  }
+
+  Seen seen_;
+  std::unique_ptr<Scheduler> scheduler_;
+  KernelId kernel_;
+  AppId lc_app_, be_app_;
+};
+
+TEST_F(PlanTest, MoreHeldBeHeadsThanASnapshotShowsDoNotHideAQuery) {
+  SubmitHeads(be_app_, kMaxHeads + 40);
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.classes.size(), static_cast<size_t>(kMaxHeads)) << "BE work alone fills it";
+  const TicketId query = SubmitHeads(lc_app_, 1).front();
+  EXPECT_TRUE(scheduler_->Wait(query, scheduler_->NowNs() + 500 * kMs).ok());
+  EXPECT_EQ(scheduler_->Stats().fast_path_launches, 0) << "the plan launched it";
+}
+
+TEST_F(PlanTest, LcHeadsComeFirstAndEachClassInOrderOfSubmission) {
+  seen_.hold_lc = true;
+  SubmitHeads(be_app_, 30);
+  SubmitHeads(lc_app_, 3);
+  SubmitHeads(be_app_, 120);
+  SubmitHeads(lc_app_, 2);
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.classes.size(), static_cast<size_t>(kMaxHeads));
+  for (size_t i = 0; i < seen_.classes.size(); ++i) {
+    EXPECT_EQ(seen_.classes[i], i < 5 ? AppClass::kLatencyCritical : AppClass::kBestEffort) << i;
+    if (i > 0 && i != 5) {
+      EXPECT_LT(seen_.sequences[i - 1], seen_.sequences[i]) << i;
+    }
+  }
+  // The oldest of the BE heads: 30 before the first three LC ones, the rest after them.
+  EXPECT_EQ(seen_.sequences[5 + 29] + 4, seen_.sequences[5 + 30]);
+}
+
+}  // namespace
+}  // namespace gpushare::core

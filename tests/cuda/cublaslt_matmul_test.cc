@@ -1,0 +1,106 @@
+// Which algorithm a matrix product goes on with, on a cuBLASLt of the tests' own. Needs no GPU.
+
+#include <dlfcn.h>
+
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "src/cuda/library_backend.h"
+#include "src/cuda/library_opener.h"
+#include "tests/cuda/fake_cublaslt.h"
+
+namespace gpushare::cuda {
+namespace {
+
+constexpr int kInvalidValue = 7;
+constexpr int kExecutionFailed = 13;
+constexpr int kInternalError = 14;
+
+CUresult stream_state = CUDA_SUCCESS;
+
+CUresult CUDAAPI QueryStream(CUstream /*stream*/) { return stream_state; }
+
+class CublasLtMatmulTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const absl::StatusOr<void*> library = OpenLibrary("libcublasLt.so.13");
+    ASSERT_TRUE(library.ok()) << library.status();
+    control_ = static_cast<FakeCublasLtControl*>(dlsym(*library, "fake_cublaslt_control"));
+    ASSERT_NE(control_, nullptr) << "this is not the test's library";
+    *control_ = FakeCublasLtControl();
+    stream_state = CUDA_SUCCESS;
+    api_.cuStreamQuery = &QueryStream;
+    auto backend = OpenCublasLt(api_);
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    backend_ = *std::move(backend);
+    core::KernelDesc kernel;
+    kernel.library.operation = core::LibraryOperation::kMatmul;
+    kernel.library.m = kernel.library.n = kernel.library.k = 64;
+    auto plan = backend_->MakePlan(&handle_, kernel, 0);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    plan_ = *std::move(plan);
+  }
+
+  // Every algorithm before `first_good` answers so.
+  void Refuse(int answer, int first_good) {
+    control_->answer = answer;
+    control_->first_good = first_good;
+  }
+  absl::Status Multiply() {
+    control_->products = 0;
+    core::LibraryArguments arguments;
+    arguments.a = arguments.b = arguments.d = operand_;
+    return plan_->Enqueue(&handle_, nullptr, operand_, arguments);
+  }
+
+  DriverApi api_;
+  FakeCublasLtControl* control_ = nullptr;
+  std::unique_ptr<LibraryBackend> backend_;
+  std::unique_ptr<LibraryPlan> plan_;
+  char handle_ = 0;
+  alignas(64) char operand_[64] = {};
+};
+
+TEST_F(CublasLtMatmulTest, ALaunchThatTheSmsRefuseGoesOnWithTheNextAlgorithmWhichStays) {
+  Refuse(kExecutionFailed, 2);
+  ASSERT_TRUE(Multiply().ok());
+  EXPECT_EQ(control_->products, 3);
+  ASSERT_TRUE(Multiply().ok());
+  EXPECT_EQ(control_->products, 1);
+  EXPECT_EQ(control_->first_algorithm, 2);
+}
+
+TEST_F(CublasLtMatmulTest, ALostDeviceIsAskedOnceAndCostsNoAlgorithm) {
+  Refuse(kExecutionFailed, 2);
+  stream_state = CUDA_ERROR_ILLEGAL_ADDRESS;
+  EXPECT_EQ(Multiply().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(control_->products, 1);
+  stream_state = CUDA_SUCCESS;
+  Refuse(0, 0);
+  ASSERT_TRUE(Multiply().ok());
+  EXPECT_EQ(control_->first_algorithm, 0);
+}
+
+TEST_F(CublasLtMatmulTest, WorkOnTheStreamIsNoLoss) {
+  Refuse(kExecutionFailed, 1);
+  stream_state = CUDA_ERROR_NOT_READY;
+  EXPECT_TRUE(Multiply().ok());
+}
+
+TEST_F(CublasLtMatmulTest, WrongOperandsWhichAllRefuseChangeNothing) {
+  Refuse(kInvalidValue, control_->algorithms);
+  EXPECT_EQ(Multiply().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(control_->products, control_->algorithms);
+  Refuse(0, 0);
+  ASSERT_TRUE(Multiply().ok());
+  EXPECT_EQ(control_->first_algorithm, 0);
+}
+
+TEST_F(CublasLtMatmulTest, AFailureOfTheLibraryItselfIsNotTriedAgain) {
+  Refuse(kInternalError, 1);
+  EXPECT_EQ(Multiply().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(control_->products, 1);
+}
+
+}  // namespace
+}  // namespace gpushare::cuda
