@@ -67,7 +67,7 @@ FastPathResult LaunchPart(Flow& flow, Task& task) {
   queue.lane.store(part.lane, std::memory_order_relaxed);
   if (!task.is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
   // From the launch on the task is the flow's: it may complete before the next line runs.
-  const LaunchRequest request = MakeRequest(flow, task, part);
+  const LaunchRequest request = MakeRequest(task, part);
   const QuerySlot* const query = task.explicit_query;
   task.state.store(TaskState::kRunning, std::memory_order_release);
   const absl::Status status = LaunchInQuery(flow, request, query);

@@ -206,7 +206,7 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
     }
   }
   part.launched_ns = flow.device->NowNs();
-  LaunchRequest request = MakeRequest(flow, task, part);
+  LaunchRequest request = MakeRequest(task, part);
   if (partner != nullptr) FuseRequest(flow, task, *partner, request);
   if (part.form == Form::kOpaque) {
     flow.deferred.push_back(request);  // it calls the application: after Tick, with no lock held
@@ -352,7 +352,7 @@ bool IsDeviceLost(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDataLoss(status);
 }
 
-LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part) {
+LaunchRequest MakeRequest(const Task& task, const Part& part) {
   LaunchRequest request;
   request.launch = part.launch;
   request.lane = part.lane;
@@ -380,7 +380,6 @@ LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part) 
   request.wait_events =
       absl::MakeConstSpan(task.wait_events.data(), static_cast<size_t>(task.wait_event_count));
   request.signal_event = task.signal_event;
-  request.bare = flow.bare.load(std::memory_order_relaxed);
   // Opaque launches are made later, with no lock held: their query may have ended by then.
   request.more_follows = part.form != Form::kOpaque && task.explicit_query != nullptr &&
                          task.explicit_query->open.load(std::memory_order_acquire);

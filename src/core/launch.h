@@ -15,7 +15,7 @@ namespace gpushare::core {
 void Launch(Flow& flow);
 
 // The launch of `part` of `task`, arguments and all.
-LaunchRequest MakeRequest(const Flow& flow, const Task& task, const Part& part);
+LaunchRequest MakeRequest(const Task& task, const Part& part);
 
 // Launches a task of `query` (null: none that is open). A query that another thread ended while its
 // launch was under way flushed the lane too early, so that the lane is flushed again.

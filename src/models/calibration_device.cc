@@ -241,7 +241,6 @@ core::LaunchRequest DeviceMeter::CopyRequestOf(const Copy& copy, core::LaneIndex
   core::LaunchRequest request;
   request.lane = lane;
   request.form = core::Form::kMemcpy;
-  request.bare = true;
   request.copy.direction = copy.direction;
   request.copy.pinned = copy.pinned;
   request.copy.bytes = bytes;

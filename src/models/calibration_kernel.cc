@@ -95,8 +95,6 @@ core::LaunchRequest TaskRequest(const CalibrationItem& item, core::Form form,
   if (form == core::Form::kWorkers) {
     request.counter = 0;
     request.reset_counter = true;
-  } else {
-    request.bare = true;
   }
   return request;
 }

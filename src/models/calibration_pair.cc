@@ -57,9 +57,7 @@ absl::StatusOr<PairMeasurement> PairMeter::Measure(const CalibrationItem& lc,
 }
 
 absl::StatusOr<TimedLaunch> PairMeter::Query(const CalibrationItem& lc, core::LaneIndex lane) {
-  core::LaunchRequest request = TaskRequest(lc, OrdinaryForm(lc.kernel), lane);
-  request.bare = false;
-  return timer_.RunOne(request);
+  return timer_.RunOne(TaskRequest(lc, OrdinaryForm(lc.kernel), lane));
 }
 
 absl::Status PairMeter::BeginBackground(const CalibrationItem& be, core::LaneIndex lane) {

@@ -191,9 +191,6 @@ void Engine::FireTimers() {
       case TimerKind::kGapEnd:
         GapIsOver(timer.index);
         break;
-      case TimerKind::kLaneFree:
-        LaneFree(timer.index);
-        break;
       case TimerKind::kVisible:
         if (launch.dropped) {
           FreeSlot(timer.index);
@@ -252,13 +249,8 @@ void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) 
   launch.end_ns = now_;
   launch.outcome = outcome;
   launch.error_code = error_code;
-  // The last worker writes the word itself; every other form needs a stream write after it.
-  if (launch.bare || launch.workers) {
-    LaneFree(slot);
-    return;
-  }
-  launch.phase = LaunchPhase::kWriting;
-  AddTimer(now_ + kCompletionWriteNs, TimerKind::kLaneFree, slot, launch.generation);
+  // Neither a worker's record nor an event keeps the lane's next launch (docs/measurements.md).
+  LaneFree(slot);
 }
 
 void Engine::LaneFree(int32_t slot) {

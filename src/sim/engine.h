@@ -37,7 +37,6 @@ enum class LaunchPhase : uint8_t {
   kQueued,    // behind others on its lane or hardware queue
   kIssued,    // on its way; becomes ready at a known time
   kResident,  // ready: the block scheduler knows it, or the link for copies
-  kWriting,   // over; the completion word is being written
   kOver,      // over; not yet seen by the host
 };
 
@@ -65,7 +64,6 @@ struct Launch {
   core::Outcome outcome = core::Outcome::kFinished;
   int32_t error_code = 0;
   int32_t next_in_queue = -1;
-  bool bare = false;
   bool pending = false;  // in the block scheduler's list
   bool visible = false;  // reported or about to be, in the ring
 
@@ -189,7 +187,7 @@ class Engine {
   int64_t BusySmNs() const { return static_cast<int64_t>(busy_sm_ns_); }
 
  private:
-  enum class TimerKind : uint8_t { kReady, kWord, kGapEnd, kLaneFree, kVisible, kDeviceLost };
+  enum class TimerKind : uint8_t { kReady, kWord, kGapEnd, kVisible, kDeviceLost };
   struct Timer {
     core::TimeNs time_ns = 0;
     uint64_t sequence = 0;

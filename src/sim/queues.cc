@@ -182,7 +182,6 @@ void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
   launch.lane = request.lane;
   launch.priority = lane.priority;
   launch.place = places_[static_cast<size_t>(lane.place)].get();
-  launch.bare = request.bare;
   launch.kernel = Find(request.kernel);
   DrawLaunchFaults(launch);
   int64_t latency = profile.launch_latency_ns;

@@ -18,10 +18,6 @@ inline constexpr double kInFlightProgressMax = 0.255;
 // latency for 27 us block tasks is 40 us (MEASURED.md). Range: 0 to 1.
 inline constexpr double kEvictionWriteJitter = 0.25;
 
-// A stream write after a kernel keeps its stream busy so long (docs/measurements.md: 2.0 us each;
-// MEASURED.md: 72 of them cost 303 - 192 us). Range: 1000 to 2500 ns.
-inline constexpr int64_t kCompletionWriteNs = 2000;
-
 // From the end of a launch to the first block of the next on its lane: the cost of a graph node,
 // 0.52 us (MEASURED.md). Range: 0 to 1500 ns.
 inline constexpr int64_t kSuccessorGapNs = 500;

@@ -17,13 +17,12 @@ class GraphsTest : public testing::TestWithParam<Tier> {
     low_ = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
     equal_ = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, true});
   }
-  void Graph(core::LaneIndex lane, const char* kernel, uint64_t id, bool bare = true) {
+  void Graph(core::LaneIndex lane, const char* kernel, uint64_t id) {
     core::LaunchRequest request;
     request.launch = core::LaunchId{id};
     request.lane = lane;
     request.form = core::Form::kGraph;
     request.kernel = &Kernel(kernel);
-    request.bare = bare;
     ASSERT_TRUE(device_->Launch(request).ok());
   }
   void Grid(core::LaneIndex lane, const char* kernel, int64_t blocks, uint64_t id) {
@@ -54,12 +53,6 @@ TEST_P(GraphsTest, AGraphAloneTakesItsTimeInAFewEvents) {
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 1u);
   EXPECT_NEAR(static_cast<double>(device_->NowNs()), 667'000, 1'500);
-}
-
-TEST_P(GraphsTest, TheLibrarysCompletionWordCostsAStreamWrite) {
-  Graph(high_, "chain1", 1, false);
-  RunUntilIdle(*device_);
-  EXPECT_NEAR(static_cast<double>(device_->NowNs()), 668'500, 1'500);
 }
 
 TEST_P(GraphsTest, TwoGraphsOnTheSameSmsTakeTheirSum) {

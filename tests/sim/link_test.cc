@@ -24,7 +24,6 @@ class LinkTest : public testing::Test {
     request.lane = *device_->CreateLane({});
     request.form = core::Form::kMemcpy;
     request.copy = {direction, pinned, bytes, 0, nullptr, nullptr};
-    request.bare = true;
     ASSERT_TRUE(device_->Launch(request).ok());
   }
   std::map<uint64_t, double> EndsUs() {

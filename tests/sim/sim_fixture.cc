@@ -145,7 +145,6 @@ class Loop {
       request.lane = lc_lane_;
       request.form = core::Form::kGraph;
       request.kernel = &lc_;
-      request.bare = true;
       Must(device_->Launch(request));
     }
   }

@@ -41,9 +41,12 @@ struct Miss {
 
 const std::map<std::string, Miss>& Misses() {
   static const std::map<std::string, Miss> misses = {
-      // decode16 is within 3 % of its speed alone on 64, 72 and 80 SMs, and 3 % is its bound: which
-      // split is best is close to a tie, and BE gets 8 SMs more or less.
-      {"decode16-ffma-0.7", {0.017, 0.023, 0.056}},
+      // 2 % of a p99 of 3.6 alone.
+      {"chain1-sincos_2700us-0.3-bound_4", {-0.054, 0.073, 0.009}},
+      // The profile has decode16 as fast on 64 SMs as on all, and it is not on every run; 3 % is
+      // its
+      // bound, and BE gets 8 or 16 SMs more or less by the split.
+      {"decode16-ffma-0.7", {0.008, 0.013, 0.057}},
   };
   return misses;
 }
