@@ -193,6 +193,7 @@ group_tests() {
   run_test tests cuda_library_calls_test cuda_library_calls_test
   run_test tests cuda_lane_check_test cuda_lane_check_test
   run_test tests cuda_yield_lists_test cuda_yield_lists_test
+  run_test tests cuda_capture_test cuda_capture_test
   if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then
     run_test tests cuda_two_devices_test cuda_two_devices_test
   fi

@@ -24,7 +24,7 @@ LimitedKernel::LimitedKernel(Gpu& gpu, const char* name, int (*variants)(gpushar
   desc_.threads_per_block = static_cast<int32_t>(task_.variants.threads_per_block);
   desc_.dynamic_shared_memory_bytes = static_cast<int32_t>(task_.variants.dynamic_shared_bytes);
   desc_.registers_per_thread = 0;
-  desc_.workers_per_sm_max = 0;
+  desc_.workers_per_sm_max = static_cast<int32_t>(task_.variants.workers_per_sm);
   desc_.original_function = task_.variants.original_function;
   desc_.worker_function = task_.variants.worker_function;
   desc_.evictable = true;

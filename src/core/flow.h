@@ -37,9 +37,6 @@ inline constexpr int kBatch = 256;
 // A task has one word in the ring at a time, an explicit query two.
 inline constexpr unsigned kRingWords = 1 << 18;
 static_assert(kRingWords >= 2 * kMaxTasks + 2 * kMaxExplicitQueries);
-// LC launches that may be in flight on one queue; the rest stay in the library, where they can
-// still be cancelled. More than any kernel chain needs to keep the GPU fed.
-inline constexpr int kLcWindow = 256;
 // BE kernels with a row in the pair table; others are planned without pair knowledge.
 inline constexpr int kMaxPairKernels = 64;
 
@@ -99,7 +96,9 @@ struct Flow {
         model(std::move(flow_model)),
         policy(std::move(flow_policy)),
         ledger(device->capabilities().profile.sm_count,
-               device->capabilities().profile.sm_granularity) {}
+               device->capabilities().profile.sm_granularity,
+               device->capabilities().profile.Remainder(),
+               device->capabilities().profile.remainder_for_lc) {}
 
   const SchedulerOptions options;
   const std::unique_ptr<Device> device;

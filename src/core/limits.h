@@ -39,6 +39,10 @@ inline constexpr int kMaxRunning = 64;
 inline constexpr int kMaxPartsPerTask = 4;  // live launches of one task
 inline constexpr int kMaxPlannedActions = 128;
 
+// LC launches that may be in flight on one queue; the rest stay in the library, where they can
+// still be cancelled. More than any kernel chain needs to keep the GPU fed.
+inline constexpr int kLcWindow = 256;
+
 inline constexpr int kMaxLanes = 64;   // one bit each in an eviction mask
 inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
 inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;

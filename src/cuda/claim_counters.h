@@ -32,8 +32,9 @@ class ClaimCounters {
     const int side = sides_[static_cast<size_t>(counter)].load(std::memory_order_acquire);
     return begins ? side ^ 1 : side;
   }
-  // The launch that began the task was accepted.
+  // The launch that began the task was accepted, and so was what zeroes the other side before it.
   void Use(int32_t counter, int side) {
+    left_[List(counter, side ^ 1)].store(false, std::memory_order_relaxed);
     sides_[static_cast<size_t>(counter)].store(static_cast<uint8_t>(side),
                                                std::memory_order_release);
   }
@@ -58,12 +59,10 @@ class ClaimCounters {
   // after it may use, where an earlier task may have left interrupted block tasks in it. One that
   // was cancelled does, and they must not be taken for those of another task.
   absl::Status PrepareYieldLists(CUstream stream, int32_t counter, int side, bool yields) {
-    std::atomic<bool>& retired = left_[List(counter, side ^ 1)];
-    if (retired.load(std::memory_order_acquire)) {
+    if (left_[List(counter, side ^ 1)].load(std::memory_order_acquire)) {
       const auto list = reinterpret_cast<CUdeviceptr>(YieldList(counter, side ^ 1));
       GPUSHARE_CU_RETURN(context_->api(),
                          cuMemsetD8Async(list, 0, sizeof(uint64_t) * kListWords, stream));
-      retired.store(false, std::memory_order_relaxed);
     }
     if (yields) left_[List(counter, side)].store(true, std::memory_order_release);
     return absl::OkStatus();

@@ -40,12 +40,21 @@ ScopedContext::~ScopedContext() {
   if (pushed_) context_.api().cuCtxPopCurrent(&popped);
 }
 
+ScopedRelaxedCapture::ScopedRelaxedCapture(const DriverApi& api) : api_(api) {
+  api_.cuThreadExchangeStreamCaptureMode(&mode_);
+}
+
+ScopedRelaxedCapture::~ScopedRelaxedCapture() { api_.cuThreadExchangeStreamCaptureMode(&mode_); }
+
 absl::StatusOr<DeviceMemory> DeviceMemory::Make(const Context& context, size_t bytes) {
   const ScopedContext current(context);
   DeviceMemory memory;
   GPUSHARE_CU_RETURN(context.api(), cuMemAlloc(&memory.address_, bytes));
   memory.context_ = &context;
-  GPUSHARE_CU_RETURN(context.api(), cuMemsetD8(memory.address_, 0, bytes));
+  // On a stream of its own and waited for: lanes wait for no other stream.
+  GPUSHARE_CU_RETURN(context.api(),
+                     cuMemsetD8Async(memory.address_, 0, bytes, CU_STREAM_PER_THREAD));
+  GPUSHARE_CU_RETURN(context.api(), cuStreamSynchronize(CU_STREAM_PER_THREAD));
   return memory;
 }
 

@@ -52,6 +52,20 @@ class ScopedContext {
   bool pushed_ = false;
 };
 
+// Lets the calling thread ask for the state of events and streams for a scope while another thread
+// captures: in the ordinary mode such a call would be refused, or break that capture.
+class ScopedRelaxedCapture {
+ public:
+  explicit ScopedRelaxedCapture(const DriverApi& api);
+  ~ScopedRelaxedCapture();
+  ScopedRelaxedCapture(const ScopedRelaxedCapture&) = delete;
+  ScopedRelaxedCapture& operator=(const ScopedRelaxedCapture&) = delete;
+
+ private:
+  const DriverApi& api_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+};
+
 // Zeroed device memory.
 class DeviceMemory {
  public:

@@ -141,18 +141,22 @@ class Matmul final : public LibraryPlan {
     }
     const Candidates& candidates = aligned ? aligned_ : any_;
     const size_t first = candidates.works.load(std::memory_order_relaxed);
+    cublasStatus_t refusal = CUBLAS_STATUS_SUCCESS;  // the first: it says most of wrong operands
     for (size_t now = first;; ++now) {
       const cublasStatus_t code = api_.cublasLtMatmul(
           static_cast<cublasLtHandle_t>(handle), product_.get(), &arguments.alpha, arguments.b,
           b_.get(), arguments.a, a_.get(), &arguments.beta, c, d_.get(), arguments.d, d_.get(),
           &candidates.found[now].algo, workspace, kWorkspaceBytes, stream);
+      if (refusal == CUBLAS_STATUS_SUCCESS) refusal = code;
       // A launch that the place refuses leaves nothing behind.
       if (now + 1 < candidates.count && TriesAnother(code, stream)) continue;
       // Only an algorithm that ran counts: wrong operands, which all refuse, change nothing.
       if (code == CUBLAS_STATUS_SUCCESS && now != first) {
         candidates.works.store(now, std::memory_order_relaxed);
       }
-      return CublasStatusOf(static_cast<int>(code), api_.cublasLtGetStatusString(code),
+      const bool refused = AnotherAlgorithmAfter(static_cast<int>(code)) == AnotherAlgorithm::kYes;
+      const cublasStatus_t told = refused ? refusal : code;
+      return CublasStatusOf(static_cast<int>(told), api_.cublasLtGetStatusString(told),
                             "cublasLtMatmul", __FILE__, __LINE__);
     }
   }

@@ -156,16 +156,17 @@ class CudaDevice final : public core::Device {
     for (std::atomic<uint64_t>* number : {&lane->launched, &lane->reported}) {
       number->store(sequence, std::memory_order_relaxed);
     }
-    if (absl::Status status = OpenStream(*lane, index); !status.ok()) {
-      sequence = lane->launched.load(std::memory_order_relaxed);
-      return status;
+    absl::Status status = OpenStream(*lane, index);
+    sequence = lane->launched.load(std::memory_order_relaxed);
+    if (!status.ok()) return status;
+    status = lane->marks.Open(context_->api(), lane->stream, sequence,
+                              spec.evictable ? LaneMarks::kMarksOfWorkers : LaneMarks::kMarksMax);
+    if (status.ok()) {
+      status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
     }
-    if (absl::Status status = lane->marks.Open(context_->api(), lane->launched.load());
-        !status.ok()) {
-      return status;
-    }
-    if (absl::Status status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
-        !status.ok()) {
+    if (!status.ok()) {
+      lane->marks.Close(context_->api());
+      context_->api().cuStreamDestroy(lane->stream);
       return status;
     }
     lanes_[static_cast<size_t>(index)] = std::move(lane);
@@ -239,6 +240,7 @@ class CudaDevice final : public core::Device {
     if (busy != 0) {
       const TimeNs now_ns = clock_.NowNs();
       const ScopedContext current(*context_);
+      const ScopedRelaxedCapture relaxed(context_->api());
       for (; busy != 0 && count < out.size(); busy &= busy - 1) {
         const int index = std::countr_zero(busy);
         CudaLane& lane = *lanes_[static_cast<size_t>(index)];
@@ -412,10 +414,20 @@ class CudaDevice final : public core::Device {
     lane.mutex.Unlock();
   }
 
+  // A new mark behind everything tells the ends that a lost one would have told.
+  void ReplaceMark(CudaLane& lane) {
+    if (!lane.mutex.TryLock()) return;
+    const absl::Status status = lane.marks.Set(context_->api(), lane.stream, lane.launched.load());
+    lane.mutex.Unlock();
+    Note(status);
+    if (status.ok()) lane.marks.Replaced();
+  }
+
   // A lane without news: does its oldest launch lack a mark, has the context failed?
   void Attend(CudaLane& lane, TimeNs now_ns) {
     const uint64_t oldest = lane.reported.load(std::memory_order_relaxed) + 1;
     if (oldest > lane.launched.load(std::memory_order_acquire)) return;
+    if (lane.marks.lost()) ReplaceMark(lane);
     const InFlightLaunch& launch = lane.At(oldest);
     if (!launch.workers && now_ns - launch.launched_ns > kMarkAfterNs + kSubmitterMarksNs) {
       WantMark(lane, oldest);

@@ -61,7 +61,6 @@ namespace gpushare::cuda {
   X(cuMemcpyAsync)                               \
   X(cuMemcpyDtoHAsync)                           \
   X(cuMemcpyHtoDAsync)                           \
-  X(cuMemsetD8)                                  \
   X(cuMemsetD8Async)                             \
   X(cuModuleGetFunction)                         \
   X(cuModuleLoadData)                            \

@@ -6,10 +6,13 @@
 
 namespace gpushare::cuda {
 
-absl::Status LaneMarks::Open(const DriverApi& api, uint64_t first) {
-  for (Mark& mark : marks_) {
-    GPUSHARE_CU_RETURN(api, cuEventCreate(&mark.event, CU_EVENT_DISABLE_TIMING));
+absl::Status LaneMarks::Open(const DriverApi& api, CUstream stream, uint64_t first,
+                             uint64_t count) {
+  count_ = count;
+  for (uint64_t number = 0; number < count; ++number) {
+    GPUSHARE_CU_RETURN(api, cuEventCreate(&At(number).event, CU_EVENT_DISABLE_TIMING));
   }
+  GPUSHARE_CU_RETURN(api, cuEventRecord(At(0).event, stream));
   set_.store(first, std::memory_order_relaxed);
   reached_ = first;
   return absl::OkStatus();
@@ -25,7 +28,7 @@ void LaneMarks::Close(const DriverApi& api) {
 absl::Status LaneMarks::Set(const DriverApi& api, CUstream stream, uint64_t sequence) {
   const uint64_t written = written_.load(std::memory_order_relaxed);
   // acquire: the reader is done with the event that is set again.
-  if (written - read_.load(std::memory_order_acquire) == kMarks) return absl::OkStatus();
+  if (written - read_.load(std::memory_order_acquire) == count_) return absl::OkStatus();
   Mark& mark = At(written);
   GPUSHARE_CU_RETURN(api, cuEventRecord(mark.event, stream));
   mark.sequence = sequence;
@@ -39,8 +42,13 @@ uint64_t LaneMarks::Reached(const DriverApi& api) {
   uint64_t read = read_.load(std::memory_order_relaxed);
   while (read != written_.load(std::memory_order_acquire)) {
     const Mark& mark = At(read);
-    if (api.cuEventQuery(mark.event) != CUDA_SUCCESS) break;
-    reached_ = mark.sequence;
+    const CUresult code = api.cuEventQuery(mark.event);
+    if (code == CUDA_ERROR_NOT_READY || IsSticky(code)) break;
+    if (code == CUDA_SUCCESS) {
+      reached_ = mark.sequence;
+    } else {
+      lost_ = true;
+    }
     read_.store(++read, std::memory_order_release);
   }
   return reached_;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/limits.h"
 #include "src/core/mutex.h"
+#include "src/cuda/context.h"
 #include "src/cuda/errors.h"
 #include "src/cuda/library_backend.h"
 
@@ -287,13 +288,18 @@ class LibraryCalls::Impl {
     CUevent end = nullptr;
     GPUSHARE_CU_RETURN(api_, cuEventCreate(&end, CU_EVENT_DISABLE_TIMING));
     absl::Status status;
-    CUresult code = CUDA_SUCCESS;
+    absl::Status recorded;
     {
       const core::MutexLock lock(&to.mutex);
       status = plan.Enqueue(handle, to.stream, reinterpret_cast<void*>(to.workspace), arguments);
-      code = api_.cuEventRecord(end, to.stream);
+      recorded = GPUSHARE_CU(api_, cuEventRecord(end, to.stream));
     }
-    if (code == CUDA_SUCCESS) code = api_.cuEventQuery(end);
+    if (!recorded.ok()) {
+      api_.cuEventDestroy(end);
+      return recorded;
+    }
+    const ScopedRelaxedCapture relaxed(api_);
+    CUresult code = api_.cuEventQuery(end);
     while (code == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < first_runs_until_) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
       code = api_.cuEventQuery(end);

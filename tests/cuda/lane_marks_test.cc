@@ -12,7 +12,7 @@
 namespace gpushare::cuda {
 namespace {
 
-enum class State { kIdle, kPending, kReached, kBroken };
+enum class State { kIdle, kPending, kReached, kBroken, kCaptured };
 
 std::map<CUevent, State>& Events() {
   static std::map<CUevent, State> events;
@@ -47,6 +47,8 @@ DriverApi FakeDriver() {
         return CUDA_ERROR_NOT_READY;
       case State::kBroken:
         return CUDA_ERROR_ILLEGAL_ADDRESS;
+      case State::kCaptured:
+        return CUDA_ERROR_CAPTURED_EVENT;
       case State::kIdle:
       case State::kReached:
         break;
@@ -60,7 +62,9 @@ CUevent Event(uint64_t number) { return reinterpret_cast<CUevent>(number); }  //
 
 class LaneMarksTest : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_TRUE(marks_.Open(api_, 7).ok()); }
+  static constexpr uint64_t kMarks = 8;
+
+  void SetUp() override { ASSERT_TRUE(marks_.Open(api_, nullptr, 7, kMarks).ok()); }
   void Set(uint64_t sequence) { ASSERT_TRUE(marks_.Set(api_, nullptr, sequence).ok()); }
 
   const DriverApi api_ = FakeDriver();
@@ -91,8 +95,8 @@ TEST_F(LaneMarksTest, ALaterMarkDoesNotPassAnEarlierOne) {
 }
 
 TEST_F(LaneMarksTest, WithoutRoomNothingIsSetUntilOneIsRead) {
-  for (uint64_t i = 0; i < LaneMarks::kMarks; ++i) Set(8 + i);
-  const uint64_t last = 7 + LaneMarks::kMarks;
+  for (uint64_t i = 0; i < kMarks; ++i) Set(8 + i);
+  const uint64_t last = 7 + kMarks;
   Set(last + 1);
   EXPECT_EQ(marks_.set(), last);
   Events()[Event(1)] = State::kReached;
@@ -103,7 +107,7 @@ TEST_F(LaneMarksTest, WithoutRoomNothingIsSetUntilOneIsRead) {
 }
 
 TEST_F(LaneMarksTest, GoesRoundManyTimes) {
-  for (uint64_t sequence = 8; sequence < 8 + 5 * LaneMarks::kMarks; ++sequence) {
+  for (uint64_t sequence = 8; sequence < 8 + 5 * kMarks; ++sequence) {
     Set(sequence);
     EXPECT_EQ(marks_.Reached(api_), sequence - 1);
     for (auto& [event, state] : Events()) {
@@ -120,14 +124,35 @@ TEST_F(LaneMarksTest, ARefusedMarkIsNotSet) {
   EXPECT_EQ(marks_.Reached(api_), 7);
 }
 
-TEST_F(LaneMarksTest, AnEventThatAnswersAnErrorIsNotReached) {
+TEST_F(LaneMarksTest, AfterAStickyErrorNothingIsReached) {
   Set(8);
+  Set(9);
   Events()[Event(1)] = State::kBroken;
+  Events()[Event(2)] = State::kReached;
   EXPECT_EQ(marks_.Reached(api_), 7);
+  EXPECT_FALSE(marks_.lost());
+}
+
+TEST_F(LaneMarksTest, AMarkThatWasLostIsPassedOverAndTold) {
+  Set(8);
+  Set(9);
+  Events()[Event(1)] = State::kCaptured;
+  EXPECT_EQ(marks_.Reached(api_), 7);
+  EXPECT_TRUE(marks_.lost());
+  Events()[Event(2)] = State::kReached;
+  EXPECT_EQ(marks_.Reached(api_), 9);
+  marks_.Replaced();
+  EXPECT_FALSE(marks_.lost());
+}
+
+TEST_F(LaneMarksTest, AStreamThatTakesNoEventIsToldAtOnce) {
+  LaneMarks other;
+  record_answer = CUDA_ERROR_INVALID_HANDLE;
+  EXPECT_FALSE(other.Open(api_, nullptr, 0, kMarks).ok());
 }
 
 TEST_F(LaneMarksTest, CloseEndsEveryEvent) {
-  EXPECT_EQ(Events().size(), LaneMarks::kMarks);
+  EXPECT_EQ(Events().size(), kMarks);
   marks_.Close(api_);
   EXPECT_TRUE(Events().empty());
   marks_.Close(api_);

@@ -1,0 +1,93 @@
+// A thread of the application that captures in CUDA's ordinary (global) mode, beside the library's
+// polling, on a GPU: neither disturbs the other.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+
+#include "src/cuda/context.h"
+#include "src/cuda/cuda_device.h"
+#include "src/cuda/driver.h"
+
+namespace gpushare::cuda {
+namespace {
+
+constexpr size_t kBytes = size_t{1} << 20;
+constexpr int64_t kHungNs = 5'000'000'000;
+
+class CaptureTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const absl::Status gpu = CheckDevice(SystemDriver(), 0); !gpu.ok()) {
+      GTEST_SKIP() << gpu.message();
+    }
+    auto device = MakeCudaDevice(0, core::DeviceProfile());
+    ASSERT_TRUE(device.ok()) << device.status();
+    device_ = *std::move(device);
+    auto context = Context::Open(0);
+    ASSERT_TRUE(context.ok()) << context.status();
+    context_ = *std::move(context);
+    auto memory = DeviceMemory::Make(*context_, 2 * kBytes);
+    ASSERT_TRUE(memory.ok()) << memory.status();
+    memory_ = *std::move(memory);
+    auto lane = device_->CreateLane(core::LaneSpec());
+    ASSERT_TRUE(lane.ok()) << lane.status();
+    lane_ = *lane;
+  }
+
+  void Copy() {
+    core::LaunchRequest request;
+    request.launch = core::LaunchId{++launches_};
+    request.lane = lane_;
+    request.form = core::Form::kMemcpy;
+    request.copy.direction = core::CopyDirection::kPeer;
+    request.copy.bytes = static_cast<int64_t>(kBytes);
+    request.copy.source = memory_.At<char>(0);
+    request.copy.destination = memory_.At<char>(kBytes);
+    const absl::Status status = device_->Launch(request);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  // How many launches are reported until there are `count`, or it takes too long.
+  size_t Poll(size_t count) {
+    std::array<core::DeviceCompletion, 8> out;
+    size_t seen = 0;
+    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
+    while (seen < count && device_->NowNs() < give_up_ns) {
+      seen += device_->PollCompletions(absl::MakeSpan(out));
+    }
+    return seen;
+  }
+
+  std::unique_ptr<core::Device> device_;
+  std::unique_ptr<Context> context_;
+  DeviceMemory memory_;
+  core::LaneIndex lane_ = core::kNoLane;
+  uint64_t launches_ = 0;
+};
+
+TEST_F(CaptureTest, PollingLeavesACaptureWholeAndGoesOn) {
+  const DriverApi& api = context_->api();
+  const ScopedContext current(*context_);
+  CUstream stream = nullptr;
+  ASSERT_EQ(api.cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS);
+  for (int round = 0; round < 20; ++round) {
+    Copy();
+    ASSERT_EQ(api.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    std::atomic<size_t> seen{0};
+    std::thread poller([&] { seen.store(Poll(1)); });
+    poller.join();
+    EXPECT_EQ(seen.load(), 1U);
+    CUgraph graph = nullptr;
+    EXPECT_EQ(api.cuStreamEndCapture(stream, &graph), CUDA_SUCCESS);
+    if (graph != nullptr) api.cuGraphDestroy(graph);
+  }
+  EXPECT_EQ(api.cuStreamDestroy(stream), CUDA_SUCCESS);
+}
+
+}  // namespace
+}  // namespace gpushare::cuda
