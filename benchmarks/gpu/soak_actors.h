@@ -182,9 +182,10 @@ class AppActor : public Actor {
     ReservationOptions options;
     options.capsms = random_.Chance(0.4) ? 0 : CapSms();
     options.packed = options.capsms > 0 && random_.Chance(0.5) ? 1 : 0;
-    // Whole SMs come in groups: a packed quota of less than one is refused.
+    // Whole SMs come in groups, the smallest side with what they leave over, which is less than
+    // two: a packed quota below that is refused.
     if (options.packed != 0)
-      options.capsms = std::max(options.capsms, shared_.device.sm_granularity);
+      options.capsms = std::max(options.capsms, 2 * shared_.device.sm_granularity);
     ++shared_.ledger.reservations;
     shared_.ledger.Expect(app_.ReserveCapSm(options), "gpushare_reserve_capsm",
                           {GPUSHARE_RESOURCE_EXHAUSTED});

@@ -164,7 +164,7 @@ typedef struct gpushare_snapshot {
   const gpushare_lc_app_view* lc_apps;
   const gpushare_be_app_view* be_apps;
   const gpushare_query_view* queries;
-  const gpushare_head_view* heads;  // in order of submission
+  const gpushare_head_view* heads;  // LC first, then BE; each in order of submission
   const gpushare_running_view* running;
   const gpushare_pair_option* pairs;  // see gpushare_pair_at
   uint32_t place_count, place_stride;

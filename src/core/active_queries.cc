@@ -27,7 +27,7 @@ void AdvanceLoad(App& app, TimeNs now_ns) {
 // else a layout that slows LC would make it seem loaded, and be left again.
 void EndBusyPeriod(App& app, TimeNs now_ns) {
   AdvanceLoad(app, now_ns);
-  if (app.busy_solo_ns < app.busy_ns) {
+  if (app.busy_ns > 0 && app.busy_solo_ns < app.busy_ns) {
     const double longer =
         1 - static_cast<double>(app.busy_solo_ns) / static_cast<double>(app.busy_ns);
     app.load_sum = std::max(0.0, app.load_sum - app.busy_load * longer);
@@ -65,8 +65,8 @@ void Deactivate(Flow& flow, QueryState& query) {
             : app.query_solo_ns + ((query.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
   }
   EmitQuery(flow, query, EventType::kQueryEnded, latency_ns, app.options.target_ns);
-  // What is not predicted takes what it took.
-  app.busy_solo_ns += query.solo_ns > 0 ? query.solo_ns : latency_ns;
+  // What is not predicted takes what it took: nothing when it ended before its intended arrival.
+  app.busy_solo_ns += query.solo_ns > 0 ? query.solo_ns : std::max<int64_t>(0, latency_ns);
   if (app.active_queries.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     EndBusyPeriod(app, flow.now_ns);
   }

@@ -19,7 +19,8 @@ void FinishQueryTask(Flow& flow, Task& task);
 void EndQuery(Flow& flow, QuerySlot& slot);
 
 // Share of time in which the app would have active queries if they ran alone on the whole device,
-// smoothed over kLoadWindowNs.
+// smoothed over kLoadWindowNs. A busy period counts in full while it lasts and is corrected to what
+// its queries take alone when it ends.
 double LoadOf(App& app, TimeNs now_ns);
 
 }  // namespace gpushare::core

@@ -29,9 +29,13 @@ const char* ClassName(AppClass app_class) {
 
 }  // namespace
 
-CapSmLedger::CapSmLedger(int32_t sm_count, int32_t sm_granularity)
+CapSmLedger::CapSmLedger(int32_t sm_count, int32_t sm_granularity, int32_t remainder,
+                         bool remainder_for_lc)
     : sm_count_(std::clamp(sm_count, 1, kMaxLedgerSms)),
-      granularity_(std::clamp(sm_granularity, 1, sm_count_)) {
+      granularity_(std::clamp(sm_granularity, 1, sm_count_)),
+      remainder_(remainder > 0 && remainder < sm_count_ ? remainder : 0),
+      remainder_for_lc_(remainder_for_lc),
+      smallest_be_side_(remainder_ > 0 && !remainder_for_lc ? remainder_ : granularity_) {
   capacity_ = sm_count_ * kCapSmUnit;
   free_ = capacity_;
 }
@@ -76,28 +80,14 @@ absl::Status CapSmLedger::Reserve(int app, absl::string_view name, int32_t capsm
   int32_t granted = capsms;
   bool takes_remainder = false;
   if (packed && capsms > 0) {
-    const int32_t left_over = sm_count_ % granularity_;
     if (is_lc) {
-      granted = static_cast<int32_t>(RoundUp(capsms, granularity_));
-      // The SMs that groups leave over belong to one LC side; they may complete it instead of a
-      // whole group.
-      const bool remainder_free = left_over > 0 && (!remainder_taken_ || row.has_remainder);
-      if (remainder_free) {
-        const auto with_remainder =
-            static_cast<int32_t>(RoundUp(std::max(capsms - left_over, 0), granularity_)) +
-            left_over;
-        if (with_remainder < granted) {
-          granted = with_remainder;
-          takes_remainder = true;
-        }
-      }
+      granted = PackedReservation(row, capsms, takes_remainder);
+    } else if (capsms < smallest_be_side_) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "BE app '", name, "' asks for a packed quota of ", capsms,
+          " CapSMs, and the smallest BE side of whole SMs has ", smallest_be_side_, "."));
     } else {
-      granted = capsms / granularity_ * granularity_;
-      if (granted == 0) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("BE app '", name, "' asks for a packed quota of ", capsms,
-                         " CapSMs, and a group of whole SMs has ", granularity_, "."));
-      }
+      granted = PackedQuota(capsms);
     }
   }
   if (is_lc) {
@@ -117,6 +107,32 @@ absl::Status CapSmLedger::Reserve(int app, absl::string_view name, int32_t capsm
   row.has_remainder = takes_remainder;
   SetClaim(row, ClaimFor(row));
   return absl::OkStatus();
+}
+
+int32_t CapSmLedger::PackedReservation(const App& row, int32_t capsms,
+                                       bool& takes_remainder) const {
+  auto granted = static_cast<int32_t>(RoundUp(capsms, granularity_));
+  const bool remainder_free =
+      remainder_ > 0 && remainder_for_lc_ && (!remainder_taken_ || row.has_remainder);
+  if (remainder_free) {
+    const auto with_remainder =
+        static_cast<int32_t>(RoundUp(std::max(capsms - remainder_, 0), granularity_)) + remainder_;
+    takes_remainder = with_remainder < granted;
+    granted = std::min(granted, with_remainder);
+  }
+  // No BE side is small enough for so much: it is on whole SMs only when BE gets none.
+  const int32_t left = sm_count_ - (reserved_capsms_ - row.granted);
+  if (capsms <= left && granted > left - smallest_be_side_) {
+    granted = left;
+    takes_remainder = remainder_free;
+  }
+  return granted;
+}
+
+int32_t CapSmLedger::PackedQuota(int32_t capsms) const {
+  const int32_t groups = (capsms - smallest_be_side_) / granularity_;
+  const int32_t largest = remainder_for_lc_ ? sm_count_ - remainder_ : sm_count_;
+  return std::min(smallest_be_side_ + groups * granularity_, largest);
 }
 
 bool CapSmLedger::Acquire(int app, int32_t workers, int32_t workers_per_sm_max) {
@@ -142,14 +158,13 @@ void CapSmLedger::Release(int app, int32_t workers, int32_t workers_per_sm_max) 
 int64_t CapSmLedger::RemainingFor(int app) const {
   const App& row = app_[Index(app)];
   if (!row.present) return 0;
-  const int64_t inside = row.claim - row.used;  // its own, unused
+  const int64_t most = row.claim + free_;  // its own and what is free
   if (row.app_class == AppClass::kLatencyCritical) {
     // A shortfall means that BE workers still sit on reserved capacity.
-    return std::max<int64_t>(0, inside + free_);
+    return std::max<int64_t>(0, most - row.used);
   }
   if (free_ < 0) return 0;
-  const int64_t outside = row.packed ? free_ / GroupUnits() * GroupUnits() : free_;
-  int64_t remaining = inside + outside;
+  int64_t remaining = (row.packed ? BeSideWithin(most) : most) - row.used;
   if (row.granted > 0) remaining = std::min(remaining, row.granted * kCapSmUnit - row.used);
   return std::max<int64_t>(0, remaining);
 }
@@ -169,7 +184,19 @@ int64_t CapSmLedger::ClaimFor(const App& row) const {
   if (row.app_class == AppClass::kLatencyCritical) {
     return std::max(row.used, row.granted * kCapSmUnit);
   }
-  return row.packed ? RoundUp(row.used, GroupUnits()) : row.used;
+  return row.packed ? BeSideFor(row.used) : row.used;
+}
+
+int64_t CapSmLedger::BeSideFor(int64_t units) const {
+  if (units == 0) return 0;
+  const int64_t smallest = smallest_be_side_ * kCapSmUnit;
+  return smallest + RoundUp(std::max<int64_t>(units - smallest, 0), GroupUnits());
+}
+
+int64_t CapSmLedger::BeSideWithin(int64_t units) const {
+  const int64_t smallest = smallest_be_side_ * kCapSmUnit;
+  if (units < smallest) return 0;
+  return smallest + (units - smallest) / GroupUnits() * GroupUnits();
 }
 
 void CapSmLedger::SetUsed(App& row, int64_t used) {

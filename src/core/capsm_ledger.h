@@ -8,11 +8,17 @@
 // for every M that a GPU has, and a ledger whose launches have all ended is at exactly zero.
 //
 // Spread capacity lies anywhere. Packed capacity lies on whole SMs that nobody else uses (on CUDA a
-// green context): it comes in groups of sm_granularity SMs, a packed reservation rounds up (the SMs
-// that groups leave over may complete it once: 84 = 10 x 8 + 4 of 132), a packed quota rounds down,
-// and a packed BE app holds whole groups as long as it uses any of one.
+// green context): it comes in the sizes of a partition's sides, groups of sm_granularity SMs and,
+// on the one side that gets them, the SMs that whole groups leave over (an H200: 15 x 8 + 12 of
+// 132).
+//   - A packed reservation rounds up to groups. Left-over SMs that are LC's may complete it instead
+//     of a group, once: 84 = 9 x 8 + 12. Where not even the smallest BE side would remain it rounds
+//     up to all that is not reserved.
+//   - A packed quota rounds down to a BE side: groups, on top of the left-over SMs when they are
+//     BE's (12, 20, 28, ...). Less than the smallest BE side is refused.
+//   - A packed BE app holds a whole side as long as it uses any of it.
 //
-//   claim(app) = used, but at least its reservation, rounded up to groups when packed
+//   claim(app) = used, but at least its reservation; of a packed BE app, rounded up to a BE side
 //   free       = device - sum of claims
 //
 // Invariants: the reservations together never exceed the device; Acquire never makes `free`
@@ -52,8 +58,9 @@ constexpr double CapSmsOf(int64_t units) {
 
 class CapSmLedger {
  public:
-  // sm_count 1 to kMaxLedgerSms, sm_granularity 1 to sm_count.
-  CapSmLedger(int32_t sm_count, int32_t sm_granularity);
+  // sm_count 1 to kMaxLedgerSms, sm_granularity 1 to sm_count. `remainder`: the SMs that whole
+  // groups leave over (DeviceProfile::Remainder), below sm_count, and whether LC or BE gets them.
+  CapSmLedger(int32_t sm_count, int32_t sm_granularity, int32_t remainder, bool remainder_for_lc);
 
   // `app` is a dense index, 0 to kMaxApps - 1, that is not in use. Uses nothing, reserves nothing.
   void AddApp(int app, AppClass app_class);
@@ -61,9 +68,9 @@ class CapSmLedger {
   void RemoveApp(int app);
 
   // LC: a reservation; BE: a quota; 0 removes it. `name` is for messages.
-  // Errors: INVALID_ARGUMENT when negative, above the device, or a packed quota smaller than one
-  // group; RESOURCE_EXHAUSTED when the reservations together would exceed the device. Nothing
-  // changes on an error.
+  // Errors: INVALID_ARGUMENT when negative, above the device, or a packed quota smaller than the
+  // smallest BE side; RESOURCE_EXHAUSTED when the reservations together would exceed the device.
+  // Nothing changes on an error.
   absl::Status Reserve(int app, absl::string_view name, int32_t capsms, bool packed);
 
   // Takes workers for `app` if it may have them now: under its quota, and without touching another
@@ -83,7 +90,7 @@ class CapSmLedger {
 
   int64_t UsedBy(int app) const { return app_[Index(app)].used; }
   int64_t ClaimedBy(int app) const { return app_[Index(app)].claim; }
-  // As granted: packed amounts rounded to groups. 0: none.
+  // As granted: packed amounts rounded to sides. 0: none.
   int32_t ReservationOf(int app) const { return app_[Index(app)].granted; }
   bool IsPacked(int app) const { return app_[Index(app)].packed; }
   // What a quota that shrank leaves above it: to be evicted (kEvictForQuota). 0 otherwise.
@@ -113,6 +120,12 @@ class CapSmLedger {
   static size_t Index(int app);
   int64_t GroupUnits() const { return granularity_ * kCapSmUnit; }
   int64_t ClaimFor(const App& app) const;
+  int32_t PackedReservation(const App& app, int32_t capsms, bool& takes_remainder) const;
+  // capsms >= smallest_be_side_.
+  int32_t PackedQuota(int32_t capsms) const;
+  // The smallest BE side that holds so many units, and the largest within them; 0 for none.
+  int64_t BeSideFor(int64_t units) const;
+  int64_t BeSideWithin(int64_t units) const;
   void SetUsed(App& app, int64_t used);
   void SetClaim(App& app, int64_t claim);
 
@@ -122,6 +135,9 @@ class CapSmLedger {
   int64_t used_ = 0;
   int32_t sm_count_ = 0;
   int32_t granularity_ = 1;
+  int32_t remainder_ = 0;
+  bool remainder_for_lc_ = false;
+  int32_t smallest_be_side_ = 1;
   int32_t reserved_capsms_ = 0;
   bool remainder_taken_ = false;
 };

@@ -33,7 +33,9 @@ absl::Status CheckRecord(const core::KernelDesc& desc) {
   // Below 0: workers that are faster than the grid, as measured on an H200 (docs/calibration.md).
   if (!(record.worker_overhead >= core::kMinWorkerOverhead &&
         record.worker_overhead <= core::kMaxWorkerOverhead)) {
-    return Bad(desc, "a worker overhead of", record.worker_overhead, "between -0.5 and 10");
+    return Bad(
+        desc, "a worker overhead of", record.worker_overhead,
+        absl::StrCat("between ", core::kMinWorkerOverhead, " and ", core::kMaxWorkerOverhead));
   }
   if (!(record.block_task_spread >= 0 && record.block_task_spread <= 1)) {
     return Bad(desc, "a block-task spread of", record.block_task_spread, "between 0 and 1");

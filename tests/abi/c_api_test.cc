@@ -498,6 +498,7 @@ TEST_P(CApiTest, ShutdownCompletesWhatWasAcceptedAndRefusesMore) {
   task.callback_user = &seen;
   ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
   std::vector<gpushare_ticket> tickets;
+  tickets.reserve(20);
   for (int i = 0; i < 20; ++i) tickets.push_back(api_.Submit(task, false));
   ASSERT_OK(gpushare_runtime_shutdown(api_.runtime, api_.Deadline()));
   ASSERT_OK(gpushare_runtime_shutdown(api_.runtime, api_.Deadline()));  // idempotent
@@ -519,6 +520,7 @@ TEST_P(CApiTest, ManyThreadsSubmitAtOnce) {
   if (polled()) GTEST_SKIP() << "a polled runtime has one driver";
   std::atomic<int> calls{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 500; ++i) {

@@ -123,8 +123,9 @@ class LoadTest : public ::testing::Test {
     queue_ = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
   }
 
-  TicketId Submit() {
+  TicketId Submit(TimeNs arrival_ns = 0) {
     TaskSpec spec;
+    spec.arrival_ns = arrival_ns;
     spec.queue = queue_;
     spec.kind = TaskKind::kGraph;
     spec.kernel = query_;
@@ -206,6 +207,33 @@ TEST_F(LoadTest, AQueryOfUnknownDurationCountsAsWhatItTook) {
   const double busy = Serve();
   EXPECT_NEAR(busy, 0.5, kTolerance);
   EXPECT_NEAR(orders_.load, busy, kTolerance);
+}
+
+// Queries that are told to arrive long after they end: their latency is negative, and it must not
+// take the time of the others of their busy period away.
+TEST_F(LoadTest, AQueryThatEndsBeforeItsArrivalTakesNoTimeAway) {
+  predicted_solo_ns_ = 0;
+  for (int period = 0; period < kPeriods; ++period) {
+    const TimeNs begin_ns = scheduler_->NowNs();
+    const TicketId early = Submit(begin_ns + 1000 * kMs);
+    const TicketId late = Submit();
+    ASSERT_TRUE(scheduler_->PollUntil(begin_ns + 2 * kPeriodNs).ok());
+    for (const TicketId ticket : {early, late}) ASSERT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+  }
+  // 2 ms busy in each 8 ms, all of it the latency of the second query.
+  EXPECT_NEAR(orders_.load, 0.25, kTolerance);
+}
+
+// A query that ends when it begins has a busy period of no time: it changes nothing.
+TEST_F(LoadTest, AnEmptyQueryLeavesTheLoadAsItIs) {
+  Serve();
+  for (int i = 0; i < 10; ++i) {
+    const auto query = scheduler_->BeginQuery(queue_, scheduler_->NowNs() + 1000 * kMs);
+    ASSERT_TRUE(query.ok()) << query.status();
+    ASSERT_TRUE(scheduler_->EndQuery(*query).ok());
+  }
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 200 * kUs).ok());
+  EXPECT_NEAR(orders_.load, 0.25, kTolerance);
 }
 
 // The hint is half of what the kernel takes: the app counts with the hint until it is learned.

@@ -10,8 +10,11 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "absl/strings/str_cat.h"
 
 namespace gpushare::core {
 namespace {
@@ -20,9 +23,11 @@ constexpr int kSearch = 0;  // LC
 constexpr int kTrain = 1;   // BE
 constexpr int32_t kSms = 132;
 constexpr int32_t kGranularity = 8;
+// What 15 groups leave over, as on an H200.
+constexpr int32_t kRemainder = 12;
 
-CapSmLedger MakeLedger() {
-  CapSmLedger ledger(kSms, kGranularity);
+CapSmLedger MakeLedger(bool remainder_for_lc = false) {
+  CapSmLedger ledger(kSms, kGranularity, kRemainder, remainder_for_lc);
   ledger.AddApp(kSearch, AppClass::kLatencyCritical);
   ledger.AddApp(kTrain, AppClass::kBestEffort);
   return ledger;
@@ -37,7 +42,7 @@ TEST(CapSmLedger, EveryWorkerCountOfAnSmDividesTheUnit) {
 
 // SMGuard figure 6: three SMs, M = 2, a constraint of one CapSM admits two workers.
 TEST(CapSmLedger, OneCapSmAdmitsTwoWorkersAsInFigure6) {
-  CapSmLedger ledger(3, 1);
+  CapSmLedger ledger(3, 1, 0, false);
   ledger.AddApp(kTrain, AppClass::kBestEffort);
   ASSERT_TRUE(ledger.Reserve(kTrain, "train", 1, false).ok());
   EXPECT_EQ(ledger.WorkersFor(kTrain, 2), 2);
@@ -48,7 +53,7 @@ TEST(CapSmLedger, OneCapSmAdmitsTwoWorkersAsInFigure6) {
 
 // Algorithm 1, lines 8-10: a quota above what remains gets what remains. 13 SMs, 8 reserved.
 TEST(CapSmLedger, AQuotaAboveWhatRemainsGetsWhatRemains) {
-  CapSmLedger ledger(13, 1);
+  CapSmLedger ledger(13, 1, 0, false);
   ledger.AddApp(kSearch, AppClass::kLatencyCritical);
   ledger.AddApp(kTrain, AppClass::kBestEffort);
   ASSERT_TRUE(ledger.Reserve(kSearch, "search", 8, false).ok());
@@ -122,12 +127,12 @@ TEST(CapSmLedger, TwoReservationsNeverExceedTheDevice) {
   EXPECT_EQ(ledger.ReservedCapSms(), 80);
 }
 
-// The split of the measurements: 132 SMs in groups of 8, the 4 left over on the LC side.
-TEST(CapSmLedger, APackedReservationIsCompletedByTheLeftOverSmsOnce) {
-  CapSmLedger ledger = MakeLedger();
+// 132 SMs in 15 groups of 8, the 12 left over on the LC side.
+TEST(CapSmLedger, APackedReservationIsCompletedByLeftOverSmsOfLcOnce) {
+  CapSmLedger ledger = MakeLedger(/*remainder_for_lc=*/true);
   ledger.AddApp(2, AppClass::kLatencyCritical);
   ASSERT_TRUE(ledger.Reserve(kSearch, "search", 81, true).ok());
-  EXPECT_EQ(ledger.ReservationOf(kSearch), 84) << "10 groups and the remainder, not 11 groups";
+  EXPECT_EQ(ledger.ReservationOf(kSearch), 84) << "9 groups and the remainder, not 11 groups";
   ASSERT_TRUE(ledger.Reserve(2, "chat", 17, true).ok());
   EXPECT_EQ(ledger.ReservationOf(2), 24) << "the remainder is taken";
   ASSERT_TRUE(ledger.Reserve(kSearch, "search", 80, true).ok());
@@ -136,23 +141,88 @@ TEST(CapSmLedger, APackedReservationIsCompletedByTheLeftOverSmsOnce) {
   EXPECT_EQ(ledger.ReservationOf(2), 20) << "and free again";
 }
 
-TEST(CapSmLedger, APackedQuotaRoundsDownAndRefusesLessThanAGroup) {
-  CapSmLedger ledger = MakeLedger();
-  ASSERT_TRUE(ledger.Reserve(kTrain, "train", 47, true).ok());
-  EXPECT_EQ(ledger.ReservationOf(kTrain), 40);
-  EXPECT_EQ(ledger.Reserve(kTrain, "train", 7, true).message(),
-            "BE app 'train' asks for a packed quota of 7 CapSMs, and a group of whole SMs has 8.");
+// The same 12 on the BE side: no LC side of a partition has them.
+TEST(CapSmLedger, APackedReservationNeverTakesLeftOverSmsOfBe) {
+  CapSmLedger ledger = MakeLedger(/*remainder_for_lc=*/false);
+  for (const auto& [asked, granted] : {std::pair{1, 8}, std::pair{10, 16}, std::pair{81, 88},
+                                       std::pair{84, 88}, std::pair{88, 88}, std::pair{120, 120}}) {
+    ASSERT_TRUE(ledger.Reserve(kSearch, "search", asked, true).ok());
+    EXPECT_EQ(ledger.ReservationOf(kSearch), granted) << asked;
+  }
 }
 
-TEST(CapSmLedger, APackedAppHoldsItsGroupForASingleWorker) {
+// Between the largest LC side and the device there is no partition.
+TEST(CapSmLedger, AReservationThatLeavesNoBeSideTakesAllThatIsNotReserved) {
+  for (const bool for_lc : {false, true}) {
+    CapSmLedger ledger = MakeLedger(for_lc);
+    const int32_t largest = for_lc ? 124 : 120;
+    ASSERT_TRUE(ledger.Reserve(kSearch, "search", largest, true).ok());
+    EXPECT_EQ(ledger.ReservationOf(kSearch), largest);
+    ASSERT_TRUE(ledger.Reserve(kSearch, "search", largest + 1, true).ok());
+    EXPECT_EQ(ledger.ReservationOf(kSearch), kSms);
+    ledger.AddApp(2, AppClass::kLatencyCritical);
+    ASSERT_TRUE(ledger.Reserve(kSearch, "search", 64, true).ok());
+    ASSERT_TRUE(ledger.Reserve(2, "chat", 64, true).ok());
+    EXPECT_EQ(ledger.ReservedCapSms(), kSms) << "128 SMs leave 4, and no BE side has so few";
+    EXPECT_EQ(ledger.RemainingFor(kTrain), 0);
+    EXPECT_EQ(ledger.Reserve(2, "chat", 69, true).message(),
+              "LC app 'chat' asks for 69 CapSMs (72 on whole SMs), and 68 of 132 are not "
+              "reserved.");
+  }
+}
+
+TEST(CapSmLedger, APackedQuotaRoundsDownToABeSideThatExists) {
+  for (const auto& [for_lc, asked, granted] :
+       {std::tuple{false, 12, 12}, std::tuple{false, 19, 12}, std::tuple{false, 20, 20},
+        std::tuple{false, 47, 44}, std::tuple{false, 131, 124}, std::tuple{true, 8, 8},
+        std::tuple{true, 12, 8}, std::tuple{true, 47, 40}, std::tuple{true, 120, 120},
+        std::tuple{true, 131, 120}}) {
+    CapSmLedger ledger = MakeLedger(for_lc);
+    ASSERT_TRUE(ledger.Reserve(kTrain, "train", asked, true).ok());
+    EXPECT_EQ(ledger.ReservationOf(kTrain), granted) << asked << ", LC's: " << for_lc;
+  }
+}
+
+TEST(CapSmLedger, APackedQuotaBelowTheSmallestBeSideIsRefused) {
+  for (const auto& [for_lc, asked, smallest] :
+       {std::tuple{false, 11, 12}, std::tuple{true, 7, 8}}) {
+    CapSmLedger ledger = MakeLedger(for_lc);
+    const absl::Status status = ledger.Reserve(kTrain, "train", asked, true);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              absl::StrCat("BE app 'train' asks for a packed quota of ", asked,
+                           " CapSMs, and the smallest BE side of whole SMs has ", smallest, "."));
+    EXPECT_EQ(ledger.ReservationOf(kTrain), 0);
+  }
+}
+
+// The LC side has 15 groups, and the 12 SMs left over are all that BE can have.
+TEST(CapSmLedger, TheSmallestBeSideIsUsedToItsLastWorker) {
   CapSmLedger ledger = MakeLedger();
+  ASSERT_TRUE(ledger.Reserve(kSearch, "search", 120, true).ok());
   ASSERT_TRUE(ledger.Reserve(kTrain, "train", 48, true).ok());
-  ASSERT_TRUE(ledger.Acquire(kTrain, 1, 8));
-  EXPECT_EQ(ledger.ClaimedBy(kTrain), 8 * kCapSmUnit);
-  EXPECT_EQ(ledger.FreeUnits(), 124 * kCapSmUnit);
-  EXPECT_EQ(ledger.WorkersFor(kTrain, 8), 48 * 8 - 1);
-  ledger.Release(kTrain, 1, 8);
-  EXPECT_EQ(ledger.FreeUnits(), 132 * kCapSmUnit);
+  EXPECT_EQ(ledger.WorkersFor(kTrain, 8), 12 * 8);
+  ASSERT_TRUE(ledger.Acquire(kTrain, 12 * 8, 8));
+  EXPECT_EQ(ledger.ClaimedBy(kTrain), 12 * kCapSmUnit);
+  EXPECT_EQ(ledger.Shortfall(), 0);
+  EXPECT_FALSE(ledger.Acquire(kTrain, 1, 8));
+}
+
+TEST(CapSmLedger, APackedAppHoldsItsSideForASingleWorker) {
+  for (const auto& [for_lc, smallest, next, quota] :
+       {std::tuple{false, 12, 20, 44}, std::tuple{true, 8, 16, 48}}) {
+    CapSmLedger ledger = MakeLedger(for_lc);
+    ASSERT_TRUE(ledger.Reserve(kTrain, "train", 48, true).ok());
+    ASSERT_TRUE(ledger.Acquire(kTrain, 1, 8));
+    EXPECT_EQ(ledger.ClaimedBy(kTrain), smallest * kCapSmUnit);
+    EXPECT_EQ(ledger.FreeUnits(), (kSms - smallest) * kCapSmUnit);
+    EXPECT_EQ(ledger.WorkersFor(kTrain, 8), quota * 8 - 1);
+    ASSERT_TRUE(ledger.Acquire(kTrain, smallest * 8, 8));
+    EXPECT_EQ(ledger.ClaimedBy(kTrain), next * kCapSmUnit);
+    ledger.Release(kTrain, smallest * 8, 8);
+    ledger.Release(kTrain, 1, 8);
+    EXPECT_EQ(ledger.FreeUnits(), kSms * kCapSmUnit);
+  }
 }
 
 TEST(CapSmLedger, AShrunkQuotaSaysWhatIsAboveIt) {
@@ -191,6 +261,7 @@ struct Model {
   };
   int32_t sms = 0;
   int32_t granularity = 1;
+  int32_t smallest_be_side = 1;
   std::map<int, App> apps;
 
   static int64_t Denominator() {
@@ -207,9 +278,10 @@ struct Model {
     const int64_t one = Denominator();
     if (app.app_class == AppClass::kLatencyCritical) return std::max(Used(app), app.bound * one);
     if (!app.packed) return Used(app);
-    int64_t groups = 0;
-    while (groups * granularity * one < Used(app)) ++groups;
-    return groups * granularity * one;
+    if (Used(app) == 0) return 0;
+    int64_t side = smallest_be_side;
+    while (side * one < Used(app)) side += granularity;
+    return side * one;
   }
   int64_t Free() const {
     int64_t free = sms * Denominator();
@@ -252,8 +324,13 @@ void CheckAgainstModel(const CapSmLedger& ledger, const Model& model) {
 RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, ()) {
   const auto sms = *rc::gen::inRange(1, 150);
   const auto granularity = *rc::gen::inRange(1, std::min(sms, 16) + 1);
-  CapSmLedger ledger(sms, granularity);
-  Model model{.sms = sms, .granularity = granularity, .apps = {}};
+  const auto groups = *rc::gen::inRange(1, sms / granularity + 1);
+  const int32_t left_over = sms - groups * granularity;
+  const bool for_lc = *rc::gen::arbitrary<bool>();
+  CapSmLedger ledger(sms, granularity, left_over, for_lc);
+  const int32_t smallest_be_side = left_over > 0 && !for_lc ? left_over : granularity;
+  Model model{
+      .sms = sms, .granularity = granularity, .smallest_be_side = smallest_be_side, .apps = {}};
   const int apps = *rc::gen::inRange(1, 5);
   for (int i = 0; i < apps; ++i) {
     const auto app_class = *rc::gen::element(AppClass::kLatencyCritical, AppClass::kBestEffort);
@@ -278,7 +355,8 @@ RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, (
           if (row.app_class == AppClass::kLatencyCritical) RC_ASSERT(row.bound >= capsms);
           if (row.app_class == AppClass::kBestEffort) RC_ASSERT(row.bound <= capsms);
           if (!packed) RC_ASSERT(row.bound == capsms);
-          RC_ASSERT(row.bound - capsms < granularity && capsms - row.bound < granularity);
+          RC_ASSERT(row.bound - capsms < granularity + smallest_be_side);
+          RC_ASSERT(capsms - row.bound < granularity + left_over);
         }
         reserved_late = reserved_late || (model.Free() < 0 && model.Free() < free_before);
         break;

@@ -1,5 +1,6 @@
-// The splits that a device's sizes give: how many SMs either side has, and that the sides share
-// none. Told by a device that makes whatever is a valid place.
+// The splits that a device's sizes give: how many SMs either side has, that the sides share none,
+// and that the CapSM ledger rounds packed amounts to sides that are there. Told by a device that
+// makes whatever is a valid place.
 
 #include "src/core/lanes.h"
 
@@ -9,12 +10,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/core/capsm_ledger.h"
 #include "src/core/device_profile.h"
 #include "src/core/launch_check.h"
 
 namespace gpushare::core {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
@@ -167,6 +170,39 @@ TEST_F(LanesTest, FewSplitsAreTheOnesWithTheLargestLcSides) {
   EXPECT_THAT(lc_sms_, ElementsAre(104, 112, 120));
   MakeSplits(Sizes(132, 15, false), 0);
   EXPECT_TRUE(lc_sms_.empty());
+}
+
+// A reservation that no LC side holds, or a quota below every BE side, would be granted as packed
+// and then find no split.
+TEST_F(LanesTest, TheLedgerRoundsPackedAmountsToSidesThatAreThere) {
+  constexpr int kLc = 0;
+  constexpr int kBe = 1;
+  for (const DeviceProfile& profile : {Sizes(132, 15, false), Sizes(132, 15, true),
+                                       Sizes(132, 16, false), Sizes(128, 16, false)}) {
+    MakeSplits(profile);
+    CapSmLedger ledger(profile.sm_count, profile.sm_granularity, profile.Remainder(),
+                       profile.remainder_for_lc);
+    ledger.AddApp(kLc, AppClass::kLatencyCritical);
+    ledger.AddApp(kBe, AppClass::kBestEffort);
+    for (int32_t asked = 1; asked <= profile.sm_count; ++asked) {
+      SCOPED_TRACE(asked);
+      ASSERT_TRUE(ledger.Reserve(kLc, "lc", asked, true).ok());
+      const int32_t reserved = ledger.ReservationOf(kLc);
+      EXPECT_GE(reserved, asked);
+      if (reserved < profile.sm_count) {
+        EXPECT_LE(reserved, lc_sms_.back());
+      }
+      if (reserved < profile.sm_count && !profile.remainder_for_lc) {
+        EXPECT_THAT(lc_sms_, Contains(reserved));
+      }
+      EXPECT_EQ(ledger.Reserve(kBe, "be", asked, true).ok(), asked >= be_sms_.back());
+      const int32_t quota = ledger.ReservationOf(kBe);
+      EXPECT_LE(quota, asked);
+      if (quota > 0 && quota < profile.sm_count) {
+        EXPECT_THAT(be_sms_, Contains(quota));
+      }
+    }
+  }
 }
 
 }  // namespace

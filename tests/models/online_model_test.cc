@@ -42,7 +42,6 @@ using core::Observation;
 using core::Prediction;
 using core::TaskFeatures;
 using core::TaskKind;
-using ::testing::HasSubstr;
 
 KernelDesc Worker(uint32_t id, const std::string& name, int64_t block_task_ns) {
   KernelDesc kernel;

@@ -86,7 +86,7 @@ std::string ErrorOf(const std::string& text) {
   EXPECT_FALSE(profile.ok()) << text.substr(0, 200);
   if (profile.ok()) return "";
   EXPECT_EQ(profile.status().code(), absl::StatusCode::kInvalidArgument);
-  const std::string message(profile.status().message());
+  std::string message(profile.status().message());
   EXPECT_EQ(message.back(), '.') << message;
   return message;
 }

@@ -13,9 +13,7 @@ void BarePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   LcRoute route;
   route.lane_class = LaneClass::kPlain;
   PublishRoutes(snapshot, route, plan);
-  for (const HeadView& head : snapshot.heads) {
-    if (!LaunchAsItComes(head, LaneClass::kPlain, plan)) return;
-  }
+  LaunchInOrderOfSubmission(snapshot, plan);
 }
 
 }  // namespace gpushare::core

@@ -1,8 +1,14 @@
-// What the baselines bare, fifo and priority share: launching a head as it comes.
+// What the baselines bare, fifo and priority share: launching a head as it comes, and for bare and
+// fifo all heads in order of submission.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BASELINE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BASELINE_H_
 
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "src/core/limits.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/snapshot.h"
 
@@ -18,6 +24,24 @@ inline bool LaunchAsItComes(const HeadView& head, LaneClass lane_class, Plan& pl
   launch.lane_class = lane_class;
   launch.reason = Reason::kBaseline;
   return plan.AddLaunch(launch);
+}
+
+// All heads on plain lanes, whatever their class. A snapshot has the LC heads first: they are put
+// back in order of submission.
+inline void LaunchInOrderOfSubmission(const Snapshot& snapshot, Plan& plan) {
+  std::array<const HeadView*, kMaxHeads> order;
+  size_t count = 0;
+  for (const HeadView& head : snapshot.heads) {
+    if (count == order.size()) break;
+    size_t at = count++;
+    order[at] = &head;
+    for (; at > 0 && order[at - 1]->sequence > head.sequence; --at) {
+      std::swap(order[at - 1], order[at]);
+    }
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!LaunchAsItComes(*order[i], LaneClass::kPlain, plan)) return;
+  }
 }
 
 }  // namespace gpushare::core

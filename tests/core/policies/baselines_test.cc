@@ -49,6 +49,20 @@ TEST(BareTest, LaunchesEverythingOnPlainLanesAndLeavesTheFastPathOpen) {
   EXPECT_EQ(plan.routes[0].lane_class, LaneClass::kPlain);
 }
 
+TEST(BareTest, LaunchesInOrderOfSubmissionWhateverTheClassAndTheOrderOfHeads) {
+  SnapshotBuilder builder;
+  const int32_t lc = builder.AddLcApp(0.3, 667 * kUs, 2'176 * kUs, 1.05);
+  const int32_t be = builder.AddBeApp();
+  builder.AddLcHead(lc).sequence = 30;
+  builder.AddBeHead(be, builder.AddKernel(40 * kUs), 8 * kMs).sequence = 20;
+  builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs).sequence = 10;
+  const Plan plan = PlanOf("bare", builder);
+  ASSERT_EQ(plan.launch_count, 3);
+  EXPECT_EQ(plan.launches[0].task, builder.head(2).task);
+  EXPECT_EQ(plan.launches[1].task, builder.head(1).task);
+  EXPECT_EQ(plan.launches[2].task, builder.head(0).task);
+}
+
 TEST(PriorityTest, GivesLcTheHighLaneAndBeTheLowOneAndNeverEvicts) {
   SnapshotBuilder builder;
   const int32_t lc = builder.AddLcApp(0.3, 667 * kUs, 2'176 * kUs, 1.05);
