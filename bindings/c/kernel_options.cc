@@ -274,7 +274,7 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   if (options.solo_ns != 0) out.solo_hint_ns = options.solo_ns;
   GPUSHARE_RETURN_IF_ERROR(ReadHandles(options, out));
   if (options.library != nullptr) {
-    GPUSHARE_RETURN_IF_ERROR(ReadLibraryCall(*options.library, out.library));
+    GPUSHARE_RETURN_IF_ERROR(ReadLibraryCall(*options.library, out.library_call));
   }
   if (options.simulation != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadRecord(*options.simulation, out.simulation));

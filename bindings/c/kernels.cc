@@ -25,7 +25,7 @@ absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profi
                                                    profile, "' knows no kernel of that name."));
   }
   if (runtime.device_name == "cuda" && desc.kind == core::TaskKind::kLibrary &&
-      desc.library.operation == core::LibraryOperation::kNone) {
+      desc.library_call.operation == core::LibraryOperation::kNone) {
     return absl::InvalidArgumentError(
         absl::StrCat("Kernel '", desc.name,
                      "' is of kind library, and its kernel_options.library is null: a CUDA device "

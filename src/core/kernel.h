@@ -94,7 +94,7 @@ struct KernelDesc {
   void* capture_user = nullptr;
   void* graph = nullptr;
   void* graph_exec = nullptr;
-  LibraryCall library;  // kLibrary
+  LibraryCall library_call;  // kLibrary
   SimulationRecord simulation;
 };
 

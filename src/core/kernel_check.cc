@@ -131,12 +131,12 @@ absl::Status CheckKind(const KernelDesc& kernel) {
                      "kind kernel."));
   }
   if (absl::Status status = CheckGraphSources(kernel); !status.ok()) return status;
-  if (kernel.library.operation == LibraryOperation::kNone) return absl::OkStatus();
+  if (kernel.library_call.operation == LibraryOperation::kNone) return absl::OkStatus();
   if (kernel.kind != TaskKind::kLibrary) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", kernel.name, "' has a library call, and it is not of kind library."));
   }
-  return CheckLibraryCall(kernel.name, kernel.library);
+  return CheckLibraryCall(kernel.name, kernel.library_call);
 }
 
 }  // namespace

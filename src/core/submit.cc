@@ -87,7 +87,7 @@ absl::Status CheckBlocks(const TaskSpec& spec, const KernelDesc& kernel) {
 // The operands of a library call are a struct: a caller that packs another one fails here, not on
 // the device.
 absl::Status CheckLibraryArguments(const TaskSpec& spec, const KernelDesc& kernel) {
-  if (kernel.library.operation == LibraryOperation::kNone ||
+  if (kernel.library_call.operation == LibraryOperation::kNone ||
       spec.arguments_bytes == sizeof(LibraryArguments)) {
     return absl::OkStatus();
   }

@@ -283,7 +283,7 @@ class Cudnn final : public LibraryBackend {
   absl::StatusOr<std::unique_ptr<LibraryPlan>> MakePlan(void* handle,
                                                         const core::KernelDesc& kernel,
                                                         int32_t /*sm_count*/) override {
-    auto plan = std::make_unique<CudnnPlan>(api_, kernel.library);
+    auto plan = std::make_unique<CudnnPlan>(api_, kernel.library_call);
     if (absl::Status status = plan->Make(static_cast<cudnnHandle_t>(handle)); !status.ok()) {
       return status;
     }

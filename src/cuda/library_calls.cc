@@ -123,7 +123,7 @@ class LibraryCalls::Impl {
   }
 
   absl::Status Prepare(const KernelDesc& kernel) {
-    if (kernel.library.operation == core::LibraryOperation::kNone) {
+    if (kernel.library_call.operation == core::LibraryOperation::kNone) {
       return absl::InvalidArgumentError(
           absl::StrCat("Kernel '", kernel.name, "' is of kind library and has no library call."));
     }
@@ -133,13 +133,13 @@ class LibraryCalls::Impl {
                                                      core::kMaxKernels, "."));
     }
     const core::MutexLock lock(&mutex_);
-    if (absl::Status status = Open(BackendOf(kernel.library.operation)); !status.ok()) {
+    if (absl::Status status = Open(BackendOf(kernel.library_call.operation)); !status.ok()) {
       return status;
     }
     first_runs_until_ = std::chrono::steady_clock::now() + kFirstRunMax;
     auto call = std::make_unique<Call>();
     call->kernel = kernel;
-    call->backend = BackendOf(kernel.library.operation);
+    call->backend = BackendOf(kernel.library_call.operation);
     for (LaneIndex index = 0; index < core::kMaxLanes; ++index) {
       if (lane(index) == nullptr) continue;
       if (absl::Status status = Equip(*call, index); !status.ok()) return status;
@@ -180,8 +180,8 @@ class LibraryCalls::Impl {
 
  private:
   static bool NeedsB(const Call& call) {
-    return call.kernel.library.operation == core::LibraryOperation::kMatmul ||
-           call.kernel.library.operation == core::LibraryOperation::kConvolution;
+    return call.kernel.library_call.operation == core::LibraryOperation::kMatmul ||
+           call.kernel.library_call.operation == core::LibraryOperation::kConvolution;
   }
 
   Lane* lane(LaneIndex index) const {

@@ -3,7 +3,7 @@
 
   abi_gates.py headers  --headers DIR --cpp DIR --cc CC --cxx CXX [--self-test]
       every public header compiles alone, as C99 to C23 and C++17 to C++23, without implicit padding
-  abi_gates.py symbols  --library LIB --symbols FILE --headers DIR [--self-test]
+  abi_gates.py symbols  --shared-object LIB --symbols FILE --headers DIR [--self-test]
       exported symbols, bindings/c/symbols.txt and the declared functions are the same set, under
       the SONAME and the symbol version of GPUSHARE_ABI_VERSION
   abi_gates.py layout   --headers DIR --layout FILE --cc CC [--self-test]
@@ -160,8 +160,8 @@ def check_symbols(arguments, symbols=None, headers=None):
     if listed != sorted(set(listed)):
         raise Failure('symbols.txt is not sorted, or names a symbol twice.')
     same('the headers', declared(headers or arguments.headers), 'symbols.txt', set(listed))
-    same('the library', exported(arguments.library), 'symbols.txt', set(listed))
-    check_version(arguments.library, headers or arguments.headers)
+    same('the library', exported(arguments.shared_object), 'symbols.txt', set(listed))
+    check_version(arguments.shared_object, headers or arguments.headers)
     print(f'{len(listed)} symbols are declared, listed and exported.')
 
 
@@ -368,7 +368,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('gate', choices=GATES)
-    for name in ('headers', 'cpp', 'cc', 'cxx', 'library', 'symbols', 'layout', 'baseline'):
+    for name in ('headers', 'cpp', 'cc', 'cxx', 'shared-object', 'symbols', 'layout', 'baseline'):
         parser.add_argument(f'--{name}')
     parser.add_argument('--self-test', action='store_true')
     parser.add_argument('--update', action='store_true')

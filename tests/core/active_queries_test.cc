@@ -15,6 +15,7 @@
 #include "src/core/tuning.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
+#include "tests/core/forwarding_model.h"
 
 namespace gpushare::core {
 namespace {
@@ -64,37 +65,18 @@ class PlacingPolicy final : public Policy {
 };
 
 // The online model, or one that takes every query to last as long as the test says.
-class SayingModel final : public CostModel {
+class SayingModel final : public ForwardingModel {
  public:
   static constexpr int64_t kAsLearned = -1;
 
   SayingModel(std::unique_ptr<CostModel> model, const int64_t& solo_ns)
-      : model_(std::move(model)), solo_ns_(solo_ns) {}
-  void AddKernel(const KernelDesc& kernel) override { model_->AddKernel(kernel); }
+      : ForwardingModel(std::move(model)), solo_ns_(solo_ns) {}
   Prediction PredictSolo(const TaskFeatures& features) const override {
-    if (solo_ns_ == kAsLearned) return model_->PredictSolo(features);
+    if (solo_ns_ == kAsLearned) return ForwardingModel::PredictSolo(features);
     return {solo_ns_, 0, false};
   }
-  Prediction PredictEviction(const KernelDesc& kernel) const override {
-    return model_->PredictEviction(kernel);
-  }
-  double SpeedOn(const KernelDesc& kernel, int32_t sms) const override {
-    return model_->SpeedOn(kernel, sms);
-  }
-  double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
-                     int32_t neighbour_sms) const override {
-    return model_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
-  }
-  void Observe(const Observation& observation) override { model_->Observe(observation); }
-  uint64_t version() const override { return model_->version(); }
-  double MeanRelativeError(int64_t* samples) const override {
-    return model_->MeanRelativeError(samples);
-  }
-  std::string Save() const override { return model_->Save(); }
-  absl::Status Load(const std::string& text) override { return model_->Load(text); }
 
  private:
-  std::unique_ptr<CostModel> model_;
   const int64_t& solo_ns_;
 };
 

@@ -10,6 +10,7 @@
 #include "src/core/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
+#include "tests/core/forwarding_model.h"
 
 namespace gpushare::core {
 namespace {
@@ -28,24 +29,10 @@ struct Seen {
 };
 
 // The online model, and what it was told of one kernel.
-class WatchingModel final : public CostModel {
+class WatchingModel final : public ForwardingModel {
  public:
   WatchingModel(std::unique_ptr<CostModel> model, std::vector<Seen>& seen)
-      : model_(std::move(model)), seen_(seen) {}
-  void AddKernel(const KernelDesc& kernel) override { model_->AddKernel(kernel); }
-  Prediction PredictSolo(const TaskFeatures& features) const override {
-    return model_->PredictSolo(features);
-  }
-  Prediction PredictEviction(const KernelDesc& kernel) const override {
-    return model_->PredictEviction(kernel);
-  }
-  double SpeedOn(const KernelDesc& kernel, int32_t sms) const override {
-    return model_->SpeedOn(kernel, sms);
-  }
-  double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
-                     int32_t neighbour_sms) const override {
-    return model_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
-  }
+      : ForwardingModel(std::move(model)), seen_(seen) {}
   void Observe(const Observation& observation) override {
     if (observation.features.kind == TaskKind::kGraph) {
       Seen seen;
@@ -56,17 +43,10 @@ class WatchingModel final : public CostModel {
       if (seen.beside.kernel != nullptr) seen.neighbour = seen.beside.kernel->id;
       seen_.push_back(seen);
     }
-    model_->Observe(observation);
+    ForwardingModel::Observe(observation);
   }
-  uint64_t version() const override { return model_->version(); }
-  double MeanRelativeError(int64_t* samples) const override {
-    return model_->MeanRelativeError(samples);
-  }
-  std::string Save() const override { return model_->Save(); }
-  absl::Status Load(const std::string& text) override { return model_->Load(text); }
 
  private:
-  std::unique_ptr<CostModel> model_;
   std::vector<Seen>& seen_;
 };
 

@@ -10,33 +10,26 @@
 #include <thread>
 
 #include "src/cuda/context.h"
-#include "src/cuda/cuda_device.h"
-#include "src/cuda/driver.h"
+#include "tests/cuda/gpu_fixture.h"
 
 namespace gpushare::cuda {
 namespace {
 
 constexpr size_t kBytes = size_t{1} << 20;
-constexpr int64_t kHungNs = 5'000'000'000;
 
-class CaptureTest : public testing::Test {
+class CaptureTest : public GpuTest {
  protected:
+  CaptureTest() : GpuTest(false) {}
+
   void SetUp() override {
-    if (const absl::Status gpu = CheckDevice(SystemDriver(), 0); !gpu.ok()) {
-      GTEST_SKIP() << gpu.message();
-    }
-    auto device = MakeCudaDevice(0, core::DeviceProfile());
-    ASSERT_TRUE(device.ok()) << device.status();
-    device_ = *std::move(device);
+    GpuTest::SetUp();
+    if (device_ == nullptr) return;
     auto context = Context::Open(0);
     ASSERT_TRUE(context.ok()) << context.status();
     context_ = *std::move(context);
     auto memory = DeviceMemory::Make(*context_, 2 * kBytes);
     ASSERT_TRUE(memory.ok()) << memory.status();
     memory_ = *std::move(memory);
-    auto lane = device_->CreateLane(core::LaneSpec());
-    ASSERT_TRUE(lane.ok()) << lane.status();
-    lane_ = *lane;
   }
 
   void Copy() {
@@ -63,10 +56,8 @@ class CaptureTest : public testing::Test {
     return seen;
   }
 
-  std::unique_ptr<core::Device> device_;
   std::unique_ptr<Context> context_;
   DeviceMemory memory_;
-  core::LaneIndex lane_ = core::kNoLane;
   uint64_t launches_ = 0;
 };
 

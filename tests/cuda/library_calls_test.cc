@@ -225,7 +225,7 @@ class LibraryCallsTest : public testing::Test {
     kernel.id = core::KernelId{++last_kernel_};
     kernel.name = "call";
     kernel.kind = core::TaskKind::kLibrary;
-    kernel.library = call;
+    kernel.library_call = call;
     const absl::Status status = calls_->Prepare(kernel);
     if (absl::IsUnavailable(status) || absl::IsUnimplemented(status)) {
       missing_ = std::string(status.message());

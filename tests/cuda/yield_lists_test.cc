@@ -9,32 +9,18 @@
 #include <string>
 
 #include "src/core/device.h"
-#include "src/cuda/cuda_device.h"
-#include "src/cuda/driver.h"
 #include "src/cuda/kernels/catalogue.h"
+#include "tests/cuda/gpu_fixture.h"
 
 namespace gpushare::cuda {
 namespace {
 
-constexpr int64_t kHungNs = 5'000'000'000;
 constexpr int64_t kBeforeEvictionNs = 2'000'000;
 constexpr double kSoloMs = 10;
 
-class YieldListsTest : public testing::Test {
+class YieldListsTest : public GpuTest {
  protected:
-  void SetUp() override {
-    if (const absl::Status gpu = CheckDevice(SystemDriver(), 0); !gpu.ok()) {
-      GTEST_SKIP() << gpu.message();
-    }
-    auto device = MakeCudaDevice(0, core::DeviceProfile());
-    ASSERT_TRUE(device.ok()) << device.status();
-    device_ = *std::move(device);
-    core::LaneSpec spec;
-    spec.evictable = true;
-    auto lane = device_->CreateLane(spec);
-    ASSERT_TRUE(lane.ok()) << lane.status();
-    lane_ = *lane;
-  }
+  YieldListsTest() : GpuTest(true) {}
 
   struct Subject {
     core::KernelDesc kernel;
@@ -119,8 +105,6 @@ class YieldListsTest : public testing::Test {
 
   uint32_t kernels_ = 0;
   uint64_t launches_ = 0;
-  core::LaneIndex lane_ = core::kNoLane;
-  std::unique_ptr<core::Device> device_;
 };
 
 TEST_F(YieldListsTest, WhatACancelledTaskLeftIsNoLaterTasks) {

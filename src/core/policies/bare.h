@@ -1,6 +1,5 @@
 // bare: the reference 'alone'. Everything is launched at once, on plain lanes and in order of
-// submission, as a program without the library does; the launch stage leaves the library's own
-// costs out.
+// submission, as a program without the library does; the model learns nothing from it.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BARE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BARE_H_

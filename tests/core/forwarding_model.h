@@ -1,0 +1,46 @@
+// A cost model that asks another one for everything: a test says what it wants otherwise.
+
+#ifndef GPUSHARE_TESTS_CORE_FORWARDING_MODEL_H_
+#define GPUSHARE_TESTS_CORE_FORWARDING_MODEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "src/core/cost_model.h"
+
+namespace gpushare::core {
+
+class ForwardingModel : public CostModel {
+ public:
+  explicit ForwardingModel(std::unique_ptr<CostModel> model) : model_(std::move(model)) {}
+  void AddKernel(const KernelDesc& kernel) override { model_->AddKernel(kernel); }
+  Prediction PredictSolo(const TaskFeatures& features) const override {
+    return model_->PredictSolo(features);
+  }
+  Prediction PredictEviction(const KernelDesc& kernel) const override {
+    return model_->PredictEviction(kernel);
+  }
+  double SpeedOn(const KernelDesc& kernel, int32_t sms) const override {
+    return model_->SpeedOn(kernel, sms);
+  }
+  double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                     int32_t neighbour_sms) const override {
+    return model_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
+  }
+  void Observe(const Observation& observation) override { model_->Observe(observation); }
+  uint64_t version() const override { return model_->version(); }
+  double MeanRelativeError(int64_t* samples) const override {
+    return model_->MeanRelativeError(samples);
+  }
+  std::string Save() const override { return model_->Save(); }
+  absl::Status Load(const std::string& text) override { return model_->Load(text); }
+
+ private:
+  const std::unique_ptr<CostModel> model_;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_TESTS_CORE_FORWARDING_MODEL_H_

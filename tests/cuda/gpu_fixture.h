@@ -1,0 +1,45 @@
+// The first GPU's device with one lane, for tests at the device seam; skips where there is no GPU.
+
+#ifndef GPUSHARE_TESTS_CUDA_GPU_FIXTURE_H_
+#define GPUSHARE_TESTS_CUDA_GPU_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <utility>
+
+#include "src/core/device.h"
+#include "src/cuda/cuda_device.h"
+#include "src/cuda/driver.h"
+
+namespace gpushare::cuda {
+
+class GpuTest : public testing::Test {
+ protected:
+  explicit GpuTest(bool evictable) { spec_.evictable = evictable; }
+
+  void SetUp() override {
+    if (const absl::Status gpu = CheckDevice(SystemDriver(), 0); !gpu.ok()) {
+      GTEST_SKIP() << gpu.message();
+    }
+    auto device = MakeCudaDevice(0, core::DeviceProfile());
+    ASSERT_TRUE(device.ok()) << device.status();
+    device_ = *std::move(device);
+    auto lane = device_->CreateLane(spec_);
+    ASSERT_TRUE(lane.ok()) << lane.status();
+    lane_ = *lane;
+  }
+
+  // No launch of a test lasts longer: one that does is hung.
+  static constexpr int64_t kHungNs = 5'000'000'000;
+
+  std::unique_ptr<core::Device> device_;
+  core::LaneIndex lane_ = core::kNoLane;
+
+ private:
+  core::LaneSpec spec_;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_TESTS_CUDA_GPU_FIXTURE_H_
