@@ -10,9 +10,9 @@
 #include <set>
 #include <string>
 
-#include "src/cuda/kernels/ffma.h"
-#include "src/cuda/kernels/md5_reference.h"
-#include "src/cuda/kernels/sincos.h"
+#include "src/cuda/kernels/compute/ffma.h"
+#include "src/cuda/kernels/compute/md5_reference.h"
+#include "src/cuda/kernels/compute/sincos.h"
 #include "src/cuda/kernels/workload_base.h"
 
 namespace gpushare::kernels {
@@ -20,8 +20,7 @@ namespace {
 
 TEST(CatalogueTest, EveryKernelIsFoundByItsOwnName) {
   std::set<std::string> names;
-  for (size_t i = 0; i < kCatalogueSize; ++i) {
-    const CatalogueKernel& kernel = Catalogue()[i];
+  for (const CatalogueKernel& kernel : Catalogue()) {
     EXPECT_EQ(FindKernel(kernel.name), &kernel);
     EXPECT_TRUE(names.insert(kernel.name).second) << kernel.name << " is there twice";
   }
@@ -60,12 +59,12 @@ TEST(CatalogueTest, TallGridsStayWithinCudasBounds) {
 }
 
 TEST(CatalogueTest, ASecondOfEveryKernelFitsAGridAndTheClaimCounter) {
-  for (size_t i = 0; i < kCatalogueSize; ++i) {
+  for (const CatalogueKernel& kernel : Catalogue()) {
     WorkloadOptions options;
     options.solo_ms = 1000;
-    const uint32_t block_tasks = CountBlockTasks(options, Catalogue()[i].block_task_us);
-    EXPECT_GT(block_tasks, 0U) << Catalogue()[i].name;
-    EXPECT_LE(block_tasks, 2147483647U) << Catalogue()[i].name;
+    const uint32_t block_tasks = CountBlockTasks(options, kernel.block_task_us);
+    EXPECT_GT(block_tasks, 0U) << kernel.name;
+    EXPECT_LE(block_tasks, 2147483647U) << kernel.name;
   }
 }
 

@@ -1,6 +1,7 @@
 // Kernels that test the kernel contract itself: what they record tells whether every block task ran
 // once, where, and with what index.
 
+#include <gpushare/device/fused.cuh>
 #include <gpushare/device/variants.cuh>
 
 #include "tests/kernels/test_kernels.h"
@@ -176,6 +177,66 @@ struct gpushare_test_early_return {
   }
 };
 GPUSHARE_KERNEL(gpushare_test_early_return);
+
+// The same results as gpushare_test_shared's within each half: a half that leaves its barrier with
+// the other half's threads reads words that are not there yet.
+struct gpushare_test_extra {
+  using Params = CountParams;
+  struct Shared {
+    uint32_t words[kTestThreads];
+  };
+  struct State {};
+  static constexpr int kThreads = kTestThreads;
+  static constexpr int kHalf = kTestThreads / 2;
+  static constexpr int kExtraBarriers = 2;
+  static constexpr int kMinBlocksPerSm = 8;
+
+  template <class Ctx>
+  __device__ static void Run(const Params& params, Shared& shared, State&, Ctx& ctx) {
+    const uint32_t thread = ctx.thread();
+    const uint32_t block = ctx.block_index();
+    const uint32_t half = thread / kHalf;
+    // The halves come at different times, and the warps of a half too.
+    if (thread / 32 % 4 == half) Spin(params.spin_ns / 2);
+    shared.words[thread] = block * 7919U + thread;
+    if (half == 0) {
+      ctx.template SyncSome<0, 0, kHalf>();
+    } else {
+      ctx.template SyncSome<1, kHalf, kHalf>();
+    }
+    const uint32_t from = half * kHalf + kHalf - 1 - thread % kHalf;
+    params.results[block * kThreads + thread] = shared.words[from];
+    if (thread == 0) Record(params, ctx);
+  }
+};
+GPUSHARE_KERNEL(gpushare_test_extra);
+
+// In as few registers as the part of a fused kernel that gives some away.
+struct gpushare_test_small_shared : SharedBody<kTestThreads> {
+  static constexpr int kMinBlocksPerSm = 8;
+};
+
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_count, gpushare_test_count, 1, gpushare_test_shared, 2,
+                      GPUSHARE_FUSED_PLAIN);
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_large, gpushare_test_shared, 2,
+                      gpushare_test_large_shared, 1, GPUSHARE_FUSED_PLAIN);
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_steps, gpushare_test_steps, 1, gpushare_test_extra, 1,
+                      GPUSHARE_FUSED_PLAIN);
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_extra, gpushare_test_extra, 2, gpushare_test_extra, 2,
+                      GPUSHARE_FUSED_PLAIN);
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_registers, gpushare_test_count, 1,
+                      gpushare_test_small_shared, 1, GPUSHARE_FUSED_SETMAXNREG);
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_direct, gpushare_test_count, 1, gpushare_test_shared, 1,
+                      GPUSHARE_FUSED_DIRECT);
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_quota, gpushare_test_extra, 1, gpushare_test_count, 2,
+                      GPUSHARE_FUSED_PLAIN);
+GPUSHARE_FUSED_KERNEL(gpushare_test_fused_too_wide, gpushare_test_count, 2, gpushare_test_shared, 3,
+                      GPUSHARE_FUSED_PLAIN);
+static_assert(!gpushare_test_fused_too_wide_layout::kFeasible, "1,280 threads are no block");
+static_assert(gpushare_test_fused_registers_layout::kRegisters == 128 &&
+                  gpushare_test_fused_registers_layout::kCudaRegisters == 48 &&
+                  gpushare_test_fused_registers_layout::kTensorRegisters == 208,
+              "what one half gives the other takes");
 
 }  // namespace gpushare::kernels
 

@@ -3,6 +3,7 @@
 #ifndef GPUSHARE_TESTS_KERNELS_TEST_KERNELS_H_
 #define GPUSHARE_TESTS_KERNELS_TEST_KERNELS_H_
 
+#include <gpushare/device/fused_variants.h>
 #include <gpushare/device/kernel_variants.h>
 
 #include <cstdint>
@@ -44,6 +45,21 @@ int gpushare_test_steps_variants(gpushare_kernel_variants* out);
 int gpushare_test_enter_leave_variants(gpushare_kernel_variants* out);
 // Breaks the contract: the odd threads return before a barrier.
 int gpushare_test_early_return_variants(gpushare_kernel_variants* out);
+// Two halves of a block, each with an extra barrier of its own.
+int gpushare_test_extra_variants(gpushare_kernel_variants* out);
+// Fused: count with two of shared; two of shared with one of large_shared, in dynamic shared
+// memory; steps with extra; two of extra with two of extra; count with shared and registers moved;
+// count with shared, one block a block task.
+int gpushare_test_fused_count_variants(gpushare_fused_variants* out);
+int gpushare_test_fused_large_variants(gpushare_fused_variants* out);
+int gpushare_test_fused_steps_variants(gpushare_fused_variants* out);
+int gpushare_test_fused_extra_variants(gpushare_fused_variants* out);
+int gpushare_test_fused_registers_variants(gpushare_fused_variants* out);
+int gpushare_test_fused_direct_variants(gpushare_fused_variants* out);
+// extra with two of count.
+int gpushare_test_fused_quota_variants(gpushare_fused_variants* out);
+// Too many threads for a block, so that no device can run it.
+int gpushare_test_fused_too_wide_variants(gpushare_fused_variants* out);
 // Whether the kernels were compiled with the barrier checks.
 bool gpushare_test_has_checks();
 }

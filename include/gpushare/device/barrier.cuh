@@ -1,6 +1,9 @@
 // Barriers of a kernel body: all threads of a block, or the threads of one part of a fused block.
 //
 // A part is a run of whole warps with a named barrier of its own; id 0 belongs to the whole block.
+// A body may ask for extra barriers (kExtraBarriers) that some of its warps meet at: producers and
+// consumers, say. Those of an unfused block are the ids from 1 on, those of a fused part follow the
+// parts' own barriers.
 // Every thread of the part reaches every barrier: a thread that returns early leaves the others
 // waiting, or worse, pairs the body's barrier with the worker loop's. With GPUSHARE_DEVICE_CHECKS
 // (by default where NDEBUG is not defined) each barrier also counts which kind the threads came
@@ -25,22 +28,40 @@
 
 namespace gpushare::device {
 
-// Threads [kFirstThread, kFirstThread + kThreadCount) of the block, meeting at barrier kBarrierId.
-template <int kFirstThread, int kThreadCount, int kBarrierId>
+// Threads [kFirstThread, kFirstThread + kThreadCount) of the block, meeting at barrier kBarrierId;
+// some of them also at the kExtraCount barriers from kFirstExtra on. A fused block may hold several
+// copies of a part, kStride threads apart: they share the code, and copy c has the barriers
+// kBarrierId + c and kFirstExtra + c * kExtraCount.
+template <int kFirstThread, int kThreadCount, int kBarrierId, int kFirstExtra = kBarrierId + 1,
+          int kExtraCount = 0, int kCopyCount = 1, int kStride = kThreadCount>
 struct Part {
   static constexpr int kFirst = kFirstThread;
   static constexpr int kThreads = kThreadCount;
   static constexpr int kBarrier = kBarrierId;
+  static constexpr int kCopies = kCopyCount;
   static constexpr int kWarpThreads = 32;
   static constexpr int kBarriers = 16;  // named barriers of a block, id 0 included
 
-  static_assert(kBarrierId >= 0 && kBarrierId < kBarriers, "a block has the barriers 0 to 15");
-  static_assert(kBarrierId != 0 || kFirstThread == 0, "barrier 0 is the whole block's");
+  static_assert(kBarrierId >= 0 && kCopyCount >= 1 && kBarrierId + kCopyCount <= kBarriers,
+                "a block has the barriers 0 to 15");
+  static_assert(kBarrierId != 0 || (kFirstThread == 0 && kCopyCount == 1),
+                "barrier 0 is the whole block's");
+  static_assert(kExtraCount >= 0 && kFirstExtra >= kBarrierId + kCopyCount &&
+                    kFirstExtra + kExtraCount * kCopyCount <= kBarriers,
+                "a block has the barriers 0 to 15");
   static_assert(kBarrierId == 0 ||
-                    (kFirstThread % kWarpThreads == 0 && kThreadCount % kWarpThreads == 0),
+                    (kFirstThread % kWarpThreads == 0 && kThreadCount % kWarpThreads == 0 &&
+                     kStride % kWarpThreads == 0 && kStride >= kThreadCount),
                 "a part of a fused block is made of whole warps");
 
-  __device__ static uint32_t Thread() { return threadIdx.x - kFirstThread; }
+  // Which copy this thread belongs to, and its index there.
+  __device__ static uint32_t Copy() {
+    return kCopyCount == 1 ? 0 : (threadIdx.x - kFirstThread) / kStride;
+  }
+  __device__ static uint32_t Thread() {
+    const uint32_t thread = threadIdx.x - kFirstThread;
+    return kCopyCount == 1 ? thread : thread % kStride;
+  }
   __device__ static bool Leads() { return Thread() == 0; }
 
   // The body's barrier.
@@ -50,6 +71,25 @@ struct Part {
 #else
     PlainSync();
 #endif
+  }
+
+  // The body's extra barrier kIndex, of kCount of its threads from its thread kFirstOfSome on. Only
+  // the debug check looks at kFirstOfSome.
+  template <int kIndex, int kFirstOfSome, int kCount>
+  __device__ static void SyncSome() {
+    static_assert(kIndex >= 0 && kIndex < kExtraCount, "the body asks for kExtraBarriers");
+    static_assert(kCount > 0 && kCount % kWarpThreads == 0 && kFirstOfSome % kWarpThreads == 0 &&
+                      kFirstOfSome >= 0 && kFirstOfSome + kCount <= kThreadCount,
+                  "some threads are whole warps of the part");
+#if GPUSHARE_DEVICE_CHECKS
+    Require(Thread() - kFirstOfSome < static_cast<uint32_t>(kCount));
+#endif
+    if constexpr (kCopyCount == 1) {
+      asm volatile("bar.sync %0, %1;" ::"n"(kFirstExtra + kIndex), "n"(kCount) : "memory");
+    } else {
+      const uint32_t barrier = kFirstExtra + Copy() * kExtraCount + kIndex;
+      asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(kCount) : "memory");
+    }
   }
 
   // The worker loop's barrier, after every block task.
@@ -79,18 +119,22 @@ struct Part {
         " selp.u32 %0, 1, 0, q;\n"
         "}\n"
         : "=r"(told)
-        : "r"(static_cast<uint32_t>(mine)), "n"(kBarrierId), "n"(kThreadCount)
+        : "r"(static_cast<uint32_t>(mine)), "r"(Barrier()), "n"(kThreadCount)
         : "memory");
     return told != 0;
 #endif
   }
 
  private:
+  __device__ static uint32_t Barrier() { return kBarrierId + Copy(); }
+
   __device__ static void PlainSync() {
     if constexpr (kBarrierId == 0) {
       __syncthreads();
-    } else {
+    } else if constexpr (kCopyCount == 1) {
       asm volatile("bar.sync %0, %1;" ::"n"(kBarrierId), "n"(kThreadCount) : "memory");
+    } else {
+      asm volatile("bar.sync %0, %1;" ::"r"(Barrier()), "n"(kThreadCount) : "memory");
     }
   }
 
@@ -106,7 +150,7 @@ struct Part {
         " barrier.cta.red.popc.u32 %0, %2, %3, p;\n"
         "}\n"
         : "=r"(count)
-        : "r"(static_cast<uint32_t>(mine)), "n"(kBarrierId), "n"(kThreadCount)
+        : "r"(static_cast<uint32_t>(mine)), "r"(Barrier()), "n"(kThreadCount)
         : "memory");
     return count;
   }
@@ -115,7 +159,7 @@ struct Part {
     if (same_kind) return;
     printf(
         "gpushare: thread %u of block %u meets threads at another barrier: a thread of the body "
-        "returned before a barrier that the others wait at.\n",
+        "returned before a barrier that the others wait at, or came to one that is not its.\n",
         threadIdx.x, blockIdx.x);
     __trap();
   }
@@ -123,8 +167,8 @@ struct Part {
 };
 
 // An unfused block.
-template <int kThreadCount>
-using WholeBlock = Part<0, kThreadCount, 0>;
+template <int kThreadCount, int kExtraCount = 0>
+using WholeBlock = Part<0, kThreadCount, 0, 1, kExtraCount>;
 
 }  // namespace gpushare::device
 

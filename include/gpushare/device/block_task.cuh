@@ -6,6 +6,8 @@
 //   grid()          the original grid
 //   thread(), threads()   index in the block (in its part of a fused block), and how many
 //   sync()          the body's barrier; never __syncthreads()
+//   SyncSome<kIndex, kFirst, kCount>()   the body's extra barrier kIndex (of its kExtraBarriers),
+//                   of the kCount threads from kFirst on
 //   step()          the step to execute, of a body with yield points; else 0
 //   should_yield()  whether the launch is evicted. All threads call it, it is a barrier; always
 //                   false in the original grid and in slices
@@ -58,6 +60,10 @@ class OriginalContext {
   __device__ uint32_t thread() const { return Part::Thread(); }
   __device__ uint32_t threads() const { return Part::kThreads; }
   __device__ void sync() const { Part::Sync(); }
+  template <int kIndex, int kFirst, int kCount>
+  __device__ void SyncSome() const {
+    Part::template SyncSome<kIndex, kFirst, kCount>();
+  }
   __device__ uint32_t step() const { return step_; }
   __device__ bool should_yield() { return Part::SyncTell(false); }
   __device__ void look_ahead() {}
@@ -86,6 +92,10 @@ class WorkerContext {
   __device__ uint32_t thread() const { return Part::Thread(); }
   __device__ uint32_t threads() const { return Part::kThreads; }
   __device__ void sync() const { Part::Sync(); }
+  template <int kIndex, int kFirst, int kCount>
+  __device__ void SyncSome() const {
+    Part::template SyncSome<kIndex, kFirst, kCount>();
+  }
   __device__ uint32_t step() const { return step_; }
   __device__ bool should_yield() {
     if (!looked_) look_ahead();

@@ -11,6 +11,7 @@
 //     template <class Ctx> __device__ static void Leave(const Params&, Shared&, State&, Ctx&);
 //     static constexpr bool kKeepsL1 = true;                // DRAM-bound: workers keep a large L1
 //     static constexpr int kWorkersPerSm = 4;               // fewer than fit, when they are enough
+//     static constexpr int kExtraBarriers = 1;              // beside ctx.sync(): ctx.SyncSome()
 //     // yield points:
 //     static constexpr bool kYields = true;
 //     __device__ static uint32_t Steps(const Params&);      // steps of one block task
@@ -55,6 +56,15 @@ struct WorkersPerSm<Body, std::void_t<decltype(Body::kWorkersPerSm)>>
   static_assert(Body::kWorkersPerSm > 0, "an SM has at least one worker");
 };
 
+template <class Body, class = void>
+struct ExtraBarriers : std::integral_constant<int, 0> {};
+template <class Body>
+struct ExtraBarriers<Body, std::void_t<decltype(Body::kExtraBarriers)>>
+    : std::integral_constant<int, Body::kExtraBarriers> {
+  static_assert(Body::kExtraBarriers >= 0 && Body::kExtraBarriers <= 15,
+                "a block has the barriers 0 to 15");
+};
+
 template <class Body, class Ctx, class = void>
 struct HasEnter : std::false_type {};
 template <class Body, class Ctx>
@@ -88,6 +98,10 @@ inline constexpr bool kBodyKeepsL1 = internal::KeepsL1<Body>::value;
 // Workers that keep an SM busy; 0: as many as fit.
 template <class Body>
 inline constexpr int kBodyWorkersPerSm = internal::WorkersPerSm<Body>::value;
+
+// Barriers of the body beside the one that all of its threads meet at.
+template <class Body>
+inline constexpr int kBodyExtraBarriers = internal::ExtraBarriers<Body>::value;
 
 // More than this is dynamic shared memory: a block gets 48 KB of static, and the worker loop needs
 // some of it.

@@ -46,7 +46,7 @@ __device__ typename Body::Shared& SharedOf() {
 
 template <class Body>
 __device__ void RunOriginalKernel(const typename Body::Params& params) {
-  RunOriginal<Body, WholeBlock<Body::kThreads>>(params, SharedOf<Body>());
+  RunOriginal<Body, WholeBlock<Body::kThreads, kBodyExtraBarriers<Body>>>(params, SharedOf<Body>());
 }
 
 template <class Body>
@@ -58,8 +58,8 @@ __device__ void RunWorkerKernel(const gpushare_worker_launch& launch,
     if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) RelayEvictions(launch);
     return;
   }
-  RunWorker<Body, WholeBlock<Body::kThreads>>(launch, params, SharedOf<Body>(), mine,
-                                              blockIdx.x - leaders, gridDim.x - leaders);
+  RunWorker<Body, WholeBlock<Body::kThreads, kBodyExtraBarriers<Body>>>(
+      launch, params, SharedOf<Body>(), mine, blockIdx.x - leaders, gridDim.x - leaders);
 }
 
 namespace internal {

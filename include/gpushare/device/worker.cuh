@@ -178,10 +178,10 @@ __device__ void RunWorker(const gpushare_worker_launch& launch, const typename B
   }
 }
 
-// One block of the original grid.
-template <class Body, class Part>
-__device__ void RunOriginal(const typename Body::Params& params, typename Body::Shared& shared) {
-  OriginalContext<Part> ctx;
+// One block task that nobody claims.
+template <class Body, class Part, class Ctx>
+__device__ void RunOnce(const typename Body::Params& params, typename Body::Shared& shared,
+                        Ctx& ctx) {
   typename Body::State state{};
   EnterBody<Body>(params, shared, state, ctx);
   if constexpr (kBodyYields<Body>) {
@@ -198,6 +198,13 @@ __device__ void RunOriginal(const typename Body::Params& params, typename Body::
   Part::LoopSync();  // a thread that returned before a barrier of the body is found here too
 #endif
   LeaveBody<Body>(params, shared, state, ctx);
+}
+
+// One block of the original grid.
+template <class Body, class Part>
+__device__ void RunOriginal(const typename Body::Params& params, typename Body::Shared& shared) {
+  OriginalContext<Part> ctx;
+  RunOnce<Body, Part>(params, shared, ctx);
 }
 
 }  // namespace gpushare::device

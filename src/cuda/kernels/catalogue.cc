@@ -1,44 +1,24 @@
-// The table of the catalogue's kernels. What makes a workload of each is in NAME_workload.cc.
+// The groups of the catalogue as one table. Each group has its own, in GROUP/table.cc.
 
 #include "src/cuda/kernels/catalogue.h"
 
 #include <cstring>
+#include <vector>
 
+#include "src/cuda/kernels/groups.h"
 #include "src/cuda/kernels/workload_base.h"
-
-extern "C" {
-int gpushare_sincos_variants(gpushare_kernel_variants* out);
-int gpushare_sincos_steps_variants(gpushare_kernel_variants* out);
-int gpushare_ffma_variants(gpushare_kernel_variants* out);
-int gpushare_streaming_variants(gpushare_kernel_variants* out);
-int gpushare_stencil_variants(gpushare_kernel_variants* out);
-int gpushare_black_scholes_variants(gpushare_kernel_variants* out);
-int gpushare_md5_variants(gpushare_kernel_variants* out);
-}
 
 namespace gpushare::kernels {
 namespace {
 
-constexpr const char* kSpecialFormula =
-    "2 special-function results an iteration and thread / (16 * SMs * clock)";
-constexpr const char* kDramFormula = "bytes read and written once / DRAM bandwidth";
-
-// Block-task lengths: the ones of the measured table (27 us, 59 us), 2.7 ms for the one that
-// yields.
-const CatalogueKernel kCatalogue[kCatalogueSize] = {
-    {"sincos", gpushare_sincos_variants, Bound::kSpecial, kSpecialFormula, false, 27, MakeSincos},
-    {"sincos_steps", gpushare_sincos_steps_variants, Bound::kSpecial, kSpecialFormula, true, 2700,
-     MakeSincos},
-    {"ffma", gpushare_ffma_variants, Bound::kFfma,
-     "8 fused multiply-adds an iteration and thread / (128 * SMs * clock)", false, 30, MakeFfma},
-    {"streaming", gpushare_streaming_variants, Bound::kDram, kDramFormula, false, 59,
-     MakeStreaming},
-    {"stencil", gpushare_stencil_variants, Bound::kDram, kDramFormula, false, 59, MakeStencil},
-    {"black_scholes", gpushare_black_scholes_variants, Bound::kDram, kDramFormula, false, 50,
-     MakeBlackScholes},
-    {"md5", gpushare_md5_variants, Bound::kInteger,
-     "212 integer instructions a hash / (64 * SMs * clock)", false, 50, MakeMd5},
-};
+std::vector<CatalogueKernel> AllGroups() {
+  std::vector<CatalogueKernel> all;
+  for (const auto& group :
+       {ComputeKernels(), MemoryKernels(), IrregularKernels(), DnnKernels(), TensorKernels()}) {
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  return all;
+}
 
 double PerClockAndSm(Bound bound) {
   switch (bound) {
@@ -48,7 +28,13 @@ double PerClockAndSm(Bound bound) {
       return 128;
     case Bound::kInteger:
       return 64;
+    case Bound::kShared:
+      return 128;
+    case Bound::kTensor:
+      return 2048;
+    case Bound::kL2:
     case Bound::kDram:
+    case Bound::kLatency:
       break;
   }
   return 0;
@@ -56,10 +42,13 @@ double PerClockAndSm(Bound bound) {
 
 }  // namespace
 
-const CatalogueKernel* Catalogue() { return kCatalogue; }
+const std::vector<CatalogueKernel>& Catalogue() {
+  static const std::vector<CatalogueKernel> all = AllGroups();
+  return all;
+}
 
 const CatalogueKernel* FindKernel(const char* name) {
-  for (const CatalogueKernel& kernel : kCatalogue) {
+  for (const CatalogueKernel& kernel : Catalogue()) {
     if (std::strcmp(kernel.name, name) == 0) return &kernel;
   }
   return nullptr;
@@ -68,6 +57,10 @@ const CatalogueKernel* FindKernel(const char* name) {
 double Workload::BoundSeconds(int32_t sms, double clock_mhz, double dram_bytes_per_s) const {
   const double work = work_per_block_task_ * block_tasks();
   if (kernel_->bound == Bound::kDram) return work / dram_bytes_per_s;
+  if (kernel_->bound == Bound::kL2) return work / (kReferenceL2BytesPerUs * 1e6);
+  if (kernel_->bound == Bound::kLatency) {
+    return work * 1e-9 / (static_cast<double>(sms) * kernel_->workers_per_sm);
+  }
   return work / (PerClockAndSm(kernel_->bound) * sms * clock_mhz * 1e6);
 }
 
@@ -79,7 +72,7 @@ Status MakeWorkload(const CatalogueKernel& kernel, const WorkloadOptions& option
   }
   WorkloadOptions filled = options;
   if (filled.block_task_us == 0) filled.block_task_us = kernel.block_task_us;
-  if (CountBlockTasks(filled, filled.block_task_us) == 0) {
+  if (CountBlockTasks(filled, filled.block_task_us, kernel.workers_per_sm) == 0) {
     return InvalidOption("A workload asks for " + std::to_string(options.solo_ms) +
                          " ms, and that is more than 2^31 block tasks.");
   }

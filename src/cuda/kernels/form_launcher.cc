@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -155,6 +156,20 @@ Status FormLauncher::LaunchWorkers(const FormTask& task, const gpushare_worker_l
                     "cudaLaunchKernel of the worker variant");
 }
 
+Status FormLauncher::LaunchFused(const gpushare_fused_variants& variants, const FusedPart& tensor,
+                                 const FusedPart& cuda, uint32_t blocks) {
+  if (variants.blocks_per_sm == 0) {
+    return Broken("The fused kernel has no block on this device, and a launch needs one.");
+  }
+  void* arguments[] = {
+      const_cast<gpushare_worker_launch*>(&tensor.header), const_cast<void*>(tensor.params),
+      const_cast<gpushare_worker_launch*>(&cuda.header), const_cast<void*>(cuda.params)};
+  return CudaStatus(
+      cudaLaunchKernel(variants.symbol, dim3(blocks), dim3(variants.threads_per_block), arguments,
+                       variants.dynamic_shared_bytes, stream()),
+      "cudaLaunchKernel of a fused kernel");
+}
+
 Status FormLauncher::Evict(uint32_t epoch, uint32_t workers_to_keep) {
   const unsigned long long word = (static_cast<unsigned long long>(epoch) << 32) | workers_to_keep;
   return CudaStatus(
@@ -202,6 +217,20 @@ Status FormLauncher::Finish(const gpushare_worker_launch& header,
                   std::to_string(record->start_globaltimer_ns) + " to " +
                   std::to_string(record->end_globaltimer_ns) + " ns.");
   }
+  return {};
+}
+
+Status FormLauncher::AwaitRecord(const gpushare_worker_launch& header, double limit_s,
+                                 gpushare_worker_completion* record) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(limit_s);
+  while (std::atomic_ref<uint64_t>(completion_->sequence).load(std::memory_order_acquire) !=
+         header.sequence) {
+    if (std::chrono::steady_clock::now() > end) {
+      return Broken("The launch with sequence " + std::to_string(header.sequence) +
+                    " has not ended within " + std::to_string(limit_s) + " s.");
+    }
+  }
+  *record = *completion_;
   return {};
 }
 

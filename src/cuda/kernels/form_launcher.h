@@ -8,6 +8,7 @@
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_FORM_LAUNCHER_H_
 #define GPUSHARE_SRC_CUDA_KERNELS_FORM_LAUNCHER_H_
 
+#include <gpushare/device/fused_variants.h>
 #include <gpushare/device/kernel_variants.h>
 #include <gpushare/device/launch.h>
 
@@ -26,6 +27,14 @@ struct FormTask {
   const void* params = nullptr;
   Grid grid;
   uint32_t block_tasks() const { return grid.x * grid.y * grid.z; }
+};
+
+// One part of a fused launch. Its header comes from a launcher of its own, which then evicts the
+// part, waits for its record and launches what is left of it: a launcher has one counter, eviction
+// word, scratch and completion record.
+struct FusedPart {
+  gpushare_worker_launch header = {};
+  const void* params = nullptr;
 };
 
 class FormLauncher {
@@ -56,6 +65,10 @@ class FormLauncher {
   Status LaunchOriginal(const FormTask& task);
   Status LaunchWorkers(const FormTask& task, const gpushare_worker_launch& header,
                        uint32_t workers);
+  // The parts' launchers may be this one and another. A part that has nothing to do has a header
+  // of zeros and any params of the right size.
+  Status LaunchFused(const gpushare_fused_variants& variants, const FusedPart& tensor,
+                     const FusedPart& cuda, uint32_t blocks);
   // Writes {epoch, workers to keep}, on a stream of its own.
   Status Evict(uint32_t epoch, uint32_t workers_to_keep);
   // The other way: block 0 relays a word in host memory. Such a launch has one block more than
@@ -67,6 +80,10 @@ class FormLauncher {
   // the scratch is zero again.
   Status Wait();
   Status Finish(const gpushare_worker_launch& header, gpushare_worker_completion* record);
+  // Blocks until the launch's record is there, `limit_s` at most; the other part of a fused launch
+  // may run on. An error when it does not come.
+  Status AwaitRecord(const gpushare_worker_launch& header, double limit_s,
+                     gpushare_worker_completion* record);
 
   CUstream_st* stream() const { return used_stream_ != nullptr ? used_stream_ : stream_; }
   uint32_t* sm_workers() const { return sm_workers_.as<uint32_t>(); }

@@ -31,9 +31,10 @@ Status InvalidOption(const std::string& message) {
   return status;
 }
 
-uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us) {
+uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us,
+                         uint32_t workers_per_sm) {
   if (options.block_tasks > 0) return options.block_tasks;
-  const double workers = static_cast<double>(options.sms) * kReferenceWorkersPerSm;
+  const double workers = static_cast<double>(options.sms) * workers_per_sm;
   const double waves = std::max(1.0, std::round(options.solo_ms * 1000 / block_task_us));
   const double block_tasks = waves * workers;
   // The claim counter is 32 bits wide, and workers claim past the end.

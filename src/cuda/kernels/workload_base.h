@@ -18,6 +18,7 @@ constexpr uint32_t kThreadsPerBlock = 256;
 // The reference GPU that durations are sized for: an H200 at its maximal clock, 8 workers an SM.
 constexpr double kReferenceClockMhz = 1980;
 constexpr double kReferenceDramBytesPerUs = 4.3e6;
+constexpr double kReferenceL2BytesPerUs = 7.0e6;
 constexpr uint32_t kReferenceWorkersPerSm = 8;
 
 constexpr int kRecordWordsMax = 4;
@@ -55,7 +56,8 @@ class RecordWorkload : public Workload {
 
 // How many block tasks the options ask for, whole waves of workers when they name a duration; 0
 // when they ask for more than a 32-bit number of them.
-uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us);
+uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us,
+                         uint32_t workers_per_sm = kReferenceWorkersPerSm);
 
 // A grid of so many block tasks with whole rows of `across` (which divides them) and y within
 // CUDA's bound; as tall as that allows.
@@ -65,13 +67,6 @@ Grid GridOf(uint32_t block_tasks, uint32_t across);
 uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback);
 
 Status InvalidOption(const std::string& message);
-
-Status MakeSincos(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeFfma(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeStreaming(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeStencil(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeBlackScholes(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
-Status MakeMd5(const CatalogueKernel&, const WorkloadOptions&, std::unique_ptr<Workload>*);
 
 }  // namespace gpushare::kernels
 
