@@ -24,11 +24,24 @@ namespace {
 
 constexpr double kNsPerSecond = 1e9;
 
+static_assert(static_cast<int>(models::Intensity::kUnknown) == GPUSHARE_INTENSITY_UNKNOWN);
+static_assert(static_cast<int>(models::Intensity::kCompute) == GPUSHARE_INTENSITY_COMPUTE);
+static_assert(static_cast<int>(models::Intensity::kMemory) == GPUSHARE_INTENSITY_MEMORY);
+
 absl::Status CheckTime(absl::string_view field, int64_t value) {
   if (value >= 0 && value <= core::kMaxDurationNs) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("calibration_options.", field, " is ", value,
                                                  " ns, and it must lie between 0 and ",
                                                  core::kMaxDurationNs, " ns."));
+}
+
+// Longer than any one duration of the library: every kernel has its own.
+absl::Status CheckTotalTime(int64_t value) {
+  constexpr int64_t kMost = int64_t{7 * 24 * 3600} * 1'000'000'000;
+  if (value >= 0 && value <= kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("calibration_options.total_time_ns is ", value,
+                                                 " ns, and it must lie between 0 and ", kMost,
+                                                 " ns."));
 }
 
 absl::Status CheckOptions(const gpushare_calibration_options& options) {
@@ -37,6 +50,16 @@ absl::Status CheckOptions(const gpushare_calibration_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckBool("calibration_options.resume", options.resume));
   GPUSHARE_RETURN_IF_ERROR(CheckTime("kernel_time_ns", options.kernel_time_ns));
   GPUSHARE_RETURN_IF_ERROR(CheckTime("hang_limit_ns", options.hang_limit_ns));
+  GPUSHARE_RETURN_IF_ERROR(CheckTotalTime(options.total_time_ns));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("calibration_options", options.reserved));
+  if (options.fused_count > 0) {
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("calibration_options.fused", options.fused));
+  }
+  if (options.fused_count > models::kCalibrationFusedMax) {
+    return absl::InvalidArgumentError(absl::StrCat("calibration_options.fused_count is ",
+                                                   options.fused_count, ", and the most is ",
+                                                   models::kCalibrationFusedMax, "."));
+  }
   if (options.device_ordinal < 0) {
     return absl::InvalidArgumentError(absl::StrCat("calibration_options.device_ordinal is ",
                                                    options.device_ordinal,
@@ -95,6 +118,28 @@ absl::Status ReadItem(const gpushare_calibration_item& given, const models::Prof
   return ReadTask(*given.task, item);
 }
 
+absl::StatusOr<models::CalibrationFused> ReadFused(const gpushare_calibration_fused& given) {
+  gpushare_fused_kernel_options fused;
+  GPUSHARE_RETURN_IF_ERROR(ReadOptions("fused_kernel_options", given.fused, &fused));
+  GPUSHARE_RETURN_IF_ERROR(CheckName("fused_kernel_options.name", fused.name));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("calibration_fused", given.reserved));
+  if (fused.tensor_part != nullptr || fused.cuda_part != nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Fused kernel '", fused.name,
+                     "' names kernels of a runtime, and a calibration has none: its parts are the "
+                     "items that tensor_item and cuda_item say."));
+  }
+  // The simulated device runs on these, as on the records of kernels.
+  absl::StatusOr<core::FusedKernelDesc> desc = FusedShapeOf(fused);
+  if (!desc.ok()) return desc.status();
+  models::CalibrationFused out;
+  out.kernel = *std::move(desc);
+  out.tensor_item = given.tensor_item;
+  out.cuda_item = given.cuda_item;
+  out.local_bytes = given.local_bytes;
+  return out;
+}
+
 // The core's progress as the callback's structs.
 class Reporter {
  public:
@@ -137,6 +182,10 @@ class Reporter {
     out.knee_count = static_cast<uint32_t>(measured.knees.size());
     out.workers_per_sm_max = measured.workers_per_sm;
     out.kept = kept ? 1 : 0;
+    out.slice_block_tasks = measured.slice_block_tasks;
+    out.slice_overhead = measured.slice_overhead;
+    out.workers_per_sm_least = measured.workers_per_sm_least;
+    out.intensity = static_cast<gpushare_intensity>(measured.intensity);
   }
 
   void Call(const char* what, const gpushare_kernel_calibration* kernel, const char* note) {
@@ -165,6 +214,8 @@ models::CalibrationOptions OptionsOf(const gpushare_calibration_options& options
   if (options.kernel_time_ns != 0) {
     out.seconds_per_kernel = static_cast<double>(options.kernel_time_ns) / kNsPerSecond;
   }
+  out.seconds_total = static_cast<double>(options.total_time_ns) / kNsPerSecond;
+  if (options.slice_overhead_max != 0) out.slice_overhead_max = options.slice_overhead_max;
   if (options.hang_limit_ns != 0) out.hang_limit_ns = options.hang_limit_ns;
   if (options.seed != 0) out.seed = options.seed;
   out.buffers = {options.device_buffer, options.pinned_buffer, options.pageable_buffer,
@@ -188,6 +239,12 @@ absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& re
   for (uint32_t i = 0; i < options.item_count; ++i) {
     GPUSHARE_RETURN_IF_ERROR(ReadItem(options.items[i], *base, items[i]));
   }
+  models::CalibrationOptions known = OptionsOf(options, reporter);
+  for (uint32_t i = 0; i < options.fused_count; ++i) {
+    absl::StatusOr<models::CalibrationFused> fused = ReadFused(options.fused[i]);
+    if (!fused.ok()) return fused.status();
+    known.fused.push_back(*std::move(fused));
+  }
   DeviceChoice choice;
   choice.device = DeviceOf(options);
   choice.ordinal = options.device_ordinal;
@@ -204,7 +261,7 @@ absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& re
                      base->device.name, "' knows no kernel of that name."));
   }
   absl::StatusOr<models::CalibrationResult> result =
-      models::Calibrate(*device->device, *base, items, OptionsOf(options, reporter));
+      models::Calibrate(*device->device, *base, items, known);
   if (!result.ok()) return result.status();
   for (const std::string& note : result->notes) reporter.Note(note);
   return absl::OkStatus();

@@ -32,6 +32,7 @@ gpushare_status CodeOf(absl::StatusCode code) {
 }  // namespace
 
 thread_local int CallbackScope::depth_ = 0;
+thread_local int RegistrationScope::depth_ = 0;
 thread_local bool PlanScope::active_ = false;
 
 gpushare_status FailInPlan() noexcept {
@@ -43,6 +44,12 @@ absl::Status CallbackScope::Refuse(absl::string_view what) {
   if (!Active()) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat(what, " is called from a callback, where it would wait for its own thread."));
+}
+
+absl::Status RegistrationScope::Refuse(absl::string_view what) {
+  if (depth_ == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      what, " is called from a capture callback, where it would wait for its own registration."));
 }
 
 void SetLastError(absl::string_view message) noexcept {

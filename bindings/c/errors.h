@@ -45,6 +45,22 @@ class CallbackScope {
   static thread_local int depth_;
 };
 
+// Inside a registration, whose capture callback may call gpushare: the flow takes one registration
+// at a time, so that another one would wait for this one.
+class RegistrationScope {
+ public:
+  RegistrationScope() { ++depth_; }
+  ~RegistrationScope() { --depth_; }
+  RegistrationScope(const RegistrationScope&) = delete;
+  RegistrationScope& operator=(const RegistrationScope&) = delete;
+  // FAILED_PRECONDITION in a capture callback; `what` names the call.
+  static absl::Status Refuse(absl::string_view what);
+
+ private:
+  static thread_local int depth_;
+  const CallbackScope callback_;
+};
+
 // Inside a user policy's make_plan the flow's lock is held: no entry may run there.
 class PlanScope {
  public:

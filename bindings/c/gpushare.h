@@ -397,7 +397,9 @@ typedef struct gpushare_reservation_options {
 } gpushare_reservation_options;
 #define GPUSHARE_RESERVATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_reservation_options)
 
-// Reserves CapSMs for an LC app or bounds a BE app (SMGuard 4.1).
+// Reserves CapSMs for an LC app or bounds a BE app (SMGuard 4.1). Packed ones get a side of a
+// partition: a reservation the next larger, a quota the next smaller. Where a reservation is
+// packed, any that would leave less than the smallest BE side gets all that is not reserved.
 // Threads: any. Owns: nothing. Blocks: briefly. Errors: INVALID_ARGUMENT negative or more than the
 // device has; RESOURCE_EXHAUSTED with the other reservations it is more; FAILED_PRECONDITION.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
@@ -465,8 +467,9 @@ typedef struct gpushare_simulation_record {
 
 // Enqueues a graph's work for a place of `sm_count` SMs on `stream`, a cudaStream_t that is being
 // captured. Runs once per place inside gpushare_kernel_register, on the caller's thread, with the
-// device's primary context current; it must not call gpushare. Not 0: the registration fails and
-// says the code.
+// device's primary context current and no lock held that other threads' calls need, registrations
+// aside. It may call gpushare, as every callback; registrations and what waits answer
+// FAILED_PRECONDITION. Not 0: the registration fails and says the code.
 typedef int32_t (*gpushare_capture_callback)(void* user, void* stream, int32_t sm_count);
 
 typedef int32_t gpushare_library_operation;
@@ -568,12 +571,13 @@ typedef struct gpushare_kernel_options {
 // Registers a kernel, graph or library call. When the runtime's profile has a kernel of that name,
 // its record fills what the caller leaves zero. Modules and graphs stay the caller's and must
 // outlive the runtime's last task of it.
-// Threads: any. Owns: the caller one reference of *out_kernel, which holds one of the runtime.
-// Blocks: while the device prepares it. Errors: INVALID_ARGUMENT no name, negative, NaN or too
-// large value, a block's shape that is not its threads, two forms of one graph, a library call
-// whose shapes do not fit together, a field that the kind does not use, no simulation record on a
-// simulated device and none in the profile; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024
-// kernels; UNAVAILABLE cuBLASLt or cuDNN is not installed; FAILED_PRECONDITION shut down.
+// Threads: any but a capture callback's. Owns: the caller one reference of *out_kernel, which holds
+// one of the runtime. Blocks: while the device prepares it, and registrations before it. Errors:
+// INVALID_ARGUMENT no name, negative, NaN or too large value, a block's shape that is not its
+// threads, two forms of one graph, a library call whose shapes do not fit together, a field that
+// the kind does not use, no simulation record on a simulated device and none in the profile;
+// ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024 kernels; UNAVAILABLE cuBLASLt or cuDNN is not
+// installed; FAILED_PRECONDITION shut down, in a capture callback.
 GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;
@@ -629,15 +633,23 @@ typedef struct gpushare_fused_kernel_options {
   gpushare_kernel* cuda_part;       // registered before; must be given
   double opportune_load_ratio;      // Tacker: load ratio where both parts end together; 0: 1
   double opportune_duration_ratio;  // fused duration there over the Tensor-core part's own; 0: 1
-  void* function;                   // CUfunction; null on simulated devices
+  // CUfunction (header, tensor arguments, header, CUDA-core arguments) of GPUSHARE_FUSED_KERNEL;
+  // null on simulated devices, and on a CUDA device where the pair is never launched.
+  void* function;
+  // Of a fused block; 0: what the device reads from the function.
+  int32_t threads_per_block;
+  int32_t dynamic_shared_memory_bytes;  // 0: none
+  int32_t blocks_per_sm;                // fused blocks that an SM holds; 0: as threads_per_block
+  int32_t reserved2;                    // must be 0
 } gpushare_fused_kernel_options;
 #define GPUSHARE_FUSED_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_fused_kernel_options)
 
 // Registers one precompiled fused kernel of two registered kernels.
-// Threads: any. Owns: the caller one reference of *out_fused, which holds one of the runtime.
-// Blocks: briefly. Errors: INVALID_ARGUMENT no name, parts that are not two kernels of this
-// runtime, blocks or ratios out of range; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024 fused
-// kernels.
+// Threads: any but a capture callback's. Owns: the caller one reference of *out_fused, which holds
+// one of the runtime. Blocks: as gpushare_kernel_register. Errors: INVALID_ARGUMENT no name, parts
+// that are not two kernels of this runtime, blocks, ratios, threads or shared memory out of range,
+// a function with other parameters; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024 fused kernels;
+// FAILED_PRECONDITION in a capture callback.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_register(
     gpushare_runtime* runtime, const gpushare_fused_kernel_options* options,
     gpushare_fused_kernel** out_fused) GPUSHARE_NOEXCEPT;
@@ -1055,6 +1067,23 @@ typedef struct gpushare_calibration_item {
   const gpushare_task_options* task;
 } gpushare_calibration_item;
 
+// A fused kernel of two items. It has no struct_size: it never changes.
+typedef struct gpushare_calibration_fused {
+  const gpushare_fused_kernel_options* fused;  // tensor_part and cuda_part are null here
+  uint32_t tensor_item;                        // of the options' items, from 0
+  uint32_t cuda_item;
+  int32_t local_bytes;  // local memory of a thread; above 0: it spills and is not measured
+  uint32_t reserved;    // must be 0
+} gpushare_calibration_fused;
+
+// Whether a kernel's speed follows the SMs that it has, or stops growing at some number of them.
+typedef int32_t gpushare_intensity;
+enum gpushare_intensity_value {
+  GPUSHARE_INTENSITY_UNKNOWN = 0,
+  GPUSHARE_INTENSITY_COMPUTE = 1,
+  GPUSHARE_INTENSITY_MEMORY = 2
+};
+
 // What was measured of one kernel. Pointers live for the callback.
 typedef struct gpushare_kernel_calibration {
   uint32_t struct_size;
@@ -1075,15 +1104,19 @@ typedef struct gpushare_kernel_calibration {
   uint32_t knee_count;
   int32_t workers_per_sm_max;  // M
   gpushare_bool kept;          // taken from the checkpoint, not measured now
+  int64_t slice_block_tasks;   // the smallest slice within the overhead allowed; 0: none was found
+  double slice_overhead;       // of the task in such slices over one launch
+  int32_t workers_per_sm_least;  // the fewest workers an SM within 1 % of full speed; 0: unknown
+  gpushare_intensity intensity;
 } gpushare_kernel_calibration;
 #define GPUSHARE_KERNEL_CALIBRATION_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_calibration)
 
 typedef struct gpushare_calibration_progress {
   uint32_t struct_size;
-  int32_t done;  // of `total`: the device and each kernel
+  int32_t done;  // of `total`: the device, each kernel, each pair of them, each fused kernel
   int32_t total;
   int32_t reserved;
-  const char* what;  // "device", or the kernel that is measured now or was just measured
+  const char* what;  // "device", or what is measured now or was just measured
   const gpushare_kernel_calibration* kernel;  // what was just measured, else null
   const char* note;  // after the last kernel: a sentence on what could not be measured, else null
 } gpushare_calibration_progress;
@@ -1116,6 +1149,11 @@ typedef struct gpushare_calibration_options {
   int32_t repeats;       // samples of each duration, of which the median counts; 0: 7
   int32_t evictions;     // of each kernel, at most 128; 0: 100
   gpushare_bool resume;  // go on from the checkpoint, output_path with ".partial", if there is one
+  const gpushare_calibration_fused* fused;  // may be null
+  int64_t total_time_ns;                    // device time of everything; 0: no bound
+  double slice_overhead_max;                // of the smallest slice, 0.02 = 2 %; 0: 0.02
+  uint32_t fused_count;
+  uint32_t reserved;  // must be 0
 } gpushare_calibration_options;
 #define GPUSHARE_CALIBRATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_options)
 

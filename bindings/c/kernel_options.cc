@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/handles.h"
@@ -279,6 +280,31 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   if (options.simulation != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadRecord(*options.simulation, out.simulation));
   }
+  return out;
+}
+
+absl::StatusOr<core::FusedKernelDesc> FusedShapeOf(const gpushare_fused_kernel_options& options) {
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("fused_kernel_options", options.reserved));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("fused_kernel_options", options.reserved2, "reserved2"));
+  core::FusedKernelDesc out;
+  out.name = options.name;
+  if (options.tensor_blocks != 0) out.tensor_blocks = options.tensor_blocks;
+  if (options.cuda_blocks != 0) out.cuda_blocks = options.cuda_blocks;
+  for (const auto& [given, target] :
+       {std::pair{options.opportune_load_ratio, &out.opportune_load_ratio},
+        std::pair{options.opportune_duration_ratio, &out.opportune_duration_ratio}}) {
+    if (given == 0) continue;
+    if (!(given > 0 && given <= 1000)) {  // NaN too
+      return absl::InvalidArgumentError(
+          absl::StrCat("A ratio of fused kernel '", options.name, "' is ", given,
+                       ", and it must be 0 or lie between 0 and 1000."));
+    }
+    *target = given;
+  }
+  out.threads_per_block = options.threads_per_block;
+  out.dynamic_shared_memory_bytes = options.dynamic_shared_memory_bytes;
+  out.blocks_per_sm = options.blocks_per_sm;
+  out.function = options.function;
   return out;
 }
 

@@ -3,8 +3,10 @@
 #include "bindings/c/kernels.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "bindings/c/convert.h"
 #include "bindings/c/errors.h"
@@ -58,18 +60,57 @@ class NewHandle {
   Handle* handle_ = nullptr;
 };
 
-absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& options,
-                      KernelObject& kernel) {
-  core::MutexLock lock(&runtime.mutex);
-  if (runtime.kernels.count(options.name) != 0) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("The runtime has a kernel '", options.name, "' already."));
+// A name that nobody else may register meanwhile. A registration takes long and runs the caller's
+// capture: no lock is held over it.
+class NameInRegistration {
+ public:
+  // `what` is "kernel 'name'".
+  NameInRegistration(RuntimeObject& runtime, std::string what)
+      : runtime_(runtime), what_(std::move(what)) {}
+  ~NameInRegistration() {
+    if (!taken_) return;
+    core::MutexLock lock(&runtime_.mutex);
+    runtime_.registering.erase(what_);
   }
+  NameInRegistration(const NameInRegistration&) = delete;
+  NameInRegistration& operator=(const NameInRegistration&) = delete;
+
+  absl::Status Take(bool registered) ABSL_EXCLUSIVE_LOCKS_REQUIRED(runtime_.mutex) {
+    taken_ = !registered && runtime_.registering.insert(what_).second;
+    if (taken_) return absl::OkStatus();
+    return absl::AlreadyExistsError(absl::StrCat("The runtime has a ", what_, " already."));
+  }
+
+ private:
+  RuntimeObject& runtime_;
+  const std::string what_;
+  bool taken_ = false;
+};
+
+// Takes the name too.
+absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
+                                        const gpushare_kernel_options& options,
+                                        NameInRegistration& name) {
+  core::MutexLock lock(&runtime.mutex);
   absl::StatusOr<core::KernelDesc> desc =
       KernelDescOf(options, runtime.profile.FindKernel(options.name));
-  if (!desc.ok()) return desc.status();
+  const bool registered = runtime.kernels.count(options.name) != 0;
+  if (!desc.ok() && !registered) return desc.status();
+  GPUSHARE_RETURN_IF_ERROR(name.Take(registered));
   GPUSHARE_RETURN_IF_ERROR(CheckComplete(runtime, runtime.profile.device.name, *desc));
-  const absl::StatusOr<core::KernelId> id = runtime.scheduler->RegisterKernel(*std::move(desc));
+  return desc;
+}
+
+absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& options,
+                      KernelObject& kernel) {
+  NameInRegistration name(runtime, absl::StrCat("kernel '", options.name, "'"));
+  absl::StatusOr<core::KernelDesc> desc = DescOf(runtime, options, name);
+  if (!desc.ok()) return desc.status();
+  absl::StatusOr<core::KernelId> id;
+  {
+    const RegistrationScope scope;
+    id = runtime.scheduler->RegisterKernel(*std::move(desc));
+  }
   if (!id.ok()) return id.status();
   // With what the device knows of it.
   const core::KernelDesc& registered = *runtime.scheduler->FindKernel(*id);
@@ -77,6 +118,7 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
   kernel.kind = registered.kind;
   kernel.evictable = registered.evictable;
   kernel.confinable = registered.confinable;
+  core::MutexLock lock(&runtime.mutex);
   runtime.kernels.emplace(options.name, registered);
   return absl::OkStatus();
 }
@@ -84,31 +126,16 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
 absl::StatusOr<core::FusedKernelDesc> FusedDescOf(const RuntimeObject& runtime,
                                                   const gpushare_fused_kernel_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckName("fused_kernel_options.name", options.name));
-  GPUSHARE_RETURN_IF_ERROR(CheckReserved("fused_kernel_options", options.reserved));
   GPUSHARE_FIND(tensor, options.tensor_part);
   GPUSHARE_FIND(cuda, options.cuda_part);
   if (tensor->runtime.get() != &runtime || cuda->runtime.get() != &runtime) {
     return absl::InvalidArgumentError(absl::StrCat("A part of fused kernel '", options.name,
                                                    "' is registered in another runtime."));
   }
-  core::FusedKernelDesc out;
-  out.name = options.name;
-  out.tensor_part = tensor->id;
-  out.cuda_part = cuda->id;
-  if (options.tensor_blocks != 0) out.tensor_blocks = options.tensor_blocks;
-  if (options.cuda_blocks != 0) out.cuda_blocks = options.cuda_blocks;
-  for (const auto& [given, target] :
-       {std::pair{options.opportune_load_ratio, &out.opportune_load_ratio},
-        std::pair{options.opportune_duration_ratio, &out.opportune_duration_ratio}}) {
-    if (given == 0) continue;
-    if (!(given > 0 && given <= 1000)) {  // NaN too
-      return absl::InvalidArgumentError(
-          absl::StrCat("A ratio of fused kernel '", options.name, "' is ", given,
-                       ", and it must be 0 or lie between 0 and 1000."));
-    }
-    *target = given;
-  }
-  out.function = options.function;
+  absl::StatusOr<core::FusedKernelDesc> out = FusedShapeOf(options);
+  if (!out.ok()) return out.status();
+  out->tensor_part = tensor->id;
+  out->cuda_part = cuda->id;
   return out;
 }
 
@@ -116,14 +143,15 @@ absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_o
                            FusedKernelObject& fused) {
   absl::StatusOr<core::FusedKernelDesc> desc = FusedDescOf(runtime, options);
   if (!desc.ok()) return desc.status();
-  core::MutexLock lock(&runtime.mutex);
-  if (runtime.fused_kernel_names.count(options.name) != 0) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("The runtime has a fused kernel '", options.name, "' already."));
+  NameInRegistration name(runtime, absl::StrCat("fused kernel '", options.name, "'"));
+  {
+    core::MutexLock lock(&runtime.mutex);
+    GPUSHARE_RETURN_IF_ERROR(name.Take(runtime.fused_kernel_names.count(options.name) != 0));
   }
   const absl::StatusOr<core::KernelId> id =
       runtime.scheduler->RegisterFusedKernel(*std::move(desc));
   if (!id.ok()) return id.status();
+  core::MutexLock lock(&runtime.mutex);
   runtime.fused_kernel_names.insert(options.name);
   fused.id = *id;
   return absl::OkStatus();
@@ -134,6 +162,7 @@ absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_o
 
 using gpushare::abi::CheckNotNull;
 using gpushare::abi::Enter;
+using gpushare::abi::RegistrationScope;
 
 gpushare_status gpushare_kernel_register(gpushare_runtime* runtime,
                                          const gpushare_kernel_options* options,
@@ -142,6 +171,7 @@ gpushare_status gpushare_kernel_register(gpushare_runtime* runtime,
     GPUSHARE_FIND(object, runtime);
     GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_kernel", out_kernel));
     *out_kernel = nullptr;
+    GPUSHARE_RETURN_IF_ERROR(RegistrationScope::Refuse("gpushare_kernel_register"));
     gpushare_kernel_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("kernel_options", options, &known));
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("kernel_options.name", known.name));
@@ -213,6 +243,7 @@ gpushare_status gpushare_fused_kernel_register(gpushare_runtime* runtime,
     GPUSHARE_FIND(object, runtime);
     GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_fused", out_fused));
     *out_fused = nullptr;
+    GPUSHARE_RETURN_IF_ERROR(RegistrationScope::Refuse("gpushare_fused_kernel_register"));
     gpushare_fused_kernel_options known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("fused_kernel_options", options, &known));
     auto fused = std::make_shared<gpushare::abi::FusedKernelObject>();

@@ -14,6 +14,9 @@ namespace gpushare::abi {
 absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& options,
                                               const core::KernelDesc* known);
 
+// All of a fused kernel but its parts.
+absl::StatusOr<core::FusedKernelDesc> FusedShapeOf(const gpushare_fused_kernel_options& options);
+
 }  // namespace gpushare::abi
 
 #endif  // GPUSHARE_BINDINGS_C_KERNELS_H_

@@ -55,6 +55,9 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   // Registered kernels as they were given to the scheduler.
   std::map<std::string, core::KernelDesc> kernels ABSL_GUARDED_BY(mutex);
   std::set<std::string> fused_kernel_names ABSL_GUARDED_BY(mutex);
+  // "kernel 'name'" and "fused kernel 'name'" that are being registered, which the mutex is not
+  // held over.
+  std::set<std::string> registering ABSL_GUARDED_BY(mutex);
   std::string perfetto_path ABSL_GUARDED_BY(mutex);
   std::string event_log_path ABSL_GUARDED_BY(mutex);
 };

@@ -86,6 +86,7 @@ absl::Status Stop(RuntimeObject& runtime, gpushare_trace_summary* out_summary) {
     core::EventLogHeader header;
     header.seed = runtime.seed;
     header.dropped = trace->log->dropped();
+    header.blocked_lanes = runtime.scheduler->BlockedLanes();
     GPUSHARE_RETURN_IF_ERROR(core::WriteEventLog(trace->event_log_path, header, records));
   }
   if (trace->perfetto_path.empty()) return absl::OkStatus();

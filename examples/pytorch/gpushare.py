@@ -113,7 +113,8 @@ class KernelCalibration(ctypes.Structure):
                 ('eviction_p50_ns', i64), ('eviction_p99_ns', i64), ('block_task_spread', f64),
                 ('worker_overhead', f64), ('saturating_occupancy', f64), ('speed', ptr),
                 ('knees', ptr), ('speed_count', u32), ('knee_count', u32),
-                ('workers_per_sm_max', i32), ('kept', i32)]
+                ('workers_per_sm_max', i32), ('kept', i32), ('slice_block_tasks', i64),
+                ('slice_overhead', f64), ('workers_per_sm_least', i32), ('intensity', i32)]
 
 
 class CalibrationProgress(ctypes.Structure):
@@ -127,7 +128,9 @@ class CalibrationOptions(ctypes.Structure):
                 ('sim_tier', text), ('sim_faults', text), ('seed', u64), ('kernel_time_ns', i64),
                 ('hang_limit_ns', i64), ('device_buffer', ptr), ('pinned_buffer', ptr),
                 ('pageable_buffer', ptr), ('buffer_size_bytes', i64), ('item_count', u32),
-                ('repeats', i32), ('evictions', i32), ('resume', i32)]
+                ('repeats', i32), ('evictions', i32), ('resume', i32), ('fused', ptr),
+                ('total_time_ns', i64), ('slice_overhead_max', f64), ('fused_count', u32),
+                ('reserved', u32)]
 
 
 class ExampleField(ctypes.Structure):

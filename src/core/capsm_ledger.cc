@@ -57,8 +57,7 @@ void CapSmLedger::RemoveApp(int app) {
   App& row = app_[Index(app)];
   assert(row.present && row.used == 0 && "an app leaves with nothing in use");
   if (row.app_class == AppClass::kLatencyCritical) reserved_capsms_ -= row.granted;
-  if (row.has_remainder) remainder_taken_ = false;
-  row.granted = 0;
+  GiveRemainder(row, false);
   SetClaim(row, 0);
   row = App();
 }
@@ -92,6 +91,7 @@ absl::Status CapSmLedger::Reserve(int app, absl::string_view name, int32_t capsm
   }
   if (is_lc) {
     const int32_t others = reserved_capsms_ - row.granted;
+    if (!packed && OthersArePacked(app)) granted = WithoutGap(granted, sm_count_ - others);
     if (granted > sm_count_ - others) {
       return absl::ResourceExhaustedError(
           absl::StrCat("LC app '", name, "' asks for ", capsms, " CapSMs",
@@ -100,13 +100,47 @@ absl::Status CapSmLedger::Reserve(int app, absl::string_view name, int32_t capsm
     }
     reserved_capsms_ = others + granted;
   }
-  if (row.has_remainder) remainder_taken_ = false;
-  if (takes_remainder) remainder_taken_ = true;
   row.granted = granted;
   row.packed = packed && granted > 0;
-  row.has_remainder = takes_remainder;
+  if (is_lc) {
+    GiveRemainder(row, takes_remainder);
+  } else {
+    SettleBeRemainder(row);
+  }
   SetClaim(row, ClaimFor(row));
   return absl::OkStatus();
+}
+
+bool CapSmLedger::OthersArePacked(int app) const {
+  for (size_t i = 0; i < app_.size(); ++i) {
+    const App& other = app_[i];
+    if (i == Index(app) || !other.present) continue;
+    if (other.app_class == AppClass::kLatencyCritical && other.packed) return true;
+  }
+  return false;
+}
+
+// No BE side is small enough for what would be left: reservations are on whole SMs only when BE
+// gets none.
+int32_t CapSmLedger::WithoutGap(int32_t capsms, int32_t left) const {
+  return capsms > 0 && capsms <= left && capsms > left - smallest_be_side_ ? left : capsms;
+}
+
+void CapSmLedger::GiveRemainder(App& row, bool has) {
+  if (row.has_remainder != has) remainder_taken_ = has;
+  row.has_remainder = has;
+}
+
+// The left-over SMs of BE are part of the side that one packed app at a time holds, from its first
+// worker to its last.
+void CapSmLedger::SettleBeRemainder(App& row) {
+  const bool placed = row.packed && row.used > 0;
+  if (!placed) {
+    GiveRemainder(row, false);
+  } else if (!row.placed && remainder_ > 0 && !remainder_for_lc_ && !remainder_taken_) {
+    GiveRemainder(row, true);
+  }
+  row.placed = placed;
 }
 
 int32_t CapSmLedger::PackedReservation(const App& row, int32_t capsms,
@@ -120,9 +154,8 @@ int32_t CapSmLedger::PackedReservation(const App& row, int32_t capsms,
     takes_remainder = with_remainder < granted;
     granted = std::min(granted, with_remainder);
   }
-  // No BE side is small enough for so much: it is on whole SMs only when BE gets none.
   const int32_t left = sm_count_ - (reserved_capsms_ - row.granted);
-  if (capsms <= left && granted > left - smallest_be_side_) {
+  if (capsms <= left && granted > left - smallest_be_side_) {  // as WithoutGap; may be above `left`
     granted = left;
     takes_remainder = remainder_free;
   }
@@ -164,9 +197,8 @@ int64_t CapSmLedger::RemainingFor(int app) const {
     return std::max<int64_t>(0, most - row.used);
   }
   if (free_ < 0) return 0;
-  int64_t remaining = (row.packed ? BeSideWithin(most) : most) - row.used;
-  if (row.granted > 0) remaining = std::min(remaining, row.granted * kCapSmUnit - row.used);
-  return std::max<int64_t>(0, remaining);
+  const int64_t bound = row.granted > 0 ? std::min(most, row.granted * kCapSmUnit) : most;
+  return std::max<int64_t>(0, (row.packed ? BeSideWithin(row, bound) : bound) - row.used);
 }
 
 int32_t CapSmLedger::WorkersFor(int app, int32_t workers_per_sm_max) const {
@@ -184,17 +216,22 @@ int64_t CapSmLedger::ClaimFor(const App& row) const {
   if (row.app_class == AppClass::kLatencyCritical) {
     return std::max(row.used, row.granted * kCapSmUnit);
   }
-  return row.packed ? BeSideFor(row.used) : row.used;
+  return row.packed ? BeSideFor(row, row.used) : row.used;
 }
 
-int64_t CapSmLedger::BeSideFor(int64_t units) const {
+int64_t CapSmLedger::SmallestBeSide(const App& row) const {
+  const bool with_remainder = row.has_remainder || (!row.placed && !remainder_taken_);
+  return (with_remainder ? smallest_be_side_ : granularity_) * kCapSmUnit;
+}
+
+int64_t CapSmLedger::BeSideFor(const App& row, int64_t units) const {
   if (units == 0) return 0;
-  const int64_t smallest = smallest_be_side_ * kCapSmUnit;
+  const int64_t smallest = SmallestBeSide(row);
   return smallest + RoundUp(std::max<int64_t>(units - smallest, 0), GroupUnits());
 }
 
-int64_t CapSmLedger::BeSideWithin(int64_t units) const {
-  const int64_t smallest = smallest_be_side_ * kCapSmUnit;
+int64_t CapSmLedger::BeSideWithin(const App& row, int64_t units) const {
+  const int64_t smallest = SmallestBeSide(row);
   if (units < smallest) return 0;
   return smallest + (units - smallest) / GroupUnits() * GroupUnits();
 }
@@ -202,6 +239,7 @@ int64_t CapSmLedger::BeSideWithin(int64_t units) const {
 void CapSmLedger::SetUsed(App& row, int64_t used) {
   used_ += used - row.used;
   row.used = used;
+  if (row.app_class == AppClass::kBestEffort) SettleBeRemainder(row);
   SetClaim(row, ClaimFor(row));
 }
 

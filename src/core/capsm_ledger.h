@@ -13,10 +13,13 @@
 // 132).
 //   - A packed reservation rounds up to groups. Left-over SMs that are LC's may complete it instead
 //     of a group, once: 84 = 9 x 8 + 12. Where not even the smallest BE side would remain it rounds
-//     up to all that is not reserved.
+//     up to all that is not reserved. So does a spread reservation beside a packed one: together
+//     they are an LC side, and none is larger than the largest.
 //   - A packed quota rounds down to a BE side: groups, on top of the left-over SMs when they are
 //     BE's (12, 20, 28, ...). Less than the smallest BE side is refused.
-//   - A packed BE app holds a whole side as long as it uses any of it.
+//   - A packed BE app holds a whole side as long as it uses any of it. The left-over SMs are part
+//     of one such side at a time, that of the app that came first; beside it sides are groups
+//     alone, and the next app to start from nothing gets them once they are free.
 //
 //   claim(app) = used, but at least its reservation; of a packed BE app, rounded up to a BE side
 //   free       = device - sum of claims
@@ -114,7 +117,8 @@ class CapSmLedger {
     AppClass app_class = AppClass::kBestEffort;
     bool present = false;
     bool packed = false;
-    bool has_remainder = false;  // its packed reservation includes the left-over SMs
+    bool placed = false;         // packed BE: uses some of its side
+    bool has_remainder = false;  // its packed reservation or side includes the left-over SMs
   };
 
   static size_t Index(int app);
@@ -123,9 +127,17 @@ class CapSmLedger {
   int32_t PackedReservation(const App& app, int32_t capsms, bool& takes_remainder) const;
   // capsms >= smallest_be_side_.
   int32_t PackedQuota(int32_t capsms) const;
-  // The smallest BE side that holds so many units, and the largest within them; 0 for none.
-  int64_t BeSideFor(int64_t units) const;
-  int64_t BeSideWithin(int64_t units) const;
+  // Whether an LC app beside `app` has a packed reservation.
+  bool OthersArePacked(int app) const;
+  // The reservation of `capsms`, or all of `left` where no BE side would remain.
+  int32_t WithoutGap(int32_t capsms, int32_t left) const;
+  void GiveRemainder(App& app, bool has);
+  void SettleBeRemainder(App& app);
+  // Of the sides that the packed BE app has, or can have now: the smallest, the smallest that holds
+  // so many units, and the largest within them; 0 for none.
+  int64_t SmallestBeSide(const App& app) const;
+  int64_t BeSideFor(const App& app, int64_t units) const;
+  int64_t BeSideWithin(const App& app, int64_t units) const;
   void SetUsed(App& app, int64_t used);
   void SetClaim(App& app, int64_t claim);
 

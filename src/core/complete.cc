@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "src/core/active_queries.h"
 #include "src/core/admit.h"
@@ -16,6 +15,9 @@
 
 namespace gpushare::core {
 namespace {
+
+// By a counter, whose launches report what they did.
+bool Claims(Form form) { return form == Form::kWorkers || form == Form::kFused; }
 
 bool IsLc(const Task& task) { return task.app->options.app_class == AppClass::kLatencyCritical; }
 
@@ -48,6 +50,12 @@ void DropPart(Flow& flow, Task& task, int index) {
   Lane& lane = flow.lanes.lane(part.lane);
   lane.in_flight.fetch_sub(1, std::memory_order_acq_rel);
   if (part.epoch != 0) lane.evictable.fetch_sub(1, std::memory_order_acq_rel);
+  if (part.carrier != kNoLane) {
+    Lane& carrier = flow.lanes.lane(part.carrier);
+    carrier.carried.fetch_sub(1, std::memory_order_acq_rel);
+    carrier.progress_ns = flow.now_ns;
+    lane.ridden.store(false, std::memory_order_relaxed);
+  }
   if (--lane.parts == 0) --flow.lanes_busy;
   lane.progress_ns = flow.now_ns;
   flow.launches.Free(part.launch);
@@ -112,8 +120,11 @@ void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceComplet
   task.app->evictions.fetch_add(1, std::memory_order_relaxed);
   flow.counters.evictions.fetch_add(1, std::memory_order_relaxed);
   flow.counters.eviction_latency.Add(latency_ns);
-  // A launch that was evicted before it took a block task says nothing about block tasks.
-  if (completion.block_tasks_done > 0) AddSample(flow, task, part, latency_ns, true);
+  // A launch that was evicted before it took a block task says nothing about block tasks, and a
+  // fused one little: its block tasks take longer than the kernel's own.
+  if (completion.block_tasks_done > 0 && part.form != Form::kFused) {
+    AddSample(flow, task, part, latency_ns, true);
+  }
 }
 
 // Device time and work of one ended launch, charged to its task and app.
@@ -132,7 +143,7 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
       flow.device->capabilities().profile.sm_count;
   app.attained_ns +=
       static_cast<int64_t>(static_cast<double>(span_ns) * share / app.options.weight);
-  const bool counted = part.form == Form::kWorkers;
+  const bool counted = Claims(part.form);
   const int64_t done = counted                                    ? completion.block_tasks_done
                        : completion.outcome == Outcome::kFinished ? part.blocks_asked
                                                                   : 0;
@@ -160,7 +171,9 @@ int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   // First of all: a cancellation or a shutdown that came too late takes nothing from what is done.
   if (task.blocks_done >= task.blocks) {
-    if (completion.timed && task.record.launches == 1 && task.record.evictions == 0) {
+    // What a fused launch took says nothing about its kernels alone.
+    if (completion.timed && task.record.launches == 1 && task.record.evictions == 0 &&
+        part.form != Form::kFused) {
       AddSample(flow, task, part, MeasuredFor(flow, task, part, completion), false);
     }
     FinishTask(flow, task, Verdict::kOk);
@@ -175,7 +188,7 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     FinishTask(flow, task, task.cancel_requested.load() ? Verdict::kCancelled : Verdict::kShutdown);
     return;
   }
-  if (part.form == Form::kWorkers && completion.outcome == Outcome::kFinished &&
+  if (Claims(part.form) && completion.outcome == Outcome::kFinished &&
       completion.block_tasks_done == 0) {
     // Nothing was left to claim, and yet block tasks are missing: a device's fault, not ours to
     // loop on.
@@ -223,7 +236,11 @@ LaneIndex FindHungLane(Flow& flow, absl::Span<Task* const> tasks, TimeNs* next_c
     for (int p = 0; p < task->part_count; ++p) {
       const Part& part = task->parts[static_cast<size_t>(p)];
       const TimeNs since = std::max(part.launched_ns, flow.lanes.lane(part.lane).progress_ns);
-      if (flow.now_ns - since >= part.hang_limit_ns) return part.lane;
+      if (flow.now_ns - since >= part.hang_limit_ns) {
+        // What hangs is the stream that the part is on.
+        const bool carried = part.carrier != kNoLane && flow.lanes.lane(part.carrier).usable.load();
+        return carried ? part.carrier : part.lane;
+      }
       *next_check = std::min(*next_check, since + part.hang_limit_ns);
     }
   }
@@ -232,7 +249,8 @@ LaneIndex FindHungLane(Flow& flow, absl::Span<Task* const> tasks, TimeNs* next_c
 
 bool IsOnLane(const Task& task, LaneIndex lane) {
   for (int p = 0; p < task.part_count; ++p) {
-    if (task.parts[static_cast<size_t>(p)].lane == lane) return true;
+    const Part& part = task.parts[static_cast<size_t>(p)];
+    if (part.lane == lane || part.carrier == lane) return true;
   }
   return false;
 }
@@ -401,14 +419,6 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   flow.dirty = true;
   task.complete.store(true, std::memory_order_release);
   flow.counters.pending.fetch_sub(1, std::memory_order_acq_rel);
-  if (Task* partner = std::exchange(task.fused_partner, nullptr); partner != nullptr) {
-    if (verdict == Verdict::kOk) partner->blocks_done = partner->blocks;
-    partner->queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
-    partner->record.start_ns = record.start_ns;
-    partner->record.end_ns = record.end_ns;
-    partner->record.measured_ns = record.measured_ns;
-    FinishTask(flow, *partner, verdict);
-  }
   flow.tables.DropTask(task, kHeldByFlow);
 }
 

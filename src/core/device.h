@@ -18,6 +18,11 @@
 // - Launches of one task share a counter: block tasks are claimed once, whoever claims them; the
 //   counter is zeroed only by a launch with reset_counter. What an evicted launch did not claim
 //   stays for the next launch on that counter.
+// - A fused launch (kFused) is two launches that share blocks: each part has its own identifier,
+//   claim counter, epoch and lane, and is reported as soon as it has ended, finished or evicted,
+//   whatever the other part does. It starts in the order of the first part's lane, whose next
+//   launch waits for both parts. The second part has a lane of its own for its eviction word, and
+//   that lane holds nothing else meanwhile; without a word it may name the first part's lane.
 // - No call blocks on the GPU. Calls are thread-safe: the LC fast path launches from the
 //   submitter's thread.
 
@@ -75,23 +80,33 @@ struct CopyRequest {
 
 using HostFunction = void (*)(void* stream, void* user);
 
+// The second part of a fused launch, as the first part's fields of LaunchRequest.
+struct FusedPartner {
+  LaunchId launch;
+  LaneIndex lane = kNoLane;  // whose eviction word it reads; may be the first part's
+  const KernelDesc* kernel = nullptr;
+  int32_t grid_x = 0, grid_y = 0, grid_z = 0;
+  int64_t block_count = 0;
+  int32_t counter = -1;
+  bool reset_counter = false;
+  uint64_t epoch = 0;
+  const void* arguments = nullptr;
+  uint32_t arguments_bytes = 0;
+};
+
 struct LaunchRequest {
   LaunchId launch;  // chosen by the scheduler, echoed in the completion
   LaneIndex lane = kNoLane;
   Form form = Form::kOriginal;
   const KernelDesc* kernel = nullptr;      // null for memcpy and opaque work
-  const FusedKernelDesc* fused = nullptr;  // kFused only; kernel is then the TC part
-  const KernelDesc* fused_partner =
-      nullptr;  // the CD part, with block tasks and arguments of its own
-  int64_t partner_block_count = 0;
-  const void* partner_arguments = nullptr;
-  uint32_t partner_arguments_bytes = 0;
+  const FusedKernelDesc* fused = nullptr;  // kFused only; kernel is either part of the pair
+  FusedPartner partner;                    // kFused only: the other part
   // The original grid; zeros: one dimension. Its product is the block tasks of the whole task.
   int32_t grid_x = 0, grid_y = 0, grid_z = 0;
   int64_t block_begin = 0;  // first block task (kSlice), else 0
   int64_t block_count = 0;  // block tasks of the slice, or of the whole task for kWorkers
-  int32_t workers = 0;      // kWorkers and kFused; 0: all that the place holds
-  int32_t counter = -1;     // kWorkers: the task's claim counter
+  int32_t workers = 0;      // kWorkers; kFused: fused blocks. 0: all that the place holds
+  int32_t counter = -1;     // kWorkers and kFused: the task's claim counter
   bool reset_counter = false;
   uint64_t epoch = 0;  // kWorkers and kFused
   const void* arguments = nullptr;
@@ -106,6 +121,11 @@ struct LaunchRequest {
   // to one of them or to FlushLane, and reports by stream order.
   bool more_follows = false;
 };
+
+// Which part of its pair a fused launch's first one is. A pair of one kernel: the TC part.
+inline bool FirstIsTensorPart(const LaunchRequest& request) {
+  return request.fused->tensor_part == request.kernel->id;
+}
 
 enum class Outcome : uint8_t {
   kFinished = 0,
@@ -136,9 +156,17 @@ class Device : public Clock {
 
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
   // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
-  // other calls come meanwhile from other threads, but no PrepareKernel, DescribeKernel,
-  // CreatePlace or CreateLane.
+  // other calls come meanwhile from other threads, but no PrepareKernel, DescribeKernel or
+  // CreatePlace. CreateLane does, for a lane that hung, and must not wait for it: the kernel may
+  // run on that lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
+
+  // Called once for each fused kernel before its first launch, with its identifier, once both parts
+  // are prepared; as PrepareKernel as to other calls. Fills what the caller left at 0.
+  virtual absl::Status PrepareFusedKernel(FusedKernelDesc& fused) {
+    if (fused.blocks_per_sm == 0) fused.blocks_per_sm = 1;
+    return absl::OkStatus();
+  }
 
   // Places and lanes are made ahead, before the first launch or in a quiet moment.
   virtual absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) = 0;

@@ -31,7 +31,8 @@ struct FileHeader {
   uint64_t count = 0;
   uint64_t dropped = 0;
   uint64_t digest = 0;  // of the header with this field 0, then of the records
-  uint64_t reserved[2] = {};
+  uint64_t blocked_lanes = 0;
+  uint64_t reserved = 0;
 };
 static_assert(sizeof(FileHeader) == 64, "the header is a file format");
 static_assert(std::endian::native == std::endian::little, "records are written as they are");
@@ -121,6 +122,7 @@ absl::Status WriteEventLog(const std::string& path, const EventLogHeader& header
   file.seed = header.seed;
   file.count = records.size();
   file.dropped = static_cast<uint64_t>(std::max<int64_t>(header.dropped, 0));
+  file.blocked_lanes = header.blocked_lanes;
   file.digest = FileDigest(file, records.data(), bytes);
   const absl::string_view pieces[] = {
       {reinterpret_cast<const char*>(&file), sizeof(file)},
@@ -157,12 +159,13 @@ absl::StatusOr<EventLogFile> ParseEventLog(absl::Span<const uint8_t> bytes) {
   if (FileDigest(file, records, record_bytes) != file.digest) {
     return Refused("is corrupt: its digest does not fit its bytes.");
   }
-  if (file.dropped > uint64_t{1} << 62 || file.reserved[0] != 0 || file.reserved[1] != 0) {
+  if (file.dropped > uint64_t{1} << 62 || file.reserved != 0) {
     return Refused("has a header field out of range.");
   }
   EventLogFile result;
   result.header.seed = file.seed;
   result.header.dropped = static_cast<int64_t>(file.dropped);
+  result.header.blocked_lanes = file.blocked_lanes;
   result.records.resize(static_cast<size_t>(file.count));
   if (record_bytes > 0) std::memcpy(result.records.data(), records, record_bytes);
   for (size_t i = 0; i < result.records.size(); ++i) {

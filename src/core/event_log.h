@@ -88,10 +88,12 @@ class EventLog final : public EventSink {
 };
 
 // File: 64-byte header {"GPUSHLOG", version u32, record bytes u32, seed u64, count u64, dropped
-// u64, digest u64, reserved}, then records. Written to a temporary name and renamed.
+// u64, digest u64, blocked lanes u64, reserved u64}, then records. Written to a temporary name and
+// renamed. Logs of before blocked lanes were told have 0 there.
 struct EventLogHeader {
   uint64_t seed = 0;
   int64_t dropped = 0;
+  uint64_t blocked_lanes = 0;  // Scheduler::BlockedLanes at the end, for replay
 };
 absl::Status WriteEventLog(const std::string& path, const EventLogHeader& header,
                            absl::Span<const EventRecord> records);

@@ -110,9 +110,12 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
                        : flow.lanes.Pick(route.place, route.lane_class, app.slot);
   const bool usable =
       part.lane != kNoLane && flow.lanes.lane(part.lane).usable.load(std::memory_order_acquire);
+  // Behind a fused launch it would wait for both parts: the launch stage waits for its own alone.
+  const bool behind_fused =
+      usable && in_order && flow.lanes.lane(part.lane).carried.load(std::memory_order_relaxed) > 0;
   part.place = usable ? flow.lanes.lane(part.lane).spec.place : kNoPlace;
   const bool confined = part.place != kWholeDevice;
-  if (!usable || (confined && task.kernel != nullptr && !task.kernel->confinable)) {
+  if (!usable || behind_fused || (confined && task.kernel != nullptr && !task.kernel->confinable)) {
     task.entered_gate = false;
     flow.gate.LeaveLc();
     return FastPathResult::kNotTaken;

@@ -41,6 +41,8 @@ absl::Status CheckTold(const Flow& flow, const Task& be, const Task& lc) {
   const uint64_t overlaps = flow.lanes.places()[static_cast<size_t>(lc.parts[0].place)].overlaps;
   for (int p = 0; p < be.part_count; ++p) {
     const Part& part = be.parts[static_cast<size_t>(p)];
+    // Of one fused launch with the LC work: it came along and does not keep it waiting.
+    if (part.carrier != kNoLane && part.carrier == lc.parts[0].lane) continue;
     const bool told = part.epoch == 0 || WasTold(flow.gate, part);
     if (!told && (overlaps >> part.place & 1) != 0) {
       return absl::InternalError(absl::StrCat("Launch ", part.launch.value, " on lane ", part.lane,

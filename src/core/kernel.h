@@ -108,6 +108,10 @@ struct FusedKernelDesc {
   int32_t cuda_blocks = 1;
   double opportune_load_ratio = 1;      // r0: load ratio where both parts end together
   double opportune_duration_ratio = 1;  // t0: fused duration there over the TC part's own
+  // 0 in these: unknown, and the device fills in what it reads from the function.
+  int32_t threads_per_block = 0;  // of a fused block, all parts
+  int32_t dynamic_shared_memory_bytes = 0;
+  int32_t blocks_per_sm = 0;  // fused blocks that an SM holds; never 0 once registered
   void* function = nullptr;
 };
 

@@ -36,7 +36,6 @@ absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
   absl::StatusOr<LaneIndex> index = device.CreateLane(granted);
   if (granted.evictable && absl::IsDeadlineExceeded(index.status())) {
     // Evictions do not reach work on it: it takes launches that nobody counts on evicting.
-    ++lanes_blocked_;
     granted.evictable = false;
     index = device.CreateLane(granted);
   }
@@ -49,6 +48,7 @@ absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
   lane.spec = granted;
   lane.lane_class = lane_class;
   lane.usable.store(true, std::memory_order_release);
+  if (granted.evictable != spec.evictable) blocked_lanes_ |= uint64_t{1} << *index;
   return *index;
 }
 
@@ -149,8 +149,14 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
         list.lanes[(static_cast<size_t>(i) + salt) % static_cast<size_t>(list.count)];
     const Lane& candidate = lane(index);
     if (!candidate.usable.load(std::memory_order_relaxed)) continue;
-    // LC and plain work of one app stays on one lane: its order is a stream's order.
-    if (lane_class == LaneClass::kLc || lane_class == LaneClass::kPlain) return index;
+    if (candidate.ridden.load(std::memory_order_relaxed)) continue;
+    // LC and plain work of one app stays on one lane: its order is a stream's order. But not behind
+    // the rest of a fused launch, while another lane is free of that.
+    if (lane_class == LaneClass::kLc || lane_class == LaneClass::kPlain) {
+      if (candidate.carried.load(std::memory_order_relaxed) == 0) return index;
+      if (best == kNoLane) best = index;
+      continue;
+    }
     const int32_t load = candidate.in_flight.load(std::memory_order_relaxed);
     if (best == kNoLane || load < best_load) {
       best = index;
@@ -158,6 +164,19 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
     }
   }
   return best;
+}
+
+LaneIndex Lanes::PickIdle(PlaceIndex place, LaneClass lane_class) const {
+  const Kind& list = kind(place, lane_class);
+  for (int i = 0; i < list.count; ++i) {
+    const LaneIndex index = list.lanes[static_cast<size_t>(i)];
+    const Lane& candidate = lane(index);
+    if (candidate.usable.load(std::memory_order_relaxed) &&
+        candidate.in_flight.load(std::memory_order_relaxed) == 0) {
+      return index;
+    }
+  }
+  return kNoLane;
 }
 
 absl::Status Lanes::Replace(Device& device, LaneIndex index) {

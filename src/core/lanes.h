@@ -1,8 +1,9 @@
 // Places and lanes: made once at start, found by (place, class) in a few nanoseconds.
 //
-// BE lanes are few: streams share hardware queues, and with 16 busy BE streams even the eviction
-// write was blocked (MEASURED, completion and eviction signals). One split cuts the device in an LC
-// side (groups from the front, and the SMs that whole groups leave over) and a BE side.
+// BE lanes are few: streams share hardware queues, and with 8 busy BE streams whatever is enqueued
+// behind them waits for their work (docs/measurements.md). One split cuts the device in an LC side,
+// groups from the front, and a BE side; the SMs that whole groups leave over go to BE, or to LC
+// where the profile says so (decision 0008).
 // Threads: made by one; look-ups and the atomic counts from any.
 
 #ifndef GPUSHARE_SRC_CORE_LANES_H_
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -32,6 +34,12 @@ struct Lane {
   // need neither raise the epoch nor write it.
   std::atomic<int32_t> evictable{0};
   std::atomic<TimeNs> evicted_at_ns{0};  // last eviction write
+  // Fused launches on it whose second part is not reported: what is launched behind would wait for
+  // that part too.
+  std::atomic<int32_t> carried{0};
+  // The second part of a fused launch is on it, and nothing else until that is reported: one leader
+  // at a time writes a lane's word.
+  std::atomic<bool> ridden{false};
   // The flow's own.
   int32_t parts = 0;       // launches in the flow's tables
   TimeNs progress_ns = 0;  // last completion
@@ -44,6 +52,8 @@ class Lanes {
 
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
+  // One without a launch, for the second part of a fused launch.
+  LaneIndex PickIdle(PlaceIndex place, LaneClass lane_class) const;
   // A lane that was given up gets a successor of the same kind, if the device has one left.
   absl::Status Replace(Device& device, LaneIndex lane);
 
@@ -55,8 +65,10 @@ class Lanes {
   uint64_t EvictableLanes(PlaceIndex place) const {
     return evictable_lanes_[static_cast<size_t>(place)].load(std::memory_order_acquire);
   }
-  // Lanes whose self-test found evictions blocked; they are used as not evictable.
-  int lanes_blocked() const { return lanes_blocked_; }
+  // Lanes whose self-test found evictions blocked; they are used as not evictable. The mask has one
+  // bit a lane.
+  int lanes_blocked() const { return std::popcount(blocked_lanes_); }
+  uint64_t blocked_lanes() const { return blocked_lanes_; }
   bool HasPlace(PlaceIndex place) const {
     return place >= 0 && place < static_cast<PlaceIndex>(places_.size());
   }
@@ -84,7 +96,7 @@ class Lanes {
   std::vector<PlaceView> places_;
   std::vector<PlaceSpec> place_specs_;
   std::vector<SplitView> splits_;
-  int lanes_blocked_ = 0;
+  uint64_t blocked_lanes_ = 0;
   std::array<std::atomic<uint64_t>, kMaxPlaces> evictable_lanes_{};
 };
 

@@ -124,6 +124,9 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
       queue.in_flight.load(std::memory_order_acquire) > 0) {
     const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
     if (flow.lanes.lane(lane).usable.load(std::memory_order_relaxed)) {
+      // Behind a fused launch it would wait for its partner too: it waits for its own part, and
+      // goes to another lane.
+      if (flow.lanes.lane(lane).carried.load(std::memory_order_relaxed) > 0) return kNoLane;
       // Work that no partition can hold waits until the queue's lane is empty.
       const bool fits = task.kernel == nullptr || task.kernel->confinable ||
                         flow.lanes.lane(lane).spec.place == kWholeDevice;
@@ -135,25 +138,64 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
   return flow.lanes.Pick(planned.place, planned.lane_class, salt);
 }
 
-// Both tasks in one request; its kernel is the TC part, whichever of them the plan named first.
-void FuseRequest(const Flow& flow, const Task& task, const Task& partner, LaunchRequest& request) {
-  request.fused = flow.tables.FindFused(*task.kernel, *partner.kernel);
-  const bool swapped = request.fused->tensor_part != task.kernel->id;
-  const Task& tensor = swapped ? partner : task;
-  const Task& cuda = swapped ? task : partner;
-  request.kernel = tensor.kernel;
-  request.block_count = tensor.blocks;
-  request.arguments = ArgumentsOf(tensor);
-  request.arguments_bytes = tensor.arguments_bytes;
-  request.fused_partner = cuda.kernel;
-  request.partner_block_count = cuda.blocks;
-  request.partner_arguments = ArgumentsOf(cuda);
-  request.partner_arguments_bytes = cuda.arguments_bytes;
+bool IsLc(const Task& task) { return task.app->options.app_class == AppClass::kLatencyCritical; }
+
+// The LC task is inside the gate from here on, and what may not stay beside it is told to leave.
+void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
+  flow.gate.EnterLc();
+  task.entered_gate = true;
+  task.evicts =
+      flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
+  if (!task.evicts) return;
+  // Its place may be wider than its route's: work that no partition can hold.
+  flow.gate.WidenLanes(flow.lanes.EvictableLanes(place));
+  EvictOverlapping(flow, place, Reason::kEvictForLc);
+}
+
+// The device has accepted the part: from the queue to the tables.
+void TakeOff(Flow& flow, Task& task, const Part& part, Reason reason) {
+  if (part.form == Form::kWorkers || part.form == Form::kFused) task.counter_fresh = false;
+  if (task.running_index < 0) {
+    // In this order: a submitter that sees nothing unlaunched must see the lane that is in use.
+    const LaneIndex order = part.carrier != kNoLane ? part.carrier : part.lane;
+    task.queue->lane.store(order, std::memory_order_relaxed);
+    task.queue->in_flight.fetch_add(1, std::memory_order_acq_rel);
+    Unlink(flow, task);
+  }
+  if (task.state.load(std::memory_order_relaxed) == TaskState::kWaiting) {
+    SetState(task, TaskState::kReady);  // an LC task right behind its head
+  }
+  SetState(task, TaskState::kRunning);
+  if (task.record.launches++ == 0) {
+    task.record.launch_ns = part.launched_ns;
+    task.record.launch_reason = reason;
+  }
+  if (task.evicted_since_ns > 0) {
+    task.record.evicted_ns += part.launched_ns - task.evicted_since_ns;
+    task.evicted_since_ns = 0;
+  }
+  task.record.form = part.form;
+  task.record.place = part.place;
+  flow.lanes.lane(part.lane).in_flight.fetch_add(1, std::memory_order_relaxed);
+  task.parts[static_cast<size_t>(task.part_count++)] = part;
+  EnterRunning(flow, task, task.parts[static_cast<size_t>(task.part_count - 1)]);
+  EmitLaunched(flow, task, part, reason, EventType::kLaunched);
+}
+
+// The device has refused the launch, and nothing of it happened.
+void Refused(Flow& flow, Task& task, const absl::Status& status) {
+  task.record.error_code = static_cast<int32_t>(status.code());
+  if (IsDeviceLost(status)) {
+    LoseDevice(flow, static_cast<int32_t>(status.code()));
+  } else if (task.part_count == 0) {
+    if (task.running_index < 0) Unlink(flow, task);
+    FinishTask(flow, task, Verdict::kFailed);
+  }
 }
 
 // Adds the part to the device. False: nothing happened, the task stays where it was.
 bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
-  const bool lc = task.app->options.app_class == AppClass::kLatencyCritical;
+  const bool lc = IsLc(task);
   const auto hold = [&](Reason reason) {
     Hold(flow, task, {task.record.ticket, reason, 0, 0});
     return false;
@@ -170,17 +212,6 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
   part.form = FormOf(task, planned.form, lane.spec.evictable);
   SizePart(flow, task, planned, part);
   if (part.form == Form::kWorkers && !HasCounter(flow, task)) return hold(Reason::kHoldWindow);
-  Task* partner = nullptr;
-  if (part.form == Form::kFused) {
-    partner = flow.tables.FindTask(planned.fused_with);
-    // A fused launch ends as one: neither part leaves before the other (no eviction word).
-    const bool ready = partner != nullptr && partner != &task && task.kernel != nullptr &&
-                       partner->kernel != nullptr && !lane.spec.evictable &&
-                       partner->state.load(std::memory_order_relaxed) == TaskState::kReady;
-    if (!ready || flow.tables.FindFused(*task.kernel, *partner->kernel) == nullptr) {
-      return hold(Reason::kHoldWindow);
-    }
-  }
   part.launch = flow.launches.Take(&task);
   if (!part.launch) return hold(Reason::kHoldWindow);
   const bool evictable = lane.spec.evictable && part.form == Form::kWorkers;
@@ -194,76 +225,243 @@ bool LaunchOne(Flow& flow, Task& task, const PlannedLaunch& planned) {
     flow.launches.Free(part.launch);
     return hold(Reason::kHoldLcActive);  // the LC completion that opens the gate asks for a plan
   }
-  if (lc) {
-    flow.gate.EnterLc();
-    task.entered_gate = true;
-    task.evicts =
-        flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
-    if (task.evicts) {
-      // Its place may be wider than its route's: work that no partition can hold.
-      flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
-      EvictOverlapping(flow, part.place, Reason::kEvictForLc);
-    }
-  }
+  if (lc) EnterGate(flow, task, part.place);
   part.launched_ns = flow.device->NowNs();
-  LaunchRequest request = MakeRequest(task, part);
-  if (partner != nullptr) FuseRequest(flow, task, *partner, request);
+  const LaunchRequest request = MakeRequest(task, part);
   if (part.form == Form::kOpaque) {
     flow.deferred.push_back(request);  // it calls the application: after Tick, with no lock held
   } else if (const absl::Status status = LaunchInQuery(flow, request, task.explicit_query);
              !status.ok()) {
     if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
     flow.launches.Free(part.launch);
-    task.record.error_code = static_cast<int32_t>(status.code());
-    if (IsDeviceLost(status)) {
-      LoseDevice(flow, static_cast<int32_t>(status.code()));
-    } else if (task.part_count == 0) {
-      if (task.running_index < 0) Unlink(flow, task);
-      FinishTask(flow, task, Verdict::kFailed);
-    }
+    Refused(flow, task, status);
     return false;
   }
-  if (part.form == Form::kWorkers) task.counter_fresh = false;
-  if (partner != nullptr) {
-    partner->queue->lane.store(part.lane, std::memory_order_relaxed);
-    partner->queue->in_flight.fetch_add(1, std::memory_order_acq_rel);
-    Unlink(flow, *partner);
-    SetState(*partner, TaskState::kRunning);
-    if (!partner->entered_gate && partner->query != nullptr) {
-      flow.gate.EnterLc();
-      partner->entered_gate = true;
-    }
-    partner->record.launch_ns = part.launched_ns;
-    partner->record.launch_reason = planned.reason;
-    partner->record.form = Form::kFused;
-    partner->record.launches = 1;
-    task.fused_partner = partner;
-  }
-  if (task.running_index < 0) {
-    // In this order: a submitter that sees nothing unlaunched must see the lane that is in use.
-    task.queue->lane.store(part.lane, std::memory_order_relaxed);
-    task.queue->in_flight.fetch_add(1, std::memory_order_acq_rel);
-    Unlink(flow, task);
-  }
-  if (task.state.load(std::memory_order_relaxed) == TaskState::kWaiting) {
-    SetState(task, TaskState::kReady);  // an LC task right behind its head
-  }
-  SetState(task, TaskState::kRunning);
-  if (task.record.launches++ == 0) {
-    task.record.launch_ns = part.launched_ns;
-    task.record.launch_reason = planned.reason;
-  }
-  if (task.evicted_since_ns > 0) {
-    task.record.evicted_ns += part.launched_ns - task.evicted_since_ns;
-    task.evicted_since_ns = 0;
-  }
-  task.record.form = part.form;
-  task.record.place = part.place;
-  lane.in_flight.fetch_add(1, std::memory_order_relaxed);
-  task.parts[static_cast<size_t>(task.part_count++)] = part;
-  EnterRunning(flow, task, task.parts[static_cast<size_t>(task.part_count - 1)]);
-  EmitLaunched(flow, task, part, planned.reason, EventType::kLaunched);
+  TakeOff(flow, task, part, planned.reason);
   return true;
+}
+// --- fused launches ------------------------------------------------------------------------------
+
+// Two tasks in one launch, whose order is that of the first one's lane.
+struct FusedPair {
+  Task* first = nullptr;
+  Task* second = nullptr;
+  const FusedKernelDesc* kernel = nullptr;
+  int64_t blocks = 0;  // fused blocks
+  std::array<Part, 2> parts;
+};
+
+// The two tasks that the plan names, an LC one first, so that its lane's priority is theirs. False:
+// they cannot go together now.
+bool FindPair(const Flow& flow, Task& task, const PlannedLaunch& planned, FusedPair& pair) {
+  Task* const other = flow.tables.FindTask(planned.fused_with);
+  if (other == nullptr || other == &task || task.kernel == nullptr || other->kernel == nullptr) {
+    return false;
+  }
+  const bool ready = other->state.load(std::memory_order_relaxed) == TaskState::kReady &&
+                     other->queue->head == other &&
+                     !other->cancel_requested.load(std::memory_order_relaxed);
+  // Only the first one's native events are waited for and recorded.
+  const bool has_events = other->wait_event_count > 0 || other->signal_event != nullptr;
+  if (!ready || has_events || task.part_count > 0 || task.kind != TaskKind::kKernel ||
+      other->kind != TaskKind::kKernel) {
+    return false;
+  }
+  // What slices have done, no counter knows.
+  for (const Task* each : {&task, other}) {
+    if (each->blocks_done > 0 && each->counter < 0) return false;
+  }
+  const bool swapped = IsLc(*other) && !IsLc(task);
+  if (swapped && (task.wait_event_count > 0 || task.signal_event != nullptr)) return false;
+  pair.first = swapped ? other : &task;
+  pair.second = swapped ? &task : other;
+  pair.kernel = flow.tables.FindFused(*task.kernel, *other->kernel);
+  return pair.kernel != nullptr;
+}
+
+// The part of a task that cannot leave must not be on a lane that is told to.
+LaneIndex StayingLane(const Flow& flow, const Task& task, PlaceIndex place, LaneIndex lane) {
+  if (lane == kNoLane || task.IsEvictable() || !flow.lanes.lane(lane).spec.evictable) return lane;
+  return flow.lanes.Pick(place, LaneClass::kPlain, task.app->slot);
+}
+
+// Lanes, identifiers and claim counters of both parts. False: one is missing, and what was taken
+// stays in the pair for ReleasePair.
+bool TakePair(Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
+  Part& first = pair.parts[0];
+  Part& second = pair.parts[1];
+  PlannedLaunch in_order = planned;
+  if (IsLc(*pair.first) && planned.lane_class == LaneClass::kBe) {
+    in_order.lane_class = LaneClass::kLc;
+  }
+  const LaneIndex picked = PickLane(flow, *pair.first, in_order);
+  first.lane = StayingLane(flow, *pair.first, planned.place, picked);
+  if (first.lane == kNoLane) return false;
+  first.place = second.place = flow.lanes.lane(first.lane).spec.place;
+  // A lane of its own, so that it can be told to leave by itself; else one where nobody is.
+  if (!IsLc(*pair.second) && pair.second->IsEvictable()) {
+    second.lane = flow.lanes.PickIdle(first.place, LaneClass::kBe);
+    // The first one is about to be there.
+    if (second.lane == first.lane) second.lane = kNoLane;
+  }
+  if (second.lane == kNoLane || !flow.lanes.lane(second.lane).spec.evictable) {
+    if (flow.lanes.lane(first.lane).spec.evictable) return false;
+    second.lane = first.lane;
+  }
+  second.carrier = first.lane;
+  for (const auto& [task, part] :
+       {std::pair{pair.first, &first}, std::pair{pair.second, &second}}) {
+    part->form = Form::kFused;
+    part->launch = flow.launches.Take(task);
+    if (!part->launch || !HasCounter(flow, *task)) return false;
+  }
+  return true;
+}
+
+// Fused blocks, and how many workers of each part the ledger is charged.
+void SizePair(const Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
+  const int64_t holds = int64_t{flow.lanes.places()[static_cast<size_t>(pair.parts[0].place)].sms} *
+                        std::max(1, pair.kernel->blocks_per_sm);
+  const bool first_is_tensor = pair.kernel->tensor_part == pair.first->kernel->id;
+  int64_t useful = 1;
+  std::array<int64_t, 2> blocks_of = {pair.kernel->tensor_blocks, pair.kernel->cuda_blocks};
+  if (!first_is_tensor) std::swap(blocks_of[0], blocks_of[1]);
+  const std::array<const Task*, 2> tasks = {pair.first, pair.second};
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const int64_t left = std::max<int64_t>(1, tasks[i]->blocks - tasks[i]->blocks_done);
+    pair.parts[i].blocks_asked = left;
+    useful = std::max(useful, (left + blocks_of[i] - 1) / blocks_of[i]);
+  }
+  pair.blocks = std::min({planned.workers > 0 ? planned.workers : holds, holds, useful});
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    Part& part = pair.parts[i];
+    part.workers_per_sm = tasks[i]->kernel->workers_per_sm_max;
+    const int64_t place_holds =
+        int64_t{flow.lanes.places()[static_cast<size_t>(part.place)].sms} * part.workers_per_sm;
+    part.workers = static_cast<int32_t>(
+        std::min({pair.blocks * blocks_of[i], place_holds, part.blocks_asked}));
+  }
+}
+
+// Counted, then the epoch, then the gate (lanes.h, lc_gate.h), for each part that can leave. LC
+// work that this launch brings along is inside the gate already, and did not mean its partner.
+// False: the gate is closed.
+bool ReadEpochs(Flow& flow, FusedPair& pair, int64_t own) {
+  for (Part& part : pair.parts) {
+    Lane& lane = flow.lanes.lane(part.lane);
+    if (!lane.spec.evictable) continue;
+    lane.evictable.fetch_add(1, std::memory_order_seq_cst);
+    part.epoch = part.leave_epoch = flow.gate.ReadLaunchEpoch(part.lane);
+    if (!flow.gate.IsOpen(part.lane, own)) return false;
+  }
+  return true;
+}
+
+// Gives back what TakePair and ReadEpochs took.
+void ReleasePair(Flow& flow, const FusedPair& pair) {
+  for (const auto& [task, part] :
+       {std::pair{pair.first, &pair.parts[0]}, std::pair{pair.second, &pair.parts[1]}}) {
+    if (part->epoch != 0) {
+      flow.lanes.lane(part->lane).evictable.fetch_sub(1, std::memory_order_relaxed);
+    }
+    if (part->launch) flow.launches.Free(part->launch);
+    // A task that is not begun is free to take another form.
+    if (task->counter >= 0 && task->counter_fresh) {
+      flow.free_counters[static_cast<size_t>(flow.free_counter_count++)] = task->counter;
+      task->counter = -1;
+    }
+    if (task->entered_gate) {
+      flow.gate.LeaveLc();
+      task->entered_gate = false;
+    }
+  }
+}
+
+LaunchRequest MakeFusedRequest(const FusedPair& pair) {
+  LaunchRequest request = MakeRequest(*pair.first, pair.parts[0]);
+  const LaunchRequest second = MakeRequest(*pair.second, pair.parts[1]);
+  request.fused = pair.kernel;
+  request.workers = static_cast<int32_t>(pair.blocks);
+  FusedPartner& partner = request.partner;
+  partner.launch = second.launch;
+  partner.lane = second.lane;
+  partner.kernel = second.kernel;
+  partner.grid_x = second.grid_x;
+  partner.grid_y = second.grid_y;
+  partner.grid_z = second.grid_z;
+  partner.block_count = second.block_count;
+  partner.counter = second.counter;
+  partner.reset_counter = second.reset_counter;
+  partner.epoch = second.epoch;
+  partner.arguments = second.arguments;
+  partner.arguments_bytes = second.arguments_bytes;
+  return request;
+}
+
+enum class FusedResult : uint8_t {
+  kLaunched = 0,
+  kNotNow = 1,   // nothing happened
+  kRefused = 2,  // by the device: the first task has failed
+};
+
+FusedResult LaunchFused(Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
+  if (flow.running_be_count + 2 > kMaxRunning) return FusedResult::kNotNow;
+  if (!TakePair(flow, planned, pair)) {
+    ReleasePair(flow, pair);
+    return FusedResult::kNotNow;
+  }
+  SizePair(flow, planned, pair);
+  int64_t own = 0;
+  for (Task* task : {pair.first, pair.second}) {
+    if (!IsLc(*task)) continue;
+    EnterGate(flow, *task, pair.parts[0].place);
+    ++own;
+  }
+  if (!ReadEpochs(flow, pair, own)) {
+    ReleasePair(flow, pair);
+    return FusedResult::kNotNow;
+  }
+  Lane& carrier = flow.lanes.lane(pair.parts[0].lane);
+  carrier.carried.fetch_add(1, std::memory_order_acq_rel);
+  pair.parts[0].launched_ns = pair.parts[1].launched_ns = flow.device->NowNs();
+  if (pair.parts[1].lane != pair.parts[0].lane) {
+    flow.lanes.lane(pair.parts[1].lane).ridden.store(true, std::memory_order_relaxed);
+  }
+  const LaunchRequest request = MakeFusedRequest(pair);
+  const absl::Status status = LaunchInQuery(flow, request, pair.first->explicit_query);
+  if (!status.ok()) {
+    carrier.carried.fetch_sub(1, std::memory_order_acq_rel);
+    flow.lanes.lane(pair.parts[1].lane).ridden.store(false, std::memory_order_relaxed);
+    ReleasePair(flow, pair);
+    Refused(flow, *pair.first, status);
+    return FusedResult::kRefused;
+  }
+  TakeOff(flow, *pair.first, pair.parts[0], planned.reason);
+  TakeOff(flow, *pair.second, pair.parts[1], planned.reason);
+  return FusedResult::kLaunched;
+}
+
+// LC work does not wait for a partner that cannot come along: it is launched alone. BE work waits
+// for the next plan.
+bool LaunchFusedOrAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
+  FusedPair pair;
+  FusedResult result = FusedResult::kNotNow;
+  if (FindPair(flow, task, planned, pair)) result = LaunchFused(flow, planned, pair);
+  if (result != FusedResult::kNotNow) return result == FusedResult::kLaunched;
+  Task* const other = flow.tables.FindTask(planned.fused_with);
+  const bool other_is_lc = other != nullptr && IsLc(*other) && other->queue->head == other &&
+                           other->state.load(std::memory_order_relaxed) == TaskState::kReady &&
+                           !other->cancel_requested.load(std::memory_order_relaxed);
+  if (!IsLc(task) && !other_is_lc) {
+    Hold(flow, task, {task.record.ticket, Reason::kHoldWindow, 0, 0});
+    return false;
+  }
+  Task& lc = IsLc(task) ? task : *other;
+  PlannedLaunch alone = planned;
+  alone.form = OrdinaryForm(lc.kind);
+  if (alone.lane_class == LaneClass::kBe) alone.lane_class = LaneClass::kLc;
+  alone.workers = 0;
+  return LaunchOne(flow, lc, alone);
 }
 
 void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
@@ -284,7 +482,9 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
     if (i > 0 && queue.head->wait_ticket_count != 0) return;
     PlannedLaunch each = planned;
     each.form = i == 0 ? planned.form : OrdinaryForm(queue.head->kind);
-    if (!LaunchOne(flow, *queue.head, each)) return;
+    const bool launched = each.form == Form::kFused ? LaunchFusedOrAlone(flow, *queue.head, each)
+                                                    : LaunchOne(flow, *queue.head, each);
+    if (!launched) return;
   }
 }
 
@@ -362,10 +562,11 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
   request.grid_y = task.grid[1];
   request.grid_z = task.grid[2];
   request.block_begin = part.form == Form::kSlice ? task.blocks_done : 0;
-  request.block_count = part.form == Form::kWorkers ? task.blocks : part.blocks_asked;
-  request.workers = part.form == Form::kWorkers || part.form == Form::kFused ? part.workers : 0;
-  request.counter = part.form == Form::kWorkers ? task.counter : -1;
-  request.reset_counter = part.form == Form::kWorkers && task.counter_fresh;
+  const bool claims = part.form == Form::kWorkers || part.form == Form::kFused;
+  request.block_count = claims ? task.blocks : part.blocks_asked;
+  request.workers = part.form == Form::kWorkers ? part.workers : 0;
+  request.counter = claims ? task.counter : -1;
+  request.reset_counter = claims && task.counter_fresh;
   request.epoch = part.epoch;
   request.arguments_bytes = task.arguments_bytes;
   request.arguments = ArgumentsOf(task);

@@ -26,6 +26,12 @@ bool NeedsKernel(Form form) {
   return true;
 }
 
+absl::Status CheckCounter(int32_t counter) {
+  if (counter >= 0 && counter < kMaxCounters) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("A worker launch names counter ", counter,
+                                                 ", and there are ", kMaxCounters, "."));
+}
+
 absl::Status CheckBlocks(const LaunchRequest& request) {
   if (request.block_count < 0 || request.block_count > kMaxBlockTasks) {
     return absl::InvalidArgumentError(absl::StrCat("A launch asks for ", request.block_count,
@@ -44,11 +50,53 @@ absl::Status CheckBlocks(const LaunchRequest& request) {
     return absl::InvalidArgumentError(
         absl::StrCat("A launch asks for ", request.workers, " workers, and the least is 0."));
   }
-  if (request.form == Form::kWorkers && (request.counter < 0 || request.counter >= kMaxCounters)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "A worker launch names counter ", request.counter, ", and there are ", kMaxCounters, "."));
+  const bool claims = request.form == Form::kWorkers || request.form == Form::kFused;
+  return claims ? CheckCounter(request.counter) : absl::OkStatus();
+}
+
+absl::Status CheckArguments(const void* arguments, uint32_t bytes) {
+  if (bytes > kMaxArgumentBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("A launch carries ", bytes,
+                                                   " bytes of arguments, and the most is ",
+                                                   kMaxArgumentBytes, "."));
+  }
+  if (bytes > 0 && arguments == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A launch carries ", bytes, " bytes of arguments at no address."));
   }
   return absl::OkStatus();
+}
+
+// The pair, and the second part: the first is checked as any launch.
+absl::Status CheckFused(const LaunchRequest& request) {
+  const FusedPartner& partner = request.partner;
+  if (request.fused == nullptr || partner.kernel == nullptr) {
+    return absl::InvalidArgumentError("A fused launch needs its pair and its partner kernel.");
+  }
+  const KernelId tensor = request.fused->tensor_part;
+  const KernelId cuda = request.fused->cuda_part;
+  const KernelId first = request.kernel->id;
+  const KernelId second = partner.kernel->id;
+  if (!(first == tensor && second == cuda) && !(first == cuda && second == tensor)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Fused kernel '", request.fused->name, "' is not one of kernels '",
+                     request.kernel->name, "' and '", partner.kernel->name, "'."));
+  }
+  if (!partner.launch || partner.launch == request.launch) {
+    return absl::InvalidArgumentError(
+        "The second part of a fused launch has no identifier of its own.");
+  }
+  if (partner.block_count < 0 || partner.block_count > kMaxBlockTasks) {
+    return absl::InvalidArgumentError(absl::StrCat("A launch asks for ", partner.block_count,
+                                                   " block tasks, and 0 to ", kMaxBlockTasks,
+                                                   " are allowed."));
+  }
+  if (absl::Status status = CheckCounter(partner.counter); !status.ok()) return status;
+  if (partner.counter == request.counter) {
+    return absl::InvalidArgumentError(absl::StrCat("Both parts of a fused launch name counter ",
+                                                   partner.counter, ", and each needs its own."));
+  }
+  return CheckArguments(partner.arguments, partner.arguments_bytes);
 }
 
 }  // namespace
@@ -62,19 +110,13 @@ absl::Status CheckLaunchRequest(const LaunchRequest& request) {
   if (NeedsKernel(request.form) && request.kernel == nullptr) {
     return absl::InvalidArgumentError("A launch of this form needs a kernel, and has none.");
   }
-  if (request.form == Form::kFused &&
-      (request.fused == nullptr || request.fused_partner == nullptr)) {
-    return absl::InvalidArgumentError("A fused launch needs its pair and its partner kernel.");
-  }
   if (absl::Status status = CheckBlocks(request); !status.ok()) return status;
-  if (request.arguments_bytes > kMaxArgumentBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("A launch carries ", request.arguments_bytes,
-                                                   " bytes of arguments, and the most is ",
-                                                   kMaxArgumentBytes, "."));
+  if (absl::Status status = CheckArguments(request.arguments, request.arguments_bytes);
+      !status.ok()) {
+    return status;
   }
-  if (request.arguments_bytes > 0 && request.arguments == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("A launch carries ", request.arguments_bytes,
-                                                   " bytes of arguments at no address."));
+  if (request.form == Form::kFused) {
+    if (absl::Status status = CheckFused(request); !status.ok()) return status;
   }
   if (request.form == Form::kMemcpy) {
     if (request.copy.bytes < 0 || request.copy.bytes > kMaxCopyBytes) {

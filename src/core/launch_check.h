@@ -14,7 +14,8 @@
 namespace gpushare::core {
 
 // INVALID_ARGUMENT: no launch identifier; no kernel where the form needs one; block tasks, slice,
-// workers, counter, copy or arguments out of range. Opaque work may come without a host function:
+// workers, counter, copy or arguments out of range; a fused launch whose parts are not those of its
+// pair, or share an identifier or a counter. Opaque work may come without a host function:
 // the end of a region, whose work is on the lane's stream already.
 absl::Status CheckLaunchRequest(const LaunchRequest& request);
 

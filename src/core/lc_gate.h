@@ -100,15 +100,16 @@ class LcGate {
     return epochs_[Index(lane)].load(std::memory_order_seq_cst) + 1;
   }
 
-  // Second. False while LC work that closes this lane is in flight.
-  bool IsOpen(LaneIndex lane) const {
+  // Second. False while LC work that closes this lane is in flight, `own` callers of group 0 aside:
+  // those whose launch brings this one along.
+  bool IsOpen(LaneIndex lane, int64_t own = 0) const {
     // acquire: whoever finds the gate open also sees what its callers did. seq_cst: after the
     // launcher counted itself on the lane.
     const uint64_t in_flight = in_flight_.load(std::memory_order_seq_cst);
     if (in_flight == 0) return true;
     const uint64_t bit = uint64_t{1} << Index(lane);
     for (int group = 0; group < kGroups; ++group) {
-      if (Count(in_flight, group) == 0) continue;
+      if (Count(in_flight, group) <= (group == 0 ? own : 0)) continue;
       if ((lanes_[static_cast<size_t>(group)].load(std::memory_order_acquire) & bit) != 0) {
         return false;
       }

@@ -60,6 +60,10 @@ inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;
 // Records that a trace keeps before it counts drops (64 bytes each, 64 MB).
 inline constexpr int64_t kDefaultTraceRecords = int64_t{1} << 20;
 
+// Block tasks that a worker takes with one claim. More gain nothing that can be measured: with
+// block tasks of 100 ns claims are then 6.4 us apart.
+inline constexpr uint32_t kClaimBatchMax = 64;
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_LIMITS_H_

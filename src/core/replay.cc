@@ -148,8 +148,9 @@ class Comparison final : public EventSink {
 // Starts nothing; answers as the recorded device did.
 class ReplayDevice final : public Device {
  public:
-  ReplayDevice(const DeviceCapabilities& capabilities, const Comparison& comparison)
-      : capabilities_(capabilities), comparison_(comparison) {
+  ReplayDevice(const DeviceCapabilities& capabilities, const Comparison& comparison,
+               uint64_t blocked_lanes)
+      : capabilities_(capabilities), comparison_(comparison), blocked_lanes_(blocked_lanes) {
     capabilities_.virtual_time = true;
     for (const EventRecord& record : comparison.recorded()) {
       const EventType type = TypeOf(record);
@@ -164,7 +165,14 @@ class ReplayDevice final : public Device {
   const DeviceCapabilities& capabilities() const override { return capabilities_; }
   absl::Status PrepareKernel(const KernelDesc&) override { return absl::OkStatus(); }
   absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
-  absl::StatusOr<LaneIndex> CreateLane(const LaneSpec&) override { return lanes_++; }
+  absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
+    const bool blocked = lanes_ < kMaxLanes && (blocked_lanes_ >> lanes_ & 1) != 0;
+    if (spec.evictable && blocked) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("Evictions on lane ", lanes_, " were blocked in the recorded run."));
+    }
+    return lanes_++;
+  }
   void AbandonLane(LaneIndex) override {}
   absl::Status Evict(LaneIndex, uint64_t, int32_t) override { return absl::OkStatus(); }
   void* LaneStream(LaneIndex) override { return nullptr; }
@@ -210,6 +218,7 @@ class ReplayDevice final : public Device {
  private:
   DeviceCapabilities capabilities_;
   const Comparison& comparison_;
+  const uint64_t blocked_lanes_;
   TimeNs now_ns_ = 0;
   PlaceIndex places_ = kWholeDevice;
   LaneIndex lanes_ = 0;
@@ -319,7 +328,8 @@ absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup) 
                                                    " records, and a replay needs all of them."));
   }
   Comparison comparison(log.records);
-  auto owned = std::make_unique<ReplayDevice>(setup.capabilities, comparison);
+  auto owned =
+      std::make_unique<ReplayDevice>(setup.capabilities, comparison, log.header.blocked_lanes);
   ReplayDevice& device = *owned;
   setup.options.events = &comparison;
   absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(

@@ -178,6 +178,8 @@ class Scheduler {
   const KernelDesc* FindKernel(KernelId kernel) const;
   absl::StatusOr<KernelId> RegisterFusedKernel(FusedKernelDesc desc);
   absl::Status ReserveCapSm(const ReservationOptions& options);
+  // Lanes so far on which the device found evictions blocked, a bit each: for EventLogHeader.
+  uint64_t BlockedLanes() const;
 
   // --- queries: any thread -----------------------------------------------------------------------
   // arrival_ns 0: now. Its tasks are submitted with TaskSpec.query. It is done when it was ended

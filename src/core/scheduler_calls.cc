@@ -1,5 +1,6 @@
 // What applications register, submit and ask: registration, tickets, statistics. See scheduler.h.
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,9 +122,20 @@ const KernelDesc* Scheduler::FindKernel(KernelId id) const {
 }
 
 absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
-  absl::StatusOr<FusedKernelDesc*> fused = impl_->flow.tables.AddFusedKernel(std::move(desc));
+  Flow& flow = impl_->flow;
+  if (absl::Status status = flow.tables.CheckFusedKernel(desc); !status.ok()) return status;
+  MutexLock one_at_a_time(&impl_->registration_mutex);
+  desc.id = flow.tables.NextFusedId();
+  if (absl::Status status = flow.device->PrepareFusedKernel(desc); !status.ok()) return status;
+  desc.blocks_per_sm = std::max(1, desc.blocks_per_sm);
+  absl::StatusOr<FusedKernelDesc*> fused = flow.tables.AddFusedKernel(std::move(desc));
   if (!fused.ok()) return fused.status();
   return (*fused)->id;
+}
+
+uint64_t Scheduler::BlockedLanes() const {
+  MutexLock lock(&impl_->tick_mutex);
+  return impl_->flow.lanes.blocked_lanes();
 }
 
 absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {

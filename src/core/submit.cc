@@ -228,7 +228,6 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.predicted = Prediction();
   task.eviction_p99_ns = task.blocking_ns = kNever;
   task.next = nullptr;
-  task.fused_partner = nullptr;
   task.record = CompletionRecord();
   task.record.ticket = Tables::TicketOf(task);
   task.record.app = AppId{task.app->id.load(std::memory_order_relaxed)};

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,11 @@
 
 namespace gpushare::core {
 namespace {
+
+// Of a fused block; those of the largest GPUs.
+constexpr int32_t kFusedThreadsMax = 1024;
+constexpr int32_t kFusedSharedBytesMax = 1 << 20;
+constexpr int32_t kFusedBlocksPerSmMax = 64;
 
 absl::Status CheckName(const char* what, const std::string& name) {
   if (name.empty()) {
@@ -234,13 +240,11 @@ void Tables::DropStagedKernel() {
   kernels_[static_cast<size_t>(kernel_count_.load(std::memory_order_relaxed))].reset();
 }
 
-absl::StatusOr<KernelDesc*> Tables::AddKernel(KernelDesc desc) {
-  absl::StatusOr<KernelDesc*> kernel = StageKernel(std::move(desc));
-  if (kernel.ok()) PublishKernel();
-  return kernel;
+KernelId Tables::NextFusedId() const {
+  return KernelId{static_cast<uint32_t>(fused_count_.load(std::memory_order_relaxed) + 1)};
 }
 
-absl::StatusOr<FusedKernelDesc*> Tables::AddFusedKernel(FusedKernelDesc desc) {
+absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
   if (absl::Status status = CheckName("fused kernel", desc.name); !status.ok()) return status;
   if (FindKernel(desc.tensor_part) == nullptr || FindKernel(desc.cuda_part) == nullptr) {
     return absl::InvalidArgumentError(
@@ -252,13 +256,28 @@ absl::StatusOr<FusedKernelDesc*> Tables::AddFusedKernel(FusedKernelDesc desc) {
                                                    desc.tensor_blocks, ":", desc.cuda_blocks,
                                                    ", and each side has 1 to 32 blocks."));
   }
-  MutexLock lock(&mutex_);
-  const int count = fused_count_.load(std::memory_order_relaxed);
-  if (count == kMaxKernels) {
+  for (const auto& [what, value, limit] :
+       {std::tuple{"threads a block", desc.threads_per_block, kFusedThreadsMax},
+        std::tuple{"bytes of dynamic shared memory", desc.dynamic_shared_memory_bytes,
+                   kFusedSharedBytesMax},
+        std::tuple{"fused blocks an SM", desc.blocks_per_sm, kFusedBlocksPerSmMax}}) {
+    if (value >= 0 && value <= limit) continue;
+    return absl::InvalidArgumentError(absl::StrCat("Fused kernel '", desc.name, "' has ", value,
+                                                   " ", what, ", and 0 to ", limit,
+                                                   " are allowed."));
+  }
+  if (fused_count_.load(std::memory_order_relaxed) == kMaxKernels) {
     return absl::ResourceExhaustedError(
         absl::StrCat("Fused kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
   }
-  desc.id = KernelId{static_cast<uint32_t>(count + 1)};
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FusedKernelDesc*> Tables::AddFusedKernel(FusedKernelDesc desc) {
+  if (absl::Status status = CheckFusedKernel(desc); !status.ok()) return status;
+  MutexLock lock(&mutex_);
+  const int count = fused_count_.load(std::memory_order_relaxed);
+  desc.id = NextFusedId();
   fused_[static_cast<size_t>(count)] = std::make_unique<FusedKernelDesc>(std::move(desc));
   fused_count_.store(count + 1, std::memory_order_release);
   return fused_[static_cast<size_t>(count)].get();

@@ -43,8 +43,9 @@ class Tables {
   absl::StatusOr<KernelDesc*> StageKernel(KernelDesc desc);
   void PublishKernel();
   void DropStagedKernel();
-  // Both at once, for a device that needs no preparation.
-  absl::StatusOr<KernelDesc*> AddKernel(KernelDesc desc);
+  // By one caller at a time. The identifier that AddFusedKernel will give.
+  KernelId NextFusedId() const;
+  absl::Status CheckFusedKernel(const FusedKernelDesc& desc) const;
   absl::StatusOr<FusedKernelDesc*> AddFusedKernel(FusedKernelDesc desc);
 
   // --- look-ups ----------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ struct Part {
   uint64_t epoch = 0;  // 0: not evictable
   // The lane's word that makes all of it leave: its epoch, or behind a partial eviction.
   uint64_t leave_epoch = 0;
+  // The second part of a fused launch: the lane whose order it is in, and which it keeps busy.
+  LaneIndex carrier = kNoLane;
   int64_t blocks_asked = 0;
   TimeNs launched_ns = 0;
   int64_t hang_limit_ns = kNever;
@@ -130,7 +132,6 @@ struct alignas(64) Task {
   TimeNs evicted_since_ns = 0;
   std::array<Part, kMaxPartsPerTask> parts;
   int32_t part_count = 0;
-  Task* fused_partner = nullptr;  // carried by this task's launch; ends with it
   Prediction predicted;
   int64_t eviction_p99_ns = 0;  // kNever: not evictable
   int64_t blocking_ns = 0;      // what its eviction adds to an LC query; kNever: not evictable

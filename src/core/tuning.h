@@ -30,6 +30,21 @@ inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 // which the others wait. Long against a task (2-8 ms). Range 10 ms to 1 s.
 inline constexpr int64_t kFairCreditNs = 100 * 1000 * 1000;
 
+// Claims of a worker (claim_batch.h). The worker form may cost so much, 0.02 = 2 %; range 0.005 to
+// 0.05. An evicted worker executes all that it has claimed, ns: with an LC query's headroom in
+// mind; range 10 to 500 us.
+inline constexpr double kClaimOverheadMax = 0.02;
+inline constexpr double kClaimCapNs = 50'000;
+// What a claim adds to a worker's time, ns. The SM's other workers run on meanwhile, so it is less
+// than the claim's latency of about 1 us. Range 50 to 300.
+inline constexpr double kClaimCostNs = 100;
+// Batches whose measured overheads differ by less are alike: of them the smallest is the soonest
+// evicted. Range 0 to 0.005.
+inline constexpr double kClaimOverheadSlack = 0.002;
+// A worker of a whole task claims at least so often: the last claims must not be the tail. Range 4
+// to 32.
+inline constexpr int64_t kClaimsPerWorker = 8;
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_TUNING_H_

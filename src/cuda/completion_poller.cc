@@ -17,16 +17,15 @@ uint64_t ReadWord(const uint64_t& word) {
 
 }  // namespace
 
-void CompletionPoller::Finish(CudaLane& lane, core::DeviceCompletion& completion) {
-  completion.start_ns = std::max(completion.start_ns, lane.last_end_ns);
+void CompletionPoller::Finish(CudaLane& lane, core::DeviceCompletion& completion, bool beside) {
+  if (!beside) completion.start_ns = std::max(completion.start_ns, lane.last_end_ns);
   completion.end_ns = std::max(completion.end_ns, completion.start_ns);
-  lane.last_end_ns = completion.end_ns;
+  lane.last_end_ns = std::max(lane.last_end_ns, completion.end_ns);
   busy_time_.Add(places_.place(lane.spec.place).spec, completion.start_ns, completion.end_ns);
 }
 
-bool CompletionPoller::CollectWorkers(CudaLane& lane, core::TimeNs now_ns,
+bool CompletionPoller::CollectWorkers(CudaLane& lane, uint64_t sequence, core::TimeNs now_ns,
                                       core::DeviceCompletion& out) {
-  const uint64_t sequence = lane.reported.load(std::memory_order_relaxed) + 1;
   const InFlightLaunch& launch = lane.At(sequence);
   const gpushare_worker_completion& record = lane.words.records[lane.Slot(sequence)];
   if (ReadWord(record.sequence) != sequence) return false;
@@ -37,7 +36,7 @@ bool CompletionPoller::CollectWorkers(CudaLane& lane, core::TimeNs now_ns,
   out.start_ns =
       std::clamp(clock_.HostTime(record.start_globaltimer_ns), launch.launched_ns, now_ns);
   out.end_ns = std::clamp(clock_.HostTime(record.end_globaltimer_ns), out.start_ns, now_ns);
-  Finish(lane, out);
+  Finish(lane, out, launch.fused);
   return true;
 }
 
@@ -58,7 +57,7 @@ size_t CompletionPoller::CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint
     completion.timed = launches == 1;
     completion.start_ns = std::max(start_ns + before * share_ns, launch.launched_ns);
     completion.end_ns = std::max(completion.start_ns, start_ns + (before + 1) * share_ns);
-    Finish(lane, completion);
+    Finish(lane, completion, false);
     lane.reported.store(sequence, std::memory_order_release);
   }
   return count;
@@ -70,10 +69,21 @@ size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::Tim
     const uint64_t reported = lane.reported.load(std::memory_order_relaxed);
     const uint64_t launched = lane.launched.load(std::memory_order_acquire);
     if (reported == launched) break;
-    if (lane.At(reported + 1).workers) {
+    if (const InFlightLaunch& first = lane.At(reported + 1); first.workers) {
+      // With the lane that carried it, a part was given up.
+      const bool over = first.collected || (first.carrier != nullptr && first.carrier != &lane &&
+                                            first.carrier->abandoned.load());
       out[count] = core::DeviceCompletion();
-      if (!CollectWorkers(lane, now_ns, out[count])) break;
-      ++count;
+      if (!over && !CollectWorkers(lane, reported + 1, now_ns, out[count])) {
+        // The second part of a fused launch on one lane does not wait for the first one.
+        if (reported + 2 > launched) break;
+        InFlightLaunch& second = lane.At(reported + 2);
+        if (second.carrier != &lane || second.collected) break;
+        second.collected = CollectWorkers(lane, reported + 2, now_ns, out[count]);
+        count += second.collected ? 1 : 0;
+        break;
+      }
+      count += over ? 0 : 1;
       lane.reported.store(reported + 1, std::memory_order_release);
       continue;
     }
@@ -93,6 +103,10 @@ size_t CompletionPoller::CollectLost(CudaLane& lane, int32_t error_code,
   while (count < out.size()) {
     const uint64_t reported = lane.reported.load(std::memory_order_relaxed);
     if (reported == lane.launched.load(std::memory_order_acquire)) break;
+    if (lane.At(reported + 1).collected) {
+      lane.reported.store(reported + 1, std::memory_order_release);
+      continue;
+    }
     core::DeviceCompletion& completion = out[count++] = core::DeviceCompletion();
     completion.launch = lane.At(reported + 1).launch;
     completion.outcome = core::Outcome::kDeviceLost;

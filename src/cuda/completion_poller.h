@@ -39,8 +39,11 @@ class CompletionPoller {
  private:
   size_t CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint64_t last,
                        absl::Span<core::DeviceCompletion> out, size_t count);
-  bool CollectWorkers(CudaLane& lane, core::TimeNs now_ns, core::DeviceCompletion& out);
-  void Finish(CudaLane& lane, core::DeviceCompletion& completion);
+  // The worker launch, if it has left its record.
+  bool CollectWorkers(CudaLane& lane, uint64_t sequence, core::TimeNs now_ns,
+                      core::DeviceCompletion& out);
+  // A launch begins after the lane's last one, unless it runs `beside` it, in one fused launch.
+  void Finish(CudaLane& lane, core::DeviceCompletion& completion, bool beside);
 
   const core::DeviceProfile& profile_;
   const Places& places_;

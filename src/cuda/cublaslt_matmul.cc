@@ -78,7 +78,23 @@ struct Candidates {
   std::array<cublasLtMatmulHeuristicResult_t, 2 * kCandidates> found{};
   size_t count = 0;
   mutable std::atomic<size_t> works{0};
+  // KindOf operands that every algorithm refused last; 0 for none. Only `works` is asked for them.
+  mutable std::atomic<uint64_t> refused{0};
 };
+
+// What a library refuses operands for, the shapes being right: how they are aligned (up to 256
+// bytes), and which of them are the same. Never 0.
+uint64_t KindOf(const core::LibraryArguments& arguments, const void* c) {
+  uint64_t kind = 1;
+  for (const void* pointer : {arguments.a, arguments.b, c, static_cast<const void*>(arguments.d)}) {
+    kind = kind << 8 | (reinterpret_cast<uintptr_t>(pointer) & 0xFF);
+  }
+  for (const bool same : {arguments.a == arguments.d, arguments.b == arguments.d, c == arguments.d,
+                          arguments.beta == 0}) {
+    kind = kind << 1 | static_cast<uint64_t>(same);
+  }
+  return kind;
+}
 
 class Matmul final : public LibraryPlan {
  public:
@@ -133,35 +149,57 @@ class Matmul final : public LibraryPlan {
     for (const void* pointer : {arguments.a, arguments.b, c, d}) {
       bits |= reinterpret_cast<uintptr_t>(pointer);
     }
+    if (const size_t element = BytesOf(call_.type); bits % element != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("An operand of a matrix product does not start at a multiple of ", element,
+                       " bytes, the size of an element."));
+    }
     const bool aligned = bits % kGoodAlignment == 0;
     if (!aligned && !has_any_) {
       return absl::InvalidArgumentError(
           absl::StrCat("An operand of a matrix product does not start at a multiple of ",
                        kGoodAlignment, " bytes, and cuBLASLt has no algorithm for that."));
     }
-    const Candidates& candidates = aligned ? aligned_ : any_;
+    return Run(aligned ? aligned_ : any_, handle, stream, workspace, arguments, c);
+  }
+
+ private:
+  // With the algorithm that works, or the next that does.
+  absl::Status Run(const Candidates& candidates, void* handle, CUstream stream, void* workspace,
+                   const core::LibraryArguments& arguments, const void* c) const {
+    const uint64_t kind = KindOf(arguments, c);
+    const bool known_as_wrong = candidates.refused.load(std::memory_order_relaxed) == kind;
     const size_t first = candidates.works.load(std::memory_order_relaxed);
     cublasStatus_t refusal = CUBLAS_STATUS_SUCCESS;  // the first: it says most of wrong operands
+    bool all_refuse = true;
     for (size_t now = first;; ++now) {
       const cublasStatus_t code = api_.cublasLtMatmul(
           static_cast<cublasLtHandle_t>(handle), product_.get(), &arguments.alpha, arguments.b,
           b_.get(), arguments.a, a_.get(), &arguments.beta, c, d_.get(), arguments.d, d_.get(),
           &candidates.found[now].algo, workspace, kWorkspaceBytes, stream);
       if (refusal == CUBLAS_STATUS_SUCCESS) refusal = code;
+      const bool refused = AnotherAlgorithmAfter(static_cast<int>(code)) == AnotherAlgorithm::kYes;
+      all_refuse = all_refuse && refused;
       // A launch that the place refuses leaves nothing behind.
-      if (now + 1 < candidates.count && TriesAnother(code, stream)) continue;
-      // Only an algorithm that ran counts: wrong operands, which all refuse, change nothing.
+      if (now + 1 < candidates.count && !(known_as_wrong && refused) &&
+          TriesAnother(code, stream)) {
+        continue;
+      }
+      // Only an algorithm that ran counts: wrong operands, which all refuse, change nothing but
+      // that the next of their kind cost one call.
       if (code == CUBLAS_STATUS_SUCCESS && now != first) {
         candidates.works.store(now, std::memory_order_relaxed);
       }
-      const bool refused = AnotherAlgorithmAfter(static_cast<int>(code)) == AnotherAlgorithm::kYes;
+      if (code == CUBLAS_STATUS_SUCCESS && known_as_wrong) {
+        candidates.refused.store(0, std::memory_order_relaxed);
+      }
+      if (all_refuse) candidates.refused.store(kind, std::memory_order_relaxed);
       const cublasStatus_t told = refused ? refusal : code;
       return CublasStatusOf(static_cast<int>(told), api_.cublasLtGetStatusString(told),
                             "cublasLtMatmul", __FILE__, __LINE__);
     }
   }
 
- private:
   bool TriesAnother(cublasStatus_t code, CUstream stream) const {
     const AnotherAlgorithm another = AnotherAlgorithmAfter(static_cast<int>(code));
     if (another != AnotherAlgorithm::kUnlessLost) return another == AnotherAlgorithm::kYes;

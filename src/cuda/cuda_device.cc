@@ -116,6 +116,10 @@ class CudaDevice final : public core::Device {
     return library_->Prepare(kernel);
   }
 
+  absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
+    return kernels_.PrepareFused(fused);
+  }
+
   bool Confines(core::KernelId kernel, PlaceIndex place) const override {
     return kernels_.Confines(kernel, place);
   }
@@ -200,6 +204,7 @@ class CudaDevice final : public core::Device {
       }
       request.host_function(lane->stream, request.host_user);
     }
+    if (request.form == core::Form::kFused) return LaunchFused(*lane, request);
     LockLane(*lane);
     const absl::Status status = LaunchLocked(*lane, request);
     lane->mutex.Unlock();
@@ -355,32 +360,90 @@ class CudaDevice final : public core::Device {
 #endif
   }
 
+  static absl::Status RingFull(LaneIndex lane) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Lane ", lane, " has ", kLaneRing, " launches that were not reported."));
+  }
+
+  static bool HasRoom(const CudaLane& lane, uint64_t sequence) {
+    return sequence - lane.reported.load(std::memory_order_acquire) <= kLaneRing;
+  }
+
+  // The launch is the poller's from here on. seq_cst: before the look at the bit, which Settle
+  // clears before it looks at `launched`.
+  void Publish(CudaLane& lane, LaneIndex index, uint64_t sequence) {
+    lane.launched.store(sequence, std::memory_order_seq_cst);
+    const uint64_t bit = uint64_t{1} << index;
+    if ((busy_lanes_.load(std::memory_order_seq_cst) & bit) == 0) {
+      busy_lanes_.fetch_or(bit, std::memory_order_seq_cst);
+    }
+  }
+
+  // A launch of two parts, each with a record in its lane's ring. Both lanes are locked, the lower
+  // index first, so that the rings stay in order.
+  absl::Status LaunchFused(CudaLane& lane,
+                           const core::LaunchRequest& request) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    CudaLane* const partner = Find(request.partner.lane);
+    if (partner == nullptr) return NoSuchLane(request.partner.lane);
+    if (partner->abandoned.load(std::memory_order_acquire)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Lane ", request.partner.lane, " was given up after it hung."));
+    }
+    const bool one_lane = partner == &lane;
+    const bool partner_first = request.partner.lane < request.lane;
+    if (!one_lane && partner_first) LockLane(*partner);
+    LockLane(lane);
+    if (!one_lane && !partner_first) LockLane(*partner);
+    const absl::Status status = LaunchFusedLocked(lane, *partner, request);
+    lane.mutex.Unlock();
+    if (!one_lane) partner->mutex.Unlock();
+    return status;
+  }
+
+  absl::Status LaunchFusedLocked(CudaLane& lane, CudaLane& partner,
+                                 const core::LaunchRequest& request) {
+    const bool one_lane = &partner == &lane;
+    const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
+    const uint64_t second =
+        one_lane ? sequence + 1 : partner.launched.load(std::memory_order_relaxed) + 1;
+    if (!HasRoom(lane, sequence)) return RingFull(request.lane);
+    if (!HasRoom(partner, second)) return RingFull(request.partner.lane);
+    const TimeNs now_ns = clock_.NowNs();
+    lane.At(sequence) = {request.launch, now_ns, request.block_count, true, true, false, nullptr};
+    partner.At(second) = {
+        request.partner.launch, now_ns, request.partner.block_count, true, true, false, &lane};
+    absl::Status status = launcher_->EnqueueFused(lane, sequence, partner, second, request);
+    if (!status.ok()) {
+      Note(status);
+      return status;
+    }
+    Publish(lane, request.lane, one_lane ? second : sequence);
+    if (!one_lane) Publish(partner, request.partner.lane, second);
+    return absl::OkStatus();
+  }
+
   absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
-    if (sequence - lane.reported.load(std::memory_order_acquire) > kLaneRing) {
-      return absl::ResourceExhaustedError(absl::StrCat("Lane ", request.lane, " has ", kLaneRing,
-                                                       " launches that were not reported."));
-    }
+    if (!HasRoom(lane, sequence)) return RingFull(request.lane);
     InFlightLaunch& entry = lane.At(sequence);
     entry.launch = request.launch;
     entry.launched_ns = clock_.NowNs();
     entry.block_tasks = request.block_count;
     entry.workers = request.form == core::Form::kWorkers;
+    entry.fused = entry.collected = false;
+    entry.carrier = nullptr;
     absl::Status status = launcher_->Enqueue(lane, sequence, request);
     if (!status.ok()) {
       Note(status);
       return status;
     }
-    // seq_cst: before the look at the bit, which Settle clears before it looks at `launched`.
-    lane.launched.store(sequence, std::memory_order_seq_cst);
-    if (!entry.workers && !request.more_follows) WantMark(lane, sequence);
-    const uint64_t bit = uint64_t{1} << request.lane;
-    if ((busy_lanes_.load(std::memory_order_seq_cst) & bit) == 0) {
-      busy_lanes_.fetch_or(bit, std::memory_order_seq_cst);
-    }
+    const bool wants_mark = !entry.workers && !request.more_follows;
+    const TimeNs launched_ns = entry.launched_ns;
+    Publish(lane, request.lane, sequence);
+    if (wants_mark) WantMark(lane, sequence);
     // A long query: the submitter sets the mark that is due, before the poller would take the
     // lane from it for that.
-    if (request.more_follows) MarkIfDue(lane, entry.launched_ns);
+    if (request.more_follows) MarkIfDue(lane, launched_ns);
     return absl::OkStatus();
   }
 

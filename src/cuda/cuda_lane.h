@@ -26,11 +26,17 @@ namespace gpushare::cuda {
 inline constexpr uint64_t kLaneRing = core::kMaxInFlightLaunches;
 static_assert((kLaneRing & (kLaneRing - 1)) == 0);
 
+struct CudaLane;
+
 struct InFlightLaunch {
   core::LaunchId launch;
   core::TimeNs launched_ns = 0;
   int64_t block_tasks = 0;
   bool workers = false;
+  bool fused = false;      // one of two parts
+  bool collected = false;  // reported before the launch in front of it
+  // The second part of a fused launch: the lane whose stream it is on; null for all others.
+  const CudaLane* carrier = nullptr;
 };
 
 // Addresses of a lane's words; host memory is mapped, so each has an address on either side.

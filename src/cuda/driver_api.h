@@ -33,6 +33,7 @@ namespace gpushare::cuda {
   X(cuEventQuery)                                \
   X(cuEventRecord)                               \
   X(cuFuncGetAttribute)                          \
+  X(cuFuncGetParamInfo)                          \
   X(cuFuncLoad)                                  \
   X(cuFuncSetAttribute)                          \
   X(cuGetErrorName)                              \

@@ -3,7 +3,6 @@
 #include "src/cuda/lane_check.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -79,19 +78,14 @@ absl::Status LaneCheck::Launch(CudaLane& lane, core::LaneIndex index, uint64_t s
   header.grid_x = kBlockTasks;
   header.grid_y = header.grid_z = 1;
   header.claim_batch = 1;
-  const LaneProbeParams params = {running_.Device<uint64_t>(at), mark, kBlockTaskNs, 0};
-  alignas(core::kArgumentAlignment) std::array<std::byte, sizeof(header) + sizeof(params)> buffer;
-  std::memcpy(buffer.data(), &header, sizeof(header));
-  std::memcpy(buffer.data() + sizeof(header), &params, sizeof(params));
-  size_t bytes = buffer.size();
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
-                   &bytes, CU_LAUNCH_PARAM_END};
+  LaneProbeParams params = {running_.Device<uint64_t>(at), mark, kBlockTaskNs, 0};
+  void* addresses[] = {&header, &params};
   GPUSHARE_CU_RETURN(context_.api(), cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(header.counter),
                                                      0, sizeof(uint32_t), lane.stream));
   constexpr unsigned int kLeaderAndWorker = 2;
   return GPUSHARE_CU(context_.api(),
                      cuLaunchKernel(function_, kLeaderAndWorker, 1, 1, kLaneProbeThreads, 1, 1, 0,
-                                    lane.stream, nullptr, extra));
+                                    lane.stream, addresses, nullptr));
 }
 
 absl::Status LaneCheck::Run(CudaLane& lane, core::LaneIndex index) {

@@ -6,8 +6,10 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/claim_batch.h"
 #include "src/core/limits.h"
 #include "src/cuda/errors.h"
 
@@ -82,10 +84,7 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
     case core::Form::kLibrary:
       return Library(request);
     case core::Form::kFused:
-      return absl::UnimplementedError(
-          absl::StrCat("Fused kernel '", request.fused->name,
-                       "' cannot be launched: this version of the CUDA device runs no fused "
-                       "kernels."));
+      return absl::InternalError("A fused launch has two lanes, and EnqueueFused takes them.");
     case core::Form::kOriginal:
     case core::Form::kWorkers:
     case core::Form::kSlice:
@@ -112,34 +111,35 @@ absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
       !status.ok()) {
     return status;
   }
-  size_t bytes = request.arguments_bytes;
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, const_cast<void*>(request.arguments),
-                   CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  if (absl::Status status =
+          kernel.original_parameters.Check(request.arguments_bytes, request.kernel->name);
+      !status.ok()) {
+    return status;
+  }
+  ParameterAddresses addresses;
+  kernel.original_parameters.Fill(request.arguments, addresses);
   return GPUSHARE_CU(context_.api(),
                      cuLaunchKernel(kernel.original, grid.x, grid.y, grid.z, kernel.block_x,
                                     kernel.block_y, kernel.block_z, kernel.dynamic_shared_bytes,
-                                    lane.stream, nullptr, bytes == 0 ? nullptr : extra));
+                                    lane.stream, addresses.data(), nullptr));
 }
 
 absl::Status Launcher::LaunchWorkerFunction(CUstream stream, const PreparedKernel& kernel,
                                             const gpushare_worker_launch& header,
                                             unsigned int blocks,
                                             const core::LaunchRequest& request) {
-  // The header, then the task's arguments, as the worker function's parameters lie.
-  alignas(core::kArgumentAlignment)
-      std::array<std::byte, sizeof(gpushare_worker_launch) + core::kMaxArgumentBytes>
-          buffer;
-  std::memcpy(buffer.data(), &header, sizeof(header));
-  if (request.arguments_bytes > 0) {
-    std::memcpy(buffer.data() + sizeof(header), request.arguments, request.arguments_bytes);
+  if (absl::Status status =
+          kernel.worker_parameters.Check(request.arguments_bytes, request.kernel->name);
+      !status.ok()) {
+    return status;
   }
-  size_t bytes = sizeof(header) + request.arguments_bytes;
-  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
-                   &bytes, CU_LAUNCH_PARAM_END};
+  ParameterAddresses addresses;
+  addresses[0] = const_cast<gpushare_worker_launch*>(&header);
+  kernel.worker_parameters.Fill(request.arguments, addresses);
   return GPUSHARE_CU(
       context_.api(),
       cuLaunchKernel(kernel.worker, blocks, 1, 1, kernel.block_x, kernel.block_y, kernel.block_z,
-                     kernel.dynamic_shared_bytes, stream, nullptr, extra));
+                     kernel.dynamic_shared_bytes, stream, addresses.data(), nullptr));
 }
 
 absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uint64_t sequence,
@@ -157,36 +157,159 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
   const int64_t leaders = lane.words.eviction_word == nullptr ? 0 : 1;
   const int64_t workers =
       std::max<int64_t>(1, std::min({asked, holds - leaders, request.block_count}));
-  const int side = counters_.SideFor(request.counter, request.reset_counter);
-  const size_t slot = lane.Slot(sequence);
+  Work work;
+  work.lane = &lane;
+  work.kernel = &kernel;
+  work.sequence = sequence;
+  work.grid_x = grid.x;
+  work.grid_y = grid.y;
+  work.grid_z = grid.z;
+  work.block_count = request.block_count;
+  work.counter = request.counter;
+  work.reset_counter = request.reset_counter;
+  work.epoch = request.epoch;
+  work.workers = workers;
   gpushare_worker_launch header = {};
-  header.eviction_word = lane.words.eviction_word;
-  header.host_eviction_word = lane.words.host_eviction_word_on_device;
-  header.counter = counters_.At(request.counter, side);
-  header.retired_counter = counters_.At(request.counter, side ^ 1);
-  header.scratch = lane.words.scratch + slot;
-  header.completion = lane.words.records_on_device + slot;
-  header.sequence = sequence;
-  header.epoch = static_cast<uint32_t>(request.epoch);
-  header.block_count = static_cast<uint32_t>(request.block_count);
-  header.grid_x = grid.x;
-  header.grid_y = grid.y;
-  header.grid_z = grid.z;
-  header.claim_batch = kernel.claim_batch;
-  if (request.reset_counter) {
-    if (absl::Status status =
-            counters_.PrepareYieldLists(lane.stream, request.counter, side, kernel.yields);
+  if (absl::Status status = MakeHeader(lane.stream, work, header); !status.ok()) return status;
+  absl::Status status = LaunchWorkerFunction(lane.stream, kernel, header,
+                                             static_cast<unsigned int>(workers + leaders), request);
+  if (status.ok() && request.reset_counter) counters_.Use(work.counter, work.side);
+  return status;
+}
+
+absl::Status Launcher::MakeHeader(CUstream stream, Work& work, gpushare_worker_launch& header) {
+  const LaneWords& words = work.lane->words;
+  const size_t slot = work.lane->Slot(work.sequence);
+  work.side = counters_.SideFor(work.counter, work.reset_counter);
+  header.eviction_word = words.eviction_word;
+  header.host_eviction_word = words.host_eviction_word_on_device;
+  header.counter = counters_.At(work.counter, work.side);
+  header.retired_counter = counters_.At(work.counter, work.side ^ 1);
+  header.scratch = words.scratch + slot;
+  header.completion = words.records_on_device + slot;
+  header.sequence = work.sequence;
+  header.epoch = static_cast<uint32_t>(work.epoch);
+  header.block_count = static_cast<uint32_t>(work.block_count);
+  header.grid_x = static_cast<uint32_t>(work.grid_x);
+  header.grid_y = static_cast<uint32_t>(work.grid_y);
+  header.grid_z = static_cast<uint32_t>(work.grid_z);
+  header.claim_batch =
+      core::ClaimBatchOfLaunch(work.kernel->claim_batch, work.block_count, work.workers);
+  const bool yields = work.kernel->yields;
+  if (work.reset_counter) {
+    if (absl::Status status = counters_.PrepareYieldLists(stream, work.counter, work.side, yields);
         !status.ok()) {
       return status;
     }
   }
-  if (kernel.yields) {
-    header.yield_list = counters_.YieldList(request.counter, side);
+  if (yields) {
+    header.yield_list = counters_.YieldList(work.counter, work.side);
     header.yield_capacity = ClaimCounters::kYieldEntries;
   }
-  absl::Status status = LaunchWorkerFunction(lane.stream, kernel, header,
-                                             static_cast<unsigned int>(workers + leaders), request);
-  if (status.ok() && request.reset_counter) counters_.Use(request.counter, side);
+  return absl::OkStatus();
+}
+
+absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane& partner_lane,
+                                    uint64_t partner_sequence, const core::LaunchRequest& request) {
+  const core::FusedPartner& partner = request.partner;
+  const PreparedFused* const fused = kernels_.FindFused(request.fused->id);
+  if (fused == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Fused kernel '", request.fused->name,
+                     "' comes without a function, and a CUDA device needs one."));
+  }
+  core::LaunchRequest second = request;  // for GridOf and its message
+  second.kernel = partner.kernel;
+  second.grid_x = partner.grid_x;
+  second.grid_y = partner.grid_y;
+  second.grid_z = partner.grid_z;
+  second.block_count = partner.block_count;
+  const bool swapped = !core::FirstIsTensorPart(request);
+  const std::array<const core::LaunchRequest*, 2> requests = {&request, &second};
+  const std::array<uint32_t, 2> given = {request.arguments_bytes, partner.arguments_bytes};
+  std::array<Work, 2> parts;
+  int64_t useful = 1;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const core::KernelDesc& kernel = *requests[i]->kernel;
+    const bool tensor = swapped == (i == 1);
+    const size_t wanted = tensor ? fused->tensor_arguments_bytes : fused->cuda_arguments_bytes;
+    // Parameters without a member have one byte, which nobody sends.
+    if (given[i] < wanted && wanted > 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Kernel '", kernel.name, "' comes with ", given[i],
+                       " bytes of arguments, and its part of fused kernel '", request.fused->name,
+                       "' takes ", wanted, "."));
+    }
+    Work& work = parts[i];
+    work.kernel = kernels_.Find(kernel.id);
+    if (work.kernel == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Kernel '", kernel.name, "' was not prepared for this device."));
+    }
+    Grid grid;
+    const int64_t count = requests[i]->block_count;
+    if (absl::Status status = GridOf(*requests[i], std::max<int64_t>(1, count), grid);
+        !status.ok()) {
+      return status;
+    }
+    work.grid_x = grid.x;
+    work.grid_y = grid.y;
+    work.grid_z = grid.z;
+    work.block_count = count;
+    work.workers = tensor ? fused->tensor_blocks : fused->cuda_blocks;
+    useful = std::max(useful, (count + work.workers - 1) / work.workers);
+  }
+  const int64_t holds =
+      int64_t{places_.place(lane.spec.place).sms} * std::max(1, fused->blocks_per_sm);
+  const bool led =
+      lane.words.eviction_word != nullptr || partner_lane.words.eviction_word != nullptr;
+  const int64_t leaders = led ? 1 : 0;
+  const int64_t asked = request.workers > 0 ? request.workers : holds;
+  const int64_t blocks = std::max<int64_t>(1, std::min({asked, holds - leaders, useful}));
+  for (Work& work : parts) work.workers *= blocks;
+  parts[0].lane = &lane;
+  parts[0].sequence = sequence;
+  parts[0].counter = request.counter;
+  parts[0].reset_counter = request.reset_counter;
+  parts[0].epoch = request.epoch;
+  parts[1].lane = &partner_lane;
+  parts[1].sequence = partner_sequence;
+  parts[1].counter = partner.counter;
+  parts[1].reset_counter = partner.reset_counter;
+  parts[1].epoch = partner.epoch;
+  if (absl::Status status = WaitForEvents(lane, request); !status.ok()) return status;
+  std::array<const void*, 2> arguments = {request.arguments, partner.arguments};
+  if (swapped) {
+    std::swap(parts[0], parts[1]);
+    std::swap(arguments[0], arguments[1]);
+  }
+  absl::Status status = LaunchFused(lane.stream, *fused, blocks + leaders, parts, arguments);
+  if (!status.ok() || request.signal_event == nullptr) return status;
+  return GPUSHARE_CU(context_.api(),
+                     cuEventRecord(static_cast<CUevent>(request.signal_event), lane.stream));
+}
+
+// The tensor part first, as the function's parameters are.
+absl::Status Launcher::LaunchFused(CUstream stream, const PreparedFused& fused, int64_t blocks,
+                                   std::array<Work, 2>& parts,
+                                   const std::array<const void*, 2>& arguments) {
+  std::array<gpushare_worker_launch, 2> headers = {};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    absl::Status status = MakeHeader(stream, parts[i], headers[i]);
+    if (!status.ok()) return status;
+  }
+  char none = 0;
+  void* parameters[] = {
+      headers.data(), arguments[0] == nullptr ? &none : const_cast<void*>(arguments[0]),
+      &headers[1], arguments[1] == nullptr ? &none : const_cast<void*>(arguments[1])};
+  absl::Status status = GPUSHARE_CU(
+      context_.api(),
+      cuLaunchKernel(fused.function, static_cast<unsigned int>(blocks), 1, 1, fused.threads, 1, 1,
+                     fused.dynamic_shared_bytes, stream, parameters, nullptr));
+  if (!status.ok()) return status;
+  for (const Work& work : parts) {
+    if (work.reset_counter) counters_.Use(work.counter, work.side);
+  }
   return status;
 }
 

@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_SRC_CUDA_LAUNCHER_H_
 #define GPUSHARE_SRC_CUDA_LAUNCHER_H_
 
+#include <array>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -33,11 +34,34 @@ class Launcher {
   // Makes the lane's stream wait for the request's events. No lock is needed.
   absl::Status WaitForEvents(const CudaLane& lane, const core::LaunchRequest& request) const;
 
+  // Both parts of a fused launch, as launch `sequence` of the lane and `partner_sequence` of the
+  // partner's, which may be the same lane.
+  absl::Status EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane& partner_lane,
+                            uint64_t partner_sequence, const core::LaunchRequest& request);
+
   // Enqueues the request as launch `sequence` of the lane. Opaque work was enqueued by its own
   // function before.
   absl::Status Enqueue(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
 
  private:
+  // What a worker launch, or one part of a fused one, is made of.
+  struct Work {
+    CudaLane* lane = nullptr;
+    const PreparedKernel* kernel = nullptr;
+    uint64_t sequence = 0;
+    int64_t grid_x = 0, grid_y = 0, grid_z = 0;
+    int64_t block_count = 0;
+    int32_t counter = -1;
+    bool reset_counter = false;
+    uint64_t epoch = 0;
+    int64_t workers = 1;
+    int side = 0;  // of the counter
+  };
+
+  // The header; what the launch needs zeroed comes before it on `stream`.
+  absl::Status MakeHeader(CUstream stream, Work& work, gpushare_worker_launch& header);
+  absl::Status LaunchFused(CUstream stream, const PreparedFused& fused, int64_t blocks,
+                           std::array<Work, 2>& parts, const std::array<const void*, 2>& arguments);
   absl::Status EnqueueWork(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
   absl::Status Original(CudaLane& lane, const PreparedKernel& kernel,
                         const core::LaunchRequest& request);

@@ -1,4 +1,9 @@
 // Lanes, prepared calls and their launches. See library_calls.h.
+//
+// A lane and a call meet in Equip once, in whichever of AddLane and Prepare publishes second: a
+// call is published once every published lane has what it needs, a lane once it has what every
+// published call needs. So what is not published belongs to one thread, and nothing that takes
+// long is done under the mutex.
 
 #include "src/cuda/library_calls.h"
 
@@ -35,12 +40,17 @@ constexpr size_t kFirstRunBytesMax = size_t{1} << 30;
 // The first runs of one preparation wait behind what is on the device: no longer than this.
 constexpr std::chrono::seconds kFirstRunMax{5};
 
+using Moment = std::chrono::steady_clock::time_point;
+
 struct Lane {
+  LaneIndex index = core::kNoLane;
   CUstream stream = nullptr;
   CUcontext context = nullptr;
   int32_t sm_count = 0;
   CUdeviceptr workspace = 0;
   std::array<void*, kBackends> handles{};
+  // What plans and first runs are made with: calls run meanwhile. Null where none was made here.
+  std::array<void*, kBackends> own_handles{};
   // Handles serve one thread at a time. Callers of one lane meet only where an application submits
   // to one queue from several threads.
   core::Mutex mutex;
@@ -86,12 +96,8 @@ class LibraryCalls::Impl {
   explicit Impl(const DriverApi& api) : api_(api) {}
 
   ~Impl() {
-    for (const std::unique_ptr<Lane>& lane : owned_lanes_) {
-      const CurrentContext current(api_, lane->context);
-      for (size_t i = 0; i < kBackends; ++i) {
-        if (lane->handles[i] != nullptr) backends_[i]->DestroyHandle(lane->handles[i]);
-      }
-      if (lane->workspace != 0) api_.cuMemFree(lane->workspace);
+    for (const auto* lanes : {&owned_lanes_, &failed_lanes_}) {
+      for (const std::unique_ptr<Lane>& lane : *lanes) Free(*lane);
     }
     for (const CUdeviceptr address : left_) api_.cuMemFree(address);
   }
@@ -111,15 +117,27 @@ class LibraryCalls::Impl {
     // That of a place's green context: the libraries count the SMs of the context that is current,
     // and cuDNN refuses a stream of another one.
     GPUSHARE_CU_RETURN(api_, cuStreamGetCtx(stream, &lane->context));
-    const core::MutexLock lock(&mutex_);
-    first_runs_until_ = std::chrono::steady_clock::now() + kFirstRunMax;
-    Lane* const added = lane.get();
-    owned_lanes_.push_back(std::move(lane));
-    lanes_[static_cast<size_t>(index)].store(added, std::memory_order_release);
-    for (const std::unique_ptr<Call>& call : owned_calls_) {
-      if (absl::Status status = Equip(*call, index); !status.ok()) return status;
+    lane->index = index;
+    const Moment until = std::chrono::steady_clock::now() + kFirstRunMax;
+    std::vector<const LibraryPlan*> plans;  // of the published calls so far
+    for (;;) {
+      Call* next = nullptr;
+      {
+        const core::MutexLock lock(&mutex_);
+        if (plans.size() == owned_calls_.size()) {
+          Publish(std::move(lane), plans);
+          return absl::OkStatus();
+        }
+        next = owned_calls_[plans.size()].get();
+      }
+      absl::StatusOr<const LibraryPlan*> plan = Equip(*next, *lane, until);
+      if (!plan.ok()) {
+        const core::MutexLock lock(&mutex_);
+        failed_lanes_.push_back(std::move(lane));
+        return plan.status();
+      }
+      plans.push_back(*plan);
     }
-    return absl::OkStatus();
   }
 
   absl::Status Prepare(const KernelDesc& kernel) {
@@ -132,21 +150,28 @@ class LibraryCalls::Impl {
                                                      kernel.id.value, ", and the limit is ",
                                                      core::kMaxKernels, "."));
     }
-    const core::MutexLock lock(&mutex_);
     if (absl::Status status = Open(BackendOf(kernel.library_call.operation)); !status.ok()) {
       return status;
     }
-    first_runs_until_ = std::chrono::steady_clock::now() + kFirstRunMax;
+    const Moment until = std::chrono::steady_clock::now() + kFirstRunMax;
     auto call = std::make_unique<Call>();
     call->kernel = kernel;
     call->backend = BackendOf(kernel.library_call.operation);
-    for (LaneIndex index = 0; index < core::kMaxLanes; ++index) {
-      if (lane(index) == nullptr) continue;
-      if (absl::Status status = Equip(*call, index); !status.ok()) return status;
+    for (size_t equipped = 0;; ++equipped) {
+      Lane* next = nullptr;
+      {
+        const core::MutexLock lock(&mutex_);
+        if (equipped == owned_lanes_.size()) {
+          calls_[kernel.id.value].store(call.get(), std::memory_order_release);
+          owned_calls_.push_back(std::move(call));
+          return absl::OkStatus();
+        }
+        next = owned_lanes_[equipped].get();
+      }
+      absl::StatusOr<const LibraryPlan*> plan = Equip(*call, *next, until);
+      if (!plan.ok()) return plan.status();
+      call->of_lane[static_cast<size_t>(next->index)].store(*plan, std::memory_order_release);
     }
-    calls_[kernel.id.value].store(call.get(), std::memory_order_release);
-    owned_calls_.push_back(std::move(call));
-    return absl::OkStatus();
   }
 
   absl::Status Enqueue(KernelId kernel, LaneIndex index, const core::LibraryArguments& arguments) {
@@ -195,7 +220,8 @@ class LibraryCalls::Impl {
     return StatusOf(api_, code, "cuStreamQuery(lane.stream)", __FILE__, __LINE__);
   }
 
-  absl::Status Open(BackendIndex index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // By Prepare alone; AddLane sees the library of a published call.
+  absl::Status Open(BackendIndex index) {
     if (backends_[index] != nullptr) return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<LibraryBackend>> backend =
         index == kCublasLt ? OpenCublasLt(api_) : OpenCudnn();
@@ -204,31 +230,60 @@ class LibraryCalls::Impl {
     return absl::OkStatus();
   }
 
-  // Handle, workspace and plan of one lane for one call, and its first run in a new context.
-  absl::Status Equip(Call& call, LaneIndex index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Lane& to = *lane(index);
-    const CurrentContext current(api_, to.context);
-    if (to.workspace == 0) GPUSHARE_CU_RETURN(api_, cuMemAlloc(&to.workspace, kWorkspaceBytes));
-    void*& handle = to.handles[call.backend];
-    if (handle == nullptr) {
-      absl::StatusOr<void*> made = backends_[call.backend]->MakeHandle(to.stream);
-      if (!made.ok()) return made.status();
-      handle = *made;
+  void Publish(std::unique_ptr<Lane> added, const std::vector<const LibraryPlan*>& plans)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const auto index = static_cast<size_t>(added->index);
+    for (size_t i = 0; i < plans.size(); ++i) {
+      owned_calls_[i]->of_lane[index].store(plans[i], std::memory_order_release);
     }
-    absl::StatusOr<const LibraryPlan*> plan = PlanFor(call, handle, to.sm_count);
-    if (!plan.ok()) return plan.status();
-    if (!RanInContext(call, to)) {
-      if (absl::Status status = RunOnce(**plan, handle, to); !status.ok()) return status;
-    }
-    call.of_lane[static_cast<size_t>(index)].store(*plan, std::memory_order_release);
-    return absl::OkStatus();
+    lanes_[index].store(added.get(), std::memory_order_release);
+    owned_lanes_.push_back(std::move(added));
   }
 
-  absl::StatusOr<const LibraryPlan*> PlanFor(Call& call, void* handle, int32_t sm_count)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  void Free(const Lane& lane) {
+    const CurrentContext current(api_, lane.context);
+    for (size_t i = 0; i < kBackends; ++i) {
+      for (void* handle : {lane.handles[i], lane.own_handles[i]}) {
+        if (handle != nullptr) backends_[i]->DestroyHandle(handle);
+      }
+    }
+    if (lane.workspace != 0) api_.cuMemFree(lane.workspace);
+  }
+
+  // Handle, workspace and plan of one lane for one call, and its first run in a new context. One of
+  // the two is not published yet.
+  absl::StatusOr<const LibraryPlan*> Equip(Call& call, Lane& to, Moment until) {
+    const CurrentContext current(api_, to.context);
+    if (to.workspace == 0) GPUSHARE_CU_RETURN(api_, cuMemAlloc(&to.workspace, kWorkspaceBytes));
+    absl::StatusOr<void*> handle = HandleIn(to.handles[call.backend], call.backend, to);
+    if (!handle.ok()) return handle.status();
+    const LibraryPlan* const made = FindPlan(call, to.sm_count);
+    const bool ran = RanInContext(call, to);
+    if (made != nullptr && ran) return made;
+    handle = HandleIn(to.own_handles[call.backend], call.backend, to);
+    if (!handle.ok()) return handle.status();
+    absl::StatusOr<const LibraryPlan*> plan = made;
+    if (made == nullptr) plan = MakePlan(call, *handle, to.sm_count);
+    if (!plan.ok() || ran) return plan;
+    if (absl::Status status = RunOnce(**plan, *handle, to, until); !status.ok()) return status;
+    return plan;
+  }
+
+  absl::StatusOr<void*> HandleIn(void*& handle, BackendIndex backend, const Lane& to) {
+    if (handle != nullptr) return handle;
+    absl::StatusOr<void*> made = backends_[backend]->MakeHandle(to.stream);
+    if (made.ok()) handle = *made;
+    return made;
+  }
+
+  static const LibraryPlan* FindPlan(const Call& call, int32_t sm_count) {
     for (const PlanOfSize& made : call.plans) {
       if (made.sm_count == sm_count) return made.plan.get();
     }
+    return nullptr;
+  }
+
+  absl::StatusOr<const LibraryPlan*> MakePlan(Call& call, void* handle, int32_t sm_count) {
     absl::StatusOr<std::unique_ptr<LibraryPlan>> plan =
         backends_[call.backend]->MakePlan(handle, call.kernel, sm_count);
     if (!plan.ok()) {
@@ -251,13 +306,13 @@ class LibraryCalls::Impl {
     return false;
   }
 
-  // On operands of no meaning, whose results nobody reads. A preparation for speed: where there is
-  // no memory or time for it, the first task pays.
-  absl::Status RunOnce(const LibraryPlan& plan, void* handle, Lane& to)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // On operands of no meaning, whose results nobody reads, and with a workspace of its own: calls
+  // of the lane may come between its parts. A preparation for speed: where there is no memory or
+  // time for it, the first task pays.
+  absl::Status RunOnce(const LibraryPlan& plan, void* handle, const Lane& to, Moment until) {
     const OperandBytes bytes = plan.operands();
     if (bytes.a + bytes.b + bytes.d > kFirstRunBytesMax) return absl::OkStatus();
-    if (std::chrono::steady_clock::now() >= first_runs_until_) return absl::OkStatus();
+    if (std::chrono::steady_clock::now() >= until) return absl::OkStatus();
     std::vector<CUdeviceptr> scratch;
     const auto take = [&](size_t size) -> void* {
       CUdeviceptr address = 0;
@@ -269,11 +324,18 @@ class LibraryCalls::Impl {
     arguments.a = take(bytes.a);
     arguments.b = take(bytes.b);
     arguments.d = take(bytes.d);
+    void* const workspace = take(kWorkspaceBytes);
     const bool complete = arguments.a != nullptr && arguments.d != nullptr &&
-                          (bytes.b == 0 || arguments.b != nullptr);
-    absl::Status status = complete ? RunAndWait(plan, handle, to, arguments) : absl::OkStatus();
+                          (bytes.b == 0 || arguments.b != nullptr) && workspace != nullptr;
+    absl::Status status;
+    if (complete) {
+      const absl::Status enqueued = plan.Enqueue(handle, to.stream, workspace, arguments);
+      status = AwaitEnd(to, until);
+      if (status.ok()) status = enqueued;
+    }
     if (absl::IsDeadlineExceeded(status)) {
       // It may be in use: freed at the end.
+      const core::MutexLock lock(&mutex_);
       left_.insert(left_.end(), scratch.begin(), scratch.end());
       return absl::OkStatus();
     }
@@ -281,26 +343,18 @@ class LibraryCalls::Impl {
     return status;
   }
 
-  absl::Status RunAndWait(const LibraryPlan& plan, void* handle, Lane& to,
-                          const core::LibraryArguments& arguments) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    // An event, not the stream: launches go on there.
+  // Of what is on the lane's stream now. By an event, not the stream: launches go on there.
+  absl::Status AwaitEnd(const Lane& lane, Moment until) const {
     CUevent end = nullptr;
     GPUSHARE_CU_RETURN(api_, cuEventCreate(&end, CU_EVENT_DISABLE_TIMING));
-    absl::Status status;
-    absl::Status recorded;
-    {
-      const core::MutexLock lock(&to.mutex);
-      status = plan.Enqueue(handle, to.stream, reinterpret_cast<void*>(to.workspace), arguments);
-      recorded = GPUSHARE_CU(api_, cuEventRecord(end, to.stream));
-    }
-    if (!recorded.ok()) {
+    if (absl::Status recorded = GPUSHARE_CU(api_, cuEventRecord(end, lane.stream));
+        !recorded.ok()) {
       api_.cuEventDestroy(end);
       return recorded;
     }
     const ScopedRelaxedCapture relaxed(api_);
     CUresult code = api_.cuEventQuery(end);
-    while (code == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < first_runs_until_) {
+    while (code == CUDA_ERROR_NOT_READY && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::microseconds(50));
       code = api_.cuEventQuery(end);
     }
@@ -308,18 +362,18 @@ class LibraryCalls::Impl {
     if (code == CUDA_ERROR_NOT_READY) {
       return absl::DeadlineExceededError("The first run of a library call has not ended yet.");
     }
-    if (!status.ok()) return status;
     return StatusOf(api_, code, "cuEventQuery(end)", __FILE__, __LINE__);
   }
 
   const DriverApi& api_;
   core::Mutex mutex_;
-  std::chrono::steady_clock::time_point first_runs_until_ ABSL_GUARDED_BY(mutex_);
-  std::vector<CUdeviceptr> left_;  // operands of first runs that took too long
+  std::vector<CUdeviceptr> left_
+      ABSL_GUARDED_BY(mutex_);  // operands of first runs that took too long
   // Before the calls, whose plans they made.
   std::array<std::unique_ptr<LibraryBackend>, kBackends> backends_;
-  std::vector<std::unique_ptr<Lane>> owned_lanes_;
-  std::vector<std::unique_ptr<Call>> owned_calls_;
+  std::vector<std::unique_ptr<Lane>> owned_lanes_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Lane>> failed_lanes_ ABSL_GUARDED_BY(mutex_);  // their handles
+  std::vector<std::unique_ptr<Call>> owned_calls_ ABSL_GUARDED_BY(mutex_);
   std::array<std::atomic<Lane*>, core::kMaxLanes> lanes_{};
   std::array<std::atomic<Call*>, core::kMaxKernels + 1> calls_{};
 };

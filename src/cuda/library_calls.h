@@ -2,8 +2,9 @@
 //
 // Where in the flow: Prepare at a kernel's registration, Enqueue at its launch. Each lane has a
 // handle of each library in use and one workspace, made at the first Prepare, so that a launch
-// allocates nothing and lanes never share state. The libraries are opened at the first Prepare that
-// needs them; gpushare links neither.
+// allocates nothing and lanes never share state. Plans and first runs are made with handles that no
+// launch uses. The libraries are opened at the first Prepare that needs them; gpushare links
+// neither.
 //
 // Rows of the operations
 // - matmul: row-major, d (m x n) = alpha a (m x k) b (k x n) + beta c; transpose_a: a is stored
@@ -13,7 +14,8 @@
 //   over the channels. These four add only in place: with beta, c is d.
 //
 // Invariants: Enqueue never answers UNAVAILABLE, which the scheduler takes for a lost device.
-// Threads: AddLane and Prepare any, one after the other; Enqueue any.
+// Threads: AddLane one at a time, Prepare one at a time, Enqueue any; none waits for another. So a
+// lane may be made while a registration waits for its first runs.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_CALLS_H_
 #define GPUSHARE_SRC_CUDA_LIBRARY_CALLS_H_

@@ -6,15 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gpushare/device/launch.h"
+#include "src/core/claim_batch.h"
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {
 namespace {
 
-// Block tasks shorter than this are claimed several at a time, so that claims do not become the
-// bottleneck; the batch as a whole stays as long as this, which bounds the eviction latency.
-constexpr int64_t kClaimNs = 5'000;
-constexpr int64_t kClaimBatchMax = 8;
 // Without opting in a block gets at most so much dynamic shared memory.
 constexpr int kDefaultSharedBytesMax = 48 * 1024;
 // Graphs in graphs: deeper ones are refused, so that the recursion is bounded.
@@ -24,12 +22,6 @@ constexpr int kCarveOutMax = 100;
 constexpr int kCarveOutDefault = -1;
 
 CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
-
-uint32_t ClaimBatchOf(const core::KernelDesc& kernel) {
-  const int64_t block_task_ns = kernel.simulation.block_task_ns;
-  if (block_task_ns <= 0) return 1;
-  return static_cast<uint32_t>(std::clamp<int64_t>(kClaimNs / block_task_ns, 1, kClaimBatchMax));
-}
 
 absl::Status CheckOne(const core::KernelDesc& kernel, const char* what, int64_t value,
                       int64_t limit) {
@@ -96,6 +88,21 @@ absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
   return CheckOne(kernel, "workers an SM", kernel.workers_per_sm_max, workers);
 }
 
+absl::Status PreparedKernels::ReadWorkerParameters(const DriverApi& api,
+                                                   const core::KernelDesc& kernel,
+                                                   PreparedKernel& prepared) {
+  if (prepared.worker == nullptr) return absl::OkStatus();
+  ParameterLayout& parameters = prepared.worker_parameters;
+  if (absl::Status status = parameters.Read(api, prepared.worker, 1, kernel.name); !status.ok()) {
+    return status;
+  }
+  if (parameters.header_bytes() == sizeof(gpushare_worker_launch)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("The first parameter of kernel '", kernel.name, "''s worker function has ",
+                   parameters.header_bytes(), " bytes, and it is a launch header of ",
+                   sizeof(gpushare_worker_launch), "."));
+}
+
 absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
                                             PreparedKernel& prepared) const {
   const DriverApi& api = context_.api();
@@ -118,6 +125,13 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
                                   kernel.dynamic_shared_memory_bytes));
     }
   }
+  if (prepared.original != nullptr) {
+    absl::Status status = prepared.original_parameters.Read(api, prepared.original, 0, kernel.name);
+    if (!status.ok()) return status;
+  }
+  if (absl::Status status = ReadWorkerParameters(api, kernel, prepared); !status.ok()) {
+    return status;
+  }
   // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
   // the last BE worker, and not only for their eviction. Who set the split has a reason.
   if (prepared.worker != nullptr) {
@@ -137,7 +151,8 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
   prepared.block_z = static_cast<unsigned int>(shaped ? kernel.block_z : 1);
   prepared.dynamic_shared_bytes = static_cast<unsigned int>(kernel.dynamic_shared_memory_bytes);
   prepared.workers_per_sm = std::max(1, kernel.workers_per_sm_max);
-  prepared.claim_batch = ClaimBatchOf(kernel);
+  prepared.claim_batch =
+      core::PredictClaimBatch(static_cast<double>(kernel.simulation.block_task_ns));
   prepared.yields = prepared.worker != nullptr && kernel.yield_interval_ns > 0;
   return absl::OkStatus();
 }
@@ -271,6 +286,67 @@ absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
     }
   }
   kernels_[kernel.id.value] = std::move(prepared);
+  return absl::OkStatus();
+}
+
+absl::Status PreparedKernels::PrepareFused(core::FusedKernelDesc& fused) {
+  if (fused.id.value == 0 || fused.id.value >= fused_.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("Fused kernel identifier ", fused.id.value,
+                                                   " is not between 1 and ", core::kMaxKernels,
+                                                   "."));
+  }
+  if (fused.function == nullptr) {
+    fused.blocks_per_sm = std::max(1, fused.blocks_per_sm);
+    return absl::OkStatus();
+  }
+  const ScopedContext current(context_);
+  const DriverApi& api = context_.api();
+  auto prepared = std::make_unique<PreparedFused>();
+  const CUfunction function = prepared->function = FunctionOf(fused.function);
+  GPUSHARE_CU_RETURN(api, cuFuncLoad(function));
+  // (header, tensor parameters, header, CUDA-core parameters)
+  std::array<size_t, 4> bytes{};
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    size_t offset = 0;
+    GPUSHARE_CU_RETURN(api, cuFuncGetParamInfo(function, i, &offset, &bytes[i]));
+  }
+  if (bytes[0] != sizeof(gpushare_worker_launch) || bytes[2] != sizeof(gpushare_worker_launch)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The parameters of fused kernel '", fused.name, "' have ", bytes[0], ", ", bytes[1], ", ",
+        bytes[2], " and ", bytes[3], " bytes, and the first and third are launch headers of ",
+        sizeof(gpushare_worker_launch), "."));
+  }
+  prepared->tensor_arguments_bytes = bytes[1];
+  prepared->cuda_arguments_bytes = bytes[3];
+  int threads_max = 0;
+  GPUSHARE_CU_RETURN(
+      api, cuFuncGetAttribute(&threads_max, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, function));
+  if (fused.threads_per_block == 0) fused.threads_per_block = threads_max;
+  if (fused.threads_per_block > threads_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Fused kernel '", fused.name, "' asks for ", fused.threads_per_block,
+                     " threads a block, and its function allows ", threads_max, "."));
+  }
+  if (fused.dynamic_shared_memory_bytes > kDefaultSharedBytesMax) {
+    GPUSHARE_CU_RETURN(api,
+                       cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                          fused.dynamic_shared_memory_bytes));
+  }
+  int blocks = 0;
+  GPUSHARE_CU_RETURN(api, cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                              &blocks, function, fused.threads_per_block,
+                              static_cast<size_t>(fused.dynamic_shared_memory_bytes)));
+  if (blocks == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("No block of fused kernel '", fused.name, "' fits on an SM of this GPU."));
+  }
+  if (fused.blocks_per_sm == 0) fused.blocks_per_sm = blocks;
+  prepared->threads = static_cast<unsigned int>(fused.threads_per_block);
+  prepared->dynamic_shared_bytes = static_cast<unsigned int>(fused.dynamic_shared_memory_bytes);
+  prepared->blocks_per_sm = std::min(blocks, fused.blocks_per_sm);
+  prepared->tensor_blocks = fused.tensor_blocks;
+  prepared->cuda_blocks = fused.cuda_blocks;
+  fused_[fused.id.value] = std::move(prepared);
   return absl::OkStatus();
 }
 

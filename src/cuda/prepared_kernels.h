@@ -18,6 +18,7 @@
 #include "src/core/kernel.h"
 #include "src/core/limits.h"
 #include "src/cuda/context.h"
+#include "src/cuda/parameter_layout.h"
 #include "src/cuda/places.h"
 
 namespace gpushare::cuda {
@@ -26,6 +27,8 @@ struct PreparedKernel {
   core::KernelDesc desc;
   CUfunction original = nullptr;
   CUfunction worker = nullptr;
+  ParameterLayout original_parameters;
+  ParameterLayout worker_parameters;  // the launch header, then the task's
   unsigned int block_x = 1, block_y = 1, block_z = 1;
   unsigned int dynamic_shared_bytes = 0;
   int32_t workers_per_sm = 1;
@@ -33,6 +36,18 @@ struct PreparedKernel {
   bool yields = false;  // has yield points inside a block task
   // By place; null where the graph has no instance because a kernel of it does not fit.
   std::array<std::atomic<CUgraphExec>, core::kMaxPlaces> instances{};
+};
+
+struct PreparedFused {
+  CUfunction function = nullptr;
+  unsigned int threads = 1;
+  unsigned int dynamic_shared_bytes = 0;
+  int32_t blocks_per_sm = 1;
+  int32_t tensor_blocks = 1;
+  int32_t cuda_blocks = 1;
+  // What the function reads at the address of each part's parameters.
+  size_t tensor_arguments_bytes = 0;
+  size_t cuda_arguments_bytes = 0;
 };
 
 class PreparedKernels {
@@ -46,11 +61,16 @@ class PreparedKernels {
   // Fills from the functions what the caller left at 0 (device.h).
   absl::Status Describe(core::KernelDesc& kernel) const;
   absl::Status Prepare(const core::KernelDesc& kernel);
+  // As Prepare, and fills what the function says. One without a function is never launched.
+  absl::Status PrepareFused(core::FusedKernelDesc& fused);
   // A place was made after kernels were prepared: their graphs get an instance there.
   absl::Status AddPlace(core::PlaceIndex place);
 
   const PreparedKernel* Find(core::KernelId id) const {
     return id.value < kernels_.size() ? kernels_[id.value].get() : nullptr;
+  }
+  const PreparedFused* FindFused(core::KernelId id) const {
+    return id.value < fused_.size() ? fused_[id.value].get() : nullptr;
   }
   // Whether launches in the place stay there: false for a graph without an instance of its own.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;
@@ -58,6 +78,8 @@ class PreparedKernels {
   void Leak() { leaked_ = true; }
 
  private:
+  static absl::Status ReadWorkerParameters(const DriverApi& api, const core::KernelDesc& kernel,
+                                           PreparedKernel& prepared);
   absl::Status LoadFunctions(const core::KernelDesc& kernel, PreparedKernel& prepared) const;
   absl::Status Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
   absl::StatusOr<CUgraph> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
@@ -68,6 +90,7 @@ class PreparedKernels {
   const Places& places_;
   bool leaked_ = false;
   std::array<std::unique_ptr<PreparedKernel>, core::kMaxKernels + 1> kernels_;
+  std::array<std::unique_ptr<PreparedFused>, core::kMaxKernels + 1> fused_;
 };
 
 }  // namespace gpushare::cuda

@@ -101,8 +101,12 @@ class NullDevice final : public core::Device {
       return absl::FailedPreconditionError(
           absl::StrCat("Lane ", request.lane, " was given up after it hung."));
     }
-    if (unpolled_.fetch_add(1, std::memory_order_relaxed) >= kCompletionsMax) {
-      unpolled_.fetch_sub(1, std::memory_order_relaxed);
+    const bool fused = request.form == core::Form::kFused;
+    Lane* partner_lane = fused ? Find(request.partner.lane) : nullptr;
+    if (fused && partner_lane == nullptr) return NoSuchLane(request.partner.lane);
+    const uint32_t count = fused ? 2 : 1;
+    if (unpolled_.fetch_add(count, std::memory_order_relaxed) > kCompletionsMax - count) {
+      unpolled_.fetch_sub(count, std::memory_order_relaxed);
       return absl::ResourceExhaustedError(
           absl::StrCat("The device holds ", kCompletionsMax, " completions that nobody polled."));
     }
@@ -119,6 +123,7 @@ class NullDevice final : public core::Device {
       RunBlocks(request, *lane, entry.completion);
     }
     completions_.push(entry);
+    if (fused) PushPartner(request, *partner_lane, start);
     return absl::OkStatus();
   }
 
@@ -190,6 +195,23 @@ class NullDevice final : public core::Device {
     const int64_t claimed =
         has_counter ? counter->exchange(request.block_count, std::memory_order_relaxed) : 0;
     completion.block_tasks_done = std::max<int64_t>(0, request.block_count - claimed);
+  }
+
+  // The second part of a fused launch, as a worker launch of its own.
+  void PushPartner(const core::LaunchRequest& request, const Lane& lane, core::TimeNs start) {
+    const core::FusedPartner& partner = request.partner;
+    core::LaunchRequest alone;
+    alone.form = core::Form::kWorkers;
+    alone.block_count = partner.block_count;
+    alone.counter = partner.counter;
+    alone.reset_counter = partner.reset_counter;
+    alone.epoch = partner.epoch;
+    Entry entry;
+    entry.lane = partner.lane;
+    entry.completion.launch = partner.launch;
+    entry.completion.start_ns = entry.completion.end_ns = start;
+    RunBlocks(alone, lane, entry.completion);
+    completions_.push(entry);
   }
 
   static bool WasToldToLeave(const Lane& lane, uint64_t epoch) {

@@ -38,7 +38,9 @@ void Engine::PlacePending() {
   for (size_t i = 0; i < pending_.size();) {
     const int32_t slot = pending_[i];
     Launch& launch = launches_[static_cast<size_t>(slot)];
-    const bool placed = launch.chain != ChainState::kNone ? PlaceNode(slot) : PlaceTasks(slot);
+    const bool placed = launch.chain != ChainState::kNone   ? PlaceNode(slot)
+                        : launch.form == core::Form::kFused ? PlaceFused(slot)
+                                                            : PlaceTasks(slot);
     if (placed) {
       // PlaceTasks may have ended the launch and taken it out.
       if (i < pending_.size() && pending_[i] == slot) {
@@ -127,7 +129,7 @@ bool Engine::PlaceTasks(int32_t slot) {
         sms_left -= cell.sms;
         const int64_t blocks = std::min({take_all ? fits : even, fits, left, pool.available()});
         if (blocks == 0) continue;
-        StartTasks(slot, AddResidency(slot, index, launch.needs, blocks), blocks);
+        StartTasks(slot, AddResidency(slot, index, launch.needs, blocks, blocks), blocks);
         left -= blocks;
       }
     }
@@ -139,8 +141,89 @@ bool Engine::PlaceTasks(int32_t slot) {
   return launch.workers && launch.workers_resident >= launch.workers_wanted;
 }
 
+// Whether the part of a fused launch has use for one more fused block.
+bool Engine::CanStart(const Launch& launch) const {
+  return launch.workers_resident < launch.workers_wanted &&
+         pools_[static_cast<size_t>(launch.pool)].available() > 0;
+}
+
+// Both parts of some fused blocks. The room is the first part's that works.
+void Engine::StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks) {
+  Launch& first = launches_[static_cast<size_t>(slot)];
+  int64_t room = blocks;
+  int32_t peer = -1;
+  for (const int32_t part : {slot, first.partner}) {
+    if (part == -1) continue;
+    Launch& launch = launches_[static_cast<size_t>(part)];
+    if (!CanStart(launch)) continue;
+    const int64_t workers =
+        std::min({blocks * launch.per_block, launch.workers_wanted - launch.workers_resident,
+                  pools_[static_cast<size_t>(launch.pool)].available()});
+    Residency& residency = AddResidency(part, cell, first.needs, room, workers);
+    const auto index = static_cast<int32_t>(&residency - residencies_.data());
+    StartTasks(part, residency, workers);
+    if (launch.start_ns == core::kNever) launch.start_ns = now_;
+    if (peer != -1) {
+      residency.peer = peer;
+      residencies_[static_cast<size_t>(peer)].peer = index;
+    }
+    peer = index;
+    room = 0;
+  }
+}
+
+// As PlaceTasks, by fused blocks. The first part waits in line for both; once it has nothing left
+// to start, the second one goes on with the blocks that it has.
+bool Engine::PlaceFused(int32_t slot) {
+  Launch& first = launches_[static_cast<size_t>(slot)];
+  const int32_t other = first.partner;
+  bool second_starts = false;
+  if (other != -1) {
+    Launch& second = launches_[static_cast<size_t>(other)];
+    KeepToWord(second);
+    second_starts = CanStart(second);
+  }
+  const bool starts = CanStart(first) || (second_starts && !first.fused_started);
+  auto room_in = [&](const Cell& cell) -> int64_t {
+    if (!Overtakes(first, cell)) return 0;
+    for (int32_t r = cell.first_residency; r != -1;
+         r = residencies_[static_cast<size_t>(r)].next_in_cell) {
+      const int32_t there = residencies_[static_cast<size_t>(r)].launch;
+      if (there == slot || there == other) return 0;
+    }
+    return std::min(sms_.Fits(cell, first.needs),
+                    int64_t{first.workers_per_sm} / first.per_block * cell.sms);
+  };
+  int64_t left = starts ? first.fused_left : 0;
+  // Spread over the cells: what does not divide goes to the first ones.
+  int64_t sms_left = first.place->sms;
+  for (int32_t pass = 0; pass < 2 && left > 0; ++pass) {
+    for (const Place::Run& run : first.place->runs) {
+      for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
+        const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+        const int64_t even = sms_left > 0 ? (left * cell.sms + sms_left - 1) / sms_left : left;
+        sms_left -= cell.sms;
+        const int64_t blocks = std::min({room_in(cell), pass == 0 ? even : left, left});
+        if (blocks <= 0) continue;
+        StartFusedBlocks(slot, index, blocks);
+        first.fused_started = true;
+        left -= blocks;
+      }
+    }
+  }
+  if (starts) first.fused_left = left;
+  dirty_ = true;
+  const bool waits = starts && first.fused_left > 0 && (CanStart(first) || !first.fused_started);
+  if (waits) return false;
+  RemovePending(slot);
+  EndIfDone(slot);
+  // Where the first part had nothing to do and is over, it has told the second.
+  if (first.partner != -1) EndIfDone(first.partner);
+  return true;
+}
+
 Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNeeds& needs,
-                                int64_t blocks) {
+                                int64_t blocks, int64_t workers) {
   const int32_t index = free_residencies_.back();
   free_residencies_.pop_back();
   active_residencies_.push_back(index);
@@ -150,9 +233,11 @@ Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNee
   residency = Residency();
   residency.launch = slot;
   residency.cell = cell_index;
-  residency.workers = blocks;
+  residency.workers = workers;
+  residency.needs = needs;
+  residency.held_blocks = blocks;
   residency.synced_ns = now_;
-  residency.busy_sms = static_cast<double>(std::min<int64_t>(cell.sms, blocks));
+  residency.busy_sms = static_cast<double>(std::min<int64_t>(cell.sms, workers));
   residency.next_in_cell = cell.first_residency;
   cell.first_residency = index;
   ++cell.residents;
@@ -166,7 +251,17 @@ void Engine::RemoveResidency(int32_t index) {
   const Residency residency = residencies_[static_cast<size_t>(index)];
   Launch& launch = launches_[static_cast<size_t>(residency.launch)];
   Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
-  sms_.Release(cell, launch.needs, residency.workers);
+  if (residency.peer != -1) {
+    // A fused block keeps its room until both parts have left.
+    Residency& peer = residencies_[static_cast<size_t>(residency.peer)];
+    peer.peer = -1;
+    if (residency.held_blocks > 0) {
+      peer.needs = residency.needs;
+      peer.held_blocks = residency.held_blocks;
+    }
+  } else {
+    sms_.Release(cell, residency.needs, residency.held_blocks);
+  }
   --cell.residents;
   if (cell.whole_residents > 0 && cell.residents == 0) cell.whole_residents = 0;
   int32_t* link = &cell.first_residency;

@@ -141,7 +141,9 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
       residency.keep = stay;
     }
   }
+  const int32_t other = launch.partner;
   EndIfDone(slot);
+  if (other != -1) EndIfDone(other);
 }
 
 // The pool's last block task was claimed: those who took from it finish what they have.
@@ -205,7 +207,11 @@ void Engine::ResidencyIsDue(int32_t index) {
   if (!residency.draining) {
     // Partial eviction: those who leave have ended their block tasks.
     const int64_t leaving = residency.workers - residency.keep;
-    sms_.Release(cell, launch.needs, leaving);
+    // Fused blocks stay for their other part's sake, and are given back as a whole.
+    if (launch.form != core::Form::kFused) {
+      sms_.Release(cell, residency.needs, leaving);
+      residency.held_blocks -= leaving;
+    }
     launch.workers_resident -= leaving;
     residency.workers = residency.keep;
     residency.keep = -1;
@@ -231,12 +237,18 @@ void Engine::EndIfDone(int32_t slot) {
   Launch& launch = launches_[static_cast<size_t>(slot)];
   if (launch.residencies > 0 || launch.phase != LaunchPhase::kResident || launch.hung) return;
   const bool work_left = pools_[static_cast<size_t>(launch.pool)].available() > 0;
+  const int32_t other = launch.partner;
   // A grid, and workers that still wait for room, go on with what is left.
-  const bool goes_on = launch.pending && work_left;
+  const bool waits_with_other =
+      launch.rides && other != -1 && launches_[static_cast<size_t>(other)].pending;
+  const bool goes_on = (launch.pending || (waits_with_other && !launch.evicted)) && work_left;
   if (goes_on) return;
+  if (launch.pending && launch.fused_left > 0 && !launch.fused_started) return;
   RemovePending(slot);
-  EndLaunch(slot, launch.evicted && work_left ? core::Outcome::kEvicted : core::Outcome::kFinished,
-            0);
+  // The second part of a fused launch ends with the first one's last block, whatever is left.
+  const bool left_some = (launch.evicted || launch.rides) && work_left;
+  EndLaunch(slot, left_some ? core::Outcome::kEvicted : core::Outcome::kFinished, 0);
+  if (other != -1) EndIfDone(other);
 }
 
 }  // namespace gpushare::sim

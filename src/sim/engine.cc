@@ -3,6 +3,7 @@
 #include "src/sim/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -34,8 +35,8 @@ Engine::Engine(const SimOptions& options)
   capabilities_.eviction = true;
   capabilities_.timestamps = true;
   // Everything that a launch touches is made here; nothing grows afterwards. A lane has one launch
-  // on the SMs at a time, and a launch has one residency in a cell.
-  const size_t residencies = sms_.cells().size() * core::kMaxLanes;
+  // on the SMs at a time, of two parts at most, and a part has one residency in a cell.
+  const size_t residencies = sms_.cells().size() * core::kMaxLanes * 2;
   residencies_.resize(residencies);
   free_residencies_.reserve(residencies);
   active_residencies_.reserve(residencies);
@@ -255,10 +256,16 @@ void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) 
 
 void Engine::LaneFree(int32_t slot) {
   Launch& launch = launches_[static_cast<size_t>(slot)];
-  const core::LaneIndex index = launch.lane;
+  const core::LaneIndex index = launch.form == core::Form::kFused ? launch.carrier : launch.lane;
   launch.phase = LaunchPhase::kOver;
   AddTimer(now_ + capabilities_.profile.completion_latency_ns, TimerKind::kVisible, slot,
            launch.generation);
+  if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
+    // A fused launch keeps its lane until both parts have ended.
+    launches_[static_cast<size_t>(other)].partner = -1;
+    lanes_[static_cast<size_t>(index)].running = other;
+    return;
+  }
   Lane& lane = lanes_[static_cast<size_t>(index)];
   lane.running = -1;
   lane.had_predecessor = true;
@@ -312,13 +319,22 @@ void Engine::Abandon(core::LaneIndex index) {
   }
   for (size_t i = 0; i < launches_.size(); ++i) {
     Launch& launch = launches_[i];
-    if (launch.lane != index || launch.phase == LaunchPhase::kFree || launch.visible) continue;
+    const bool on_lane = launch.lane == index || (launch.rides && launch.carrier == index);
+    if (!on_lane || launch.phase == LaunchPhase::kFree || launch.visible) continue;
     const int32_t slot = static_cast<int32_t>(i);
     RemovePending(slot);
     link_.Remove(now_, slot);
     const bool tasks = launch.chain == ChainState::kNone && launch.residencies > 0;
     if (tasks) pools_[static_cast<size_t>(launch.pool)].residencies -= launch.residencies;
     FreeCells(slot);
+    if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
+      launches_[static_cast<size_t>(other)].partner = -1;
+    } else if (launch.rides && launch.phase == LaunchPhase::kResident) {
+      // The first part is over, and its lane waited for this one.
+      Lane& carrier = lanes_[static_cast<size_t>(launch.carrier)];
+      carrier.running = -1;
+      Dispatch(carrier.queue);
+    }
     FreeSlot(slot);
   }
   lane.running = -1;

@@ -90,6 +90,15 @@ struct Launch {
   double yield_share = 0;  // yield interval over block task, 0 without yield points
   int64_t tasks_done = 0;
 
+  // Fused pairs: the first part is what the block scheduler places, the second rides with it.
+  int32_t partner = -1;  // the other part's slot, until one of them ends
+  bool rides = false;
+  core::LaneIndex carrier = core::kNoLane;  // of both: the lane in whose order they are
+  int32_t per_block = 1;                    // workers of this part in a fused block
+  double paired_slowness = 1;               // while the other part of the same blocks works too
+  int64_t fused_left = 0;                   // fused blocks that are not placed
+  bool fused_started = false;
+
   // Chains.
   ChainState chain = ChainState::kNone;
   NodeRun own_node;  // opaque work and library calls with a bound of their own
@@ -129,6 +138,10 @@ struct Residency {
   double drain_target = 0;  // work_done at which it leaves
   int64_t keep = -1;        // partial eviction: workers that stay, -1 when none is under way
   double busy_sms = 0;
+  // Room in the cell: of its blocks, which the last part of fused blocks gives back.
+  BlockNeeds needs;
+  int64_t held_blocks = 0;
+  int32_t peer = -1;  // the other part of the same fused blocks
   core::TimeNs synced_ns = 0;
   core::TimeNs due_ns = core::kNever;
 };
@@ -174,6 +187,7 @@ class Engine {
   core::TimeNs NowNs() const { return now_ns_.load(std::memory_order_acquire); }
 
   absl::Status Prepare(const core::KernelDesc& kernel);
+  void PrepareFused(core::FusedKernelDesc& fused) const;
   absl::StatusOr<core::PlaceIndex> AddPlace(const core::PlaceSpec& spec);
   absl::StatusOr<core::LaneIndex> AddLane(const core::LaneSpec& spec);
   void Abandon(core::LaneIndex lane);
@@ -209,11 +223,19 @@ class Engine {
 
   // --- queues.cc ---------------------------------------------------------------------------------
   absl::Status CheckKernelForm(const core::LaunchRequest& request) const;
-  absl::Status CheckCounter(const core::LaunchRequest& request) const;
+  absl::Status CheckFused(const core::LaunchRequest& request) const;
+  absl::Status CheckCounter(int32_t counter, bool reset, int64_t block_count) const;
   const PreparedKernel* Find(const core::KernelDesc* kernel) const;
   void Fill(int32_t slot, const core::LaunchRequest& request);
   void FillTasks(int32_t slot, const core::LaunchRequest& request);
-  void FillFused(Launch& launch, const core::LaunchRequest& request);
+  void FillFused(int32_t slot, const core::LaunchRequest& request);
+  struct FusedShape {
+    BlockNeeds needs;
+    int32_t blocks_per_sm = 1;
+  };
+  FusedShape ShapeOf(const core::FusedKernelDesc& fused, const PreparedKernel& tensor,
+                     const PreparedKernel& cuda) const;
+  void ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request);
   void FillChain(Launch& launch, const core::LaunchRequest& request);
   void StartCopy(int32_t slot);
   void DrawLaunchFaults(Launch& launch);
@@ -222,6 +244,8 @@ class Engine {
   int32_t& NextOf(int32_t command);
   void Issue(int32_t slot);
   void Ready(int32_t slot);
+  void FusedIsReady(int32_t slot);
+  void KeepToWord(Launch& launch) const;
   void WriteWord(core::LaneIndex lane, uint64_t epoch, int64_t keep);
   void WordArrives(core::LaneIndex lane, uint64_t epoch, int64_t keep);
   bool MustLeave(const Launch& launch) const;
@@ -232,10 +256,14 @@ class Engine {
   void RemovePending(int32_t slot);
   void PlacePending();
   bool PlaceTasks(int32_t slot);
+  bool PlaceFused(int32_t slot);
+  void StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks);
+  bool CanStart(const Launch& launch) const;
   void Hold(const Launch& launch);
   void StopRefillOfHeldCells();
   bool Overtakes(const Launch& launch, const Cell& cell) const;
-  Residency& AddResidency(int32_t slot, int32_t cell, const BlockNeeds& needs, int64_t blocks);
+  Residency& AddResidency(int32_t slot, int32_t cell, const BlockNeeds& needs, int64_t blocks,
+                          int64_t workers);
   void RemoveResidency(int32_t index);
 
   // --- block_tasks.cc ----------------------------------------------------------------------------

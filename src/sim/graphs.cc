@@ -67,7 +67,7 @@ bool Engine::PlaceNode(int32_t slot) {
     for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
       const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
       if (!has_room(cell)) continue;
-      AddResidency(slot, index, needs, cell.sms).busy_sms =
+      AddResidency(slot, index, needs, cell.sms, cell.sms).busy_sms =
           static_cast<double>(std::min<int64_t>(left, cell.sms));
       left -= cell.sms;
     }
@@ -98,7 +98,7 @@ void Engine::StartSegment(int32_t slot) {
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end; ++index) {
       const int32_t sms = sms_.cells()[static_cast<size_t>(index)].sms;
-      AddResidency(slot, index, kWholeSm, sms).busy_sms = sms * busy_share;
+      AddResidency(slot, index, kWholeSm, sms, sms).busy_sms = sms * busy_share;
     }
   }
   launch.chain = ChainState::kSegment;

@@ -98,12 +98,7 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
     return absl::OkStatus();
   }
   if (request.form == core::Form::kFused) {
-    if (request.fused == nullptr || Find(request.fused_partner) == nullptr ||
-        Find(request.fused_partner)->is_chain()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("The fused launch of kernel '", kernel->desc.name,
-                       "' has no fused descriptor or no prepared partner."));
-    }
+    if (absl::Status status = CheckFused(request); !status.ok()) return status;
   }
   const bool workers = request.form == core::Form::kWorkers || request.form == core::Form::kFused;
   if (kernel->is_chain()) {
@@ -115,7 +110,9 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
     return absl::InvalidArgumentError(
         absl::StrCat("Kernel '", kernel->desc.name, "' has no worker form."));
   }
-  if (workers && request.counter >= 0) return CheckCounter(request);
+  if (workers && request.counter >= 0) {
+    return CheckCounter(request.counter, request.reset_counter, request.block_count);
+  }
   if (request.block_count <= 0 || request.block_count > core::kMaxBlockTasks) {
     return absl::InvalidArgumentError(
         absl::StrCat("The launch of kernel '", kernel->desc.name, "' has ", request.block_count,
@@ -124,25 +121,44 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
   return absl::OkStatus();
 }
 
-absl::Status Engine::CheckCounter(const core::LaunchRequest& request) const {
-  if (request.counter >= core::kMaxCounters) {
-    return absl::InvalidArgumentError(absl::StrCat("The launch names counter ", request.counter,
-                                                   ", and the device has ", core::kMaxCounters,
-                                                   "."));
+// The second part; the first is checked as any launch.
+absl::Status Engine::CheckFused(const core::LaunchRequest& request) const {
+  const core::FusedPartner& partner = request.partner;
+  const PreparedKernel* const kernel = Find(partner.kernel);
+  if (kernel == nullptr || kernel->is_chain()) {
+    return absl::InvalidArgumentError(absl::StrCat("The fused launch of '", request.fused->name,
+                                                   "' has no prepared partner with block tasks."));
   }
-  const Pool& pool = pools_[static_cast<size_t>(request.counter)];
-  if (!request.reset_counter) {
+  if (partner.lane < 0 || partner.lane >= static_cast<int32_t>(lanes_.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("The launch's second part names lane ",
+                                                   partner.lane, ", and the device has ",
+                                                   lanes_.size(), " lanes."));
+  }
+  if (lanes_[static_cast<size_t>(partner.lane)].abandoned) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Lane ", partner.lane, " was abandoned and takes no launch."));
+  }
+  return CheckCounter(partner.counter, partner.reset_counter, partner.block_count);
+}
+
+absl::Status Engine::CheckCounter(int32_t counter, bool reset, int64_t block_count) const {
+  if (counter >= core::kMaxCounters) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The launch names counter ", counter, ", and the device has ", core::kMaxCounters, "."));
+  }
+  const Pool& pool = pools_[static_cast<size_t>(counter)];
+  if (!reset) {
     if (pool.zeroed) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
-        "Counter ", request.counter, " was never reset; the first launch of a task resets it."));
+        "Counter ", counter, " was never reset; the first launch of a task resets it."));
   }
   if (pool.residencies > 0) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "Counter ", request.counter, " is reset while a launch still takes block tasks from it."));
+        "Counter ", counter, " is reset while a launch still takes block tasks from it."));
   }
-  if (request.block_count <= 0 || request.block_count > core::kMaxBlockTasks) {
+  if (block_count <= 0 || block_count > core::kMaxBlockTasks) {
     return absl::InvalidArgumentError(
-        absl::StrCat("The launch sets counter ", request.counter, " to ", request.block_count,
+        absl::StrCat("The launch sets counter ", counter, " to ", block_count,
                      " block tasks, and the limits are 1 and ", core::kMaxBlockTasks, "."));
   }
   return absl::OkStatus();
@@ -151,7 +167,7 @@ absl::Status Engine::CheckCounter(const core::LaunchRequest& request) const {
 absl::Status Engine::Submit(const core::LaunchRequest& request) {
   if (device_lost_) return absl::UnavailableError("The device is lost; it takes no launch.");
   if (absl::Status status = Check(request); !status.ok()) return status;
-  if (free_slots_.empty()) {
+  if (free_slots_.size() < (request.form == core::Form::kFused ? 2U : 1U)) {
     return absl::ResourceExhaustedError(
         absl::StrCat("The device holds ", launches_.size(),
                      " launches whose completion was not polled, and "
@@ -194,6 +210,7 @@ void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
     FillChain(launch, request);
   } else {
     FillTasks(slot, request);
+    if (request.form == core::Form::kFused) FillFused(slot, request);
   }
   launch.issued_until_ns = now_ + latency;
 }
@@ -218,7 +235,6 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   launch.demand = kernel.demand;
   launch.memory_parallelism = record.memory_parallelism;
   launch.place_speed = kernel.SpeedOn(launch.place->sms, capabilities_.profile.sm_count);
-  if (request.form == core::Form::kFused) FillFused(launch, request);
   if (launch.workers) launch.sm_ns_per_task *= 1 + record.worker_overhead;
   launch.sm_ns_per_task *= launch.slowness;
   const int64_t most = int64_t{launch.workers_per_sm} * launch.place->sms;
@@ -245,34 +261,91 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
 
 // Tacker's two-stage model, eq. 5-6 as corrected: with the load ratio r of the two parts, the fused
 // kernel takes 1 + (t0 - 1) r / r0 of the TC part's own time up to the opportune ratio r0, and
-// t0 + r - r0 beyond.
-void Engine::FillFused(Launch& launch, const core::LaunchRequest& request) {
+// t0 + r - r0 beyond. That is: while both parts of a block work, the TC part takes t0 of its own
+// time and the CD part t0 / r0; whichever is left alone goes on at full speed.
+void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
+  const int32_t other = AllocateSlot();
+  Launch& first = launches_[static_cast<size_t>(slot)];
+  Launch& second = launches_[static_cast<size_t>(other)];
+  const uint32_t generation = second.generation;
+  second = Launch();
+  second.generation = generation;
+  second.phase = LaunchPhase::kQueued;
+  second.id = request.partner.launch;
+  second.form = core::Form::kFused;
+  second.lane = request.partner.lane;
+  second.priority = first.priority;
+  second.place = first.place;
+  second.kernel = Find(request.partner.kernel);
+  second.hung = first.hung;
+  second.slowness = first.slowness;
+  core::LaunchRequest alone;
+  alone.form = core::Form::kFused;
+  alone.block_count = request.partner.block_count;
+  alone.counter = request.partner.counter;
+  alone.reset_counter = request.partner.reset_counter;
+  alone.epoch = request.partner.epoch;
+  FillTasks(other, alone);
+  second.rides = true;
+  first.partner = other;
+  second.partner = slot;
+  first.carrier = second.carrier = first.lane;
+  ShapeFused(first, second, request);
+}
+
+// One fused block holds the parts' blocks: it needs what they need together.
+Engine::FusedShape Engine::ShapeOf(const core::FusedKernelDesc& fused, const PreparedKernel& tensor,
+                                   const PreparedKernel& cuda) const {
+  const int64_t tensor_blocks = std::max(1, fused.tensor_blocks);
+  const int64_t cuda_blocks = std::max(1, fused.cuda_blocks);
+  FusedShape shape;
+  BlockNeeds& needs = shape.needs;
+  needs.threads = tensor.needs.threads * tensor_blocks + cuda.needs.threads * cuda_blocks;
+  needs.registers = tensor.needs.registers * tensor_blocks + cuda.needs.registers * cuda_blocks;
+  needs.shared_memory_bytes = tensor.needs.shared_memory_bytes * tensor_blocks +
+                              cuda.needs.shared_memory_bytes * cuda_blocks;
+  needs.whole_sm = tensor.needs.whole_sm || cuda.needs.whole_sm;
+  const int64_t fits = sms_.FitsEmptySm(needs);
+  if (fits == 0) needs = {0, 0, 0, true};
+  const int64_t most = std::max<int64_t>(1, tensor.workers_per_sm / tensor_blocks);
+  shape.blocks_per_sm = static_cast<int32_t>(std::clamp<int64_t>(fits, 1, most));
+  return shape;
+}
+
+void Engine::PrepareFused(core::FusedKernelDesc& fused) const {
+  const PreparedKernel* tensor = nullptr;
+  const PreparedKernel* cuda = nullptr;
+  for (const auto& kernel : kernels_) {
+    if (kernel->desc.id == fused.tensor_part) tensor = kernel.get();
+    if (kernel->desc.id == fused.cuda_part) cuda = kernel.get();
+  }
+  if (fused.blocks_per_sm != 0) return;
+  const bool known = tensor != nullptr && cuda != nullptr;
+  fused.blocks_per_sm = known ? ShapeOf(fused, *tensor, *cuda).blocks_per_sm : 1;
+}
+
+// Fused blocks: what one needs, how many there are, and what the parts do to each other.
+void Engine::ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request) {
   const core::FusedKernelDesc& fused = *request.fused;
-  const PreparedKernel& partner = *Find(request.fused_partner);
-  const double blocks = static_cast<double>(std::max(1, fused.cuda_blocks)) /
-                        static_cast<double>(std::max(1, fused.tensor_blocks));
-  const double ratio = blocks * partner.sm_ns_per_task / launch.sm_ns_per_task;
-  const double r0 = std::max(1e-6, fused.opportune_load_ratio);
+  const bool swapped = !core::FirstIsTensorPart(request);
+  first.per_block = std::max(1, swapped ? fused.cuda_blocks : fused.tensor_blocks);
+  second.per_block = std::max(1, swapped ? fused.tensor_blocks : fused.cuda_blocks);
   const double t0 = fused.opportune_duration_ratio;
-  launch.sm_ns_per_task *= ratio <= r0 ? 1 + (t0 - 1) * ratio / r0 : t0 + ratio - r0;
-  // One fused block holds the parts' blocks: it needs what they need together.
-  const int64_t tensor = std::max(1, fused.tensor_blocks);
-  const int64_t cuda = std::max(1, fused.cuda_blocks);
-  const BlockNeeds& other = partner.needs;
-  launch.needs.threads = launch.needs.threads * tensor + other.threads * cuda;
-  launch.needs.registers = launch.needs.registers * tensor + other.registers * cuda;
-  launch.needs.shared_memory_bytes =
-      launch.needs.shared_memory_bytes * tensor + other.shared_memory_bytes * cuda;
-  const int64_t fits = sms_.FitsEmptySm(launch.needs);
-  if (fits == 0) launch.needs = {0, 0, 0, true};
-  launch.workers_per_sm = static_cast<int32_t>(std::clamp<int64_t>(fits, 1, launch.workers_per_sm));
-  const core::ResourceDemand& more = partner.demand;
-  auto add = [](double a, double b) { return std::min(1.0, a + b); };
-  launch.demand = {add(launch.demand.issue, more.issue), add(launch.demand.tensor, more.tensor),
-                   add(launch.demand.special, more.special), add(launch.demand.dram, more.dram),
-                   add(launch.demand.l2, more.l2)};
-  launch.memory_parallelism =
-      std::max(launch.memory_parallelism, partner.desc.simulation.memory_parallelism);
+  const double cuda = t0 / std::max(1e-6, fused.opportune_load_ratio);
+  first.paired_slowness = swapped ? cuda : t0;
+  second.paired_slowness = swapped ? t0 : cuda;
+  const FusedShape shape = swapped ? ShapeOf(fused, *second.kernel, *first.kernel)
+                                   : ShapeOf(fused, *first.kernel, *second.kernel);
+  first.needs = shape.needs;
+  int64_t fits = shape.blocks_per_sm;
+  if (fused.blocks_per_sm > 0) fits = std::min<int64_t>(fits, fused.blocks_per_sm);
+  const int64_t holds = fits * first.place->sms;
+  const int64_t asked = request.workers > 0 ? std::min<int64_t>(request.workers, holds) : holds;
+  first.fused_left = asked;
+  for (Launch* part : {&first, &second}) {
+    part->workers_per_sm = static_cast<int32_t>(fits * part->per_block);
+    part->workers_wanted = asked * part->per_block;
+  }
 }
 
 void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
@@ -354,7 +427,9 @@ void Engine::Ready(int32_t slot) {
   Launch& launch = launches_[static_cast<size_t>(slot)];
   launch.phase = LaunchPhase::kResident;
   dirty_ = true;
-  if (launch.fails && !launch.hung) {
+  if (launch.form == core::Form::kFused) {
+    FusedIsReady(slot);
+  } else if (launch.fails && !launch.hung) {
     EndLaunch(slot, core::Outcome::kFailed, 1);
   } else if (launch.form == core::Form::kMemcpy) {
     StartCopy(slot);
@@ -371,6 +446,27 @@ void Engine::Ready(int32_t slot) {
   } else {
     MakePending(slot);
   }
+}
+
+// A launch that a word has reached before it has all its workers.
+void Engine::KeepToWord(Launch& launch) const {
+  if (!MustLeave(launch)) return;
+  launch.evicted = true;
+  launch.workers_wanted =
+      std::min(launch.workers_wanted, lanes_[static_cast<size_t>(launch.lane)].keep);
+}
+
+void Engine::FusedIsReady(int32_t slot) {
+  Launch& first = launches_[static_cast<size_t>(slot)];
+  const int32_t other = first.partner;
+  if (other != -1) launches_[static_cast<size_t>(other)].phase = LaunchPhase::kResident;
+  if (first.fails && !first.hung) {
+    EndLaunch(slot, core::Outcome::kFailed, 1);
+    if (other != -1) EndLaunch(other, core::Outcome::kFailed, 1);
+    return;
+  }
+  KeepToWord(first);
+  MakePending(slot);  // which asks the second part's word too
 }
 
 void Engine::StartCopy(int32_t slot) {
@@ -446,11 +542,20 @@ void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {
   lane.has_word = true;
   lane.word = epoch;
   lane.keep = keep;
-  if (lane.running == -1) return;
-  Launch& launch = launches_[static_cast<size_t>(lane.running)];
   // A launch that is not ready yet reads the word when it starts.
-  if (launch.phase != LaunchPhase::kResident || !launch.workers || launch.hung) return;
-  if (MustLeave(launch)) EvictLaunch(lane.running, keep);
+  const auto leaves = [this](const Launch& launch) {
+    return launch.phase == LaunchPhase::kResident && launch.workers && !launch.hung &&
+           MustLeave(launch);
+  };
+  // Parts that ride on other lanes; one without a block reads the word when it gets one.
+  for (size_t i = 0; i < resident_launches_.size(); ++i) {  // NOLINT(modernize-loop-convert)
+    const int32_t slot = resident_launches_[i];
+    const Launch& launch = launches_[static_cast<size_t>(slot)];
+    if (launch.rides && launch.lane == index && leaves(launch)) EvictLaunch(slot, keep);
+  }
+  if (lane.running == -1) return;
+  const Launch& launch = launches_[static_cast<size_t>(lane.running)];
+  if (launch.lane == index && !launch.rides && leaves(launch)) EvictLaunch(lane.running, keep);
 }
 
 }  // namespace gpushare::sim

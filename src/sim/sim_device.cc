@@ -29,6 +29,12 @@ class SimDevice final : public core::Device {
     return engine_.Prepare(kernel);
   }
 
+  absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
+    core::MutexLock lock(&mutex_);
+    engine_.PrepareFused(fused);
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
     core::MutexLock lock(&mutex_);
     return engine_.AddPlace(spec);

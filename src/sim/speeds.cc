@@ -56,11 +56,23 @@ void Engine::SetCellFactors() {
       busy = std::max(busy, residency.busy_sms);
       if (cell.residents == 1 || count == clients.size()) continue;
       const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+      // Two parts of one block are one client: what they do to each other the pair's own model
+      // says.
+      if (launch.rides && residency.peer != -1) continue;
       const double speed =
           launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
-      clients[count++] = {launch.demand.issue * speed, launch.demand.tensor * speed,
-                          launch.demand.special * speed, speed};
+      core::ResourceDemand demand = launch.demand;
+      if (residency.peer != -1) {
+        const int32_t other = residencies_[static_cast<size_t>(residency.peer)].launch;
+        const core::ResourceDemand& more = launches_[static_cast<size_t>(other)].demand;
+        demand.issue = std::min(1.0, demand.issue + more.issue);
+        demand.tensor = std::min(1.0, demand.tensor + more.tensor);
+        demand.special = std::min(1.0, demand.special + more.special);
+      }
+      clients[count++] = {demand.issue * speed, demand.tensor * speed, demand.special * speed,
+                          speed};
     }
+    if (count == 1) count = 0;  // nobody to share with
     busy_sms_ += busy;
     cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count));
   }
@@ -77,7 +89,8 @@ void Engine::SetLaunchSpeeds() {
     Launch& launch = launches_[static_cast<size_t>(residency.launch)];
     const Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
     if (launch.chain == ChainState::kNone) {
-      const double speed = OccupancySpeed(residency, launch, cell) * cell.factor;
+      const double paired = residency.peer != -1 ? launch.paired_slowness : 1;
+      const double speed = OccupancySpeed(residency, launch, cell) * cell.factor / paired;
       launch.speed += cell.sms * speed * launch.place_speed / launch.place->sms;
       launch.weight += cell.sms * speed * launch.memory_parallelism;
     } else {
@@ -117,6 +130,7 @@ void Engine::SetDueTimes() {
                           launch.sm_ns_per_task;
     double rate = cell.sms * OccupancySpeed(residency, launch, cell) * cell.factor *
                   launch.device_factor * per_sm / residency.tail_slowness;
+    if (residency.peer != -1) rate /= launch.paired_slowness;
     if (launch.hung) rate = 0;
     if (rate != residency.rate) {
       SyncResidency(residency);

@@ -22,6 +22,12 @@ struct Told {
   int64_t block_task_ns = 0;
   int32_t kept = 0;
   int32_t total = 0;
+  int32_t done = 0;
+  int64_t slice_block_tasks = 0;  // of the last kernel that has workers
+  double slice_overhead = 1;
+  int32_t workers_per_sm_least = 0;
+  gpushare_intensity intensity = GPUSHARE_INTENSITY_UNKNOWN;
+  std::vector<std::string> notes;
   int32_t cancel_at = -1;  // sets `cancel` once so many are done
   int32_t cancel = 0;
   gpushare_status nested = GPUSHARE_OK;
@@ -30,12 +36,20 @@ struct Told {
 void Progress(void* user, const gpushare_calibration_progress* progress) {
   auto& told = *static_cast<Told*>(user);
   told.total = progress->total;
+  told.done = progress->done;
+  if (progress->note != nullptr) told.notes.emplace_back(progress->note);
   if (progress->done == told.cancel_at) told.cancel = 1;
   told.nested = gpushare_calibrate(nullptr, nullptr, nullptr);
   if (progress->kernel == nullptr) return;
   told.kernels.emplace_back(progress->kernel->name);
   told.kept += progress->kernel->kept;
   if (progress->kernel->block_task_ns > 0) told.block_task_ns = progress->kernel->block_task_ns;
+  if (progress->kernel->worker_solo_ns > 0) {
+    told.slice_block_tasks = progress->kernel->slice_block_tasks;
+    told.slice_overhead = progress->kernel->slice_overhead;
+    told.workers_per_sm_least = progress->kernel->workers_per_sm_least;
+    told.intensity = progress->kernel->intensity;
+  }
   told.knees.assign(progress->kernel->knees,
                     progress->kernel->knees + progress->kernel->knee_count);
 }
@@ -86,7 +100,13 @@ TEST_F(CalibrateApiTest, WritesAProfileAndTellsItsProgress) {
   EXPECT_THAT(told_.kernels, ElementsAre("sincos_267us", "decode16"));
   EXPECT_THAT(told_.knees, ElementsAre(84, 108));
   EXPECT_NEAR(static_cast<double>(told_.block_task_ns), 267000, 8000);
-  EXPECT_EQ(told_.total, 3);
+  // The device, both kernels, and their pair on partitions and on the same SMs.
+  EXPECT_EQ(told_.total, 5);
+  EXPECT_EQ(told_.done, 5);
+  EXPECT_GT(told_.slice_block_tasks, 0);
+  EXPECT_LE(told_.slice_overhead, 0.02);
+  EXPECT_GT(told_.workers_per_sm_least, 0);
+  EXPECT_EQ(told_.intensity, GPUSHARE_INTENSITY_COMPUTE);
   EXPECT_EQ(told_.nested, GPUSHARE_FAILED_PRECONDITION);  // a callback must not call
   EXPECT_EQ(gpushare_profile_validate(output_.c_str()), GPUSHARE_OK);
 }
@@ -99,6 +119,33 @@ TEST_F(CalibrateApiTest, GoesOnAfterACancellation) {
   options_.resume = 1;
   EXPECT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
   EXPECT_EQ(told_.kept, 1);
+}
+
+TEST_F(CalibrateApiTest, KeepsTheFusedKernelThatGains) {
+  kernels_[1].name = "streaming_59us";
+  kernels_[1].kind = GPUSHARE_TASK_KERNEL;
+  gpushare_task_options streaming = GPUSHARE_TASK_OPTIONS_INIT;
+  streaming.block_tasks = 400 * 8 * 132;
+  items_[1] = {&kernels_[1], &streaming};
+  gpushare_fused_kernel_options gains = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+  gains.name = "gains";
+  gains.opportune_load_ratio = 0.8;
+  gains.opportune_duration_ratio = 1.2;
+  gpushare_fused_kernel_options spills = gains;
+  spills.name = "spills";
+  const gpushare_calibration_fused fused[] = {{&gains, 0, 1, 0, 0}, {&spills, 0, 1, 8, 0}};
+  options_.fused = fused;
+  options_.fused_count = 2;
+  ASSERT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
+  EXPECT_THAT(told_.notes, ::testing::Contains(HasSubstr("'gains' is kept, and 1 others")));
+  EXPECT_EQ(gpushare_profile_validate(output_.c_str()), GPUSHARE_OK);
+}
+
+TEST_F(CalibrateApiTest, TheWholeHasABound) {
+  options_.total_time_ns = 1'000'000'000;
+  ASSERT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
+  EXPECT_THAT(told_.notes, ::testing::Contains(HasSubstr("The time of 1 s in all was over")));
+  EXPECT_EQ(told_.done, told_.total);
 }
 
 TEST_F(CalibrateApiTest, AHangIsADeadline) {
@@ -127,6 +174,29 @@ TEST_F(CalibrateApiTest, BadInputIsRefused) {
   options_ = good;
   options_.kernel_time_ns = -1;
   ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "kernel_time_ns is -1");
+  options_ = good;
+  options_.total_time_ns = -1;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "total_time_ns is -1");
+  options_ = good;
+  options_.slice_overhead_max = 2;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "A slice may cost 2");
+  options_ = good;
+  options_.fused_count = 1;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "fused is null");
+  options_ = good;
+  options_.reserved = 1;
+  ExpectRefused(GPUSHARE_UNIMPLEMENTED, "reserved");
+  options_ = good;
+  gpushare_fused_kernel_options pair = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+  pair.name = "pair";
+  gpushare_calibration_fused fused = {&pair, 0, 7, 0, 0};
+  options_.fused = &fused;
+  options_.fused_count = 1;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "is item 7");
+  fused.cuda_item = 1;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "has no block tasks");
+  pair.opportune_load_ratio = -1;
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "is -1");
   options_ = good;
   options_.device = "tpu";
   ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "'tpu'");

@@ -172,7 +172,7 @@ GPUSHARE_AT_BYTE(gpushare_kernel_info, yield_interval_ns, 48);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, solo_ns, 56);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, demand, 64);
 
-GPUSHARE_SIZE(gpushare_fused_kernel_options, 64);
+GPUSHARE_SIZE(gpushare_fused_kernel_options, 80);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, tensor_blocks, 4);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, cuda_blocks, 8);
@@ -183,6 +183,10 @@ GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, cuda_part, 32);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, opportune_load_ratio, 40);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, opportune_duration_ratio, 48);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, function, 56);
+GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, threads_per_block, 64);
+GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, dynamic_shared_memory_bytes, 68);
+GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, blocks_per_sm, 72);
+GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, reserved2, 76);
 
 GPUSHARE_SIZE(gpushare_completion_record, 160);
 GPUSHARE_AT_BYTE(gpushare_completion_record, struct_size, 0);
@@ -534,7 +538,14 @@ GPUSHARE_SIZE(gpushare_calibration_item, 16);
 GPUSHARE_AT_BYTE(gpushare_calibration_item, kernel, 0);
 GPUSHARE_AT_BYTE(gpushare_calibration_item, task, 8);
 
-GPUSHARE_SIZE(gpushare_kernel_calibration, 120);
+GPUSHARE_SIZE(gpushare_calibration_fused, 24);
+GPUSHARE_AT_BYTE(gpushare_calibration_fused, fused, 0);
+GPUSHARE_AT_BYTE(gpushare_calibration_fused, tensor_item, 8);
+GPUSHARE_AT_BYTE(gpushare_calibration_fused, cuda_item, 12);
+GPUSHARE_AT_BYTE(gpushare_calibration_fused, local_bytes, 16);
+GPUSHARE_AT_BYTE(gpushare_calibration_fused, reserved, 20);
+
+GPUSHARE_SIZE(gpushare_kernel_calibration, 144);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, kind, 4);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, name, 8);
@@ -553,6 +564,10 @@ GPUSHARE_AT_BYTE(gpushare_kernel_calibration, speed_count, 104);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, knee_count, 108);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, workers_per_sm_max, 112);
 GPUSHARE_AT_BYTE(gpushare_kernel_calibration, kept, 116);
+GPUSHARE_AT_BYTE(gpushare_kernel_calibration, slice_block_tasks, 120);
+GPUSHARE_AT_BYTE(gpushare_kernel_calibration, slice_overhead, 128);
+GPUSHARE_AT_BYTE(gpushare_kernel_calibration, workers_per_sm_least, 136);
+GPUSHARE_AT_BYTE(gpushare_kernel_calibration, intensity, 140);
 
 GPUSHARE_SIZE(gpushare_calibration_progress, 40);
 GPUSHARE_AT_BYTE(gpushare_calibration_progress, struct_size, 0);
@@ -563,7 +578,7 @@ GPUSHARE_AT_BYTE(gpushare_calibration_progress, what, 16);
 GPUSHARE_AT_BYTE(gpushare_calibration_progress, kernel, 24);
 GPUSHARE_AT_BYTE(gpushare_calibration_progress, note, 32);
 
-GPUSHARE_SIZE(gpushare_calibration_options, 136);
+GPUSHARE_SIZE(gpushare_calibration_options, 168);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, device_ordinal, 4);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, device, 8);
@@ -584,6 +599,11 @@ GPUSHARE_AT_BYTE(gpushare_calibration_options, item_count, 120);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, repeats, 124);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, evictions, 128);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, resume, 132);
+GPUSHARE_AT_BYTE(gpushare_calibration_options, fused, 136);
+GPUSHARE_AT_BYTE(gpushare_calibration_options, total_time_ns, 144);
+GPUSHARE_AT_BYTE(gpushare_calibration_options, slice_overhead_max, 152);
+GPUSHARE_AT_BYTE(gpushare_calibration_options, fused_count, 160);
+GPUSHARE_AT_BYTE(gpushare_calibration_options, reserved, 164);
 
 GPUSHARE_VALUE(GPUSHARE_OK, 0);
 GPUSHARE_VALUE(GPUSHARE_CANCELLED, 1);
@@ -613,6 +633,9 @@ GPUSHARE_VALUE(GPUSHARE_TASK_GRAPH, 2);
 GPUSHARE_VALUE(GPUSHARE_TASK_LIBRARY, 3);
 GPUSHARE_VALUE(GPUSHARE_TASK_MEMCPY, 4);
 GPUSHARE_VALUE(GPUSHARE_TASK_OPAQUE, 5);
+GPUSHARE_VALUE(GPUSHARE_INTENSITY_UNKNOWN, 0);
+GPUSHARE_VALUE(GPUSHARE_INTENSITY_COMPUTE, 1);
+GPUSHARE_VALUE(GPUSHARE_INTENSITY_MEMORY, 2);
 GPUSHARE_VALUE(GPUSHARE_LIBRARY_MATMUL, 1);
 GPUSHARE_VALUE(GPUSHARE_LIBRARY_CONVOLUTION, 2);
 GPUSHARE_VALUE(GPUSHARE_LIBRARY_POOLING, 3);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <gpushare/device/fused.cuh>
 #include <gpushare/device/variants.cuh>
 
 #include "tests/contract/cuda_contract.h"
@@ -28,6 +29,10 @@ struct ContractSpin {
 };
 GPUSHARE_KERNEL(ContractSpin);
 
+struct ContractPartner : ContractSpin {};
+GPUSHARE_KERNEL(ContractPartner);
+GPUSHARE_FUSED_KERNEL(ContractPair, ContractSpin, 1, ContractPartner, 2, GPUSHARE_FUSED_PLAIN);
+
 namespace {
 
 constexpr int kGraphKernels = 8;
@@ -40,6 +45,12 @@ bool Load(CudaContractKernels& kernels) {
   if (ContractSpin_variants(&variants) != 0) return false;
   kernels.original_function = variants.original_function;
   kernels.worker_function = variants.worker_function;
+  if (ContractPartner_variants(&variants) != 0) return false;
+  kernels.partner_original_function = variants.original_function;
+  kernels.partner_worker_function = variants.worker_function;
+  gpushare_fused_variants pair = {};
+  if (ContractPair_variants(&pair) != 0 || pair.blocks_per_sm == 0) return false;
+  kernels.fused_function = pair.function;
   kernels.pageable = std::malloc(kContractCopyBytes);
   return kernels.pageable != nullptr &&
          cudaMallocHost(&kernels.pinned, kContractCopyBytes) == cudaSuccess &&

@@ -11,6 +11,9 @@ namespace gpushare::contract {
 struct CudaContractKernels {
   void* original_function = nullptr;  // block tasks of 10 us, 256 threads
   void* worker_function = nullptr;
+  void* partner_original_function = nullptr;  // another kernel of the same kind
+  void* partner_worker_function = nullptr;
+  void* fused_function = nullptr;  // one block of the first and two of the other
   void* pinned = nullptr;
   void* pageable = nullptr;
   void* device = nullptr;

@@ -40,6 +40,26 @@ core::KernelDesc MakeGraph() {
   return graph;
 }
 
+core::KernelDesc MakePartner() {
+  core::KernelDesc partner = MakeKernel();
+  partner.id = core::KernelId{3};
+  partner.name = "contract_partner";
+  return partner;
+}
+
+core::FusedKernelDesc MakeFused() {
+  core::FusedKernelDesc fused;
+  fused.id = core::KernelId{1};
+  fused.name = "contract_pair";
+  fused.tensor_part = core::KernelId{1};
+  fused.cuda_part = core::KernelId{3};
+  fused.tensor_blocks = 1;
+  fused.cuda_blocks = 2;
+  fused.opportune_load_ratio = 0.8;
+  fused.opportune_duration_ratio = 1.2;
+  return fused;
+}
+
 }  // namespace
 
 void DeviceContract::SetUp() {
@@ -51,6 +71,12 @@ void DeviceContract::SetUp() {
   if (GetParam().fill_kernels) GetParam().fill_kernels(kernel_, graph_);
   ASSERT_TRUE(device_->PrepareKernel(kernel_).ok());
   ASSERT_TRUE(device_->PrepareKernel(graph_).ok());
+  partner_ = MakePartner();
+  fused_ = MakeFused();
+  if (GetParam().fill_fused) GetParam().fill_fused(partner_, fused_);
+  ASSERT_TRUE(device_->PrepareKernel(partner_).ok());
+  const absl::Status status = device_->PrepareFusedKernel(fused_);
+  ASSERT_TRUE(status.ok()) << status;
 }
 
 core::LaneIndex DeviceContract::MakeLane(core::PlaceIndex place, bool evictable) {
@@ -104,6 +130,24 @@ core::LaunchRequest DeviceContract::Workers(core::LaneIndex lane, int64_t blocks
   return request;
 }
 
+core::LaunchRequest DeviceContract::Fused(core::LaneIndex lane, int64_t blocks,
+                                          core::LaneIndex partner_lane, int64_t partner_blocks) {
+  core::LaunchRequest request = Workers(lane, blocks, 0, true, 1);
+  request.form = core::Form::kFused;
+  request.fused = &fused_;
+  core::FusedPartner& second = request.partner;
+  second.launch = NewLaunch();
+  second.lane = partner_lane;
+  second.kernel = &partner_;
+  second.block_count = partner_blocks;
+  second.counter = 1;
+  second.reset_counter = true;
+  second.epoch = 1;
+  second.arguments = request.arguments;
+  second.arguments_bytes = request.arguments_bytes;
+  return request;
+}
+
 core::LaunchRequest DeviceContract::Copy(core::LaneIndex lane, core::CopyDirection direction,
                                          int64_t bytes) {
   core::LaunchRequest request;
@@ -141,7 +185,7 @@ core::LaunchRequest DeviceContract::Graph(core::LaneIndex lane) {
 core::LaunchId DeviceContract::Launch(const core::LaunchRequest& request) {
   const absl::Status status = device_->Launch(request);
   EXPECT_TRUE(status.ok()) << status;
-  if (status.ok()) ++launched_;
+  if (status.ok()) launched_ += request.form == core::Form::kFused ? 2 : 1;
   return request.launch;
 }
 

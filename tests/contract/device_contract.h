@@ -33,6 +33,9 @@ struct DeviceFactory {
   // Gives the kernel, whose block tasks take 10 us, and the graph what this device launches; may be
   // null.
   std::function<void(core::KernelDesc& kernel, core::KernelDesc& graph)> fill_kernels = nullptr;
+  // The same for the second kernel, whose block tasks and arguments are as the first one's, and for
+  // the fused kernel of both.
+  std::function<void(core::KernelDesc& partner, core::FusedKernelDesc& fused)> fill_fused = nullptr;
   // Memory for copies of up to 16 MB; null where the device moves none.
   void* pinned = nullptr;
   void* pageable = nullptr;
@@ -53,6 +56,9 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   // A kernel with block tasks of 10 us, eight workers an SM, evictable.
   const core::KernelDesc& kernel() const { return kernel_; }
   const core::KernelDesc& graph() const { return graph_; }
+  // Another such kernel, and one fused kernel of both: one block of `kernel`, two of `partner`.
+  const core::KernelDesc& partner() const { return partner_; }
+  const core::FusedKernelDesc& fused() const { return fused_; }
 
   core::LaneIndex MakeLane(core::PlaceIndex place = core::kWholeDevice, bool evictable = false);
   std::vector<core::LaneIndex> MakeLanes(int count);  // on the whole device
@@ -63,6 +69,9 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   core::LaunchRequest Slice(core::LaneIndex lane, int64_t begin, int64_t blocks);
   core::LaunchRequest Workers(core::LaneIndex lane, int64_t blocks, int32_t counter, bool reset,
                               uint64_t epoch, int32_t workers = 0);
+  // Both parts start their tasks: counters 0 and 1, epochs 1.
+  core::LaunchRequest Fused(core::LaneIndex lane, int64_t blocks, core::LaneIndex partner_lane,
+                            int64_t partner_blocks);
   core::LaunchRequest Copy(core::LaneIndex lane, core::CopyDirection direction, int64_t bytes);
   // The factory's memory that the copy's direction and kind of host memory ask for; from one device
   // buffer's first half to its second for kPeer.
@@ -92,6 +101,8 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   std::unique_ptr<core::Device> device_;
   core::KernelDesc kernel_;
   core::KernelDesc graph_;
+  core::KernelDesc partner_;
+  core::FusedKernelDesc fused_;
   uint64_t next_launch_ = 1;
   size_t launched_ = 0;
   std::vector<core::DeviceCompletion> completions_;

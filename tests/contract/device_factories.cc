@@ -30,6 +30,11 @@ void AddCuda(std::vector<DeviceFactory>& factories) {
     kernel.worker_function = kernels->worker_function;
     graph.capture = &CaptureContractGraph;
   };
+  factory.fill_fused = [kernels](core::KernelDesc& partner, core::FusedKernelDesc& fused) {
+    partner.original_function = kernels->partner_original_function;
+    partner.worker_function = kernels->partner_worker_function;
+    fused.function = kernels->fused_function;
+  };
   factory.pinned = kernels->pinned;
   factory.pageable = kernels->pageable;
   factory.device_memory = kernels->device;

@@ -225,6 +225,55 @@ TEST(CapSmLedger, APackedAppHoldsItsSideForASingleWorker) {
   }
 }
 
+// One partition has the left-over SMs once.
+TEST(CapSmLedger, TheLeftOverSmsArePartOfOnePackedBeSideAtATime) {
+  CapSmLedger ledger = MakeLedger();
+  constexpr int kOther = 2;
+  ledger.AddApp(kOther, AppClass::kBestEffort);
+  for (const int app : {kTrain, kOther}) ASSERT_TRUE(ledger.Reserve(app, "be", 20, true).ok());
+  ASSERT_TRUE(ledger.Acquire(kTrain, 1, 8));
+  EXPECT_EQ(ledger.WorkersFor(kOther, 8), 16 * 8) << "two groups; 12 + 8 are not there twice";
+  ASSERT_TRUE(ledger.Acquire(kOther, 1, 8));
+  EXPECT_EQ(ledger.ClaimedBy(kTrain), 12 * kCapSmUnit);
+  EXPECT_EQ(ledger.ClaimedBy(kOther), 8 * kCapSmUnit);
+  EXPECT_EQ(ledger.FreeUnits(), (kSms - 12 - 8) * kCapSmUnit);
+  EXPECT_FALSE(ledger.Acquire(kOther, 16 * 8, 8));
+  // An app stays where it is; who starts from nothing gets them next.
+  ledger.Release(kTrain, 1, 8);
+  EXPECT_EQ(ledger.ClaimedBy(kOther), 8 * kCapSmUnit);
+  EXPECT_EQ(ledger.WorkersFor(kTrain, 8), 20 * 8);
+  ledger.Release(kOther, 1, 8);
+  ASSERT_TRUE(ledger.Acquire(kOther, 1, 8));
+  EXPECT_EQ(ledger.ClaimedBy(kOther), 12 * kCapSmUnit);
+  // Spread again, it holds no side.
+  ASSERT_TRUE(ledger.Reserve(kOther, "be", 20, false).ok());
+  ASSERT_TRUE(ledger.Acquire(kTrain, 1, 8));
+  EXPECT_EQ(ledger.ClaimedBy(kTrain), 12 * kCapSmUnit);
+}
+
+// What LC has together must be a side that exists, whichever reservation came last.
+TEST(CapSmLedger, ASpreadReservationBesideAPackedOneLeavesABeSideOrNothing) {
+  for (const bool for_lc : {false, true}) {
+    CapSmLedger ledger = MakeLedger(for_lc);
+    constexpr int kChat = 2;
+    ledger.AddApp(kChat, AppClass::kLatencyCritical);
+    ASSERT_TRUE(ledger.Reserve(kSearch, "search", 88, true).ok());
+    const int32_t largest = for_lc ? 124 : 120;
+    ASSERT_TRUE(ledger.Reserve(kChat, "chat", largest - 88, false).ok());
+    EXPECT_EQ(ledger.ReservedCapSms(), largest);
+    ASSERT_TRUE(ledger.Reserve(kChat, "chat", largest - 88 + 1, false).ok());
+    EXPECT_EQ(ledger.ReservedCapSms(), kSms);
+    EXPECT_EQ(ledger.Reserve(kChat, "chat", 45, false).message(),
+              "LC app 'chat' asks for 45 CapSMs, and 44 of 132 are not reserved.");
+    ASSERT_TRUE(ledger.Reserve(kChat, "chat", 0, false).ok());
+    EXPECT_EQ(ledger.ReservedCapSms(), 88) << "nothing is asked for, nothing is granted";
+    // Without a packed one nobody needs a side.
+    ASSERT_TRUE(ledger.Reserve(kSearch, "search", 88, false).ok());
+    ASSERT_TRUE(ledger.Reserve(kChat, "chat", 40, false).ok());
+    EXPECT_EQ(ledger.ReservedCapSms(), 128);
+  }
+}
+
 TEST(CapSmLedger, AShrunkQuotaSaysWhatIsAboveIt) {
   CapSmLedger ledger = MakeLedger();
   ASSERT_TRUE(ledger.Acquire(kTrain, 60 * 4, 4));
@@ -257,11 +306,13 @@ struct Model {
     AppClass app_class = AppClass::kBestEffort;
     int32_t bound = 0;
     bool packed = false;
+    bool placed = false;                            // packed, and was in use when last looked at
     std::vector<std::pair<int32_t, int32_t>> held;  // workers, M
   };
   int32_t sms = 0;
   int32_t granularity = 1;
-  int32_t smallest_be_side = 1;
+  int32_t be_remainder = 0;   // left-over SMs of BE
+  int remainder_holder = -1;  // the packed BE app whose side has them
   std::map<int, App> apps;
 
   static int64_t Denominator() {
@@ -274,18 +325,32 @@ struct Model {
     for (auto [workers, m] : app.held) sum += workers * (Denominator() / m);
     return sum;
   }
-  int64_t Claim(const App& app) const {
+  // After every change of what `index` holds or how.
+  void Settle(int index) {
+    App& app = apps.at(index);
+    const bool now = app.app_class == AppClass::kBestEffort && app.packed && Used(app) > 0;
+    if (!now && remainder_holder == index) remainder_holder = -1;
+    if (now && !app.placed && remainder_holder < 0) remainder_holder = index;
+    app.placed = now;
+  }
+  int64_t Claim(int index) const {
+    const App& app = apps.at(index);
     const int64_t one = Denominator();
     if (app.app_class == AppClass::kLatencyCritical) return std::max(Used(app), app.bound * one);
     if (!app.packed) return Used(app);
     if (Used(app) == 0) return 0;
-    int64_t side = smallest_be_side;
+    int64_t side = be_remainder > 0 && remainder_holder == index ? be_remainder : granularity;
     while (side * one < Used(app)) side += granularity;
     return side * one;
   }
+  bool HasPackedLc() const {
+    return std::any_of(apps.begin(), apps.end(), [](const auto& entry) {
+      return entry.second.app_class == AppClass::kLatencyCritical && entry.second.packed;
+    });
+  }
   int64_t Free() const {
     int64_t free = sms * Denominator();
-    for (const auto& [index, app] : apps) free -= Claim(app);
+    for (const auto& [index, app] : apps) free -= Claim(index);
     return free;
   }
   // What taking `units` more would do: the definition of Acquire.
@@ -294,13 +359,15 @@ struct Model {
     App& app = after.apps.at(index);
     app.held.emplace_back(workers, m);
     if (workers == 0) return true;
+    after.Settle(index);
+    // Of a packed app the whole side lies within its quota.
     if (app.app_class == AppClass::kBestEffort && app.bound > 0 &&
-        after.Used(app) > app.bound * Denominator()) {
+        after.Claim(index) > app.bound * Denominator()) {
       return false;
     }
     if (app.app_class == AppClass::kLatencyCritical) {
       // It may use its own reservation as far as BE workers do not sit on it.
-      return after.Used(app) <= Claim(apps.at(index)) + Free();
+      return after.Used(app) <= Claim(index) + Free();
     }
     return Free() >= 0 && after.Free() >= 0;
   }
@@ -311,7 +378,7 @@ void CheckAgainstModel(const CapSmLedger& ledger, const Model& model) {
   int32_t reserved = 0;
   for (const auto& [index, app] : model.apps) {
     RC_ASSERT(ledger.UsedBy(index) == model.Used(app));
-    RC_ASSERT(ledger.ClaimedBy(index) == model.Claim(app));
+    RC_ASSERT(ledger.ClaimedBy(index) == model.Claim(index));
     used += model.Used(app);
     if (app.app_class == AppClass::kLatencyCritical) reserved += app.bound;
   }
@@ -329,8 +396,11 @@ RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, (
   const bool for_lc = *rc::gen::arbitrary<bool>();
   CapSmLedger ledger(sms, granularity, left_over, for_lc);
   const int32_t smallest_be_side = left_over > 0 && !for_lc ? left_over : granularity;
-  Model model{
-      .sms = sms, .granularity = granularity, .smallest_be_side = smallest_be_side, .apps = {}};
+  Model model{.sms = sms,
+              .granularity = granularity,
+              .be_remainder = for_lc ? 0 : left_over,
+              .remainder_holder = -1,
+              .apps = {}};
   const int apps = *rc::gen::inRange(1, 5);
   for (int i = 0; i < apps; ++i) {
     const auto app_class = *rc::gen::element(AppClass::kLatencyCritical, AppClass::kBestEffort);
@@ -351,10 +421,17 @@ RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, (
         if (ledger.Reserve(app, "app", capsms, packed).ok()) {
           row.bound = ledger.ReservationOf(app);
           row.packed = ledger.IsPacked(app);
+          model.Settle(app);
           RC_ASSERT(capsms >= 0 && capsms <= sms);
           if (row.app_class == AppClass::kLatencyCritical) RC_ASSERT(row.bound >= capsms);
           if (row.app_class == AppClass::kBestEffort) RC_ASSERT(row.bound <= capsms);
-          if (!packed) RC_ASSERT(row.bound == capsms);
+          if (row.app_class == AppClass::kLatencyCritical && capsms > 0 && model.HasPackedLc()) {
+            // A BE side is left, or nothing.
+            const int32_t left = sms - ledger.ReservedCapSms();
+            RC_ASSERT(left == 0 || left >= smallest_be_side);
+          } else if (!packed) {
+            RC_ASSERT(row.bound == capsms);
+          }
           RC_ASSERT(row.bound - capsms < granularity + smallest_be_side);
           RC_ASSERT(capsms - row.bound < granularity + left_over);
         }
@@ -366,6 +443,7 @@ RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, (
         const int32_t workers = *rc::gen::inRange(0, 2 * m);
         ledger.Charge(app, workers, m);
         row.held.emplace_back(workers, m);
+        model.Settle(app);
         charged = true;
         break;
       }
@@ -382,6 +460,7 @@ RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, (
         const int64_t free_before = model.Free();
         RC_ASSERT(ledger.Acquire(app, workers, m) == may);
         if (may) row.held.emplace_back(workers, m);
+        model.Settle(app);
         // Never at the expense of another app's reservation.
         RC_ASSERT(model.Free() >= std::min<int64_t>(0, free_before));
         break;
@@ -396,6 +475,7 @@ RC_GTEST_PROP(CapSmLedgerProperty, RandomHistoriesAgreeWithAddingEverythingUp, (
         ledger.Release(app, first, m);
         ledger.Release(app, workers - first, m);
         row.held.erase(row.held.begin() + static_cast<std::ptrdiff_t>(index));
+        model.Settle(app);
         break;
       }
     }

@@ -46,10 +46,11 @@ class CublasLtMatmulTest : public ::testing::Test {
     control_->answer = answer;
     control_->first_good = first_good;
   }
-  absl::Status Multiply() {
+  // `skip` bytes behind an aligned address.
+  absl::Status Multiply(size_t skip = 0) {
     control_->products = 0;
     core::LibraryArguments arguments;
-    arguments.a = arguments.b = arguments.d = operand_;
+    arguments.a = arguments.b = arguments.d = operand_ + skip;
     return plan_->Enqueue(&handle_, nullptr, operand_, arguments);
   }
 
@@ -58,7 +59,7 @@ class CublasLtMatmulTest : public ::testing::Test {
   std::unique_ptr<LibraryBackend> backend_;
   std::unique_ptr<LibraryPlan> plan_;
   char handle_ = 0;
-  alignas(64) char operand_[64] = {};
+  alignas(256) char operand_[256] = {};
 };
 
 TEST_F(CublasLtMatmulTest, ALaunchThatTheSmsRefuseGoesOnWithTheNextAlgorithmWhichStays) {
@@ -94,6 +95,32 @@ TEST_F(CublasLtMatmulTest, WrongOperandsWhichAllRefuseChangeNothing) {
   Refuse(0, 0);
   ASSERT_TRUE(Multiply().ok());
   EXPECT_EQ(control_->first_algorithm, 0);
+}
+
+TEST_F(CublasLtMatmulTest, TheNextWrongOperandsOfAKindCostOneCall) {
+  Refuse(kInvalidValue, control_->algorithms);
+  EXPECT_EQ(Multiply(16).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(control_->products, control_->algorithms);
+  EXPECT_EQ(Multiply(16).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(control_->products, 1);
+  // Operands of another kind get every algorithm still, and what they find is theirs too.
+  Refuse(kInvalidValue, 2);
+  EXPECT_TRUE(Multiply(32).ok());
+  EXPECT_EQ(control_->products, 3);
+  EXPECT_TRUE(Multiply(16).ok());
+  EXPECT_EQ(control_->first_algorithm, 2);
+  // That one ran: it is not known as wrong any more.
+  Refuse(kInvalidValue, 3);
+  EXPECT_TRUE(Multiply(16).ok());
+}
+
+TEST_F(CublasLtMatmulTest, AnOperandBetweenTwoElementsIsRefusedWithoutACall) {
+  const absl::Status status = Multiply(2);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(control_->products, 0);
+  EXPECT_EQ(status.message(),
+            "An operand of a matrix product does not start at a multiple of 4 bytes, the size of "
+            "an element.");
 }
 
 TEST_F(CublasLtMatmulTest, AFailureOfTheLibraryItselfIsNotTriedAgain) {

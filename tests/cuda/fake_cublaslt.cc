@@ -4,6 +4,9 @@
 
 #include <cublasLt.h>
 
+#include <atomic>
+#include <cstddef>
+
 namespace {
 
 template <class Handle>
@@ -20,16 +23,22 @@ extern "C" {
 
 gpushare::cuda::FakeCublasLtControl fake_cublaslt_control;
 
-cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return Give(handle); }
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  static char handles[64];
+  static std::atomic<size_t> next{0};
+  *handle = reinterpret_cast<cublasLtHandle_t>(&handles[next++ % sizeof(handles)]);
+  return CUBLAS_STATUS_SUCCESS;
+}
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
 const char* cublasLtGetStatusString(cublasStatus_t) { return "as the test asked"; }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*,
-                              cublasLtMatrixLayout_t, const void*, cublasLtMatrixLayout_t,
-                              const void*, const void*, cublasLtMatrixLayout_t, void*,
-                              cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algorithm, void*,
-                              size_t, cudaStream_t) {
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t, const void*,
+                              const void*, cublasLtMatrixLayout_t, const void*,
+                              cublasLtMatrixLayout_t, const void*, const void*,
+                              cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t,
+                              const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t) {
   const int index = static_cast<int>(algorithm->data[0]);
+  fake_cublaslt_control.product_handle = handle;
   if (fake_cublaslt_control.products++ == 0) fake_cublaslt_control.first_algorithm = index;
   if (index >= fake_cublaslt_control.first_good) return CUBLAS_STATUS_SUCCESS;
   return static_cast<cublasStatus_t>(fake_cublaslt_control.answer);
@@ -47,11 +56,12 @@ cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t*,
                                                     const void*, size_t) {
   return CUBLAS_STATUS_NOT_SUPPORTED;  // no algorithm has a form without clusters
 }
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
                                               cublasLtMatmulPreference_t, int,
                                               cublasLtMatmulHeuristicResult_t found[], int* count) {
+  fake_cublaslt_control.plan_handle = handle;
   *count = fake_cublaslt_control.algorithms;
   for (int i = 0; i < *count; ++i) {
     found[i].state = CUBLAS_STATUS_SUCCESS;

@@ -12,6 +12,9 @@ struct FakeCublasLtControl {
   int first_good = 0;
   int products = 0;         // calls since the test looked
   int first_algorithm = 0;  // of them
+  // The handles of the last look for algorithms and of the last product.
+  const void* plan_handle = nullptr;
+  const void* product_handle = nullptr;
 };
 
 }  // namespace gpushare::cuda

@@ -50,17 +50,33 @@ class OverlapTest : public testing::TestWithParam<Tier> {
     return static_cast<double>(end - H200().device.launch_latency_ns);
   }
 
-  static double FusedNs(const core::FusedKernelDesc& fused, const char* tensor, const char* cuda) {
+  // Until both parts are over, the CD part taking `cuda_ns` alone.
+  static double FusedNs(core::FusedKernelDesc fused, const char* tensor, const char* cuda,
+                        double cuda_ns) {
     auto device = MakeDevice(GetParam());
-    const auto lane = *device->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, true});
+    const auto lane = *device->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, false});
+    const auto other = *device->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
     auto request = Sized(lane, tensor, kSoloNs, 1);
+    const auto partner = Sized(other, cuda, cuda_ns, 2);
     request.form = core::Form::kFused;
+    fused.tensor_part = request.kernel->id;
+    fused.cuda_part = partner.kernel->id;
     request.fused = &fused;
-    request.fused_partner = &Kernel(cuda);
+    request.counter = 0;
+    request.reset_counter = true;
+    request.partner.launch = partner.launch;
+    request.partner.lane = other;
+    request.partner.kernel = partner.kernel;
+    request.partner.block_count = partner.block_count;
+    request.partner.counter = 1;
+    request.partner.reset_counter = true;
+    request.partner.epoch = 1;
     EXPECT_TRUE(device->Launch(request).ok());
     const auto done = RunUntilIdle(*device);
-    EXPECT_EQ(done.size(), 1u);
-    return static_cast<double>(done[0].end_ns - done[0].start_ns);
+    EXPECT_EQ(done.size(), 2u);
+    core::TimeNs end = 0;
+    for (const auto& part : done) end = std::max(end, part.end_ns);
+    return static_cast<double>(end - done[0].start_ns);
   }
 };
 
@@ -84,8 +100,8 @@ TEST_P(OverlapTest, OneFusedKernel) {
     // At load ratio 1, which is beyond the opportune one, the pair takes t0 + 1 - r0.
     fused.opportune_load_ratio = 0.55;
     fused.opportune_duration_ratio = 2 * (1 - row.fused) - 1 + 0.55;
-    EXPECT_NEAR(1 - FusedNs(fused, row.tensor_kernel, row.cuda_kernel) / (2 * kSoloNs), row.fused,
-                kPoints);
+    const double together = FusedNs(fused, row.tensor_kernel, row.cuda_kernel, kSoloNs);
+    EXPECT_NEAR(1 - together / (2 * kSoloNs), row.fused, kPoints);
   }
 }
 
@@ -95,11 +111,8 @@ TEST_P(OverlapTest, TheFusedCurveHasTwoStages) {
   fused.opportune_duration_ratio = 1.02;
   for (const measured::TwoStagePoint& point : measured::kTwoStageCurve) {
     SCOPED_TRACE(point.load_ratio);
-    // The load ratio is set by the shares of blocks.
-    fused.tensor_blocks = 100;
-    fused.cuda_blocks = static_cast<int32_t>(std::lround(point.load_ratio * 100));
-    EXPECT_NEAR(FusedNs(fused, "wgmma_loop", "sincos_loop") / kSoloNs, point.fused_over_tensor,
-                0.05 * point.fused_over_tensor);
+    const double together = FusedNs(fused, "wgmma_loop", "sincos_loop", point.load_ratio * kSoloNs);
+    EXPECT_NEAR(together / kSoloNs, point.fused_over_tensor, 0.05 * point.fused_over_tensor);
   }
 }
 

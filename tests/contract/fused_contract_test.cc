@@ -1,0 +1,268 @@
+// Fused launches: two parts that share blocks, and end, are evicted and go on each by itself.
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "src/core/limits.h"
+#include "tests/contract/device_contract.h"
+
+namespace gpushare::contract {
+namespace {
+
+using core::Form;
+using core::LaneIndex;
+using core::LaunchId;
+using core::LaunchRequest;
+using core::Outcome;
+
+class FusedContract : public DeviceContract {
+ protected:
+  void SetUp() override {
+    DeviceContract::SetUp();
+    if (!capabilities().eviction) GTEST_SKIP() << "no eviction";
+    first_lane_ = MakeLane();
+    second_lane_ = MakeLane(core::kWholeDevice, true);
+  }
+  void Evict(LaneIndex lane, uint64_t epoch, int32_t keep = 0) {
+    const absl::Status status = device().Evict(lane, epoch, keep);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  int64_t Rounds(int64_t rounds) { return rounds * capabilities().profile.sm_count * 8; }
+
+  // What is left of the partner's task, by its own kernel.
+  LaunchRequest RestOfPartner(int64_t blocks, uint64_t epoch) {
+    LaunchRequest request = Workers(second_lane_, blocks, 1, false, epoch);
+    request.kernel = &partner();
+    return request;
+  }
+  bool TakesTime() const { return GetParam().work_takes_time; }
+
+  LaneIndex first_lane_ = core::kNoLane;   // as an LC task's: nobody evicts it
+  LaneIndex second_lane_ = core::kNoLane;  // as a BE task's
+};
+
+TEST_P(FusedContract, BothPartsAreReportedOnceWithAllTheirBlockTasks) {
+  const LaunchRequest request = Fused(first_lane_, Rounds(10) + 3, second_lane_, Rounds(15) + 1);
+  Launch(request);
+  WaitForAll();
+  EXPECT_EQ(Of(request.launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(10) + 3);
+  EXPECT_EQ(Of(request.partner.launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(15) + 1);
+}
+
+// A query is not late because of what came along with it.
+TEST_P(FusedContract, ThePartThatEndsFirstIsReportedWhileTheOtherGoesOn) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
+  const LaunchRequest early = Fused(first_lane_, Rounds(5), second_lane_, Rounds(400));
+  Launch(early);
+  WaitForCount(1);
+  EXPECT_TRUE(IsReported(early.launch));
+  EXPECT_FALSE(IsReported(early.partner.launch));
+  WaitForAll();
+  EXPECT_GT(Of(early.partner.launch).end_ns, Of(early.launch).end_ns);
+  EXPECT_EQ(Of(early.partner.launch).block_tasks_done, Rounds(400));
+
+  const LaunchRequest late = Fused(first_lane_, Rounds(400), second_lane_, Rounds(5));
+  Launch(late);
+  WaitForCount(3);
+  EXPECT_TRUE(IsReported(late.partner.launch));
+  EXPECT_FALSE(IsReported(late.launch));
+  WaitForAll();
+  EXPECT_EQ(Of(late.launch).block_tasks_done, Rounds(400));
+}
+
+TEST_P(FusedContract, AnEvictedPartnerLeavesAndTheFirstPartGoesOn) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaunchRequest request = Fused(first_lane_, Rounds(200), second_lane_, Rounds(200));
+  Launch(request);
+  WaitUntilTime(device().NowNs() + 300'000);
+  const core::TimeNs evicted_at = device().NowNs();
+  Evict(second_lane_, 1);
+  WaitForCount(1);
+  ASSERT_TRUE(IsReported(request.partner.launch));
+  EXPECT_FALSE(IsReported(request.launch));
+  const core::DeviceCompletion left = Of(request.partner.launch);
+  EXPECT_EQ(left.outcome, Outcome::kEvicted);
+  EXPECT_GT(left.block_tasks_done, 0);
+  EXPECT_LT(left.block_tasks_done, Rounds(200));
+  EXPECT_LT(left.end_ns - evicted_at, 100'000);
+  WaitForCount(2);
+  EXPECT_EQ(Of(request.launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(200));
+  // The rest goes on as workers of its own.
+  const LaunchId rest = Launch(RestOfPartner(Rounds(200), 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
+  EXPECT_EQ(left.block_tasks_done + Of(rest).block_tasks_done, Rounds(200));
+}
+
+TEST_P(FusedContract, TheFirstPartMayBeEvictedAndTheSecondGoesOn) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex plain = MakeLane();
+  const LaunchRequest request = Fused(second_lane_, Rounds(200), plain, Rounds(200));
+  Launch(request);
+  WaitUntilTime(device().NowNs() + 300'000);
+  Evict(second_lane_, 1);
+  WaitForCount(1);
+  ASSERT_TRUE(IsReported(request.launch));
+  EXPECT_EQ(Of(request.launch).outcome, Outcome::kEvicted);
+  const LaunchId rest = Launch(Workers(second_lane_, Rounds(200), 0, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(200));
+  EXPECT_EQ(Of(request.launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(200));
+}
+
+TEST_P(FusedContract, ALimitedPartnerGoesOnWithFewerWorkers) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaunchRequest whole = Fused(first_lane_, Rounds(10), second_lane_, Rounds(60));
+  Launch(whole);
+  WaitForAll();
+  const auto duration = [this](LaunchId launch) { return Of(launch).end_ns - Of(launch).start_ns; };
+  const LaunchRequest limited = Fused(first_lane_, Rounds(10), second_lane_, Rounds(60));
+  Launch(limited);
+  WaitUntilTime(device().NowNs() + 50'000);
+  Evict(second_lane_, 1, capabilities().profile.sm_count / 2);
+  WaitForAll();
+  EXPECT_EQ(Of(limited.launch).block_tasks_done, Rounds(10));
+  EXPECT_EQ(Of(limited.partner.launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(limited.partner.launch).block_tasks_done, Rounds(60));
+  EXPECT_GT(duration(limited.partner.launch), duration(whole.partner.launch) * 5 / 4);
+  EXPECT_LT(duration(limited.launch), duration(whole.launch) * 5 / 4);
+}
+
+TEST_P(FusedContract, APartnerThatWasToldBeforeLeavesAtOnce) {
+  Evict(second_lane_, 1);
+  const LaunchRequest request = Fused(first_lane_, Rounds(20), second_lane_, Rounds(500));
+  Launch(request);
+  WaitForAll();
+  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(20));
+  EXPECT_EQ(Of(request.partner.launch).outcome, Outcome::kEvicted);
+  EXPECT_LT(Of(request.partner.launch).block_tasks_done, Rounds(500));
+  const LaunchId rest = Launch(RestOfPartner(Rounds(500), 2));
+  WaitForAll();
+  EXPECT_EQ(Of(request.partner.launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(500));
+}
+
+// Evicted from one fused launch to the next, whatever the moments: every block task once.
+TEST_P(FusedContract, APartnerGoesOnInOtherFusedLaunches) {
+  const int64_t blocks = Rounds(120) + 17;
+  int64_t done = 0;
+  size_t reported = 0;
+  bool finished = false;
+  uint64_t epoch = 1;
+  for (int round = 0; round < 12 && !finished; ++round, ++epoch) {
+    LaunchRequest request = Fused(first_lane_, Rounds(3) + round, second_lane_, blocks);
+    request.partner.reset_counter = round == 0;
+    request.partner.epoch = epoch;
+    Launch(request);
+    WaitUntilTime(device().NowNs() + 2'000 + 17'919 * (round % 4));
+    Evict(second_lane_, epoch);
+    WaitForCount(reported += 2);
+    EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(3) + round);
+    done += Of(request.partner.launch).block_tasks_done;
+    finished = Of(request.partner.launch).outcome == Outcome::kFinished;
+    ASSERT_LE(done, blocks);
+  }
+  const LaunchId rest = Launch(RestOfPartner(blocks, epoch + 1));
+  WaitForAll();
+  EXPECT_EQ(done + Of(rest).block_tasks_done, blocks);
+}
+
+// The stream's order holds for the whole launch.
+TEST_P(FusedContract, TheLanesNextLaunchWaitsForBothParts) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
+  const LaunchRequest request = Fused(first_lane_, Rounds(5), second_lane_, Rounds(100));
+  Launch(request);
+  const LaunchId next = Launch(Workers(first_lane_, Rounds(1), 2, true, 1));
+  WaitForAll();
+  const int64_t clocks_apart_ns = 20'000;  // of two GPU clocks' readings
+  EXPECT_GE(Of(next).start_ns + clocks_apart_ns, Of(request.partner.launch).end_ns);
+  EXPECT_LT(Of(request.launch).end_ns, Of(request.partner.launch).end_ns);
+}
+
+TEST_P(FusedContract, PartsOnOneLaneWithoutAWord) {
+  const LaunchRequest request = Fused(first_lane_, Rounds(30), first_lane_, Rounds(2));
+  Launch(request);
+  LaunchRequest after = Fused(first_lane_, Rounds(1), first_lane_, Rounds(8));
+  after.counter = 2;
+  after.partner.counter = 3;
+  Launch(after);
+  if (TakesTime()) {
+    WaitForCount(1);
+    EXPECT_TRUE(IsReported(request.partner.launch));
+  }
+  WaitForAll();
+  for (const auto& [launch, blocks] :
+       {std::pair{request.launch, Rounds(30)}, std::pair{request.partner.launch, Rounds(2)},
+        std::pair{after.launch, Rounds(1)}, std::pair{after.partner.launch, Rounds(8)}}) {
+    EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
+    EXPECT_EQ(Of(launch).block_tasks_done, blocks);
+  }
+}
+
+// Either part of the pair may be the first, whose lane's order and priority it is.
+TEST_P(FusedContract, TheCudaCorePartMayBeTheFirst) {
+  LaunchRequest request = Fused(first_lane_, Rounds(6), second_lane_, Rounds(9));
+  std::swap(request.kernel, request.partner.kernel);
+  Launch(request);
+  WaitForAll();
+  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(6));
+  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(9));
+}
+
+TEST_P(FusedContract, AFewFusedBlocksAreEnough) {
+  LaunchRequest request = Fused(first_lane_, 50, second_lane_, 70);
+  request.workers = 2;
+  Launch(request);
+  WaitForAll();
+  EXPECT_EQ(Of(request.launch).block_tasks_done, 50);
+  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, 70);
+}
+
+TEST_P(FusedContract, APartWithNothingLeftLeavesTheOtherAlone) {
+  Launch(Workers(first_lane_, 900, 0, true, 1));
+  WaitForAll();
+  LaunchRequest request = Fused(first_lane_, 900, second_lane_, Rounds(2));
+  request.reset_counter = false;
+  Launch(request);
+  WaitForAll();
+  EXPECT_EQ(Of(request.launch).block_tasks_done, 0);
+  EXPECT_EQ(Of(request.launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(2));
+}
+
+TEST_P(FusedContract, PairsThatAreNoneAreRefused) {
+  std::vector<LaunchRequest> bad(7, Fused(first_lane_, 10, second_lane_, 10));
+  bad[0].partner.launch = bad[0].launch;
+  bad[1].partner.counter = bad[1].counter;
+  bad[2].partner.counter = core::kMaxCounters;
+  bad[3].partner.kernel = &kernel();
+  bad[4].partner.lane = second_lane_ + 1;
+  bad[5].partner.block_count = -1;
+  bad[6].partner.arguments_bytes = core::kMaxArgumentBytes + 1;
+  for (size_t i = 0; i < bad.size(); ++i) {
+    const absl::Status status = device().Launch(bad[i]);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << i << ": " << status;
+    EXPECT_FALSE(status.message().empty()) << i;
+  }
+  // Nothing of them is on either lane.
+  Launch(Workers(second_lane_, 100, 1, true, 2));
+  Launch(Original(first_lane_, 100));
+  WaitForAll();
+}
+
+TEST_P(FusedContract, AnAbandonedPartnersLaneReportsNothing) {
+  const LaunchRequest request = Fused(first_lane_, Rounds(5), second_lane_, Rounds(20));
+  EXPECT_TRUE(device().Launch(request).ok());
+  device().AbandonLane(second_lane_);
+  WaitForAll(1);
+  EXPECT_TRUE(IsReported(request.launch));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, FusedContract, testing::ValuesIn(DeviceFactories()),
+                         [](const auto& factory) { return factory.param.name; });
+
+}  // namespace
+}  // namespace gpushare::contract

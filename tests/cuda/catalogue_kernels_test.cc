@@ -1,0 +1,124 @@
+// Every kernel of the catalogue through the device: its original grid and its workers give the same
+// bits, and the right ones. Tensor maps among the arguments start at a multiple of 64 bytes.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/core/device.h"
+#include "src/cuda/kernels/catalogue.h"
+#include "tests/cuda/gpu_fixture.h"
+
+namespace gpushare::cuda {
+namespace {
+
+constexpr uint32_t kBlockTasks = 300;
+constexpr double kBlockTaskUs = 5;
+constexpr double kVerifySeconds = 0.2;
+// cudaErrorNoKernelImageForDevice.
+constexpr int kNoCodeForDevice = 209;
+
+class CatalogueKernelsTest : public GpuTest,
+                             public testing::WithParamInterface<const kernels::CatalogueKernel*> {
+ protected:
+  CatalogueKernelsTest() : GpuTest(true) {}
+
+  // False when the device has no code of this kernel.
+  bool Make() {
+    gpushare_kernel_variants variants = {};
+    const int code = GetParam()->variants(&variants);
+    if (code == kNoCodeForDevice) return false;
+    EXPECT_EQ(code, 0);
+    kernels::WorkloadOptions options;
+    options.block_tasks = kBlockTasks;
+    options.block_task_us = kBlockTaskUs;
+    options.steps = GetParam()->yields ? 3 : 0;
+    const kernels::Status made = MakeWorkload(*GetParam(), options, &workload_);
+    EXPECT_TRUE(made.ok()) << made.message;
+    desc_.id = core::KernelId{1};
+    desc_.name = GetParam()->name;
+    desc_.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
+    desc_.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
+    desc_.registers_per_thread = 0;
+    desc_.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
+    desc_.original_function = variants.original_function;
+    desc_.worker_function = variants.worker_function;
+    desc_.evictable = true;
+    if (GetParam()->yields) desc_.yield_interval_ns = 20'000;
+    EXPECT_TRUE(device_->DescribeKernel(desc_).ok());
+    EXPECT_TRUE(device_->PrepareKernel(desc_).ok());
+    return true;
+  }
+
+  // Into a cleared output; 0 when it failed.
+  uint64_t Run(core::Form form) {
+    EXPECT_TRUE(workload_->ClearOutput().ok());
+    core::LaunchRequest request;
+    request.launch = core::LaunchId{++launches_};
+    request.lane = lane_;
+    request.form = form;
+    request.kernel = &desc_;
+    const kernels::Grid grid = workload_->grid();
+    request.block_count = workload_->block_tasks();
+    request.grid_x = static_cast<int32_t>(grid.x);
+    request.grid_y = static_cast<int32_t>(grid.y);
+    request.grid_z = static_cast<int32_t>(grid.z);
+    if (form == core::Form::kWorkers) {
+      request.counter = 0;
+      request.reset_counter = true;
+      request.epoch = launches_;
+    }
+    request.arguments = workload_->params();
+    request.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
+    const absl::Status status = device_->Launch(request);
+    EXPECT_TRUE(status.ok()) << status;
+    if (!status.ok() || !Completes()) return 0;
+    uint64_t checksum = 0;
+    EXPECT_TRUE(workload_->Checksum(&checksum).ok());
+    return checksum;
+  }
+
+  bool Completes() {
+    std::array<core::DeviceCompletion, 4> out;
+    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
+    while (device_->NowNs() < give_up_ns) {
+      if (device_->PollCompletions(absl::MakeSpan(out)) == 0) continue;
+      EXPECT_EQ(out[0].outcome, core::Outcome::kFinished);
+      return true;
+    }
+    ADD_FAILURE() << "A launch does not complete.";
+    return false;
+  }
+
+  core::KernelDesc desc_;
+  std::unique_ptr<kernels::Workload> workload_;
+  uint64_t launches_ = 0;
+};
+
+TEST_P(CatalogueKernelsTest, BothFormsGiveTheRightBits) {
+  if (!Make()) GTEST_SKIP() << GetParam()->name << " has no code for this device.";
+  const uint64_t original = Run(core::Form::kOriginal);
+  kernels::Verification verification;
+  ASSERT_TRUE(workload_->Verify(kVerifySeconds, &verification).ok());
+  EXPECT_GT(verification.checked, 0U);
+  EXPECT_EQ(verification.wrong, 0U) << verification.first_wrong;
+  EXPECT_EQ(Run(core::Form::kWorkers), original);
+}
+
+std::vector<const kernels::CatalogueKernel*> AllKernels() {
+  std::vector<const kernels::CatalogueKernel*> all;
+  for (const kernels::CatalogueKernel& kernel : kernels::Catalogue()) all.push_back(&kernel);
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Catalogue, CatalogueKernelsTest, testing::ValuesIn(AllKernels()),
+                         [](const testing::TestParamInfo<const kernels::CatalogueKernel*>& kernel) {
+                           return std::string(kernel.param->name);
+                         });
+
+}  // namespace
+}  // namespace gpushare::cuda
