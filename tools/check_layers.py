@@ -39,7 +39,7 @@ CORE = re.compile(r'^src/core/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
-CATALOGUE = re.compile(r'^src/cuda/kernels/catalogue\.h$')
+CATALOGUE = re.compile(r'^src/cuda/kernels/(catalogue|fused/fused_catalogue)\.h$')
 KERNEL_CONTRACT = re.compile(r'^gpushare/device/')
 
 

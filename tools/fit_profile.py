@@ -19,7 +19,11 @@ calibrations once wrote none below 0, so that BE alone, which runs as grids, wou
 the simulation. The block task is set to that of the measured solo duration, and worker_overhead to
 what workers need of it, below 0. An overhead that is not 0 was measured and stays.
 
-  tools/fit_profile.py CALIBRATED --name h200 --out profiles/h200.json
+A calibration runs an LC kernel on a partition again and again; queries that come one by one start on
+SMs that BE has just left. `--in-place KERNEL=FACTOR` multiplies a kernel's speeds on partitions by
+what that costs it, found on one row of a colocation; the other rows remain predictions.
+
+  tools/fit_profile.py CALIBRATED --name h200 --in-place decode16=0.99 --out profiles/h200.json
 """
 
 import argparse
@@ -216,6 +220,13 @@ def restore_grids(profile):
             record["worker_overhead"] = round(overhead, 4)
 
 
+def slow_partitions(profile, name, factor):
+    kernel = next(kernel for kernel in profile["kernels"] if kernel["name"] == name)
+    for point in kernel["simulation"]["speed"]:
+        if point["sms"] < profile["device"]["sm_count"]:
+            point["speed"] *= factor
+
+
 def write_back(profile, fit, values):
     out = copy.deepcopy(profile)
     restore_grids(out)
@@ -254,6 +265,8 @@ def main():
     parser.add_argument("profile", help="a profile that `gpushare calibrate` wrote on a GPU")
     parser.add_argument("--out", help="the fitted profile; without it nothing is written")
     parser.add_argument("--name", help="the fitted profile's device name")
+    parser.add_argument("--in-place", action="append", default=[], metavar="KERNEL=FACTOR",
+                        help="speeds on partitions, queries that come one by one over calibrated")
     arguments = parser.parse_args()
     with open(arguments.profile, encoding="utf-8") as file:
         profile = json.load(file)
@@ -265,6 +278,9 @@ def main():
     print(table(fit, values))
     for (name, what), value in sorted(values.items()):
         print(f"{name}.{what} = {value:.4f}")
+    for text in arguments.in_place:
+        name, factor = text.split("=")
+        slow_partitions(profile, name, float(factor))
     if arguments.name:
         profile["device"]["name"] = arguments.name
     if arguments.out:

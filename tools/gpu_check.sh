@@ -9,6 +9,10 @@
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel, 1000 random repeats (GPUSHARE_REPEATS)
 #     kernels, eviction, cost, experiments, quota, soak    the benchmark of that name; soak and quota where built
+#     slices          the smallest slice of each kernel within 2 % (slice_benchmark)
+#     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
+#                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
+#                     first one's arguments
 #     colocate        gpushare colocate on the GPU: --scenario FILE (default examples/scenarios/h200_gpu.json),
 #                     --cases a,b and --queries N as there
 #   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
@@ -26,7 +30,8 @@ scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
 declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
-  [experiments]=120 [quota]=240 [soak]=540 [colocate]=540)
+  [experiments]=120 [quota]=240 [soak]=540 [colocate]=540
+  [slices]=90 [overlap]=280)
 
 [[ $# -ge 1 && -d "$1" ]] || die "tools/gpu_check.sh needs the folder of the binaries as its first argument."
 folder="$(cd "$1" && pwd)"
@@ -194,12 +199,16 @@ group_tests() {
   run_test tests cuda_lane_check_test cuda_lane_check_test
   run_test tests cuda_yield_lists_test cuda_yield_lists_test
   run_test tests cuda_capture_test cuda_capture_test
+  run_test tests cuda_catalogue_kernels_test cuda_catalogue_kernels_test
   if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then
     run_test tests cuda_two_devices_test cuda_two_devices_test
   fi
   run_test tests kernels_catalogue_test kernels_catalogue_test
   run_test tests kernels_contract_test kernels_contract_test
   run_test tests kernels_forms_test kernels_forms_test
+  run_test tests kernels_wgmma_test kernels_wgmma_test
+  run_test tests kernels_convolution_test kernels_convolution_test
+  run_test tests kernels_fused_test kernels_fused_test
 }
 
 group_sanitizer() {
@@ -214,7 +223,12 @@ group_sanitizer() {
   run_test sanitizer memcheck_kernels_contract kernels_contract_test
   wrapper=("$sanitizer" --tool racecheck --error-exitcode 9)
   run_test sanitizer racecheck_kernels_contract kernels_contract_test
+  run_test sanitizer racecheck_kernels_wgmma kernels_wgmma_test
+  run_test sanitizer racecheck_kernels_forms kernels_forms_test
   wrapper=("$sanitizer" --tool memcheck --error-exitcode 9)
+  run_test sanitizer memcheck_kernels_wgmma kernels_wgmma_test
+  run_test sanitizer memcheck_kernels_forms kernels_forms_test
+  run_test sanitizer memcheck_kernels_fused kernels_fused_test
   run_test sanitizer memcheck_device_contract device_contract_test '--gtest_filter=*/cuda'
   wrapper=()
   unset GPUSHARE_SMALL
@@ -223,13 +237,28 @@ group_sanitizer() {
 group_repeats() {
   export GPUSHARE_REPEATS="${GPUSHARE_REPEATS:-1000}"
   run_test repeats "kernels_forms_test_$GPUSHARE_REPEATS" kernels_forms_test
+  run_test repeats "kernels_wgmma_test_$GPUSHARE_REPEATS" kernels_wgmma_test
+  run_test repeats "kernels_fused_test_$GPUSHARE_REPEATS" kernels_fused_test
   unset GPUSHARE_REPEATS
 }
 
-group_kernels() { run_benchmark kernels kernel_benchmark --repeats 7; }
-group_eviction() { run_benchmark eviction eviction_benchmark --evictions 200; }
+group_kernels() { run_benchmark kernels kernel_benchmark --repeats 7 --ms 10; }
+group_eviction() { run_benchmark eviction eviction_benchmark; }
+group_slices() { run_benchmark slices slice_benchmark; }
 group_cost() { run_benchmark cost library_cost_benchmark --queries 1000; }
 group_experiments() { run_benchmark experiments device_experiments all; }
+
+# What the programs of this group tell best is their tables, not their last lines.
+group_overlap() {
+  local arguments name
+  read -ra arguments <<< "${GPUSHARE_OVERLAP_ARGUMENTS:---repeats 3 --seconds 130}"
+  run_benchmark overlap overlap_benchmark "${arguments[@]}"
+  run_benchmark overlap fused_curve_benchmark --repeats 3
+  run_benchmark overlap fused_eviction_benchmark
+  for name in overlap_benchmark fused_curve_benchmark fused_eviction_benchmark; do
+    if [[ -f "$out/$name.json.log" ]]; then cat "$out/$name.json.log"; fi
+  done
+}
 
 group_quota() {
   local arguments

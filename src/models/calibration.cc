@@ -15,7 +15,9 @@
 #include "src/core/lanes.h"
 #include "src/core/limits.h"
 #include "src/models/calibration_checkpoint.h"
+#include "src/models/calibration_co_resident.h"
 #include "src/models/calibration_device.h"
+#include "src/models/calibration_fused.h"
 #include "src/models/calibration_kernel.h"
 #include "src/models/calibration_pair.h"
 #include "src/models/calibration_timing.h"
@@ -28,6 +30,10 @@ namespace {
 constexpr double kNodesAgree = 0.02;
 // A measured speed counts as so many queries: what is seen later moves it slowly.
 constexpr int kPairSamples = 16;
+// A week: longer is a unit error.
+constexpr double kSecondsTotalMax = 7 * 24 * 3600;
+// What a kernel gets however little time there is in all.
+constexpr double kSecondsLeast = 0.01;
 // What SimulationRecord may hold; a device that exceeds it is measured wrong.
 constexpr double kSpeedMax = 10;
 
@@ -56,6 +62,55 @@ absl::Status CheckOptions(const CalibrationOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("The copy buffers have ", options.buffers.bytes,
                                                    " bytes, and 0 to ", core::kMaxCopyBytes,
                                                    " are allowed."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBounds(const CalibrationOptions& options) {
+  if (!(options.seconds_total >= 0 && options.seconds_total <= kSecondsTotalMax)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The calibration has ", options.seconds_total,
+        " s in all, and it must lie between 0 (no bound) and ", kSecondsTotalMax, "."));
+  }
+  if (!(options.slice_overhead_max > 0 && options.slice_overhead_max <= 1)) {
+    return absl::InvalidArgumentError(absl::StrCat("A slice may cost ", options.slice_overhead_max,
+                                                   " of a kernel's time, and it must be above 0, "
+                                                   "at most 1."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFused(absl::Span<const CalibrationItem> items,
+                        absl::Span<const CalibrationFused> all) {
+  if (all.size() > kCalibrationFusedMax) {
+    return absl::InvalidArgumentError(absl::StrCat("The calibration has ", all.size(),
+                                                   " fused kernels, and the most is ",
+                                                   kCalibrationFusedMax, "."));
+  }
+  std::set<std::string> names;
+  for (const CalibrationFused& fused : all) {
+    const std::string& name = fused.kernel.name;
+    if (name.empty() || !names.insert(name).second) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Fused kernel '", name, "' stands twice in the calibration, or has no name."));
+    }
+    for (const size_t index : {fused.tensor_item, fused.cuda_item}) {
+      if (index >= items.size()) {
+        return absl::InvalidArgumentError(absl::StrCat("A part of fused kernel '", name,
+                                                       "' is item ", index, ", and there are ",
+                                                       items.size(), "."));
+      }
+      if (items[index].kernel.kind != core::TaskKind::kKernel) {
+        return absl::InvalidArgumentError(absl::StrCat("The part '", items[index].kernel.name,
+                                                       "' of fused kernel '", name,
+                                                       "' has no block tasks."));
+      }
+    }
+    if (fused.kernel.tensor_blocks < 1 || fused.kernel.cuda_blocks < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Fused kernel '", name, "' has ", fused.kernel.tensor_blocks, " and ",
+                       fused.kernel.cuda_blocks, " blocks of its parts, and the least is 1."));
+    }
   }
   return absl::OkStatus();
 }
@@ -212,6 +267,8 @@ class Calibration {
     if (status.ok()) status = MeasureDevice();
     for (size_t i = 0; status.ok() && i < items_.size(); ++i) status = MeasureKernel(i);
     if (status.ok()) status = MeasurePairs();
+    if (status.ok()) status = MeasureCoResidents();
+    if (status.ok()) status = MeasureFused();
     if (!status.ok()) {
       timer_.Drain();
       return status;
@@ -237,6 +294,37 @@ class Calibration {
       if (absl::Status status = device_.PrepareKernel(item.kernel); !status.ok()) return status;
     }
     checkpoint_.device = device_.capabilities().profile;
+    begun_ns_ = device_.NowNs();
+    FindPairs();
+    return PrepareFused();
+  }
+
+  // LC kernels are graphs and library calls, BE kernels evictable ones.
+  void FindPairs() {
+    if (!device_.capabilities().eviction) return;
+    for (size_t first = 0; first < items_.size(); ++first) {
+      const bool kernel = items_[first].kernel.kind == core::TaskKind::kKernel;
+      if (kernel && !items_[first].kernel.evictable) continue;
+      for (size_t second = kernel ? first + 1 : 0; second < items_.size(); ++second) {
+        if (!items_[second].kernel.evictable) continue;
+        co_residents_.push_back({first, second});
+        if (!kernel && device_.capabilities().partitions) pairs_.push_back({first, second});
+      }
+    }
+  }
+
+  absl::Status PrepareFused() {
+    fused_ = options_.fused;
+    uint32_t id = 1;
+    for (CalibrationFused& fused : fused_) {
+      if (fused.local_bytes > 0) continue;
+      fused.kernel.id = core::KernelId{id++};
+      fused.kernel.tensor_part = items_[fused.tensor_item].kernel.id;
+      fused.kernel.cuda_part = items_[fused.cuda_item].kernel.id;
+      if (absl::Status status = device_.PrepareFusedKernel(fused.kernel); !status.ok()) {
+        return status;
+      }
+    }
     return absl::OkStatus();
   }
 
@@ -265,7 +353,8 @@ class Calibration {
     if (!options_.progress) return;
     CalibrationProgress progress;
     progress.done = done_;
-    progress.total = static_cast<int32_t>(items_.size()) + 1;
+    progress.total = static_cast<int32_t>(1 + items_.size() + pairs_.size() + co_residents_.size() +
+                                          fused_.size());
     progress.what = what;
     progress.kernel = kernel;
     progress.kept = kept;
@@ -280,6 +369,7 @@ class Calibration {
       if (!measured.ok()) return measured.status();
       checkpoint_.device = *std::move(measured);
       checkpoint_.device_measured = true;
+      checkpoint_.record.copies = meter.copies();
       if (absl::Status status = Keep(); !status.ok()) return status;
     }
     ++done_;
@@ -290,6 +380,7 @@ class Calibration {
   absl::Status MeasureKernel(size_t index) {
     const CalibrationItem& item = items_[index];
     const uint64_t digest = DigestOf(item, device_.capabilities().profile);
+    digests_.push_back(digest);
     const auto known = checkpoint_.kernels.find(digest);
     const bool kept = known != checkpoint_.kernels.end();
     if (kept) {
@@ -297,7 +388,10 @@ class Calibration {
       ++result_.kept;
     } else {
       Report(item.kernel.name, nullptr);
-      KernelMeter meter(timer_, lanes_, item, options_, result_.notes);
+      Forget(item.kernel.name);
+      CalibrationOptions bounded = options_;
+      bounded.seconds_per_kernel = SecondsFor(items_.size() - index);
+      KernelMeter meter(timer_, lanes_, item, bounded, result_.notes);
       absl::StatusOr<KernelMeasurement> measured = meter.Measure();
       if (!measured.ok()) return measured.status();
       checkpoint_.kernels[digest] = *measured;
@@ -309,27 +403,167 @@ class Calibration {
     return absl::OkStatus();
   }
 
-  // Seconds in all: not in the checkpoint.
+  double SecondsLeft() const {
+    const auto spent_ns = static_cast<double>(device_.NowNs() - begun_ns_);
+    return options_.seconds_total - spent_ns * 1e-9;
+  }
+  bool TotalIsSpent() const { return options_.seconds_total > 0 && SecondsLeft() <= 0; }
+
+  // Of one kernel: an equal part of what is left in all. Never nothing: a first sample of each
+  // value is taken in any case.
+  double SecondsFor(size_t kernels_left) const {
+    if (options_.seconds_total <= 0) return options_.seconds_per_kernel;
+    const double each = SecondsLeft() / static_cast<double>(kernels_left);
+    return std::clamp(each, kSecondsLeast, options_.seconds_per_kernel);
+  }
+
+  // What the checkpoint has of pairs with a kernel that is measured anew is of another kernel.
+  void Forget(const std::string& name) {
+    std::erase_if(checkpoint_.record.co_resident, [&](const CoResidentRecord& record) {
+      return record.first == name || record.second == name;
+    });
+    std::erase_if(checkpoint_.record.fused, [&](const FusedRecord& record) {
+      return record.tensor == name || record.cuda == name;
+    });
+  }
+
+  void NoteCut(absl::string_view what, size_t left) {
+    result_.notes.push_back(absl::StrCat("The time of ", options_.seconds_total,
+                                         " s in all was over before ", left, " ", what,
+                                         " were measured."));
+    done_ += static_cast<int32_t>(left);
+    Report(std::string(what), nullptr);
+  }
+
+  // After each measurement of a pair or a fused kernel.
+  absl::Status Done(const std::string& what, bool measured) {
+    ++done_;
+    Report(what, nullptr);
+    return measured ? Keep() : absl::OkStatus();
+  }
+
   absl::Status MeasurePairs() {
-    if (!device_.capabilities().partitions || !device_.capabilities().eviction) {
-      return absl::OkStatus();
-    }
     PairMeter meter(timer_, lanes_, options_);
-    for (size_t lc = 0; lc < items_.size(); ++lc) {
-      if (items_[lc].kernel.kind == core::TaskKind::kKernel || result_.kernels[lc].speed.empty()) {
-        continue;
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      const auto& [lc, be] = pairs_[i];
+      const std::pair<uint64_t, uint64_t> digests{digests_[lc], digests_[be]};
+      const std::string what = absl::StrCat(items_[lc].kernel.name, " | ", items_[be].kernel.name);
+      const auto known = checkpoint_.pairs.find(digests);
+      const bool measures = known == checkpoint_.pairs.end() && !result_.kernels[lc].speed.empty();
+      if (measures && TotalIsSpent()) {
+        NoteCut("pairs on partitions", pairs_.size() - i);
+        return absl::OkStatus();
       }
-      for (size_t be = 0; be < items_.size(); ++be) {
-        if (!items_[be].kernel.evictable) continue;
+      if (measures) {
         CalibrationItem background = items_[be];
         background.kernel.simulation.block_task_ns = result_.kernels[be].block_task_ns;
         absl::StatusOr<PairMeasurement> pair =
             meter.Measure(items_[lc], result_.kernels[lc], background);
         if (!pair.ok()) return pair.status();
-        result_.pairs.push_back(*std::move(pair));
+        result_.pairs.push_back(*pair);
+        checkpoint_.pairs[digests] = *std::move(pair);
+      } else if (known != checkpoint_.pairs.end()) {
+        result_.pairs.push_back(known->second);
+        result_.pairs.back().lc = items_[lc].kernel.name;
+        result_.pairs.back().be = items_[be].kernel.name;
       }
+      if (absl::Status status = Done(what, measures); !status.ok()) return status;
     }
     return absl::OkStatus();
+  }
+
+  absl::Status MeasureCoResidents() {
+    CoResidentMeter meter(timer_, lanes_, options_);
+    std::vector<CoResidentRecord>& known = checkpoint_.record.co_resident;
+    for (size_t i = 0; i < co_residents_.size(); ++i) {
+      const auto& [first, second] = co_residents_[i];
+      const std::string& name = items_[first].kernel.name;
+      const std::string& other = items_[second].kernel.name;
+      const bool measures =
+          std::none_of(known.begin(), known.end(), [&](const CoResidentRecord& record) {
+            return record.first == name && record.second == other;
+          });
+      if (measures && TotalIsSpent()) {
+        NoteCut("co-resident pairs", co_residents_.size() - i);
+        return absl::OkStatus();
+      }
+      if (measures) {
+        absl::StatusOr<CoResidentRecord> record = meter.Measure(
+            items_[first], result_.kernels[first], items_[second], result_.kernels[second]);
+        if (!record.ok()) return record.status();
+        known.push_back(*std::move(record));
+      }
+      absl::Status status = Done(absl::StrCat(name, " + ", other), measures);
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<FusedRecord> MeasureOneFused(FusedMeter& meter, const CalibrationFused& fused) {
+    const CalibrationItem& tensor = items_[fused.tensor_item];
+    const CalibrationItem& cuda = items_[fused.cuda_item];
+    if (fused.local_bytes == 0) {
+      return meter.Measure(fused.kernel, tensor, result_.kernels[fused.tensor_item], cuda,
+                           result_.kernels[fused.cuda_item]);
+    }
+    FusedRecord record;
+    record.name = fused.kernel.name;
+    record.tensor = tensor.kernel.name;
+    record.cuda = cuda.kernel.name;
+    record.tensor_blocks = fused.kernel.tensor_blocks;
+    record.cuda_blocks = fused.kernel.cuda_blocks;
+    record.verdict = FusedVerdict::kSpills;
+    return record;
+  }
+
+  absl::Status MeasureFused() {
+    FusedMeter meter(timer_, lanes_, options_);
+    std::vector<FusedRecord>& known = checkpoint_.record.fused;
+    for (size_t i = 0; i < fused_.size(); ++i) {
+      const std::string& name = fused_[i].kernel.name;
+      const bool measures =
+          std::none_of(known.begin(), known.end(),
+                       [&](const FusedRecord& record) { return record.name == name; });
+      if (measures && TotalIsSpent()) {
+        NoteCut("fused kernels", fused_.size() - i);
+        break;
+      }
+      if (measures) {
+        absl::StatusOr<FusedRecord> record = MeasureOneFused(meter, fused_[i]);
+        if (!record.ok()) return record.status();
+        known.push_back(*std::move(record));
+      }
+      if (absl::Status status = Done(name, measures); !status.ok()) return status;
+    }
+    JudgeFused(known, result_.notes);
+    return absl::OkStatus();
+  }
+
+  // Of what is calibrated now, and of what the base has of the same GPU beside it.
+  CalibrationRecord Record() const {
+    CalibrationRecord record = checkpoint_.record;
+    for (const KernelMeasurement& one : result_.kernels) {
+      record.kernels.push_back({one.name, one.intensity, one.flat_from_sms, one.slice_block_tasks,
+                                one.slice_overhead, one.workers_per_sm_least});
+    }
+    if (base_.device.gpu_model != checkpoint_.device.gpu_model) return record;
+    const auto measured = [&](const std::string& name) {
+      return std::any_of(result_.kernels.begin(), result_.kernels.end(),
+                         [&](const KernelMeasurement& one) { return one.name == name; });
+    };
+    const CalibrationRecord& base = base_.calibration;
+    for (const KernelRecord& one : base.kernels) {
+      if (!measured(one.name)) record.kernels.push_back(one);
+    }
+    // A pair is of two kernels as they were measured: both old ones, or none.
+    for (const CoResidentRecord& one : base.co_resident) {
+      if (!measured(one.first) && !measured(one.second)) record.co_resident.push_back(one);
+    }
+    for (const FusedRecord& one : base.fused) {
+      if (!measured(one.tensor) && !measured(one.cuda)) record.fused.push_back(one);
+    }
+    if (record.copies.empty()) record.copies = base.copies;
+    return record;
   }
 
   absl::StatusOr<CalibrationResult> Complete() {
@@ -344,6 +578,7 @@ class Calibration {
         if (profile.FindKernel(kernel.name) == nullptr) profile.kernels.push_back(kernel);
       }
     }
+    profile.calibration = Record();
     profile.learned = Learn(profile, result_.kernels, result_.pairs);
     if (options_.output_path.empty()) return std::move(result_);
     if (absl::Status status = SaveProfile(options_.output_path, profile); !status.ok()) {
@@ -361,6 +596,11 @@ class Calibration {
   std::vector<CalibrationItem> items_;
   Checkpoint checkpoint_;
   CalibrationResult result_;
+  std::vector<uint64_t> digests_;                        // of the items
+  std::vector<std::pair<size_t, size_t>> pairs_;         // on the two sides of a split
+  std::vector<std::pair<size_t, size_t>> co_residents_;  // on the same SMs
+  std::vector<CalibrationFused> fused_;
+  core::TimeNs begun_ns_ = 0;
   int32_t done_ = 0;
 };
 
@@ -372,7 +612,9 @@ absl::StatusOr<CalibrationResult> Calibrate(core::Device& device, const Profile&
                                             absl::Span<const CalibrationItem> items,
                                             const CalibrationOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (absl::Status status = CheckBounds(options); !status.ok()) return status;
   if (absl::Status status = CheckItems(items); !status.ok()) return status;
+  if (absl::Status status = CheckFused(items, options.fused); !status.ok()) return status;
   return std::make_unique<Calibration>(device, base, options)->Run(items);
 }
 

@@ -20,6 +20,7 @@
 #include "absl/types/span.h"
 #include "src/core/device.h"
 #include "src/core/kernel.h"
+#include "src/models/calibration_record.h"
 #include "src/models/profile.h"
 
 namespace gpushare::models {
@@ -31,6 +32,14 @@ struct CalibrationItem {
   std::vector<unsigned char> arguments;
   int64_t block_tasks = 0;  // kKernel: blocks of the original grid
   int32_t grid_x = 0, grid_y = 0, grid_z = 0;
+};
+
+// A fused kernel of two items.
+struct CalibrationFused {
+  core::FusedKernelDesc kernel;  // the parts' identifiers are filled in
+  size_t tensor_item = 0;
+  size_t cuda_item = 0;
+  int32_t local_bytes = 0;  // local memory of a thread; above 0: it spills and is not measured
 };
 
 // Buffers for the copy rates; null pointers measure copies on a simulated device only.
@@ -57,7 +66,12 @@ struct KernelMeasurement {
   std::vector<int64_t> eviction_ns;
   std::vector<core::SpeedPoint> speed;
   std::vector<int32_t> knees;  // SM counts
-  int64_t spent_ns = 0;        // device time that the measurement took
+  Intensity intensity = Intensity::kUnknown;
+  int32_t flat_from_sms = 0;
+  int64_t slice_block_tasks = 0;  // 0: no slice keeps the limit
+  double slice_overhead = 0;
+  int32_t workers_per_sm_least = 0;  // 0: not measured
+  int64_t spent_ns = 0;              // device time that the measurement took
 };
 
 // An LC kernel beside a BE kernel.
@@ -77,7 +91,7 @@ struct PairMeasurement {
 struct CalibrationProgress {
   int32_t done = 0;
   int32_t total = 0;
-  std::string what;                           // "device", or the kernel's name
+  std::string what;                           // "device", the kernel's name, the pair's names
   const KernelMeasurement* kernel = nullptr;  // that has just been measured
   bool kept = false;                          // it comes from the checkpoint
 };
@@ -86,6 +100,9 @@ struct CalibrationOptions {
   int32_t repeats = 7;             // samples of each duration; the median counts
   int32_t evictions = 100;         // evictions of each kernel; at most kEvictionSamplesMax
   double seconds_per_kernel = 30;  // device time; a first sample of everything is always taken
+  double seconds_total = 0;  // device time of everything, 0: no bound; pairs that it cuts are noted
+  double slice_overhead_max = 0.02;
+  std::vector<CalibrationFused> fused;
   int64_t hang_limit_ns = int64_t{10} * 1000 * 1000 * 1000;  // of one launch
   uint64_t seed = 1;  // of the moments at which evictions strike
   CalibrationBuffers buffers;
@@ -97,12 +114,13 @@ struct CalibrationOptions {
 
 inline constexpr int32_t kEvictionSamplesMax = 128;
 inline constexpr int32_t kCalibrationRepeatsMax = 101;
+inline constexpr size_t kCalibrationFusedMax = 1024;
 
 struct CalibrationResult {
   Profile profile;
   std::vector<KernelMeasurement> kernels;  // in the order of the items
   std::vector<PairMeasurement> pairs;      // of every graph or library call and evictable kernel
-  int32_t kept = 0;                        // of them, from the checkpoint
+  int32_t kept = 0;                        // of the kernels, from the checkpoint
   std::vector<std::string> notes;          // what could not be measured, one sentence each
 };
 

@@ -1,7 +1,7 @@
 // The checkpoint of a calibration. See calibration_checkpoint.h.
 //
 // One line a kernel: digest, kind, numbers in a fixed order, then the counted lists. The name, the
-// last, may hold spaces.
+// last, may hold spaces. A line that begins with "pair" has two digests and then counted lists.
 
 #include "src/models/calibration_checkpoint.h"
 
@@ -17,7 +17,9 @@
 namespace gpushare::models {
 namespace {
 
-constexpr char kFirstLine[] = "gpushare calibration 1";
+constexpr char kFirstLine[] = "gpushare calibration 2";
+constexpr char kPairWord[] = "pair";
+constexpr size_t kPairListMax = 1024;
 
 uint64_t Fnv1a(uint64_t digest, absl::string_view text) {
   for (const char c : text) {
@@ -41,6 +43,9 @@ std::string LineOf(uint64_t digest, const KernelMeasurement& kernel) {
   }
   absl::StrAppend(&line, " ", kernel.knees.size());
   for (const int32_t sms : kernel.knees) absl::StrAppend(&line, " ", sms);
+  absl::StrAppendFormat(&line, " %d %d %d %.17g %d", static_cast<int>(kernel.intensity),
+                        kernel.flat_from_sms, kernel.slice_block_tasks, kernel.slice_overhead,
+                        kernel.workers_per_sm_least);
   return absl::StrCat(line, " ", kernel.name, "\n");
 }
 
@@ -67,9 +72,42 @@ bool ReadLine(const std::string& line, uint64_t& digest, KernelMeasurement& out)
   if (!ReadCount(in, core::kMaxSpeedPoints, count)) return false;
   out.knees.resize(count);
   for (int32_t& sms : out.knees) in >> sms;
+  int intensity = 0;
+  in >> intensity >> out.flat_from_sms >> out.slice_block_tasks >> out.slice_overhead >>
+      out.workers_per_sm_least;
+  if (intensity < 0 || intensity > static_cast<int>(Intensity::kMemory)) return false;
+  out.intensity = static_cast<Intensity>(intensity);
   in.get();  // the space before the name
   std::getline(in, out.name);
   return !in.fail() && !out.name.empty();
+}
+
+std::string PairLineOf(const std::pair<uint64_t, uint64_t>& digests, const PairMeasurement& pair) {
+  std::string line = absl::StrCat(kPairWord, " ", digests.first, " ", digests.second, " ",
+                                  pair.query_ns, " ", pair.speeds.size());
+  for (const PairMeasurement::Speed& speed : pair.speeds) {
+    absl::StrAppendFormat(&line, " %d %.17g %.17g", speed.lc_sms, speed.alone, speed.beside);
+  }
+  absl::StrAppend(&line, " ", pair.blocking_ns.size());
+  for (const int64_t sample : pair.blocking_ns) absl::StrAppend(&line, " ", sample);
+  return line + "\n";
+}
+
+bool ReadPairLine(const std::string& line, std::pair<uint64_t, uint64_t>& digests,
+                  PairMeasurement& out) {
+  std::istringstream in(line);
+  std::string word;
+  in >> word >> digests.first >> digests.second >> out.query_ns;
+  size_t count = 0;
+  if (!ReadCount(in, kPairListMax, count)) return false;
+  out.speeds.resize(count);
+  for (PairMeasurement::Speed& speed : out.speeds) {
+    in >> speed.lc_sms >> speed.alone >> speed.beside;
+  }
+  if (!ReadCount(in, kPairListMax, count)) return false;
+  out.blocking_ns.resize(count);
+  for (int64_t& sample : out.blocking_ns) in >> sample;
+  return !in.fail();
 }
 
 absl::Status Corrupt(const std::string& path, absl::string_view what) {
@@ -96,6 +134,10 @@ absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoin
   for (const auto& [digest, kernel] : checkpoint.kernels) {
     absl::StrAppend(&profile.learned, LineOf(digest, kernel));
   }
+  for (const auto& [digests, pair] : checkpoint.pairs) {
+    absl::StrAppend(&profile.learned, PairLineOf(digests, pair));
+  }
+  profile.calibration = checkpoint.record;
   return SaveProfile(path, profile);
 }
 
@@ -105,18 +147,26 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
   if (!profile.ok()) return Corrupt(path, profile.status().message());
   Checkpoint checkpoint;
   checkpoint.device = profile->device;
+  checkpoint.record = profile->calibration;
   const std::vector<std::string> lines = absl::StrSplit(profile->learned, '\n', absl::SkipEmpty());
   if (lines.empty() || lines[0].rfind(kFirstLine, 0) != 0) {
     return Corrupt(path, "it does not say that it is one.");
   }
   checkpoint.device_measured = lines[0] == absl::StrCat(kFirstLine, " device");
   for (size_t i = 1; i < lines.size(); ++i) {
+    const bool is_pair = lines[i].rfind(kPairWord, 0) == 0;
     uint64_t digest = 0;
+    std::pair<uint64_t, uint64_t> digests;
     KernelMeasurement kernel;
-    if (!ReadLine(lines[i], digest, kernel)) {
+    PairMeasurement pair;
+    if (is_pair ? !ReadPairLine(lines[i], digests, pair) : !ReadLine(lines[i], digest, kernel)) {
       return Corrupt(path, absl::StrCat("line ", i + 1, " is not a measurement."));
     }
-    checkpoint.kernels[digest] = std::move(kernel);
+    if (is_pair) {
+      checkpoint.pairs[digests] = std::move(pair);
+    } else {
+      checkpoint.kernels[digest] = std::move(kernel);
+    }
   }
   return checkpoint;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,6 +22,11 @@ struct Checkpoint {
   bool device_measured = false;
   core::DeviceProfile device;
   std::map<uint64_t, KernelMeasurement> kernels;  // by digest of the item
+  // By digests of the LC and the BE item.
+  std::map<std::pair<uint64_t, uint64_t>, PairMeasurement> pairs;
+  // Copies, co-resident pairs and fused kernels, by their names. Those of a kernel that is measured
+  // anew are too.
+  CalibrationRecord record;
 };
 
 // Of the name, kind, grid and argument sizes of an item, and of the GPU model. Not of the argument

@@ -33,6 +33,9 @@ constexpr int64_t kCopyLargeBytes = int64_t{64} << 20;
 // Ten times what the memory of any GPU moves.
 constexpr double kRateMaxBytesPerNs = 1e5;
 constexpr int64_t kCopySmallBytes = int64_t{64} << 10;
+// Copies over sizes: 4 KB to 64 MB in eight steps.
+constexpr int64_t kCopySizeLeast = int64_t{4} << 10;
+constexpr int64_t kCopySizeStep = 4;
 
 void Set(double measured, int64_t& field) {
   // On a virtual clock a host call takes no time, and nothing was measured.
@@ -290,6 +293,21 @@ absl::StatusOr<double> DeviceMeter::RateOf(absl::Span<const Copy> copies, int64_
       "time has nothing to calibrate."));
 }
 
+absl::Status DeviceMeter::MeasureCopySizes(const Copy& copy, int64_t bytes_most) {
+  for (int64_t bytes = kCopySizeLeast; bytes <= bytes_most; bytes *= kCopySizeStep) {
+    std::vector<double> durations;
+    for (int i = 0; i < options_.repeats; ++i) {
+      if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+      absl::StatusOr<double> one = TimeCopies({copy}, bytes);
+      if (!one.ok()) return one.status();
+      durations.push_back(*one);
+    }
+    copies_.push_back({copy.direction == CopyDirection::kHostToDevice, copy.pinned, bytes,
+                       std::llround(Median(std::move(durations)))});
+  }
+  return absl::OkStatus();
+}
+
 absl::Status DeviceMeter::MeasureCopies() {
   const bool simulated = timer_.device().capabilities().simulated;
   const CalibrationBuffers& buffers = options_.buffers;
@@ -314,6 +332,9 @@ absl::Status DeviceMeter::MeasureCopies() {
     if (!back.ok()) return back.status();
     out_.pageable_h2d_bytes_per_ns = *there;
     out_.pageable_d2h_bytes_per_ns = *back;
+    for (const Copy& copy : {kPageableToDevice, kPageableToHost}) {
+      if (absl::Status status = MeasureCopySizes(copy, bytes); !status.ok()) return status;
+    }
   }
   if (!have(buffers.pinned_host)) return absl::OkStatus();
   absl::StatusOr<double> there = RateOf({kToDevice}, bytes);
@@ -325,6 +346,9 @@ absl::Status DeviceMeter::MeasureCopies() {
   // One field for both directions: the slower, so that no copy is promised too early.
   out_.pinned_bytes_per_ns = std::min(*there, *back);
   out_.duplex_bytes_per_ns = *both;
+  for (const Copy& copy : {kToDevice, kToHost}) {
+    if (absl::Status status = MeasureCopySizes(copy, bytes); !status.ok()) return status;
+  }
   std::vector<double> latencies;
   for (int i = 0; i < kLatencySamples * options_.repeats; ++i) {
     absl::StatusOr<double> one = TimeCopies({kToDevice}, kCopySmallBytes);

@@ -25,6 +25,8 @@ class DeviceMeter {
 
   // The device's profile with what was measured in place of what was given.
   absl::StatusOr<core::DeviceProfile> Measure();
+  // Of both directions and kinds of host memory, once measured.
+  const std::vector<CopyPoint>& copies() const { return copies_; }
 
  private:
   struct Copy {
@@ -45,6 +47,7 @@ class DeviceMeter {
   // Host's time from the first call to the last completion.
   absl::StatusOr<double> TimeCopies(absl::Span<const Copy> copies, int64_t bytes);
   absl::StatusOr<double> RateOf(absl::Span<const Copy> copies, int64_t bytes);
+  absl::Status MeasureCopySizes(const Copy& copy, int64_t bytes_most);
 
   LaunchTimer& timer_;
   const core::Lanes& lanes_;
@@ -55,6 +58,7 @@ class DeviceMeter {
   const CalibrationItem* any_item_ = nullptr;
   core::LaneIndex worker_lane_ = core::kNoLane;
   core::DeviceProfile out_;
+  std::vector<CopyPoint> copies_;
 };
 
 }  // namespace gpushare::models

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/limits.h"
+#include "src/models/calibration_slice.h"
 
 namespace gpushare::models {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 constexpr double kSoloEnd = 0.15;
 constexpr double kBlockTaskEnd = 0.3;
 constexpr double kOccupancyEnd = 0.4;
-constexpr double kSpeedEnd = 0.8;
+constexpr double kSpeedEnd = 0.75;
+constexpr double kSliceEnd = 0.85;
 constexpr double kEvictionEnd = 1.0;
 
 // A batch lasts about so long: a jitter of 1 us of the host is then below 0.1 %.
@@ -32,6 +34,9 @@ constexpr double kKneeProminence = 0.03;
 constexpr size_t kSizesLeast = 5;
 constexpr int32_t kOccupancyPoints = 8;
 constexpr int kOccupancyRepeats = 3;
+// Fewer workers that lose no more than this are enough: what two measurements differ by.
+constexpr double kWorkersLoss = 0.01;
+constexpr int kSliceRepeats = 3;
 // Launches of one task between two of its ends.
 constexpr int kResumesMax = 2 * kEvictionSamplesMax;
 // Whole tasks that may pass without an eviction that met work.
@@ -179,9 +184,10 @@ absl::StatusOr<KernelMeasurement> KernelMeter::Measure() {
   out_.kind = item_.kernel.kind;
   out_.block_tasks = item_.kernel.kind == core::TaskKind::kKernel ? item_.block_tasks : 0;
   out_.workers_per_sm = WorkersPerSm(item_.kernel, timer_.device().capabilities().profile);
-  for (auto stage : {&KernelMeter::WarmUp, &KernelMeter::MeasureSolo,
-                     &KernelMeter::MeasureBlockTask, &KernelMeter::MeasureOccupancy,
-                     &KernelMeter::MeasureSpeed, &KernelMeter::MeasureEvictions}) {
+  for (auto stage :
+       {&KernelMeter::WarmUp, &KernelMeter::MeasureSolo, &KernelMeter::MeasureBlockTask,
+        &KernelMeter::MeasureOccupancy, &KernelMeter::MeasureSpeed, &KernelMeter::MeasureSlice,
+        &KernelMeter::MeasureEvictions}) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     if (absl::Status status = (this->*stage)(); !status.ok()) return status;
   }
@@ -301,6 +307,7 @@ absl::Status KernelMeter::MeasureOccupancy() {
   for (size_t w = 0; w < samples.size(); ++w) speeds[w] = Median(samples[w]);
   speeds.back() = 1;
   out_.saturating_occupancy = FitSaturatingOccupancy(speeds);
+  out_.workers_per_sm_least = FewestWorkers(speeds, kWorkersLoss);
   return absl::OkStatus();
 }
 
@@ -374,6 +381,23 @@ absl::Status KernelMeter::MeasureSpeed() {
   out_.speed.push_back({sm_count_, 1});
   out_.knees = FindKnees(out_.speed);
   AddUnconfinedSizes();
+  out_.intensity = IntensityOf(out_.speed, &out_.flat_from_sms);
+  return absl::OkStatus();
+}
+
+// Only of a kernel whose block tasks may be launched in any parts: the others have no slices.
+absl::Status KernelMeter::MeasureSlice() {
+  BeginStage(kSliceEnd);
+  if (!evictable() || item_.block_tasks < round()) return absl::OkStatus();
+  SliceOptions options;
+  options.lane = plain_lane_;
+  options.overhead_max = options_.slice_overhead_max;
+  options.repeats = std::min(options_.repeats, kSliceRepeats);
+  options.time_left = [this] { return TimeLeft(); };
+  absl::StatusOr<SliceChoice> choice = FindSmallestSlice(timer_, item_, options);
+  if (!choice.ok()) return choice.status();
+  out_.slice_block_tasks = choice->block_tasks;
+  out_.slice_overhead = choice->overhead;
   return absl::OkStatus();
 }
 

@@ -60,6 +60,7 @@ class KernelMeter {
   std::vector<Size> Sizes(double place_time_ns);
   void AddUnconfinedSizes();
   absl::StatusOr<double> TimeOn(core::LaneIndex lane, int batch);
+  absl::Status MeasureSlice();
   absl::Status MeasureEvictions();
   // One whole task, evicted and resumed until it is done.
   absl::Status EvictOneTask(std::vector<int64_t>& samples);

@@ -16,9 +16,11 @@ namespace {
 constexpr core::TimeNs kSpinNs = 2 * 1000 * 1000;
 
 bool IsWorkers(const core::LaunchRequest& request) { return request.form == core::Form::kWorkers; }
+bool IsFused(const core::LaunchRequest& request) { return request.form == core::Form::kFused; }
 
 std::string NameOf(const core::LaunchRequest& request) {
   if (request.kernel == nullptr) return "A copy";
+  if (IsFused(request)) return absl::StrCat("Fused kernel '", request.fused->name, "'");
   return absl::StrCat("Kernel '", request.kernel->name, "'");
 }
 
@@ -46,20 +48,39 @@ absl::Status LaunchTimer::CheckCancelled() const {
   return absl::OkStatus();
 }
 
+LaunchTimer::InFlight LaunchTimer::EntryOf(core::LaunchId launch, core::LaneIndex lane,
+                                           const std::string& name) const {
+  InFlight entry;
+  entry.lane = lane;
+  entry.name = name;
+  entry.timed.completion.launch = launch;
+  entry.timed.called_ns = device_.NowNs();
+  return entry;
+}
+
 absl::Status LaunchTimer::Begin(core::LaunchRequest request) {
   request.launch = core::LaunchId{next_launch_++};
-  if (IsWorkers(request)) request.epoch = ++epochs_[static_cast<size_t>(request.lane)];
-  InFlight entry;
-  entry.lane = request.lane;
-  entry.name = NameOf(request);
-  entry.timed.completion.launch = request.launch;
-  entry.timed.called_ns = device_.NowNs();
+  if (IsWorkers(request) || IsFused(request)) {
+    request.epoch = ++epochs_[static_cast<size_t>(request.lane)];
+  }
+  if (IsFused(request)) {
+    core::FusedPartner& partner = request.partner;
+    partner.launch = core::LaunchId{next_launch_++};
+    partner.epoch =
+        partner.lane == request.lane ? request.epoch : ++epochs_[static_cast<size_t>(partner.lane)];
+  }
+  InFlight entry = EntryOf(request.launch, request.lane, NameOf(request));
   if (absl::Status status = device_.Launch(request); !status.ok()) {
     return absl::Status(status.code(),
                         absl::StrCat(entry.name, " cannot be launched: ", status.message()));
   }
   entry.timed.issued_ns = device_.NowNs();
-  in_flight_.push_back(std::move(entry));
+  in_flight_.push_back(entry);
+  if (!IsFused(request)) return absl::OkStatus();
+  InFlight second = EntryOf(request.partner.launch, request.partner.lane, entry.name);
+  second.timed.called_ns = entry.timed.called_ns;
+  second.timed.issued_ns = entry.timed.issued_ns;
+  in_flight_.push_back(std::move(second));
   return absl::OkStatus();
 }
 
@@ -199,6 +220,21 @@ absl::StatusOr<TimedLaunch> LaunchTimer::RunOne(const core::LaunchRequest& reque
         absl::StrCat(NameOf(request), " was evicted, and nobody asked for that."));
   }
   return done->front();
+}
+
+absl::StatusOr<double> LaunchTimer::RunFused(const core::LaunchRequest& request) {
+  if (absl::Status status = Begin(request); !status.ok()) return status;
+  absl::StatusOr<std::vector<TimedLaunch>> done = Finish();
+  if (!done.ok()) return done.status();
+  const core::DeviceCompletion& first = done->front().completion;
+  const core::DeviceCompletion& second = done->back().completion;
+  for (const core::DeviceCompletion* part : {&first, &second}) {
+    if (part->outcome == core::Outcome::kFinished) continue;
+    return absl::InternalError(
+        absl::StrCat(NameOf(request), " was evicted, and nobody asked for that."));
+  }
+  return static_cast<double>(std::max(first.end_ns, second.end_ns) -
+                             std::min(first.start_ns, second.start_ns));
 }
 
 absl::StatusOr<double> LaunchTimer::RunBatch(const core::LaunchRequest& request, int count) {

@@ -46,7 +46,7 @@ class LaunchTimer {
   // CANCELLED once the caller asked for it.
   absl::Status CheckCancelled() const;
 
-  // Launches; the timer fills identifier, epoch and, with reset_counter, nothing else.
+  // Launches; the timer fills identifiers and epochs. A fused launch counts as two.
   absl::Status Begin(core::LaunchRequest request);
   // Writes the eviction word for the last worker launch on the lane. `issue_ns`, if given: host
   // time of the call. Returns the time of the call.
@@ -66,6 +66,9 @@ class LaunchTimer {
   // Time of one launch among several: the difference of two batches over the difference of counts.
   absl::StatusOr<double> TimePerLaunch(const core::LaunchRequest& request, int count);
 
+  // One fused launch: from the start of the first part to the end of the last.
+  absl::StatusOr<double> RunFused(const core::LaunchRequest& request);
+
   // One worker launch beside which others are timed; Finish does not wait for it.
   absl::Status BeginBackground(const core::LaunchRequest& request);
   bool BackgroundRuns();
@@ -84,6 +87,7 @@ class LaunchTimer {
     bool background = false;
   };
 
+  InFlight EntryOf(core::LaunchId launch, core::LaneIndex lane, const std::string& name) const;
   void Poll();
   bool AllDone(bool background) const;
   absl::StatusOr<std::vector<TimedLaunch>> FinishAll(bool background);

@@ -234,6 +234,115 @@ Json WriteKernels(const Profile& in) {
   return array;
 }
 
+// --- calibration ---------------------------------------------------------------------------------
+
+// As many as there can be pairs of the kernels that one calibration has.
+constexpr int64_t kMaxRecords = 1 << 16;
+constexpr int64_t kMaxPoints = 4096;
+constexpr double kMaxRatio = 1e6;
+constexpr double kMaxCount = 1 << 20;
+
+// Words of an enum, in the order of its values.
+template <class S, class E, E S::*member, const char* const* words, int count>
+typename Field<S>::Custom WordField() {
+  return {[](const Json& value, const JsonPath& path, S& out) -> absl::Status {
+            std::string known;
+            for (int i = 0; i < count; ++i) {
+              if (value == words[i]) {
+                out.*member = static_cast<E>(i);
+                return absl::OkStatus();
+              }
+              absl::StrAppend(&known, i == 0 ? "" : ", ", words[i]);
+            }
+            return WrongType(path, value, absl::StrCat("one of ", known));
+          },
+          [](const S& in) { return Json(words[static_cast<int>(in.*member)]); }};
+}
+
+constexpr const char* kIntensityWords[] = {"unknown", "compute", "memory"};
+constexpr const char* kVerdictWords[] = {"kept", "slower", "never_gains", "spills"};
+
+const Field<KernelRecord> kKernelRecordFields[] = {
+    {"name", &KernelRecord::name, 1, core::kMaxNameBytes},
+    {"intensity",
+     WordField<KernelRecord, Intensity, &KernelRecord::intensity, kIntensityWords, 3>()},
+    {"flat_from_sms", &KernelRecord::flat_from_sms, 0, kMaxSms},
+    {"slice_block_tasks", &KernelRecord::slice_block_tasks, 0,
+     static_cast<double>(core::kMaxBlockTasks)},
+    {"slice_overhead", &KernelRecord::slice_overhead, -1, kMaxRatio},
+    {"workers_per_sm_least", &KernelRecord::workers_per_sm_least, 0, 1 << 12},
+};
+
+const Field<CoResidentPoint> kCoResidentPointFields[] = {
+    {"first_workers_per_sm", &CoResidentPoint::first_workers_per_sm, 0, 1 << 12},
+    {"second_workers_per_sm", &CoResidentPoint::second_workers_per_sm, 0, 1 << 12},
+    {"first_speed", &CoResidentPoint::first_speed, 0, kMaxRatio},
+    {"second_speed", &CoResidentPoint::second_speed, 0, kMaxRatio},
+};
+
+const Field<FusedPoint> kFusedPointFields[] = {
+    {"load_ratio", &FusedPoint::load_ratio, 0, kMaxRatio},
+    {"duration_ratio", &FusedPoint::duration_ratio, 0, kMaxRatio},
+};
+
+const Field<CopyPoint> kCopyFields[] = {
+    {"to_device", &CopyPoint::to_device},
+    {"pinned", &CopyPoint::pinned},
+    {"bytes", &CopyPoint::bytes, 0, static_cast<double>(core::kMaxCopyBytes)},
+    {"duration_ns", &CopyPoint::duration_ns, 0, kMaxDuration},
+};
+
+// A list of objects, each with the same fields.
+template <class S, class E, std::vector<E> S::*member, const auto& fields, int64_t most>
+typename Field<S>::Custom ListField() {
+  return {[](const Json& value, const JsonPath& path, S& out) {
+            (out.*member).clear();
+            return ReadArray(value, path, most, [&](const Json& element, const JsonPath& at) {
+              (out.*member).emplace_back();
+              return ReadObject<E>(fields, element, at, (out.*member).back());
+            });
+          },
+          [](const S& in) {
+            Json array = Json::array();
+            for (const E& element : in.*member) array.push_back(WriteObject<E>(fields, element));
+            return array;
+          }};
+}
+
+const Field<CoResidentRecord> kCoResidentFields[] = {
+    {"first", &CoResidentRecord::first, 1, core::kMaxNameBytes},
+    {"second", &CoResidentRecord::second, 1, core::kMaxNameBytes},
+    {"points", ListField<CoResidentRecord, CoResidentPoint, &CoResidentRecord::points,
+                         kCoResidentPointFields, kMaxPoints>()},
+};
+
+const Field<FusedRecord> kFusedFields[] = {
+    {"name", &FusedRecord::name, 1, core::kMaxNameBytes},
+    {"tensor", &FusedRecord::tensor, 1, core::kMaxNameBytes},
+    {"cuda", &FusedRecord::cuda, 1, core::kMaxNameBytes},
+    {"tensor_blocks", &FusedRecord::tensor_blocks, 1, kMaxCount},
+    {"cuda_blocks", &FusedRecord::cuda_blocks, 1, kMaxCount},
+    {"verdict", WordField<FusedRecord, FusedVerdict, &FusedRecord::verdict, kVerdictWords, 4>()},
+    {"opportune_load_ratio", &FusedRecord::opportune_load_ratio, 0, kMaxRatio},
+    {"opportune_duration_ratio", &FusedRecord::opportune_duration_ratio, 0, kMaxRatio},
+    {"saving", &FusedRecord::saving, -kMaxRatio, 1},
+    {"points",
+     ListField<FusedRecord, FusedPoint, &FusedRecord::points, kFusedPointFields, kMaxPoints>()},
+};
+
+const Field<CalibrationRecord> kCalibrationFields[] = {
+    {"kernels", ListField<CalibrationRecord, KernelRecord, &CalibrationRecord::kernels,
+                          kKernelRecordFields, core::kMaxKernels>()},
+    {"co_resident", ListField<CalibrationRecord, CoResidentRecord, &CalibrationRecord::co_resident,
+                              kCoResidentFields, kMaxRecords>()},
+    {"fused", ListField<CalibrationRecord, FusedRecord, &CalibrationRecord::fused, kFusedFields,
+                        kMaxRecords>()},
+    {"copies", ListField<CalibrationRecord, CopyPoint, &CalibrationRecord::copies, kCopyFields,
+                         kMaxPoints>()},
+};
+
+// -------------------------------------------------------------------------------------------------
+
 absl::Status ReadVersion(const Json& value, const JsonPath& path, Profile&) {
   if (value.is_number_integer() && value.get<int64_t>() == kSchemaVersion) return absl::OkStatus();
   return WrongType(path, value, absl::StrCat(kSchemaVersion, ", the version that is read here"));
@@ -251,6 +360,14 @@ const Field<Profile> kProfileFields[] = {
                                         return WriteObject<DeviceProfile>(kDeviceFields, in.device);
                                       }}},
     {"kernels", Field<Profile>::Custom{ReadKernels, WriteKernels}},
+    {"calibration", Field<Profile>::Custom{
+                        [](const Json& value, const JsonPath& path, Profile& out) {
+                          return ReadObject<CalibrationRecord>(kCalibrationFields, value, path,
+                                                               out.calibration);
+                        },
+                        [](const Profile& in) {
+                          return WriteObject<CalibrationRecord>(kCalibrationFields, in.calibration);
+                        }}},
     {"learned", &Profile::learned, 0, kMaxLearnedBytes},
 };
 
@@ -349,10 +466,11 @@ absl::StatusOr<Profile> LoadProfile(const std::string& path) {
 }
 
 std::string FormatProfile(const Profile& profile) {
+  Json json = WriteObject<Profile>(kProfileFields, profile);
+  // As profiles were before there was one.
+  if (profile.calibration.empty()) json.erase("calibration");
   // Bytes that are no UTF-8 become U+FFFD: dump would throw otherwise.
-  return WriteObject<Profile>(kProfileFields, profile)
-             .dump(1, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 absl::Status SaveProfile(const std::string& path, const Profile& profile) {

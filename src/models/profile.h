@@ -1,8 +1,9 @@
 // A profile: the constants of one GPU and the records of its kernels, as one JSON file.
 //
 // JSON keys are the field names of DeviceProfile, KernelDesc, SimulationRecord, ResourceDemand,
-// SpeedPoint and GraphNode; a key that is left out keeps its default, an unknown key is an error.
-// Threads: none of its own. A profile that is truncated, corrupt or out of range is rejected whole.
+// SpeedPoint, GraphNode and the records of calibration_record.h; a key that is left out keeps its
+// default, an unknown key is an error. Threads: none of its own. A profile that is truncated,
+// corrupt or out of range is rejected whole.
 
 #ifndef GPUSHARE_SRC_MODELS_PROFILE_H_
 #define GPUSHARE_SRC_MODELS_PROFILE_H_
@@ -15,12 +16,14 @@
 #include "absl/strings/string_view.h"
 #include "src/core/device_profile.h"
 #include "src/core/kernel.h"
+#include "src/models/calibration_record.h"
 
 namespace gpushare::models {
 
 struct Profile {
   core::DeviceProfile device;
   std::vector<core::KernelDesc> kernels;  // by name, unique
+  CalibrationRecord calibration;          // may be empty
   std::string learned;  // CostModel::Save() of the run that wrote it, may be empty
 
   const core::KernelDesc* FindKernel(absl::string_view name) const;

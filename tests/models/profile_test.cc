@@ -78,6 +78,20 @@ Profile FullProfile() {
   kernel.simulation = {};
   profile.kernels.push_back(kernel);
   profile.learned = "{\"text\": \"with \\\"quotes\\\"\"}";
+  CalibrationRecord& calibration = profile.calibration;
+  calibration.kernels = {{"sincos", Intensity::kMemory, 84, 1056, 0.015, 4}};
+  calibration.co_resident = {{"decode", "sincos", {{0, 2, 0.5, 0.25}, {3, 4, 0.75, 0.125}}}};
+  calibration.fused = {{"one",
+                        "decode",
+                        "sincos",
+                        2,
+                        3,
+                        FusedVerdict::kSlower,
+                        0.8,
+                        1.3,
+                        0.25,
+                        {{0.1, 1.05}, {1.9, 2.4}}}};
+  calibration.copies = {{false, false, 4096, 9000}};
   return profile;
 }
 
@@ -114,6 +128,42 @@ TEST(ProfileTest, EveryFieldSurvivesTheRoundTrip) {
   EXPECT_EQ(read->kernels[0].simulation.speed[1].speed, 0.96);
   EXPECT_FALSE(read->kernels[1].simulation.present);
   EXPECT_EQ(read->learned, full.learned);
+  ASSERT_EQ(read->calibration.kernels.size(), 1u);
+  const KernelRecord& record = read->calibration.kernels[0];
+  EXPECT_EQ(record.intensity, Intensity::kMemory);
+  EXPECT_EQ(record.flat_from_sms, 84);
+  EXPECT_EQ(record.slice_block_tasks, 1056);
+  EXPECT_EQ(record.workers_per_sm_least, 4);
+  ASSERT_EQ(read->calibration.co_resident.size(), 1u);
+  ASSERT_EQ(read->calibration.co_resident[0].points.size(), 2u);
+  EXPECT_EQ(read->calibration.co_resident[0].points[1].second_speed, 0.125);
+  ASSERT_EQ(read->calibration.fused.size(), 1u);
+  EXPECT_EQ(read->calibration.fused[0].verdict, FusedVerdict::kSlower);
+  EXPECT_EQ(read->calibration.fused[0].cuda_blocks, 3);
+  EXPECT_EQ(read->calibration.fused[0].points[1].duration_ratio, 2.4);
+  ASSERT_EQ(read->calibration.copies.size(), 1u);
+  EXPECT_FALSE(read->calibration.copies[0].to_device);
+  EXPECT_EQ(read->calibration.copies[0].duration_ns, 9000);
+}
+
+// As they were written before there was one.
+TEST(ProfileTest, WithoutACalibrationTheKeyIsNotWritten) {
+  EXPECT_EQ(FormatProfile(Profile()).find("calibration"), std::string::npos);
+  EXPECT_THAT(FormatProfile(FullProfile()), HasSubstr("\"calibration\""));
+}
+
+TEST(ProfileTest, WrongWordsAndValuesOfACalibrationAreRefused) {
+  const auto with = [](const std::string& fields) {
+    return absl::StrCat("{\"schema_version\": 1, \"device\": {}, \"calibration\": {", fields, "}}");
+  };
+  EXPECT_TRUE(ParseProfile(with("\"kernels\": [{\"name\": \"k\"}]")).ok());
+  EXPECT_THAT(ErrorOf(with("\"kernels\": [{\"name\": \"k\", \"intensity\": \"both\"}]")),
+              HasSubstr("one of unknown, compute, memory"));
+  EXPECT_THAT(ErrorOf(with("\"fused\": [{\"verdict\": 7}]")), HasSubstr("one of kept, slower"));
+  EXPECT_THAT(ErrorOf(with("\"co_resident\": [{\"points\": [{\"first_speed\": -1}]}]")),
+              HasSubstr("calibration.co_resident[0].points[0].first_speed"));
+  EXPECT_THAT(ErrorOf(with("\"copies\": {}")), HasSubstr("an array"));
+  EXPECT_THAT(ErrorOf(with("\"slices\": []")), HasSubstr("is not known"));
 }
 
 // A field that is added to a struct and forgotten in its table would keep its default here.

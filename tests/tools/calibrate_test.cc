@@ -55,7 +55,8 @@ TEST_F(CalibrateTest, PrintsWhatItMeasuredAndWritesAProfile) {
   const std::string text = Calibrate(options_);
   EXPECT_THAT(text, HasSubstr("SIMULATED"));
   EXPECT_THAT(text, HasSubstr("sincos_267us"));
-  EXPECT_THAT(text, HasSubstr("267 us   8    0.50 %"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("267 us   8     [0-9]    0.50 % +[0-9]+ "));
+  EXPECT_THAT(text, HasSubstr("compute"));
   EXPECT_THAT(text, HasSubstr("84 108"));  // the knees of decode16
   EXPECT_THAT(text, HasSubstr("Profile: " + options_.out));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("Note")));
@@ -63,6 +64,41 @@ TEST_F(CalibrateTest, PrintsWhatItMeasuredAndWritesAProfile) {
               3000);
   EXPECT_EQ(Kernel("decode16").at("simulation").at("speed").size(), 31u);
   EXPECT_FALSE(std::filesystem::exists(options_.out + ".partial"));
+  // Beyond what the simulated device runs on.
+  std::ifstream in(options_.out);
+  const nlohmann::json record = nlohmann::json::parse(in).at("calibration");
+  ASSERT_EQ(record.at("kernels").size(), 2u);
+  EXPECT_EQ(record.at("kernels")[0].at("name"), "sincos_267us");
+  EXPECT_EQ(record.at("kernels")[0].at("intensity"), "compute");
+  const int64_t slice = record.at("kernels")[0].at("slice_block_tasks");
+  EXPECT_GT(slice, 0);
+  EXPECT_LE(slice, 8 * 132);
+  ASSERT_EQ(record.at("co_resident").size(), 1u);
+  EXPECT_EQ(record.at("co_resident")[0].at("first"), "decode16");
+  EXPECT_EQ(record.at("co_resident")[0].at("second"), "sincos_267us");
+  EXPECT_EQ(record.at("copies").size(), 4u * 8u);
+}
+
+TEST_F(CalibrateTest, TheWholeIsBoundedInTime) {
+  options_.total_time_ns = 1'000'000'000;
+  EXPECT_THAT(Calibrate(options_), HasSubstr("The time of 1 s in all was over"));
+}
+
+TEST_F(CalibrateTest, AWiderLimitGivesASmallerSlice) {
+  options_.kernels = {"sincos_27us"};
+  const auto slice_of = [&] {
+    Calibrate(options_);
+    std::ifstream in(options_.out);
+    return nlohmann::json::parse(in)
+        .at("calibration")
+        .at("kernels")[0]
+        .at("slice_block_tasks")
+        .get<int64_t>();
+  };
+  options_.slice_overhead_max = 0.001;
+  const int64_t large = slice_of();
+  options_.slice_overhead_max = 0.1;
+  EXPECT_LT(slice_of(), large);
 }
 
 TEST_F(CalibrateTest, AProfileThatWasWrittenIsTheNextBase) {
@@ -109,6 +145,12 @@ TEST_F(CalibrateTest, TheCommandTakesItsOptions) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunCommand(4, bad), 2);
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("--repeats is 1000"));
+  for (const char* option : {"--seconds", "--slice-percent"}) {
+    const char* const wrong[] = {"gpushare", "calibrate", option, "0"};
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(RunCommand(4, wrong), 2);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(std::string(option) + " is"));
+  }
 }
 
 }  // namespace

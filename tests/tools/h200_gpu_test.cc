@@ -1,7 +1,8 @@
 // The simulated device against an H200: examples/scenarios/h200_gpu.json under the adaptive policy,
 // as measured (benchmarks/results/h200_gpu_colocate.json) and as simulated with the profile that
-// was calibrated on the same GPU and fitted to its pairs (tools/fit_profile.py). No row of the
-// measurement was fitted to: all are predictions.
+// was calibrated on the same GPU and fitted to its pairs (tools/fit_profile.py). One number, how
+// much slower decode16 is on a partition in place than calibrated, was fitted to one row,
+// decode16-sincos_27us-0.5; all others are predictions.
 //
 // A row that the simulator misses stands in kMisses with the miss as it is today. It must stay
 // there: the test fails when a listed miss gets better or worse by more than kListedMissAgrees.
@@ -41,12 +42,11 @@ struct Miss {
 
 const std::map<std::string, Miss>& Misses() {
   static const std::map<std::string, Miss> misses = {
-      // 2 % of a p99 of 3.6 alone.
-      {"chain1-sincos_2700us-0.3-bound_4", {-0.054, 0.073, 0.009}},
-      // The profile has decode16 as fast on 64 SMs as on all, and it is not on every run; 3 % is
-      // its
-      // bound, and BE gets 8 or 16 SMs more or less by the split.
-      {"decode16-ffma-0.7", {0.008, 0.013, 0.057}},
+      // BE by a split of 8 SMs more or less, p99 by 2 to 3 % of itself.
+      {"chain1-sincos_2700us-0.3", {0.008, -0.036, -0.051}},
+      {"chain1-sincos_2700us-0.3-bound_2", {0.040, 0.061, 0.016}},
+      {"chain1-sincos_2700us-0.3-bound_4", {0.028, 0.054, 0.020}},
+      {"chain1-sincos_2700us_yield-0.3", {-0.017, -0.051, -0.011}},
   };
   return misses;
 }

@@ -50,6 +50,12 @@ struct Sample {
   gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
 };
 
+// A fused kernel of two samples; addresses must not change.
+struct FusedSample {
+  FusedChoice choice;
+  gpushare_fused_kernel_options kernel = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+};
+
 struct Row {
   std::string name;
   gpushare_kernel_calibration measured = GPUSHARE_KERNEL_CALIBRATION_INIT;
@@ -86,6 +92,11 @@ class Samples {
         if (workloads_->CanRun(name, true)) names.push_back(name);
       }
     }
+    if (options.catalogue) {
+      for (const std::string& name : workloads_->CatalogueNames()) {
+        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      }
+    }
     for (const std::string& name : names) {
       // Opaque work has no profile; who asked for it is told so.
       if (Add(runtime.get(), name) || options.kernels.empty()) continue;
@@ -95,11 +106,13 @@ class Samples {
     for (const std::unique_ptr<Sample>& sample : samples_) {
       items_.push_back({&sample->kernel, &sample->task});
     }
+    for (const FusedChoice& choice : workloads_->FusedOf(names)) AddFused(choice);
     copies_ = BindCopies();
   }
 
   const DeviceFacts& facts() const { return facts_; }
   const std::vector<gpushare_calibration_item>& items() const { return items_; }
+  const std::vector<gpushare_calibration_fused>& fused() const { return fused_; }
   const std::vector<TaskBinding>& copies() const { return copies_; }
 
  private:
@@ -130,6 +143,27 @@ class Samples {
     return true;
   }
 
+  uint32_t IndexOf(const std::string& name) const {
+    const auto found = std::find_if(samples_.begin(), samples_.end(),
+                                    [&](const auto& sample) { return sample->name == name; });
+    return static_cast<uint32_t>(found - samples_.begin());
+  }
+
+  void AddFused(const FusedChoice& choice) {
+    auto sample = std::make_unique<FusedSample>();
+    sample->choice = choice;
+    sample->kernel.name = sample->choice.name.c_str();
+    sample->kernel.function = choice.function;
+    sample->kernel.tensor_blocks = choice.tensor_blocks;
+    sample->kernel.cuda_blocks = choice.cuda_blocks;
+    sample->kernel.threads_per_block = choice.threads_per_block;
+    sample->kernel.dynamic_shared_memory_bytes = choice.dynamic_shared_memory_bytes;
+    sample->kernel.blocks_per_sm = choice.blocks_per_sm;
+    fused_.push_back(
+        {&sample->kernel, IndexOf(choice.tensor), IndexOf(choice.cuda), choice.local_bytes, 0});
+    fused_samples_.push_back(std::move(sample));
+  }
+
   std::vector<TaskBinding> BindCopies() {
     WorkItem pinned;
     pinned.direction = CopyDirection::kHostToDevice;
@@ -143,14 +177,28 @@ class Samples {
   std::unique_ptr<Workloads> workloads_;
   std::vector<std::unique_ptr<Sample>> samples_;
   std::vector<gpushare_calibration_item> items_;
+  std::vector<std::unique_ptr<FusedSample>> fused_samples_;
+  std::vector<gpushare_calibration_fused> fused_;
   std::vector<TaskBinding> copies_;
 };
+
+// As the library counts them: the device, kernels, pairs on partitions and on the same SMs, fused
+// kernels. The line of progress shows it; what it counts too many is never drawn.
+size_t Steps(const Samples& samples) {
+  size_t lc = 0;
+  size_t be = 0;
+  for (const gpushare_calibration_item& item : samples.items()) {
+    (item.kernel->kind == GPUSHARE_TASK_KERNEL ? be : lc) += 1;
+  }
+  const size_t steps = 1 + lc + be + 2 * lc * be + be * (be - (be > 0 ? 1 : 0)) / 2;
+  return steps + samples.fused().size();
+}
 
 void Collect(void* user, const gpushare_calibration_progress* progress) {
   auto& collected = *static_cast<Collected*>(user);
   if (progress->note != nullptr) collected.notes.emplace_back(progress->note);
-  if (progress->done > collected.done) {
-    collected.done = progress->done;
+  // A phase that is cut short for time passes over several steps at once.
+  for (; collected.done < progress->done; ++collected.done) {
     collected.progress.Step(progress->what);
   }
   if (progress->kernel == nullptr) return;
@@ -168,26 +216,38 @@ std::string KneesText(const Row& row) {
   return text.empty() ? "-" : text;
 }
 
+std::string SliceText(const gpushare_kernel_calibration& one) {
+  if (one.slice_block_tasks == 0) return "-";
+  return Format("%lld", static_cast<long long>(one.slice_block_tasks));
+}
+
+const char* IntensityText(gpushare_intensity intensity) {
+  if (intensity == GPUSHARE_INTENSITY_MEMORY) return "memory";
+  return intensity == GPUSHARE_INTENSITY_COMPUTE ? "compute" : "-";
+}
+
 std::string RowText(const Row& row) {
   const gpushare_kernel_calibration& one = row.measured;
   const auto duration = [](int64_t ns) {
     return ns > 0 ? DurationText(static_cast<double>(ns)) : std::string("-");
   };
   const bool workers = one.worker_solo_ns > 0;
-  return Format("%-24.24s %9s %11s %3d %9s %10s %10s  %s%s\n", row.name.c_str(),
-                duration(one.solo_ns).c_str(), duration(one.block_task_ns).c_str(),
-                one.workers_per_sm_max,
-                workers ? Format("%.2f %%", 100 * one.worker_overhead).c_str() : "-",
-                duration(one.eviction_p50_ns).c_str(), duration(one.eviction_p99_ns).c_str(),
-                KneesText(row).c_str(), one.kept != 0 ? "  (kept)" : "");
+  return Format(
+      "%-24.24s %9s %11s %3d %5s %9s %8s %10s %10s %8s  %s%s\n", row.name.c_str(),
+      duration(one.solo_ns).c_str(), duration(one.block_task_ns).c_str(), one.workers_per_sm_max,
+      one.workers_per_sm_least > 0 ? Format("%d", one.workers_per_sm_least).c_str() : "-",
+      workers ? Format("%.2f %%", 100 * one.worker_overhead).c_str() : "-", SliceText(one).c_str(),
+      duration(one.eviction_p50_ns).c_str(), duration(one.eviction_p99_ns).c_str(),
+      IntensityText(one.intensity), KneesText(row).c_str(), one.kept != 0 ? "  (kept)" : "");
 }
 
 std::string TableText(const Samples& samples, const Collected& collected, const std::string& out) {
   std::string text =
       Format("Calibrated on %s (%d SMs)%s\n\n", samples.facts().name.c_str(),
              samples.facts().sm_count, samples.facts().simulated ? ", SIMULATED" : "");
-  text += Format("%-24s %9s %11s %3s %9s %10s %10s  %s\n", "kernel", "solo", "block task", "M",
-                 "PTB over.", "evict p50", "evict p99", "knees (SMs)");
+  text +=
+      Format("%-24s %9s %11s %3s %5s %9s %8s %10s %10s %8s  %s\n", "kernel", "solo", "block task",
+             "M", "least", "PTB over.", "slice", "evict p50", "evict p99", "class", "knees (SMs)");
   for (const Row& row : collected.rows) text += RowText(row);
   for (const std::string& note : collected.notes) text += "\nNote: " + note;
   if (!collected.notes.empty()) text += "\n";
@@ -212,13 +272,17 @@ std::string Calibrate(const CalibrateOptions& options) {
   known.sim_tier = options.device.tier.c_str();
   known.seed = options.device.seed;
   known.kernel_time_ns = options.kernel_time_ns;
+  known.total_time_ns = options.total_time_ns;
+  known.slice_overhead_max = options.slice_overhead_max;
+  known.fused = samples.fused().empty() ? nullptr : samples.fused().data();
+  known.fused_count = static_cast<uint32_t>(samples.fused().size());
   known.repeats = options.repeats;
   known.resume = options.resume ? 1 : 0;
   known.device_buffer = samples.copies()[0].copy_destination;
   known.pinned_buffer = const_cast<void*>(samples.copies()[0].copy_source);
   known.pageable_buffer = const_cast<void*>(samples.copies()[1].copy_source);
   known.buffer_size_bytes = kCopyBytes;
-  Collected collected(samples.items().size() + 1);
+  Collected collected(Steps(samples));
   Check(gpushare_calibrate(&known, &Collect, &collected));
   return TableText(samples, collected, options.out);
 }

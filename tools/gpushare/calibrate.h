@@ -1,8 +1,8 @@
 // `gpushare calibrate`: measures kernels and the device, writes their profile, prints a table.
 //
 // On the simulated device the kernels are those of the profile; on a GPU those that this program
-// has (workloads.h). An interrupt stops between two samples and leaves the checkpoint, from which
-// --resume goes on. Threads: the caller's.
+// has (workloads.h): those that the profile knows, with `catalogue` all. An interrupt stops between
+// two samples and leaves the checkpoint, from which --resume goes on. Threads: the caller's.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_
@@ -21,6 +21,9 @@ struct CalibrateOptions {
   std::string out;                   // file of the profile
   int repeats = 0;                   // 0: the library's
   int64_t kernel_time_ns = 0;        // 0: the library's
+  int64_t total_time_ns = 0;         // 0: no bound
+  double slice_overhead_max = 0;     // 0: the library's
+  bool catalogue = false;            // the catalogue's kernels too, and fused kernels of them
   bool resume = false;
 };
 

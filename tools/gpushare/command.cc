@@ -56,6 +56,8 @@ struct CalibrateArguments {
   std::string seed;
   std::string repeats;
   std::string seconds;
+  std::string total;
+  std::string slice_percent;
 };
 
 int64_t WholeNumber(const char* option, const std::string& text, int64_t low, int64_t high) {
@@ -183,6 +185,13 @@ int RunCalibrate(const CalibrateArguments& arguments) {
   if (!arguments.seconds.empty()) {
     options.kernel_time_ns = SecondsToNs("--seconds-per-kernel", arguments.seconds);
   }
+  if (!arguments.total.empty()) {
+    options.total_time_ns = SecondsToNs("--seconds", arguments.total);
+  }
+  if (!arguments.slice_percent.empty()) {
+    options.slice_overhead_max =
+        0.01 * static_cast<double>(WholeNumber("--slice-percent", arguments.slice_percent, 1, 100));
+  }
   std::fputs(Calibrate(options).c_str(), stdout);
   return kExitOk;
 }
@@ -200,6 +209,12 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
   command->add_option("--repeats", arguments.repeats, "Samples of each duration, default 7");
   command->add_option("--seconds-per-kernel", arguments.seconds,
                       "Device time for each kernel, default 30");
+  command->add_option("--seconds", arguments.total,
+                      "Device time of everything, default without a bound");
+  command->add_option("--slice-percent", arguments.slice_percent,
+                      "Overhead allowed to the smallest slice, default 2");
+  command->add_flag("--catalogue", arguments.options.catalogue,
+                    "The kernels of the catalogue too, whether or not a profile knows them");
   command->add_option("--profile", arguments.options.device.profile,
                       "What is not measured comes from this profile, default the library's own");
   command->add_option("--tier", arguments.options.device.tier,

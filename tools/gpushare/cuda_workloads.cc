@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,6 +19,9 @@
 #include <vector>
 
 #include "src/cuda/kernels/catalogue.h"
+#ifdef GPUSHARE_TOOL_FUSED
+#include "src/cuda/kernels/fused/fused_catalogue.h"
+#endif
 #include "tools/gpushare/cuda_blas.h"
 #include "tools/gpushare/cuda_chain.h"
 #include "tools/gpushare/cuda_kernels.h"
@@ -59,8 +63,25 @@ constexpr BeKernel kBeKernels[] = {
     {"md5", "md5", 50},
 };
 
+// The catalogue's other kernels by their own names, with their own block tasks.
+std::vector<BeKernel> RestOfTheCatalogue() {
+  std::vector<BeKernel> rest;
+  for (const kernels::CatalogueKernel& kernel : kernels::Catalogue()) {
+    const bool named =
+        std::any_of(std::begin(kBeKernels), std::end(kBeKernels),
+                    [&](const BeKernel& one) { return std::strcmp(one.name, kernel.name) == 0; });
+    if (!named) rest.push_back({kernel.name, kernel.name, kernel.block_task_us, kernel.yields});
+  }
+  return rest;
+}
+
 const BeKernel* FindBeKernel(const std::string& name) {
   for (const BeKernel& kernel : kBeKernels) {
+    if (name == kernel.name) return &kernel;
+  }
+  static const auto* const kRest =
+      new std::vector<BeKernel>(RestOfTheCatalogue());  // NOLINT: lives as long as the program
+  for (const BeKernel& kernel : *kRest) {
     if (name == kernel.name) return &kernel;
   }
   return nullptr;
@@ -390,6 +411,39 @@ class CudaWorkloads final : public Workloads {
   }
   CudaWorkloads(const CudaWorkloads&) = delete;
   CudaWorkloads& operator=(const CudaWorkloads&) = delete;
+
+  std::vector<std::string> CatalogueNames() const override {
+    std::vector<std::string> names;
+    for (const kernels::CatalogueKernel& kernel : kernels::Catalogue()) {
+      names.emplace_back(kernel.name);
+    }
+    return names;
+  }
+
+#ifdef GPUSHARE_TOOL_FUSED
+  std::vector<FusedChoice> FusedOf(const std::vector<std::string>& names) override {
+    const auto has = [&](const char* name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    std::vector<FusedChoice> choices;
+    for (const kernels::FusedCatalogueKernel& kernel : kernels::FusedCatalogue()) {
+      // Direct fusion has no workers: it is a baseline of the benchmarks.
+      if (kernel.form == GPUSHARE_FUSED_DIRECT) continue;
+      if (!has(kernel.tensor_name) || !has(kernel.cuda_name)) continue;
+      gpushare_fused_variants variants = {};
+      CheckCuda(kernel.variants(&variants), "Loading a fused kernel");
+      if (variants.blocks_per_sm == 0) continue;  // not on this device
+      choices.push_back({kernel.name, kernel.tensor_name, kernel.cuda_name, variants.function,
+                         static_cast<int32_t>(variants.tensor_blocks),
+                         static_cast<int32_t>(variants.cuda_blocks),
+                         static_cast<int32_t>(variants.threads_per_block),
+                         static_cast<int32_t>(variants.dynamic_shared_bytes),
+                         static_cast<int32_t>(variants.blocks_per_sm),
+                         static_cast<int32_t>(variants.local_bytes)});
+    }
+    return choices;
+  }
+#endif
 
   bool CanRun(const std::string& kernel, bool /*in_profile*/) const override {
     return FindBeKernel(kernel) != nullptr || ChainPrograms::IsGraph(kernel) ||

@@ -77,9 +77,30 @@ struct HardwareFacts {
   std::string driver;  // "580.95.05", empty: unknown
 };
 
+// A fused kernel that this program has, of two kernels of which it has programs.
+struct FusedChoice {
+  std::string name;
+  std::string tensor;
+  std::string cuda;
+  void* function = nullptr;
+  int32_t tensor_blocks = 1;
+  int32_t cuda_blocks = 1;
+  int32_t threads_per_block = 0;
+  int32_t dynamic_shared_memory_bytes = 0;
+  int32_t blocks_per_sm = 0;
+  int32_t local_bytes = 0;  // of a thread
+};
+
 class Workloads {
  public:
   virtual ~Workloads() = default;
+
+  // Kernels that can run whether or not a profile knows them: the catalogue's.
+  virtual std::vector<std::string> CatalogueNames() const { return {}; }
+  // Fused kernels that the device can run, of parts of these names.
+  virtual std::vector<FusedChoice> FusedOf(const std::vector<std::string>& /*kernels*/) {
+    return {};
+  }
 
   // Whether `kernel` can run on this device. `in_profile`: the runtime's profile has a record.
   virtual bool CanRun(const std::string& kernel, bool in_profile) const = 0;

@@ -1,0 +1,88 @@
+// What calibration measures beyond the records that planner and simulated device run on: a part of
+// the profile, for people and for whoever registers kernels.
+//
+// Plain data; JSON keys are the field names (profile.cc). Every list may be empty: profiles that
+// were written without one load as before. docs/calibration.md says how each value is measured.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gpushare::models {
+
+// Of the thesis on predictable GPUs, definition 1: memory-intensive if more SMs do not help beyond
+// some number of them, else compute-intensive.
+enum class Intensity : uint8_t { kUnknown = 0, kCompute = 1, kMemory = 2 };
+
+struct KernelRecord {
+  std::string name;
+  Intensity intensity = Intensity::kUnknown;
+  int32_t flat_from_sms = 0;         // kMemory: more SMs than these do not help
+  int64_t slice_block_tasks = 0;     // Kernelet: smallest slice within the overhead; 0: none found
+  double slice_overhead = 0;         // there, over one launch
+  int32_t workers_per_sm_least = 0;  // fewest within 1 % of full speed; 0: not measured
+};
+
+// Two kernels on the same SMs, so many workers an SM each. Speeds relative to each alone with the
+// whole device; 0: not measured. A graph or a library call as the first has no workers.
+struct CoResidentPoint {
+  int32_t first_workers_per_sm = 0;
+  int32_t second_workers_per_sm = 0;
+  double first_speed = 0;
+  double second_speed = 0;
+};
+
+struct CoResidentRecord {
+  std::string first, second;
+  std::vector<CoResidentPoint> points;
+};
+
+enum class FusedVerdict : uint8_t {
+  kKept = 0,        // the best of its pair
+  kSlower = 1,      // another ratio or form of the pair saves more
+  kNeverGains = 2,  // one after the other is as fast at every load ratio
+  kSpills = 3,      // to local memory; not measured
+};
+
+// Times relative to the TC part's own, alone in its ordinary form.
+struct FusedPoint {
+  double load_ratio = 0;      // the CD part's own
+  double duration_ratio = 0;  // the fused kernel's
+};
+
+struct FusedRecord {
+  std::string name;
+  std::string tensor, cuda;
+  int32_t tensor_blocks = 1;
+  int32_t cuda_blocks = 1;
+  FusedVerdict verdict = FusedVerdict::kSpills;
+  double opportune_load_ratio = 0;  // both parts end together; 0: not measured
+  double opportune_duration_ratio = 0;
+  double saving = 0;               // of the time one after the other, at the best point
+  std::vector<FusedPoint> points;  // in the order measured
+};
+
+struct CopyPoint {
+  bool to_device = true;
+  bool pinned = true;
+  int64_t bytes = 0;
+  int64_t duration_ns = 0;  // one copy, from its call until the host sees the end
+};
+
+struct CalibrationRecord {
+  std::vector<KernelRecord> kernels;
+  std::vector<CoResidentRecord> co_resident;
+  std::vector<FusedRecord> fused;
+  std::vector<CopyPoint> copies;
+
+  bool empty() const {
+    return kernels.empty() && co_resident.empty() && fused.empty() && copies.empty();
+  }
+};
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_

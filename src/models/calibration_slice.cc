@@ -1,0 +1,121 @@
+// Slices, and classes of curves. See calibration_slice.h.
+
+#include "src/models/calibration_slice.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "src/core/overhead_search.h"
+#include "src/models/calibration_kernel.h"
+
+namespace gpushare::models {
+namespace {
+
+// Sizes are alike below this: what two measurements of one size differ by.
+constexpr double kSlack = 0.002;
+// A curve that gains less than this beyond a size gains nothing: noise and shared caches.
+constexpr double kFlatGain = 0.03;
+// The size from which a memory-intensive kernel gains nothing is at most this share of the SMs.
+// In proportion to SMs, the speed there is 0.85: far from flat.
+constexpr double kFlatShare = 0.85;
+
+core::LaunchRequest SliceRequest(const CalibrationItem& item, core::LaneIndex lane, int64_t begin,
+                                 int64_t count) {
+  core::LaunchRequest request = TaskRequest(item, core::Form::kSlice, lane);
+  request.block_begin = begin;
+  request.block_count = count;
+  return request;
+}
+
+// The first `slices` slices of the task behind each other, as the host sees them.
+absl::StatusOr<double> TimeSlices(LaunchTimer& timer, const CalibrationItem& item,
+                                  core::LaneIndex lane, int64_t slice, int slices) {
+  for (int i = 0; i < slices; ++i) {
+    core::LaunchRequest request = SliceRequest(item, lane, i * slice, slice);
+    request.more_follows = i + 1 < slices;
+    if (absl::Status status = timer.Begin(request); !status.ok()) return status;
+  }
+  absl::StatusOr<std::vector<TimedLaunch>> done = timer.Finish();
+  if (!done.ok()) return done.status();
+  return static_cast<double>(done->back().seen_ns - done->front().called_ns);
+}
+
+// One slice among others over its share of the whole task, minus 1. The whole task in turn with it:
+// both see the same clocks.
+absl::StatusOr<double> OverheadOnce(LaunchTimer& timer, const CalibrationItem& item,
+                                    core::LaneIndex lane, int64_t slice) {
+  const core::Form form = OrdinaryForm(item.kernel);
+  absl::StatusOr<double> whole = timer.TimePerLaunch(TaskRequest(item, form, lane), 2);
+  if (!whole.ok()) return whole.status();
+  const auto slices = static_cast<int>(std::min<int64_t>(kBatchMax, item.block_tasks / slice));
+  absl::StatusOr<double> one = TimeSlices(timer, item, lane, slice, 1);
+  if (!one.ok()) return one.status();
+  absl::StatusOr<double> all = TimeSlices(timer, item, lane, slice, slices);
+  if (!all.ok()) return all.status();
+  const double each = (*all - *one) / (slices - 1);
+  const double share = static_cast<double>(slice) / static_cast<double>(item.block_tasks);
+  return each / (*whole * share) - 1;
+}
+
+}  // namespace
+
+absl::StatusOr<SliceChoice> FindSmallestSlice(LaunchTimer& timer, const CalibrationItem& item,
+                                              const SliceOptions& options) {
+  const int64_t unit = timer.device().capabilities().profile.sm_count;
+  const int64_t most = item.block_tasks / 2 / unit;
+  if (most < 1) return SliceChoice();
+  absl::Status status;
+  const auto overhead_of = [&](uint32_t units) -> double {
+    std::vector<double> samples;
+    for (int i = 0; i < options.repeats && (i == 0 || options.time_left()); ++i) {
+      // Once something went wrong the search ends: every size counts as good.
+      if (status.ok()) status = timer.CheckCancelled();
+      if (!status.ok()) return 0;
+      absl::StatusOr<double> one = OverheadOnce(timer, item, options.lane, units * unit);
+      if (!one.ok()) {
+        status = one.status();
+        return 0;
+      }
+      samples.push_back(*one);
+    }
+    return Median(std::move(samples));
+  };
+  const auto units_most =
+      static_cast<uint32_t>(std::min<int64_t>(most, std::numeric_limits<int32_t>::max()));
+  const core::OverheadChoice choice =
+      core::FindSmallestWithin(1, units_most, options.overhead_max, kSlack, overhead_of);
+  if (!status.ok()) return status;
+  return SliceChoice{choice.met ? choice.value * unit : 0, choice.overhead};
+}
+
+int32_t FewestWorkers(absl::Span<const double> speeds, double loss) {
+  int32_t fewest = 0;
+  for (size_t i = speeds.size(); i > 0; --i) {
+    const double speed = speeds[i - 1];
+    if (speed <= 0) continue;
+    if (speed < speeds.back() * (1 - loss)) break;
+    fewest = static_cast<int32_t>(i);
+  }
+  return fewest;
+}
+
+Intensity IntensityOf(absl::Span<const core::SpeedPoint> speed, int32_t* flat_from_sms) {
+  *flat_from_sms = 0;
+  if (speed.empty()) return Intensity::kUnknown;
+  const double limit = kFlatShare * speed.back().sms;
+  // Without a size below the limit a curve of one point would pass for a flat one.
+  if (speed.front().sms > limit) return Intensity::kUnknown;
+  double best = 0;
+  for (const core::SpeedPoint& point : speed) best = std::max(best, point.speed);
+  for (const core::SpeedPoint& point : speed) {
+    if (point.speed < best * (1 - kFlatGain)) continue;
+    if (point.sms > limit) break;
+    *flat_from_sms = point.sms;
+    return Intensity::kMemory;
+  }
+  return Intensity::kCompute;
+}
+
+}  // namespace gpushare::models

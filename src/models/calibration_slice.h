@@ -1,0 +1,46 @@
+// The smallest slice of a kernel whose overhead is small enough (Kernelet 4.1), and what the curves
+// over workers and SMs say of a kernel.
+//
+// A slice is a part of the original grid, launched behind the slice before it. Threads: one.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_SLICE_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_SLICE_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "src/core/device.h"
+#include "src/models/calibration.h"
+#include "src/models/calibration_timing.h"
+
+namespace gpushare::models {
+
+struct SliceOptions {
+  core::LaneIndex lane = core::kNoLane;
+  double overhead_max = 0.02;
+  int32_t repeats = 3;
+  std::function<bool()> time_left;  // asked from the second sample of a size on
+};
+
+struct SliceChoice {
+  int64_t block_tasks = 0;  // 0: no slice keeps the limit
+  double overhead = 0;      // of the last size that was looked at, if none does
+};
+
+// Sizes are multiples of the SM count, up to half of the sample task.
+absl::StatusOr<SliceChoice> FindSmallestSlice(LaunchTimer& timer, const CalibrationItem& item,
+                                              const SliceOptions& options);
+
+// speeds[w] at w + 1 workers an SM, 0 where nothing was measured: the fewest that, as all larger
+// numbers, keep all but `loss` of the speed of the most. 0 without a measurement.
+int32_t FewestWorkers(absl::Span<const double> speeds, double loss);
+
+// Definition 1 on a measured curve: the number of SMs beyond which no size is faster by more than
+// noise; `*flat_from_sms` gets it where the kernel is memory-intensive.
+Intensity IntensityOf(absl::Span<const core::SpeedPoint> speed, int32_t* flat_from_sms);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_SLICE_H_
