@@ -15,6 +15,7 @@
 
 #include "src/core/admit.h"
 #include "src/core/flow.h"
+#include "src/core/kernel_check.h"
 #include "src/core/plan.h"
 #include "src/core/predict.h"
 #include "src/core/submit.h"
@@ -47,8 +48,13 @@ std::unique_ptr<Flow> BusyFlow(const std::string& policy) {
   kernel.evictable = true;
   kernel.simulation.present = true;
   kernel.simulation.block_task_ns = 27'000;
-  const KernelDesc& registered = *Must(flow->tables.AddKernel(kernel));
+  // As the scheduler registers it.
+  if (!flow->device->DescribeKernel(kernel).ok()) std::exit(1);
+  FillUnknown(kernel);
+  const KernelDesc& registered = *Must(flow->tables.StageKernel(kernel));
+  if (!flow->device->PrepareKernel(registered).ok()) std::exit(1);
   flow->model->AddKernel(registered);
+  flow->tables.PublishKernel();
   for (int i = 0; i < kQueries + kBeHeads; ++i) {
     AppOptions options;
     options.name = "app" + std::to_string(i);

@@ -1,0 +1,48 @@
+// The alternatives' variants. 'alone': no producer, a consumer thread loads. 'small': tiles of
+// 128 x 128. 'two': two workers an SM. 'stores': a stage less for more store buffers.
+
+#include <gpushare/device/variants.cuh>
+
+#include "src/cuda/kernels/tensor/gemm_wgmma.cuh"
+
+namespace gpushare::kernels {
+
+using gemm_wgmma::Gemm;
+using gemm_wgmma::Loads;
+
+struct gpushare_wgmma_alone : Gemm<2, 256, 4, Loads::kByConsumer> {};
+struct gpushare_wgmma_stores : Gemm<2, 256, 3, Loads::kByProducer, 4> {};
+struct gpushare_wgmma_small : Gemm<2, 128, 6> {};
+struct gpushare_wgmma_small_alone : Gemm<2, 128, 6, Loads::kByConsumer> {};
+struct gpushare_wgmma_two : Gemm<2, 128, 2, Loads::kByConsumer> {
+  static constexpr int kMinBlocksPerSm = 2;
+};
+struct gpushare_roomy_alone : Gemm<2, 256, 3, Loads::kByConsumer, 1> {
+  static constexpr int kWorkersPerSm = 1;
+};
+
+GPUSHARE_KERNEL(gpushare_wgmma_alone);
+GPUSHARE_KERNEL(gpushare_wgmma_stores);
+GPUSHARE_KERNEL(gpushare_wgmma_small);
+GPUSHARE_KERNEL(gpushare_wgmma_small_alone);
+GPUSHARE_KERNEL(gpushare_wgmma_two);
+
+// As gpushare_gemm_roomy's (wgmma_variants.cu): 160 registers leave 24 K of an SM.
+extern "C" __global__ void __maxnreg__(160)
+    gpushare_roomy_alone_original(const __grid_constant__ gpushare_roomy_alone::Params params) {
+  gpushare::device::RunOriginalKernel<gpushare_roomy_alone>(params);
+}
+
+extern "C" __global__ void __maxnreg__(160)
+    gpushare_roomy_alone_workers(const __grid_constant__ gpushare_worker_launch launch,
+                                 const __grid_constant__ gpushare_roomy_alone::Params params) {
+  gpushare::device::RunWorkerKernel<gpushare_roomy_alone>(launch, params);
+}
+
+extern "C" int gpushare_roomy_alone_variants(gpushare_kernel_variants* out) {
+  return gpushare::device::DescribeVariants<gpushare_roomy_alone>(
+      reinterpret_cast<const void*>(&gpushare_roomy_alone_original),
+      reinterpret_cast<const void*>(&gpushare_roomy_alone_workers), out);
+}
+
+}  // namespace gpushare::kernels

@@ -1,0 +1,30 @@
+// Other tiles, stages, producers and numbers of tiles a block task of the wgmma GEMMs, for
+// gemm_benchmark --alternatives: what the catalogue's were chosen among. Threads: any.
+
+#ifndef GPUSHARE_BENCHMARKS_GPU_GEMM_ALTERNATIVES_H_
+#define GPUSHARE_BENCHMARKS_GPU_GEMM_ALTERNATIVES_H_
+
+#include <vector>
+
+#include "src/cuda/kernels/catalogue.h"
+#include "src/cuda/kernels/tensor/gemm_problem.h"
+#include "src/cuda/kernels/tensor/gemm_wgmma.h"
+
+namespace gpushare::kernels {
+
+struct GemmAlternative {
+  const char* name;
+  int (*variants)(gpushare_kernel_variants* out);
+  GemmTileShape shape;
+  uint32_t tiles_per_task;  // 0: as MakeWgmmaParams chooses
+  uint32_t group;           // 0: the usual
+};
+
+std::vector<GemmAlternative> GemmAlternatives();
+
+Status MakeAlternativeParams(const GemmAlternative& alternative, const GemmProblem& problem,
+                             std::vector<unsigned char>* params, Grid* grid);
+
+}  // namespace gpushare::kernels
+
+#endif  // GPUSHARE_BENCHMARKS_GPU_GEMM_ALTERNATIVES_H_
