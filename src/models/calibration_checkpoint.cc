@@ -5,6 +5,7 @@
 
 #include "src/models/calibration_checkpoint.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -54,6 +55,13 @@ bool ReadCount(std::istringstream& in, size_t most, size_t& count) {
   return static_cast<bool>(in >> count) && count <= most;
 }
 
+// What a measurement cannot be; the text may have been changed.
+bool IsMeasurement(const KernelMeasurement& kernel) {
+  const int64_t least = std::min({kernel.block_tasks, kernel.solo_ns, kernel.worker_solo_ns,
+                                  kernel.block_task_ns, kernel.slice_block_tasks});
+  return least >= 0 && kernel.workers_per_sm >= 0 && kernel.workers_per_sm_least >= 0;
+}
+
 bool ReadLine(const std::string& line, uint64_t& digest, KernelMeasurement& out) {
   std::istringstream in(line);
   int kind = 0;
@@ -79,7 +87,7 @@ bool ReadLine(const std::string& line, uint64_t& digest, KernelMeasurement& out)
   out.intensity = static_cast<Intensity>(intensity);
   in.get();  // the space before the name
   std::getline(in, out.name);
-  return !in.fail() && !out.name.empty();
+  return !in.fail() && !out.name.empty() && IsMeasurement(out);
 }
 
 std::string PairLineOf(const std::pair<uint64_t, uint64_t>& digests, const PairMeasurement& pair) {

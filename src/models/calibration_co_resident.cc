@@ -44,7 +44,7 @@ int64_t TimedTasks(const CalibrationItem& item, const KernelMeasurement& alone,
                        static_cast<double>(std::max<int64_t>(1, alone.worker_solo_ns));
   const auto tasks =
       static_cast<int64_t>(std::min(1.0, share) * static_cast<double>(item.block_tasks));
-  const int64_t round = int64_t{alone.workers_per_sm} * sm_count;
+  const int64_t round = std::max<int64_t>(1, int64_t{alone.workers_per_sm} * sm_count);
   return std::min(item.block_tasks, std::max<int64_t>(1, tasks / round) * round);
 }
 

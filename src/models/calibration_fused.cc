@@ -71,6 +71,8 @@ double CrossingOf(absl::Span<const FusedPoint> points) {
   };
   const double low = points[1].load_ratio;
   const double high = points[2].load_ratio;
+  // Loads are measured: where block tasks are few and long, noise may turn them round.
+  if (!(low < high)) return (low + high) / 2;
   const double before = slope(points[0], points[1]);
   const double beyond = slope(points[2], points[3]);
   if (std::abs(beyond - before) < kSlopesDiffer) return (low + high) / 2;

@@ -435,6 +435,37 @@ TEST_P(CalibrationTest, ABadCheckpointIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("NVIDIA B200"));
 }
 
+TEST_P(CalibrationTest, ACheckpointWithAnImpossibleNumberIsRefused) {
+  const std::vector<CalibrationItem> items = {Item("sincos_27us"), Item("decode16")};
+  bool in_second = false;
+  int asked = 0;
+  options_.progress = [&](const CalibrationProgress& progress) {
+    in_second = progress.what == "decode16" && progress.kernel == nullptr;
+  };
+  options_.cancelled = [&] { return in_second && ++asked > 20; };
+  ASSERT_TRUE(absl::IsCancelled(Run(items).status()));
+  options_.cancelled = nullptr;
+  absl::StatusOr<Profile> checkpoint = LoadProfile(CheckpointPath(options_.output_path));
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
+  // The kernel's line: digest, kind, block tasks.
+  std::string& text = checkpoint->learned;
+  const size_t line = text.rfind('\n', text.find(" sincos_27us"));
+  const size_t kind = text.find(' ', text.find(' ', line + 1) + 1);
+  ASSERT_NE(kind, std::string::npos);
+  text.insert(kind + 1, "-");
+  ASSERT_TRUE(SaveProfile(CheckpointPath(options_.output_path), *checkpoint).ok());
+  options_.resume = true;
+  const absl::Status status = Run(items).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("is not a measurement"));
+}
+
+// A hardened library stops a clamp between bounds that are the wrong way round.
+TEST(CrossingOfTest, LoadsTheWrongWayRoundHaveTheirMean) {
+  const std::vector<FusedPoint> points = {{0.1, 1.0}, {1.9, 1.1}, {1.7, 2.0}, {1.8, 3.0}};
+  EXPECT_DOUBLE_EQ(CrossingOf(points), 1.8);
+}
+
 TEST_P(CalibrationTest, AHangIsReportedAndBounded) {
   options_.hang_limit_ns = 100'000'000;
   for (const int64_t nth : {1, 5, 40, 200}) {
