@@ -53,6 +53,23 @@ std::vector<Layer> Layers(uint32_t batch) {
   };
 }
 
+core::LibraryCall CallOf(const ConvolutionShape& shape) {
+  core::LibraryCall call;
+  call.operation = core::LibraryOperation::kConvolution;
+  call.type = core::DataType::kBfloat16;
+  call.channels_last = true;
+  call.batch = shape.batch;
+  call.channels = shape.channels;
+  call.height = shape.height;
+  call.width = shape.width;
+  call.filters = shape.filters;
+  call.filter_height = kIm2colSide;
+  call.filter_width = kIm2colSide;
+  call.padding = 1;
+  call.stride = 1;
+  return call;
+}
+
 // cuDNN's convolution of one layer, or the reason why there is none.
 class CudnnLayer {
  public:
@@ -73,18 +90,7 @@ class CudnnLayer {
     handle_ = *handle;
     stream_ = stream;
     core::KernelDesc kernel;
-    kernel.library_call.operation = core::LibraryOperation::kConvolution;
-    kernel.library_call.type = core::DataType::kBfloat16;
-    kernel.library_call.channels_last = true;
-    kernel.library_call.batch = shape.batch;
-    kernel.library_call.channels = shape.channels;
-    kernel.library_call.height = shape.height;
-    kernel.library_call.width = shape.width;
-    kernel.library_call.filters = shape.filters;
-    kernel.library_call.filter_height = kIm2colSide;
-    kernel.library_call.filter_width = kIm2colSide;
-    kernel.library_call.padding = 1;
-    kernel.library_call.stride = 1;
+    kernel.library_call = CallOf(shape);
     auto plan = backend_->MakePlan(handle_, kernel, 0);
     if (!plan.ok()) return plan.status();
     plan_ = *std::move(plan);

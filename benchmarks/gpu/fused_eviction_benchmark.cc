@@ -348,16 +348,11 @@ int Main(int argc, char** argv) {
       "  \"fused\": [",
       gpu.model().c_str(), gpu.sms(), arguments.seed);
   bool first = true;
-  bool failed = false;
-  for (const Pair& pair : arguments.pairs) {
-    status = RunPair(arguments, pair, gpu, run, &first);
-    if (status.ok()) continue;
-    failed = true;
-    std::fprintf(stderr, "%s+%s: %s\n", pair.tensor.c_str(), pair.cuda.c_str(),
-                 status.message.c_str());
-  }
+  const bool all = RunEach(arguments.pairs, [&](const Pair& pair) {
+    return RunPair(arguments, pair, gpu, run, &first);
+  });
   std::printf("]}\n");
-  return failed ? 1 : 0;
+  return all ? 0 : 1;
 }
 
 }  // namespace

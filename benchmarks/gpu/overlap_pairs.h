@@ -6,6 +6,7 @@
 #ifndef GPUSHARE_BENCHMARKS_GPU_OVERLAP_PAIRS_H_
 #define GPUSHARE_BENCHMARKS_GPU_OVERLAP_PAIRS_H_
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,21 @@ std::vector<Pair> CurvePairs();
 std::vector<std::string> SplitText(const std::string& text, char separator);
 // a+b,c+d. False when one has no '+' or a name is missing.
 bool ParsePairs(const std::string& text, std::vector<Pair>* pairs);
+
+// Runs each pair, tells stderr of those that fail, and goes on: whether none failed. `run` takes a
+// pair and returns what has ok() and message.
+template <class Run>
+bool RunEach(const std::vector<Pair>& pairs, const Run& run) {
+  bool all = true;
+  for (const Pair& pair : pairs) {
+    const auto status = run(pair);
+    if (status.ok()) continue;
+    all = false;
+    std::fprintf(stderr, "%s+%s: %s\n", pair.tensor.c_str(), pair.cuda.c_str(),
+                 status.message.c_str());
+  }
+  return all;
+}
 
 // About 1 to 3 ms alone on an H200; m 0: the kernel makes no product.
 ProductShape ShapeOf(const std::string& tensor);
