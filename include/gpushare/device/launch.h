@@ -1,9 +1,9 @@
 // What the host and a worker launch tell each other: the launch header that a worker kernel takes
 // before its own parameters, and the completion record that its last worker writes.
 //
-// A worker kernel has the signature `(gpushare_worker_launch, Params)`: the packed parameter buffer
-// is the header, then the task's arguments, which therefore start at a multiple of 64 bytes
-// (tensor maps want that). Layouts are frozen: precompiled kernels carry them.
+// A worker kernel has the signature `(gpushare_worker_launch, Params)`. A launch gives the
+// driver the address of each: where Params lie after the header is the compiler's choice. Layouts
+// are frozen: precompiled kernels carry them.
 // Plain C, for the host and for CUDA C++.
 
 #ifndef GPUSHARE_DEVICE_LAUNCH_H_

@@ -24,7 +24,7 @@
 #include <gpushare/device/worker.cuh>
 
 static_assert(sizeof(gpushare_worker_launch) == 128,
-              "the launch header is 128 bytes, so that Params start at a multiple of 64");
+              "the launch header is 128 bytes: precompiled kernels carry its layout");
 static_assert(sizeof(gpushare_worker_completion) == 32 && sizeof(gpushare_worker_scratch) == 32,
               "precompiled kernels carry these layouts");
 
