@@ -7,6 +7,7 @@
 //
 //   slice_benchmark [--ms SOLO_MS] [--repeats N] [--kernels a,b] [--percent P] [--seconds S]
 //
+// --ms: the task's length, more where it would be fewer than four rounds of all SMs (default 5).
 // --seconds: no kernel begins later, and what is left out is told (default 60).
 
 #include <cuda_runtime_api.h>
@@ -36,6 +37,9 @@ using kernels::Status;
 constexpr double kFarAbove = 0.2;
 // Of sizes that all miss the limit those that differ by less are alike.
 constexpr double kSlack = 0.002;
+
+// Of all SMs, in a whole task.
+constexpr double kRoundsMin = 4;
 
 struct Arguments {
   double solo_ms = 5;
@@ -118,22 +122,37 @@ void Print(const CatalogueKernel& kernel, const SliceSizes& sizes,
                choice.overhead * 100, choice.met ? "" : "  above the limit");
 }
 
+// As long as the options say, or longer where that is too few rounds: a slice of one round would be
+// a large part of the whole task.
+Status MakeTask(const CatalogueKernel& kernel, kernels::WorkloadOptions* options, SliceSizes* sizes,
+                std::unique_ptr<kernels::Workload>* workload) {
+  const double wanted = kRoundsMin * sizes->sms * sizes->blocks_per_sm;
+  for (int tries = 0; tries < 2; ++tries) {
+    Status status = kernels::MakeWorkload(kernel, *options, workload);
+    if (!status.ok()) return status;
+    const kernels::Grid grid = (*workload)->grid();
+    sizes->block_tasks = grid.x * grid.y * grid.z;
+    if (sizes->block_tasks >= wanted) break;
+    options->solo_ms *= wanted / sizes->block_tasks;
+  }
+  return {};
+}
+
 Status RunKernel(const Arguments& arguments, const CatalogueKernel& kernel,
                  kernels::FormLauncher* launcher, bool* first) {
   kernels::WorkloadOptions options;
   options.solo_ms = arguments.solo_ms;
   options.sms = launcher->sms();
-  std::unique_ptr<kernels::Workload> workload;
-  Status status = kernels::MakeWorkload(kernel, options, &workload);
   kernels::FormTask task;
-  if (status.ok()) status = kernels::CudaStatus(kernel.variants(&task.variants), kernel.name);
+  Status status = kernels::CudaStatus(kernel.variants(&task.variants), kernel.name);
+  SliceSizes sizes = {static_cast<uint32_t>(launcher->sms()),
+                      std::max(task.variants.workers_per_sm, task.variants.original_blocks_per_sm),
+                      0};
+  std::unique_ptr<kernels::Workload> workload;
+  if (status.ok()) status = MakeTask(kernel, &options, &sizes, &workload);
   if (!status.ok()) return status;
   task.params = workload->params();
   task.grid = workload->grid();
-  const SliceSizes sizes = {
-      static_cast<uint32_t>(launcher->sms()),
-      std::max(task.variants.workers_per_sm, task.variants.original_blocks_per_sm),
-      task.block_tasks()};
   if (sizes.Count() == 0) {
     status.code = -1;
     status.message = "The task has " + std::to_string(task.block_tasks()) +

@@ -1,6 +1,6 @@
 // The context that a body sees: which block task it executes, which thread it is, its barrier.
 //
-// Both contexts answer the same calls, so that one body serves every variant:
+// All contexts answer the same calls, so that one body serves every variant:
 //   block()         index of the block task in the original grid, as x, y, z
 //   block_index()   the same as one number, x fastest; cheaper for a body with a 1-D grid
 //   grid()          the original grid
@@ -48,6 +48,17 @@ __device__ inline bool IsEvicted(const gpushare_worker_launch& launch, uint32_t 
   return SaysLeave(launch, worker, ReadEvictionWord(launch));
 }
 
+namespace internal {
+
+// Where block task `index` lies in the original grid. The usual 1-D grid costs no division.
+__device__ inline dim3 BlockOf(const gpushare_worker_launch& launch, uint32_t index) {
+  if (index < launch.grid_x) return dim3(index, 0, 0);
+  const uint32_t row = index / launch.grid_x;
+  return dim3(index - row * launch.grid_x, row % launch.grid_y, row / launch.grid_y);
+}
+
+}  // namespace internal
+
 // A block of an ordinary grid.
 template <class Part>
 class OriginalContext {
@@ -74,6 +85,35 @@ class OriginalContext {
   uint32_t step_ = 0;
 };
 
+// A block of a slice: a block task of the original grid that nobody claims.
+template <class Part>
+class SliceContext {
+ public:
+  __device__ SliceContext(const gpushare_worker_launch& launch, uint32_t index)
+      : launch_(launch), index_(index) {}
+
+  __device__ dim3 block() const { return internal::BlockOf(launch_, index_); }
+  __device__ dim3 grid() const { return dim3(launch_.grid_x, launch_.grid_y, launch_.grid_z); }
+  __device__ uint32_t block_index() const { return index_; }
+  __device__ uint32_t thread() const { return Part::Thread(); }
+  __device__ uint32_t threads() const { return Part::kThreads; }
+  __device__ void sync() const { Part::Sync(); }
+  template <int kIndex, int kFirst, int kCount>
+  __device__ void SyncSome() const {
+    Part::template SyncSome<kIndex, kFirst, kCount>();
+  }
+  __device__ uint32_t step() const { return step_; }
+  __device__ bool should_yield() { return Part::SyncTell(false); }
+  __device__ void look_ahead() {}
+
+  __device__ void set_step(uint32_t step) { step_ = step; }
+
+ private:
+  const gpushare_worker_launch& launch_;
+  uint32_t index_;
+  uint32_t step_ = 0;
+};
+
 // A block task that a worker has claimed.
 template <class Part>
 class WorkerContext {
@@ -81,12 +121,7 @@ class WorkerContext {
   __device__ WorkerContext(const gpushare_worker_launch& launch, uint32_t worker)
       : launch_(launch), worker_(worker) {}
 
-  __device__ dim3 block() const {
-    // The usual 1-D grid costs no division.
-    if (index_ < launch_.grid_x) return dim3(index_, 0, 0);
-    const uint32_t row = index_ / launch_.grid_x;
-    return dim3(index_ - row * launch_.grid_x, row % launch_.grid_y, row / launch_.grid_y);
-  }
+  __device__ dim3 block() const { return internal::BlockOf(launch_, index_); }
   __device__ dim3 grid() const { return dim3(launch_.grid_x, launch_.grid_y, launch_.grid_z); }
   __device__ uint32_t block_index() const { return index_; }
   __device__ uint32_t thread() const { return Part::Thread(); }
@@ -115,7 +150,7 @@ class WorkerContext {
   __device__ void set_step(uint32_t step) { step_ = step; }
 
  private:
-  // A slice claims nothing and is not evicted.
+  // A part without a counter claims nothing and is not evicted.
   __device__ bool Asks() const {
     return Part::Leads() && launch_.counter != nullptr && launch_.eviction_word != nullptr;
   }

@@ -58,8 +58,14 @@ __device__ void RunWorkerKernel(const gpushare_worker_launch& launch,
     if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) RelayEvictions(launch);
     return;
   }
-  RunWorker<Body, WholeBlock<Body::kThreads, kBodyExtraBarriers<Body>>>(
-      launch, params, SharedOf<Body>(), mine, blockIdx.x - leaders, gridDim.x - leaders);
+  using Part = WholeBlock<Body::kThreads, kBodyExtraBarriers<Body>>;
+  const uint32_t worker = blockIdx.x - leaders;
+  const uint32_t workers = gridDim.x - leaders;
+  if (launch.counter == nullptr) {
+    RunSlice<Body, Part>(launch, params, SharedOf<Body>(), worker, workers);
+    return;
+  }
+  RunWorker<Body, Part>(launch, params, SharedOf<Body>(), mine, worker, workers);
 }
 
 namespace internal {

@@ -17,6 +17,7 @@ constexpr uint32_t kBfsLevel = 3;         // the frontier's
 constexpr uint32_t kBfsUnvisited = 0xFF;  // the level of vertices that have none
 constexpr uint32_t kBfsNoParent = 0xFFFFFFFFU;
 constexpr uint32_t kBfsVerticesPerPass = 256;
+constexpr uint32_t kBfsLooks = 4;  // neighbours read at once
 
 // An eighth is the frontier, three eighths were visited before, one half was not.
 GPUSHARE_HOST_DEVICE inline uint32_t BfsLevelOf(uint32_t seed, uint32_t vertex) {
@@ -33,8 +34,8 @@ GPUSHARE_HOST_DEVICE inline uint32_t BfsNeighbour(uint32_t seed, uint32_t vertic
 }
 
 struct BfsParams {
-  const uint32_t* begins;  // of each vertex's list, and the end of the last
-  const uint32_t* neighbours;
+  const uint32_t* begins;      // of each vertex's list, and the end of the last
+  const uint32_t* neighbours;  // 16-byte aligned, whole groups of kBfsLooks
   const uint8_t* levels;
   uint32_t* out;    // level and parent of each vertex
   uint32_t passes;  // a chunk is passes * 256 vertices

@@ -52,7 +52,8 @@ class BfsWorkload : public RecordWorkload {
     const size_t edges =
         static_cast<size_t>(vertices_ / BfsShape::kGroup) * BfsShape::kGroupElements;
     Status status = begins_.Allocate((static_cast<size_t>(vertices_) + 1) * sizeof(uint32_t));
-    if (status.ok()) status = neighbours_.Allocate(edges * sizeof(uint32_t));
+    const size_t whole = (edges + kBfsLooks - 1) / kBfsLooks * kBfsLooks;
+    if (status.ok()) status = neighbours_.Allocate(whole * sizeof(uint32_t));
     if (status.ok()) status = levels_.Allocate(vertices_);
     if (status.ok()) status = FillBfs(seed_, vertices_, begins_, neighbours_, levels_);
     if (status.ok()) status = AllocateOutput(vertices_, 2);

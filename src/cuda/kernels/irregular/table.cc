@@ -24,10 +24,9 @@ std::vector<CatalogueKernel> IrregularKernels() {
        "8 bytes of the matrix and a 32-byte sector of the vector an element / L2 bandwidth", false,
        20, MakeSpmv, 4},
       {"bfs", gpushare_bfs_variants, Bound::kL2,
-       "36 bytes a neighbour looked at and 13 a vertex / L2 bandwidth", false, 40, MakeBfs, 8,
-       "A round of looks is three loads that wait for each other, a lane whose vertex has a level "
-       "or whose search is short looks at fewer than four, and a warp's last rounds are those of "
-       "its longest search."},
+       "36 bytes a neighbour looked at and 13 a vertex / L2 bandwidth", false, 40, MakeBfs, 4,
+       "The lists of a warp's vertices differ in length, and all lanes wait for the longest "
+       "search."},
       {"histogram", gpushare_histogram_variants, Bound::kShared,
        "a counter of 4 bytes read and written a byte / (128 * SMs * clock)", false, 20,
        MakeHistogram, 8,
