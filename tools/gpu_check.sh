@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that is checked and measured on a GPU, from binaries that are already built: no CMake, no ctest.
 #
-#   tools/gpu_check.sh FOLDER [OPTION...]    FOLDER: a build tree, or a flat folder of its programs and libraries
+#   tools/gpu_check.sh FOLDER [OPTION...]    FOLDER: a build tree, or what tools/gpu_package.sh made of one
 #
 #   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
 #     tests           the tests that need a GPU
@@ -9,12 +9,18 @@
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel, 1000 random repeats (GPUSHARE_REPEATS)
 #     kernels, eviction, cost, experiments, quota, soak    the benchmark of that name; soak and quota where built
+#     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny one compared beside kernels that keep
+#                     an SM's load path busy
+#     convolution     cuDNN against im2col and a GEMM
 #     slices          the smallest slice of each kernel within 2 % (slice_benchmark)
 #     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
 #                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
 #                     first one's arguments
 #     colocate        gpushare colocate on the GPU: --scenario FILE (default examples/scenarios/h200_gpu.json),
 #                     --cases a,b and --queries N as there
+#     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
+#                     its choice of kernels
+#     resnet          examples/pytorch/resnet50.py
 #   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
 #   --seconds S       for all of it (default 560); groups get what is left, and fail when nothing is
 #
@@ -31,7 +37,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [experiments]=120 [quota]=240 [soak]=540 [colocate]=540
-  [slices]=90 [overlap]=280)
+  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90)
 
 [[ $# -ge 1 && -d "$1" ]] || die "tools/gpu_check.sh needs the folder of the binaries as its first argument."
 folder="$(cd "$1" && pwd)"
@@ -154,26 +160,26 @@ run_test() {
   fi
 }
 
-# run_benchmark GROUP PROGRAM ARGUMENT...: prints JSON; some programs are left out where they are not built.
+# run_benchmark GROUP LABEL PROGRAM ARGUMENT...: prints JSON; some programs are left out where they are not built.
 run_benchmark() {
-  local group="$1" name="$2" program file="$out/$2.json"
-  program="$(find_program "$2")"
-  shift 2
+  local group="$1" label="$2" program file="$out/$2.json"
+  program="$(find_program "$3")"
+  shift 3
   if [[ -z "$program" ]]; then
     if [[ "$group" == soak || "$group" == quota ]]; then
-      report "$group" "$name" absent 0 'it is not in the folder'
+      report "$group" "$label" absent 0 'it is not in the folder'
     else
-      report "$group" "$name" FAILED 0 'it is not in the folder'
+      report "$group" "$label" FAILED 0 'it is not in the folder'
     fi
     return
   fi
   execute "$file" "$program" "$@"
   if [[ $rc -ne 0 ]]; then
-    report "$group" "$name" FAILED "$took" "$(reason "$file")"
+    report "$group" "$label" FAILED "$took" "$(reason "$file")"
   elif [[ ! -s "$file" ]]; then
-    report "$group" "$name" FAILED "$took" 'it printed nothing'
+    report "$group" "$label" FAILED "$took" 'it printed nothing'
   else
-    report "$group" "$name" ok "$took" ''
+    report "$group" "$label" ok "$took" ''
   fi
   tail -n 12 "$file.log"
 }
@@ -242,19 +248,28 @@ group_repeats() {
   unset GPUSHARE_REPEATS
 }
 
-group_kernels() { run_benchmark kernels kernel_benchmark --repeats 7 --ms 10; }
-group_eviction() { run_benchmark eviction eviction_benchmark; }
-group_slices() { run_benchmark slices slice_benchmark; }
-group_cost() { run_benchmark cost library_cost_benchmark --queries 1000; }
-group_experiments() { run_benchmark experiments device_experiments all; }
+group_kernels() { run_benchmark kernels kernel_benchmark kernel_benchmark --repeats 7 --ms 10; }
+group_eviction() { run_benchmark eviction eviction_benchmark eviction_benchmark; }
+group_slices() { run_benchmark slices slice_benchmark slice_benchmark; }
+group_cost() { run_benchmark cost library_cost_benchmark library_cost_benchmark --queries 1000; }
+group_convolution() { run_benchmark convolution convolution_benchmark convolution_benchmark; }
+group_experiments() { run_benchmark experiments device_experiments device_experiments all; }
+
+group_gemm() {
+  local neighbour
+  run_benchmark gemm gemm_benchmark gemm_benchmark
+  for neighbour in lbm streaming sgemm; do
+    run_benchmark gemm "gemm_skinny_beside_$neighbour" gemm_benchmark --only skinny --repeats 3 --beside "$neighbour"
+  done
+}
 
 # What the programs of this group tell best is their tables, not their last lines.
 group_overlap() {
   local arguments name
   read -ra arguments <<< "${GPUSHARE_OVERLAP_ARGUMENTS:---repeats 3 --seconds 130}"
-  run_benchmark overlap overlap_benchmark "${arguments[@]}"
-  run_benchmark overlap fused_curve_benchmark --repeats 3
-  run_benchmark overlap fused_eviction_benchmark
+  run_benchmark overlap overlap_benchmark overlap_benchmark "${arguments[@]}"
+  run_benchmark overlap fused_curve_benchmark fused_curve_benchmark --repeats 3
+  run_benchmark overlap fused_eviction_benchmark fused_eviction_benchmark
   for name in overlap_benchmark fused_curve_benchmark fused_eviction_benchmark; do
     if [[ -f "$out/$name.json.log" ]]; then cat "$out/$name.json.log"; fi
   done
@@ -263,14 +278,14 @@ group_overlap() {
 group_quota() {
   local arguments
   read -ra arguments <<< "${GPUSHARE_QUOTA_ARGUMENTS:-}"
-  run_benchmark quota quota_benchmark ${arguments[@]+"${arguments[@]}"}
+  run_benchmark quota quota_benchmark quota_benchmark ${arguments[@]+"${arguments[@]}"}
 }
 
 group_soak() {
   local arguments time
   time=$(($(left) - 30))
   read -ra arguments <<< "${GPUSHARE_SOAK_ARGUMENTS:---seconds $((time > 10 ? time : 10))}"
-  run_benchmark soak soak_benchmark "${arguments[@]}"
+  run_benchmark soak soak_benchmark soak_benchmark "${arguments[@]}"
 }
 
 group_colocate() {
@@ -291,6 +306,41 @@ group_colocate() {
     report colocate "$name" ok "$took" "$(grep -o 'answers verified in [^,;]*' "$file" | head -n 1)"
   else
     report colocate "$name" FAILED "$took" "$(reason "$file")"
+  fi
+}
+
+group_calibrate() {
+  local program file="$out/calibrate.txt" arguments
+  program="$(find_program gpushare)"
+  if [[ -z "$program" ]]; then
+    report calibrate calibrate FAILED 0 'the command is not in the folder'
+    return
+  fi
+  read -ra arguments <<< "${GPUSHARE_CALIBRATE_ARGUMENTS:---kernels chain1,decode16,sincos_27us,streaming_59us,ffma,sincos_267us,sincos_2700us,sincos_2700us_yield,chain1_gelu,stencil,black_scholes,md5 --seconds-per-kernel 10}"
+  execute "$file" "$program" calibrate --device cuda --profile "$root/profiles/h200.json" --out "$out/calibrated.json" \
+    "${arguments[@]}"
+  if [[ $rc -eq 0 && -s "$out/calibrated.json" ]]; then
+    report calibrate calibrate ok "$took" "$(tail -n 1 "$file" | cut -c 1-160)"
+  else
+    report calibrate calibrate FAILED "$took" "$(reason "$file")"
+  fi
+}
+
+group_resnet() {
+  local library catalogue file="$out/resnet50.txt"
+  library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
+  catalogue="$(find "$folder" -name 'libgpushare_catalogue.so' -print -quit)"
+  if [[ -z "$library" || -z "$catalogue" ]]; then
+    report resnet resnet50 FAILED 0 'the libraries are not in the folder'
+    return
+  fi
+  execute "$file" python3 "$root/examples/pytorch/resnet50.py" --library "$library" --catalogue "$catalogue" \
+    --queries 1500 --calibrate-seconds 5 --out "$out/resnet50.json"
+  tail -n 12 "$file"
+  if [[ $rc -eq 0 ]]; then
+    report resnet resnet50 ok "$took" ''
+  else
+    report resnet resnet50 FAILED "$took" "$(reason "$file")"
   fi
 }
 

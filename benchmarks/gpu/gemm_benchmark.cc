@@ -1,10 +1,12 @@
 // gemm_benchmark: the Tensor-core GEMMs against cuBLASLt, in one run and in alternation. Prints one
 // JSON object, and a table on the standard error.
 //
-//   gemm_benchmark [--only TEXT] [--repeats N] [--alternatives]
+//   gemm_benchmark [--only TEXT] [--repeats N] [--alternatives] [--beside KERNEL]
 //
 // --only: kernels whose name contains TEXT. --alternatives: other tiles, stages and numbers of
-// tiles a block task, too.
+// tiles a block task, too. --beside: every form is also compared 40 times while workers of this
+// catalogue kernel share its SMs, which moves every latency and shows races that a GEMM alone
+// hides.
 //
 // One repeat: launches of cuBLASLt back to back between two events, then as many of the kernel, for
 // each of its forms; the next repeat begins with the kernel. Figures are medians. cuBLASLt runs its
@@ -24,6 +26,7 @@
 #include <vector>
 
 #include "benchmarks/gpu/gemm_alternatives.h"
+#include "benchmarks/gpu/gemm_neighbour.h"
 #include "src/cuda/driver_api.h"
 #include "src/cuda/kernels/catalogue.h"
 #include "src/cuda/kernels/form_launcher.h"
@@ -41,6 +44,8 @@ constexpr double kDramBytesPerS = 4.3e12;  // a copy on the reference GPU reache
 constexpr double kMeasureMs = 4;           // of launches between two events
 constexpr int kLaunchesMax = 100;
 constexpr int kWarmUps = 2;
+constexpr int kRunsBeside = 40;
+constexpr uint32_t kNeighboursPerSm = 2;
 constexpr uint32_t kSmRegisters = 65536;
 constexpr uint32_t kReservedSharedBytes = 1024;  // of each block, by CUDA
 
@@ -48,6 +53,7 @@ struct Arguments {
   std::string only;
   int repeats = 11;
   bool alternatives = false;
+  std::string beside;
 };
 
 struct Shape {
@@ -268,6 +274,8 @@ struct Row {
   Shape shape;
   Times times;
   Comparison comparison;
+  int runs_beside = 0;
+  int wrong_beside = 0;  // runs that had a wrong element
   uint32_t registers;
   uint32_t blocks_per_sm;
 };
@@ -290,48 +298,81 @@ void Print(const std::string& name, const gpushare_kernel_variants& variants, co
       " \"cublaslt_tflops\": %.1f, \"gb_per_s\": %.0f, \"of_dram\": %.4f,"
       "\n     \"registers\": %u, \"blocks_per_sm\": %u, \"registers_left\": %d,"
       " \"shared_bytes_left\": %d, \"local_bytes\": %u,"
-      " \"wrong\": %llu, \"not_equal\": %llu, \"difference_max\": %.3g}",
+      " \"wrong\": %llu, \"not_equal\": %llu, \"difference_max\": %.3g,"
+      " \"runs_beside\": %d, \"wrong_beside\": %d}",
       first ? "" : ",", name.c_str(), row.form, row.shape.m, row.shape.n, row.shape.k, us,
       library_us, library_us / us, flops / us * 1e-6, flops / library_us * 1e-6, bytes / us * 1e-3,
       bytes / us * 1e6 / kDramBytesPerS, row.registers, row.blocks_per_sm, registers_left,
       shared_left, variants.local_bytes, static_cast<unsigned long long>(row.comparison.wrong),
-      static_cast<unsigned long long>(row.comparison.not_equal), row.comparison.difference_max);
-  std::fprintf(stderr,
-               "%-22s %-8s %5d x %5d x %5d %9.2f us %7.1f TFLOP/s %.3f of cuBLASLt (%7.1f) %6.0f "
-               "GB/s %.3f of DRAM, %3u regs, left %5d regs %6d bytes, wrong %llu\n",
-               name.c_str(), row.form, row.shape.m, row.shape.n, row.shape.k, us, flops / us * 1e-6,
-               library_us / us, flops / library_us * 1e-6, bytes / us * 1e-3,
-               bytes / us * 1e6 / kDramBytesPerS, row.registers, registers_left, shared_left,
-               static_cast<unsigned long long>(row.comparison.wrong));
+      static_cast<unsigned long long>(row.comparison.not_equal), row.comparison.difference_max,
+      row.runs_beside, row.wrong_beside);
+  std::fprintf(
+      stderr,
+      "%-22s %-8s %5d x %5d x %5d %9.2f us %7.1f TFLOP/s %.3f of cuBLASLt (%7.1f) %6.0f "
+      "GB/s %.3f of DRAM, %3u regs, left %5d regs %6d bytes, wrong %llu, beside %d of %d\n",
+      name.c_str(), row.form, row.shape.m, row.shape.n, row.shape.k, us, flops / us * 1e-6,
+      library_us / us, flops / library_us * 1e-6, bytes / us * 1e-3,
+      bytes / us * 1e6 / kDramBytesPerS, row.registers, registers_left, shared_left,
+      static_cast<unsigned long long>(row.comparison.wrong), row.wrong_beside, row.runs_beside);
   std::fflush(stdout);
 }
 
+// One launch into an output of wrong values, compared. Beside a neighbour, if there is one, which
+// begins last: Forms::Begin() waits for the whole device.
+Status Check(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms,
+             bool workers, const Matrices& matrices, Comparison* comparison) {
+  Status status = CudaStatus(cudaMemset(matrices.c.data(), 0xFF, matrices.c.bytes()), "cudaMemset");
+  if (status.ok()) status = forms->Begin();
+  if (status.ok() && neighbour != nullptr) status = neighbour->Begin(kNeighboursPerSm);
+  if (status.ok()) status = forms->Launch(workers);
+  if (status.ok()) status = launcher->Wait();
+  if (status.ok() && neighbour != nullptr) status = neighbour->End();
+  return status.ok() ? Compare(matrices, comparison) : status;
+}
+
+Status CheckBeside(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms,
+                   bool workers, const Matrices& matrices, Row* row) {
+  Status status;
+  while (status.ok() && row->runs_beside < kRunsBeside) {
+    Comparison comparison;
+    status = Check(neighbour, launcher, forms, workers, matrices, &comparison);
+    ++row->runs_beside;
+    if (comparison.wrong > 0) ++row->wrong_beside;
+  }
+  return status;
+}
+
 Status RunForm(const Arguments& arguments, const FormTask& task, FormLauncher* launcher,
-               Library* library, const Matrices& matrices, bool workers, Row* row) {
+               Library* library, benchmarks::GemmNeighbour* neighbour, const Matrices& matrices,
+               bool workers, Row* row) {
   Forms forms(launcher, task);
   row->form = workers ? "workers" : "original";
   row->registers = workers ? task.variants.worker_registers : task.variants.original_registers;
   row->blocks_per_sm =
       workers ? task.variants.workers_per_sm : task.variants.original_blocks_per_sm;
-  DeviceBuffer output;
   Status status = forms.Init();
   // Right before it is timed, so that a wrong kernel's times are not believed.
-  if (status.ok()) status = CudaStatus(cudaMemset(matrices.c.data(), 0xFF, matrices.c.bytes()), "");
-  if (status.ok()) status = forms.Begin();
-  if (status.ok()) status = forms.Launch(workers);
-  if (status.ok()) status = launcher->Wait();
-  if (status.ok()) status = Compare(matrices, &row->comparison);
+  if (status.ok()) status = Check(nullptr, launcher, &forms, workers, matrices, &row->comparison);
+  if (status.ok() && neighbour != nullptr) {
+    status = CheckBeside(neighbour, launcher, &forms, workers, matrices, row);
+  }
   if (status.ok()) status = Measure(arguments, launcher, library, &forms, workers, &row->times);
   if (status.ok() && row->comparison.wrong > 0) {
     status = InvalidOption(std::to_string(row->comparison.wrong) +
                            " elements differ from cuBLASLt's by more than the tolerance.");
+  }
+  if (status.ok() && row->wrong_beside > 0) {
+    status = InvalidOption(std::to_string(row->wrong_beside) + " of " +
+                           std::to_string(row->runs_beside) + " runs beside " + neighbour->name() +
+                           " were wrong.");
   }
   return status;
 }
 
 // True when all forms ran and were right.
 bool RunContender(const Arguments& arguments, const Contender& contender, const Shape& shape,
-                  FormLauncher* launcher, Library* library, const Matrices& matrices, bool* first) {
+                  FormLauncher* launcher, Library* library, benchmarks::GemmNeighbour* neighbour,
+                  const Matrices& matrices, bool* first) {
   FormTask task;
   std::vector<unsigned char> params;
   int shared_per_sm = 0;
@@ -347,7 +388,7 @@ bool RunContender(const Arguments& arguments, const Contender& contender, const 
     if (!status.ok()) break;
     Row row = {};
     row.shape = shape;
-    status = RunForm(arguments, task, launcher, library, matrices, workers, &row);
+    status = RunForm(arguments, task, launcher, library, neighbour, matrices, workers, &row);
     if (!row.times.kernel_us.empty()) {
       Print(contender.name, task.variants, row, shared_per_sm, *first);
       *first = false;
@@ -377,7 +418,7 @@ std::vector<Contender> Contenders(const Arguments& arguments) {
                                    Grid* grid) {
                        return MakeAlternativeParams(alternative, problem, params, grid);
                      },
-                     false});
+                     alternative.skinny});
     }
   }
   std::erase_if(all, [&](const Contender& contender) {
@@ -387,7 +428,7 @@ std::vector<Contender> Contenders(const Arguments& arguments) {
 }
 
 Status RunShape(const Arguments& arguments, const Shape& shape, FormLauncher* launcher,
-                Library* library, bool* first, bool* right) {
+                Library* library, benchmarks::GemmNeighbour* neighbour, bool* first, bool* right) {
   std::vector<Contender> contenders = Contenders(arguments);
   std::erase_if(contenders,
                 [&](const Contender& contender) { return contender.skinny != shape.skinny; });
@@ -402,7 +443,7 @@ Status RunShape(const Arguments& arguments, const Shape& shape, FormLauncher* la
   }
   if (!status.ok()) return status;
   for (const Contender& contender : contenders) {
-    if (!RunContender(arguments, contender, shape, launcher, library, matrices, first)) {
+    if (!RunContender(arguments, contender, shape, launcher, library, neighbour, matrices, first)) {
       *right = false;
     }
   }
@@ -415,6 +456,8 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
       arguments->alternatives = true;
     } else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
       arguments->only = argv[++i];
+    } else if (std::strcmp(argv[i], "--beside") == 0 && i + 1 < argc) {
+      arguments->beside = argv[++i];
     } else if (std::strcmp(argv[i], "--repeats") == 0 && i + 1 < argc) {
       arguments->repeats = std::max(1, std::atoi(argv[++i]));
     } else {
@@ -427,7 +470,8 @@ bool Parse(int argc, char** argv, Arguments* arguments) {
 int Main(int argc, char** argv) {
   Arguments arguments;
   if (!Parse(argc, argv, &arguments)) {
-    std::fprintf(stderr, "gemm_benchmark [--only TEXT] [--repeats N] [--alternatives]\n");
+    std::fprintf(stderr,
+                 "gemm_benchmark [--only TEXT] [--repeats N] [--alternatives] [--beside KERNEL]\n");
     return 2;
   }
   FormLauncher launcher;
@@ -438,19 +482,28 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", status.message.c_str());
     return 77;
   }
+  benchmarks::GemmNeighbour neighbour;
+  if (!arguments.beside.empty()) {
+    status = neighbour.Init(arguments.beside);
+    if (!status.ok()) {
+      std::fprintf(stderr, "%s\n", status.message.c_str());
+      return 2;
+    }
+  }
   cudaDeviceProp properties = {};
   cudaGetDeviceProperties(&properties, 0);
   std::printf(
       "{\"benchmark\": \"gemm_benchmark\", \"gpu\": \"%s\", \"sms\": %d, \"clock_mhz\": %.0f,"
-      " \"repeats\": %d, \"dram_gb_per_s\": %.0f,\n"
+      " \"repeats\": %d, \"dram_gb_per_s\": %.0f, \"beside\": \"%s\",\n"
       "  \"note\": \"medians of launches back to back, in alternation with cuBLASLt's; outputs"
       " against cuBLASLt's within 2^-7 of the value and 1e-3\",\n  \"rows\": [",
       properties.name, launcher.sms(), launcher.clock_mhz(), arguments.repeats,
-      kDramBytesPerS * 1e-9);
+      kDramBytesPerS * 1e-9, arguments.beside.c_str());
   bool first = true;
   bool right = true;
   for (const Shape& shape : kShapes) {
-    status = RunShape(arguments, shape, &launcher, &library, &first, &right);
+    status = RunShape(arguments, shape, &launcher, &library,
+                      arguments.beside.empty() ? nullptr : &neighbour, &first, &right);
     if (status.ok()) continue;
     right = false;
     std::fprintf(stderr, "%s\n", status.message.c_str());
