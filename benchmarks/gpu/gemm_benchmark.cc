@@ -16,26 +16,23 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "benchmarks/gpu/gemm_alternatives.h"
+#include "benchmarks/gpu/gemm_library.h"
+#include "benchmarks/gpu/gemm_matrices.h"
 #include "benchmarks/gpu/gemm_neighbour.h"
-#include "src/cuda/driver_api.h"
 #include "src/cuda/kernels/catalogue.h"
 #include "src/cuda/kernels/form_launcher.h"
 #include "src/cuda/kernels/form_timer.h"
 #include "src/cuda/kernels/groups.h"
 #include "src/cuda/kernels/tensor/gemm_problem.h"
-#include "src/cuda/kernels/tensor/portable_inputs.h"
 #include "src/cuda/kernels/workload_base.h"
-#include "src/cuda/library_backend.h"
 
 namespace gpushare::kernels {
 namespace {
@@ -56,14 +53,7 @@ struct Arguments {
   std::string beside;
 };
 
-struct Shape {
-  int m;
-  int n;
-  int k;
-  bool skinny;
-};
-
-constexpr Shape kShapes[] = {
+constexpr GemmShape kShapes[] = {
     {8192, 8192, 2048, false}, {4096, 4096, 1024, false}, {32, 8192, 8192, true}};
 
 struct Contender {
@@ -72,123 +62,6 @@ struct Contender {
   std::function<Status(const GemmProblem&, std::vector<unsigned char>*, Grid*)> make;
   bool skinny;
 };
-
-Status FromAbsl(const absl::Status& status) {
-  if (status.ok()) return {};
-  return InvalidOption(std::string(status.message()));
-}
-
-// cuBLASLt's product of the same operands.
-class Library {
- public:
-  ~Library() {
-    if (handle_ != nullptr) backend_->DestroyHandle(handle_);
-  }
-
-  Status Init(CUstream_st* stream) {
-    stream_ = stream;
-    auto api = cuda::LoadDriverApi();
-    if (!api.ok()) return FromAbsl(api.status());
-    api_ = *api;
-    auto backend = cuda::OpenCublasLt(api_);
-    if (!backend.ok()) return FromAbsl(backend.status());
-    backend_ = *std::move(backend);
-    auto handle = backend_->MakeHandle(stream);
-    if (!handle.ok()) return FromAbsl(handle.status());
-    handle_ = *handle;
-    return workspace_.Allocate(cuda::kWorkspaceBytes);
-  }
-
-  Status Plan(const GemmProblem& problem) {
-    core::KernelDesc kernel;
-    kernel.library_call.operation = core::LibraryOperation::kMatmul;
-    kernel.library_call.type = core::DataType::kBfloat16;
-    kernel.library_call.transpose_b = true;
-    kernel.library_call.m = problem.m;
-    kernel.library_call.n = problem.n;
-    kernel.library_call.k = problem.k;
-    auto plan = backend_->MakePlan(handle_, kernel, 0);
-    if (!plan.ok()) return FromAbsl(plan.status());
-    plan_ = *std::move(plan);
-    operands_.a = problem.a;
-    operands_.b = problem.b;
-    operands_.d = problem.c;
-    return {};
-  }
-
-  Status Launch() {
-    return FromAbsl(plan_->Enqueue(handle_, stream_, workspace_.data(), operands_));
-  }
-
- private:
-  cuda::DriverApi api_;
-  std::unique_ptr<cuda::LibraryBackend> backend_;
-  std::unique_ptr<cuda::LibraryPlan> plan_;
-  void* handle_ = nullptr;
-  CUstream_st* stream_ = nullptr;
-  DeviceBuffer workspace_;
-  core::LibraryArguments operands_;
-};
-
-struct Matrices {
-  DeviceBuffer a, b, c, library_c;
-  std::vector<uint16_t> expected;
-
-  Status Make(const Shape& shape) {
-    const auto bytes = [](int rows, int columns) {
-      return static_cast<size_t>(rows) * static_cast<size_t>(columns) * sizeof(uint16_t);
-    };
-    Status status = a.Allocate(bytes(shape.m, shape.k));
-    if (status.ok()) status = b.Allocate(bytes(shape.n, shape.k));
-    if (status.ok()) status = c.Allocate(bytes(shape.m, shape.n));
-    if (status.ok()) status = library_c.Allocate(bytes(shape.m, shape.n));
-    if (status.ok()) status = FillPortableInputs(&a, 1);
-    if (status.ok()) status = FillPortableInputs(&b, 2);
-    if (status.ok()) status = library_c.FillPattern();
-    expected.resize(library_c.bytes() / sizeof(uint16_t));
-    return status;
-  }
-  GemmProblem Problem(const Shape& shape, const DeviceBuffer& to) const {
-    return {shape.m, shape.n, shape.k, a.data(), b.data(), to.data()};
-  }
-};
-
-struct Comparison {
-  uint64_t wrong = 0;
-  uint64_t not_equal = 0;
-  double difference_max = 0;
-};
-
-float Value(uint16_t bits) {
-  const uint32_t word = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &word, sizeof(value));
-  return value;
-}
-
-// Two float32 sums of the same products, in other orders, may round to neighbouring bf16 values:
-// 2^-7 of the value. Near zero they differ by what sums of such products lose on the way.
-constexpr double kRelativeTolerance = 1.0 / 128;
-constexpr double kAbsoluteTolerance = 1e-3;
-
-Status Compare(const Matrices& matrices, Comparison* comparison) {
-  std::vector<uint16_t> got(matrices.expected.size());
-  const Status status = matrices.c.Read(0, matrices.c.bytes(), got.data());
-  if (!status.ok()) return status;
-  *comparison = {};
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (got[i] == matrices.expected[i] && (got[i] & 0x7FFFU) <= 0x7F80U) continue;
-    ++comparison->not_equal;
-    const double x = Value(got[i]);
-    const double y = Value(matrices.expected[i]);
-    const double difference = std::abs(x - y);
-    comparison->difference_max = std::max(comparison->difference_max, difference);
-    const double tolerance =
-        kAbsoluteTolerance + kRelativeTolerance * std::max(std::abs(x), std::abs(y));
-    if (!(difference <= tolerance)) ++comparison->wrong;  // a NaN, too
-  }
-  return {};
-}
 
 // A kernel's launches, in either form.
 class Forms {
@@ -236,8 +109,8 @@ struct Times {
   std::vector<double> kernel_us;
 };
 
-Status Measure(const Arguments& arguments, FormLauncher* launcher, Library* library, Forms* forms,
-               bool workers, Times* times) {
+Status Measure(const Arguments& arguments, FormLauncher* launcher, GemmLibrary* library,
+               Forms* forms, bool workers, Times* times) {
   EventTimer timer;
   const auto launch_library = [&] { return library->Launch(); };
   const auto launch_kernel = [&] { return forms->Launch(workers); };
@@ -271,9 +144,9 @@ uint32_t RegistersOfBlock(const gpushare_kernel_variants& variants, uint32_t reg
 
 struct Row {
   const char* form;
-  Shape shape;
+  GemmShape shape;
   Times times;
-  Comparison comparison;
+  GemmComparison comparison;
   int runs_beside = 0;
   int wrong_beside = 0;  // runs that had a wrong element
   uint32_t registers;
@@ -320,7 +193,7 @@ void Print(const std::string& name, const gpushare_kernel_variants& variants, co
 // One launch into an output of wrong values, compared. Beside a neighbour, if there is one, which
 // begins last: Forms::Begin() waits for the whole device.
 Status Check(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms,
-             bool workers, const Matrices& matrices, Comparison* comparison) {
+             bool workers, const GemmMatrices& matrices, GemmComparison* comparison) {
   Status status = CudaStatus(cudaMemset(matrices.c.data(), 0xFF, matrices.c.bytes()), "cudaMemset");
   if (status.ok()) status = forms->Begin();
   if (status.ok() && neighbour != nullptr) status = neighbour->Begin(kNeighboursPerSm);
@@ -331,10 +204,10 @@ Status Check(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher, Forms
 }
 
 Status CheckBeside(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms,
-                   bool workers, const Matrices& matrices, Row* row) {
+                   bool workers, const GemmMatrices& matrices, Row* row) {
   Status status;
   while (status.ok() && row->runs_beside < kRunsBeside) {
-    Comparison comparison;
+    GemmComparison comparison;
     status = Check(neighbour, launcher, forms, workers, matrices, &comparison);
     ++row->runs_beside;
     if (comparison.wrong > 0) ++row->wrong_beside;
@@ -343,8 +216,8 @@ Status CheckBeside(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher,
 }
 
 Status RunForm(const Arguments& arguments, const FormTask& task, FormLauncher* launcher,
-               Library* library, benchmarks::GemmNeighbour* neighbour, const Matrices& matrices,
-               bool workers, Row* row) {
+               GemmLibrary* library, benchmarks::GemmNeighbour* neighbour,
+               const GemmMatrices& matrices, bool workers, Row* row) {
   Forms forms(launcher, task);
   row->form = workers ? "workers" : "original";
   row->registers = workers ? task.variants.worker_registers : task.variants.original_registers;
@@ -370,9 +243,9 @@ Status RunForm(const Arguments& arguments, const FormTask& task, FormLauncher* l
 }
 
 // True when all forms ran and were right.
-bool RunContender(const Arguments& arguments, const Contender& contender, const Shape& shape,
-                  FormLauncher* launcher, Library* library, benchmarks::GemmNeighbour* neighbour,
-                  const Matrices& matrices, bool* first) {
+bool RunContender(const Arguments& arguments, const Contender& contender, const GemmShape& shape,
+                  FormLauncher* launcher, GemmLibrary* library,
+                  benchmarks::GemmNeighbour* neighbour, const GemmMatrices& matrices, bool* first) {
   FormTask task;
   std::vector<unsigned char> params;
   int shared_per_sm = 0;
@@ -427,13 +300,14 @@ std::vector<Contender> Contenders(const Arguments& arguments) {
   return all;
 }
 
-Status RunShape(const Arguments& arguments, const Shape& shape, FormLauncher* launcher,
-                Library* library, benchmarks::GemmNeighbour* neighbour, bool* first, bool* right) {
+Status RunShape(const Arguments& arguments, const GemmShape& shape, FormLauncher* launcher,
+                GemmLibrary* library, benchmarks::GemmNeighbour* neighbour, bool* first,
+                bool* right) {
   std::vector<Contender> contenders = Contenders(arguments);
   std::erase_if(contenders,
                 [&](const Contender& contender) { return contender.skinny != shape.skinny; });
   if (contenders.empty()) return {};
-  Matrices matrices;
+  GemmMatrices matrices;
   Status status = matrices.Make(shape);
   if (status.ok()) status = library->Plan(matrices.Problem(shape, matrices.library_c));
   if (status.ok()) status = library->Launch();
@@ -476,7 +350,7 @@ int Main(int argc, char** argv) {
   }
   FormLauncher launcher;
   Status status = launcher.Init();
-  Library library;
+  GemmLibrary library;
   if (status.ok()) status = library.Init(launcher.stream());
   if (!status.ok()) {
     std::fprintf(stderr, "%s\n", status.message.c_str());
@@ -501,7 +375,7 @@ int Main(int argc, char** argv) {
       kDramBytesPerS * 1e-9, arguments.beside.c_str());
   bool first = true;
   bool right = true;
-  for (const Shape& shape : kShapes) {
+  for (const GemmShape& shape : kShapes) {
     status = RunShape(arguments, shape, &launcher, &library,
                       arguments.beside.empty() ? nullptr : &neighbour, &first, &right);
     if (status.ok()) continue;

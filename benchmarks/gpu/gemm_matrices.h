@@ -1,0 +1,45 @@
+// The operands of a GEMM, where its result goes, and the comparison of a result with cuBLASLt's.
+// Threads: one.
+
+#ifndef GPUSHARE_BENCHMARKS_GPU_GEMM_MATRICES_H_
+#define GPUSHARE_BENCHMARKS_GPU_GEMM_MATRICES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "src/cuda/kernels/catalogue.h"
+#include "src/cuda/kernels/device_buffer.h"
+#include "src/cuda/kernels/tensor/gemm_problem.h"
+
+namespace gpushare::kernels {
+
+struct GemmShape {
+  int m;
+  int n;
+  int k;
+  bool skinny;
+};
+
+struct GemmMatrices {
+  DeviceBuffer a, b, c, library_c;
+  std::vector<uint16_t> expected;  // library_c, once it has been computed and read
+
+  // Operands from seeds; library_c in no state that a product would give.
+  Status Make(const GemmShape& shape);
+  GemmProblem Problem(const GemmShape& shape, const DeviceBuffer& to) const {
+    return {shape.m, shape.n, shape.k, a.data(), b.data(), to.data()};
+  }
+};
+
+struct GemmComparison {
+  uint64_t wrong = 0;  // elements
+  uint64_t not_equal = 0;
+  double difference_max = 0;
+};
+
+// `c` with `expected`.
+Status Compare(const GemmMatrices& matrices, GemmComparison* comparison);
+
+}  // namespace gpushare::kernels
+
+#endif  // GPUSHARE_BENCHMARKS_GPU_GEMM_MATRICES_H_
