@@ -1,4 +1,6 @@
-/* One latency-critical query beside best-effort work, in C. Without a GPU it runs simulated. */
+/* One latency-critical query beside best-effort work, in C. Without a GPU it runs simulated; with
+   one set GPUSHARE_DEVICE=sim, as its kernels are names of the profile and bring no code
+   (own_kernel/ does). */
 #include <gpushare/gpushare.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One latency-critical query beside best-effort work, from Python by ctypes. The only argument is the
-path of libgpushare.so.1 (default: the installed one). Without a GPU it runs simulated."""
+path of libgpushare.so.1 (default: the installed one). Without a GPU it runs simulated; with one set
+GPUSHARE_DEVICE=sim, as its kernels are names of the profile and bring no code (own_kernel/ does)."""
 import ctypes
 import sys
 

@@ -184,6 +184,23 @@ run_benchmark() {
   tail -n 12 "$file.log"
 }
 
+# run_program GROUP LABEL PROGRAM ARGUMENT...: what it prints and its exit code are for people.
+run_program() {
+  local group="$1" label="$2" program file="$out/$2.txt"
+  program="$(find_program "$3")"
+  shift 3
+  if [[ -z "$program" ]]; then
+    report "$group" "$label" FAILED 0 'it is not in the folder'
+    return
+  fi
+  execute "$file" "$program" "$@"
+  if [[ $rc -eq 0 ]]; then
+    report "$group" "$label" ok "$took" "$(tail -n 1 "$file" | cut -c 1-160)"
+  else
+    report "$group" "$label" FAILED "$took" "$(reason "$file")"
+  fi
+}
+
 find_sanitizer() {
   local path
   for path in "$(command -v compute-sanitizer)" "$folder/compute-sanitizer/compute-sanitizer" "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer" \
@@ -215,6 +232,7 @@ group_tests() {
   run_test tests kernels_wgmma_test kernels_wgmma_test
   run_test tests kernels_convolution_test kernels_convolution_test
   run_test tests kernels_fused_test kernels_fused_test
+  GPUSHARE_DEVICE=cuda run_program tests own_kernel example_own_kernel
 }
 
 group_sanitizer() {
@@ -310,20 +328,10 @@ group_colocate() {
 }
 
 group_calibrate() {
-  local program file="$out/calibrate.txt" arguments
-  program="$(find_program gpushare)"
-  if [[ -z "$program" ]]; then
-    report calibrate calibrate FAILED 0 'the command is not in the folder'
-    return
-  fi
+  local arguments
   read -ra arguments <<< "${GPUSHARE_CALIBRATE_ARGUMENTS:---kernels chain1,decode16,sincos_27us,streaming_59us,ffma,sincos_267us,sincos_2700us,sincos_2700us_yield,chain1_gelu,stencil,black_scholes,md5 --seconds-per-kernel 10}"
-  execute "$file" "$program" calibrate --device cuda --profile "$root/profiles/h200.json" --out "$out/calibrated.json" \
-    "${arguments[@]}"
-  if [[ $rc -eq 0 && -s "$out/calibrated.json" ]]; then
-    report calibrate calibrate ok "$took" "$(tail -n 1 "$file" | cut -c 1-160)"
-  else
-    report calibrate calibrate FAILED "$took" "$(reason "$file")"
-  fi
+  run_program calibrate calibrate gpushare calibrate --device cuda --profile "$root/profiles/h200.json" \
+    --out "$out/calibrated.json" "${arguments[@]}"
 }
 
 group_resnet() {
