@@ -1150,15 +1150,18 @@ typedef struct gpushare_calibration_options {
   int32_t evictions;     // of each kernel, at most 128; 0: 100
   gpushare_bool resume;  // go on from the checkpoint, output_path with ".partial", if there is one
   const gpushare_calibration_fused* fused;  // may be null
-  int64_t total_time_ns;                    // device time of everything; 0: no bound
-  double slice_overhead_max;                // of the smallest slice, 0.02 = 2 %; 0: 0.02
+  // Device time of this call; 0: no bound. What it does not reach is noted, and the checkpoint
+  // stays.
+  int64_t total_time_ns;
+  double slice_overhead_max;  // of the smallest slice, 0.02 = 2 %; 0: 0.02
   uint32_t fused_count;
   uint32_t reserved;  // must be 0
 } gpushare_calibration_options;
 #define GPUSHARE_CALIBRATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_options)
 
 // Measures a device and kernels on it, and writes their profile (docs/calibration.md). The device
-// must be idle, and no runtime may use it. After each kernel a checkpoint is written.
+// must be idle, and no runtime may use it. After the durations of each kernel a checkpoint is
+// written, of the rest at most once a second.
 // Threads: any but a callback's. Owns: nothing. Blocks: about kernel_time_ns a kernel. Errors:
 // INVALID_ARGUMENT; CANCELLED and DEADLINE_EXCEEDED (a launch hangs) the checkpoint stays;
 // UNAVAILABLE no such device, or it was lost; DATA_LOSS the profile or the checkpoint is corrupt;

@@ -1,9 +1,11 @@
 // Convolution, pooling, activation and softmax by cuDNN. See library_backend.h and, for the rows,
 // library_calls.h.
 //
-// These are cuDNN's immediate functions: version 9 keeps them, and they need no plan to be built
-// and cached for each shape as its graph interface does. They know no target number of SMs, so that
-// all lanes share one plan.
+// These are cuDNN's immediate functions: version 9 keeps them, they take alpha and beta with each
+// call, and a call allocates nothing. They know no target number of SMs: that is an attribute of
+// the graph interface's engines (CUDNN_ATTR_ENGINE_SM_COUNT_TARGET), whose plans fix alpha and beta
+// and need a new pack of pointers for every call. A plan is made for each number of SMs all the
+// same, with the context of its place current, whose SMs cuDNN counts.
 
 #include "src/cuda/library_backend.h"
 

@@ -1,13 +1,19 @@
-// The whole calibration: preparation, stages, checkpoints, and the profile made of it. See
-// calibration.h.
+// The whole calibration: preparation, stages, checkpoints. See calibration.h.
+//
+// A stage is a list of measurements of one kind; each runs until its share of the time is spent.
+// Passes over all stages follow each other until nothing is left, or no time.
 
 #include "src/models/calibration.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <map>
 #include <memory>
-#include <set>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,246 +21,26 @@
 #include "src/core/lanes.h"
 #include "src/core/limits.h"
 #include "src/models/calibration_checkpoint.h"
+#include "src/models/calibration_checks.h"
 #include "src/models/calibration_co_resident.h"
 #include "src/models/calibration_device.h"
 #include "src/models/calibration_fused.h"
 #include "src/models/calibration_kernel.h"
 #include "src/models/calibration_pair.h"
+#include "src/models/calibration_plan.h"
+#include "src/models/calibration_profile.h"
 #include "src/models/calibration_timing.h"
-#include "src/models/online_model.h"
 
 namespace gpushare::models {
 namespace {
 
-// A graph whose nodes add up to the measured time but for this much keeps them as they are.
-constexpr double kNodesAgree = 0.02;
-// A measured speed counts as so many queries: what is seen later moves it slowly.
-constexpr int kPairSamples = 16;
-// A week: longer is a unit error.
-constexpr double kSecondsTotalMax = 7 * 24 * 3600;
 // What a kernel gets however little time there is in all.
 constexpr double kSecondsLeast = 0.01;
-// What SimulationRecord may hold; a device that exceeds it is measured wrong.
-constexpr double kSpeedMax = 10;
-
-absl::Status CheckOptions(const CalibrationOptions& options) {
-  if (options.repeats < 1 || options.repeats > kCalibrationRepeatsMax) {
-    return absl::InvalidArgumentError(absl::StrCat("The calibration repeats ", options.repeats,
-                                                   " times, and 1 to ", kCalibrationRepeatsMax,
-                                                   " are allowed."));
-  }
-  if (options.evictions < 1 || options.evictions > kEvictionSamplesMax) {
-    return absl::InvalidArgumentError(absl::StrCat("The calibration asks for ", options.evictions,
-                                                   " evictions, and 1 to ", kEvictionSamplesMax,
-                                                   " are allowed."));
-  }
-  if (!(options.seconds_per_kernel > 0 && options.seconds_per_kernel <= 3600)) {
-    return absl::InvalidArgumentError(absl::StrCat("The calibration gives each kernel ",
-                                                   options.seconds_per_kernel,
-                                                   " s, and it must be above 0, at most 3600."));
-  }
-  if (options.hang_limit_ns <= 0 || options.hang_limit_ns > core::kMaxDurationNs) {
-    return absl::InvalidArgumentError(absl::StrCat("The hang limit is ", options.hang_limit_ns,
-                                                   " ns, and it must be above 0, at most ",
-                                                   core::kMaxDurationNs, " ns."));
-  }
-  if (options.buffers.bytes < 0 || options.buffers.bytes > core::kMaxCopyBytes) {
-    return absl::InvalidArgumentError(absl::StrCat("The copy buffers have ", options.buffers.bytes,
-                                                   " bytes, and 0 to ", core::kMaxCopyBytes,
-                                                   " are allowed."));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckBounds(const CalibrationOptions& options) {
-  if (!(options.seconds_total >= 0 && options.seconds_total <= kSecondsTotalMax)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The calibration has ", options.seconds_total,
-        " s in all, and it must lie between 0 (no bound) and ", kSecondsTotalMax, "."));
-  }
-  if (!(options.slice_overhead_max > 0 && options.slice_overhead_max <= 1)) {
-    return absl::InvalidArgumentError(absl::StrCat("A slice may cost ", options.slice_overhead_max,
-                                                   " of a kernel's time, and it must be above 0, "
-                                                   "at most 1."));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckFused(absl::Span<const CalibrationItem> items,
-                        absl::Span<const CalibrationFused> all) {
-  if (all.size() > kCalibrationFusedMax) {
-    return absl::InvalidArgumentError(absl::StrCat("The calibration has ", all.size(),
-                                                   " fused kernels, and the most is ",
-                                                   kCalibrationFusedMax, "."));
-  }
-  std::set<std::string> names;
-  for (const CalibrationFused& fused : all) {
-    const std::string& name = fused.kernel.name;
-    if (name.empty() || !names.insert(name).second) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "Fused kernel '", name, "' stands twice in the calibration, or has no name."));
-    }
-    for (const size_t index : {fused.tensor_item, fused.cuda_item}) {
-      if (index >= items.size()) {
-        return absl::InvalidArgumentError(absl::StrCat("A part of fused kernel '", name,
-                                                       "' is item ", index, ", and there are ",
-                                                       items.size(), "."));
-      }
-      if (items[index].kernel.kind != core::TaskKind::kKernel) {
-        return absl::InvalidArgumentError(absl::StrCat("The part '", items[index].kernel.name,
-                                                       "' of fused kernel '", name,
-                                                       "' has no block tasks."));
-      }
-    }
-    if (fused.kernel.tensor_blocks < 1 || fused.kernel.cuda_blocks < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Fused kernel '", name, "' has ", fused.kernel.tensor_blocks, " and ",
-                       fused.kernel.cuda_blocks, " blocks of its parts, and the least is 1."));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckItems(absl::Span<const CalibrationItem> items) {
-  if (items.empty() || items.size() > static_cast<size_t>(core::kMaxKernels)) {
-    return absl::InvalidArgumentError(absl::StrCat("The calibration has ", items.size(),
-                                                   " kernels, and 1 to ", core::kMaxKernels,
-                                                   " are allowed."));
-  }
-  std::set<std::string> names;
-  for (const CalibrationItem& item : items) {
-    if (!names.insert(item.kernel.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Kernel '", item.kernel.name, "' stands twice in the calibration."));
-    }
-    const bool kernel = item.kernel.kind == core::TaskKind::kKernel;
-    if (kernel && (item.block_tasks < 1 || item.block_tasks > core::kMaxBlockTasks)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("The sample of kernel '", item.kernel.name, "' has ", item.block_tasks,
-                       " block tasks, and the limits are 1 and ", core::kMaxBlockTasks, "."));
-    }
-    if (item.arguments.size() > core::kMaxArgumentBytes) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("The sample of kernel '", item.kernel.name, "' has ", item.arguments.size(),
-                       " bytes of arguments, and the most is ", core::kMaxArgumentBytes, "."));
-    }
-  }
-  return absl::OkStatus();
-}
-
-// The nodes of a graph, scaled to the measured time; without any, one node of that time.
-void FillNodes(const KernelMeasurement& measured, int32_t sm_count,
-               core::SimulationRecord& record) {
-  double total = 0;
-  for (const core::GraphNode& node : record.nodes) {
-    total += static_cast<double>(node.duration_ns + record.node_gap_ns) * node.repeat;
-  }
-  const double solo = static_cast<double>(measured.solo_ns);
-  if (total <= 0) {
-    record.nodes = {core::GraphNode{}};
-    record.nodes[0].duration_ns = measured.solo_ns;
-    record.nodes[0].blocks = sm_count;
-    return;
-  }
-  const double factor = solo / total;
-  if (std::abs(factor - 1) <= kNodesAgree) return;
-  for (core::GraphNode& node : record.nodes) {
-    const double scaled = std::round(static_cast<double>(node.duration_ns) * factor);
-    node.duration_ns = std::max<int64_t>(1, static_cast<int64_t>(scaled));
-  }
-}
-
-// The item's description with what was measured in place of what was given.
-core::KernelDesc Describe(const core::KernelDesc& given, const KernelMeasurement& measured,
-                          const core::DeviceProfile& device) {
-  core::KernelDesc kernel = given;
-  // Native handles mean nothing in another process.
-  kernel.id = core::KernelId();
-  kernel.original_function = nullptr;
-  kernel.worker_function = nullptr;
-  kernel.capture = nullptr;
-  kernel.capture_user = nullptr;
-  kernel.graph = nullptr;
-  kernel.graph_exec = nullptr;
-  kernel.workers_per_sm_max = measured.workers_per_sm;
-  // A kernel's duration follows from its block tasks, of which a task may have any number.
-  if (measured.kind != core::TaskKind::kKernel) kernel.solo_hint_ns = measured.solo_ns;
-  core::SimulationRecord& record = kernel.simulation;
-  record.present = true;
-  if (measured.kind == core::TaskKind::kGraph) FillNodes(measured, device.sm_count, record);
-  if (measured.kind != core::TaskKind::kGraph) record.block_task_ns = measured.block_task_ns;
-  record.block_task_spread = measured.block_task_spread;
-  record.worker_overhead = RecordedOverhead(measured);
-  record.saturating_occupancy = measured.saturating_occupancy;
-  record.speed = measured.speed;
-  for (core::SpeedPoint& point : record.speed) {
-    point.speed = std::clamp(point.speed, 1e-6, kSpeedMax);
-  }
-  return kernel;
-}
-
-void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const core::KernelDesc& be,
-               int32_t sm_count, core::CostModel& model) {
-  core::CoResident beside;
-  beside.kernel = &be;
-  core::Observation seen;
-  seen.features.kernel = &lc;
-  seen.features.kind = lc.kind;
-  seen.beside = absl::MakeConstSpan(&beside, 1);
-  const int64_t solo_ns = model.PredictSolo(seen.features).duration_ns;
-  for (const PairMeasurement::Speed& speed : pair.speeds) {
-    seen.sms = speed.lc_sms;
-    beside.sms = 1;  // how many does not matter: the other side of the split
-    seen.measured_ns = std::llround(static_cast<double>(solo_ns) / speed.beside);
-    for (int i = 0; i < kPairSamples; ++i) model.Observe(seen);
-  }
-  beside.same_sms = true;
-  beside.sms = 0;
-  for (const int64_t added_ns : pair.blocking_ns) {
-    seen.sms = sm_count;
-    seen.measured_ns = solo_ns + added_ns;
-    model.Observe(seen);
-  }
-}
-
-// What a cost model learns from the measurements, so that the first predictions are trained.
-std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> measured,
-                  absl::Span<const PairMeasurement> pairs) {
-  std::vector<core::KernelDesc> kernels;
-  kernels.reserve(measured.size());  // observed by address
-  std::unique_ptr<core::CostModel> model = MakeOnlineModel(profile.device);
-  for (const KernelMeasurement& one : measured) {
-    kernels.push_back(*profile.FindKernel(one.name));
-    core::KernelDesc& kernel = kernels.back();
-    kernel.id = core::KernelId{static_cast<uint32_t>(kernels.size())};
-    model->AddKernel(kernel);
-    core::Observation seen;
-    seen.features.kernel = &kernel;
-    seen.features.kind = kernel.kind;
-    seen.features.block_tasks = one.block_tasks;
-    seen.sms = profile.device.sm_count;
-    seen.measured_ns = one.solo_ns;
-    // Of what will be seen again as single queries, a query's duration.
-    for (const PairMeasurement& pair : pairs) {
-      if (pair.lc == one.name && pair.query_ns > 0) seen.measured_ns = pair.query_ns;
-    }
-    model->Observe(seen);
-    seen.evicted = true;
-    seen.form = core::Form::kWorkers;
-    for (const int64_t sample : one.eviction_ns) {
-      seen.measured_ns = sample;
-      model->Observe(seen);
-    }
-  }
-  const auto find = [&](const std::string& name) {
-    return std::find_if(kernels.begin(), kernels.end(),
-                        [&](const core::KernelDesc& kernel) { return kernel.name == name; });
-  };
-  for (const PairMeasurement& pair : pairs) {
-    LearnPair(pair, *find(pair.lc), *find(pair.be), profile.device.sm_count, *model);
-  }
-  return model->Save();
-}
+// Pairs and fused kernels take a fraction of a second each: the checkpoint, which is written whole,
+// follows them at most so often.
+constexpr core::TimeNs kKeepEveryNs = 1'000'000'000;
+// Names in a note on what was not reached.
+constexpr size_t kNamesMax = 12;
 
 class Calibration {
  public:
@@ -264,13 +50,12 @@ class Calibration {
   absl::StatusOr<CalibrationResult> Run(absl::Span<const CalibrationItem> items) {
     absl::Status status = Prepare(items);
     if (status.ok()) status = Resume();
+    if (status.ok()) status = TryCheckpoint();
     if (status.ok()) status = MeasureDevice();
-    for (size_t i = 0; status.ok() && i < items_.size(); ++i) status = MeasureKernel(i);
-    if (status.ok()) status = MeasurePairs();
-    if (status.ok()) status = MeasureCoResidents();
-    if (status.ok()) status = MeasureFused();
+    if (status.ok()) status = MeasureStages();
     if (!status.ok()) {
       timer_.Drain();
+      if (unsaved_) Keep().IgnoreError();  // the first error counts
       return status;
     }
     return Complete();
@@ -279,9 +64,11 @@ class Calibration {
  private:
   // Places and lanes first: a graph is instantiated for every place there is.
   absl::Status Prepare(absl::Span<const CalibrationItem> items) {
+    begun_ns_ = device_.NowNs();
     if (absl::Status status = lanes_.Create(device_, core::kMaxSplits); !status.ok()) {
       return status;
     }
+    const core::DeviceProfile& own = device_.capabilities().profile;
     items_.assign(items.begin(), items.end());
     uint32_t id = 1;
     for (CalibrationItem& item : items_) {
@@ -291,11 +78,15 @@ class Calibration {
       if (absl::Status status = device_.DescribeKernel(item.kernel); !status.ok()) return status;
       core::FillUnknown(item.kernel);
       if (absl::Status status = core::CheckKernel(item.kernel); !status.ok()) return status;
+      digests_.push_back(DigestOf(item, own));
+    }
+    FindPairs();
+    if (absl::Status status = CheckRecords(); !status.ok()) return status;
+    for (CalibrationItem& item : items_) {
       if (absl::Status status = device_.PrepareKernel(item.kernel); !status.ok()) return status;
     }
-    checkpoint_.device = device_.capabilities().profile;
-    begun_ns_ = device_.NowNs();
-    FindPairs();
+    checkpoint_.device = own;
+    kept_.assign(items_.size(), false);
     return PrepareFused();
   }
 
@@ -311,6 +102,38 @@ class Calibration {
         if (!kernel && device_.capabilities().partitions) pairs_.push_back({first, second});
       }
     }
+  }
+
+  // That a profile can hold what is asked for: each kernel as it is given, and all of them
+  // together.
+  absl::Status CheckRecords() {
+    const core::DeviceProfile& own = device_.capabilities().profile;
+    Profile unmeasured;
+    unmeasured.device = own;
+    for (const CalibrationItem& item : items_) {
+      unmeasured.kernels.push_back(DescribeUnmeasured(item.kernel, own));
+      absl::Status status = CheckReadable(own, unmeasured.kernels.back());
+      if (status.ok()) continue;
+      return absl::InvalidArgumentError(absl::StrCat("No profile can hold the kernel '",
+                                                     item.kernel.name, "': ", status.message()));
+    }
+    if (base_.device.gpu_model == own.gpu_model) {
+      for (const core::KernelDesc& kernel : base_.kernels) {
+        if (unmeasured.FindKernel(kernel.name) == nullptr) unmeasured.kernels.push_back(kernel);
+      }
+      unmeasured.calibration = base_.calibration;
+    }
+    if (unmeasured.kernels.size() > static_cast<size_t>(core::kMaxKernels)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "The calibration has ", items_.size(), " kernels, and with those of the base profile ",
+          unmeasured.kernels.size(), ", and a profile holds ", core::kMaxKernels, "."));
+    }
+    size_.kept_bytes = static_cast<int64_t>(FormatProfile(unmeasured).size());
+    size_.kernels = static_cast<int64_t>(items_.size());
+    size_.pairs = static_cast<int64_t>(pairs_.size());
+    size_.co_resident = static_cast<int64_t>(co_residents_.size());
+    size_.fused = static_cast<int64_t>(options_.fused.size());
+    return CheckSize(size_);
   }
 
   absl::Status PrepareFused() {
@@ -341,10 +164,58 @@ class Calibration {
                        " SMs, and this device is '", own.gpu_model, "' with ", own.sm_count, "."));
     }
     checkpoint_ = *std::move(found);
+    Prune();
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const KernelMeasurement* const known = KernelOf(i);
+      if (known == nullptr) continue;
+      // Its line may have been changed.
+      kept_[i] = CheckMeasurement(i, *known).ok();
+      if (!kept_[i]) checkpoint_.kernels.erase(digests_[i]);
+    }
     return absl::OkStatus();
   }
 
+  // Kernels that this calibration does not ask for stay in the checkpoint while there is room.
+  void Prune() {
+    CalibrationSize size = size_;
+    size.kernels += static_cast<int64_t>(checkpoint_.kernels.size());
+    size.pairs += static_cast<int64_t>(checkpoint_.pairs.size());
+    size.co_resident += static_cast<int64_t>(checkpoint_.record.co_resident.size());
+    size.fused += static_cast<int64_t>(checkpoint_.record.fused.size());
+    if (CheckSize(size).ok()) return;
+    const auto asked = [this](uint64_t digest) {
+      return std::find(digests_.begin(), digests_.end(), digest) != digests_.end();
+    };
+    const auto named = [this](const std::string& name) {
+      return std::any_of(items_.begin(), items_.end(),
+                         [&](const CalibrationItem& item) { return item.kernel.name == name; });
+    };
+    std::erase_if(checkpoint_.kernels, [&](const auto& one) { return !asked(one.first); });
+    std::erase_if(checkpoint_.pairs, [&](const auto& one) {
+      return !asked(one.first.first) || !asked(one.first.second);
+    });
+    std::erase_if(checkpoint_.record.co_resident, [&](const CoResidentRecord& record) {
+      return !named(record.first) || !named(record.second);
+    });
+    std::erase_if(checkpoint_.record.fused, [&](const FusedRecord& record) {
+      return !named(record.tensor) || !named(record.cuda);
+    });
+  }
+
+  // A folder that cannot be written to is found now, not after the first measurements. Where a
+  // checkpoint lies already, somebody could.
+  absl::Status TryCheckpoint() {
+    std::error_code ignored;
+    if (options_.output_path.empty() ||
+        std::filesystem::exists(CheckpointPath(options_.output_path), ignored)) {
+      return absl::OkStatus();
+    }
+    return Keep();
+  }
+
   absl::Status Keep() {
+    unsaved_ = false;
+    saved_ns_ = device_.NowNs();
     if (options_.output_path.empty()) return absl::OkStatus();
     return SaveCheckpoint(CheckpointPath(options_.output_path), checkpoint_);
   }
@@ -353,12 +224,16 @@ class Calibration {
     if (!options_.progress) return;
     CalibrationProgress progress;
     progress.done = done_;
-    progress.total = static_cast<int32_t>(1 + items_.size() + pairs_.size() + co_residents_.size() +
-                                          fused_.size());
+    progress.total = StepsInAll();
     progress.what = what;
     progress.kernel = kernel;
     progress.kept = kept;
     options_.progress(progress);
+  }
+
+  int32_t StepsInAll() const {
+    return static_cast<int32_t>(1 + items_.size() + pairs_.size() + co_residents_.size() +
+                                fused_.size());
   }
 
   absl::Status MeasureDevice() {
@@ -367,7 +242,8 @@ class Calibration {
       DeviceMeter meter(timer_, lanes_, items_, options_, result_.notes);
       absl::StatusOr<core::DeviceProfile> measured = meter.Measure();
       if (!measured.ok()) return measured.status();
-      checkpoint_.device = *std::move(measured);
+      NoteDropped("the device");
+      checkpoint_.device = ReadableDevice(*measured, device_.capabilities().profile, result_.notes);
       checkpoint_.device_measured = true;
       checkpoint_.record.copies = meter.copies();
       if (absl::Status status = Keep(); !status.ok()) return status;
@@ -377,48 +253,291 @@ class Calibration {
     return absl::OkStatus();
   }
 
-  absl::Status MeasureKernel(size_t index) {
-    const CalibrationItem& item = items_[index];
-    const uint64_t digest = DigestOf(item, device_.capabilities().profile);
-    digests_.push_back(digest);
-    const auto known = checkpoint_.kernels.find(digest);
-    const bool kept = known != checkpoint_.kernels.end();
-    if (kept) {
-      result_.kernels.push_back(known->second);
-      ++result_.kept;
-    } else {
-      Report(item.kernel.name, nullptr);
-      Forget(item.kernel.name);
-      CalibrationOptions bounded = options_;
-      bounded.seconds_per_kernel = SecondsFor(items_.size() - index);
-      KernelMeter meter(timer_, lanes_, item, bounded, result_.notes);
-      absl::StatusOr<KernelMeasurement> measured = meter.Measure();
-      if (!measured.ok()) return measured.status();
-      checkpoint_.kernels[digest] = *measured;
-      result_.kernels.push_back(*std::move(measured));
-      if (absl::Status status = Keep(); !status.ok()) return status;
-    }
-    ++done_;
-    Report(item.kernel.name, &result_.kernels.back(), kept);
+  // --- stages ------------------------------------------------------------------------------------
+
+  absl::Status MeasureStages() {
+    for (size_t s = 0; s < kStages; ++s) told_[s].assign(CountOf(Stage(s)), false);
+    int32_t before = 0;
+    do {
+      before = recorded_;
+      for (size_t s = 0; s < kStages; ++s) {
+        if (absl::Status status = MeasureStage(Stage(s)); !status.ok()) return status;
+      }
+      // Shares end before the time does where a later stage has less to do than its own.
+    } while (recorded_ > before && !TotalIsSpent() && AnythingLeft());
     return absl::OkStatus();
   }
 
+  absl::Status MeasureStage(Stage stage) {
+    const size_t count = CountOf(stage);
+    for (size_t i = 0; i < kStages; ++i) work_[i] = LeftOf(Stage(i));
+    left_ = work_[static_cast<size_t>(stage)];
+    stage_end_ns_ = std::numeric_limits<core::TimeNs>::max();
+    if (bounded()) {
+      const double seconds = SecondsOfStage(stage, SecondsLeft(), work_);
+      stage_end_ns_ = device_.NowNs() + static_cast<core::TimeNs>(seconds * 1e9);
+    }
+    const std::vector<size_t> order = OrderOf(stage);
+    for (size_t n = 0; n < count; ++n) {
+      const size_t i = order[n];
+      if (!IsKnown(stage, i) && IsReady(stage, i) && MayBegin(stage, i)) {
+        if (absl::Status status = MeasureOne(stage, i); !status.ok()) return status;
+      }
+      if (IsKnown(stage, i)) Tell(stage, i);
+    }
+    return unsaved_ ? Keep() : absl::OkStatus();
+  }
+
+  bool bounded() const { return options_.seconds_total > 0; }
   double SecondsLeft() const {
     const auto spent_ns = static_cast<double>(device_.NowNs() - begun_ns_);
     return options_.seconds_total - spent_ns * 1e-9;
   }
-  bool TotalIsSpent() const { return options_.seconds_total > 0 && SecondsLeft() <= 0; }
+  bool TotalIsSpent() const { return bounded() && SecondsLeft() <= 0; }
 
-  // Of one kernel: an equal part of what is left in all. Never nothing: a first sample of each
-  // value is taken in any case.
-  double SecondsFor(size_t kernels_left) const {
-    if (options_.seconds_total <= 0) return options_.seconds_per_kernel;
-    const double each = SecondsLeft() / static_cast<double>(kernels_left);
-    return std::clamp(each, kSecondsLeast, options_.seconds_per_kernel);
+  // However short the time, one measurement is made: repeated calls come to an end. What takes no
+  // time is always done.
+  bool MayBegin(Stage stage, size_t i) const {
+    if (stage == Stage::kFused && fused_[i].local_bytes > 0) return true;
+    return attempts_ == 0 || device_.NowNs() < stage_end_ns_;
   }
 
-  // What the checkpoint has of pairs with a kernel that is measured anew is of another kernel.
-  void Forget(const std::string& name) {
+  absl::Status MeasureOne(Stage stage, size_t i) {
+    const std::string name = NameOf(stage, i);
+    if (stage == Stage::kKernels || stage == Stage::kRest) Report(name, nullptr);
+    ++attempts_;
+    absl::Status status = Measure(stage, i);
+    NoteDropped(absl::StrCat("'", name, "'"));
+    left_ -= left_ > 0 ? 1 : 0;
+    if (!status.ok()) return status;
+    if (!IsKnown(stage, i)) return absl::OkStatus();
+    ++recorded_;
+    unsaved_ = true;
+    const bool now = stage == Stage::kKernels || device_.NowNs() - saved_ns_ >= kKeepEveryNs;
+    return now ? Keep() : absl::OkStatus();
+  }
+
+  absl::Status Measure(Stage stage, size_t i) {
+    switch (stage) {
+      case Stage::kKernels:
+        return MeasureKernel(i);
+      case Stage::kRest:
+        return MeasureRest(i);
+      case Stage::kPartitions:
+        return MeasurePair(i);
+      case Stage::kCoResident:
+        return MeasureCoResident(i);
+      case Stage::kFused:
+        return MeasureFused(i);
+    }
+    return absl::InternalError("A calibration has no such stage.");
+  }
+
+  // Once for each measurement, from the checkpoint or made now.
+  void Tell(Stage stage, size_t i) {
+    if (told_[static_cast<size_t>(stage)][i]) return;
+    told_[static_cast<size_t>(stage)][i] = true;
+    // A kernel is one step, and reported whole.
+    const bool whole = stage == Stage::kRest;
+    if (!whole) ++done_;
+    Report(NameOf(stage, i), whole ? KernelOf(i) : nullptr, whole && kept_[i]);
+  }
+
+  size_t CountOf(Stage stage) const {
+    switch (stage) {
+      case Stage::kPartitions:
+        return pairs_.size();
+      case Stage::kCoResident:
+        return co_residents_.size();
+      case Stage::kFused:
+        return fused_.size();
+      default:
+        return items_.size();
+    }
+  }
+
+  // Null: its durations are not measured.
+  const KernelMeasurement* KernelOf(size_t item) const {
+    const auto known = checkpoint_.kernels.find(digests_[item]);
+    return known == checkpoint_.kernels.end() ? nullptr : &known->second;
+  }
+
+  const std::string& ItemName(size_t item) const { return items_[item].kernel.name; }
+
+  std::string NameOf(Stage stage, size_t i) const {
+    switch (stage) {
+      case Stage::kPartitions:
+        return absl::StrCat(ItemName(pairs_[i].first), " | ", ItemName(pairs_[i].second));
+      case Stage::kCoResident:
+        return absl::StrCat(ItemName(co_residents_[i].first), " + ",
+                            ItemName(co_residents_[i].second));
+      case Stage::kFused:
+        return fused_[i].kernel.name;
+      default:
+        return ItemName(i);
+    }
+  }
+
+  ItemPair PartsOf(Stage stage, size_t i) const {
+    switch (stage) {
+      case Stage::kPartitions:
+        return pairs_[i];
+      case Stage::kCoResident:
+        return co_residents_[i];
+      case Stage::kFused:
+        return {fused_[i].tensor_item, fused_[i].cuda_item};
+      default:
+        return {i, i};
+    }
+  }
+
+  // What it is measured against is there.
+  bool IsReady(Stage stage, size_t i) const {
+    if (stage == Stage::kKernels) return true;
+    const auto [first, second] = PartsOf(stage, i);
+    return KernelOf(first) != nullptr && KernelOf(second) != nullptr;
+  }
+
+  // Measured, or nothing to measure.
+  bool IsKnown(Stage stage, size_t i) const {
+    switch (stage) {
+      case Stage::kKernels:
+        return KernelOf(i) != nullptr;
+      case Stage::kRest:
+        return KernelOf(i) != nullptr && KernelOf(i)->rest_measured;
+      case Stage::kPartitions: {
+        const auto [lc, be] = pairs_[i];
+        if (KernelOf(lc) != nullptr && KernelOf(lc)->speed.empty()) return true;
+        return checkpoint_.pairs.count({digests_[lc], digests_[be]}) > 0;
+      }
+      case Stage::kCoResident: {
+        const auto& known = checkpoint_.record.co_resident;
+        return std::any_of(known.begin(), known.end(), [&](const CoResidentRecord& record) {
+          return record.first == ItemName(co_residents_[i].first) &&
+                 record.second == ItemName(co_residents_[i].second);
+        });
+      }
+      case Stage::kFused: {
+        const auto& known = checkpoint_.record.fused;
+        return std::any_of(known.begin(), known.end(), [&](const FusedRecord& record) {
+          return record.name == fused_[i].kernel.name;
+        });
+      }
+    }
+    return false;
+  }
+
+  size_t LeftOf(Stage stage) const {
+    size_t left = 0;
+    for (size_t i = 0; i < CountOf(stage); ++i) left += IsKnown(stage, i) ? 0 : 1;
+    return left;
+  }
+  bool AnythingLeft() const {
+    for (size_t s = 0; s < kStages; ++s) {
+      if (LeftOf(Stage(s)) > 0) return true;
+    }
+    return false;
+  }
+
+  // With all the time there is, kernels are measured in the order in which they are given.
+  std::vector<size_t> OrderOfKernels() const {
+    std::vector<uint8_t> queries(items_.size(), 0);
+    std::vector<ItemPair> parts;
+    if (!bounded()) return KernelsByValue(queries, parts);
+    for (size_t i = 0; i < items_.size(); ++i) {
+      queries[i] = items_[i].kernel.kind != core::TaskKind::kKernel ? 1 : 0;
+    }
+    for (size_t i = 0; i < fused_.size(); ++i) parts.push_back(PartsOf(Stage::kFused, i));
+    return KernelsByValue(queries, parts);
+  }
+
+  std::vector<size_t> OrderOf(Stage stage) const {
+    if (stage == Stage::kKernels || stage == Stage::kRest) return OrderOfKernels();
+    const size_t count = CountOf(stage);
+    std::vector<ItemPair> parts;
+    for (size_t i = 0; i < count; ++i) parts.push_back(PartsOf(stage, i));
+    if (stage == Stage::kFused) {
+      std::vector<uint8_t> spills;
+      for (const CalibrationFused& fused : fused_) spills.push_back(fused.local_bytes > 0 ? 1 : 0);
+      return FusedByValue(parts, spills);
+    }
+    std::vector<Intensity> intensities(items_.size(), Intensity::kUnknown);
+    // Beside each other on partitions, a query's neighbours are worth alike.
+    for (size_t i = 0; stage == Stage::kCoResident && i < items_.size(); ++i) {
+      if (KernelOf(i) != nullptr) intensities[i] = KernelOf(i)->intensity;
+    }
+    return PairsByValue(parts, intensities);
+  }
+
+  // --- one measurement ---------------------------------------------------------------------------
+
+  // Of one kernel: an equal part of what the stage has left. Never nothing: a first sample of each
+  // value is taken in any case. The meter shares it as if the kernel had both parts: `share` is
+  // this one's.
+  CalibrationOptions OptionsOfKernel(double share) const {
+    CalibrationOptions options = options_;
+    if (!bounded()) return options;
+    const auto left_ns = static_cast<double>(stage_end_ns_ - device_.NowNs());
+    const double each = left_ns * 1e-9 / static_cast<double>(std::max<size_t>(1, left_)) / share;
+    options.seconds_per_kernel = std::clamp(
+        each, std::min(kSecondsLeast, options_.seconds_per_kernel), options_.seconds_per_kernel);
+    return options;
+  }
+
+  absl::Status MeasureKernel(size_t i) {
+    Forget(i);
+    const CalibrationOptions options = OptionsOfKernel(kBasicsShare);
+    KernelMeter meter(timer_, lanes_, items_[i], options, result_.notes);
+    absl::StatusOr<KernelMeasurement> measured = meter.MeasureBasics();
+    if (!measured.ok()) return measured.status();
+    KeepKernel(i, *measured);
+    return absl::OkStatus();
+  }
+
+  absl::Status MeasureRest(size_t i) {
+    const CalibrationOptions options = OptionsOfKernel(1 - kBasicsShare);
+    KernelMeter meter(timer_, lanes_, items_[i], options, result_.notes);
+    absl::StatusOr<KernelMeasurement> measured = meter.MeasureRest(*KernelOf(i));
+    if (!measured.ok()) return measured.status();
+    KeepKernel(i, *measured);
+    return absl::OkStatus();
+  }
+
+  void KeepKernel(size_t i, const KernelMeasurement& measured) {
+    if (!Usable(measured.name, CheckMeasurement(i, measured))) return;
+    checkpoint_.kernels[digests_[i]] = measured;
+  }
+
+  // Whether a profile with this would be read back.
+  absl::Status CheckMeasurement(size_t i, const KernelMeasurement& measured) const {
+    absl::Status status =
+        CheckReadable(checkpoint_.device, Describe(items_[i].kernel, measured, checkpoint_.device));
+    CalibrationRecord record;
+    record.kernels.push_back(RecordOf(measured));
+    if (status.ok()) status = CheckReadable(checkpoint_.device, record);
+    return status;
+  }
+
+  bool Usable(const std::string& name, const absl::Status& status) {
+    if (status.ok()) return true;
+    result_.notes.push_back(
+        absl::StrCat("The measurement of '", name, "' was dropped: ", status.message()));
+    return false;
+  }
+
+  void NoteDropped(const std::string& of) {
+    const int dropped = timer_.TakeDropped();
+    if (dropped == 0) return;
+    result_.notes.push_back(absl::StrCat("While ", of, " was measured, ", dropped,
+                                         " samples of a launch's time came out below 1 ns; they "
+                                         "were dropped and taken again."));
+  }
+
+  // What the checkpoint has of a kernel that is measured anew, and of pairs with it, is of another
+  // kernel.
+  void Forget(size_t i) {
+    const std::string& name = ItemName(i);
+    std::erase_if(checkpoint_.kernels, [&](const auto& one) { return one.second.name == name; });
     std::erase_if(checkpoint_.record.co_resident, [&](const CoResidentRecord& record) {
       return record.first == name || record.second == name;
     });
@@ -427,84 +546,45 @@ class Calibration {
     });
   }
 
-  void NoteCut(absl::string_view what, size_t left) {
-    result_.notes.push_back(absl::StrCat("The time of ", options_.seconds_total,
-                                         " s in all was over before ", left, " ", what,
-                                         " were measured."));
-    done_ += static_cast<int32_t>(left);
-    Report(std::string(what), nullptr);
-  }
-
-  // After each measurement of a pair or a fused kernel.
-  absl::Status Done(const std::string& what, bool measured) {
-    ++done_;
-    Report(what, nullptr);
-    return measured ? Keep() : absl::OkStatus();
-  }
-
-  absl::Status MeasurePairs() {
+  absl::Status MeasurePair(size_t i) {
+    const auto [lc, be] = pairs_[i];
     PairMeter meter(timer_, lanes_, options_);
-    for (size_t i = 0; i < pairs_.size(); ++i) {
-      const auto& [lc, be] = pairs_[i];
-      const std::pair<uint64_t, uint64_t> digests{digests_[lc], digests_[be]};
-      const std::string what = absl::StrCat(items_[lc].kernel.name, " | ", items_[be].kernel.name);
-      const auto known = checkpoint_.pairs.find(digests);
-      const bool measures = known == checkpoint_.pairs.end() && !result_.kernels[lc].speed.empty();
-      if (measures && TotalIsSpent()) {
-        NoteCut("pairs on partitions", pairs_.size() - i);
-        return absl::OkStatus();
-      }
-      if (measures) {
-        CalibrationItem background = items_[be];
-        background.kernel.simulation.block_task_ns = result_.kernels[be].block_task_ns;
-        absl::StatusOr<PairMeasurement> pair =
-            meter.Measure(items_[lc], result_.kernels[lc], background);
-        if (!pair.ok()) return pair.status();
-        result_.pairs.push_back(*pair);
-        checkpoint_.pairs[digests] = *std::move(pair);
-      } else if (known != checkpoint_.pairs.end()) {
-        result_.pairs.push_back(known->second);
-        result_.pairs.back().lc = items_[lc].kernel.name;
-        result_.pairs.back().be = items_[be].kernel.name;
-      }
-      if (absl::Status status = Done(what, measures); !status.ok()) return status;
+    CalibrationItem background = items_[be];
+    background.kernel.simulation.block_task_ns = KernelOf(be)->block_task_ns;
+    absl::StatusOr<PairMeasurement> pair = meter.Measure(items_[lc], *KernelOf(lc), background);
+    if (!pair.ok()) return pair.status();
+    const size_t dropped = std::erase_if(pair->speeds, [](const PairMeasurement::Speed& speed) {
+      return !(speed.beside > 0) || !std::isfinite(speed.beside) || !std::isfinite(speed.alone);
+    });
+    if (dropped > 0) {
+      result_.notes.push_back(absl::StrCat("Of '", NameOf(Stage::kPartitions, i), "' ", dropped,
+                                           " impossible speeds were dropped."));
     }
+    checkpoint_.pairs[{digests_[lc], digests_[be]}] = *std::move(pair);
     return absl::OkStatus();
   }
 
-  absl::Status MeasureCoResidents() {
+  absl::Status MeasureCoResident(size_t i) {
+    const auto [first, second] = co_residents_[i];
     CoResidentMeter meter(timer_, lanes_, options_);
-    std::vector<CoResidentRecord>& known = checkpoint_.record.co_resident;
-    for (size_t i = 0; i < co_residents_.size(); ++i) {
-      const auto& [first, second] = co_residents_[i];
-      const std::string& name = items_[first].kernel.name;
-      const std::string& other = items_[second].kernel.name;
-      const bool measures =
-          std::none_of(known.begin(), known.end(), [&](const CoResidentRecord& record) {
-            return record.first == name && record.second == other;
-          });
-      if (measures && TotalIsSpent()) {
-        NoteCut("co-resident pairs", co_residents_.size() - i);
-        return absl::OkStatus();
-      }
-      if (measures) {
-        absl::StatusOr<CoResidentRecord> record = meter.Measure(
-            items_[first], result_.kernels[first], items_[second], result_.kernels[second]);
-        if (!record.ok()) return record.status();
-        known.push_back(*std::move(record));
-      }
-      absl::Status status = Done(absl::StrCat(name, " + ", other), measures);
-      if (!status.ok()) return status;
+    absl::StatusOr<CoResidentRecord> record =
+        meter.Measure(items_[first], *KernelOf(first), items_[second], *KernelOf(second));
+    if (!record.ok()) return record.status();
+    CalibrationRecord alone;
+    alone.co_resident.push_back(*record);
+    if (Usable(NameOf(Stage::kCoResident, i), CheckReadable(checkpoint_.device, alone))) {
+      checkpoint_.record.co_resident.push_back(*std::move(record));
     }
     return absl::OkStatus();
   }
 
-  absl::StatusOr<FusedRecord> MeasureOneFused(FusedMeter& meter, const CalibrationFused& fused) {
+  absl::StatusOr<FusedRecord> MeasureOneFused(const CalibrationFused& fused) {
     const CalibrationItem& tensor = items_[fused.tensor_item];
     const CalibrationItem& cuda = items_[fused.cuda_item];
     if (fused.local_bytes == 0) {
-      return meter.Measure(fused.kernel, tensor, result_.kernels[fused.tensor_item], cuda,
-                           result_.kernels[fused.cuda_item]);
+      FusedMeter meter(timer_, lanes_, options_);
+      return meter.Measure(fused.kernel, tensor, *KernelOf(fused.tensor_item), cuda,
+                           *KernelOf(fused.cuda_item));
     }
     FusedRecord record;
     record.name = fused.kernel.name;
@@ -516,75 +596,116 @@ class Calibration {
     return record;
   }
 
-  absl::Status MeasureFused() {
-    FusedMeter meter(timer_, lanes_, options_);
-    std::vector<FusedRecord>& known = checkpoint_.record.fused;
-    for (size_t i = 0; i < fused_.size(); ++i) {
-      const std::string& name = fused_[i].kernel.name;
-      const bool measures =
-          std::none_of(known.begin(), known.end(),
-                       [&](const FusedRecord& record) { return record.name == name; });
-      if (measures && TotalIsSpent()) {
-        NoteCut("fused kernels", fused_.size() - i);
-        break;
-      }
-      if (measures) {
-        absl::StatusOr<FusedRecord> record = MeasureOneFused(meter, fused_[i]);
-        if (!record.ok()) return record.status();
-        known.push_back(*std::move(record));
-      }
-      if (absl::Status status = Done(name, measures); !status.ok()) return status;
+  absl::Status MeasureFused(size_t i) {
+    absl::StatusOr<FusedRecord> record = MeasureOneFused(fused_[i]);
+    if (!record.ok()) return record.status();
+    CalibrationRecord alone;
+    alone.fused.push_back(*record);
+    if (Usable(NameOf(Stage::kFused, i), CheckReadable(checkpoint_.device, alone))) {
+      checkpoint_.record.fused.push_back(*std::move(record));
     }
-    JudgeFused(known, result_.notes);
     return absl::OkStatus();
   }
 
-  // Of what is calibrated now, and of what the base has of the same GPU beside it.
-  CalibrationRecord Record() const {
-    CalibrationRecord record = checkpoint_.record;
-    for (const KernelMeasurement& one : result_.kernels) {
-      record.kernels.push_back({one.name, one.intensity, one.flat_from_sms, one.slice_block_tasks,
-                                one.slice_overhead, one.workers_per_sm_least});
+  // --- the result --------------------------------------------------------------------------------
+
+  // Kernels without slices and evictions are reported here, with what they have.
+  void FinishKernels() {
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const KernelMeasurement* const known = KernelOf(i);
+      if (known == nullptr) continue;
+      result_.kernels.push_back(*known);
+      result_.kept += kept_[i] ? 1 : 0;
+      if (!known->rest_measured) Report(known->name, known, kept_[i]);
     }
-    if (base_.device.gpu_model != checkpoint_.device.gpu_model) return record;
-    const auto measured = [&](const std::string& name) {
-      return std::any_of(result_.kernels.begin(), result_.kernels.end(),
-                         [&](const KernelMeasurement& one) { return one.name == name; });
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      const auto [lc, be] = pairs_[i];
+      const auto known = checkpoint_.pairs.find({digests_[lc], digests_[be]});
+      if (known == checkpoint_.pairs.end() || !IsReady(Stage::kPartitions, i)) continue;
+      result_.pairs.push_back(known->second);
+      result_.pairs.back().lc = ItemName(lc);
+      result_.pairs.back().be = ItemName(be);
+    }
+  }
+
+  void NoteNotReached(Stage stage) {
+    std::vector<std::string> names;
+    for (size_t i : OrderOf(stage)) {
+      if (!IsKnown(stage, i)) names.push_back(NameOf(stage, i));
+    }
+    if (names.empty()) return;
+    const char* const what = kStageShares[static_cast<size_t>(stage)].what;
+    std::string note = "Without a usable measurement: ";
+    if (TotalIsSpent()) {
+      note =
+          absl::StrCat("The time of ", options_.seconds_total, " s in all was over; not reached: ");
+    }
+    absl::StrAppend(&note, names.size(), " of ", CountOf(stage), " ", what, " (");
+    for (size_t i = 0; i < names.size() && i < kNamesMax; ++i) {
+      absl::StrAppend(&note, i == 0 ? "" : ", ", names[i]);
+    }
+    if (names.size() > kNamesMax) {
+      absl::StrAppend(&note, " and ", names.size() - kNamesMax, " more");
+    }
+    result_.notes.push_back(absl::StrCat(note, "). Resuming goes on there."));
+    result_.not_reached.insert(result_.not_reached.end(), names.begin(), names.end());
+    done_ = StepsInAll();
+    Report(what, nullptr);
+  }
+
+  // Measured by value, and told as they were asked for.
+  void SortRecords() {
+    std::map<std::string, size_t> rank;
+    for (size_t i = 0; i < fused_.size(); ++i) rank.emplace(fused_[i].kernel.name, i);
+    for (size_t i = 0; i < co_residents_.size(); ++i) {
+      rank.emplace(NameOf(Stage::kCoResident, i), i);
+    }
+    const auto rank_of = [&](const std::string& name) {
+      const auto known = rank.find(name);
+      return known == rank.end() ? rank.size() : known->second;
     };
-    const CalibrationRecord& base = base_.calibration;
-    for (const KernelRecord& one : base.kernels) {
-      if (!measured(one.name)) record.kernels.push_back(one);
-    }
-    // A pair is of two kernels as they were measured: both old ones, or none.
-    for (const CoResidentRecord& one : base.co_resident) {
-      if (!measured(one.first) && !measured(one.second)) record.co_resident.push_back(one);
-    }
-    for (const FusedRecord& one : base.fused) {
-      if (!measured(one.tensor) && !measured(one.cuda)) record.fused.push_back(one);
-    }
-    if (record.copies.empty()) record.copies = base.copies;
-    return record;
+    CalibrationRecord& record = checkpoint_.record;
+    std::stable_sort(record.fused.begin(), record.fused.end(),
+                     [&](const FusedRecord& a, const FusedRecord& b) {
+                       return rank_of(a.name) < rank_of(b.name);
+                     });
+    const auto rank_of_pair = [&](const CoResidentRecord& one) {
+      return rank_of(absl::StrCat(one.first, " + ", one.second));
+    };
+    std::stable_sort(record.co_resident.begin(), record.co_resident.end(),
+                     [&](const CoResidentRecord& a, const CoResidentRecord& b) {
+                       return rank_of_pair(a) < rank_of_pair(b);
+                     });
   }
 
   absl::StatusOr<CalibrationResult> Complete() {
+    FinishKernels();
+    SortRecords();
+    for (size_t s = 0; s < kStages; ++s) NoteNotReached(Stage(s));
+    JudgeFused(checkpoint_.record.fused, result_.notes);
     Profile& profile = result_.profile;
     profile.device = checkpoint_.device;
     for (size_t i = 0; i < items_.size(); ++i) {
-      profile.kernels.push_back(Describe(items_[i].kernel, result_.kernels[i], checkpoint_.device));
+      if (KernelOf(i) == nullptr) continue;
+      profile.kernels.push_back(Describe(items_[i].kernel, *KernelOf(i), checkpoint_.device));
     }
     // A profile is of one GPU: records of another are not carried over.
-    if (base_.device.gpu_model == profile.device.gpu_model) {
-      for (const core::KernelDesc& kernel : base_.kernels) {
-        if (profile.FindKernel(kernel.name) == nullptr) profile.kernels.push_back(kernel);
-      }
+    const bool same = base_.device.gpu_model == profile.device.gpu_model;
+    for (const core::KernelDesc& kernel : base_.kernels) {
+      if (same && profile.FindKernel(kernel.name) == nullptr) profile.kernels.push_back(kernel);
     }
-    profile.calibration = Record();
+    profile.calibration =
+        MergeRecords(checkpoint_.record, result_.kernels, same ? &base_.calibration : nullptr);
     profile.learned = Learn(profile, result_.kernels, result_.pairs);
     if (options_.output_path.empty()) return std::move(result_);
     if (absl::Status status = SaveProfile(options_.output_path, profile); !status.ok()) {
       return status;
     }
-    std::remove(CheckpointPath(options_.output_path).c_str());
+    if (result_.not_reached.empty()) {
+      std::remove(CheckpointPath(options_.output_path).c_str());
+    } else if (absl::Status status = Keep(); !status.ok()) {
+      return status;
+    }
     return std::move(result_);
   }
 
@@ -594,13 +715,23 @@ class Calibration {
   LaunchTimer timer_;
   core::Lanes lanes_;
   std::vector<CalibrationItem> items_;
-  Checkpoint checkpoint_;
+  Checkpoint checkpoint_;  // all that is measured, from an earlier call or now
   CalibrationResult result_;
-  std::vector<uint64_t> digests_;                        // of the items
-  std::vector<std::pair<size_t, size_t>> pairs_;         // on the two sides of a split
-  std::vector<std::pair<size_t, size_t>> co_residents_;  // on the same SMs
+  std::vector<uint64_t> digests_;       // of the items
+  std::vector<bool> kept_;              // of the items: the durations come from the checkpoint
+  std::vector<ItemPair> pairs_;         // on the two sides of a split
+  std::vector<ItemPair> co_residents_;  // on the same SMs
   std::vector<CalibrationFused> fused_;
+  CalibrationSize size_;
+  std::array<std::vector<bool>, kStages> told_;
+  std::array<size_t, kStages> work_{};  // measurements that are left, when the stage began
+  size_t left_ = 0;                     // of this stage
   core::TimeNs begun_ns_ = 0;
+  core::TimeNs stage_end_ns_ = 0;
+  core::TimeNs saved_ns_ = 0;
+  bool unsaved_ = false;
+  int32_t attempts_ = 0;  // measurements that were begun, of all stages
+  int32_t recorded_ = 0;  // of which a record came out
   int32_t done_ = 0;
 };
 
@@ -611,10 +742,7 @@ std::string CheckpointPath(const std::string& output_path) { return output_path 
 absl::StatusOr<CalibrationResult> Calibrate(core::Device& device, const Profile& base,
                                             absl::Span<const CalibrationItem> items,
                                             const CalibrationOptions& options) {
-  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  if (absl::Status status = CheckBounds(options); !status.ok()) return status;
-  if (absl::Status status = CheckItems(items); !status.ok()) return status;
-  if (absl::Status status = CheckFused(items, options.fused); !status.ok()) return status;
+  if (absl::Status status = CheckCalibration(items, options); !status.ok()) return status;
   return std::make_unique<Calibration>(device, base, options)->Run(items);
 }
 

@@ -2,9 +2,11 @@
 //
 // Beside the flow, never in it: the device is exclusive (no scheduler on it), the caller's thread
 // drives it, and calls block for seconds. Works on every device behind core::Device, so that the
-// simulated device, whose truth is known, tests it. Invariants: every wait is bounded; a kernel is
-// measured whole or not at all; after each kernel a checkpoint is on disk, which a later call with
-// `resume` goes on from. docs/calibration.md says what is measured and how.
+// simulated device, whose truth is known, tests it. Invariants: every wait is bounded; a stage of a
+// kernel is measured whole or not at all; what can be refused is refused before the first
+// measurement, and no measurement is kept that a profile's reader would refuse; a checkpoint is on
+// disk, which a later call with `resume` goes on from, until everything is measured.
+// docs/calibration.md says what is measured and how.
 
 #ifndef GPUSHARE_SRC_MODELS_CALIBRATION_H_
 #define GPUSHARE_SRC_MODELS_CALIBRATION_H_
@@ -72,6 +74,7 @@ struct KernelMeasurement {
   double slice_overhead = 0;
   int32_t workers_per_sm_least = 0;  // 0: not measured
   int64_t spent_ns = 0;              // device time that the measurement took
+  bool rest_measured = false;        // slices and evictions too, where the kernel has any
 };
 
 // An LC kernel beside a BE kernel.
@@ -100,7 +103,9 @@ struct CalibrationOptions {
   int32_t repeats = 7;             // samples of each duration; the median counts
   int32_t evictions = 100;         // evictions of each kernel; at most kEvictionSamplesMax
   double seconds_per_kernel = 30;  // device time; a first sample of everything is always taken
-  double seconds_total = 0;  // device time of everything, 0: no bound; pairs that it cuts are noted
+  // Device time of this call, 0: no bound. The stages share it (calibration_plan.h); a measurement
+  // that has begun is ended, and one is made in any case. What is not reached is told.
+  double seconds_total = 0;
   double slice_overhead_max = 0.02;
   std::vector<CalibrationFused> fused;
   int64_t hang_limit_ns = int64_t{10} * 1000 * 1000 * 1000;  // of one launch
@@ -118,15 +123,18 @@ inline constexpr size_t kCalibrationFusedMax = 1024;
 
 struct CalibrationResult {
   Profile profile;
-  std::vector<KernelMeasurement> kernels;  // in the order of the items
+  std::vector<KernelMeasurement> kernels;  // that were reached, in the order of the items
   std::vector<PairMeasurement> pairs;      // of every graph or library call and evictable kernel
   int32_t kept = 0;                        // of the kernels, from the checkpoint
-  std::vector<std::string> notes;          // what could not be measured, one sentence each
+  std::vector<std::string> notes;  // what could not be measured or was dropped, one sentence each
+  // What there was no time for, or no usable sample of: kernels, "a | b" on partitions, "a + b" on
+  // the same SMs, fused kernels. Not empty: the checkpoint stays beside the profile, for `resume`.
+  std::vector<std::string> not_reached;
 };
 
 // `base` gives what is not measured: the demands of the kernels, the sizes of the GPU, and the
-// records of other kernels if it is of the same GPU. On success the profile is at output_path and
-// the checkpoint is gone.
+// records of other kernels if it is of the same GPU. On success the profile is at output_path, and
+// the checkpoint is gone unless something was not reached.
 // Threads: the caller's; the device is used by nobody else. Blocks: yes. Errors: INVALID_ARGUMENT
 // options or items; CANCELLED; DEADLINE_EXCEEDED a launch hangs, its lane is given up; UNAVAILABLE
 // the device is lost; FAILED_PRECONDITION or DATA_LOSS the checkpoint is of another GPU or corrupt.

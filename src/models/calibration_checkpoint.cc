@@ -18,7 +18,8 @@
 namespace gpushare::models {
 namespace {
 
-constexpr char kFirstLine[] = "gpushare calibration 2";
+constexpr char kAnyVersion[] = "gpushare calibration ";
+constexpr char kFirstLine[] = "gpushare calibration 3";
 constexpr char kPairWord[] = "pair";
 constexpr size_t kPairListMax = 1024;
 
@@ -44,9 +45,9 @@ std::string LineOf(uint64_t digest, const KernelMeasurement& kernel) {
   }
   absl::StrAppend(&line, " ", kernel.knees.size());
   for (const int32_t sms : kernel.knees) absl::StrAppend(&line, " ", sms);
-  absl::StrAppendFormat(&line, " %d %d %d %.17g %d", static_cast<int>(kernel.intensity),
+  absl::StrAppendFormat(&line, " %d %d %d %.17g %d %d", static_cast<int>(kernel.intensity),
                         kernel.flat_from_sms, kernel.slice_block_tasks, kernel.slice_overhead,
-                        kernel.workers_per_sm_least);
+                        kernel.workers_per_sm_least, kernel.rest_measured ? 1 : 0);
   return absl::StrCat(line, " ", kernel.name, "\n");
 }
 
@@ -82,7 +83,7 @@ bool ReadLine(const std::string& line, uint64_t& digest, KernelMeasurement& out)
   for (int32_t& sms : out.knees) in >> sms;
   int intensity = 0;
   in >> intensity >> out.flat_from_sms >> out.slice_block_tasks >> out.slice_overhead >>
-      out.workers_per_sm_least;
+      out.workers_per_sm_least >> out.rest_measured;
   if (intensity < 0 || intensity > static_cast<int>(Intensity::kMemory)) return false;
   out.intensity = static_cast<Intensity>(intensity);
   in.get();  // the space before the name
@@ -157,8 +158,14 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
   checkpoint.device = profile->device;
   checkpoint.record = profile->calibration;
   const std::vector<std::string> lines = absl::StrSplit(profile->learned, '\n', absl::SkipEmpty());
-  if (lines.empty() || lines[0].rfind(kFirstLine, 0) != 0) {
+  if (lines.empty() || lines[0].rfind(kAnyVersion, 0) != 0) {
     return Corrupt(path, "it does not say that it is one.");
+  }
+  if (lines[0].rfind(kFirstLine, 0) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("The checkpoint '", path, "' begins with '", lines[0].substr(0, 40),
+                     "', and this version goes on from '", kFirstLine,
+                     "'. Remove it, or calibrate without resuming."));
   }
   checkpoint.device_measured = lines[0] == absl::StrCat(kFirstLine, " device");
   for (size_t i = 1; i < lines.size(); ++i) {

@@ -34,7 +34,7 @@ struct Checkpoint {
 uint64_t DigestOf(const CalibrationItem& item, const core::DeviceProfile& device);
 
 absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint);
-// NOT_FOUND without a file, DATA_LOSS corrupt.
+// NOT_FOUND without a file, DATA_LOSS corrupt, FAILED_PRECONDITION of another version.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
 
 }  // namespace gpushare::models

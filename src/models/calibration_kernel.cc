@@ -18,9 +18,12 @@ namespace {
 constexpr double kSoloEnd = 0.15;
 constexpr double kBlockTaskEnd = 0.3;
 constexpr double kOccupancyEnd = 0.4;
-constexpr double kSpeedEnd = 0.75;
-constexpr double kSliceEnd = 0.85;
-constexpr double kEvictionEnd = 1.0;
+constexpr double kSpeedEnd = kBasicsShare;
+// Of what comes later, when all kernels have their durations.
+constexpr double kSliceEnd = 0.1;
+constexpr double kEvictionEnd = 1 - kBasicsShare;
+// Of one value, however little time there is.
+constexpr size_t kSamplesLeast = 3;
 
 // A batch lasts about so long: a jitter of 1 us of the host is then below 0.1 %.
 constexpr double kBatchNs = 2e6;
@@ -37,6 +40,9 @@ constexpr int kOccupancyRepeats = 3;
 // Fewer workers that lose no more than this are enough: what two measurements differ by.
 constexpr double kWorkersLoss = 0.01;
 constexpr int kSliceRepeats = 3;
+// Evictions of one kernel, however little time there is: they take a few block tasks each, and
+// fewer have no p99.
+constexpr size_t kEvictionsLeast = 16;
 // Launches of one task between two of its ends.
 constexpr int kResumesMax = 2 * kEvictionSamplesMax;
 // Whole tasks that may pass without an eviction that met work.
@@ -178,20 +184,41 @@ int KernelMeter::BatchFor(double duration_ns) const {
       std::clamp(1 + std::ceil(Ratio(kBatchNs, duration_ns)), 2.0, static_cast<double>(kBatchMax)));
 }
 
-absl::StatusOr<KernelMeasurement> KernelMeter::Measure() {
-  begun_ns_ = timer_.device().NowNs();
+bool KernelMeter::MoreSamples(size_t taken) const {
+  const auto most = static_cast<size_t>(options_.repeats);
+  return taken < most && (taken < kSamplesLeast || TimeLeft());
+}
+
+void KernelMeter::NoteDropped(int count, const std::string& what) {
+  if (count == 0) return;
+  notes_.push_back(absl::StrCat("Kernel '", item_.kernel.name, "': ", count, " impossible ", what,
+                                " were dropped."));
+}
+
+absl::StatusOr<KernelMeasurement> KernelMeter::MeasureBasics() {
   out_.name = item_.kernel.name;
   out_.kind = item_.kernel.kind;
   out_.block_tasks = item_.kernel.kind == core::TaskKind::kKernel ? item_.block_tasks : 0;
   out_.workers_per_sm = WorkersPerSm(item_.kernel, timer_.device().capabilities().profile);
-  for (auto stage :
-       {&KernelMeter::WarmUp, &KernelMeter::MeasureSolo, &KernelMeter::MeasureBlockTask,
-        &KernelMeter::MeasureOccupancy, &KernelMeter::MeasureSpeed, &KernelMeter::MeasureSlice,
-        &KernelMeter::MeasureEvictions}) {
+  return Run({&KernelMeter::WarmUp, &KernelMeter::MeasureSolo, &KernelMeter::MeasureBlockTask,
+              &KernelMeter::MeasureOccupancy, &KernelMeter::MeasureSpeed});
+}
+
+absl::StatusOr<KernelMeasurement> KernelMeter::MeasureRest(const KernelMeasurement& basics) {
+  out_ = basics;
+  absl::StatusOr<KernelMeasurement> whole =
+      Run({&KernelMeter::MeasureSlice, &KernelMeter::MeasureEvictions});
+  if (whole.ok()) whole->rest_measured = true;
+  return whole;
+}
+
+absl::StatusOr<KernelMeasurement> KernelMeter::Run(absl::Span<const Stage> stages) {
+  begun_ns_ = timer_.device().NowNs();
+  for (const Stage stage : stages) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     if (absl::Status status = (this->*stage)(); !status.ok()) return status;
   }
-  out_.spent_ns = timer_.device().NowNs() - begun_ns_;
+  out_.spent_ns += timer_.device().NowNs() - begun_ns_;
   return std::move(out_);
 }
 
@@ -215,7 +242,7 @@ absl::Status KernelMeter::MeasureSolo() {
   std::vector<double> original;
   std::vector<double> workers;
   std::vector<double> ratios;
-  for (int i = 0; i < options_.repeats && (i == 0 || TimeLeft()); ++i) {
+  while (MoreSamples(original.size())) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     absl::StatusOr<double> grid =
         timer_.TimePerLaunch(TaskRequest(item_, OrdinaryForm(item_.kernel), plain_lane_), batch);
@@ -229,8 +256,26 @@ absl::Status KernelMeter::MeasureSolo() {
   }
   out_.worker_solo_ns = std::llround(Median(workers));
   out_.solo_ns = std::llround(Median(original));
-  if (!ratios.empty()) out_.worker_overhead = Median(ratios) - 1;
+  SetOverhead(ratios);
   return absl::OkStatus();
+}
+
+// Of the pairs that a profile could hold. Where none is, all of them say the same: the nearest
+// overhead that it holds.
+void KernelMeter::SetOverhead(absl::Span<const double> ratios) {
+  if (ratios.empty()) return;
+  std::vector<double> possible;
+  for (const double ratio : ratios) {
+    const double overhead = ratio - 1;
+    if (overhead < core::kMinWorkerOverhead || overhead > core::kMaxWorkerOverhead) continue;
+    possible.push_back(overhead);
+  }
+  NoteDropped(static_cast<int>(ratios.size() - possible.size()),
+              absl::StrCat("samples of the PTB overhead, outside of ", core::kMinWorkerOverhead,
+                           " to ", core::kMaxWorkerOverhead, ","));
+  if (possible.empty()) possible.push_back(Median({ratios.begin(), ratios.end()}) - 1);
+  out_.worker_overhead = Median(std::move(possible));
+  out_.worker_overhead = RecordedOverhead(out_);
 }
 
 absl::Status KernelMeter::MeasureBlockTask() {
@@ -258,22 +303,31 @@ absl::Status KernelMeter::BlockTaskOfWorkers() {
   const int64_t half = rounds / 2;
   std::vector<double> tasks;
   std::vector<double> tails;
-  for (int i = 0; i < options_.repeats && (i == 0 || TimeLeft()); ++i) {
+  double whole = 0;
+  int dropped = 0;
+  while (MoreSamples(tasks.size()) && dropped < kTimingTriesMax) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     const int64_t most = rounds >= 1 ? rounds * round() : item_.block_tasks;
     absl::StatusOr<TimedLaunch> all = timer_.RunOne(Workers(most, 0));
     if (!all.ok()) return all.status();
+    whole = all->duration_ns() / static_cast<double>(std::max<int64_t>(1, rounds));
     if (!slope) {
-      tasks.push_back(all->duration_ns() / static_cast<double>(std::max<int64_t>(1, rounds)));
+      tasks.push_back(whole);
       continue;
     }
     absl::StatusOr<TimedLaunch> part = timer_.RunOne(Workers(half * round(), 0));
     if (!part.ok()) return part.status();
     const double each =
         (all->duration_ns() - part->duration_ns()) / static_cast<double>(rounds - half);
+    if (each < 1) {
+      ++dropped;
+      continue;
+    }
     tasks.push_back(each);
     tails.push_back(all->duration_ns() - each * static_cast<double>(rounds));
   }
+  NoteDropped(dropped, "samples of its block task, below 1 ns,");
+  if (tasks.empty()) tasks.push_back(std::max(1.0, whole));
   const double with_overhead = Median(tasks);
   out_.block_task_ns = std::llround(with_overhead / (1 + RecordedOverhead(out_)));
   const double tail = Median(tails);
@@ -396,6 +450,7 @@ absl::Status KernelMeter::MeasureSlice() {
   options.time_left = [this] { return TimeLeft(); };
   absl::StatusOr<SliceChoice> choice = FindSmallestSlice(timer_, item_, options);
   if (!choice.ok()) return choice.status();
+  NoteDropped(choice->dropped, "samples of the overhead of slices");
   out_.slice_block_tasks = choice->block_tasks;
   out_.slice_overhead = choice->overhead;
   return absl::OkStatus();
@@ -414,6 +469,11 @@ void KernelMeter::AddUnconfinedSizes() {
     notes_.push_back(absl::StrCat("Kernel '", out_.name, "' does not run on ", sms,
                                   " SMs alone: a cluster of it does not fit there."));
   }
+}
+
+bool KernelMeter::MoreEvictions(size_t taken) const {
+  const auto most = static_cast<size_t>(options_.evictions);
+  return taken < most && (taken < kEvictionsLeast || TimeLeft());
 }
 
 double KernelMeter::RandomShare() {
@@ -446,10 +506,10 @@ absl::Status KernelMeter::EvictOneTask(std::vector<int64_t>& samples) {
     done += completion.block_tasks_done;
     if (completion.outcome != core::Outcome::kEvicted) break;
     // Workers that had not begun left at once: that is no eviction of work.
-    if (completion.block_tasks_done > 0) samples.push_back(completion.end_ns - *called);
+    const int64_t latency = completion.end_ns - *called;
+    if (completion.block_tasks_done > 0 && latency > 0) samples.push_back(latency);
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    if (static_cast<int32_t>(samples.size()) >= options_.evictions || resumed >= kResumesMax ||
-        !TimeLeft()) {
+    if (!MoreEvictions(samples.size()) || resumed >= kResumesMax) {
       // The rest of the task, in one go.
       request.reset_counter = false;
       absl::StatusOr<TimedLaunch> rest = timer_.RunOne(request);
@@ -468,8 +528,7 @@ absl::Status KernelMeter::MeasureEvictions() {
   if (!evictable() || !timer_.device().capabilities().eviction) return absl::OkStatus();
   std::vector<int64_t> samples;
   int tasks_without = 0;
-  while (static_cast<int32_t>(samples.size()) < options_.evictions &&
-         tasks_without < kTasksWithoutEviction && (samples.empty() || TimeLeft())) {
+  while (MoreEvictions(samples.size()) && tasks_without < kTasksWithoutEviction) {
     const size_t before = samples.size();
     if (absl::Status status = EvictOneTask(samples); !status.ok()) return status;
     tasks_without = samples.size() == before ? tasks_without + 1 : 0;

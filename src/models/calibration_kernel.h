@@ -1,8 +1,9 @@
-// Measures one kernel: durations, block tasks, occupancy, speed over SM counts, evictions.
+// Measures one kernel: durations, block tasks, occupancy, speed over SM counts; then, once all
+// kernels have these, slices and evictions.
 //
-// The stages of one kernel share its time; each takes at least one sample of everything, then
-// repeats until its share is spent. Forms and places are interleaved, so that a drift of the clocks
-// meets all of them. Threads: one.
+// The stages of one kernel share its time; each takes at least a first sample of everything, three
+// of what one hiccup would spoil, then repeats until its share is spent. Forms and places are
+// interleaved, so that a drift of the clocks meets all of them. Threads: one.
 
 #ifndef GPUSHARE_SRC_MODELS_CALIBRATION_KERNEL_H_
 #define GPUSHARE_SRC_MODELS_CALIBRATION_KERNEL_H_
@@ -29,12 +30,18 @@ int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& 
 // The PTB overhead within the bounds of a profile.
 double RecordedOverhead(const KernelMeasurement& measured);
 
+// Of a kernel's time: durations, workers and speeds; the rest is for slices and evictions.
+inline constexpr double kBasicsShare = 0.75;
+
 class KernelMeter {
  public:
   KernelMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationItem& item,
               const CalibrationOptions& options, std::vector<std::string>& notes);
 
-  absl::StatusOr<KernelMeasurement> Measure();
+  // Durations, workers and speeds.
+  absl::StatusOr<KernelMeasurement> MeasureBasics();
+  // Slices and evictions of a kernel whose basics are measured.
+  absl::StatusOr<KernelMeasurement> MeasureRest(const KernelMeasurement& basics);
 
  private:
   struct Size {
@@ -45,14 +52,23 @@ class KernelMeter {
 
   bool evictable() const { return item_.kernel.evictable; }
   int64_t round() const { return int64_t{out_.workers_per_sm} * sm_count_; }
-  // The stage may repeat until this share of the kernel's time is spent.
+  using Stage = absl::Status (KernelMeter::*)();
+  absl::StatusOr<KernelMeasurement> Run(absl::Span<const Stage> stages);
+  // Says what was dropped of what was measured.
+  void NoteDropped(int count, const std::string& what);
+  // The stage may repeat until this share of the kernel's time, since the first stage, is spent.
   void BeginStage(double share_end);
   bool TimeLeft() const;
   core::LaunchRequest Workers(int64_t block_tasks, int32_t workers) const;
   int BatchFor(double duration_ns) const;
 
+  // Samples that are taken however little time there is: of three, one hiccup decides nothing.
+  bool MoreSamples(size_t taken) const;
+  bool MoreEvictions(size_t taken) const;
+
   absl::Status WarmUp();
   absl::Status MeasureSolo();
+  void SetOverhead(absl::Span<const double> ratios);
   absl::Status MeasureBlockTask();
   absl::Status BlockTaskOfWorkers();
   absl::Status MeasureOccupancy();

@@ -3,6 +3,7 @@
 #include "src/models/calibration_slice.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -20,6 +21,16 @@ constexpr double kFlatGain = 0.03;
 // The size from which a memory-intensive kernel gains nothing is at most this share of the SMs.
 // In proportion to SMs, the speed there is 0.85: far from flat.
 constexpr double kFlatShare = 0.85;
+// See IsSliceOverhead. A slice of one block task an SM may take a hundred launches' worth of its
+// share; ten thousand is a stall.
+constexpr double kOverheadLeast = -0.5;
+constexpr double kOverheadMost = 1e4;
+// Samples of one size, dropped ones included, for each that is asked for.
+constexpr int kTriesPerSample = 3;
+// A first sample so far above the limit needs no second one: a hiccup makes the slice larger than
+// need be, never one that costs too much.
+constexpr double kFarAbove = 3;
+constexpr double kFarAboveNoise = 0.05;
 
 core::LaunchRequest SliceRequest(const CalibrationItem& item, core::LaneIndex lane, int64_t begin,
                                  int64_t count) {
@@ -59,35 +70,74 @@ absl::StatusOr<double> OverheadOnce(LaunchTimer& timer, const CalibrationItem& i
   return each / (*whole * share) - 1;
 }
 
+// The overheads of one size, and how many of them were impossible.
+class SliceSampler {
+ public:
+  SliceSampler(LaunchTimer& timer, const CalibrationItem& item, const SliceOptions& options)
+      : timer_(timer), item_(item), options_(options) {}
+
+  // The median of the possible samples, infinite without any. After an error every size counts as
+  // good, so that the search ends.
+  double OverheadOf(int64_t slice) {
+    std::vector<double> samples;
+    const int tries = std::max(1, options_.repeats) * kTriesPerSample;
+    for (int i = 0; i < tries && !Enough(samples); ++i) {
+      if (status_.ok()) status_ = timer_.CheckCancelled();
+      if (!status_.ok()) return 0;
+      absl::StatusOr<double> one = OverheadOnce(timer_, item_, options_.lane, slice);
+      if (!one.ok()) {
+        status_ = one.status();
+        return 0;
+      }
+      if (IsSliceOverhead(*one)) {
+        samples.push_back(*one);
+      } else {
+        ++dropped_;
+      }
+    }
+    if (samples.empty()) return std::numeric_limits<double>::infinity();
+    return Median(std::move(samples));
+  }
+
+  const absl::Status& status() const { return status_; }
+  int dropped() const { return dropped_; }
+
+ private:
+  // Near the limit and below it one sample decides nothing, however little time there is.
+  bool Enough(const std::vector<double>& samples) const {
+    if (samples.empty()) return false;
+    if (samples.size() >= static_cast<size_t>(std::max(1, options_.repeats))) return true;
+    const bool far = samples.front() > kFarAbove * options_.overhead_max + kFarAboveNoise;
+    return far && !options_.time_left();
+  }
+
+  LaunchTimer& timer_;
+  const CalibrationItem& item_;
+  const SliceOptions& options_;
+  absl::Status status_;
+  int dropped_ = 0;
+};
+
 }  // namespace
+
+bool IsSliceOverhead(double overhead) {
+  return overhead >= kOverheadLeast && overhead <= kOverheadMost;
+}
 
 absl::StatusOr<SliceChoice> FindSmallestSlice(LaunchTimer& timer, const CalibrationItem& item,
                                               const SliceOptions& options) {
   const int64_t unit = timer.device().capabilities().profile.sm_count;
   const int64_t most = item.block_tasks / 2 / unit;
   if (most < 1) return SliceChoice();
-  absl::Status status;
-  const auto overhead_of = [&](uint32_t units) -> double {
-    std::vector<double> samples;
-    for (int i = 0; i < options.repeats && (i == 0 || options.time_left()); ++i) {
-      // Once something went wrong the search ends: every size counts as good.
-      if (status.ok()) status = timer.CheckCancelled();
-      if (!status.ok()) return 0;
-      absl::StatusOr<double> one = OverheadOnce(timer, item, options.lane, units * unit);
-      if (!one.ok()) {
-        status = one.status();
-        return 0;
-      }
-      samples.push_back(*one);
-    }
-    return Median(std::move(samples));
-  };
+  SliceSampler sampler(timer, item, options);
+  const auto overhead_of = [&](uint32_t units) { return sampler.OverheadOf(units * unit); };
   const auto units_most =
       static_cast<uint32_t>(std::min<int64_t>(most, std::numeric_limits<int32_t>::max()));
   const core::OverheadChoice choice =
       core::FindSmallestWithin(1, units_most, options.overhead_max, kSlack, overhead_of);
-  if (!status.ok()) return status;
-  return SliceChoice{choice.met ? choice.value * unit : 0, choice.overhead};
+  if (!sampler.status().ok()) return sampler.status();
+  const double overhead = std::isfinite(choice.overhead) ? choice.overhead : 0;
+  return SliceChoice{choice.met ? choice.value * unit : 0, overhead, sampler.dropped()};
 }
 
 int32_t FewestWorkers(absl::Span<const double> speeds, double loss) {

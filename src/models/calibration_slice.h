@@ -26,10 +26,17 @@ struct SliceOptions {
 
 struct SliceChoice {
   int64_t block_tasks = 0;  // 0: no slice keeps the limit
-  double overhead = 0;      // of the last size that was looked at, if none does
+  double overhead = 0;      // of the last size that was looked at, if none does; always finite
+  int dropped = 0;          // samples that no slice can have
 };
 
-// Sizes are multiples of the SM count, up to half of the sample task.
+// Whether a slice can cost so much more than its share of the whole task, as a part of it. Below,
+// slices would be more than twice as fast as the same block tasks in one launch; above, the host
+// stood still. Both are hiccups of the host in one of the three times that a sample is made of.
+bool IsSliceOverhead(double overhead);
+
+// Sizes are multiples of the SM count, up to half of the sample task. The overhead of a size is the
+// median of samples that are possible; a size without one counts as too slow.
 absl::StatusOr<SliceChoice> FindSmallestSlice(LaunchTimer& timer, const CalibrationItem& item,
                                               const SliceOptions& options);
 

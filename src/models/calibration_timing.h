@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +24,10 @@ namespace gpushare::models {
 
 // Launches of one batch. Each worker launch of a batch has a claim counter of its own.
 inline constexpr int kBatchMax = 16;
+
+// Tries of one sample. A host's hiccup in the shorter of two batches makes their difference nothing
+// or less; five in a row are no hiccup.
+inline constexpr int kTimingTriesMax = 5;
 
 struct TimedLaunch {
   core::TimeNs called_ns = 0;  // before the launch call
@@ -64,7 +69,11 @@ class LaunchTimer {
   // the first call to the last completion as the host sees it.
   absl::StatusOr<double> RunBatch(const core::LaunchRequest& request, int count);
   // Time of one launch among several: the difference of two batches over the difference of counts.
+  // A difference that no launch can have is dropped, counted and taken again; FAILED_PRECONDITION
+  // after kTimingTriesMax of them.
   absl::StatusOr<double> TimePerLaunch(const core::LaunchRequest& request, int count);
+  // Samples that TimePerLaunch has dropped since the last call.
+  int TakeDropped() { return std::exchange(dropped_, 0); }
 
   // One fused launch: from the start of the first part to the end of the last.
   absl::StatusOr<double> RunFused(const core::LaunchRequest& request);
@@ -99,6 +108,7 @@ class LaunchTimer {
   std::vector<InFlight> in_flight_;
   std::array<uint64_t, core::kMaxLanes> epochs_{};  // of the last worker launch of each lane
   uint64_t next_launch_ = 1;
+  int dropped_ = 0;
 };
 
 double Median(std::vector<double> values);

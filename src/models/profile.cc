@@ -236,7 +236,7 @@ Json WriteKernels(const Profile& in) {
 
 // --- calibration ---------------------------------------------------------------------------------
 
-// As many as there can be pairs of the kernels that one calibration has.
+// More than the 16 MB of a profile hold (calibration_checks.h counts before it measures).
 constexpr int64_t kMaxRecords = 1 << 16;
 constexpr int64_t kMaxPoints = 4096;
 constexpr double kMaxRatio = 1e6;

@@ -13,12 +13,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tools/gpushare/calibrate_kernels.h"
 #include "tools/gpushare/command.h"
 #include "tools/gpushare/errors.h"
 
 namespace gpushare::tool {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class CalibrateTest : public ::testing::Test {
@@ -79,9 +81,64 @@ TEST_F(CalibrateTest, PrintsWhatItMeasuredAndWritesAProfile) {
   EXPECT_EQ(record.at("copies").size(), 4u * 8u);
 }
 
-TEST_F(CalibrateTest, TheWholeIsBoundedInTime) {
+TEST_F(CalibrateTest, TheWholeIsBoundedInTimeAndAnotherCallGoesOn) {
   options_.total_time_ns = 1'000'000'000;
-  EXPECT_THAT(Calibrate(options_), HasSubstr("The time of 1 s in all was over"));
+  std::string text = Calibrate(options_);
+  EXPECT_THAT(text, HasSubstr("The time of 1 s in all was over; not reached: "));
+  EXPECT_THAT(text, HasSubstr("decode16 + sincos_267us"));
+  EXPECT_THAT(text,
+              HasSubstr(options_.out + ".partial, from which the same command with --resume"));
+  EXPECT_TRUE(std::filesystem::exists(options_.out));
+  options_.resume = true;
+  int calls = 1;
+  while (std::filesystem::exists(options_.out + ".partial") && calls < 10) {
+    text = Calibrate(options_);
+    ++calls;
+  }
+  EXPECT_GT(calls, 1);
+  EXPECT_LT(calls, 10);
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("was over")));
+  EXPECT_THAT(text, HasSubstr("(kept)"));
+  EXPECT_EQ(Kernel("decode16").at("name"), "decode16");
+  EXPECT_EQ(Kernel("sincos_267us").at("name"), "sincos_267us");
+}
+
+TEST(ChooseKernelsTest, NamesRestrictTheProfileAndTheCatalogue) {
+  KernelChoice choice;
+  choice.profile = {"a", "b"};
+  choice.catalogue = {"b", "c", "d"};
+  EXPECT_THAT(ChooseKernels(choice), ElementsAre("a", "b"));
+  choice.with_catalogue = true;
+  EXPECT_THAT(ChooseKernels(choice), ElementsAre("a", "b", "c", "d"));
+  choice.asked = {"d", "a"};
+  EXPECT_THAT(ChooseKernels(choice), ElementsAre("d", "a"));
+  // By its name alone too, and what is in neither list but has a program.
+  choice.with_catalogue = false;
+  choice.asked = {"c", "gemm"};
+  choice.others = {"c", "gemm"};
+  EXPECT_THAT(ChooseKernels(choice), ElementsAre("c", "gemm"));
+}
+
+TEST(ChooseKernelsTest, AnUnknownNameAndATwinAreRefusedWithWhatIsAllowed) {
+  KernelChoice choice;
+  choice.profile = {"a", "b"};
+  choice.catalogue = {"c"};
+  const auto message = [&] {
+    try {
+      ChooseKernels(choice);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  for (const bool with : {false, true}) {
+    choice.with_catalogue = with;
+    choice.asked = {"a", "x"};
+    EXPECT_THAT(message(), HasSubstr("--kernels has 'x', and the kernels that can be calibrated on "
+                                     "this device are a, b, c."));
+    choice.asked = {"a", "b", "a"};
+    EXPECT_THAT(message(), HasSubstr("--kernels has 'a' twice"));
+  }
 }
 
 TEST_F(CalibrateTest, AWiderLimitGivesASmallerSlice) {

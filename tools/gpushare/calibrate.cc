@@ -4,7 +4,9 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
+#include "tools/gpushare/calibrate_kernels.h"
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/files.h"
 #include "tools/gpushare/progress.h"
@@ -86,17 +88,7 @@ class Samples {
     const RuntimeHandle runtime = OpenRuntime(options.device, "bare");
     facts_ = FactsOf(runtime.get());
     workloads_ = MakeWorkloads(facts_);
-    std::vector<std::string> names = options.kernels;
-    if (names.empty()) {
-      for (const std::string& name : ProfileKernelNames(runtime.get())) {
-        if (workloads_->CanRun(name, true)) names.push_back(name);
-      }
-    }
-    if (options.catalogue) {
-      for (const std::string& name : workloads_->CatalogueNames()) {
-        if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-      }
-    }
+    const std::vector<std::string> names = Names(options, runtime.get());
     for (const std::string& name : names) {
       // Opaque work has no profile; who asked for it is told so.
       if (Add(runtime.get(), name) || options.kernels.empty()) continue;
@@ -116,6 +108,21 @@ class Samples {
   const std::vector<TaskBinding>& copies() const { return copies_; }
 
  private:
+  // Before anything is allocated.
+  std::vector<std::string> Names(const CalibrateOptions& options, gpushare_runtime* runtime) const {
+    KernelChoice choice;
+    choice.asked = options.kernels;
+    choice.with_catalogue = options.catalogue;
+    choice.catalogue = workloads_->CatalogueNames();
+    for (const std::string& name : ProfileKernelNames(runtime)) {
+      if (workloads_->CanRun(name, true)) choice.profile.push_back(name);
+    }
+    for (const std::string& name : options.kernels) {
+      if (workloads_->CanRun(name, false)) choice.others.push_back(name);
+    }
+    return ChooseKernels(choice);
+  }
+
   // false: opaque work.
   bool Add(gpushare_runtime* runtime, const std::string& name) {
     gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
@@ -251,7 +258,13 @@ std::string TableText(const Samples& samples, const Collected& collected, const 
   for (const Row& row : collected.rows) text += RowText(row);
   for (const std::string& note : collected.notes) text += "\nNote: " + note;
   if (!collected.notes.empty()) text += "\n";
-  return text + "\nProfile: " + out + "\n";
+  text += "\nProfile: " + out + "\n";
+  // What was not reached stands in the notes.
+  const std::string checkpoint = out + ".partial";
+  if (std::error_code ignored; std::filesystem::exists(checkpoint, ignored)) {
+    text += "Checkpoint: " + checkpoint + ", from which the same command with --resume goes on\n";
+  }
+  return text;
 }
 
 }  // namespace

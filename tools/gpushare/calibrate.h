@@ -1,8 +1,9 @@
 // `gpushare calibrate`: measures kernels and the device, writes their profile, prints a table.
 //
 // On the simulated device the kernels are those of the profile; on a GPU those that this program
-// has (workloads.h): those that the profile knows, with `catalogue` all. An interrupt stops between
-// two samples and leaves the checkpoint, from which --resume goes on. Threads: the caller's.
+// has (workloads.h): those that the profile knows, with `catalogue` all; `kernels` restricts
+// either. An interrupt stops between two samples and leaves the checkpoint, and so does a bound on
+// the time that did not reach everything; --resume goes on from it. Threads: the caller's.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_
@@ -17,7 +18,7 @@ namespace gpushare::tool {
 
 struct CalibrateOptions {
   DeviceChoice device;
-  std::vector<std::string> kernels;  // empty: all that the device can run
+  std::vector<std::string> kernels;  // only these; empty: all that the device can run
   std::string out;                   // file of the profile
   int repeats = 0;                   // 0: the library's
   int64_t kernel_time_ns = 0;        // 0: the library's

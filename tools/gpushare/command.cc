@@ -204,13 +204,15 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
   command->add_option("--out", arguments.options.out, "The profile, default out/profile.json");
   command
       ->add_option("--kernels", arguments.options.kernels,
-                   "Only these kernels, separated by commas")
+                   "Only these kernels, separated by commas; restricts the catalogue too")
       ->delimiter(',');
   command->add_option("--repeats", arguments.repeats, "Samples of each duration, default 7");
   command->add_option("--seconds-per-kernel", arguments.seconds,
                       "Device time for each kernel, default 30");
-  command->add_option("--seconds", arguments.total,
-                      "Device time of everything, default without a bound");
+  command->add_option(
+      "--seconds", arguments.total,
+      "Device time of this run, default without a bound; what it does not reach is told, "
+      "and --resume goes on");
   command->add_option("--slice-percent", arguments.slice_percent,
                       "Overhead allowed to the smallest slice, default 2");
   command->add_flag("--catalogue", arguments.options.catalogue,

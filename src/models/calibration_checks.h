@@ -1,0 +1,54 @@
+// What a calibration refuses before its first measurement: options, items, fused kernels, and a
+// number of records that no profile or checkpoint would hold.
+//
+// Everything that can be known at the start is found here, so that nothing is refused after minutes
+// of measuring. Pure, but for a look at the output path. Threads: any.
+
+#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_CHECKS_H_
+#define GPUSHARE_SRC_MODELS_CALIBRATION_CHECKS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/models/calibration.h"
+#include "src/models/profile.h"
+
+namespace gpushare::models {
+
+// A fused kernel is measured at load ratios from 0.1 to 1.9 of a CD part that holds 2: of fewer
+// block tasks the first two ratios are one and the same.
+inline constexpr int64_t kFusedBlockTasksLeast = 20;
+
+// Bytes that one record takes at most: a line of the checkpoint, an object of the profile.
+// Durations have up to 13 digits (an hour), names 64 characters.
+inline constexpr int64_t kKernelLineBytes = 3584;
+inline constexpr int64_t kPairLineBytes = 704;
+inline constexpr int64_t kKernelRecordBytes = 4096;  // its speeds and its record
+inline constexpr int64_t kCoResidentRecordBytes = 896;
+inline constexpr int64_t kFusedRecordBytes = 1280;
+// What the reader of profiles takes (profile.cc): of a file, and of its learned text, which in a
+// checkpoint holds the lines. Its bounds of the numbers of records are wider.
+inline constexpr int64_t kProfileBytesMax = int64_t{16} << 20;
+inline constexpr int64_t kLearnedBytesMax = int64_t{4} << 20;
+
+struct CalibrationSize {
+  int64_t kernels = 0;
+  int64_t pairs = 0;  // on partitions
+  int64_t co_resident = 0;
+  int64_t fused = 0;
+  int64_t kept_bytes = 0;  // of what the profile has beside them
+};
+
+// INVALID_ARGUMENT with the value and what is allowed.
+absl::Status CheckCalibration(absl::Span<const CalibrationItem> items,
+                              const CalibrationOptions& options);
+
+// INVALID_ARGUMENT where the checkpoint or the profile of so many records might be larger than what
+// is read back.
+absl::Status CheckSize(const CalibrationSize& size);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_CHECKS_H_
