@@ -744,7 +744,7 @@ typedef struct gpushare_task_options {
   void* const* wait_events;                // cudaEvent_t to wait for on the device; at most 8
   uint32_t wait_ticket_count;
   uint32_t wait_event_count;
-  void* signal_event;                 // cudaEvent_t to record after it, or null
+  void* signal_event;                 // cudaEvent_t to record after it, or null; never fused then
   gpushare_bool detached;             // the ticket is released by itself once the task is complete
   int32_t reserved;                   // must be 0
   gpushare_enqueue_callback enqueue;  // OPAQUE: must be given

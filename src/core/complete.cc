@@ -9,17 +9,13 @@
 #include "src/core/admit.h"
 #include "src/core/fast_path.h"
 #include "src/core/launch.h"
+#include "src/core/launch_claims.h"
 #include "src/core/predict.h"
 #include "src/core/state_change.h"
 #include "src/core/tuning.h"
 
 namespace gpushare::core {
 namespace {
-
-// By a counter, whose launches report what they did.
-bool Claims(Form form) { return form == Form::kWorkers || form == Form::kFused; }
-
-bool IsLc(const Task& task) { return task.app->options.app_class == AppClass::kLatencyCritical; }
 
 void RemoveRunning(Flow& flow, Task& task) {
   if (task.running_index < 0) return;
@@ -96,7 +92,7 @@ void AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_
   sample.has_beside = task.had_company;
   sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
   // LC work comes and goes: what it does to a BE launch is no constant.
-  if (task.app->options.app_class != AppClass::kLatencyCritical) return;
+  if (!IsLc(task)) return;
   sample.beside.sms = task.beside_sms;
   sample.beside.same_sms = task.beside_overlaps;
 }
@@ -143,7 +139,7 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
       flow.device->capabilities().profile.sm_count;
   app.attained_ns +=
       static_cast<int64_t>(static_cast<double>(span_ns) * share / app.options.weight);
-  const bool counted = Claims(part.form);
+  const bool counted = ClaimsBlockTasks(part.form);
   const int64_t done = counted                                    ? completion.block_tasks_done
                        : completion.outcome == Outcome::kFinished ? part.blocks_asked
                                                                   : 0;
@@ -188,7 +184,7 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     FinishTask(flow, task, task.cancel_requested.load() ? Verdict::kCancelled : Verdict::kShutdown);
     return;
   }
-  if (Claims(part.form) && completion.outcome == Outcome::kFinished &&
+  if (ClaimsBlockTasks(part.form) && completion.outcome == Outcome::kFinished &&
       completion.block_tasks_done == 0) {
     // Nothing was left to claim, and yet block tasks are missing: a device's fault, not ours to
     // loop on.

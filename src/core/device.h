@@ -116,7 +116,9 @@ struct LaunchRequest {
   void* host_user = nullptr;
   int64_t declared_ns = 0;              // kOpaque and kLibrary: the caller's bound, 0 unknown
   absl::Span<void* const> wait_events;  // native events to wait for before, empty on sim and null
-  void* signal_event = nullptr;         // native event to record after
+  // Native event to record after; of a fused launch after both parts, so that the scheduler fuses
+  // no task that has one.
+  void* signal_event = nullptr;
   // More launches of the same query follow on this lane: the device may leave the completion word
   // to one of them or to FlushLane, and reports by stream order.
   bool more_follows = false;

@@ -166,12 +166,13 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
   return best;
 }
 
-LaneIndex Lanes::PickIdle(PlaceIndex place, LaneClass lane_class) const {
-  const Kind& list = kind(place, lane_class);
+LaneIndex Lanes::PickIdleEvictable(PlaceIndex place, LaneIndex except) const {
+  const Kind& list = kind(place, LaneClass::kBe);
   for (int i = 0; i < list.count; ++i) {
     const LaneIndex index = list.lanes[static_cast<size_t>(i)];
     const Lane& candidate = lane(index);
-    if (candidate.usable.load(std::memory_order_relaxed) &&
+    if (index != except && candidate.spec.evictable &&
+        candidate.usable.load(std::memory_order_relaxed) &&
         candidate.in_flight.load(std::memory_order_relaxed) == 0) {
       return index;
     }

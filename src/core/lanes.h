@@ -35,7 +35,7 @@ struct Lane {
   std::atomic<int32_t> evictable{0};
   std::atomic<TimeNs> evicted_at_ns{0};  // last eviction write
   // Fused launches on it whose second part is not reported: what is launched behind would wait for
-  // that part too.
+  // that part too, as a region does (decision 10).
   std::atomic<int32_t> carried{0};
   // The second part of a fused launch is on it, and nothing else until that is reported: one leader
   // at a time writes a lane's word.
@@ -52,8 +52,9 @@ class Lanes {
 
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
-  // One without a launch, for the second part of a fused launch.
-  LaneIndex PickIdle(PlaceIndex place, LaneClass lane_class) const;
+  // A BE lane that can be told to leave and holds no launch, for the second part of a fused launch;
+  // not `except`, where the first is about to be. kNoLane when there is none.
+  LaneIndex PickIdleEvictable(PlaceIndex place, LaneIndex except) const;
   // A lane that was given up gets a successor of the same kind, if the device has one left.
   absl::Status Replace(Device& device, LaneIndex lane);
 

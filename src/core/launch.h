@@ -1,8 +1,9 @@
 // Stage 5, launch: turns a plan into device calls.
 //
 // Publishes the routes first, then evicts, then launches. BE launches pass the gate: epoch first,
-// gate second (lc_gate.h). Runs on the thread that runs Tick, without a lock over a device call;
-// the building of a request is shared with the LC fast path.
+// gate second (lc_gate.h). One task by itself is launch_one.h's, two in one launch
+// fused_launch.h's. Runs on the thread that runs Tick, without a lock over a device call; the
+// building of a request is shared with the LC fast path.
 
 #ifndef GPUSHARE_SRC_CORE_LAUNCH_H_
 #define GPUSHARE_SRC_CORE_LAUNCH_H_
@@ -13,6 +14,10 @@
 namespace gpushare::core {
 
 void Launch(Flow& flow);
+
+inline bool IsLc(const Task& task) {
+  return task.app->options.app_class == AppClass::kLatencyCritical;
+}
 
 // The launch of `part` of `task`, arguments and all.
 LaunchRequest MakeRequest(const Task& task, const Part& part);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/launch_claims.h"
 #include "src/core/limits.h"
 
 namespace gpushare::core {
@@ -50,8 +51,7 @@ absl::Status CheckBlocks(const LaunchRequest& request) {
     return absl::InvalidArgumentError(
         absl::StrCat("A launch asks for ", request.workers, " workers, and the least is 0."));
   }
-  const bool claims = request.form == Form::kWorkers || request.form == Form::kFused;
-  return claims ? CheckCounter(request.counter) : absl::OkStatus();
+  return ClaimsBlockTasks(request.form) ? CheckCounter(request.counter) : absl::OkStatus();
 }
 
 absl::Status CheckArguments(const void* arguments, uint32_t bytes) {

@@ -408,6 +408,9 @@ class CudaDevice final : public core::Device {
         one_lane ? sequence + 1 : partner.launched.load(std::memory_order_relaxed) + 1;
     if (!HasRoom(lane, sequence)) return RingFull(request.lane);
     if (!HasRoom(partner, second)) return RingFull(request.partner.lane);
+    // A mark that the poller sets later is behind both parts, and what is on the lane before them
+    // would seem to end with the longer one.
+    if (lane.reported.load(std::memory_order_relaxed) + 1 < sequence) MarkLocked(lane);
     const TimeNs now_ns = clock_.NowNs();
     lane.At(sequence) = {request.launch, now_ns, request.block_count, true, true, false, nullptr};
     partner.At(second) = {

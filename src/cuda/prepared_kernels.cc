@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gpushare/device/fused_variants.h"
 #include "gpushare/device/launch.h"
 #include "src/core/claim_batch.h"
 #include "src/cuda/errors.h"
@@ -309,6 +310,12 @@ absl::Status PreparedKernels::PrepareFused(core::FusedKernelDesc& fused) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     size_t offset = 0;
     GPUSHARE_CU_RETURN(api, cuFuncGetParamInfo(function, i, &offset, &bytes[i]));
+  }
+  if (bytes[0] == sizeof(gpushare_direct_launch) && bytes[2] == sizeof(gpushare_direct_launch)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Fused kernel '", fused.name,
+        "' is of form GPUSHARE_FUSED_DIRECT, a baseline for benchmarks whose launches report no "
+        "end; register one of form GPUSHARE_FUSED_PLAIN or GPUSHARE_FUSED_SETMAXNREG."));
   }
   if (bytes[0] != sizeof(gpushare_worker_launch) || bytes[2] != sizeof(gpushare_worker_launch)) {
     return absl::InvalidArgumentError(absl::StrCat(

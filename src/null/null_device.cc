@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "atomic_queue/atomic_queue.h"
 #include "src/core/launch_check.h"
+#include "src/core/launch_claims.h"
 #include "src/core/mutex.h"
 
 namespace gpushare::null {
@@ -180,8 +181,7 @@ class NullDevice final : public core::Device {
 
   void RunBlocks(const core::LaunchRequest& request, const Lane& lane,
                  DeviceCompletion& completion) {
-    const bool is_workers =
-        request.form == core::Form::kWorkers || request.form == core::Form::kFused;
+    const bool is_workers = core::ClaimsBlockTasks(request.form);
     const bool has_counter = is_workers && request.counter >= 0;
     std::atomic<int64_t>* counter =
         has_counter ? &counters_[static_cast<size_t>(request.counter)] : nullptr;

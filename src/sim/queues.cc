@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/launch_check.h"
+#include "src/core/launch_claims.h"
 #include "src/core/limits.h"
 #include "src/sim/engine.h"
 #include "src/sim/tuning.h"
@@ -100,7 +101,7 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
   if (request.form == core::Form::kFused) {
     if (absl::Status status = CheckFused(request); !status.ok()) return status;
   }
-  const bool workers = request.form == core::Form::kWorkers || request.form == core::Form::kFused;
+  const bool workers = core::ClaimsBlockTasks(request.form);
   if (kernel->is_chain()) {
     if (!workers && request.form == core::Form::kOriginal) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(
@@ -227,7 +228,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   Launch& launch = launches_[static_cast<size_t>(slot)];
   const PreparedKernel& kernel = *launch.kernel;
   const core::SimulationRecord& record = kernel.desc.simulation;
-  launch.workers = request.form == core::Form::kWorkers || request.form == core::Form::kFused;
+  launch.workers = core::ClaimsBlockTasks(request.form);
   launch.epoch = request.epoch;
   launch.workers_per_sm = kernel.workers_per_sm;
   launch.needs = kernel.needs;

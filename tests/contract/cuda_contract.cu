@@ -32,6 +32,7 @@ GPUSHARE_KERNEL(ContractSpin);
 struct ContractPartner : ContractSpin {};
 GPUSHARE_KERNEL(ContractPartner);
 GPUSHARE_FUSED_KERNEL(ContractPair, ContractSpin, 1, ContractPartner, 2, GPUSHARE_FUSED_PLAIN);
+GPUSHARE_FUSED_KERNEL(ContractDirect, ContractSpin, 1, ContractPartner, 2, GPUSHARE_FUSED_DIRECT);
 
 namespace {
 
@@ -51,6 +52,8 @@ bool Load(CudaContractKernels& kernels) {
   gpushare_fused_variants pair = {};
   if (ContractPair_variants(&pair) != 0 || pair.blocks_per_sm == 0) return false;
   kernels.fused_function = pair.function;
+  if (ContractDirect_variants(&pair) != 0 || pair.blocks_per_sm == 0) return false;
+  kernels.direct_function = pair.function;
   kernels.pageable = std::malloc(kContractCopyBytes);
   return kernels.pageable != nullptr &&
          cudaMallocHost(&kernels.pinned, kContractCopyBytes) == cudaSuccess &&

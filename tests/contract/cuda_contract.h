@@ -13,7 +13,8 @@ struct CudaContractKernels {
   void* worker_function = nullptr;
   void* partner_original_function = nullptr;  // another kernel of the same kind
   void* partner_worker_function = nullptr;
-  void* fused_function = nullptr;  // one block of the first and two of the other
+  void* fused_function = nullptr;   // one block of the first and two of the other
+  void* direct_function = nullptr;  // the same in the form that reports no end
   void* pinned = nullptr;
   void* pageable = nullptr;
   void* device = nullptr;

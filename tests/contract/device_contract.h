@@ -36,6 +36,8 @@ struct DeviceFactory {
   // The same for the second kernel, whose block tasks and arguments are as the first one's, and for
   // the fused kernel of both.
   std::function<void(core::KernelDesc& partner, core::FusedKernelDesc& fused)> fill_fused = nullptr;
+  // A fused function of both that reports no end; null where the device launches no functions.
+  void* direct_function = nullptr;
   // Memory for copies of up to 16 MB; null where the device moves none.
   void* pinned = nullptr;
   void* pageable = nullptr;

@@ -35,6 +35,7 @@ void AddCuda(std::vector<DeviceFactory>& factories) {
     partner.worker_function = kernels->partner_worker_function;
     fused.function = kernels->fused_function;
   };
+  factory.direct_function = kernels->direct_function;
   factory.pinned = kernels->pinned;
   factory.pageable = kernels->pageable;
   factory.device_memory = kernels->device;

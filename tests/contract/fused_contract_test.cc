@@ -1,6 +1,7 @@
 // Fused launches: two parts that share blocks, and end, are evicted and go on each by itself.
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -182,6 +183,27 @@ TEST_P(FusedContract, TheLanesNextLaunchWaitsForBothParts) {
   EXPECT_LT(Of(request.launch).end_ns, Of(request.partner.launch).end_ns);
 }
 
+// What ended before the fused launch began is told then, and not with the partner's end.
+TEST_P(FusedContract, LaunchesBeforeItAreReportedWhileThePartnerGoesOn) {
+  if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
+  for (const bool more_follows : {false, true}) {
+    SCOPED_TRACE(more_follows);
+    const size_t before = completions().size();
+    LaunchRequest ordinary = Original(first_lane_, Rounds(1));
+    ordinary.more_follows = more_follows;
+    Launch(ordinary);
+    Launch(ordinary = Original(first_lane_, Rounds(1)));
+    const LaunchRequest fused = Fused(first_lane_, Rounds(5), second_lane_, Rounds(400));
+    Launch(fused);
+    WaitForCount(before + 3);
+    EXPECT_TRUE(IsReported(ordinary.launch));
+    EXPECT_TRUE(IsReported(fused.launch));
+    EXPECT_FALSE(IsReported(fused.partner.launch));
+    WaitForAll();
+    EXPECT_LT(Of(ordinary.launch).end_ns, Of(fused.launch).end_ns);
+  }
+}
+
 TEST_P(FusedContract, PartsOnOneLaneWithoutAWord) {
   const LaunchRequest request = Fused(first_lane_, Rounds(30), first_lane_, Rounds(2));
   Launch(request);
@@ -251,6 +273,17 @@ TEST_P(FusedContract, PairsThatAreNoneAreRefused) {
   Launch(Workers(second_lane_, 100, 1, true, 2));
   Launch(Original(first_lane_, 100));
   WaitForAll();
+}
+
+// It could be launched, and nobody would ever know that it has ended.
+TEST_P(FusedContract, AKernelThatReportsNoEndIsRefusedAtRegistration) {
+  if (GetParam().direct_function == nullptr) GTEST_SKIP() << "the device launches no functions";
+  core::FusedKernelDesc direct = fused();
+  direct.id = core::KernelId{2};
+  direct.function = GetParam().direct_function;
+  const absl::Status status = device().PrepareFusedKernel(direct);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_NE(status.message().find("GPUSHARE_FUSED_DIRECT"), std::string::npos) << status;
 }
 
 TEST_P(FusedContract, AnAbandonedPartnersLaneReportsNothing) {

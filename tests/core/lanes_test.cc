@@ -145,6 +145,26 @@ TEST_F(LanesTest, WhatGroupsLeaveOverGoesToBe) {
   EXPECT_THAT(be_sms_, ElementsAreArray(Steps(124, 12, -8)));
 }
 
+// The second part of a fused launch is told to leave by itself, on a lane that nobody else is on.
+TEST_F(LanesTest, AnIdleEvictableLaneIsNotTheOneThatIsExcepted) {
+  PlaceDevice device(Sizes(132, 15, false));
+  Lanes lanes;
+  ASSERT_TRUE(lanes.Create(device, 0).ok());
+  const LaneIndex one = lanes.PickIdleEvictable(kWholeDevice, kNoLane);
+  ASSERT_NE(one, kNoLane);
+  EXPECT_TRUE(lanes.lane(one).spec.evictable);
+  const LaneIndex other = lanes.PickIdleEvictable(kWholeDevice, one);
+  ASSERT_NE(other, kNoLane);
+  EXPECT_NE(other, one);
+  EXPECT_EQ(lanes.PickIdleEvictable(kWholeDevice, other), one);
+  lanes.lane(one).in_flight.store(1);
+  EXPECT_EQ(lanes.PickIdleEvictable(kWholeDevice, kNoLane), other);
+  EXPECT_EQ(lanes.PickIdleEvictable(kWholeDevice, other), kNoLane) << "it is busy";
+  lanes.lane(one).in_flight.store(0);
+  lanes.lane(one).spec.evictable = false;
+  EXPECT_EQ(lanes.PickIdleEvictable(kWholeDevice, other), kNoLane) << "its self-test failed";
+}
+
 TEST_F(LanesTest, WhatGroupsLeaveOverGoesToLc) {
   MakeSplits(Sizes(132, 15, true));
   EXPECT_THAT(lc_sms_, ElementsAreArray(Steps(12, 124, 8)));

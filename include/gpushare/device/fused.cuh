@@ -110,22 +110,24 @@ int DescribeFused(const void* symbol, gpushare_fused_variants* out) {
   GPUSHARE_FUSED_KERNEL_MIN(Name, TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form, 1)
 
 // With at least MinBlocks fused blocks an SM, for which the compiler bounds the registers.
-#define GPUSHARE_FUSED_KERNEL_MIN(Name, TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form,   \
-                                  MinBlocks)                                                    \
-  using Name##_layout =                                                                         \
-      gpushare::device::Fused<TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form, MinBlocks>; \
-  extern "C" __global__ void __launch_bounds__(Name##_layout::kLaunchThreads,                   \
-                                               Name##_layout::kLaunchBlocks)                    \
-      Name##_fused(const __grid_constant__ gpushare_worker_launch tensor,                       \
-                   const __grid_constant__ TensorBody::Params tensor_params,                    \
-                   const __grid_constant__ gpushare_worker_launch cuda,                         \
-                   const __grid_constant__ CudaBody::Params cuda_params) {                      \
-    gpushare::device::RunFusedKernel<Name##_layout>(tensor, tensor_params, cuda, cuda_params);  \
-  }                                                                                             \
-  extern "C" int Name##_variants(gpushare_fused_variants* out) {                                \
-    return gpushare::device::DescribeFused<Name##_layout>(                                      \
-        reinterpret_cast<const void*>(&Name##_fused), out);                                     \
-  }                                                                                             \
+#define GPUSHARE_FUSED_KERNEL_MIN(Name, TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form,      \
+                                  MinBlocks)                                                       \
+  using Name##_layout =                                                                            \
+      gpushare::device::Fused<TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form, MinBlocks>;    \
+  extern "C" __global__ void                                                                       \
+  __launch_bounds__(Name##_layout::kLaunchThreads, Name##_layout::kLaunchBlocks) Name##_fused(     \
+      const __grid_constant__ gpushare::device::FusedHeader<Name##_layout::kForm>::Type tensor,    \
+      const __grid_constant__ TensorBody::Params tensor_params,                                    \
+      const __grid_constant__ gpushare::device::FusedHeader<Name##_layout::kForm>::Type cuda,      \
+      const __grid_constant__ CudaBody::Params cuda_params) {                                      \
+    gpushare::device::RunFusedKernel<Name##_layout>(                                               \
+        gpushare::device::WholeHeader(tensor), tensor_params, gpushare::device::WholeHeader(cuda), \
+        cuda_params);                                                                              \
+  }                                                                                                \
+  extern "C" int Name##_variants(gpushare_fused_variants* out) {                                   \
+    return gpushare::device::DescribeFused<Name##_layout>(                                         \
+        reinterpret_cast<const void*>(&Name##_fused), out);                                        \
+  }                                                                                                \
   static_assert(true, "GPUSHARE_FUSED_KERNEL ends with a semicolon")
 
 #endif  // GPUSHARE_DEVICE_FUSED_CUH_

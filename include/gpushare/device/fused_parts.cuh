@@ -95,6 +95,25 @@ __device__ __forceinline__ void RunCudaPart(const gpushare_worker_launch& launch
 
 }  // namespace internal
 
+// A part's launch header as the kernel takes it.
+template <int kForm>
+struct FusedHeader {
+  using Type = gpushare_worker_launch;
+};
+template <>
+struct FusedHeader<GPUSHARE_FUSED_DIRECT> {
+  using Type = gpushare_direct_launch;
+};
+__device__ __forceinline__ const gpushare_worker_launch& WholeHeader(
+    const gpushare_worker_launch& header) {
+  return header;
+}
+// Its missing word is read by no direct kernel.
+__device__ __forceinline__ const gpushare_worker_launch& WholeHeader(
+    const gpushare_direct_launch& header) {
+  return reinterpret_cast<const gpushare_worker_launch&>(header);
+}
+
 template <class Layout>
 __device__ __forceinline__ void RunFusedKernel(const gpushare_worker_launch& tensor,
                                                const typename Layout::Tensor::Params& tensor_params,

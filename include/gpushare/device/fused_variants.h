@@ -5,13 +5,23 @@
 #ifndef GPUSHARE_DEVICE_FUSED_VARIANTS_H_
 #define GPUSHARE_DEVICE_FUSED_VARIANTS_H_
 
+#include <gpushare/device/launch.h>
 #include <stdint.h>
 
 /* How the parts share a block. */
 #define GPUSHARE_FUSED_PLAIN 0 /* workers; every thread has the same number of registers */
 #define GPUSHARE_FUSED_SETMAXNREG \
   1                             /* workers; the tensor part takes registers of the other (sm_90a) */
-#define GPUSHARE_FUSED_DIRECT 2 /* no workers: block k executes block task k of each part */
+#define GPUSHARE_FUSED_DIRECT 2 /* no workers: block k executes block task k of each part; a */
+                                /* baseline for benchmarks: it reports no end, and a device */
+                                /* refuses to register it */
+
+/* The header that a kernel of form GPUSHARE_FUSED_DIRECT takes for each part:
+ * gpushare_worker_launch without its last word, so that a caller gives the address of a whole one.
+ * By its size a device tells such a kernel from one that reports its end. */
+typedef struct gpushare_direct_launch {
+  uint64_t words[sizeof(gpushare_worker_launch) / sizeof(uint64_t) - 1];
+} gpushare_direct_launch;
 
 typedef struct gpushare_fused_variants {
   void* function; /* CUfunction: (gpushare_worker_launch, tensor Params, gpushare_worker_launch, */

@@ -5,6 +5,7 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 
+#include "src/core/launch_claims.h"
 #include "src/core/ordinary_form.h"
 #include "src/core/snapshot.h"
 #include "src/core/types.h"
@@ -17,7 +18,7 @@ inline bool CanBeEvicted(const Snapshot& snapshot, const HeadView& task) {
 }
 
 // Whether this live part reads an eviction word.
-constexpr bool IsEvictableForm(Form form) { return form == Form::kWorkers || form == Form::kFused; }
+constexpr bool IsEvictableForm(Form form) { return ClaimsBlockTasks(form); }
 
 // Workers where they can be evicted, else as CUDA would.
 inline Form EvictableForm(const Snapshot& snapshot, const HeadView& task) {

@@ -1,0 +1,36 @@
+// Stage 5, launch: two tasks in one launch, and what becomes of a pair that cannot go together
+// (docs/decisions/0010-fused-launches.md).
+//
+// Invariants
+// - The LC task is the first part, in whose lane's order both are. Each part has its own launch in
+//   the tables, and ends, is evicted and goes on by itself.
+// - A partner that can leave has a lane of its own to be told on, or does not come along.
+// - Both tasks are the heads of their queues, and nothing of these is in flight where stream order
+//   would not hold.
+// - Neither task signals a native event: it would be recorded behind both parts.
+// - A pair that cannot go together costs neither task more than a bounded wait, and a refusal by
+//   the device fails neither.
+// Threads: the one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_FUSED_LAUNCH_H_
+#define GPUSHARE_SRC_CORE_FUSED_LAUNCH_H_
+
+#include <cstdint>
+
+#include "src/core/flow.h"
+
+namespace gpushare::core {
+
+// BE work waits so long, from when it was ready, for what a fused launch needs: a few block tasks
+// until a lane is empty. A fused launch saves a fraction of a task, so that waiting for longer than
+// a task takes (2-8 ms) cannot pay.
+inline constexpr int64_t kFusedWaitNs = 1000 * 1000;
+
+// Launches the task with `planned.fused_with`. If they cannot go together, LC work of the two goes
+// alone at once and its BE partner keeps its place in its queue; two BE tasks go alone, each by
+// itself, once waiting is of no use. Returns whether `task` was launched.
+bool LaunchFusedOrAlone(Flow& flow, Task& task, const PlannedLaunch& planned);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FUSED_LAUNCH_H_
