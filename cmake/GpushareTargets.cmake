@@ -13,9 +13,22 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
-# Sanitized builds: optimised as far as reports stay readable, with the library's own checks.
-set(CMAKE_C_FLAGS_SANITIZED "-O1 -g1" CACHE STRING "Flags of sanitized C builds")
-set(CMAKE_CXX_FLAGS_SANITIZED "-O1 -g1 -D_GLIBCXX_ASSERTIONS" CACHE STRING "Flags of sanitized C++ builds")
+# Sanitized builds: optimised as far as that costs the compiler nothing, with line numbers for the
+# reports and the library's own checks. -O1 takes twice as long to compile, and clang's -Og is -O1.
+# project() has put empty flags of this configuration into the cache by now.
+foreach(language IN ITEMS C CXX)
+  if(NOT CMAKE_${language}_FLAGS_SANITIZED)
+    set(flags "-g1")
+    if(CMAKE_${language}_COMPILER_ID STREQUAL "GNU")
+      string(PREPEND flags "-Og ")
+    endif()
+    if(language STREQUAL "CXX")
+      string(APPEND flags " -D_GLIBCXX_ASSERTIONS")
+    endif()
+    set(CMAKE_${language}_FLAGS_SANITIZED "${flags}" CACHE STRING
+        "Flags of sanitized ${language} builds" FORCE)
+  endif()
+endforeach()
 
 find_program(GPUSHARE_CCACHE ccache)
 if(GPUSHARE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -49,4 +62,5 @@ function(gpushare_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINKS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC gpushare_options ${ARG_LINKS})
+  gpushare_precompile(${name} LIBRARY)
 endfunction()

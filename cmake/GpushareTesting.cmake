@@ -18,7 +18,19 @@ include(CMakeParseArguments)
 
 find_package(GTest REQUIRED)
 
-set(GPUSHARE_TEST_TIMEOUT 120 CACHE STRING "Seconds that a test may take unless it says otherwise")
+# A test's time is spent in the library; optimising the templates of the test itself is not worth it.
+add_library(gpushare_test_options INTERFACE)
+target_link_libraries(gpushare_test_options INTERFACE gpushare_options GTest::gtest GTest::gmock)
+target_compile_options(gpushare_test_options INTERFACE
+  $<$<AND:$<CONFIG:Sanitized>,$<COMPILE_LANGUAGE:C,CXX>>:-O0>)
+
+set(GPUSHARE_TEST_TIMEOUT 300 CACHE STRING "Seconds that a test may take unless it says otherwise")
+
+# The tests that take longest start first, so that none is left to run alone at the end.
+set(gpushare_long_tests
+  sim_measured_colocation_test fault_simulation_test api_sequence_fuzzer_replay
+  tools_h200_measured_test calibration_test tools_command_test tools_h200_gpu_test
+  sim_tiers_agree_test policies_property_test lc_gate_test c_api_test tools_real_time_test)
 
 function(_gpushare_test_properties name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "LABELS;ENVIRONMENT" ${ARGN})
@@ -26,6 +38,11 @@ function(_gpushare_test_properties name)
     set(ARG_TIMEOUT ${GPUSHARE_TEST_TIMEOUT})
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77)
+  list(FIND gpushare_long_tests ${name} place)
+  if(NOT place EQUAL -1)
+    math(EXPR cost "100 - ${place}")
+    set_tests_properties(${name} PROPERTIES COST ${cost})
+  endif()
   if(ARG_LABELS)
     set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}")
     if("gpu" IN_LIST ARG_LABELS)
@@ -46,10 +63,11 @@ function(gpushare_test)
     return()
   endif()
   add_executable(${ARG_NAME} ${ARG_SOURCES})
-  target_link_libraries(${ARG_NAME} PRIVATE gpushare_options ${ARG_LINKS} GTest::gtest GTest::gmock)
+  target_link_libraries(${ARG_NAME} PRIVATE gpushare_test_options ${ARG_LINKS} GTest::gtest GTest::gmock)
   if(NOT ARG_NO_MAIN)
     target_link_libraries(${ARG_NAME} PRIVATE GTest::gtest_main)
   endif()
+  gpushare_precompile(${ARG_NAME} TEST)
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
   _gpushare_test_properties(${ARG_NAME} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS}
                             ENVIRONMENT ${ARG_ENVIRONMENT})

@@ -5,7 +5,7 @@
 #   tools/test.sh --quick    format and the dev preset's tests
 #
 # CI=true makes a missing nvcc an error. GPUSHARE_FUZZ_SECONDS (default 60) and GPUSHARE_TIDY_SECONDS
-# (default 420) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
+# (default 240) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
 # unset, ../shared/data is taken when it is there.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -62,7 +62,7 @@ tidy() {
   (
     set -e
     configure tidy
-    python3 tools/tidy.py build/tidy --jobs "$jobs" --seconds "${GPUSHARE_TIDY_SECONDS:-420}"
+    python3 tools/tidy.py build/tidy --jobs "$jobs" --seconds "${GPUSHARE_TIDY_SECONDS:-240}"
   )
 }
 

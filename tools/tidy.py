@@ -5,7 +5,11 @@
 
 BUILD_FOLDER holds compile_commands.json. A file is skipped when neither it, nor any header, nor the
 configuration has changed since it was clean. With --seconds it starts no more files when the time is
-up, and says how many it did not reach; those that waited longest come first next time.
+up, and says how many it did not reach.
+
+What was changed last comes first: in the working tree, then in the latest commits. Of the rest those
+that waited longest; where nothing is remembered, as on a machine that is used once, the list begins
+at another place with every commit and every day, so that all files have their turn.
 
 Exit code 0: nothing was found; 1: findings, which are printed; 2: bad use.
 """
@@ -20,6 +24,10 @@ import subprocess
 import sys
 import time
 
+# Commits whose files come first, and files by which the beginning of the rest moves on: fewer than a
+# run with tools/test.sh's time looks at.
+COMMITS = 5
+STEP = 30
 CHECKED = ('src/', 'bindings/', 'tools/', 'examples/')
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -46,6 +54,34 @@ def headers_digest():
         digest.update(path.as_posix().encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def git(*arguments):
+    """The lines that git prints; none where there is no git or no repository."""
+    try:
+        result = subprocess.run(['git', '-C', str(ROOT), *arguments], capture_output=True, text=True,
+                                check=False)
+    except OSError:
+        return []
+    return result.stdout.splitlines() if result.returncode == 0 else []
+
+
+def order(names, memory):
+    """The names in the order in which they are looked at."""
+    changed = git('diff', '--name-only', '--no-renames', 'HEAD')
+    changed += git('ls-files', '--others', '--exclude-standard')
+    changed += git('log', f'-{COMMITS}', '--name-only', '--no-renames', '--format=')
+    recent = {}
+    for name in changed:
+        recent.setdefault(name, len(recent))
+    commits = int((git('rev-list', '--count', 'HEAD') or ['0'])[0])
+    begin = (commits + int(time.time() // 86400)) * STEP
+    place = {name: (index - begin) % len(names) for index, name in enumerate(sorted(names))}
+
+    def key(name):
+        return (recent.get(name, len(recent)), memory.get(name, {}).get('time', 0), place[name])
+
+    return sorted(names, key=key)
 
 
 def run_tidy(build, name):
@@ -77,13 +113,13 @@ def main():
         digests[name] = hashlib.sha256(common.encode() + (ROOT / name).read_bytes()).hexdigest()
         entry = memory.get(name, {})
         if entry.get('clean') != digests[name]:
-            waiting.append((entry.get('time', 0), name))
-    waiting.sort()
+            waiting.append(name)
+    waiting = order(waiting, memory)
 
     end = time.monotonic() + arguments.seconds if arguments.seconds > 0 else float('inf')
     failed, reached = [], 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=arguments.jobs) as pool:
-        queue = [name for _, name in waiting]
+        queue = list(waiting)
         running = set()
         while queue or running:
             while queue and len(running) < arguments.jobs and time.monotonic() < end:

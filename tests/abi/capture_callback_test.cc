@@ -24,7 +24,7 @@ namespace gpushare::abi {
 namespace {
 
 // Blocked for longer is blocked for good.
-constexpr std::chrono::seconds kSoon{10};
+constexpr std::chrono::seconds kSoon{30};
 
 // The null device, which runs a kernel's capture as a GPU does.
 class CapturingDevice final : public core::Device {
@@ -67,7 +67,7 @@ class CaptureCallbackTest : public testing::Test {
   void SetUp() override {
     auto object = std::make_shared<RuntimeObject>(Log(nullptr, nullptr));
     object->device_name = "null";
-    object->shutdown_timeout_ns = int64_t{1000} * 1000 * 1000;
+    object->shutdown_timeout_ns = int64_t{30} * 1000 * 1000 * 1000;
     auto device = std::make_unique<CapturingDevice>();
     auto model = models::MakeOnlineModel(device->capabilities().profile);
     auto scheduler = core::Scheduler::Create(core::SchedulerOptions(), std::move(device),

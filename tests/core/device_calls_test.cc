@@ -125,7 +125,8 @@ class DeviceCallsTest : public ::testing::Test {
     ASSERT_TRUE(scheduler_->Wait(*fast, Soon()).ok());
     diary_.lines.clear();
   }
-  TimeNs Soon() const { return scheduler_->NowNs() + 5000 * kMs; }
+  // Only what never comes takes so long: a loaded machine may take seconds from a thread.
+  TimeNs Soon() const { return scheduler_->NowNs() + 60'000 * kMs; }
 
   WritingDevice::Diary diary_;
   WritingDevice* device_ = nullptr;
@@ -233,7 +234,7 @@ TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
   spec.block_tasks = 64;
   const auto ticket = (*scheduler)->SubmitBe(spec);
   ASSERT_TRUE(ticket.ok()) << ticket.status();
-  ASSERT_TRUE((*scheduler)->Wait(*ticket, (*scheduler)->NowNs() + 5000 * kMs).ok());
+  ASSERT_TRUE((*scheduler)->Wait(*ticket, (*scheduler)->NowNs() + 60'000 * kMs).ok());
   EXPECT_EQ((*scheduler)->Record(*ticket)->verdict, Verdict::kOk);
   EXPECT_FALSE(eviction_available);
 }
@@ -287,7 +288,7 @@ TEST_F(DeviceCallsTest, QueriesGoOnWhileADevicePreparesAKernel) {
   diary_.prepare = [&](const KernelDesc& prepared) {
     EXPECT_EQ(scheduler_->FindKernel(prepared.id), nullptr) << "nobody may launch it yet";
     preparing.store(true);
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (!released.load() && !gave_up.load()) {
       if (std::chrono::steady_clock::now() > until) gave_up.store(true);
       std::this_thread::yield();

@@ -117,7 +117,7 @@ TEST_F(RealTimeTest, BestEffortAloneCountsItsSpanOnly) {
   const BeApp be = Background();
   RunPlan plan = Plan("bare");
   plan.be.push_back({&be, false});
-  plan.span_ns = 5'000'000;
+  plan.span_ns = 50'000'000;  // more than a loaded machine takes from both threads at once
   const RunOutcome outcome = ExecuteRun(plan);
   EXPECT_GE(outcome.span_ns, plan.span_ns);
   EXPECT_GT(outcome.be[0].work_per_second, 0);
