@@ -6,7 +6,9 @@
 #include "src/models/calibration_checkpoint.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -185,5 +187,31 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
   }
   return checkpoint;
 }
+
+std::string CheckpointPath(const std::string& output_path) { return output_path + ".partial"; }
+
+// Where a checkpoint lies already, somebody could write.
+absl::Status CheckpointKeeper::Try() {
+  std::error_code ignored;
+  if (options_.output_path.empty() ||
+      std::filesystem::exists(CheckpointPath(options_.output_path), ignored)) {
+    return absl::OkStatus();
+  }
+  return Keep();
+}
+
+absl::Status CheckpointKeeper::Keep() {
+  unsaved_ = false;
+  saved_ns_ = clock_.NowNs();
+  if (options_.output_path.empty()) return absl::OkStatus();
+  return SaveCheckpoint(CheckpointPath(options_.output_path), checkpoint_);
+}
+
+absl::Status CheckpointKeeper::KeepIfOlder(core::TimeNs age_ns_least) {
+  unsaved_ = true;
+  return clock_.NowNs() - saved_ns_ >= age_ns_least ? Keep() : absl::OkStatus();
+}
+
+absl::Status CheckpointKeeper::KeepUnsaved() { return unsaved_ ? Keep() : absl::OkStatus(); }
 
 }  // namespace gpushare::models

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/core/clock.h"
 #include "src/models/calibration.h"
 
 namespace gpushare::models {
@@ -36,6 +37,29 @@ uint64_t DigestOf(const CalibrationItem& item, const core::DeviceProfile& device
 absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint);
 // NOT_FOUND without a file, DATA_LOSS corrupt, FAILED_PRECONDITION of another version.
 absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path);
+
+// Writes the checkpoint of a calibration that goes on. Without an output path it writes nothing.
+class CheckpointKeeper {
+ public:
+  // Everything outlives this.
+  CheckpointKeeper(const core::Clock& clock, const CalibrationOptions& options,
+                   const Checkpoint& checkpoint)
+      : clock_(clock), options_(options), checkpoint_(checkpoint) {}
+
+  // A folder that cannot be written to is found now, not after the first measurements.
+  absl::Status Try();
+  absl::Status Keep();
+  // After a measurement: now, if the file is at least so old, else with a later one.
+  absl::Status KeepIfOlder(core::TimeNs age_ns_least);
+  absl::Status KeepUnsaved();
+
+ private:
+  const core::Clock& clock_;
+  const CalibrationOptions& options_;
+  const Checkpoint& checkpoint_;
+  core::TimeNs saved_ns_ = 0;
+  bool unsaved_ = false;
+};
 
 }  // namespace gpushare::models
 

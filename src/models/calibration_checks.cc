@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/limits.h"
+#include "src/models/calibration_profile.h"
 
 namespace gpushare::models {
 namespace {
@@ -189,6 +190,31 @@ absl::Status CheckCalibration(absl::Span<const CalibrationItem> items,
   if (absl::Status status = CheckOutput(options.output_path); !status.ok()) return status;
   if (absl::Status status = CheckItems(items); !status.ok()) return status;
   return CheckFused(items, options.fused);
+}
+
+absl::StatusOr<int64_t> CheckRecords(const core::DeviceProfile& device, const Profile& base,
+                                     absl::Span<const CalibrationItem> items) {
+  Profile unmeasured;
+  unmeasured.device = device;
+  for (const CalibrationItem& item : items) {
+    unmeasured.kernels.push_back(DescribeUnmeasured(item.kernel, device));
+    absl::Status status = CheckReadable(device, unmeasured.kernels.back());
+    if (status.ok()) continue;
+    return absl::InvalidArgumentError(absl::StrCat("No profile can hold the kernel '",
+                                                   item.kernel.name, "': ", status.message()));
+  }
+  if (base.device.gpu_model == device.gpu_model) {
+    for (const core::KernelDesc& kernel : base.kernels) {
+      if (unmeasured.FindKernel(kernel.name) == nullptr) unmeasured.kernels.push_back(kernel);
+    }
+    unmeasured.calibration = base.calibration;
+  }
+  if (unmeasured.kernels.size() > static_cast<size_t>(core::kMaxKernels)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The calibration has ", items.size(), " kernels, and with those of the base profile ",
+        unmeasured.kernels.size(), ", and a profile holds ", core::kMaxKernels, "."));
+  }
+  return static_cast<int64_t>(FormatProfile(unmeasured).size());
 }
 
 absl::Status CheckSize(const CalibrationSize& size) {

@@ -11,7 +11,9 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "src/core/device_profile.h"
 #include "src/models/calibration.h"
 #include "src/models/profile.h"
 
@@ -44,6 +46,11 @@ struct CalibrationSize {
 // INVALID_ARGUMENT with the value and what is allowed.
 absl::Status CheckCalibration(absl::Span<const CalibrationItem> items,
                               const CalibrationOptions& options);
+
+// That a profile of `device` can hold the described items, each as it is given, and all of them
+// together with what it has of `base`: the bytes of that profile. INVALID_ARGUMENT where none can.
+absl::StatusOr<int64_t> CheckRecords(const core::DeviceProfile& device, const Profile& base,
+                                     absl::Span<const CalibrationItem> items);
 
 // INVALID_ARGUMENT where the checkpoint or the profile of so many records might be larger than what
 // is read back.

@@ -1,7 +1,7 @@
 // In which order a calibration measures, and what share of its time each kind of record gets.
 //
-// Beside calibration.cc, which runs the stages in this order, again and again until nothing is left
-// or the time is over. Pure functions. Threads: any.
+// Beside calibration_stages.cc, which runs them in this order, again and again until nothing is
+// left or the time is over. Pure functions. Threads: any.
 
 #ifndef GPUSHARE_SRC_MODELS_CALIBRATION_PLAN_H_
 #define GPUSHARE_SRC_MODELS_CALIBRATION_PLAN_H_
