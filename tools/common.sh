@@ -43,6 +43,8 @@ precompiled_options() {  # PRESET
     dev | asan | ubsan | tsan | fuzz)
       if without_cache; then
         printf '%s\n' -DGPUSHARE_CCACHE=OFF -DGPUSHARE_PRECOMPILED_HEADERS=ON
+      else  # not what an earlier build without a cache left behind
+        printf '%s\n' -UGPUSHARE_CCACHE -DGPUSHARE_PRECOMPILED_HEADERS=OFF
       fi
       ;;
   esac

@@ -10,19 +10,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 [[ $# -ge 2 && -d "$1" ]] || die "tools/gpu_package.sh needs a build tree and the folder to fill."
 build="$(cd "$1" && pwd)"
-folder="$2"
+mkdir -p "$2"
+folder="$(cd "$2" && pwd)"
 shift 2
 programs=("$@")
 if [[ ${#programs[@]} -eq 0 ]]; then
   mapfile -t programs < <(
-    find "$build" -type f -executable -not -path '*/CMakeFiles/*' \
+    find "$build" -type f -executable -not -path '*/CMakeFiles/*' -not -path "$folder/*" \
       \( -name 'cuda_*_test' -o -name 'kernels_*_test' -o -name device_contract_test -o -name '*_benchmark' \
       -o -name device_experiments -o -name example_own_kernel -o -name gpushare \) -printf '%f\n' | sort -u
   )
 fi
 [[ ${#programs[@]} -gt 0 ]] || die "$build has no programs: build it first."
-mkdir -p "$folder"
-folder="$(cd "$folder" && pwd)"
 
 # take FILE [NAME]
 take() {
@@ -31,12 +30,12 @@ take() {
 }
 
 for program in "${programs[@]}"; do
-  path="$(find "$build" -name "$program" -type f -executable -not -path '*/CMakeFiles/*' -print -quit)"
+  path="$(find "$build" -name "$program" -type f -executable -not -path '*/CMakeFiles/*' -not -path "$folder/*" -print -quit)"
   [[ -n "$path" ]] || die "$build has no program '$program'."
   take "$path"
 done
 for library in libgpushare.so.1 libgpushare_catalogue.so; do
-  path="$(find "$build" -name "$library" -not -path '*/CMakeFiles/*' -print -quit)"
+  path="$(find "$build" -name "$library" -not -path '*/CMakeFiles/*' -not -path "$folder/*" -print -quit)"
   [[ -z "$path" ]] || take "$path" "$library"
 done
 for file in "$folder"/*; do

@@ -148,7 +148,7 @@ struct Row {
   Times times;
   GemmComparison comparison;
   int runs_beside = 0;
-  int wrong_beside = 0;  // runs that had a wrong element
+  int wrong_beside = 0;  // runs that had a wrong element, beside it or not
   uint32_t registers;
   uint32_t blocks_per_sm;
 };
@@ -191,33 +191,47 @@ void Print(const std::string& name, const gpushare_kernel_variants& variants, co
 }
 
 // One launch into an output of wrong values, compared. Beside a neighbour, if there is one, which
-// begins last: Forms::Begin() waits for the whole device.
-Status Check(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms,
-             bool workers, const GemmMatrices& matrices, GemmComparison* comparison) {
+// begins last: Forms::Begin() waits for the whole device. `was_beside`: it ran to the end.
+Status Check(GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms, bool workers,
+             const GemmMatrices& matrices, GemmComparison* comparison, bool* was_beside) {
+  *was_beside = false;
   Status status = CudaStatus(cudaMemset(matrices.c.data(), 0xFF, matrices.c.bytes()), "cudaMemset");
   if (status.ok()) status = forms->Begin();
   if (status.ok() && neighbour != nullptr) status = neighbour->Begin(kNeighboursPerSm);
   if (status.ok()) status = forms->Launch(workers);
   if (status.ok()) status = launcher->Wait();
-  if (status.ok() && neighbour != nullptr) status = neighbour->End();
+  if (status.ok() && neighbour != nullptr) status = neighbour->End(was_beside);
   return status.ok() ? Compare(matrices, comparison) : status;
 }
 
-Status CheckBeside(benchmarks::GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms,
-                   bool workers, const GemmMatrices& matrices, Row* row) {
+Status CheckBeside(GemmNeighbour* neighbour, FormLauncher* launcher, Forms* forms, bool workers,
+                   const GemmMatrices& matrices, Row* row) {
   Status status;
-  while (status.ok() && row->runs_beside < kRunsBeside) {
+  for (int i = 0; i < kRunsBeside && status.ok(); ++i) {
     GemmComparison comparison;
-    status = Check(neighbour, launcher, forms, workers, matrices, &comparison);
-    ++row->runs_beside;
+    bool was_beside = false;
+    status = Check(neighbour, launcher, forms, workers, matrices, &comparison, &was_beside);
+    if (was_beside) ++row->runs_beside;
     if (comparison.wrong > 0) ++row->wrong_beside;
   }
   return status;
 }
 
+// What was seen beside the neighbour: races, or that nothing ran there.
+Status JudgeBeside(const GemmNeighbour& neighbour, const Row& row) {
+  if (row.wrong_beside > 0) {
+    return InvalidOption(std::to_string(row.wrong_beside) + " of " + std::to_string(kRunsBeside) +
+                         " runs beside " + neighbour.name() + " were wrong.");
+  }
+  if (row.runs_beside > kRunsBeside / 2) return {};
+  return InvalidOption("Only " + std::to_string(row.runs_beside) + " of " +
+                       std::to_string(kRunsBeside) + " runs were beside " + neighbour.name() +
+                       ": it has no room on the same SMs, or ends too early.");
+}
+
 Status RunForm(const Arguments& arguments, const FormTask& task, FormLauncher* launcher,
-               GemmLibrary* library, benchmarks::GemmNeighbour* neighbour,
-               const GemmMatrices& matrices, bool workers, Row* row) {
+               GemmLibrary* library, GemmNeighbour* neighbour, const GemmMatrices& matrices,
+               bool workers, Row* row) {
   Forms forms(launcher, task);
   row->form = workers ? "workers" : "original";
   row->registers = workers ? task.variants.worker_registers : task.variants.original_registers;
@@ -225,7 +239,10 @@ Status RunForm(const Arguments& arguments, const FormTask& task, FormLauncher* l
       workers ? task.variants.workers_per_sm : task.variants.original_blocks_per_sm;
   Status status = forms.Init();
   // Right before it is timed, so that a wrong kernel's times are not believed.
-  if (status.ok()) status = Check(nullptr, launcher, &forms, workers, matrices, &row->comparison);
+  bool was_beside = false;
+  if (status.ok()) {
+    status = Check(nullptr, launcher, &forms, workers, matrices, &row->comparison, &was_beside);
+  }
   if (status.ok() && neighbour != nullptr) {
     status = CheckBeside(neighbour, launcher, &forms, workers, matrices, row);
   }
@@ -234,18 +251,14 @@ Status RunForm(const Arguments& arguments, const FormTask& task, FormLauncher* l
     status = InvalidOption(std::to_string(row->comparison.wrong) +
                            " elements differ from cuBLASLt's by more than the tolerance.");
   }
-  if (status.ok() && row->wrong_beside > 0) {
-    status = InvalidOption(std::to_string(row->wrong_beside) + " of " +
-                           std::to_string(row->runs_beside) + " runs beside " + neighbour->name() +
-                           " were wrong.");
-  }
+  if (status.ok() && neighbour != nullptr) status = JudgeBeside(*neighbour, *row);
   return status;
 }
 
 // True when all forms ran and were right.
 bool RunContender(const Arguments& arguments, const Contender& contender, const GemmShape& shape,
-                  FormLauncher* launcher, GemmLibrary* library,
-                  benchmarks::GemmNeighbour* neighbour, const GemmMatrices& matrices, bool* first) {
+                  FormLauncher* launcher, GemmLibrary* library, GemmNeighbour* neighbour,
+                  const GemmMatrices& matrices, bool* first) {
   FormTask task;
   std::vector<unsigned char> params;
   int shared_per_sm = 0;
@@ -301,8 +314,7 @@ std::vector<Contender> Contenders(const Arguments& arguments) {
 }
 
 Status RunShape(const Arguments& arguments, const GemmShape& shape, FormLauncher* launcher,
-                GemmLibrary* library, benchmarks::GemmNeighbour* neighbour, bool* first,
-                bool* right) {
+                GemmLibrary* library, GemmNeighbour* neighbour, bool* first, bool* right) {
   std::vector<Contender> contenders = Contenders(arguments);
   std::erase_if(contenders,
                 [&](const Contender& contender) { return contender.skinny != shape.skinny; });
@@ -356,7 +368,7 @@ int Main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", status.message.c_str());
     return 77;
   }
-  benchmarks::GemmNeighbour neighbour;
+  GemmNeighbour neighbour;
   if (!arguments.beside.empty()) {
     status = neighbour.Init(arguments.beside);
     if (!status.ok()) {

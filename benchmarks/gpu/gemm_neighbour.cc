@@ -1,11 +1,13 @@
 #include "benchmarks/gpu/gemm_neighbour.h"
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
 #include <chrono>
 
 #include "src/cuda/kernels/workload_base.h"
 
-namespace gpushare::benchmarks {
+namespace gpushare::kernels {
 namespace {
 
 constexpr double kSoloMs = 20;  // far longer than what is checked beside it
@@ -13,26 +15,30 @@ constexpr auto kUntilPlaced = std::chrono::microseconds(100);
 
 }  // namespace
 
-kernels::Status GemmNeighbour::Init(const std::string& kernel) {
-  kernel_ = kernels::FindKernel(kernel.c_str());
+Status GemmNeighbour::Init(const std::string& kernel) {
+  kernel_ = FindKernel(kernel.c_str());
   if (kernel_ == nullptr) {
-    return kernels::InvalidOption("The catalogue has no kernel '" + kernel +
-                                  "' to run beside the GEMMs.");
+    return InvalidOption("The catalogue has no kernel '" + kernel + "' to run beside the GEMMs.");
   }
-  kernels::Status status = launcher_.Init();
-  kernels::WorkloadOptions options;
+  Status status = launcher_.Init();
+  WorkloadOptions options;
   options.solo_ms = kSoloMs;
   options.sms = launcher_.sms();
-  if (status.ok()) status = kernels::MakeWorkload(*kernel_, options, &workload_);
-  if (status.ok()) status = kernels::CudaStatus(kernel_->variants(&task_.variants), kernel_->name);
+  if (status.ok()) status = MakeWorkload(*kernel_, options, &workload_);
+  if (status.ok()) status = CudaStatus(kernel_->variants(&task_.variants), kernel_->name);
   if (!status.ok()) return status;
   task_.params = workload_->params();
   task_.grid = workload_->grid();
-  return {};
+  // An SM changes its split between L1 and shared memory only when it is empty: beside workers that
+  // keep a large L1 no block of a GEMM would fit.
+  return CudaStatus(cudaFuncSetAttribute(task_.variants.worker_symbol,
+                                         cudaFuncAttributePreferredSharedMemoryCarveout,
+                                         cudaSharedmemCarveoutMaxShared),
+                    "cudaFuncSetAttribute");
 }
 
-kernels::Status GemmNeighbour::Begin(uint32_t workers_per_sm) {
-  kernels::Status status = launcher_.BeginTask();
+Status GemmNeighbour::Begin(uint32_t workers_per_sm) {
+  Status status = launcher_.BeginTask();
   if (!status.ok()) return status;
   header_ = launcher_.Header(task_);
   const uint32_t workers = std::min(workers_per_sm, task_.variants.workers_per_sm) *
@@ -44,9 +50,12 @@ kernels::Status GemmNeighbour::Begin(uint32_t workers_per_sm) {
   return status;
 }
 
-kernels::Status GemmNeighbour::End() {
-  kernels::Status status = launcher_.Evict(header_.epoch, 0);
-  return status.ok() ? launcher_.Wait() : status;
+Status GemmNeighbour::End(bool* was_running) {
+  Status status = launcher_.Evict(header_.epoch, 0);
+  gpushare_worker_completion record = {};
+  if (status.ok()) status = launcher_.Finish(header_, &record);
+  *was_running = record.block_tasks_left > 0;
+  return status;
 }
 
-}  // namespace gpushare::benchmarks
+}  // namespace gpushare::kernels

@@ -11,27 +11,27 @@
 #include "src/cuda/kernels/catalogue.h"
 #include "src/cuda/kernels/form_launcher.h"
 
-namespace gpushare::benchmarks {
+namespace gpushare::kernels {
 
 class GemmNeighbour {
  public:
   // Errors: no such kernel, CUDA's.
-  kernels::Status Init(const std::string& kernel);
+  Status Init(const std::string& kernel);
   const char* name() const { return kernel_->name; }
 
-  // Returns once its workers run; they do for some milliseconds.
-  kernels::Status Begin(uint32_t workers_per_sm);
-  // Evicts them and blocks until they have left.
-  kernels::Status End();
+  // Launches its workers and gives them time to be placed; they run for some milliseconds.
+  Status Begin(uint32_t workers_per_sm);
+  // Evicts them and blocks until they have left. `was_running`: they had not ended by themselves.
+  Status End(bool* was_running);
 
  private:
-  const kernels::CatalogueKernel* kernel_ = nullptr;
-  std::unique_ptr<kernels::Workload> workload_;
-  kernels::FormLauncher launcher_;
-  kernels::FormTask task_;
+  const CatalogueKernel* kernel_ = nullptr;
+  std::unique_ptr<Workload> workload_;
+  FormLauncher launcher_;
+  FormTask task_;
   gpushare_worker_launch header_ = {};
 };
 
-}  // namespace gpushare::benchmarks
+}  // namespace gpushare::kernels
 
 #endif  // GPUSHARE_BENCHMARKS_GPU_GEMM_NEIGHBOUR_H_

@@ -12,6 +12,7 @@
 #include "src/core/launch.h"
 #include "src/core/launch_one.h"
 #include "src/core/ordinary_form.h"
+#include "src/core/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -71,7 +72,7 @@ bool FindPair(const Flow& flow, Task& task, const PlannedLaunch& planned, FusedP
 
 // The part of a task that cannot leave must not be on a lane that is told to.
 LaneIndex StayingLane(const Flow& flow, const Task& task, PlaceIndex place, LaneIndex lane) {
-  if (lane == kNoLane || task.IsEvictable() || !flow.lanes.lane(lane).spec.evictable) return lane;
+  if (task.IsEvictable() || !flow.lanes.lane(lane).spec.evictable) return lane;
   return flow.lanes.Pick(place, LaneClass::kPlain, task.app->slot);
 }
 
@@ -95,8 +96,9 @@ Obstacle TakeLanes(const Flow& flow, const PlannedLaunch& planned, FusedPair& pa
     in_order.lane_class = LaneClass::kLc;
   }
   const LaneIndex picked = PickLane(flow, *pair.first, in_order);
+  if (picked == kNoLane) return FusedResult::kNotNow;
   first.lane = StayingLane(flow, *pair.first, planned.place, picked);
-  if (first.lane == kNoLane) return FusedResult::kNotNow;
+  if (first.lane == kNoLane) return FusedResult::kNoPair;
   for (const Task* task : {pair.first, pair.second}) {
     if (!KeepsOrder(*task, first.lane)) return FusedResult::kNotNow;
   }
@@ -111,8 +113,9 @@ Obstacle TakeLanes(const Flow& flow, const PlannedLaunch& planned, FusedPair& pa
   // A lane of its own, so that it can be told to leave by itself: without one it does not come
   // along, since nothing could send it away.
   second.lane = flow.lanes.PickIdleEvictable(first.place, first.lane);
-  if (second.lane == kNoLane) return FusedResult::kNotNow;
-  return std::nullopt;
+  if (second.lane != kNoLane) return std::nullopt;
+  return flow.lanes.HasOtherEvictable(first.place, first.lane) ? FusedResult::kNotNow
+                                                               : FusedResult::kNoPair;
 }
 
 // Lanes, identifiers and claim counters of both parts. With an obstacle, what was taken stays in

@@ -15,16 +15,9 @@
 #ifndef GPUSHARE_SRC_CORE_FUSED_LAUNCH_H_
 #define GPUSHARE_SRC_CORE_FUSED_LAUNCH_H_
 
-#include <cstdint>
-
 #include "src/core/flow.h"
 
 namespace gpushare::core {
-
-// BE work waits so long, from when it was ready, for what a fused launch needs: a few block tasks
-// until a lane is empty. A fused launch saves a fraction of a task, so that waiting for longer than
-// a task takes (2-8 ms) cannot pay.
-inline constexpr int64_t kFusedWaitNs = 1000 * 1000;
 
 // Launches the task with `planned.fused_with`. If they cannot go together, LC work of the two goes
 // alone at once and its BE partner keeps its place in its queue; two BE tasks go alone, each by

@@ -166,18 +166,30 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
   return best;
 }
 
+bool Lanes::IsEvictableBe(LaneIndex index) const {
+  const Lane& candidate = lane(index);
+  return candidate.spec.evictable && candidate.usable.load(std::memory_order_relaxed);
+}
+
 LaneIndex Lanes::PickIdleEvictable(PlaceIndex place, LaneIndex except) const {
   const Kind& list = kind(place, LaneClass::kBe);
   for (int i = 0; i < list.count; ++i) {
     const LaneIndex index = list.lanes[static_cast<size_t>(i)];
-    const Lane& candidate = lane(index);
-    if (index != except && candidate.spec.evictable &&
-        candidate.usable.load(std::memory_order_relaxed) &&
-        candidate.in_flight.load(std::memory_order_relaxed) == 0) {
+    if (index != except && IsEvictableBe(index) &&
+        lane(index).in_flight.load(std::memory_order_relaxed) == 0) {
       return index;
     }
   }
   return kNoLane;
+}
+
+bool Lanes::HasOtherEvictable(PlaceIndex place, LaneIndex except) const {
+  const Kind& list = kind(place, LaneClass::kBe);
+  for (int i = 0; i < list.count; ++i) {
+    const LaneIndex index = list.lanes[static_cast<size_t>(i)];
+    if (index != except && IsEvictableBe(index)) return true;
+  }
+  return false;
 }
 
 absl::Status Lanes::Replace(Device& device, LaneIndex index) {

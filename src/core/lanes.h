@@ -55,6 +55,8 @@ class Lanes {
   // A BE lane that can be told to leave and holds no launch, for the second part of a fused launch;
   // not `except`, where the first is about to be. kNoLane when there is none.
   LaneIndex PickIdleEvictable(PlaceIndex place, LaneIndex except) const;
+  // Whether the place has such a lane at all, idle or not. A side of a split has one BE lane.
+  bool HasOtherEvictable(PlaceIndex place, LaneIndex except) const;
   // A lane that was given up gets a successor of the same kind, if the device has one left.
   absl::Status Replace(Device& device, LaneIndex lane);
 
@@ -90,6 +92,7 @@ class Lanes {
   absl::Status AddLanes(Device& device, PlaceIndex place, LaneClass lane_class, int count);
   absl::StatusOr<LaneIndex> AddLane(Device& device, const LaneSpec& spec, LaneClass lane_class);
   absl::Status AddSplits(Device& device, int splits_max);
+  bool IsEvictableBe(LaneIndex index) const;
   void IndexEvictableLanes();
 
   std::array<Lane, kMaxLanes> lanes_;

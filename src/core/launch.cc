@@ -62,7 +62,13 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   for (int i = 0; i < count && queue.head != nullptr; ++i) {
     if (i > 0 && queue.head->wait_ticket_count != 0) return;
     PlannedLaunch each = planned;
-    each.form = i == 0 ? planned.form : OrdinaryForm(queue.head->kind);
+    if (i > 0) {
+      each.form = OrdinaryForm(queue.head->kind);
+      if (planned.form == Form::kFused) {  // these were the pair's
+        each.workers = 0;
+        each.blocks_max = 0;
+      }
+    }
     const bool launched = each.form == Form::kFused ? LaunchFusedOrAlone(flow, *queue.head, each)
                                                     : LaunchOne(flow, *queue.head, each);
     if (!launched) return;
@@ -176,6 +182,8 @@ absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const Query
   return status;
 }
 
+namespace {
+
 // `other` was there first.
 void Meet(Task& task, Task& other) {
   task.had_company = other.had_company = true;
@@ -215,6 +223,8 @@ void MarkCompany(Flow& flow, Task& task, const Part& part) {
     task.beside_overlaps = false;
   }
 }
+
+}  // namespace
 
 void EnterRunning(Flow& flow, Task& task, Part& part) {
   const bool first = task.running_index < 0;

@@ -29,9 +29,6 @@ absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const Query
 // A part that the device has accepted enters the tables: running lists, T_q, CapSMs, hang clock.
 void EnterRunning(Flow& flow, Task& task, Part& part);
 
-// Marks the task and all that runs on other lanes as not alone.
-void MarkCompany(Flow& flow, Task& task, LaneIndex lane);
-
 // The status of a device call that poisons the whole device.
 bool IsDeviceLost(const absl::Status& status);
 

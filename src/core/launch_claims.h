@@ -7,7 +7,8 @@
 
 namespace gpushare::core {
 
-// Such a launch names a counter and an epoch, and reports how many block tasks it did.
+// Such a launch names a counter and an epoch, reads an eviction word where its lane has one, and
+// reports how many block tasks it did.
 constexpr bool ClaimsBlockTasks(Form form) {
   return form == Form::kWorkers || form == Form::kFused;
 }

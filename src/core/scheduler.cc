@@ -403,9 +403,9 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
     give_up(flow.running_lc, flow.running_lc_count);
     FinishBacklog(flow, Verdict::kShutdown);
   }
+  StopThread();   // its callbacks have ended: no two run at once
   impl_->Tick();  // the callbacks of what was given up
   impl_->shut_down.store(true);
-  StopThread();
   return status;
 }
 

@@ -30,6 +30,11 @@ inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 // which the others wait. Long against a task (2-8 ms). Range 10 ms to 1 s.
 inline constexpr int64_t kFairCreditNs = 100 * 1000 * 1000;
 
+// BE work waits so long, from when it was ready, for what a fused launch needs: a few block tasks
+// until a lane is empty, ns. A fused launch saves a fraction of a task, so that waiting for longer
+// than a task takes (2-8 ms) cannot pay. Range 0.1 to 2 ms.
+inline constexpr int64_t kFusedWaitNs = 1000 * 1000;
+
 // Claims of a worker (claim_batch.h). The worker form may cost so much, 0.02 = 2 %; range 0.005 to
 // 0.05. An evicted worker executes all that it has claimed, ns: with an LC query's headroom in
 // mind; range 10 to 500 us.

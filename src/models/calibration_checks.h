@@ -30,10 +30,6 @@ inline constexpr int64_t kPairLineBytes = 704;
 inline constexpr int64_t kKernelRecordBytes = 4096;  // its speeds and its record
 inline constexpr int64_t kCoResidentRecordBytes = 896;
 inline constexpr int64_t kFusedRecordBytes = 1280;
-// What the reader of profiles takes (profile.cc): of a file, and of its learned text, which in a
-// checkpoint holds the lines. Its bounds of the numbers of records are wider.
-inline constexpr int64_t kProfileBytesMax = int64_t{16} << 20;
-inline constexpr int64_t kLearnedBytesMax = int64_t{4} << 20;
 
 struct CalibrationSize {
   int64_t kernels = 0;

@@ -68,17 +68,16 @@ double StageMeter::SecondsLeft() const {
 
 bool StageMeter::TotalIsSpent() const { return bounded() && SecondsLeft() <= 0; }
 
-// However short the time, one measurement is made: repeated calls come to an end. What takes no
-// time is always done.
+// However short the time, one measurement is made that can be used: repeated calls come to an end.
+// What takes no time is always done.
 bool StageMeter::MayBegin(Stage stage, size_t i) const {
   if (stage == Stage::kFused && work_.fused()[i].local_bytes > 0) return true;
-  return attempts_ == 0 || NowNs() < stage_end_ns_;
+  return recorded_ == 0 || NowNs() < stage_end_ns_;
 }
 
 absl::Status StageMeter::MeasureOne(Stage stage, size_t i) {
   const std::string name = work_.NameOf(stage, i);
   if (stage == Stage::kKernels || stage == Stage::kRest) report_.Progress(name, nullptr);
-  ++attempts_;
   absl::Status status = MeasureAs(stage, i);
   report_.NoteDropped(timer_.TakeDropped(), absl::StrCat("'", name, "'"));
   left_ -= left_ > 0 ? 1 : 0;

@@ -72,7 +72,6 @@ class StageMeter {
   size_t left_ = 0;                        // of this stage
   core::TimeNs begun_ns_ = 0;
   core::TimeNs stage_end_ns_ = 0;
-  int32_t attempts_ = 0;  // measurements that were begun, of all stages
   int32_t recorded_ = 0;  // of which a record came out
 };
 

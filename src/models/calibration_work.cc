@@ -253,6 +253,9 @@ void CalibrationWork::AddFused(FusedRecord record) {
 void CalibrationWork::Forget(size_t item) {
   const std::string& name = ItemName(item);
   std::erase_if(checkpoint_.kernels, [&](const auto& one) { return one.second.name == name; });
+  std::erase_if(checkpoint_.pairs, [&](const auto& one) {
+    return one.first.first == digests_[item] || one.first.second == digests_[item];
+  });
   std::erase_if(checkpoint_.record.co_resident, [&](const CoResidentRecord& record) {
     return record.first == name || record.second == name;
   });

@@ -23,6 +23,7 @@
 #include "src/models/json_fields.h"
 #include "src/models/linear_model.h"
 #include "src/models/pair_model.h"
+#include "src/models/profile.h"
 #include "src/models/scaling.h"
 
 namespace gpushare::models {
@@ -41,7 +42,6 @@ using core::TaskKind;
 
 // A kernel or region of which nothing is known; replaced after its first run.
 constexpr double kUnknownDurationNs = 100000;
-constexpr int64_t kMaxLearnedBytes = 4 << 20;
 // A query that waits for an eviction is held up for no more than so many of its p99.
 constexpr double kBlockingOfEviction = 2;
 // A blocking time that moves by this moves no plan.
@@ -267,7 +267,7 @@ const Field<Learned> kLearnedFields[] = {
 };
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text) {
-  absl::StatusOr<Json> json = ParseStrictJson(text, "The learned model", kMaxLearnedBytes);
+  absl::StatusOr<Json> json = ParseStrictJson(text, "The learned model", kLearnedBytesMax);
   if (!json.ok()) return json.status();
   Learned learned;
   absl::Status status = ReadObject<Learned>(kLearnedFields, *json, "", learned);

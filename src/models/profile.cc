@@ -26,10 +26,6 @@ using core::SpeedPoint;
 using core::TaskKind;
 
 constexpr int64_t kSchemaVersion = 1;
-// 1,024 kernels with full speed tables take 3 MB; graphs of thousands of nodes take the rest.
-constexpr int64_t kMaxProfileBytes = int64_t{16} << 20;
-// Learned parameters of 1,024 kernels take about 0.3 MB; see online_model.cc.
-constexpr double kMaxLearnedBytes = 4 << 20;
 constexpr double kMaxDuration = static_cast<double>(core::kMaxDurationNs);
 // A latency of more than a second is a unit error, whatever the device.
 constexpr double kMaxLatencyNs = 1e9;
@@ -368,7 +364,7 @@ const Field<Profile> kProfileFields[] = {
                         [](const Profile& in) {
                           return WriteObject<CalibrationRecord>(kCalibrationFields, in.calibration);
                         }}},
-    {"learned", &Profile::learned, 0, kMaxLearnedBytes},
+    {"learned", &Profile::learned, 0, kLearnedBytesMax},
 };
 
 absl::Status Exceeds(const JsonPath& path, int64_t value, int64_t limit, absl::string_view what) {
@@ -440,7 +436,7 @@ const core::KernelDesc* Profile::FindKernel(absl::string_view name) const {
 }
 
 absl::StatusOr<Profile> ParseProfile(absl::string_view text) {
-  absl::StatusOr<Json> json = ParseStrictJson(text, "The profile", kMaxProfileBytes);
+  absl::StatusOr<Json> json = ParseStrictJson(text, "The profile", kProfileBytesMax);
   if (!json.ok()) return json.status();
   Profile profile;
   absl::Status status = ReadObject<Profile>(kProfileFields, *json, "", profile);
@@ -455,7 +451,7 @@ absl::StatusOr<Profile> ParseProfile(absl::string_view text) {
 }
 
 absl::StatusOr<Profile> LoadProfile(const std::string& path) {
-  absl::StatusOr<std::string> text = core::ReadWholeFile(path, kMaxProfileBytes);
+  absl::StatusOr<std::string> text = core::ReadWholeFile(path, kProfileBytesMax);
   if (!text.ok()) return text.status();
   absl::StatusOr<Profile> profile = ParseProfile(*text);
   if (!profile.ok()) {

@@ -8,6 +8,7 @@
 #ifndef GPUSHARE_SRC_MODELS_PROFILE_H_
 #define GPUSHARE_SRC_MODELS_PROFILE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@
 #include "src/models/calibration_record.h"
 
 namespace gpushare::models {
+
+// Of a file: 1,024 kernels with full speed tables take 3 MB; graphs of thousands of nodes take the
+// rest.
+inline constexpr int64_t kProfileBytesMax = int64_t{16} << 20;
+// Of its learned text: the parameters of 1,024 kernels take about 0.3 MB; a checkpoint keeps its
+// lines there.
+inline constexpr int64_t kLearnedBytesMax = int64_t{4} << 20;
 
 struct Profile {
   core::DeviceProfile device;

@@ -75,6 +75,7 @@ TEST_P(CApiTest, AQueryOfSeveralTasksIsBegunAndEnded) {
 
 struct Seen {
   std::atomic<int> calls{0};
+  std::atomic<int> inside{0};  // callbacks of a runtime run one at a time
   gpushare_verdict verdict = GPUSHARE_VERDICT_PENDING;
   gpushare_status wait = GPUSHARE_OK;
   gpushare_status drain = GPUSHARE_OK;
@@ -85,6 +86,7 @@ struct Seen {
 
 void Note(void* user, const gpushare_completion_record* record) {
   Seen& seen = *static_cast<Seen*>(user);
+  EXPECT_EQ(seen.inside.fetch_add(1), 0);
   seen.verdict = record->verdict;
   if (seen.api != nullptr) {
     seen.wait = gpushare_ticket_wait(seen.api->runtime, record->ticket, GPUSHARE_NEVER);
@@ -92,6 +94,7 @@ void Note(void* user, const gpushare_completion_record* record) {
     const gpushare_task_options next = seen.api->BeTask(10);
     EXPECT_OK(gpushare_submit_be(seen.api->be_queue, &next, nullptr));  // a callback may submit
   }
+  seen.inside.fetch_sub(1);
   seen.calls.fetch_add(1);
 }
 

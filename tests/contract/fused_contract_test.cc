@@ -192,7 +192,9 @@ TEST_P(FusedContract, LaunchesBeforeItAreReportedWhileThePartnerGoesOn) {
     LaunchRequest ordinary = Original(first_lane_, Rounds(1));
     ordinary.more_follows = more_follows;
     Launch(ordinary);
-    Launch(ordinary = Original(first_lane_, Rounds(1)));
+    ordinary = Original(first_lane_, Rounds(1));
+    ordinary.more_follows = more_follows;  // without it the device marks its end at once
+    Launch(ordinary);
     const LaunchRequest fused = Fused(first_lane_, Rounds(5), second_lane_, Rounds(400));
     Launch(fused);
     WaitForCount(before + 3);

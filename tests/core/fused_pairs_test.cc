@@ -72,6 +72,7 @@ struct Pairing {
   QueueId first;
   QueueId second;
   bool keeps_singles = false;  // a head whose partner is not there waits
+  bool on_split = false;       // on the BE side of a split, not on the whole device
 };
 
 class PairingPolicy final : public Policy {
@@ -93,6 +94,7 @@ class PairingPolicy final : public Policy {
     }
     if (first != nullptr && second != nullptr) {
       PlannedLaunch launch = Alone(*first);
+      if (pairing_.on_split) launch.place = snapshot.splits[0].be_place;
       launch.form = Form::kFused;
       launch.fused_with = second->task;
       plan.AddLaunch(launch);
@@ -300,6 +302,20 @@ TEST_F(FusedPairsTest, ABePairThatDoesNotExistGoesOneByOneAtOnce) {
   Pass(kMs);
   ExpectDone("first", Form::kWorkers);
   ExpectDone("second", Form::kWorkers);
+}
+
+// A side has one BE lane: no end of anything gives a pair a second one.
+TEST_F(FusedPairsTest, ABePairWhosePlaceHasOneLaneGoesOneByOneAtOnce) {
+  const QueueId first = AddQueue(AppClass::kBestEffort);
+  const QueueId second = AddQueue(AppClass::kBestEffort);
+  pairing_ = {first, second, true, true};
+  SubmitBe(Spec(first, tensor_, 5, "first"));
+  SubmitBe(Spec(second, cuda_, 5, "second"));
+  Pass(20 * kMs);
+  for (const char* name : {"first", "second"}) {
+    ExpectDone(name, Form::kWorkers);
+    EXPECT_LT(Of(name).launch_ns - Of(name).submit_ns, 100 * kUs) << name;
+  }
 }
 
 // A lane that is told to leave holds nothing that cannot: such a task is the first.

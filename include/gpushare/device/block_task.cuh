@@ -85,7 +85,8 @@ class OriginalContext {
   uint32_t step_ = 0;
 };
 
-// A block of a slice: a block task of the original grid that nobody claims.
+// A block of a slice, or a part of a direct fused block: a block task of the original grid that
+// nobody claims.
 template <class Part>
 class SliceContext {
  public:

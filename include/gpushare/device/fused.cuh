@@ -7,6 +7,9 @@
 //                                    gpushare_worker_launch cuda, CudaBody::Params)
 //   extern "C" int Name_variants(gpushare_fused_variants*)        0 or a cudaError_t
 //
+// (Of form GPUSHARE_FUSED_DIRECT both headers are gpushare_direct_launch: it reports no end, and a
+// device tells it by that.)
+//
 // A part is what the block holds of one kernel. It has its own header, so its own claim counter,
 // eviction word, scratch and completion record: either one may be evicted, confined to a quota or
 // end while the other runs on, and any launch with its counter goes on with its block tasks.

@@ -1,5 +1,6 @@
 // How a fused kernel runs: each thread finds its part and its copy of the part's body there, moves
-// registers if the form does, and runs the worker loop. Layout: an instance of Fused.
+// registers if the form does, and runs the worker loop, or one block task in the direct form.
+// Layout: an instance of Fused.
 //
 // Parts share no barrier, no shared memory and no word. Each warpgroup moves its registers exactly
 // once, at the start. A part that has ended leaves threads that meet nobody.

@@ -25,7 +25,8 @@ typedef struct gpushare_direct_launch {
 
 typedef struct gpushare_fused_variants {
   void* function; /* CUfunction: (gpushare_worker_launch, tensor Params, gpushare_worker_launch, */
-                  /* CUDA-core Params); null when blocks_per_sm is 0 */
+                  /* CUDA-core Params), of the direct form gpushare_direct_launch instead; null */
+                  /* when blocks_per_sm is 0 */
   const void* symbol; /* the same for cudaLaunchKernel */
   uint32_t threads_per_block;
   uint32_t tensor_blocks; /* blocks of the tensor kernel in a fused block */

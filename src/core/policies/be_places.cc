@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/launch_claims.h"
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/eviction.h"
@@ -78,7 +79,7 @@ void BePlaces::CountLive() {
       if (part.place < 0) continue;
       if ((lc_.places & PlaceBit(part.place)) != 0) {
         const int64_t blocking_ns = RemainingOn(snapshot_, running.task, part.place);
-        if (IsEvictableForm(part.form) && snapshot_.eviction_available) {
+        if (ClaimsBlockTasks(part.form) && snapshot_.eviction_available) {
           eviction_ns_ = std::max(eviction_ns_, std::min(blocking_ns, running.task.eviction_ns));
         } else {
           fixed_ns = std::max(fixed_ns, blocking_ns);
@@ -209,7 +210,7 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
     bool joins = true;
     for (int32_t i = 0; i < running.part_count; ++i) {
       const PartView& part = running.parts[static_cast<size_t>(i)];
-      if (part.place == place.index || !IsEvictableForm(part.form)) joins = false;
+      if (part.place == place.index || !ClaimsBlockTasks(part.form)) joins = false;
     }
     if (!joins || !MayLaunch(task, place)) continue;
     return Launch(task, place, Reason::kElasticReturn, plan);

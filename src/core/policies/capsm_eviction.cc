@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "src/core/launch_claims.h"
 #include "src/core/policies/launch_form.h"
 
 namespace gpushare::core {
@@ -17,7 +18,7 @@ int32_t EvictableWorkers(const Snapshot& snapshot, const RunningView& task, Plac
   for (int32_t i = 0; i < task.part_count; ++i) {
     const PartView& part = task.parts[static_cast<size_t>(i)];
     if (part.place != place) continue;
-    if (part.evicting || !IsEvictableForm(part.form)) return 0;
+    if (part.evicting || !ClaimsBlockTasks(part.form)) return 0;
     const int32_t sms = snapshot.places[static_cast<size_t>(place)].sms;
     workers += part.workers > 0 ? part.workers : sms * WorkersPerCapSm(task.task);
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "src/core/launch_claims.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/snapshot.h"
 #include "src/core/types.h"
@@ -20,7 +21,7 @@ inline void EvictTaskParts(const RunningView& task, uint64_t places, Reason reas
   uint64_t named = 0;
   for (int32_t i = 0; i < task.part_count; ++i) {
     const PartView& part = task.parts[static_cast<size_t>(i)];
-    if (part.place < 0 || part.evicting || !IsEvictableForm(part.form)) continue;
+    if (part.place < 0 || part.evicting || !ClaimsBlockTasks(part.form)) continue;
     const uint64_t bit = PlaceBit(part.place);
     if ((bit & places) == 0 || (bit & named) != 0) continue;
     named |= bit;

@@ -5,7 +5,6 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 
-#include "src/core/launch_claims.h"
 #include "src/core/ordinary_form.h"
 #include "src/core/snapshot.h"
 #include "src/core/types.h"
@@ -16,9 +15,6 @@ namespace gpushare::core {
 inline bool CanBeEvicted(const Snapshot& snapshot, const HeadView& task) {
   return snapshot.eviction_available && task.evictable && task.kind == TaskKind::kKernel;
 }
-
-// Whether this live part reads an eviction word.
-constexpr bool IsEvictableForm(Form form) { return ClaimsBlockTasks(form); }
 
 // Workers where they can be evicted, else as CUDA would.
 inline Form EvictableForm(const Snapshot& snapshot, const HeadView& task) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/launch_claims.h"
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/eviction.h"
 
@@ -39,7 +40,7 @@ int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to) {
     for (int32_t i = 0; i < running.part_count; ++i) {
       const PartView& part = running.parts[static_cast<size_t>(i)];
       if (part.place < 0 || (newly & PlaceBit(part.place)) == 0) continue;
-      const int64_t part_ns = IsEvictableForm(part.form)
+      const int64_t part_ns = ClaimsBlockTasks(part.form)
                                   ? BlockingOn(snapshot, running.task, part.place)
                                   : RemainingOn(snapshot, running.task, part.place);
       blocking_ns = std::max(blocking_ns, part_ns);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "src/core/launch_claims.h"
 #include "src/core/policies/capsm_eviction.h"
 #include "src/core/policies/copy_slots.h"
 #include "src/core/policies/launch_form.h"
@@ -112,7 +113,7 @@ class Turn {
       if (running.task.app_class != AppClass::kBestEffort) continue;
       for (int32_t i = 0; i < running.part_count; ++i) {
         const Form form = running.parts[static_cast<size_t>(i)].form;
-        taken_ = taken_ || (form != Form::kMemcpy && !IsEvictableForm(form));
+        taken_ = taken_ || (form != Form::kMemcpy && !ClaimsBlockTasks(form));
       }
     }
   }

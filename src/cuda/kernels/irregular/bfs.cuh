@@ -17,8 +17,9 @@ struct gpushare_bfs {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
-  static constexpr bool kKeepsL1 = true;   // a list's sector serves eight looks
-  static constexpr int kWorkersPerSm = 4;  // L1 holds the lists of 1024 searches, not of 2048
+  static constexpr bool kKeepsL1 = true;  // a list's sector serves eight looks
+  // Eight were 4 % slower in a form before: L1 holds the lists of 1024 searches rather than 2048.
+  static constexpr int kWorkersPerSm = 4;
 
   template <class Ctx>
   __device__ static void Run(const Params& params, Shared&, State&, Ctx& ctx) {
