@@ -19,6 +19,7 @@
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/abi/api_fixture.h"
+#include "tests/core/forwarding_device.h"
 
 namespace gpushare::abi {
 namespace {
@@ -27,39 +28,15 @@ namespace {
 constexpr std::chrono::seconds kSoon{30};
 
 // The null device, which runs a kernel's capture as a GPU does.
-class CapturingDevice final : public core::Device {
+class CapturingDevice final : public core::ForwardingDevice {
  public:
-  core::TimeNs NowNs() const override { return inner_->NowNs(); }
-  const core::DeviceCapabilities& capabilities() const override { return inner_->capabilities(); }
+  CapturingDevice() : ForwardingDevice(null::MakeNullDevice()) {}
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
     if (kernel.capture == nullptr || kernel.capture(kernel.capture_user, nullptr, 132) == 0) {
-      return inner_->PrepareKernel(kernel);
+      return inner().PrepareKernel(kernel);
     }
     return absl::InvalidArgumentError("The capture failed.");
   }
-  absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    return inner_->CreatePlace(spec);
-  }
-  absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {
-    return inner_->CreateLane(spec);
-  }
-  void AbandonLane(core::LaneIndex lane) override { inner_->AbandonLane(lane); }
-  absl::Status Launch(const core::LaunchRequest& request) override {
-    return inner_->Launch(request);
-  }
-  absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
-    return inner_->Evict(lane, epoch, workers_to_keep);
-  }
-  void* LaneStream(core::LaneIndex lane) override { return inner_->LaneStream(lane); }
-  size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
-    return inner_->PollCompletions(out);
-  }
-  core::TimeNs NextEventNs() const override { return inner_->NextEventNs(); }
-  void AdvanceTo(core::TimeNs time) override { inner_->AdvanceTo(time); }
-  int64_t BusySmNs() const override { return inner_->BusySmNs(); }
-
- private:
-  std::unique_ptr<core::Device> inner_ = null::MakeNullDevice();
 };
 
 class CaptureCallbackTest : public testing::Test {

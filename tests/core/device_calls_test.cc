@@ -16,6 +16,7 @@
 #include "src/core/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
+#include "tests/core/forwarding_device.h"
 
 namespace gpushare::core {
 namespace {
@@ -23,7 +24,7 @@ namespace {
 constexpr int64_t kMs = 1000 * 1000;
 
 // The null device behind a diary.
-class WritingDevice final : public Device {
+class WritingDevice final : public ForwardingDevice {
  public:
   struct Diary {
     std::vector<std::string> lines;  // launches and flushes
@@ -34,10 +35,8 @@ class WritingDevice final : public Device {
     std::function<void()> in_launch;  // runs before a launch reaches the device
   };
 
-  explicit WritingDevice(Diary& diary) : diary_(diary), inner_(null::MakeNullDevice()) {}
+  explicit WritingDevice(Diary& diary) : ForwardingDevice(null::MakeNullDevice()), diary_(diary) {}
 
-  TimeNs NowNs() const override { return inner_->NowNs(); }
-  const DeviceCapabilities& capabilities() const override { return inner_->capabilities(); }
   absl::Status DescribeKernel(KernelDesc& kernel) override {
     diary_.described.push_back(kernel.name);
     return diary_.describe ? diary_.describe(kernel) : absl::OkStatus();
@@ -46,42 +45,27 @@ class WritingDevice final : public Device {
     if (diary_.prepare) {
       if (absl::Status status = diary_.prepare(kernel); !status.ok()) return status;
     }
-    return inner_->PrepareKernel(kernel);
-  }
-  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) override {
-    return inner_->CreatePlace(spec);
+    return inner().PrepareKernel(kernel);
   }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
     if (diary_.make_lane) {
       if (absl::Status status = diary_.make_lane(spec); !status.ok()) return status;
     }
-    return inner_->CreateLane(spec);
+    return inner().CreateLane(spec);
   }
-  void AbandonLane(LaneIndex lane) override { inner_->AbandonLane(lane); }
   absl::Status Launch(const LaunchRequest& request) override {
     if (diary_.in_launch) diary_.in_launch();
     diary_.lines.push_back(
         absl::StrCat("launch ", request.lane, request.more_follows ? " and more" : ""));
     last_grid = {request.grid_x, request.grid_y, request.grid_z};
-    return inner_->Launch(request);
+    return inner().Launch(request);
   }
   void FlushLane(LaneIndex lane) override { diary_.lines.push_back(absl::StrCat("flush ", lane)); }
-  absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
-    return inner_->Evict(lane, epoch, workers_to_keep);
-  }
-  void* LaneStream(LaneIndex lane) override { return inner_->LaneStream(lane); }
-  size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
-    return inner_->PollCompletions(out);
-  }
-  TimeNs NextEventNs() const override { return inner_->NextEventNs(); }
-  void AdvanceTo(TimeNs time) override { inner_->AdvanceTo(time); }
-  int64_t BusySmNs() const override { return inner_->BusySmNs(); }
 
   std::array<int32_t, 3> last_grid{};
 
  private:
   Diary& diary_;
-  std::unique_ptr<Device> inner_;
 };
 
 class DeviceCallsTest : public ::testing::Test {

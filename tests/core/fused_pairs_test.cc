@@ -14,6 +14,7 @@
 #include "src/core/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
+#include "tests/core/forwarding_device.h"
 
 namespace gpushare::core {
 namespace {
@@ -23,46 +24,20 @@ constexpr int64_t kMs = 1000 * kUs;
 constexpr int64_t kBlockTaskNs = 20 * kUs;
 
 // The simulated device, which refuses what a test wants refused.
-class PickyDevice final : public Device {
+class PickyDevice final : public ForwardingDevice {
  public:
   using Refusal = std::function<absl::Status(const LaunchRequest&)>;
   PickyDevice(std::unique_ptr<Device> inner, const Refusal& refusal)
-      : inner_(std::move(inner)), refusal_(refusal) {}
+      : ForwardingDevice(std::move(inner)), refusal_(refusal) {}
 
-  TimeNs NowNs() const override { return inner_->NowNs(); }
-  const DeviceCapabilities& capabilities() const override { return inner_->capabilities(); }
-  absl::Status PrepareKernel(const KernelDesc& kernel) override {
-    return inner_->PrepareKernel(kernel);
-  }
-  absl::Status PrepareFusedKernel(FusedKernelDesc& fused) override {
-    return inner_->PrepareFusedKernel(fused);
-  }
-  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) override {
-    return inner_->CreatePlace(spec);
-  }
-  absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
-    return inner_->CreateLane(spec);
-  }
-  void AbandonLane(LaneIndex lane) override { inner_->AbandonLane(lane); }
   absl::Status Launch(const LaunchRequest& request) override {
     if (refusal_) {
       if (absl::Status status = refusal_(request); !status.ok()) return status;
     }
-    return inner_->Launch(request);
+    return inner().Launch(request);
   }
-  absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
-    return inner_->Evict(lane, epoch, workers_to_keep);
-  }
-  void* LaneStream(LaneIndex lane) override { return inner_->LaneStream(lane); }
-  size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
-    return inner_->PollCompletions(out);
-  }
-  TimeNs NextEventNs() const override { return inner_->NextEventNs(); }
-  void AdvanceTo(TimeNs time) override { inner_->AdvanceTo(time); }
-  int64_t BusySmNs() const override { return inner_->BusySmNs(); }
 
  private:
-  const std::unique_ptr<Device> inner_;
   const Refusal& refusal_;
 };
 

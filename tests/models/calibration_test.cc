@@ -26,6 +26,7 @@
 #include "src/models/calibration_slice.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
+#include "tests/core/forwarding_device.h"
 
 namespace gpushare::models {
 namespace {
@@ -58,59 +59,42 @@ core::DeviceProfile Guess() {
 }
 
 // A simulated device that does not tell what it runs on.
-class BlindDevice final : public core::Device {
+class BlindDevice final : public core::ForwardingDevice {
  public:
   explicit BlindDevice(std::unique_ptr<core::Device> device)
-      : device_(std::move(device)), capabilities_(device_->capabilities()) {
+      : ForwardingDevice(std::move(device)), capabilities_(inner().capabilities()) {
     capabilities_.profile = Guess();
   }
-  core::TimeNs NowNs() const override { return device_->NowNs(); }
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
-  absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
-    return device_->PrepareKernel(kernel);
-  }
-  absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
-    return device_->PrepareFusedKernel(fused);
-  }
   absl::StatusOr<core::PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
-    absl::StatusOr<core::PlaceIndex> place = device_->CreatePlace(spec);
+    absl::StatusOr<core::PlaceIndex> place = inner().CreatePlace(spec);
     if (place.ok() && spec.groups == too_few_groups && spec.with_remainder) too_small_ = *place;
     return place;
   }
   bool Confines(core::KernelId /*kernel*/, core::PlaceIndex place) const override {
     return place != too_small_;
   }
-  absl::StatusOr<core::LaneIndex> CreateLane(const core::LaneSpec& spec) override {
-    return device_->CreateLane(spec);
-  }
   void AbandonLane(core::LaneIndex lane) override {
     ++abandoned;
-    device_->AbandonLane(lane);
+    inner().AbandonLane(lane);
   }
   absl::Status Launch(const core::LaunchRequest& request) override {
     ++launches;
     const int64_t stands = stall ? stall(request, more_followed_) : 0;
     if (stands > 0) stalled_[request.launch.value] = stands;
     more_followed_ = request.more_follows;
-    return device_->Launch(request);
+    return inner().Launch(request);
   }
-  absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t keep) override {
-    return device_->Evict(lane, epoch, keep);
-  }
-  void* LaneStream(core::LaneIndex lane) override { return device_->LaneStream(lane); }
   size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
-    const size_t count = device_->PollCompletions(out);
+    const size_t count = inner().PollCompletions(out);
     for (size_t i = 0; i < count; ++i) {
       const auto found = stalled_.find(out[i].launch.value);
       if (found == stalled_.end()) continue;
-      device_->AdvanceTo(device_->NowNs() + found->second);
+      inner().AdvanceTo(inner().NowNs() + found->second);
       stalled_.erase(found);
     }
     return count;
   }
-  core::TimeNs NextEventNs() const override { return device_->NextEventNs(); }
-  void AdvanceTo(core::TimeNs time) override { device_->AdvanceTo(time); }
-  int64_t BusySmNs() const override { return device_->BusySmNs(); }
 
   int launches = 0;
   int abandoned = 0;
@@ -123,7 +107,6 @@ class BlindDevice final : public core::Device {
   bool more_followed_ = false;
   std::map<uint64_t, int64_t> stalled_;  // by launch
   core::PlaceIndex too_small_ = core::kNoPlace;
-  std::unique_ptr<core::Device> device_;
   core::DeviceCapabilities capabilities_;
 };
 

@@ -59,21 +59,27 @@ __device__ inline dim3 BlockOf(const gpushare_worker_launch& launch, uint32_t in
 
 }  // namespace internal
 
-// A block of an ordinary grid.
+// The threads that execute a block task, and their barriers.
 template <class Part>
-class OriginalContext {
+class PartContext {
  public:
-  __device__ dim3 block() const { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
-  __device__ dim3 grid() const { return dim3(gridDim.x, gridDim.y, gridDim.z); }
-  __device__ uint32_t block_index() const {
-    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
-  }
   __device__ uint32_t thread() const { return Part::Thread(); }
   __device__ uint32_t threads() const { return Part::kThreads; }
   __device__ void sync() const { Part::Sync(); }
   template <int kIndex, int kFirst, int kCount>
   __device__ void SyncSome() const {
     Part::template SyncSome<kIndex, kFirst, kCount>();
+  }
+};
+
+// A block of an ordinary grid.
+template <class Part>
+class OriginalContext : public PartContext<Part> {
+ public:
+  __device__ dim3 block() const { return dim3(blockIdx.x, blockIdx.y, blockIdx.z); }
+  __device__ dim3 grid() const { return dim3(gridDim.x, gridDim.y, gridDim.z); }
+  __device__ uint32_t block_index() const {
+    return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
   }
   __device__ uint32_t step() const { return step_; }
   __device__ bool should_yield() { return Part::SyncTell(false); }
@@ -88,7 +94,7 @@ class OriginalContext {
 // A block of a slice, or a part of a direct fused block: a block task of the original grid that
 // nobody claims.
 template <class Part>
-class SliceContext {
+class SliceContext : public PartContext<Part> {
  public:
   __device__ SliceContext(const gpushare_worker_launch& launch, uint32_t index)
       : launch_(launch), index_(index) {}
@@ -96,13 +102,6 @@ class SliceContext {
   __device__ dim3 block() const { return internal::BlockOf(launch_, index_); }
   __device__ dim3 grid() const { return dim3(launch_.grid_x, launch_.grid_y, launch_.grid_z); }
   __device__ uint32_t block_index() const { return index_; }
-  __device__ uint32_t thread() const { return Part::Thread(); }
-  __device__ uint32_t threads() const { return Part::kThreads; }
-  __device__ void sync() const { Part::Sync(); }
-  template <int kIndex, int kFirst, int kCount>
-  __device__ void SyncSome() const {
-    Part::template SyncSome<kIndex, kFirst, kCount>();
-  }
   __device__ uint32_t step() const { return step_; }
   __device__ bool should_yield() { return Part::SyncTell(false); }
   __device__ void look_ahead() {}
@@ -117,7 +116,7 @@ class SliceContext {
 
 // A block task that a worker has claimed.
 template <class Part>
-class WorkerContext {
+class WorkerContext : public PartContext<Part> {
  public:
   __device__ WorkerContext(const gpushare_worker_launch& launch, uint32_t worker)
       : launch_(launch), worker_(worker) {}
@@ -125,13 +124,6 @@ class WorkerContext {
   __device__ dim3 block() const { return internal::BlockOf(launch_, index_); }
   __device__ dim3 grid() const { return dim3(launch_.grid_x, launch_.grid_y, launch_.grid_z); }
   __device__ uint32_t block_index() const { return index_; }
-  __device__ uint32_t thread() const { return Part::Thread(); }
-  __device__ uint32_t threads() const { return Part::kThreads; }
-  __device__ void sync() const { Part::Sync(); }
-  template <int kIndex, int kFirst, int kCount>
-  __device__ void SyncSome() const {
-    Part::template SyncSome<kIndex, kFirst, kCount>();
-  }
   __device__ uint32_t step() const { return step_; }
   __device__ bool should_yield() {
     if (!looked_) look_ahead();
