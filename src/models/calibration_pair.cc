@@ -12,10 +12,8 @@ namespace {
 
 // An LC kernel that loses more than this gets no such partition, whoever is beside it.
 constexpr double kSpeedMin = 0.85;
-constexpr size_t kSplitsMax = 6;
 // The first query meets a background that has not begun everywhere.
 constexpr core::TimeNs kSettleNs = 200'000;
-constexpr int kBlockingSamples = 16;
 // Evictions strike at moments that differ by this share of a block task.
 constexpr double kGolden = 0.6180339887;
 
@@ -47,7 +45,7 @@ absl::StatusOr<PairMeasurement> PairMeter::Measure(const CalibrationItem& lc,
                    [&](const core::SplitView& a, const core::SplitView& b) {
                      return SpeedAt(measured, a.lc_sms) > SpeedAt(measured, b.lc_sms);
                    });
-  if (splits.size() > kSplitsMax) splits.resize(kSplitsMax);
+  if (splits.size() > kPairSplitsMax) splits.resize(kPairSplitsMax);
   for (const core::SplitView& split : splits) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     if (absl::Status status = MeasureSplit(lc, be, split, out); !status.ok()) return status;
@@ -107,7 +105,7 @@ absl::Status PairMeter::MeasureBlocking(const CalibrationItem& lc, const Calibra
   std::vector<double> alone;
   std::vector<double> durations;
   double share = 0;
-  for (int i = 0; i < kBlockingSamples; ++i) {
+  for (int i = 0; i < kPairBlockingSamples; ++i) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     absl::StatusOr<TimedLaunch> query = Query(lc, lc_lane);
     if (!query.ok()) return query.status();

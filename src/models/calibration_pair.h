@@ -9,6 +9,7 @@
 #ifndef GPUSHARE_SRC_MODELS_CALIBRATION_PAIR_H_
 #define GPUSHARE_SRC_MODELS_CALIBRATION_PAIR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,10 @@
 #include "src/models/calibration_timing.h"
 
 namespace gpushare::models {
+
+// What a record of a pair has at most: calibration_checks.h counts its bytes with these.
+inline constexpr size_t kPairSplitsMax = 6;
+inline constexpr int kPairBlockingSamples = 16;
 
 class PairMeter {
  public:

@@ -21,6 +21,7 @@
 #include "src/models/calibration_checks.h"
 #include "src/models/calibration_fused.h"
 #include "src/models/calibration_kernel.h"
+#include "src/models/calibration_pair.h"
 #include "src/models/calibration_plan.h"
 #include "src/models/calibration_profile.h"
 #include "src/models/calibration_slice.h"
@@ -966,8 +967,8 @@ TEST(CheckSizeTest, NoRecordIsLargerThanItIsCountedFor) {
   kernel.knees.assign(core::kMaxSpeedPoints, 4000);
   PairMeasurement pair;
   pair.query_ns = kLong;
-  pair.speeds.assign(6, {4000, 1e-5 / 3, 1e-5 / 3});
-  pair.blocking_ns.assign(16, kLong);
+  pair.speeds.assign(kPairSplitsMax, {4000, 1e-5 / 3, 1e-5 / 3});
+  pair.blocking_ns.assign(kPairBlockingSamples, kLong);
   const std::string path =
       (std::filesystem::temp_directory_path() / ("gpushare_size_" + std::to_string(getpid())))
           .string();
