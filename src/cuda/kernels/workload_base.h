@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "src/cuda/kernels/catalogue.h"
 #include "src/cuda/kernels/device_buffer.h"
@@ -67,6 +69,16 @@ Grid GridOf(uint32_t block_tasks, uint32_t across);
 uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback);
 
 Status InvalidOption(const std::string& message);
+
+// A workload of class Made by its own Make(arguments...), which leaves `workload` alone where it
+// fails.
+template <class Made, class... Arguments>
+Status MakeAs(std::unique_ptr<Workload>* workload, const Arguments&... arguments) {
+  auto made = std::make_unique<Made>();
+  const Status status = made->Make(arguments...);
+  if (status.ok()) *workload = std::move(made);
+  return status;
+}
 
 }  // namespace gpushare::kernels
 

@@ -62,10 +62,7 @@ class CpWorkload : public RecordWorkload {
 
 Status MakeCp(const CatalogueKernel& kernel, const WorkloadOptions& options,
               std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<CpWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<CpWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -78,10 +78,7 @@ class CutcpWorkload : public RecordWorkload {
 
 Status MakeCutcp(const CatalogueKernel& kernel, const WorkloadOptions& options,
                  std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<CutcpWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<CutcpWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

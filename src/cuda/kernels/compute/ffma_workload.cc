@@ -64,10 +64,7 @@ class FfmaWorkload : public RecordWorkload {
 
 Status MakeFfma(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
                 std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<FfmaWorkload>();
-  const Status status = made->Make(options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<FfmaWorkload>(workload, options);
 }
 
 }  // namespace gpushare::kernels

@@ -72,10 +72,7 @@ class FftWorkload : public RecordWorkload {
 
 Status MakeFft(const CatalogueKernel& kernel, const WorkloadOptions& options,
                std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<FftWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<FftWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

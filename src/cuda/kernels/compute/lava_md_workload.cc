@@ -80,10 +80,7 @@ class LavaMdWorkload : public RecordWorkload {
 
 Status MakeLavaMd(const CatalogueKernel& kernel, const WorkloadOptions& options,
                   std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<LavaMdWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<LavaMdWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -63,10 +63,7 @@ class Md5Workload : public RecordWorkload {
 
 Status MakeMd5(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
                std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<Md5Workload>();
-  const Status status = made->Make(options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<Md5Workload>(workload, options);
 }
 
 }  // namespace gpushare::kernels

@@ -82,10 +82,7 @@ class MrifWorkload : public RecordWorkload {
 
 Status MakeMrif(const CatalogueKernel& kernel, const WorkloadOptions& options,
                 std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<MrifWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<MrifWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -67,10 +67,7 @@ class MriqWorkload : public RecordWorkload {
 
 Status MakeMriq(const CatalogueKernel& kernel, const WorkloadOptions& options,
                 std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<MriqWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<MriqWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

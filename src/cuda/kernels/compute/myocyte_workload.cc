@@ -62,10 +62,7 @@ class MyocyteWorkload : public RecordWorkload {
 
 Status MakeMyocyte(const CatalogueKernel& kernel, const WorkloadOptions& options,
                    std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<MyocyteWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<MyocyteWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

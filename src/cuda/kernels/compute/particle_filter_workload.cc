@@ -104,10 +104,7 @@ class ParticleFilterWorkload : public RecordWorkload {
 
 Status MakeParticleFilter(const CatalogueKernel& kernel, const WorkloadOptions& options,
                           std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<ParticleFilterWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<ParticleFilterWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

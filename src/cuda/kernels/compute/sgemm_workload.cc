@@ -73,10 +73,7 @@ class SgemmWorkload : public RecordWorkload {
 
 Status MakeSgemm(const CatalogueKernel& kernel, const WorkloadOptions& options,
                  std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<SgemmWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<SgemmWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -86,10 +86,7 @@ class SincosWorkload : public RecordWorkload {
 
 Status MakeSincos(const CatalogueKernel& kernel, const WorkloadOptions& options,
                   std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<SincosWorkload>();
-  const Status status = made->Make(kernel.yields, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<SincosWorkload>(workload, kernel.yields, options);
 }
 
 }  // namespace gpushare::kernels

@@ -59,10 +59,7 @@ class TeaWorkload : public RecordWorkload {
 
 Status MakeTea(const CatalogueKernel& kernel, const WorkloadOptions& options,
                std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<TeaWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<TeaWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -65,10 +65,7 @@ class TpacfWorkload : public RecordWorkload {
 
 Status MakeTpacf(const CatalogueKernel& kernel, const WorkloadOptions& options,
                  std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<TpacfWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<TpacfWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -79,10 +79,7 @@ class AdamWorkload : public RecordWorkload {
 
 Status MakeAdam(const CatalogueKernel& kernel, const WorkloadOptions& options,
                 std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<AdamWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<AdamWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

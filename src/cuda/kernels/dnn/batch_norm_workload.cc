@@ -55,10 +55,7 @@ class BatchNormWorkload : public AffineWorkload {
 
 Status MakeBatchNorm(const CatalogueKernel& kernel, const WorkloadOptions& options,
                      std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<BatchNormWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<BatchNormWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -84,10 +84,7 @@ class Im2colWorkload : public RecordWorkload {
 
 Status Make(const CatalogueKernel& kernel, const WorkloadOptions& options, uint32_t element_bytes,
             std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<Im2colWorkload>();
-  const Status status = made->Make(kernel, options, element_bytes);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<Im2colWorkload>(workload, kernel, options, element_bytes);
 }
 
 }  // namespace

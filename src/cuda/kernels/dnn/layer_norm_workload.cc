@@ -93,10 +93,7 @@ class LayerNormWorkload : public RecordWorkload {
 
 Status MakeLayerNorm(const CatalogueKernel& kernel, const WorkloadOptions& options,
                      std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<LayerNormWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<LayerNormWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

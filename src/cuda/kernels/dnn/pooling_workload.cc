@@ -73,10 +73,7 @@ class PoolingWorkload : public RecordWorkload {
 
 Status Make(const CatalogueKernel& kernel, const WorkloadOptions& options, bool average,
             std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<PoolingWorkload>();
-  const Status status = made->Make(kernel, options, average);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<PoolingWorkload>(workload, kernel, options, average);
 }
 
 }  // namespace

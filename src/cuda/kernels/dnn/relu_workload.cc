@@ -47,10 +47,7 @@ class ReluWorkload : public RecordWorkload {
 
 Status MakeRelu(const CatalogueKernel& kernel, const WorkloadOptions& options,
                 std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<ReluWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<ReluWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -40,10 +40,7 @@ class ScaleWorkload : public AffineWorkload {
 
 Status MakeScale(const CatalogueKernel& kernel, const WorkloadOptions& options,
                  std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<ScaleWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<ScaleWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -66,10 +66,7 @@ class SgdWorkload : public RecordWorkload {
 
 Status MakeSgd(const CatalogueKernel& kernel, const WorkloadOptions& options,
                std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<SgdWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<SgdWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -69,10 +69,7 @@ class SoftmaxWorkload : public RecordWorkload {
 
 Status MakeSoftmax(const CatalogueKernel& kernel, const WorkloadOptions& options,
                    std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<SoftmaxWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<SoftmaxWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

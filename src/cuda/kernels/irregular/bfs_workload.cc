@@ -86,10 +86,7 @@ class BfsWorkload : public RecordWorkload {
 
 Status MakeBfs(const CatalogueKernel& kernel, const WorkloadOptions& options,
                std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<BfsWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<BfsWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -75,10 +75,7 @@ class HistogramWorkload : public RecordWorkload {
 
 Status MakeHistogram(const CatalogueKernel& kernel, const WorkloadOptions& options,
                      std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<HistogramWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<HistogramWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

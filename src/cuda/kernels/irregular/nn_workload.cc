@@ -69,10 +69,7 @@ class NnWorkload : public RecordWorkload {
 
 Status MakeNn(const CatalogueKernel& kernel, const WorkloadOptions& options,
               std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<NnWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<NnWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -55,10 +55,7 @@ class PointerChaseWorkload : public RecordWorkload {
 
 Status MakePointerChase(const CatalogueKernel& kernel, const WorkloadOptions& options,
                         std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<PointerChaseWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<PointerChaseWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -78,10 +78,7 @@ class SpmvWorkload : public RecordWorkload {
 
 Status MakeSpmv(const CatalogueKernel& kernel, const WorkloadOptions& options,
                 std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<SpmvWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<SpmvWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

@@ -88,10 +88,7 @@ class BlackScholesWorkload : public RecordWorkload {
 
 Status MakeBlackScholes(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
                         std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<BlackScholesWorkload>();
-  const Status status = made->Make(options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<BlackScholesWorkload>(workload, options);
 }
 
 }  // namespace gpushare::kernels

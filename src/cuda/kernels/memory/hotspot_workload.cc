@@ -84,10 +84,7 @@ class HotspotWorkload : public RecordWorkload {
 
 Status MakeHotspot(const CatalogueKernel& kernel, const WorkloadOptions& options,
                    std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<HotspotWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<HotspotWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

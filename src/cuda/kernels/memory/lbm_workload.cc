@@ -87,10 +87,7 @@ class LbmWorkload : public RecordWorkload {
 
 Status MakeLbm(const CatalogueKernel& kernel, const WorkloadOptions& options,
                std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<LbmWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<LbmWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

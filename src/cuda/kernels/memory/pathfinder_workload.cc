@@ -87,10 +87,7 @@ class PathfinderWorkload : public RecordWorkload {
 
 Status MakePathfinder(const CatalogueKernel& kernel, const WorkloadOptions& options,
                       std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<PathfinderWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<PathfinderWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

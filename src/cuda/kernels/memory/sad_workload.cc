@@ -96,10 +96,7 @@ class SadWorkload : public RecordWorkload {
 
 Status MakeSad(const CatalogueKernel& kernel, const WorkloadOptions& options,
                std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<SadWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<SadWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

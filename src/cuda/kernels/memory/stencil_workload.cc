@@ -68,10 +68,7 @@ class StencilWorkload : public RecordWorkload {
 
 Status MakeStencil(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
                    std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<StencilWorkload>();
-  const Status status = made->Make(options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<StencilWorkload>(workload, options);
 }
 
 }  // namespace gpushare::kernels

@@ -55,10 +55,7 @@ class StreamingWorkload : public RecordWorkload {
 
 Status MakeStreaming(const CatalogueKernel& /*kernel*/, const WorkloadOptions& options,
                      std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<StreamingWorkload>();
-  const Status status = made->Make(options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<StreamingWorkload>(workload, options);
 }
 
 }  // namespace gpushare::kernels

@@ -58,10 +58,7 @@ class TransposeWorkload : public RecordWorkload {
 
 Status MakeTranspose(const CatalogueKernel& kernel, const WorkloadOptions& options,
                      std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<TransposeWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<TransposeWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

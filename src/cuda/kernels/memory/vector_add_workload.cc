@@ -54,10 +54,7 @@ class VectorAddWorkload : public RecordWorkload {
 
 Status MakeVectorAdd(const CatalogueKernel& kernel, const WorkloadOptions& options,
                      std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<VectorAddWorkload>();
-  const Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<VectorAddWorkload>(workload, kernel, options);
 }
 
 }  // namespace gpushare::kernels

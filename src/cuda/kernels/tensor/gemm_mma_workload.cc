@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -52,10 +51,7 @@ class GemmMmaWorkload : public PortableGemmWorkload {
 
 Status MakeGemmMma(const CatalogueKernel& kernel, const WorkloadOptions& options,
                    std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<GemmMmaWorkload>();
-  Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<GemmMmaWorkload>(workload, kernel, options);
 }
 
 Status MakeGemmMmaParams(const GemmProblem& problem, std::vector<unsigned char>* params,
@@ -69,8 +65,7 @@ Status MakeGemmMmaParams(const GemmProblem& problem, std::vector<unsigned char>*
       static_cast<const uint16_t*>(problem.a), static_cast<const uint16_t*>(problem.b),
       static_cast<uint16_t*>(problem.c), static_cast<uint32_t>(problem.m),
       static_cast<uint32_t>(problem.n), static_cast<uint32_t>(problem.k));
-  params->resize(sizeof(made));
-  std::memcpy(params->data(), &made, sizeof(made));
+  PackParams(made, params);
   *grid = {made.tiles_m * made.tiles_n, 1, 1};
   return {};
 }

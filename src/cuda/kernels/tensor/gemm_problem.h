@@ -9,6 +9,7 @@
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_PROBLEM_H_
 #define GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_PROBLEM_H_
 
+#include <cstring>
 #include <vector>
 
 #include "src/cuda/kernels/catalogue.h"
@@ -23,6 +24,13 @@ struct GemmProblem {
   const void* b = nullptr;
   void* c = nullptr;
 };
+
+// Parameters as the bytes that a launch copies.
+template <class Params>
+void PackParams(const Params& made, std::vector<unsigned char>* packed) {
+  packed->resize(sizeof(made));
+  std::memcpy(packed->data(), &made, sizeof(made));
+}
 
 // The packed parameters of `kernel` for this problem, and its original grid; each block task has
 // slots of its own. Errors: a kernel of the catalogue that is no GEMM, sizes that it does not do.

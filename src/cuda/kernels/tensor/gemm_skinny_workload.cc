@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <memory>
 #include <string>
 
@@ -50,10 +49,7 @@ class GemmSkinnyWorkload : public PortableGemmWorkload {
 
 Status MakeGemmSkinny(const CatalogueKernel& kernel, const WorkloadOptions& options,
                       std::unique_ptr<Workload>* workload) {
-  auto made = std::make_unique<GemmSkinnyWorkload>();
-  Status status = made->Make(kernel, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  return MakeAs<GemmSkinnyWorkload>(workload, kernel, options);
 }
 
 Status MakeGemmSkinnyParams(const GemmProblem& problem, std::vector<unsigned char>* params,
@@ -72,8 +68,7 @@ Status MakeGemmSkinnyParams(const GemmProblem& problem, std::vector<unsigned cha
       static_cast<const uint16_t*>(problem.a), static_cast<const uint16_t*>(problem.b),
       static_cast<uint16_t*>(problem.c), static_cast<uint32_t>(problem.m),
       static_cast<uint32_t>(problem.n), static_cast<uint32_t>(problem.k));
-  params->resize(sizeof(made));
-  std::memcpy(params->data(), &made, sizeof(made));
+  PackParams(made, params);
   *grid = {made.panels, 1, 1};
   return {};
 }

@@ -114,8 +114,7 @@ Status MakePacked(const GemmTileShape& shape, const GemmProblem& problem,
   GemmWgmmaParams params = {};
   const Status status = MakeWgmmaParams(shape, problem, 0, 0, &params, grid);
   if (!status.ok()) return status;
-  packed->resize(sizeof(params));
-  std::memcpy(packed->data(), &params, sizeof(params));
+  PackParams(params, packed);
   return {};
 }
 

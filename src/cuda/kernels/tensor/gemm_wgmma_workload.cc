@@ -72,12 +72,8 @@ class GemmWgmmaWorkload : public PortableGemmWorkload {
 
 Status MakeWith(const CatalogueKernel& kernel, const GemmTileShape& shape,
                 const WorkloadOptions& options, std::unique_ptr<Workload>* workload) {
-  Status status = CheckWgmma();
-  if (!status.ok()) return status;
-  auto made = std::make_unique<GemmWgmmaWorkload>();
-  status = made->Make(kernel, shape, options);
-  if (status.ok()) *workload = std::move(made);
-  return status;
+  const Status status = CheckWgmma();
+  return status.ok() ? MakeAs<GemmWgmmaWorkload>(workload, kernel, shape, options) : status;
 }
 
 }  // namespace
