@@ -215,12 +215,7 @@ int Main(int argc, char** argv) {
   }
   OverlapGpu gpu;
   CoRun run;
-  Status status = gpu.Init();
-  if (status.ok()) status = run.Init();
-  if (!status.ok()) {
-    std::fprintf(stderr, "%s\n", status.message.c_str());
-    return 77;
-  }
+  if (!Open(gpu, run)) return 77;
   std::printf(
       "{\"benchmark\": \"fused_curve_benchmark\", \"gpu\": \"%s\", \"sms\": %d, \"repeats\": %d,\n"
       "  \"note\": \"durations over the Tensor kernel alone; lines as [intercept, slope]\",\n"

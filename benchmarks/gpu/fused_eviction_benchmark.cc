@@ -336,12 +336,7 @@ int Main(int argc, char** argv) {
   }
   OverlapGpu gpu;
   CoRun run;
-  Status status = gpu.Init();
-  if (status.ok()) status = run.Init();
-  if (!status.ok()) {
-    std::fprintf(stderr, "%s\n", status.message.c_str());
-    return 77;
-  }
+  if (!Open(gpu, run)) return 77;
   std::printf(
       "{\"benchmark\": \"fused_eviction_benchmark\", \"gpu\": \"%s\", \"sms\": %d, \"seed\": %u,\n"
       "  \"note\": \"evictions from the host's call to the host's sight of the record\",\n"

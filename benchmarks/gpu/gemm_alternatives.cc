@@ -1,6 +1,5 @@
 #include "benchmarks/gpu/gemm_alternatives.h"
 
-#include <cstring>
 #include <string>
 
 #include "benchmarks/gpu/skinny_alternatives.h"
@@ -21,15 +20,6 @@ int gpushare_roomy_alone_variants(gpushare_kernel_variants* out);
 }
 
 namespace gpushare::kernels {
-namespace {
-
-template <class Params>
-void CopyTo(const Params& made, std::vector<unsigned char>* params) {
-  params->resize(sizeof(made));
-  std::memcpy(params->data(), &made, sizeof(made));
-}
-
-}  // namespace
 
 std::vector<GemmAlternative> GemmAlternatives() {
   constexpr GemmTileShape kLarge = {128, 256};
@@ -84,7 +74,7 @@ Status MakeAlternativeParams(const GemmAlternative& alternative, const GemmProbl
   if (alternative.skinny) {
     SkinnyTmaParams made = {};
     const Status status = MakeSkinnyTmaParams(problem, alternative.shape.n, &made, grid);
-    if (status.ok()) CopyTo(made, params);
+    if (status.ok()) PackParams(made, params);
     return status;
   }
   GemmWgmmaParams made = {};
@@ -92,7 +82,7 @@ Status MakeAlternativeParams(const GemmAlternative& alternative, const GemmProbl
       MakeWgmmaParams(alternative.shape, problem, alternative.tiles_per_task, 0, &made, grid);
   if (!status.ok()) return status;
   if (alternative.group != 0) made.group = alternative.group;
-  CopyTo(made, params);
+  PackParams(made, params);
   return {};
 }
 

@@ -105,7 +105,7 @@ Status Time(FormLauncher* launcher, EventTimer* timer, int launches,
 }
 
 struct Times {
-  std::vector<double> library_us;
+  std::vector<double> cublaslt_us;
   std::vector<double> kernel_us;
 };
 
@@ -119,19 +119,19 @@ Status Measure(const Arguments& arguments, FormLauncher* launcher, GemmLibrary* 
   if (status.ok()) status = Time(launcher, &timer, 1, launch_library, &once_us);
   const int launches = std::clamp(static_cast<int>(kMeasureMs * 1000 / once_us), 3, kLaunchesMax);
   for (int i = -kWarmUps; i < arguments.repeats && status.ok(); ++i) {
-    double library_us = 0;
+    double cublaslt_us = 0;
     double kernel_us = 0;
     status = forms->Begin();
     const bool kernel_first = i % 2 != 0;
     if (status.ok() && kernel_first) {
       status = Time(launcher, &timer, launches, launch_kernel, &kernel_us);
     }
-    if (status.ok()) status = Time(launcher, &timer, launches, launch_library, &library_us);
+    if (status.ok()) status = Time(launcher, &timer, launches, launch_library, &cublaslt_us);
     if (status.ok() && !kernel_first) {
       status = Time(launcher, &timer, launches, launch_kernel, &kernel_us);
     }
     if (i < 0) continue;
-    times->library_us.push_back(library_us);
+    times->cublaslt_us.push_back(cublaslt_us);
     times->kernel_us.push_back(kernel_us);
   }
   return status;
@@ -156,7 +156,7 @@ struct Row {
 void Print(const std::string& name, const gpushare_kernel_variants& variants, const Row& row,
            int shared_per_sm, bool first) {
   const double us = Median(row.times.kernel_us);
-  const double library_us = Median(row.times.library_us);
+  const double cublaslt_us = Median(row.times.cublaslt_us);
   const double flops = 2.0 * row.shape.m * row.shape.n * row.shape.k;
   const double bytes = 2.0 * (1.0 * row.shape.m * row.shape.k + 1.0 * row.shape.n * row.shape.k +
                               1.0 * row.shape.m * row.shape.n);
@@ -174,9 +174,10 @@ void Print(const std::string& name, const gpushare_kernel_variants& variants, co
       " \"wrong\": %llu, \"not_equal\": %llu, \"difference_max\": %.3g,"
       " \"runs_beside\": %d, \"wrong_beside\": %d}",
       first ? "" : ",", name.c_str(), row.form, row.shape.m, row.shape.n, row.shape.k, us,
-      library_us, library_us / us, flops / us * 1e-6, flops / library_us * 1e-6, bytes / us * 1e-3,
-      bytes / us * 1e6 / kDramBytesPerS, row.registers, row.blocks_per_sm, registers_left,
-      shared_left, variants.local_bytes, static_cast<unsigned long long>(row.comparison.wrong),
+      cublaslt_us, cublaslt_us / us, flops / us * 1e-6, flops / cublaslt_us * 1e-6,
+      bytes / us * 1e-3, bytes / us * 1e6 / kDramBytesPerS, row.registers, row.blocks_per_sm,
+      registers_left, shared_left, variants.local_bytes,
+      static_cast<unsigned long long>(row.comparison.wrong),
       static_cast<unsigned long long>(row.comparison.not_equal), row.comparison.difference_max,
       row.runs_beside, row.wrong_beside);
   std::fprintf(
@@ -184,7 +185,7 @@ void Print(const std::string& name, const gpushare_kernel_variants& variants, co
       "%-22s %-8s %5d x %5d x %5d %9.2f us %7.1f TFLOP/s %.3f of cuBLASLt (%7.1f) %6.0f "
       "GB/s %.3f of DRAM, %3u regs, left %5d regs %6d bytes, wrong %llu, beside %d of %d\n",
       name.c_str(), row.form, row.shape.m, row.shape.n, row.shape.k, us, flops / us * 1e-6,
-      library_us / us, flops / library_us * 1e-6, bytes / us * 1e-3,
+      cublaslt_us / us, flops / cublaslt_us * 1e-6, bytes / us * 1e-3,
       bytes / us * 1e6 / kDramBytesPerS, row.registers, registers_left, shared_left,
       static_cast<unsigned long long>(row.comparison.wrong), row.wrong_beside, row.runs_beside);
   std::fflush(stdout);
@@ -321,11 +322,11 @@ Status RunShape(const Arguments& arguments, const GemmShape& shape, FormLauncher
   if (contenders.empty()) return {};
   GemmMatrices matrices;
   Status status = matrices.Make(shape);
-  if (status.ok()) status = library->Plan(matrices.Problem(shape, matrices.library_c));
+  if (status.ok()) status = library->Plan(matrices.Problem(shape, matrices.cublaslt_c));
   if (status.ok()) status = library->Launch();
   if (status.ok()) status = launcher->Wait();
   if (status.ok()) {
-    status = matrices.library_c.Read(0, matrices.library_c.bytes(), matrices.expected.data());
+    status = matrices.cublaslt_c.Read(0, matrices.cublaslt_c.bytes(), matrices.expected.data());
   }
   if (!status.ok()) return status;
   for (const Contender& contender : contenders) {

@@ -30,11 +30,11 @@ Status GemmMatrices::Make(const GemmShape& shape) {
   Status status = a.Allocate(bytes(shape.m, shape.k));
   if (status.ok()) status = b.Allocate(bytes(shape.n, shape.k));
   if (status.ok()) status = c.Allocate(bytes(shape.m, shape.n));
-  if (status.ok()) status = library_c.Allocate(bytes(shape.m, shape.n));
+  if (status.ok()) status = cublaslt_c.Allocate(bytes(shape.m, shape.n));
   if (status.ok()) status = FillPortableInputs(&a, 1);
   if (status.ok()) status = FillPortableInputs(&b, 2);
-  if (status.ok()) status = library_c.FillPattern();
-  expected.resize(library_c.bytes() / sizeof(uint16_t));
+  if (status.ok()) status = cublaslt_c.FillPattern();
+  expected.resize(cublaslt_c.bytes() / sizeof(uint16_t));
   return status;
 }
 

@@ -21,10 +21,10 @@ struct GemmShape {
 };
 
 struct GemmMatrices {
-  DeviceBuffer a, b, c, library_c;
-  std::vector<uint16_t> expected;  // library_c, once it has been computed and read
+  DeviceBuffer a, b, c, cublaslt_c;
+  std::vector<uint16_t> expected;  // cublaslt_c, once it has been computed and read
 
-  // Operands from seeds; library_c in no state that a product would give.
+  // Operands from seeds; cublaslt_c in no state that a product would give.
   Status Make(const GemmShape& shape);
   GemmProblem Problem(const GemmShape& shape, const DeviceBuffer& to) const {
     return {shape.m, shape.n, shape.k, a.data(), b.data(), to.data()};

@@ -260,12 +260,7 @@ int Main(int argc, char** argv) {
   }
   OverlapGpu gpu;
   CoRun run;
-  Status status = gpu.Init();
-  if (status.ok()) status = run.Init();
-  if (!status.ok()) {
-    std::fprintf(stderr, "%s\n", status.message.c_str());
-    return 77;
-  }
+  if (!Open(gpu, run)) return 77;
   std::printf(
       "{\"benchmark\": \"overlap_benchmark\", \"gpu\": \"%s\", \"sms\": %d, \"repeats\": %d,\n"
       "  \"note\": \"medians, from one moment to the end of both kernels\",\n  \"pairs\": [",

@@ -4,9 +4,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
+#include "benchmarks/gpu/co_run.h"
 #include "src/core/kernel.h"
 
 namespace gpushare::benchmarks {
@@ -150,6 +152,13 @@ kernels::Status OverlapGpu::EnqueueProduct(const Product& product, const Streams
   if (!status.ok()) return status;
   return StatusOf(planned->plan->Enqueue(planned->handle, streams.tensor, workspace_.data(),
                                          product.arguments));
+}
+
+bool Open(OverlapGpu& gpu, CoRun& run) {
+  kernels::Status status = gpu.Init();
+  if (status.ok()) status = run.Init();
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.message.c_str());
+  return status.ok();
 }
 
 }  // namespace gpushare::benchmarks

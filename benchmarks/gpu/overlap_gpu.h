@@ -40,6 +40,8 @@ struct Streams {
   CUcontext tensor_context = nullptr;  // null: the primary one
 };
 
+class CoRun;
+
 class OverlapGpu {
  public:
   ~OverlapGpu();
@@ -84,6 +86,9 @@ class OverlapGpu {
   std::map<std::array<int64_t, 4>, Planned> plans_;
   kernels::DeviceBuffer workspace_;
 };
+
+// Makes both ready. False: there is no such GPU, and stderr is told why.
+bool Open(OverlapGpu& gpu, CoRun& run);
 
 }  // namespace gpushare::benchmarks
 
