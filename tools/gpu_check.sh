@@ -230,6 +230,7 @@ group_tests() {
   run_test tests kernels_contract_test kernels_contract_test
   run_test tests kernels_forms_test kernels_forms_test
   run_test tests kernels_wgmma_test kernels_wgmma_test
+  run_test tests kernels_skinny_test kernels_skinny_test
   run_test tests kernels_convolution_test kernels_convolution_test
   run_test tests kernels_fused_test kernels_fused_test
   GPUSHARE_DEVICE=cuda run_program tests own_kernel example_own_kernel
@@ -248,9 +249,11 @@ group_sanitizer() {
   wrapper=("$sanitizer" --tool racecheck --error-exitcode 9)
   run_test sanitizer racecheck_kernels_contract kernels_contract_test
   run_test sanitizer racecheck_kernels_wgmma kernels_wgmma_test
+  run_test sanitizer racecheck_kernels_skinny kernels_skinny_test
   run_test sanitizer racecheck_kernels_forms kernels_forms_test
   wrapper=("$sanitizer" --tool memcheck --error-exitcode 9)
   run_test sanitizer memcheck_kernels_wgmma kernels_wgmma_test
+  run_test sanitizer memcheck_kernels_skinny kernels_skinny_test
   run_test sanitizer memcheck_kernels_forms kernels_forms_test
   run_test sanitizer memcheck_kernels_fused kernels_fused_test
   run_test sanitizer memcheck_device_contract device_contract_test '--gtest_filter=*/cuda'

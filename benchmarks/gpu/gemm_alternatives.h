@@ -1,4 +1,4 @@
-// Other tiles, stages, producers and numbers of tiles a block task of the GEMMs, for
+// Other tiles, stages, producers, bodies and numbers of tiles a block task of the GEMMs, for
 // gemm_benchmark --alternatives: what the catalogue's were chosen among. Threads: any.
 
 #ifndef GPUSHARE_BENCHMARKS_GPU_GEMM_ALTERNATIVES_H_
@@ -18,7 +18,7 @@ struct GemmAlternative {
   GemmTileShape shape;
   uint32_t tiles_per_task = 0;  // 0: as MakeWgmmaParams chooses
   uint32_t group = 0;           // 0: the usual
-  bool skinny = false;          // skinny_alternatives.cuh's
+  bool skinny = false;          // a body of gemm_skinny: parameters as the catalogue's
 };
 
 std::vector<GemmAlternative> GemmAlternatives();

@@ -54,6 +54,7 @@ namespace gpushare::cuda {
   X(cuGreenCtxStreamCreate)                      \
   X(cuInit)                                      \
   X(cuLaunchKernel)                              \
+  X(cuLaunchKernelEx)                            \
   X(cuMemAlloc)                                  \
   X(cuMemFree)                                   \
   X(cuMemFreeHost)                               \

@@ -1,8 +1,10 @@
-// Every kernel of the catalogue through the device: its original grid and its workers give the same
-// bits, and the right ones. Tensor maps among the arguments start at a multiple of 64 bytes.
+// Every kernel of the catalogue through the device: its original grid, its workers and its slices
+// give the same bits, and the right ones. Tensor maps among the arguments start at a multiple of 64
+// bytes.
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -17,6 +19,7 @@ namespace gpushare::cuda {
 namespace {
 
 constexpr uint32_t kBlockTasks = 300;
+constexpr uint32_t kSlice = 128;  // block tasks; the last slice is a part of one
 constexpr double kBlockTaskUs = 5;
 constexpr double kVerifySeconds = 0.2;
 // cudaErrorNoKernelImageForDevice.
@@ -57,13 +60,25 @@ class CatalogueKernelsTest : public GpuTest,
   // Into a cleared output; 0 when it failed.
   uint64_t Run(core::Form form) {
     EXPECT_TRUE(workload_->ClearOutput().ok());
+    const uint32_t all = workload_->block_tasks();
+    const uint32_t at_once = form == core::Form::kSlice ? kSlice : all;
+    for (uint32_t begin = 0; begin < all; begin += at_once) {
+      if (!RunOne(form, begin, std::min(at_once, all - begin))) return 0;
+    }
+    uint64_t checksum = 0;
+    EXPECT_TRUE(workload_->Checksum(&checksum).ok());
+    return checksum;
+  }
+
+  bool RunOne(core::Form form, uint32_t begin, uint32_t count) {
     core::LaunchRequest request;
     request.launch = core::LaunchId{++launches_};
     request.lane = lane_;
     request.form = form;
     request.kernel = &desc_;
     const kernels::Grid grid = workload_->grid();
-    request.block_count = workload_->block_tasks();
+    request.block_begin = begin;
+    request.block_count = count;
     request.grid_x = static_cast<int32_t>(grid.x);
     request.grid_y = static_cast<int32_t>(grid.y);
     request.grid_z = static_cast<int32_t>(grid.z);
@@ -76,10 +91,7 @@ class CatalogueKernelsTest : public GpuTest,
     request.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
     const absl::Status status = device_->Launch(request);
     EXPECT_TRUE(status.ok()) << status;
-    if (!status.ok() || !Completes()) return 0;
-    uint64_t checksum = 0;
-    EXPECT_TRUE(workload_->Checksum(&checksum).ok());
-    return checksum;
+    return status.ok() && Completes();
   }
 
   bool Completes() {
@@ -99,7 +111,7 @@ class CatalogueKernelsTest : public GpuTest,
   uint64_t launches_ = 0;
 };
 
-TEST_P(CatalogueKernelsTest, BothFormsGiveTheRightBits) {
+TEST_P(CatalogueKernelsTest, EveryFormGivesTheRightBits) {
   if (!Make()) GTEST_SKIP() << GetParam()->name << " has no code for this device.";
   const uint64_t original = Run(core::Form::kOriginal);
   kernels::Verification verification;
@@ -107,6 +119,7 @@ TEST_P(CatalogueKernelsTest, BothFormsGiveTheRightBits) {
   EXPECT_GT(verification.checked, 0U);
   EXPECT_EQ(verification.wrong, 0U) << verification.first_wrong;
   EXPECT_EQ(Run(core::Form::kWorkers), original);
+  EXPECT_EQ(Run(core::Form::kSlice), original);
 }
 
 std::vector<const kernels::CatalogueKernel*> AllKernels() {

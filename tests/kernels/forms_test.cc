@@ -95,6 +95,25 @@ TEST_P(FormsTest, OccupancyIsTheTables) {
   EXPECT_EQ(task_.variants.local_bytes, 0U) << "registers were spilled";
 }
 
+// Too small a split would keep some of the workers from the SM, and nothing else would tell.
+TEST_P(FormsTest, TheSplitHasRoomForTheWorkers) {
+  cudaFuncAttributes attributes = {};
+  GPUSHARE_ASSERT_OK(
+      CudaStatus(cudaFuncGetAttributes(&attributes, task_.variants.worker_symbol), "attributes"));
+  int sm_bytes = 0;
+  int reserved = 0;
+  GPUSHARE_ASSERT_OK(CudaStatus(
+      cudaDeviceGetAttribute(&sm_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0), "SM"));
+  GPUSHARE_ASSERT_OK(CudaStatus(
+      cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, 0), "reserved"));
+  const uint64_t worker_bytes = task_.variants.static_shared_bytes +
+                                task_.variants.dynamic_shared_bytes +
+                                static_cast<uint64_t>(reserved);
+  EXPECT_GE(
+      static_cast<uint64_t>(attributes.preferredShmemCarveout) * static_cast<uint64_t>(sm_bytes),
+      100 * worker_bytes * task_.variants.workers_per_sm);
+}
+
 TEST_P(FormsTest, WorkersGiveTheSameBits) {
   for (const uint32_t batch : {1U, 5U}) {
     GPUSHARE_ASSERT_OK(workload_->ClearOutput());

@@ -1,5 +1,5 @@
-// The index arithmetic of the portable Tensor-core kernels, played through on the CPU: every
-// element of a tile reaches the fragment position that mma.m16n8k16 expects (PTX ISA, "Matrix
+// The index arithmetic of the Tensor-core kernels that use mma.sync, played through on the CPU:
+// every element of a tile reaches the fragment position that mma.m16n8k16 expects (PTX ISA, "Matrix
 // fragments for mma.m16n8k16"), and no access to shared memory has a bank conflict.
 
 #include <gtest/gtest.h>
@@ -8,10 +8,12 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "src/cuda/kernels/tensor/gemm_mma_layout.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_layout.h"
+#include "src/cuda/kernels/tensor/gemm_skinny_portable_layout.h"
 
 namespace gpushare::kernels {
 namespace {
@@ -160,9 +162,9 @@ TEST(GemmMma, OutputTileIsWrittenOnceAndReadWithoutConflicts) {
 }
 
 // A small GEMM of whole numbers, computed as the kernel does: lanes' loads, mma, partial sums.
-class SkinnyEmulation {
+class SkinnyPortableEmulation {
  public:
-  SkinnyEmulation(uint32_t m, uint32_t k) : m_(m), k_(k) {}
+  SkinnyPortableEmulation(uint32_t m, uint32_t k) : m_(m), k_(k) {}
 
   static int A(uint32_t row, uint32_t k) { return static_cast<int>((row * 31 + k * 7) % 13) - 6; }
   static int B(uint32_t column, uint32_t k) {
@@ -171,10 +173,10 @@ class SkinnyEmulation {
 
   // All of a warp's windows. Words that it writes to its partial sums.
   std::vector<int> WarpSums(uint32_t warp) const {
-    std::vector<int> sums(gemm_skinny::kWarpBytes / 4, 0);
-    for (uint32_t window = warp; window < k_ / gemm_skinny::kWindow;
-         window += gemm_skinny::kWarps) {
-      for (uint32_t tile = 0; tile < gemm_skinny::kColumns / 16; ++tile) {
+    std::vector<int> sums(gemm_skinny_portable::kWarpBytes / 4, 0);
+    for (uint32_t window = warp; window < k_ / gemm_skinny_portable::kWindow;
+         window += gemm_skinny_portable::kWarps) {
+      for (uint32_t tile = 0; tile < gemm_skinny_portable::kColumns / 16; ++tile) {
         for (uint32_t rows = 0; rows < m_ / 8; ++rows) {
           for (uint32_t step = 0; step < 2; ++step) Multiply(window, tile, rows, step, &sums);
         }
@@ -186,7 +188,7 @@ class SkinnyEmulation {
  private:
   // Element e of the 16 bytes that a lane loads of a row.
   static uint32_t Element(uint32_t window, uint32_t lane, uint32_t e) {
-    return window * gemm_skinny::kWindow + gemm_skinny::LaneElement(lane) + e;
+    return window * gemm_skinny_portable::kWindow + gemm_skinny_portable::LaneElement(lane) + e;
   }
 
   // mma.m16n8k16 of the fragments that the lanes hold; 16 columns of C are its rows.
@@ -218,7 +220,7 @@ class SkinnyEmulation {
         for (uint32_t k = 0; k < 16; ++k) sum += a[mma_row][k] * b[k][mma_column];
         const uint32_t row = rows * 8 + lane % 4 * 2 + c % 2;
         const uint32_t column = tile * 16 + c / 2 * 8 + lane / 4;
-        sums->at(gemm_skinny::SumAt(row, column)) += sum;
+        sums->at(gemm_skinny_portable::SumAt(row, column)) += sum;
       }
     }
   }
@@ -227,66 +229,251 @@ class SkinnyEmulation {
   uint32_t k_;
 };
 
-class SkinnyTest : public testing::TestWithParam<uint32_t> {};
+class SkinnyPortableTest : public testing::TestWithParam<uint32_t> {};
 
 // Both operands call the elements of k the same, and each product is made once.
-TEST_P(SkinnyTest, FragmentsGiveTheProduct) {
+TEST_P(SkinnyPortableTest, FragmentsGiveTheProduct) {
   const uint32_t m = GetParam();
-  constexpr uint32_t kK = 7 * gemm_skinny::kWindow;  // warps with unequal numbers of windows
-  const SkinnyEmulation emulation(m, kK);
+  constexpr uint32_t kK =
+      7 * gemm_skinny_portable::kWindow;  // warps with unequal numbers of windows
+  const SkinnyPortableEmulation emulation(m, kK);
   std::vector<std::vector<int>> partial;
-  for (uint32_t warp = 0; warp < gemm_skinny::kWarps; ++warp) {
+  for (uint32_t warp = 0; warp < gemm_skinny_portable::kWarps; ++warp) {
     partial.push_back(emulation.WarpSums(warp));
   }
   for (uint32_t row = 0; row < m; ++row) {
-    for (uint32_t column = 0; column < gemm_skinny::kColumns; ++column) {
+    for (uint32_t column = 0; column < gemm_skinny_portable::kColumns; ++column) {
       int expected = 0;
       for (uint32_t k = 0; k < kK; ++k) {
-        expected += SkinnyEmulation::A(row, k) * SkinnyEmulation::B(column, k);
+        expected += SkinnyPortableEmulation::A(row, k) * SkinnyPortableEmulation::B(column, k);
       }
       int sum = 0;
-      for (const auto& warp : partial) sum += warp.at(gemm_skinny::SumAt(row, column));
+      for (const auto& warp : partial) sum += warp.at(gemm_skinny_portable::SumAt(row, column));
       ASSERT_EQ(sum, expected) << "row " << row << ", column " << column;
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, SkinnyTest, testing::Values(8U, 16U, 32U));
+INSTANTIATE_TEST_SUITE_P(Rows, SkinnyPortableTest, testing::Values(8U, 16U, 32U));
 
-TEST(GemmSkinny, LanesHavePlacesOfTheirOwnWithoutConflicts) {
-  std::vector<int> uses(gemm_skinny::kWarpStageBytes / 16, 0);
-  for (uint32_t load = 0; load < gemm_skinny::kStageLoads; ++load) {
-    const auto address = [&](uint32_t lane) { return gemm_skinny::LoadAt(load, lane); };
+TEST(GemmSkinnyPortable, LanesHavePlacesOfTheirOwnWithoutConflicts) {
+  std::vector<int> uses(gemm_skinny_portable::kWarpStageBytes / 16, 0);
+  for (uint32_t load = 0; load < gemm_skinny_portable::kStageLoads; ++load) {
+    const auto address = [&](uint32_t lane) { return gemm_skinny_portable::LoadAt(load, lane); };
     EXPECT_EQ(WordsOfOneBank(address, 16), 1U);
     for (uint32_t lane = 0; lane < kLanes; ++lane) ++uses.at(address(lane) / 16);
   }
   EXPECT_TRUE(std::all_of(uses.begin(), uses.end(), [](int n) { return n == 1; }));
 }
 
-TEST(GemmSkinny, PartialSumsHaveNoBankConflicts) {
+TEST(GemmSkinnyPortable, PartialSumsHaveNoBankConflicts) {
   for (uint32_t c = 0; c < 4; ++c) {
     const auto address = [&](uint32_t lane) {
-      return 4 * gemm_skinny::SumAt(lane % 4 * 2 + c % 2, c / 2 * 8 + lane / 4);
+      return 4 * gemm_skinny_portable::SumAt(lane % 4 * 2 + c % 2, c / 2 * 8 + lane / 4);
     };
     EXPECT_EQ(WordsOfOneBank(address, 4), 1U);
   }
-  for (uint32_t thread = 0; thread < gemm_skinny::kThreadCount; thread += kLanes) {
+  for (uint32_t thread = 0; thread < gemm_skinny_portable::kThreadCount; thread += kLanes) {
     const auto address = [&](uint32_t lane) {
-      return 4 * gemm_skinny::SumAt((thread + lane) / 16, (thread + lane) % 16 * 4);
+      return 4 * gemm_skinny_portable::SumAt((thread + lane) / 16, (thread + lane) % 16 * 4);
     };
     EXPECT_EQ(WordsOfOneBank(address, 16), 1U);
   }
 }
 
 // The lane's 16 bytes a row make whole sectors of 32 bytes, and a block's four warps whole lines.
-TEST(GemmSkinny, AWindowIsReadWhole) {
-  std::vector<int> reads(gemm_skinny::kWindow, 0);
+TEST(GemmSkinnyPortable, AWindowIsReadWhole) {
+  std::vector<int> reads(gemm_skinny_portable::kWindow, 0);
   for (uint32_t lane = 0; lane < 4; ++lane) {
-    for (uint32_t e = 0; e < gemm_skinny::kLoadElements; ++e) {
-      ++reads.at(gemm_skinny::LaneElement(lane) + e);
+    for (uint32_t e = 0; e < gemm_skinny_portable::kLoadElements; ++e) {
+      ++reads.at(gemm_skinny_portable::LaneElement(lane) + e);
     }
   }
   EXPECT_TRUE(std::all_of(reads.begin(), reads.end(), [](int n) { return n == 1; }));
+}
+
+// k blocks of a stage, and groups of consumer warps.
+struct SkinnyStages {
+  uint32_t depth;
+  uint32_t groups;
+};
+
+// For sm_90a: boxes of a stage as TMA swizzles them, warps' shares of it, lanes' loads, mma,
+// partial sums.
+class SkinnyEmulation {
+ public:
+  SkinnyEmulation(const SkinnyStages& stages, uint32_t steps)
+      : stages_(stages),
+        steps_(steps),
+        sums_(stages.groups * gemm_skinny::kWindows * gemm_skinny::kPartialWords, 0),
+        writes_(sums_.size(), 0) {}
+
+  void Run(uint32_t panel) {
+    const uint32_t first = gemm_skinny::FirstStep(panel, steps_);
+    for (uint32_t warp = 0; warp < stages_.groups * gemm_skinny::kGroupWarps; ++warp) {
+      std::vector<int> sums(gemm_skinny::kWarpColumns / 16 * 4 * kLanes * 4, 0);
+      for (uint32_t i = 0; i < steps_; ++i) MultiplyStage((first + i) % steps_, warp, &sums);
+      Put(warp, sums);
+    }
+  }
+
+  int Sum(uint32_t row, uint32_t column) const {
+    int sum = 0;
+    for (uint32_t at = gemm_skinny::SumAt(row, column); at < sums_.size();
+         at += gemm_skinny::kPartialWords) {
+      EXPECT_EQ(writes_.at(at), 1) << "row " << row << ", column " << column;
+      sum += sums_.at(at);
+    }
+    return sum;
+  }
+
+ private:
+  // The element of k that element `e` at `byte` of a swizzled box of row `row` is.
+  static uint32_t ElementAt(uint32_t byte, uint32_t row, uint32_t e) {
+    EXPECT_EQ(byte / kSwizzleRowBytes, row);
+    for (uint32_t word = 0; word < kSwizzleColumns / 2; ++word) {
+      if (SwizzledByte(row, word) == byte + e / 2 * 4) return word * 2 + e % 2;
+    }
+    ADD_FAILURE() << "no word is at byte " << byte;
+    return 0;
+  }
+
+  void MultiplyStage(uint32_t step, uint32_t warp, std::vector<int>* sums) const {
+    const uint32_t group = gemm_skinny::GroupOf(warp);
+    for (uint32_t turn = 0; turn < stages_.depth / stages_.groups; ++turn) {
+      const uint32_t block = gemm_skinny::BlockOf(turn, group, stages_.groups);
+      Multiply(step * stages_.depth + block, warp, sums);
+    }
+  }
+
+  void Multiply(uint32_t block, uint32_t warp, std::vector<int>* sums) const {
+    for (uint32_t tile = 0; tile < gemm_skinny::kWarpColumns / 16; ++tile) {
+      for (uint32_t rows = 0; rows < 4; ++rows) {
+        for (uint32_t step = 0; step < 2; ++step) {
+          MultiplyTile(block, warp, tile, rows, step, sums);
+        }
+      }
+    }
+  }
+
+  void MultiplyTile(uint32_t block, uint32_t warp, uint32_t tile, uint32_t rows, uint32_t step,
+                    std::vector<int>* sums) const {
+    int a[16][16];
+    int b[16][8];
+    const uint32_t window = gemm_skinny::WindowOf(warp);
+    const uint32_t first_column = gemm_skinny::FirstColumnOf(warp);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      const uint32_t byte = gemm_skinny::LaneByte(window, lane);
+      const uint32_t in_eight = byte / kSwizzleRowBytes;
+      for (uint32_t reg = 0; reg < 4; ++reg) {
+        const uint32_t box_row = first_column + (2 * tile + reg % 2) * 8 + in_eight;
+        const uint32_t at = byte + (box_row - in_eight) * kSwizzleRowBytes;
+        for (uint32_t e = 0; e < 2; ++e) {
+          const uint32_t k = ElementAt(at, box_row, step * 4 + reg / 2 * 2 + e);
+          a[RowOfA(lane, reg)][ColumnOfA(lane, reg) + e] =
+              SkinnyPortableEmulation::B(box_row, block * kSwizzleColumns + k);
+        }
+      }
+      for (uint32_t reg = 0; reg < 2; ++reg) {
+        for (uint32_t e = 0; e < 2; ++e) {
+          b[RowOfB(lane, reg) + e][ColumnOfB(lane)] =
+              Activation(block, window, lane, rows, step * 4 + reg * 2 + e);
+        }
+      }
+    }
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      for (uint32_t c = 0; c < 4; ++c) {
+        int& sum = sums->at(((tile * 4 + rows) * kLanes + lane) * 4 + c);
+        for (uint32_t k = 0; k < 16; ++k) {
+          sum += a[lane / 4 + c / 2 * 8][k] * b[k][lane % 4 * 2 + c % 2];
+        }
+      }
+    }
+  }
+
+  // Element e of the 16 bytes of activations of a lane.
+  static int Activation(uint32_t block, uint32_t window, uint32_t lane, uint32_t rows, uint32_t e) {
+    const uint32_t byte = gemm_skinny::LaneByte(window, lane);
+    const uint32_t row = byte / kSwizzleRowBytes;
+    const uint32_t k = ElementAt(byte, row, e);
+    return SkinnyPortableEmulation::A(rows * 8 + row, block * kSwizzleColumns + k);
+  }
+
+  void Put(uint32_t warp, const std::vector<int>& sums) {
+    const uint32_t partial = gemm_skinny::PartialOf(warp) * gemm_skinny::kPartialWords;
+    const uint32_t first_column = gemm_skinny::FirstColumnOf(warp);
+    for (uint32_t tile = 0; tile < gemm_skinny::kWarpColumns / 16; ++tile) {
+      for (uint32_t rows = 0; rows < 4; ++rows) {
+        for (uint32_t lane = 0; lane < kLanes; ++lane) {
+          for (uint32_t c = 0; c < 4; ++c) {
+            const uint32_t row = rows * 8 + gemm_skinny::SumRow(lane, c);
+            const uint32_t column = first_column + tile * 16 + gemm_skinny::SumColumn(lane, c);
+            const uint32_t at = partial + gemm_skinny::SumAt(row, column);
+            sums_.at(at) = sums.at(((tile * 4 + rows) * kLanes + lane) * 4 + c);
+            ++writes_.at(at);
+          }
+        }
+      }
+    }
+  }
+
+  SkinnyStages stages_;
+  uint32_t steps_;
+  std::vector<int> sums_;
+  std::vector<int> writes_;
+};
+
+class SkinnyTest : public testing::TestWithParam<SkinnyStages> {};
+
+// Each product is made once, and each place of each group's partial sums is written once.
+TEST_P(SkinnyTest, FragmentsGiveTheProduct) {
+  constexpr uint32_t kSteps = 3;
+  SkinnyEmulation emulation(GetParam(), kSteps);
+  emulation.Run(2);
+  for (uint32_t row = 0; row < gemm_skinny::kRows; ++row) {
+    for (uint32_t column = 0; column < gemm_skinny::kColumns; ++column) {
+      int expected = 0;
+      for (uint32_t k = 0; k < kSteps * GetParam().depth * kSwizzleColumns; ++k) {
+        expected += SkinnyPortableEmulation::A(row, k) * SkinnyPortableEmulation::B(column, k);
+      }
+      ASSERT_EQ(emulation.Sum(row, column), expected) << "row " << row << ", column " << column;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, SkinnyTest,
+                         testing::Values(SkinnyStages{1, 1}, SkinnyStages{2, 1},
+                                         SkinnyStages{2, 2}),
+                         [](const testing::TestParamInfo<SkinnyStages>& stages) {
+                           return std::to_string(stages.param.depth) + "_deep_" +
+                                  std::to_string(stages.param.groups) + "_groups";
+                         });
+
+TEST(GemmSkinny, NoBankConflicts) {
+  for (uint32_t window = 0; window < gemm_skinny::kWindows; ++window) {
+    const auto address = [&](uint32_t lane) { return gemm_skinny::LaneByte(window, lane); };
+    EXPECT_EQ(WordsOfOneBank(address, 16), 1U);
+  }
+  for (uint32_t c = 0; c < 4; ++c) {
+    const auto address = [&](uint32_t lane) {
+      return 4 * gemm_skinny::SumAt(gemm_skinny::SumRow(lane, c), gemm_skinny::SumColumn(lane, c));
+    };
+    EXPECT_EQ(WordsOfOneBank(address, 4), 1U);
+  }
+  // The sum's threads, 16 a row.
+  const auto address = [](uint32_t lane) {
+    return 4 * gemm_skinny::SumAt(lane / 16, lane % 16 * 4);
+  };
+  EXPECT_EQ(WordsOfOneBank(address, 16), 1U);
+}
+
+TEST(GemmSkinny, APanelBeginsInsideOfK) {
+  for (const uint32_t steps : {1U, 3U, 64U}) {
+    for (uint32_t panel = 0; panel < 300; ++panel) {
+      EXPECT_LT(gemm_skinny::FirstStep(panel, steps), steps);
+    }
+  }
+  EXPECT_NE(gemm_skinny::FirstStep(1, 64), gemm_skinny::FirstStep(0, 64));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/cuda/kernels/tensor/gemm_problem.h"
+#include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_tile.h"
 #include "src/cuda/kernels/tensor/gemm_wgmma.h"
 
@@ -135,6 +136,9 @@ TEST(TensorTest, TensorMapsAreAlignedAsTmaWantsThem) {
   EXPECT_EQ(offsetof(GemmWgmmaParams, a) % 64, 0U);
   EXPECT_EQ(offsetof(GemmWgmmaParams, b) % 64, 0U);
   EXPECT_EQ(offsetof(GemmWgmmaParams, c) % 64, 0U);
+  EXPECT_EQ(alignof(GemmSkinnyParams), 64U);
+  EXPECT_EQ(offsetof(GemmSkinnyParams, activations_map) % 64, 0U);
+  EXPECT_EQ(offsetof(GemmSkinnyParams, weights_map) % 64, 0U);
 }
 
 TEST(TensorTest, ProblemsThatTmaCannotReadAreRefused) {
@@ -149,6 +153,26 @@ TEST(TensorTest, ProblemsThatTmaCannotReadAreRefused) {
   status = MakeWgmmaParams(kGemmWgmmaTile, problem, 1, 1, &params, &grid);
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.message.find("16 bytes"), std::string::npos) << status.message;
+}
+
+TEST(TensorTest, SkinnyProblemsOfPartialStagesAreRefused) {
+  std::vector<unsigned char> params;
+  Grid grid;
+  struct Size {
+    int m, n, k;
+  };
+  const auto multiple = static_cast<int>(kSkinnyKMultiple);
+  for (const Size& size : {Size{12, 64, multiple}, Size{8, 96, multiple}, Size{16, 128, 0},
+                           Size{32, 64, multiple + multiple / 2}}) {
+    const GemmProblem problem = {size.m, size.n, size.k, nullptr, nullptr, nullptr};
+    const Status status = MakeGemmSkinnyParams(problem, &params, &grid);
+    EXPECT_FALSE(status.ok());
+    const std::string sizes =
+        std::to_string(size.m) + " x " + std::to_string(size.n) + " x " + std::to_string(size.k);
+    EXPECT_NE(status.message.find(sizes), std::string::npos) << status.message;
+    EXPECT_NE(status.message.find("k of " + std::to_string(multiple)), std::string::npos)
+        << status.message;
+  }
 }
 
 TEST(TensorTest, OtherKernelsAreNoGemms) {

@@ -1,4 +1,4 @@
-// The skinny GEMM as a part of fused kernels.
+// The skinny GEMM as a part of fused kernels: the body for sm_90a.
 
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_FUSED_GEMM_SKINNY_PART_CUH_
 #define GPUSHARE_SRC_CUDA_KERNELS_FUSED_GEMM_SKINNY_PART_CUH_
@@ -9,11 +9,12 @@
 
 namespace gpushare::device {
 
-// Loads in flight fill the registers: 840 bytes are spilled at 96, 16 at 168.
+// 32 sums and 16 words of activations a thread, and addresses. With two k blocks of a stage a warp
+// the loads of one pass the products of the other: 8 bytes are spilled at 96, none at 104.
 template <>
 struct FusedTraits<kernels::gpushare_gemm_skinny> {
-  static constexpr bool kOnlySm90a = false;
-  static constexpr int kRegistersMin = 168;
+  static constexpr bool kOnlySm90a = true;
+  static constexpr int kRegistersMin = 104;
   static constexpr int kLaunchRegistersMin = 0;
 };
 

@@ -1,230 +1,273 @@
 // gemm_skinny: the GEMM of decoding, m = 8, 16 or 32 rows against weights that are read once. Bound
-// by DRAM, and made to share an SM: one worker of 128 threads, 168 registers each on sm_90 (21 K
-// of an SM; at most 192, 24 K) and 58 KB of shared memory. For any GPU from sm_80 on.
+// by DRAM. sm_90a; other GPUs run gemm_skinny_portable.cuh.
 //
-// A block task is all of k for 64 columns of C, with the arithmetic of m = 32 and n = k = 8192 on
-// an H200 (4.3 TB/s from DRAM, about 7 TB/s from L2, 132 SMs):
-// - Each block task reads all activations, 512 KB, from L2. With 16, 32 or 64 columns that is 268,
-//   134 or 67 MB beside the weights' 134 MB, which pass L2 too: 57, 38 or 29 us at L2's rate,
-//   against 31 us at DRAM's. So 64 columns are the fewest that leave DRAM the bound, and 128 would
-//   be block tasks for 64 SMs only.
-// - 128 block tasks on 132 SMs: 33 KB a microsecond each, and a loaded DRAM answers in about one.
-//   48 KB are in flight, six of seven stages of 8 KB, so an SM also makes good for neighbours that
-//   begin or end a block task. Registers could not hold that: the sums take 64 a thread already,
-//   which is why there are four warps and not eight.
-// - Weights go by cp.async to a place of their lane, which reads them back as fragments of mma: no
-//   ldmatrix, no barrier, no permutation of banks. Activations come from L2 straight to registers,
-//   kAhead windows ahead. How lanes share out a window of k: gemm_skinny_layout.h.
-// - The four warps take windows of k in turn, so that a block reads 256 contiguous bytes of a row;
-//   their sums are added in the order of warps.
+// A block task is all of k for 64 columns of C, so that the activations, which every block task
+// reads from L2, are half of what the weights are (gemm_skinny_portable.cuh has the arithmetic).
+// - Weights and activations come by TMA into a ring of stages: bytes in flight cost no registers,
+//   and one instruction asks for 8 KB. A stage has kDepth k blocks of 64, each a swizzled box of
+//   weights and one of activations: a barrier is waited for once in kDepth blocks.
+// - Panels begin at different k blocks, and L2 gives up weights first, so that activations stay.
+// - A producer warp's first thread loads. It is the first of the part, so a worker claims its next
+//   block task while the consumers still add and store.
+// - Each of the two windows of a k block is multiplied by two of four consumer warps, half of the
+//   columns each: few sums, few registers. Consumers are mma.sync's: wgmma's 64 rows would be half
+//   empty. kGroups of four warps take the k blocks of a stage in turn.
+//
+// Invariants
+// - full[s] completes when the boxes of stage s are there; empty[s] when all consumer warps have
+//   read them. The producer's first round finds every stage empty (parity 1 of a fresh barrier).
+// - A consumer's reads are over before it frees a stage: a fence stands between. TMA writes by
+//   another proxy than loads read by, and an arrival does not wait for loads that are under way;
+//   without the fence, results were wrong beside neighbours that keep an SM's load path busy.
+// - Partial sums take the place of the stages, after every consumer has read its last one and
+//   before the worker loop's barrier, which the producer's next load is behind.
+// - Sums are added in an order that the panel alone gives.
 
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_SKINNY_CUH_
 #define GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_SKINNY_CUH_
 
+#include <cstdint>
+#include <cstdio>
+
 #include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_layout.h"
+#include "src/cuda/kernels/tensor/gemm_tile.h"
+#include "src/cuda/kernels/tensor/hopper.cuh"
 #include "src/cuda/kernels/tensor/mma.cuh"
 
 namespace gpushare::kernels {
 namespace gemm_skinny {
 
-static_assert(kSkinnyColumns == kColumns && kSkinnyKMultiple == kWindow, "one layout");
+static_assert(kSkinnyColumns == kColumns && kSkinnyRowsMax == kRows, "one shape of block tasks");
 
-constexpr uint32_t kAhead = 3;  // windows of activations in registers
-constexpr uint32_t kColumnTiles = kColumns / 16;
-constexpr uint32_t kHalfTiles = kColumnTiles / kHalves;
+constexpr int kFirstConsumer = 32;  // behind the producer's warp
+constexpr uint32_t kRowTiles = kRows / 8;
+constexpr uint32_t kTiles = kWarpColumns / 16;
+constexpr uint32_t kWeightBytes = kColumns * kSwizzleRowBytes;
+constexpr uint32_t kBlockBytes = kWeightBytes + kRows * kSwizzleRowBytes;
 
-struct Shared {
-  alignas(128) unsigned char stages[kWarps * kWarpBytes];
+struct State {
+  uint32_t stage;
+  uint32_t parity;
 };
 
-template <uint32_t kRowTiles>
-using Sums = float[kColumnTiles][kRowTiles][4];
-template <uint32_t kRowTiles>
 using Activations = uint4[kRowTiles];
+using Sums = float[kTiles][kRowTiles][4];
 
-// What a lane reads: columns and rows lane / 4 + 8 i, windows warp + 4 r.
-struct Lane {
-  const uint16_t* weights;
-  const uint16_t* activations;
-  uint64_t eight_rows;  // elements
-  uint32_t windows;     // of the whole row
-  uint32_t warp;
-  uint32_t stages;  // shared address of the lane's places
-
-  __device__ __forceinline__ uint32_t WindowOf(uint32_t round) const {
-    return round * kWarps + warp;
-  }
-};
-
-__device__ __forceinline__ Lane LaneOf(const GemmSkinnyParams& params, const Shared& shared,
-                                       uint32_t panel, uint32_t thread) {
-  const uint32_t lane = thread % 32;
-  const uint32_t warp = thread / 32;
-  const uint32_t first = warp * kWindow + LaneElement(lane);
-  Lane made;
-  made.weights =
-      params.weights + static_cast<uint64_t>(panel * kColumns + lane / 4) * params.k + first;
-  made.activations = params.activations + static_cast<uint64_t>(lane / 4) * params.k + first;
-  made.eight_rows = static_cast<uint64_t>(params.k) * 8;
-  made.windows = params.k / kWindow;
-  made.warp = warp;
-  made.stages = mma::SharedAddress(shared.stages) + warp * kWarpBytes + LoadAt(0, lane);
-  return made;
-}
-
-// Windows past the end of k are zeros: they change no sum.
-__device__ __forceinline__ void CopyWeights(const Lane& lane, uint32_t round, uint32_t half,
-                                            uint32_t slot) {
-  const bool valid = lane.WindowOf(round) < lane.windows;
-  const uint16_t* from = lane.weights + static_cast<uint64_t>(round) * (kWarps * kWindow) +
-                         half * kStageLoads * lane.eight_rows;
-#pragma unroll
-  for (uint32_t i = 0; i < kStageLoads; ++i) {
-    mma::CopyAsync(lane.stages + slot + LoadAt(i, 0), from, valid);
-    from += lane.eight_rows;
-  }
-  mma::CommitCopies();
-}
-
-template <uint32_t kRowTiles>
-__device__ __forceinline__ void LoadActivations(const Lane& lane, uint32_t round,
-                                                Activations<kRowTiles>& to) {
-  const bool valid = lane.WindowOf(round) < lane.windows;
-  const uint16_t* from = lane.activations + static_cast<uint64_t>(round) * (kWarps * kWindow);
-#pragma unroll
-  for (uint32_t j = 0; j < kRowTiles; ++j) {
-    to[j] = valid ? mma::LoadPastL1(from) : make_uint4(0, 0, 0, 0);
-    from += lane.eight_rows;
-  }
-}
-
-// Sixteen columns are mma's rows, eight rows of A its columns.
-template <uint32_t kRowTiles>
-__device__ __forceinline__ void MultiplyTile(float (&sums)[kRowTiles][4], const uint4& upper,
-                                             const uint4& lower,
-                                             const Activations<kRowTiles>& activations) {
-#pragma unroll
-  for (uint32_t j = 0; j < kRowTiles; ++j) {
-    const uint4& row = activations[j];
-    mma::Mma(sums[j], upper.x, lower.x, upper.y, lower.y, row.x, row.y);
-  }
-#pragma unroll
-  for (uint32_t j = 0; j < kRowTiles; ++j) {
-    const uint4& row = activations[j];
-    mma::Mma(sums[j], upper.z, lower.z, upper.w, lower.w, row.z, row.w);
-  }
-}
-
-template <uint32_t kRowTiles>
-__device__ __forceinline__ void Accumulate(const Lane& lane, Sums<kRowTiles>& sums) {
-  const uint32_t rounds = (lane.windows + kWarps - 1) / kWarps;
-  Activations<kRowTiles> activations[kAhead];
-#pragma unroll
-  for (uint32_t stage = 0; stage + 1 < kStages; ++stage) {
-    CopyWeights(lane, stage / kHalves, stage % kHalves, stage * kWarpStageBytes);
-  }
-#pragma unroll
-  for (uint32_t i = 0; i < kAhead; ++i) LoadActivations<kRowTiles>(lane, i, activations[i]);
-  uint32_t read = 0;
-  uint32_t write = (kStages - 1) * kWarpStageBytes;
-#pragma unroll 1
-  for (uint32_t first = 0; first < rounds; first += kAhead) {
-#pragma unroll
-    for (uint32_t i = 0; i < kAhead; ++i) {
-#pragma unroll
-      for (uint32_t half = 0; half < kHalves; ++half) {
-        // The newest stages may be under way. What is written over now was read in the stage
-        // before, by this lane alone.
-        mma::WaitCopies<kStages - 2>();
-        constexpr uint32_t kNewest = kStages - 1;
-        CopyWeights(lane, first + i + (half + kNewest) / kHalves, (half + kNewest) % kHalves,
-                    write);
-#pragma unroll
-        for (uint32_t tile = 0; tile < kHalfTiles; ++tile) {
-          const uint4 upper = mma::LoadShared(lane.stages + read + LoadAt(2 * tile, 0));
-          const uint4 lower = mma::LoadShared(lane.stages + read + LoadAt(2 * tile + 1, 0));
-          MultiplyTile<kRowTiles>(sums[half * kHalfTiles + tile], upper, lower, activations[i]);
-        }
-        write = read;
-        read = read + kWarpStageBytes == kWarpBytes ? 0 : read + kWarpStageBytes;
-      }
-      LoadActivations<kRowTiles>(lane, first + i + kAhead, activations[i]);
-    }
-  }
-  mma::WaitCopies<0>();  // zeros past the end, which must not land in the sums
-}
-
-template <uint32_t kRowTiles>
-__device__ __forceinline__ void PutSums(const Sums<kRowTiles>& sums, float* to, uint32_t lane) {
-#pragma unroll
-  for (uint32_t i = 0; i < kColumnTiles; ++i) {
-#pragma unroll
-    for (uint32_t j = 0; j < kRowTiles; ++j) {
-#pragma unroll
-      for (uint32_t c = 0; c < 4; ++c) {
-        const uint32_t row = j * 8 + lane % 4 * 2 + c % 2;
-        const uint32_t column = i * 16 + c / 2 * 8 + lane / 4;
-        to[SumAt(row, column)] = sums[i][j][c];
-      }
-    }
-  }
-}
-
-// Four columns of a row a thread; warps in their order, so the bits are always the same.
-__device__ __forceinline__ void AddAndStore(const GemmSkinnyParams& params, const Shared& shared,
-                                            uint32_t panel, uint32_t thread) {
-  constexpr uint32_t kFours = kColumns / 4;
-  const uint32_t column = thread % kFours * 4;
-#pragma unroll 1
-  for (uint32_t row = thread / kFours; row < params.m; row += kThreadCount / kFours) {
-    float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll
-    for (uint32_t warp = 0; warp < kWarps; ++warp) {
-      const auto* partial = reinterpret_cast<const float*>(shared.stages + warp * kWarpBytes);
-      const float4 more = *reinterpret_cast<const float4*>(partial + SumAt(row, column));
-      sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
-    }
-    uint16_t* const to =
-        params.c + static_cast<uint64_t>(row) * params.n + panel * kColumns + column;
-    *reinterpret_cast<uint2*>(to) =
-        make_uint2(mma::PackBf16(sum.x, sum.y), mma::PackBf16(sum.z, sum.w));
-  }
-}
-
-template <uint32_t kRowTiles>
-__device__ __forceinline__ void MultiplyPanel(const Lane& lane, Shared& shared, uint32_t thread) {
-  Sums<kRowTiles> sums = {};
-  Accumulate<kRowTiles>(lane, sums);
-  // The other lanes of the warp may still read their stages.
-  __syncwarp();
-  PutSums<kRowTiles>(sums, reinterpret_cast<float*>(shared.stages + lane.warp * kWarpBytes),
-                     thread % 32);
-}
-
-struct gpushare_gemm_skinny {
+template <uint32_t kStages, uint32_t kDepth, uint32_t kGroups = 1>
+struct Gemm {
   using Params = GemmSkinnyParams;
-  using Shared = gemm_skinny::Shared;
-  struct State {};
-  static constexpr int kThreads = kThreadCount;
-  static constexpr int kMinBlocksPerSm = 2;  // three would spill on some GPUs
+  using State = gemm_skinny::State;
+
+  static constexpr uint32_t kConsumerWarps = kGroupWarps * kGroups;
+  static constexpr int kConsumers = 32 * kConsumerWarps;
+  static constexpr uint32_t kPartials = kWindows * kGroups;
+  static constexpr uint32_t kStageBytes = kDepth * kBlockBytes;
+  static constexpr int kThreads = kFirstConsumer + kConsumers;
+  static constexpr int kExtraBarriers = 1;
   static constexpr int kWorkersPerSm = 1;
 
+  struct alignas(kSwizzleBytes) Shared {
+    unsigned char stages[kStages][kStageBytes];
+    uint64_t full[kStages];
+    uint64_t empty[kStages];
+  };
+  static_assert(kSkinnyKMultiple % (kDepth * kSwizzleColumns) == 0, "k is whole stages");
+  static_assert(kDepth % kGroups == 0, "groups have as many k blocks of a stage each");
+  static_assert(kPartials * kPartialWords * sizeof(float) <= kStages * kStageBytes,
+                "partial sums take the place of the stages");
+
   template <class Ctx>
-  __device__ static void Run(const Params& params, Shared& shared, State&, Ctx& ctx) {
-    const uint32_t panel = ctx.block_index() % params.panels;
-    const Lane lane = LaneOf(params, shared, panel, ctx.thread());
-    if (params.m == 8) {
-      MultiplyPanel<1>(lane, shared, ctx.thread());
-    } else if (params.m == 16) {
-      MultiplyPanel<2>(lane, shared, ctx.thread());
-    } else {
-      MultiplyPanel<4>(lane, shared, ctx.thread());
+  __device__ static void Enter(const Params& params, Shared& shared, State& state, Ctx& ctx) {
+#if GPUSHARE_WGMMA
+    state.stage = 0;
+    // The producer waits for the phase before the first, which counts as complete.
+    state.parity = ctx.thread() == 0 ? 1 : 0;
+    if (ctx.thread() == 0) {
+      hopper::PrefetchMap(&params.activations_map);
+      hopper::PrefetchMap(&params.weights_map);
+      for (uint32_t s = 0; s < kStages; ++s) {
+        hopper::BarrierInit(hopper::SharedAddress(&shared.full[s]), 1);
+        hopper::BarrierInit(hopper::SharedAddress(&shared.empty[s]), kConsumerWarps);
+      }
+      hopper::BarrierInitFence();
     }
     ctx.sync();
-    AddAndStore(params, shared, panel, ctx.thread());
+#endif
+  }
+
+  template <class Ctx>
+  __device__ static void Run(const Params& params, Shared& shared, State& state, Ctx& ctx) {
+#if GPUSHARE_WGMMA
+    const uint32_t panel = ctx.block_index() % params.panels;
+    // The same for a whole warp, and the compiler is told so.
+    const uint32_t warp = __shfl_sync(~0U, ctx.thread() / 32, 0);
+    if (warp == 0) {
+      if (ctx.thread() == 0) LoadPanel(params, shared, state, panel);
+      __syncwarp();
+      return;
+    }
+    const uint32_t thread = ctx.thread() - kFirstConsumer;
+    const uint32_t consumer = warp - kFirstConsumer / 32;
+    Sums sums = {};
+    Accumulate(params, shared, state, consumer, thread % 32, sums);
+    // Every consumer has read its last stage.
+    ctx.template SyncSome<0, kFirstConsumer, kConsumers>();
+    PutSums(shared, consumer, thread % 32, sums);
+    ctx.template SyncSome<0, kFirstConsumer, kConsumers>();
+    AddAndStore(params, shared, panel, thread);
+    // TMA writes over the sums next, behind the barrier of the worker loop.
+    hopper::StoreFence();
+#else
+    if (ctx.thread() == 0) printf("gpushare: this GEMM needs compute capability 9.0a.\n");
+    __trap();
+#endif
+  }
+
+  template <class Ctx>
+  __device__ static void Leave(const Params&, Shared& shared, State&, Ctx& ctx) {
+#if GPUSHARE_WGMMA
+    ctx.sync();
+    if (ctx.thread() != 0) return;
+    for (uint32_t s = 0; s < kStages; ++s) {
+      hopper::BarrierInvalidate(hopper::SharedAddress(&shared.full[s]));
+      hopper::BarrierInvalidate(hopper::SharedAddress(&shared.empty[s]));
+    }
+#endif
+  }
+
+ private:
+  __device__ static __forceinline__ uint32_t StepsOf(const Params& params) {
+    return params.k / (kDepth * kSwizzleColumns);
+  }
+
+  __device__ static __forceinline__ void Advance(State& state) {
+    if (++state.stage < kStages) return;
+    state.stage = 0;
+    state.parity ^= 1;
+  }
+
+  // The producer's thread: all k blocks of the panel, kDepth at a time into a stage once it is
+  // empty.
+  __device__ static __forceinline__ void LoadPanel(const Params& params, Shared& shared,
+                                                   State& state, uint32_t panel) {
+    const uint32_t steps = StepsOf(params);
+    const auto column = static_cast<int32_t>(panel * kColumns);
+    const uint64_t policy = hopper::EvictFirst();
+    uint32_t step = FirstStep(panel, steps);
+#pragma unroll 1
+    for (uint32_t i = 0; i < steps; ++i) {
+      const uint32_t barrier = state.stage * sizeof(uint64_t);
+      const uint32_t full = hopper::SharedAddress(shared.full) + barrier;
+      const uint32_t to = hopper::SharedAddress(shared.stages) + state.stage * kStageBytes;
+      hopper::BarrierWait(hopper::SharedAddress(shared.empty) + barrier, state.parity);
+      hopper::BarrierArriveExpect(full, kStageBytes);
+#pragma unroll
+      for (uint32_t d = 0; d < kDepth; ++d) {
+        const auto k = static_cast<int32_t>((step * kDepth + d) * kSwizzleColumns);
+        const uint32_t block = to + d * kBlockBytes;
+        hopper::LoadBoxOnce(block, &params.weights_map, full, k, column, policy);
+        hopper::LoadBox(block + kWeightBytes, &params.activations_map, full, k, 0);
+      }
+      Advance(state);
+      if (++step == steps) step = 0;
+    }
+  }
+
+  // The products of a warp's columns of a k block with the activations of its window. Sixteen
+  // columns are mma's rows, eight rows of A its columns.
+  __device__ static __forceinline__ void MultiplyBlock(uint32_t weights,
+                                                       const Activations& activations, Sums& sums) {
+#pragma unroll
+    for (uint32_t tile = 0; tile < kTiles; ++tile) {
+      const uint4 upper = mma::LoadShared(weights + 2 * tile * kSwizzleBytes);
+      const uint4 lower = mma::LoadShared(weights + (2 * tile + 1) * kSwizzleBytes);
+#pragma unroll
+      for (uint32_t j = 0; j < kRowTiles; ++j) {
+        mma::Mma(sums[tile][j], upper.x, lower.x, upper.y, lower.y, activations[j].x,
+                 activations[j].y);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < kRowTiles; ++j) {
+        mma::Mma(sums[tile][j], upper.z, lower.z, upper.w, lower.w, activations[j].z,
+                 activations[j].w);
+      }
+    }
+  }
+
+  // A consumer warp: its products of all stages.
+  __device__ static __forceinline__ void Accumulate(const Params& params, Shared& shared,
+                                                    State& state, uint32_t warp, uint32_t lane,
+                                                    Sums& sums) {
+    const uint32_t steps = StepsOf(params);
+    const uint32_t at = LaneByte(WindowOf(warp), lane);
+    const uint32_t columns_at = FirstColumnOf(warp) * kSwizzleRowBytes + at;
+    const uint32_t group = GroupOf(warp);
+#pragma unroll 1
+    for (uint32_t i = 0; i < steps; ++i) {
+      const uint32_t barrier = state.stage * sizeof(uint64_t);
+      const uint32_t stage = hopper::SharedAddress(shared.stages) + state.stage * kStageBytes;
+      hopper::BarrierWait(hopper::SharedAddress(shared.full) + barrier, state.parity);
+#pragma unroll
+      for (uint32_t turn = 0; turn < kDepth / kGroups; ++turn) {
+        const uint32_t block = stage + BlockOf(turn, group, kGroups) * kBlockBytes;
+        Activations activations;
+#pragma unroll
+        for (uint32_t j = 0; j < kRowTiles; ++j) {
+          activations[j] = mma::LoadShared(block + kWeightBytes + at + j * kSwizzleBytes);
+        }
+        MultiplyBlock(block + columns_at, activations, sums);
+      }
+      // Each lane's, before one of them arrives for all: its own loads are over.
+      hopper::StoreFence();
+      __syncwarp();
+      if (lane == 0) hopper::BarrierArrive(hopper::SharedAddress(shared.empty) + barrier);
+      Advance(state);
+    }
+  }
+
+  __device__ static __forceinline__ void PutSums(Shared& shared, uint32_t warp, uint32_t lane,
+                                                 const Sums& sums) {
+    float* const to = reinterpret_cast<float*>(shared.stages) + PartialOf(warp) * kPartialWords;
+    const uint32_t column = FirstColumnOf(warp);
+#pragma unroll
+    for (uint32_t i = 0; i < kTiles; ++i) {
+#pragma unroll
+      for (uint32_t j = 0; j < kRowTiles; ++j) {
+#pragma unroll
+        for (uint32_t c = 0; c < 4; ++c) {
+          to[SumAt(j * 8 + SumRow(lane, c), column + i * 16 + SumColumn(lane, c))] = sums[i][j][c];
+        }
+      }
+    }
+  }
+
+  // Four columns of a row a thread; partial sums in their order, so the bits are always the same.
+  __device__ static __forceinline__ void AddAndStore(const Params& params, const Shared& shared,
+                                                     uint32_t panel, uint32_t thread) {
+    constexpr uint32_t kFours = kColumns / 4;
+    const auto* const partials = reinterpret_cast<const float*>(shared.stages);
+    const uint32_t column = thread % kFours * 4;
+#pragma unroll 1
+    for (uint32_t row = thread / kFours; row < params.m; row += kConsumers / kFours) {
+      float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll
+      for (uint32_t i = 0; i < kPartials; ++i) {
+        const float4 more =
+            *reinterpret_cast<const float4*>(partials + i * kPartialWords + SumAt(row, column));
+        sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
+      }
+      uint16_t* const to =
+          params.c + static_cast<uint64_t>(row) * params.n + panel * kColumns + column;
+      *reinterpret_cast<uint2*>(to) =
+          make_uint2(mma::PackBf16(sum.x, sum.y), mma::PackBf16(sum.z, sum.w));
+    }
   }
 };
+
+struct gpushare_gemm_skinny
+    : Gemm<kGemmSkinnyRing.stages, kGemmSkinnyRing.depth, kGemmSkinnyRing.groups> {};
+
 }  // namespace gemm_skinny
 
 using gemm_skinny::gpushare_gemm_skinny;

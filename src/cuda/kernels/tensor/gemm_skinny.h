@@ -1,30 +1,44 @@
 // Parameters of gemm_skinny: C[m, n] = A[m, k] * B[n, k]^T, bf16 with float32 sums, for few rows of
-// A (tokens) and a large B (weights).
+// A (tokens) and a large B (weights). The same for both of its bodies: gemm_skinny.cuh, for sm_90a,
+// and gemm_skinny_portable.cuh, for the GPUs that are not.
 
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_SKINNY_H_
 #define GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_SKINNY_H_
 
 #include <cstdint>
 
+#include "src/cuda/kernels/tensor/gemm_wgmma.h"
+
 namespace gpushare::kernels {
 
-constexpr uint32_t kSkinnyColumns = 64;    // of C that a block task computes
-constexpr uint32_t kSkinnyKMultiple = 32;  // of k
+// The ring of an instantiation of gemm_skinny.cuh.
+struct GemmSkinnyRing {
+  uint32_t stages;
+  uint32_t depth;   // k blocks of 64 in a stage; kSkinnyKMultiple has whole stages
+  uint32_t groups;  // of four consumer warps, which take the k blocks of a stage in turn
+};
+
+// The catalogue's, chosen among those of gemm_benchmark --alternatives.
+constexpr GemmSkinnyRing kGemmSkinnyRing = {3, 4, 1};
+
+constexpr uint32_t kSkinnyColumns = 64;     // of C that a block task computes
+constexpr uint32_t kSkinnyKMultiple = 256;  // of k: the deepest stage of any instantiation
+constexpr uint32_t kSkinnyRowsMax = 32;
 
 struct GemmSkinnyParams {
+  TensorMap activations_map;    // boxes of 32 rows x 64 values of k; sm_90a alone
+  TensorMap weights_map;        // boxes of a panel's columns x 64; sm_90a alone
   const uint16_t* activations;  // A: bf16, 16-byte aligned
   const uint16_t* weights;      // B
   uint16_t* c;
-  uint32_t m;  // 8, 16 or 32
-  uint32_t n;  // a multiple of kSkinnyColumns
-  uint32_t k;
+  uint32_t m;       // 8, 16 or 32
+  uint32_t n;       // a multiple of kSkinnyColumns
+  uint32_t k;       // a multiple of kSkinnyKMultiple
   uint32_t panels;  // n / kSkinnyColumns; block task b computes panel b % panels
 };
 
-inline GemmSkinnyParams GemmSkinnyParamsOf(const uint16_t* activations, const uint16_t* weights,
-                                           uint16_t* c, uint32_t m, uint32_t n, uint32_t k) {
-  return {activations, weights, c, m, n, k, n / kSkinnyColumns};
-}
+// The variants of the body that the current device runs: where it has sm_90a's code, that one.
+int GemmSkinnyVariants(gpushare_kernel_variants* out);
 
 }  // namespace gpushare::kernels
 

@@ -1,5 +1,8 @@
 // The workload of gemm_skinny: 32 rows against panels of weights, far more than L2 holds, each once
-// and again from the first one on: the layers of a model, step after step.
+// and again from the first one on: the layers of a model, step after step. And which of the two
+// bodies a device runs.
+
+#include <cuda_runtime_api.h>
 
 #include <algorithm>
 #include <cmath>
@@ -8,20 +11,52 @@
 
 #include "src/cuda/kernels/tensor/gemm_problem.h"
 #include "src/cuda/kernels/tensor/gemm_skinny.h"
+#include "src/cuda/kernels/tensor/gemm_wgmma.h"
 #include "src/cuda/kernels/tensor/portable_workload.h"
+
+extern "C" {
+int gpushare_gemm_skinny_portable_variants(gpushare_kernel_variants* out);
+int gpushare_gemm_skinny_variants(gpushare_kernel_variants* out);
+}
 
 namespace gpushare::kernels {
 namespace {
 
 constexpr uint32_t kRows = 32;
-constexpr uint32_t kKMultiple = 256;                 // four warps' windows, in whole lines of DRAM
+constexpr uint32_t kKMultiple = 256;                 // whole stages, and whole lines of DRAM
 constexpr double kWeightBytesMax = 2.0 * (1 << 30);  // 2,048 panels of 8192 a row
+static_assert(kKMultiple % kSkinnyKMultiple == 0, "both bodies take the workload's k");
 
 uint32_t KOf(const WorkloadOptions& options, uint32_t workers_per_sm) {
   const double bytes =
       kReferenceDramBytesPerUs * options.block_task_us / (options.sms * workers_per_sm);
   const double per_multiple = 1.0 * kSkinnyColumns * kKMultiple * sizeof(uint16_t);
   return std::max(1U, static_cast<uint32_t>(std::lround(bytes / per_multiple))) * kKMultiple;
+}
+
+// Tensor maps only for who reads them: other GPUs than sm_90a may have no encoder.
+Status FillParams(const GemmProblem& problem, GemmSkinnyParams* params) {
+  GemmWgmmaParams maps = {};
+  Status runs = CheckWgmma();
+  if (runs.ok()) {
+    constexpr GemmTileShape kShape = {kSkinnyRowsMax, kSkinnyColumns};
+    Grid grid;
+    Status status = MakeWgmmaParams(kShape, problem, 1, 1, &maps, &grid);
+    if (!status.ok()) return status;
+  } else if (runs.code != cudaErrorNoKernelImageForDevice) {
+    return runs;
+  }
+  *params = {};
+  params->activations_map = maps.a;
+  params->weights_map = maps.b;
+  params->activations = static_cast<const uint16_t*>(problem.a);
+  params->weights = static_cast<const uint16_t*>(problem.b);
+  params->c = static_cast<uint16_t*>(problem.c);
+  params->m = static_cast<uint32_t>(problem.m);
+  params->n = static_cast<uint32_t>(problem.n);
+  params->k = static_cast<uint32_t>(problem.k);
+  params->panels = params->n / kSkinnyColumns;
+  return {};
 }
 
 class GemmSkinnyWorkload : public PortableGemmWorkload {
@@ -39,13 +74,23 @@ class GemmSkinnyWorkload : public PortableGemmWorkload {
     grid_ = {block_tasks, 1, 1};
     // Weights and results. Activations stay in L2.
     work_per_block_task_ = panel_bytes + 1.0 * kRows * kSkinnyColumns * sizeof(uint16_t);
-    SetParams(GemmSkinnyParamsOf(a_.as<const uint16_t>(), b_.as<const uint16_t>(),
-                                 output_.as<uint16_t>(), kRows, n, k));
-    return {};
+    GemmSkinnyParams params = {};
+    status = FillParams({static_cast<int>(kRows), static_cast<int>(n), static_cast<int>(k),
+                         a_.data(), b_.data(), output_.data()},
+                        &params);
+    if (status.ok()) SetParams(params);
+    return status;
   }
 };
 
 }  // namespace
+
+int GemmSkinnyVariants(gpushare_kernel_variants* out) {
+  const Status runs = CheckWgmma();
+  if (runs.ok()) return gpushare_gemm_skinny_variants(out);
+  if (runs.code != cudaErrorNoKernelImageForDevice) return runs.code;
+  return gpushare_gemm_skinny_portable_variants(out);
+}
 
 Status MakeGemmSkinny(const CatalogueKernel& kernel, const WorkloadOptions& options,
                       std::unique_ptr<Workload>* workload) {
@@ -64,10 +109,9 @@ Status MakeGemmSkinnyParams(const GemmProblem& problem, std::vector<unsigned cha
                          ", and m must be 8, 16 or 32, n a multiple of " + std::to_string(columns) +
                          " and k of " + std::to_string(multiple) + ".");
   }
-  const GemmSkinnyParams made = GemmSkinnyParamsOf(
-      static_cast<const uint16_t*>(problem.a), static_cast<const uint16_t*>(problem.b),
-      static_cast<uint16_t*>(problem.c), static_cast<uint32_t>(problem.m),
-      static_cast<uint32_t>(problem.n), static_cast<uint32_t>(problem.k));
+  GemmSkinnyParams made = {};
+  Status status = FillParams(problem, &made);
+  if (!status.ok()) return status;
   PackParams(made, params);
   *grid = {made.panels, 1, 1};
   return {};

@@ -102,6 +102,23 @@ __device__ __forceinline__ void LoadBox(uint32_t to, const void* map, uint32_t b
       : "memory");
 }
 
+// An L2 policy: what is loaded by it is given up first.
+__device__ __forceinline__ uint64_t EvictFirst() {
+  uint64_t policy;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+// As LoadBox, by an L2 policy: for bytes that nobody reads again.
+__device__ __forceinline__ void LoadBoxOnce(uint32_t to, const void* map, uint32_t barrier,
+                                            int32_t x, int32_t y, uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+      " [%0], [%1, {%3, %4}], [%2], %5;" ::"r"(to),
+      "l"(map), "r"(barrier), "r"(x), "r"(y), "l"(policy)
+      : "memory");
+}
+
 __device__ __forceinline__ void StoreBox(const void* map, uint32_t from, int32_t x, int32_t y) {
   asm volatile(
       "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" ::"l"(map),
@@ -132,7 +149,8 @@ __device__ __forceinline__ void WaitStores() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-// What the threads wrote to shared memory is seen by TMA.
+// What this thread wrote to shared memory is seen by TMA, and what it read from there is read
+// before TMA writes again.
 __device__ __forceinline__ void StoreFence() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

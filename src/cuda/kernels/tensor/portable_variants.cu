@@ -3,11 +3,11 @@
 #include <gpushare/device/variants.cuh>
 
 #include "src/cuda/kernels/tensor/gemm_mma.cuh"
-#include "src/cuda/kernels/tensor/gemm_skinny.cuh"
+#include "src/cuda/kernels/tensor/gemm_skinny_portable.cuh"
 
 namespace gpushare::kernels {
 
 GPUSHARE_KERNEL(gpushare_gemm_mma);
-GPUSHARE_KERNEL(gpushare_gemm_skinny);
+GPUSHARE_KERNEL(gpushare_gemm_skinny_portable);
 
 }  // namespace gpushare::kernels

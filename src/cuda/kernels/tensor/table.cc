@@ -1,12 +1,10 @@
 // The kernels of this group. What makes a workload of each is in NAME_workload.cc.
 
 #include "src/cuda/kernels/groups.h"
+#include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_wgmma.h"
 
-extern "C" {
-int gpushare_gemm_mma_variants(gpushare_kernel_variants* out);
-int gpushare_gemm_skinny_variants(gpushare_kernel_variants* out);
-}
+extern "C" int gpushare_gemm_mma_variants(gpushare_kernel_variants* out);
 
 namespace gpushare::kernels {
 
@@ -33,8 +31,8 @@ std::vector<CatalogueKernel> TensorKernels() {
        kPowerLimited},
       {"gemm_mma", gpushare_gemm_mma_variants, Bound::kTensor, kTensorFormula, false, 27,
        MakeGemmMma, 2, kSharedLimited},
-      {"gemm_skinny", gpushare_gemm_skinny_variants, Bound::kDram, kSkinnyFormula, false, 32,
-       MakeGemmSkinny, 1},
+      {"gemm_skinny", GemmSkinnyVariants, Bound::kDram, kSkinnyFormula, false, 32, MakeGemmSkinny,
+       1},
   };
 }
 

@@ -1,12 +1,14 @@
-// The variants of the wgmma GEMMs, and whether this program has machine code of them for the
-// current device: they need sm_90a, and what is compiled for other GPUs only stops with a message.
+// The variants of the GEMMs for sm_90a alone, and whether this program has machine code of them for
+// the current device: what is compiled for other GPUs only stops with a message.
 
 #include <gpushare/device/variants.cuh>
 
+#include "src/cuda/kernels/tensor/gemm_skinny.cuh"
 #include "src/cuda/kernels/tensor/gemm_wgmma.cuh"
 
 namespace gpushare::kernels {
 
+GPUSHARE_KERNEL(gpushare_gemm_skinny);
 GPUSHARE_KERNEL(gpushare_gemm_wgmma);
 
 // As GPUSHARE_KERNEL, with a bound on registers instead of one on threads: left alone the compiler

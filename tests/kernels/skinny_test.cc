@@ -1,0 +1,146 @@
+// Both bodies of gemm_skinny, by sm_90a's TMA and the portable one, with every number of rows: each
+// element by a float64 sum, nothing behind the rows, every form and number of workers the same
+// bits. FormsTest (forms_test.cc) has the usual size of the body that the device runs.
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/cuda/kernels/tensor/gemm_problem.h"
+#include "src/cuda/kernels/tensor/gemm_skinny.h"
+#include "src/cuda/kernels/tensor/portable_workload.h"
+#include "src/cuda/kernels/workload_base.h"
+#include "tests/kernels/fixture.h"
+
+extern "C" {
+int gpushare_gemm_skinny_portable_variants(gpushare_kernel_variants* out);
+int gpushare_gemm_skinny_variants(gpushare_kernel_variants* out);
+}
+
+namespace gpushare::kernels {
+namespace {
+
+constexpr uint32_t kSeedA = 21;
+constexpr uint32_t kSeedB = 22;
+constexpr size_t kGuard = 32 * 1024;  // elements: more than 24 rows of the widest C
+
+struct SkinnyBody {
+  const char* name;
+  int (*variants)(gpushare_kernel_variants*);
+  bool only_sm90a;
+};
+
+class SkinnyBodyTest : public KernelTest, public testing::WithParamInterface<SkinnyBody> {
+ protected:
+  void SetUp() override {
+    KernelTest::SetUp();
+    if (IsSkipped()) return;
+    const Status runs = CheckWgmma();
+    if (GetParam().only_sm90a && !runs.ok()) GTEST_SKIP() << runs.message;
+    GPUSHARE_ASSERT_OK(CudaStatus(GetParam().variants(&task_.variants), GetParam().name));
+  }
+
+  void Make(int m, int n, int k) {
+    a_ = std::make_unique<DeviceBuffer>();
+    b_ = std::make_unique<DeviceBuffer>();
+    c_ = std::make_unique<DeviceBuffer>();
+    GPUSHARE_ASSERT_OK(a_->Allocate(Elements(m, k) * sizeof(uint16_t)));
+    GPUSHARE_ASSERT_OK(b_->Allocate(Elements(n, k) * sizeof(uint16_t)));
+    GPUSHARE_ASSERT_OK(c_->Allocate((Elements(m, n) + kGuard) * sizeof(uint16_t)));
+    GPUSHARE_ASSERT_OK(FillPortableInputs(a_.get(), kSeedA));
+    GPUSHARE_ASSERT_OK(FillPortableInputs(b_.get(), kSeedB));
+    problem_ = {m, n, k, a_->data(), b_->data(), c_->data()};
+    GPUSHARE_ASSERT_OK(MakeGemmSkinnyParams(problem_, &params_, &task_.grid));
+    task_.params = params_.data();
+  }
+
+  // By `workers`, or by the original grid where that is 0.
+  void Run(uint32_t workers, uint64_t* checksum) {
+    GPUSHARE_ASSERT_OK(c_->FillPattern());
+    if (workers == 0) {
+      GPUSHARE_ASSERT_OK(launcher_.LaunchOriginal(task_));
+      GPUSHARE_ASSERT_OK(launcher_.Wait());
+    } else {
+      GPUSHARE_ASSERT_OK(launcher_.BeginTask());
+      const gpushare_worker_launch header = launcher_.Header(task_);
+      GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(task_, header, workers));
+      gpushare_worker_completion record = {};
+      GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record));
+      EXPECT_EQ(record.block_tasks_done, task_.block_tasks());
+    }
+    GPUSHARE_ASSERT_OK(c_->Checksum(checksum));
+  }
+
+  void ExpectRightEverywhere() {
+    const auto n = static_cast<size_t>(problem_.n);
+    std::vector<uint16_t> got(Elements(problem_.m, problem_.n) + kGuard);
+    GPUSHARE_ASSERT_OK(c_->Read(0, got.size() * sizeof(uint16_t), got.data()));
+    const double tolerance = PortableTolerance(static_cast<uint32_t>(problem_.k));
+    for (int row = 0; row < problem_.m; ++row) {
+      for (int column = 0; column < problem_.n; ++column) {
+        const double value =
+            FromBf16(got[static_cast<size_t>(row) * n + static_cast<size_t>(column)]);
+        ASSERT_LE(std::abs(value - Sum(row, column)), tolerance) << row << ", " << column;
+      }
+    }
+    for (size_t i = got.size() - kGuard; i < got.size(); ++i) {
+      ASSERT_EQ(got[i], 0xFFFFU) << "behind the output";
+    }
+  }
+
+  FormTask task_;
+
+ private:
+  static size_t Elements(int rows, int columns) {
+    return static_cast<size_t>(rows) * static_cast<size_t>(columns);
+  }
+
+  double Sum(int row, int column) const {
+    double sum = 0;
+    for (int i = 0; i < problem_.k; ++i) {
+      const auto a = static_cast<uint32_t>(row * problem_.k + i);
+      const auto b = static_cast<uint32_t>(column * problem_.k + i);
+      sum += static_cast<double>(PortableInput(kSeedA, a)) *
+             static_cast<double>(PortableInput(kSeedB, b));
+    }
+    return sum;
+  }
+
+  std::unique_ptr<DeviceBuffer> a_, b_, c_;
+  GemmProblem problem_;
+  std::vector<unsigned char> params_;
+};
+
+TEST_P(SkinnyBodyTest, EveryNumberOfRowsIsRight) {
+  constexpr auto kStep = static_cast<int>(kSkinnyKMultiple);
+  for (const int m : {8, 16, 32}) {
+    // Fewer stages than the ring has, and a number that goes around it unevenly.
+    for (const int k : {kStep, 7 * kStep}) {
+      SCOPED_TRACE(std::to_string(m) + " rows, k = " + std::to_string(k));
+      Make(m, 5 * static_cast<int>(kSkinnyColumns), k);
+      if (HasFatalFailure()) return;
+      uint64_t original = 0;
+      Run(0, &original);
+      if (HasFatalFailure()) return;
+      ExpectRightEverywhere();
+      if (HasFailure()) return;
+      // Fewer workers than block tasks: phases of the barriers go on over several.
+      for (const uint32_t workers : {1U, 2U, 5U}) {
+        uint64_t checksum = 0;
+        Run(workers, &checksum);
+        if (HasFatalFailure()) return;
+        EXPECT_EQ(checksum, original) << workers << " workers";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Bodies, SkinnyBodyTest,
+    testing::Values(SkinnyBody{"tma", gpushare_gemm_skinny_variants, true},
+                    SkinnyBody{"portable", gpushare_gemm_skinny_portable_variants, false}),
+    [](const testing::TestParamInfo<SkinnyBody>& body) { return std::string(body.param.name); });
+
+}  // namespace
+}  // namespace gpushare::kernels
