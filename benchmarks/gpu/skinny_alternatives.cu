@@ -1,6 +1,6 @@
-// Other rings of gemm_skinny. 'deep': half as many barriers as with one k block a stage. 'more':
-// as many bytes as the catalogue's, a k block a stage. 'groups': two of four consumer warps.
-// 'four', 'five': more bytes on their way, and less shared memory for others.
+// Other rings of gemm_skinny than the catalogue's: stages, k blocks of a stage and, where it is not
+// one, groups of consumer warps. A stage of more blocks has fewer barriers and reads longer pieces
+// of a row at once; more bytes on their way leave less shared memory to others.
 
 #include <gpushare/device/variants.cuh>
 
@@ -8,21 +8,18 @@
 
 namespace gpushare::kernels {
 
-// Stages, k blocks of a stage, groups of consumer warps.
-struct gpushare_skinny_more : gemm_skinny::Gemm<8, 1> {};
-struct gpushare_skinny_deep : gemm_skinny::Gemm<3, 2> {};
-struct gpushare_skinny_deep_four : gemm_skinny::Gemm<4, 2> {};
-struct gpushare_skinny_deep_five : gemm_skinny::Gemm<5, 2> {};
-struct gpushare_skinny_groups : gemm_skinny::Gemm<3, 2, 2> {};
-struct gpushare_skinny_groups_four : gemm_skinny::Gemm<4, 2, 2> {};
-struct gpushare_skinny_groups_five : gemm_skinny::Gemm<5, 2, 2> {};
+struct gpushare_skinny_5_1 : gemm_skinny::Gemm<5, 1> {};
+struct gpushare_skinny_8_1 : gemm_skinny::Gemm<8, 1> {};
+struct gpushare_skinny_4_2 : gemm_skinny::Gemm<4, 2> {};
+struct gpushare_skinny_2_4 : gemm_skinny::Gemm<2, 4> {};
+struct gpushare_skinny_4_4 : gemm_skinny::Gemm<4, 4> {};
+struct gpushare_skinny_4_2_2 : gemm_skinny::Gemm<4, 2, 2> {};
 
-GPUSHARE_KERNEL(gpushare_skinny_more);
-GPUSHARE_KERNEL(gpushare_skinny_deep);
-GPUSHARE_KERNEL(gpushare_skinny_deep_four);
-GPUSHARE_KERNEL(gpushare_skinny_deep_five);
-GPUSHARE_KERNEL(gpushare_skinny_groups);
-GPUSHARE_KERNEL(gpushare_skinny_groups_four);
-GPUSHARE_KERNEL(gpushare_skinny_groups_five);
+GPUSHARE_KERNEL(gpushare_skinny_5_1);
+GPUSHARE_KERNEL(gpushare_skinny_8_1);
+GPUSHARE_KERNEL(gpushare_skinny_4_2);
+GPUSHARE_KERNEL(gpushare_skinny_2_4);
+GPUSHARE_KERNEL(gpushare_skinny_4_4);
+GPUSHARE_KERNEL(gpushare_skinny_4_2_2);
 
 }  // namespace gpushare::kernels

@@ -54,7 +54,6 @@ namespace gpushare::cuda {
   X(cuGreenCtxStreamCreate)                      \
   X(cuInit)                                      \
   X(cuLaunchKernel)                              \
-  X(cuLaunchKernelEx)                            \
   X(cuMemAlloc)                                  \
   X(cuMemFree)                                   \
   X(cuMemFreeHost)                               \

@@ -136,22 +136,10 @@ absl::Status Launcher::LaunchWorkerFunction(CUstream stream, const PreparedKerne
   ParameterAddresses addresses;
   addresses[0] = const_cast<gpushare_worker_launch*>(&header);
   kernel.worker_parameters.Fill(request.arguments, addresses);
-  CUlaunchAttribute split = {};
-  split.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-  split.value.sharedMemCarveout = static_cast<unsigned int>(kernel.slice_split_percent);
-  CUlaunchConfig config = {};
-  config.gridDimX = blocks;
-  config.gridDimY = 1;
-  config.gridDimZ = 1;
-  config.blockDimX = kernel.block_x;
-  config.blockDimY = kernel.block_y;
-  config.blockDimZ = kernel.block_z;
-  config.sharedMemBytes = kernel.dynamic_shared_bytes;
-  config.hStream = stream;
-  config.attrs = &split;
-  config.numAttrs = header.counter == nullptr ? 1 : 0;  // workers keep the function's own
-  return GPUSHARE_CU(context_.api(),
-                     cuLaunchKernelEx(&config, kernel.worker, addresses.data(), nullptr));
+  return GPUSHARE_CU(
+      context_.api(),
+      cuLaunchKernel(kernel.worker, blocks, 1, 1, kernel.block_x, kernel.block_y, kernel.block_z,
+                     kernel.dynamic_shared_bytes, stream, addresses.data(), nullptr));
 }
 
 absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uint64_t sequence,

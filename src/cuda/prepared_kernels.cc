@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "gpushare/device/fused_variants.h"
 #include "gpushare/device/launch.h"
-#include "gpushare/device/shared_memory_split.h"
 #include "src/core/claim_batch.h"
 #include "src/cuda/errors.h"
 
@@ -105,28 +104,6 @@ absl::Status PreparedKernels::ReadWorkerParameters(const DriverApi& api,
                    sizeof(gpushare_worker_launch), "."));
 }
 
-// A slice is an ordinary launch of a few blocks, and gets the split that suits it: with the largest
-// shared memory slices of histogram and spmv took 2 to 4 % longer than the grid, however large.
-absl::Status PreparedKernels::ReadSliceSplit(PreparedKernel& prepared) const {
-  if (prepared.worker == nullptr) return absl::OkStatus();
-  const DriverApi& api = context_.api();
-  int static_bytes = 0;
-  int blocks = 0;
-  GPUSHARE_CU_RETURN(
-      api, cuFuncGetAttribute(&static_bytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, prepared.worker));
-  GPUSHARE_CU_RETURN(api,
-                     cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                         &blocks, prepared.worker,
-                         static_cast<int>(prepared.block_x * prepared.block_y * prepared.block_z),
-                         static_cast<size_t>(prepared.dynamic_shared_bytes)));
-  prepared.slice_split_percent = device::SharedMemorySplitPercent(
-      blocks, static_cast<size_t>(static_bytes) + prepared.dynamic_shared_bytes,
-      static_cast<size_t>(context_.Attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK)),
-      static_cast<size_t>(
-          context_.Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)));
-  return absl::OkStatus();
-}
-
 absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
                                             PreparedKernel& prepared) const {
   const DriverApi& api = context_.api();
@@ -178,7 +155,7 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
   prepared.claim_batch =
       core::PredictClaimBatch(static_cast<double>(kernel.simulation.block_task_ns));
   prepared.yields = prepared.worker != nullptr && kernel.yield_interval_ns > 0;
-  return ReadSliceSplit(prepared);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,

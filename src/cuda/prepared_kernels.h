@@ -32,7 +32,6 @@ struct PreparedKernel {
   unsigned int block_x = 1, block_y = 1, block_z = 1;
   unsigned int dynamic_shared_bytes = 0;
   int32_t workers_per_sm = 1;
-  int slice_split_percent = 100;  // of an SM's memory that is shared memory while a slice runs
   uint32_t claim_batch = 1;
   bool yields = false;  // has yield points inside a block task
   // By place; null where the graph has no instance because a kernel of it does not fit.
@@ -81,7 +80,6 @@ class PreparedKernels {
  private:
   static absl::Status ReadWorkerParameters(const DriverApi& api, const core::KernelDesc& kernel,
                                            PreparedKernel& prepared);
-  absl::Status ReadSliceSplit(PreparedKernel& prepared) const;
   absl::Status LoadFunctions(const core::KernelDesc& kernel, PreparedKernel& prepared) const;
   absl::Status Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
   absl::StatusOr<CUgraph> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;

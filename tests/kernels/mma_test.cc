@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/cuda/kernels/tensor/gemm_mma_layout.h"
+#include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_layout.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_portable_layout.h"
 
@@ -442,8 +443,9 @@ TEST_P(SkinnyTest, FragmentsGiveTheProduct) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, SkinnyTest,
-                         testing::Values(SkinnyStages{1, 1}, SkinnyStages{2, 1},
-                                         SkinnyStages{2, 2}),
+                         testing::Values(SkinnyStages{1, 1}, SkinnyStages{2, 1}, SkinnyStages{2, 2},
+                                         SkinnyStages{kGemmSkinnyRing.depth,
+                                                      kGemmSkinnyRing.groups}),
                          [](const testing::TestParamInfo<SkinnyStages>& stages) {
                            return std::to_string(stages.param.depth) + "_deep_" +
                                   std::to_string(stages.param.groups) + "_groups";

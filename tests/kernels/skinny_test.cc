@@ -1,5 +1,5 @@
 // Both bodies of gemm_skinny, by sm_90a's TMA and the portable one, with every number of rows: each
-// element by a float64 sum, nothing behind the rows, every form and number of workers the same
+// element by a float64 sum, nothing behind the rows, slices and every number of workers the same
 // bits. FormsTest (forms_test.cc) has the usual size of the body that the device runs.
 
 #include <cmath>
@@ -55,7 +55,22 @@ class SkinnyBodyTest : public KernelTest, public testing::WithParamInterface<Ski
     task_.params = params_.data();
   }
 
-  // By `workers`, or by the original grid where that is 0.
+  // Two slices.
+  void RunSlices(uint64_t* checksum) {
+    GPUSHARE_ASSERT_OK(c_->FillPattern());
+    gpushare_worker_launch header = launcher_.Header(task_);
+    header.counter = nullptr;
+    for (const uint32_t end : {task_.block_tasks() / 2, task_.block_tasks()}) {
+      header.block_count = end - header.block_begin;
+      GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(task_, header, header.block_count));
+      gpushare_worker_completion record = {};
+      GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record));
+      header.block_begin = end;
+    }
+    GPUSHARE_ASSERT_OK(c_->Checksum(checksum));
+  }
+
+  // By `workers` that claim two block tasks at once, or by the original grid where that is 0.
   void Run(uint32_t workers, uint64_t* checksum) {
     GPUSHARE_ASSERT_OK(c_->FillPattern());
     if (workers == 0) {
@@ -63,7 +78,8 @@ class SkinnyBodyTest : public KernelTest, public testing::WithParamInterface<Ski
       GPUSHARE_ASSERT_OK(launcher_.Wait());
     } else {
       GPUSHARE_ASSERT_OK(launcher_.BeginTask());
-      const gpushare_worker_launch header = launcher_.Header(task_);
+      gpushare_worker_launch header = launcher_.Header(task_);
+      header.claim_batch = 2;
       GPUSHARE_ASSERT_OK(launcher_.LaunchWorkers(task_, header, workers));
       gpushare_worker_completion record = {};
       GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record));
@@ -115,8 +131,8 @@ class SkinnyBodyTest : public KernelTest, public testing::WithParamInterface<Ski
 TEST_P(SkinnyBodyTest, EveryNumberOfRowsIsRight) {
   constexpr auto kStep = static_cast<int>(kSkinnyKMultiple);
   for (const int m : {8, 16, 32}) {
-    // Fewer stages than the ring has, and a number that goes around it unevenly.
-    for (const int k : {kStep, 7 * kStep}) {
+    // A part of a stage; whole stages and a part, which go around the ring unevenly.
+    for (const int k : {kStep, 7 * kStep, 53 * kStep}) {
       SCOPED_TRACE(std::to_string(m) + " rows, k = " + std::to_string(k));
       Make(m, 5 * static_cast<int>(kSkinnyColumns), k);
       if (HasFatalFailure()) return;
@@ -132,6 +148,10 @@ TEST_P(SkinnyBodyTest, EveryNumberOfRowsIsRight) {
         if (HasFatalFailure()) return;
         EXPECT_EQ(checksum, original) << workers << " workers";
       }
+      uint64_t sliced = 0;
+      RunSlices(&sliced);
+      if (HasFatalFailure()) return;
+      EXPECT_EQ(sliced, original) << "slices";
     }
   }
 }

@@ -155,7 +155,7 @@ TEST(TensorTest, ProblemsThatTmaCannotReadAreRefused) {
   EXPECT_NE(status.message.find("16 bytes"), std::string::npos) << status.message;
 }
 
-TEST(TensorTest, SkinnyProblemsOfPartialStagesAreRefused) {
+TEST(TensorTest, SkinnyProblemsOfOtherSizesAreRefused) {
   std::vector<unsigned char> params;
   Grid grid;
   struct Size {

@@ -1,7 +1,6 @@
 #include "src/cuda/kernels/form_launcher.h"
 
 #include <cuda_runtime_api.h>
-#include <gpushare/device/shared_memory_split.h>
 
 #include <atomic>
 #include <chrono>
@@ -69,33 +68,20 @@ Status FormLauncher::InitMemory() {
   return {};
 }
 
-Status FormLauncher::ReadDevice() {
+Status FormLauncher::Init() {
   int device = 0;
   int clock_khz = 0;
-  int sm_bytes = 0;
-  int reserved_bytes = 0;
-  struct Wanted {
-    int* value;
-    cudaDeviceAttr attribute;
-  };
   Status status = CudaStatus(cudaGetDevice(&device), "cudaGetDevice");
-  for (const Wanted& wanted :
-       {Wanted{&sms_, cudaDevAttrMultiProcessorCount}, Wanted{&clock_khz, cudaDevAttrClockRate},
-        Wanted{&sm_bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor},
-        Wanted{&reserved_bytes, cudaDevAttrReservedSharedMemoryPerBlock}}) {
-    if (!status.ok()) return status;
-    status = CudaStatus(cudaDeviceGetAttribute(wanted.value, wanted.attribute, device),
+  if (status.ok()) {
+    status = CudaStatus(cudaDeviceGetAttribute(&sms_, cudaDevAttrMultiProcessorCount, device),
                         "cudaDeviceGetAttribute");
   }
-  clock_mhz_ = clock_khz / 1000.0;
-  sm_shared_bytes_ = static_cast<size_t>(sm_bytes);
-  reserved_shared_bytes_ = static_cast<size_t>(reserved_bytes);
-  return status;
-}
-
-Status FormLauncher::Init() {
-  Status status = ReadDevice();
+  if (status.ok()) {
+    status = CudaStatus(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device),
+                        "cudaDeviceGetAttribute");
+  }
   if (!status.ok()) return status;
+  clock_mhz_ = clock_khz / 1000.0;
   int least = 0;
   int greatest = 0;
   status = CudaStatus(cudaDeviceGetStreamPriorityRange(&least, &greatest),
@@ -162,24 +148,12 @@ Status FormLauncher::LaunchOriginal(const FormTask& task) {
 
 Status FormLauncher::LaunchWorkers(const FormTask& task, const gpushare_worker_launch& header,
                                    uint32_t workers) {
-  const gpushare_kernel_variants& variants = task.variants;
   void* arguments[] = {const_cast<gpushare_worker_launch*>(&header),
                        const_cast<void*>(task.params)};
-  cudaLaunchAttribute split = {};
-  split.id = cudaLaunchAttributePreferredSharedMemoryCarveout;
-  split.val.sharedMemCarveout = static_cast<unsigned int>(
-      device::SharedMemorySplitPercent(static_cast<int>(variants.original_blocks_per_sm),
-                                       variants.static_shared_bytes + variants.dynamic_shared_bytes,
-                                       reserved_shared_bytes_, sm_shared_bytes_));
-  cudaLaunchConfig_t config = {};
-  config.gridDim = dim3(workers);
-  config.blockDim = dim3(variants.threads_per_block);
-  config.dynamicSmemBytes = variants.dynamic_shared_bytes;
-  config.stream = stream();
-  config.attrs = &split;
-  config.numAttrs = header.counter == nullptr ? 1 : 0;  // a slice has a split of its own
-  return CudaStatus(cudaLaunchKernelExC(&config, variants.worker_symbol, arguments),
-                    "cudaLaunchKernelExC of the worker variant");
+  return CudaStatus(cudaLaunchKernel(task.variants.worker_symbol, dim3(workers),
+                                     dim3(task.variants.threads_per_block), arguments,
+                                     task.variants.dynamic_shared_bytes, stream()),
+                    "cudaLaunchKernel of the worker variant");
 }
 
 Status FormLauncher::LaunchFused(const gpushare_fused_variants& variants, const FusedPart& tensor,

@@ -94,13 +94,10 @@ class FormLauncher {
  private:
   using StreamWriteValue = int (*)(CUstream_st*, unsigned long long, unsigned long long, unsigned);
 
-  Status ReadDevice();
   Status InitMemory();
 
   int32_t sms_ = 0;
   double clock_mhz_ = 0;
-  size_t sm_shared_bytes_ = 0;        // the most that an SM has
-  size_t reserved_shared_bytes_ = 0;  // CUDA's own of each block
   CUstream_st* stream_ = nullptr;
   CUstream_st* used_stream_ = nullptr;  // not the launcher's to destroy
   CUstream_st* eviction_stream_ = nullptr;

@@ -9,8 +9,8 @@
 
 namespace gpushare::device {
 
-// 32 sums and 16 words of activations a thread, and addresses. With two k blocks of a stage a warp
-// the loads of one pass the products of the other: 8 bytes are spilled at 96, none at 104.
+// 32 sums and 16 words of activations a thread, and addresses. The loads of a
+// k block pass the products of the one before: 8 bytes are spilled at 96, none at 104.
 template <>
 struct FusedTraits<kernels::gpushare_gemm_skinny> {
   static constexpr bool kOnlySm90a = true;

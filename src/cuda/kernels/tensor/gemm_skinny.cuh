@@ -72,7 +72,6 @@ struct Gemm {
     uint64_t full[kStages];
     uint64_t empty[kStages];
   };
-  static_assert(kSkinnyKMultiple % (kDepth * kSwizzleColumns) == 0, "k is whole stages");
   static_assert(kDepth % kGroups == 0, "groups have as many k blocks of a stage each");
   static_assert(kPartials * kPartialWords * sizeof(float) <= kStages * kStageBytes,
                 "partial sums take the place of the stages");
@@ -117,7 +116,7 @@ struct Gemm {
     ctx.template SyncSome<0, kFirstConsumer, kConsumers>();
     AddAndStore(params, shared, panel, thread);
     // TMA writes over the sums next, behind the barrier of the worker loop.
-    hopper::StoreFence();
+    hopper::ProxyFence();
 #else
     if (ctx.thread() == 0) printf("gpushare: this GEMM needs compute capability 9.0a.\n");
     __trap();
@@ -137,8 +136,10 @@ struct Gemm {
   }
 
  private:
+  // What the last stage has past the end of k are zeros, which change no sum.
   __device__ static __forceinline__ uint32_t StepsOf(const Params& params) {
-    return params.k / (kDepth * kSwizzleColumns);
+    constexpr uint32_t kOfStage = kDepth * kSwizzleColumns;
+    return (params.k + kOfStage - 1) / kOfStage;
   }
 
   __device__ static __forceinline__ void Advance(State& state) {
@@ -219,7 +220,7 @@ struct Gemm {
         MultiplyBlock(block + columns_at, activations, sums);
       }
       // Each lane's, before one of them arrives for all: its own loads are over.
-      hopper::StoreFence();
+      hopper::ProxyFence();
       __syncwarp();
       if (lane == 0) hopper::BarrierArrive(hopper::SharedAddress(shared.empty) + barrier);
       Advance(state);

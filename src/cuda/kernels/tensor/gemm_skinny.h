@@ -14,15 +14,15 @@ namespace gpushare::kernels {
 // The ring of an instantiation of gemm_skinny.cuh.
 struct GemmSkinnyRing {
   uint32_t stages;
-  uint32_t depth;   // k blocks of 64 in a stage; kSkinnyKMultiple has whole stages
+  uint32_t depth;   // k blocks of 64 in a stage
   uint32_t groups;  // of four consumer warps, which take the k blocks of a stage in turn
 };
 
 // The catalogue's, chosen among those of gemm_benchmark --alternatives.
 constexpr GemmSkinnyRing kGemmSkinnyRing = {3, 4, 1};
 
-constexpr uint32_t kSkinnyColumns = 64;     // of C that a block task computes
-constexpr uint32_t kSkinnyKMultiple = 256;  // of k: the deepest stage of any instantiation
+constexpr uint32_t kSkinnyColumns = 64;    // of C that a block task computes
+constexpr uint32_t kSkinnyKMultiple = 32;  // of k
 constexpr uint32_t kSkinnyRowsMax = 32;
 
 struct GemmSkinnyParams {

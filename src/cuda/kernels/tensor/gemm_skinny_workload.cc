@@ -23,7 +23,7 @@ namespace gpushare::kernels {
 namespace {
 
 constexpr uint32_t kRows = 32;
-constexpr uint32_t kKMultiple = 256;                 // whole stages, and whole lines of DRAM
+constexpr uint32_t kKMultiple = 256;                 // whole stages and lines of DRAM
 constexpr double kWeightBytesMax = 2.0 * (1 << 30);  // 2,048 panels of 8192 a row
 static_assert(kKMultiple % kSkinnyKMultiple == 0, "both bodies take the workload's k");
 

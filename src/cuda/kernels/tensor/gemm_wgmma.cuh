@@ -287,7 +287,7 @@ struct Gemm {
             to, chunk, buffer + down,
             __floats2bfloat162_rn(sums[box * kBoxSums + r], sums[box * kBoxSums + r + 1]));
       }
-      hopper::StoreFence();
+      hopper::ProxyFence();
       __syncwarp();
       if (lane == 0) {
         hopper::StoreBox(

@@ -151,7 +151,7 @@ __device__ __forceinline__ void WaitStores() {
 
 // What this thread wrote to shared memory is seen by TMA, and what it read from there is read
 // before TMA writes again.
-__device__ __forceinline__ void StoreFence() {
+__device__ __forceinline__ void ProxyFence() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
