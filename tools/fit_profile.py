@@ -23,7 +23,9 @@ A calibration runs an LC kernel on a partition again and again; queries that com
 SMs that BE has just left. `--in-place KERNEL=FACTOR` multiplies a kernel's speeds on partitions by
 what that costs it, found on one row of a colocation; the other rows remain predictions.
 
-  tools/fit_profile.py CALIBRATED --name h200 --in-place decode16=0.99 --out profiles/h200.json
+A catalogue's pairs are too many kinds for one set of demands: `--lc` names the LC kernels that count.
+
+  tools/fit_profile.py CALIBRATED --name h200 --lc chain1,decode16 --in-place decode16=0.99 --out profiles/h200.json
 """
 
 import argparse
@@ -96,11 +98,12 @@ def granted(ours, theirs, our_weight, their_weight):
 class Fit:
     """The pairs of one profile, and a parameter vector over them."""
 
-    def __init__(self, profile):
+    def __init__(self, profile, only_lc=()):
         self.device_sms = profile["device"]["sm_count"]
         self.kernels = {kernel["name"]: kernel for kernel in profile["kernels"]}
         pairs = json.loads(profile["learned"]).get("pairs", [])
-        self.pairs = [(p["kernel"], p["neighbour"], p["sms"], p["speed"]["mean"]) for p in pairs]
+        self.pairs = [(p["kernel"], p["neighbour"], p["sms"], p["speed"]["mean"]) for p in pairs
+                      if not only_lc or p["kernel"] in only_lc]
         self.lc = sorted({pair[0] for pair in self.pairs})
         self.be = sorted({pair[1] for pair in self.pairs})
         half = self.device_sms // 2
@@ -265,12 +268,14 @@ def main():
     parser.add_argument("profile", help="a profile that `gpushare calibrate` wrote on a GPU")
     parser.add_argument("--out", help="the fitted profile; without it nothing is written")
     parser.add_argument("--name", help="the fitted profile's device name")
+    parser.add_argument("--lc", default="", metavar="A,B",
+                        help="fit to the pairs of these LC kernels alone; without it, of all")
     parser.add_argument("--in-place", action="append", default=[], metavar="KERNEL=FACTOR",
                         help="speeds on partitions, queries that come one by one over calibrated")
     arguments = parser.parse_args()
     with open(arguments.profile, encoding="utf-8") as file:
         profile = json.load(file)
-    fit = Fit(profile)
+    fit = Fit(profile, [name for name in arguments.lc.split(",") if name])
     if not fit.pairs:
         print(f"{arguments.profile} holds no measured pairs.", file=sys.stderr)
         return 2

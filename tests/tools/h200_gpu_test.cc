@@ -42,11 +42,10 @@ struct Miss {
 
 const std::map<std::string, Miss>& Misses() {
   static const std::map<std::string, Miss> misses = {
-      // BE by a split of 8 SMs more or less, p99 by 2 to 3 % of itself.
-      {"chain1-sincos_2700us-0.3", {0.008, -0.036, -0.051}},
-      {"chain1-sincos_2700us-0.3-bound_2", {0.040, 0.061, 0.016}},
-      {"chain1-sincos_2700us-0.3-bound_4", {0.028, 0.054, 0.020}},
-      {"chain1-sincos_2700us_yield-0.3", {-0.017, -0.051, -0.011}},
+      // BE by a split of 8 SMs more or less.
+      {"chain1-sincos_2700us-0.3", {-0.007, 0.000, -0.054}},
+      // Near its bound of 1.03: BE comes back to the LC side more often than on the GPU.
+      {"decode16-ffma-0.7", {-0.031, -0.024, 0.069}},
   };
   return misses;
 }
