@@ -7,7 +7,7 @@
 #     tests           the tests that need a GPU
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
-#     repeats         the forms of every kernel, 1000 random repeats (GPUSHARE_REPEATS)
+#     repeats         the forms of every kernel and of three fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
 #     kernels, eviction, cost, experiments, quota, soak    the benchmark of that name; soak and quota where built
 #     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny one compared beside kernels that keep
 #                     an SM's load path busy
@@ -236,6 +236,9 @@ group_tests() {
   GPUSHARE_DEVICE=cuda run_program tests own_kernel example_own_kernel
 }
 
+# Of each Tensor kernel one fused pair, plain and with setmaxnreg: all pairs take too long under racecheck or 1000 times.
+fused_pairs='--gtest_filter=*gemm_mma_with_sincos_1_1*:*gemm_roomy_with_streaming_1_1*:*gemm_skinny_with_sincos_1_1*'
+
 group_sanitizer() {
   local sanitizer
   sanitizer="$(find_sanitizer)"
@@ -251,6 +254,7 @@ group_sanitizer() {
   run_test sanitizer racecheck_kernels_wgmma kernels_wgmma_test
   run_test sanitizer racecheck_kernels_skinny kernels_skinny_test
   run_test sanitizer racecheck_kernels_forms kernels_forms_test
+  run_test sanitizer racecheck_kernels_fused kernels_fused_test "$fused_pairs"
   wrapper=("$sanitizer" --tool memcheck --error-exitcode 9)
   run_test sanitizer memcheck_kernels_wgmma kernels_wgmma_test
   run_test sanitizer memcheck_kernels_skinny kernels_skinny_test
@@ -268,7 +272,8 @@ group_repeats() {
   export GPUSHARE_REPEATS="${GPUSHARE_REPEATS:-1000}"
   run_test repeats "kernels_forms_test_$GPUSHARE_REPEATS" kernels_forms_test
   run_test repeats "kernels_wgmma_test_$GPUSHARE_REPEATS" kernels_wgmma_test
-  run_test repeats "kernels_fused_test_$GPUSHARE_REPEATS" kernels_fused_test
+  run_test repeats "kernels_skinny_test_$GPUSHARE_REPEATS" kernels_skinny_test
+  run_test repeats "kernels_fused_test_$GPUSHARE_REPEATS" kernels_fused_test "$fused_pairs"
   unset GPUSHARE_REPEATS
 }
 
