@@ -1,4 +1,5 @@
-// Measures one kernel. See calibration_kernel.h; the formulas are those of docs/calibration.md.
+// Durations, block tasks, occupancy and slice of one kernel. See calibration_kernel.h; the formulas
+// are those of docs/calibration.md.
 
 #include "src/models/calibration_kernel.h"
 
@@ -9,19 +10,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/limits.h"
+#include "src/models/calibration_curves.h"
 #include "src/models/calibration_slice.h"
 
 namespace gpushare::models {
 namespace {
 
-// Each stage ends when this share of the kernel's time is spent.
+// Each stage ends when this share of the kernel's time is spent; the occupancy's at
+// kOccupancyEnd.
 constexpr double kSoloEnd = 0.15;
 constexpr double kBlockTaskEnd = 0.3;
-constexpr double kOccupancyEnd = 0.4;
-constexpr double kSpeedEnd = kBasicsShare;
 // Of what comes later, when all kernels have their durations.
 constexpr double kSliceEnd = 0.1;
-constexpr double kEvictionEnd = 1 - kBasicsShare;
 // Of one value, however little time there is.
 constexpr size_t kSamplesLeast = 3;
 
@@ -32,31 +32,11 @@ constexpr int64_t kRoundsForSlope = 4;
 // A tail shorter than this is the launch ramp, not the spread of block tasks.
 constexpr double kRampNs = 3000;
 constexpr double kSpreadSeen = 0.03;
-constexpr double kKneeProminence = 0.03;
-// However little time there is, so many sizes tell a curve from a line.
-constexpr size_t kSizesLeast = 5;
 constexpr int32_t kOccupancyPoints = 8;
 constexpr int kOccupancyRepeats = 3;
 // Fewer workers that lose no more than this are enough: what two measurements differ by.
 constexpr double kWorkersLoss = 0.01;
 constexpr int kSliceRepeats = 3;
-// Evictions of one kernel, however little time there is: they take a few block tasks each, and
-// fewer have no p99.
-constexpr size_t kEvictionsLeast = 16;
-// Launches of one task between two of its ends.
-constexpr int kResumesMax = 2 * kEvictionSamplesMax;
-// Whole tasks that may pass without an eviction that met work.
-constexpr int kTasksWithoutEviction = 16;
-
-double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
-
-// Expected largest of n draws from a normal distribution, in standard deviations (Cramer).
-double ExpectedMaximum(double n) {
-  if (n < 2) return 1;
-  const double root = std::sqrt(2 * std::log(n));
-  constexpr double kLog4Pi = 2.5310242469692907;
-  return std::max(1.0, root - (std::log(std::log(n)) + kLog4Pi) / (2 * root));
-}
 
 }  // namespace
 
@@ -108,48 +88,6 @@ core::LaunchRequest TaskRequest(const CalibrationItem& item, core::Form form,
     request.reset_counter = true;
   }
   return request;
-}
-
-std::vector<int32_t> FindKnees(absl::Span<const core::SpeedPoint> speed) {
-  std::vector<int32_t> knees;
-  // The lowest speed on the way from i in one direction to a size that is faster.
-  auto lowest = [&](size_t i, int step) {
-    double low = speed[i].speed;
-    auto at = static_cast<std::ptrdiff_t>(i) + step;
-    for (; at >= 0 && at < static_cast<std::ptrdiff_t>(speed.size()); at += step) {
-      if (speed[static_cast<size_t>(at)].speed > speed[i].speed) return low;
-      low = std::min(low, speed[static_cast<size_t>(at)].speed);
-    }
-    return low;
-  };
-  for (size_t i = 1; i + 1 < speed.size(); ++i) {
-    const double own = speed[i].speed;
-    if (own <= speed[i - 1].speed || own < speed[i + 1].speed) continue;
-    const double base = std::max(lowest(i, -1), lowest(i, 1));
-    if (own - base >= kKneeProminence * own) knees.push_back(speed[i].sms);
-  }
-  return knees;
-}
-
-double FitSaturatingOccupancy(absl::Span<const double> speeds) {
-  constexpr double kStep = 0.005;
-  const double workers = static_cast<double>(speeds.size());
-  double best = 1;
-  double best_error = -1;
-  // From 1 downwards: of values that fit alike, the largest assumes least.
-  for (double s = 1; s > kStep; s -= kStep) {
-    double error = 0;
-    for (size_t w = 0; w < speeds.size(); ++w) {
-      if (speeds[w] <= 0) continue;
-      const double model = std::min(1.0, (static_cast<double>(w) + 1) / workers / s);
-      error += (speeds[w] - model) * (speeds[w] - model);
-    }
-    if (best_error < 0 || error < best_error - 1e-12) {
-      best = s;
-      best_error = error;
-    }
-  }
-  return best;
 }
 
 KernelMeter::KernelMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationItem& item,
@@ -365,80 +303,6 @@ absl::Status KernelMeter::MeasureOccupancy() {
   return absl::OkStatus();
 }
 
-// Every size that a split gives to either side, and so many of them as the stage has time for.
-std::vector<KernelMeter::Size> KernelMeter::Sizes(double place_time_ns) {
-  std::vector<Size> sizes;
-  auto add = [&](core::PlaceIndex place, int32_t sms, core::LaneClass lane_class) {
-    if (!timer_.device().Confines(item_.kernel.id, place)) {
-      if (std::find(unconfined_.begin(), unconfined_.end(), sms) == unconfined_.end()) {
-        unconfined_.push_back(sms);
-      }
-      return;
-    }
-    const bool known = std::any_of(sizes.begin(), sizes.end(),
-                                   [sms](const Size& size) { return size.sms == sms; });
-    const core::LaneIndex lane = lanes_.Pick(place, lane_class, 0);
-    if (!known && lane != core::kNoLane) sizes.push_back({sms, lane, {}});
-  };
-  for (const core::SplitView& split : lanes_.splits()) {
-    add(split.lc_place, split.lc_sms, evictable() ? core::LaneClass::kBe : core::LaneClass::kLc);
-    add(split.be_place, split.be_sms, core::LaneClass::kBe);
-  }
-  std::sort(sizes.begin(), sizes.end(), [](const Size& a, const Size& b) { return a.sms < b.sms; });
-  // The whole device is a point too; the smallest sizes are the least useful ones.
-  while (sizes.size() + 1 > static_cast<size_t>(core::kMaxSpeedPoints)) sizes.erase(sizes.begin());
-  double estimate = 0;
-  // Each sample comes with one of the whole device.
-  for (const Size& size : sizes) {
-    estimate += place_time_ns * (1 + static_cast<double>(sm_count_) / size.sms);
-  }
-  // Earlier stages may have spent more than theirs: a part of the share is there in any case.
-  const double least = options_.seconds_per_kernel * 1e9 * (kSpeedEnd - kOccupancyEnd) / 2;
-  const double left = std::max(least, static_cast<double>(stage_end_ns_ - timer_.device().NowNs()));
-  const double most = static_cast<double>(std::max<size_t>(1, sizes.size() / kSizesLeast));
-  const auto stride = static_cast<size_t>(std::clamp(std::ceil(estimate / left), 1.0, most));
-  std::vector<Size> kept;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if ((sizes.size() - 1 - i) % stride == 0) kept.push_back(sizes[i]);
-  }
-  return kept;
-}
-
-absl::StatusOr<double> KernelMeter::TimeOn(core::LaneIndex lane, int batch) {
-  if (!evictable()) {
-    return timer_.TimePerLaunch(TaskRequest(item_, OrdinaryForm(item_.kernel), lane), batch);
-  }
-  absl::StatusOr<TimedLaunch> one = timer_.RunOne(TaskRequest(item_, core::Form::kWorkers, lane));
-  if (!one.ok()) return one.status();
-  return one->duration_ns();
-}
-
-absl::Status KernelMeter::MeasureSpeed() {
-  BeginStage(kSpeedEnd);
-  if (!item_.kernel.confinable || lanes_.splits().empty()) return absl::OkStatus();
-  const double solo = static_cast<double>(out_.solo_ns);
-  const int batch = BatchFor(solo);
-  std::vector<Size> sizes = Sizes(evictable() ? solo : solo * (batch + 1));
-  const core::LaneIndex whole = evictable() ? worker_lane_ : plain_lane_;
-  for (int i = 0; i < options_.repeats && (i == 0 || TimeLeft()); ++i) {
-    // The whole device before each size: the pair sees the same clocks.
-    for (Size& size : sizes) {
-      if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-      absl::StatusOr<double> all = TimeOn(whole, batch);
-      if (!all.ok()) return all.status();
-      absl::StatusOr<double> some = TimeOn(size.lane, batch);
-      if (!some.ok()) return some.status();
-      size.speeds.push_back(Ratio(*all, *some));
-    }
-  }
-  for (const Size& size : sizes) out_.speed.push_back({size.sms, Median(size.speeds)});
-  out_.speed.push_back({sm_count_, 1});
-  out_.knees = FindKnees(out_.speed);
-  AddUnconfinedSizes();
-  out_.intensity = IntensityOf(out_.speed, &out_.flat_from_sms);
-  return absl::OkStatus();
-}
-
 // Only of a kernel whose block tasks may be launched in any parts: the others have no slices.
 absl::Status KernelMeter::MeasureSlice() {
   BeginStage(kSliceEnd);
@@ -453,97 +317,6 @@ absl::Status KernelMeter::MeasureSlice() {
   NoteDropped(choice->dropped, "samples of the overhead of slices");
   out_.slice_block_tasks = choice->block_tasks;
   out_.slice_overhead = choice->overhead;
-  return absl::OkStatus();
-}
-
-// Measured there, the kernel would have the speed of the whole device and BE work beside it none:
-// such a size counts as fast as the largest smaller one that does hold it.
-void KernelMeter::AddUnconfinedSizes() {
-  for (const int32_t sms : unconfined_) {
-    auto above = std::lower_bound(
-        out_.speed.begin(), out_.speed.end(), sms,
-        [](const core::SpeedPoint& point, int32_t size) { return point.sms < size; });
-    if (above->sms == sms) continue;  // the other side of a split has as many, and holds it
-    const double speed = above == out_.speed.begin() ? above->speed : std::prev(above)->speed;
-    out_.speed.insert(above, {sms, std::min(speed, above->speed)});
-    notes_.push_back(absl::StrCat("Kernel '", out_.name, "' does not run on ", sms,
-                                  " SMs alone: a cluster of it does not fit there."));
-  }
-}
-
-bool KernelMeter::MoreEvictions(size_t taken) const {
-  const auto most = static_cast<size_t>(options_.evictions);
-  return taken < most && (taken < kEvictionsLeast || TimeLeft());
-}
-
-double KernelMeter::RandomShare() {
-  // Steele's SplitMix64: the moments must not follow the block tasks.
-  random_ += 0x9E3779B97F4A7C15u;
-  uint64_t z = random_;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
-absl::Status KernelMeter::EvictOneTask(std::vector<int64_t>& samples) {
-  const double task = static_cast<double>(out_.block_task_ns);
-  const double rounds = Ratio(static_cast<double>(item_.block_tasks), static_cast<double>(round()));
-  const auto launch_ns =
-      static_cast<double>(timer_.device().capabilities().profile.launch_latency_ns);
-  int64_t done = 0;
-  for (int resumed = 0;; ++resumed) {
-    core::LaunchRequest request = Workers(item_.block_tasks, 0);
-    request.reset_counter = resumed == 0;
-    if (absl::Status status = timer_.Begin(request); !status.ok()) return status;
-    // At least a fifth of a block task in, so that the workers have begun; within the first rounds.
-    const double wait = 0.2 + RandomShare() * std::clamp(rounds - 1, 0.6, 4.0);
-    timer_.WaitUntil(timer_.device().NowNs() + static_cast<core::TimeNs>(launch_ns + wait * task));
-    absl::StatusOr<core::TimeNs> called = timer_.Evict(worker_lane_);
-    if (!called.ok()) return called.status();
-    absl::StatusOr<std::vector<TimedLaunch>> left = timer_.Finish();
-    if (!left.ok()) return left.status();
-    const core::DeviceCompletion& completion = left->front().completion;
-    done += completion.block_tasks_done;
-    if (completion.outcome != core::Outcome::kEvicted) break;
-    // Workers that had not begun left at once: that is no eviction of work.
-    const int64_t latency = completion.end_ns - *called;
-    if (completion.block_tasks_done > 0 && latency > 0) samples.push_back(latency);
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    if (!MoreEvictions(samples.size()) || resumed >= kResumesMax) {
-      // The rest of the task, in one go.
-      request.reset_counter = false;
-      absl::StatusOr<TimedLaunch> rest = timer_.RunOne(request);
-      if (!rest.ok()) return rest.status();
-      done += rest->completion.block_tasks_done;
-      break;
-    }
-  }
-  if (done == item_.block_tasks) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat("Kernel '", out_.name, "' executed ", done, " of ",
-                                          item_.block_tasks, " block tasks across its evictions."));
-}
-
-absl::Status KernelMeter::MeasureEvictions() {
-  BeginStage(kEvictionEnd);
-  if (!evictable() || !timer_.device().capabilities().eviction) return absl::OkStatus();
-  std::vector<int64_t> samples;
-  int tasks_without = 0;
-  while (MoreEvictions(samples.size()) && tasks_without < kTasksWithoutEviction) {
-    const size_t before = samples.size();
-    if (absl::Status status = EvictOneTask(samples); !status.ok()) return status;
-    tasks_without = samples.size() == before ? tasks_without + 1 : 0;
-  }
-  if (samples.empty()) {
-    notes_.push_back(absl::StrCat("Kernel '", out_.name, "' ended before any of ",
-                                  kTasksWithoutEviction,
-                                  " evictions met it: its sample is too short for an eviction "
-                                  "latency."));
-    return absl::OkStatus();
-  }
-  const std::vector<double> values(samples.begin(), samples.end());
-  out_.eviction_p50_ns = std::llround(Quantile(values, 0.5));
-  out_.eviction_p99_ns = std::llround(Quantile(values, 0.99));
-  out_.eviction_ns = std::move(samples);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,10 @@
 // The stages of one kernel share its time; each takes at least a first sample of everything, three
 // of what one hiccup would spoil, then repeats until its share is spent. Forms and places are
 // interleaved, so that a drift of the clocks meets all of them. Threads: one.
+//
+// The speed over SM counts is measured in calibration_speed.cc, evictions in
+// calibration_evictions.cc, all else in calibration_kernel.cc; what the curves say of the kernel is
+// in calibration_curves.h.
 
 #ifndef GPUSHARE_SRC_MODELS_CALIBRATION_KERNEL_H_
 #define GPUSHARE_SRC_MODELS_CALIBRATION_KERNEL_H_
@@ -32,6 +36,8 @@ double RecordedOverhead(const KernelMeasurement& measured);
 
 // Of a kernel's time: durations, workers and speeds; the rest is for slices and evictions.
 inline constexpr double kBasicsShare = 0.75;
+// Of it, what is spent when the speeds, which are the last of the basics, begin.
+inline constexpr double kOccupancyEnd = 0.4;
 
 class KernelMeter {
  public:
@@ -97,14 +103,6 @@ class KernelMeter {
   core::TimeNs stage_end_ns_ = 0;
   uint64_t random_ = 1;
 };
-
-// Sizes at which the speed is a local maximum that stands out by at least 3 % of itself from the
-// lowest speed on the way to any faster size, the whole device aside.
-std::vector<int32_t> FindKnees(absl::Span<const core::SpeedPoint> speed);
-
-// s of speed = min(1, occupancy / s) that fits best, where speeds[w] is measured at w + 1 of
-// `workers` workers an SM, relative to all of them; 0 marks what was not measured.
-double FitSaturatingOccupancy(absl::Span<const double> speeds);
 
 }  // namespace gpushare::models
 

@@ -1,4 +1,4 @@
-// Slices, and classes of curves. See calibration_slice.h.
+// Slices. See calibration_slice.h.
 
 #include "src/models/calibration_slice.h"
 
@@ -16,11 +16,6 @@ namespace {
 
 // Sizes are alike below this: what two measurements of one size differ by.
 constexpr double kSlack = 0.002;
-// A curve that gains less than this beyond a size gains nothing: noise and shared caches.
-constexpr double kFlatGain = 0.03;
-// The size from which a memory-intensive kernel gains nothing is at most this share of the SMs.
-// In proportion to SMs, the speed there is 0.85: far from flat.
-constexpr double kFlatShare = 0.85;
 // See IsSliceOverhead. A slice of one block task an SM may take a hundred launches' worth of its
 // share; ten thousand is a stall.
 constexpr double kOverheadLeast = -0.5;
@@ -138,34 +133,6 @@ absl::StatusOr<SliceChoice> FindSmallestSlice(LaunchTimer& timer, const Calibrat
   if (!sampler.status().ok()) return sampler.status();
   const double overhead = std::isfinite(choice.overhead) ? choice.overhead : 0;
   return SliceChoice{choice.met ? choice.value * unit : 0, overhead, sampler.dropped()};
-}
-
-int32_t FewestWorkers(absl::Span<const double> speeds, double loss) {
-  int32_t fewest = 0;
-  for (size_t i = speeds.size(); i > 0; --i) {
-    const double speed = speeds[i - 1];
-    if (speed <= 0) continue;
-    if (speed < speeds.back() * (1 - loss)) break;
-    fewest = static_cast<int32_t>(i);
-  }
-  return fewest;
-}
-
-Intensity IntensityOf(absl::Span<const core::SpeedPoint> speed, int32_t* flat_from_sms) {
-  *flat_from_sms = 0;
-  if (speed.empty()) return Intensity::kUnknown;
-  const double limit = kFlatShare * speed.back().sms;
-  // Without a size below the limit a curve of one point would pass for a flat one.
-  if (speed.front().sms > limit) return Intensity::kUnknown;
-  double best = 0;
-  for (const core::SpeedPoint& point : speed) best = std::max(best, point.speed);
-  for (const core::SpeedPoint& point : speed) {
-    if (point.speed < best * (1 - kFlatGain)) continue;
-    if (point.sms > limit) break;
-    *flat_from_sms = point.sms;
-    return Intensity::kMemory;
-  }
-  return Intensity::kCompute;
 }
 
 }  // namespace gpushare::models

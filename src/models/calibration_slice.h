@@ -1,5 +1,4 @@
-// The smallest slice of a kernel whose overhead is small enough (Kernelet 4.1), and what the curves
-// over workers and SMs say of a kernel.
+// The smallest slice of a kernel whose overhead is small enough (Kernelet 4.1).
 //
 // A slice is a part of the original grid, launched behind the slice before it. Threads: one.
 
@@ -10,7 +9,6 @@
 #include <functional>
 
 #include "absl/status/statusor.h"
-#include "absl/types/span.h"
 #include "src/core/device.h"
 #include "src/models/calibration.h"
 #include "src/models/calibration_timing.h"
@@ -39,14 +37,6 @@ bool IsSliceOverhead(double overhead);
 // median of samples that are possible; a size without one counts as too slow.
 absl::StatusOr<SliceChoice> FindSmallestSlice(LaunchTimer& timer, const CalibrationItem& item,
                                               const SliceOptions& options);
-
-// speeds[w] at w + 1 workers an SM, 0 where nothing was measured: the fewest that, as all larger
-// numbers, keep all but `loss` of the speed of the most. 0 without a measurement.
-int32_t FewestWorkers(absl::Span<const double> speeds, double loss);
-
-// Definition 1 on a measured curve: the number of SMs beyond which no size is faster by more than
-// noise; `*flat_from_sms` gets it where the kernel is memory-intensive.
-Intensity IntensityOf(absl::Span<const core::SpeedPoint> speed, int32_t* flat_from_sms);
 
 }  // namespace gpushare::models
 

@@ -17,14 +17,13 @@
 #include <string>
 #include <vector>
 
+#include "src/core/limits.h"
 #include "src/models/calibration_checkpoint.h"
 #include "src/models/calibration_checks.h"
 #include "src/models/calibration_fused.h"
-#include "src/models/calibration_kernel.h"
 #include "src/models/calibration_pair.h"
 #include "src/models/calibration_plan.h"
 #include "src/models/calibration_profile.h"
-#include "src/models/calibration_slice.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 #include "tests/core/forwarding_device.h"
@@ -1130,6 +1129,85 @@ TEST_P(CalibrationTest, CallsThatAreTooShortComeToAnEnd) {
   FAIL() << left << " are left";
 }
 
+// A kernel whose measurement no profile holds does not use up a call: the one measurement that each
+// call makes, however short the time, is the next one's. It comes once it can be measured.
+TEST_P(CalibrationTest, AFirstKernelThatIsNeverUsableLeavesTheCallToTheNext) {
+  const std::vector<CalibrationItem> items = {Item("sincos_27us"), Item("decode16")};
+  options_.seconds_total = 0.001;
+  options_.resume = true;
+  bool begun = false;  // the device is measured without
+  options_.progress = [&](const CalibrationProgress& progress) {
+    begun = progress.what == "decode16";
+  };
+  stall_ = [&](const core::LaunchRequest& request, bool more_followed) -> int64_t {
+    // The end of a longer batch: a launch seems to take more than an hour.
+    const bool end = more_followed && !request.more_follows;
+    return begun && request.form == core::Form::kGraph && end ? 20 * core::kMaxDurationNs : 0;
+  };
+  // Two stages of each kernel, and both sharings of the pair. In the third call nothing is left
+  // that can be measured.
+  for (const size_t left : {5u, 4u, 4u}) {
+    SCOPED_TRACE(left);
+    const absl::StatusOr<CalibrationResult> result = Run(items);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(result->notes,
+                Contains(HasSubstr("The measurement of 'decode16' was dropped: ")).Times(1));
+    ASSERT_EQ(result->kernels.size(), 1u);
+    EXPECT_EQ(result->kernels[0].name, "sincos_27us");
+    EXPECT_EQ(result->not_reached.size(), left);
+    EXPECT_EQ(result->not_reached.front(), "decode16");
+    EXPECT_TRUE(HasCheckpoint());
+    const absl::StatusOr<Profile> loaded = LoadProfile(options_.output_path);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    ASSERT_NE(loaded->FindKernel("decode16"), nullptr) << "the base profile's";
+    EXPECT_EQ(loaded->FindKernel("decode16")->solo_hint_ns,
+              Truth().FindKernel("decode16")->solo_hint_ns);
+  }
+  // Nor do passes over what is left go on for ever where the time has no bound.
+  options_.seconds_total = 0;
+  options_.cancelled = [&] { return device_->launches > 100'000; };
+  const absl::StatusOr<CalibrationResult> unbounded = Run(items);
+  ASSERT_TRUE(unbounded.ok()) << unbounded.status();
+  EXPECT_THAT(unbounded->notes,
+              Contains(HasSubstr("Without a usable measurement: 1 of 2 kernels (decode16)")));
+  stall_ = nullptr;
+  const absl::StatusOr<CalibrationResult> result = Run(items);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->not_reached, IsEmpty());
+  EXPECT_FALSE(HasCheckpoint());
+  ASSERT_EQ(result->kernels.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(result->kernels[1].solo_ns), 16 * 33660.0, 0.01 * 16 * 33660);
+  EXPECT_EQ(result->pairs.size(), 1u);
+}
+
+// No time at all is worse than a wrong one: the caller is told, and the device stays measured.
+TEST_P(CalibrationTest, AFirstKernelWithoutAUsableTimeEndsABoundedCalibration) {
+  const std::vector<CalibrationItem> items = {Item("sincos_27us"), Item("decode16")};
+  options_.seconds_total = 0.001;
+  options_.resume = true;
+  int launches = -1;  // before the first kernel
+  options_.progress = [&](const CalibrationProgress& progress) {
+    if (progress.what == "decode16" && launches < 0) launches = device_->launches;
+  };
+  stall_ = [&](const core::LaunchRequest& request, bool more_followed) -> int64_t {
+    const bool one = !request.more_follows && !more_followed;
+    return launches >= 0 && request.form == core::Form::kGraph && one ? 500'000'000 : 0;
+  };
+  const absl::Status status = Run(items).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr("'decode16'"));
+  EXPECT_GT(launches, 0);
+  EXPECT_TRUE(HasCheckpoint());
+  EXPECT_FALSE(std::filesystem::exists(options_.output_path));
+  stall_ = nullptr;
+  launches = -1;
+  const absl::StatusOr<CalibrationResult> resumed = Run(items);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  EXPECT_EQ(launches, 0);
+  ASSERT_EQ(resumed->kernels.size(), 1u);
+  EXPECT_EQ(resumed->kernels[0].name, "decode16");
+}
+
 TEST_P(CalibrationTest, MeasuresCopiesOverSizes) {
   const absl::StatusOr<CalibrationResult> result = Run({Item("sincos_27us")});
   ASSERT_TRUE(result.ok()) << result.status();
@@ -1158,52 +1236,12 @@ INSTANTIATE_TEST_SUITE_P(Tiers, CalibrationTest,
                            return param.param == sim::Tier::kBlock ? "Block" : "Kernel";
                          });
 
-TEST(FindKneesTest, OnlyWhatStandsOut) {
-  EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.3}, {24, 0.2}, {32, 1}}), ElementsAre(16));
-  EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.2}, {24, 0.3}, {32, 1}}), IsEmpty());
-  // One percent of noise is no knee; the first size and the whole device are none.
-  EXPECT_THAT(FindKnees({{8, 0.5}, {16, 0.505}, {24, 0.5}, {32, 1}}), IsEmpty());
-  EXPECT_THAT(FindKnees({{8, 0.9}, {16, 0.5}, {32, 1}}), IsEmpty());
-  EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.9}, {24, 0.9}, {32, 0.5}, {40, 1}}), ElementsAre(16));
-  EXPECT_THAT(FindKnees({}), IsEmpty());
-}
-
-TEST(FewestWorkersTest, AllLargerNumbersMustBeAsFast) {
-  EXPECT_EQ(FewestWorkers({0.25, 0.5, 0.995, 1}, 0.01), 3);
-  EXPECT_EQ(FewestWorkers({1, 0.5, 0.995, 1}, 0.01), 3);
-  EXPECT_EQ(FewestWorkers({0.5, 0, 0, 1}, 0.01), 4);  // 0: not measured
-  EXPECT_EQ(FewestWorkers({1, 0, 0, 1}, 0.01), 1);
-  EXPECT_EQ(FewestWorkers({}, 0.01), 0);
-}
-
-TEST(IntensityOfTest, AFlatEndIsMemory) {
-  int32_t from = -1;
-  EXPECT_EQ(IntensityOf({{32, 0.5}, {64, 0.98}, {96, 1}, {132, 1}}, &from), Intensity::kMemory);
-  EXPECT_EQ(from, 64);
-  EXPECT_EQ(IntensityOf({{32, 0.25}, {64, 0.5}, {112, 0.85}, {132, 1}}, &from),
-            Intensity::kCompute);
-  EXPECT_EQ(from, 0);
-  // A step just below the whole device is no flat end.
-  EXPECT_EQ(IntensityOf({{64, 0.5}, {124, 1}, {132, 1}}, &from), Intensity::kCompute);
-  // Slower with all SMs than with some (MEASURED: 84 SMs beat 124).
-  EXPECT_EQ(IntensityOf({{48, 0.6}, {84, 1.1}, {132, 1}}, &from), Intensity::kMemory);
-  EXPECT_EQ(from, 84);
-  EXPECT_EQ(IntensityOf({{132, 1}}, &from), Intensity::kUnknown);
-  EXPECT_EQ(IntensityOf({}, &from), Intensity::kUnknown);
-}
-
 TEST(CrossingOfTest, FindsTheInflection) {
   // 1 + 0.5 r up to 0.8, then 1.4 + r - 0.8.
   const std::vector<FusedPoint> points = {{0.1, 1.05}, {0.2, 1.1}, {1.8, 2.4}, {1.9, 2.5}};
   EXPECT_NEAR(CrossingOf(points), 0.8, 1e-9);
   EXPECT_NEAR(CrossingOf({{0.1, 1.1}, {0.2, 1.2}, {1.8, 2.8}, {1.9, 2.9}}), 1, 1e-9);  // one line
   EXPECT_NEAR(CrossingOf({{0.1, 1}, {0.2, 1}, {1.8, 9}, {1.9, 9.1}}), 0.2, 1e-9);      // outside
-}
-
-TEST(FitSaturatingOccupancyTest, FindsTheBend) {
-  EXPECT_NEAR(FitSaturatingOccupancy({0.25 / 0.6, 0.5 / 0.6, 1, 1}), 0.6, 0.01);
-  EXPECT_NEAR(FitSaturatingOccupancy({0.25, 0.5, 0.75, 1}), 1, 0.01);
-  EXPECT_NEAR(FitSaturatingOccupancy({1, 1, 1, 1}), 0.25, 0.01);
 }
 
 }  // namespace
