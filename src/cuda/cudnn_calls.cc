@@ -1,25 +1,21 @@
-// Convolution, pooling, activation and softmax by cuDNN. See library_backend.h and, for the rows,
-// library_calls.h.
+// cuDNN behind the library calls: its handles, and pooling, activation and softmax by its immediate
+// functions. See library_backend.h and, for the rows, library_calls.h; convolution:
+// cudnn_convolution.h.
 //
-// These are cuDNN's immediate functions: version 9 keeps them, they take alpha and beta with each
-// call, and a call allocates nothing. They know no target number of SMs: that is an attribute of
-// the graph interface's engines (CUDNN_ATTR_ENGINE_SM_COUNT_TARGET), whose plans fix alpha and beta
-// and need a new pack of pointers for every call. A plan is made for each number of SMs all the
-// same, with the context of its place current, whose SMs cuDNN counts.
+// The immediate functions take alpha and beta with each call, allocate nothing, and know no target
+// number of SMs. These three need none: their grids come from the number of elements.
 
 #include "src/cuda/library_backend.h"
 
 #if __has_include(<cudnn.h>)
 
+#include <cuda_runtime_api.h>
 #include <cudnn.h>
 
-#include <array>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "src/cuda/library_descriptor.h"
-#include "src/cuda/library_errors.h"
-#include "src/cuda/library_opener.h"
+#include "src/cuda/cudnn_common.h"
+#include "src/cuda/cudnn_convolution.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -27,86 +23,33 @@ namespace {
 using core::LibraryMode;
 using core::LibraryOperation;
 
-constexpr char kLibrary[] = "libcudnn.so.9";
-
-#define GPUSHARE_CUDNN_FUNCTIONS(X)          \
-  X(cudnnActivationForward)                  \
-  X(cudnnConvolutionForward)                 \
-  X(cudnnCreate)                             \
-  X(cudnnCreateActivationDescriptor)         \
-  X(cudnnCreateConvolutionDescriptor)        \
-  X(cudnnCreateFilterDescriptor)             \
-  X(cudnnCreatePoolingDescriptor)            \
-  X(cudnnCreateTensorDescriptor)             \
-  X(cudnnDestroy)                            \
-  X(cudnnDestroyActivationDescriptor)        \
-  X(cudnnDestroyConvolutionDescriptor)       \
-  X(cudnnDestroyFilterDescriptor)            \
-  X(cudnnDestroyPoolingDescriptor)           \
-  X(cudnnDestroyTensorDescriptor)            \
-  X(cudnnGetConvolution2dForwardOutputDim)   \
-  X(cudnnGetConvolutionForwardAlgorithm_v7)  \
-  X(cudnnGetConvolutionForwardWorkspaceSize) \
-  X(cudnnGetErrorString)                     \
-  X(cudnnGetPooling2dForwardOutputDim)       \
-  X(cudnnPoolingForward)                     \
-  X(cudnnSetActivationDescriptor)            \
-  X(cudnnSetConvolution2dDescriptor)         \
-  X(cudnnSetConvolutionGroupCount)           \
-  X(cudnnSetConvolutionMathType)             \
-  X(cudnnSetFilter4dDescriptor)              \
-  X(cudnnSetPooling2dDescriptor)             \
-  X(cudnnSetStream)                          \
-  X(cudnnSetTensor4dDescriptor)              \
-  X(cudnnSoftmaxForward)
-
-struct CudnnApi {
-#define GPUSHARE_DECLARE(function) decltype(&::function) function = nullptr;
-  GPUSHARE_CUDNN_FUNCTIONS(GPUSHARE_DECLARE)
-#undef GPUSHARE_DECLARE
-};
-
-#define GPUSHARE_CUDNN_RETURN(api, call)                                               \
-  if (absl::Status gpushare_status = GPUSHARE_CUDNN(api, call); !gpushare_status.ok()) \
-  return gpushare_status
-
-template <class Descriptor>
-using Owned = OwnedDescriptor<Descriptor, cudnnStatus_t>;
-
-cudnnDataType_t TypeOf(core::DataType type) {
-  switch (type) {
-    case core::DataType::kFloat16:
-      return CUDNN_DATA_HALF;
-    case core::DataType::kBfloat16:
-      return CUDNN_DATA_BFLOAT16;
-    default:
-      return CUDNN_DATA_FLOAT;
+// Of the device whose context is current; 0 where that cannot be told.
+int32_t SmsOfDevice() {
+  int device = 0;
+  int sms = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
+    return 0;
   }
+  return sms;
 }
-
-int Int(int64_t value) { return static_cast<int>(value); }  // CheckLibraryCall bounds it
 
 class CudnnPlan final : public LibraryPlan {
  public:
   CudnnPlan(const CudnnApi& api, const core::LibraryCall& call)
-      : api_(api),
-        call_(call),
-        format_(call.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW) {}
+      : api_(api), call_(call), output_(CudnnInputOf(call)) {}
 
-  absl::Status Make(cudnnHandle_t handle) {
-    const std::array<int, 4> input = {Int(call_.batch), Int(call_.channels), Int(call_.height),
-                                      Int(call_.width)};
-    if (absl::Status status = MakeTensor(x_, input); !status.ok()) return status;
-    output_ = input;
+  absl::Status Make() {
+    if (absl::Status status = MakeCudnnTensor(api_, call_, output_, x_); !status.ok()) {
+      return status;
+    }
     switch (call_.operation) {
-      case LibraryOperation::kConvolution:
-        return MakeConvolution(handle);
       case LibraryOperation::kPooling:
         return MakePooling();
       case LibraryOperation::kActivation:
         return MakeActivation();
       default:
-        return MakeTensor(y_, output_);
+        return MakeCudnnTensor(api_, call_, output_, y_);
     }
   }
 
@@ -114,29 +57,18 @@ class CudnnPlan final : public LibraryPlan {
     const size_t element = BytesOf(call_.type);
     const auto input =
         static_cast<size_t>(call_.batch * call_.channels * call_.height * call_.width);
-    const auto filters = static_cast<size_t>(call_.filters * (call_.channels / call_.groups) *
-                                             call_.filter_height * call_.filter_width);
     size_t output = 1;
     for (const int dimension : output_) output *= static_cast<size_t>(dimension);
-    return {input * element, filters * element, output * element};
+    return {input * element, 0, output * element};
   }
 
-  absl::Status Enqueue(void* handle_given, CUstream /*stream*/, void* workspace,
+  absl::Status Enqueue(void* handle_given, CUstream /*stream*/, void* /*workspace*/,
                        const core::LibraryArguments& arguments) const override {
-    if (arguments.beta != 0 && arguments.c != arguments.d) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("A cuDNN call adds beta ", arguments.beta,
-                       " times c, and c is not d: cuDNN adds in place only."));
-    }
+    if (absl::Status status = CheckAddsInPlace(arguments); !status.ok()) return status;
     const auto handle = static_cast<cudnnHandle_t>(handle_given);
     const float* const alpha = &arguments.alpha;
     const float* const beta = &arguments.beta;
     switch (call_.operation) {
-      case LibraryOperation::kConvolution:
-        return GPUSHARE_CUDNN(
-            api_, cudnnConvolutionForward(handle, alpha, x_.get(), arguments.a, filter_.get(),
-                                          arguments.b, convolution_.get(), algorithm_, workspace,
-                                          kWorkspaceBytes, beta, y_.get(), arguments.d));
       case LibraryOperation::kPooling:
         return GPUSHARE_CUDNN(api_, cudnnPoolingForward(handle, pooling_.get(), alpha, x_.get(),
                                                         arguments.a, beta, y_.get(), arguments.d));
@@ -152,69 +84,6 @@ class CudnnPlan final : public LibraryPlan {
   }
 
  private:
-  absl::Status MakeTensor(Owned<cudnnTensorDescriptor_t>& tensor, const std::array<int, 4>& nchw) {
-    GPUSHARE_CUDNN_RETURN(
-        api_, cudnnCreateTensorDescriptor(tensor.Put(api_.cudnnDestroyTensorDescriptor)));
-    return GPUSHARE_CUDNN(
-        api_, cudnnSetTensor4dDescriptor(tensor.get(), format_, TypeOf(call_.type), nchw[0],
-                                         nchw[1], nchw[2], nchw[3]));
-  }
-
-  absl::Status MakeConvolution(cudnnHandle_t handle) {
-    GPUSHARE_CUDNN_RETURN(
-        api_, cudnnCreateFilterDescriptor(filter_.Put(api_.cudnnDestroyFilterDescriptor)));
-    GPUSHARE_CUDNN_RETURN(
-        api_, cudnnSetFilter4dDescriptor(filter_.get(), TypeOf(call_.type), format_,
-                                         Int(call_.filters), Int(call_.channels / call_.groups),
-                                         Int(call_.filter_height), Int(call_.filter_width)));
-    GPUSHARE_CUDNN_RETURN(api_, cudnnCreateConvolutionDescriptor(
-                                    convolution_.Put(api_.cudnnDestroyConvolutionDescriptor)));
-    GPUSHARE_CUDNN_RETURN(
-        api_, cudnnSetConvolution2dDescriptor(
-                  convolution_.get(), Int(call_.padding), Int(call_.padding), Int(call_.stride),
-                  Int(call_.stride), Int(call_.dilation), Int(call_.dilation),
-                  CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-    GPUSHARE_CUDNN_RETURN(api_,
-                          cudnnSetConvolutionGroupCount(convolution_.get(), Int(call_.groups)));
-    // The default would round float32 to TF32.
-    GPUSHARE_CUDNN_RETURN(
-        api_, cudnnSetConvolutionMathType(convolution_.get(), call_.type == core::DataType::kFloat32
-                                                                  ? CUDNN_FMA_MATH
-                                                                  : CUDNN_TENSOR_OP_MATH));
-    GPUSHARE_CUDNN_RETURN(api_, cudnnGetConvolution2dForwardOutputDim(
-                                    convolution_.get(), x_.get(), filter_.get(), &output_[0],
-                                    &output_[1], &output_[2], &output_[3]));
-    if (absl::Status status = MakeTensor(y_, output_); !status.ok()) return status;
-    return FindAlgorithm(handle);
-  }
-
-  // The first, fastest by cuDNN's own estimate, whose workspace fits.
-  absl::Status FindAlgorithm(cudnnHandle_t handle) {
-    std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> found{};
-    int count = 0;
-    GPUSHARE_CUDNN_RETURN(api_, cudnnGetConvolutionForwardAlgorithm_v7(
-                                    handle, x_.get(), filter_.get(), convolution_.get(), y_.get(),
-                                    static_cast<int>(found.size()), &count, found.data()));
-    for (int i = 0; i < count; ++i) {
-      const cudnnConvolutionFwdAlgoPerf_t& candidate = found[static_cast<size_t>(i)];
-      if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
-      // The math type that the estimate is for; float32 stays float32.
-      if (call_.type != core::DataType::kFloat32) {
-        GPUSHARE_CUDNN_RETURN(api_,
-                              cudnnSetConvolutionMathType(convolution_.get(), candidate.mathType));
-      }
-      size_t bytes = 0;
-      const cudnnStatus_t sized = api_.cudnnGetConvolutionForwardWorkspaceSize(
-          handle, x_.get(), filter_.get(), convolution_.get(), y_.get(), candidate.algo, &bytes);
-      if (sized != CUDNN_STATUS_SUCCESS || bytes > kWorkspaceBytes) continue;
-      algorithm_ = candidate.algo;
-      return absl::OkStatus();
-    }
-    return absl::InvalidArgumentError(
-        absl::StrCat("cuDNN has no algorithm for this convolution that needs at most ",
-                     kWorkspaceBytes, " bytes of workspace, among ", count, "."));
-  }
-
   absl::Status MakePooling() {
     GPUSHARE_CUDNN_RETURN(
         api_, cudnnCreatePoolingDescriptor(pooling_.Put(api_.cudnnDestroyPoolingDescriptor)));
@@ -229,7 +98,7 @@ class CudnnPlan final : public LibraryPlan {
     GPUSHARE_CUDNN_RETURN(
         api_, cudnnGetPooling2dForwardOutputDim(pooling_.get(), x_.get(), &output_[0], &output_[1],
                                                 &output_[2], &output_[3]));
-    return MakeTensor(y_, output_);
+    return MakeCudnnTensor(api_, call_, output_, y_);
   }
 
   absl::Status MakeActivation() {
@@ -240,35 +109,20 @@ class CudnnPlan final : public LibraryPlan {
     if (call_.mode == LibraryMode::kSigmoid) mode = CUDNN_ACTIVATION_SIGMOID;
     GPUSHARE_CUDNN_RETURN(
         api_, cudnnSetActivationDescriptor(activation_.get(), mode, CUDNN_PROPAGATE_NAN, 0.0));
-    return MakeTensor(y_, output_);
+    return MakeCudnnTensor(api_, call_, output_, y_);
   }
 
   const CudnnApi& api_;
   const core::LibraryCall call_;
-  const cudnnTensorFormat_t format_;
-  std::array<int, 4> output_{};
-  Owned<cudnnTensorDescriptor_t> x_, y_;
-  Owned<cudnnFilterDescriptor_t> filter_;
-  Owned<cudnnConvolutionDescriptor_t> convolution_;
-  Owned<cudnnPoolingDescriptor_t> pooling_;
-  Owned<cudnnActivationDescriptor_t> activation_;
-  cudnnConvolutionFwdAlgo_t algorithm_ = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
+  CudnnDimensions output_;
+  OwnedCudnn<cudnnTensorDescriptor_t> x_, y_;
+  OwnedCudnn<cudnnPoolingDescriptor_t> pooling_;
+  OwnedCudnn<cudnnActivationDescriptor_t> activation_;
 };
 
 class Cudnn final : public LibraryBackend {
  public:
-  absl::Status Open() {
-    absl::StatusOr<void*> library = OpenLibrary(kLibrary);
-    if (!library.ok()) return library.status();
-#define GPUSHARE_RESOLVE(function)                                                         \
-  if (absl::Status status = ResolveFunction(*library, kLibrary, #function, api_.function); \
-      !status.ok()) {                                                                      \
-    return status;                                                                         \
-  }
-    GPUSHARE_CUDNN_FUNCTIONS(GPUSHARE_RESOLVE)
-#undef GPUSHARE_RESOLVE
-    return absl::OkStatus();
-  }
+  explicit Cudnn(const CudnnApi& api) : api_(api) {}
 
   absl::StatusOr<void*> MakeHandle(CUstream stream) override {
     cudnnHandle_t handle = nullptr;
@@ -284,24 +138,27 @@ class Cudnn final : public LibraryBackend {
   }
   absl::StatusOr<std::unique_ptr<LibraryPlan>> MakePlan(void* handle,
                                                         const core::KernelDesc& kernel,
-                                                        int32_t /*sm_count*/) override {
-    auto plan = std::make_unique<CudnnPlan>(api_, kernel.library_call);
-    if (absl::Status status = plan->Make(static_cast<cudnnHandle_t>(handle)); !status.ok()) {
-      return status;
+                                                        int32_t sm_count) override {
+    const core::LibraryCall& call = kernel.library_call;
+    if (call.operation == LibraryOperation::kConvolution) {
+      return MakeCudnnConvolution(api_, static_cast<cudnnHandle_t>(handle), call,
+                                  SmTarget(sm_count, SmsOfDevice()));
     }
+    auto plan = std::make_unique<CudnnPlan>(api_, call);
+    if (absl::Status status = plan->Make(); !status.ok()) return status;
     return std::unique_ptr<LibraryPlan>(std::move(plan));
   }
 
  private:
-  CudnnApi api_;
+  const CudnnApi api_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCudnn() {
-  auto backend = std::make_unique<Cudnn>();
-  if (absl::Status status = backend->Open(); !status.ok()) return status;
-  return std::unique_ptr<LibraryBackend>(std::move(backend));
+  absl::StatusOr<CudnnApi> api = OpenCudnnApi();
+  if (!api.ok()) return api.status();
+  return std::unique_ptr<LibraryBackend>(std::make_unique<Cudnn>(*api));
 }
 
 }  // namespace gpushare::cuda

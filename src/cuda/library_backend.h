@@ -1,9 +1,9 @@
 // One library behind the library calls: how it is opened, its handles, its plans.
 //
 // A plan is what a registered call became on a number of SMs: descriptors and algorithm. Its first
-// run may pass over an algorithm that the SMs refuse; from then on it is immutable, so that every
-// lane with that many SMs shares it. Threads: plans any; a handle one
-// thread at a time.
+// run may pass over an algorithm that the SMs refuse; from then on it does not change for its
+// callers, so that every lane with that many SMs shares it. Threads: plans any; a handle one thread
+// at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_BACKEND_H_
 #define GPUSHARE_SRC_CUDA_LIBRARY_BACKEND_H_
@@ -37,6 +37,12 @@ class LibraryPlan {
   // current.
   virtual absl::Status Enqueue(void* handle, CUstream stream, void* workspace,
                                const core::LibraryArguments& arguments) const = 0;
+  // The call in every form that Enqueue may choose, so that the code of all is loaded: a load waits
+  // for the device.
+  virtual absl::Status EnqueueFirst(void* handle, CUstream stream, void* workspace,
+                                    const core::LibraryArguments& arguments) const {
+    return Enqueue(handle, stream, workspace, arguments);
+  }
 };
 
 class LibraryBackend {

@@ -329,7 +329,7 @@ class LibraryCalls::Impl {
                           (bytes.b == 0 || arguments.b != nullptr) && workspace != nullptr;
     absl::Status status;
     if (complete) {
-      const absl::Status enqueued = plan.Enqueue(handle, to.stream, workspace, arguments);
+      const absl::Status enqueued = plan.EnqueueFirst(handle, to.stream, workspace, arguments);
       status = AwaitEnd(to, until);
       if (status.ok()) status = enqueued;
     }

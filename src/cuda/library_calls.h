@@ -50,7 +50,8 @@ class LibraryCalls {
   // installed; UNIMPLEMENTED this build lacks its headers; RESOURCE_EXHAUSTED device memory.
   absl::Status Prepare(const core::KernelDesc& kernel);
 
-  // Allocates nothing. Any context of the device may be current.
+  // Allocates nothing, but for a convolution in a partition on operands that are new or were not
+  // used for long (cudnn_convolution_graph.h). Any context of the device may be current.
   absl::Status Enqueue(core::KernelId kernel, core::LaneIndex lane,
                        const core::LibraryArguments& arguments);
 

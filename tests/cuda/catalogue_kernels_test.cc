@@ -50,6 +50,7 @@ class CatalogueKernelsTest : public GpuTest,
     desc_.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
     desc_.original_function = variants.original_function;
     desc_.worker_function = variants.worker_function;
+    desc_.slice_function = variants.slice_function;
     desc_.evictable = true;
     if (GetParam()->yields) desc_.yield_interval_ns = 20'000;
     EXPECT_TRUE(device_->DescribeKernel(desc_).ok());
