@@ -39,10 +39,17 @@ extern "C" __global__ void __maxnreg__(160)
   gpushare::device::RunWorkerKernel<gpushare_roomy_alone>(launch, params);
 }
 
+extern "C" __global__ void __maxnreg__(160)
+    gpushare_roomy_alone_slice(const __grid_constant__ gpushare_worker_launch launch,
+                               const __grid_constant__ gpushare_roomy_alone::Params params) {
+  gpushare::device::RunSliceKernel<gpushare_roomy_alone>(launch, params);
+}
+
 extern "C" int gpushare_roomy_alone_variants(gpushare_kernel_variants* out) {
   return gpushare::device::DescribeVariants<gpushare_roomy_alone>(
       reinterpret_cast<const void*>(&gpushare_roomy_alone_original),
-      reinterpret_cast<const void*>(&gpushare_roomy_alone_workers), out);
+      reinterpret_cast<const void*>(&gpushare_roomy_alone_workers),
+      reinterpret_cast<const void*>(&gpushare_roomy_alone_slice), out);
 }
 
 }  // namespace gpushare::kernels

@@ -565,6 +565,7 @@ typedef struct gpushare_kernel_options {
   int32_t block_z;
   int32_t dynamic_shared_memory_bytes;
   const gpushare_library_call* library;  // LIBRARY: must be given; may be null on simulated devices
+  void* slice_function;  // CUfunction of the slice form; null: the worker form runs slices
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 

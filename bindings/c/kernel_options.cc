@@ -241,6 +241,7 @@ void ReadResources(const gpushare_kernel_options& options, bool in_profile, core
 absl::Status ReadHandles(const gpushare_kernel_options& options, core::KernelDesc& out) {
   out.original_function = options.original_function;
   out.worker_function = options.worker_function;
+  out.slice_function = options.slice_function;
   out.graph = options.graph;
   out.graph_exec = options.graph_exec;
   out.capture = options.capture;

@@ -41,6 +41,7 @@ models::Profile Current(RuntimeObject& runtime) {
     // Native handles mean nothing in another process.
     profile.kernels.back().original_function = nullptr;
     profile.kernels.back().worker_function = nullptr;
+    profile.kernels.back().slice_function = nullptr;
     profile.kernels.back().graph = nullptr;
   }
   return profile;

@@ -132,6 +132,7 @@ gpushare::Kernel Register(const gpushare::Runtime& runtime, bool on_gpu) {
   Check(static_cast<cudaError_t>(Saxpy_variants(&made)), "Loading the kernel");
   options.original_function = made.original_function;
   options.worker_function = made.worker_function;
+  options.slice_function = made.slice_function;
   options.threads_per_block = static_cast<int32_t>(made.threads_per_block);
   options.registers_per_thread = static_cast<int32_t>(made.worker_registers);
   options.shared_memory_bytes =

@@ -158,6 +158,7 @@ int32_t gpushare_example_workload_fill(gpushare_example_workload* workload,
     kernel->kind = GPUSHARE_TASK_KERNEL;
     kernel->original_function = variants.original_function;
     kernel->worker_function = variants.worker_function;
+    kernel->slice_function = variants.slice_function;
     kernel->threads_per_block = static_cast<int32_t>(variants.threads_per_block);
     kernel->registers_per_thread = static_cast<int32_t>(variants.worker_registers);
     kernel->shared_memory_bytes =

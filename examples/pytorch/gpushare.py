@@ -57,7 +57,8 @@ class KernelOptions(ctypes.Structure):
                 ('original_function', ptr), ('worker_function', ptr), ('graph', ptr),
                 ('simulation', ptr), ('capture', CaptureCallback), ('capture_user', ptr),
                 ('graph_exec', ptr), ('block_x', i32), ('block_y', i32), ('block_z', i32),
-                ('dynamic_shared_memory_bytes', i32), ('library', ptr)]
+                ('dynamic_shared_memory_bytes', i32), ('library', ptr),
+                ('slice_function', ptr)]
 
 
 class TaskOptions(ctypes.Structure):

@@ -75,6 +75,7 @@ static const gpushare_example_field kLayout[] = {
     FIELD(gpushare_kernel_options, block_z),
     FIELD(gpushare_kernel_options, dynamic_shared_memory_bytes),
     FIELD(gpushare_kernel_options, library),
+    FIELD(gpushare_kernel_options, slice_function),
     SIZE(gpushare_task_options),
     FIELD(gpushare_task_options, struct_size),
     FIELD(gpushare_task_options, kind),

@@ -85,11 +85,13 @@ struct KernelDesc {
   bool roomy = false;             // another kernel's blocks fit beside it in an SM
   int64_t yield_interval_ns = 0;  // distance of yield points inside a block task, 0: none
   int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
-  // Native handles of the variants, opaque to core; null on the simulated device. original and
-  // worker are CUfunctions. A graph comes as one of three: captured once per place, a cudaGraph_t
-  // that is instantiated once per place, or a bare cudaGraphExec_t for the whole device.
+  // Native handles of the variants, opaque to core; null on the simulated device. original, worker
+  // and slice are CUfunctions; without a slice function the worker function runs slices. A graph
+  // comes as one of three: captured once per place, a cudaGraph_t that is instantiated once per
+  // place, or a bare cudaGraphExec_t for the whole device.
   void* original_function = nullptr;
   void* worker_function = nullptr;
+  void* slice_function = nullptr;
   CaptureFunction capture = nullptr;
   void* capture_user = nullptr;
   void* graph = nullptr;

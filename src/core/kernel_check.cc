@@ -123,7 +123,8 @@ absl::Status CheckKind(const KernelDesc& kernel) {
         "'", kernel.name, "' is registered as a copy or opaque work, which need no kernel."));
   }
   const bool launches = kernel.original_function != nullptr || kernel.worker_function != nullptr ||
-                        HasShape(kernel) || kernel.dynamic_shared_memory_bytes != 0;
+                        kernel.slice_function != nullptr || HasShape(kernel) ||
+                        kernel.dynamic_shared_memory_bytes != 0;
   if (launches && kernel.kind != TaskKind::kKernel) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", kernel.name,

@@ -39,10 +39,12 @@ absl::Status GridOf(const core::LaunchRequest& request, int64_t block_tasks, Gri
   return absl::OkStatus();
 }
 
-absl::Status NoWorkerFunction(const core::LaunchRequest& request) {
+absl::Status NoFunctionFor(const core::LaunchRequest& request) {
+  const bool slice = request.form == core::Form::kSlice;
   return absl::InvalidArgumentError(
-      absl::StrCat("Kernel '", request.kernel->name,
-                   "' has no worker function, and slices and workers need it."));
+      absl::StrCat("Kernel '", request.kernel->name, "' has ",
+                   slice ? "neither a slice nor a worker function, and a slice needs one of them."
+                         : "no worker function, and workers need it."));
 }
 
 template <class T>
@@ -105,46 +107,46 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
 absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
                                 const core::LaunchRequest& request) {
   // Without an ordinary form, all block tasks as one slice are the same grid.
-  if (kernel.original == nullptr) return Slice(lane, kernel, request);
+  if (kernel.original.function == nullptr) return Slice(lane, kernel, request);
   Grid grid;
   if (absl::Status status = GridOf(request, std::max<int64_t>(1, request.block_count), grid);
       !status.ok()) {
     return status;
   }
   if (absl::Status status =
-          kernel.original_parameters.Check(request.arguments_bytes, request.kernel->name);
+          kernel.original.parameters.Check(request.arguments_bytes, request.kernel->name);
       !status.ok()) {
     return status;
   }
   ParameterAddresses addresses;
-  kernel.original_parameters.Fill(request.arguments, addresses);
-  return GPUSHARE_CU(context_.api(),
-                     cuLaunchKernel(kernel.original, grid.x, grid.y, grid.z, kernel.block_x,
-                                    kernel.block_y, kernel.block_z, kernel.dynamic_shared_bytes,
-                                    lane.stream, addresses.data(), nullptr));
+  kernel.original.parameters.Fill(request.arguments, addresses);
+  return GPUSHARE_CU(context_.api(), cuLaunchKernel(kernel.original.function, grid.x, grid.y,
+                                                    grid.z, kernel.block_x, kernel.block_y,
+                                                    kernel.block_z, kernel.dynamic_shared_bytes,
+                                                    lane.stream, addresses.data(), nullptr));
 }
 
-absl::Status Launcher::LaunchWorkerFunction(CUstream stream, const PreparedKernel& kernel,
-                                            const gpushare_worker_launch& header,
-                                            unsigned int blocks,
-                                            const core::LaunchRequest& request) {
+absl::Status Launcher::LaunchWithHeader(CUstream stream, const PreparedKernel& kernel,
+                                        const PreparedFunction& function,
+                                        const gpushare_worker_launch& header, unsigned int blocks,
+                                        const core::LaunchRequest& request) {
   if (absl::Status status =
-          kernel.worker_parameters.Check(request.arguments_bytes, request.kernel->name);
+          function.parameters.Check(request.arguments_bytes, request.kernel->name);
       !status.ok()) {
     return status;
   }
   ParameterAddresses addresses;
   addresses[0] = const_cast<gpushare_worker_launch*>(&header);
-  kernel.worker_parameters.Fill(request.arguments, addresses);
-  return GPUSHARE_CU(
-      context_.api(),
-      cuLaunchKernel(kernel.worker, blocks, 1, 1, kernel.block_x, kernel.block_y, kernel.block_z,
-                     kernel.dynamic_shared_bytes, stream, addresses.data(), nullptr));
+  function.parameters.Fill(request.arguments, addresses);
+  return GPUSHARE_CU(context_.api(),
+                     cuLaunchKernel(function.function, blocks, 1, 1, kernel.block_x, kernel.block_y,
+                                    kernel.block_z, kernel.dynamic_shared_bytes, stream,
+                                    addresses.data(), nullptr));
 }
 
 absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uint64_t sequence,
                                const core::LaunchRequest& request) {
-  if (kernel.worker == nullptr) return NoWorkerFunction(request);
+  if (kernel.worker.function == nullptr) return NoFunctionFor(request);
   Grid grid;
   if (absl::Status status = GridOf(request, std::max<int64_t>(1, request.block_count), grid);
       !status.ok()) {
@@ -171,8 +173,8 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
   work.workers = workers;
   gpushare_worker_launch header = {};
   if (absl::Status status = MakeHeader(lane.stream, work, header); !status.ok()) return status;
-  absl::Status status = LaunchWorkerFunction(lane.stream, kernel, header,
-                                             static_cast<unsigned int>(workers + leaders), request);
+  absl::Status status = LaunchWithHeader(lane.stream, kernel, kernel.worker, header,
+                                         static_cast<unsigned int>(workers + leaders), request);
   if (status.ok() && request.reset_counter) counters_.Use(work.counter, work.side);
   return status;
 }
@@ -315,7 +317,7 @@ absl::Status Launcher::LaunchFused(CUstream stream, const PreparedFused& fused, 
 
 absl::Status Launcher::Slice(CudaLane& lane, const PreparedKernel& kernel,
                              const core::LaunchRequest& request) {
-  if (kernel.worker == nullptr) return NoWorkerFunction(request);
+  if (kernel.slice.function == nullptr) return NoFunctionFor(request);
   Grid grid;
   const int64_t count = std::max<int64_t>(1, request.block_count);
   if (absl::Status status = GridOf(request, request.block_begin + count, grid); !status.ok()) {
@@ -328,8 +330,8 @@ absl::Status Launcher::Slice(CudaLane& lane, const PreparedKernel& kernel,
   header.grid_y = grid.y;
   header.grid_z = grid.z;
   header.claim_batch = 1;
-  return LaunchWorkerFunction(lane.stream, kernel, header, static_cast<unsigned int>(count),
-                              request);
+  return LaunchWithHeader(lane.stream, kernel, kernel.slice, header,
+                          static_cast<unsigned int>(count), request);
 }
 
 absl::Status Launcher::Graph(CudaLane& lane, const PreparedKernel& kernel) {

@@ -72,9 +72,10 @@ class Launcher {
   absl::Status Graph(CudaLane& lane, const PreparedKernel& kernel);
   absl::Status Copy(CudaLane& lane, const core::CopyRequest& copy);
   absl::Status Library(const core::LaunchRequest& request);
-  absl::Status LaunchWorkerFunction(CUstream stream, const PreparedKernel& kernel,
-                                    const gpushare_worker_launch& header, unsigned int blocks,
-                                    const core::LaunchRequest& request);
+  absl::Status LaunchWithHeader(CUstream stream, const PreparedKernel& kernel,
+                                const PreparedFunction& function,
+                                const gpushare_worker_launch& header, unsigned int blocks,
+                                const core::LaunchRequest& request);
 
   const Context& context_;
   const Places& places_;

@@ -48,8 +48,9 @@ PreparedKernels::~PreparedKernels() {
 absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
   // A bare instance is bound to the whole device, and so is the work of a foreign graph.
   if (kernel.graph_exec != nullptr) kernel.confinable = false;
-  void* const handle =
-      kernel.worker_function != nullptr ? kernel.worker_function : kernel.original_function;
+  void* handle = kernel.worker_function;
+  if (handle == nullptr) handle = kernel.original_function;
+  if (handle == nullptr) handle = kernel.slice_function;
   if (kernel.kind != core::TaskKind::kKernel || handle == nullptr) return absl::OkStatus();
   const ScopedContext current(context_);
   const DriverApi& api = context_.api();
@@ -89,63 +90,58 @@ absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
   return CheckOne(kernel, "workers an SM", kernel.workers_per_sm_max, workers);
 }
 
-absl::Status PreparedKernels::ReadWorkerParameters(const DriverApi& api,
-                                                   const core::KernelDesc& kernel,
-                                                   PreparedKernel& prepared) {
-  if (prepared.worker == nullptr) return absl::OkStatus();
-  ParameterLayout& parameters = prepared.worker_parameters;
-  if (absl::Status status = parameters.Read(api, prepared.worker, 1, kernel.name); !status.ok()) {
+// `headers`: 1 where a launch header comes before the task's parameters, else 0.
+absl::Status PreparedKernels::LoadFunction(const core::KernelDesc& kernel, void* handle,
+                                           size_t headers, PreparedFunction& prepared) const {
+  prepared.function = FunctionOf(handle);
+  if (handle == nullptr) return absl::OkStatus();
+  const DriverApi& api = context_.api();
+  GPUSHARE_CU_RETURN(api, cuFuncLoad(prepared.function));
+  if (kernel.dynamic_shared_memory_bytes > kDefaultSharedBytesMax) {
+    GPUSHARE_CU_RETURN(
+        api, cuFuncSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                kernel.dynamic_shared_memory_bytes));
+  }
+  ParameterLayout& parameters = prepared.parameters;
+  if (absl::Status status = parameters.Read(api, prepared.function, headers, kernel.name);
+      !status.ok()) {
     return status;
   }
-  if (parameters.header_bytes() == sizeof(gpushare_worker_launch)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("The first parameter of kernel '", kernel.name, "''s worker function has ",
-                   parameters.header_bytes(), " bytes, and it is a launch header of ",
-                   sizeof(gpushare_worker_launch), "."));
+  if (headers == 0) return absl::OkStatus();
+  if (parameters.header_bytes() != sizeof(gpushare_worker_launch)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The first parameter of kernel '", kernel.name,
+                     "''s worker or slice function has ", parameters.header_bytes(),
+                     " bytes, and it is a launch header of ", sizeof(gpushare_worker_launch), "."));
+  }
+  // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
+  // the last BE block, and not only for its eviction. Who set the split has a reason.
+  int preferred = kCarveOutDefault;
+  GPUSHARE_CU_RETURN(
+      api, cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                              prepared.function));
+  if (preferred != kCarveOutDefault) return absl::OkStatus();
+  return GPUSHARE_CU(
+      api, cuFuncSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                              kCarveOutMax));
 }
 
 absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
                                             PreparedKernel& prepared) const {
-  const DriverApi& api = context_.api();
-  prepared.original = FunctionOf(kernel.original_function);
-  prepared.worker = FunctionOf(kernel.worker_function);
-  if (prepared.original == nullptr && prepared.worker == nullptr) {
+  if (kernel.original_function == nullptr && kernel.worker_function == nullptr &&
+      kernel.slice_function == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Kernel '", kernel.name, "' comes without a function, and a CUDA device needs one."));
   }
-  if (kernel.evictable && prepared.worker == nullptr) {
+  if (kernel.evictable && kernel.worker_function == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "Kernel '", kernel.name, "' is evictable, and it has no worker function to evict."));
   }
-  for (CUfunction function : {prepared.original, prepared.worker}) {
-    if (function == nullptr) continue;
-    GPUSHARE_CU_RETURN(api, cuFuncLoad(function));
-    if (kernel.dynamic_shared_memory_bytes > kDefaultSharedBytesMax) {
-      GPUSHARE_CU_RETURN(
-          api, cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                  kernel.dynamic_shared_memory_bytes));
-    }
-  }
-  if (prepared.original != nullptr) {
-    absl::Status status = prepared.original_parameters.Read(api, prepared.original, 0, kernel.name);
-    if (!status.ok()) return status;
-  }
-  if (absl::Status status = ReadWorkerParameters(api, kernel, prepared); !status.ok()) {
-    return status;
-  }
-  // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
-  // the last BE worker, and not only for their eviction. Who set the split has a reason.
-  if (prepared.worker != nullptr) {
-    int preferred = kCarveOutDefault;
-    GPUSHARE_CU_RETURN(
-        api, cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                prepared.worker));
-    if (preferred == kCarveOutDefault) {
-      GPUSHARE_CU_RETURN(api, cuFuncSetAttribute(prepared.worker,
-                                                 CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                                 kCarveOutMax));
-    }
-  }
+  absl::Status status = LoadFunction(kernel, kernel.original_function, 0, prepared.original);
+  if (status.ok()) status = LoadFunction(kernel, kernel.worker_function, 1, prepared.worker);
+  if (status.ok()) status = LoadFunction(kernel, kernel.slice_function, 1, prepared.slice);
+  if (!status.ok()) return status;
+  if (prepared.slice.function == nullptr) prepared.slice = prepared.worker;
   const bool shaped = kernel.block_x > 0;
   prepared.block_x = static_cast<unsigned int>(shaped ? kernel.block_x : kernel.threads_per_block);
   prepared.block_y = static_cast<unsigned int>(shaped ? kernel.block_y : 1);
@@ -154,7 +150,7 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
   prepared.workers_per_sm = std::max(1, kernel.workers_per_sm_max);
   prepared.claim_batch =
       core::PredictClaimBatch(static_cast<double>(kernel.simulation.block_task_ns));
-  prepared.yields = prepared.worker != nullptr && kernel.yield_interval_ns > 0;
+  prepared.yields = prepared.worker.function != nullptr && kernel.yield_interval_ns > 0;
   return absl::OkStatus();
 }
 

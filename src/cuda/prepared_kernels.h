@@ -23,12 +23,16 @@
 
 namespace gpushare::cuda {
 
+struct PreparedFunction {
+  CUfunction function = nullptr;
+  ParameterLayout parameters;  // of workers and slices: the launch header, then the task's
+};
+
 struct PreparedKernel {
   core::KernelDesc desc;
-  CUfunction original = nullptr;
-  CUfunction worker = nullptr;
-  ParameterLayout original_parameters;
-  ParameterLayout worker_parameters;  // the launch header, then the task's
+  PreparedFunction original;
+  PreparedFunction worker;
+  PreparedFunction slice;  // the worker's where the kernel has none of its own
   unsigned int block_x = 1, block_y = 1, block_z = 1;
   unsigned int dynamic_shared_bytes = 0;
   int32_t workers_per_sm = 1;
@@ -78,8 +82,8 @@ class PreparedKernels {
   void Leak() { leaked_ = true; }
 
  private:
-  static absl::Status ReadWorkerParameters(const DriverApi& api, const core::KernelDesc& kernel,
-                                           PreparedKernel& prepared);
+  absl::Status LoadFunction(const core::KernelDesc& kernel, void* handle, size_t headers,
+                            PreparedFunction& prepared) const;
   absl::Status LoadFunctions(const core::KernelDesc& kernel, PreparedKernel& prepared) const;
   absl::Status Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
   absl::StatusOr<CUgraph> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;

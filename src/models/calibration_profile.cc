@@ -50,6 +50,7 @@ core::KernelDesc WithoutHandles(const core::KernelDesc& given) {
   kernel.id = core::KernelId();
   kernel.original_function = nullptr;
   kernel.worker_function = nullptr;
+  kernel.slice_function = nullptr;
   kernel.capture = nullptr;
   kernel.capture_user = nullptr;
   kernel.graph = nullptr;

@@ -129,7 +129,7 @@ GPUSHARE_AT_BYTE(gpushare_library_arguments, d, 24);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, alpha, 32);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, beta, 36);
 
-GPUSHARE_SIZE(gpushare_kernel_options, 144);
+GPUSHARE_SIZE(gpushare_kernel_options, 152);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, kind, 4);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, name, 8);
@@ -155,6 +155,7 @@ GPUSHARE_AT_BYTE(gpushare_kernel_options, block_y, 124);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, block_z, 128);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, dynamic_shared_memory_bytes, 132);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, library, 136);
+GPUSHARE_AT_BYTE(gpushare_kernel_options, slice_function, 144);
 
 GPUSHARE_SIZE(gpushare_kernel_info, 104);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, struct_size, 0);

@@ -46,6 +46,7 @@ bool Load(CudaContractKernels& kernels) {
   if (ContractSpin_variants(&variants) != 0) return false;
   kernels.original_function = variants.original_function;
   kernels.worker_function = variants.worker_function;
+  kernels.slice_function = variants.slice_function;
   if (ContractPartner_variants(&variants) != 0) return false;
   kernels.partner_original_function = variants.original_function;
   kernels.partner_worker_function = variants.worker_function;

@@ -11,7 +11,8 @@ namespace gpushare::contract {
 struct CudaContractKernels {
   void* original_function = nullptr;  // block tasks of 10 us, 256 threads
   void* worker_function = nullptr;
-  void* partner_original_function = nullptr;  // another kernel of the same kind
+  void* slice_function = nullptr;
+  void* partner_original_function = nullptr;  // another one, without a slice function
   void* partner_worker_function = nullptr;
   void* fused_function = nullptr;   // one block of the first and two of the other
   void* direct_function = nullptr;  // the same in the form that reports no end

@@ -28,6 +28,7 @@ void AddCuda(std::vector<DeviceFactory>& factories) {
   factory.fill_kernels = [kernels](core::KernelDesc& kernel, core::KernelDesc& graph) {
     kernel.original_function = kernels->original_function;
     kernel.worker_function = kernels->worker_function;
+    kernel.slice_function = kernels->slice_function;
     graph.capture = &CaptureContractGraph;
   };
   factory.fill_fused = [kernels](core::KernelDesc& partner, core::FusedKernelDesc& fused) {

@@ -41,6 +41,20 @@ class ContractTest : public KernelTest {
     GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record_));
   }
 
+  // The header's block tasks, by the slice variant and by workers without a counter, which is what
+  // runs the slices of a kernel that has none.
+  enum class SliceBy { kSlice, kWorkers };
+  static constexpr SliceBy kBoth[] = {SliceBy::kSlice, SliceBy::kWorkers};
+  void RunSlice(SliceBy by, gpushare_worker_launch header) {
+    header.counter = nullptr;
+    if (by == SliceBy::kWorkers) {
+      RunWorkers(header, header.block_count);
+      return;
+    }
+    GPUSHARE_ASSERT_OK(launcher_.LaunchSlice(count_->task, header));
+    GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record_));
+  }
+
   std::unique_ptr<CountTask> count_;
   gpushare_worker_completion record_ = {};
 };
@@ -97,32 +111,32 @@ TEST_F(ContractTest, LargeSharedMemoryIsDynamicAndWhole) {
 }
 
 TEST_F(ContractTest, SlicesCoverTheGridOnce) {
-  Make(gpushare_test_count_variants, Scaled(83, 9, 3));
-  count_->params.spin_ns = 100;
-  const uint32_t block_tasks = count_->task.block_tasks();
-  uint32_t begin = 0;
-  while (begin < block_tasks) {
-    const uint32_t left = block_tasks - begin;
-    const uint32_t size = std::min(left, 1 + RandomBelow(400));
-    gpushare_worker_launch header = launcher_.Header(count_->task);
-    header.counter = nullptr;
-    header.block_begin = begin;
-    header.block_count = size;
-    RunWorkers(header, size);
-    ASSERT_EQ(record_.block_tasks_done, size);
-    begin += size;
+  for (const SliceBy by : kBoth) {
+    Make(gpushare_test_count_variants, Scaled(83, 9, 3));
+    count_->params.spin_ns = 100;
+    const uint32_t block_tasks = count_->task.block_tasks();
+    uint32_t begin = 0;
+    while (begin < block_tasks) {
+      gpushare_worker_launch header = launcher_.Header(count_->task);
+      header.block_begin = begin;
+      header.block_count = std::min(block_tasks - begin, 1 + RandomBelow(400));
+      RunSlice(by, header);
+      ASSERT_EQ(record_.block_tasks_done, header.block_count);
+      begin += header.block_count;
+    }
+    count_->ExpectEachExecuted(1);
   }
-  count_->ExpectEachExecuted(1);
 }
 
 TEST_F(ContractTest, SlicesAreNotEvicted) {
-  Make(gpushare_test_count_variants, Scaled(200, 1, 1));
-  gpushare_worker_launch header = launcher_.Header(count_->task);
-  header.counter = nullptr;
-  GPUSHARE_ASSERT_OK(launcher_.Evict(header.epoch, 0));
-  GPUSHARE_ASSERT_OK(launcher_.Wait());
-  RunWorkers(header, count_->task.block_tasks());
-  count_->ExpectEachExecuted(1);
+  for (const SliceBy by : kBoth) {
+    Make(gpushare_test_count_variants, Scaled(200, 1, 1));
+    const gpushare_worker_launch header = launcher_.Header(count_->task);
+    GPUSHARE_ASSERT_OK(launcher_.Evict(header.epoch, 0));
+    GPUSHARE_ASSERT_OK(launcher_.Wait());
+    RunSlice(by, header);
+    count_->ExpectEachExecuted(1);
+  }
 }
 
 TEST_F(ContractTest, ARangeOfBlockTasksIsKeptByWorkers) {
@@ -368,13 +382,14 @@ TEST_F(YieldTest, OriginalGridRunsAllSteps) {
 }
 
 TEST_F(YieldTest, SliceRunsAllSteps) {
-  MakeSteps(500);
-  gpushare_worker_launch header = launcher_.Header(count_->task);
-  header.counter = nullptr;
-  GPUSHARE_ASSERT_OK(launcher_.Evict(header.epoch, 0));
-  RunWorkers(header, count_->task.block_tasks());
-  count_->ExpectEachExecuted(kSteps);
-  ExpectResults();
+  for (const SliceBy by : kBoth) {
+    MakeSteps(500);
+    const gpushare_worker_launch header = launcher_.Header(count_->task);
+    GPUSHARE_ASSERT_OK(launcher_.Evict(header.epoch, 0));
+    RunSlice(by, header);
+    count_->ExpectEachExecuted(kSteps);
+    ExpectResults();
+  }
 }
 
 TEST_F(YieldTest, InterruptedBlockTasksGoOnWhereTheyStopped) {

@@ -100,6 +100,10 @@ TEST_P(FormsTest, TheSplitHasRoomForTheWorkers) {
   cudaFuncAttributes attributes = {};
   GPUSHARE_ASSERT_OK(
       CudaStatus(cudaFuncGetAttributes(&attributes, task_.variants.worker_symbol), "attributes"));
+  cudaFuncAttributes of_slices = {};
+  GPUSHARE_ASSERT_OK(
+      CudaStatus(cudaFuncGetAttributes(&of_slices, task_.variants.slice_symbol), "attributes"));
+  EXPECT_EQ(of_slices.preferredShmemCarveout, attributes.preferredShmemCarveout);
   int sm_bytes = 0;
   int reserved = 0;
   GPUSHARE_ASSERT_OK(CudaStatus(
@@ -135,13 +139,23 @@ TEST_P(FormsTest, SlicesGiveTheSameBits) {
   while (begin < task_.block_tasks()) {
     const uint32_t size = std::min(task_.block_tasks() - begin, 1 + RandomBelow(500));
     gpushare_worker_launch header = launcher_.Header(task_);
-    header.counter = nullptr;
     header.block_begin = begin;
     header.block_count = size;
-    RunWorkers(header, size, size);
+    GPUSHARE_ASSERT_OK(launcher_.LaunchSlice(task_, header));
+    gpushare_worker_completion record = {};
+    GPUSHARE_ASSERT_OK(launcher_.Finish(header, &record));
+    EXPECT_EQ(record.block_tasks_done, size);
     begin += size;
   }
   ExpectSameBits("slices");
+}
+
+// What runs the slices of a kernel that is registered without a slice function.
+TEST_P(FormsTest, WorkersWithoutACounterGiveTheSameBits) {
+  gpushare_worker_launch header = launcher_.Header(task_);
+  header.counter = nullptr;
+  RunWorkers(header, task_.block_tasks(), task_.block_tasks());
+  ExpectSameBits("workers without a counter");
 }
 
 TEST_P(FormsTest, SmBoundWorkersGiveTheSameBits) {

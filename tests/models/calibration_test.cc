@@ -309,6 +309,7 @@ TEST_P(CalibrationTest, WritesAProfileThatLoadsAndPredicts) {
   CalibrationItem item = Item("sincos_267us");
   item.kernel.original_function = &item;
   item.kernel.worker_function = &item;
+  item.kernel.slice_function = &item;
   const absl::StatusOr<CalibrationResult> result = Run({item});
   ASSERT_TRUE(result.ok()) << result.status();
   const absl::StatusOr<Profile> loaded = LoadProfile(options_.output_path);
@@ -324,6 +325,7 @@ TEST_P(CalibrationTest, WritesAProfileThatLoadsAndPredicts) {
   EXPECT_NE(loaded->FindKernel("decode16"), nullptr);
   EXPECT_EQ(result->profile.kernels[0].original_function, nullptr);
   EXPECT_EQ(result->profile.kernels[0].worker_function, nullptr);
+  EXPECT_EQ(result->profile.kernels[0].slice_function, nullptr);
   const std::unique_ptr<core::CostModel> model = MakeOnlineModel(loaded->device);
   ASSERT_TRUE(model->Load(loaded->learned).ok());
   core::KernelDesc known = *kernel;

@@ -573,6 +573,7 @@ class CudaWorkloads final : public Workloads {
     options.kind = GPUSHARE_TASK_KERNEL;
     options.original_function = variants.original_function;
     options.worker_function = variants.worker_function;
+    options.slice_function = variants.slice_function;
     options.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
     options.registers_per_thread = static_cast<int32_t>(variants.worker_registers);
     options.shared_memory_bytes =

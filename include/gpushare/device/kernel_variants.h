@@ -1,5 +1,5 @@
-// What the host learns of a compiled kernel body: the handles of its two variants and what an SM
-// holds of them. Filled by the function NAME_variants that GPUSHARE_KERNEL(NAME) defines.
+// What the host learns of a compiled kernel body: the handles of its variants and what an SM holds
+// of them. Filled by the function NAME_variants that GPUSHARE_KERNEL(NAME) defines.
 // Plain C, so that a host file needs no CUDA header to register a kernel.
 
 #ifndef GPUSHARE_DEVICE_KERNEL_VARIANTS_H_
@@ -8,20 +8,24 @@
 #include <stdint.h>
 
 typedef struct gpushare_kernel_variants {
-  void* original_function;      // CUfunction: (Params), the kernel's own grid
-  void* worker_function;        // CUfunction: (gpushare_worker_launch, Params), a grid of workers
-  const void* original_symbol;  // the same two for cudaLaunchKernel
+  void* original_function;  // CUfunction: (Params), the kernel's own grid
+  void* worker_function;    // CUfunction: (gpushare_worker_launch, Params), a grid of workers
+  void* slice_function;     // CUfunction: (gpushare_worker_launch, Params), a block a block task
+  const void* original_symbol;  // the same three for cudaLaunchKernel
   const void* worker_symbol;
+  const void* slice_symbol;
   uint32_t threads_per_block;
   uint32_t params_bytes;
   uint32_t original_registers;  // a thread
   uint32_t worker_registers;
+  uint32_t slice_registers;
   uint32_t static_shared_bytes;   // of the worker variant
   uint32_t dynamic_shared_bytes;  // to be asked for at launch, the same for both variants
   uint32_t local_bytes;           // a thread, of the worker variant: spilled registers and arrays
   uint32_t original_blocks_per_sm;
   uint32_t workers_per_sm;  // M of CapSM
   uint32_t yields;          // 1: has yield points inside a block task
+  uint32_t reserved;        // zero
 } gpushare_kernel_variants;
 
 #endif  // GPUSHARE_DEVICE_KERNEL_VARIANTS_H_

@@ -1,10 +1,9 @@
 // What the host and a worker launch tell each other: the launch header that a worker kernel takes
 // before its own parameters, and the completion record that its last worker writes.
 //
-// A worker kernel has the signature `(gpushare_worker_launch, Params)`. A launch gives the
-// driver the address of each: where Params lie after the header is the compiler's choice. Layouts
-// are frozen: precompiled kernels carry them.
-// Plain C, for the host and for CUDA C++.
+// Worker and slice kernels have the signature `(gpushare_worker_launch, Params)`. A launch gives
+// the driver the address of each: where Params lie after the header is the compiler's choice.
+// Layouts are frozen: precompiled kernels carry them. Plain C, for the host and for CUDA C++.
 
 #ifndef GPUSHARE_DEVICE_LAUNCH_H_
 #define GPUSHARE_DEVICE_LAUNCH_H_
@@ -35,8 +34,8 @@ typedef struct gpushare_worker_launch {
   // The lane's eviction word in device memory: {epoch, workers to keep} as high and low half. Null:
   // never evicted.
   uint64_t* eviction_word;
-  // The task's claim counter in device memory. Null: no claims, block k executes block task
-  // block_begin + k and ends (a slice).
+  // The task's claim counter in device memory. Null, as always in a slice: no claims, block k
+  // executes block task block_begin + k and ends.
   uint32_t* counter;
   // Zeroed by the last worker: the counter that the task after the next will use. May be null.
   uint32_t* retired_counter;

@@ -1,14 +1,13 @@
-// GPUSHARE_KERNEL(Body): both variants of a kernel body, ahead of time, and a host function that
+// GPUSHARE_KERNEL(Body): the variants of a kernel body, ahead of time, and a host function that
 // names them.
 //
 //   extern "C" __global__ Body_original(Params)                            the body's own grid
-//   extern "C" __global__ Body_workers(gpushare_worker_launch, Params)     workers; a slice when
-//   the
-//                                                                          launch has no counter
+//   extern "C" __global__ Body_workers(gpushare_worker_launch, Params)     workers
+//   extern "C" __global__ Body_slice(gpushare_worker_launch, Params)       a slice
 //   extern "C" int Body_variants(gpushare_kernel_variants*)                0 or a cudaError_t
 //
-// Use it once a body, in the namespace of the body (not an unnamed one): the three names have C
-// linkage, so they are unique in a program.
+// Use it once a body, in the namespace of the body (not an unnamed one): the names have C linkage,
+// so they are unique in a program.
 
 #ifndef GPUSHARE_DEVICE_VARIANTS_CUH_
 #define GPUSHARE_DEVICE_VARIANTS_CUH_
@@ -59,17 +58,27 @@ __device__ void RunWorkerKernel(const gpushare_worker_launch& launch,
     if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) RelayEvictions(launch);
     return;
   }
-  using Part = WholeBlock<Body::kThreads, kBodyExtraBarriers<Body>>;
-  const uint32_t worker = blockIdx.x - leaders;
-  const uint32_t workers = gridDim.x - leaders;
-  if (launch.counter == nullptr) {
-    RunSlice<Body, Part>(launch, params, SharedOf<Body>(), worker, workers);
-    return;
-  }
-  RunWorker<Body, Part>(launch, params, SharedOf<Body>(), mine, worker, workers);
+  RunWorker<Body, WholeBlock<Body::kThreads, kBodyExtraBarriers<Body>>>(
+      launch, params, SharedOf<Body>(), mine, blockIdx.x - leaders, gridDim.x - leaders);
+}
+
+// A kernel of its own: compiled beside the worker loop, either one changes the registers and the
+// schedule that the assembler gives the other (up to 3 % of a kernel's time).
+template <class Body>
+__device__ void RunSliceKernel(const gpushare_worker_launch& launch,
+                               const typename Body::Params& params) {
+  RunSlice<Body, WholeBlock<Body::kThreads, kBodyExtraBarriers<Body>>>(
+      launch, params, SharedOf<Body>(), blockIdx.x, gridDim.x);
 }
 
 namespace internal {
+
+// What the host learns of one variant.
+struct DescribedVariant {
+  cudaFunction_t function = nullptr;
+  cudaFuncAttributes attributes = {};
+  int blocks_per_sm = 0;
+};
 
 // What a variant needs before its first launch, and how many of its blocks an SM holds.
 inline cudaError_t PrepareVariant(const void* symbol, int threads, uint32_t dynamic_shared_bytes,
@@ -86,9 +95,18 @@ inline cudaError_t PrepareVariant(const void* symbol, int threads, uint32_t dyna
                                                        dynamic_shared_bytes);
 }
 
+template <class Body>
+cudaError_t DescribeVariant(const void* symbol, DescribedVariant* variant) {
+  const cudaError_t code = PrepareVariant(symbol, Body::kThreads, DynamicSharedBytes<Body>(),
+                                          &variant->attributes, &variant->blocks_per_sm);
+  if (code != cudaSuccess) return code;
+  return cudaGetFuncBySymbol(&variant->function, symbol);
+}
+
 // Room for the workers, to a whole per cent: the rest is L1. One step of the split more costs
 // spmv's workers 1.3 %, bfs' 2 % and, from 32 KB on, stencil's 3.9 %.
-inline cudaError_t KeepL1(const void* symbol, int workers, size_t worker_bytes) {
+inline cudaError_t KeepL1(const void* worker_symbol, const void* slice_symbol, int workers,
+                          size_t worker_bytes) {
   int device = 0;
   int sm_bytes = 0;
   int reserved_bytes = 0;
@@ -102,59 +120,61 @@ inline cudaError_t KeepL1(const void* symbol, int workers, size_t worker_bytes) 
   if (code != cudaSuccess) return code;
   const int percent = SharedMemorySplitPercent(
       workers, worker_bytes, static_cast<size_t>(reserved_bytes), static_cast<size_t>(sm_bytes));
-  return cudaFuncSetAttribute(symbol, cudaFuncAttributePreferredSharedMemoryCarveout, percent);
+  code =
+      cudaFuncSetAttribute(worker_symbol, cudaFuncAttributePreferredSharedMemoryCarveout, percent);
+  if (code != cudaSuccess) return code;
+  return cudaFuncSetAttribute(slice_symbol, cudaFuncAttributePreferredSharedMemoryCarveout,
+                              percent);
 }
 
 }  // namespace internal
 
-// Loads both variants into the current device. Threads: any. Returns a cudaError_t; `out` is
-// whole only when it is 0.
+// Loads the variants into the current device. Threads: any. Returns a cudaError_t; `out` is whole
+// only when it is 0.
 template <class Body>
-int DescribeVariants(const void* original, const void* workers, gpushare_kernel_variants* out) {
+int DescribeVariants(const void* original_symbol, const void* worker_symbol,
+                     const void* slice_symbol, gpushare_kernel_variants* out) {
   static_assert(CheckBody<Body>(), "the body keeps the kernel contract");
-  constexpr uint32_t kDynamicBytes = DynamicSharedBytes<Body>();
   *out = {};
   // An SM changes its split between L1 and shared memory only when it is empty, and a library's LC
   // kernel wants all of the shared memory: workers leave the split there, unless the body pays for
   // a small L1 more than an LC block that fits beside it would gain: then at the end, because how
-  // many fit is asked with the largest.
-  cudaError_t code = cudaFuncSetAttribute(workers, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                          cudaSharedmemCarveoutMaxShared);
+  // many fit is asked with the largest. Slices have the workers' split: two of different tasks
+  // would wait for each other.
+  for (const void* const symbol : {worker_symbol, slice_symbol}) {
+    const cudaError_t code = cudaFuncSetAttribute(
+        symbol, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    if (code != cudaSuccess) return code;
+  }
+  internal::DescribedVariant original;
+  internal::DescribedVariant worker;
+  internal::DescribedVariant slice;
+  cudaError_t code = internal::DescribeVariant<Body>(original_symbol, &original);
+  if (code == cudaSuccess) code = internal::DescribeVariant<Body>(worker_symbol, &worker);
+  if (code == cudaSuccess) code = internal::DescribeVariant<Body>(slice_symbol, &slice);
   if (code != cudaSuccess) return code;
-  cudaFuncAttributes original_attributes = {};
-  cudaFuncAttributes worker_attributes = {};
-  int original_blocks = 0;
-  int worker_blocks = 0;
-  code = internal::PrepareVariant(original, Body::kThreads, kDynamicBytes, &original_attributes,
-                                  &original_blocks);
-  if (code != cudaSuccess) return code;
-  code = internal::PrepareVariant(workers, Body::kThreads, kDynamicBytes, &worker_attributes,
-                                  &worker_blocks);
-  if (code != cudaSuccess) return code;
-  cudaFunction_t original_function = nullptr;
-  cudaFunction_t worker_function = nullptr;
-  code = cudaGetFuncBySymbol(&original_function, original);
-  if (code != cudaSuccess) return code;
-  code = cudaGetFuncBySymbol(&worker_function, workers);
-  if (code != cudaSuccess) return code;
-  out->original_function = original_function;
-  out->worker_function = worker_function;
-  out->original_symbol = original;
-  out->worker_symbol = workers;
+  out->original_function = original.function;
+  out->worker_function = worker.function;
+  out->slice_function = slice.function;
+  out->original_symbol = original_symbol;
+  out->worker_symbol = worker_symbol;
+  out->slice_symbol = slice_symbol;
   out->threads_per_block = Body::kThreads;
   out->params_bytes = static_cast<uint32_t>(sizeof(typename Body::Params));
-  out->original_registers = static_cast<uint32_t>(original_attributes.numRegs);
-  out->worker_registers = static_cast<uint32_t>(worker_attributes.numRegs);
-  out->static_shared_bytes = static_cast<uint32_t>(worker_attributes.sharedSizeBytes);
-  out->dynamic_shared_bytes = kDynamicBytes;
-  out->local_bytes = static_cast<uint32_t>(worker_attributes.localSizeBytes);
-  out->original_blocks_per_sm = static_cast<uint32_t>(original_blocks);
-  const bool fewer = kBodyWorkersPerSm<Body> > 0 && kBodyWorkersPerSm<Body> < worker_blocks;
-  out->workers_per_sm = static_cast<uint32_t>(fewer ? kBodyWorkersPerSm<Body> : worker_blocks);
+  out->original_registers = static_cast<uint32_t>(original.attributes.numRegs);
+  out->worker_registers = static_cast<uint32_t>(worker.attributes.numRegs);
+  out->slice_registers = static_cast<uint32_t>(slice.attributes.numRegs);
+  out->static_shared_bytes = static_cast<uint32_t>(worker.attributes.sharedSizeBytes);
+  out->dynamic_shared_bytes = DynamicSharedBytes<Body>();
+  out->local_bytes = static_cast<uint32_t>(worker.attributes.localSizeBytes);
+  out->original_blocks_per_sm = static_cast<uint32_t>(original.blocks_per_sm);
+  const bool fewer = kBodyWorkersPerSm<Body> > 0 && kBodyWorkersPerSm<Body> < worker.blocks_per_sm;
+  out->workers_per_sm =
+      static_cast<uint32_t>(fewer ? kBodyWorkersPerSm<Body> : worker.blocks_per_sm);
   out->yields = kBodyYields<Body> ? 1 : 0;
   if constexpr (kBodyKeepsL1<Body>) {
-    code = internal::KeepL1(workers, static_cast<int>(out->workers_per_sm),
-                            out->static_shared_bytes + kDynamicBytes);
+    code = internal::KeepL1(worker_symbol, slice_symbol, static_cast<int>(out->workers_per_sm),
+                            out->static_shared_bytes + out->dynamic_shared_bytes);
     if (code != cudaSuccess) *out = {};
     return code;
   }
@@ -173,10 +193,16 @@ int DescribeVariants(const void* original, const void* workers, gpushare_kernel_
                      const __grid_constant__ Body::Params params) {                                \
     gpushare::device::RunWorkerKernel<Body>(launch, params);                                       \
   }                                                                                                \
+  extern "C" __global__ void __launch_bounds__(Body::kThreads, gpushare::device::kMinBlocks<Body>) \
+      Body##_slice(const __grid_constant__ gpushare_worker_launch launch,                          \
+                   const __grid_constant__ Body::Params params) {                                  \
+    gpushare::device::RunSliceKernel<Body>(launch, params);                                        \
+  }                                                                                                \
   extern "C" int Body##_variants(gpushare_kernel_variants* out) {                                  \
     return gpushare::device::DescribeVariants<Body>(                                               \
         reinterpret_cast<const void*>(&Body##_original),                                           \
-        reinterpret_cast<const void*>(&Body##_workers), out);                                      \
+        reinterpret_cast<const void*>(&Body##_workers),                                            \
+        reinterpret_cast<const void*>(&Body##_slice), out);                                        \
   }                                                                                                \
   static_assert(true, "GPUSHARE_KERNEL ends with a semicolon")
 

@@ -1,6 +1,7 @@
 // The worker loop: read the eviction word, then claim, then execute everything claimed.
 //
-// A slice claims nothing and does without the loop (RunSlice).
+// A slice claims nothing and does without the loop (RunSlice). The loop executes one too, for who
+// has no slice kernel, and for a part of a fused block.
 //
 // Invariants
 // - A worker that has claimed a block task executes it before it leaves (or, at a yield point, puts
@@ -82,7 +83,7 @@ template <class Body>
 __device__ Claim TakeClaim(const gpushare_worker_launch& launch, uint32_t worker, uint32_t workers,
                            bool first) {
   constexpr Claim kNone = {0, 0, 0, 0};
-  if (launch.counter == nullptr) {  // a fused part's slice: its own block task, once
+  if (launch.counter == nullptr) {  // a slice: its own block task, once
     if (!first || worker >= launch.block_count) return kNone;
     return Claim{launch.block_begin + worker, 1, 0, 0};
   }

@@ -146,14 +146,25 @@ Status FormLauncher::LaunchOriginal(const FormTask& task) {
       "cudaLaunchKernel of the original variant");
 }
 
-Status FormLauncher::LaunchWorkers(const FormTask& task, const gpushare_worker_launch& header,
-                                   uint32_t workers) {
+Status FormLauncher::LaunchWithHeader(const void* symbol, const char* what, const FormTask& task,
+                                      const gpushare_worker_launch& header, uint32_t blocks) {
   void* arguments[] = {const_cast<gpushare_worker_launch*>(&header),
                        const_cast<void*>(task.params)};
-  return CudaStatus(cudaLaunchKernel(task.variants.worker_symbol, dim3(workers),
-                                     dim3(task.variants.threads_per_block), arguments,
-                                     task.variants.dynamic_shared_bytes, stream()),
-                    "cudaLaunchKernel of the worker variant");
+  return CudaStatus(cudaLaunchKernel(symbol, dim3(blocks), dim3(task.variants.threads_per_block),
+                                     arguments, task.variants.dynamic_shared_bytes, stream()),
+                    what);
+}
+
+Status FormLauncher::LaunchWorkers(const FormTask& task, const gpushare_worker_launch& header,
+                                   uint32_t workers) {
+  return LaunchWithHeader(task.variants.worker_symbol, "cudaLaunchKernel of the worker variant",
+                          task, header, workers);
+}
+
+Status FormLauncher::LaunchSlice(const FormTask& task, gpushare_worker_launch header) {
+  header.counter = nullptr;
+  return LaunchWithHeader(task.variants.slice_symbol, "cudaLaunchKernel of the slice variant", task,
+                          header, header.block_count);
 }
 
 Status FormLauncher::LaunchFused(const gpushare_fused_variants& variants, const FusedPart& tensor,

@@ -65,6 +65,8 @@ class FormLauncher {
   Status LaunchOriginal(const FormTask& task);
   Status LaunchWorkers(const FormTask& task, const gpushare_worker_launch& header,
                        uint32_t workers);
+  // The header's block tasks from block_begin on, a block each; without its counter.
+  Status LaunchSlice(const FormTask& task, gpushare_worker_launch header);
   // The parts' launchers may be this one and another. A part that has nothing to do has a header
   // of zeros and any params of the right size.
   Status LaunchFused(const gpushare_fused_variants& variants, const FusedPart& tensor,
@@ -95,6 +97,8 @@ class FormLauncher {
   using StreamWriteValue = int (*)(CUstream_st*, unsigned long long, unsigned long long, unsigned);
 
   Status InitMemory();
+  Status LaunchWithHeader(const void* symbol, const char* what, const FormTask& task,
+                          const gpushare_worker_launch& header, uint32_t blocks);
 
   int32_t sms_ = 0;
   double clock_mhz_ = 0;

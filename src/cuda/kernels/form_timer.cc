@@ -71,7 +71,6 @@ Status TimeSlices(FormLauncher* launcher, const FormTask& task, uint32_t slice, 
   gpushare_worker_launch header = launcher->Header(task);
   // No claims, no evictions and no record: a slice is what an ordinary launch of a few blocks is.
   header.eviction_word = nullptr;
-  header.counter = nullptr;
   header.scratch = nullptr;
   header.completion = nullptr;
   header.yield_list = nullptr;
@@ -81,7 +80,7 @@ Status TimeSlices(FormLauncher* launcher, const FormTask& task, uint32_t slice, 
   for (uint32_t begin = 0; begin < task.block_tasks() && status.ok(); begin += header.block_count) {
     header.block_begin = begin;
     header.block_count = std::min(slice, task.block_tasks() - begin);
-    status = launcher->LaunchWorkers(task, header, header.block_count);
+    status = launcher->LaunchSlice(task, header);
   }
   timer->End(launcher->stream());
   *ms = timer->Milliseconds();

@@ -147,9 +147,11 @@ void PrintRow(const Arguments& arguments, const FormLauncher& launcher, const Fo
   std::printf(" \"block_tasks\": %u, \"workers_per_sm\": %u, \"original_blocks_per_sm\": %u,",
               workload.block_tasks(), task.variants.workers_per_sm,
               task.variants.original_blocks_per_sm);
-  std::printf(" \"threads\": %u, \"original_registers\": %u, \"worker_registers\": %u,",
-              task.variants.threads_per_block, task.variants.original_registers,
-              task.variants.worker_registers);
+  std::printf(
+      " \"threads\": %u, \"original_registers\": %u, \"worker_registers\": %u,"
+      " \"slice_registers\": %u,",
+      task.variants.threads_per_block, task.variants.original_registers,
+      task.variants.worker_registers, task.variants.slice_registers);
   std::printf(" \"static_shared_bytes\": %u, \"local_bytes\": %u,",
               task.variants.static_shared_bytes, task.variants.local_bytes);
   std::printf(

@@ -19,6 +19,7 @@ struct gpushare_histogram {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
+  static constexpr bool kKeepsL1 = true;  // for 32 KB of loads in flight an SM
 
   template <class Ctx>
   __device__ static void Run(const Params& params, Shared& shared, State&, Ctx& ctx) {

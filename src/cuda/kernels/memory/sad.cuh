@@ -26,6 +26,7 @@ struct gpushare_sad {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 5;  // 16 sums in registers
+  static constexpr bool kKeepsL1 = true;     // blocks beside each other share their windows' rows
 
   template <class Ctx>
   __device__ static void Run(const Params& params, Shared& shared, State&, Ctx& ctx) {
