@@ -7,11 +7,11 @@
 #     tests           the tests that need a GPU
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
-#     repeats         the forms of every kernel and of three fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
+#     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
 #     kernels, eviction, cost, experiments, quota, soak    the benchmark of that name; soak and quota where built
-#     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny one compared beside kernels that keep
-#                     an SM's load path busy
-#     convolution     cuDNN against im2col and a GEMM
+#     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny ones compared beside kernels that keep
+#                     an SM's load path busy, and the compact one beside gemm_roomy
+#     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, told how many and not
 #     slices          the smallest slice of each kernel within 2 % (slice_benchmark)
 #     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
 #                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
@@ -219,6 +219,7 @@ group_tests() {
   run_test tests cuda_probe_test cuda_probe_test
   run_test tests device_contract_test device_contract_test '--gtest_filter=*/cuda'
   run_test tests cuda_library_calls_test cuda_library_calls_test
+  run_test tests cuda_cudnn_places_test cuda_cudnn_places_test
   run_test tests cuda_lane_check_test cuda_lane_check_test
   run_test tests cuda_yield_lists_test cuda_yield_lists_test
   run_test tests cuda_capture_test cuda_capture_test
@@ -236,8 +237,9 @@ group_tests() {
   GPUSHARE_DEVICE=cuda run_program tests own_kernel example_own_kernel
 }
 
-# Of each Tensor kernel one fused pair, plain and with setmaxnreg: all pairs take too long under racecheck or 1000 times.
-fused_pairs='--gtest_filter=*gemm_mma_with_sincos_1_1*:*gemm_roomy_with_streaming_1_1*:*gemm_skinny_with_sincos_1_1*'
+# Of each Tensor kernel one fused pair, plain and with setmaxnreg, and the pair of two Tensor kernels: all pairs take too
+# long under racecheck or 1000 times.
+fused_pairs='--gtest_filter=*gemm_mma_with_sincos_1_1*:*gemm_roomy_with_streaming_1_1*:*gemm_skinny_with_sincos_1_1*:*gemm_roomy_with_gemm_skinny_compact_1_1*'
 
 group_sanitizer() {
   local sanitizer
@@ -281,7 +283,10 @@ group_kernels() { run_benchmark kernels kernel_benchmark kernel_benchmark --repe
 group_eviction() { run_benchmark eviction eviction_benchmark eviction_benchmark; }
 group_slices() { run_benchmark slices slice_benchmark slice_benchmark; }
 group_cost() { run_benchmark cost library_cost_benchmark library_cost_benchmark --queries 1000; }
-group_convolution() { run_benchmark convolution convolution_benchmark convolution_benchmark; }
+group_convolution() {
+  run_benchmark convolution convolution_benchmark convolution_benchmark
+  run_benchmark convolution convolution_places_benchmark convolution_places_benchmark
+}
 group_experiments() { run_benchmark experiments device_experiments device_experiments all; }
 
 group_gemm() {
@@ -290,6 +295,7 @@ group_gemm() {
   for neighbour in lbm streaming sgemm; do
     run_benchmark gemm "gemm_skinny_beside_$neighbour" gemm_benchmark --only skinny --repeats 3 --beside "$neighbour"
   done
+  run_benchmark gemm gemm_skinny_compact_beside_gemm_roomy gemm_benchmark --only skinny_compact --repeats 3 --beside gemm_roomy
 }
 
 # What the programs of this group tell best is their tables, not their last lines.

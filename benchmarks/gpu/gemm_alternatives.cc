@@ -3,13 +3,11 @@
 #include "src/cuda/kernels/tensor/gemm_skinny.h"
 
 extern "C" {
-int gpushare_skinny_5_1_variants(gpushare_kernel_variants* out);
 int gpushare_skinny_8_1_variants(gpushare_kernel_variants* out);
 int gpushare_skinny_4_2_variants(gpushare_kernel_variants* out);
 int gpushare_skinny_2_4_variants(gpushare_kernel_variants* out);
 int gpushare_skinny_4_4_variants(gpushare_kernel_variants* out);
 int gpushare_skinny_4_2_2_variants(gpushare_kernel_variants* out);
-int gpushare_gemm_skinny_portable_variants(gpushare_kernel_variants* out);
 int gpushare_wgmma_alone_variants(gpushare_kernel_variants* out);
 int gpushare_wgmma_small_variants(gpushare_kernel_variants* out);
 int gpushare_wgmma_small_alone_variants(gpushare_kernel_variants* out);
@@ -35,7 +33,6 @@ std::vector<GemmAlternative> GemmAlternatives() {
       {"wgmma_two", gpushare_wgmma_two_variants, kSmall, 1, 0},
       {"roomy_one_tile", GemmRoomyVariants, kSmall, 1, 0},
       {"roomy_alone", gpushare_roomy_alone_variants, kLarge, 0, 0},
-      {"skinny_5_1", gpushare_skinny_5_1_variants, kPanel, 0, 0, true},
       {"skinny_8_1", gpushare_skinny_8_1_variants, kPanel, 0, 0, true},
       {"skinny_4_2", gpushare_skinny_4_2_variants, kPanel, 0, 0, true},
       {"skinny_2_4", gpushare_skinny_2_4_variants, kPanel, 0, 0, true},

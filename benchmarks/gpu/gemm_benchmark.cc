@@ -288,6 +288,12 @@ bool RunContender(const Arguments& arguments, const Contender& contender, const 
   return right;
 }
 
+// Either form of the GEMM for few rows.
+bool IsSkinny(const CatalogueKernel& kernel) {
+  constexpr char kName[] = "gemm_skinny";
+  return std::strncmp(kernel.name, kName, sizeof(kName) - 1) == 0;
+}
+
 std::vector<Contender> Contenders(const Arguments& arguments) {
   std::vector<Contender> all;
   static const std::vector<CatalogueKernel> kernels = TensorKernels();
@@ -296,7 +302,7 @@ std::vector<Contender> Contenders(const Arguments& arguments) {
     all.push_back({kernel.name, kernel.variants,
                    [&kernel](const GemmProblem& problem, std::vector<unsigned char>* params,
                              Grid* grid) { return MakeGemmParams(kernel, problem, params, grid); },
-                   std::strcmp(kernel.name, "gemm_skinny") == 0});
+                   IsSkinny(kernel)});
   }
   if (arguments.alternatives) {
     for (const GemmAlternative& alternative : GemmAlternatives()) {

@@ -148,7 +148,7 @@ void Print(const Side& tensor, const Side& cuda, const PairResult& result, bool 
 }
 
 void PrintRow(const Side& tensor, const Side& cuda, const PairResult& result) {
-  std::fprintf(stderr, "%-12s %-14s %-9.9s %6.3f %6.3f |", tensor.kernel().name, cuda.kernel().name,
+  std::fprintf(stderr, "%-12s %-19s %-9.9s %6.3f %6.3f |", tensor.kernel().name, cuda.kernel().name,
                BottleneckOf(cuda.kernel().name).c_str(), result.tensor_ms, result.product.total_ms);
   for (const WayResult& way : result.ways) {
     if (!way.ran) {
@@ -267,7 +267,7 @@ int Main(int argc, char** argv) {
       gpu.model().c_str(), gpu.sms(), arguments.repeats);
   std::fprintf(stderr,
                "time saved in %%, against serial with the same Tensor kernel and with cuBLASLt's; "
-               "partitions: sum of speeds @ SMs of the Tensor side\n%-12s %-14s %-9s %6s %6s |",
+               "partitions: sum of speeds @ SMs of the Tensor side\n%-12s %-19s %-9s %6s %6s |",
                "tensor", "cuda", "bound", "ms", "lt ms");
   for (const std::string& method : arguments.methods) std::fprintf(stderr, " %s |", method.c_str());
   std::fprintf(stderr, "\n");

@@ -29,15 +29,17 @@ constexpr Kind kKinds[] = {
     {"softmax", "dram"},
     {"batch_norm", "dram"},
     {"gemm_skinny", "dram"},
+    {"gemm_skinny_compact", "dram"},
     {"pointer_chase", "latency or shared"},
     {"histogram", "latency or shared"},
     {"spmv", "latency or shared"},
     {"fft", "latency or shared"},
 };
 
-constexpr const char* kBesideRoomy[] = {"sincos", "mriq",      "ffma",          "cutcp",
-                                        "md5",    "tea",       "streaming",     "vector_add",
-                                        "lbm",    "histogram", "pointer_chase", "gemm_skinny"};
+// Of decode the form that fits beside it in an SM.
+constexpr const char* kBesideRoomy[] = {
+    "sincos",    "mriq",       "ffma", "cutcp",     "md5",           "tea",
+    "streaming", "vector_add", "lbm",  "histogram", "pointer_chase", "gemm_skinny_compact"};
 constexpr const char* kBesideFull[] = {"sincos", "ffma", "md5", "streaming", "pointer_chase"};
 constexpr const char* kBesideMma[] = {"sincos", "ffma", "md5", "streaming", "histogram"};
 // Decode is bound by DRAM, so what computes may fit beside it.
@@ -99,7 +101,7 @@ bool ParsePairs(const std::string& text, std::vector<Pair>* pairs) {
 ProductShape ShapeOf(const std::string& tensor) {
   if (tensor == "gemm_wgmma" || tensor == "gemm_roomy") return {8192, 8192, 8192};
   if (tensor == "gemm_mma") return {8192, 8192, 4096};
-  if (tensor == "gemm_skinny") return {32, 262144, 8192};
+  if (tensor == "gemm_skinny" || tensor == "gemm_skinny_compact") return {32, 262144, 8192};
   return {};
 }
 

@@ -8,14 +8,12 @@
 
 namespace gpushare::kernels {
 
-struct gpushare_skinny_5_1 : gemm_skinny::Gemm<5, 1> {};
 struct gpushare_skinny_8_1 : gemm_skinny::Gemm<8, 1> {};
 struct gpushare_skinny_4_2 : gemm_skinny::Gemm<4, 2> {};
 struct gpushare_skinny_2_4 : gemm_skinny::Gemm<2, 4> {};
 struct gpushare_skinny_4_4 : gemm_skinny::Gemm<4, 4> {};
 struct gpushare_skinny_4_2_2 : gemm_skinny::Gemm<4, 2, 2> {};
 
-GPUSHARE_KERNEL(gpushare_skinny_5_1);
 GPUSHARE_KERNEL(gpushare_skinny_8_1);
 GPUSHARE_KERNEL(gpushare_skinny_4_2);
 GPUSHARE_KERNEL(gpushare_skinny_2_4);

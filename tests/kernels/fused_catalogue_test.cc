@@ -56,6 +56,21 @@ TEST(FusedCatalogueTableTest, EachPairHasItsSmallestRatioInBothForms) {
   }
 }
 
+// The layout is told before the device is asked, so that there need not be one.
+TEST(FusedCatalogueTableTest, TwoTensorKernelsFitABlock) {
+  constexpr uint32_t kBlockSharedBytesMax = 227 * 1024;
+  const FusedCatalogueKernel* const row = FindFused("gemm_roomy", "gemm_skinny_compact", {});
+  ASSERT_NE(row, nullptr);
+  gpushare_fused_variants variants = {};
+  static_cast<void>(row->variants(&variants));
+  EXPECT_EQ(variants.threads_per_block, 384U + 160U);
+  // Stages of both; those of the second part begin at a multiple of 1024 bytes, too.
+  EXPECT_GT(variants.dynamic_shared_bytes, (160U + 60U) * 1024);
+  EXPECT_LE(variants.dynamic_shared_bytes, kBlockSharedBytesMax);
+  EXPECT_EQ(variants.tensor_params_bytes % 64, 0U);
+  EXPECT_EQ(variants.cuda_params_bytes % 64, 0U);
+}
+
 TEST(FusedCatalogueTableTest, UnknownNamesAreNull) {
   EXPECT_EQ(FindFused("gpushare_no_such_kernel"), nullptr);
   EXPECT_EQ(FindFused("gemm_mma", "no_such_kernel", {}), nullptr);

@@ -509,5 +509,18 @@ TEST_F(FusedCountTest, TensorKernelsRunWithTwelvePartners) {
   }
 }
 
+// Two kernels with TMA in one block, which take nearly all of an SM.
+TEST_F(FusedCountTest, DecodeRunsBesideTheRoomyGemm) {
+  cudaDeviceProp device = {};
+  GPUSHARE_ASSERT_OK(CudaStatus(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties"));
+  if (device.major != 9) GTEST_SKIP() << "Both parts need compute capability 9.0a.";
+  const FusedCatalogueKernel* const row = FindFused("gemm_roomy", "gemm_skinny_compact", {});
+  ASSERT_NE(row, nullptr);
+  gpushare_fused_variants variants = {};
+  GPUSHARE_ASSERT_OK(CudaStatus(row->variants(&variants), row->name));
+  EXPECT_EQ(variants.blocks_per_sm, 1U);
+  EXPECT_EQ(variants.local_bytes, 0U) << "registers spill";
+}
+
 }  // namespace
 }  // namespace gpushare::kernels

@@ -442,14 +442,15 @@ TEST_P(SkinnyTest, FragmentsGiveTheProduct) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Stages, SkinnyTest,
-                         testing::Values(SkinnyStages{1, 1}, SkinnyStages{2, 1}, SkinnyStages{2, 2},
-                                         SkinnyStages{kGemmSkinnyRing.depth,
-                                                      kGemmSkinnyRing.groups}),
-                         [](const testing::TestParamInfo<SkinnyStages>& stages) {
-                           return std::to_string(stages.param.depth) + "_deep_" +
-                                  std::to_string(stages.param.groups) + "_groups";
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Stages, SkinnyTest,
+    testing::Values(SkinnyStages{2, 1}, SkinnyStages{2, 2},
+                    SkinnyStages{kGemmSkinnyCompactRing.depth, kGemmSkinnyCompactRing.groups},
+                    SkinnyStages{kGemmSkinnyRing.depth, kGemmSkinnyRing.groups}),
+    [](const testing::TestParamInfo<SkinnyStages>& stages) {
+      return std::to_string(stages.param.depth) + "_deep_" + std::to_string(stages.param.groups) +
+             "_groups";
+    });
 
 TEST(GemmSkinny, NoBankConflicts) {
   for (uint32_t window = 0; window < gemm_skinny::kWindows; ++window) {

@@ -1,6 +1,9 @@
-// Both bodies of gemm_skinny, by sm_90a's TMA and the portable one, with every number of rows: each
-// element by a float64 sum, nothing behind the rows, slices and every number of workers the same
-// bits. FormsTest (forms_test.cc) has the usual size of the body that the device runs.
+// All bodies of gemm_skinny, by sm_90a's TMA with both rings and the portable one, with every
+// number of rows: each element by a float64 sum, nothing behind the rows, slices and every number
+// of workers the same bits. FormsTest (forms_test.cc) has the usual size of the body that the
+// device runs.
+
+#include <cuda_runtime_api.h>
 
 #include <cmath>
 #include <memory>
@@ -12,11 +15,6 @@
 #include "src/cuda/kernels/tensor/portable_workload.h"
 #include "src/cuda/kernels/workload_base.h"
 #include "tests/kernels/fixture.h"
-
-extern "C" {
-int gpushare_gemm_skinny_portable_variants(gpushare_kernel_variants* out);
-int gpushare_gemm_skinny_variants(gpushare_kernel_variants* out);
-}
 
 namespace gpushare::kernels {
 namespace {
@@ -170,9 +168,41 @@ TEST_P(SkinnyBodyTest, RepeatsGiveTheSameBits) {
   }
 }
 
+class SkinnyRoomTest : public KernelTest {};
+
+// What the compact form is for. Registers are given to warps, to each thread a multiple of eight,
+// and a quarter of an SM has its own: five warps are two in one of them.
+TEST_F(SkinnyRoomTest, ACompactWorkerFitsBesideARoomyOne) {
+  const Status runs = CheckWgmma();
+  if (!runs.ok()) GTEST_SKIP() << runs.message;
+  gpushare_kernel_variants roomy = {};
+  gpushare_kernel_variants compact = {};
+  GPUSHARE_ASSERT_OK(CudaStatus(GemmRoomyVariants(&roomy), "gemm_roomy"));
+  GPUSHARE_ASSERT_OK(CudaStatus(GemmSkinnyCompactVariants(&compact), "gemm_skinny_compact"));
+  constexpr uint32_t kQuarters = 4;
+  constexpr uint32_t kQuarterRegisters = 16384;
+  const auto registers = [](const gpushare_kernel_variants& kernel) {
+    const uint32_t warps = kernel.threads_per_block / 32;
+    return (warps + kQuarters - 1) / kQuarters * 32 * ((kernel.worker_registers + 7) / 8 * 8);
+  };
+  EXPECT_LE(registers(roomy) + registers(compact), kQuarterRegisters);
+  int reserved = 0;
+  int has = 0;
+  GPUSHARE_ASSERT_OK(CudaStatus(
+      cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, 0), "reserved"));
+  GPUSHARE_ASSERT_OK(CudaStatus(
+      cudaDeviceGetAttribute(&has, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0), "shared"));
+  const auto shared = [reserved](const gpushare_kernel_variants& kernel) {
+    return kernel.static_shared_bytes + kernel.dynamic_shared_bytes +
+           static_cast<uint32_t>(reserved);
+  };
+  EXPECT_LE(shared(roomy) + shared(compact), static_cast<uint32_t>(has));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Bodies, SkinnyBodyTest,
     testing::Values(SkinnyBody{"tma", gpushare_gemm_skinny_variants, true},
+                    SkinnyBody{"tma_compact", gpushare_gemm_skinny_compact_variants, true},
                     SkinnyBody{"portable", gpushare_gemm_skinny_portable_variants, false}),
     [](const testing::TestParamInfo<SkinnyBody>& body) { return std::string(body.param.name); });
 

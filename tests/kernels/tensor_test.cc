@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/cuda/kernels/groups.h"
 #include "src/cuda/kernels/tensor/gemm_problem.h"
 #include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_tile.h"
@@ -172,6 +173,17 @@ TEST(TensorTest, SkinnyProblemsOfOtherSizesAreRefused) {
     EXPECT_NE(status.message.find(sizes), std::string::npos) << status.message;
     EXPECT_NE(status.message.find("k of " + std::to_string(multiple)), std::string::npos)
         << status.message;
+  }
+}
+
+// Each one's own check refuses the problem: none is unknown.
+TEST(TensorTest, EveryGemmOfTheCatalogueTakesProblems) {
+  std::vector<unsigned char> params;
+  Grid grid;
+  for (const CatalogueKernel& kernel : TensorKernels()) {
+    const Status status = MakeGemmParams(kernel, GemmProblem{}, &params, &grid);
+    EXPECT_FALSE(status.ok()) << kernel.name;
+    EXPECT_EQ(status.message.find("is no GEMM"), std::string::npos) << status.message;
   }
 }
 

@@ -1,4 +1,4 @@
-// The skinny GEMM as a part of fused kernels: the body for sm_90a.
+// The skinny GEMMs as parts of fused kernels: the bodies for sm_90a.
 
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_FUSED_GEMM_SKINNY_PART_CUH_
 #define GPUSHARE_SRC_CUDA_KERNELS_FUSED_GEMM_SKINNY_PART_CUH_
@@ -15,6 +15,15 @@ template <>
 struct FusedTraits<kernels::gpushare_gemm_skinny> {
   static constexpr bool kOnlySm90a = true;
   static constexpr int kRegistersMin = 104;
+  static constexpr int kLaunchRegistersMin = 0;
+};
+
+// One k block at a time needs fewer addresses: nothing is spilled at 96. Beside gemm_roomy it gets
+// no more: each quarter of an SM has its own registers, so the 17 warps of both count as 20.
+template <>
+struct FusedTraits<kernels::gpushare_gemm_skinny_compact> {
+  static constexpr bool kOnlySm90a = true;
+  static constexpr int kRegistersMin = 96;
   static constexpr int kLaunchRegistersMin = 0;
 };
 

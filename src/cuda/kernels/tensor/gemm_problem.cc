@@ -16,7 +16,8 @@ struct Maker {
 constexpr Maker kMakers[] = {{"gemm_wgmma", MakeGemmWgmmaParams},
                              {"gemm_roomy", MakeGemmRoomyParams},
                              {"gemm_mma", MakeGemmMmaParams},
-                             {"gemm_skinny", MakeGemmSkinnyParams}};
+                             {"gemm_skinny", MakeGemmSkinnyParams},
+                             {"gemm_skinny_compact", MakeGemmSkinnyParams}};
 
 }  // namespace
 

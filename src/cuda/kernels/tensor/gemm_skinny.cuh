@@ -22,6 +22,9 @@
 // - Partial sums take the place of the stages, after every consumer has read its last one and
 //   before the worker loop's barrier, which the producer's next load is behind.
 // - Sums are added in an order that the panel alone gives.
+//
+// Two forms: gpushare_gemm_skinny has the fastest ring; gpushare_gemm_skinny_compact has one that
+// fits in the shared memory which gpushare_gemm_roomy leaves of an SM (gemm_skinny.h).
 
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_SKINNY_CUH_
 #define GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_SKINNY_CUH_
@@ -31,6 +34,7 @@
 
 #include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_layout.h"
+#include "src/cuda/kernels/tensor/gemm_skinny_store.cuh"
 #include "src/cuda/kernels/tensor/gemm_tile.h"
 #include "src/cuda/kernels/tensor/hopper.cuh"
 #include "src/cuda/kernels/tensor/mma.cuh"
@@ -85,11 +89,7 @@ struct Gemm {
     if (ctx.thread() == 0) {
       hopper::PrefetchMap(&params.activations_map);
       hopper::PrefetchMap(&params.weights_map);
-      for (uint32_t s = 0; s < kStages; ++s) {
-        hopper::BarrierInit(hopper::SharedAddress(&shared.full[s]), 1);
-        hopper::BarrierInit(hopper::SharedAddress(&shared.empty[s]), kConsumerWarps);
-      }
-      hopper::BarrierInitFence();
+      hopper::RingInit(shared.full, shared.empty, kConsumerWarps);
     }
     ctx.sync();
 #endif
@@ -114,7 +114,8 @@ struct Gemm {
     ctx.template SyncSome<0, kFirstConsumer, kConsumers>();
     PutSums(shared, consumer, thread % 32, sums);
     ctx.template SyncSome<0, kFirstConsumer, kConsumers>();
-    AddAndStore(params, shared, panel, thread);
+    StorePartials<kPartials, kPartialWords, kSumRowWords, kConsumers>(
+        params, reinterpret_cast<const float*>(shared.stages), panel, thread);
     // TMA writes over the sums next, behind the barrier of the worker loop.
     hopper::ProxyFence();
 #else
@@ -127,11 +128,7 @@ struct Gemm {
   __device__ static void Leave(const Params&, Shared& shared, State&, Ctx& ctx) {
 #if GPUSHARE_WGMMA
     ctx.sync();
-    if (ctx.thread() != 0) return;
-    for (uint32_t s = 0; s < kStages; ++s) {
-      hopper::BarrierInvalidate(hopper::SharedAddress(&shared.full[s]));
-      hopper::BarrierInvalidate(hopper::SharedAddress(&shared.empty[s]));
-    }
+    if (ctx.thread() == 0) hopper::RingInvalidate(shared.full, shared.empty);
 #endif
   }
 
@@ -242,36 +239,22 @@ struct Gemm {
       }
     }
   }
-
-  // Four columns of a row a thread; partial sums in their order, so the bits are always the same.
-  __device__ static __forceinline__ void AddAndStore(const Params& params, const Shared& shared,
-                                                     uint32_t panel, uint32_t thread) {
-    constexpr uint32_t kFours = kColumns / 4;
-    const auto* const partials = reinterpret_cast<const float*>(shared.stages);
-    const uint32_t column = thread % kFours * 4;
-#pragma unroll 1
-    for (uint32_t row = thread / kFours; row < params.m; row += kConsumers / kFours) {
-      float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll
-      for (uint32_t i = 0; i < kPartials; ++i) {
-        const float4 more =
-            *reinterpret_cast<const float4*>(partials + i * kPartialWords + SumAt(row, column));
-        sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
-      }
-      uint16_t* const to =
-          params.c + static_cast<uint64_t>(row) * params.n + panel * kColumns + column;
-      *reinterpret_cast<uint2*>(to) =
-          make_uint2(mma::PackBf16(sum.x, sum.y), mma::PackBf16(sum.z, sum.w));
-    }
-  }
 };
 
 struct gpushare_gemm_skinny
     : Gemm<kGemmSkinnyRing.stages, kGemmSkinnyRing.depth, kGemmSkinnyRing.groups> {};
 
+struct gpushare_gemm_skinny_compact
+    : Gemm<kGemmSkinnyCompactRing.stages, kGemmSkinnyCompactRing.depth,
+           kGemmSkinnyCompactRing.groups> {
+  static_assert(sizeof(Shared) <= kGemmSkinnyCompactSharedBytes,
+                "it fits beside a worker of gemm_roomy");
+};
+
 }  // namespace gemm_skinny
 
 using gemm_skinny::gpushare_gemm_skinny;
+using gemm_skinny::gpushare_gemm_skinny_compact;
 
 }  // namespace gpushare::kernels
 

@@ -21,6 +21,11 @@ struct GemmSkinnyRing {
 // The catalogue's, chosen among those of gemm_benchmark --alternatives.
 constexpr GemmSkinnyRing kGemmSkinnyRing = {3, 4, 1};
 
+// The compact form's: 60 KB of stages. A worker of gemm_roomy leaves 65 KB of an SM, of which two
+// are for the worker loop and for CUDA.
+constexpr GemmSkinnyRing kGemmSkinnyCompactRing = {5, 1, 1};
+constexpr uint32_t kGemmSkinnyCompactSharedBytes = 63 * 1024;
+
 constexpr uint32_t kSkinnyColumns = 64;    // of C that a block task computes
 constexpr uint32_t kSkinnyKMultiple = 32;  // of k
 constexpr uint32_t kSkinnyRowsMax = 32;
@@ -39,6 +44,14 @@ struct GemmSkinnyParams {
 
 // The variants of the body that the current device runs: where it has sm_90a's code, that one.
 int GemmSkinnyVariants(gpushare_kernel_variants* out);
+int GemmSkinnyCompactVariants(gpushare_kernel_variants* out);
+
+// Of one body each, whatever the device runs (GPUSHARE_KERNEL).
+extern "C" {
+int gpushare_gemm_skinny_variants(gpushare_kernel_variants* out);
+int gpushare_gemm_skinny_compact_variants(gpushare_kernel_variants* out);
+int gpushare_gemm_skinny_portable_variants(gpushare_kernel_variants* out);
+}
 
 }  // namespace gpushare::kernels
 

@@ -1,6 +1,6 @@
-// The workload of gemm_skinny: 32 rows against panels of weights, far more than L2 holds, each once
-// and again from the first one on: the layers of a model, step after step. And which of the two
-// bodies a device runs.
+// The workload of gemm_skinny and its compact form: 32 rows against panels of weights, far more
+// than L2 holds, each once and again from the first one on: the layers of a model, step after step.
+// And which of the two bodies a device runs.
 
 #include <cuda_runtime_api.h>
 
@@ -13,11 +13,6 @@
 #include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_wgmma.h"
 #include "src/cuda/kernels/tensor/portable_workload.h"
-
-extern "C" {
-int gpushare_gemm_skinny_portable_variants(gpushare_kernel_variants* out);
-int gpushare_gemm_skinny_variants(gpushare_kernel_variants* out);
-}
 
 namespace gpushare::kernels {
 namespace {
@@ -83,13 +78,22 @@ class GemmSkinnyWorkload : public PortableGemmWorkload {
   }
 };
 
+// Of sm_90a's body where the device runs it, else of the portable one.
+int VariantsOfDevice(int (*sm90a)(gpushare_kernel_variants*), gpushare_kernel_variants* out) {
+  const Status runs = CheckWgmma();
+  if (runs.ok()) return sm90a(out);
+  if (runs.code != cudaErrorNoKernelImageForDevice) return runs.code;
+  return gpushare_gemm_skinny_portable_variants(out);
+}
+
 }  // namespace
 
 int GemmSkinnyVariants(gpushare_kernel_variants* out) {
-  const Status runs = CheckWgmma();
-  if (runs.ok()) return gpushare_gemm_skinny_variants(out);
-  if (runs.code != cudaErrorNoKernelImageForDevice) return runs.code;
-  return gpushare_gemm_skinny_portable_variants(out);
+  return VariantsOfDevice(gpushare_gemm_skinny_variants, out);
+}
+
+int GemmSkinnyCompactVariants(gpushare_kernel_variants* out) {
+  return VariantsOfDevice(gpushare_gemm_skinny_compact_variants, out);
 }
 
 Status MakeGemmSkinny(const CatalogueKernel& kernel, const WorkloadOptions& options,

@@ -17,7 +17,7 @@
 // - Sums are added in the order of k, whatever the form and the worker.
 //
 // Two forms: gpushare_gemm_wgmma is the fastest and takes an SM alone; gpushare_gemm_roomy leaves
-// 24 K registers and 64 KB of shared memory an SM to others.
+// 28 K registers and 65 KB of shared memory an SM to others.
 
 #ifndef GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_WGMMA_CUH_
 #define GPUSHARE_SRC_CUDA_KERNELS_TENSOR_GEMM_WGMMA_CUH_
@@ -81,11 +81,7 @@ struct Gemm {
       hopper::PrefetchMap(&params.a);
       hopper::PrefetchMap(&params.b);
       hopper::PrefetchMap(&params.c);
-      for (int s = 0; s < kStages; ++s) {
-        hopper::BarrierInit(hopper::SharedAddress(&shared.full[s]), 1);
-        hopper::BarrierInit(hopper::SharedAddress(&shared.empty[s]), kConsumers * kConsumerWarps);
-      }
-      hopper::BarrierInitFence();
+      hopper::RingInit(shared.full, shared.empty, kConsumers * kConsumerWarps);
     }
     ctx.sync();
 #endif
@@ -115,11 +111,7 @@ struct Gemm {
     if (static_cast<int>(ctx.thread()) >= kFirstConsumer && ctx.thread() % kWarp == 0)
       hopper::WaitStores();
     ctx.sync();
-    if (ctx.thread() != 0) return;
-    for (int s = 0; s < kStages; ++s) {
-      hopper::BarrierInvalidate(hopper::SharedAddress(&shared.full[s]));
-      hopper::BarrierInvalidate(hopper::SharedAddress(&shared.empty[s]));
-    }
+    if (ctx.thread() == 0) hopper::RingInvalidate(shared.full, shared.empty);
 #endif
   }
 

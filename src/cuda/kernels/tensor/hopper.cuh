@@ -9,6 +9,7 @@
 
 #include <cuda_bf16.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -84,6 +85,28 @@ __device__ __forceinline__ bool BarrierWaitBounded(uint32_t barrier, uint32_t pa
 
 __device__ __forceinline__ void BarrierWait(uint32_t barrier, uint32_t parity) {
   if (!BarrierWaitBounded(barrier, parity)) asm volatile("trap;");
+}
+
+// A ring of stages that TMA fills: full[s] has one arrival, which expects the bytes of a stage, and
+// empty[s] one of each reader. One thread; the others wait for it at a barrier of the block.
+template <size_t kStages>
+__device__ __forceinline__ void RingInit(uint64_t (&full)[kStages], uint64_t (&empty)[kStages],
+                                         uint32_t readers) {
+  for (size_t s = 0; s < kStages; ++s) {
+    BarrierInit(SharedAddress(&full[s]), 1);
+    BarrierInit(SharedAddress(&empty[s]), readers);
+  }
+  BarrierInitFence();
+}
+
+// One thread, when nobody waits any more: the memory may then be anything.
+template <size_t kStages>
+__device__ __forceinline__ void RingInvalidate(uint64_t (&full)[kStages],
+                                               uint64_t (&empty)[kStages]) {
+  for (size_t s = 0; s < kStages; ++s) {
+    BarrierInvalidate(SharedAddress(&full[s]));
+    BarrierInvalidate(SharedAddress(&empty[s]));
+  }
 }
 
 // TMA.

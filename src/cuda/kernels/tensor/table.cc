@@ -33,6 +33,8 @@ std::vector<CatalogueKernel> TensorKernels() {
        MakeGemmMma, 2, kSharedLimited},
       {"gemm_skinny", GemmSkinnyVariants, Bound::kDram, kSkinnyFormula, false, 32, MakeGemmSkinny,
        1},
+      {"gemm_skinny_compact", GemmSkinnyCompactVariants, Bound::kDram, kSkinnyFormula, false, 32,
+       MakeGemmSkinny, 1},
   };
 }
 

@@ -9,6 +9,7 @@
 namespace gpushare::kernels {
 
 GPUSHARE_KERNEL(gpushare_gemm_skinny);
+GPUSHARE_KERNEL(gpushare_gemm_skinny_compact);
 GPUSHARE_KERNEL(gpushare_gemm_wgmma);
 
 // As GPUSHARE_KERNEL, with a bound on registers instead of one on threads: left alone the compiler
@@ -24,10 +25,17 @@ extern "C" __global__ void __maxnreg__(kGemmRoomyRegisters)
   gpushare::device::RunWorkerKernel<gpushare_gemm_roomy>(launch, params);
 }
 
+extern "C" __global__ void __maxnreg__(kGemmRoomyRegisters)
+    gpushare_gemm_roomy_slice(const __grid_constant__ gpushare_worker_launch launch,
+                              const __grid_constant__ gpushare_gemm_roomy::Params params) {
+  gpushare::device::RunSliceKernel<gpushare_gemm_roomy>(launch, params);
+}
+
 extern "C" int gpushare_gemm_roomy_variants(gpushare_kernel_variants* out) {
   return gpushare::device::DescribeVariants<gpushare_gemm_roomy>(
       reinterpret_cast<const void*>(&gpushare_gemm_roomy_original),
-      reinterpret_cast<const void*>(&gpushare_gemm_roomy_workers), out);
+      reinterpret_cast<const void*>(&gpushare_gemm_roomy_workers),
+      reinterpret_cast<const void*>(&gpushare_gemm_roomy_slice), out);
 }
 
 namespace {
