@@ -292,7 +292,7 @@ group_experiments() { run_benchmark experiments device_experiments device_experi
 group_gemm() {
   local neighbour
   run_benchmark gemm gemm_benchmark gemm_benchmark
-  for neighbour in lbm streaming sgemm; do
+  for neighbour in lbm streaming; do
     run_benchmark gemm "gemm_skinny_beside_$neighbour" gemm_benchmark --only skinny --repeats 3 --beside "$neighbour"
   done
   run_benchmark gemm gemm_skinny_compact_beside_gemm_roomy gemm_benchmark --only skinny_compact --repeats 3 --beside gemm_roomy

@@ -27,6 +27,7 @@ namespace {
 
 constexpr int kWarmUps = 3;
 constexpr int kNoDevice = 77;
+constexpr int kQueued = 20;
 
 struct Layer {
   const char* name;
@@ -118,31 +119,43 @@ std::vector<int> SizesOf(const char* text) {
   return sizes;
 }
 
-// Milliseconds of what `enqueue` puts on the part's stream.
+struct Times {
+  std::vector<double> one_ms;
+  std::vector<double> queued_ms;
+};
+
+// Milliseconds of a call, of `calls` on the part's stream.
 template <class Enqueue>
-absl::Status Time(const Part& part, kernels::EventTimer& timer, const Enqueue& enqueue,
-                  double& ms) {
+absl::Status Time(const Part& part, kernels::EventTimer& timer, const Enqueue& enqueue, int calls,
+                  std::vector<double>* ms) {
   timer.Begin(part.stream());
-  absl::Status status = enqueue();
+  absl::Status status;
+  for (int i = 0; i < calls && status.ok(); ++i) status = enqueue();
   timer.End(part.stream());
-  ms = timer.Milliseconds();
+  const double each_ms = timer.Milliseconds() / calls;
+  if (ms != nullptr) ms->push_back(each_ms);
   return status;
 }
 
-struct Times {
-  std::vector<double> immediate_ms;
-  std::vector<double> told_ms;  // empty: no engine takes the number
-};
+template <class Enqueue>
+absl::Status TimeBoth(const Part& part, kernels::EventTimer& timer, const Enqueue& enqueue,
+                      Times* times) {
+  absl::Status status = Time(part, timer, enqueue, 1, times == nullptr ? nullptr : &times->one_ms);
+  if (!status.ok()) return status;
+  return Time(part, timer, enqueue, kQueued, times == nullptr ? nullptr : &times->queued_ms);
+}
 
-absl::Status Measure(const cuda::CudnnApi& cudnn, Part& part, const Layer& layer, int repeats,
-                     Times& times) {
+// `graph_times` stays empty where no engine takes the number.
+absl::Status Measure(const cuda::CudnnApi& cudnn, Part& part, const Layer& layer, int device_sms,
+                     int repeats, Times& immediate_times, Times& graph_times) {
   const core::LibraryCall call = CallOf(layer);
   const auto plan = cuda::MakeCudnnConvolution(cudnn, part.handle(), call, 0);
   if (!plan.ok()) return plan.status();
   cuda::ConvolutionGraph graph(cudnn, call);
   const cuda::CudnnDimensions output = {cuda::Int(call.batch), cuda::Int(call.filters),
                                         cuda::Int(call.height), cuda::Int(call.width)};
-  const bool told = graph.Make(part.handle(), output, part.sms()).ok();
+  const bool has_graph =
+      graph.Make(part.handle(), output, cuda::SmTarget(part.sms(), device_sms)).ok();
   const cuda::OperandBytes bytes = (*plan)->operands();
   core::LibraryArguments arguments;
   arguments.a = part.Allocate(bytes.a);
@@ -153,37 +166,38 @@ absl::Status Measure(const cuda::CudnnApi& cudnn, Part& part, const Layer& layer
       workspace == nullptr) {
     return absl::ResourceExhaustedError("The layer's operands do not fit into the GPU's memory.");
   }
+  arguments.alpha = 2;  // what only the immediate function does
   kernels::EventTimer timer;
   for (int i = -kWarmUps; i < repeats; ++i) {
-    double immediate_ms = 0;
-    double told_ms = 0;
-    absl::Status status = Time(
+    absl::Status status = TimeBoth(
         part, timer,
         [&] { return (*plan)->Enqueue(part.handle(), part.stream(), workspace, arguments); },
-        immediate_ms);
-    if (status.ok() && told) {
-      status = Time(
-          part, timer, [&] { return graph.Execute(part.handle(), workspace, arguments); }, told_ms);
+        i < 0 ? nullptr : &immediate_times);
+    if (status.ok() && has_graph) {
+      status = TimeBoth(
+          part, timer, [&] { return graph.Execute(part.handle(), workspace, arguments); },
+          i < 0 ? nullptr : &graph_times);
     }
     if (!status.ok()) return status;
-    if (i < 0) continue;
-    times.immediate_ms.push_back(immediate_ms);
-    if (told) times.told_ms.push_back(told_ms);
   }
   return absl::OkStatus();
 }
 
-void Print(int32_t sms, const Layer& layer, const Times& times, bool first) {
-  const double immediate_ms = kernels::Median(times.immediate_ms);
-  std::printf("%s\n    {\"sms\": %d, \"layer\": \"%s\", \"immediate_ms\": %.4f,", first ? "" : ",",
-              sms, layer.name, immediate_ms);
-  if (times.told_ms.empty()) {
-    std::printf(" \"told_ms\": null, \"told_over_immediate\": null}");
+void Print(int32_t sms, const Layer& layer, const Times& immediate, const Times& graph,
+           bool first) {
+  const double one_ms = kernels::Median(immediate.one_ms);
+  const double queued_ms = kernels::Median(immediate.queued_ms);
+  std::printf(
+      "%s\n    {\"sms\": %d, \"layer\": \"%s\", \"immediate_ms\": %.4f,"
+      " \"immediate_queued_ms\": %.4f,",
+      first ? "" : ",", sms, layer.name, one_ms, queued_ms);
+  if (graph.one_ms.empty()) {
+    std::printf(" \"graph_ms\": null, \"graph_queued_ms\": null, \"queued_ratio\": null}");
     return;
   }
-  const double told_ms = kernels::Median(times.told_ms);
-  std::printf(" \"told_ms\": %.4f, \"told_over_immediate\": %.3f}", told_ms,
-              told_ms / immediate_ms);
+  const double graph_queued_ms = kernels::Median(graph.queued_ms);
+  std::printf(" \"graph_ms\": %.4f, \"graph_queued_ms\": %.4f, \"queued_ratio\": %.3f}",
+              kernels::Median(graph.one_ms), graph_queued_ms, graph_queued_ms / queued_ms);
 }
 
 absl::Status Run(int repeats, const std::vector<int>& sizes) {
@@ -202,21 +216,26 @@ absl::Status Run(int repeats, const std::vector<int>& sizes) {
       sms, repeats);
   bool first = true;
   for (const int size : sizes) {
-    core::PlaceSpec spec;
-    spec.groups = std::clamp(size / std::max(1, places.granularity()), 1, places.groups());
-    const absl::StatusOr<core::PlaceIndex> place = places.Create(spec);
-    if (!place.ok()) return place.status();
+    core::PlaceIndex place = core::kWholeDevice;
+    if (size < sms) {
+      core::PlaceSpec spec;
+      spec.groups = std::clamp(size / std::max(1, places.granularity()), 1, places.groups());
+      const absl::StatusOr<core::PlaceIndex> made = places.Create(spec);
+      if (!made.ok()) return made.status();
+      place = *made;
+    }
     for (const Layer& layer : kLayers) {
       Part part(*cudnn, **context, places);
-      absl::Status status = part.Make(*place);
-      Times times;
+      absl::Status status = part.Make(place);
+      Times immediate;
+      Times graph;
       if (status.ok()) {
         part.Push();
-        status = Measure(*cudnn, part, layer, repeats, times);
+        status = Measure(*cudnn, part, layer, sms, repeats, immediate, graph);
         part.Pop();
       }
       if (!status.ok()) return status;
-      Print(part.sms(), layer, times, first);
+      Print(part.sms(), layer, immediate, graph, first);
       first = false;
     }
   }
@@ -226,7 +245,7 @@ absl::Status Run(int repeats, const std::vector<int>& sizes) {
 
 int Main(int argc, char** argv) {
   int repeats = 15;
-  std::vector<int> sizes = {32, 64, 96, 120};
+  std::vector<int> sizes = {32, 64, 96, 120, 132};
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--repeats") == 0) repeats = std::max(1, std::atoi(argv[i + 1]));
     if (std::strcmp(argv[i], "--sms") == 0) sizes = SizesOf(argv[i + 1]);

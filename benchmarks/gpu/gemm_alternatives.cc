@@ -4,10 +4,12 @@
 
 extern "C" {
 int gpushare_skinny_8_1_variants(gpushare_kernel_variants* out);
+int gpushare_skinny_16_1_variants(gpushare_kernel_variants* out);
 int gpushare_skinny_4_2_variants(gpushare_kernel_variants* out);
-int gpushare_skinny_2_4_variants(gpushare_kernel_variants* out);
+int gpushare_skinny_6_2_variants(gpushare_kernel_variants* out);
+int gpushare_skinny_8_2_variants(gpushare_kernel_variants* out);
+int gpushare_skinny_2_8_variants(gpushare_kernel_variants* out);
 int gpushare_skinny_4_4_variants(gpushare_kernel_variants* out);
-int gpushare_skinny_4_2_2_variants(gpushare_kernel_variants* out);
 int gpushare_wgmma_alone_variants(gpushare_kernel_variants* out);
 int gpushare_wgmma_small_variants(gpushare_kernel_variants* out);
 int gpushare_wgmma_small_alone_variants(gpushare_kernel_variants* out);
@@ -34,10 +36,12 @@ std::vector<GemmAlternative> GemmAlternatives() {
       {"roomy_one_tile", GemmRoomyVariants, kSmall, 1, 0},
       {"roomy_alone", gpushare_roomy_alone_variants, kLarge, 0, 0},
       {"skinny_8_1", gpushare_skinny_8_1_variants, kPanel, 0, 0, true},
+      {"skinny_16_1", gpushare_skinny_16_1_variants, kPanel, 0, 0, true},
       {"skinny_4_2", gpushare_skinny_4_2_variants, kPanel, 0, 0, true},
-      {"skinny_2_4", gpushare_skinny_2_4_variants, kPanel, 0, 0, true},
+      {"skinny_6_2", gpushare_skinny_6_2_variants, kPanel, 0, 0, true},
+      {"skinny_8_2", gpushare_skinny_8_2_variants, kPanel, 0, 0, true},
+      {"skinny_2_8", gpushare_skinny_2_8_variants, kPanel, 0, 0, true},
       {"skinny_4_4", gpushare_skinny_4_4_variants, kPanel, 0, 0, true},
-      {"skinny_4_2_2", gpushare_skinny_4_2_2_variants, kPanel, 0, 0, true},
       {"skinny_portable", gpushare_gemm_skinny_portable_variants, kPanel, 0, 0, true},
   };
 }

@@ -118,14 +118,12 @@ class Convolution final : public LibraryPlan {
 
   absl::Status Make(cudnnHandle_t handle, int32_t sm_target) {
     if (absl::Status status = immediate_.Make(handle); !status.ok()) return status;
-    if (sm_target == 0) return absl::OkStatus();
     for (SharedGraph& shared : graphs_) {
-      auto graph = std::make_unique<ConvolutionGraph>(api_, call_);
-      absl::Status status = graph->Make(handle, immediate_.output(), sm_target);
-      // What no engine of the graph interface does on so many SMs, the immediate function does.
+      absl::Status status = MakeGraph(handle, sm_target, shared);
+      if (absl::IsNotFound(status) && sm_target > 0) status = MakeGraph(handle, 0, shared);
+      // What the graph interface does not do, the immediate function does.
       if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) break;
       if (!status.ok()) return status;
-      shared.graph = std::move(graph);
     }
     return absl::OkStatus();
   }
@@ -167,6 +165,13 @@ class Convolution final : public LibraryPlan {
   }
 
  private:
+  absl::Status MakeGraph(cudnnHandle_t handle, int32_t sm_target, SharedGraph& shared) {
+    auto graph = std::make_unique<ConvolutionGraph>(api_, call_);
+    absl::Status status = graph->Make(handle, immediate_.output(), sm_target);
+    if (status.ok()) shared.graph = std::move(graph);
+    return status;
+  }
+
   bool FitsGraph(const core::LibraryArguments& arguments, const void* workspace) const {
     if (refused_.load(std::memory_order_relaxed)) return false;
     if (arguments.alpha != 1 || arguments.beta != 0) return false;

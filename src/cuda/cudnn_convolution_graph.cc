@@ -38,9 +38,10 @@ absl::Status ConvolutionGraph::Make(cudnnHandle_t handle, const CudnnDimensions&
   for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK}) {
     if (FindEngine(handle, mode, sm_target)) return absl::OkStatus();
   }
-  return absl::NotFoundError(absl::StrCat(
-      "cuDNN's graph interface has no engine for this convolution that can be told to use ",
-      sm_target, " SMs and needs at most ", kWorkspaceBytes, " bytes of workspace."));
+  return absl::NotFoundError(
+      absl::StrCat("cuDNN's graph interface has no engine for this convolution that needs at most ",
+                   kWorkspaceBytes, " bytes of workspace",
+                   sm_target > 0 ? absl::StrCat(" and takes ", sm_target, " SMs.") : "."));
 }
 
 absl::Status ConvolutionGraph::DescribeTensor(int64_t id, const CudnnDimensions& dimensions,
@@ -121,13 +122,14 @@ bool ConvolutionGraph::FindEngine(cudnnHandle_t handle, cudnnBackendHeurMode_t m
 std::vector<GraphDescriptor> ConvolutionGraph::Configurations(cudnnBackendHeurMode_t mode,
                                                               int32_t sm_target) {
   cudnnBackendDescriptor_t graph = graph_.get();
+  std::vector<GraphAttribute> attributes = {
+      Reference(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph),
+      {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode}};
+  if (sm_target > 0) {
+    attributes.push_back({CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET, CUDNN_TYPE_INT32, 1, &sm_target});
+  }
   GraphDescriptor heuristics;
-  if (!MakeGraphDescriptor(
-           api_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR,
-           {Reference(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph),
-            {CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode},
-            {CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET, CUDNN_TYPE_INT32, 1, &sm_target}},
-           heuristics)
+  if (!MakeGraphDescriptor(api_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, attributes, heuristics)
            .ok()) {
     return {};
   }
@@ -160,7 +162,7 @@ bool ConvolutionGraph::Take(cudnnHandle_t handle, GraphDescriptor found, int32_t
   }
   if (!KeepsPrecision(engine)) return false;
   // What the heuristics name for a number of SMs has been told it already; but nothing promises so.
-  const bool told = TargetOf(engine) == sm_target;
+  const bool told = sm_target == 0 || TargetOf(engine) == sm_target;
   if (!told && !Retarget(engine, found, sm_target)) return false;
   if (!MakePlan(handle, told ? found : configuration_)) return false;
   found_ = std::move(found);

@@ -35,7 +35,7 @@ class ConvolutionGraph {
   // `api` outlives the object.
   ConvolutionGraph(const CudnnApi& api, const core::LibraryCall& call) : api_(api), call_(call) {}
 
-  // `output`: dimensions of the result. `sm_target`: SMs that the engine is to use.
+  // `output`: dimensions of the result. `sm_target`: SMs that the engine is to use, 0 for all.
   // Errors: NOT_FOUND no engine does it; else what cuDNN answers.
   absl::Status Make(cudnnHandle_t handle, const CudnnDimensions& output, int32_t sm_target);
 

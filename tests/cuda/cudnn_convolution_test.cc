@@ -128,20 +128,22 @@ TEST_F(CudnnConvolutionTest, AConfigurationThatTheHeuristicsToldIsTakenAsItIs) {
   EXPECT_THAT(last_.knobs, ElementsAre(3));
 }
 
-TEST_F(CudnnConvolutionTest, WithoutANumberTheImmediateFunctionDoesIt) {
-  EXPECT_EQ(EngineOfCall(0), -1);
-  EXPECT_THAT(control_->heuristics_targets, IsEmpty());
+TEST_F(CudnnConvolutionTest, WithoutANumberNothingIsTold) {
+  EXPECT_EQ(EngineOfCall(0), 1);
+  EXPECT_THAT(control_->heuristics_targets, Each(0));
+  EXPECT_EQ(last_.target, 0);
 }
 
 TEST_F(CudnnConvolutionTest, TheFirstRunLoadsBothForms) {
-  for (const int32_t sms : {kPart, 0}) {
-    ASSERT_TRUE(Prepare(sms).ok());
+  for (const bool has_engine : {true, false}) {
+    if (!has_engine) control_->engines.clear();
+    ASSERT_TRUE(Prepare(kPart).ok());
     control_->executions.clear();
     control_->immediate_calls = 0;
     core::LibraryArguments arguments;
     arguments.a = arguments.b = arguments.d = operands_;
     ASSERT_TRUE(plan_->EnqueueFirst(&handle_, nullptr, workspace_, arguments).ok());
-    EXPECT_THAT(control_->executions, SizeIs(sms == 0 ? 0 : 1));
+    EXPECT_THAT(control_->executions, SizeIs(has_engine ? 1 : 0));
     EXPECT_EQ(control_->immediate_calls, 1);
   }
 }
@@ -160,18 +162,19 @@ TEST_F(CudnnConvolutionTest, AnEngineThatRefusesTheNumberIsPassedOver) {
   EXPECT_EQ(last_.target, kPart);
 }
 
-TEST_F(CudnnConvolutionTest, AnEngineOfTheFallbackListTakesTheNumber) {
+TEST_F(CudnnConvolutionTest, TheFallbackListComesBeforeAnEngineThatIsToldNothing) {
   control_->engines[0].takes_target = false;
   control_->fallback = {Engine(2)};
   EXPECT_EQ(EngineOfCall(kPart), 2);
   EXPECT_EQ(last_.target, kPart);
 }
 
-TEST_F(CudnnConvolutionTest, WhereAllRefuseTheNumberTheImmediateFunctionDoesIt) {
+TEST_F(CudnnConvolutionTest, WhereAllRefuseTheNumberTheFirstGoesWithoutIt) {
   control_->engines = {Engine(1), Engine(2)};
   control_->engines[0].takes_target = control_->engines[1].takes_target = false;
-  EXPECT_EQ(EngineOfCall(kPart), -1);
-  EXPECT_THAT(control_->heuristics_targets, ElementsAre(kPart, kPart)) << "both modes were asked";
+  EXPECT_EQ(EngineOfCall(kPart), 1);
+  EXPECT_EQ(last_.target, 0);
+  EXPECT_EQ(control_->heuristics_targets[2], 0) << "after both modes with the number";
 }
 
 TEST_F(CudnnConvolutionTest, AnEngineThatNeedsMoreWorkspaceThanThereIsIsPassedOver) {

@@ -1,4 +1,5 @@
-// The index arithmetic of the Tensor-core kernels that use mma.sync, played through on the CPU:
+// The index arithmetic of the Tensor-core kernels that use mma.sync, and of gemm_skinny's results,
+// played through on the CPU:
 // every element of a tile reaches the fragment position that mma.m16n8k16 expects (PTX ISA, "Matrix
 // fragments for mma.m16n8k16"), and no access to shared memory has a bank conflict.
 
@@ -12,9 +13,9 @@
 #include <vector>
 
 #include "src/cuda/kernels/tensor/gemm_mma_layout.h"
-#include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_layout.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_portable_layout.h"
+#include "src/cuda/kernels/tensor/gemm_tile.h"
 
 namespace gpushare::kernels {
 namespace {
@@ -293,181 +294,29 @@ TEST(GemmSkinnyPortable, AWindowIsReadWhole) {
   EXPECT_TRUE(std::all_of(reads.begin(), reads.end(), [](int n) { return n == 1; }));
 }
 
-// k blocks of a stage, and groups of consumer warps.
-struct SkinnyStages {
-  uint32_t depth;
-  uint32_t groups;
-};
-
-// For sm_90a: boxes of a stage as TMA swizzles them, warps' shares of it, lanes' loads, mma,
-// partial sums.
-class SkinnyEmulation {
- public:
-  SkinnyEmulation(const SkinnyStages& stages, uint32_t steps)
-      : stages_(stages),
-        steps_(steps),
-        sums_(stages.groups * gemm_skinny::kWindows * gemm_skinny::kPartialWords, 0),
-        writes_(sums_.size(), 0) {}
-
-  void Run(uint32_t panel) {
-    const uint32_t first = gemm_skinny::FirstStep(panel, steps_);
-    for (uint32_t warp = 0; warp < stages_.groups * gemm_skinny::kGroupWarps; ++warp) {
-      std::vector<int> sums(gemm_skinny::kWarpColumns / 16 * 4 * kLanes * 4, 0);
-      for (uint32_t i = 0; i < steps_; ++i) MultiplyStage((first + i) % steps_, warp, &sums);
-      Put(warp, sums);
+// Played through with the exchange: each word of the panel is stored once, its two columns in
+// order.
+TEST(GemmSkinny, LanesExchangeSumsIntoWordsOfC) {
+  std::vector<int> stores(gemm_skinny::kRows * gemm_skinny::kColumns, 0);
+  for (uint32_t thread = 0; thread < 4 * kLanes; ++thread) {
+    const uint32_t warp = thread / kLanes;
+    const uint32_t lane = thread % kLanes;
+    const uint32_t other = lane ^ gemm_skinny::kExchangedLanes;
+    const uint32_t second = gemm_skinny::StoresSecondRow(lane) ? 1 : 0;
+    ASSERT_NE(gemm_skinny::StoresSecondRow(other), gemm_skinny::StoresSecondRow(lane));
+    for (uint32_t r = 0; r < gemm_skinny::kRows / 2; r += 2) {
+      const Element mine = AccumulatorElement(warp, lane, r + second);
+      const Element got = AccumulatorElement(warp, other, r + second);
+      const gemm_skinny::OutputWord word = gemm_skinny::OutputWordOf(warp, lane, r);
+      EXPECT_EQ(word.column % 2, 0U);
+      EXPECT_EQ((second != 0 ? got : mine).column, word.row);
+      EXPECT_EQ((second != 0 ? got : mine).row, word.column);
+      EXPECT_EQ((second != 0 ? mine : got).column, word.row);
+      EXPECT_EQ((second != 0 ? mine : got).row, word.column + 1);
+      ++stores.at(word.row * gemm_skinny::kColumns + word.column);
     }
   }
-
-  int Sum(uint32_t row, uint32_t column) const {
-    int sum = 0;
-    for (uint32_t at = gemm_skinny::SumAt(row, column); at < sums_.size();
-         at += gemm_skinny::kPartialWords) {
-      EXPECT_EQ(writes_.at(at), 1) << "row " << row << ", column " << column;
-      sum += sums_.at(at);
-    }
-    return sum;
-  }
-
- private:
-  // The element of k that element `e` at `byte` of a swizzled box of row `row` is.
-  static uint32_t ElementAt(uint32_t byte, uint32_t row, uint32_t e) {
-    EXPECT_EQ(byte / kSwizzleRowBytes, row);
-    for (uint32_t word = 0; word < kSwizzleColumns / 2; ++word) {
-      if (SwizzledByte(row, word) == byte + e / 2 * 4) return word * 2 + e % 2;
-    }
-    ADD_FAILURE() << "no word is at byte " << byte;
-    return 0;
-  }
-
-  void MultiplyStage(uint32_t step, uint32_t warp, std::vector<int>* sums) const {
-    const uint32_t group = gemm_skinny::GroupOf(warp);
-    for (uint32_t turn = 0; turn < stages_.depth / stages_.groups; ++turn) {
-      const uint32_t block = gemm_skinny::BlockOf(turn, group, stages_.groups);
-      Multiply(step * stages_.depth + block, warp, sums);
-    }
-  }
-
-  void Multiply(uint32_t block, uint32_t warp, std::vector<int>* sums) const {
-    for (uint32_t tile = 0; tile < gemm_skinny::kWarpColumns / 16; ++tile) {
-      for (uint32_t rows = 0; rows < 4; ++rows) {
-        for (uint32_t step = 0; step < 2; ++step) {
-          MultiplyTile(block, warp, tile, rows, step, sums);
-        }
-      }
-    }
-  }
-
-  void MultiplyTile(uint32_t block, uint32_t warp, uint32_t tile, uint32_t rows, uint32_t step,
-                    std::vector<int>* sums) const {
-    int a[16][16];
-    int b[16][8];
-    const uint32_t window = gemm_skinny::WindowOf(warp);
-    const uint32_t first_column = gemm_skinny::FirstColumnOf(warp);
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      const uint32_t byte = gemm_skinny::LaneByte(window, lane);
-      const uint32_t in_eight = byte / kSwizzleRowBytes;
-      for (uint32_t reg = 0; reg < 4; ++reg) {
-        const uint32_t box_row = first_column + (2 * tile + reg % 2) * 8 + in_eight;
-        const uint32_t at = byte + (box_row - in_eight) * kSwizzleRowBytes;
-        for (uint32_t e = 0; e < 2; ++e) {
-          const uint32_t k = ElementAt(at, box_row, step * 4 + reg / 2 * 2 + e);
-          a[RowOfA(lane, reg)][ColumnOfA(lane, reg) + e] =
-              SkinnyPortableEmulation::B(box_row, block * kSwizzleColumns + k);
-        }
-      }
-      for (uint32_t reg = 0; reg < 2; ++reg) {
-        for (uint32_t e = 0; e < 2; ++e) {
-          b[RowOfB(lane, reg) + e][ColumnOfB(lane)] =
-              Activation(block, window, lane, rows, step * 4 + reg * 2 + e);
-        }
-      }
-    }
-    for (uint32_t lane = 0; lane < kLanes; ++lane) {
-      for (uint32_t c = 0; c < 4; ++c) {
-        int& sum = sums->at(((tile * 4 + rows) * kLanes + lane) * 4 + c);
-        for (uint32_t k = 0; k < 16; ++k) {
-          sum += a[lane / 4 + c / 2 * 8][k] * b[k][lane % 4 * 2 + c % 2];
-        }
-      }
-    }
-  }
-
-  // Element e of the 16 bytes of activations of a lane.
-  static int Activation(uint32_t block, uint32_t window, uint32_t lane, uint32_t rows, uint32_t e) {
-    const uint32_t byte = gemm_skinny::LaneByte(window, lane);
-    const uint32_t row = byte / kSwizzleRowBytes;
-    const uint32_t k = ElementAt(byte, row, e);
-    return SkinnyPortableEmulation::A(rows * 8 + row, block * kSwizzleColumns + k);
-  }
-
-  void Put(uint32_t warp, const std::vector<int>& sums) {
-    const uint32_t partial = gemm_skinny::PartialOf(warp) * gemm_skinny::kPartialWords;
-    const uint32_t first_column = gemm_skinny::FirstColumnOf(warp);
-    for (uint32_t tile = 0; tile < gemm_skinny::kWarpColumns / 16; ++tile) {
-      for (uint32_t rows = 0; rows < 4; ++rows) {
-        for (uint32_t lane = 0; lane < kLanes; ++lane) {
-          for (uint32_t c = 0; c < 4; ++c) {
-            const uint32_t row = rows * 8 + gemm_skinny::SumRow(lane, c);
-            const uint32_t column = first_column + tile * 16 + gemm_skinny::SumColumn(lane, c);
-            const uint32_t at = partial + gemm_skinny::SumAt(row, column);
-            sums_.at(at) = sums.at(((tile * 4 + rows) * kLanes + lane) * 4 + c);
-            ++writes_.at(at);
-          }
-        }
-      }
-    }
-  }
-
-  SkinnyStages stages_;
-  uint32_t steps_;
-  std::vector<int> sums_;
-  std::vector<int> writes_;
-};
-
-class SkinnyTest : public testing::TestWithParam<SkinnyStages> {};
-
-// Each product is made once, and each place of each group's partial sums is written once.
-TEST_P(SkinnyTest, FragmentsGiveTheProduct) {
-  constexpr uint32_t kSteps = 3;
-  SkinnyEmulation emulation(GetParam(), kSteps);
-  emulation.Run(2);
-  for (uint32_t row = 0; row < gemm_skinny::kRows; ++row) {
-    for (uint32_t column = 0; column < gemm_skinny::kColumns; ++column) {
-      int expected = 0;
-      for (uint32_t k = 0; k < kSteps * GetParam().depth * kSwizzleColumns; ++k) {
-        expected += SkinnyPortableEmulation::A(row, k) * SkinnyPortableEmulation::B(column, k);
-      }
-      ASSERT_EQ(emulation.Sum(row, column), expected) << "row " << row << ", column " << column;
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Stages, SkinnyTest,
-    testing::Values(SkinnyStages{2, 1}, SkinnyStages{2, 2},
-                    SkinnyStages{kGemmSkinnyCompactRing.depth, kGemmSkinnyCompactRing.groups},
-                    SkinnyStages{kGemmSkinnyRing.depth, kGemmSkinnyRing.groups}),
-    [](const testing::TestParamInfo<SkinnyStages>& stages) {
-      return std::to_string(stages.param.depth) + "_deep_" + std::to_string(stages.param.groups) +
-             "_groups";
-    });
-
-TEST(GemmSkinny, NoBankConflicts) {
-  for (uint32_t window = 0; window < gemm_skinny::kWindows; ++window) {
-    const auto address = [&](uint32_t lane) { return gemm_skinny::LaneByte(window, lane); };
-    EXPECT_EQ(WordsOfOneBank(address, 16), 1U);
-  }
-  for (uint32_t c = 0; c < 4; ++c) {
-    const auto address = [&](uint32_t lane) {
-      return 4 * gemm_skinny::SumAt(gemm_skinny::SumRow(lane, c), gemm_skinny::SumColumn(lane, c));
-    };
-    EXPECT_EQ(WordsOfOneBank(address, 4), 1U);
-  }
-  // The sum's threads, 16 a row.
-  const auto address = [](uint32_t lane) {
-    return 4 * gemm_skinny::SumAt(lane / 16, lane % 16 * 4);
-  };
-  EXPECT_EQ(WordsOfOneBank(address, 16), 1U);
+  for (uint32_t i = 0; i < stores.size(); ++i) EXPECT_EQ(stores[i], i % 2 == 0 ? 1 : 0) << i;
 }
 
 TEST(GemmSkinny, APanelBeginsInsideOfK) {

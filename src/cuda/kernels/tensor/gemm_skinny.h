@@ -14,16 +14,15 @@ namespace gpushare::kernels {
 // The ring of an instantiation of gemm_skinny.cuh.
 struct GemmSkinnyRing {
   uint32_t stages;
-  uint32_t depth;   // k blocks of 64 in a stage
-  uint32_t groups;  // of four consumer warps, which take the k blocks of a stage in turn
+  uint32_t depth;  // k blocks of 64 in a stage
 };
 
 // The catalogue's, chosen among those of gemm_benchmark --alternatives.
-constexpr GemmSkinnyRing kGemmSkinnyRing = {3, 4, 1};
+constexpr GemmSkinnyRing kGemmSkinnyRing = {3, 4};
 
 // The compact form's: 60 KB of stages. A worker of gemm_roomy leaves 65 KB of an SM, of which two
 // are for the worker loop and for CUDA.
-constexpr GemmSkinnyRing kGemmSkinnyCompactRing = {5, 1, 1};
+constexpr GemmSkinnyRing kGemmSkinnyCompactRing = {5, 1};
 constexpr uint32_t kGemmSkinnyCompactSharedBytes = 63 * 1024;
 
 constexpr uint32_t kSkinnyColumns = 64;    // of C that a block task computes

@@ -23,7 +23,6 @@
 
 #include "src/cuda/kernels/tensor/gemm_skinny.h"
 #include "src/cuda/kernels/tensor/gemm_skinny_portable_layout.h"
-#include "src/cuda/kernels/tensor/gemm_skinny_store.cuh"
 #include "src/cuda/kernels/tensor/mma.cuh"
 
 namespace gpushare::kernels {
@@ -173,6 +172,27 @@ __device__ __forceinline__ void PutSums(const Sums<kRowTiles>& sums, float* to, 
   }
 }
 
+// Four columns of a row a thread; warps in their order, so the bits are always the same.
+__device__ __forceinline__ void AddAndStore(const GemmSkinnyParams& params, const Shared& shared,
+                                            uint32_t panel, uint32_t thread) {
+  constexpr uint32_t kFours = kColumns / 4;
+  const uint32_t column = thread % kFours * 4;
+#pragma unroll 1
+  for (uint32_t row = thread / kFours; row < params.m; row += kThreadCount / kFours) {
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (uint32_t warp = 0; warp < kWarps; ++warp) {
+      const auto* partial = reinterpret_cast<const float*>(shared.stages + warp * kWarpBytes);
+      const float4 more = *reinterpret_cast<const float4*>(partial + SumAt(row, column));
+      sum = make_float4(sum.x + more.x, sum.y + more.y, sum.z + more.z, sum.w + more.w);
+    }
+    uint16_t* const to =
+        params.c + static_cast<uint64_t>(row) * params.n + panel * kColumns + column;
+    *reinterpret_cast<uint2*>(to) =
+        make_uint2(mma::PackBf16(sum.x, sum.y), mma::PackBf16(sum.z, sum.w));
+  }
+}
+
 template <uint32_t kRowTiles>
 __device__ __forceinline__ void MultiplyPanel(const Lane& lane, Shared& shared, uint32_t thread) {
   Sums<kRowTiles> sums = {};
@@ -203,8 +223,7 @@ struct gpushare_gemm_skinny_portable {
       MultiplyPanel<4>(lane, shared, ctx.thread());
     }
     ctx.sync();
-    StorePartials<kWarps, kWarpBytes / sizeof(float), kSumRowWords, kThreadCount>(
-        params, reinterpret_cast<const float*>(shared.stages), panel, ctx.thread());
+    AddAndStore(params, shared, panel, ctx.thread());
   }
 };
 }  // namespace gemm_skinny_portable

@@ -215,6 +215,21 @@ struct Wgmma;
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
 template <>
+struct Wgmma<32> {
+  static __device__ __forceinline__ void Issue(float (&d)[16], uint64_t a, uint64_t b,
+                                               uint32_t adds) {
+    asm volatile(
+        "{\n .reg .pred p;\n setp.ne.b32 p, %18, 0;\n"
+        " wgmma.mma_async.sync.aligned.m64n32k16.f32.bf16.bf16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7,"
+        " %8, %9, %10, %11, %12, %13, %14, %15},"
+        " %16, %17, p, 1, 1, 0, 0;\n}\n"
+        : GPUSHARE_ACC16(d, 0)
+        : "l"(a), "l"(b), "r"(adds));
+  }
+};
+
+template <>
 struct Wgmma<128> {
   static __device__ __forceinline__ void Issue(float (&d)[64], uint64_t a, uint64_t b,
                                                uint32_t adds) {

@@ -34,7 +34,7 @@ std::vector<CatalogueKernel> TensorKernels() {
       {"gemm_skinny", GemmSkinnyVariants, Bound::kDram, kSkinnyFormula, false, 32, MakeGemmSkinny,
        1},
       {"gemm_skinny_compact", GemmSkinnyCompactVariants, Bound::kDram, kSkinnyFormula, false, 32,
-       MakeGemmSkinny, 1},
+       MakeGemmSkinny, 2},
   };
 }
 
