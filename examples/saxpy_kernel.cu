@@ -1,4 +1,4 @@
-// A kernel that gpushare can schedule: one body, and the two variants that the macro makes of it.
+// A kernel that gpushare can schedule: one body, and the three variants that the macro makes of it.
 // Run without arguments; without a GPU it says so and exits with 77.
 
 #include <cstdio>

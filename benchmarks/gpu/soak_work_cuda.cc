@@ -330,6 +330,7 @@ class CudaWork final : public Work {
     options.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
     options.original_function = variants.original_function;
     options.worker_function = variants.worker_function;
+    options.slice_function = variants.slice_function;
     options.workers_per_sm_max = static_cast<int32_t>(variants.workers_per_sm);
     options.evictable = GPUSHARE_CHOICE_YES;
     if (kind == Kind::kSincosSteps) options.yield_interval_ns = kYieldIntervalNs;

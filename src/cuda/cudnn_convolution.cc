@@ -139,32 +139,44 @@ class Convolution final : public LibraryPlan {
     return {input * element, filters * element, output * element};
   }
 
-  absl::Status EnqueueFirst(void* handle, CUstream stream, void* workspace,
+  absl::Status EnqueueFirst(void* handle, CUstream /*stream*/, void* workspace,
                             const core::LibraryArguments& arguments) const override {
-    if (absl::Status status = Enqueue(handle, stream, workspace, arguments); !status.ok()) {
-      return status;
+    // Each copy: an engine that is compiled at run time may be a module of its own in each.
+    for (SharedGraph& shared : graphs_) {
+      if (shared.graph == nullptr || refused_.load(std::memory_order_relaxed)) break;
+      if (!shared.Take()) continue;  // it runs already
+      const absl::Status status = ExecuteGraph(shared, handle, workspace, arguments);
+      shared.Leave();
+      if (!status.ok()) return status;
     }
-    if (graphs_[0].graph == nullptr) return absl::OkStatus();
     return immediate_.Execute(static_cast<cudnnHandle_t>(handle), workspace, arguments);
   }
 
-  absl::Status Enqueue(void* handle_given, CUstream /*stream*/, void* workspace,
+  absl::Status Enqueue(void* handle, CUstream /*stream*/, void* workspace,
                        const core::LibraryArguments& arguments) const override {
     if (absl::Status status = CheckAddsInPlace(arguments); !status.ok()) return status;
-    const auto handle = static_cast<cudnnHandle_t>(handle_given);
     SharedGraph* const shared =
         FitsGraph(arguments, workspace) ? TakeGraph(arguments, workspace) : nullptr;
-    if (shared == nullptr) return immediate_.Execute(handle, workspace, arguments);
-    absl::Status status = shared->graph->Execute(handle, workspace, arguments);
+    if (shared == nullptr) {
+      return immediate_.Execute(static_cast<cudnnHandle_t>(handle), workspace, arguments);
+    }
+    absl::Status status = ExecuteGraph(*shared, handle, workspace, arguments);
     shared->Leave();
-    if (status.ok()) return status;
-    // Wrong operands and a lost device fail here too, and say nothing of the graph form.
-    if (!immediate_.Execute(handle, workspace, arguments).ok()) return status;
-    refused_.store(true, std::memory_order_relaxed);
-    return absl::OkStatus();
+    return status;
   }
 
  private:
+  absl::Status ExecuteGraph(const SharedGraph& shared, void* handle_given, void* workspace,
+                            const core::LibraryArguments& arguments) const {
+    const auto handle = static_cast<cudnnHandle_t>(handle_given);
+    absl::Status status = shared.graph->Execute(handle, workspace, arguments);
+    if (status.ok()) return status;
+    // Wrong operands and a lost device fail here too, and say nothing of the graph form.
+    if (!immediate_.Execute(handle, workspace, arguments).ok()) return status;
+    if (!absl::IsResourceExhausted(status)) refused_.store(true, std::memory_order_relaxed);
+    return absl::OkStatus();
+  }
+
   absl::Status MakeGraph(cudnnHandle_t handle, int32_t sm_target, SharedGraph& shared) {
     auto graph = std::make_unique<ConvolutionGraph>(api_, call_);
     absl::Status status = graph->Make(handle, immediate_.output(), sm_target);
@@ -190,8 +202,13 @@ class Convolution final : public LibraryPlan {
       if (shared.graph->Knows(arguments, workspace)) return &shared;
       shared.Leave();
     }
-    for (SharedGraph& shared : graphs_) {
-      if (shared.graph != nullptr && shared.Take()) return &shared;
+    // New pointers go where they displace none, if they can.
+    for (const bool with_room : {true, false}) {
+      for (SharedGraph& shared : graphs_) {
+        if (shared.graph == nullptr || !shared.Take()) continue;
+        if (!with_room || shared.graph->HasRoom()) return &shared;
+        shared.Leave();
+      }
     }
     return nullptr;
   }

@@ -44,6 +44,9 @@ class ConvolutionGraph {
     return Find({arguments.a, arguments.b, arguments.d, workspace}) != nullptr;
   }
 
+  // True if a call with other pointers would displace no pack.
+  bool HasRoom() const { return packs_[oldest_].descriptor == nullptr; }
+
   // Takes arguments.a, b and d alone, see above.
   absl::Status Execute(cudnnHandle_t handle, void* workspace,
                        const core::LibraryArguments& arguments);

@@ -96,6 +96,8 @@ class LibraryCalls::Impl {
   explicit Impl(const DriverApi& api) : api_(api) {}
 
   ~Impl() {
+    // Plans before the handles that they were made with.
+    owned_calls_.clear();
     for (const auto* lanes : {&owned_lanes_, &failed_lanes_}) {
       for (const std::unique_ptr<Lane>& lane : *lanes) Free(*lane);
     }

@@ -1,10 +1,10 @@
 // Library calls on lanes: cuBLASLt matrix products and cuDNN operations (src/core/library_call.h).
 //
 // Where in the flow: Prepare at a kernel's registration, Enqueue at its launch. Each lane has a
-// handle of each library in use and one workspace, made at the first Prepare, so that a launch
-// allocates nothing and lanes never share state. Plans and first runs are made with handles that no
-// launch uses. The libraries are opened at the first Prepare that needs them; gpushare links
-// neither.
+// handle of each library in use and one workspace, made at the first Prepare, so that lanes never
+// share state and a launch allocates nothing (but see Enqueue). Plans and first runs are made with
+// handles that no launch uses. The libraries are opened at the first Prepare that needs them;
+// gpushare links neither.
 //
 // Rows of the operations
 // - matmul: row-major, d (m x n) = alpha a (m x k) b (k x n) + beta c; transpose_a: a is stored
@@ -50,8 +50,9 @@ class LibraryCalls {
   // installed; UNIMPLEMENTED this build lacks its headers; RESOURCE_EXHAUSTED device memory.
   absl::Status Prepare(const core::KernelDesc& kernel);
 
-  // Allocates nothing, but for a convolution in a partition on operands that are new or were not
-  // used for long (cudnn_convolution_graph.h). Any context of the device may be current.
+  // Allocates nothing, but for a convolution on operands that are new or were not used for long:
+  // cuDNN's pack of their pointers (cudnn_convolution_graph.h). Any context of the device may be
+  // current.
   absl::Status Enqueue(core::KernelId kernel, core::LaneIndex lane,
                        const core::LibraryArguments& arguments);
 

@@ -110,9 +110,9 @@ absl::Status PreparedKernels::LoadFunction(const core::KernelDesc& kernel, void*
   if (headers == 0) return absl::OkStatus();
   if (parameters.header_bytes() != sizeof(gpushare_worker_launch)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("The first parameter of kernel '", kernel.name,
-                     "''s worker or slice function has ", parameters.header_bytes(),
-                     " bytes, and it is a launch header of ", sizeof(gpushare_worker_launch), "."));
+        absl::StrCat("The first parameter of a worker or slice function of kernel '", kernel.name,
+                     "' has ", parameters.header_bytes(), " bytes, and it is a launch header of ",
+                     sizeof(gpushare_worker_launch), "."));
   }
   // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
   // the last BE block, and not only for its eviction. Who set the split has a reason.

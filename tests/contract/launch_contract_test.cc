@@ -299,7 +299,9 @@ TEST_P(LaunchContract, APlaceConfinesWorkToItsSms) {
   }
   const int32_t groups = capabilities().profile.Groups();
   const int64_t blocks = int64_t{capabilities().profile.sm_count} * 8 * 10;
-  const int64_t whole = DurationOf(MakeLane(), blocks);
+  const LaneIndex on_all = MakeLane();
+  DurationOf(on_all, blocks);  // a first launch may take longer
+  const int64_t whole = DurationOf(on_all, blocks);
   const int64_t half = DurationOf(MakeLane(MakePlace(0, groups / 2)), blocks);
   // 64 of 132 SMs: 2.06 times as long.
   EXPECT_GT(half, whole * 3 / 2);

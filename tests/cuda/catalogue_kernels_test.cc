@@ -71,7 +71,7 @@ class CatalogueKernelsTest : public GpuTest,
     return checksum;
   }
 
-  bool RunOne(core::Form form, uint32_t begin, uint32_t count) {
+  core::LaunchRequest Request(core::Form form, uint32_t begin, uint32_t count) {
     core::LaunchRequest request;
     request.launch = core::LaunchId{++launches_};
     request.lane = lane_;
@@ -90,7 +90,11 @@ class CatalogueKernelsTest : public GpuTest,
     }
     request.arguments = workload_->params();
     request.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
-    const absl::Status status = device_->Launch(request);
+    return request;
+  }
+
+  bool RunOne(core::Form form, uint32_t begin, uint32_t count) {
+    const absl::Status status = device_->Launch(Request(form, begin, count));
     EXPECT_TRUE(status.ok()) << status;
     return status.ok() && Completes();
   }
@@ -121,6 +125,20 @@ TEST_P(CatalogueKernelsTest, EveryFormGivesTheRightBits) {
   EXPECT_EQ(verification.wrong, 0U) << verification.first_wrong;
   EXPECT_EQ(Run(core::Form::kWorkers), original);
   EXPECT_EQ(Run(core::Form::kSlice), original);
+}
+
+// Registered with it alone, so that nothing else can have run the slices.
+TEST_P(CatalogueKernelsTest, TheSliceFunctionNeedsNoOther) {
+  if (!Make()) GTEST_SKIP() << GetParam()->name << " has no code for this device.";
+  const uint64_t original = Run(core::Form::kOriginal);
+  desc_.id = core::KernelId{2};
+  desc_.original_function = desc_.worker_function = nullptr;
+  desc_.evictable = false;
+  ASSERT_TRUE(device_->PrepareKernel(desc_).ok());
+  EXPECT_EQ(Run(core::Form::kSlice), original);
+  EXPECT_EQ(Run(core::Form::kOriginal), original) << "all block tasks as one slice";
+  const absl::Status refused = device_->Launch(Request(core::Form::kWorkers, 0, kBlockTasks));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
 }
 
 std::vector<const kernels::CatalogueKernel*> AllKernels() {

@@ -30,8 +30,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr int32_t kPart = 8;  // SMs, fewer than any GPU of the support matrix has
-constexpr size_t kPacks = 16;
+constexpr int32_t kPart = 8;   // SMs, fewer than any GPU of the support matrix has
+constexpr size_t kPacks = 32;  // of both graphs
 constexpr int kNotSupported = CUDNN_STATUS_NOT_SUPPORTED;
 
 class CudnnConvolutionTest : public testing::Test {
@@ -134,7 +134,7 @@ TEST_F(CudnnConvolutionTest, WithoutANumberNothingIsTold) {
   EXPECT_EQ(last_.target, 0);
 }
 
-TEST_F(CudnnConvolutionTest, TheFirstRunLoadsBothForms) {
+TEST_F(CudnnConvolutionTest, TheFirstRunIsInEveryForm) {
   for (const bool has_engine : {true, false}) {
     if (!has_engine) control_->engines.clear();
     ASSERT_TRUE(Prepare(kPart).ok());
@@ -143,8 +143,11 @@ TEST_F(CudnnConvolutionTest, TheFirstRunLoadsBothForms) {
     core::LibraryArguments arguments;
     arguments.a = arguments.b = arguments.d = operands_;
     ASSERT_TRUE(plan_->EnqueueFirst(&handle_, nullptr, workspace_, arguments).ok());
-    EXPECT_THAT(control_->executions, SizeIs(has_engine ? 1 : 0));
+    EXPECT_THAT(control_->executions, SizeIs(has_engine ? 2 : 0));
     EXPECT_EQ(control_->immediate_calls, 1);
+    if (has_engine) {
+      EXPECT_NE(control_->executions[0].plan, control_->executions[1].plan);
+    }
   }
 }
 
@@ -310,7 +313,7 @@ TEST_F(CudnnConvolutionTest, ThreadsNeverExecuteOnePlanAtOnce) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_THAT(failures, Each(0));
   EXPECT_EQ(control_->shared_plans, 0);
-  EXPECT_LE(control_->packs_alive, 2 * static_cast<int>(kPacks));
+  EXPECT_LE(control_->packs_alive, static_cast<int>(kPacks));
 }
 
 TEST_F(CudnnConvolutionTest, AGraphThatTheSmsRefuseIsNotTriedAgain) {
@@ -346,6 +349,17 @@ TEST_F(CudnnConvolutionTest, APackThatCannotBeMadeLeavesThePlaceToTheNext) {
   control_->refused_type = -1;
   ASSERT_TRUE(Convolve().ok());
   EXPECT_THAT(control_->executions, SizeIs(1));
+}
+
+TEST_F(CudnnConvolutionTest, AShortageOfHostMemoryIsNoRefusalOfTheSms) {
+  ASSERT_TRUE(Prepare(kPart).ok());
+  control_->refused_type = CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
+  control_->refusal = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  ASSERT_TRUE(Convolve().ok());
+  EXPECT_EQ(control_->immediate_calls, 1);
+  control_->refused_type = -1;
+  ASSERT_TRUE(Convolve().ok());
+  EXPECT_THAT(control_->executions, SizeIs(1)) << "the graph is used again";
 }
 
 TEST_F(CudnnConvolutionTest, APackThatCannotBeMadeIsNotTakenForTheOneInItsPlace) {

@@ -63,7 +63,7 @@ TEST(FusedCatalogueTableTest, TwoTensorKernelsFitABlock) {
   ASSERT_NE(row, nullptr);
   gpushare_fused_variants variants = {};
   static_cast<void>(row->variants(&variants));
-  EXPECT_EQ(variants.threads_per_block, 384U + 160U);
+  EXPECT_EQ(variants.threads_per_block, 384U + 256U);
   // Stages of both; those of the second part begin at a multiple of 1024 bytes, too.
   EXPECT_GT(variants.dynamic_shared_bytes, (160U + 60U) * 1024);
   EXPECT_LE(variants.dynamic_shared_bytes, kBlockSharedBytesMax);

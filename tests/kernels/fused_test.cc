@@ -510,7 +510,7 @@ TEST_F(FusedCountTest, TensorKernelsRunWithTwelvePartners) {
 }
 
 // Two kernels with TMA in one block, which take nearly all of an SM.
-TEST_F(FusedCountTest, DecodeRunsBesideTheRoomyGemm) {
+TEST_F(FusedCountTest, DecodeFitsAFusedBlockWithTheRoomyGemm) {
   cudaDeviceProp device = {};
   GPUSHARE_ASSERT_OK(CudaStatus(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties"));
   if (device.major != 9) GTEST_SKIP() << "Both parts need compute capability 9.0a.";

@@ -1,7 +1,7 @@
-// The index arithmetic of the Tensor-core kernels that use mma.sync, and of gemm_skinny's results,
-// played through on the CPU:
+// The index arithmetic of the Tensor-core kernels that use mma.sync, played through on the CPU:
 // every element of a tile reaches the fragment position that mma.m16n8k16 expects (PTX ISA, "Matrix
-// fragments for mma.m16n8k16"), and no access to shared memory has a bank conflict.
+// fragments for mma.m16n8k16"), and no access to shared memory has a bank conflict. And of
+// gemm_skinny, which stores what wgmma leaves in registers.
 
 #include <gtest/gtest.h>
 
@@ -294,8 +294,7 @@ TEST(GemmSkinnyPortable, AWindowIsReadWhole) {
   EXPECT_TRUE(std::all_of(reads.begin(), reads.end(), [](int n) { return n == 1; }));
 }
 
-// Played through with the exchange: each word of the panel is stored once, its two columns in
-// order.
+// Each word of the panel is stored once, and the exchange brings its two columns, in order.
 TEST(GemmSkinny, LanesExchangeSumsIntoWordsOfC) {
   std::vector<int> stores(gemm_skinny::kRows * gemm_skinny::kColumns, 0);
   for (uint32_t thread = 0; thread < 4 * kLanes; ++thread) {

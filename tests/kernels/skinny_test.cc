@@ -171,7 +171,7 @@ TEST_P(SkinnyBodyTest, RepeatsGiveTheSameBits) {
 class SkinnyRoomTest : public KernelTest {};
 
 // What the compact form is for. Registers are given to warps, to each thread a multiple of eight,
-// and a quarter of an SM has its own: five warps are two in one of them.
+// and a quarter of an SM has its own.
 TEST_F(SkinnyRoomTest, ACompactWorkerFitsBesideARoomyOne) {
   const Status runs = CheckWgmma();
   if (!runs.ok()) GTEST_SKIP() << runs.message;

@@ -1,5 +1,5 @@
 // What a kernel body may leave out, and how it is called: the parts of the kernel contract that
-// both the original and the worker variant use. docs/kernel-contract.md is the user's page.
+// all variants use. docs/kernel-contract.md is the user's page.
 //
 //   struct Body {
 //     struct Params {...}; struct Shared {...}; struct State {...};   // trivial types
@@ -9,7 +9,7 @@
 //     static constexpr int kMinBlocksPerSm = 8;             // launch bounds, 1 when absent
 //     template <class Ctx> __device__ static void Enter(const Params&, Shared&, State&, Ctx&);
 //     template <class Ctx> __device__ static void Leave(const Params&, Shared&, State&, Ctx&);
-//     static constexpr bool kKeepsL1 = true;                // DRAM-bound: workers keep a large L1
+//     static constexpr bool kKeepsL1 = true;                // DRAM-bound: workers, slices keep L1
 //     static constexpr int kWorkersPerSm = 4;               // fewer than fit, when they are enough
 //     static constexpr int kExtraBarriers = 1;              // beside ctx.sync(): ctx.SyncSome()
 //     // yield points:
@@ -91,7 +91,7 @@ inline constexpr int kMinBlocks = internal::MinBlocks<Body>::value;
 template <class Body>
 inline constexpr bool kBodyYields = internal::Yields<Body>::value;
 
-// Whether the workers keep a large L1 instead of the largest shared memory.
+// Whether workers and slices keep a large L1 instead of the largest shared memory.
 template <class Body>
 inline constexpr bool kBodyKeepsL1 = internal::KeepsL1<Body>::value;
 

@@ -93,6 +93,11 @@ struct Fused {
   static constexpr int kCudaThreads = kCudaBlocks * kCudaStride;
   static constexpr int kThreads = kTensorThreads + kCudaThreads;
 
+  static_assert(!FusedTraits<CudaBody>::kOnlySm90a ||
+                    (kTensorThreads % kWarpgroup == 0 &&
+                     (kCudaBlocks == 1 || kCudaStride % kWarpgroup == 0)),
+                "wgmma in the second part wants whole warpgroups before it");
+
   // Barriers: 0 unused, one a copy, then the extra ones.
   static constexpr int kTensorBarrier = 1;
   static constexpr int kCudaBarrier = kTensorBarrier + kTensorBlocks;

@@ -20,7 +20,7 @@ typedef struct gpushare_kernel_variants {
   uint32_t worker_registers;
   uint32_t slice_registers;
   uint32_t static_shared_bytes;   // of the worker variant
-  uint32_t dynamic_shared_bytes;  // to be asked for at launch, the same for both variants
+  uint32_t dynamic_shared_bytes;  // to be asked for at launch, the same for all variants
   uint32_t local_bytes;           // a thread, of the worker variant: spilled registers and arrays
   uint32_t original_blocks_per_sm;
   uint32_t workers_per_sm;  // M of CapSM
