@@ -60,6 +60,8 @@ configure() {
   set -- "${precompiled[@]}" "$@"
   options="$*"
   if [[ -f "$folder/build.ninja" && "$(cat "$folder/.configured" 2>/dev/null)" == "$options" ]]; then
+    # CMake copies headers, and nothing that would run it again is built of the preset tidy.
+    ninja -C "$folder" build.ninja > "$folder/configure.log" 2>&1 || die "cmake failed again for the preset $preset; see $folder/configure.log."
     return
   fi
   mkdir -p "$folder"
