@@ -302,6 +302,11 @@ TEST_P(BadInputTest, KernelShapesAndGraphs) {
                GPUSHARE_INVALID_ARGUMENT, "kind kernel");
   EXPECT_FAILS(enroll([&](auto& o) {
                  o.kind = GPUSHARE_TASK_GRAPH;
+                 o.slice_function = &some;
+               }),
+               GPUSHARE_INVALID_ARGUMENT, "kind kernel");
+  EXPECT_FAILS(enroll([&](auto& o) {
+                 o.kind = GPUSHARE_TASK_GRAPH;
                  o.graph = &some;
                  o.capture = CaptureNothing;
                }),
