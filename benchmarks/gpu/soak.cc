@@ -227,7 +227,11 @@ class Soak {
   }
 
   void CheckMemory(Report& report) {
+#if defined(__SANITIZE_ADDRESS__)
+    constexpr int64_t kResidentMax = 16 << 20;  // what is freed is kept for a while
+#else
     constexpr int64_t kResidentMax = 8 << 20;
+#endif
     constexpr int64_t kDeviceMax = 32 << 20;
     report.resident = GrowthOf(resident_);
     report.device_memory = GrowthOf(device_used_);
