@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/gpu/convolution_layers.h"
 #include "src/cuda/kernels/device_buffer.h"
 #include "src/cuda/kernels/form_timer.h"
 #include "src/cuda/kernels/tensor/convolution.h"
@@ -29,45 +30,14 @@ constexpr int kWarmUps = 2;
 constexpr double kConvertedBelow = 0.15;
 constexpr int kNoDevice = 77;
 
-struct Layer {
-  const char* name;
+using benchmarks::ConvolutionLayer;
+
+ConvolutionShape ShapeOf(const ConvolutionLayer& layer, uint32_t batch) {
   ConvolutionShape shape;
-};
-
-// All of 3 x 3, stride 1, which im2col does.
-Layer MakeLayer(const char* name, uint32_t batch, uint32_t channels, uint32_t size) {
-  Layer layer = {name, {}};
-  layer.shape.batch = batch;
-  layer.shape.channels = channels;
-  layer.shape.height = size;
-  layer.shape.width = size;
-  layer.shape.filters = channels;
-  return layer;
-}
-
-std::vector<Layer> Layers(uint32_t batch) {
-  return {
-      MakeLayer("resnet50 conv2", batch, 64, 56),  MakeLayer("resnet50 conv3", batch, 128, 28),
-      MakeLayer("resnet50 conv4", batch, 256, 14), MakeLayer("vgg16 conv2", batch, 128, 112),
-      MakeLayer("vgg16 conv3", batch, 256, 56),    MakeLayer("vgg16 conv4", batch, 512, 28),
-  };
-}
-
-core::LibraryCall CallOf(const ConvolutionShape& shape) {
-  core::LibraryCall call;
-  call.operation = core::LibraryOperation::kConvolution;
-  call.type = core::DataType::kBfloat16;
-  call.channels_last = true;
-  call.batch = shape.batch;
-  call.channels = shape.channels;
-  call.height = shape.height;
-  call.width = shape.width;
-  call.filters = shape.filters;
-  call.filter_height = kIm2colSide;
-  call.filter_width = kIm2colSide;
-  call.padding = 1;
-  call.stride = 1;
-  return call;
+  shape.batch = batch;
+  shape.channels = shape.filters = layer.channels;
+  shape.height = shape.width = layer.size;
+  return shape;
 }
 
 // cuDNN's convolution of one layer, or the reason why there is none.
@@ -81,7 +51,7 @@ class CudnnLayer {
   CudnnLayer& operator=(const CudnnLayer&) = delete;
   CudnnLayer() = default;
 
-  absl::Status Make(const ConvolutionShape& shape, CUstream_st* stream) {
+  absl::Status Make(const core::LibraryCall& call, CUstream_st* stream) {
     auto backend = cuda::OpenCudnn();
     if (!backend.ok()) return backend.status();
     backend_ = *std::move(backend);
@@ -90,7 +60,7 @@ class CudnnLayer {
     handle_ = *handle;
     stream_ = stream;
     core::KernelDesc kernel;
-    kernel.library_call = CallOf(shape);
+    kernel.library_call = call;
     auto plan = backend_->MakePlan(handle_, kernel, 0);
     if (!plan.ok()) return plan.status();
     plan_ = *std::move(plan);
@@ -182,17 +152,18 @@ Status Measure(int repeats, FormLauncher* launcher, const Convolution& convoluti
   return {};
 }
 
-void PrintRow(const Layer& layer, const Times& times, bool first) {
+void PrintRow(const ConvolutionLayer& layer, const ConvolutionShape& shape, const Times& times,
+              bool first) {
   const double im2col_ms = Median(times.im2col_ms);
   const double gemm_ms = Median(times.gemm_ms);
   const double chain_ms = Median(times.chain_ms);
   const double share = im2col_ms / (im2col_ms + gemm_ms);
   const double operations =
-      2.0 * static_cast<double>(layer.shape.OutputElements()) * layer.shape.WindowElements();
+      2.0 * static_cast<double>(shape.OutputElements()) * shape.WindowElements();
   std::printf("%s\n    {\"layer\": \"%s\", \"batch\": %u, \"gemm\": [%llu, %u, %u],",
-              first ? "" : ",", layer.name, layer.shape.batch,
-              static_cast<unsigned long long>(layer.shape.Pixels()), layer.shape.filters,
-              layer.shape.WindowElements());
+              first ? "" : ",", layer.name, shape.batch,
+              static_cast<unsigned long long>(shape.Pixels()), shape.filters,
+              shape.WindowElements());
   std::printf(" \"im2col_ms\": %.4f, \"gemm_ms\": %.4f, \"chain_ms\": %.4f,", im2col_ms, gemm_ms,
               chain_ms);
   std::printf("\n     \"gemm_tflop_per_s\": %.1f, \"im2col_share\": %.4f, \"converted\": %s,",
@@ -205,21 +176,23 @@ void PrintRow(const Layer& layer, const Times& times, bool first) {
   std::printf(" \"cudnn_ms\": %.4f, \"chain_over_cudnn\": %.3f}", cudnn_ms, chain_ms / cudnn_ms);
 }
 
-Status RunLayer(const Layer& layer, int repeats, FormLauncher* launcher, bool first) {
+Status RunLayer(const ConvolutionLayer& layer, uint32_t batch, int repeats, FormLauncher* launcher,
+                bool first) {
+  const ConvolutionShape shape = ShapeOf(layer, batch);
   Buffers buffers;
   Convolution convolution;
-  Status status = buffers.Make(layer.shape);
+  Status status = buffers.Make(shape);
   if (status.ok()) {
-    status = convolution.Make(layer.shape, MmaConvolutionGemm(), buffers.input.data(),
+    status = convolution.Make(shape, MmaConvolutionGemm(), buffers.input.data(),
                               buffers.weights.data(), buffers.output.data());
   }
   if (!status.ok()) return status;
   CudnnLayer cudnn;
-  const absl::Status made = cudnn.Make(layer.shape, launcher->stream());
+  const absl::Status made = cudnn.Make(benchmarks::CallOf(layer, batch), launcher->stream());
   if (!made.ok()) std::fprintf(stderr, "%s\n", std::string(made.message()).c_str());
   Times times;
   status = Measure(repeats, launcher, convolution, made.ok() ? &cudnn : nullptr, buffers, &times);
-  if (status.ok()) PrintRow(layer, times, first);
+  if (status.ok()) PrintRow(layer, shape, times, first);
   return status;
 }
 
@@ -246,8 +219,8 @@ int Main(int argc, char** argv) {
       launcher.sms(), launcher.clock_mhz(), repeats, cuda::kWorkspaceBytes);
   bool failed = false;
   bool first = true;
-  for (const Layer& layer : Layers(batch)) {
-    status = RunLayer(layer, repeats, &launcher, first);
+  for (const ConvolutionLayer& layer : benchmarks::kConvolutionLayers) {
+    status = RunLayer(layer, batch, repeats, &launcher, first);
     if (status.ok()) {
       first = false;
       continue;

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/gpu/convolution_layers.h"
 #include "src/cuda/context.h"
 #include "src/cuda/cudnn_convolution.h"
 #include "src/cuda/cudnn_convolution_graph.h"
@@ -30,28 +31,7 @@ constexpr int kWarmUps = 3;
 constexpr int kNoDevice = 77;
 constexpr int kQueued = 20;
 
-struct Layer {
-  const char* name;
-  int64_t channels;  // as many filters, of 3 x 3
-  int64_t size;      // rows and columns
-};
-
-constexpr Layer kLayers[] = {{"resnet50 conv2", 64, 56},  {"resnet50 conv3", 128, 28},
-                             {"resnet50 conv4", 256, 14}, {"vgg16 conv2", 128, 112},
-                             {"vgg16 conv3", 256, 56},    {"vgg16 conv4", 512, 28}};
-
-core::LibraryCall CallOf(const Layer& layer) {
-  core::LibraryCall call;
-  call.operation = core::LibraryOperation::kConvolution;
-  call.type = core::DataType::kBfloat16;
-  call.channels_last = true;
-  call.batch = 32;
-  call.channels = call.filters = layer.channels;
-  call.height = call.width = layer.size;
-  call.filter_height = call.filter_width = 3;
-  call.padding = 1;
-  return call;
-}
+constexpr uint32_t kBatch = 32;
 
 // A part of the GPU with a stream and a cuDNN handle.
 class Part {
@@ -147,9 +127,9 @@ absl::Status TimeBoth(const Part& part, kernels::EventTimer& timer, const Enqueu
 }
 
 // `graph_times` stays empty where no engine takes the number.
-absl::Status Measure(const cuda::CudnnApi& cudnn, Part& part, const Layer& layer, int device_sms,
-                     int repeats, Times& immediate_times, Times& graph_times) {
-  const core::LibraryCall call = CallOf(layer);
+absl::Status Measure(const cuda::CudnnApi& cudnn, Part& part, const ConvolutionLayer& layer,
+                     int device_sms, int repeats, Times& immediate_times, Times& graph_times) {
+  const core::LibraryCall call = CallOf(layer, kBatch);
   const auto plan = cuda::MakeCudnnConvolution(cudnn, part.handle(), call, 0);
   if (!plan.ok()) return plan.status();
   cuda::ConvolutionGraph graph(cudnn, call);
@@ -184,7 +164,7 @@ absl::Status Measure(const cuda::CudnnApi& cudnn, Part& part, const Layer& layer
   return absl::OkStatus();
 }
 
-void Print(int32_t sms, const Layer& layer, const Times& immediate, const Times& graph,
+void Print(int32_t sms, const ConvolutionLayer& layer, const Times& immediate, const Times& graph,
            bool first) {
   const double one_ms = kernels::Median(immediate.one_ms);
   const double queued_ms = kernels::Median(immediate.queued_ms);
@@ -225,7 +205,7 @@ absl::Status Run(int repeats, const std::vector<int>& sizes) {
       if (!made.ok()) return made.status();
       place = *made;
     }
-    for (const Layer& layer : kLayers) {
+    for (const ConvolutionLayer& layer : kConvolutionLayers) {
       Part part(*cudnn, **context, places);
       absl::Status status = part.Make(place);
       Times immediate;
