@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "src/core/policy.h"
-#include "src/core/snapshot.h"
+#include "src/core/seams/policy.h"
+#include "src/core/seams/snapshot.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {

@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "src/core/admit.h"
-#include "src/core/flow.h"
-#include "src/core/kernel_check.h"
-#include "src/core/plan.h"
-#include "src/core/predict.h"
-#include "src/core/submit.h"
+#include "src/core/flow/admit.h"
+#include "src/core/flow/plan.h"
+#include "src/core/flow/predict.h"
+#include "src/core/flow/submit.h"
+#include "src/core/seams/kernel_check.h"
+#include "src/core/state/flow.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 #include "src/models/profile.h"
 #include "src/sim/sim_device.h"
 

@@ -39,7 +39,7 @@ CORE = re.compile(r'^src/core/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
-CATALOGUE = re.compile(r'^src/cuda/kernels/(catalogue|fused/fused_catalogue)\.h$')
+CATALOGUE = re.compile(r'^benchmarks/kernels/(catalogue|fused/fused_catalogue)\.h$')
 KERNEL_CONTRACT = re.compile(r'^gpushare/device/')
 
 
@@ -65,6 +65,8 @@ LAYERS = (
     Layer('models headers', 'src/models', (own('src/models'), CORE, ABSEIL, EIGEN, NANOFLANN, LEMON),
           pattern=r'\.h$', may_reach=(NLOHMANN,)),
     Layer('models', 'src/models', (own('src/models'), CORE, ABSEIL, EIGEN, NANOFLANN, LEMON, NLOHMANN)),
+    Layer('calibration', 'src/calibration',
+          (own('src/calibration'), own('src/models'), CORE, ABSEIL, NLOHMANN)),
     Layer('sim', 'src/sim', (own('src/sim'), CORE, ABSEIL)),
     Layer('null', 'src/null', (own('src/null'), CORE, ABSEIL, ATOMIC_QUEUE)),
     Layer('trace', 'src/trace', (own('src/trace'), CORE, ABSEIL, PROTOZERO)),
@@ -72,6 +74,8 @@ LAYERS = (
     Layer('cuda device code', 'src/cuda', (own('src/cuda'), CORE, CUDA, PUBLIC),
           pattern=r'\.cuh?$', may_reach=(ABSEIL, EIGEN)),
     Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT)),
+    # Kernel bodies: device code that a user may launch, and the parameters that the host packs.
+    Layer('kernels', 'kernels', (own('kernels'), KERNEL_CONTRACT, CUDA, own('benchmarks/kernels'))),
     Layer('C header', 'bindings/c', (PUBLIC_C,), pattern=r'^gpushare\.h$'),
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
@@ -89,8 +93,10 @@ LAYERS = (
           (own('benchmarks'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
           pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$'),
     # Programs for a GPU: the first ask the driver alone, the others measure the device and the ABI.
+    Layer('workload kernels', 'benchmarks/kernels',
+          (own('benchmarks/kernels'), own('kernels'), CUDA, KERNEL_CONTRACT)),
     Layer('device experiments', 'benchmarks/device', (own('benchmarks/device'), CUDA)),
-    Layer('GPU benchmarks', 'benchmarks/gpu', (own('benchmarks/gpu'), SRC, PUBLIC, ABSEIL, CUDA)),
+    Layer('GPU benchmarks', 'benchmarks/gpu', (own('benchmarks/gpu'), own('benchmarks/kernels'), own('kernels'), SRC, PUBLIC, ABSEIL, CUDA)),
     Layer('benchmarks', 'benchmarks', (own('benchmarks'), PUBLIC, BENCHMARK, NLOHMANN)),
 )
 
@@ -165,16 +171,16 @@ SELF_TEST_BAD = {
     'src/cuda/a.cu': ['#include "absl/status/status.h"', '#include <Eigen/Dense>'],
     'src/cuda/a.cc': ['#include "src/sim/sim_device.h"'],
     'src/elsewhere/a.cc': ['#include <vector>'],
-    'bindings/c/gpushare.h': ['#include "src/core/types.h"'],
+    'bindings/c/gpushare.h': ['#include "src/core/base/types.h"'],
     'include/gpushare/gpushare.hpp': ['#include "absl/types/span.h"', '#include <cuda_runtime.h>'],
-    'tools/gpushare/a.cc': ['#include "src/core/types.h"', '#include <cuda_runtime.h>',
-                            '#include "src/cuda/kernels/catalogue.h"'],
-    'tools/gpushare/cuda_a.cc': ['#include "src/cuda/driver.h"', '#include "src/cuda/kernels/hash.h"'],
+    'tools/gpushare/a.cc': ['#include "src/core/base/types.h"', '#include <cuda_runtime.h>',
+                            '#include "benchmarks/kernels/catalogue.h"'],
+    'tools/gpushare/cuda_a.cc': ['#include "src/cuda/driver.h"', '#include "benchmarks/kernels/hash.h"'],
     'examples/a.c': ['#include "bindings/c/handles.h"'],
-    'benchmarks/host_benchmark.cc': ['#include "src/core/scheduler.h"'],
+    'benchmarks/host_benchmark.cc': ['#include "src/core/flow/scheduler.h"'],
 }
 SELF_TEST_GOOD = {
-    'src/core/a.cc': ['#include <vector>', '#include "src/core/types.h"', '#include "absl/types/span.h"',
+    'src/core/a.cc': ['#include <vector>', '#include "src/core/base/types.h"', '#include "absl/types/span.h"',
                       '#include <atomic_queue/atomic_queue.h>', '#include <unistd.h>',
                       '// #include "src/models/profile.h"'],
     'src/models/a.cc': ['#include <nlohmann/json.hpp>', '#include <Eigen/Dense>'],
@@ -183,8 +189,8 @@ SELF_TEST_GOOD = {
     'bindings/c/a.cc': ['#include "src/sim/sim_device.h"', '#include "absl/status/status.h"'],
     'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
     'tools/gpushare/a.cc': ['#include <CLI/CLI.hpp>', '#include <gpushare/gpushare.hpp>'],
-    'tools/gpushare/cuda_a.cc': ['#include <cublas_v2.h>', '#include "src/cuda/kernels/catalogue.h"'],
-    'benchmarks/plan_benchmark.cc': ['#include "src/core/policy.h"'],
+    'tools/gpushare/cuda_a.cc': ['#include <cublas_v2.h>', '#include "benchmarks/kernels/catalogue.h"'],
+    'benchmarks/plan_benchmark.cc': ['#include "src/core/seams/policy.h"'],
 }
 # Each tree breaks exactly one rule, through a chain of includes.
 SELF_TEST_CHAINS = (

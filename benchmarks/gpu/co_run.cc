@@ -11,7 +11,7 @@
 #include <string>
 
 #include "benchmarks/gpu/co_run_kernels.h"
-#include "src/cuda/kernels/device_buffer.h"
+#include "benchmarks/kernels/device_buffer.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 
 struct CUstream_st;
 

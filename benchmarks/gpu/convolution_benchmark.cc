@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "benchmarks/gpu/convolution_layers.h"
-#include "src/cuda/kernels/device_buffer.h"
-#include "src/cuda/kernels/form_timer.h"
-#include "src/cuda/kernels/tensor/convolution.h"
-#include "src/cuda/kernels/tensor/portable_inputs.h"
+#include "benchmarks/gpu/form_timer.h"
+#include "benchmarks/kernels/device_buffer.h"
+#include "benchmarks/kernels/tensor/portable_inputs.h"
+#include "kernels/tensor/convolution.h"
 #include "src/cuda/library_backend.h"
 
 namespace gpushare::kernels {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "src/core/library_call.h"
+#include "src/core/seams/library_call.h"
 
 namespace gpushare::benchmarks {
 

@@ -17,11 +17,11 @@
 #include <vector>
 
 #include "benchmarks/gpu/convolution_layers.h"
+#include "benchmarks/gpu/form_timer.h"
 #include "src/cuda/context.h"
 #include "src/cuda/cudnn_convolution.h"
 #include "src/cuda/cudnn_convolution_graph.h"
 #include "src/cuda/driver.h"
-#include "src/cuda/kernels/form_timer.h"
 #include "src/cuda/places.h"
 
 namespace gpushare::benchmarks {

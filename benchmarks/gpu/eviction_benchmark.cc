@@ -8,7 +8,8 @@
 // SMs as well ('contended'), and device time over solo device time of the task that is evicted
 // every millisecond. Times are the device's own, on the host's clock.
 //
-// The claim batch is the library's own, from the kernel's block task (src/core/claim_batch.h).
+// The claim batch is the library's own, from the kernel's block task
+// (src/core/seams/claim_batch.h).
 //
 // Use: eviction_benchmark [--evictions N] [--only a,b] [--seconds S] [--ms SOLO_MS]
 //
@@ -29,10 +30,10 @@
 #include <vector>
 
 #include "benchmarks/gpu/foreign_streams.h"
-#include "src/core/claim_batch.h"
-#include "src/core/device.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "src/core/seams/claim_batch.h"
+#include "src/core/seams/device.h"
 #include "src/cuda/cuda_device.h"
-#include "src/cuda/kernels/catalogue.h"
 
 namespace {
 

@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "benchmarks/gpu/co_run.h"
+#include "benchmarks/gpu/form_timer.h"
 #include "benchmarks/gpu/overlap_gpu.h"
 #include "benchmarks/gpu/overlap_methods.h"
 #include "benchmarks/gpu/overlap_pairs.h"
 #include "benchmarks/gpu/overlap_side.h"
 #include "benchmarks/gpu/two_stage.h"
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/form_timer.h"
+#include "benchmarks/kernels/catalogue.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -1,6 +1,6 @@
 #include "benchmarks/gpu/gemm_alternatives.h"
 
-#include "src/cuda/kernels/tensor/gemm_skinny.h"
+#include "kernels/tensor/gemm_skinny.h"
 
 extern "C" {
 int gpushare_skinny_8_1_variants(gpushare_kernel_variants* out);

@@ -3,7 +3,7 @@
 
 #include <gpushare/device/variants.cuh>
 
-#include "src/cuda/kernels/tensor/gemm_wgmma.cuh"
+#include "kernels/tensor/gemm_wgmma.cuh"
 
 namespace gpushare::kernels {
 

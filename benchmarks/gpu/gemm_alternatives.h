@@ -6,9 +6,9 @@
 
 #include <vector>
 
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/tensor/gemm_problem.h"
-#include "src/cuda/kernels/tensor/gemm_wgmma.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "kernels/tensor/gemm_problem.h"
+#include "kernels/tensor/gemm_wgmma.h"
 
 namespace gpushare::kernels {
 

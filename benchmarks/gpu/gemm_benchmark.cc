@@ -23,16 +23,16 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/gpu/form_timer.h"
 #include "benchmarks/gpu/gemm_alternatives.h"
 #include "benchmarks/gpu/gemm_library.h"
 #include "benchmarks/gpu/gemm_matrices.h"
 #include "benchmarks/gpu/gemm_neighbour.h"
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/form_launcher.h"
-#include "src/cuda/kernels/form_timer.h"
-#include "src/cuda/kernels/groups.h"
-#include "src/cuda/kernels/tensor/gemm_problem.h"
-#include "src/cuda/kernels/workload_base.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/form_launcher.h"
+#include "benchmarks/kernels/groups.h"
+#include "benchmarks/kernels/workload_base.h"
+#include "kernels/tensor/gemm_problem.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "src/cuda/kernels/workload_base.h"
+#include "benchmarks/kernels/workload_base.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -6,10 +6,10 @@
 
 #include <memory>
 
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/device_buffer.h"
+#include "kernels/tensor/gemm_problem.h"
 #include "src/cuda/driver_api.h"
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/device_buffer.h"
-#include "src/cuda/kernels/tensor/gemm_problem.h"
 #include "src/cuda/library_backend.h"
 
 struct CUstream_st;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "src/cuda/kernels/tensor/portable_inputs.h"
+#include "benchmarks/kernels/tensor/portable_inputs.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/device_buffer.h"
-#include "src/cuda/kernels/tensor/gemm_problem.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/device_buffer.h"
+#include "kernels/tensor/gemm_problem.h"
 
 namespace gpushare::kernels {
 

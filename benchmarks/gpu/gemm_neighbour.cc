@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "src/cuda/kernels/workload_base.h"
+#include "benchmarks/kernels/workload_base.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/form_launcher.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/form_launcher.h"
 
 namespace gpushare::kernels {
 

@@ -28,7 +28,7 @@
 #include "benchmarks/gpu/overlap_methods.h"
 #include "benchmarks/gpu/overlap_pairs.h"
 #include "benchmarks/gpu/overlap_side.h"
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 
 namespace gpushare::benchmarks {
 namespace {

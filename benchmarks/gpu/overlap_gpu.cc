@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "benchmarks/gpu/co_run.h"
-#include "src/core/kernel.h"
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -13,10 +13,10 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "src/core/library_call.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/device_buffer.h"
+#include "src/core/seams/library_call.h"
 #include "src/cuda/context.h"
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/device_buffer.h"
 #include "src/cuda/library_backend.h"
 #include "src/cuda/places.h"
 

@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "src/cuda/kernels/form_timer.h"
-#include "src/cuda/kernels/fused/fused_catalogue.h"
+#include "benchmarks/gpu/form_timer.h"
+#include "benchmarks/kernels/fused/fused_catalogue.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/claim_batch.h"
-#include "src/cuda/kernels/form_timer.h"
-#include "src/cuda/kernels/tensor/gemm_problem.h"
-#include "src/cuda/kernels/tensor/portable_inputs.h"
+#include "benchmarks/gpu/form_timer.h"
+#include "benchmarks/kernels/tensor/portable_inputs.h"
+#include "kernels/tensor/gemm_problem.h"
+#include "src/core/seams/claim_batch.h"
 
 namespace gpushare::benchmarks {
 namespace {

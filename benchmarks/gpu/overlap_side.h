@@ -15,7 +15,7 @@
 
 #include "benchmarks/gpu/beside.h"
 #include "benchmarks/gpu/overlap_gpu.h"
-#include "src/cuda/kernels/form_launcher.h"
+#include "benchmarks/kernels/form_launcher.h"
 
 namespace gpushare::benchmarks {
 

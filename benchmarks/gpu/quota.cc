@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "src/cuda/kernels/device_buffer.h"
+#include "benchmarks/kernels/device_buffer.h"
 
 namespace gpushare::quota {
 

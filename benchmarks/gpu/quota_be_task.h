@@ -13,7 +13,7 @@
 
 #include "benchmarks/gpu/quota_gpu.h"
 #include "benchmarks/gpu/quota_limited_kernel.h"
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 
 namespace gpushare::quota {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "benchmarks/gpu/quota.h"
-#include "src/cuda/kernels/device_buffer.h"
+#include "benchmarks/kernels/device_buffer.h"
 
 namespace gpushare::quota {
 

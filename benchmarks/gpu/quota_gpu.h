@@ -12,8 +12,8 @@
 #include <optional>
 #include <string>
 
-#include "src/core/device.h"
-#include "src/cuda/kernels/form_launcher.h"
+#include "benchmarks/kernels/form_launcher.h"
+#include "src/core/seams/device.h"
 
 struct CUstream_st;
 

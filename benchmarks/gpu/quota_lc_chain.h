@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "benchmarks/gpu/quota_gpu.h"
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 
 namespace gpushare::quota {
 

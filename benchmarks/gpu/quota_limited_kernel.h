@@ -11,8 +11,8 @@
 #include <optional>
 
 #include "benchmarks/gpu/quota_gpu.h"
-#include "src/core/kernel.h"
-#include "src/cuda/kernels/form_launcher.h"
+#include "benchmarks/kernels/form_launcher.h"
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::quota {
 

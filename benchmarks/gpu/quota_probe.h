@@ -13,7 +13,7 @@
 #include "benchmarks/gpu/quota_gpu.h"
 #include "benchmarks/gpu/quota_kernels.h"
 #include "benchmarks/gpu/quota_limited_kernel.h"
-#include "src/cuda/kernels/device_buffer.h"
+#include "benchmarks/kernels/device_buffer.h"
 
 namespace gpushare::quota {
 

@@ -18,7 +18,7 @@
 #include "benchmarks/gpu/quota.h"
 #include "benchmarks/gpu/quota_buffers.h"
 #include "benchmarks/gpu/quota_kernels.h"
-#include "src/cuda/kernels/device_buffer.h"
+#include "benchmarks/kernels/device_buffer.h"
 
 namespace gpushare::quota {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gpushare/device/variants.cuh>
 
-#include "src/cuda/kernels/tensor/gemm_skinny.cuh"
+#include "kernels/tensor/gemm_skinny.cuh"
 
 namespace gpushare::kernels {
 

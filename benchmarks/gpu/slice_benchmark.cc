@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks/gpu/form_timer.h"
 #include "benchmarks/gpu/slice_sizes.h"
-#include "src/core/overhead_search.h"
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/form_timer.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "src/core/base/overhead_search.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "benchmarks/gpu/soak_work.h"
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/device_buffer.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/device_buffer.h"
 
 namespace gpushare::soak {
 namespace {

@@ -15,8 +15,8 @@
 #include "bindings/c/kernels.h"
 #include "bindings/c/log.h"
 #include "bindings/c/options.h"
-#include "src/core/limits.h"
-#include "src/models/calibration.h"
+#include "src/calibration/calibration.h"
+#include "src/core/base/limits.h"
 #include "src/models/profile.h"
 
 namespace gpushare::abi {

@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "src/core/limits.h"
-#include "src/core/scheduler.h"
+#include "src/core/base/limits.h"
+#include "src/core/flow/scheduler.h"
 
 namespace gpushare::abi {
 

@@ -5,11 +5,11 @@
 
 #include <gpushare/gpushare.h>
 
-#include "src/core/device.h"
-#include "src/core/event_log.h"
-#include "src/core/kernel.h"
-#include "src/core/scheduler.h"
-#include "src/core/types.h"
+#include "src/core/base/types.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/log/event_log.h"
+#include "src/core/seams/device.h"
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::abi {
 

@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "bindings/c/log.h"
-#include "src/core/device.h"
-#include "src/core/device_profile.h"
+#include "src/core/seams/device.h"
+#include "src/core/seams/device_profile.h"
 #include "src/sim/faults.h"
 
 namespace gpushare::abi {

@@ -8,7 +8,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/kernels.h"
 #include "bindings/c/options.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 
 namespace gpushare::abi {
 namespace {

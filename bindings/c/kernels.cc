@@ -13,7 +13,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
-#include "src/core/mutex.h"
+#include "src/core/base/mutex.h"
 
 namespace gpushare::abi {
 namespace {

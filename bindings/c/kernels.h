@@ -6,7 +6,7 @@
 #include <gpushare/gpushare.h>
 
 #include "absl/status/statusor.h"
-#include "src/core/kernel.h"
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::abi {
 

@@ -20,9 +20,9 @@
 #include "bindings/c/callbacks.h"
 #include "bindings/c/log.h"
 #include "bindings/c/trace_switch.h"
-#include "src/core/event_log.h"
-#include "src/core/mutex.h"
-#include "src/core/scheduler.h"
+#include "src/core/base/mutex.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/log/event_log.h"
 #include "src/models/profile.h"
 
 namespace gpushare::abi {

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 
 namespace gpushare::abi {
 namespace {

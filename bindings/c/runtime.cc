@@ -13,9 +13,9 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
-#include "src/core/limits.h"
-#include "src/core/mutex.h"
-#include "src/core/policy.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/mutex.h"
+#include "src/core/seams/policy.h"
 #include "src/models/online_model.h"
 
 namespace gpushare::abi {

@@ -10,8 +10,8 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
-#include "src/core/limits.h"
-#include "src/core/mutex.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/mutex.h"
 #include "src/trace/perfetto_writer.h"
 
 namespace gpushare::abi {

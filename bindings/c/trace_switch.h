@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "src/core/event_log.h"
+#include "src/core/log/event_log.h"
 
 namespace gpushare::abi {
 

@@ -13,7 +13,7 @@
 #include <array>
 #include <string>
 
-#include "src/core/policy.h"
+#include "src/core/seams/policy.h"
 
 namespace gpushare::abi {
 

@@ -14,9 +14,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "benchmarks/kernels/catalogue.h"
 #include "examples/pytorch/catalogue.h"
 #include "examples/pytorch/errors.h"
-#include "src/cuda/kernels/catalogue.h"
 
 namespace gpushare::example {
 namespace {

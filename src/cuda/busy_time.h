@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 
 namespace gpushare::cuda {
 

@@ -12,7 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "src/cuda/context.h"
 #include "src/cuda/errors.h"
 

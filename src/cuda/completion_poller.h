@@ -12,7 +12,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 #include "src/cuda/busy_time.h"
 #include "src/cuda/cuda_lane.h"
 #include "src/cuda/device_clock.h"

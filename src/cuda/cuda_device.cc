@@ -1,4 +1,4 @@
-// The CUDA device: the seam of src/core/device.h on one GPU. See README.md for the parts.
+// The CUDA device: the seam of src/core/seams/device.h on one GPU. See README.md for the parts.
 //
 // Where in the flow: launch and complete. Threads: Launch, Evict, FlushLane and NowNs from any;
 // PollCompletions from one; making places, lanes and kernels from one at a time.
@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "src/core/launch_check.h"
-#include "src/core/mutex.h"
+#include "src/core/base/mutex.h"
+#include "src/core/seams/launch_check.h"
 #include "src/cuda/busy_time.h"
 #include "src/cuda/claim_counters.h"
 #include "src/cuda/completion_poller.h"

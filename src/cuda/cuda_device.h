@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 
 namespace gpushare::cuda {
 

@@ -14,9 +14,9 @@
 #include <cstdint>
 
 #include "gpushare/device/launch.h"
-#include "src/core/device.h"
-#include "src/core/limits.h"
-#include "src/core/mutex.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/mutex.h"
+#include "src/core/seams/device.h"
 #include "src/cuda/driver_api.h"
 #include "src/cuda/lane_marks.h"
 

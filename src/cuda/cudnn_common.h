@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/core/library_call.h"
+#include "src/core/seams/library_call.h"
 #include "src/cuda/library_descriptor.h"
 #include "src/cuda/library_errors.h"
 

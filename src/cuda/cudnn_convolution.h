@@ -23,7 +23,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "src/core/library_call.h"
+#include "src/core/seams/library_call.h"
 #include "src/cuda/cudnn_common.h"
 #include "src/cuda/library_backend.h"
 

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "src/core/library_call.h"
+#include "src/core/seams/library_call.h"
 #include "src/cuda/cudnn_common.h"
 #include "src/cuda/cudnn_graph_descriptor.h"
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "src/core/types.h"
+#include "src/core/base/types.h"
 
 namespace gpushare::cuda {
 

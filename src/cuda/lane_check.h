@@ -12,8 +12,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "src/core/clock.h"
-#include "src/core/limits.h"
+#include "src/core/base/clock.h"
+#include "src/core/base/limits.h"
 #include "src/cuda/context.h"
 #include "src/cuda/cuda_lane.h"
 

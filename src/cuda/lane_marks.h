@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "src/cuda/driver_api.h"
 
 namespace gpushare::cuda {

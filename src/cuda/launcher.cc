@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/claim_batch.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
+#include "src/core/seams/claim_batch.h"
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {

@@ -11,7 +11,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 #include "src/cuda/claim_counters.h"
 #include "src/cuda/context.h"
 #include "src/cuda/cuda_lane.h"

@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/core/kernel.h"
-#include "src/core/library_call.h"
+#include "src/core/seams/kernel.h"
+#include "src/core/seams/library_call.h"
 #include "src/cuda/driver_api.h"
 
 namespace gpushare::cuda {

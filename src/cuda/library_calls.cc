@@ -16,8 +16,8 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "src/core/limits.h"
-#include "src/core/mutex.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/mutex.h"
 #include "src/cuda/context.h"
 #include "src/cuda/errors.h"
 #include "src/cuda/library_backend.h"

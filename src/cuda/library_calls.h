@@ -1,4 +1,5 @@
-// Library calls on lanes: cuBLASLt matrix products and cuDNN operations (src/core/library_call.h).
+// Library calls on lanes: cuBLASLt matrix products and cuDNN operations
+// (src/core/seams/library_call.h).
 //
 // Where in the flow: Prepare at a kernel's registration, Enqueue at its launch. Each lane has a
 // handle of each library in use and one workspace, made at the first Prepare, so that lanes never
@@ -24,9 +25,9 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "src/core/kernel.h"
-#include "src/core/library_call.h"
-#include "src/core/types.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/kernel.h"
+#include "src/core/seams/library_call.h"
 #include "src/cuda/driver_api.h"
 
 namespace gpushare::cuda {

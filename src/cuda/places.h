@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/core/device.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
+#include "src/core/seams/device.h"
 #include "src/cuda/context.h"
 
 namespace gpushare::cuda {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpushare/device/fused_variants.h"
 #include "gpushare/device/launch.h"
-#include "src/core/claim_batch.h"
+#include "src/core/seams/claim_batch.h"
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {

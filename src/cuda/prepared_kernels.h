@@ -15,8 +15,8 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "src/core/kernel.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
+#include "src/core/seams/kernel.h"
 #include "src/cuda/context.h"
 #include "src/cuda/parameter_layout.h"
 #include "src/cuda/places.h"

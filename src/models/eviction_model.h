@@ -12,9 +12,9 @@
 #include <array>
 #include <cstdint>
 
-#include "src/core/cost_model.h"
-#include "src/core/device_profile.h"
-#include "src/core/kernel.h"
+#include "src/core/seams/cost_model.h"
+#include "src/core/seams/device_profile.h"
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::models {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 
 namespace gpushare::models {
 namespace {

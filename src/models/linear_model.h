@@ -14,7 +14,7 @@
 #include <array>
 #include <cstdint>
 
-#include "src/core/cost_model.h"
+#include "src/core/seams/cost_model.h"
 
 namespace gpushare::models {
 

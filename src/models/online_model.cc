@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "src/models/eviction_model.h"
 #include "src/models/json_fields.h"
 #include "src/models/linear_model.h"

@@ -10,8 +10,8 @@
 
 #include <memory>
 
-#include "src/core/cost_model.h"
-#include "src/core/device_profile.h"
+#include "src/core/seams/cost_model.h"
+#include "src/core/seams/device_profile.h"
 
 namespace gpushare::models {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "src/core/kernel.h"
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::models {
 

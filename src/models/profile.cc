@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/file_io.h"
-#include "src/core/limits.h"
+#include "src/core/base/file_io.h"
+#include "src/core/base/limits.h"
 #include "src/models/json_fields.h"
 
 namespace gpushare::models {

@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "src/core/device_profile.h"
-#include "src/core/kernel.h"
+#include "src/core/seams/device_profile.h"
+#include "src/core/seams/kernel.h"
 #include "src/models/calibration_record.h"
 
 namespace gpushare::models {

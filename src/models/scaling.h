@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "src/core/kernel.h"
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::models {
 

@@ -15,9 +15,9 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "atomic_queue/atomic_queue.h"
-#include "src/core/launch_check.h"
-#include "src/core/launch_claims.h"
-#include "src/core/mutex.h"
+#include "src/core/base/mutex.h"
+#include "src/core/seams/launch_check.h"
+#include "src/core/seams/launch_claims.h"
 
 namespace gpushare::null {
 namespace {

@@ -1,8 +1,9 @@
 // The null device: every launch is complete before Launch returns.
 //
 // It measures what the library itself costs (benchmarks), and lets tests of the flow run without
-// time passing. Clock: the real steady clock. It keeps the device contract (src/core/device.h) as
-// far as a device without work can: places, lanes, claim counters, epochs, opaque host functions.
+// time passing. Clock: the real steady clock. It keeps the device contract
+// (src/core/seams/device.h) as far as a device without work can: places, lanes, claim counters,
+// epochs, opaque host functions.
 //
 // Threads: every call from any thread; completions are polled by one thread at a time.
 
@@ -11,7 +12,7 @@
 
 #include <memory>
 
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 
 namespace gpushare::null {
 

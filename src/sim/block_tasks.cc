@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "src/sim/engine.h"
 
 namespace gpushare::sim {

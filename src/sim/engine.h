@@ -22,7 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 #include "src/sim/faults.h"
 #include "src/sim/link.h"
 #include "src/sim/prepared_kernel.h"

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "src/core/types.h"
+#include "src/core/base/types.h"
 #include "src/sim/random.h"
 
 namespace gpushare::sim {

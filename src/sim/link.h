@@ -14,8 +14,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/core/device_profile.h"
-#include "src/core/types.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/device_profile.h"
 
 namespace gpushare::sim {
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "src/sim/tuning.h"
 
 namespace gpushare::sim {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/core/kernel.h"
+#include "src/core/seams/kernel.h"
 #include "src/sim/sm_state.h"
 
 namespace gpushare::sim {

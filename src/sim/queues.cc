@@ -11,9 +11,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "src/core/launch_check.h"
-#include "src/core/launch_claims.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
+#include "src/core/seams/launch_check.h"
+#include "src/core/seams/launch_claims.h"
 #include "src/sim/engine.h"
 #include "src/sim/tuning.h"
 

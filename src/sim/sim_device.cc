@@ -9,7 +9,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "src/core/mutex.h"
+#include "src/core/base/mutex.h"
 #include "src/sim/engine.h"
 
 namespace gpushare::sim {

@@ -14,8 +14,8 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "src/core/device.h"
-#include "src/core/device_profile.h"
+#include "src/core/seams/device.h"
+#include "src/core/seams/device_profile.h"
 #include "src/sim/faults.h"
 
 namespace gpushare::sim {

@@ -9,7 +9,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/file_io.h"
+#include "src/core/base/file_io.h"
 #include "src/trace/perfetto_fields.h"
 #include "src/trace/timeline.h"
 

@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "src/core/event_log.h"
+#include "src/core/log/event_log.h"
 
 namespace gpushare::trace {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/names.h"
+#include "src/core/log/names.h"
 
 namespace gpushare::trace {
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "src/core/event_log.h"
+#include "src/core/log/event_log.h"
 #include "src/trace/perfetto_writer.h"
 
 namespace gpushare::trace {

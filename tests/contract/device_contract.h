@@ -1,7 +1,7 @@
 // The device contract suite's fixture: one device, made anew for each test, and helpers that let
 // time pass on it whether its clock is virtual or real.
 //
-// The clauses are those of src/core/device.h. A device joins by adding itself to
+// The clauses are those of src/core/seams/device.h. A device joins by adding itself to
 // device_factories.cc. A clause that a device cannot show (no eviction, no partitions, work that
 // takes no time) is skipped, visibly, by capability.
 
@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 
 namespace gpushare::contract {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "tests/contract/device_contract.h"
 
 namespace gpushare::contract {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "tests/contract/device_contract.h"
 
 namespace gpushare::contract {

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "tests/contract/device_contract.h"
 
 namespace gpushare::contract {

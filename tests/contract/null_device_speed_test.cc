@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "src/null/null_device.h"
 
 namespace gpushare::null {

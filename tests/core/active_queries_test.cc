@@ -1,7 +1,7 @@
 // What the snapshot says of an LC app's load: the share of time that its queries would take alone,
 // wherever they run. Simulated device, virtual time; a policy puts the queries where a test says.
 
-#include "src/core/active_queries.h"
+#include "src/core/state/active_queries.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/core/scheduler.h"
-#include "src/core/tuning.h"
+#include "src/core/base/tuning.h"
+#include "src/core/flow/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 #include "tests/core/forwarding_model.h"

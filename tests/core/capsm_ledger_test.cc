@@ -1,7 +1,7 @@
 // The CapSM ledger: exactness, reservations, quotas, packing, and random histories against a model
 // that adds everything up anew.
 
-#include "src/core/capsm_ledger.h"
+#include "src/core/state/capsm_ledger.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,6 +1,6 @@
 // The search for the smallest knob within an overhead, and the claim batches made with it.
 
-#include "src/core/claim_batch.h"
+#include "src/core/seams/claim_batch.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <set>
 
-#include "src/core/overhead_search.h"
+#include "src/core/base/overhead_search.h"
 
 namespace gpushare::core {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/core/scheduler.h"
+#include "src/core/flow/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 #include "tests/core/forwarding_model.h"

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "src/core/scheduler.h"
+#include "src/core/flow/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/core/forwarding_device.h"

@@ -1,6 +1,6 @@
 // The event log: nothing is lost or torn while there is room, files are taken whole or not at all.
 
-#include "src/core/event_log.h"
+#include "src/core/log/event_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

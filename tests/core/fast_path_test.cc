@@ -1,13 +1,13 @@
 // The LC fast path on the simulated device: what an LC submit has done by the time it returns,
 // before any Tick.
 
-#include "src/core/fast_path.h"
+#include "src/core/flow/fast_path.h"
 
 #include <memory>
 
 #include "gtest/gtest.h"
-#include "src/core/event_log.h"
-#include "src/core/scheduler.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/log/event_log.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 

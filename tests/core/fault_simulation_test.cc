@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/core/event_log.h"
-#include "src/core/scheduler.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/log/event_log.h"
 #include "src/models/online_model.h"
 #include "src/sim/random.h"
 #include "src/sim/sim_device.h"

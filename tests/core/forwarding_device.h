@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 
 namespace gpushare::core {
 

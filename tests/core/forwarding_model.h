@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "src/core/cost_model.h"
+#include "src/core/seams/cost_model.h"
 
 namespace gpushare::core {
 

@@ -1,6 +1,6 @@
 // Headroom, gates and blocking: worked examples, and random queries against the sums as printed.
 
-#include "src/core/headroom.h"
+#include "src/core/seams/headroom.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

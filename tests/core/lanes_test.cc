@@ -2,7 +2,7 @@
 // and that the CapSM ledger rounds packed amounts to sides that are there. Told by a device that
 // makes whatever is a valid place.
 
-#include "src/core/lanes.h"
+#include "src/core/state/lanes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/core/capsm_ledger.h"
-#include "src/core/device_profile.h"
-#include "src/core/launch_check.h"
+#include "src/core/seams/device_profile.h"
+#include "src/core/seams/launch_check.h"
+#include "src/core/state/capsm_ledger.h"
 
 namespace gpushare::core {
 namespace {

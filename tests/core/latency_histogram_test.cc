@@ -1,6 +1,6 @@
 // The histogram against exact quantiles, and its buckets against their definition.
 
-#include "src/core/latency_histogram.h"
+#include "src/core/base/latency_histogram.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 
 namespace gpushare::core {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "src/core/policy.h"
-#include "src/core/scheduler.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/seams/policy.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/core/policies/counting_allocator.h"

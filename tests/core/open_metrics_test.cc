@@ -1,6 +1,6 @@
 // OpenMetrics text: every line obeys the grammar, and every number is where a reader looks for it.
 
-#include "src/core/open_metrics.h"
+#include "src/core/log/open_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

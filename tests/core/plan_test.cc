@@ -1,6 +1,6 @@
 // What a snapshot shows the policy, told by a policy that holds BE work and keeps what it saw.
 
-#include "src/core/plan.h"
+#include "src/core/flow/plan.h"
 
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/core/scheduler.h"
+#include "src/core/flow/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 

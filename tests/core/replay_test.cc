@@ -1,6 +1,6 @@
 // Replay: a recorded run comes out the same, decision by decision, and a changed one does not.
 
-#include "src/core/replay.h"
+#include "src/core/replay/replay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

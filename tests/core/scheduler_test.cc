@@ -1,7 +1,7 @@
 // The whole flow on the null device: every accepted task completes exactly once, whatever the
 // caller does.
 
-#include "src/core/scheduler.h"
+#include "src/core/flow/scheduler.h"
 
 #include <atomic>
 #include <memory>

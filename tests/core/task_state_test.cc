@@ -1,6 +1,6 @@
 // The table of legal transitions against the task's life written down a second time.
 
-#include "src/core/task_state.h"
+#include "src/core/state/task_state.h"
 
 #include <gtest/gtest.h>
 

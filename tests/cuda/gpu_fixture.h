@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 #include "src/cuda/cuda_device.h"
 #include "src/cuda/driver.h"
 

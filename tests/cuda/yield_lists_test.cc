@@ -8,8 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "src/core/device.h"
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "src/core/seams/device.h"
 #include "tests/cuda/gpu_fixture.h"
 
 namespace gpushare::cuda {

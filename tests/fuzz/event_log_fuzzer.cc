@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vector>
 
-#include "src/core/event_log.h"
+#include "src/core/log/event_log.h"
 #include "src/trace/perfetto_writer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

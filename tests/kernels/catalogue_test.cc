@@ -1,6 +1,6 @@
 // What of the catalogue needs no GPU: names, sizes, refusals, the CPU reference of md5.
 
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include <set>
 #include <string>
 
-#include "src/cuda/kernels/compute/ffma.h"
-#include "src/cuda/kernels/compute/md5_reference.h"
-#include "src/cuda/kernels/compute/sincos.h"
-#include "src/cuda/kernels/workload_base.h"
+#include "benchmarks/kernels/compute/ffma.h"
+#include "benchmarks/kernels/compute/md5_reference.h"
+#include "benchmarks/kernels/compute/sincos.h"
+#include "benchmarks/kernels/workload_base.h"
 
 namespace gpushare::kernels {
 namespace {

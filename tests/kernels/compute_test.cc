@@ -9,16 +9,16 @@
 #include <set>
 #include <vector>
 
-#include "src/cuda/kernels/compute/cp.h"
-#include "src/cuda/kernels/compute/cutcp.h"
-#include "src/cuda/kernels/compute/fft.h"
-#include "src/cuda/kernels/compute/lava_md.h"
-#include "src/cuda/kernels/compute/mrif.h"
-#include "src/cuda/kernels/compute/mriq.h"
-#include "src/cuda/kernels/compute/myocyte.h"
-#include "src/cuda/kernels/compute/particle_filter.h"
-#include "src/cuda/kernels/compute/tea.h"
-#include "src/cuda/kernels/compute/tpacf.h"
+#include "benchmarks/kernels/compute/cp.h"
+#include "benchmarks/kernels/compute/cutcp.h"
+#include "benchmarks/kernels/compute/fft.h"
+#include "benchmarks/kernels/compute/lava_md.h"
+#include "benchmarks/kernels/compute/mrif.h"
+#include "benchmarks/kernels/compute/mriq.h"
+#include "benchmarks/kernels/compute/myocyte.h"
+#include "benchmarks/kernels/compute/particle_filter.h"
+#include "benchmarks/kernels/compute/tea.h"
+#include "benchmarks/kernels/compute/tpacf.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -1,16 +1,16 @@
 // Convolutions by im2col and a Tensor-core GEMM against a float64 reference, as original grids and
 // as workers.
 
-#include "src/cuda/kernels/tensor/convolution.h"
+#include "kernels/tensor/convolution.h"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
-#include "src/cuda/kernels/hash.h"
-#include "src/cuda/kernels/tensor/portable_inputs.h"
-#include "src/cuda/kernels/tensor/portable_workload.h"
+#include "benchmarks/kernels/hash.h"
+#include "benchmarks/kernels/tensor/portable_inputs.h"
+#include "benchmarks/kernels/tensor/portable_workload.h"
 #include "tests/kernels/fixture.h"
 
 namespace gpushare::kernels {

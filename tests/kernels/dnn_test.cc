@@ -9,11 +9,11 @@
 #include <set>
 #include <vector>
 
-#include "src/cuda/kernels/dnn/affine.h"
-#include "src/cuda/kernels/dnn/divider.h"
-#include "src/cuda/kernels/dnn/im2col.h"
-#include "src/cuda/kernels/dnn/pooling.h"
-#include "src/cuda/kernels/dnn/sizes.h"
+#include "benchmarks/kernels/dnn/sizes.h"
+#include "kernels/dnn/affine.h"
+#include "kernels/dnn/divider.h"
+#include "kernels/dnn/im2col.h"
+#include "kernels/dnn/pooling.h"
 
 namespace gpushare::kernels {
 namespace {

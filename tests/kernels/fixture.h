@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cuda/kernels/form_launcher.h"
+#include "benchmarks/kernels/form_launcher.h"
 #include "tests/kernels/test_kernels.h"
 
 namespace gpushare::kernels {

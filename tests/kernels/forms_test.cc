@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 #include "tests/kernels/fixture.h"
 
 namespace gpushare::kernels {

@@ -1,7 +1,7 @@
 // The generated table of fused kernels, without a GPU: its rows name kernels of the catalogue, each
 // once, and cover what the project promises.
 
-#include "src/cuda/kernels/fused/fused_catalogue.h"
+#include "benchmarks/kernels/fused/fused_catalogue.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "src/cuda/kernels/catalogue.h"
-#include "src/cuda/kernels/fused/fused_catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/fused/fused_catalogue.h"
 #include "tests/kernels/fixture.h"
 
 namespace gpushare::kernels {

@@ -9,11 +9,11 @@
 #include <set>
 #include <vector>
 
-#include "src/cuda/kernels/irregular/bfs.h"
-#include "src/cuda/kernels/irregular/nn.h"
-#include "src/cuda/kernels/irregular/pointer_chase.h"
-#include "src/cuda/kernels/irregular/spmv.h"
-#include "src/cuda/kernels/memory/lbm.h"
+#include "benchmarks/kernels/irregular/bfs.h"
+#include "benchmarks/kernels/irregular/nn.h"
+#include "benchmarks/kernels/irregular/pointer_chase.h"
+#include "benchmarks/kernels/irregular/spmv.h"
+#include "benchmarks/kernels/memory/lbm.h"
 
 namespace gpushare::kernels {
 namespace {

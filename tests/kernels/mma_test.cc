@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "src/cuda/kernels/tensor/gemm_mma_layout.h"
-#include "src/cuda/kernels/tensor/gemm_skinny_layout.h"
-#include "src/cuda/kernels/tensor/gemm_skinny_portable_layout.h"
-#include "src/cuda/kernels/tensor/gemm_tile.h"
+#include "kernels/tensor/gemm_mma_layout.h"
+#include "kernels/tensor/gemm_skinny_layout.h"
+#include "kernels/tensor/gemm_skinny_portable_layout.h"
+#include "kernels/tensor/gemm_tile.h"
 
 namespace gpushare::kernels {
 namespace {

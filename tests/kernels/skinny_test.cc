@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "src/cuda/kernels/tensor/gemm_problem.h"
-#include "src/cuda/kernels/tensor/gemm_skinny.h"
-#include "src/cuda/kernels/tensor/portable_workload.h"
-#include "src/cuda/kernels/workload_base.h"
+#include "benchmarks/kernels/tensor/portable_workload.h"
+#include "benchmarks/kernels/workload_base.h"
+#include "kernels/tensor/gemm_problem.h"
+#include "kernels/tensor/gemm_skinny.h"
 #include "tests/kernels/fixture.h"
 
 namespace gpushare::kernels {

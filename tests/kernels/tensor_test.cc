@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "src/cuda/kernels/groups.h"
-#include "src/cuda/kernels/tensor/gemm_problem.h"
-#include "src/cuda/kernels/tensor/gemm_skinny.h"
-#include "src/cuda/kernels/tensor/gemm_tile.h"
-#include "src/cuda/kernels/tensor/gemm_wgmma.h"
+#include "benchmarks/kernels/groups.h"
+#include "kernels/tensor/gemm_problem.h"
+#include "kernels/tensor/gemm_skinny.h"
+#include "kernels/tensor/gemm_tile.h"
+#include "kernels/tensor/gemm_wgmma.h"
 
 namespace gpushare::kernels {
 namespace {

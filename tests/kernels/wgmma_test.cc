@@ -7,8 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "src/cuda/kernels/tensor/gemm_wgmma.h"
-#include "src/cuda/kernels/tensor/portable_workload.h"
+#include "benchmarks/kernels/tensor/portable_workload.h"
+#include "kernels/tensor/gemm_wgmma.h"
 #include "tests/kernels/fixture.h"
 
 namespace gpushare::kernels {

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 
 namespace gpushare::models {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 #include "src/models/profile.h"
 #include "src/sim/sim_device.h"
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "src/core/device.h"
+#include "src/core/seams/device.h"
 #include "src/trace/perfetto_fields.h"
 
 namespace gpushare::trace {

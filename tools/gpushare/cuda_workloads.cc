@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/cuda/kernels/catalogue.h"
+#include "benchmarks/kernels/catalogue.h"
 #ifdef GPUSHARE_TOOL_FUSED
-#include "src/cuda/kernels/fused/fused_catalogue.h"
+#include "benchmarks/kernels/fused/fused_catalogue.h"
 #endif
 #include "tools/gpushare/cuda_blas.h"
 #include "tools/gpushare/cuda_chain.h"

@@ -14,7 +14,7 @@
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_H_
 
 #include "src/core/policies/adaptive_layout.h"
-#include "src/core/policy.h"
+#include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 

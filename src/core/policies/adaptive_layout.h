@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "src/core/policies/tuning.h"
-#include "src/core/snapshot.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

@@ -8,9 +8,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "src/core/limits.h"
+#include "src/core/base/limits.h"
 #include "src/core/policies/launch_form.h"
-#include "src/core/snapshot.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

@@ -8,7 +8,7 @@
 #define GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_
 
 #include "src/core/policies/lc_activity.h"
-#include "src/core/snapshot.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

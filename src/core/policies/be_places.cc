@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "src/core/launch_claims.h"
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/eviction.h"
 #include "src/core/policies/launch_form.h"
+#include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
 namespace {

@@ -13,10 +13,10 @@
 #include <bitset>
 #include <cstdint>
 
+#include "src/core/base/types.h"
 #include "src/core/policies/adaptive_layout.h"
 #include "src/core/policies/lc_activity.h"
-#include "src/core/snapshot.h"
-#include "src/core/types.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

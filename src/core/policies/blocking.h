@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "src/core/base/types.h"
 #include "src/core/policies/launch_form.h"
-#include "src/core/snapshot.h"
-#include "src/core/types.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

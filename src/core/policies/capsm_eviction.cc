@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "src/core/launch_claims.h"
 #include "src/core/policies/launch_form.h"
+#include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
 namespace {

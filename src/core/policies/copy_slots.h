@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdint>
 
-#include "src/core/snapshot.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

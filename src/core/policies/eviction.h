@@ -7,10 +7,10 @@
 
 #include <cstdint>
 
-#include "src/core/launch_claims.h"
+#include "src/core/base/types.h"
 #include "src/core/policies/launch_form.h"
-#include "src/core/snapshot.h"
-#include "src/core/types.h"
+#include "src/core/seams/launch_claims.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

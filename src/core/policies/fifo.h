@@ -4,7 +4,7 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_FIFO_H_
 #define GPUSHARE_SRC_CORE_POLICIES_FIFO_H_
 
-#include "src/core/policy.h"
+#include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 

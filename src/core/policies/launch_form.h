@@ -5,9 +5,9 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
 
-#include "src/core/ordinary_form.h"
-#include "src/core/snapshot.h"
-#include "src/core/types.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/ordinary_form.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "src/core/launch_claims.h"
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/eviction.h"
+#include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
 namespace {

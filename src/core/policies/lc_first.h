@@ -8,8 +8,8 @@
 
 #include <cstdint>
 
-#include "src/core/snapshot.h"
-#include "src/core/types.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

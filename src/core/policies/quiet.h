@@ -4,7 +4,7 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_QUIET_H_
 #define GPUSHARE_SRC_CORE_POLICIES_QUIET_H_
 
-#include "src/core/snapshot.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 

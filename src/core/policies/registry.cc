@@ -12,7 +12,7 @@
 #include "src/core/policies/fifo.h"
 #include "src/core/policies/priority.h"
 #include "src/core/policies/smguard.h"
-#include "src/core/policy.h"
+#include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 

@@ -6,13 +6,13 @@
 #include <array>
 #include <cmath>
 
-#include "src/core/launch_claims.h"
 #include "src/core/policies/capsm_eviction.h"
 #include "src/core/policies/copy_slots.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/policies/lc_first.h"
 #include "src/core/policies/quiet.h"
+#include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "src/core/policy.h"
+#include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 namespace {

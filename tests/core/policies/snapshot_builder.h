@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "src/core/policy.h"
-#include "src/core/snapshot.h"
+#include "src/core/seams/policy.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core::testing {
 

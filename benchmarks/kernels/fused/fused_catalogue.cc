@@ -1,0 +1,48 @@
+#include "benchmarks/kernels/fused/fused_catalogue.h"
+
+#include <cstddef>
+#include <cstring>
+
+extern "C" const gpushare_fused_kernel* gpushare_fused_kernels_table(size_t* count);
+
+namespace gpushare::kernels {
+namespace {
+
+bool IsOfPair(const FusedCatalogueKernel& kernel, const char* tensor, const char* cuda) {
+  return std::strcmp(kernel.tensor_name, tensor) == 0 && std::strcmp(kernel.cuda_name, cuda) == 0;
+}
+
+}  // namespace
+
+std::span<const FusedCatalogueKernel> FusedCatalogue() {
+  size_t count = 0;
+  const FusedCatalogueKernel* const first = gpushare_fused_kernels_table(&count);
+  return {first, count};
+}
+
+const FusedCatalogueKernel* FindFused(const char* name) {
+  for (const FusedCatalogueKernel& kernel : FusedCatalogue()) {
+    if (std::strcmp(kernel.name, name) == 0) return &kernel;
+  }
+  return nullptr;
+}
+
+const FusedCatalogueKernel* FindFused(const char* tensor, const char* cuda, const FusedKind& kind) {
+  for (const FusedCatalogueKernel& kernel : FusedCatalogue()) {
+    if (IsOfPair(kernel, tensor, cuda) && kernel.tensor_blocks == kind.tensor_blocks &&
+        kernel.cuda_blocks == kind.cuda_blocks && kernel.form == kind.form) {
+      return &kernel;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<const FusedCatalogueKernel*> FusedOfPair(const char* tensor, const char* cuda) {
+  std::vector<const FusedCatalogueKernel*> all;
+  for (const FusedCatalogueKernel& kernel : FusedCatalogue()) {
+    if (IsOfPair(kernel, tensor, cuda)) all.push_back(&kernel);
+  }
+  return all;
+}
+
+}  // namespace gpushare::kernels

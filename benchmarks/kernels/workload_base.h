@@ -1,0 +1,85 @@
+// What the workloads of the catalogue share: an output of equal records, checked one by one against
+// a reference.
+
+#ifndef GPUSHARE_BENCHMARKS_KERNELS_WORKLOAD_BASE_H_
+#define GPUSHARE_BENCHMARKS_KERNELS_WORKLOAD_BASE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/device_buffer.h"
+
+namespace gpushare::kernels {
+
+constexpr uint32_t kThreadsPerBlock = 256;
+// The reference GPU that durations are sized for: an H200 at its maximal clock, 8 workers an SM.
+constexpr double kReferenceClockMhz = 1980;
+constexpr double kReferenceDramBytesPerUs = 4.3e6;
+constexpr double kReferenceL2BytesPerUs = 7.0e6;
+constexpr uint32_t kReferenceWorkersPerSm = 8;
+
+constexpr int kRecordWordsMax = 4;
+constexpr uint32_t kGridYMax = 65535;  // CUDA's
+
+class RecordWorkload : public Workload {
+ public:
+  Status ClearOutput() override { return output_.FillPattern(); }
+  Status Checksum(uint64_t* checksum) override { return output_.Checksum(checksum); }
+  Status Verify(double budget_s, Verification* verification) override;
+
+ protected:
+  // The values that record `index` should have, and how far each may be off. Words of an integer
+  // kernel are compared as numbers, exactly.
+  virtual void Reference(uint64_t index, double expected[kRecordWordsMax]) const = 0;
+
+  template <class Params>
+  void SetParams(const Params& params) {
+    params_.resize(sizeof(params));
+    std::memcpy(params_.data(), &params, sizeof(params));
+  }
+  Status AllocateOutput(uint64_t records, uint32_t words_per_record);
+
+  DeviceBuffer output_;
+  uint64_t records_ = 0;
+  uint32_t words_ = 1;
+  bool integers_ = false;
+  double tolerance_ = 0;
+  double reference_ns_ = 100;  // cost of Reference, about
+  uint32_t seed_ = 1;
+
+ private:
+  void Compare(uint64_t index, const uint32_t* words, Verification* verification) const;
+};
+
+// How many block tasks the options ask for, whole waves of workers when they name a duration; 0
+// when they ask for more than a 32-bit number of them.
+uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us,
+                         uint32_t workers_per_sm = kReferenceWorkersPerSm);
+
+// A grid of so many block tasks with whole rows of `across` (which divides them) and y within
+// CUDA's bound; as tall as that allows.
+Grid GridOf(uint32_t block_tasks, uint32_t across);
+
+// min(block tasks, the options' limit or else `fallback`).
+uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback);
+
+Status InvalidOption(const std::string& message);
+
+// A workload of class Made by its own Make(arguments...), which leaves `workload` alone where it
+// fails.
+template <class Made, class... Arguments>
+Status MakeAs(std::unique_ptr<Workload>* workload, const Arguments&... arguments) {
+  auto made = std::make_unique<Made>();
+  const Status status = made->Make(arguments...);
+  if (status.ok()) *workload = std::move(made);
+  return status;
+}
+
+}  // namespace gpushare::kernels
+
+#endif  // GPUSHARE_BENCHMARKS_KERNELS_WORKLOAD_BASE_H_

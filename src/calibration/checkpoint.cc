@@ -1,0 +1,217 @@
+// The checkpoint of a calibration. See calibration_checkpoint.h.
+//
+// One line a kernel: digest, kind, numbers in a fixed order, then the counted lists. The name, the
+// last, may hold spaces. A line that begins with "pair" has two digests and then counted lists.
+
+#include "src/calibration/checkpoint.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "src/core/base/limits.h"
+
+namespace gpushare::models {
+namespace {
+
+constexpr char kAnyVersion[] = "gpushare calibration ";
+constexpr char kFirstLine[] = "gpushare calibration 3";
+constexpr char kPairWord[] = "pair";
+constexpr size_t kPairListMax = 1024;
+
+uint64_t Fnv1a(uint64_t digest, absl::string_view text) {
+  for (const char c : text) {
+    digest ^= static_cast<unsigned char>(c);
+    digest *= 0x100000001B3u;
+  }
+  return digest;
+}
+
+std::string LineOf(uint64_t digest, const KernelMeasurement& kernel) {
+  std::string line = absl::StrFormat(
+      "%d %d %d %d %d %d %.17g %d %.17g %.17g %d %d %d", digest, static_cast<int>(kernel.kind),
+      kernel.block_tasks, kernel.solo_ns, kernel.worker_solo_ns, kernel.block_task_ns,
+      kernel.block_task_spread, kernel.workers_per_sm, kernel.worker_overhead,
+      kernel.saturating_occupancy, kernel.eviction_p50_ns, kernel.eviction_p99_ns, kernel.spent_ns);
+  absl::StrAppend(&line, " ", kernel.eviction_ns.size());
+  for (const int64_t sample : kernel.eviction_ns) absl::StrAppend(&line, " ", sample);
+  absl::StrAppend(&line, " ", kernel.speed.size());
+  for (const core::SpeedPoint& point : kernel.speed) {
+    absl::StrAppendFormat(&line, " %d %.17g", point.sms, point.speed);
+  }
+  absl::StrAppend(&line, " ", kernel.knees.size());
+  for (const int32_t sms : kernel.knees) absl::StrAppend(&line, " ", sms);
+  absl::StrAppendFormat(&line, " %d %d %d %.17g %d %d", static_cast<int>(kernel.intensity),
+                        kernel.flat_from_sms, kernel.slice_block_tasks, kernel.slice_overhead,
+                        kernel.workers_per_sm_least, kernel.rest_measured ? 1 : 0);
+  return absl::StrCat(line, " ", kernel.name, "\n");
+}
+
+// A count that the stream says, within its bound.
+bool ReadCount(std::istringstream& in, size_t most, size_t& count) {
+  return static_cast<bool>(in >> count) && count <= most;
+}
+
+// What a measurement cannot be; the text may have been changed.
+bool IsMeasurement(const KernelMeasurement& kernel) {
+  const int64_t least = std::min({kernel.block_tasks, kernel.solo_ns, kernel.worker_solo_ns,
+                                  kernel.block_task_ns, kernel.slice_block_tasks});
+  return least >= 0 && kernel.workers_per_sm >= 0 && kernel.workers_per_sm_least >= 0;
+}
+
+bool ReadLine(const std::string& line, uint64_t& digest, KernelMeasurement& out) {
+  std::istringstream in(line);
+  int kind = 0;
+  in >> digest >> kind >> out.block_tasks >> out.solo_ns >> out.worker_solo_ns >>
+      out.block_task_ns >> out.block_task_spread >> out.workers_per_sm >> out.worker_overhead >>
+      out.saturating_occupancy >> out.eviction_p50_ns >> out.eviction_p99_ns >> out.spent_ns;
+  if (!in || kind < 0 || kind > static_cast<int>(core::TaskKind::kLibrary)) return false;
+  out.kind = static_cast<core::TaskKind>(kind);
+  size_t count = 0;
+  if (!ReadCount(in, kEvictionSamplesMax, count)) return false;
+  out.eviction_ns.resize(count);
+  for (int64_t& sample : out.eviction_ns) in >> sample;
+  if (!ReadCount(in, core::kMaxSpeedPoints, count)) return false;
+  out.speed.resize(count);
+  for (core::SpeedPoint& point : out.speed) in >> point.sms >> point.speed;
+  if (!ReadCount(in, core::kMaxSpeedPoints, count)) return false;
+  out.knees.resize(count);
+  for (int32_t& sms : out.knees) in >> sms;
+  int intensity = 0;
+  in >> intensity >> out.flat_from_sms >> out.slice_block_tasks >> out.slice_overhead >>
+      out.workers_per_sm_least >> out.rest_measured;
+  if (intensity < 0 || intensity > static_cast<int>(Intensity::kMemory)) return false;
+  out.intensity = static_cast<Intensity>(intensity);
+  in.get();  // the space before the name
+  std::getline(in, out.name);
+  return !in.fail() && !out.name.empty() && IsMeasurement(out);
+}
+
+std::string PairLineOf(const std::pair<uint64_t, uint64_t>& digests, const PairMeasurement& pair) {
+  std::string line = absl::StrCat(kPairWord, " ", digests.first, " ", digests.second, " ",
+                                  pair.query_ns, " ", pair.speeds.size());
+  for (const PairMeasurement::Speed& speed : pair.speeds) {
+    absl::StrAppendFormat(&line, " %d %.17g %.17g", speed.lc_sms, speed.alone, speed.beside);
+  }
+  absl::StrAppend(&line, " ", pair.blocking_ns.size());
+  for (const int64_t sample : pair.blocking_ns) absl::StrAppend(&line, " ", sample);
+  return line + "\n";
+}
+
+bool ReadPairLine(const std::string& line, std::pair<uint64_t, uint64_t>& digests,
+                  PairMeasurement& out) {
+  std::istringstream in(line);
+  std::string word;
+  in >> word >> digests.first >> digests.second >> out.query_ns;
+  size_t count = 0;
+  if (!ReadCount(in, kPairListMax, count)) return false;
+  out.speeds.resize(count);
+  for (PairMeasurement::Speed& speed : out.speeds) {
+    in >> speed.lc_sms >> speed.alone >> speed.beside;
+  }
+  if (!ReadCount(in, kPairListMax, count)) return false;
+  out.blocking_ns.resize(count);
+  for (int64_t& sample : out.blocking_ns) in >> sample;
+  return !in.fail();
+}
+
+absl::Status Corrupt(const std::string& path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("The checkpoint '", path, "' is corrupt: ", what,
+                                          " Remove it, or calibrate without resuming."));
+}
+
+}  // namespace
+
+uint64_t DigestOf(const CalibrationItem& item, const core::DeviceProfile& device) {
+  const std::string text = absl::StrCat(
+      item.kernel.name, "\n", static_cast<int>(item.kernel.kind), " ", item.kernel.evictable, " ",
+      item.kernel.confinable, " ", item.kernel.threads_per_block, " ", item.arguments.size(), " ",
+      item.block_tasks, " ", item.grid_x, " ", item.grid_y, " ", item.grid_z, "\n",
+      device.gpu_model, " ", device.sm_count);
+  return Fnv1a(0xCBF29CE484222325u, text);
+}
+
+absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint) {
+  Profile profile;
+  profile.device = checkpoint.device;
+  profile.learned =
+      absl::StrCat(kFirstLine, " ", checkpoint.device_measured ? "device" : "none", "\n");
+  for (const auto& [digest, kernel] : checkpoint.kernels) {
+    absl::StrAppend(&profile.learned, LineOf(digest, kernel));
+  }
+  for (const auto& [digests, pair] : checkpoint.pairs) {
+    absl::StrAppend(&profile.learned, PairLineOf(digests, pair));
+  }
+  profile.calibration = checkpoint.record;
+  return SaveProfile(path, profile);
+}
+
+absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
+  absl::StatusOr<Profile> profile = LoadProfile(path);
+  if (absl::IsNotFound(profile.status())) return profile.status();
+  if (!profile.ok()) return Corrupt(path, profile.status().message());
+  Checkpoint checkpoint;
+  checkpoint.device = profile->device;
+  checkpoint.record = profile->calibration;
+  const std::vector<std::string> lines = absl::StrSplit(profile->learned, '\n', absl::SkipEmpty());
+  if (lines.empty() || lines[0].rfind(kAnyVersion, 0) != 0) {
+    return Corrupt(path, "it does not say that it is one.");
+  }
+  if (lines[0].rfind(kFirstLine, 0) != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("The checkpoint '", path, "' begins with '", lines[0].substr(0, 40),
+                     "', and this version goes on from '", kFirstLine,
+                     "'. Remove it, or calibrate without resuming."));
+  }
+  checkpoint.device_measured = lines[0] == absl::StrCat(kFirstLine, " device");
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const bool is_pair = lines[i].rfind(kPairWord, 0) == 0;
+    uint64_t digest = 0;
+    std::pair<uint64_t, uint64_t> digests;
+    KernelMeasurement kernel;
+    PairMeasurement pair;
+    if (is_pair ? !ReadPairLine(lines[i], digests, pair) : !ReadLine(lines[i], digest, kernel)) {
+      return Corrupt(path, absl::StrCat("line ", i + 1, " is not a measurement."));
+    }
+    if (is_pair) {
+      checkpoint.pairs[digests] = std::move(pair);
+    } else {
+      checkpoint.kernels[digest] = std::move(kernel);
+    }
+  }
+  return checkpoint;
+}
+
+std::string CheckpointPath(const std::string& output_path) { return output_path + ".partial"; }
+
+// Where a checkpoint lies already, somebody could write.
+absl::Status CheckpointKeeper::Try() {
+  std::error_code ignored;
+  if (options_.output_path.empty() ||
+      std::filesystem::exists(CheckpointPath(options_.output_path), ignored)) {
+    return absl::OkStatus();
+  }
+  return Keep();
+}
+
+absl::Status CheckpointKeeper::Keep() {
+  unsaved_ = false;
+  saved_ns_ = clock_.NowNs();
+  if (options_.output_path.empty()) return absl::OkStatus();
+  return SaveCheckpoint(CheckpointPath(options_.output_path), checkpoint_);
+}
+
+absl::Status CheckpointKeeper::KeepIfOlder(core::TimeNs age_ns_least) {
+  unsaved_ = true;
+  return clock_.NowNs() - saved_ns_ >= age_ns_least ? Keep() : absl::OkStatus();
+}
+
+absl::Status CheckpointKeeper::KeepUnsaved() { return unsaved_ ? Keep() : absl::OkStatus(); }
+
+}  // namespace gpushare::models

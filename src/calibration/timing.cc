@@ -1,0 +1,277 @@
+// Launching and waiting for calibration. See calibration_timing.h.
+
+#include "src/calibration/timing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpushare::models {
+namespace {
+
+// A wait this long yields the processor: the answer's latency matters for short launches only.
+constexpr core::TimeNs kSpinNs = 2 * 1000 * 1000;
+
+bool IsWorkers(const core::LaunchRequest& request) { return request.form == core::Form::kWorkers; }
+bool IsFused(const core::LaunchRequest& request) { return request.form == core::Form::kFused; }
+
+std::string NameOf(const core::LaunchRequest& request) {
+  if (request.kernel == nullptr) return "A copy";
+  if (IsFused(request)) return absl::StrCat("Fused kernel '", request.fused->name, "'");
+  return absl::StrCat("Kernel '", request.kernel->name, "'");
+}
+
+}  // namespace
+
+double Quantile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const double rank = std::ceil(share * static_cast<double>(values.size()));
+  const auto index = static_cast<size_t>(std::max(1.0, rank)) - 1;
+  return values[std::min(index, values.size() - 1)];
+}
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+absl::Status LaunchTimer::CheckCancelled() const {
+  if (options_.cancelled && options_.cancelled()) {
+    return absl::CancelledError("The calibration was cancelled.");
+  }
+  return absl::OkStatus();
+}
+
+LaunchTimer::InFlight LaunchTimer::EntryOf(core::LaunchId launch, core::LaneIndex lane,
+                                           const std::string& name) const {
+  InFlight entry;
+  entry.lane = lane;
+  entry.name = name;
+  entry.timed.completion.launch = launch;
+  entry.timed.called_ns = device_.NowNs();
+  return entry;
+}
+
+absl::Status LaunchTimer::Begin(core::LaunchRequest request) {
+  request.launch = core::LaunchId{next_launch_++};
+  if (IsWorkers(request) || IsFused(request)) {
+    request.epoch = ++epochs_[static_cast<size_t>(request.lane)];
+  }
+  if (IsFused(request)) {
+    core::FusedPartner& partner = request.partner;
+    partner.launch = core::LaunchId{next_launch_++};
+    partner.epoch =
+        partner.lane == request.lane ? request.epoch : ++epochs_[static_cast<size_t>(partner.lane)];
+  }
+  InFlight entry = EntryOf(request.launch, request.lane, NameOf(request));
+  if (absl::Status status = device_.Launch(request); !status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat(entry.name, " cannot be launched: ", status.message()));
+  }
+  entry.timed.issued_ns = device_.NowNs();
+  in_flight_.push_back(entry);
+  if (!IsFused(request)) return absl::OkStatus();
+  InFlight second = EntryOf(request.partner.launch, request.partner.lane, entry.name);
+  second.timed.called_ns = entry.timed.called_ns;
+  second.timed.issued_ns = entry.timed.issued_ns;
+  in_flight_.push_back(std::move(second));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<core::TimeNs> LaunchTimer::WriteWord(core::LaneIndex lane, uint64_t epoch,
+                                                    int64_t* issue_ns) {
+  const core::TimeNs called = device_.NowNs();
+  if (absl::Status status = device_.Evict(lane, epoch, 0); !status.ok()) return status;
+  if (issue_ns != nullptr) *issue_ns = device_.NowNs() - called;
+  return called;
+}
+
+absl::StatusOr<core::TimeNs> LaunchTimer::Evict(core::LaneIndex lane, int64_t* issue_ns) {
+  return WriteWord(lane, epochs_[static_cast<size_t>(lane)], issue_ns);
+}
+
+absl::StatusOr<core::TimeNs> LaunchTimer::EvictNext(core::LaneIndex lane) {
+  return WriteWord(lane, epochs_[static_cast<size_t>(lane)] + 1, nullptr);
+}
+
+void LaunchTimer::Poll() {
+  std::array<core::DeviceCompletion, kBatchMax> reports;
+  const size_t count = device_.PollCompletions(absl::MakeSpan(reports));
+  if (count == 0) return;
+  const core::TimeNs now = device_.NowNs();
+  for (size_t i = 0; i < count; ++i) {
+    for (InFlight& entry : in_flight_) {
+      // A second report of one launch says nothing new.
+      if (entry.done || entry.timed.completion.launch != reports[i].launch) continue;
+      entry.done = true;
+      entry.timed.completion = reports[i];
+      entry.timed.seen_ns = now;
+    }
+  }
+}
+
+bool LaunchTimer::AllDone(bool background) const {
+  return std::all_of(in_flight_.begin(), in_flight_.end(), [background](const InFlight& entry) {
+    return entry.done || entry.background != background;
+  });
+}
+
+void LaunchTimer::WaitUntil(core::TimeNs time) {
+  for (;;) {
+    Poll();
+    const core::TimeNs now = device_.NowNs();
+    if (now >= time) return;
+    if (virtual_time()) device_.AdvanceTo(std::min(device_.NextEventNs(), time));
+    if (!virtual_time() && time - now > kSpinNs) std::this_thread::yield();
+  }
+}
+
+absl::Status LaunchTimer::GiveUp(bool background) {
+  absl::Status status;
+  for (InFlight& entry : in_flight_) {
+    if (entry.done || entry.background != background) continue;
+    device_.AbandonLane(entry.lane);
+    status = absl::DeadlineExceededError(absl::StrCat(
+        entry.name, " on lane ", entry.lane, " has not completed after ",
+        (device_.NowNs() - entry.timed.called_ns) / 1'000'000, " ms, and the limit is ",
+        options_.hang_limit_ns / 1'000'000, " ms; the lane is given up."));
+  }
+  std::erase_if(in_flight_,
+                [background](const InFlight& entry) { return entry.background == background; });
+  return status;
+}
+
+absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::Finish() { return FinishAll(false); }
+
+absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::FinishAll(bool background) {
+  // Each launch has the whole limit: those of a batch follow each other.
+  const core::TimeNs begun = device_.NowNs();
+  const core::TimeNs limit =
+      begun + options_.hang_limit_ns * static_cast<int64_t>(std::max<size_t>(1, in_flight_.size()));
+  for (Poll(); !AllDone(background); Poll()) {
+    const core::TimeNs now = device_.NowNs();
+    if (now >= limit) return GiveUp(background);
+    if (virtual_time()) {
+      device_.AdvanceTo(std::min(device_.NextEventNs(), limit));
+    } else if (now - begun > kSpinNs) {
+      std::this_thread::yield();
+    }
+  }
+  std::vector<TimedLaunch> timed;
+  absl::Status status;
+  timed.reserve(in_flight_.size());
+  for (const InFlight& entry : in_flight_) {
+    if (entry.background != background) continue;
+    const core::DeviceCompletion& completion = entry.timed.completion;
+    timed.push_back(entry.timed);
+    if (completion.outcome == core::Outcome::kDeviceLost) {
+      status = absl::UnavailableError(absl::StrCat("The device was lost while ", entry.name,
+                                                   " ran, with code ", completion.error_code, "."));
+    } else if (completion.outcome == core::Outcome::kFailed && status.ok()) {
+      status = absl::InternalError(absl::StrCat(entry.name, " on lane ", entry.lane,
+                                                " failed with code ", completion.error_code, "."));
+    }
+  }
+  std::erase_if(in_flight_,
+                [background](const InFlight& entry) { return entry.background == background; });
+  if (!status.ok()) return status;
+  return timed;
+}
+
+absl::Status LaunchTimer::BeginBackground(const core::LaunchRequest& request) {
+  absl::Status status = Begin(request);
+  if (status.ok()) in_flight_.back().background = true;
+  return status;
+}
+
+bool LaunchTimer::BackgroundRuns() {
+  Poll();
+  return !AllDone(true);
+}
+
+absl::StatusOr<bool> LaunchTimer::EndBackground(core::LaneIndex lane) {
+  const bool ran = BackgroundRuns();
+  if (absl::StatusOr<core::TimeNs> told = Evict(lane); !told.ok()) return told.status();
+  if (absl::StatusOr<std::vector<TimedLaunch>> ended = FinishAll(true); !ended.ok()) {
+    return ended.status();
+  }
+  return ran;
+}
+
+void LaunchTimer::Drain() {
+  for (const InFlight& entry : in_flight_) {
+    if (entry.background && !entry.done) Evict(entry.lane).status().IgnoreError();
+  }
+  for (const bool background : {false, true}) FinishAll(background).IgnoreError();
+}
+
+absl::StatusOr<TimedLaunch> LaunchTimer::RunOne(const core::LaunchRequest& request) {
+  if (absl::Status status = Begin(request); !status.ok()) return status;
+  absl::StatusOr<std::vector<TimedLaunch>> done = Finish();
+  if (!done.ok()) return done.status();
+  if (done->front().completion.outcome != core::Outcome::kFinished) {
+    return absl::InternalError(
+        absl::StrCat(NameOf(request), " was evicted, and nobody asked for that."));
+  }
+  return done->front();
+}
+
+absl::StatusOr<double> LaunchTimer::RunFused(const core::LaunchRequest& request) {
+  if (absl::Status status = Begin(request); !status.ok()) return status;
+  absl::StatusOr<std::vector<TimedLaunch>> done = Finish();
+  if (!done.ok()) return done.status();
+  const core::DeviceCompletion& first = done->front().completion;
+  const core::DeviceCompletion& second = done->back().completion;
+  for (const core::DeviceCompletion* part : {&first, &second}) {
+    if (part->outcome == core::Outcome::kFinished) continue;
+    return absl::InternalError(
+        absl::StrCat(NameOf(request), " was evicted, and nobody asked for that."));
+  }
+  return static_cast<double>(std::max(first.end_ns, second.end_ns) -
+                             std::min(first.start_ns, second.start_ns));
+}
+
+absl::StatusOr<double> LaunchTimer::RunBatch(const core::LaunchRequest& request, int count) {
+  for (int i = 0; i < count; ++i) {
+    core::LaunchRequest one = request;
+    if (IsWorkers(one)) {
+      one.counter = i;
+    } else {
+      one.more_follows = i + 1 < count;
+    }
+    if (absl::Status status = Begin(one); !status.ok()) return status;
+  }
+  absl::StatusOr<std::vector<TimedLaunch>> done = Finish();
+  if (!done.ok()) return done.status();
+  // Exact for workers; for others the host's own view, whose latencies are those of any batch.
+  const TimedLaunch& first = done->front();
+  const TimedLaunch& last = done->back();
+  return static_cast<double>(IsWorkers(request) ? last.completion.end_ns - first.completion.start_ns
+                                                : last.seen_ns - first.called_ns);
+}
+
+absl::StatusOr<double> LaunchTimer::TimePerLaunch(const core::LaunchRequest& request, int count) {
+  double each = 0;
+  for (int i = 0; i < kTimingTriesMax; ++i) {
+    if (absl::Status status = CheckCancelled(); !status.ok()) return status;
+    absl::StatusOr<double> one = RunBatch(request, 1);
+    if (!one.ok()) return one.status();
+    absl::StatusOr<double> many = RunBatch(request, count);
+    if (!many.ok()) return many.status();
+    each = (*many - *one) / (count - 1);
+    if (each >= 1) return each;
+    ++dropped_;
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      NameOf(request), " takes ", each, " ns a launch, the last of ", kTimingTriesMax,
+      " samples that are all below 1 ns, and a device on which work takes no time has nothing to "
+      "calibrate."));
+}
+
+}  // namespace gpushare::models

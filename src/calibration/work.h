@@ -1,0 +1,99 @@
+// What a calibration has to measure, stage by stage, and what is measured so far.
+//
+// The measurements of stage S are numbered from 0 to CountOf(S): items for the first two stages,
+// pairs of items or fused kernels for the others. The stages (calibration_stages.h) ask here which
+// are left and in which order, and add what they measure. Invariants: items do not change once they
+// are assigned; a measurement is known by what the checkpoint holds of it, so that one from an
+// earlier call and one made now are alike. Threads: one.
+
+#ifndef GPUSHARE_SRC_CALIBRATION_WORK_H_
+#define GPUSHARE_SRC_CALIBRATION_WORK_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/calibration/calibration.h"
+#include "src/calibration/checkpoint.h"
+#include "src/calibration/checks.h"
+#include "src/calibration/plan.h"
+#include "src/core/seams/device.h"
+
+namespace gpushare::models {
+
+class CalibrationWork {
+ public:
+  // `options` outlives this.
+  explicit CalibrationWork(const CalibrationOptions& options) : options_(options) {}
+
+  // `items` are described and have their identifiers.
+  void Assign(std::vector<CalibrationItem> items, const core::DeviceCapabilities& capabilities);
+  // `fused` are prepared, but for those that spill.
+  void AssignFused(std::vector<CalibrationFused> fused) { fused_ = std::move(fused); }
+  // Takes what `found` has measured; `asked` is the size of this calibration.
+  void GoOnFrom(Checkpoint found, const CalibrationSize& asked);
+
+  absl::Span<const CalibrationItem> items() const { return items_; }
+  absl::Span<const CalibrationFused> fused() const { return fused_; }
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  CalibrationSize size() const;  // without the bytes that are kept
+  int32_t StepsInAll() const;    // of the progress; the device is one
+
+  size_t CountOf(Stage stage) const;
+  std::string NameOf(Stage stage, size_t i) const;
+  // The items that a measurement is about.
+  ItemPair PartsOf(Stage stage, size_t i) const;
+  // What it is measured against is there.
+  bool IsReady(Stage stage, size_t i) const;
+  // Measured, or nothing to measure.
+  bool IsKnown(Stage stage, size_t i) const;
+  size_t LeftOf(Stage stage) const;
+  bool AnythingLeft() const;
+  std::vector<size_t> OrderOf(Stage stage) const;
+
+  const std::string& ItemName(size_t item) const { return items_[item].kernel.name; }
+  // Null: its durations are not measured.
+  const KernelMeasurement* KernelOf(size_t item) const;
+  // Of a pair on partitions. Null: it is not measured.
+  const PairMeasurement* PairOf(size_t i) const;
+  // The durations come from the checkpoint.
+  bool IsKept(size_t item) const { return kept_[item]; }
+
+  // Whether a profile with this would be read back.
+  absl::Status CheckMeasurement(size_t item, const KernelMeasurement& measured) const;
+
+  void SetDevice(const core::DeviceProfile& device, std::vector<CopyPoint> copies);
+  void AddKernel(size_t item, const KernelMeasurement& measured);
+  void AddPair(size_t i, PairMeasurement pair);
+  void AddCoResident(CoResidentRecord record);
+  void AddFused(FusedRecord record);
+  // What the checkpoint has of a kernel that is measured anew, and of pairs with it, is of another
+  // kernel.
+  void Forget(size_t item);
+  // Measured by value, and told as they were asked for.
+  void SortRecords();
+  // Verdicts of the fused kernels, and a sentence on each pair of them.
+  void Judge(std::vector<std::string>& notes);
+
+ private:
+  void FindPairs(const core::DeviceCapabilities& capabilities);
+  void Prune(const CalibrationSize& asked);
+  std::vector<size_t> OrderOfKernels() const;
+
+  const CalibrationOptions& options_;
+  std::vector<CalibrationItem> items_;
+  std::vector<uint64_t> digests_;       // of the items
+  std::vector<bool> kept_;              // of the items
+  std::vector<ItemPair> pairs_;         // on the two sides of a split
+  std::vector<ItemPair> co_residents_;  // on the same SMs
+  std::vector<CalibrationFused> fused_;
+  Checkpoint checkpoint_;  // all that is measured, from an earlier call or now
+};
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_CALIBRATION_WORK_H_

@@ -1,0 +1,31 @@
+// Whole-file reads and writes with a bound and without half-written results.
+//
+// Used where the library touches a file: profiles, event logs, traces. Never on the submit, plan or
+// launch paths. Threads: any; two writers of one path: the last rename wins, neither file is torn.
+
+#ifndef GPUSHARE_SRC_CORE_BASE_FILE_IO_H_
+#define GPUSHARE_SRC_CORE_BASE_FILE_IO_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace gpushare::core {
+
+// Writes the pieces one after the other to a temporary name beside `path`, syncs it and renames it:
+// a crash leaves the old file or the new one. Blocks: yes.
+// Errors: UNAVAILABLE with the path and the system's reason.
+absl::Status WriteFileAtomically(const std::string& path,
+                                 absl::Span<const absl::string_view> pieces);
+
+// Blocks: yes. Errors: NOT_FOUND, UNAVAILABLE, and INVALID_ARGUMENT for a file that is longer than
+// `bytes_max` or that is not a regular file (a FIFO would never end).
+absl::StatusOr<std::string> ReadWholeFile(const std::string& path, int64_t bytes_max);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_BASE_FILE_IO_H_

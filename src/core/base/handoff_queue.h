@@ -1,0 +1,51 @@
+// A bounded lock-free queue that hands memory over with each element.
+//
+// atomic_queue's pop does not acquire what its push released (it orders only the element itself).
+// Here an element is the index or the handle of a record that the other side has written, so that
+// the pop must acquire. Threads: any on both sides. The capacity is never exceeded by design, so
+// that Push always finds room.
+
+#ifndef GPUSHARE_SRC_CORE_BASE_HANDOFF_QUEUE_H_
+#define GPUSHARE_SRC_CORE_BASE_HANDOFF_QUEUE_H_
+
+#include <atomic>
+
+#include "atomic_queue/atomic_queue.h"
+
+namespace gpushare::core {
+
+template <class T>
+class HandoffQueue {
+ public:
+  explicit HandoffQueue(unsigned capacity) : queue_(capacity) {}
+
+  // `element` is not 0.
+  void Push(T element) {
+#if defined(__SANITIZE_THREAD__)
+    order_.fetch_add(1, std::memory_order_release);  // ThreadSanitizer knows no fences
+#endif
+    queue_.push(element);
+  }
+
+  bool TryPop(T& element) {
+    if (!queue_.try_pop(element)) return false;
+#if defined(__SANITIZE_THREAD__)
+    order_.load(std::memory_order_acquire);
+#else
+    std::atomic_thread_fence(std::memory_order_acquire);
+#endif
+    return true;
+  }
+
+  bool Empty() const { return queue_.was_empty(); }
+
+ private:
+  atomic_queue::AtomicQueueB<T> queue_;
+#if defined(__SANITIZE_THREAD__)
+  std::atomic<unsigned> order_{0};
+#endif
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_BASE_HANDOFF_QUEUE_H_

@@ -1,0 +1,69 @@
+// Every bound of the library, with its unit and its reason. Tuned constants are in tuning.h.
+
+#ifndef GPUSHARE_SRC_CORE_BASE_LIMITS_H_
+#define GPUSHARE_SRC_CORE_BASE_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpushare::core {
+
+// Apps in one process: an inference server hosts tens of models; a lane mask has 64 bits.
+inline constexpr int kMaxApps = 64;
+inline constexpr int kMaxQueues = 256;
+inline constexpr int kMaxKernels = 1024;
+// Task slots of one app unless it asks for another number; a full app gets RESOURCE_EXHAUSTED and
+// takes nothing from its neighbours.
+inline constexpr int kDefaultTasksPerApp = 1024;
+inline constexpr int kMaxTasksPerApp = 16384;
+// Sum of the task slots of all apps: the capacity of the submit ring, so that a push never fails.
+inline constexpr int kMaxTasks = 65536;
+// Arguments copied at submit: one slot holds what a CUDA kernel usually takes; the pooled slots
+// hold its maximum (4 KB).
+inline constexpr size_t kInlineArgumentBytes = 512;
+inline constexpr size_t kMaxArgumentBytes = 4096;
+inline constexpr int kLargeArgumentSlotsPerApp = 32;
+inline constexpr size_t kArgumentAlignment = 64;  // CUtensorMap
+inline constexpr int kMaxWaitsPerTask = 8;
+inline constexpr int kMaxNameBytes = 64;
+// Of a simulation record. Workers were measured up to 10 % faster than the grid (sincos on an
+// H200); twice as fast, or eleven times as slow, is a unit error.
+inline constexpr double kMinWorkerOverhead = -0.5;
+inline constexpr double kMaxWorkerOverhead = 10;
+
+// Active queries and queue heads that one plan looks at, LC heads first; more wait for the next
+// plan.
+inline constexpr int kMaxActiveQueries = 64;
+inline constexpr int kMaxHeads = 128;
+inline constexpr int kMaxRunning = 64;
+inline constexpr int kMaxPartsPerTask = 4;  // live launches of one task
+inline constexpr int kMaxPlannedActions = 128;
+
+// LC launches that may be in flight on one queue; the rest stay in the library, where they can
+// still be cancelled. More than any kernel chain needs to keep the GPU fed.
+inline constexpr int kLcWindow = 256;
+
+inline constexpr int kMaxLanes = 64;   // one bit each in an eviction mask
+inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
+inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;
+inline constexpr int kMaxSpeedPoints = 32;
+inline constexpr int kMaxGraphNodes = 4096;
+inline constexpr int kMaxInFlightLaunches = 1024;  // slots of the device's launch table
+inline constexpr int kMaxCounters = kMaxInFlightLaunches;
+
+// Block tasks of one launch: 2^40 at 1 us each is twelve days.
+inline constexpr int64_t kMaxBlockTasks = int64_t{1} << 40;
+// One hour: a longer kernel or deadline in one submit is taken for a unit error.
+inline constexpr int64_t kMaxDurationNs = int64_t{3600} * 1000 * 1000 * 1000;
+inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;
+
+// Records that a trace keeps before it counts drops (64 bytes each, 64 MB).
+inline constexpr int64_t kDefaultTraceRecords = int64_t{1} << 20;
+
+// Block tasks that a worker takes with one claim. More gain nothing that can be measured: with
+// block tasks of 100 ns claims are then 6.4 us apart.
+inline constexpr uint32_t kClaimBatchMax = 64;
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_BASE_LIMITS_H_

@@ -1,0 +1,135 @@
+// Words of the library as types: identifiers, times, classes, kinds and states.
+//
+// Every stage uses these. Nothing here knows a device. Identifiers are strong: an AppId cannot be
+// passed where a QueueId is meant. The value 0 is "none" for every Id; places and lanes are dense
+// indices, where -1 is "none".
+
+#ifndef GPUSHARE_SRC_CORE_BASE_TYPES_H_
+#define GPUSHARE_SRC_CORE_BASE_TYPES_H_
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+
+namespace gpushare::core {
+
+// Nanoseconds on the device's injected monotonic clock (virtual on the simulated device).
+using TimeNs = int64_t;
+inline constexpr TimeNs kNever = std::numeric_limits<int64_t>::max();
+
+template <class Tag, class Rep = uint32_t>
+struct Id {
+  Rep value = 0;
+  constexpr explicit operator bool() const { return value != 0; }
+  friend constexpr bool operator==(Id a, Id b) { return a.value == b.value; }
+  friend constexpr bool operator!=(Id a, Id b) { return a.value != b.value; }
+  friend constexpr bool operator<(Id a, Id b) { return a.value < b.value; }
+};
+
+using AppId = Id<struct AppTag>;
+using QueueId = Id<struct QueueTag>;
+using KernelId = Id<struct KernelTag>;
+using QueryId = Id<struct QueryTag, uint64_t>;
+using TicketId = Id<struct TicketTag, uint64_t>;  // app, slot and generation; see ids.h
+using LaunchId = Id<struct LaunchTag, uint64_t>;  // one device launch; a task may need several
+
+using PlaceIndex = int32_t;  // a set of SMs: the whole device or one side of a split
+inline constexpr PlaceIndex kWholeDevice = 0;
+inline constexpr PlaceIndex kNoPlace = -1;
+using LaneIndex = int32_t;
+inline constexpr LaneIndex kNoLane = -1;
+
+enum class AppClass : uint8_t { kLatencyCritical = 0, kBestEffort = 1 };
+
+enum class TaskKind : uint8_t {
+  kKernel = 0,   // a registered kernel with block tasks
+  kGraph = 1,    // a registered graph: a chain of nodes that one launch starts
+  kLibrary = 2,  // a cuBLAS or cuDNN call, not evictable
+  kMemcpy = 3,
+  kOpaque = 4,  // a callback or a region on a stream that the library gives
+};
+
+// How a task is launched. The same task may be relaunched in another form after an eviction.
+enum class Form : uint8_t {
+  kOriginal = 0,  // the ordinary grid, as CUDA would launch it
+  kWorkers = 1,   // persistent workers that take block tasks until none is left or they are evicted
+  kSlice = 2,     // a contiguous range of block tasks as an ordinary grid
+  kFused = 3,     // workers of a precompiled pair
+  kGraph = 4,
+  kLibrary = 5,
+  kMemcpy = 6,
+  kOpaque = 7,
+};
+
+// kPeer: device memory to device memory, of one GPU or of two.
+enum class CopyDirection : uint8_t { kNone = 0, kHostToDevice = 1, kDeviceToHost = 2, kPeer = 3 };
+
+// A task's life. Legal transitions: task_state.h.
+enum class TaskState : uint8_t {
+  kFree = 0,
+  kSubmitted = 1,  // in the submit queue
+  kWaiting = 2,    // admitted; a ticket or an earlier task of its queue is not done
+  kReady = 3,      // head of its queue; the planner sees it
+  kRunning = 4,    // at least one launch is on the device
+  kEvicting = 5,   // every launch was told to leave and at least one has not left
+  kDone = 6,
+  kFailed = 7,
+  kCancelled = 8,
+  kDropped = 9,    // late, and its app asked to drop late queries
+  kTimedOut = 10,  // the device never completed it; its lane was given up
+};
+
+constexpr bool IsTerminal(TaskState state) { return state >= TaskState::kDone; }
+
+// What a ticket ends with.
+enum class Verdict : uint8_t {
+  kPending = 0,
+  kOk = 1,
+  kFailed = 2,
+  kCancelled = 3,
+  kDropped = 4,
+  kTimedOut = 5,
+  kDeviceLost = 6,
+  kShutdown = 7,
+};
+
+// Why the planner did what it did; one vocabulary for plans, event log, `explain` and traces.
+enum class Reason : uint8_t {
+  kNone = 0,
+  kLcFirst = 1,               // an LC task: launched at once
+  kFastPath = 2,              // an LC task launched by its submitter
+  kBaseline = 3,              // fifo or priority: everything is launched as it comes
+  kIdleDevice = 4,            // no LC query is active
+  kFitsHeadroom = 5,          // BE fits every headroom (Baymax 5.2)
+  kFitsBlockingBudget = 6,    // BE's blocking time fits every budget
+  kBesidePartition = 7,       // BE runs on SMs that the LC apps do not use
+  kElasticReturn = 8,         // BE comes back to the LC side of a split
+  kResume = 9,                // the rest of an evicted task
+  kQuota = 10,                // limited to its CapSM quota (SMGuard algorithm 1)
+  kFillsGap = 11,             // a copy or slice cut to the blocking budget
+  kHoldHeadroom = 32,         // held: longer than the headroom of an active query
+  kHoldBlocking = 33,         // held: its blocking time exceeds a blocking budget
+  kHoldLcActive = 34,         // held: LC work is on the SMs it needs
+  kHoldQueuedTime = 35,       // held: T_q gate (Baymax 5.2.1)
+  kHoldCopies = 36,           // held: N_tr copies run in this direction (Baymax eq. 5)
+  kHoldWindow = 37,           // held: the in-flight window of its lane is full
+  kHoldCapSm = 38,            // held: no CapSM left under its quota
+  kHoldHysteresis = 39,       // held: the LC queues drained only just now
+  kHoldQuiesced = 40,         // held: the application asked for quiet
+  kEvictForLc = 64,           // evicted: an LC task needs its SMs
+  kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
+  kEvictForLayout = 66,       // evicted: the planner moved to another partition layout
+  kEvictForQuota = 67,        // evicted in part: its quota shrank
+  kUserPolicy = 96,           // a policy from the application
+};
+
+}  // namespace gpushare::core
+
+template <class Tag, class Rep>
+struct std::hash<gpushare::core::Id<Tag, Rep>> {
+  size_t operator()(gpushare::core::Id<Tag, Rep> id) const noexcept {
+    return std::hash<Rep>()(id.value);
+  }
+};
+
+#endif  // GPUSHARE_SRC_CORE_BASE_TYPES_H_

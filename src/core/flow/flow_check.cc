@@ -1,0 +1,101 @@
+// Invariants of the flow. See flow_check.h.
+
+#include "src/core/flow/flow_check.h"
+
+#include <array>
+
+#include "absl/strings/str_cat.h"
+
+namespace gpushare::core {
+namespace {
+
+struct Totals {
+  int64_t units = 0;
+  int64_t issued_ns = 0;
+  int64_t lc_in_gate = 0;
+  std::array<int32_t, kMaxLanes> parts{};
+};
+
+absl::Status AddTask(const Task& task, int index, Totals& totals) {
+  if (task.running_index != index) {
+    return absl::InternalError(absl::StrCat("Task ", task.record.ticket.value, " is at ", index,
+                                            " of its list and believes ", task.running_index, "."));
+  }
+  if (task.part_count < 1) {
+    return absl::InternalError(
+        absl::StrCat("Task ", task.record.ticket.value, " runs without a launch."));
+  }
+  totals.issued_ns += task.issued_ns;
+  totals.lc_in_gate += task.entered_gate ? 1 : 0;
+  for (int p = 0; p < task.part_count; ++p) {
+    const Part& part = task.parts[static_cast<size_t>(p)];
+    totals.units += WorkerUnits(part.workers, part.workers_per_sm);
+    ++totals.parts[static_cast<size_t>(part.lane)];
+  }
+  return absl::OkStatus();
+}
+
+// An eviction is lost when a BE launch goes on, untold, on SMs of LC work in flight that evicts.
+absl::Status CheckTold(const Flow& flow, const Task& be, const Task& lc) {
+  if (!lc.entered_gate || !lc.evicts) return absl::OkStatus();
+  const uint64_t overlaps = flow.lanes.places()[static_cast<size_t>(lc.parts[0].place)].overlaps;
+  for (int p = 0; p < be.part_count; ++p) {
+    const Part& part = be.parts[static_cast<size_t>(p)];
+    // Of one fused launch with the LC work: it came along and does not keep it waiting.
+    if (part.carrier != kNoLane && part.carrier == lc.parts[0].lane) continue;
+    const bool told = part.epoch == 0 || WasTold(flow.gate, part);
+    if (!told && (overlaps >> part.place & 1) != 0) {
+      return absl::InternalError(absl::StrCat("Launch ", part.launch.value, " on lane ", part.lane,
+                                              " was not told to leave for ticket ",
+                                              lc.record.ticket.value, "."));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckFlow(const Flow& flow) {
+  Totals totals;
+  for (int i = 0; i < flow.running_be_count; ++i) {
+    const Task& task = *flow.running_be[static_cast<size_t>(i)];
+    if (absl::Status status = AddTask(task, i, totals); !status.ok()) return status;
+    for (int lc = 0; lc < flow.running_lc_count; ++lc) {
+      absl::Status status = CheckTold(flow, task, *flow.running_lc[static_cast<size_t>(lc)]);
+      if (!status.ok()) return status;
+    }
+  }
+  for (int i = 0; i < flow.running_lc_count; ++i) {
+    if (absl::Status status = AddTask(*flow.running_lc[static_cast<size_t>(i)], i, totals);
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (totals.units != flow.ledger.UsedUnits()) {
+    return absl::InternalError(absl::StrCat("The CapSM ledger holds ", flow.ledger.UsedUnits(),
+                                            " units, and the launches use ", totals.units, "."));
+  }
+  if (flow.ledger.ReservedCapSms() > flow.device->capabilities().profile.sm_count) {
+    return absl::InternalError(absl::StrCat("Reservations of ", flow.ledger.ReservedCapSms(),
+                                            " CapSMs oversubscribe the device."));
+  }
+  if (totals.issued_ns != flow.queued_ns) {
+    return absl::InternalError(absl::StrCat(
+        "T_q is ", flow.queued_ns, " ns, and what is issued sums to ", totals.issued_ns, " ns."));
+  }
+  for (int lane = 0; lane < kMaxLanes; ++lane) {
+    const int32_t held = flow.lanes.lane(lane).parts;
+    if (held != totals.parts[static_cast<size_t>(lane)]) {
+      return absl::InternalError(absl::StrCat("Lane ", lane, " counts ", held, " launches and has ",
+                                              totals.parts[static_cast<size_t>(lane)], "."));
+    }
+  }
+  if (flow.gate.InFlight() < totals.lc_in_gate) {
+    return absl::InternalError(absl::StrCat("The gate counts ", flow.gate.InFlight(),
+                                            " LC launches, and ", totals.lc_in_gate,
+                                            " are in flight."));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gpushare::core

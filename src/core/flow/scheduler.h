@@ -1,0 +1,123 @@
+// The scheduler: one device, one flow.
+//
+// submit -> admit -> predict -> plan -> launch -> complete -> learn; Tick() calls the seven stages
+// and does nothing else. Threads: registration, submit, waits and ticket calls from any thread;
+// Tick from one thread at a time (the scheduler's own thread, or whoever calls Poll).
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_SCHEDULER_H_
+#define GPUSHARE_SRC_CORE_FLOW_SCHEDULER_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/cost_model.h"
+#include "src/core/seams/device.h"
+#include "src/core/seams/policy.h"
+#include "src/core/state/options.h"
+#include "src/core/state/records.h"
+
+namespace gpushare::core {
+
+class Scheduler {
+ public:
+  static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const SchedulerOptions& options,
+                                                           std::unique_ptr<Device> device,
+                                                           std::unique_ptr<CostModel> model,
+                                                           std::unique_ptr<Policy> policy);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // --- registration: any thread, takes the registry's lock, may allocate -------------------------
+  absl::StatusOr<AppId> CreateApp(const AppOptions& options);
+  // FAILED_PRECONDITION while it has tasks that are not complete.
+  absl::Status ReleaseApp(AppId app);
+  absl::StatusOr<QueueId> CreateQueue(AppId app);
+  absl::Status ReleaseQueue(QueueId queue);
+  // The device fills what `desc` leaves unknown (KernelDesc), prepares and keeps it.
+  absl::StatusOr<KernelId> RegisterKernel(KernelDesc desc);
+  // As it is registered, for the scheduler's life; null: unknown.
+  const KernelDesc* FindKernel(KernelId kernel) const;
+  absl::StatusOr<KernelId> RegisterFusedKernel(FusedKernelDesc desc);
+  absl::Status ReserveCapSm(const ReservationOptions& options);
+  // Lanes so far on which the device found evictions blocked, a bit each: for EventLogHeader.
+  uint64_t BlockedLanes() const;
+
+  // --- queries: any thread -----------------------------------------------------------------------
+  // arrival_ns 0: now. Its tasks are submitted with TaskSpec.query. It is done when it was ended
+  // and all of its tasks are complete.
+  absl::StatusOr<QueryId> BeginQuery(QueueId queue, TimeNs arrival_ns);
+  absl::Status EndQuery(QueryId query);
+
+  // --- submit: any thread, never blocks, does not allocate unless it fails -----------------------
+  absl::StatusOr<TicketId> SubmitLc(const TaskSpec& spec);
+  absl::StatusOr<TicketId> SubmitBe(const TaskSpec& spec);
+  // A stream on which the caller enqueues work until RegionEnd. `bound_ns` is the time on the
+  // device that it will take at most.
+  absl::StatusOr<TicketId> RegionBegin(QueueId queue, int64_t bound_ns, void** stream);
+  absl::Status RegionEnd(TicketId region);
+
+  // --- tickets: any thread -----------------------------------------------------------------------
+  // DEADLINE_EXCEEDED at `deadline_ns` (device clock). FAILED_PRECONDITION from a callback. Drives
+  // the flow itself when no scheduler thread runs.
+  absl::Status Wait(TicketId ticket, TimeNs deadline_ns);
+  absl::StatusOr<bool> IsComplete(TicketId ticket) const;
+  absl::StatusOr<CompletionRecord> Record(TicketId ticket) const;
+  // OK: it will complete with kCancelled, or kOk if its last block tasks were under way.
+  // FAILED_PRECONDITION: it is on the device and cannot
+  // leave, or is complete. BE worker tasks on the device are evicted and cancelled.
+  absl::Status Cancel(TicketId ticket);
+  // Adds a callback to a ticket that was submitted without one; it runs once, and at once on the
+  // calling thread when the task is complete already. FAILED_PRECONDITION when it has one.
+  absl::Status SetCallback(TicketId ticket, CompletionCallback callback, void* user);
+  absl::Status ReleaseTicket(TicketId ticket);
+
+  // --- driving -----------------------------------------------------------------------------------
+  // One Tick; with nothing due on a virtual-time device, moves to the next event. Returns whether
+  // anything happened. FAILED_PRECONDITION when the scheduler's own thread runs.
+  absl::StatusOr<bool> Poll();
+  // Polls until the device clock reaches time_ns; in virtual time it ends there exactly.
+  absl::Status PollUntil(TimeNs time_ns);
+  absl::Status StartThread();
+  void StopThread();
+  bool Tick();  // the seven stages, once
+
+  // --- whole runtime -----------------------------------------------------------------------------
+  absl::Status Drain(TimeNs deadline_ns);  // until no task is pending
+  absl::Status Quiesce(
+      TimeNs deadline_ns);  // holds new launches, evicts BE, until the device is idle
+  absl::Status Resume();
+  // Refuses new work, completes every accepted task exactly once by the deadline (kShutdown for
+  // what did not run). Idempotent.
+  absl::Status Shutdown(TimeNs deadline_ns);
+  absl::Status SetPolicy(std::unique_ptr<Policy> policy);  // between two plans
+
+  TimeNs NowNs() const;
+  const DeviceCapabilities& capabilities() const;
+  SchedulerStats Stats() const;
+  absl::StatusOr<AppStats> StatsOf(AppId app) const;
+  int AppCount() const;
+  std::vector<AppId> Apps() const;
+  std::string OpenMetrics() const;
+  // INTERNAL with a sentence when the tables contradict each other: a bug of ours. For tests.
+  absl::Status CheckInvariants() const;
+  std::string SaveModel() const;
+  absl::Status LoadModel(const std::string& text);
+
+ private:
+  class Impl;
+  explicit Scheduler(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_SCHEDULER_H_

@@ -1,0 +1,402 @@
+// What applications register, submit and ask: registration, tickets, statistics. See scheduler.h.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/flow/admit.h"
+#include "src/core/flow/complete.h"
+#include "src/core/flow/fast_path.h"
+#include "src/core/flow/flow_check.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/flow/scheduler_impl.h"
+#include "src/core/flow/submit.h"
+#include "src/core/log/open_metrics.h"
+#include "src/core/seams/kernel_check.h"
+
+namespace gpushare::core {
+namespace {
+
+absl::Status NoApp(AppId app) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("App ", app.value, " does not exist or is released."));
+}
+
+absl::Status NoTicket(TicketId ticket) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Ticket ", ticket.value, " does not exist or is released."));
+}
+
+LatencySummary Summarise(const LatencyHistogram& histogram) {
+  return {histogram.Count(), histogram.Quantile(0.5), histogram.Quantile(0.99), histogram.Max()};
+}
+
+}  // namespace
+
+// --- registration
+// ---------------------------------------------------------------------------------
+
+absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
+  Flow& flow = impl_->flow;
+  MutexLock lock(&impl_->tick_mutex);
+  absl::StatusOr<App*> app = flow.tables.CreateApp(options);
+  if (!app.ok()) return app.status();
+  flow.ledger.AddApp(static_cast<int>((*app)->slot), options.app_class);
+  (*app)->load_updated_ns = (*app)->idle_since_ns = flow.device->NowNs();
+  flow.dirty = true;
+  EventRecord event;
+  event.type = static_cast<uint8_t>(EventType::kAppCreated);
+  event.time_ns = flow.device->NowNs();
+  event.id = event.app = (*app)->id.load();
+  event.app_class = static_cast<uint8_t>(options.app_class);
+  event.a = static_cast<int64_t>(options.app_class);
+  event.b = options.target_ns;
+  event.c = static_cast<int64_t>(options.p99_bound * 1e6);
+  flow.Emit(event);
+  return AppId{(*app)->id.load()};
+}
+
+absl::Status Scheduler::ReleaseApp(AppId id) {
+  Flow& flow = impl_->flow;
+  MutexLock lock(&impl_->tick_mutex);
+  App* app = flow.tables.FindApp(id);
+  if (app == nullptr) return NoApp(id);
+  if (absl::Status status = flow.tables.CloseApp(*app); !status.ok()) return status;
+  const int64_t open = app->TasksOpen() + app->active_queries.load();
+  if (open != 0) {
+    flow.tables.ReopenApp(*app);
+    return absl::FailedPreconditionError(absl::StrCat("App '", app->options.name, "' has ", open,
+                                                      " tasks or queries that are not complete."));
+  }
+  flow.ledger.RemoveApp(static_cast<int>(app->slot));
+  flow.tables.FreeApp(*app);
+  flow.dirty = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<QueueId> Scheduler::CreateQueue(AppId id) {
+  MutexLock lock(&impl_->tick_mutex);
+  App* app = impl_->flow.tables.FindApp(id);
+  if (app == nullptr || !app->open.load()) return NoApp(id);
+  absl::StatusOr<Queue*> queue = impl_->flow.tables.CreateQueue(*app);
+  if (!queue.ok()) return queue.status();
+  return QueueId{(*queue)->id.load()};
+}
+
+absl::Status Scheduler::ReleaseQueue(QueueId id) {
+  MutexLock lock(&impl_->tick_mutex);
+  Queue* queue = impl_->flow.tables.FindQueue(id);
+  if (queue == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Queue ", id.value, " does not exist or is released."));
+  }
+  return impl_->flow.tables.FreeQueue(*queue);
+}
+
+absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
+  Flow& flow = impl_->flow;
+  // Checked before the device sees it, and again with what the device says (StageKernel).
+  KernelDesc as_given = desc;
+  FillUnknown(as_given);
+  if (absl::Status status = CheckKernel(as_given); !status.ok()) return status;
+  MutexLock one_at_a_time(&impl_->registration_mutex);
+  if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
+  FillUnknown(desc);
+  absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));
+  if (!kernel.ok()) return kernel.status();
+  // Modules and graphs take tens of milliseconds: plans are made meanwhile.
+  if (absl::Status status = flow.device->PrepareKernel(**kernel); !status.ok()) {
+    flow.tables.DropStagedKernel();
+    return status;
+  }
+  MutexLock lock(&impl_->tick_mutex);
+  flow.model->AddKernel(**kernel);
+  flow.tables.PublishKernel();
+  return (*kernel)->id;
+}
+
+const KernelDesc* Scheduler::FindKernel(KernelId id) const {
+  return impl_->flow.tables.FindKernel(id);
+}
+
+absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
+  Flow& flow = impl_->flow;
+  if (absl::Status status = flow.tables.CheckFusedKernel(desc); !status.ok()) return status;
+  MutexLock one_at_a_time(&impl_->registration_mutex);
+  desc.id = flow.tables.NextFusedId();
+  if (absl::Status status = flow.device->PrepareFusedKernel(desc); !status.ok()) return status;
+  desc.blocks_per_sm = std::max(1, desc.blocks_per_sm);
+  absl::StatusOr<FusedKernelDesc*> fused = flow.tables.AddFusedKernel(std::move(desc));
+  if (!fused.ok()) return fused.status();
+  return (*fused)->id;
+}
+
+uint64_t Scheduler::BlockedLanes() const {
+  MutexLock lock(&impl_->tick_mutex);
+  return impl_->flow.lanes.blocked_lanes();
+}
+
+absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
+  Flow& flow = impl_->flow;
+  MutexLock lock(&impl_->tick_mutex);
+  App* app = flow.tables.FindApp(options.app);
+  if (app == nullptr) return NoApp(options.app);
+  const int slot = static_cast<int>(app->slot);
+  absl::Status status =
+      flow.ledger.Reserve(slot, app->options.name, options.capsms, options.packed);
+  if (!status.ok()) return status;
+  app->reserved_capsms = flow.ledger.ReservationOf(slot);
+  app->packed = options.packed;
+  flow.dirty = true;
+  EventRecord event;
+  event.type = static_cast<uint8_t>(EventType::kQuotaChanged);
+  event.time_ns = flow.device->NowNs();
+  event.id = event.app = options.app.value;
+  event.app_class = static_cast<uint8_t>(app->options.app_class);
+  event.a = app->reserved_capsms;
+  event.b = options.packed;
+  flow.Emit(event);
+  return absl::OkStatus();
+}
+
+// --- submit
+// ---------------------------------------------------------------------------------------
+
+absl::StatusOr<QueryId> Scheduler::BeginQuery(QueueId queue, TimeNs arrival_ns) {
+  absl::StatusOr<QueryId> query = SubmitQueryBegin(impl_->flow, queue, arrival_ns);
+  impl_->Wake();
+  return query;
+}
+
+absl::Status Scheduler::EndQuery(QueryId query) {
+  absl::Status status = SubmitQueryEnd(impl_->flow, query);
+  impl_->Wake();
+  return status;
+}
+
+absl::StatusOr<TicketId> Scheduler::SubmitLc(const TaskSpec& spec) {
+  absl::StatusOr<TicketId> ticket = SubmitTask(impl_->flow, spec, AppClass::kLatencyCritical);
+  impl_->Wake();
+  return ticket;
+}
+
+absl::StatusOr<TicketId> Scheduler::SubmitBe(const TaskSpec& spec) {
+  absl::StatusOr<TicketId> ticket = SubmitTask(impl_->flow, spec, AppClass::kBestEffort);
+  impl_->Wake();
+  return ticket;
+}
+
+absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns, void** stream) {
+  return SubmitRegionBegin(impl_->flow, queue, bound_ns, stream);
+}
+
+absl::Status Scheduler::RegionEnd(TicketId region) {
+  absl::Status status = SubmitRegionEnd(impl_->flow, region);
+  impl_->Wake();
+  return status;
+}
+
+// --- tickets
+// --------------------------------------------------------------------------------------
+
+absl::Status Scheduler::Wait(TicketId ticket, TimeNs deadline_ns) {
+  const Task* task = impl_->flow.tables.FindTask(ticket);
+  if (task == nullptr) return NoTicket(ticket);
+  const auto done = [&] {
+    return task->complete.load(std::memory_order_acquire) ||
+           impl_->flow.tables.FindTask(ticket) == nullptr;
+  };
+  return impl_->DriveUntil(done, deadline_ns, "ticket wait");
+}
+
+absl::StatusOr<bool> Scheduler::IsComplete(TicketId ticket) const {
+  const Task* task = impl_->flow.tables.FindTask(ticket);
+  if (task == nullptr) return NoTicket(ticket);
+  return task->complete.load(std::memory_order_acquire);
+}
+
+absl::StatusOr<CompletionRecord> Scheduler::Record(TicketId ticket) const {
+  const Task* task = impl_->flow.tables.FindTask(ticket);
+  if (task == nullptr) return NoTicket(ticket);
+  if (!task->complete.load(std::memory_order_acquire)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Ticket ", ticket.value, " is not complete and has no record yet."));
+  }
+  return task->record;
+}
+
+absl::Status Scheduler::Cancel(TicketId ticket) {
+  Flow& flow = impl_->flow;
+  absl::Status status;
+  {
+    MutexLock lock(&impl_->tick_mutex);
+    flow.now_ns = flow.device->NowNs();
+    Task* task = flow.tables.FindTask(ticket);
+    if (task == nullptr) return NoTicket(ticket);
+    switch (task->state.load(std::memory_order_acquire)) {
+      case TaskState::kSubmitted:
+        if (task->region.load() == RegionPhase::kNone) {
+          task->cancel_requested.store(true);  // admission completes it
+        } else {
+          status = absl::FailedPreconditionError("A region cannot be cancelled; end it.");
+        }
+        break;
+      case TaskState::kWaiting:
+      case TaskState::kReady:
+        Unlink(flow, *task);
+        FinishTask(flow, *task, Verdict::kCancelled);
+        break;
+      case TaskState::kRunning:
+      case TaskState::kEvicting: {
+        bool evictable = task->adopted && task->part_count > 0;
+        for (int i = 0; i < task->part_count; ++i) {
+          evictable = evictable && task->parts[static_cast<size_t>(i)].epoch != 0;
+        }
+        if (!evictable) {
+          status = absl::FailedPreconditionError(absl::StrCat(
+              "Ticket ", ticket.value, " is on the device and its work cannot leave it."));
+          break;
+        }
+        task->cancel_requested.store(true);
+        for (int i = 0; i < task->part_count; ++i) {
+          EvictLane(flow, task->parts[static_cast<size_t>(i)].lane, 0, ticket, Reason::kNone);
+        }
+        break;
+      }
+      default:
+        status = absl::FailedPreconditionError(
+            absl::StrCat("Ticket ", ticket.value, " is complete already."));
+    }
+  }
+  impl_->Wake();
+  impl_->NotifyWaiters();
+  return status;
+}
+
+absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback, void* user) {
+  CompletionRecord record;
+  {
+    MutexLock lock(&impl_->tick_mutex);  // tasks complete under it
+    Task* task = impl_->flow.tables.FindTask(ticket);
+    if (task == nullptr) return NoTicket(ticket);
+    if (task->callback != nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Ticket ", ticket.value, " has a callback already."));
+    }
+    task->callback = callback;
+    task->callback_user = user;
+    if (!task->complete.load(std::memory_order_acquire)) return absl::OkStatus();
+    record = task->record;
+  }
+  ++callback_depth;
+  callback(user, record);
+  --callback_depth;
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::ReleaseTicket(TicketId ticket) {
+  Task* task = impl_->flow.tables.FindTask(ticket);
+  if (task == nullptr || (task->holders.load() & kHeldByCaller) == 0) return NoTicket(ticket);
+  impl_->flow.tables.DropTask(*task, kHeldByCaller);
+  return absl::OkStatus();
+}
+
+// --- observation
+// ----------------------------------------------------------------------------------
+
+TimeNs Scheduler::NowNs() const { return impl_->flow.device->NowNs(); }
+
+const DeviceCapabilities& Scheduler::capabilities() const {
+  return impl_->flow.device->capabilities();
+}
+
+SchedulerStats Scheduler::Stats() const {
+  const Flow& flow = impl_->flow;
+  SchedulerStats stats;
+  stats.ticks = flow.counters.ticks.load();
+  stats.plans = flow.counters.plans.load();
+  stats.launches = flow.counters.launches.load();
+  stats.fast_path_launches = flow.counters.fast_path_launches.load();
+  stats.evictions = flow.counters.evictions.load();
+  stats.evictions_blocked = flow.counters.evictions_blocked.load();
+  stats.hung = flow.counters.hung.load();
+  stats.busy_sm_ns = flow.device->BusySmNs();
+  stats.eviction_latency = Summarise(flow.counters.eviction_latency);
+  stats.plan_time = Summarise(flow.counters.plan_time);
+  stats.tasks_pending = flow.counters.pending.load();
+  stats.device_lost = flow.device_lost.load();
+  stats.stray_completions = flow.counters.strays.load();
+  MutexLock lock(&impl_->tick_mutex);
+  stats.capsms_used = CapSmsOf(flow.ledger.UsedUnits());
+  stats.capsms_reserved = flow.ledger.ReservedCapSms();
+  stats.prediction_error = flow.model->MeanRelativeError(&stats.prediction_samples);
+  return stats;
+}
+
+absl::StatusOr<AppStats> Scheduler::StatsOf(AppId id) const {
+  MutexLock lock(&impl_->tick_mutex);  // the app is not replaced meanwhile
+  const App* app = impl_->flow.tables.FindApp(id);
+  if (app == nullptr) return NoApp(id);
+  AppStats stats;
+  stats.app = id;
+  stats.name = app->options.name;
+  stats.app_class = app->options.app_class;
+  stats.submitted = app->submitted.load();
+  stats.completed = app->completed.load();
+  stats.failed = app->failed.load();
+  stats.dropped = app->dropped.load();
+  stats.cancelled = app->cancelled.load();
+  stats.rejected = app->rejected.load();
+  stats.evictions = app->evictions.load();
+  stats.queue_depth = app->TasksOpen();
+  stats.device_ns = app->device_ns.load();
+  stats.work_ns = app->work_ns.load();
+  stats.block_tasks = app->block_tasks.load();
+  stats.latency = Summarise(app->latency);
+  return stats;
+}
+
+std::vector<AppId> Scheduler::Apps() const {
+  std::vector<AppId> apps;
+  for (int slot = 0; slot < impl_->flow.tables.app_slots(); ++slot) {
+    const uint32_t id = impl_->flow.tables.app_slot(slot).id.load();
+    if (id != 0) apps.push_back(AppId{id});
+  }
+  return apps;
+}
+
+int Scheduler::AppCount() const { return static_cast<int>(Apps().size()); }
+
+std::string Scheduler::OpenMetrics() const {
+  std::vector<AppStats> apps;
+  for (AppId id : Apps()) {
+    if (absl::StatusOr<AppStats> stats = StatsOf(id); stats.ok()) apps.push_back(*std::move(stats));
+  }
+  MetricsSource source;
+  source.device_name = capabilities().profile.name;
+  source.simulated = capabilities().simulated;
+  source.scheduler = Stats();
+  source.apps = apps;
+  MutexLock lock(&impl_->tick_mutex);
+  source.policy_name = impl_->flow.policy->name();
+  return FormatOpenMetrics(source);
+}
+
+absl::Status Scheduler::CheckInvariants() const {
+  MutexLock lock(&impl_->tick_mutex);
+  return CheckFlow(impl_->flow);
+}
+
+std::string Scheduler::SaveModel() const {
+  MutexLock lock(&impl_->tick_mutex);
+  return impl_->flow.model->Save();
+}
+
+absl::Status Scheduler::LoadModel(const std::string& text) {
+  MutexLock lock(&impl_->tick_mutex);
+  return impl_->flow.model->Load(text);
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,86 @@
+// What the files of the scheduler share: its state and the drivers of Tick.
+//
+// scheduler.cc has Tick, its drivers and the whole runtime's calls; scheduler_calls.cc what
+// applications register, submit and ask. Threads: scheduler.h.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_SCHEDULER_IMPL_H_
+#define GPUSHARE_SRC_CORE_FLOW_SCHEDULER_IMPL_H_
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "src/core/base/mutex.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/seams/headroom.h"
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// Callbacks that this thread is inside of: they must not wait.
+inline thread_local int callback_depth = 0;
+
+class Scheduler::Impl {
+ public:
+  Impl(const SchedulerOptions& options, std::unique_ptr<Device> device,
+       std::unique_ptr<CostModel> model, std::unique_ptr<Policy> policy)
+      : flow(options, std::move(device), std::move(model), std::move(policy)) {
+    for (int i = 0; i < kMaxCounters; ++i) {
+      flow.free_counters[static_cast<size_t>(flow.free_counter_count++)] = kMaxCounters - 1 - i;
+    }
+    flow.notices.reserve(kNoticeReserve);
+    spare_notices.reserve(kNoticeReserve);
+    // Baymax eq. 5: how many pageable copies fit beside the LC one in each direction.
+    const DeviceProfile& profile = flow.device->capabilities().profile;
+    flow.copies[static_cast<size_t>(CopyDirection::kHostToDevice)].be_limit =
+        ConcurrentCopies(profile.pinned_bytes_per_ns, profile.pageable_h2d_bytes_per_ns);
+    flow.copies[static_cast<size_t>(CopyDirection::kDeviceToHost)].be_limit =
+        ConcurrentCopies(profile.pinned_bytes_per_ns, profile.pageable_d2h_bytes_per_ns);
+  }
+
+  bool virtual_time() const { return flow.device->capabilities().virtual_time; }
+  bool threaded() const { return thread_running.load(std::memory_order_acquire); }
+
+  bool RunStages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
+  bool Tick();
+  void LaunchDeferred(std::vector<LaunchRequest>& requests);
+  TimeNs NextWake();
+  bool StepVirtualTime(TimeNs limit_ns);
+  void ThreadMain();
+  void Park();
+  void Wake();
+  void NotifyWaiters();
+  absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what);
+  void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
+  void FinishOpenRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
+  void AwaitSubmitters();
+
+  static constexpr size_t kNoticeReserve = 4096;
+
+  Flow flow;
+  // Held while the device describes and prepares a kernel; taken before tick_mutex.
+  Mutex registration_mutex ABSL_ACQUIRED_BEFORE(tick_mutex);
+  // One driver at a time. Submitters never take it.
+  Mutex tick_mutex;
+  std::vector<Notice> spare_notices ABSL_GUARDED_BY(tick_mutex);
+
+  std::atomic<bool> thread_running{false};
+  std::atomic<bool> stop{false};
+  std::atomic<bool> parked{false};
+  std::atomic<int> waiters{0};
+  std::atomic<TimeNs> waiter_deadline_ns{kNever};
+  Mutex wake_mutex;
+  CondVar wake;
+  CondVar completed;
+  std::thread thread;
+  Mutex shutdown_mutex;
+  std::atomic<bool> shut_down{false};
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_SCHEDULER_IMPL_H_

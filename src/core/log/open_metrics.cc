@@ -1,0 +1,205 @@
+// OpenMetrics text; see open_metrics.h.
+//
+// The two tables below are the metrics: one row each, with kind, unit and help, in the order of the
+// output. OpenMetrics asks that a family's samples stand together, that a counter's sample ends in
+// _total, that a unit is the name's suffix, and that the text ends with "# EOF".
+
+#include "src/core/log/open_metrics.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+namespace gpushare::core {
+namespace {
+
+enum class Kind { kCounter, kGauge };
+
+template <class Stats>
+struct Metric {
+  const char* name;
+  Kind kind;
+  const char* unit;  // "" or the suffix of the name
+  const char* help;
+  double (*value)(const Stats&);
+};
+
+// The base unit of OpenMetrics is the second.
+double Seconds(int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+double Count(int64_t count) { return static_cast<double>(count); }
+
+const Metric<SchedulerStats> kSchedulerMetrics[] = {
+    {"gpushare_ticks", Kind::kCounter, "", "Passes through the seven stages.",
+     [](const SchedulerStats& s) { return Count(s.ticks); }},
+    {"gpushare_plans", Kind::kCounter, "", "Plans made.",
+     [](const SchedulerStats& s) { return Count(s.plans); }},
+    {"gpushare_launches", Kind::kCounter, "", "Launches on the device.",
+     [](const SchedulerStats& s) { return Count(s.launches); }},
+    {"gpushare_fast_path_launches", Kind::kCounter, "",
+     "LC launches made by their submitting thread.",
+     [](const SchedulerStats& s) { return Count(s.fast_path_launches); }},
+    {"gpushare_evictions", Kind::kCounter, "", "Evictions asked of the device.",
+     [](const SchedulerStats& s) { return Count(s.evictions); }},
+    {"gpushare_evictions_blocked", Kind::kCounter, "",
+     "Evictions whose write took no effect in time.",
+     [](const SchedulerStats& s) { return Count(s.evictions_blocked); }},
+    {"gpushare_hung", Kind::kCounter, "", "Launches given up because they never completed.",
+     [](const SchedulerStats& s) { return Count(s.hung); }},
+    {"gpushare_busy_sm_seconds", Kind::kCounter, "seconds",
+     "Time that SMs were busy, over all SMs.",
+     [](const SchedulerStats& s) { return Seconds(s.busy_sm_ns); }},
+    {"gpushare_prediction_samples", Kind::kCounter, "",
+     "Solo tasks whose prediction was compared with a measurement.",
+     [](const SchedulerStats& s) { return Count(s.prediction_samples); }},
+    {"gpushare_prediction_error_ratio", Kind::kGauge, "ratio",
+     "Mean absolute relative error of solo predictions.",
+     [](const SchedulerStats& s) { return s.prediction_error; }},
+    {"gpushare_tasks_pending", Kind::kGauge, "", "Accepted tasks that are not complete.",
+     [](const SchedulerStats& s) { return Count(s.tasks_pending); }},
+    {"gpushare_device_lost", Kind::kGauge, "", "1 after the device was lost, else 0.",
+     [](const SchedulerStats& s) { return s.device_lost ? 1.0 : 0.0; }},
+};
+
+const Metric<AppStats> kAppMetrics[] = {
+    {"gpushare_app_submitted", Kind::kCounter, "", "Tasks accepted at submit.",
+     [](const AppStats& a) { return Count(a.submitted); }},
+    {"gpushare_app_completed", Kind::kCounter, "", "Tasks that completed.",
+     [](const AppStats& a) { return Count(a.completed); }},
+    {"gpushare_app_failed", Kind::kCounter, "", "Tasks that failed.",
+     [](const AppStats& a) { return Count(a.failed); }},
+    {"gpushare_app_dropped", Kind::kCounter, "", "Tasks dropped because they were late.",
+     [](const AppStats& a) { return Count(a.dropped); }},
+    {"gpushare_app_cancelled", Kind::kCounter, "", "Tasks cancelled.",
+     [](const AppStats& a) { return Count(a.cancelled); }},
+    {"gpushare_app_rejected", Kind::kCounter, "", "Tasks refused at submit.",
+     [](const AppStats& a) { return Count(a.rejected); }},
+    {"gpushare_app_evictions", Kind::kCounter, "", "Evictions of the app's tasks.",
+     [](const AppStats& a) { return Count(a.evictions); }},
+    {"gpushare_app_queue_depth", Kind::kGauge, "", "Tasks accepted and not complete.",
+     [](const AppStats& a) { return Count(a.queue_depth); }},
+    {"gpushare_app_device_seconds", Kind::kCounter, "seconds",
+     "Time of the app's tasks on the device.",
+     [](const AppStats& a) { return Seconds(a.device_ns); }},
+    {"gpushare_app_work_seconds", Kind::kCounter, "seconds",
+     "Predicted whole-device time of what the app completed.",
+     [](const AppStats& a) { return Seconds(a.work_ns); }},
+};
+
+// Backslash, quote and line feed are escaped in label values and help texts alike; bytes that are
+// no printable text would break readers and become '?'.
+std::string Escape(absl::string_view text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '\\' || c == '"') {
+      escaped += '\\';
+      escaped += c;
+    } else if (c == '\n') {
+      escaped += "\\n";
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      escaped += '?';
+    } else {
+      escaped += c;
+    }
+  }
+  return escaped;
+}
+
+std::string Label(absl::string_view name, absl::string_view value) {
+  return absl::StrCat(name, "=\"", Escape(value), "\"");
+}
+
+// 17 digits carry a double exactly; counts stay free of an exponent up to 2^53.
+std::string Number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  if (value == std::floor(value) && std::abs(value) < 9.0e15) {
+    return absl::StrCat(static_cast<int64_t>(value));
+  }
+  return absl::StrFormat("%.17g", value);
+}
+
+void AddFamily(std::string& out, absl::string_view name, absl::string_view type,
+               absl::string_view unit, absl::string_view help) {
+  absl::StrAppend(&out, "# TYPE ", name, " ", type, "\n");
+  if (!unit.empty()) absl::StrAppend(&out, "# UNIT ", name, " ", unit, "\n");
+  absl::StrAppend(&out, "# HELP ", name, " ", Escape(help), "\n");
+}
+
+void AddSample(std::string& out, absl::string_view name, absl::string_view labels, double value) {
+  absl::StrAppend(&out, name, "{", labels, "} ", Number(value), "\n");
+}
+
+template <class Stats>
+void AddHeader(std::string& out, const Metric<Stats>& metric) {
+  const bool counter = metric.kind == Kind::kCounter;
+  AddFamily(out, metric.name, counter ? "counter" : "gauge", metric.unit, metric.help);
+}
+
+template <class Stats>
+void AddValue(std::string& out, const Metric<Stats>& metric, absl::string_view labels,
+              const Stats& stats) {
+  const bool counter = metric.kind == Kind::kCounter;
+  AddSample(out, absl::StrCat(metric.name, counter ? "_total" : ""), labels, metric.value(stats));
+}
+
+// Quantiles without their sum are no OpenMetrics summary; they are gauges with a label of their
+// own.
+void AddQuantiles(std::string& out, absl::string_view name, absl::string_view labels,
+                  const LatencySummary& latency) {
+  AddSample(out, name, absl::StrCat(labels, ",", Label("at", "p50")), Seconds(latency.p50_ns));
+  AddSample(out, name, absl::StrCat(labels, ",", Label("at", "p99")), Seconds(latency.p99_ns));
+  AddSample(out, name, absl::StrCat(labels, ",", Label("at", "max")), Seconds(latency.max_ns));
+}
+
+void AddLatency(std::string& out, absl::string_view name, absl::string_view help,
+                absl::string_view labels, const LatencySummary& latency) {
+  AddFamily(out, name, "gauge", "seconds", help);
+  AddQuantiles(out, name, labels, latency);
+}
+
+std::string AppLabels(const AppStats& app, absl::string_view stamp) {
+  const bool critical = app.app_class == AppClass::kLatencyCritical;
+  return absl::StrCat(stamp, ",", Label("app", app.name), ",",
+                      Label("app_id", absl::StrCat(app.app.value)), ",",
+                      Label("class", critical ? "LC" : "BE"));
+}
+
+}  // namespace
+
+std::string FormatOpenMetrics(const MetricsSource& source) {
+  // Simulated numbers must never be taken for measured ones, so each sample says what it is.
+  const std::string stamp = Label("simulated", source.simulated ? "true" : "false");
+  std::string out;
+  AddFamily(out, "gpushare", "info", "", "The device, the policy, and whether time is simulated.");
+  AddSample(out, "gpushare_info",
+            absl::StrCat(stamp, ",", Label("device", source.device_name), ",",
+                         Label("policy", source.policy_name)),
+            1);
+  for (const Metric<SchedulerStats>& metric : kSchedulerMetrics) {
+    AddHeader(out, metric);
+    AddValue(out, metric, stamp, source.scheduler);
+  }
+  AddLatency(out, "gpushare_eviction_latency_seconds",
+             "Time from an eviction until the last worker left.", stamp,
+             source.scheduler.eviction_latency);
+  AddLatency(out, "gpushare_plan_time_seconds", "Host time of the plan stage.", stamp,
+             source.scheduler.plan_time);
+  if (!source.apps.empty()) {
+    for (const Metric<AppStats>& metric : kAppMetrics) {
+      AddHeader(out, metric);
+      for (const AppStats& app : source.apps) {
+        AddValue(out, metric, AppLabels(app, stamp), app);
+      }
+    }
+    const char* kLatency = "gpushare_app_latency_seconds";
+    AddFamily(out, kLatency, "gauge", "seconds", "From submit, or a query's arrival, to complete.");
+    for (const AppStats& app : source.apps) {
+      AddQuantiles(out, kLatency, AppLabels(app, stamp), app.latency);
+    }
+  }
+  absl::StrAppend(&out, "# EOF\n");
+  return out;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,355 @@
+// Replay of an event log; see replay.h.
+//
+// The position in the recorded log is the one state that all parts share: the comparison advances
+// it, the device delivers the completions that stand there, the driver performs the input that
+// stands there or lets the scheduler tick.
+
+#include "src/core/replay/replay.h"
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/ids.h"
+
+namespace gpushare::core {
+namespace {
+
+// Ticks at one time and place in the log without any new record: the scheduler has nothing to say
+// where the recorded one had. A Tick that adopts or plans may need a second one.
+constexpr int kIdleTicksMax = 4;
+
+EventType TypeOf(const EventRecord& record) { return static_cast<EventType>(record.type); }
+
+// What a caller did, as opposed to what the scheduler did about it.
+bool IsInput(EventType type) {
+  return type == EventType::kSubmitted || type == EventType::kQueryBeginCalled ||
+         type == EventType::kQueryEndCalled;
+}
+
+// What the complete stage appends while it handles what one poll gave it.
+bool IsFromCompletion(EventType type) {
+  return type == EventType::kPartDone || type == EventType::kCompleted ||
+         type == EventType::kQueryEnded;
+}
+
+// Compares what is appended with what was recorded, and knows how far that went.
+class Comparison final : public EventSink {
+ public:
+  explicit Comparison(absl::Span<const EventRecord> recorded) : recorded_(recorded) {}
+
+  void Append(const EventRecord& record) override {
+    if (!difference_.empty()) return;
+    if (at_ == recorded_.size()) {
+      difference_ = absl::StrCat("The replay goes on after the ", recorded_.size(),
+                                 " recorded events, with ", Show(record), ".");
+      return;
+    }
+    const EventRecord& expected = recorded_[at_];
+    Learn(expected, record);
+    const EventRecord translated = Translate(record);
+    replayed_.push_back(translated);
+    if (std::memcmp(&translated, &expected, sizeof(expected)) != 0) {
+      difference_ = absl::StrCat("Event ", at_, " was recorded as ", Show(expected),
+                                 ", and the replay has ", Show(translated), ".");
+      return;
+    }
+    ++at_;
+  }
+
+  bool Going() const { return difference_.empty() && at_ < recorded_.size(); }
+  size_t at() const { return at_; }
+  const EventRecord& Next(size_t ahead = 0) const { return recorded_[at_ + ahead]; }
+  bool HasNext(size_t ahead) const { return at_ + ahead < recorded_.size(); }
+  absl::Span<const EventRecord> recorded() const { return recorded_; }
+  const std::vector<EventRecord>& replayed() const { return replayed_; }
+  const std::string& difference() const { return difference_; }
+  void Stop(std::string difference) {
+    if (difference_.empty()) difference_ = std::move(difference);
+  }
+
+  // The replay's number of a recorded ticket or query; the same where none is known.
+  uint64_t ToReplay(uint64_t recorded) const {
+    const auto found = to_replay_.find(recorded);
+    return found == to_replay_.end() ? recorded : found->second;
+  }
+
+  static std::string Show(const EventRecord& record) {
+    return absl::StrCat("{type ", record.type, ", time ", record.time_ns, ", id ", record.id,
+                        ", a ", record.a, ", b ", record.b, ", c ", record.c, ", d ", record.d,
+                        ", app ", record.app, ", kernel ", record.kernel, ", place ", record.place,
+                        ", reason ", record.reason, ", detail ", record.detail, "}");
+  }
+
+ private:
+  // Two records of the same input name the same ticket or query by two numbers.
+  void Learn(const EventRecord& expected, const EventRecord& record) {
+    if (expected.type != record.type || !IsInput(TypeOf(record))) return;
+    Pair(expected.id, record.id);
+    if (TypeOf(record) == EventType::kSubmitted) {
+      Pair(expected.id | kImplicitQueryBit, record.id | kImplicitQueryBit);
+    }
+  }
+  void Pair(uint64_t recorded, uint64_t replayed) {
+    to_replay_[recorded] = replayed;
+    to_recorded_[replayed] = recorded;
+  }
+  uint64_t ToRecorded(uint64_t replayed) const {
+    const auto found = to_recorded_.find(replayed);
+    return found == to_recorded_.end() ? replayed : found->second;
+  }
+  int64_t ToRecorded(int64_t replayed) const {
+    return static_cast<int64_t>(ToRecorded(static_cast<uint64_t>(replayed)));
+  }
+
+  // The record with the recorded run's tickets and queries.
+  EventRecord Translate(EventRecord record) const {
+    switch (TypeOf(record)) {
+      case EventType::kSubmitted:
+      case EventType::kCompleted:
+        record.c = ToRecorded(record.c);
+        break;
+      case EventType::kWaits:
+        record.a = ToRecorded(record.a);
+        record.b = ToRecorded(record.b);
+        record.c = ToRecorded(record.c);
+        record.d = ToRecorded(record.d);
+        break;
+      case EventType::kAdmitted:
+      case EventType::kLaunched:
+      case EventType::kFastPathLaunched:
+      case EventType::kEvicted:
+      case EventType::kPartDone:
+      case EventType::kHeld:
+      case EventType::kQueryBegun:
+      case EventType::kQueryEnded:
+      case EventType::kQueryBeginCalled:
+      case EventType::kQueryEndCalled:
+        break;
+      default:
+        return record;  // the id is an app's or a lane's
+    }
+    record.id = ToRecorded(record.id);
+    return record;
+  }
+
+  absl::Span<const EventRecord> recorded_;
+  std::vector<EventRecord> replayed_;
+  size_t at_ = 0;
+  std::string difference_;
+  std::unordered_map<uint64_t, uint64_t> to_replay_;
+  std::unordered_map<uint64_t, uint64_t> to_recorded_;
+};
+
+// Starts nothing; answers as the recorded device did.
+class ReplayDevice final : public Device {
+ public:
+  ReplayDevice(const DeviceCapabilities& capabilities, const Comparison& comparison,
+               uint64_t blocked_lanes)
+      : capabilities_(capabilities), comparison_(comparison), blocked_lanes_(blocked_lanes) {
+    capabilities_.virtual_time = true;
+    for (const EventRecord& record : comparison.recorded()) {
+      const EventType type = TypeOf(record);
+      if (type == EventType::kLaunched || type == EventType::kFastPathLaunched) {
+        launched_.insert(static_cast<uint64_t>(record.a));
+      }
+    }
+    if (!comparison.recorded().empty()) now_ns_ = comparison.recorded()[0].time_ns;
+  }
+
+  TimeNs NowNs() const override { return now_ns_; }
+  const DeviceCapabilities& capabilities() const override { return capabilities_; }
+  absl::Status PrepareKernel(const KernelDesc&) override { return absl::OkStatus(); }
+  absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
+  absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
+    const bool blocked = lanes_ < kMaxLanes && (blocked_lanes_ >> lanes_ & 1) != 0;
+    if (spec.evictable && blocked) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("Evictions on lane ", lanes_, " were blocked in the recorded run."));
+    }
+    return lanes_++;
+  }
+  void AbandonLane(LaneIndex) override {}
+  absl::Status Evict(LaneIndex, uint64_t, int32_t) override { return absl::OkStatus(); }
+  void* LaneStream(LaneIndex) override { return nullptr; }
+  int64_t BusySmNs() const override { return 0; }
+
+  // A launch that the log does not know was refused then, too.
+  absl::Status Launch(const LaunchRequest& request) override {
+    if (launched_.count(request.launch.value) > 0) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("Launch ", request.launch.value,
+                                            " was refused by the recorded device, or never made."));
+  }
+
+  // Only what stands next in the log: a completion that was seen one Tick later is not due yet.
+  // Each is delivered once, also where the replay differs and the position rests.
+  size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
+    size_t count = 0;
+    if (!comparison_.Going()) return 0;
+    delivered_ = std::max(delivered_, comparison_.at());
+    for (; count < out.size() && delivered_ < comparison_.recorded().size(); ++delivered_) {
+      const EventRecord& record = comparison_.recorded()[delivered_];
+      if (!IsFromCompletion(TypeOf(record)) || record.time_ns > now_ns_) break;
+      if (TypeOf(record) != EventType::kPartDone) continue;
+      DeviceCompletion& completion = out[count++];
+      completion = DeviceCompletion();
+      completion.launch = LaunchId{static_cast<uint64_t>(record.a)};
+      completion.outcome = static_cast<Outcome>(record.detail);
+      completion.start_ns = record.b;
+      completion.end_ns = record.c;
+      completion.block_tasks_done = record.d;
+      if (completion.outcome == Outcome::kDeviceLost) {
+        ++delivered_;
+        break;  // what follows is of the lost device
+      }
+    }
+    return count;
+  }
+
+  TimeNs NextEventNs() const override {
+    return comparison_.Going() ? std::max(comparison_.Next().time_ns, now_ns_) : kNever;
+  }
+  void AdvanceTo(TimeNs time) override { now_ns_ = std::max(now_ns_, time); }
+
+ private:
+  DeviceCapabilities capabilities_;
+  const Comparison& comparison_;
+  const uint64_t blocked_lanes_;
+  TimeNs now_ns_ = 0;
+  PlaceIndex places_ = kWholeDevice;
+  LaneIndex lanes_ = 0;
+  std::unordered_set<uint64_t> launched_;
+  size_t delivered_ = 0;  // position after the last completion that was given back
+};
+
+void NoHostWork(void*, void*) {}
+
+class Driver {
+ public:
+  Driver(Comparison& comparison, ReplayDevice& device, Scheduler& scheduler)
+      : comparison_(comparison), device_(device), scheduler_(scheduler) {}
+
+  void Run() {
+    int idle_ticks = 0;
+    while (comparison_.Going()) {
+      device_.AdvanceTo(comparison_.Next().time_ns);
+      const size_t before = comparison_.at();
+      if (IsInput(TypeOf(comparison_.Next()))) {
+        PerformInputs();
+      } else {
+        scheduler_.Tick();
+      }
+      idle_ticks = comparison_.at() == before ? idle_ticks + 1 : 0;
+      if (idle_ticks > kIdleTicksMax) {
+        comparison_.Stop(absl::StrCat("The replay does nothing where event ", comparison_.at(),
+                                      " was recorded as ", Comparison::Show(comparison_.Next()),
+                                      "."));
+      }
+    }
+  }
+
+ private:
+  // What callbacks submitted in the recorded run stands right after the Tick that ran them, and is
+  // performed there: before the next Tick.
+  void PerformInputs() {
+    while (comparison_.Going() && IsInput(TypeOf(comparison_.Next())) &&
+           comparison_.Next().time_ns <= device_.NowNs()) {
+      const EventRecord input = comparison_.Next();
+      const size_t before = comparison_.at();
+      const absl::Status status = Perform(input);
+      if (!status.ok()) {
+        comparison_.Stop(absl::StrCat("Event ", before, ", ", Comparison::Show(input),
+                                      ", is refused in the replay: ", status.message()));
+      } else if (comparison_.at() == before) {
+        return;  // appended later, or not at all: Run sees to it
+      }
+    }
+  }
+
+  absl::Status Perform(const EventRecord& input) {
+    switch (TypeOf(input)) {
+      case EventType::kSubmitted:
+        return Submit(input);
+      case EventType::kQueryBeginCalled:
+        return scheduler_.BeginQuery(QueueId{static_cast<uint32_t>(input.a)}, input.b).status();
+      default:
+        return scheduler_.EndQuery(QueryId{comparison_.ToReplay(input.id)});
+    }
+  }
+
+  absl::Status Submit(const EventRecord& input) {
+    TaskSpec spec;
+    spec.queue = QueueId{static_cast<uint32_t>(input.a)};
+    const uint64_t query = static_cast<uint64_t>(input.c);
+    if ((query & kImplicitQueryBit) == 0) spec.query = QueryId{comparison_.ToReplay(query)};
+    spec.kind = static_cast<TaskKind>(input.detail);
+    spec.kernel = KernelId{input.kernel};
+    spec.arrival_ns = input.d;
+    spec.detached = true;
+    if (spec.kind == TaskKind::kKernel) spec.block_tasks = input.b;
+    if (spec.kind == TaskKind::kMemcpy) {
+      spec.copy.bytes = input.b;
+      spec.copy.direction = static_cast<CopyDirection>(input.reserved & 3);
+      spec.copy.pinned = (input.reserved >> 2 & 1) != 0;
+    }
+    if (spec.kind == TaskKind::kOpaque || spec.kind == TaskKind::kLibrary) {
+      spec.declared_ns = input.b;
+    }
+    if (spec.kind == TaskKind::kOpaque) spec.host_function = &NoHostWork;
+    std::vector<TicketId> waits;
+    for (size_t ahead = 1; comparison_.HasNext(ahead); ++ahead) {
+      const EventRecord& record = comparison_.Next(ahead);
+      if (TypeOf(record) != EventType::kWaits || record.id != input.id) break;
+      for (int64_t ticket : {record.a, record.b, record.c, record.d}) {
+        if (ticket == 0) continue;
+        waits.push_back(TicketId{comparison_.ToReplay(static_cast<uint64_t>(ticket))});
+      }
+    }
+    spec.wait_tickets = waits;
+    const bool critical = input.app_class == static_cast<uint8_t>(AppClass::kLatencyCritical);
+    return (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+  }
+
+  Comparison& comparison_;
+  ReplayDevice& device_;
+  Scheduler& scheduler_;
+};
+
+}  // namespace
+
+absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup) {
+  if (log.records.empty()) return absl::InvalidArgumentError("The event log is empty.");
+  if (log.header.dropped > 0) {
+    return absl::InvalidArgumentError(absl::StrCat("The event log dropped ", log.header.dropped,
+                                                   " records, and a replay needs all of them."));
+  }
+  Comparison comparison(log.records);
+  auto owned =
+      std::make_unique<ReplayDevice>(setup.capabilities, comparison, log.header.blocked_lanes);
+  ReplayDevice& device = *owned;
+  setup.options.events = &comparison;
+  absl::StatusOr<std::unique_ptr<Scheduler>> scheduler = Scheduler::Create(
+      setup.options, std::move(owned), std::move(setup.model), std::move(setup.policy));
+  if (!scheduler.ok()) return scheduler.status();
+  if (setup.prepare) {
+    absl::Status status = setup.prepare(**scheduler);
+    if (!status.ok()) return status;
+  }
+  Driver(comparison, device, **scheduler).Run();
+
+  ReplayResult result;
+  result.records = static_cast<int64_t>(comparison.at());
+  result.difference = comparison.difference();
+  result.matches = result.difference.empty();
+  result.recorded_digest = DecisionDigest(log.records);
+  result.replayed_digest = DecisionDigest(comparison.replayed());
+  // Its goodbye appends events that were not recorded; they count no more.
+  comparison.Stop("The replay is over.");
+  return result;
+}
+
+}  // namespace gpushare::core

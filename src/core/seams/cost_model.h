@@ -1,0 +1,101 @@
+// The cost-model seam: predict with an error bar, observe with co-residents.
+//
+// The scheduler thread alone calls a model (predict and learn stages); Save and Load run when the
+// scheduler is quiet. Prediction is called for every queue head in every plan: it must not allocate
+// and should take well under a microsecond.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_COST_MODEL_H_
+#define GPUSHARE_SRC_CORE_SEAMS_COST_MODEL_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/device_profile.h"
+#include "src/core/seams/kernel.h"
+
+namespace gpushare::core {
+
+struct Prediction {
+  int64_t duration_ns = 0;
+  int64_t error_ns = 0;  // one standard deviation of the model's recent error
+  bool trained = false;  // false: a prior from the kernel's record, the app's hint, or a default
+};
+
+struct TaskFeatures {
+  const KernelDesc* kernel = nullptr;  // null for memcpy and opaque work
+  TaskKind kind = TaskKind::kKernel;
+  uint32_t app = 0;         // opaque work is learned for each app
+  int64_t block_tasks = 0;  // kernels
+  int64_t bytes = 0;        // copies
+  CopyDirection direction = CopyDirection::kNone;
+  bool pinned = true;
+  int64_t declared_ns = 0;  // opaque work
+};
+
+// What ran beside a sample from its start on, worst first.
+struct CoResident {
+  const KernelDesc* kernel = nullptr;
+  int32_t sms = 0;        // 0: it came later, or was not alone
+  bool same_sms = false;  // on the sample's SMs, so that the sample waited until it had left
+};
+
+struct Observation {
+  TaskFeatures features;
+  Form form = Form::kOriginal;
+  int32_t sms = 0;
+  int32_t workers = 0;
+  int64_t predicted_ns = 0;
+  int64_t measured_ns = 0;
+  bool evicted = false;  // then measured_ns is the eviction latency
+  absl::Span<const CoResident>
+      beside;  // empty: a solo sample, the only kind that trains solo models
+};
+
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+
+  virtual void AddKernel(const KernelDesc& kernel) = 0;
+
+  // Duration alone on the whole device.
+  virtual Prediction PredictSolo(const TaskFeatures& features) const = 0;
+
+  // Time from the eviction call until the last worker has left.
+  virtual Prediction PredictEviction(const KernelDesc& kernel) const = 0;
+
+  // What an eviction of `kernel` adds to the LC launch that it makes way for, on average: less than
+  // the eviction takes, as SMs become free one by one, and more where caches are cold.
+  virtual Prediction PredictBlocking(const KernelDesc& kernel) const {
+    return PredictEviction(kernel);
+  }
+
+  // Speed on `sms` SMs relative to the whole device, alone.
+  virtual double SpeedOn(const KernelDesc& kernel, int32_t sms) const = 0;
+
+  // Factor on the speed of `kernel` on `sms` SMs while `neighbour` runs on `neighbour_sms` others;
+  // 1 is undisturbed. Partitions share DRAM and L2.
+  virtual double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                             int32_t neighbour_sms) const = 0;
+
+  virtual void Observe(const Observation& observation) = 0;
+
+  // Changes whenever a prediction may have changed by more than the refit threshold; lets the
+  // predict stage keep derived tables.
+  virtual uint64_t version() const = 0;
+
+  // Mean absolute relative error of solo predictions so far, and how many samples it is over.
+  virtual double MeanRelativeError(int64_t* samples) const = 0;
+
+  // A bounded JSON text of what was learned. Load is all or nothing.
+  virtual std::string Save() const = 0;
+  virtual absl::Status Load(const std::string& text) = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_COST_MODEL_H_

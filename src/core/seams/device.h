@@ -1,0 +1,207 @@
+// The device seam: all that the scheduler asks of a GPU.
+//
+// Three devices implement it and pass one contract suite (tests/contract): `cuda`, `sim` (virtual
+// time, seeded, injects faults) and `null` (completes at once). Nothing above this seam knows
+// whether time is real.
+//
+// Contract
+// - Launches on one lane start in order; lanes of one place run side by side as the device allows.
+// - Every accepted launch is reported by PollCompletions exactly once, unless the device hangs;
+// then
+//   the scheduler times it out and calls AbandonLane.
+// - A worker launch made at epoch e on a lane leaves once that lane's eviction word w satisfies
+//   w - e >= 0 (signed difference, so that wrapping is harmless): after Evict(lane, w, keep) all
+//   but `keep` of its workers leave at their next block-task boundary or yield point. Launches made
+//   later with e > w are untouched.
+//   A device may compare the low 32 bits: the words of a lane move by less than 2^31 between two
+//   worker launches on it.
+// - Launches of one task share a counter: block tasks are claimed once, whoever claims them; the
+//   counter is zeroed only by a launch with reset_counter. What an evicted launch did not claim
+//   stays for the next launch on that counter.
+// - A fused launch (kFused) is two launches that share blocks: each part has its own identifier,
+//   claim counter, epoch and lane, and is reported as soon as it has ended, finished or evicted,
+//   whatever the other part does. It starts in the order of the first part's lane, whose next
+//   launch waits for both parts. The second part has a lane of its own for its eviction word, and
+//   that lane holds nothing else meanwhile; without a word it may name the first part's lane.
+// - No call blocks on the GPU. Calls are thread-safe: the LC fast path launches from the
+//   submitter's thread.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_
+#define GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "src/core/base/clock.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/device_profile.h"
+#include "src/core/seams/kernel.h"
+
+namespace gpushare::core {
+
+struct DeviceCapabilities {
+  DeviceProfile profile;  // sizes and latencies of this GPU
+  bool simulated = false;
+  bool virtual_time = false;  // time moves only in AdvanceTo
+  bool partitions = false;
+  bool eviction = false;
+  bool timestamps = false;  // completions carry device times of start and end
+  int32_t lanes_max = kMaxLanes;
+  int32_t places_max = kMaxPlaces;
+};
+
+// Which SMs: groups [first_group, first_group + groups) of sm_granularity SMs, and the SMs that
+// whole groups leave over when with_remainder.
+struct PlaceSpec {
+  int32_t first_group = 0;
+  int32_t groups = 0;
+  bool with_remainder = false;
+};
+
+enum class LanePriority : uint8_t { kLow = 0, kNormal = 1, kHigh = 2 };
+
+struct LaneSpec {
+  PlaceIndex place = kWholeDevice;
+  LanePriority priority = LanePriority::kNormal;
+  bool evictable = false;  // has an eviction word
+};
+
+struct CopyRequest {
+  CopyDirection direction = CopyDirection::kNone;
+  bool pinned = true;
+  int64_t bytes = 0;   // of this launch
+  int64_t offset = 0;  // into the buffers
+  void* destination = nullptr;
+  const void* source = nullptr;
+};
+
+using HostFunction = void (*)(void* stream, void* user);
+
+// The second part of a fused launch, as the first part's fields of LaunchRequest.
+struct FusedPartner {
+  LaunchId launch;
+  LaneIndex lane = kNoLane;  // whose eviction word it reads; may be the first part's
+  const KernelDesc* kernel = nullptr;
+  int32_t grid_x = 0, grid_y = 0, grid_z = 0;
+  int64_t block_count = 0;
+  int32_t counter = -1;
+  bool reset_counter = false;
+  uint64_t epoch = 0;
+  const void* arguments = nullptr;
+  uint32_t arguments_bytes = 0;
+};
+
+struct LaunchRequest {
+  LaunchId launch;  // chosen by the scheduler, echoed in the completion
+  LaneIndex lane = kNoLane;
+  Form form = Form::kOriginal;
+  const KernelDesc* kernel = nullptr;      // null for memcpy and opaque work
+  const FusedKernelDesc* fused = nullptr;  // kFused only; kernel is either part of the pair
+  FusedPartner partner;                    // kFused only: the other part
+  // The original grid; zeros: one dimension. Its product is the block tasks of the whole task.
+  int32_t grid_x = 0, grid_y = 0, grid_z = 0;
+  int64_t block_begin = 0;  // first block task (kSlice), else 0
+  int64_t block_count = 0;  // block tasks of the slice, or of the whole task for kWorkers
+  int32_t workers = 0;      // kWorkers; kFused: fused blocks. 0: all that the place holds
+  int32_t counter = -1;     // kWorkers and kFused: the task's claim counter
+  bool reset_counter = false;
+  uint64_t epoch = 0;  // kWorkers and kFused
+  const void* arguments = nullptr;
+  uint32_t arguments_bytes = 0;
+  CopyRequest copy;
+  HostFunction host_function = nullptr;  // kOpaque: enqueues the caller's work on the lane's stream
+  void* host_user = nullptr;
+  int64_t declared_ns = 0;              // kOpaque and kLibrary: the caller's bound, 0 unknown
+  absl::Span<void* const> wait_events;  // native events to wait for before, empty on sim and null
+  // Native event to record after; of a fused launch after both parts, so that the scheduler fuses
+  // no task that has one.
+  void* signal_event = nullptr;
+  // More launches of the same query follow on this lane: the device may leave the completion word
+  // to one of them or to FlushLane, and reports by stream order.
+  bool more_follows = false;
+};
+
+// Which part of its pair a fused launch's first one is. A pair of one kernel: the TC part.
+inline bool FirstIsTensorPart(const LaunchRequest& request) {
+  return request.fused->tensor_part == request.kernel->id;
+}
+
+enum class Outcome : uint8_t {
+  kFinished = 0,
+  kEvicted = 1,  // workers left; the counter may hold unclaimed block tasks
+  kFailed = 2,   // this launch failed; the device goes on
+  kDeviceLost = 3,
+};
+
+struct DeviceCompletion {
+  LaunchId launch;
+  Outcome outcome = Outcome::kFinished;
+  TimeNs start_ns = 0;  // device's view, on the device's clock
+  TimeNs end_ns = 0;
+  int64_t block_tasks_done = 0;  // executed to their end by this launch
+  int32_t error_code = 0;        // native code when kFailed or kDeviceLost
+  // False where the launch shared its completion word with others of its query, so that its own
+  // times are a share of theirs: nothing is learned from them.
+  bool timed = true;
+};
+
+class Device : public Clock {
+ public:
+  virtual const DeviceCapabilities& capabilities() const = 0;
+
+  // Fills what the device can read from the kernel's functions and the caller left at 0: threads,
+  // registers, shared memory, workers per SM. INVALID_ARGUMENT when they contradict the options.
+  virtual absl::Status DescribeKernel(KernelDesc& /*kernel*/) { return absl::OkStatus(); }
+
+  // Called once for each kernel before its first launch: loads modules, instantiates graphs for
+  // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
+  // other calls come meanwhile from other threads, but no PrepareKernel, DescribeKernel or
+  // CreatePlace. CreateLane does, for a lane that hung, and must not wait for it: the kernel may
+  // run on that lane once both have returned.
+  virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
+
+  // Called once for each fused kernel before its first launch, with its identifier, once both parts
+  // are prepared; as PrepareKernel as to other calls. Fills what the caller left at 0.
+  virtual absl::Status PrepareFusedKernel(FusedKernelDesc& fused) {
+    if (fused.blocks_per_sm == 0) fused.blocks_per_sm = 1;
+    return absl::OkStatus();
+  }
+
+  // Places and lanes are made ahead, before the first launch or in a quiet moment.
+  virtual absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec& spec) = 0;
+  virtual absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) = 0;
+  // Whether the prepared kernel runs on the place's SMs alone. False: its launches there run on
+  // every SM, in the lane's order (a graph whose clusters do not fit the place).
+  virtual bool Confines(KernelId /*kernel*/, PlaceIndex /*place*/) const { return true; }
+  // A hung lane: nothing is launched on it again, its launches are never reported.
+  virtual void AbandonLane(LaneIndex lane) = 0;
+
+  virtual absl::Status Launch(const LaunchRequest& request) = 0;
+
+  // No launch of the query follows that more_follows announced on this lane.
+  virtual void FlushLane(LaneIndex /*lane*/) {}
+
+  // Writes {epoch, workers_to_keep} to the lane's eviction word. Returns when the write is issued.
+  virtual absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) = 0;
+
+  // The native stream of a lane, for regions; null where the device has none.
+  virtual void* LaneStream(LaneIndex lane) = 0;
+
+  // Fills `out` with completions that are due, oldest first, and returns how many.
+  virtual size_t PollCompletions(absl::Span<DeviceCompletion> out) = 0;
+
+  // Virtual time only: the time of the next event (kNever when idle), and moving to a time.
+  // On real devices NextEventNs returns kNever and AdvanceTo does nothing.
+  virtual TimeNs NextEventNs() const = 0;
+  virtual void AdvanceTo(TimeNs time) = 0;
+
+  // Device seconds times SMs that were busy, for utilisation: SM-nanoseconds since creation.
+  virtual int64_t BusySmNs() const = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_

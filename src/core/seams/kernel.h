@@ -1,0 +1,122 @@
+// A registered kernel: what the planner and the devices know of it. Immutable once registered.
+//
+// The simulation record is data about the kernel (how long a block task takes, which resources it
+// uses, how its speed follows the SM count). The simulated device runs on it; the cost model takes
+// it as its prior until it has measurements of its own.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_KERNEL_H_
+#define GPUSHARE_SRC_CORE_SEAMS_KERNEL_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/core/base/types.h"
+#include "src/core/seams/library_call.h"
+
+namespace gpushare::core {
+
+// Share of capacity that the kernel uses at full occupancy and alone, 0 to 1. issue, tensor,
+// special (transcendental pipe) are of each SM it runs on; dram and l2 of the whole device when it
+// runs on all SMs.
+struct ResourceDemand {
+  double issue = 0;
+  double tensor = 0;
+  double special = 0;
+  double dram = 0;
+  double l2 = 0;
+};
+
+// Speed on `sms` SMs relative to the whole device. Not monotone (MEASURED: 84 SMs beat 124).
+struct SpeedPoint {
+  int32_t sms = 0;
+  double speed = 0;
+};
+
+// One node of a graph, repeated `repeat` times in a row; an ordinary grid of `blocks` blocks.
+struct GraphNode {
+  int64_t duration_ns = 0;  // alone on the whole device, without the gap to the next node
+  int32_t blocks = 0;
+  int32_t repeat = 1;
+  bool whole_sm = true;  // a block takes all of an SM's registers or shared memory
+  ResourceDemand demand;
+};
+
+struct SimulationRecord {
+  bool present = false;
+  int64_t block_task_ns = 0;     // one block task, all workers_per_sm workers resident, alone
+  double block_task_spread = 0;  // relative standard deviation between block tasks
+  double worker_overhead = 0;    // PTB form over original grid, 0.003 = 0.3 %; may be < 0
+  // Outstanding memory requests an SM, relative to a streaming kernel (1): the weight with which
+  // it claims DRAM bandwidth once that is short.
+  double memory_parallelism = 0;
+  // Below full occupancy an SM's speed is min(1, occupancy / saturating_occupancy).
+  double saturating_occupancy = 1;
+  ResourceDemand demand;
+  std::vector<SpeedPoint> speed;  // by sms, ascending; empty: proportional to SMs
+  std::vector<GraphNode> nodes;   // graphs only
+  int64_t node_gap_ns = 0;        // between dependent nodes
+};
+
+// Enqueues the graph's work for a place of `sm_count` SMs on `stream`, which is being captured.
+// Returns 0, or the caller's own error code, which makes the registration fail.
+using CaptureFunction = int32_t (*)(void* user, void* stream, int32_t sm_count);
+
+// Of a kernel of which neither the caller nor the profile nor the device says more.
+inline constexpr int32_t kDefaultThreadsPerBlock = 256;
+inline constexpr int32_t kDefaultRegistersPerThread = 32;
+inline constexpr int32_t kDefaultWorkersPerSm = 8;
+
+struct KernelDesc {
+  KernelId id;
+  std::string name;
+  TaskKind kind = TaskKind::kKernel;
+  // 0 in these, shared memory and workers: unknown. Scheduler::RegisterKernel asks the device, and
+  // puts the defaults where it does not know either; from then on they are never 0.
+  int32_t threads_per_block = kDefaultThreadsPerBlock;
+  int32_t registers_per_thread = kDefaultRegistersPerThread;
+  int32_t shared_memory_bytes = 0;  // static and dynamic, of a block
+  int32_t dynamic_shared_memory_bytes = 0;
+  // Shape of a block; zeros: {threads_per_block, 1, 1}.
+  int32_t block_x = 0, block_y = 0, block_z = 0;
+  int32_t workers_per_sm_max = kDefaultWorkersPerSm;  // M of CapSM: workers an SM holds
+  bool evictable = false;         // has a worker form that reads an eviction word
+  bool confinable = true;         // may be launched in a partition
+  bool roomy = false;             // another kernel's blocks fit beside it in an SM
+  int64_t yield_interval_ns = 0;  // distance of yield points inside a block task, 0: none
+  int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
+  // Native handles of the variants, opaque to core; null on the simulated device. original, worker
+  // and slice are CUfunctions; without a slice function the worker function runs slices. A graph
+  // comes as one of three: captured once per place, a cudaGraph_t that is instantiated once per
+  // place, or a bare cudaGraphExec_t for the whole device.
+  void* original_function = nullptr;
+  void* worker_function = nullptr;
+  void* slice_function = nullptr;
+  CaptureFunction capture = nullptr;
+  void* capture_user = nullptr;
+  void* graph = nullptr;
+  void* graph_exec = nullptr;
+  LibraryCall library_call;  // kLibrary
+  SimulationRecord simulation;
+};
+
+// One precompiled fused kernel: a blocks of the TC part and b blocks of the CD part share a block.
+struct FusedKernelDesc {
+  KernelId id;
+  std::string name;
+  KernelId tensor_part;
+  KernelId cuda_part;
+  int32_t tensor_blocks = 1;
+  int32_t cuda_blocks = 1;
+  double opportune_load_ratio = 1;      // r0: load ratio where both parts end together
+  double opportune_duration_ratio = 1;  // t0: fused duration there over the TC part's own
+  // 0 in these: unknown, and the device fills in what it reads from the function.
+  int32_t threads_per_block = 0;  // of a fused block, all parts
+  int32_t dynamic_shared_memory_bytes = 0;
+  int32_t blocks_per_sm = 0;  // fused blocks that an SM holds; never 0 once registered
+  void* function = nullptr;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_KERNEL_H_

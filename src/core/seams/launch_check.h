@@ -1,0 +1,27 @@
+// What every device checks of a launch before it touches anything: the arguments alone.
+//
+// One place, so that the three devices refuse the same requests with the same sentences. A device
+// adds what only it knows (its lanes, its places, its functions).
+//
+// Threads: any. Allocates only the message of a failure.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_LAUNCH_CHECK_H_
+#define GPUSHARE_SRC_CORE_SEAMS_LAUNCH_CHECK_H_
+
+#include "absl/status/status.h"
+#include "src/core/seams/device.h"
+
+namespace gpushare::core {
+
+// INVALID_ARGUMENT: no launch identifier; no kernel where the form needs one; block tasks, slice,
+// workers, counter, copy or arguments out of range; a fused launch whose parts are not those of its
+// pair, or share an identifier or a counter. Opaque work may come without a host function:
+// the end of a region, whose work is on the lane's stream already.
+absl::Status CheckLaunchRequest(const LaunchRequest& request);
+
+// INVALID_ARGUMENT: empty, negative or beyond the device; without partitions only the whole device.
+absl::Status CheckPlaceSpec(const PlaceSpec& spec, const DeviceProfile& profile);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_LAUNCH_CHECK_H_

@@ -1,0 +1,28 @@
+// The form in which a task goes to the device when nothing asks for another.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_ORDINARY_FORM_H_
+#define GPUSHARE_SRC_CORE_SEAMS_ORDINARY_FORM_H_
+
+#include "src/core/base/types.h"
+
+namespace gpushare::core {
+
+constexpr Form OrdinaryForm(TaskKind kind) {
+  switch (kind) {
+    case TaskKind::kKernel:
+      return Form::kOriginal;
+    case TaskKind::kGraph:
+      return Form::kGraph;
+    case TaskKind::kLibrary:
+      return Form::kLibrary;
+    case TaskKind::kMemcpy:
+      return Form::kMemcpy;
+    case TaskKind::kOpaque:
+      return Form::kOpaque;
+  }
+  return Form::kOriginal;
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_ORDINARY_FORM_H_

@@ -1,0 +1,254 @@
+// The snapshot: all that a policy may know, as plain data, and the plan that it answers with.
+//
+// The plan stage fills a Snapshot from the scheduler's tables into buffers that are allocated once;
+// a policy is a pure function from it to a Plan. Arrays are bounded by limits.h. Times are
+// nanoseconds on the device's clock; speeds are relative to the kernel alone on the whole device.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_SNAPSHOT_H_
+#define GPUSHARE_SRC_CORE_SEAMS_SNAPSHOT_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/cost_model.h"
+
+namespace gpushare::core {
+
+// --- the device ---------------------------------------------------------------------------------
+
+struct PlaceView {
+  int32_t sms = 0;
+  uint64_t overlaps = 0;  // places (bit per index) that share an SM with this one, itself included
+};
+
+// One way to cut the device in two. Ascending lc_sms.
+struct SplitView {
+  PlaceIndex lc_place = kNoPlace;
+  PlaceIndex be_place = kNoPlace;
+  int32_t lc_sms = 0;
+  int32_t be_sms = 0;
+};
+
+struct CopyState {
+  int32_t be_active = 0;  // BE copies in flight in this direction
+  int32_t lc_active = 0;
+  int32_t be_limit = 1;  // N_tr (Baymax eq. 5)
+  bool lc_uses = false;  // an LC app copied in this direction before
+};
+
+// --- apps and queries ---------------------------------------------------------------------------
+
+struct LcAppView {
+  AppId app;
+  int64_t target_ns = 0;     // absolute latency target, 0: none
+  double p99_bound = 0;      // bound on p99 over p99 alone, 1.05 = 5 %; 0: none
+  int64_t p99_alone_ns = 0;  // hint or profile; 0: unknown
+  int64_t solo_ns = 0;       // predicted duration of one query alone
+  double load = 0;           // share of time that its queries would take alone (smoothed)
+  // Longest blocking that a launch may cause to this app's next query. From the bound while there
+  // is no queueing model: (p99_bound - 1) x p99_alone_ns; from the target: target - solo; kNever
+  // when it states neither.
+  int64_t blocking_budget_ns = kNever;
+  int32_t reserved_capsms = 0;
+  int32_t active_queries = 0;   // begun or submitted and not done
+  int32_t tasks_in_flight = 0;  // launched, not completed
+  TimeNs idle_since_ns = 0;     // when active_queries last became 0
+  KernelId main_kernel;         // the kernel that most of its time goes to; 0 before its first
+};
+
+struct BeAppView {
+  AppId app;
+  int32_t quota_capsms = 0;  // 0: no quota
+  double weight = 1;         // share among BE apps
+  int64_t attained_ns = 0;   // whole-device time that it got so far, over its weight; an app that
+                             // was not there counts as not far behind the others (kFairCreditNs)
+  double used_capsms = 0;
+  bool packed = false;  // its quota is placed on whole SMs
+};
+
+// Active queries of all LC apps in order of arrival.
+struct QueryView {
+  QueryId query;
+  int32_t lc_app = -1;  // index into lc_apps
+  TimeNs arrival_ns = 0;
+  TimeNs deadline_ns = kNever;  // arrival + target
+  int64_t solo_ns = 0;          // T_self: predicted duration of all its tasks
+  int64_t issued_ns = 0;  // predicted duration of its tasks that are on the device (part of T_q)
+  int64_t done_ns = 0;    // processing time of its completed tasks
+  // Baymax eq. 3-4 as corrected: target - elapsed - T_q - own remaining - earlier queries'
+  // remaining, without counting an issued kernel twice. kNever without a target.
+  int64_t headroom_ns = kNever;
+};
+
+// --- tasks --------------------------------------------------------------------------------------
+
+// The head of one queue (kReady), or the rest of an evicted task.
+struct HeadView {
+  TicketId task;
+  AppClass app_class = AppClass::kBestEffort;
+  int32_t app = -1;  // index into lc_apps or be_apps
+  QueueId queue;
+  QueryId query;
+  TaskKind kind = TaskKind::kKernel;
+  const KernelDesc* kernel = nullptr;  // immutable; null for memcpy and opaque work
+  int32_t kernel_index = -1;           // row of `pairs`; -1 without a kernel
+  uint64_t sequence = 0;               // order of submission
+  TimeNs ready_ns = 0;
+  int32_t ready_count = 1;  // tasks of this queue that may be launched in a row, this one included
+  int64_t blocks_left = 0;  // block tasks not yet done; bytes for a copy
+  bool resumed = false;     // it was on the device before
+  bool evictable = false;
+  bool confinable = false;
+  CopyDirection direction = CopyDirection::kNone;
+  bool pinned = false;
+  Prediction remaining;  // of what is left, alone on the whole device
+  // What its eviction adds to an LC query, predicted; kNever when not evictable.
+  int64_t eviction_ns = 0;
+};
+
+struct PartView {
+  PlaceIndex place = kNoPlace;
+  LaneIndex lane = kNoLane;
+  int32_t workers = 0;
+  bool evicting = false;
+  Form form = Form::kOriginal;
+  TimeNs launched_ns = 0;
+};
+
+// A task with at least one launch on the device.
+struct RunningView {
+  HeadView task;  // remaining is measured from now
+  std::array<PartView, kMaxPartsPerTask> parts;
+  int32_t part_count = 0;
+  uint64_t places = 0;  // bit per place with a live part that is not being evicted
+};
+
+// What is known about LC app a beside BE kernel k on split s. Speeds relative to alone on the whole
+// device.
+struct PairOption {
+  float lc_speed = 0;          // LC on the split's LC side, BE side busy with k
+  float lc_speed_alone = 0;    // same, BE side empty
+  float be_speed_be_side = 0;  // k on the BE side, LC side busy with a
+  float be_speed_lc_side = 0;  // k on the LC side when no query is active
+};
+
+struct PairTable {
+  // options[(app * kernels + kernel_index) * splits + split]
+  absl::Span<const PairOption> options;
+  int32_t kernels = 0;
+  int32_t splits = 0;
+  uint64_t version = 0;  // changes when any option changed
+  const PairOption& at(int32_t app, int32_t kernel, int32_t split) const {
+    return options[static_cast<size_t>((app * kernels + kernel) * splits + split)];
+  }
+};
+
+struct Snapshot {
+  TimeNs now_ns = 0;
+  uint64_t plan_sequence = 0;
+  int32_t sm_count = 0;
+  double capsms_free = 0;  // unreserved and unused
+  int64_t queued_ns = 0;   // T_q: predicted duration of all that is issued and not done
+  // BE returns so long after the last LC query ended: a closed-loop client that submits its next
+  // query at once does not pay for an eviction.
+  int64_t return_hysteresis_ns = 2000;
+  bool quiesced = false;  // the application asked for quiet: launch nothing
+  bool partitions_available = false;
+  bool eviction_available = false;
+  absl::Span<const PlaceView> places;  // [0] is the whole device
+  absl::Span<const SplitView> splits;
+  std::array<CopyState, 4> copies;  // by CopyDirection
+  absl::Span<const LcAppView> lc_apps;
+  absl::Span<const BeAppView> be_apps;
+  absl::Span<const QueryView> queries;
+  absl::Span<const HeadView> heads;       // LC first; in each class in order of submission
+  absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
+  PairTable pairs;
+};
+
+// --- the plan -----------------------------------------------------------------------------------
+
+// Which kind of lane a launch goes to; the launch stage picks the concrete lane.
+enum class LaneClass : uint8_t {
+  kPlain = 0,  // ordinary priority: the baseline 'default streams'
+  kLc = 1,     // highest priority, never evicted
+  kBe = 2,     // lowest priority, has an eviction word
+  kCopy = 3,
+};
+
+struct PlannedLaunch {
+  TicketId task;      // a head, or a running task that gets one more part
+  int32_t count = 1;  // tasks of its queue in a row (heads with ready_count >= count)
+  Form form = Form::kOriginal;
+  PlaceIndex place = kWholeDevice;
+  LaneClass lane_class = LaneClass::kPlain;
+  int32_t workers = 0;     // kWorkers: 0 means all that the place holds
+  int64_t blocks_max = 0;  // 0: all; else a slice of at most so many block tasks (bytes for copies)
+  TicketId fused_with;     // kFused: the other task
+  Reason reason = Reason::kNone;
+};
+
+// Every part of `task` on `place` leaves but for workers_to_keep workers.
+struct PlannedEviction {
+  TicketId task;
+  PlaceIndex place = kWholeDevice;
+  int32_t workers_to_keep = 0;
+  Reason reason = Reason::kNone;
+};
+
+struct PlannedHold {
+  TicketId task;
+  Reason reason = Reason::kNone;
+  int64_t value_ns = 0;  // what was too large
+  int64_t limit_ns = 0;  // and the bound that it met
+};
+
+// Where an LC app's next task goes, published for the fast path. Evictable BE launches on places
+// that overlap are evicted and held back while LC work is in flight, if evict_overlapping.
+struct LcRoute {
+  PlaceIndex place = kWholeDevice;
+  LaneClass lane_class = LaneClass::kLc;
+  bool fast_path = true;  // submitters may launch by themselves
+  bool evict_overlapping = false;
+};
+
+struct Plan {
+  std::array<PlannedLaunch, kMaxPlannedActions> launches;
+  std::array<PlannedEviction, kMaxPlannedActions> evictions;
+  std::array<PlannedHold, kMaxPlannedActions> holds;
+  std::array<LcRoute, kMaxApps> routes;  // by index into lc_apps
+  int32_t launch_count = 0;
+  int32_t eviction_count = 0;
+  int32_t hold_count = 0;
+  // Ask for another plan at this time even if nothing happens (hysteresis), kNever: no.
+  TimeNs replan_at_ns = kNever;
+
+  void Clear() {
+    launch_count = eviction_count = hold_count = 0;
+    routes.fill(LcRoute());
+    replan_at_ns = kNever;
+  }
+  // Each returns false when the plan is full; the rest waits for the next plan.
+  bool AddLaunch(const PlannedLaunch& launch) {
+    if (launch_count == kMaxPlannedActions) return false;
+    launches[static_cast<size_t>(launch_count++)] = launch;
+    return true;
+  }
+  bool AddEviction(const PlannedEviction& eviction) {
+    if (eviction_count == kMaxPlannedActions) return false;
+    evictions[static_cast<size_t>(eviction_count++)] = eviction;
+    return true;
+  }
+  bool AddHold(const PlannedHold& hold) {
+    if (hold_count == kMaxPlannedActions) return false;
+    holds[static_cast<size_t>(hold_count++)] = hold;
+    return true;
+  }
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_SNAPSHOT_H_

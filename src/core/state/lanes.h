@@ -1,0 +1,109 @@
+// Places and lanes: made once at start, found by (place, class) in a few nanoseconds.
+//
+// BE lanes are few: streams share hardware queues, and with 8 busy BE streams whatever is enqueued
+// behind them waits for their work (docs/measurements.md). One split cuts the device in an LC side,
+// groups from the front, and a BE side; the SMs that whole groups leave over go to BE, or to LC
+// where the profile says so (decision 0008).
+// Threads: made by one; look-ups and the atomic counts from any.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_LANES_H_
+#define GPUSHARE_SRC_CORE_STATE_LANES_H_
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/device.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+struct Lane {
+  LaneSpec spec;
+  LaneClass lane_class = LaneClass::kPlain;
+  std::atomic<bool> usable{false};
+  std::atomic<int32_t> in_flight{0};  // launches not yet reported
+  // Evictable launches that are on the device or about to be. Raised before the launcher reads the
+  // lane's epoch and looks at the gate, so that an LC caller who has entered the gate and finds 0
+  // need neither raise the epoch nor write it.
+  std::atomic<int32_t> evictable{0};
+  std::atomic<TimeNs> evicted_at_ns{0};  // last eviction write
+  // Fused launches on it whose second part is not reported: what is launched behind would wait for
+  // that part too, as a region does (decision 10).
+  std::atomic<int32_t> carried{0};
+  // The second part of a fused launch is on it, and nothing else until that is reported: one leader
+  // at a time writes a lane's word.
+  std::atomic<bool> ridden{false};
+  // The flow's own.
+  int32_t parts = 0;       // launches in the flow's tables
+  TimeNs progress_ns = 0;  // last completion
+};
+
+class Lanes {
+ public:
+  // Creates up to `splits_max` splits on a device that has partitions, and every place's lanes.
+  absl::Status Create(Device& device, int splits_max);
+
+  // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
+  LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
+  // A BE lane that can be told to leave and holds no launch, for the second part of a fused launch;
+  // not `except`, where the first is about to be. kNoLane when there is none.
+  LaneIndex PickIdleEvictable(PlaceIndex place, LaneIndex except) const;
+  // Whether the place has such a lane at all, idle or not. A side of a split has one BE lane.
+  bool HasOtherEvictable(PlaceIndex place, LaneIndex except) const;
+  // A lane that was given up gets a successor of the same kind, if the device has one left.
+  absl::Status Replace(Device& device, LaneIndex lane);
+
+  Lane& lane(LaneIndex index) { return lanes_[static_cast<size_t>(index)]; }
+  const Lane& lane(LaneIndex index) const { return lanes_[static_cast<size_t>(index)]; }
+  absl::Span<const PlaceView> places() const { return places_; }
+  absl::Span<const SplitView> splits() const { return splits_; }
+  // Evictable lanes on places that share an SM with `place`.
+  uint64_t EvictableLanes(PlaceIndex place) const {
+    return evictable_lanes_[static_cast<size_t>(place)].load(std::memory_order_acquire);
+  }
+  // Lanes whose self-test found evictions blocked; they are used as not evictable. The mask has one
+  // bit a lane.
+  int lanes_blocked() const { return std::popcount(blocked_lanes_); }
+  uint64_t blocked_lanes() const { return blocked_lanes_; }
+  bool HasPlace(PlaceIndex place) const {
+    return place >= 0 && place < static_cast<PlaceIndex>(places_.size());
+  }
+
+ private:
+  static constexpr int kClasses = 4;
+  static constexpr int kLanesPerKind = 4;
+  struct Kind {
+    std::array<LaneIndex, kLanesPerKind> lanes{kNoLane, kNoLane, kNoLane, kNoLane};
+    int count = 0;
+  };
+  Kind& kind(PlaceIndex place, LaneClass lane_class) {
+    return kinds_[static_cast<size_t>(place) * kClasses + static_cast<size_t>(lane_class)];
+  }
+  const Kind& kind(PlaceIndex place, LaneClass lane_class) const {
+    return kinds_[static_cast<size_t>(place) * kClasses + static_cast<size_t>(lane_class)];
+  }
+  absl::Status AddLanes(Device& device, PlaceIndex place, LaneClass lane_class, int count);
+  absl::StatusOr<LaneIndex> AddLane(Device& device, const LaneSpec& spec, LaneClass lane_class);
+  absl::Status AddSplits(Device& device, int splits_max);
+  bool IsEvictableBe(LaneIndex index) const;
+  void IndexEvictableLanes();
+
+  std::array<Lane, kMaxLanes> lanes_;
+  std::array<Kind, static_cast<size_t>(kMaxPlaces) * kClasses> kinds_;
+  std::vector<PlaceView> places_;
+  std::vector<PlaceSpec> place_specs_;
+  std::vector<SplitView> splits_;
+  uint64_t blocked_lanes_ = 0;
+  std::array<std::atomic<uint64_t>, kMaxPlaces> evictable_lanes_{};
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_LANES_H_

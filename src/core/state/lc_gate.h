@@ -1,0 +1,183 @@
+// The gate between the LC fast path and the BE launcher: no eviction is lost, whoever is faster.
+//
+// Where in the flow: an LC submitter launches from its own thread while the scheduler's launch
+// stage may be about to launch BE work on the same SMs. The gate lets both go on without a lock.
+//
+//   LC caller                                 BE launcher
+//   1. EnterLc()                              1. e = ReadLaunchEpoch(lane)
+//   2. read the published route               2. if (!IsOpen(lane)) do not launch
+//   3. w = RaiseEpoch(lane), device Evict(w)  3. launch on `lane` at epoch e
+//      for every lane of the route
+//   4. launch LC
+//   5. once the LC work is complete: LeaveLc()
+//
+// Invariant: a BE launch that is alive while LC work of its lane's route is in flight was told to
+// leave. Proof: a launch made at epoch e leaves once word - e >= 0 (device.h). If step 1 of the
+// launcher reads the word before the caller's raise, then e = word + 1 <= raised word, so the
+// launch leaves, even if it reaches the device after the eviction. If it reads the raised word,
+// then the caller entered before, so step 2 finds the gate closed until that caller has left. With
+// the launcher's steps 1 and 2 swapped, a caller fits between them and the eviction is lost: the
+// test finds that interleaving.
+//
+// Lanes where nothing can leave need neither raise nor Evict, if the launcher counts itself on the
+// lane before step 1 and the caller reads that count after it entered: a caller that finds nobody
+// has entered before the launcher checks the gate, so the launcher finds it closed. A route may
+// close tens of lanes, most of them empty. Without such a count every lane of the route is raised,
+// also one that looks empty: the launcher of step 3 may not be visible yet. A caller's device Evict
+// is issued before its LeaveLc, so an older word never meets a newer launch.
+//
+// Routes: callers of one group share a set of lanes that they close. LC apps whose routes close
+// different lanes take different groups, so that LC work on one side of a split does not hold BE
+// work on the other. The set may grow at any time; it shrinks only when no caller of the group is
+// in flight (NarrowLanes), because such a caller may still act on the route it read before.
+//
+// Memory orders: steps 1-3 of both sides are message passing (enter before raise, epoch before
+// gate), for which release and acquire suffice. Two pairs are store buffers, where each side writes
+// one word and then reads the other's: EnterLc and the route against its publication and
+// NarrowLanes; EnterLc and the lane's count against that count and IsOpen. Those are seq_cst, on
+// the other side too. On x86-64 that costs nothing: read-modify-writes are locked and
+// loads are plain either way.
+//
+// Threads: EnterLc, RaiseEpoch, LeaveLc from any; ReadLaunchEpoch and IsOpen from the BE launcher;
+// WidenLanes and NarrowLanes from one thread at a time. Nothing blocks or allocates.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_LC_GATE_H_
+#define GPUSHARE_SRC_CORE_STATE_LC_GATE_H_
+
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+
+namespace gpushare::core {
+
+class LcGate {
+ public:
+  // Counts of three groups share one 64-bit word, 21 bits each: two million LC launches in flight
+  // in a group, well above kMaxTasks, and EnterLc stays one atomic operation.
+  static constexpr int kGroups = 3;
+  static constexpr int kCountBits = 21;
+  static_assert(kMaxTasks < (1 << kCountBits), "a group's count must not run into the next");
+  static_assert(kMaxLanes <= 64, "a set of lanes is one 64-bit mask");
+
+  LcGate() = default;
+  LcGate(const LcGate&) = delete;
+  LcGate& operator=(const LcGate&) = delete;
+
+  // --- LC callers
+  // ---------------------------------------------------------------------------------
+
+  void EnterLc(int group = 0) {
+    // seq_cst: before the caller's read of its route; see NarrowLanes.
+    in_flight_.fetch_add(One(group), std::memory_order_seq_cst);
+  }
+
+  // Returns the new word, which the caller gives to Device::Evict.
+  uint64_t RaiseEpoch(LaneIndex lane) {
+    // release: whoever reads the raised word also sees that its caller entered. seq_cst: before the
+    // caller's read of the lane's count.
+    return epochs_[Index(lane)].fetch_add(1, std::memory_order_seq_cst) + 1;
+  }
+
+  void LeaveLc(int group = 0) {
+    // release: whoever finds the gate open also sees what the caller did inside.
+    [[maybe_unused]] const uint64_t before =
+        in_flight_.fetch_sub(One(group), std::memory_order_release);
+    assert(Count(before, group) > 0 && "LeaveLc without EnterLc");
+  }
+
+  // --- the BE launcher
+  // ----------------------------------------------------------------------------
+
+  // First. The epoch of a launch made now: one above the word, so that the next raise reaches it.
+  uint64_t ReadLaunchEpoch(LaneIndex lane) const {
+    // acquire: the gate check below may not be read before this. seq_cst: after the launcher
+    // counted itself on the lane.
+    return epochs_[Index(lane)].load(std::memory_order_seq_cst) + 1;
+  }
+
+  // Second. False while LC work that closes this lane is in flight, `own` callers of group 0 aside:
+  // those whose launch brings this one along.
+  bool IsOpen(LaneIndex lane, int64_t own = 0) const {
+    // acquire: whoever finds the gate open also sees what its callers did. seq_cst: after the
+    // launcher counted itself on the lane.
+    const uint64_t in_flight = in_flight_.load(std::memory_order_seq_cst);
+    if (in_flight == 0) return true;
+    const uint64_t bit = uint64_t{1} << Index(lane);
+    for (int group = 0; group < kGroups; ++group) {
+      if (Count(in_flight, group) <= (group == 0 ? own : 0)) continue;
+      if ((lanes_[static_cast<size_t>(group)].load(std::memory_order_acquire) & bit) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // --- the planner
+  // --------------------------------------------------------------------------------
+
+  // Adds lanes to those that the group closes; call it before publishing a route that needs them.
+  void WidenLanes(uint64_t lanes, int group = 0) {
+    lanes_[static_cast<size_t>(group)].fetch_or(lanes, std::memory_order_seq_cst);
+  }
+
+  // Cuts the group's lanes to `lanes`, after routes that need no others were published (seq_cst).
+  // False, and nothing changes, while LC work of the group is in flight: its caller may have read
+  // an older route. A caller that enters after this check reads the new route.
+  bool NarrowLanes(uint64_t lanes, int group = 0) {
+    if (Count(in_flight_.load(std::memory_order_seq_cst), group) != 0) return false;
+    lanes_[static_cast<size_t>(group)].store(lanes, std::memory_order_seq_cst);
+    return true;
+  }
+
+  uint64_t ClosedLanes(int group = 0) const {
+    return lanes_[static_cast<size_t>(group)].load(std::memory_order_seq_cst);
+  }
+
+  // LC launches in flight, for plans and statistics.
+  int64_t InFlight() const {
+    const uint64_t in_flight = in_flight_.load(std::memory_order_acquire);
+    int64_t sum = 0;
+    for (int group = 0; group < kGroups; ++group) sum += Count(in_flight, group);
+    return sum;
+  }
+  int64_t InFlight(int group) const {
+    return Count(in_flight_.load(std::memory_order_acquire), group);
+  }
+
+  // The word that was raised last.
+  uint64_t Epoch(LaneIndex lane) const {
+    return epochs_[Index(lane)].load(std::memory_order_acquire);
+  }
+
+  // Before the lane's first launch only: lets a test start next to the wrap-around.
+  void StartEpoch(LaneIndex lane, uint64_t word) {
+    epochs_[Index(lane)].store(word, std::memory_order_release);
+  }
+
+ private:
+  static constexpr uint64_t One(int group) {
+    return uint64_t{1} << (static_cast<unsigned>(group) * kCountBits);
+  }
+  static constexpr int64_t Count(uint64_t in_flight, int group) {
+    return static_cast<int64_t>(in_flight >> (static_cast<unsigned>(group) * kCountBits) &
+                                ((uint64_t{1} << kCountBits) - 1));
+  }
+  static size_t Index(LaneIndex lane) {
+    assert(lane >= 0 && lane < kMaxLanes && "not a lane");
+    return static_cast<size_t>(lane);
+  }
+
+  // On lines of their own: callers write the count, the launcher polls it for every BE launch.
+  alignas(64) std::atomic<uint64_t> in_flight_{0};
+  alignas(64) std::array<std::atomic<uint64_t>, kGroups> lanes_{};
+  alignas(64) std::array<std::atomic<uint64_t>, kMaxLanes> epochs_{};
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_LC_GATE_H_

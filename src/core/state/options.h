@@ -1,0 +1,79 @@
+// What applications ask for: the options of a scheduler, an app and a reservation, and the
+// specification of a task.
+//
+// Plain data below the scheduler that takes it. Submit copies what a task needs; nothing here is
+// kept by reference beyond the call. Threads: any.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_OPTIONS_H_
+#define GPUSHARE_SRC_CORE_STATE_OPTIONS_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/types/span.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/device.h"
+#include "src/core/state/records.h"
+
+namespace gpushare::core {
+
+class EventSink;  // log/event_log.h
+
+struct SchedulerOptions {
+  // Deadline after which a launch that was predicted to take d is reported hung:
+  // max(hang_floor_ns, hang_factor x d).
+  int64_t hang_floor_ns = int64_t{10} * 1000 * 1000 * 1000;
+  double hang_factor = 20;
+  // BE returns so long after the last LC query ended.
+  int64_t be_return_hysteresis_ns = 2000;
+  int32_t splits_max = kMaxSplits;  // split candidates to create; 0: no partitions
+  EventSink* events = nullptr;      // null: no event log; must outlive the scheduler
+};
+
+struct AppOptions {
+  std::string name;
+  AppClass app_class = AppClass::kBestEffort;
+  int64_t target_ns = 0;     // LC: absolute latency, 0 none
+  double p99_bound = 0;      // LC: p99 over p99 alone, 0 none
+  int64_t p99_alone_ns = 0;  // LC: hint
+  int64_t solo_ns = 0;       // LC: hint for one query's duration alone
+  bool drop_late = false;    // LC: a query that is late at admission is dropped
+  double weight = 1;         // BE
+  int32_t tasks_max = kDefaultTasksPerApp;
+};
+
+struct ReservationOptions {
+  AppId app;
+  int32_t capsms = 0;   // LC: reserved; BE: quota. 0 removes it
+  bool packed = false;  // whole SMs that nobody else uses
+};
+
+struct TaskSpec {
+  QueueId queue;
+  QueryId query;  // 0: a query of its own (LC), none (BE)
+  TaskKind kind = TaskKind::kKernel;
+  KernelId kernel;
+  int64_t block_tasks = 0;  // kKernel: blocks of the original grid
+  // kKernel: its dimensions, whose product is block_tasks; zeros: one dimension.
+  std::array<int32_t, 3> grid{};
+  const void* arguments = nullptr;
+  size_t arguments_bytes = 0;
+  CopyRequest copy;                      // kMemcpy
+  HostFunction host_function = nullptr;  // kOpaque
+  void* host_user = nullptr;
+  int64_t declared_ns = 0;  // kOpaque, kLibrary: the caller's bound, 0 unknown
+  TimeNs arrival_ns = 0;    // intended arrival of an implicit query; 0: now
+  absl::Span<const TicketId> wait_tickets;
+  absl::Span<void* const> wait_events;
+  void* signal_event = nullptr;
+  CompletionCallback callback = nullptr;
+  void* callback_user = nullptr;
+  bool detached = false;  // the ticket is released by itself once the task is complete
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_OPTIONS_H_

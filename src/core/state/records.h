@@ -1,0 +1,97 @@
+// What applications get back: a task's completion record, and the statistics of an app and of the
+// scheduler.
+//
+// Plain data. The flow writes a completion record until the task is complete; a caller reads a
+// copy. Statistics are copies made by Scheduler::Stats and StatsOf. Threads: any.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_RECORDS_H_
+#define GPUSHARE_SRC_CORE_STATE_RECORDS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "src/core/base/types.h"
+
+namespace gpushare::core {
+
+struct CompletionRecord {
+  TicketId ticket;
+  Verdict verdict = Verdict::kPending;
+  AppId app;
+  QueueId queue;
+  QueryId query;
+  KernelId kernel;
+  TaskKind kind = TaskKind::kKernel;
+  TimeNs submit_ns = 0;
+  TimeNs admit_ns = 0;
+  TimeNs launch_ns = 0;    // first launch call
+  TimeNs start_ns = 0;     // first block, device's view; 0 where the device has no timestamps
+  TimeNs end_ns = 0;       // last block, device's view
+  TimeNs complete_ns = 0;  // seen by the host
+  int64_t predicted_ns = 0;
+  int64_t predicted_error_ns = 0;
+  int64_t measured_ns = 0;  // time on the device, evicted spells left out
+  int64_t evicted_ns = 0;   // between an eviction and the next launch
+  int32_t evictions = 0;
+  int32_t launches = 0;
+  int64_t block_tasks = 0;      // executed; equals what was asked when verdict is kOk
+  Form form = Form::kOriginal;  // of the last launch
+  PlaceIndex place = kWholeDevice;
+  Reason launch_reason = Reason::kNone;
+  Reason hold_reason = Reason::kNone;  // the last reason to wait, kNone if it never did
+  KernelId beside;                     // the first kernel that ran beside it, 0 none
+  int32_t error_code = 0;              // native code when it failed
+};
+
+// Runs once, on the thread that completes the task (the scheduler's, or Poll's caller), with no
+// lock held. It may submit; it must not wait.
+using CompletionCallback = void (*)(void* user, const CompletionRecord& record);
+
+struct LatencySummary {
+  int64_t count = 0;
+  int64_t p50_ns = 0;
+  int64_t p99_ns = 0;
+  int64_t max_ns = 0;
+};
+
+struct AppStats {
+  AppId app;
+  std::string name;
+  AppClass app_class = AppClass::kBestEffort;
+  int64_t submitted = 0;
+  int64_t completed = 0;
+  int64_t failed = 0;
+  int64_t dropped = 0;
+  int64_t cancelled = 0;
+  int64_t rejected = 0;  // refused at submit: app full, bad arguments
+  int64_t evictions = 0;
+  int64_t queue_depth = 0;
+  int64_t device_ns = 0;    // time of its tasks on the device
+  int64_t work_ns = 0;      // predicted whole-device time of what it completed
+  int64_t block_tasks = 0;  // executed (bytes for copies), those of unfinished tasks included
+  LatencySummary latency;   // submit (arrival for queries) to complete
+};
+
+struct SchedulerStats {
+  int64_t ticks = 0;
+  int64_t plans = 0;
+  int64_t launches = 0;
+  int64_t fast_path_launches = 0;
+  int64_t evictions = 0;
+  int64_t evictions_blocked = 0;  // the write did not take effect in time
+  int64_t hung = 0;
+  int64_t busy_sm_ns = 0;
+  int64_t prediction_samples = 0;
+  double prediction_error = 0;  // mean absolute relative error, solo tasks
+  LatencySummary eviction_latency;
+  LatencySummary plan_time;  // host time of the plan stage; 0 in virtual time
+  int64_t tasks_pending = 0;
+  double capsms_used = 0;         // by launches on the device
+  int32_t capsms_reserved = 0;    // for LC apps
+  int64_t stray_completions = 0;  // of launches that were not in flight: told twice, or too late
+  bool device_lost = false;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_RECORDS_H_

@@ -1,0 +1,394 @@
+// Registration and look-up of apps, queues, kernels, queries and task slots. See tables.h.
+
+#include "src/core/state/tables.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/ids.h"
+#include "src/core/seams/kernel_check.h"
+
+namespace gpushare::core {
+namespace {
+
+// Of a fused block; those of the largest GPUs.
+constexpr int32_t kFusedThreadsMax = 1024;
+constexpr int32_t kFusedSharedBytesMax = 1 << 20;
+constexpr int32_t kFusedBlocksPerSmMax = 64;
+
+absl::Status CheckName(const char* what, const std::string& name) {
+  if (name.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("The ", what, " has no name."));
+  }
+  if (name.size() >= kMaxNameBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("The ", what, " name has ", name.size(),
+                                                   " bytes, and the limit is ", kMaxNameBytes - 1,
+                                                   "."));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckDuration(const char* what, const std::string& name, int64_t value_ns) {
+  if (value_ns >= 0 && value_ns <= kMaxDurationNs) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(what, " of '", name, "' is ", value_ns,
+                                                 " ns, and it must lie between 0 and ",
+                                                 kMaxDurationNs, " ns."));
+}
+
+absl::Status CheckApp(const AppOptions& options) {
+  if (absl::Status status = CheckName("app", options.name); !status.ok()) return status;
+  for (const auto& [what, value] : {std::pair{"The latency target", options.target_ns},
+                                    std::pair{"The p99 hint", options.p99_alone_ns},
+                                    std::pair{"The solo hint", options.solo_ns}}) {
+    if (absl::Status status = CheckDuration(what, options.name, value); !status.ok()) return status;
+  }
+  if (!(options.p99_bound == 0 || (options.p99_bound >= 1 && options.p99_bound <= 1000))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The p99 bound of app '", options.name, "' is ", options.p99_bound,
+                     ", and it must be 0 (none) or lie between 1 and 1000."));
+  }
+  if (!std::isfinite(options.weight) || options.weight <= 0 || options.weight > 1e6) {
+    return absl::InvalidArgumentError(absl::StrCat("The weight of app '", options.name, "' is ",
+                                                   options.weight,
+                                                   ", and it must be positive and at most 1e6."));
+  }
+  if (options.tasks_max < 1 || options.tasks_max > kMaxTasksPerApp) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("App '", options.name, "' asks for ", options.tasks_max,
+                     " task slots, and it may have 1 to ", kMaxTasksPerApp, "."));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Tables::Tables()
+    : queries_(std::make_unique<std::array<QuerySlot, kMaxExplicitQueries>>()),
+      free_queries_(kMaxExplicitQueries) {}
+
+absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
+  if (absl::Status status = CheckApp(options); !status.ok()) return status;
+  MutexLock lock(&mutex_);
+  if (task_slots_ + options.tasks_max > kMaxTasks) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("App '", options.name, "' asks for ", options.tasks_max, " task slots, and ",
+                     kMaxTasks - task_slots_, " of ", kMaxTasks, " are left."));
+  }
+  int slot = 0;
+  const int count = app_count_.load(std::memory_order_relaxed);
+  while (slot < count && apps_[static_cast<size_t>(slot)]->id.load() != 0) ++slot;
+  if (slot == kMaxApps) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("App '", options.name, "' would be one more than ", kMaxApps, " apps."));
+  }
+  if (slot == count) apps_[static_cast<size_t>(slot)] = std::make_unique<App>();
+  App& app = *apps_[static_cast<size_t>(slot)];
+  app.slot = static_cast<uint32_t>(slot);
+  app.options = options;
+  if (app.task_capacity < options.tasks_max) {
+    // A larger app on a reused slot. The old records stay: a stale ticket may still look at them.
+    uint64_t first_generation = 1;
+    for (int i = 0; i < app.task_capacity; ++i) {
+      first_generation =
+          std::max(first_generation, app.tasks[static_cast<size_t>(i)].generation.load() + 1);
+    }
+    if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
+    app.tasks = std::make_unique<Task[]>(static_cast<size_t>(options.tasks_max));
+    app.task_capacity = options.tasks_max;
+    for (int i = 0; i < app.task_capacity; ++i) {
+      app.tasks[static_cast<size_t>(i)].generation.store(first_generation);
+    }
+  }
+  for (int i = 0; i < app.task_capacity; ++i) {
+    Task& task = app.tasks[static_cast<size_t>(i)];
+    task.slot = static_cast<uint32_t>(i);
+    task.app = &app;
+  }
+  app.free_tasks = std::make_unique<SlotStack>(static_cast<uint32_t>(options.tasks_max));
+  if (app.large == nullptr) {
+    app.large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
+  }
+  app.free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
+  app.route.store(0);
+  app.active_queries.store(0);
+  app.plan_index = App::kNoIndex;
+  app.tasks_in_flight = 0;
+  app.heads_waiting = 0;
+  app.idle_since_ns = app.load_updated_ns = 0;
+  app.was_active = false;
+  app.load_sum = app.load_weight = app.busy_load = 0;
+  app.busy_ns = app.busy_solo_ns = 0;
+  app.query_solo_ns = options.solo_ns;
+  app.main_kernel = nullptr;
+  app.main_kernel_credit = 0;
+  app.reserved_capsms = 0;
+  app.packed = false;
+  app.attained_ns = 0;
+  app.depth_told = -1;
+  for (std::atomic<int64_t>* counter :
+       {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
+        &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {
+    counter->store(0);
+  }
+  app.latency.Clear();
+  task_slots_ += options.tasks_max;
+  ++app.generation;
+  app.id.store(PackSmall(app.slot, app.generation));
+  app.open.store(true);
+  if (slot == count) app_count_.store(count + 1, std::memory_order_release);
+  version_.fetch_add(1);
+  return &app;
+}
+
+absl::Status Tables::CloseApp(App& app) {
+  if (!app.open.exchange(false)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("App '", app.options.name, "' is released already."));
+  }
+  while (app.submitters.load() != 0) std::this_thread::yield();
+  return absl::OkStatus();
+}
+
+void Tables::FreeApp(App& app) {
+  MutexLock lock(&mutex_);
+  for (int i = 0; i < queue_count_.load(); ++i) {
+    Queue& queue = *queues_[static_cast<size_t>(i)];
+    if (queue.id.load() != 0 && queue.app == &app) {
+      queue.open.store(false);
+      queue.id.store(0);
+    }
+  }
+  for (int i = 0; i < app.task_capacity; ++i) {
+    // Tickets that the caller never released are stale from now on.
+    Task& task = app.tasks[static_cast<size_t>(i)];
+    task.generation.fetch_add(1);
+    task.holders.store(0);
+    task.state.store(TaskState::kFree);
+  }
+  task_slots_ -= app.options.tasks_max;
+  app.id.store(0);
+  version_.fetch_add(1);
+}
+
+absl::StatusOr<Queue*> Tables::CreateQueue(App& app) {
+  MutexLock lock(&mutex_);
+  int slot = 0;
+  const int count = queue_count_.load(std::memory_order_relaxed);
+  while (slot < count && queues_[static_cast<size_t>(slot)]->id.load() != 0) ++slot;
+  if (slot == kMaxQueues) {
+    return absl::ResourceExhaustedError(absl::StrCat("A queue for app '", app.options.name,
+                                                     "' would be one more than ", kMaxQueues, "."));
+  }
+  if (slot == count) queues_[static_cast<size_t>(slot)] = std::make_unique<Queue>();
+  Queue& queue = *queues_[static_cast<size_t>(slot)];
+  queue.app = &app;
+  queue.head = queue.tail = nullptr;
+  queue.length = 0;
+  queue.backlog_index = -1;
+  queue.in_flight.store(0);
+  queue.lane.store(kNoLane);
+  queue.unlaunched.store(0);
+  queue.tasks_open.store(0);
+  ++queue.generation;
+  queue.id.store(PackSmall(static_cast<uint32_t>(slot), queue.generation));
+  queue.open.store(true);
+  if (slot == count) queue_count_.store(count + 1, std::memory_order_release);
+  return &queue;
+}
+
+absl::Status Tables::FreeQueue(Queue& queue) {
+  MutexLock lock(&mutex_);
+  queue.open.store(false);
+  if (const int open = queue.tasks_open.load(); open != 0) {
+    queue.open.store(true);
+    return absl::FailedPreconditionError(
+        absl::StrCat("The queue has ", open, " tasks or queries that are not complete."));
+  }
+  queue.id.store(0);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KernelDesc*> Tables::StageKernel(KernelDesc desc) {
+  if (absl::Status status = CheckKernel(desc); !status.ok()) return status;
+  MutexLock lock(&mutex_);
+  const int count = kernel_count_.load(std::memory_order_relaxed);
+  if (count == kMaxKernels) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
+  }
+  desc.id = KernelId{static_cast<uint32_t>(count + 1)};
+  // Behind the count, where no look-up goes.
+  kernels_[static_cast<size_t>(count)] = std::make_unique<KernelDesc>(std::move(desc));
+  return kernels_[static_cast<size_t>(count)].get();
+}
+
+void Tables::PublishKernel() {
+  MutexLock lock(&mutex_);
+  const int count = kernel_count_.load(std::memory_order_relaxed);
+  assert(kernels_[static_cast<size_t>(count)] != nullptr && "no kernel is staged");
+  kernel_count_.store(count + 1, std::memory_order_release);
+  version_.fetch_add(1);
+}
+
+void Tables::DropStagedKernel() {
+  MutexLock lock(&mutex_);
+  kernels_[static_cast<size_t>(kernel_count_.load(std::memory_order_relaxed))].reset();
+}
+
+KernelId Tables::NextFusedId() const {
+  return KernelId{static_cast<uint32_t>(fused_count_.load(std::memory_order_relaxed) + 1)};
+}
+
+absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
+  if (absl::Status status = CheckName("fused kernel", desc.name); !status.ok()) return status;
+  if (FindKernel(desc.tensor_part) == nullptr || FindKernel(desc.cuda_part) == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Fused kernel '", desc.name, "' names a part that is not registered."));
+  }
+  if (desc.tensor_blocks < 1 || desc.tensor_blocks > 32 || desc.cuda_blocks < 1 ||
+      desc.cuda_blocks > 32) {
+    return absl::InvalidArgumentError(absl::StrCat("Fused kernel '", desc.name, "' has the ratio ",
+                                                   desc.tensor_blocks, ":", desc.cuda_blocks,
+                                                   ", and each side has 1 to 32 blocks."));
+  }
+  for (const auto& [what, value, limit] :
+       {std::tuple{"threads a block", desc.threads_per_block, kFusedThreadsMax},
+        std::tuple{"bytes of dynamic shared memory", desc.dynamic_shared_memory_bytes,
+                   kFusedSharedBytesMax},
+        std::tuple{"fused blocks an SM", desc.blocks_per_sm, kFusedBlocksPerSmMax}}) {
+    if (value >= 0 && value <= limit) continue;
+    return absl::InvalidArgumentError(absl::StrCat("Fused kernel '", desc.name, "' has ", value,
+                                                   " ", what, ", and 0 to ", limit,
+                                                   " are allowed."));
+  }
+  if (fused_count_.load(std::memory_order_relaxed) == kMaxKernels) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Fused kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FusedKernelDesc*> Tables::AddFusedKernel(FusedKernelDesc desc) {
+  if (absl::Status status = CheckFusedKernel(desc); !status.ok()) return status;
+  MutexLock lock(&mutex_);
+  const int count = fused_count_.load(std::memory_order_relaxed);
+  desc.id = NextFusedId();
+  fused_[static_cast<size_t>(count)] = std::make_unique<FusedKernelDesc>(std::move(desc));
+  fused_count_.store(count + 1, std::memory_order_release);
+  return fused_[static_cast<size_t>(count)].get();
+}
+
+App* Tables::FindApp(AppId id) const {
+  const uint32_t slot = SmallSlot(id.value);
+  if (id.value == 0 || slot >= static_cast<uint32_t>(app_slots())) return nullptr;
+  App* app = apps_[slot].get();
+  return app->id.load(std::memory_order_acquire) == id.value ? app : nullptr;
+}
+
+Queue* Tables::FindQueue(QueueId id) const {
+  const uint32_t slot = SmallSlot(id.value);
+  if (id.value == 0 || slot >= static_cast<uint32_t>(queue_slots())) return nullptr;
+  Queue* queue = queues_[slot].get();
+  return queue->id.load(std::memory_order_acquire) == id.value ? queue : nullptr;
+}
+
+const KernelDesc* Tables::FindKernel(KernelId id) const {
+  if (id.value == 0 ||
+      id.value > static_cast<uint32_t>(kernel_count_.load(std::memory_order_acquire))) {
+    return nullptr;
+  }
+  return kernels_[id.value - 1].get();
+}
+
+const FusedKernelDesc* Tables::FindFused(const KernelDesc& a, const KernelDesc& b) const {
+  const int count = fused_count_.load(std::memory_order_acquire);
+  for (int i = 0; i < count; ++i) {
+    const FusedKernelDesc& fused = *fused_[static_cast<size_t>(i)];
+    if ((fused.tensor_part == a.id && fused.cuda_part == b.id) ||
+        (fused.tensor_part == b.id && fused.cuda_part == a.id)) {
+      return &fused;
+    }
+  }
+  return nullptr;
+}
+
+TicketId Tables::TicketOf(const Task& task) {
+  return TicketId{
+      PackSlot({task.app->slot, task.slot, task.generation.load(std::memory_order_relaxed)})};
+}
+
+Task* Tables::FindTask(TicketId ticket) const {
+  if (ticket.value == 0 || ticket.value >> 60 != 0 || (ticket.value & 0xffff) == 0) return nullptr;
+  const SlotAddress address = UnpackSlot(ticket.value);
+  if (address.owner >= static_cast<uint32_t>(app_slots())) return nullptr;
+  App& app = *apps_[address.owner];
+  if (address.slot >= static_cast<uint32_t>(app.task_capacity)) return nullptr;
+  Task& task = app.tasks[address.slot];
+  const uint64_t generation = task.generation.load(std::memory_order_acquire) & kGenerationMask;
+  if (generation != address.generation || task.holders.load(std::memory_order_acquire) == 0) {
+    return nullptr;
+  }
+  return &task;
+}
+
+Task* Tables::AllocateTask(App& app) {
+  uint32_t slot = 0;
+  if (!app.free_tasks->TryPop(slot)) return nullptr;
+  return &app.tasks[slot - 1];
+}
+
+void Tables::DropTask(Task& task, uint8_t holder) {
+  const uint8_t before =
+      task.holders.fetch_and(static_cast<uint8_t>(~holder), std::memory_order_acq_rel);
+  if (before != holder) return;  // the other holder is left, or this one had dropped it before
+  if (task.large_arguments >= 0) {
+    task.app->free_large->Push(static_cast<uint32_t>(task.large_arguments + 1));
+    task.large_arguments = -1;
+  }
+  task.state.store(TaskState::kFree, std::memory_order_relaxed);
+  task.generation.fetch_add(1, std::memory_order_acq_rel);
+  task.app->free_tasks->Push(task.slot + 1);
+}
+
+absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns) {
+  uint32_t index = 0;
+  if (!free_queries_.TryPop(index)) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "One more query would exceed ", kMaxExplicitQueries, " that are begun and not done."));
+  }
+  QuerySlot& slot = (*queries_)[index - 1];
+  const uint64_t generation = slot.generation.fetch_add(1) + 1;
+  slot.queue = &queue;
+  queue.tasks_open.fetch_add(1);
+  slot.tasks_submitted.store(0);
+  slot.state = QueryState();
+  slot.state.id = QueryId{PackSlot({0, index - 1, generation})};
+  slot.state.app = queue.app;
+  slot.state.arrival_ns = arrival_ns;
+  slot.open.store(true, std::memory_order_release);
+  return slot.state.id;
+}
+
+QuerySlot* Tables::FindQuery(QueryId id) const {
+  if (id.value == 0 || id.value >> 60 != 0 || (id.value & 0xffff) == 0) return nullptr;
+  const SlotAddress address = UnpackSlot(id.value);
+  if (address.slot >= kMaxExplicitQueries) return nullptr;
+  QuerySlot& slot = (*queries_)[address.slot];
+  return (slot.generation.load(std::memory_order_acquire) & kGenerationMask) == address.generation
+             ? &slot
+             : nullptr;
+}
+
+void Tables::FreeQuery(QuerySlot& slot) {
+  const uint32_t index = UnpackSlot(slot.state.id.value).slot;
+  slot.queue->tasks_open.fetch_sub(1);
+  slot.generation.fetch_add(1, std::memory_order_acq_rel);
+  free_queries_.Push(index + 1);
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,91 @@
+// The tables of the flow: apps, queues, kernels, queries and their task slots.
+//
+// Registration takes the registry's mutex and may allocate; look-ups by handle are lock-free and
+// answer null for a handle that is stale, foreign or released. Arrays are made once and reused, so
+// a look-up never meets freed memory. Threads: any.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_TABLES_H_
+#define GPUSHARE_SRC_CORE_STATE_TABLES_H_
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/mutex.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/kernel.h"
+#include "src/core/state/task.h"
+
+namespace gpushare::core {
+
+inline constexpr int kMaxExplicitQueries = 4096;  // begun and not done, all apps together
+
+class Tables {
+ public:
+  Tables();
+
+  // --- registration ------------------------------------------------------------------------------
+  absl::StatusOr<App*> CreateApp(const AppOptions& options);
+  // Closes the app to submits and waits until no submitter is inside (a submit never blocks).
+  absl::Status CloseApp(App& app);
+  void FreeApp(App& app);
+  void ReopenApp(App& app) { app.open.store(true); }
+  absl::StatusOr<Queue*> CreateQueue(App& app);
+  absl::Status FreeQueue(Queue& queue);
+  // A kernel with its identifier that no look-up finds yet: the device prepares it, then it is
+  // published, or dropped if the device refuses it. One at a time, the caller sees to that.
+  absl::StatusOr<KernelDesc*> StageKernel(KernelDesc desc);
+  void PublishKernel();
+  void DropStagedKernel();
+  // By one caller at a time. The identifier that AddFusedKernel will give.
+  KernelId NextFusedId() const;
+  absl::Status CheckFusedKernel(const FusedKernelDesc& desc) const;
+  absl::StatusOr<FusedKernelDesc*> AddFusedKernel(FusedKernelDesc desc);
+
+  // --- look-ups ----------------------------------------------------------------------------------
+  App* FindApp(AppId id) const;
+  Queue* FindQueue(QueueId id) const;
+  const KernelDesc* FindKernel(KernelId id) const;
+  const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b) const;
+  Task* FindTask(TicketId ticket) const;
+  QuerySlot* FindQuery(QueryId id) const;
+
+  // --- slots -------------------------------------------------------------------------------------
+  static TicketId TicketOf(const Task& task);
+  Task* AllocateTask(App& app);  // null when the app has no free slot
+  // Drops one holder; the slot is reused when none is left.
+  void DropTask(Task& task, uint8_t holder);
+  absl::StatusOr<QueryId> AllocateQuery(Queue& queue, TimeNs arrival_ns);
+  void FreeQuery(QuerySlot& slot);
+
+  App& app_slot(int slot) { return *apps_[static_cast<size_t>(slot)]; }
+  int app_slots() const { return app_count_.load(std::memory_order_acquire); }
+  int queue_slots() const { return queue_count_.load(std::memory_order_acquire); }
+  // Changes when an app or kernel came or went.
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+
+ private:
+  mutable Mutex mutex_;
+  std::array<std::unique_ptr<App>, kMaxApps> apps_;
+  std::array<std::unique_ptr<Queue>, kMaxQueues> queues_;
+  std::array<std::unique_ptr<KernelDesc>, kMaxKernels> kernels_;
+  std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
+  std::unique_ptr<std::array<QuerySlot, kMaxExplicitQueries>> queries_;
+  SlotStack free_queries_;
+  std::atomic<int> app_count_{0};
+  std::atomic<int> queue_count_{0};
+  std::atomic<int> kernel_count_{0};
+  std::atomic<int> fused_count_{0};
+  std::atomic<uint64_t> version_{1};
+  int task_slots_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_TABLES_H_

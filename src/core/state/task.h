@@ -1,0 +1,246 @@
+// The records of the flow: task, query, queue and app.
+//
+// Who writes: a submitter fills a task before it publishes it in the submit ring; from then on only
+// the thread that runs Tick writes it. Fields that other threads read are atomics. Records live in
+// arrays that are allocated at registration and are reused, never freed, while the scheduler lives,
+// so that a stale handle meets a newer generation and not freed memory.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_TASK_H_
+#define GPUSHARE_SRC_CORE_STATE_TASK_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "src/core/base/latency_histogram.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/slot_stack.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/kernel.h"
+#include "src/core/seams/snapshot.h"
+#include "src/core/state/options.h"
+#include "src/core/state/records.h"
+
+namespace gpushare::core {
+
+struct App;
+struct Queue;
+struct Task;
+
+// One LC request. Tasks submitted without a query carry one of their own.
+struct QueryState {
+  QueryId id;
+  App* app = nullptr;
+  TimeNs arrival_ns = 0;
+  TimeNs deadline_ns = kNever;
+  int32_t tasks_finished = 0;
+  bool ended = false;          // no more tasks will come
+  bool active = false;         // in the list of active queries
+  int64_t solo_ns = 0;         // predicted, all tasks admitted so far
+  int64_t issued_ns = 0;       // predicted, on the device
+  int64_t done_ns = 0;         // measured, complete
+  QueryState* next = nullptr;  // active queries in order of arrival
+  QueryState* previous = nullptr;
+};
+
+// An explicit query's slot. Submitters count on its first line, the flow writes the state.
+struct alignas(64) QuerySlot {
+  std::atomic<uint64_t> generation{0};
+  std::atomic<bool> open{false};
+  std::atomic<int32_t> tasks_submitted{0};
+  Queue* queue = nullptr;
+  alignas(64) QueryState state;
+};
+
+// One live launch of a task.
+struct Part {
+  LaunchId launch;
+  PlaceIndex place = kNoPlace;
+  LaneIndex lane = kNoLane;
+  Form form = Form::kOriginal;
+  int32_t workers = 0;  // as charged to the CapSM ledger
+  int32_t workers_per_sm = 1;
+  uint64_t epoch = 0;  // 0: not evictable
+  // The lane's word that makes all of it leave: its epoch, or behind a partial eviction.
+  uint64_t leave_epoch = 0;
+  // The second part of a fused launch: the lane whose order it is in, and which it keeps busy.
+  LaneIndex carrier = kNoLane;
+  int64_t blocks_asked = 0;
+  TimeNs launched_ns = 0;
+  int64_t hang_limit_ns = kNever;
+  TimeNs told_ns = 0;             // when the flow first found it told to leave, 0: it was not
+  bool blocked_eviction = false;  // it was not seen in time, and that was counted
+};
+
+enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
+
+struct alignas(64) Task {
+  // --- shared between threads --------------------------------------------------------------------
+  std::atomic<uint64_t> generation{1};
+  std::atomic<TaskState> state{TaskState::kFree};
+  std::atomic<bool> complete{false};
+  std::atomic<uint8_t> holders{0};  // kHeldByCaller | kHeldByFlow
+  std::atomic<bool> cancel_requested{false};
+
+  // --- filled at submit --------------------------------------------------------------------------
+  uint32_t slot = 0;
+  App* app = nullptr;
+  Queue* queue = nullptr;
+  QueryState* query = nullptr;
+  QuerySlot* explicit_query = nullptr;
+  QueryState own_query;
+  const KernelDesc* kernel = nullptr;
+  TaskKind kind = TaskKind::kKernel;
+  int64_t blocks = 0;  // block tasks, or bytes of a copy
+  std::array<int32_t, 3> grid{};
+  CopyRequest copy;
+  HostFunction host_function = nullptr;
+  void* host_user = nullptr;
+  int64_t declared_ns = 0;
+  int32_t wait_ticket_count = 0;
+  int32_t wait_event_count = 0;
+  std::array<TicketId, kMaxWaitsPerTask> wait_tickets;
+  std::array<void*, kMaxWaitsPerTask> wait_events;
+  void* signal_event = nullptr;
+  CompletionCallback callback = nullptr;
+  void* callback_user = nullptr;
+  uint32_t arguments_bytes = 0;
+  int32_t large_arguments = -1;  // slot in the app's pool
+  std::atomic<RegionPhase> region{RegionPhase::kNone};
+
+  // --- the flow's own ----------------------------------------------------------------------------
+  bool adopted = false;        // in the flow's tables
+  bool started_early = false;  // launched by the fast path
+  bool entered_gate = false;
+  bool is_region = false;    // counts in its queue's in_flight from its begin
+  bool evicts = false;       // LC: told evictable work on its SMs to leave
+  bool had_company = false;  // something ran beside it, so it trains no solo model
+  // BE work that was there at its launch: on how many SMs, 0 none, or more than one kernel; and
+  // whether any of it was on this task's SMs.
+  int32_t beside_sms = 0;
+  bool beside_overlaps = false;
+  int32_t counter = -1;
+  bool counter_fresh = true;
+  int32_t running_index = -1;
+  int32_t kernel_row = -1;  // row of the pair table
+  uint64_t sequence = 0;
+  TimeNs ready_ns = 0;
+  int64_t blocks_done = 0;
+  int64_t issued_ns = 0;  // predicted duration counted in T_q
+  TimeNs evicted_since_ns = 0;
+  std::array<Part, kMaxPartsPerTask> parts;
+  int32_t part_count = 0;
+  Prediction predicted;
+  int64_t eviction_p99_ns = 0;  // kNever: not evictable
+  int64_t blocking_ns = 0;      // what its eviction adds to an LC query; kNever: not evictable
+  Task* next = nullptr;         // queue order
+  CompletionRecord record;
+
+  alignas(kArgumentAlignment) std::array<std::byte, kInlineArgumentBytes> arguments;
+
+  bool IsEvictable() const { return kind == TaskKind::kKernel && kernel->evictable; }
+};
+
+inline constexpr uint8_t kHeldByCaller = 1;
+inline constexpr uint8_t kHeldByFlow = 2;
+
+// A stream-like FIFO. Only its head is ever ready.
+struct alignas(64) Queue {
+  std::atomic<uint32_t> id{0};
+  std::atomic<bool> open{false};
+  // Submitted and not launched: the fast path needs 0, so that it does not overtake.
+  std::atomic<int32_t> unlaunched{0};
+  // Tasks that are not complete and explicit queries that are not done. A submitter raises it
+  // before it looks whether the queue is open; a release closes the queue before it looks at it.
+  std::atomic<int32_t> tasks_open{0};
+  // Launched and not complete. While LC tasks are in flight the queue stays on their lane, so that
+  // stream order is its order.
+  std::atomic<int32_t> in_flight{0};
+  std::atomic<LaneIndex> lane{kNoLane};
+  App* app = nullptr;
+  uint32_t generation = 0;
+
+  // The flow's own, on a line of its own: it changes with every task. `head` is the first task that
+  // is not launched, or whose rest waits for another launch.
+  alignas(64) Task* head = nullptr;
+  Task* tail = nullptr;
+  int32_t length = 0;          // tasks in [head, tail]
+  int32_t backlog_index = -1;  // position in Flow::backlog, -1: not there
+};
+
+struct alignas(64) App {
+  static constexpr int kNoIndex = -1;
+  uint32_t slot = 0;
+  std::atomic<uint32_t> id{0};  // 0: slot is free
+  std::atomic<bool> open{false};
+  uint32_t generation = 0;
+  AppOptions options;
+
+  std::unique_ptr<Task[]> tasks;
+  std::vector<std::unique_ptr<Task[]>> outgrown_tasks;  // of smaller apps on this slot
+  int32_t task_capacity = 0;
+  std::unique_ptr<SlotStack> free_tasks;
+  struct alignas(kArgumentAlignment) LargeArguments {
+    std::array<std::byte, kMaxArgumentBytes> bytes;
+  };
+  std::unique_ptr<LargeArguments[]> large;
+  std::unique_ptr<SlotStack> free_large;
+
+  // The fast path's route: place + 1 in the low byte, then flags (fast_path.h); 0: none published.
+  std::atomic<uint32_t> route{0};
+
+  // What submitters write, on one line that the flow only reads, queries without an end aside.
+  alignas(64) std::atomic<int32_t> submitters{0};  // threads inside a submit, for a safe release
+  std::atomic<int32_t> active_queries{0};
+  std::atomic<int64_t> submitted{0};
+  std::atomic<int64_t> rejected{0};
+
+  // The flow's own.
+  alignas(64) int32_t plan_index = kNoIndex;  // row in the snapshot's lc_apps or be_apps
+  int32_t tasks_in_flight = 0;
+  // Queue heads that wait for tickets, as of the last plan. Their queries do not hold BE work back:
+  // what they wait for may be BE work.
+  int32_t heads_waiting = 0;
+  TimeNs idle_since_ns = 0;
+  TimeNs load_updated_ns = 0;
+  bool was_active = false;
+  double load_sum = 0;     // exponentially weighted busy time
+  double load_weight = 0;  // and its weight, so that the first samples are not biased to 0
+  // Of the busy period that lasts: its part of load_sum, its length, and what its queries take
+  // alone.
+  double busy_load = 0;
+  int64_t busy_ns = 0;
+  int64_t busy_solo_ns = 0;
+  int64_t query_solo_ns = 0;
+  const KernelDesc* main_kernel = nullptr;
+  int64_t main_kernel_credit = 0;
+  int32_t reserved_capsms = 0;
+  bool packed = false;
+  int64_t attained_ns = 0;
+  int64_t depth_told = -1;  // in the event log
+
+  std::atomic<int64_t> completed{0};
+  std::atomic<int64_t> failed{0};
+  std::atomic<int64_t> dropped{0};
+  std::atomic<int64_t> cancelled{0};
+  std::atomic<int64_t> evictions{0};
+  std::atomic<int64_t> device_ns{0};
+  std::atomic<int64_t> work_ns{0};
+  std::atomic<int64_t> block_tasks{0};
+  LatencyHistogram latency;
+
+  // Accepted and not complete.
+  int64_t TasksOpen() const {
+    const int64_t ended =
+        completed.load(std::memory_order_acquire) + failed.load(std::memory_order_acquire) +
+        dropped.load(std::memory_order_acquire) + cancelled.load(std::memory_order_acquire);
+    return submitted.load(std::memory_order_acquire) - ended;
+  }
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_TASK_H_
