@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "src/core/seams/policy.h"
+#include "src/core/policies/registry.h"
 #include "src/core/seams/snapshot.h"
 #include "tests/core/policies/snapshot_builder.h"
 
@@ -87,7 +87,7 @@ void Plans(benchmark::State& state, const std::string& name, Mode mode) {
     plan->Clear();
     policy->MakePlan(snapshot, *plan);
     const auto end = std::chrono::steady_clock::now();
-    benchmark::DoNotOptimize(plan->launch_count);
+    benchmark::DoNotOptimize(plan->launches.size());
     if (times_ns.size() < times_ns.capacity()) {
       times_ns.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
     }
@@ -95,8 +95,8 @@ void Plans(benchmark::State& state, const std::string& name, Mode mode) {
   std::sort(times_ns.begin(), times_ns.end());
   state.counters["p50_ns"] = static_cast<double>(times_ns[times_ns.size() / 2]);
   state.counters["p99_ns"] = static_cast<double>(times_ns[times_ns.size() * 99 / 100]);
-  state.counters["launches"] = plan->launch_count;
-  state.counters["holds"] = plan->hold_count;
+  state.counters["launches"] = plan->launches.size();
+  state.counters["holds"] = plan->holds.size();
 }
 
 }  // namespace

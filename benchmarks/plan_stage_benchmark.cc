@@ -17,6 +17,7 @@
 #include "src/core/flow/plan.h"
 #include "src/core/flow/predict.h"
 #include "src/core/flow/submit.h"
+#include "src/core/policies/registry.h"
 #include "src/core/seams/kernel_check.h"
 #include "src/core/state/flow.h"
 #include "src/models/online_model.h"
@@ -70,7 +71,7 @@ std::unique_ptr<Flow> BusyFlow(const std::string& policy) {
     TaskSpec spec;
     spec.queue = QueueId{Must(flow->tables.CreateQueue(app))->id.load()};
     spec.kernel = registered.id;
-    spec.block_tasks = 100'000;
+    spec.work.block_tasks = 100'000;
     Must(SubmitTask(*flow, spec, options.app_class));
   }
   flow->now_ns = flow->device->NowNs();

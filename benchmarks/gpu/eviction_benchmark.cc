@@ -119,21 +119,21 @@ class Subject {
   // `begin`: a new task; else what is left of the last one.
   void Launch(int64_t block_tasks, bool begin) {
     LaunchRequest request;
-    request.launch = gpushare::core::LaunchId{++launches_};
-    request.lane = lane_;
+    request.parts[0].launch = gpushare::core::LaunchId{++launches_};
+    request.parts[0].lane = lane_;
     request.form = Form::kWorkers;
-    request.kernel = &desc_;
-    request.block_count = block_tasks;
+    request.parts[0].work.kernel = &desc_;
+    request.parts[0].block_count = block_tasks;
     // Fewer block tasks are the first ones of the same grid.
     const gpushare::kernels::Grid grid = workload_->grid();
-    request.grid_x = static_cast<int32_t>(grid.x);
-    request.grid_y = static_cast<int32_t>(grid.y);
-    request.grid_z = static_cast<int32_t>(grid.z);
-    request.counter = 0;
-    request.reset_counter = begin;
-    request.epoch = ++epoch_;
-    request.arguments = workload_->params();
-    request.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
+    request.parts[0].work.grid[0] = static_cast<int32_t>(grid.x);
+    request.parts[0].work.grid[1] = static_cast<int32_t>(grid.y);
+    request.parts[0].work.grid[2] = static_cast<int32_t>(grid.z);
+    request.parts[0].counter = 0;
+    request.parts[0].reset_counter = begin;
+    request.parts[0].epoch = ++epoch_;
+    request.parts[0].work.arguments = workload_->params();
+    request.parts[0].work.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
     Require(device_.Launch(request));
   }
 

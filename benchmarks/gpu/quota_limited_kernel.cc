@@ -67,20 +67,20 @@ double LimitedKernel::SoloMs() {
 
 void LimitedKernel::StartOnLane(Lane& lane, int workers) {
   core::LaunchRequest request;
-  request.launch = core::LaunchId{++launches_};
-  request.lane = lane.index;
+  request.parts[0].launch = core::LaunchId{++launches_};
+  request.parts[0].lane = lane.index;
   request.form = core::Form::kWorkers;
-  request.kernel = &desc_;
-  request.block_count = block_tasks();
-  request.grid_x = static_cast<int32_t>(task_.grid.x);
-  request.grid_y = static_cast<int32_t>(task_.grid.y);
-  request.grid_z = static_cast<int32_t>(task_.grid.z);
+  request.parts[0].work.kernel = &desc_;
+  request.parts[0].block_count = block_tasks();
+  request.parts[0].work.grid[0] = static_cast<int32_t>(task_.grid.x);
+  request.parts[0].work.grid[1] = static_cast<int32_t>(task_.grid.y);
+  request.parts[0].work.grid[2] = static_cast<int32_t>(task_.grid.z);
   request.workers = workers;
-  request.counter = 0;
-  request.reset_counter = true;
-  request.epoch = ++lane.epoch;
-  request.arguments = task_.params;
-  request.arguments_bytes = static_cast<uint32_t>(params_bytes_);
+  request.parts[0].counter = 0;
+  request.parts[0].reset_counter = true;
+  request.parts[0].epoch = ++lane.epoch;
+  request.parts[0].work.arguments = task_.params;
+  request.parts[0].work.arguments_bytes = static_cast<uint32_t>(params_bytes_);
   retreating_ = false;
   Require(gpu_.device().Launch(request));
 }

@@ -11,7 +11,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
-#include "src/core/seams/policy.h"
+#include "src/core/policies/registry.h"
 
 using gpushare::abi::CallbackScope;
 using gpushare::abi::CheckDeadline;

@@ -15,7 +15,7 @@
 #include "bindings/c/options.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
-#include "src/core/seams/policy.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 
 namespace gpushare::abi {

@@ -84,14 +84,14 @@ absl::Status ReadKind(const QueueObject& queue, const gpushare_task_options& opt
     if (kernel == nullptr) {
       return absl::InvalidArgumentError("A task has neither a kind nor a kernel.");
     }
-    spec.kind = kernel->kind;
+    spec.work.kind = kernel->kind;
   } else if (options.kind >= GPUSHARE_TASK_KERNEL && options.kind <= GPUSHARE_TASK_OPAQUE) {
-    spec.kind = static_cast<core::TaskKind>(options.kind - 1);
+    spec.work.kind = static_cast<core::TaskKind>(options.kind - 1);
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("task_options.kind is ", options.kind, ", and it must lie between 0 and 5."));
   }
-  return CheckUnusedFields(spec.kind, options);
+  return CheckUnusedFields(spec.work.kind, options);
 }
 
 absl::Status ReadDependencies(const gpushare_task_options& options, core::TaskSpec& spec) {
@@ -116,18 +116,18 @@ absl::Status ReadTask(const QueueObject& queue, const gpushare_task_options& opt
   GPUSHARE_RETURN_IF_ERROR(CheckBool("task_options.detached", options.detached));
   GPUSHARE_RETURN_IF_ERROR(ReadKind(queue, options, spec));
   GPUSHARE_RETURN_IF_ERROR(ReadDependencies(options, spec));
-  if (spec.kind == core::TaskKind::kMemcpy) {
-    GPUSHARE_RETURN_IF_ERROR(ReadCopy(options, spec.copy));
+  if (spec.work.kind == core::TaskKind::kMemcpy) {
+    GPUSHARE_RETURN_IF_ERROR(ReadCopy(options, spec.work.copy));
   }
   spec.queue = queue.id;
   spec.query = core::QueryId{options.query.value};
-  spec.block_tasks = options.block_tasks;
-  spec.grid = {options.grid_x, options.grid_y, options.grid_z};
-  spec.arguments = options.arguments;
-  spec.arguments_bytes = options.arguments_size_bytes;
-  spec.host_function = options.enqueue;
-  spec.host_user = options.enqueue_user;
-  spec.declared_ns = options.declared_ns;
+  spec.work.block_tasks = options.block_tasks;
+  spec.work.grid = {options.grid_x, options.grid_y, options.grid_z};
+  spec.work.arguments = options.arguments;
+  spec.work.arguments_bytes = options.arguments_size_bytes;
+  spec.work.host_function = options.enqueue;
+  spec.work.host_user = options.enqueue_user;
+  spec.work.declared_ns = options.declared_ns;
   spec.arrival_ns = options.arrival_ns;
   return absl::OkStatus();
 }

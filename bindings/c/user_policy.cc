@@ -101,9 +101,9 @@ gpushare_head_view View(const core::HeadView& head) {
 gpushare_running_view View(const core::RunningView& running) {
   gpushare_running_view out = {};
   out.task = View(running.task);
-  out.part_count = running.part_count;
+  out.part_count = running.parts.size();
   out.places = running.places;
-  for (size_t i = 0; i < running.parts.size(); ++i) {
+  for (int i = 0; i < running.parts.size(); ++i) {
     const core::PartView& part = running.parts[i];
     gpushare_part_view& target = out.parts[i];
     target.place = part.place;
@@ -231,7 +231,7 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
     out.blocks_max = launch.blocks_max;
     out.fused_with = core::TicketId{launch.fused_with.value};
     out.reason = ReasonOf(launch.reason);
-    plan.AddLaunch(out);
+    plan.launches.TryAdd(out);
   }
   for (uint32_t i = 0; i < Bounded(plan_.eviction_count); ++i) {
     const gpushare_planned_eviction& eviction = evictions_[i];
@@ -239,13 +239,13 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
         eviction.workers_to_keep < 0 || eviction.reserved != 0) {
       continue;
     }
-    plan.AddEviction({core::TicketId{eviction.task.value}, eviction.place, eviction.workers_to_keep,
-                      ReasonOf(eviction.reason)});
+    plan.evictions.TryAdd({core::TicketId{eviction.task.value}, eviction.place,
+                           eviction.workers_to_keep, ReasonOf(eviction.reason)});
   }
   for (uint32_t i = 0; i < Bounded(plan_.hold_count); ++i) {
     const gpushare_planned_hold& hold = holds_[i];
     if (hold.reserved != 0) continue;
-    plan.AddHold(
+    plan.holds.TryAdd(
         {core::TicketId{hold.task.value}, ReasonOf(hold.reason), hold.value_ns, hold.limit_ns});
   }
   for (size_t i = 0; i < plan.routes.size(); ++i) {

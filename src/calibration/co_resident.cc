@@ -106,12 +106,12 @@ absl::StatusOr<double> CoResidentMeter::SpeedBeside(const Side& timed, const Sid
   const int32_t sm_count = timer_.device().capabilities().profile.sm_count;
   core::LaunchRequest behind = TaskRequest(background.item, core::Form::kWorkers, other_lane_);
   behind.workers = background.workers_per_sm * sm_count - kLeaders;
-  behind.counter = 1;  // the timed launch has 0
+  behind.parts[0].counter = 1;  // the timed launch has 0
   core::LaunchRequest whole = TaskRequest(timed.item, OrdinaryForm(timed.item.kernel), lc_lane_);
   core::LaunchRequest part = whole;
   if (IsKernel(timed.item)) {
     whole = TaskRequest(timed.item, core::Form::kWorkers, lane_);
-    whole.block_count = TimedTasks(timed.item, timed.alone, background.alone, sm_count);
+    whole.parts[0].block_count = TimedTasks(timed.item, timed.alone, background.alone, sm_count);
     part = whole;
     part.workers = timed.workers_per_sm * sm_count - kLeaders;
   }

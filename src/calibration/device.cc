@@ -80,8 +80,9 @@ absl::Status DeviceMeter::TestLanes() {
   int64_t round_ns = 0;
   if (worker_item_ != nullptr) {
     core::LaunchRequest one = TaskRequest(*worker_item_, core::Form::kWorkers, worker_lane_);
-    one.block_count = std::min<int64_t>(
-        one.block_count, int64_t{WorkersPerSm(worker_item_->kernel, out_)} * out_.sm_count);
+    one.parts[0].block_count =
+        std::min<int64_t>(one.parts[0].block_count,
+                          int64_t{WorkersPerSm(worker_item_->kernel, out_)} * out_.sm_count);
     for (int i = 0; i < 2; ++i) {
       absl::StatusOr<TimedLaunch> timed = timer_.RunOne(one);
       if (!timed.ok()) return timed.status();
@@ -133,7 +134,7 @@ absl::Status DeviceMeter::MeasureLatencies() {
   }
   // One block task: its start and end are exact device times.
   core::LaunchRequest request = TaskRequest(*worker_item_, core::Form::kWorkers, worker_lane_);
-  request.block_count = 1;
+  request.parts[0].block_count = 1;
   request.workers = 1;
   std::vector<double> issue;
   std::vector<double> launch;
@@ -173,8 +174,9 @@ absl::Status DeviceMeter::MeasureGraphLatency() {
 
 absl::StatusOr<bool> DeviceMeter::WriteArrivesWithin(int64_t lead_ns) {
   core::LaunchRequest request = TaskRequest(*worker_item_, core::Form::kWorkers, worker_lane_);
-  request.block_count = std::min<int64_t>(
-      request.block_count, int64_t{WorkersPerSm(worker_item_->kernel, out_)} * out_.sm_count);
+  request.parts[0].block_count =
+      std::min<int64_t>(request.parts[0].block_count,
+                        int64_t{WorkersPerSm(worker_item_->kernel, out_)} * out_.sm_count);
   int seen = 0;
   int counted = 0;
   for (int i = 0; i < kWriteTrials; ++i) {
@@ -242,18 +244,18 @@ absl::Status DeviceMeter::MeasureEvictionWrite() {
 core::LaunchRequest DeviceMeter::CopyRequestOf(const Copy& copy, core::LaneIndex lane,
                                                int64_t bytes) const {
   core::LaunchRequest request;
-  request.lane = lane;
+  request.parts[0].lane = lane;
   request.form = core::Form::kMemcpy;
-  request.copy.direction = copy.direction;
-  request.copy.pinned = copy.pinned;
-  request.copy.bytes = bytes;
+  request.parts[0].work.copy.direction = copy.direction;
+  request.parts[0].work.copy.pinned = copy.pinned;
+  request.parts[0].work.copy.bytes = bytes;
   const CalibrationBuffers& buffers = options_.buffers;
   const int64_t offset = copy.second_half ? buffers.bytes / 2 : 0;
   void* const host = At(copy.pinned ? buffers.pinned_host : buffers.pageable_host, offset);
   void* const device = At(buffers.device, offset);
   const bool to_device = copy.direction == CopyDirection::kHostToDevice;
-  request.copy.destination = to_device ? device : host;
-  request.copy.source = to_device ? host : device;
+  request.parts[0].work.copy.destination = to_device ? device : host;
+  request.parts[0].work.copy.source = to_device ? host : device;
   return request;
 }
 

@@ -49,7 +49,7 @@ absl::Status KernelMeter::EvictOneTask(std::vector<int64_t>& samples) {
   int64_t done = 0;
   for (int resumed = 0;; ++resumed) {
     core::LaunchRequest request = Workers(item_.block_tasks, 0);
-    request.reset_counter = resumed == 0;
+    request.parts[0].reset_counter = resumed == 0;
     if (absl::Status status = timer_.Begin(request); !status.ok()) return status;
     // At least a fifth of a block task in, so that the workers have begun; within the first rounds.
     const double wait = 0.2 + RandomShare() * std::clamp(rounds - 1, 0.6, 4.0);
@@ -67,7 +67,7 @@ absl::Status KernelMeter::EvictOneTask(std::vector<int64_t>& samples) {
     if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
     if (!MoreEvictions(samples.size()) || resumed >= kResumesMax) {
       // The rest of the task, in one go.
-      request.reset_counter = false;
+      request.parts[0].reset_counter = false;
       absl::StatusOr<TimedLaunch> rest = timer_.RunOne(request);
       if (!rest.ok()) return rest.status();
       done += rest->completion.block_tasks_done;

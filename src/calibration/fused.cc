@@ -29,14 +29,10 @@ constexpr int kAloneBatch = 4;
 // Of a request for the tensor part, the same for its partner.
 core::LaunchRequest PartnerOf(const core::LaunchRequest& request) {
   core::LaunchRequest out;
-  out.lane = request.lane;
-  out.kernel = request.partner.kernel;
-  out.grid_x = request.partner.grid_x;
-  out.grid_y = request.partner.grid_y;
-  out.grid_z = request.partner.grid_z;
-  out.block_count = request.partner.block_count;
-  out.arguments = request.partner.arguments;
-  out.arguments_bytes = request.partner.arguments_bytes;
+  out.parts[0] = request.parts[1];
+  out.parts[0].lane = request.parts[0].lane;
+  out.parts[0].counter = -1;
+  out.parts[0].reset_counter = false;
   return out;
 }
 
@@ -46,19 +42,12 @@ core::LaunchRequest FusedRequest(const core::FusedKernelDesc& fused, const Calib
   core::LaunchRequest request = TaskRequest(tensor, core::Form::kFused, lane);
   const core::LaunchRequest second = TaskRequest(cuda, core::Form::kFused, partner_lane);
   request.fused = &fused;
-  request.counter = 0;
-  request.reset_counter = true;
-  core::FusedPartner& partner = request.partner;
-  partner.lane = partner_lane;
-  partner.kernel = &cuda.kernel;
-  partner.grid_x = second.grid_x;
-  partner.grid_y = second.grid_y;
-  partner.grid_z = second.grid_z;
-  partner.block_count = second.block_count;
+  request.parts[0].counter = 0;
+  request.parts[0].reset_counter = true;
+  core::LaunchPart& partner = request.parts[1];
+  partner = second.parts[0];
   partner.counter = 1;
   partner.reset_counter = true;
-  partner.arguments = second.arguments;
-  partner.arguments_bytes = second.arguments_bytes;
   return request;
 }
 
@@ -88,11 +77,11 @@ double SavingAt(const FusedPoint& point) {
 absl::StatusOr<double> FusedMeter::AloneNs(const core::LaunchRequest& workers) {
   core::LaunchRequest request = workers;
   request.form = core::Form::kSlice;
-  request.lane = plain_lane_;
+  request.parts[0].lane = plain_lane_;
   request.fused = nullptr;
-  request.partner = {};
-  request.counter = -1;
-  request.reset_counter = false;
+  request.parts[1] = {};
+  request.parts[0].counter = -1;
+  request.parts[0].reset_counter = false;
   return timer_.TimePerLaunch(request, kAloneBatch);
 }
 
@@ -133,11 +122,12 @@ absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fus
   const double share = std::min(1.0, cuda_ns / kLoadMost / tensor_ns);
   const auto tensor_tasks = static_cast<double>(tensor.block_tasks);
   const auto cuda_tasks = static_cast<double>(cuda.block_tasks);
-  request.block_count = std::max<int64_t>(1, std::llround(tensor_tasks * share));
-  const double own_ns = tensor_ns * static_cast<double>(request.block_count) / tensor_tasks;
+  request.parts[0].block_count = std::max<int64_t>(1, std::llround(tensor_tasks * share));
+  const double own_ns =
+      tensor_ns * static_cast<double>(request.parts[0].block_count) / tensor_tasks;
   const auto measure_at = [&](double load) -> absl::Status {
     const double tasks = std::round(load * own_ns / cuda_ns * cuda_tasks);
-    request.partner.block_count = static_cast<int64_t>(std::clamp(tasks, 1.0, cuda_tasks));
+    request.parts[1].block_count = static_cast<int64_t>(std::clamp(tasks, 1.0, cuda_tasks));
     absl::StatusOr<FusedPoint> point = MeasurePoint(request);
     if (point.ok()) record.points.push_back(*point);
     return point.status();

@@ -70,22 +70,22 @@ int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& 
 core::LaunchRequest TaskRequest(const CalibrationItem& item, core::Form form,
                                 core::LaneIndex lane) {
   core::LaunchRequest request;
-  request.lane = lane;
+  request.parts[0].lane = lane;
   request.form = form;
-  request.kernel = &item.kernel;
-  request.block_count = item.kernel.kind == core::TaskKind::kKernel ? item.block_tasks : 0;
+  request.parts[0].work.kernel = &item.kernel;
+  request.parts[0].block_count = item.kernel.kind == core::TaskKind::kKernel ? item.block_tasks : 0;
   // A launch of fewer block tasks is a part of the same grid.
   const bool kernel = item.kernel.kind == core::TaskKind::kKernel;
   const bool fits = item.block_tasks <= std::numeric_limits<int32_t>::max();
-  request.grid_x =
+  request.parts[0].work.grid[0] =
       kernel && fits && item.grid_x == 0 ? static_cast<int32_t>(item.block_tasks) : item.grid_x;
-  request.grid_y = item.grid_y;
-  request.grid_z = item.grid_z;
-  request.arguments = item.arguments.empty() ? nullptr : item.arguments.data();
-  request.arguments_bytes = static_cast<uint32_t>(item.arguments.size());
+  request.parts[0].work.grid[1] = item.grid_y;
+  request.parts[0].work.grid[2] = item.grid_z;
+  request.parts[0].work.arguments = item.arguments.empty() ? nullptr : item.arguments.data();
+  request.parts[0].work.arguments_bytes = static_cast<uint32_t>(item.arguments.size());
   if (form == core::Form::kWorkers) {
-    request.counter = 0;
-    request.reset_counter = true;
+    request.parts[0].counter = 0;
+    request.parts[0].reset_counter = true;
   }
   return request;
 }
@@ -112,7 +112,7 @@ bool KernelMeter::TimeLeft() const { return timer_.device().NowNs() < stage_end_
 
 core::LaunchRequest KernelMeter::Workers(int64_t block_tasks, int32_t workers) const {
   core::LaunchRequest request = TaskRequest(item_, core::Form::kWorkers, worker_lane_);
-  request.block_count = block_tasks;
+  request.parts[0].block_count = block_tasks;
   request.workers = workers;
   return request;
 }

@@ -31,7 +31,7 @@ core::LaunchRequest SliceRequest(const CalibrationItem& item, core::LaneIndex la
                                  int64_t count) {
   core::LaunchRequest request = TaskRequest(item, core::Form::kSlice, lane);
   request.block_begin = begin;
-  request.block_count = count;
+  request.parts[0].block_count = count;
   return request;
 }
 

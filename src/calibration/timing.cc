@@ -19,9 +19,9 @@ bool IsWorkers(const core::LaunchRequest& request) { return request.form == core
 bool IsFused(const core::LaunchRequest& request) { return request.form == core::Form::kFused; }
 
 std::string NameOf(const core::LaunchRequest& request) {
-  if (request.kernel == nullptr) return "A copy";
+  if (request.parts[0].work.kernel == nullptr) return "A copy";
   if (IsFused(request)) return absl::StrCat("Fused kernel '", request.fused->name, "'");
-  return absl::StrCat("Kernel '", request.kernel->name, "'");
+  return absl::StrCat("Kernel '", request.parts[0].work.kernel->name, "'");
 }
 
 }  // namespace
@@ -59,17 +59,18 @@ LaunchTimer::InFlight LaunchTimer::EntryOf(core::LaunchId launch, core::LaneInde
 }
 
 absl::Status LaunchTimer::Begin(core::LaunchRequest request) {
-  request.launch = core::LaunchId{next_launch_++};
+  request.parts[0].launch = core::LaunchId{next_launch_++};
   if (IsWorkers(request) || IsFused(request)) {
-    request.epoch = ++epochs_[static_cast<size_t>(request.lane)];
+    request.parts[0].epoch = ++epochs_[static_cast<size_t>(request.parts[0].lane)];
   }
   if (IsFused(request)) {
-    core::FusedPartner& partner = request.partner;
+    core::LaunchPart& partner = request.parts[1];
     partner.launch = core::LaunchId{next_launch_++};
-    partner.epoch =
-        partner.lane == request.lane ? request.epoch : ++epochs_[static_cast<size_t>(partner.lane)];
+    partner.epoch = partner.lane == request.parts[0].lane
+                        ? request.parts[0].epoch
+                        : ++epochs_[static_cast<size_t>(partner.lane)];
   }
-  InFlight entry = EntryOf(request.launch, request.lane, NameOf(request));
+  InFlight entry = EntryOf(request.parts[0].launch, request.parts[0].lane, NameOf(request));
   if (absl::Status status = device_.Launch(request); !status.ok()) {
     return absl::Status(status.code(),
                         absl::StrCat(entry.name, " cannot be launched: ", status.message()));
@@ -77,7 +78,7 @@ absl::Status LaunchTimer::Begin(core::LaunchRequest request) {
   entry.timed.issued_ns = device_.NowNs();
   in_flight_.push_back(entry);
   if (!IsFused(request)) return absl::OkStatus();
-  InFlight second = EntryOf(request.partner.launch, request.partner.lane, entry.name);
+  InFlight second = EntryOf(request.parts[1].launch, request.parts[1].lane, entry.name);
   second.timed.called_ns = entry.timed.called_ns;
   second.timed.issued_ns = entry.timed.issued_ns;
   in_flight_.push_back(std::move(second));
@@ -241,7 +242,7 @@ absl::StatusOr<double> LaunchTimer::RunBatch(const core::LaunchRequest& request,
   for (int i = 0; i < count; ++i) {
     core::LaunchRequest one = request;
     if (IsWorkers(one)) {
-      one.counter = i;
+      one.parts[0].counter = i;
     } else {
       one.more_follows = i + 1 < count;
     }

@@ -186,23 +186,24 @@ class CudaDevice final : public core::Device {
   }
 
   absl::Status Launch(const core::LaunchRequest& request) override {
-    CudaLane* lane = Find(request.lane);
-    if (lane == nullptr) return NoSuchLane(request.lane);
+    CudaLane* lane = Find(request.parts[0].lane);
+    if (lane == nullptr) return NoSuchLane(request.parts[0].lane);
     if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
     if (lane->abandoned.load(std::memory_order_acquire)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("Lane ", request.lane, " was given up after it hung."));
+          absl::StrCat("Lane ", request.parts[0].lane, " was given up after it hung."));
     }
     if (lost_.load(std::memory_order_relaxed) != 0) return Lost();
     const ScopedContext current(*context_);
     // The caller's function enqueues with no lock held; the launch is the mark behind its work.
-    const bool calls_back = request.form == core::Form::kOpaque && request.host_function != nullptr;
+    const bool calls_back =
+        request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr;
     if (calls_back) {
       if (absl::Status status = launcher_->WaitForEvents(*lane, request); !status.ok()) {
         Note(status);
         return status;
       }
-      request.host_function(lane->stream, request.host_user);
+      request.parts[0].work.host_function(lane->stream, request.parts[0].work.host_user);
     }
     if (request.form == core::Form::kFused) return LaunchFused(*lane, request);
     LockLane(*lane);
@@ -383,14 +384,14 @@ class CudaDevice final : public core::Device {
   // index first, so that the rings stay in order.
   absl::Status LaunchFused(CudaLane& lane,
                            const core::LaunchRequest& request) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-    CudaLane* const partner = Find(request.partner.lane);
-    if (partner == nullptr) return NoSuchLane(request.partner.lane);
+    CudaLane* const partner = Find(request.parts[1].lane);
+    if (partner == nullptr) return NoSuchLane(request.parts[1].lane);
     if (partner->abandoned.load(std::memory_order_acquire)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("Lane ", request.partner.lane, " was given up after it hung."));
+          absl::StrCat("Lane ", request.parts[1].lane, " was given up after it hung."));
     }
     const bool one_lane = partner == &lane;
-    const bool partner_first = request.partner.lane < request.lane;
+    const bool partner_first = request.parts[1].lane < request.parts[0].lane;
     if (!one_lane && partner_first) LockLane(*partner);
     LockLane(lane);
     if (!one_lane && !partner_first) LockLane(*partner);
@@ -406,32 +407,33 @@ class CudaDevice final : public core::Device {
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
     const uint64_t second =
         one_lane ? sequence + 1 : partner.launched.load(std::memory_order_relaxed) + 1;
-    if (!HasRoom(lane, sequence)) return RingFull(request.lane);
-    if (!HasRoom(partner, second)) return RingFull(request.partner.lane);
+    if (!HasRoom(lane, sequence)) return RingFull(request.parts[0].lane);
+    if (!HasRoom(partner, second)) return RingFull(request.parts[1].lane);
     // A mark that the poller sets later is behind both parts, and what is on the lane before them
     // would seem to end with the longer one.
     if (lane.reported.load(std::memory_order_relaxed) + 1 < sequence) MarkLocked(lane);
     const TimeNs now_ns = clock_.NowNs();
-    lane.At(sequence) = {request.launch, now_ns, request.block_count, true, true, false, nullptr};
+    lane.At(sequence) = {
+        request.parts[0].launch, now_ns, request.parts[0].block_count, true, true, false, nullptr};
     partner.At(second) = {
-        request.partner.launch, now_ns, request.partner.block_count, true, true, false, &lane};
+        request.parts[1].launch, now_ns, request.parts[1].block_count, true, true, false, &lane};
     absl::Status status = launcher_->EnqueueFused(lane, sequence, partner, second, request);
     if (!status.ok()) {
       Note(status);
       return status;
     }
-    Publish(lane, request.lane, one_lane ? second : sequence);
-    if (!one_lane) Publish(partner, request.partner.lane, second);
+    Publish(lane, request.parts[0].lane, one_lane ? second : sequence);
+    if (!one_lane) Publish(partner, request.parts[1].lane, second);
     return absl::OkStatus();
   }
 
   absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
-    if (!HasRoom(lane, sequence)) return RingFull(request.lane);
+    if (!HasRoom(lane, sequence)) return RingFull(request.parts[0].lane);
     InFlightLaunch& entry = lane.At(sequence);
-    entry.launch = request.launch;
+    entry.launch = request.parts[0].launch;
     entry.launched_ns = clock_.NowNs();
-    entry.block_tasks = request.block_count;
+    entry.block_tasks = request.parts[0].block_count;
     entry.workers = request.form == core::Form::kWorkers;
     entry.fused = entry.collected = false;
     entry.carrier = nullptr;
@@ -442,7 +444,7 @@ class CudaDevice final : public core::Device {
     }
     const bool wants_mark = !entry.workers && !request.more_follows;
     const TimeNs launched_ns = entry.launched_ns;
-    Publish(lane, request.lane, sequence);
+    Publish(lane, request.parts[0].lane, sequence);
     if (wants_mark) WantMark(lane, sequence);
     // A long query: the submitter sets the mark that is due, before the poller would take the
     // lane from it for that.

@@ -20,17 +20,16 @@ namespace {
 constexpr int64_t kGridXMax = 2147483647;
 constexpr int64_t kGridYzMax = 65535;
 
-struct Grid {
-  unsigned int x = 1, y = 1, z = 1;
-};
+using Grid = std::array<unsigned int, 3>;
 
-absl::Status GridOf(const core::LaunchRequest& request, int64_t block_tasks, Grid& grid) {
-  const bool shaped = request.grid_x > 0;
-  const int64_t x = shaped ? request.grid_x : block_tasks;
-  const int64_t y = shaped ? std::max(1, request.grid_y) : 1;
-  const int64_t z = shaped ? std::max(1, request.grid_z) : 1;
+// `block_tasks` in one dimension unless the work has a shape.
+absl::Status GridOf(const core::Work& work, int64_t block_tasks, Grid& grid) {
+  const bool shaped = work.grid[0] > 0;
+  const int64_t x = shaped ? work.grid[0] : block_tasks;
+  const int64_t y = shaped ? std::max(1, work.grid[1]) : 1;
+  const int64_t z = shaped ? std::max(1, work.grid[2]) : 1;
   if (x > kGridXMax || y > kGridYzMax || z > kGridYzMax || x * y * z > kGridXMax) {
-    return absl::InvalidArgumentError(absl::StrCat("Kernel '", request.kernel->name,
+    return absl::InvalidArgumentError(absl::StrCat("Kernel '", work.kernel->name,
                                                    "' has a grid of ", x, " x ", y, " x ", z,
                                                    " block tasks, and a launch holds ", kGridXMax,
                                                    " with at most ", kGridYzMax, " in y and z."));
@@ -42,7 +41,7 @@ absl::Status GridOf(const core::LaunchRequest& request, int64_t block_tasks, Gri
 absl::Status NoFunctionFor(const core::LaunchRequest& request) {
   const bool slice = request.form == core::Form::kSlice;
   return absl::InvalidArgumentError(
-      absl::StrCat("Kernel '", request.kernel->name, "' has ",
+      absl::StrCat("Kernel '", request.parts[0].work.kernel->name, "' has ",
                    slice ? "neither a slice nor a worker function, and a slice needs one of them."
                          : "no worker function, and workers need it."));
 }
@@ -79,7 +78,7 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
                                    const core::LaunchRequest& request) {
   switch (request.form) {
     case core::Form::kMemcpy:
-      return Copy(lane, request.copy);
+      return Copy(lane, request.parts[0].work.copy);
     case core::Form::kOpaque:
       // Its work is on the stream already, as that of a region is at the region's end.
       return absl::OkStatus();
@@ -93,10 +92,10 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
     case core::Form::kGraph:
       break;
   }
-  const PreparedKernel* kernel = kernels_.Find(request.kernel->id);
+  const PreparedKernel* kernel = kernels_.Find(request.parts[0].work.kernel->id);
   if (kernel == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Kernel '", request.kernel->name, "' was not prepared for this device."));
+    return absl::InvalidArgumentError(absl::StrCat("Kernel '", request.parts[0].work.kernel->name,
+                                                   "' was not prepared for this device."));
   }
   if (request.form == core::Form::kGraph) return Graph(lane, *kernel);
   if (request.form == core::Form::kWorkers) return Workers(lane, *kernel, sequence, request);
@@ -109,19 +108,20 @@ absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
   // Without an ordinary form, all block tasks as one slice are the same grid.
   if (kernel.original.function == nullptr) return Slice(lane, kernel, request);
   Grid grid;
-  if (absl::Status status = GridOf(request, std::max<int64_t>(1, request.block_count), grid);
+  if (absl::Status status =
+          GridOf(request.parts[0].work, std::max<int64_t>(1, request.parts[0].block_count), grid);
       !status.ok()) {
     return status;
   }
-  if (absl::Status status =
-          kernel.original.parameters.Check(request.arguments_bytes, request.kernel->name);
+  if (absl::Status status = kernel.original.parameters.Check(request.parts[0].work.arguments_bytes,
+                                                             request.parts[0].work.kernel->name);
       !status.ok()) {
     return status;
   }
   ParameterAddresses addresses;
-  kernel.original.parameters.Fill(request.arguments, addresses);
-  return GPUSHARE_CU(context_.api(), cuLaunchKernel(kernel.original.function, grid.x, grid.y,
-                                                    grid.z, kernel.block_x, kernel.block_y,
+  kernel.original.parameters.Fill(request.parts[0].work.arguments, addresses);
+  return GPUSHARE_CU(context_.api(), cuLaunchKernel(kernel.original.function, grid[0], grid[1],
+                                                    grid[2], kernel.block_x, kernel.block_y,
                                                     kernel.block_z, kernel.dynamic_shared_bytes,
                                                     lane.stream, addresses.data(), nullptr));
 }
@@ -130,14 +130,14 @@ absl::Status Launcher::LaunchWithHeader(CUstream stream, const PreparedKernel& k
                                         const PreparedFunction& function,
                                         const gpushare_worker_launch& header, unsigned int blocks,
                                         const core::LaunchRequest& request) {
-  if (absl::Status status =
-          function.parameters.Check(request.arguments_bytes, request.kernel->name);
+  if (absl::Status status = function.parameters.Check(request.parts[0].work.arguments_bytes,
+                                                      request.parts[0].work.kernel->name);
       !status.ok()) {
     return status;
   }
   ParameterAddresses addresses;
   addresses[0] = const_cast<gpushare_worker_launch*>(&header);
-  function.parameters.Fill(request.arguments, addresses);
+  function.parameters.Fill(request.parts[0].work.arguments, addresses);
   return GPUSHARE_CU(context_.api(),
                      cuLaunchKernel(function.function, blocks, 1, 1, kernel.block_x, kernel.block_y,
                                     kernel.block_z, kernel.dynamic_shared_bytes, stream,
@@ -148,7 +148,8 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
                                const core::LaunchRequest& request) {
   if (kernel.worker.function == nullptr) return NoFunctionFor(request);
   Grid grid;
-  if (absl::Status status = GridOf(request, std::max<int64_t>(1, request.block_count), grid);
+  if (absl::Status status =
+          GridOf(request.parts[0].work, std::max<int64_t>(1, request.parts[0].block_count), grid);
       !status.ok()) {
     return status;
   }
@@ -158,54 +159,53 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
   // One more block leads: where workers would fill the place, it takes the last one's room.
   const int64_t leaders = lane.words.eviction_word == nullptr ? 0 : 1;
   const int64_t workers =
-      std::max<int64_t>(1, std::min({asked, holds - leaders, request.block_count}));
-  Work work;
-  work.lane = &lane;
-  work.kernel = &kernel;
-  work.sequence = sequence;
-  work.grid_x = grid.x;
-  work.grid_y = grid.y;
-  work.grid_z = grid.z;
-  work.block_count = request.block_count;
-  work.counter = request.counter;
-  work.reset_counter = request.reset_counter;
-  work.epoch = request.epoch;
-  work.workers = workers;
+      std::max<int64_t>(1, std::min({asked, holds - leaders, request.parts[0].block_count}));
+  WorkerPart worker;
+  worker.part = request.parts.data();
+  worker.lane = &lane;
+  worker.kernel = &kernel;
+  worker.sequence = sequence;
+  worker.grid = grid;
+  worker.workers = workers;
   gpushare_worker_launch header = {};
-  if (absl::Status status = MakeHeader(lane.stream, work, header); !status.ok()) return status;
+  if (absl::Status status = MakeHeader(lane.stream, worker, header); !status.ok()) return status;
   absl::Status status = LaunchWithHeader(lane.stream, kernel, kernel.worker, header,
                                          static_cast<unsigned int>(workers + leaders), request);
-  if (status.ok() && request.reset_counter) counters_.Use(work.counter, work.side);
+  if (status.ok() && request.parts[0].reset_counter)
+    counters_.Use(worker.part->counter, worker.side);
   return status;
 }
 
-absl::Status Launcher::MakeHeader(CUstream stream, Work& work, gpushare_worker_launch& header) {
-  const LaneWords& words = work.lane->words;
-  const size_t slot = work.lane->Slot(work.sequence);
-  work.side = counters_.SideFor(work.counter, work.reset_counter);
+absl::Status Launcher::MakeHeader(CUstream stream, WorkerPart& worker,
+                                  gpushare_worker_launch& header) {
+  const core::LaunchPart& part = *worker.part;
+  const LaneWords& words = worker.lane->words;
+  const size_t slot = worker.lane->Slot(worker.sequence);
+  worker.side = counters_.SideFor(part.counter, part.reset_counter);
   header.eviction_word = words.eviction_word;
   header.host_eviction_word = words.host_eviction_word_on_device;
-  header.counter = counters_.At(work.counter, work.side);
-  header.retired_counter = counters_.At(work.counter, work.side ^ 1);
+  header.counter = counters_.At(part.counter, worker.side);
+  header.retired_counter = counters_.At(part.counter, worker.side ^ 1);
   header.scratch = words.scratch + slot;
   header.completion = words.records_on_device + slot;
-  header.sequence = work.sequence;
-  header.epoch = static_cast<uint32_t>(work.epoch);
-  header.block_count = static_cast<uint32_t>(work.block_count);
-  header.grid_x = static_cast<uint32_t>(work.grid_x);
-  header.grid_y = static_cast<uint32_t>(work.grid_y);
-  header.grid_z = static_cast<uint32_t>(work.grid_z);
+  header.sequence = worker.sequence;
+  header.epoch = static_cast<uint32_t>(part.epoch);
+  header.block_count = static_cast<uint32_t>(part.block_count);
+  header.grid_x = worker.grid[0];
+  header.grid_y = worker.grid[1];
+  header.grid_z = worker.grid[2];
   header.claim_batch =
-      core::ClaimBatchOfLaunch(work.kernel->claim_batch, work.block_count, work.workers);
-  const bool yields = work.kernel->yields;
-  if (work.reset_counter) {
-    if (absl::Status status = counters_.PrepareYieldLists(stream, work.counter, work.side, yields);
+      core::ClaimBatchOfLaunch(worker.kernel->claim_batch, part.block_count, worker.workers);
+  const bool yields = worker.kernel->yields;
+  if (part.reset_counter) {
+    if (absl::Status status =
+            counters_.PrepareYieldLists(stream, part.counter, worker.side, yields);
         !status.ok()) {
       return status;
     }
   }
   if (yields) {
-    header.yield_list = counters_.YieldList(work.counter, work.side);
+    header.yield_list = counters_.YieldList(part.counter, worker.side);
     header.yield_capacity = ClaimCounters::kYieldEntries;
   }
   return absl::OkStatus();
@@ -213,53 +213,43 @@ absl::Status Launcher::MakeHeader(CUstream stream, Work& work, gpushare_worker_l
 
 absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane& partner_lane,
                                     uint64_t partner_sequence, const core::LaunchRequest& request) {
-  const core::FusedPartner& partner = request.partner;
   const PreparedFused* const fused = kernels_.FindFused(request.fused->id);
   if (fused == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("Fused kernel '", request.fused->name,
                      "' comes without a function, and a CUDA device needs one."));
   }
-  core::LaunchRequest second = request;  // for GridOf and its message
-  second.kernel = partner.kernel;
-  second.grid_x = partner.grid_x;
-  second.grid_y = partner.grid_y;
-  second.grid_z = partner.grid_z;
-  second.block_count = partner.block_count;
   const bool swapped = !core::FirstIsTensorPart(request);
-  const std::array<const core::LaunchRequest*, 2> requests = {&request, &second};
-  const std::array<uint32_t, 2> given = {request.arguments_bytes, partner.arguments_bytes};
-  std::array<Work, 2> parts;
+  std::array<WorkerPart, core::kLaunchPartsMax> parts;
   int64_t useful = 1;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const core::KernelDesc& kernel = *requests[i]->kernel;
+    const core::LaunchPart& part = request.parts[i];
+    const core::KernelDesc& kernel = *part.work.kernel;
     const bool tensor = swapped == (i == 1);
     const size_t wanted = tensor ? fused->tensor_arguments_bytes : fused->cuda_arguments_bytes;
     // Parameters without a member have one byte, which nobody sends.
-    if (given[i] < wanted && wanted > 1) {
+    if (part.work.arguments_bytes < wanted && wanted > 1) {
       return absl::InvalidArgumentError(
-          absl::StrCat("Kernel '", kernel.name, "' comes with ", given[i],
+          absl::StrCat("Kernel '", kernel.name, "' comes with ", part.work.arguments_bytes,
                        " bytes of arguments, and its part of fused kernel '", request.fused->name,
                        "' takes ", wanted, "."));
     }
-    Work& work = parts[i];
-    work.kernel = kernels_.Find(kernel.id);
-    if (work.kernel == nullptr) {
+    WorkerPart& worker = parts[i];
+    worker.part = &part;
+    worker.lane = i == 0 ? &lane : &partner_lane;
+    worker.sequence = i == 0 ? sequence : partner_sequence;
+    worker.kernel = kernels_.Find(kernel.id);
+    if (worker.kernel == nullptr) {
       return absl::InvalidArgumentError(
           absl::StrCat("Kernel '", kernel.name, "' was not prepared for this device."));
     }
-    Grid grid;
-    const int64_t count = requests[i]->block_count;
-    if (absl::Status status = GridOf(*requests[i], std::max<int64_t>(1, count), grid);
+    const int64_t count = part.block_count;
+    if (absl::Status status = GridOf(part.work, std::max<int64_t>(1, count), worker.grid);
         !status.ok()) {
       return status;
     }
-    work.grid_x = grid.x;
-    work.grid_y = grid.y;
-    work.grid_z = grid.z;
-    work.block_count = count;
-    work.workers = tensor ? fused->tensor_blocks : fused->cuda_blocks;
-    useful = std::max(useful, (count + work.workers - 1) / work.workers);
+    worker.workers = tensor ? fused->tensor_blocks : fused->cuda_blocks;
+    useful = std::max(useful, (count + worker.workers - 1) / worker.workers);
   }
   const int64_t holds =
       int64_t{places_.place(lane.spec.place).sms} * std::max(1, fused->blocks_per_sm);
@@ -268,24 +258,10 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
   const int64_t leaders = led ? 1 : 0;
   const int64_t asked = request.workers > 0 ? request.workers : holds;
   const int64_t blocks = std::max<int64_t>(1, std::min({asked, holds - leaders, useful}));
-  for (Work& work : parts) work.workers *= blocks;
-  parts[0].lane = &lane;
-  parts[0].sequence = sequence;
-  parts[0].counter = request.counter;
-  parts[0].reset_counter = request.reset_counter;
-  parts[0].epoch = request.epoch;
-  parts[1].lane = &partner_lane;
-  parts[1].sequence = partner_sequence;
-  parts[1].counter = partner.counter;
-  parts[1].reset_counter = partner.reset_counter;
-  parts[1].epoch = partner.epoch;
+  for (WorkerPart& worker : parts) worker.workers *= blocks;
   if (absl::Status status = WaitForEvents(lane, request); !status.ok()) return status;
-  std::array<const void*, 2> arguments = {request.arguments, partner.arguments};
-  if (swapped) {
-    std::swap(parts[0], parts[1]);
-    std::swap(arguments[0], arguments[1]);
-  }
-  absl::Status status = LaunchFused(lane.stream, *fused, blocks + leaders, parts, arguments);
+  if (swapped) std::swap(parts[0], parts[1]);
+  absl::Status status = LaunchFused(lane.stream, *fused, blocks + leaders, parts);
   if (!status.ok() || request.signal_event == nullptr) return status;
   return GPUSHARE_CU(context_.api(),
                      cuEventRecord(static_cast<CUevent>(request.signal_event), lane.stream));
@@ -293,24 +269,26 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
 
 // The tensor part first, as the function's parameters are.
 absl::Status Launcher::LaunchFused(CUstream stream, const PreparedFused& fused, int64_t blocks,
-                                   std::array<Work, 2>& parts,
-                                   const std::array<const void*, 2>& arguments) {
+                                   std::array<WorkerPart, 2>& parts) {
   std::array<gpushare_worker_launch, 2> headers = {};
   for (size_t i = 0; i < parts.size(); ++i) {
     absl::Status status = MakeHeader(stream, parts[i], headers[i]);
     if (!status.ok()) return status;
   }
   char none = 0;
-  void* parameters[] = {
-      headers.data(), arguments[0] == nullptr ? &none : const_cast<void*>(arguments[0]),
-      &headers[1], arguments[1] == nullptr ? &none : const_cast<void*>(arguments[1])};
+  const auto arguments_of = [&none](const WorkerPart& worker) {
+    const void* const arguments = worker.part->work.arguments;
+    return arguments == nullptr ? &none : const_cast<void*>(arguments);
+  };
+  void* parameters[] = {headers.data(), arguments_of(parts[0]), &headers[1],
+                        arguments_of(parts[1])};
   absl::Status status = GPUSHARE_CU(
       context_.api(),
       cuLaunchKernel(fused.function, static_cast<unsigned int>(blocks), 1, 1, fused.threads, 1, 1,
                      fused.dynamic_shared_bytes, stream, parameters, nullptr));
   if (!status.ok()) return status;
-  for (const Work& work : parts) {
-    if (work.reset_counter) counters_.Use(work.counter, work.side);
+  for (const WorkerPart& worker : parts) {
+    if (worker.part->reset_counter) counters_.Use(worker.part->counter, worker.side);
   }
   return status;
 }
@@ -319,16 +297,17 @@ absl::Status Launcher::Slice(CudaLane& lane, const PreparedKernel& kernel,
                              const core::LaunchRequest& request) {
   if (kernel.slice.function == nullptr) return NoFunctionFor(request);
   Grid grid;
-  const int64_t count = std::max<int64_t>(1, request.block_count);
-  if (absl::Status status = GridOf(request, request.block_begin + count, grid); !status.ok()) {
+  const int64_t count = std::max<int64_t>(1, request.parts[0].block_count);
+  if (absl::Status status = GridOf(request.parts[0].work, request.block_begin + count, grid);
+      !status.ok()) {
     return status;
   }
   gpushare_worker_launch header = {};
   header.block_begin = static_cast<uint32_t>(request.block_begin);
   header.block_count = static_cast<uint32_t>(count);
-  header.grid_x = grid.x;
-  header.grid_y = grid.y;
-  header.grid_z = grid.z;
+  header.grid_x = grid[0];
+  header.grid_y = grid[1];
+  header.grid_z = grid[2];
   header.claim_batch = 1;
   return LaunchWithHeader(lane.stream, kernel, kernel.slice, header,
                           static_cast<unsigned int>(count), request);
@@ -367,15 +346,16 @@ absl::Status Launcher::Copy(CudaLane& lane, const core::CopyRequest& copy) {
 }
 
 absl::Status Launcher::Library(const core::LaunchRequest& request) {
-  if (request.kernel == nullptr || request.arguments_bytes != sizeof(core::LibraryArguments)) {
+  if (request.parts[0].work.kernel == nullptr ||
+      request.parts[0].work.arguments_bytes != sizeof(core::LibraryArguments)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("A library call carries ", request.arguments_bytes,
+        absl::StrCat("A library call carries ", request.parts[0].work.arguments_bytes,
                      " bytes of arguments, and gpushare_library_arguments has ",
                      sizeof(core::LibraryArguments), "."));
   }
   core::LibraryArguments arguments;
-  std::memcpy(&arguments, request.arguments, sizeof(arguments));
-  return library_.Enqueue(request.kernel->id, request.lane, arguments);
+  std::memcpy(&arguments, request.parts[0].work.arguments, sizeof(arguments));
+  return library_.Enqueue(request.parts[0].work.kernel->id, request.parts[0].lane, arguments);
 }
 
 }  // namespace gpushare::cuda

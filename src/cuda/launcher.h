@@ -44,24 +44,21 @@ class Launcher {
   absl::Status Enqueue(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
 
  private:
-  // What a worker launch, or one part of a fused one, is made of.
-  struct Work {
+  // A worker launch, or one part of a fused one, on its way to its header.
+  struct WorkerPart {
+    const core::LaunchPart* part = nullptr;
     CudaLane* lane = nullptr;
     const PreparedKernel* kernel = nullptr;
     uint64_t sequence = 0;
-    int64_t grid_x = 0, grid_y = 0, grid_z = 0;
-    int64_t block_count = 0;
-    int32_t counter = -1;
-    bool reset_counter = false;
-    uint64_t epoch = 0;
+    std::array<unsigned int, 3> grid{1, 1, 1};
     int64_t workers = 1;
     int side = 0;  // of the counter
   };
 
   // The header; what the launch needs zeroed comes before it on `stream`.
-  absl::Status MakeHeader(CUstream stream, Work& work, gpushare_worker_launch& header);
+  absl::Status MakeHeader(CUstream stream, WorkerPart& worker, gpushare_worker_launch& header);
   absl::Status LaunchFused(CUstream stream, const PreparedFused& fused, int64_t blocks,
-                           std::array<Work, 2>& parts, const std::array<const void*, 2>& arguments);
+                           std::array<WorkerPart, 2>& parts);
   absl::Status EnqueueWork(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
   absl::Status Original(CudaLane& lane, const PreparedKernel& kernel,
                         const core::LaunchRequest& request);

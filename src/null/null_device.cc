@@ -95,16 +95,16 @@ class NullDevice final : public core::Device {
 
   absl::Status Launch(const core::LaunchRequest& request) override {
     const core::TimeNs start = clock_.NowNs();
-    Lane* lane = Find(request.lane);
-    if (lane == nullptr) return NoSuchLane(request.lane);
+    Lane* lane = Find(request.parts[0].lane);
+    if (lane == nullptr) return NoSuchLane(request.parts[0].lane);
     if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
     if (lane->abandoned.load(std::memory_order_acquire)) {
       return absl::FailedPreconditionError(
-          absl::StrCat("Lane ", request.lane, " was given up after it hung."));
+          absl::StrCat("Lane ", request.parts[0].lane, " was given up after it hung."));
     }
     const bool fused = request.form == core::Form::kFused;
-    Lane* partner_lane = fused ? Find(request.partner.lane) : nullptr;
-    if (fused && partner_lane == nullptr) return NoSuchLane(request.partner.lane);
+    Lane* partner_lane = fused ? Find(request.parts[1].lane) : nullptr;
+    if (fused && partner_lane == nullptr) return NoSuchLane(request.parts[1].lane);
     const uint32_t count = fused ? 2 : 1;
     if (unpolled_.fetch_add(count, std::memory_order_relaxed) > kCompletionsMax - count) {
       unpolled_.fetch_sub(count, std::memory_order_relaxed);
@@ -112,13 +112,14 @@ class NullDevice final : public core::Device {
           absl::StrCat("The device holds ", kCompletionsMax, " completions that nobody polled."));
     }
     Entry entry;
-    entry.lane = request.lane;
-    entry.completion.launch = request.launch;
+    entry.lane = request.parts[0].lane;
+    entry.completion.launch = request.parts[0].launch;
     entry.completion.start_ns = start;
     entry.completion.end_ns = start;
     if (request.form == core::Form::kOpaque) {
       // Without one it marks the end of a region.
-      if (request.host_function != nullptr) request.host_function(nullptr, request.host_user);
+      if (request.parts[0].work.host_function != nullptr)
+        request.parts[0].work.host_function(nullptr, request.parts[0].work.host_user);
       entry.completion.end_ns = clock_.NowNs();
     } else {
       RunBlocks(request, *lane, entry.completion);
@@ -182,30 +183,28 @@ class NullDevice final : public core::Device {
   void RunBlocks(const core::LaunchRequest& request, const Lane& lane,
                  DeviceCompletion& completion) {
     const bool is_workers = core::ClaimsBlockTasks(request.form);
-    const bool has_counter = is_workers && request.counter >= 0;
+    const bool has_counter = is_workers && request.parts[0].counter >= 0;
     std::atomic<int64_t>* counter =
-        has_counter ? &counters_[static_cast<size_t>(request.counter)] : nullptr;
-    if (has_counter && request.reset_counter) counter->store(0, std::memory_order_relaxed);
-    if (is_workers && lane.evictable && WasToldToLeave(lane, request.epoch)) {
+        has_counter ? &counters_[static_cast<size_t>(request.parts[0].counter)] : nullptr;
+    if (has_counter && request.parts[0].reset_counter) counter->store(0, std::memory_order_relaxed);
+    if (is_workers && lane.evictable && WasToldToLeave(lane, request.parts[0].epoch)) {
       // Every worker reads the word before its first claim.
       completion.outcome = core::Outcome::kEvicted;
       return;
     }
     // All that nobody has claimed yet; a counter only grows between resets.
     const int64_t claimed =
-        has_counter ? counter->exchange(request.block_count, std::memory_order_relaxed) : 0;
-    completion.block_tasks_done = std::max<int64_t>(0, request.block_count - claimed);
+        has_counter ? counter->exchange(request.parts[0].block_count, std::memory_order_relaxed)
+                    : 0;
+    completion.block_tasks_done = std::max<int64_t>(0, request.parts[0].block_count - claimed);
   }
 
   // The second part of a fused launch, as a worker launch of its own.
   void PushPartner(const core::LaunchRequest& request, const Lane& lane, core::TimeNs start) {
-    const core::FusedPartner& partner = request.partner;
+    const core::LaunchPart& partner = request.parts[1];
     core::LaunchRequest alone;
     alone.form = core::Form::kWorkers;
-    alone.block_count = partner.block_count;
-    alone.counter = partner.counter;
-    alone.reset_counter = partner.reset_counter;
-    alone.epoch = partner.epoch;
+    alone.parts[0] = partner;
     Entry entry;
     entry.lane = partner.lane;
     entry.completion.launch = partner.launch;

@@ -46,14 +46,15 @@ const PreparedKernel* Engine::Find(const core::KernelDesc* kernel) const {
 }
 
 absl::Status Engine::Check(const core::LaunchRequest& request) const {
-  if (request.lane < 0 || request.lane >= static_cast<int32_t>(lanes_.size())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "The launch names lane ", request.lane, ", and the device has ", lanes_.size(), " lanes."));
+  if (request.parts[0].lane < 0 || request.parts[0].lane >= static_cast<int32_t>(lanes_.size())) {
+    return absl::InvalidArgumentError(absl::StrCat("The launch names lane ", request.parts[0].lane,
+                                                   ", and the device has ", lanes_.size(),
+                                                   " lanes."));
   }
-  const Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  const Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
   if (lane.abandoned) {
     return absl::FailedPreconditionError(
-        absl::StrCat("Lane ", request.lane, " was abandoned and takes no launch."));
+        absl::StrCat("Lane ", request.parts[0].lane, " was abandoned and takes no launch."));
   }
   if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
   if (!request.wait_events.empty()) {
@@ -65,31 +66,32 @@ absl::Status Engine::Check(const core::LaunchRequest& request) const {
   if (request.form == core::Form::kMemcpy) {
     return absl::OkStatus();
   }
-  if (request.declared_ns < 0 || request.declared_ns > core::kMaxDurationNs) {
-    return absl::InvalidArgumentError(absl::StrCat("The launch declares ", request.declared_ns,
-                                                   " ns, and the limit is ", core::kMaxDurationNs,
-                                                   "."));
+  if (request.parts[0].work.declared_ns < 0 ||
+      request.parts[0].work.declared_ns > core::kMaxDurationNs) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("The launch declares ", request.parts[0].work.declared_ns,
+                     " ns, and the limit is ", core::kMaxDurationNs, "."));
   }
   return CheckKernelForm(request);
 }
 
 absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
-  if (request.kernel == nullptr) {
+  if (request.parts[0].work.kernel == nullptr) {
     if (request.form == core::Form::kOpaque || request.form == core::Form::kLibrary) {
       return absl::OkStatus();
     }
     return absl::InvalidArgumentError("The launch names no kernel.");
   }
-  const PreparedKernel* kernel = Find(request.kernel);
+  const PreparedKernel* kernel = Find(request.parts[0].work.kernel);
   if (kernel == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("Kernel '", request.kernel->name, "' is launched before it was prepared."));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Kernel '", request.parts[0].work.kernel->name, "' is launched before it was prepared."));
   }
-  const Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  const Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
   if (!kernel->desc.confinable && lane.place != core::kWholeDevice) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Kernel '", kernel->desc.name, "' is not confinable, and lane ", request.lane,
-                     " has ", places_[static_cast<size_t>(lane.place)]->sms, " SMs."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Kernel '", kernel->desc.name, "' is not confinable, and lane ", request.parts[0].lane,
+        " has ", places_[static_cast<size_t>(lane.place)]->sms, " SMs."));
   }
   if (IsChainForm(request.form)) {
     if (request.form == core::Form::kGraph && !kernel->is_chain()) {
@@ -111,21 +113,22 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
     return absl::InvalidArgumentError(
         absl::StrCat("Kernel '", kernel->desc.name, "' has no worker form."));
   }
-  if (workers && request.counter >= 0) {
-    return CheckCounter(request.counter, request.reset_counter, request.block_count);
+  if (workers && request.parts[0].counter >= 0) {
+    return CheckCounter(request.parts[0].counter, request.parts[0].reset_counter,
+                        request.parts[0].block_count);
   }
-  if (request.block_count <= 0 || request.block_count > core::kMaxBlockTasks) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("The launch of kernel '", kernel->desc.name, "' has ", request.block_count,
-                     " block tasks, and the limits are 1 and ", core::kMaxBlockTasks, "."));
+  if (request.parts[0].block_count <= 0 || request.parts[0].block_count > core::kMaxBlockTasks) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "The launch of kernel '", kernel->desc.name, "' has ", request.parts[0].block_count,
+        " block tasks, and the limits are 1 and ", core::kMaxBlockTasks, "."));
   }
   return absl::OkStatus();
 }
 
 // The second part; the first is checked as any launch.
 absl::Status Engine::CheckFused(const core::LaunchRequest& request) const {
-  const core::FusedPartner& partner = request.partner;
-  const PreparedKernel* const kernel = Find(partner.kernel);
+  const core::LaunchPart& partner = request.parts[1];
+  const PreparedKernel* const kernel = Find(partner.work.kernel);
   if (kernel == nullptr || kernel->is_chain()) {
     return absl::InvalidArgumentError(absl::StrCat("The fused launch of '", request.fused->name,
                                                    "' has no prepared partner with block tasks."));
@@ -179,7 +182,7 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
   }
   const int32_t slot = AllocateSlot();
   Fill(slot, request);
-  Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
   ++lane.queued;
   Enqueue(lane.queue, slot);
   if (faults_.DeviceLost()) LoseDevice();
@@ -191,20 +194,20 @@ void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
   const uint32_t generation = launch.generation;
   launch = Launch();
   launch.generation = generation;
-  const Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  const Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
   const core::DeviceProfile& profile = capabilities_.profile;
   launch.phase = LaunchPhase::kQueued;
-  launch.id = request.launch;
+  launch.id = request.parts[0].launch;
   launch.form = request.form;
-  launch.lane = request.lane;
+  launch.lane = request.parts[0].lane;
   launch.priority = lane.priority;
   launch.place = places_[static_cast<size_t>(lane.place)].get();
-  launch.kernel = Find(request.kernel);
+  launch.kernel = Find(request.parts[0].work.kernel);
   DrawLaunchFaults(launch);
   int64_t latency = profile.launch_latency_ns;
   if (request.form == core::Form::kMemcpy) {
     latency = profile.copy_latency_ns;
-    launch.copy = request.copy;
+    launch.copy = request.parts[0].work.copy;
     launch.slowness *= faults_.SlowCopy() ? faults_.plan().slow_copy_factor : 1;
   } else if (IsChainForm(request.form) || launch.kernel->is_chain()) {
     if (request.form == core::Form::kGraph) latency = profile.graph_launch_latency_ns;
@@ -229,7 +232,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   const PreparedKernel& kernel = *launch.kernel;
   const core::SimulationRecord& record = kernel.desc.simulation;
   launch.workers = core::ClaimsBlockTasks(request.form);
-  launch.epoch = request.epoch;
+  launch.epoch = request.parts[0].epoch;
   launch.workers_per_sm = kernel.workers_per_sm;
   launch.needs = kernel.needs;
   launch.sm_ns_per_task = kernel.sm_ns_per_task;
@@ -249,11 +252,11 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
     const double share = static_cast<double>(kernel.desc.yield_interval_ns) / task_ns;
     if (share < 1) launch.yield_share = share;
   }
-  const bool counter = launch.workers && request.counter >= 0;
-  launch.pool = counter ? request.counter : core::kMaxCounters + slot;
-  if (!counter || request.reset_counter) {
+  const bool counter = launch.workers && request.parts[0].counter >= 0;
+  launch.pool = counter ? request.parts[0].counter : core::kMaxCounters + slot;
+  if (!counter || request.parts[0].reset_counter) {
     Pool& pool = pools_[static_cast<size_t>(launch.pool)];
-    pool.unclaimed = request.block_count;
+    pool.unclaimed = request.parts[0].block_count;
     pool.interrupted = 0;
     pool.interrupted_left = 0;
     pool.zeroed = true;
@@ -272,20 +275,17 @@ void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
   second = Launch();
   second.generation = generation;
   second.phase = LaunchPhase::kQueued;
-  second.id = request.partner.launch;
+  second.id = request.parts[1].launch;
   second.form = core::Form::kFused;
-  second.lane = request.partner.lane;
+  second.lane = request.parts[1].lane;
   second.priority = first.priority;
   second.place = first.place;
-  second.kernel = Find(request.partner.kernel);
+  second.kernel = Find(request.parts[1].work.kernel);
   second.hung = first.hung;
   second.slowness = first.slowness;
   core::LaunchRequest alone;
   alone.form = core::Form::kFused;
-  alone.block_count = request.partner.block_count;
-  alone.counter = request.partner.counter;
-  alone.reset_counter = request.partner.reset_counter;
-  alone.epoch = request.partner.epoch;
+  alone.parts[0] = request.parts[1];
   FillTasks(other, alone);
   second.rides = true;
   first.partner = other;
@@ -359,13 +359,13 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
   if (kernel != nullptr) {
     launch.memory_parallelism = kernel->desc.simulation.memory_parallelism;
     if (kernel->is_chain() &&
-        !(request.declared_ns > 0 && kernel->desc.simulation.nodes.empty() &&
+        !(request.parts[0].work.declared_ns > 0 && kernel->desc.simulation.nodes.empty() &&
           kernel->desc.simulation.block_task_ns == 0 && kernel->desc.solo_hint_ns == 0)) {
       return;
     }
   }
   core::GraphNode& node = launch.own_node.node;
-  node.duration_ns = request.declared_ns;
+  node.duration_ns = request.parts[0].work.declared_ns;
   if (node.duration_ns == 0) {
     node.duration_ns = request.form == core::Form::kLibrary ? kLibraryDefaultNs : kOpaqueDefaultNs;
   }

@@ -51,13 +51,13 @@ class SimDevice final : public core::Device {
   }
 
   absl::Status Launch(const core::LaunchRequest& request) override {
-    if (request.form == core::Form::kOpaque && request.host_function != nullptr) {
+    if (request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr) {
       {
         core::MutexLock lock(&mutex_);
         if (absl::Status status = engine_.Check(request); !status.ok()) return status;
       }
       // The caller's own code: with no lock held, so that it may call the device.
-      request.host_function(nullptr, request.host_user);
+      request.parts[0].work.host_function(nullptr, request.parts[0].work.host_user);
     }
     core::MutexLock lock(&mutex_);
     return engine_.Submit(request);

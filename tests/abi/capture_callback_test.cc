@@ -15,7 +15,7 @@
 #include "bindings/c/objects.h"
 #include "gtest/gtest.h"
 #include "src/core/base/mutex.h"
-#include "src/core/seams/policy.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/abi/api_fixture.h"

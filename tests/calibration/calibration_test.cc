@@ -81,7 +81,7 @@ class BlindDevice final : public core::ForwardingDevice {
   absl::Status Launch(const core::LaunchRequest& request) override {
     ++launches;
     const int64_t stands = stall ? stall(request, more_followed_) : 0;
-    if (stands > 0) stalled_[request.launch.value] = stands;
+    if (stands > 0) stalled_[request.parts[0].launch.value] = stands;
     more_followed_ = request.more_follows;
     return inner().Launch(request);
   }
@@ -826,8 +826,8 @@ TEST_P(CalibrationTest, AHiccupInASliceIsDroppedAndTaken) {
   int64_t last_size = 0;
   stall_ = [&](const core::LaunchRequest& request, bool more_followed) -> int64_t {
     if (request.form != core::Form::kSlice || request.more_follows || more_followed) return 0;
-    const bool first = request.block_count != last_size;
-    last_size = request.block_count;
+    const bool first = request.parts[0].block_count != last_size;
+    last_size = request.parts[0].block_count;
     return first ? 500'000'000 : 0;
   };
   options_.seconds_per_kernel = 0.01;  // so that nothing is repeated for its own sake

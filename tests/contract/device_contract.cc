@@ -102,13 +102,13 @@ core::PlaceIndex DeviceContract::MakePlace(int32_t first_group, int32_t groups,
 
 core::LaunchRequest DeviceContract::Original(core::LaneIndex lane, int64_t blocks) {
   core::LaunchRequest request;
-  request.launch = NewLaunch();
-  request.lane = lane;
+  request.parts[0].launch = NewLaunch();
+  request.parts[0].lane = lane;
   request.form = core::Form::kOriginal;
-  request.kernel = &kernel_;
-  request.block_count = blocks;
-  request.arguments = GetParam().arguments.data();
-  request.arguments_bytes = static_cast<uint32_t>(GetParam().arguments.size());
+  request.parts[0].work.kernel = &kernel_;
+  request.parts[0].block_count = blocks;
+  request.parts[0].work.arguments = GetParam().arguments.data();
+  request.parts[0].work.arguments_bytes = static_cast<uint32_t>(GetParam().arguments.size());
   return request;
 }
 
@@ -123,9 +123,9 @@ core::LaunchRequest DeviceContract::Workers(core::LaneIndex lane, int64_t blocks
                                             bool reset, uint64_t epoch, int32_t workers) {
   core::LaunchRequest request = Original(lane, blocks);
   request.form = core::Form::kWorkers;
-  request.counter = counter;
-  request.reset_counter = reset;
-  request.epoch = epoch;
+  request.parts[0].counter = counter;
+  request.parts[0].reset_counter = reset;
+  request.parts[0].epoch = epoch;
   request.workers = workers;
   return request;
 }
@@ -135,50 +135,50 @@ core::LaunchRequest DeviceContract::Fused(core::LaneIndex lane, int64_t blocks,
   core::LaunchRequest request = Workers(lane, blocks, 0, true, 1);
   request.form = core::Form::kFused;
   request.fused = &fused_;
-  core::FusedPartner& second = request.partner;
+  core::LaunchPart& second = request.parts[1];
   second.launch = NewLaunch();
   second.lane = partner_lane;
-  second.kernel = &partner_;
+  second.work.kernel = &partner_;
   second.block_count = partner_blocks;
   second.counter = 1;
   second.reset_counter = true;
   second.epoch = 1;
-  second.arguments = request.arguments;
-  second.arguments_bytes = request.arguments_bytes;
+  second.work.arguments = request.parts[0].work.arguments;
+  second.work.arguments_bytes = request.parts[0].work.arguments_bytes;
   return request;
 }
 
 core::LaunchRequest DeviceContract::Copy(core::LaneIndex lane, core::CopyDirection direction,
                                          int64_t bytes) {
   core::LaunchRequest request;
-  request.launch = NewLaunch();
-  request.lane = lane;
+  request.parts[0].launch = NewLaunch();
+  request.parts[0].lane = lane;
   request.form = core::Form::kMemcpy;
-  request.copy.direction = direction;
-  request.copy.bytes = bytes;
+  request.parts[0].work.copy.direction = direction;
+  request.parts[0].work.copy.bytes = bytes;
   SetBuffers(request);
   return request;
 }
 
 void DeviceContract::SetBuffers(core::LaunchRequest& request) const {
-  if (request.copy.direction == core::CopyDirection::kPeer) {
+  if (request.parts[0].work.copy.direction == core::CopyDirection::kPeer) {
     auto* const first = static_cast<std::byte*>(GetParam().device_memory);
-    request.copy.source = first;
-    request.copy.destination = first == nullptr ? nullptr : first + kCopyBytesMax / 2;
+    request.parts[0].work.copy.source = first;
+    request.parts[0].work.copy.destination = first == nullptr ? nullptr : first + kCopyBytesMax / 2;
     return;
   }
-  void* const host = request.copy.pinned ? GetParam().pinned : GetParam().pageable;
-  const bool to_device = request.copy.direction == core::CopyDirection::kHostToDevice;
-  request.copy.destination = to_device ? GetParam().device_memory : host;
-  request.copy.source = to_device ? host : GetParam().device_memory;
+  void* const host = request.parts[0].work.copy.pinned ? GetParam().pinned : GetParam().pageable;
+  const bool to_device = request.parts[0].work.copy.direction == core::CopyDirection::kHostToDevice;
+  request.parts[0].work.copy.destination = to_device ? GetParam().device_memory : host;
+  request.parts[0].work.copy.source = to_device ? host : GetParam().device_memory;
 }
 
 core::LaunchRequest DeviceContract::Graph(core::LaneIndex lane) {
   core::LaunchRequest request;
-  request.launch = NewLaunch();
-  request.lane = lane;
+  request.parts[0].launch = NewLaunch();
+  request.parts[0].lane = lane;
   request.form = core::Form::kGraph;
-  request.kernel = &graph_;
+  request.parts[0].work.kernel = &graph_;
   return request;
 }
 
@@ -186,7 +186,7 @@ core::LaunchId DeviceContract::Launch(const core::LaunchRequest& request) {
   const absl::Status status = device_->Launch(request);
   EXPECT_TRUE(status.ok()) << status;
   if (status.ok()) launched_ += request.form == core::Form::kFused ? 2 : 1;
-  return request.launch;
+  return request.parts[0].launch;
 }
 
 void DeviceContract::Poll() {

@@ -34,7 +34,7 @@ class FusedContract : public DeviceContract {
   // What is left of the partner's task, by its own kernel.
   LaunchRequest RestOfPartner(int64_t blocks, uint64_t epoch) {
     LaunchRequest request = Workers(second_lane_, blocks, 1, false, epoch);
-    request.kernel = &partner();
+    request.parts[0].work.kernel = &partner();
     return request;
   }
   bool TakesTime() const { return GetParam().work_takes_time; }
@@ -47,10 +47,10 @@ TEST_P(FusedContract, BothPartsAreReportedOnceWithAllTheirBlockTasks) {
   const LaunchRequest request = Fused(first_lane_, Rounds(10) + 3, second_lane_, Rounds(15) + 1);
   Launch(request);
   WaitForAll();
-  EXPECT_EQ(Of(request.launch).outcome, Outcome::kFinished);
-  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(10) + 3);
-  EXPECT_EQ(Of(request.partner.launch).outcome, Outcome::kFinished);
-  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(15) + 1);
+  EXPECT_EQ(Of(request.parts[0].launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, Rounds(10) + 3);
+  EXPECT_EQ(Of(request.parts[1].launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done, Rounds(15) + 1);
 }
 
 // A query is not late because of what came along with it.
@@ -59,19 +59,19 @@ TEST_P(FusedContract, ThePartThatEndsFirstIsReportedWhileTheOtherGoesOn) {
   const LaunchRequest early = Fused(first_lane_, Rounds(5), second_lane_, Rounds(400));
   Launch(early);
   WaitForCount(1);
-  EXPECT_TRUE(IsReported(early.launch));
-  EXPECT_FALSE(IsReported(early.partner.launch));
+  EXPECT_TRUE(IsReported(early.parts[0].launch));
+  EXPECT_FALSE(IsReported(early.parts[1].launch));
   WaitForAll();
-  EXPECT_GT(Of(early.partner.launch).end_ns, Of(early.launch).end_ns);
-  EXPECT_EQ(Of(early.partner.launch).block_tasks_done, Rounds(400));
+  EXPECT_GT(Of(early.parts[1].launch).end_ns, Of(early.parts[0].launch).end_ns);
+  EXPECT_EQ(Of(early.parts[1].launch).block_tasks_done, Rounds(400));
 
   const LaunchRequest late = Fused(first_lane_, Rounds(400), second_lane_, Rounds(5));
   Launch(late);
   WaitForCount(3);
-  EXPECT_TRUE(IsReported(late.partner.launch));
-  EXPECT_FALSE(IsReported(late.launch));
+  EXPECT_TRUE(IsReported(late.parts[1].launch));
+  EXPECT_FALSE(IsReported(late.parts[0].launch));
   WaitForAll();
-  EXPECT_EQ(Of(late.launch).block_tasks_done, Rounds(400));
+  EXPECT_EQ(Of(late.parts[0].launch).block_tasks_done, Rounds(400));
 }
 
 TEST_P(FusedContract, AnEvictedPartnerLeavesAndTheFirstPartGoesOn) {
@@ -82,16 +82,16 @@ TEST_P(FusedContract, AnEvictedPartnerLeavesAndTheFirstPartGoesOn) {
   const core::TimeNs evicted_at = device().NowNs();
   Evict(second_lane_, 1);
   WaitForCount(1);
-  ASSERT_TRUE(IsReported(request.partner.launch));
-  EXPECT_FALSE(IsReported(request.launch));
-  const core::DeviceCompletion left = Of(request.partner.launch);
+  ASSERT_TRUE(IsReported(request.parts[1].launch));
+  EXPECT_FALSE(IsReported(request.parts[0].launch));
+  const core::DeviceCompletion left = Of(request.parts[1].launch);
   EXPECT_EQ(left.outcome, Outcome::kEvicted);
   EXPECT_GT(left.block_tasks_done, 0);
   EXPECT_LT(left.block_tasks_done, Rounds(200));
   EXPECT_LT(left.end_ns - evicted_at, 100'000);
   WaitForCount(2);
-  EXPECT_EQ(Of(request.launch).outcome, Outcome::kFinished);
-  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(200));
+  EXPECT_EQ(Of(request.parts[0].launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, Rounds(200));
   // The rest goes on as workers of its own.
   const LaunchId rest = Launch(RestOfPartner(Rounds(200), 2));
   WaitForAll();
@@ -107,12 +107,12 @@ TEST_P(FusedContract, TheFirstPartMayBeEvictedAndTheSecondGoesOn) {
   WaitUntilTime(device().NowNs() + 300'000);
   Evict(second_lane_, 1);
   WaitForCount(1);
-  ASSERT_TRUE(IsReported(request.launch));
-  EXPECT_EQ(Of(request.launch).outcome, Outcome::kEvicted);
+  ASSERT_TRUE(IsReported(request.parts[0].launch));
+  EXPECT_EQ(Of(request.parts[0].launch).outcome, Outcome::kEvicted);
   const LaunchId rest = Launch(Workers(second_lane_, Rounds(200), 0, false, 2));
   WaitForAll();
-  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(200));
-  EXPECT_EQ(Of(request.launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(200));
+  EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done, Rounds(200));
+  EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(200));
 }
 
 TEST_P(FusedContract, ALimitedPartnerGoesOnWithFewerWorkers) {
@@ -126,11 +126,11 @@ TEST_P(FusedContract, ALimitedPartnerGoesOnWithFewerWorkers) {
   WaitUntilTime(device().NowNs() + 50'000);
   Evict(second_lane_, 1, capabilities().profile.sm_count / 2);
   WaitForAll();
-  EXPECT_EQ(Of(limited.launch).block_tasks_done, Rounds(10));
-  EXPECT_EQ(Of(limited.partner.launch).outcome, Outcome::kFinished);
-  EXPECT_EQ(Of(limited.partner.launch).block_tasks_done, Rounds(60));
-  EXPECT_GT(duration(limited.partner.launch), duration(whole.partner.launch) * 5 / 4);
-  EXPECT_LT(duration(limited.launch), duration(whole.launch) * 5 / 4);
+  EXPECT_EQ(Of(limited.parts[0].launch).block_tasks_done, Rounds(10));
+  EXPECT_EQ(Of(limited.parts[1].launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(limited.parts[1].launch).block_tasks_done, Rounds(60));
+  EXPECT_GT(duration(limited.parts[1].launch), duration(whole.parts[1].launch) * 5 / 4);
+  EXPECT_LT(duration(limited.parts[0].launch), duration(whole.parts[0].launch) * 5 / 4);
 }
 
 TEST_P(FusedContract, APartnerThatWasToldBeforeLeavesAtOnce) {
@@ -138,12 +138,12 @@ TEST_P(FusedContract, APartnerThatWasToldBeforeLeavesAtOnce) {
   const LaunchRequest request = Fused(first_lane_, Rounds(20), second_lane_, Rounds(500));
   Launch(request);
   WaitForAll();
-  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(20));
-  EXPECT_EQ(Of(request.partner.launch).outcome, Outcome::kEvicted);
-  EXPECT_LT(Of(request.partner.launch).block_tasks_done, Rounds(500));
+  EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, Rounds(20));
+  EXPECT_EQ(Of(request.parts[1].launch).outcome, Outcome::kEvicted);
+  EXPECT_LT(Of(request.parts[1].launch).block_tasks_done, Rounds(500));
   const LaunchId rest = Launch(RestOfPartner(Rounds(500), 2));
   WaitForAll();
-  EXPECT_EQ(Of(request.partner.launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(500));
+  EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(500));
 }
 
 // Evicted from one fused launch to the next, whatever the moments: every block task once.
@@ -155,15 +155,15 @@ TEST_P(FusedContract, APartnerGoesOnInOtherFusedLaunches) {
   uint64_t epoch = 1;
   for (int round = 0; round < 12 && !finished; ++round, ++epoch) {
     LaunchRequest request = Fused(first_lane_, Rounds(3) + round, second_lane_, blocks);
-    request.partner.reset_counter = round == 0;
-    request.partner.epoch = epoch;
+    request.parts[1].reset_counter = round == 0;
+    request.parts[1].epoch = epoch;
     Launch(request);
     WaitUntilTime(device().NowNs() + 2'000 + 17'919 * (round % 4));
     Evict(second_lane_, epoch);
     WaitForCount(reported += 2);
-    EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(3) + round);
-    done += Of(request.partner.launch).block_tasks_done;
-    finished = Of(request.partner.launch).outcome == Outcome::kFinished;
+    EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, Rounds(3) + round);
+    done += Of(request.parts[1].launch).block_tasks_done;
+    finished = Of(request.parts[1].launch).outcome == Outcome::kFinished;
     ASSERT_LE(done, blocks);
   }
   const LaunchId rest = Launch(RestOfPartner(blocks, epoch + 1));
@@ -179,8 +179,8 @@ TEST_P(FusedContract, TheLanesNextLaunchWaitsForBothParts) {
   const LaunchId next = Launch(Workers(first_lane_, Rounds(1), 2, true, 1));
   WaitForAll();
   const int64_t clocks_apart_ns = 20'000;  // of two GPU clocks' readings
-  EXPECT_GE(Of(next).start_ns + clocks_apart_ns, Of(request.partner.launch).end_ns);
-  EXPECT_LT(Of(request.launch).end_ns, Of(request.partner.launch).end_ns);
+  EXPECT_GE(Of(next).start_ns + clocks_apart_ns, Of(request.parts[1].launch).end_ns);
+  EXPECT_LT(Of(request.parts[0].launch).end_ns, Of(request.parts[1].launch).end_ns);
 }
 
 // What ended before the fused launch began is told then, and not with the partner's end.
@@ -198,11 +198,11 @@ TEST_P(FusedContract, LaunchesBeforeItAreReportedWhileThePartnerGoesOn) {
     const LaunchRequest fused = Fused(first_lane_, Rounds(5), second_lane_, Rounds(400));
     Launch(fused);
     WaitForCount(before + 3);
-    EXPECT_TRUE(IsReported(ordinary.launch));
-    EXPECT_TRUE(IsReported(fused.launch));
-    EXPECT_FALSE(IsReported(fused.partner.launch));
+    EXPECT_TRUE(IsReported(ordinary.parts[0].launch));
+    EXPECT_TRUE(IsReported(fused.parts[0].launch));
+    EXPECT_FALSE(IsReported(fused.parts[1].launch));
     WaitForAll();
-    EXPECT_LT(Of(ordinary.launch).end_ns, Of(fused.launch).end_ns);
+    EXPECT_LT(Of(ordinary.parts[0].launch).end_ns, Of(fused.parts[0].launch).end_ns);
   }
 }
 
@@ -210,17 +210,18 @@ TEST_P(FusedContract, PartsOnOneLaneWithoutAWord) {
   const LaunchRequest request = Fused(first_lane_, Rounds(30), first_lane_, Rounds(2));
   Launch(request);
   LaunchRequest after = Fused(first_lane_, Rounds(1), first_lane_, Rounds(8));
-  after.counter = 2;
-  after.partner.counter = 3;
+  after.parts[0].counter = 2;
+  after.parts[1].counter = 3;
   Launch(after);
   if (TakesTime()) {
     WaitForCount(1);
-    EXPECT_TRUE(IsReported(request.partner.launch));
+    EXPECT_TRUE(IsReported(request.parts[1].launch));
   }
   WaitForAll();
   for (const auto& [launch, blocks] :
-       {std::pair{request.launch, Rounds(30)}, std::pair{request.partner.launch, Rounds(2)},
-        std::pair{after.launch, Rounds(1)}, std::pair{after.partner.launch, Rounds(8)}}) {
+       {std::pair{request.parts[0].launch, Rounds(30)},
+        std::pair{request.parts[1].launch, Rounds(2)}, std::pair{after.parts[0].launch, Rounds(1)},
+        std::pair{after.parts[1].launch, Rounds(8)}}) {
     EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
     EXPECT_EQ(Of(launch).block_tasks_done, blocks);
   }
@@ -229,11 +230,11 @@ TEST_P(FusedContract, PartsOnOneLaneWithoutAWord) {
 // Either part of the pair may be the first, whose lane's order and priority it is.
 TEST_P(FusedContract, TheCudaCorePartMayBeTheFirst) {
   LaunchRequest request = Fused(first_lane_, Rounds(6), second_lane_, Rounds(9));
-  std::swap(request.kernel, request.partner.kernel);
+  std::swap(request.parts[0].work.kernel, request.parts[1].work.kernel);
   Launch(request);
   WaitForAll();
-  EXPECT_EQ(Of(request.launch).block_tasks_done, Rounds(6));
-  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(9));
+  EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, Rounds(6));
+  EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done, Rounds(9));
 }
 
 TEST_P(FusedContract, AFewFusedBlocksAreEnough) {
@@ -241,31 +242,31 @@ TEST_P(FusedContract, AFewFusedBlocksAreEnough) {
   request.workers = 2;
   Launch(request);
   WaitForAll();
-  EXPECT_EQ(Of(request.launch).block_tasks_done, 50);
-  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, 70);
+  EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, 50);
+  EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done, 70);
 }
 
 TEST_P(FusedContract, APartWithNothingLeftLeavesTheOtherAlone) {
   Launch(Workers(first_lane_, 900, 0, true, 1));
   WaitForAll();
   LaunchRequest request = Fused(first_lane_, 900, second_lane_, Rounds(2));
-  request.reset_counter = false;
+  request.parts[0].reset_counter = false;
   Launch(request);
   WaitForAll();
-  EXPECT_EQ(Of(request.launch).block_tasks_done, 0);
-  EXPECT_EQ(Of(request.launch).outcome, Outcome::kFinished);
-  EXPECT_EQ(Of(request.partner.launch).block_tasks_done, Rounds(2));
+  EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, 0);
+  EXPECT_EQ(Of(request.parts[0].launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done, Rounds(2));
 }
 
 TEST_P(FusedContract, PairsThatAreNoneAreRefused) {
   std::vector<LaunchRequest> bad(7, Fused(first_lane_, 10, second_lane_, 10));
-  bad[0].partner.launch = bad[0].launch;
-  bad[1].partner.counter = bad[1].counter;
-  bad[2].partner.counter = core::kMaxCounters;
-  bad[3].partner.kernel = &kernel();
-  bad[4].partner.lane = second_lane_ + 1;
-  bad[5].partner.block_count = -1;
-  bad[6].partner.arguments_bytes = core::kMaxArgumentBytes + 1;
+  bad[0].parts[1].launch = bad[0].parts[0].launch;
+  bad[1].parts[1].counter = bad[1].parts[0].counter;
+  bad[2].parts[1].counter = core::kMaxCounters;
+  bad[3].parts[1].work.kernel = &kernel();
+  bad[4].parts[1].lane = second_lane_ + 1;
+  bad[5].parts[1].block_count = -1;
+  bad[6].parts[1].work.arguments_bytes = core::kMaxArgumentBytes + 1;
   for (size_t i = 0; i < bad.size(); ++i) {
     const absl::Status status = device().Launch(bad[i]);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << i << ": " << status;
@@ -293,7 +294,7 @@ TEST_P(FusedContract, AnAbandonedPartnersLaneReportsNothing) {
   EXPECT_TRUE(device().Launch(request).ok());
   device().AbandonLane(second_lane_);
   WaitForAll(1);
-  EXPECT_TRUE(IsReported(request.launch));
+  EXPECT_TRUE(IsReported(request.parts[0].launch));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, FusedContract, testing::ValuesIn(DeviceFactories()),

@@ -137,7 +137,7 @@ TEST_P(LaunchContract, CopiesOfEveryKindComplete) {
     for (bool pinned : {true, false}) {
       for (int64_t bytes : {int64_t{1}, int64_t{65'536}, int64_t{1} << 24}) {
         LaunchRequest request = Copy(lane, direction, bytes);
-        request.copy.pinned = pinned;
+        request.parts[0].work.copy.pinned = pinned;
         SetBuffers(request);
         Launch(request);
       }
@@ -170,9 +170,9 @@ TEST_P(LaunchContract, CopiesMoveTheBytesThatTheyName) {
   LaunchRequest there = Copy(lane, CopyDirection::kHostToDevice, kBytes);
   const LaunchRequest across = Copy(lane, CopyDirection::kPeer, kBytes);
   LaunchRequest back = Copy(lane, CopyDirection::kDeviceToHost, kBytes);
-  back.copy.pinned = false;
+  back.parts[0].work.copy.pinned = false;
   SetBuffers(back);
-  back.copy.source = across.copy.destination;
+  back.parts[0].work.copy.source = across.parts[0].work.copy.destination;
   Launch(there);
   Launch(across);
   Launch(back);
@@ -190,12 +190,12 @@ TEST_P(LaunchContract, AnOpaqueHostFunctionRunsOnceOnTheLaunchingThread) {
   const LaneIndex lane = MakeLane();
   HostCall call;
   LaunchRequest request;
-  request.launch = NewLaunch();
-  request.lane = lane;
+  request.parts[0].launch = NewLaunch();
+  request.parts[0].lane = lane;
   request.form = Form::kOpaque;
-  request.declared_ns = 20'000;
-  request.host_user = &call;
-  request.host_function = [](void* stream, void* user) {
+  request.parts[0].work.declared_ns = 20'000;
+  request.parts[0].work.host_user = &call;
+  request.parts[0].work.host_function = [](void* stream, void* user) {
     auto* seen = static_cast<HostCall*>(user);
     ++seen->calls;
     seen->stream = stream;
@@ -215,8 +215,8 @@ TEST_P(LaunchContract, OpaqueWorkWithoutAFunctionCompletesBehindItsLane) {
   const LaneIndex lane = MakeLane();
   const LaunchId before = Launch(Original(lane, 2000));
   LaunchRequest request;
-  request.launch = NewLaunch();
-  request.lane = lane;
+  request.parts[0].launch = NewLaunch();
+  request.parts[0].lane = lane;
   request.form = Form::kOpaque;
   const LaunchId end = Launch(request);
   WaitForAll();
@@ -232,7 +232,7 @@ TEST_P(LaunchContract, BadArgumentsAreRefusedAndLeaveNothingBehind) {
   bad.push_back(Original(lane + 1, 10));
   bad.push_back(Original(core::kMaxLanes + 7, 10));
   bad.push_back(Original(lane, 10));
-  bad.back().kernel = nullptr;
+  bad.back().parts[0].work.kernel = nullptr;
   bad.push_back(Original(lane, -1));
   bad.push_back(Original(lane, core::kMaxBlockTasks + 1));
   bad.push_back(Slice(lane, -1, 10));
@@ -240,7 +240,7 @@ TEST_P(LaunchContract, BadArgumentsAreRefusedAndLeaveNothingBehind) {
   bad.push_back(Workers(lane, 10, core::kMaxCounters, true, 1));
   bad.push_back(Workers(lane, 10, 0, true, 1, -4));
   bad.push_back(Graph(lane));
-  bad.back().kernel = nullptr;
+  bad.back().parts[0].work.kernel = nullptr;
   bad.push_back(Copy(lane, CopyDirection::kHostToDevice, -1));
   bad.push_back(Copy(lane, CopyDirection::kHostToDevice, core::kMaxCopyBytes + 1));
   bad.push_back(Copy(lane, CopyDirection::kNone, 10));
@@ -254,11 +254,13 @@ TEST_P(LaunchContract, BadArgumentsAreRefusedAndLeaveNothingBehind) {
   }
   // A host function behind a bad lane does not run.
   LaunchRequest opaque;
-  opaque.launch = NewLaunch();
-  opaque.lane = lane + 1;
+  opaque.parts[0].launch = NewLaunch();
+  opaque.parts[0].lane = lane + 1;
   opaque.form = Form::kOpaque;
-  opaque.host_user = &call;
-  opaque.host_function = [](void*, void* user) { ++static_cast<HostCall*>(user)->calls; };
+  opaque.parts[0].work.host_user = &call;
+  opaque.parts[0].work.host_function = [](void*, void* user) {
+    ++static_cast<HostCall*>(user)->calls;
+  };
   EXPECT_FALSE(device().Launch(opaque).ok());
   EXPECT_EQ(call.calls, 0);
   // The counter that a refused launch named is untouched, and the lane works.
@@ -352,7 +354,8 @@ TEST_P(LaunchContract, FourThreadsLaunchAtOnce) {
   }
   for (const auto& mine : requests) {
     for (size_t i = 1; i < mine.size(); ++i) {
-      EXPECT_GE(Of(mine[i].launch).start_ns, Of(mine[i - 1].launch).start_ns) << "lane order";
+      EXPECT_GE(Of(mine[i].parts[0].launch).start_ns, Of(mine[i - 1].parts[0].launch).start_ns)
+          << "lane order";
     }
   }
 }

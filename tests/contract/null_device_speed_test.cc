@@ -21,14 +21,14 @@ double LaunchesPerSecond(int launches) {
   EXPECT_TRUE(lane.ok());
   core::KernelDesc kernel;
   core::LaunchRequest request;
-  request.lane = *lane;
-  request.kernel = &kernel;
-  request.block_count = 100;
+  request.parts[0].lane = *lane;
+  request.parts[0].work.kernel = &kernel;
+  request.parts[0].block_count = 100;
   std::array<core::DeviceCompletion, 64> out;
   const auto start = std::chrono::steady_clock::now();
   int polled = 0;
   for (int i = 0; i < launches; ++i) {
-    request.launch = core::LaunchId{static_cast<uint64_t>(i) + 1};
+    request.parts[0].launch = core::LaunchId{static_cast<uint64_t>(i) + 1};
     if (!device->Launch(request).ok()) return 0;
     if (i % 32 == 31) polled += static_cast<int>(device->PollCompletions(absl::MakeSpan(out)));
   }
@@ -54,15 +54,15 @@ TEST(NullDevice, CompletionsAreBoundedAndTheBoundIsTold) {
   const auto lane = device->CreateLane(core::LaneSpec());
   ASSERT_TRUE(lane.ok());
   core::LaunchRequest request;
-  request.lane = *lane;
+  request.parts[0].lane = *lane;
   request.form = core::Form::kOpaque;
   int calls = 0;
-  request.host_user = &calls;
-  request.host_function = [](void*, void* user) { ++*static_cast<int*>(user); };
+  request.parts[0].work.host_user = &calls;
+  request.parts[0].work.host_function = [](void*, void* user) { ++*static_cast<int*>(user); };
   int accepted = 0;
   absl::Status status;
   for (uint64_t id = 1; status.ok() && id < 100'000; ++id) {
-    request.launch = core::LaunchId{id};
+    request.parts[0].launch = core::LaunchId{id};
     status = device->Launch(request);
     if (status.ok()) ++accepted;
   }

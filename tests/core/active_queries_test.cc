@@ -55,7 +55,7 @@ class PlacingPolicy final : public Policy {
     }
     for (const HeadView& head : snapshot.heads) {
       launch.task = head.task;
-      plan.AddLaunch(launch);
+      plan.launches.TryAdd(launch);
     }
     plan.replan_at_ns = snapshot.now_ns + 100 * kUs;
   }
@@ -109,7 +109,7 @@ class LoadTest : public ::testing::Test {
     TaskSpec spec;
     spec.arrival_ns = arrival_ns;
     spec.queue = queue_;
-    spec.kind = TaskKind::kGraph;
+    spec.work.kind = TaskKind::kGraph;
     spec.kernel = query_;
     const auto ticket = scheduler_->SubmitLc(spec);
     EXPECT_TRUE(ticket.ok()) << ticket.status();

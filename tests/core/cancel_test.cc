@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 
@@ -47,7 +48,7 @@ class CancelTest : public ::testing::Test {
     TaskSpec spec;
     spec.queue = queue;
     spec.kernel = kernel_;
-    spec.block_tasks = kBlocks;
+    spec.work.block_tasks = kBlocks;
     return *scheduler_->SubmitBe(spec);
   }
   CompletionRecord Finish(TicketId ticket) {

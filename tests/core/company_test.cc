@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 #include "tests/core/forwarding_model.h"
@@ -98,15 +99,15 @@ class CompanyTest : public ::testing::Test {
     TaskSpec spec;
     spec.queue = AddQueue(AppClass::kBestEffort, app);
     spec.kernel = kernel;
-    spec.block_tasks = int64_t{1000} * 8 * sms_;
+    spec.work.block_tasks = int64_t{1000} * 8 * sms_;
     ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
   }
   void SubmitCopy() {
     TaskSpec spec;
     spec.queue = AddQueue(AppClass::kBestEffort, "copies");
-    spec.kind = TaskKind::kMemcpy;
-    spec.copy.direction = CopyDirection::kHostToDevice;
-    spec.copy.bytes = int64_t{1} << 30;
+    spec.work.kind = TaskKind::kMemcpy;
+    spec.work.copy.direction = CopyDirection::kHostToDevice;
+    spec.work.copy.bytes = int64_t{1} << 30;
     ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
   }
   void Pass(int64_t ns) {
@@ -120,7 +121,7 @@ class CompanyTest : public ::testing::Test {
     const size_t before = seen_.size();
     TaskSpec spec;
     spec.queue = lc_queue_;
-    spec.kind = TaskKind::kGraph;
+    spec.work.kind = TaskKind::kGraph;
     spec.kernel = query_;
     const auto ticket = scheduler_->SubmitLc(spec);
     EXPECT_TRUE(ticket.ok()) << ticket.status();

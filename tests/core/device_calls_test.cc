@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/core/forwarding_device.h"
@@ -56,8 +57,9 @@ class WritingDevice final : public ForwardingDevice {
   absl::Status Launch(const LaunchRequest& request) override {
     if (diary_.in_launch) diary_.in_launch();
     diary_.lines.push_back(
-        absl::StrCat("launch ", request.lane, request.more_follows ? " and more" : ""));
-    last_grid = {request.grid_x, request.grid_y, request.grid_z};
+        absl::StrCat("launch ", request.parts[0].lane, request.more_follows ? " and more" : ""));
+    last_grid = {request.parts[0].work.grid[0], request.parts[0].work.grid[1],
+                 request.parts[0].work.grid[2]};
     return inner().Launch(request);
   }
   void FlushLane(LaneIndex lane) override { diary_.lines.push_back(absl::StrCat("flush ", lane)); }
@@ -93,7 +95,7 @@ class DeviceCallsTest : public ::testing::Test {
     TaskSpec spec;
     spec.queue = queue_;
     spec.kernel = kernel;
-    spec.block_tasks = 64;
+    spec.work.block_tasks = 64;
     spec.query = query;
     return spec;
   }
@@ -215,7 +217,7 @@ TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
   kernel.name = "work";
   kernel.evictable = true;
   spec.kernel = *(*scheduler)->RegisterKernel(kernel);
-  spec.block_tasks = 64;
+  spec.work.block_tasks = 64;
   const auto ticket = (*scheduler)->SubmitBe(spec);
   ASSERT_TRUE(ticket.ok()) << ticket.status();
   ASSERT_TRUE((*scheduler)->Wait(*ticket, (*scheduler)->NowNs() + 60'000 * kMs).ok());
@@ -226,11 +228,11 @@ TEST(BlockedLanes, AreCountedAndUsedAsNotEvictable) {
 TEST_F(DeviceCallsTest, TheGridReachesTheDevice) {
   const KernelId kernel = Register();
   TaskSpec spec = Spec(kernel, QueryId{});
-  spec.grid = {8, 4, 2};
+  spec.work.grid = {8, 4, 2};
   ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
   ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
   EXPECT_EQ(device_->last_grid, (std::array<int32_t, 3>{8, 4, 2}));
-  spec.grid = {8, 4, 3};
+  spec.work.grid = {8, 4, 3};
   EXPECT_EQ(scheduler_->SubmitLc(spec).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

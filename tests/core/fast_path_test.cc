@@ -8,6 +8,8 @@
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
+#include "src/core/policies/registry.h"
+#include "src/core/state/route.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 
@@ -60,7 +62,7 @@ class FastPathTest : public ::testing::Test {
   TicketId SubmitLc() {
     TaskSpec spec;
     spec.queue = lc_;
-    spec.kind = TaskKind::kGraph;
+    spec.work.kind = TaskKind::kGraph;
     spec.kernel = lc_kernel_;
     return *scheduler_->SubmitLc(spec);
   }
@@ -68,7 +70,7 @@ class FastPathTest : public ::testing::Test {
     TaskSpec spec;
     spec.queue = be_;
     spec.kernel = be_kernel_;
-    spec.block_tasks = 200'000;
+    spec.work.block_tasks = 200'000;
     return *scheduler_->SubmitBe(spec);
   }
   int Count(EventType type, AppClass app_class) const {

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/sim/random.h"
 #include "src/sim/sim_device.h"
@@ -161,21 +162,22 @@ void World::SubmitOne() {
   auto entry = std::make_unique<Submitted>();
   const double pick = random_.Uniform();
   if (source.app_class == AppClass::kLatencyCritical && pick < 0.6) {
-    spec.kind = TaskKind::kGraph;
+    spec.work.kind = TaskKind::kGraph;
     spec.kernel = graph_;
     entry->blocks = 1;
   } else if (pick < 0.85) {
     spec.kernel = kernels_[static_cast<size_t>(Draw(0, 3))];
-    spec.block_tasks = entry->blocks = Draw(1, 4000);
+    spec.work.block_tasks = entry->blocks = Draw(1, 4000);
   } else if (pick < 0.95) {
-    spec.kind = TaskKind::kMemcpy;
-    spec.copy.direction = Chance(0.5) ? CopyDirection::kHostToDevice : CopyDirection::kDeviceToHost;
-    spec.copy.pinned = Chance(0.5);
-    spec.copy.bytes = entry->blocks = Draw(1, 8 << 20);
+    spec.work.kind = TaskKind::kMemcpy;
+    spec.work.copy.direction =
+        Chance(0.5) ? CopyDirection::kHostToDevice : CopyDirection::kDeviceToHost;
+    spec.work.copy.pinned = Chance(0.5);
+    spec.work.copy.bytes = entry->blocks = Draw(1, 8 << 20);
   } else {
-    spec.kind = TaskKind::kOpaque;
-    spec.host_function = [](void*, void*) {};
-    spec.declared_ns = Draw(1, 200) * kUs;
+    spec.work.kind = TaskKind::kOpaque;
+    spec.work.host_function = [](void*, void*) {};
+    spec.work.declared_ns = Draw(1, 200) * kUs;
     entry->blocks = 1;
   }
   TicketId waits[1];

@@ -57,12 +57,12 @@ class FusingPolicy final : public Policy {
           launch.lane_class = LaneClass::kBe;
         }
       }
-      plan.AddLaunch(launch);
+      plan.launches.TryAdd(launch);
     } else if (be != nullptr && snapshot.queries.empty()) {
       launch.task = be->task;
       launch.form = Form::kWorkers;
       launch.lane_class = LaneClass::kBe;
-      plan.AddLaunch(launch);
+      plan.launches.TryAdd(launch);
     }
     plan.replan_at_ns = snapshot.now_ns + 50 * kUs;
   }
@@ -71,7 +71,7 @@ class FusingPolicy final : public Policy {
   void Evict(const Snapshot& snapshot, Plan& plan) {
     if (!std::exchange(orders_.evict, false)) return;
     for (const RunningView& running : snapshot.running) {
-      plan.AddEviction(
+      plan.evictions.TryAdd(
           {running.task.task, running.parts[0].place, orders_.workers_to_keep, Reason::kNone});
     }
   }
@@ -126,7 +126,7 @@ class FusedLaunchTest : public ::testing::Test {
     TaskSpec spec;
     spec.queue = queue;
     spec.kernel = kernel;
-    spec.block_tasks = rounds * 8 * sms_;
+    spec.work.block_tasks = rounds * 8 * sms_;
     spec.callback = [](void* user, const CompletionRecord& record) {
       static_cast<std::vector<CompletionRecord>*>(user)->push_back(record);
     };

@@ -64,7 +64,7 @@ class PairingPolicy final : public Policy {
       } else if (head.queue == pairing_.second) {
         second = &head;
       } else {
-        plan.AddLaunch(Alone(head));
+        plan.launches.TryAdd(Alone(head));
       }
     }
     if (first != nullptr && second != nullptr) {
@@ -72,11 +72,11 @@ class PairingPolicy final : public Policy {
       if (pairing_.on_split) launch.place = snapshot.splits[0].be_place;
       launch.form = Form::kFused;
       launch.fused_with = second->task;
-      plan.AddLaunch(launch);
+      plan.launches.TryAdd(launch);
       return;
     }
     for (const HeadView* head : {first, second}) {
-      if (head != nullptr && !pairing_.keeps_singles) plan.AddLaunch(Alone(*head));
+      if (head != nullptr && !pairing_.keeps_singles) plan.launches.TryAdd(Alone(*head));
     }
   }
 
@@ -143,7 +143,7 @@ class FusedPairsTest : public ::testing::Test {
     TaskSpec spec;
     spec.queue = queue;
     spec.kernel = kernel;
-    spec.block_tasks = rounds * 8 * sms_;
+    spec.work.block_tasks = rounds * 8 * sms_;
     spec.callback = [](void* user, const CompletionRecord& record) {
       auto& entry = *static_cast<std::pair<bool, CompletionRecord>*>(user);
       entry = {true, record};
@@ -202,7 +202,7 @@ TEST_F(FusedPairsTest, TwoBeTasksGoTogetherWhicheverLaneTheFirstTakes) {
   std::array<QueueId, 3> queues;
   refusal_ = [](const LaunchRequest& request) {
     // An eviction of one would be one of both.
-    EXPECT_TRUE(request.form != Form::kFused || request.lane != request.partner.lane);
+    EXPECT_TRUE(request.form != Form::kFused || request.parts[0].lane != request.parts[1].lane);
     return absl::OkStatus();
   };
   for (QueueId& queue : queues) queue = AddQueue(AppClass::kBestEffort);
@@ -347,7 +347,8 @@ TEST_F(FusedPairsTest, AQueryWhosePartnerIsRefusedGoesAloneAndThePartnerKeepsIts
 
 TEST_F(FusedPairsTest, APartnersFaultIsItsOwn) {
   refusal_ = [this](const LaunchRequest& request) {
-    const bool faulty = request.kernel != nullptr && request.kernel->id == cuda_;
+    const bool faulty =
+        request.parts[0].work.kernel != nullptr && request.parts[0].work.kernel->id == cuda_;
     if (!faulty && request.form != Form::kFused) return absl::OkStatus();
     return absl::InvalidArgumentError("The kernel comes with too few bytes of arguments.");
   };
@@ -410,7 +411,7 @@ TEST_F(FusedPairsTest, AnLcPartnerDoesNotOvertakeItsQueue) {
   const QueueId second = AddQueue(AppClass::kLatencyCritical);
   pairing_ = {first, second, false};
   TaskSpec before = Spec(second, slow_, 1, "before");
-  before.block_tasks = 10;  // which leave room beside them
+  before.work.block_tasks = 10;  // which leave room beside them
   SubmitLc(before);
   Pass(100 * kUs);
   SubmitLc(Spec(second, cuda_, 5, "partner"));

@@ -54,7 +54,6 @@ const char* NameOf(Step step) {
 struct Actor {
   std::vector<Step> steps;
   LaneIndex lane = 0;  // BE launcher: where it launches
-  int group = 0;       // LC caller
 };
 
 const std::vector<Step> kCaller = {Step::kEnter, Step::kReadRoute, Step::kRaise,
@@ -97,7 +96,7 @@ class World {
     State& state = states_[index];
     switch (actor.steps[state.next++]) {
       case Step::kEnter:
-        gate_.EnterLc(actor.group);
+        gate_.EnterLc();
         break;
       case Step::kReadRoute:
         state.route = route_;
@@ -128,7 +127,7 @@ class World {
         break;
       case Step::kLeave:
         state.lc_in_flight = false;
-        gate_.LeaveLc(actor.group);
+        gate_.LeaveLc();
         break;
       case Step::kCount:
         ++counted_[static_cast<size_t>(actor.lane)];
@@ -433,45 +432,15 @@ TEST(LcGate, IsClosedUntilTheLastCallerLeaves) {
   EXPECT_TRUE(gate.IsOpen(0));
 }
 
-TEST(LcGate, GroupsCloseTheirOwnLanesOnly) {
-  LcGate gate;
-  gate.WidenLanes(Bit(0), 0);
-  gate.WidenLanes(Bit(1), 1);
-  gate.WidenLanes(Bit(0) | Bit(1), 2);
-  gate.EnterLc(1);
-  EXPECT_TRUE(gate.IsOpen(0)) << "LC on one side of a split does not hold BE on the other";
-  EXPECT_FALSE(gate.IsOpen(1));
-  gate.EnterLc(2);
-  EXPECT_FALSE(gate.IsOpen(0));
-  EXPECT_EQ(gate.InFlight(), 2);
-  EXPECT_EQ(gate.InFlight(0), 0);
-  EXPECT_EQ(gate.InFlight(2), 1);
-  gate.LeaveLc(2);
-  EXPECT_TRUE(gate.IsOpen(0));
-  gate.LeaveLc(1);
-  EXPECT_TRUE(gate.IsOpen(1));
-}
-
-TEST(LcGate, AFullGroupDoesNotRunIntoTheNext) {
-  LcGate gate;
-  for (int i = 0; i < kMaxTasks; ++i) gate.EnterLc(0);
-  EXPECT_EQ(gate.InFlight(0), kMaxTasks);
-  EXPECT_EQ(gate.InFlight(1), 0);
-  for (int i = 0; i < kMaxTasks; ++i) gate.LeaveLc(0);
-  EXPECT_EQ(gate.InFlight(), 0);
-}
-
 TEST(LcGate, LanesNarrowOnlyWhenNoCallerMayUseAnOlderRoute) {
   LcGate gate;
   gate.WidenLanes(Bit(0) | Bit(1));
   gate.EnterLc();
   EXPECT_FALSE(gate.NarrowLanes(Bit(1)));
   EXPECT_EQ(gate.ClosedLanes(), Bit(0) | Bit(1));
-  gate.EnterLc(1);
   gate.LeaveLc();
-  EXPECT_TRUE(gate.NarrowLanes(Bit(1))) << "callers of another group do not matter";
+  EXPECT_TRUE(gate.NarrowLanes(Bit(1)));
   EXPECT_EQ(gate.ClosedLanes(), Bit(1));
-  gate.LeaveLc(1);
 }
 
 // --- real threads

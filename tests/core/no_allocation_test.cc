@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "src/core/flow/scheduler.h"
-#include "src/core/seams/policy.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/core/policies/counting_allocator.h"
@@ -63,9 +63,9 @@ class NoAllocationTest : public ::testing::TestWithParam<std::string> {
     TaskSpec spec;
     spec.queue = queue;
     spec.kernel = kernel_;
-    spec.block_tasks = 1024;
-    spec.arguments = arguments_;
-    spec.arguments_bytes = sizeof(arguments_);
+    spec.work.block_tasks = 1024;
+    spec.work.arguments = arguments_;
+    spec.work.arguments_bytes = sizeof(arguments_);
     spec.detached = true;
     return spec;
   }
@@ -75,8 +75,8 @@ class NoAllocationTest : public ::testing::TestWithParam<std::string> {
     for (int i = 0; i < 8; ++i) {
       EXPECT_TRUE(scheduler_->SubmitBe(Spec(be_queue_)).ok());
       TaskSpec large = Spec(be_queue_);
-      large.arguments = large_arguments_;
-      large.arguments_bytes = sizeof(large_arguments_);
+      large.work.arguments = large_arguments_;
+      large.work.arguments_bytes = sizeof(large_arguments_);
       EXPECT_TRUE(scheduler_->SubmitBe(large).ok());
       EXPECT_TRUE(scheduler_->SubmitLc(Spec(lc_queue_)).ok());
     }

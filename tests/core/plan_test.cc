@@ -39,7 +39,7 @@ class HoldingPolicy final : public Policy {
       PlannedLaunch launch;
       launch.task = head.task;
       launch.lane_class = LaneClass::kLc;
-      plan.AddLaunch(launch);
+      plan.launches.TryAdd(launch);
     }
   }
 
@@ -76,7 +76,7 @@ class PlanTest : public ::testing::Test {
       TaskSpec spec;
       spec.queue = *scheduler_->CreateQueue(app);
       spec.kernel = kernel_;
-      spec.block_tasks = 64;
+      spec.work.block_tasks = 64;
       auto ticket =
           app.value == lc_app_.value ? scheduler_->SubmitLc(spec) : scheduler_->SubmitBe(spec);
       EXPECT_TRUE(ticket.ok()) << ticket.status();

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 
 namespace gpushare::core {
@@ -55,15 +56,17 @@ class NoisyDevice final : public Device {
     if (refuse_launch > 0 && --refuse_launch == 0) return absl::InternalError("The test refuses.");
     Running running;
     running.request = request;
-    running.blocks = std::max<int64_t>(1, request.block_count);
+    running.blocks = std::max<int64_t>(1, request.parts[0].block_count);
     if (request.form == Form::kWorkers) {
-      if (request.reset_counter) unclaimed_[request.counter] = request.block_count;
-      running.blocks = std::exchange(unclaimed_[request.counter], 0);
+      if (request.parts[0].reset_counter)
+        unclaimed_[request.parts[0].counter] = request.parts[0].block_count;
+      running.blocks = std::exchange(unclaimed_[request.parts[0].counter], 0);
     }
-    const int64_t block_ns =
-        request.kernel == nullptr ? 1000 : request.kernel->simulation.block_task_ns;
+    const int64_t block_ns = request.parts[0].work.kernel == nullptr
+                                 ? 1000
+                                 : request.parts[0].work.kernel->simulation.block_task_ns;
     std::uniform_real_distribution<double> noise(0.8, 1.2);
-    TimeNs& lane = lane_free_ns_[static_cast<size_t>(request.lane)];
+    TimeNs& lane = lane_free_ns_[static_cast<size_t>(request.parts[0].lane)];
     running.start_ns = std::max(now_ns_ + 4500, lane);
     running.end_ns = running.start_ns +
                      static_cast<int64_t>(noise(random_) * static_cast<double>(running.blocks) *
@@ -75,14 +78,15 @@ class NoisyDevice final : public Device {
 
   absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t) override {
     for (Running& running : running_) {
-      const bool told = static_cast<int64_t>(epoch - running.request.epoch) >= 0;
-      if (running.request.lane != lane || running.request.epoch == 0 || !told) continue;
+      const bool told = static_cast<int64_t>(epoch - running.request.parts[0].epoch) >= 0;
+      if (running.request.parts[0].lane != lane || running.request.parts[0].epoch == 0 || !told)
+        continue;
       const TimeNs leaves = std::max(now_ns_, running.start_ns) + 27000;
       if (leaves >= running.end_ns) continue;
       const double share = static_cast<double>(leaves - running.start_ns) /
                            static_cast<double>(running.end_ns - running.start_ns);
       const auto done = static_cast<int64_t>(share * static_cast<double>(running.blocks));
-      unclaimed_[running.request.counter] += running.blocks - done;
+      unclaimed_[running.request.parts[0].counter] += running.blocks - done;
       running.blocks = done;
       running.end_ns = leaves;
       running.outcome = Outcome::kEvicted;
@@ -96,8 +100,12 @@ class NoisyDevice final : public Device {
     while (count < out.size() && !running_.empty()) {
       const auto first = First();
       if (first->end_ns + kCompletionNs > now_ns_) break;
-      out[count++] = {first->request.launch, first->outcome, first->start_ns,
-                      first->end_ns,         first->blocks,  0};
+      out[count++] = {first->request.parts[0].launch,
+                      first->outcome,
+                      first->start_ns,
+                      first->end_ns,
+                      first->blocks,
+                      0};
       running_.erase(first);
     }
     return count;
@@ -217,7 +225,7 @@ class Recording {
       const size_t app = random() % 2;
       spec.queue = scenario_.queues[app];
       spec.kernel = scenario_.kernels[0];
-      spec.block_tasks = 200 + static_cast<int64_t>(random() % 400);
+      spec.work.block_tasks = 200 + static_cast<int64_t>(random() % 400);
       spec.detached = random() % 3 == 0;
       const absl::StatusOr<TicketId> ticket = scheduler_->SubmitLc(spec);
       ASSERT_TRUE(ticket.ok()) << ticket.status();
@@ -241,7 +249,7 @@ class Recording {
     TaskSpec spec;
     spec.queue = scenario_.queues[app];
     spec.kernel = scenario_.kernels[1];
-    spec.block_tasks = app == 2 ? 4000 : 1500;
+    spec.work.block_tasks = app == 2 ? 4000 : 1500;
     spec.detached = true;
     again_[app] = {this, app};
     spec.callback_user = &again_[app];

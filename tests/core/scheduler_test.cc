@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 
@@ -48,7 +49,7 @@ class SchedulerTest : public ::testing::TestWithParam<const char*> {
     TaskSpec spec;
     spec.queue = queue;
     spec.kernel = kernel_;
-    spec.block_tasks = 64;
+    spec.work.block_tasks = 64;
     return spec;
   }
 
@@ -231,15 +232,15 @@ TEST_P(SchedulerTest, AnAppWithPendingWorkIsNotReleased) {
 
 TEST_P(SchedulerTest, BadSubmitsAreRefusedAndLoseNothing) {
   TaskSpec spec = Spec(be_);
-  spec.block_tasks = 0;
+  spec.work.block_tasks = 0;
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kInvalidArgument);
   spec = Spec(be_);
   spec.kernel = KernelId{77};
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kInvalidArgument);
   spec = Spec(be_);
   const std::vector<char> large(kMaxArgumentBytes + 1);
-  spec.arguments = large.data();
-  spec.arguments_bytes = large.size();
+  spec.work.arguments = large.data();
+  spec.work.arguments_bytes = large.size();
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(scheduler_->SubmitLc(Spec(be_)).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(scheduler_->Stats().tasks_pending, 0);

@@ -8,6 +8,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
 
@@ -61,15 +62,15 @@ class StarvationTest : public ::testing::Test {
     TaskSpec spec;
     spec.queue = queue;
     spec.kernel = short_;
-    spec.block_tasks = ms * kMs / kBlockNs * kWorkersPerSm * sms_;
+    spec.work.block_tasks = ms * kMs / kBlockNs * kWorkersPerSm * sms_;
     return spec;
   }
   TaskSpec Opaque(QueueId queue) const {
     TaskSpec spec;
     spec.queue = queue;
-    spec.kind = TaskKind::kOpaque;
-    spec.host_function = [](void*, void*) {};
-    spec.declared_ns = 100 * kUs;
+    spec.work.kind = TaskKind::kOpaque;
+    spec.work.host_function = [](void*, void*) {};
+    spec.work.declared_ns = 100 * kUs;
     return spec;
   }
 
@@ -164,7 +165,7 @@ TEST_F(StarvationTest, AQuotaOfOneCapSmStillMakesProgress) {
   const QueueId queue = AddBe("small", &app);
   ASSERT_TRUE(scheduler_->ReserveCapSm({app, 1, false}).ok());
   TaskSpec spec = Kernels(queue, 1);
-  spec.block_tasks = 100;
+  spec.work.block_tasks = 100;
   EXPECT_TRUE(CompletesWithin(*scheduler_->SubmitBe(spec), 100 * kMs));
 }
 
@@ -195,7 +196,7 @@ TEST_F(StarvationTest, WorkThatALoadKeepsOutIsLaunchedOnceTheLoadHasFaded) {
   // Its block tasks are too long to share SMs with the LC app; a few SMs of its own will do.
   TaskSpec spec = Kernels(be, 1);
   spec.kernel = long_;
-  spec.block_tasks = 64;
+  spec.work.block_tasks = 64;
   const TicketId ticket = *scheduler_->SubmitBe(spec);
   EXPECT_FALSE(CompletesWithin(ticket, 50 * kMs)) << "the load is too high";
   EXPECT_TRUE(CompletesWithin(ticket, 5000 * kMs));

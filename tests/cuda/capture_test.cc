@@ -34,13 +34,13 @@ class CaptureTest : public GpuTest {
 
   void Copy() {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{++launches_};
-    request.lane = lane_;
+    request.parts[0].launch = core::LaunchId{++launches_};
+    request.parts[0].lane = lane_;
     request.form = core::Form::kMemcpy;
-    request.copy.direction = core::CopyDirection::kPeer;
-    request.copy.bytes = static_cast<int64_t>(kBytes);
-    request.copy.source = memory_.At<char>(0);
-    request.copy.destination = memory_.At<char>(kBytes);
+    request.parts[0].work.copy.direction = core::CopyDirection::kPeer;
+    request.parts[0].work.copy.bytes = static_cast<int64_t>(kBytes);
+    request.parts[0].work.copy.source = memory_.At<char>(0);
+    request.parts[0].work.copy.destination = memory_.At<char>(kBytes);
     const absl::Status status = device_->Launch(request);
     ASSERT_TRUE(status.ok()) << status;
   }

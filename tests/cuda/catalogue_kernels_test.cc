@@ -73,23 +73,23 @@ class CatalogueKernelsTest : public GpuTest,
 
   core::LaunchRequest Request(core::Form form, uint32_t begin, uint32_t count) {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{++launches_};
-    request.lane = lane_;
+    request.parts[0].launch = core::LaunchId{++launches_};
+    request.parts[0].lane = lane_;
     request.form = form;
-    request.kernel = &desc_;
+    request.parts[0].work.kernel = &desc_;
     const kernels::Grid grid = workload_->grid();
     request.block_begin = begin;
-    request.block_count = count;
-    request.grid_x = static_cast<int32_t>(grid.x);
-    request.grid_y = static_cast<int32_t>(grid.y);
-    request.grid_z = static_cast<int32_t>(grid.z);
+    request.parts[0].block_count = count;
+    request.parts[0].work.grid[0] = static_cast<int32_t>(grid.x);
+    request.parts[0].work.grid[1] = static_cast<int32_t>(grid.y);
+    request.parts[0].work.grid[2] = static_cast<int32_t>(grid.z);
     if (form == core::Form::kWorkers) {
-      request.counter = 0;
-      request.reset_counter = true;
-      request.epoch = launches_;
+      request.parts[0].counter = 0;
+      request.parts[0].reset_counter = true;
+      request.parts[0].epoch = launches_;
     }
-    request.arguments = workload_->params();
-    request.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
+    request.parts[0].work.arguments = workload_->params();
+    request.parts[0].work.arguments_bytes = static_cast<uint32_t>(workload_->params_bytes());
     return request;
   }
 

@@ -54,10 +54,11 @@ class Gpu {
 
   void Copy(CopyDirection direction, void* destination, const void* source) {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{++launches_};
-    request.lane = lane_;
+    request.parts[0].launch = core::LaunchId{++launches_};
+    request.parts[0].lane = lane_;
     request.form = core::Form::kMemcpy;
-    request.copy = {direction, false, static_cast<int64_t>(kBytes), 0, destination, source};
+    request.parts[0].work.copy = {direction, false,       static_cast<int64_t>(kBytes),
+                                  0,         destination, source};
     const absl::Status status = device_->Launch(request);
     EXPECT_TRUE(status.ok()) << status;
   }

@@ -55,20 +55,20 @@ class YieldListsTest : public GpuTest {
   // A task from its beginning, on the counter that all tasks share.
   void Begin(const Subject& subject) {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{++launches_};
-    request.lane = lane_;
+    request.parts[0].launch = core::LaunchId{++launches_};
+    request.parts[0].lane = lane_;
     request.form = core::Form::kWorkers;
-    request.kernel = &subject.kernel;
+    request.parts[0].work.kernel = &subject.kernel;
     const kernels::Grid grid = subject.workload->grid();
-    request.block_count = subject.workload->block_tasks();
-    request.grid_x = static_cast<int32_t>(grid.x);
-    request.grid_y = static_cast<int32_t>(grid.y);
-    request.grid_z = static_cast<int32_t>(grid.z);
-    request.counter = 0;
-    request.reset_counter = true;
-    request.epoch = launches_;
-    request.arguments = subject.workload->params();
-    request.arguments_bytes = static_cast<uint32_t>(subject.workload->params_bytes());
+    request.parts[0].block_count = subject.workload->block_tasks();
+    request.parts[0].work.grid[0] = static_cast<int32_t>(grid.x);
+    request.parts[0].work.grid[1] = static_cast<int32_t>(grid.y);
+    request.parts[0].work.grid[2] = static_cast<int32_t>(grid.z);
+    request.parts[0].counter = 0;
+    request.parts[0].reset_counter = true;
+    request.parts[0].epoch = launches_;
+    request.parts[0].work.arguments = subject.workload->params();
+    request.parts[0].work.arguments_bytes = static_cast<uint32_t>(subject.workload->params_bytes());
     const absl::Status status = device_->Launch(request);
     ASSERT_TRUE(status.ok()) << status;
   }

@@ -25,14 +25,14 @@ class BlockTasksTest : public testing::TestWithParam<Tier> {
   core::LaunchRequest Request(size_t lane, const char* kernel, int64_t tasks, bool reset,
                               uint64_t epoch) {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{++launches_};
-    request.lane = lanes_[lane];
+    request.parts[0].launch = core::LaunchId{++launches_};
+    request.parts[0].lane = lanes_[lane];
     request.form = core::Form::kWorkers;
-    request.kernel = &Kernel(kernel);
-    request.block_count = tasks;
-    request.counter = 5;
-    request.reset_counter = reset;
-    request.epoch = epoch;
+    request.parts[0].work.kernel = &Kernel(kernel);
+    request.parts[0].block_count = tasks;
+    request.parts[0].counter = 5;
+    request.parts[0].reset_counter = reset;
+    request.parts[0].epoch = epoch;
     return request;
   }
   int64_t Drain(size_t* reports = nullptr) {
@@ -159,8 +159,8 @@ TEST_P(BlockTasksTest, APartialEvictionFreesRoomAndTheRestGoesOn) {
   ASSERT_TRUE(device_->Evict(lanes_[0], 1, 528).ok());  // half of the workers
   device_->AdvanceTo(1'100'000);
   auto other = Request(0, "sincos_27us", 1'000, true, 1);
-  other.lane = lanes_[1];
-  other.counter = 6;
+  other.parts[0].lane = lanes_[1];
+  other.parts[0].counter = 6;
   ASSERT_TRUE(device_->Launch(other).ok());
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 2u);
@@ -175,7 +175,7 @@ TEST_P(BlockTasksTest, ASliceRunsItsRangeAsAnOrdinaryGrid) {
   Open(1);
   auto slice = Request(0, "sincos_27us", 2'112, false, 0);
   slice.form = core::Form::kSlice;
-  slice.counter = -1;
+  slice.parts[0].counter = -1;
   slice.block_begin = 5'000;
   ASSERT_TRUE(device_->Launch(slice).ok());
   EXPECT_EQ(Drain(), 2'112);

@@ -13,14 +13,15 @@ namespace {
 
 core::LaunchRequest Workers(core::LaneIndex lane, uint64_t id, int64_t tasks = 10'000) {
   core::LaunchRequest request;
-  request.launch = core::LaunchId{id};
-  request.lane = lane;
+  request.parts[0].launch = core::LaunchId{id};
+  request.parts[0].lane = lane;
   request.form = core::Form::kWorkers;
-  request.counter = static_cast<int32_t>(request.launch.value % core::kMaxCounters);
-  request.reset_counter = true;
-  request.kernel = &Kernel("sincos_27us");
-  request.block_count = tasks;
-  request.epoch = id;
+  request.parts[0].counter =
+      static_cast<int32_t>(request.parts[0].launch.value % core::kMaxCounters);
+  request.parts[0].reset_counter = true;
+  request.parts[0].work.kernel = &Kernel("sincos_27us");
+  request.parts[0].block_count = tasks;
+  request.parts[0].epoch = id;
   return request;
 }
 
@@ -110,7 +111,7 @@ TEST(FaultsTest, OutOfMemoryComesWhereItIsAskedFor) {
   // The first kernel of the profile was refused when the device was opened.
   core::LaunchRequest request = Workers(world.lanes[0], 1);
   request.form = core::Form::kGraph;
-  request.kernel = &H200().kernels.front();
+  request.parts[0].work.kernel = &H200().kernels.front();
   EXPECT_EQ(world.device->Launch(request).code(), absl::StatusCode::kFailedPrecondition);
 }
 
@@ -157,10 +158,11 @@ TEST(FaultsTest, ASlowCopyTakesItsFactor) {
   plan.slow_copy.nth = 1;
   World world(plan);
   core::LaunchRequest request;
-  request.launch = core::LaunchId{1};
-  request.lane = world.lanes[0];
+  request.parts[0].launch = core::LaunchId{1};
+  request.parts[0].lane = world.lanes[0];
   request.form = core::Form::kMemcpy;
-  request.copy = {core::CopyDirection::kHostToDevice, true, 55'500'000, 0, nullptr, nullptr};
+  request.parts[0].work.copy = {
+      core::CopyDirection::kHostToDevice, true, 55'500'000, 0, nullptr, nullptr};
   ASSERT_TRUE(world.device->Launch(request).ok());
   const auto done = RunUntilIdle(*world.device);
   EXPECT_NEAR(static_cast<double>(done[0].end_ns - done[0].start_ns), 10e6, 1e4);

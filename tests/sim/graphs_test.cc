@@ -19,18 +19,18 @@ class GraphsTest : public testing::TestWithParam<Tier> {
   }
   void Graph(core::LaneIndex lane, const char* kernel, uint64_t id) {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{id};
-    request.lane = lane;
+    request.parts[0].launch = core::LaunchId{id};
+    request.parts[0].lane = lane;
     request.form = core::Form::kGraph;
-    request.kernel = &Kernel(kernel);
+    request.parts[0].work.kernel = &Kernel(kernel);
     ASSERT_TRUE(device_->Launch(request).ok());
   }
   void Grid(core::LaneIndex lane, const char* kernel, int64_t blocks, uint64_t id) {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{id};
-    request.lane = lane;
-    request.kernel = &Kernel(kernel);
-    request.block_count = blocks;
+    request.parts[0].launch = core::LaunchId{id};
+    request.parts[0].lane = lane;
+    request.parts[0].work.kernel = &Kernel(kernel);
+    request.parts[0].block_count = blocks;
     ASSERT_TRUE(device_->Launch(request).ok());
   }
   std::unique_ptr<core::Device> device_;
@@ -93,13 +93,14 @@ TEST_P(GraphsTest, AtEqualPriorityTheEarlierGridGoesFirst) {
 
 TEST_P(GraphsTest, AWholeSmNodeCannotRunBesideASpreadQuota) {
   core::LaunchRequest request;
-  request.launch = core::LaunchId{1};
-  request.lane = low_;
+  request.parts[0].launch = core::LaunchId{1};
+  request.parts[0].lane = low_;
   request.form = core::Form::kWorkers;
-  request.counter = static_cast<int32_t>(request.launch.value % core::kMaxCounters);
-  request.reset_counter = true;
-  request.kernel = &Kernel("sincos_27us");
-  request.block_count = 100'000;
+  request.parts[0].counter =
+      static_cast<int32_t>(request.parts[0].launch.value % core::kMaxCounters);
+  request.parts[0].reset_counter = true;
+  request.parts[0].work.kernel = &Kernel("sincos_27us");
+  request.parts[0].block_count = 100'000;
   request.workers = 132;  // one an SM
   ASSERT_TRUE(device_->Launch(request).ok());
   device_->AdvanceTo(100'000);
@@ -124,10 +125,10 @@ TEST_P(GraphsTest, SpeedFollowsTheTableOfThePlace) {
 
 TEST_P(GraphsTest, ALibraryCallTakesWhatItsCallerDeclares) {
   core::LaunchRequest request;
-  request.launch = core::LaunchId{1};
-  request.lane = high_;
+  request.parts[0].launch = core::LaunchId{1};
+  request.parts[0].lane = high_;
   request.form = core::Form::kLibrary;
-  request.declared_ns = 123'000;
+  request.parts[0].work.declared_ns = 123'000;
   ASSERT_TRUE(device_->Launch(request).ok());
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 1u);

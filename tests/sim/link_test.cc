@@ -20,10 +20,10 @@ class LinkTest : public testing::Test {
   // Each copy on a lane of its own.
   void Copy(uint64_t id, core::CopyDirection direction, bool pinned, int64_t bytes) {
     core::LaunchRequest request;
-    request.launch = core::LaunchId{id};
-    request.lane = *device_->CreateLane({});
+    request.parts[0].launch = core::LaunchId{id};
+    request.parts[0].lane = *device_->CreateLane({});
     request.form = core::Form::kMemcpy;
-    request.copy = {direction, pinned, bytes, 0, nullptr, nullptr};
+    request.parts[0].work.copy = {direction, pinned, bytes, 0, nullptr, nullptr};
     ASSERT_TRUE(device_->Launch(request).ok());
   }
   std::map<uint64_t, double> EndsUs() {

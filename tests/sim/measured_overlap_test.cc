@@ -23,13 +23,14 @@ class OverlapTest : public testing::TestWithParam<Tier> {
                                    uint64_t id) {
     const core::KernelDesc& desc = Kernel(kernel);
     core::LaunchRequest request;
-    request.launch = core::LaunchId{id};
-    request.lane = lane;
+    request.parts[0].launch = core::LaunchId{id};
+    request.parts[0].lane = lane;
     request.form = core::Form::kWorkers;
-    request.counter = static_cast<int32_t>(request.launch.value % core::kMaxCounters);
-    request.reset_counter = true;
-    request.kernel = &desc;
-    request.block_count =
+    request.parts[0].counter =
+        static_cast<int32_t>(request.parts[0].launch.value % core::kMaxCounters);
+    request.parts[0].reset_counter = true;
+    request.parts[0].work.kernel = &desc;
+    request.parts[0].block_count =
         std::llround(solo_ns / static_cast<double>(desc.simulation.block_task_ns) * 132 *
                      desc.workers_per_sm_max);
     return request;
@@ -59,18 +60,18 @@ class OverlapTest : public testing::TestWithParam<Tier> {
     auto request = Sized(lane, tensor, kSoloNs, 1);
     const auto partner = Sized(other, cuda, cuda_ns, 2);
     request.form = core::Form::kFused;
-    fused.tensor_part = request.kernel->id;
-    fused.cuda_part = partner.kernel->id;
+    fused.tensor_part = request.parts[0].work.kernel->id;
+    fused.cuda_part = partner.parts[0].work.kernel->id;
     request.fused = &fused;
-    request.counter = 0;
-    request.reset_counter = true;
-    request.partner.launch = partner.launch;
-    request.partner.lane = other;
-    request.partner.kernel = partner.kernel;
-    request.partner.block_count = partner.block_count;
-    request.partner.counter = 1;
-    request.partner.reset_counter = true;
-    request.partner.epoch = 1;
+    request.parts[0].counter = 0;
+    request.parts[0].reset_counter = true;
+    request.parts[1].launch = partner.parts[0].launch;
+    request.parts[1].lane = other;
+    request.parts[1].work.kernel = partner.parts[0].work.kernel;
+    request.parts[1].block_count = partner.parts[0].block_count;
+    request.parts[1].counter = 1;
+    request.parts[1].reset_counter = true;
+    request.parts[1].epoch = 1;
     EXPECT_TRUE(device->Launch(request).ok());
     const auto done = RunUntilIdle(*device);
     EXPECT_EQ(done.size(), 2u);

@@ -12,15 +12,16 @@ namespace {
 core::LaunchRequest Small(core::LaneIndex lane, uint64_t id,
                           core::Form form = core::Form::kWorkers) {
   core::LaunchRequest request;
-  request.launch = core::LaunchId{id};
-  request.lane = lane;
+  request.parts[0].launch = core::LaunchId{id};
+  request.parts[0].lane = lane;
   request.form = form;
-  request.counter = static_cast<int32_t>(request.launch.value % core::kMaxCounters);
-  request.reset_counter = true;
-  request.kernel = &Kernel("sincos_27us");
-  request.block_count = 10'000;
+  request.parts[0].counter =
+      static_cast<int32_t>(request.parts[0].launch.value % core::kMaxCounters);
+  request.parts[0].reset_counter = true;
+  request.parts[0].work.kernel = &Kernel("sincos_27us");
+  request.parts[0].block_count = 10'000;
   request.workers = 8;
-  request.epoch = 1;
+  request.parts[0].epoch = 1;
   return request;
 }
 

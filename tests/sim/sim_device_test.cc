@@ -33,14 +33,14 @@ namespace {
 
 core::LaunchRequest Workers(core::LaneIndex lane, const char* kernel, int64_t tasks, uint64_t id) {
   core::LaunchRequest request;
-  request.launch = core::LaunchId{id};
-  request.lane = lane;
+  request.parts[0].launch = core::LaunchId{id};
+  request.parts[0].lane = lane;
   request.form = core::Form::kWorkers;
-  request.kernel = &Kernel(kernel);
-  request.block_count = tasks;
-  request.counter = 0;
-  request.reset_counter = true;
-  request.epoch = 1;
+  request.parts[0].work.kernel = &Kernel(kernel);
+  request.parts[0].block_count = tasks;
+  request.parts[0].counter = 0;
+  request.parts[0].reset_counter = true;
+  request.parts[0].epoch = 1;
   return request;
 }
 
@@ -107,18 +107,18 @@ TEST_P(SimDeviceTest, BusySmsAreThoseThatHoldBlocks) {
 TEST_P(SimDeviceTest, OpaqueWorkRunsItsFunctionAndOccupiesTheDevice) {
   int calls = 0;
   core::LaunchRequest request;
-  request.launch = core::LaunchId{7};
-  request.lane = lane_;
+  request.parts[0].launch = core::LaunchId{7};
+  request.parts[0].lane = lane_;
   request.form = core::Form::kOpaque;
-  request.host_function = [](void*, void* user) { ++*static_cast<int*>(user); };
-  request.host_user = &calls;
-  request.declared_ns = 90'000;
+  request.parts[0].work.host_function = [](void*, void* user) { ++*static_cast<int*>(user); };
+  request.parts[0].work.host_user = &calls;
+  request.parts[0].work.declared_ns = 90'000;
   ASSERT_TRUE(device_->Launch(request).ok());
   EXPECT_EQ(calls, 1);
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].end_ns - done[0].start_ns, 90'000);
-  request.lane = 99;
+  request.parts[0].lane = 99;
   EXPECT_FALSE(device_->Launch(request).ok());
   EXPECT_EQ(calls, 1) << "a refused launch must not run the caller's function";
 }
@@ -130,7 +130,7 @@ TEST_P(SimDeviceTest, LeftOverRoomGoesToTheLaterLaunch) {
   ASSERT_TRUE(device_->Launch(first).ok());
   const auto other = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
   auto second = Workers(other, "sincos_27us", 2000, 2);
-  second.counter = 1;
+  second.parts[0].counter = 1;
   ASSERT_TRUE(device_->Launch(second).ok());
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 2u);
@@ -142,14 +142,14 @@ TEST_P(SimDeviceTest, BadRequestsAreRefusedWithASentence) {
   auto request = Workers(lane_, "sincos_27us", 0, 1);
   EXPECT_EQ(device_->Launch(request).code(), absl::StatusCode::kInvalidArgument);
   request = Workers(lane_, "sincos_27us", 10, 1);
-  request.reset_counter = false;
+  request.parts[0].reset_counter = false;
   EXPECT_EQ(device_->Launch(request).code(), absl::StatusCode::kFailedPrecondition);
   request = Workers(lane_, "chain1", 10, 1);
   EXPECT_EQ(device_->Launch(request).code(), absl::StatusCode::kInvalidArgument);
   request = Workers(lane_, "sincos_27us", 10, 1);
   core::KernelDesc stranger = Kernel("sincos_27us");
   stranger.name = "stranger";
-  request.kernel = &stranger;
+  request.parts[0].work.kernel = &stranger;
   EXPECT_EQ(device_->Launch(request).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(device_->Evict(-1, 1, 0).ok());
   EXPECT_FALSE(device_->CreatePlace({10, 10, false}).ok());
@@ -170,7 +170,7 @@ TEST_P(SimDeviceTest, LaunchEvictAndPollDoNotAllocate) {
   std::array<core::DeviceCompletion, 16> out;
   auto round = [&](uint64_t id) {
     auto request = Workers(lane_, "sincos_27us", 50'000, id);
-    request.epoch = id;
+    request.parts[0].epoch = id;
     ASSERT_TRUE(device_->Launch(request).ok());
     device_->AdvanceTo(device_->NowNs() + 300'000);
     ASSERT_TRUE(device_->Evict(lane_, id, 0).ok());
@@ -191,7 +191,7 @@ TEST_P(SimDeviceTest, TheSameCallsGiveTheSameCompletions) {
     std::vector<Row> rows;
     for (uint64_t id = 1; id < 20; ++id) {
       auto request = Workers(lane, "sincos_267us", 5'000, id);
-      request.epoch = id;
+      request.parts[0].epoch = id;
       EXPECT_TRUE(device->Launch(request).ok());
       device->AdvanceTo(device->NowNs() + 700'000);
       EXPECT_TRUE(device->Evict(lane, id, 0).ok());

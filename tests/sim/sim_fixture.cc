@@ -141,10 +141,10 @@ class Loop {
     constexpr int kInFlightMax = 500;
     for (; backlog_ > 0 && lc_in_flight_ < kInFlightMax; --backlog_, ++lc_in_flight_) {
       core::LaunchRequest request;
-      request.launch = core::LaunchId{next_launch_++};
-      request.lane = lc_lane_;
+      request.parts[0].launch = core::LaunchId{next_launch_++};
+      request.parts[0].lane = lc_lane_;
       request.form = core::Form::kGraph;
-      request.kernel = &lc_;
+      request.parts[0].work.kernel = &lc_;
       Must(device_->Launch(request));
     }
   }
@@ -164,17 +164,17 @@ class Loop {
       }
       if (drained_) continue;
       core::LaunchRequest request;
-      request.launch = core::LaunchId{next_launch_++ | (uint64_t{i + 1} << 56)};
-      request.lane = be.lane;
-      request.kernel = &be_;
+      request.parts[0].launch = core::LaunchId{next_launch_++ | (uint64_t{i + 1} << 56)};
+      request.parts[0].lane = be.lane;
+      request.parts[0].work.kernel = &be_;
       const bool grid =
           case_.mechanism == Mechanism::kStreams || case_.mechanism == Mechanism::kPriority;
       request.form = grid ? core::Form::kOriginal : core::Form::kWorkers;
-      request.block_count = tasks_;
-      request.counter = grid ? -1 : 0;
-      request.reset_counter = fresh;
+      request.parts[0].block_count = tasks_;
+      request.parts[0].counter = grid ? -1 : 0;
+      request.parts[0].reset_counter = fresh;
       request.workers = case_.mechanism == Mechanism::kQuota ? 2 * 132 : 0;
-      request.epoch = ++be.epoch;
+      request.parts[0].epoch = ++be.epoch;
       Must(device_->Launch(request));
       be.running = true;
       be.evicting = false;

@@ -51,6 +51,17 @@ inline constexpr int kMaxGraphNodes = 4096;
 inline constexpr int kMaxInFlightLaunches = 1024;  // slots of the device's launch table
 inline constexpr int kMaxCounters = kMaxInFlightLaunches;
 
+// Words of the submit ring that one Tick takes, completions that it handles and samples that it
+// learns from: bounds the time until an LC completion is seen while a flood comes in.
+inline constexpr int kBatch = 256;
+// Explicit queries that are begun and not done, of all apps together.
+inline constexpr int kMaxExplicitQueries = 4096;
+// A task has one word in the submit ring at a time, an explicit query two.
+inline constexpr unsigned kRingWords = 1 << 18;
+static_assert(kRingWords >= 2 * kMaxTasks + 2 * kMaxExplicitQueries);
+// BE kernels with a row in the pair table; others are planned without pair knowledge.
+inline constexpr int kMaxPairKernels = 64;
+
 // Block tasks of one launch: 2^40 at 1 us each is twelve days.
 inline constexpr int64_t kMaxBlockTasks = int64_t{1} << 40;
 // One hour: a longer kernel or deadline in one submit is taken for a unit error.

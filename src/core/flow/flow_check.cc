@@ -17,36 +17,35 @@ struct Totals {
 };
 
 absl::Status AddTask(const Task& task, int index, Totals& totals) {
-  if (task.running_index != index) {
+  if (task.progress.running_index != index) {
     return absl::InternalError(absl::StrCat("Task ", task.record.ticket.value, " is at ", index,
-                                            " of its list and believes ", task.running_index, "."));
+                                            " of its list and believes ",
+                                            task.progress.running_index, "."));
   }
-  if (task.part_count < 1) {
+  if (task.progress.parts.empty()) {
     return absl::InternalError(
         absl::StrCat("Task ", task.record.ticket.value, " runs without a launch."));
   }
-  totals.issued_ns += task.issued_ns;
-  totals.lc_in_gate += task.entered_gate ? 1 : 0;
-  for (int p = 0; p < task.part_count; ++p) {
-    const Part& part = task.parts[static_cast<size_t>(p)];
+  totals.issued_ns += task.progress.issued_ns;
+  totals.lc_in_gate += task.progress.entered_gate ? 1 : 0;
+  for (const Part& part : task.progress.parts) {
     totals.units += WorkerUnits(part.workers, part.workers_per_sm);
     ++totals.parts[static_cast<size_t>(part.lane)];
   }
   return absl::OkStatus();
 }
 
-// An eviction is lost when a BE launch goes on, untold, on SMs of LC work in flight that evicts.
-absl::Status CheckTold(const Flow& flow, const Task& be, const Task& lc) {
-  if (!lc.entered_gate || !lc.evicts) return absl::OkStatus();
-  const uint64_t overlaps = flow.lanes.places()[static_cast<size_t>(lc.parts[0].place)].overlaps;
-  for (int p = 0; p < be.part_count; ++p) {
-    const Part& part = be.parts[static_cast<size_t>(p)];
-    // Of one fused launch with the LC work: it came along and does not keep it waiting.
-    if (part.carrier != kNoLane && part.carrier == lc.parts[0].lane) continue;
-    const bool told = part.epoch == 0 || WasTold(flow.gate, part);
-    if (!told && (overlaps >> part.place & 1) != 0) {
+// An eviction is lost when a BE launch stays on SMs of LC work in flight that evicts.
+absl::Status CheckEvicted(const Flow& flow, const Task& be, const Task& lc) {
+  if (!lc.progress.entered_gate || !lc.progress.evicts) return absl::OkStatus();
+  const uint64_t overlaps = flow.lanes.place(lc.progress.parts[0].place).overlaps;
+  for (const Part& part : be.progress.parts) {
+    // The other part of the LC work's own fused launch does not delay it.
+    if (part.order_lane != kNoLane && part.order_lane == lc.progress.parts[0].lane) continue;
+    const bool stays = part.epoch != 0 && !IsLeaving(flow.gate, part);
+    if (stays && (overlaps >> part.place & 1) != 0) {
       return absl::InternalError(absl::StrCat("Launch ", part.launch.value, " on lane ", part.lane,
-                                              " was not told to leave for ticket ",
+                                              " was not evicted for ticket ",
                                               lc.record.ticket.value, "."));
     }
   }
@@ -57,17 +56,16 @@ absl::Status CheckTold(const Flow& flow, const Task& be, const Task& lc) {
 
 absl::Status CheckFlow(const Flow& flow) {
   Totals totals;
-  for (int i = 0; i < flow.running_be_count; ++i) {
-    const Task& task = *flow.running_be[static_cast<size_t>(i)];
+  for (int i = 0; i < flow.running_be.size(); ++i) {
+    const Task& task = *flow.running_be[i];
     if (absl::Status status = AddTask(task, i, totals); !status.ok()) return status;
-    for (int lc = 0; lc < flow.running_lc_count; ++lc) {
-      absl::Status status = CheckTold(flow, task, *flow.running_lc[static_cast<size_t>(lc)]);
+    for (int lc = 0; lc < flow.running_lc.size(); ++lc) {
+      absl::Status status = CheckEvicted(flow, task, *flow.running_lc[lc]);
       if (!status.ok()) return status;
     }
   }
-  for (int i = 0; i < flow.running_lc_count; ++i) {
-    if (absl::Status status = AddTask(*flow.running_lc[static_cast<size_t>(i)], i, totals);
-        !status.ok()) {
+  for (int i = 0; i < flow.running_lc.size(); ++i) {
+    if (absl::Status status = AddTask(*flow.running_lc[i], i, totals); !status.ok()) {
       return status;
     }
   }
@@ -85,9 +83,9 @@ absl::Status CheckFlow(const Flow& flow) {
   }
   for (int lane = 0; lane < kMaxLanes; ++lane) {
     const int32_t held = flow.lanes.lane(lane).parts;
-    if (held != totals.parts[static_cast<size_t>(lane)]) {
+    if (held != totals.parts[lane]) {
       return absl::InternalError(absl::StrCat("Lane ", lane, " counts ", held, " launches and has ",
-                                              totals.parts[static_cast<size_t>(lane)], "."));
+                                              totals.parts[lane], "."));
     }
   }
   if (flow.gate.InFlight() < totals.lc_in_gate) {

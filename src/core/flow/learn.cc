@@ -5,8 +5,7 @@
 namespace gpushare::core {
 
 void Learn(Flow& flow) {
-  for (int i = 0; i < flow.sample_count; ++i) {
-    Sample& sample = flow.samples[static_cast<size_t>(i)];
+  for (Sample& sample : flow.samples) {
     if (sample.has_beside) sample.observation.beside = absl::MakeConstSpan(&sample.beside, 1);
     flow.model->Observe(sample.observation);
   }

@@ -1,7 +1,8 @@
-// Stage 3, predict: durations with error bars, eviction latencies, and what pairs do to each other.
+// Stage 3, predict: durations with error bars, eviction latencies, and the speeds of pairs.
 //
-// Every admitted task gets its prediction once; the pair table (LC app x BE kernel x split) is
-// rebuilt only when an app, a kernel or the model changed. Thread: the one that runs Tick.
+// Every admitted task gets its prediction once (verbs/predict_task.h). The pair table (LC app x BE
+// kernel x split) is rebuilt only when an app, a kernel or the model changed. Threads: the one that
+// runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_PREDICT_H_
 #define GPUSHARE_SRC_CORE_FLOW_PREDICT_H_
@@ -11,14 +12,6 @@
 namespace gpushare::core {
 
 void Predict(Flow& flow);
-
-// Prediction of one task, counted in its query and its app.
-void PredictTask(Flow& flow, Task& task);
-
-TaskFeatures FeaturesOf(const Task& task);
-
-// The same for what is left of it.
-Prediction RemainingOf(const Task& task);
 
 }  // namespace gpushare::core
 

@@ -10,13 +10,16 @@
 #include "src/core/base/tuning.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/complete.h"
-#include "src/core/flow/fast_path.h"
 #include "src/core/flow/launch.h"
 #include "src/core/flow/learn.h"
 #include "src/core/flow/plan.h"
 #include "src/core/flow/predict.h"
 #include "src/core/flow/scheduler_impl.h"
 #include "src/core/flow/submit.h"
+#include "src/core/flow/verbs/evict.h"
+#include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/request.h"
+#include "src/core/flow/verbs/running.h"
 
 namespace gpushare::core {
 namespace {
@@ -37,9 +40,9 @@ bool Scheduler::Impl::RunStages() {
   const bool completions = Complete(flow);
   Learn(flow);
   flow.counters.ticks.fetch_add(1, std::memory_order_relaxed);
-  const bool acted =
-      flow.planned && (flow.buffers.plan.launch_count > 0 || flow.buffers.plan.eviction_count > 0);
-  return flow.inbox_count > 0 || completions || acted || flow.dirty;
+  const Plan& plan = flow.buffers.plan;
+  const bool acted = flow.planned && (!plan.launches.empty() || !plan.evictions.empty());
+  return !flow.inbox.empty() || completions || acted || flow.dirty;
 }
 
 // Opaque launches call the application's function. Thread: the driver's, no lock held, so that the
@@ -49,7 +52,7 @@ void Scheduler::Impl::LaunchDeferred(std::vector<LaunchRequest>& requests) {
     const absl::Status status = flow.device->Launch(request);
     if (status.ok()) continue;
     DeviceCompletion refused;
-    refused.launch = request.launch;
+    refused.launch = request.parts[0].launch;
     refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
     refused.start_ns = refused.end_ns = flow.device->NowNs();
     refused.error_code = static_cast<int32_t>(status.code());
@@ -100,8 +103,9 @@ void Scheduler::Impl::NotifyWaiters() {
 TimeNs Scheduler::Impl::NextWake() {
   MutexLock lock(&tick_mutex);
   TimeNs next = flow.device->NextEventNs();
-  if (flow.backlog_count > 0 || flow.running_be_count > 0) next = std::min(next, flow.replan_at_ns);
-  if (flow.running_be_count + flow.running_lc_count > 0) next = std::min(next, flow.hang_check_ns);
+  if (!flow.backlog.empty() || !flow.running_be.empty()) next = std::min(next, flow.replan_at_ns);
+  if (flow.running_be.size() + flow.running_lc.size() > 0)
+    next = std::min(next, flow.hang_check_ns);
   return next;
 }
 
@@ -200,12 +204,10 @@ absl::Status Scheduler::Impl::DriveUntil(absl::FunctionRef<bool()> done, TimeNs 
 }
 
 void Scheduler::Impl::EvictAllBe() {
-  for (int i = 0; i < flow.running_be_count; ++i) {
-    const Task& task = *flow.running_be[static_cast<size_t>(i)];
-    for (int p = 0; p < task.part_count; ++p) {
-      const Part& part = task.parts[static_cast<size_t>(p)];
+  for (const Task* task : flow.running_be) {
+    for (const Part& part : task->progress.parts) {
       if (part.epoch != 0) {
-        EvictLane(flow, part.lane, 0, task.record.ticket, Reason::kHoldQuiesced);
+        EvictLane(flow, part.lane, 0, task->record.ticket, Reason::kHoldQuiesced);
       }
     }
   }
@@ -221,7 +223,7 @@ void Scheduler::Impl::FinishOpenRegions() {
       RegionPhase open = RegionPhase::kOpen;
       if (task.holders.load() == 0 || task.complete.load()) continue;
       if (!task.region.compare_exchange_strong(open, RegionPhase::kEnded)) continue;
-      task.adopted = true;
+      task.progress.adopted = true;
       FinishTask(flow, task, Verdict::kShutdown);
     }
   }
@@ -234,8 +236,7 @@ void Scheduler::Impl::AwaitSubmitters() {
   }
 }
 
-// --- construction
-// ---------------------------------------------------------------------------------
+// --- construction ---
 
 Scheduler::Scheduler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -253,7 +254,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOpti
     return status;
   }
   impl->flow.counters.evictions_blocked.store(impl->flow.lanes.lanes_blocked());
-  impl->flow.bare.store(impl->flow.policy->name() == "bare");
+  impl->flow.learns.store(impl->flow.policy->properties().learns);
   impl->flow.now_ns = impl->flow.device->NowNs();
   return std::unique_ptr<Scheduler>(new Scheduler(std::move(impl)));
 }
@@ -265,8 +266,7 @@ Scheduler::~Scheduler() {
   StopThread();
 }
 
-// --- driving
-// --------------------------------------------------------------------------------------
+// --- driving ---
 
 bool Scheduler::Tick() { return impl_->Tick(); }
 
@@ -324,8 +324,7 @@ void Scheduler::StopThread() {
   impl_->thread_running.store(false);
 }
 
-// --- whole runtime
-// --------------------------------------------------------------------------------
+// --- whole runtime ---
 
 absl::Status Scheduler::Drain(TimeNs deadline_ns) {
   const auto done = [&] { return impl_->flow.counters.pending.load() == 0; };
@@ -342,7 +341,7 @@ absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
   }
   const auto idle = [&] {
     MutexLock lock(&impl_->tick_mutex);
-    return flow.running_be_count + flow.running_lc_count == 0 && flow.gate.InFlight() == 0 &&
+    return flow.running_be.size() + flow.running_lc.size() == 0 && flow.gate.InFlight() == 0 &&
            flow.open_regions.load() == 0;
   };
   return impl_->DriveUntil(idle, deadline_ns, "quiesce");
@@ -384,23 +383,21 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   if (!status.ok()) {
     MutexLock lock(&impl_->tick_mutex);
     flow.now_ns = flow.device->NowNs();
-    // What is still in the ring: launched by its submitter, or not at all.
+    // Words still in the ring: tasks launched by their submitter, or not at all.
     do {
       Collect(flow);
       Admit(flow);
-    } while (flow.inbox_count > 0);
-    const auto give_up = [&](auto& list, const int& count) {
-      while (count > 0) {
-        Task& task = *list[0];
-        for (int p = 0; p < task.part_count; ++p) {
-          flow.device->AbandonLane(task.parts[static_cast<size_t>(p)].lane);
-        }
-        ForgetParts(flow, task);
+    } while (!flow.inbox.empty());
+    const auto give_up = [&](const auto& running) {
+      while (!running.empty()) {
+        Task& task = *running[0];
+        for (const Part& part : task.progress.parts) flow.device->AbandonLane(part.lane);
+        DropParts(flow, task);
         FinishTask(flow, task, Verdict::kTimedOut);
       }
     };
-    give_up(flow.running_be, flow.running_be_count);
-    give_up(flow.running_lc, flow.running_lc_count);
+    give_up(flow.running_be);
+    give_up(flow.running_lc);
     FinishBacklog(flow, Verdict::kShutdown);
   }
   StopThread();   // its callbacks have ended: no two run at once
@@ -413,7 +410,7 @@ absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
   if (policy == nullptr) return absl::InvalidArgumentError("There is no policy to set.");
   MutexLock lock(&impl_->tick_mutex);
   impl_->flow.policy.swap(policy);
-  impl_->flow.bare.store(impl_->flow.policy->name() == "bare");
+  impl_->flow.learns.store(impl_->flow.policy->properties().learns);
   impl_->flow.dirty = true;
   return absl::OkStatus();
 }

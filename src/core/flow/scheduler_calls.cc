@@ -6,15 +6,17 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/flow/admit.h"
-#include "src/core/flow/complete.h"
-#include "src/core/flow/fast_path.h"
 #include "src/core/flow/flow_check.h"
+#include "src/core/flow/region.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/flow/scheduler_impl.h"
 #include "src/core/flow/submit.h"
+#include "src/core/flow/verbs/evict.h"
+#include "src/core/flow/verbs/finish.h"
+#include "src/core/log/events.h"
 #include "src/core/log/open_metrics.h"
 #include "src/core/seams/kernel_check.h"
+#include "src/core/state/backlog.h"
 
 namespace gpushare::core {
 namespace {
@@ -35,8 +37,7 @@ LatencySummary Summarise(const LatencyHistogram& histogram) {
 
 }  // namespace
 
-// --- registration
-// ---------------------------------------------------------------------------------
+// --- registration ---
 
 absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
   Flow& flow = impl_->flow;
@@ -46,16 +47,13 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
   flow.ledger.AddApp(static_cast<int>((*app)->slot), options.app_class);
   (*app)->load_updated_ns = (*app)->idle_since_ns = flow.device->NowNs();
   flow.dirty = true;
-  EventRecord event;
-  event.type = static_cast<uint8_t>(EventType::kAppCreated);
-  event.time_ns = flow.device->NowNs();
-  event.id = event.app = (*app)->id.load();
-  event.app_class = static_cast<uint8_t>(options.app_class);
-  event.a = static_cast<int64_t>(options.app_class);
-  event.b = options.target_ns;
-  event.c = static_cast<int64_t>(options.p99_bound * 1e6);
-  flow.Emit(event);
-  return AppId{(*app)->id.load()};
+  const AppId id{(*app)->id.load()};
+  flow.EmitAt(flow.device->NowNs(),
+              AppCreated{.app = id,
+                         .app_class = options.app_class,
+                         .target_ns = options.target_ns,
+                         .p99_bound_millionths = static_cast<int64_t>(options.p99_bound * 1e6)});
+  return id;
 }
 
 absl::Status Scheduler::ReleaseApp(AppId id) {
@@ -150,19 +148,14 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
   app->reserved_capsms = flow.ledger.ReservationOf(slot);
   app->packed = options.packed;
   flow.dirty = true;
-  EventRecord event;
-  event.type = static_cast<uint8_t>(EventType::kQuotaChanged);
-  event.time_ns = flow.device->NowNs();
-  event.id = event.app = options.app.value;
-  event.app_class = static_cast<uint8_t>(app->options.app_class);
-  event.a = app->reserved_capsms;
-  event.b = options.packed;
-  flow.Emit(event);
+  flow.EmitAt(flow.device->NowNs(), QuotaChanged{.app = options.app,
+                                                 .app_class = app->options.app_class,
+                                                 .capsms = app->reserved_capsms,
+                                                 .packed = options.packed});
   return absl::OkStatus();
 }
 
-// --- submit
-// ---------------------------------------------------------------------------------------
+// --- submit ---
 
 absl::StatusOr<QueryId> Scheduler::BeginQuery(QueueId queue, TimeNs arrival_ns) {
   absl::StatusOr<QueryId> query = SubmitQueryBegin(impl_->flow, queue, arrival_ns);
@@ -198,8 +191,7 @@ absl::Status Scheduler::RegionEnd(TicketId region) {
   return status;
 }
 
-// --- tickets
-// --------------------------------------------------------------------------------------
+// --- tickets ---
 
 absl::Status Scheduler::Wait(TicketId ticket, TimeNs deadline_ns) {
   const Task* task = impl_->flow.tables.FindTask(ticket);
@@ -250,18 +242,16 @@ absl::Status Scheduler::Cancel(TicketId ticket) {
         break;
       case TaskState::kRunning:
       case TaskState::kEvicting: {
-        bool evictable = task->adopted && task->part_count > 0;
-        for (int i = 0; i < task->part_count; ++i) {
-          evictable = evictable && task->parts[static_cast<size_t>(i)].epoch != 0;
-        }
+        bool evictable = task->progress.adopted && !task->progress.parts.empty();
+        for (const Part& part : task->progress.parts) evictable = evictable && part.epoch != 0;
         if (!evictable) {
           status = absl::FailedPreconditionError(absl::StrCat(
               "Ticket ", ticket.value, " is on the device and its work cannot leave it."));
           break;
         }
         task->cancel_requested.store(true);
-        for (int i = 0; i < task->part_count; ++i) {
-          EvictLane(flow, task->parts[static_cast<size_t>(i)].lane, 0, ticket, Reason::kNone);
+        for (const Part& part : task->progress.parts) {
+          EvictLane(flow, part.lane, 0, ticket, Reason::kNone);
         }
         break;
       }
@@ -303,8 +293,7 @@ absl::Status Scheduler::ReleaseTicket(TicketId ticket) {
   return absl::OkStatus();
 }
 
-// --- observation
-// ----------------------------------------------------------------------------------
+// --- observation ---
 
 TimeNs Scheduler::NowNs() const { return impl_->flow.device->NowNs(); }
 

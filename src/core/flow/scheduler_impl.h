@@ -29,9 +29,7 @@ class Scheduler::Impl {
   Impl(const SchedulerOptions& options, std::unique_ptr<Device> device,
        std::unique_ptr<CostModel> model, std::unique_ptr<Policy> policy)
       : flow(options, std::move(device), std::move(model), std::move(policy)) {
-    for (int i = 0; i < kMaxCounters; ++i) {
-      flow.free_counters[static_cast<size_t>(flow.free_counter_count++)] = kMaxCounters - 1 - i;
-    }
+    for (int counter = kMaxCounters - 1; counter >= 0; --counter) flow.free_counters.Add(counter);
     flow.notices.reserve(kNoticeReserve);
     spare_notices.reserve(kNoticeReserve);
     // Baymax eq. 5: how many pageable copies fit beside the LC one in each direction.

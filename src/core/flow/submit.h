@@ -1,8 +1,10 @@
 // Stage 1, submit: from any thread, in any language, into the flow.
 //
-// SubmitTask checks the request, fills a slot of its app (arguments copied), and either launches it
-// at once (the LC fast path, fast_path.h) or posts its ticket in the submit ring. It never blocks
-// and allocates only for an error's message. Collect is the flow's side: it takes what was posted.
+//   check the specification (submit_check.h) -> accept the task, arguments copied (verbs/accept.h)
+//   -> launch it at once (LC fast path, fast_path.h) or post its ticket in the submit ring
+//
+// Never blocks; allocates only for an error's message. Regions are in region.h. Collect is the
+// flow's side: it takes posted words out of the ring.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_SUBMIT_H_
 #define GPUSHARE_SRC_CORE_FLOW_SUBMIT_H_
@@ -17,10 +19,6 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
 
 absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId queue, TimeNs arrival_ns);
 absl::Status SubmitQueryEnd(Flow& flow, QueryId query);
-
-absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId queue, int64_t bound_ns,
-                                           void** stream);
-absl::Status SubmitRegionEnd(Flow& flow, TicketId region);
 
 // The thread that runs Tick: moves posted words to flow.inbox.
 void Collect(Flow& flow);

@@ -15,61 +15,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "src/core/base/types.h"
+#include "src/core/seams/event_sink.h"
 
 namespace gpushare::core {
-
-enum class EventType : uint8_t {
-  kNone = 0,
-  kAppCreated = 1,  // id: app; a: class; b: target_ns; c: p99_bound x 1e6
-  kSubmitted =
-      2,  // id: ticket; a: queue; b: block tasks, bytes or (library, opaque) declared ns;
-          // c: query; d: arrival; `detail`: TaskKind; `reserved`: CopyDirection | pinned << 2
-  kAdmitted = 3,          // id: ticket; a: predicted_ns; b: error_ns
-  kRejected = 4,          // id: app; a: status code
-  kLaunched = 5,          // id: ticket; a: launch; b: block tasks asked; c: workers << 32 | lane
-  kFastPathLaunched = 6,  // as kLaunched
-  kEvicted = 7,   // id: ticket (0: every launch of the lane); a: lane; b: epoch; c: workers to keep
-  kPartDone = 8,  // id: ticket; a: launch; b: start_ns; c: end_ns; d: block tasks done (outcome in
-                  // `detail`)
-  kCompleted = 9,    // id: ticket; a: predicted_ns; b: measured_ns; c: query; d: arrival or submit
-  kHeld = 10,        // id: ticket; a: value_ns; b: limit_ns
-  kQueryBegun = 11,  // id: query; a: app; b: arrival_ns
-  kQueryEnded = 12,  // id: query; a: app; b: latency_ns; c: target_ns
-  kQueueDepth = 13,  // id: app; a: depth; b: CapSMs used x 1000; c: least headroom_ns
-  kQuotaChanged = 14,   // id: app; a: CapSMs; b: packed
-  kDeviceLost = 15,     // a: native code
-  kLaneAbandoned = 16,  // id: lane; a: launch
-  kWaits = 17,  // id: ticket; a, b, c, d: tickets it waits for (0: none); follows its kSubmitted
-  kQueryBeginCalled = 18,  // id: query; a: queue; b: arrival_ns; by the caller's thread, for replay
-  kQueryEndCalled = 19,    // id: query; by the caller's thread, for replay
-};
-inline constexpr EventType kLastEventType = EventType::kQueryEndCalled;
-
-// 64 bytes, no padding; written to files as it is, little endian.
-struct EventRecord {
-  TimeNs time_ns = 0;
-  uint64_t id = 0;
-  int64_t a = 0;
-  int64_t b = 0;
-  int64_t c = 0;
-  int64_t d = 0;
-  uint32_t app = 0;
-  int16_t place = -1;
-  uint8_t type = 0;    // EventType
-  uint8_t reason = 0;  // Reason
-  uint8_t detail = 0;  // Form of launches, Outcome of parts, Verdict of completions
-  uint8_t app_class = 0;
-  uint16_t reserved = 0;
-  uint32_t kernel = 0;
-};
-static_assert(sizeof(EventRecord) == 64, "the record is a file format");
-
-class EventSink {
- public:
-  virtual ~EventSink() = default;
-  // Threads: any. Must not allocate or block.
-  virtual void Append(const EventRecord& record) = 0;
-};
 
 // A bounded log in memory.
 class EventLog final : public EventSink {

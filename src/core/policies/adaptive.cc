@@ -27,7 +27,7 @@ LcRoute RouteOf(const Snapshot& snapshot, int32_t layout) {
 void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns, Plan& plan) {
   for (const HeadView& head : snapshot.heads) {
     if (head.app_class != AppClass::kBestEffort || head.kind == TaskKind::kMemcpy) continue;
-    plan.AddHold({head.task, Reason::kHoldBlocking, value_ns, limit_ns});
+    plan.holds.TryAdd({head.task, Reason::kHoldBlocking, value_ns, limit_ns});
   }
 }
 
@@ -40,7 +40,7 @@ bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
 }
 
 bool HoldsForBlocking(const Plan& plan) {
-  return std::any_of(plan.holds.begin(), plan.holds.begin() + plan.hold_count,
+  return std::any_of(plan.holds.begin(), plan.holds.begin() + plan.holds.size(),
                      [](const PlannedHold& hold) { return hold.reason == Reason::kHoldBlocking; });
 }
 
@@ -61,7 +61,7 @@ absl::string_view AdaptivePolicy::name() const {
 }
 
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
-  if (PlannedForQuiet(snapshot, plan)) return;
+  if (PlanQuiesced(snapshot, plan)) return;
   const int32_t current = CurrentLayout(snapshot);
   const Layout& layout = layouts_.Choose(snapshot, current);
   const int64_t budget_ns = MinBlockingBudget(snapshot);

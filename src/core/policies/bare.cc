@@ -9,7 +9,7 @@
 namespace gpushare::core {
 
 void BarePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
-  if (PlannedForQuiet(snapshot, plan)) return;
+  if (PlanQuiesced(snapshot, plan)) return;
   LcRoute route;
   route.lane_class = LaneClass::kPlain;
   PublishRoutes(snapshot, route, plan);

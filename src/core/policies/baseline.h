@@ -4,10 +4,9 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BASELINE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BASELINE_H_
 
-#include <array>
-#include <cstddef>
 #include <utility>
 
+#include "src/core/base/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/seams/snapshot.h"
@@ -23,24 +22,21 @@ inline bool LaunchAsItComes(const HeadView& head, LaneClass lane_class, Plan& pl
   launch.form = OrdinaryForm(head.kind);
   launch.lane_class = lane_class;
   launch.reason = Reason::kBaseline;
-  return plan.AddLaunch(launch);
+  return plan.launches.TryAdd(launch);
 }
 
 // All heads on plain lanes, whatever their class. A snapshot has the LC heads first: they are put
 // back in order of submission.
 inline void LaunchInOrderOfSubmission(const Snapshot& snapshot, Plan& plan) {
-  std::array<const HeadView*, kMaxHeads> order;
-  size_t count = 0;
+  BoundedList<const HeadView*, kMaxHeads> order;
   for (const HeadView& head : snapshot.heads) {
-    if (count == order.size()) break;
-    size_t at = count++;
-    order[at] = &head;
-    for (; at > 0 && order[at - 1]->sequence > head.sequence; --at) {
+    if (!order.TryAdd(&head)) break;
+    for (int at = order.size() - 1; at > 0 && order[at - 1]->sequence > head.sequence; --at) {
       std::swap(order[at - 1], order[at]);
     }
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (!LaunchAsItComes(*order[i], LaneClass::kPlain, plan)) return;
+  for (const HeadView* head : order) {
+    if (!LaunchAsItComes(*head, LaneClass::kPlain, plan)) return;
   }
 }
 

@@ -65,19 +65,19 @@ class Ledger {
 
 void PlanCopy(const HeadView& head, CopySlots& slots, Ledger& ledger, Plan& plan) {
   if (!slots.Free(head.direction)) {
-    plan.AddHold(slots.Hold(head));
+    plan.holds.TryAdd(slots.Hold(head));
     return;
   }
   // Observation 2 of 6.1: one pinned copy takes the whole link, pageable ones only their share.
   if (head.pinned) {
     const PlannedHold hold = ledger.JudgeHeadroom(head);
     if (hold.reason != Reason::kNone) {
-      plan.AddHold(hold);
+      plan.holds.TryAdd(hold);
       return;
     }
   }
-  if (!plan.AddLaunch(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy,
-                                 Reason::kFitsHeadroom))) {
+  if (!plan.launches.TryAdd(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy,
+                                       Reason::kFitsHeadroom))) {
     return;
   }
   slots.Take(head.direction);
@@ -87,7 +87,7 @@ void PlanCopy(const HeadView& head, CopySlots& slots, Ledger& ledger, Plan& plan
 }  // namespace
 
 void BaymaxPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
-  if (PlannedForQuiet(snapshot, plan)) return;
+  if (PlanQuiesced(snapshot, plan)) return;
   LcRoute route;
   route.lane_class = LaneClass::kPlain;  // no priorities: order comes from not launching
   PublishRoutes(snapshot, route, plan);
@@ -102,12 +102,12 @@ void BaymaxPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     }
     const PlannedHold hold = ledger.Judge(head);
     if (hold.reason != Reason::kNone) {
-      plan.AddHold(hold);
+      plan.holds.TryAdd(hold);
       continue;
     }
     const Reason reason = snapshot.queries.empty() ? Reason::kIdleDevice : Reason::kFitsHeadroom;
-    if (!plan.AddLaunch(MakeLaunch(head.task, OrdinaryForm(head.kind), kWholeDevice,
-                                   LaneClass::kPlain, reason))) {
+    if (!plan.launches.TryAdd(MakeLaunch(head.task, OrdinaryForm(head.kind), kWholeDevice,
+                                         LaneClass::kPlain, reason))) {
       return;
     }
     ledger.Debit(head);

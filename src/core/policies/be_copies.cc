@@ -77,7 +77,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
   for (const HeadView& head : snapshot.heads) {
     if (!IsBeCopy(head)) continue;
     if (!slots.Free(head.direction)) {
-      plan.AddHold(slots.Hold(head));
+      plan.holds.TryAdd(slots.Hold(head));
       continue;
     }
     const int64_t left_ns = time.left_ns(head.direction);
@@ -91,11 +91,11 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
       launch.blocks_max = BytesWithin(head, left_ns);
       launch.reason = Reason::kFillsGap;
       if (launch.blocks_max < tuning::kCopyPieceBytesMin) {
-        plan.AddHold({head.task, time.hold(), duration_ns, left_ns});
+        plan.holds.TryAdd({head.task, time.hold(), duration_ns, left_ns});
         continue;
       }
     }
-    if (!plan.AddLaunch(launch)) return;
+    if (!plan.launches.TryAdd(launch)) return;
     slots.Take(head.direction);
     time.Take(head.direction, std::min(duration_ns, left_ns));
   }

@@ -74,8 +74,8 @@ void BePlaces::CountLive() {
     if (!IsBeCompute(running.task)) continue;
     any_be_ = true;
     int64_t fixed_ns = 0;
-    for (int32_t i = 0; i < running.part_count; ++i) {
-      const PartView& part = running.parts[static_cast<size_t>(i)];
+    for (int32_t i = 0; i < running.parts.size(); ++i) {
+      const PartView& part = running.parts[i];
       if (part.place < 0) continue;
       if ((lc_.places & PlaceBit(part.place)) != 0) {
         const int64_t blocking_ns = RemainingOn(snapshot_, running.task, part.place);
@@ -181,8 +181,8 @@ Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
 }
 
 bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& plan) {
-  if (!plan.AddLaunch(MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index,
-                                 LaneClass::kBe, reason))) {
+  if (!plan.launches.TryAdd(MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index,
+                                       LaneClass::kBe, reason))) {
     return false;
   }
   place.queues[static_cast<size_t>(place.live++)] = task.queue;
@@ -205,11 +205,11 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
     const HeadView& task = running.task;
     if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
     if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
-    if (running.part_count >= kMaxPartsPerTask) continue;
+    if (running.parts.size() >= kMaxPartsPerTask) continue;
     if (task.remaining.duration_ns < tuning::kElasticPartNsMin) continue;
     bool joins = true;
-    for (int32_t i = 0; i < running.part_count; ++i) {
-      const PartView& part = running.parts[static_cast<size_t>(i)];
+    for (int32_t i = 0; i < running.parts.size(); ++i) {
+      const PartView& part = running.parts[i];
       if (part.place == place.index || !ClaimsBlockTasks(part.form)) joins = false;
     }
     if (!joins || !MayLaunch(task, place)) continue;
@@ -283,7 +283,7 @@ void BePlaces::HoldRest(Plan& plan) const {
                     ? Judgement{Reason::kHoldWindow, kMaxPlannedActions, kMaxPlannedActions}
                     : judgement;
     }
-    plan.AddHold({head.task, mildest.reason, mildest.value_ns, mildest.limit_ns});
+    plan.holds.TryAdd({head.task, mildest.reason, mildest.value_ns, mildest.limit_ns});
   }
 }
 

@@ -15,8 +15,8 @@ namespace {
 // Workers of the task's parts on one place; 0 when one of them is leaving or cannot.
 int32_t EvictableWorkers(const Snapshot& snapshot, const RunningView& task, PlaceIndex place) {
   int32_t workers = 0;
-  for (int32_t i = 0; i < task.part_count; ++i) {
-    const PartView& part = task.parts[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < task.parts.size(); ++i) {
+    const PartView& part = task.parts[i];
     if (part.place != place) continue;
     if (part.evicting || !ClaimsBlockTasks(part.form)) return 0;
     const int32_t sms = snapshot.places[static_cast<size_t>(place)].sms;
@@ -33,8 +33,8 @@ CapSmEvictor::CapSmEvictor(const Snapshot& snapshot) : snapshot_(snapshot) {
     const RunningView& task = snapshot.running[r];
     if (task.task.app_class != AppClass::kBestEffort) continue;
     uint64_t seen = 0;
-    for (int32_t i = 0; i < task.part_count; ++i) {
-      const PlaceIndex place = task.parts[static_cast<size_t>(i)].place;
+    for (int32_t i = 0; i < task.parts.size(); ++i) {
+      const PlaceIndex place = task.parts[i].place;
       if (place < 0 || (seen >> place & 1) != 0 || count_ == candidates_.size()) continue;
       seen |= uint64_t{1} << place;
       const int32_t workers = EvictableWorkers(snapshot, task, place);
@@ -63,8 +63,9 @@ double CapSmEvictor::Free(double capsms, int32_t app, Reason reason, Plan& plan)
         std::min<double>(candidate.workers, std::ceil((capsms - freed) * per_capsm - 1e-9)));
     if (leaving <= 0) break;
     if (candidate.planned < 0) {
-      candidate.planned = plan.eviction_count;
-      if (!plan.AddEviction({.task = task.task, .place = candidate.place, .reason = reason})) break;
+      candidate.planned = plan.evictions.size();
+      if (!plan.evictions.TryAdd({.task = task.task, .place = candidate.place, .reason = reason}))
+        break;
     }
     candidate.workers -= leaving;
     plan.evictions[static_cast<size_t>(candidate.planned)].workers_to_keep = candidate.workers;

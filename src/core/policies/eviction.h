@@ -19,13 +19,13 @@ constexpr uint64_t PlaceBit(PlaceIndex place) { return uint64_t{1} << place; }
 // One eviction for each place in `places` where the task has an evictable part, however many.
 inline void EvictTaskParts(const RunningView& task, uint64_t places, Reason reason, Plan& plan) {
   uint64_t named = 0;
-  for (int32_t i = 0; i < task.part_count; ++i) {
-    const PartView& part = task.parts[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < task.parts.size(); ++i) {
+    const PartView& part = task.parts[i];
     if (part.place < 0 || part.evicting || !ClaimsBlockTasks(part.form)) continue;
     const uint64_t bit = PlaceBit(part.place);
     if ((bit & places) == 0 || (bit & named) != 0) continue;
     named |= bit;
-    plan.AddEviction({.task = task.task.task, .place = part.place, .reason = reason});
+    plan.evictions.TryAdd({.task = task.task.task, .place = part.place, .reason = reason});
   }
 }
 

@@ -31,8 +31,8 @@ LcActivity FindLcActivity(const Snapshot& snapshot, const Plan& plan) {
   for (const RunningView& running : snapshot.running) {
     if (running.task.app_class != AppClass::kLatencyCritical) continue;
     activity.active = true;
-    for (int32_t i = 0; i < running.part_count; ++i) {
-      const PlaceIndex place = running.parts[static_cast<size_t>(i)].place;
+    for (int32_t i = 0; i < running.parts.size(); ++i) {
+      const PlaceIndex place = running.parts[i].place;
       if (place >= 0) activity.places |= Overlaps(snapshot, place);
     }
   }

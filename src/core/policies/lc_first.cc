@@ -22,7 +22,7 @@ int64_t LaunchLcHeads(const Snapshot& snapshot, Plan& plan) {
     launch.place = head.confinable ? route.place : kWholeDevice;
     launch.lane_class = route.lane_class;
     launch.reason = Reason::kLcFirst;
-    if (!plan.AddLaunch(launch)) break;
+    if (!plan.launches.TryAdd(launch)) break;
     issued_ns += head.remaining.duration_ns * head.ready_count;
   }
   return issued_ns;

@@ -9,7 +9,7 @@
 namespace gpushare::core {
 
 void PriorityPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
-  if (PlannedForQuiet(snapshot, plan)) return;
+  if (PlanQuiesced(snapshot, plan)) return;
   PublishRoutes(snapshot, LcRoute(), plan);
   LaunchLcHeads(snapshot, plan);
   for (const HeadView& head : snapshot.heads) {

@@ -7,13 +7,13 @@
 
 namespace gpushare::core {
 
-bool PlannedForQuiet(const Snapshot& snapshot, Plan& plan) {
+bool PlanQuiesced(const Snapshot& snapshot, Plan& plan) {
   if (!snapshot.quiesced) return false;
   LcRoute closed;
   closed.fast_path = false;
   PublishRoutes(snapshot, closed, plan);
   for (const HeadView& head : snapshot.heads) {
-    plan.AddHold({.task = head.task, .reason = Reason::kHoldQuiesced});
+    plan.holds.TryAdd({.task = head.task, .reason = Reason::kHoldQuiesced});
   }
   EvictBeParts(snapshot, ~uint64_t{0}, Reason::kHoldQuiesced, plan);
   return true;

@@ -9,7 +9,7 @@
 namespace gpushare::core {
 
 // Returns whether the snapshot asks for quiet; the plan is then complete.
-bool PlannedForQuiet(const Snapshot& snapshot, Plan& plan);
+bool PlanQuiesced(const Snapshot& snapshot, Plan& plan);
 
 }  // namespace gpushare::core
 

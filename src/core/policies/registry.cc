@@ -1,8 +1,6 @@
-// The policies by name (policy.h).
+// The built-in policies by name. See registry.h.
 
-#include <memory>
-#include <string>
-#include <vector>
+#include "src/core/policies/registry.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -12,7 +10,6 @@
 #include "src/core/policies/fifo.h"
 #include "src/core/policies/priority.h"
 #include "src/core/policies/smguard.h"
-#include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 

@@ -111,8 +111,8 @@ class Turn {
       : lc_active_(FindLcActivity(snapshot, plan).active) {
     for (const RunningView& running : snapshot.running) {
       if (running.task.app_class != AppClass::kBestEffort) continue;
-      for (int32_t i = 0; i < running.part_count; ++i) {
-        const Form form = running.parts[static_cast<size_t>(i)].form;
+      for (int32_t i = 0; i < running.parts.size(); ++i) {
+        const Form form = running.parts[i].form;
         taken_ = taken_ || (form != Form::kMemcpy && !ClaimsBlockTasks(form));
       }
     }
@@ -153,20 +153,21 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, C
   if (!fits) {
     // Both as CapSMs: what the app holds and its quota, or the device when it has none.
     const int32_t quota = snapshot.be_apps[app].quota_capsms;
-    plan.AddHold({head.task, Reason::kHoldCapSm, static_cast<int64_t>(std::ceil(capsms.used(app))),
-                  quota > 0 ? quota : snapshot.sm_count - ReservedCapSms(snapshot)});
+    plan.holds.TryAdd({head.task, Reason::kHoldCapSm,
+                       static_cast<int64_t>(std::ceil(capsms.used(app))),
+                       quota > 0 ? quota : snapshot.sm_count - ReservedCapSms(snapshot)});
     return;
   }
-  if (!plan.AddLaunch(launch)) return;
+  if (!plan.launches.TryAdd(launch)) return;
   capsms.Take(app, taken);
   if (launch.form != Form::kWorkers) turn.Take();
 }
 
 void PlanCopy(const HeadView& head, CopySlots& slots, Plan& plan) {
   if (!slots.Free(head.direction)) {
-    plan.AddHold(slots.Hold(head));
-  } else if (plan.AddLaunch(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy,
-                                       Reason::kQuota))) {
+    plan.holds.TryAdd(slots.Hold(head));
+  } else if (plan.launches.TryAdd(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice,
+                                             LaneClass::kCopy, Reason::kQuota))) {
     slots.Take(head.direction);
   }
 }
@@ -174,7 +175,7 @@ void PlanCopy(const HeadView& head, CopySlots& slots, Plan& plan) {
 }  // namespace
 
 void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
-  if (PlannedForQuiet(snapshot, plan)) return;
+  if (PlanQuiesced(snapshot, plan)) return;
   const int32_t split = packed_ ? PackedSplit(snapshot) : -1;
   LcRoute route;
   if (split >= 0) route.place = snapshot.splits[static_cast<size_t>(split)].lc_place;

@@ -180,8 +180,8 @@ class ReplayDevice final : public Device {
 
   // A launch that the log does not know was refused then, too.
   absl::Status Launch(const LaunchRequest& request) override {
-    if (launched_.count(request.launch.value) > 0) return absl::OkStatus();
-    return absl::InternalError(absl::StrCat("Launch ", request.launch.value,
+    if (launched_.count(request.parts[0].launch.value) > 0) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("Launch ", request.parts[0].launch.value,
                                             " was refused by the recorded device, or never made."));
   }
 
@@ -286,20 +286,20 @@ class Driver {
     spec.queue = QueueId{static_cast<uint32_t>(input.a)};
     const uint64_t query = static_cast<uint64_t>(input.c);
     if ((query & kImplicitQueryBit) == 0) spec.query = QueryId{comparison_.ToReplay(query)};
-    spec.kind = static_cast<TaskKind>(input.detail);
+    spec.work.kind = static_cast<TaskKind>(input.detail);
     spec.kernel = KernelId{input.kernel};
     spec.arrival_ns = input.d;
     spec.detached = true;
-    if (spec.kind == TaskKind::kKernel) spec.block_tasks = input.b;
-    if (spec.kind == TaskKind::kMemcpy) {
-      spec.copy.bytes = input.b;
-      spec.copy.direction = static_cast<CopyDirection>(input.reserved & 3);
-      spec.copy.pinned = (input.reserved >> 2 & 1) != 0;
+    if (spec.work.kind == TaskKind::kKernel) spec.work.block_tasks = input.b;
+    if (spec.work.kind == TaskKind::kMemcpy) {
+      spec.work.copy.bytes = input.b;
+      spec.work.copy.direction = static_cast<CopyDirection>(input.reserved & 3);
+      spec.work.copy.pinned = (input.reserved >> 2 & 1) != 0;
     }
-    if (spec.kind == TaskKind::kOpaque || spec.kind == TaskKind::kLibrary) {
-      spec.declared_ns = input.b;
+    if (spec.work.kind == TaskKind::kOpaque || spec.work.kind == TaskKind::kLibrary) {
+      spec.work.declared_ns = input.b;
     }
-    if (spec.kind == TaskKind::kOpaque) spec.host_function = &NoHostWork;
+    if (spec.work.kind == TaskKind::kOpaque) spec.work.host_function = &NoHostWork;
     std::vector<TicketId> waits;
     for (size_t ahead = 1; comparison_.HasNext(ahead); ++ahead) {
       const EventRecord& record = comparison_.Next(ahead);

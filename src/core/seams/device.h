@@ -6,9 +6,8 @@
 //
 // Contract
 // - Launches on one lane start in order; lanes of one place run side by side as the device allows.
-// - Every accepted launch is reported by PollCompletions exactly once, unless the device hangs;
-// then
-//   the scheduler times it out and calls AbandonLane.
+// - Every accepted launch is reported by PollCompletions exactly once, unless the device hangs:
+//   then the scheduler times it out and calls AbandonLane.
 // - A worker launch made at epoch e on a lane leaves once that lane's eviction word w satisfies
 //   w - e >= 0 (signed difference, so that wrapping is harmless): after Evict(lane, w, keep) all
 //   but `keep` of its workers leave at their next block-task boundary or yield point. Launches made
@@ -29,6 +28,7 @@
 #ifndef GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_
 #define GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_
 
+#include <array>
 #include <cstdint>
 
 #include "absl/status/status.h"
@@ -39,6 +39,7 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
+#include "src/core/seams/work.h"
 
 namespace gpushare::core {
 
@@ -69,55 +70,31 @@ struct LaneSpec {
   bool evictable = false;  // has an eviction word
 };
 
-struct CopyRequest {
-  CopyDirection direction = CopyDirection::kNone;
-  bool pinned = true;
-  int64_t bytes = 0;   // of this launch
-  int64_t offset = 0;  // into the buffers
-  void* destination = nullptr;
-  const void* source = nullptr;
-};
+// A launch has one part, a fused launch two.
+inline constexpr int kLaunchPartsMax = 2;
 
-using HostFunction = void (*)(void* stream, void* user);
-
-// The second part of a fused launch, as the first part's fields of LaunchRequest.
-struct FusedPartner {
-  LaunchId launch;
-  LaneIndex lane = kNoLane;  // whose eviction word it reads; may be the first part's
-  const KernelDesc* kernel = nullptr;
-  int32_t grid_x = 0, grid_y = 0, grid_z = 0;
-  int64_t block_count = 0;
-  int32_t counter = -1;
-  bool reset_counter = false;
-  uint64_t epoch = 0;
-  const void* arguments = nullptr;
-  uint32_t arguments_bytes = 0;
+// One task's share of a launch.
+struct LaunchPart {
+  LaunchId launch;  // chosen by the scheduler, echoed in the completion; none: no such part
+  // The lane whose eviction word it reads. The first part's lane gives the launch its order.
+  LaneIndex lane = kNoLane;
+  // Of the whole task, but for a copy: there the bytes and the offset are this launch's.
+  Work work;
+  int64_t block_count = 0;     // block tasks of the slice, or of the whole task for kWorkers
+  int32_t counter = -1;        // kWorkers and kFused: the task's claim counter
+  bool reset_counter = false;  // kWorkers and kFused
+  uint64_t epoch = 0;          // kWorkers and kFused
 };
 
 struct LaunchRequest {
-  LaunchId launch;  // chosen by the scheduler, echoed in the completion
-  LaneIndex lane = kNoLane;
   Form form = Form::kOriginal;
-  const KernelDesc* kernel = nullptr;      // null for memcpy and opaque work
-  const FusedKernelDesc* fused = nullptr;  // kFused only; kernel is either part of the pair
-  FusedPartner partner;                    // kFused only: the other part
-  // The original grid; zeros: one dimension. Its product is the block tasks of the whole task.
-  int32_t grid_x = 0, grid_y = 0, grid_z = 0;
-  int64_t block_begin = 0;  // first block task (kSlice), else 0
-  int64_t block_count = 0;  // block tasks of the slice, or of the whole task for kWorkers
-  int32_t workers = 0;      // kWorkers; kFused: fused blocks. 0: all that the place holds
-  int32_t counter = -1;     // kWorkers and kFused: the task's claim counter
-  bool reset_counter = false;
-  uint64_t epoch = 0;  // kWorkers and kFused
-  const void* arguments = nullptr;
-  uint32_t arguments_bytes = 0;
-  CopyRequest copy;
-  HostFunction host_function = nullptr;  // kOpaque: enqueues the caller's work on the lane's stream
-  void* host_user = nullptr;
-  int64_t declared_ns = 0;              // kOpaque and kLibrary: the caller's bound, 0 unknown
+  std::array<LaunchPart, kLaunchPartsMax> parts;  // the second for kFused only
+  const FusedKernelDesc* fused = nullptr;         // kFused only; the parts are those of the pair
+  int64_t block_begin = 0;                        // first block task (kSlice), else 0
+  int32_t workers = 0;  // kWorkers; kFused: fused blocks. 0: all that the place holds
   absl::Span<void* const> wait_events;  // native events to wait for before, empty on sim and null
-  // Native event to record after; of a fused launch after both parts, so that the scheduler fuses
-  // no task that has one.
+  // Native event to record after. A fused launch records it after both parts, so the scheduler
+  // fuses no task that has one.
   void* signal_event = nullptr;
   // More launches of the same query follow on this lane: the device may leave the completion word
   // to one of them or to FlushLane, and reports by stream order.
@@ -126,7 +103,7 @@ struct LaunchRequest {
 
 // Which part of its pair a fused launch's first one is. A pair of one kernel: the TC part.
 inline bool FirstIsTensorPart(const LaunchRequest& request) {
-  return request.fused->tensor_part == request.kernel->id;
+  return request.fused->tensor_part == request.parts[0].work.kernel->id;
 }
 
 enum class Outcome : uint8_t {

@@ -34,27 +34,27 @@ absl::Status CheckCounter(int32_t counter) {
 }
 
 absl::Status CheckBlocks(const LaunchRequest& request) {
-  if (request.block_count < 0 || request.block_count > kMaxBlockTasks) {
-    return absl::InvalidArgumentError(absl::StrCat("A launch asks for ", request.block_count,
-                                                   " block tasks, and 0 to ", kMaxBlockTasks,
-                                                   " are allowed."));
+  if (request.parts[0].block_count < 0 || request.parts[0].block_count > kMaxBlockTasks) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A launch asks for ", request.parts[0].block_count, " block tasks, and 0 to ",
+                     kMaxBlockTasks, " are allowed."));
   }
   if (request.block_begin < 0 || request.block_begin > kMaxBlockTasks) {
     return absl::InvalidArgumentError(absl::StrCat("A launch begins at block task ",
                                                    request.block_begin, ", and 0 to ",
                                                    kMaxBlockTasks, " are allowed."));
   }
-  if (request.form == Form::kSlice && request.block_count == 0) {
+  if (request.form == Form::kSlice && request.parts[0].block_count == 0) {
     return absl::InvalidArgumentError("A slice holds no block task.");
   }
   if (request.workers < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("A launch asks for ", request.workers, " workers, and the least is 0."));
   }
-  return ClaimsBlockTasks(request.form) ? CheckCounter(request.counter) : absl::OkStatus();
+  return ClaimsBlockTasks(request.form) ? CheckCounter(request.parts[0].counter) : absl::OkStatus();
 }
 
-absl::Status CheckArguments(const void* arguments, uint32_t bytes) {
+absl::Status CheckArguments(const void* arguments, size_t bytes) {
   if (bytes > kMaxArgumentBytes) {
     return absl::InvalidArgumentError(absl::StrCat("A launch carries ", bytes,
                                                    " bytes of arguments, and the most is ",
@@ -69,20 +69,20 @@ absl::Status CheckArguments(const void* arguments, uint32_t bytes) {
 
 // The pair, and the second part: the first is checked as any launch.
 absl::Status CheckFused(const LaunchRequest& request) {
-  const FusedPartner& partner = request.partner;
-  if (request.fused == nullptr || partner.kernel == nullptr) {
+  const LaunchPart& partner = request.parts[1];
+  if (request.fused == nullptr || partner.work.kernel == nullptr) {
     return absl::InvalidArgumentError("A fused launch needs its pair and its partner kernel.");
   }
   const KernelId tensor = request.fused->tensor_part;
   const KernelId cuda = request.fused->cuda_part;
-  const KernelId first = request.kernel->id;
-  const KernelId second = partner.kernel->id;
+  const KernelId first = request.parts[0].work.kernel->id;
+  const KernelId second = partner.work.kernel->id;
   if (!(first == tensor && second == cuda) && !(first == cuda && second == tensor)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Fused kernel '", request.fused->name, "' is not one of kernels '",
-                     request.kernel->name, "' and '", partner.kernel->name, "'."));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Fused kernel '", request.fused->name, "' is not one of kernels '",
+        request.parts[0].work.kernel->name, "' and '", partner.work.kernel->name, "'."));
   }
-  if (!partner.launch || partner.launch == request.launch) {
+  if (!partner.launch || partner.launch == request.parts[0].launch) {
     return absl::InvalidArgumentError(
         "The second part of a fused launch has no identifier of its own.");
   }
@@ -92,26 +92,27 @@ absl::Status CheckFused(const LaunchRequest& request) {
                                                    " are allowed."));
   }
   if (absl::Status status = CheckCounter(partner.counter); !status.ok()) return status;
-  if (partner.counter == request.counter) {
+  if (partner.counter == request.parts[0].counter) {
     return absl::InvalidArgumentError(absl::StrCat("Both parts of a fused launch name counter ",
                                                    partner.counter, ", and each needs its own."));
   }
-  return CheckArguments(partner.arguments, partner.arguments_bytes);
+  return CheckArguments(partner.work.arguments, partner.work.arguments_bytes);
 }
 
 }  // namespace
 
 absl::Status CheckLaunchRequest(const LaunchRequest& request) {
-  if (!request.launch) return absl::InvalidArgumentError("A launch has no identifier.");
+  if (!request.parts[0].launch) return absl::InvalidArgumentError("A launch has no identifier.");
   if (static_cast<int>(request.form) > static_cast<int>(Form::kOpaque)) {
     return absl::InvalidArgumentError(
         absl::StrCat("Form ", static_cast<int>(request.form), " is not a form of launch."));
   }
-  if (NeedsKernel(request.form) && request.kernel == nullptr) {
+  if (NeedsKernel(request.form) && request.parts[0].work.kernel == nullptr) {
     return absl::InvalidArgumentError("A launch of this form needs a kernel, and has none.");
   }
   if (absl::Status status = CheckBlocks(request); !status.ok()) return status;
-  if (absl::Status status = CheckArguments(request.arguments, request.arguments_bytes);
+  if (absl::Status status =
+          CheckArguments(request.parts[0].work.arguments, request.parts[0].work.arguments_bytes);
       !status.ok()) {
     return status;
   }
@@ -119,12 +120,12 @@ absl::Status CheckLaunchRequest(const LaunchRequest& request) {
     if (absl::Status status = CheckFused(request); !status.ok()) return status;
   }
   if (request.form == Form::kMemcpy) {
-    if (request.copy.bytes < 0 || request.copy.bytes > kMaxCopyBytes) {
-      return absl::InvalidArgumentError(absl::StrCat("A copy moves ", request.copy.bytes,
-                                                     " bytes, and 0 to ", kMaxCopyBytes,
-                                                     " are allowed."));
+    if (request.parts[0].work.copy.bytes < 0 || request.parts[0].work.copy.bytes > kMaxCopyBytes) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("A copy moves ", request.parts[0].work.copy.bytes, " bytes, and 0 to ",
+                       kMaxCopyBytes, " are allowed."));
     }
-    if (request.copy.direction == CopyDirection::kNone) {
+    if (request.parts[0].work.copy.direction == CopyDirection::kNone) {
       return absl::InvalidArgumentError("A copy has no direction.");
     }
   }

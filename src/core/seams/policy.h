@@ -6,30 +6,25 @@
 #ifndef GPUSHARE_SRC_CORE_SEAMS_POLICY_H_
 #define GPUSHARE_SRC_CORE_SEAMS_POLICY_H_
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
+struct PolicyProperties {
+  // Measured durations train the cost model. False for the reference policy, whose runs leave out
+  // the library's own costs.
+  bool learns = true;
+};
+
 class Policy {
  public:
   virtual ~Policy() = default;
   virtual absl::string_view name() const = 0;
+  virtual PolicyProperties properties() const { return {}; }
   // `plan` is cleared. Must not allocate.
   virtual void MakePlan(const Snapshot& snapshot, Plan& plan) = 0;
 };
-
-// Makes a policy by name: "fifo", "priority", "baymax", "smguard", "smguard:packed", "adaptive",
-// "adaptive:evict", "adaptive:partition", "adaptive:elastic", and "bare" (the reference: everything
-// is launched at once on plain lanes and the library's own costs are left out).
-// INVALID_ARGUMENT names the known ones.
-absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name);
-std::vector<std::string> PolicyNames();
 
 }  // namespace gpushare::core
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "src/core/base/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/cost_model.h"
@@ -121,8 +122,7 @@ struct PartView {
 // A task with at least one launch on the device.
 struct RunningView {
   HeadView task;  // remaining is measured from now
-  std::array<PartView, kMaxPartsPerTask> parts;
-  int32_t part_count = 0;
+  BoundedList<PartView, kMaxPartsPerTask> parts;
   uint64_t places = 0;  // bit per place with a live part that is not being evicted
 };
 
@@ -216,36 +216,20 @@ struct LcRoute {
 };
 
 struct Plan {
-  std::array<PlannedLaunch, kMaxPlannedActions> launches;
-  std::array<PlannedEviction, kMaxPlannedActions> evictions;
-  std::array<PlannedHold, kMaxPlannedActions> holds;
+  // A list that is full takes no more (TryAdd): the rest waits for the next plan.
+  BoundedList<PlannedLaunch, kMaxPlannedActions> launches;
+  BoundedList<PlannedEviction, kMaxPlannedActions> evictions;
+  BoundedList<PlannedHold, kMaxPlannedActions> holds;
   std::array<LcRoute, kMaxApps> routes;  // by index into lc_apps
-  int32_t launch_count = 0;
-  int32_t eviction_count = 0;
-  int32_t hold_count = 0;
   // Ask for another plan at this time even if nothing happens (hysteresis), kNever: no.
   TimeNs replan_at_ns = kNever;
 
   void Clear() {
-    launch_count = eviction_count = hold_count = 0;
+    launches.Clear();
+    evictions.Clear();
+    holds.Clear();
     routes.fill(LcRoute());
     replan_at_ns = kNever;
-  }
-  // Each returns false when the plan is full; the rest waits for the next plan.
-  bool AddLaunch(const PlannedLaunch& launch) {
-    if (launch_count == kMaxPlannedActions) return false;
-    launches[static_cast<size_t>(launch_count++)] = launch;
-    return true;
-  }
-  bool AddEviction(const PlannedEviction& eviction) {
-    if (eviction_count == kMaxPlannedActions) return false;
-    evictions[static_cast<size_t>(eviction_count++)] = eviction;
-    return true;
-  }
-  bool AddHold(const PlannedHold& hold) {
-    if (hold_count == kMaxPlannedActions) return false;
-    holds[static_cast<size_t>(hold_count++)] = hold;
-    return true;
   }
 };
 

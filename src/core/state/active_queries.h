@@ -1,6 +1,7 @@
 // Active LC queries: the list in order of arrival, and each app's load from when it had any.
 //
-// Threads: the one that runs Tick; App::active_queries is also raised by submitters.
+// Beginning and ending a query, with its event and its slot, are verbs (flow/verbs/queries.h).
+// Threads: the one that runs Tick; submitters also raise App::active_queries.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_ACTIVE_QUERIES_H_
 #define GPUSHARE_SRC_CORE_STATE_ACTIVE_QUERIES_H_
@@ -9,18 +10,15 @@
 
 namespace gpushare::core {
 
-// Puts a query in the list, once.
-void Activate(Flow& flow, QueryState& query);
+// Puts a query that is not active into the list.
+void LinkQuery(Flow& flow, QueryState& query);
 
-// One of its tasks is complete; ends the query with its last task.
-void FinishQueryTask(Flow& flow, Task& task);
-
-// The application ended an explicit query.
-void EndQuery(Flow& flow, QuerySlot& slot);
+// Takes an active query out, and adds its latency and its solo time to its app's.
+void UnlinkQuery(Flow& flow, QueryState& query);
 
 // Share of time in which the app would have active queries if they ran alone on the whole device,
-// smoothed over kLoadWindowNs. A busy period counts in full while it lasts and is corrected to what
-// its queries take alone when it ends.
+// smoothed over kLoadWindowNs. A busy period counts in full while it lasts; when it ends it is
+// corrected to what its queries take alone.
 double LoadOf(App& app, TimeNs now_ns);
 
 }  // namespace gpushare::core

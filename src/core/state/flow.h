@@ -1,8 +1,9 @@
 // What the stages share: the state of one scheduler.
 //
-// Ownership: the members above the line are touched by submitters too and are atomics or immutable
-// after creation; those below belong to the thread that runs Tick. A stage reads what the stage
-// before it left here and nothing else; see the README for the order.
+// Submitters touch the members of the first half too: these are atomics, or immutable after
+// creation. The second half belongs to the thread that runs Tick. Stages pass data on through the
+// lists here (inbox, fresh, samples, the plan); they also read and change the tasks, lanes and
+// counters of the whole flow.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_FLOW_H_
 #define GPUSHARE_SRC_CORE_STATE_FLOW_H_
@@ -14,11 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/base/bounded_list.h"
 #include "src/core/base/handoff_queue.h"
 #include "src/core/base/latency_histogram.h"
-#include "src/core/log/event_log.h"
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/device.h"
+#include "src/core/seams/event_sink.h"
 #include "src/core/seams/policy.h"
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/capsm_ledger.h"
@@ -30,15 +32,6 @@
 #include "src/core/state/task.h"
 
 namespace gpushare::core {
-
-// Words of the submit ring that one Tick takes, and completions that it handles: bounds the time
-// until an LC completion is seen while a flood comes in.
-inline constexpr int kBatch = 256;
-// A task has one word in the ring at a time, an explicit query two.
-inline constexpr unsigned kRingWords = 1 << 18;
-static_assert(kRingWords >= 2 * kMaxTasks + 2 * kMaxExplicitQueries);
-// BE kernels with a row in the pair table; others are planned without pair knowledge.
-inline constexpr int kMaxPairKernels = 64;
 
 // A finished task whose callback is still to be run, without any lock.
 struct Notice {
@@ -54,14 +47,13 @@ struct Sample {
   bool has_beside = false;
 };
 
+// The rows of the snapshot, allocated once, and the plan that answers it.
 struct PlanBuffers {
-  std::array<LcAppView, kMaxApps> lc_apps;
-  std::array<BeAppView, kMaxApps> be_apps;
-  std::array<App*, kMaxApps> lc_owner{};
-  std::array<App*, kMaxApps> be_owner{};
-  std::array<QueryView, kMaxActiveQueries> queries;
-  std::array<HeadView, kMaxHeads> heads;
-  std::array<RunningView, kMaxRunning> running;
+  BoundedList<LcAppView, kMaxApps> lc_apps;
+  BoundedList<BeAppView, kMaxApps> be_apps;
+  BoundedList<QueryView, kMaxActiveQueries> queries;
+  BoundedList<HeadView, kMaxHeads> heads;
+  BoundedList<RunningView, kMaxRunning> running;
   std::vector<PairOption> pairs;
   Snapshot snapshot;
   Plan plan;
@@ -82,8 +74,8 @@ struct Counters {
   LatencyHistogram plan_time;
 };
 
-// Whether all of the launch was told to leave.
-inline bool WasTold(const LcGate& gate, const Part& part) {
+// Whether the lane's word asks all of the launch to leave.
+inline bool IsLeaving(const LcGate& gate, const Part& part) {
   return part.epoch != 0 && static_cast<int64_t>(gate.Epoch(part.lane) - part.leave_epoch) >= 0;
 }
 
@@ -114,31 +106,24 @@ struct Flow {
   std::atomic<bool> device_lost{false};
   // LC callers may launch by themselves: off while quiesced, closed or lost.
   std::atomic<bool> fast_path{true};
-  std::atomic<bool> bare{false};  // the policy is the reference 'bare'
+  std::atomic<bool> learns{true};  // PolicyProperties::learns
   alignas(64) std::atomic<int32_t> open_regions{0};
   // Longest BE region that may begin now, from the last plan (0: none, LC work is active).
   std::atomic<int64_t> be_region_bound_ns{0};
 
-  // ------------------------------------------------------------------ the thread that runs Tick
-  // ---
+  // From here on: the thread that runs Tick.
   std::unique_ptr<CostModel> model;
   std::unique_ptr<Policy> policy;
   CapSmLedger ledger;
   TimeNs now_ns = 0;  // read once a Tick
 
-  std::array<uint64_t, kBatch> inbox{};  // submit -> admit
-  int inbox_count = 0;
-  std::array<Task*, kBatch> fresh{};  // admit -> predict
-  int fresh_count = 0;
-  std::array<Sample, kBatch> samples;  // complete -> learn
-  int sample_count = 0;
+  BoundedList<uint64_t, kBatch> inbox;  // submit -> admit
+  BoundedList<Task*, kBatch> fresh;     // admit -> predict
+  BoundedList<Sample, kBatch> samples;  // complete -> learn
 
-  std::array<Queue*, kMaxQueues> backlog{};  // queues with a head
-  int backlog_count = 0;
-  std::array<Task*, kMaxRunning> running_be{};
-  int running_be_count = 0;
-  std::array<Task*, kMaxInFlightLaunches> running_lc{};
-  int running_lc_count = 0;
+  BoundedList<Queue*, kMaxQueues> backlog;  // queues with a head
+  BoundedList<Task*, kMaxRunning> running_be;
+  BoundedList<Task*, kMaxInFlightLaunches> running_lc;
   int lanes_busy = 0;
 
   QueryState* first_query = nullptr;  // active queries by arrival
@@ -150,22 +135,20 @@ struct Flow {
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
 
-  std::array<int32_t, kMaxCounters> free_counters{};
-  int free_counter_count = 0;
+  BoundedList<int32_t, kMaxCounters> free_counters;  // claim counters that no task holds
 
-  bool loss_told = false;  // the device's loss was handled
-  bool dirty = true;       // something changed since the last plan
-  bool planned = false;    // this Tick made a plan
+  bool loss_handled = false;  // every task was finished after the device was lost
+  bool dirty = true;          // something changed since the last plan
+  bool planned = false;       // this Tick made a plan
   TimeNs replan_at_ns = kNever;
   TimeNs hang_check_ns = kNever;
 
   uint64_t tables_version = 0;  // of the dense indices below
   uint64_t model_version = 0;
-  int lc_app_count = 0;
-  int be_app_count = 0;
-  std::array<const KernelDesc*, kMaxPairKernels> pair_kernels{};
+  BoundedList<App*, kMaxApps> lc_apps;  // App::plan_index is the position
+  BoundedList<App*, kMaxApps> be_apps;
+  BoundedList<const KernelDesc*, kMaxPairKernels> pair_kernels;
   std::array<int16_t, kMaxKernels + 1> pair_row{};  // by KernelId, 0: none, else row + 1
-  int pair_kernel_count = 0;
   bool pairs_stale = true;
   PlanBuffers buffers;
 
@@ -176,8 +159,16 @@ struct Flow {
   std::vector<DeviceCompletion> refused;
   std::vector<Notice> notices;  // complete -> whoever runs Tick
 
-  void Emit(const EventRecord& record) const {
-    if (options.events != nullptr) options.events->Append(record);
+  // Whether events are recorded: spares what only an event needs.
+  bool HasEvents() const { return options.events != nullptr; }
+  // Appends one typed event (log/events.h), now by the Tick's clock.
+  template <class Event>
+  void Emit(const Event& event) const {
+    EmitAt(now_ns, event);
+  }
+  template <class Event>
+  void EmitAt(TimeNs time_ns, const Event& event) const {
+    if (options.events != nullptr) options.events->Append(Encode(time_ns, event));
   }
 };
 

@@ -149,11 +149,11 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
         list.lanes[(static_cast<size_t>(i) + salt) % static_cast<size_t>(list.count)];
     const Lane& candidate = lane(index);
     if (!candidate.usable.load(std::memory_order_relaxed)) continue;
-    if (candidate.ridden.load(std::memory_order_relaxed)) continue;
+    if (candidate.holds_fused_partner.load(std::memory_order_relaxed)) continue;
     // LC and plain work of one app stays on one lane: its order is a stream's order. But not behind
     // the rest of a fused launch, while another lane is free of that.
     if (lane_class == LaneClass::kLc || lane_class == LaneClass::kPlain) {
-      if (candidate.carried.load(std::memory_order_relaxed) == 0) return index;
+      if (candidate.fused_partners_pending.load(std::memory_order_relaxed) == 0) return index;
       if (best == kNoLane) best = index;
       continue;
     }

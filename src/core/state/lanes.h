@@ -34,12 +34,12 @@ struct Lane {
   // need neither raise the epoch nor write it.
   std::atomic<int32_t> evictable{0};
   std::atomic<TimeNs> evicted_at_ns{0};  // last eviction write
-  // Fused launches on it whose second part is not reported: what is launched behind would wait for
-  // that part too, as a region does (decision 10).
-  std::atomic<int32_t> carried{0};
-  // The second part of a fused launch is on it, and nothing else until that is reported: one leader
-  // at a time writes a lane's word.
-  std::atomic<bool> ridden{false};
+  // Fused launches on this lane whose second part is not reported yet. A launch behind them waits
+  // for that part too (decision 10).
+  std::atomic<int32_t> fused_partners_pending{0};
+  // The second part of a fused launch uses this lane's eviction word. The lane holds nothing else
+  // until that part is reported, because one leader at a time writes a lane's word.
+  std::atomic<bool> holds_fused_partner{false};
   // The flow's own.
   int32_t parts = 0;       // launches in the flow's tables
   TimeNs progress_ns = 0;  // last completion
@@ -63,6 +63,7 @@ class Lanes {
   Lane& lane(LaneIndex index) { return lanes_[static_cast<size_t>(index)]; }
   const Lane& lane(LaneIndex index) const { return lanes_[static_cast<size_t>(index)]; }
   absl::Span<const PlaceView> places() const { return places_; }
+  const PlaceView& place(PlaceIndex index) const { return places_[static_cast<size_t>(index)]; }
   absl::Span<const SplitView> splits() const { return splits_; }
   // Evictable lanes on places that share an SM with `place`.
   uint64_t EvictableLanes(PlaceIndex place) const {

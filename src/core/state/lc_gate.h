@@ -26,10 +26,9 @@
 // also one that looks empty: the launcher of step 3 may not be visible yet. A caller's device Evict
 // is issued before its LeaveLc, so an older word never meets a newer launch.
 //
-// Routes: callers of one group share a set of lanes that they close. LC apps whose routes close
-// different lanes take different groups, so that LC work on one side of a split does not hold BE
-// work on the other. The set may grow at any time; it shrinks only when no caller of the group is
-// in flight (NarrowLanes), because such a caller may still act on the route it read before.
+// Routes: callers share the set of lanes that they close. The set may grow at any time; it shrinks
+// only when no caller is in flight (NarrowLanes), because such a caller may still act on the route
+// that it read before.
 //
 // Memory orders: steps 1-3 of both sides are message passing (enter before raise, epoch before
 // gate), for which release and acquire suffice. Two pairs are store buffers, where each side writes
@@ -57,23 +56,17 @@ namespace gpushare::core {
 
 class LcGate {
  public:
-  // Counts of three groups share one 64-bit word, 21 bits each: two million LC launches in flight
-  // in a group, well above kMaxTasks, and EnterLc stays one atomic operation.
-  static constexpr int kGroups = 3;
-  static constexpr int kCountBits = 21;
-  static_assert(kMaxTasks < (1 << kCountBits), "a group's count must not run into the next");
   static_assert(kMaxLanes <= 64, "a set of lanes is one 64-bit mask");
 
   LcGate() = default;
   LcGate(const LcGate&) = delete;
   LcGate& operator=(const LcGate&) = delete;
 
-  // --- LC callers
-  // ---------------------------------------------------------------------------------
+  // LC callers.
 
-  void EnterLc(int group = 0) {
+  void EnterLc() {
     // seq_cst: before the caller's read of its route; see NarrowLanes.
-    in_flight_.fetch_add(One(group), std::memory_order_seq_cst);
+    in_flight_.fetch_add(1, std::memory_order_seq_cst);
   }
 
   // Returns the new word, which the caller gives to Device::Evict.
@@ -83,15 +76,13 @@ class LcGate {
     return epochs_[Index(lane)].fetch_add(1, std::memory_order_seq_cst) + 1;
   }
 
-  void LeaveLc(int group = 0) {
+  void LeaveLc() {
     // release: whoever finds the gate open also sees what the caller did inside.
-    [[maybe_unused]] const uint64_t before =
-        in_flight_.fetch_sub(One(group), std::memory_order_release);
-    assert(Count(before, group) > 0 && "LeaveLc without EnterLc");
+    [[maybe_unused]] const int64_t before = in_flight_.fetch_sub(1, std::memory_order_release);
+    assert(before > 0 && "LeaveLc without EnterLc");
   }
 
-  // --- the BE launcher
-  // ----------------------------------------------------------------------------
+  // The BE launcher.
 
   // First. The epoch of a launch made now: one above the word, so that the next raise reaches it.
   uint64_t ReadLaunchEpoch(LaneIndex lane) const {
@@ -100,54 +91,33 @@ class LcGate {
     return epochs_[Index(lane)].load(std::memory_order_seq_cst) + 1;
   }
 
-  // Second. False while LC work that closes this lane is in flight, `own` callers of group 0 aside:
-  // those whose launch brings this one along.
+  // Second. False while LC work that closes this lane is in flight. `own` callers do not count: the
+  // LC tasks that are parts of the same launch.
   bool IsOpen(LaneIndex lane, int64_t own = 0) const {
     // acquire: whoever finds the gate open also sees what its callers did. seq_cst: after the
     // launcher counted itself on the lane.
-    const uint64_t in_flight = in_flight_.load(std::memory_order_seq_cst);
-    if (in_flight == 0) return true;
-    const uint64_t bit = uint64_t{1} << Index(lane);
-    for (int group = 0; group < kGroups; ++group) {
-      if (Count(in_flight, group) <= (group == 0 ? own : 0)) continue;
-      if ((lanes_[static_cast<size_t>(group)].load(std::memory_order_acquire) & bit) != 0) {
-        return false;
-      }
-    }
+    if (in_flight_.load(std::memory_order_seq_cst) <= own) return true;
+    return (lanes_.load(std::memory_order_acquire) >> Index(lane) & 1) == 0;
+  }
+
+  // The planner.
+
+  // Adds lanes to those that callers close; call it before publishing a route that needs them.
+  void WidenLanes(uint64_t lanes) { lanes_.fetch_or(lanes, std::memory_order_seq_cst); }
+
+  // Cuts the closed lanes to `lanes`, after routes that need no others were published (seq_cst).
+  // False, and nothing changes, while LC work is in flight: its caller may have read an older
+  // route. A caller that enters after this check reads the new route.
+  bool NarrowLanes(uint64_t lanes) {
+    if (in_flight_.load(std::memory_order_seq_cst) != 0) return false;
+    lanes_.store(lanes, std::memory_order_seq_cst);
     return true;
   }
 
-  // --- the planner
-  // --------------------------------------------------------------------------------
-
-  // Adds lanes to those that the group closes; call it before publishing a route that needs them.
-  void WidenLanes(uint64_t lanes, int group = 0) {
-    lanes_[static_cast<size_t>(group)].fetch_or(lanes, std::memory_order_seq_cst);
-  }
-
-  // Cuts the group's lanes to `lanes`, after routes that need no others were published (seq_cst).
-  // False, and nothing changes, while LC work of the group is in flight: its caller may have read
-  // an older route. A caller that enters after this check reads the new route.
-  bool NarrowLanes(uint64_t lanes, int group = 0) {
-    if (Count(in_flight_.load(std::memory_order_seq_cst), group) != 0) return false;
-    lanes_[static_cast<size_t>(group)].store(lanes, std::memory_order_seq_cst);
-    return true;
-  }
-
-  uint64_t ClosedLanes(int group = 0) const {
-    return lanes_[static_cast<size_t>(group)].load(std::memory_order_seq_cst);
-  }
+  uint64_t ClosedLanes() const { return lanes_.load(std::memory_order_seq_cst); }
 
   // LC launches in flight, for plans and statistics.
-  int64_t InFlight() const {
-    const uint64_t in_flight = in_flight_.load(std::memory_order_acquire);
-    int64_t sum = 0;
-    for (int group = 0; group < kGroups; ++group) sum += Count(in_flight, group);
-    return sum;
-  }
-  int64_t InFlight(int group) const {
-    return Count(in_flight_.load(std::memory_order_acquire), group);
-  }
+  int64_t InFlight() const { return in_flight_.load(std::memory_order_acquire); }
 
   // The word that was raised last.
   uint64_t Epoch(LaneIndex lane) const {
@@ -160,21 +130,14 @@ class LcGate {
   }
 
  private:
-  static constexpr uint64_t One(int group) {
-    return uint64_t{1} << (static_cast<unsigned>(group) * kCountBits);
-  }
-  static constexpr int64_t Count(uint64_t in_flight, int group) {
-    return static_cast<int64_t>(in_flight >> (static_cast<unsigned>(group) * kCountBits) &
-                                ((uint64_t{1} << kCountBits) - 1));
-  }
   static size_t Index(LaneIndex lane) {
     assert(lane >= 0 && lane < kMaxLanes && "not a lane");
     return static_cast<size_t>(lane);
   }
 
   // On lines of their own: callers write the count, the launcher polls it for every BE launch.
-  alignas(64) std::atomic<uint64_t> in_flight_{0};
-  alignas(64) std::array<std::atomic<uint64_t>, kGroups> lanes_{};
+  alignas(64) std::atomic<int64_t> in_flight_{0};
+  alignas(64) std::atomic<uint64_t> lanes_{0};
   alignas(64) std::array<std::atomic<uint64_t>, kMaxLanes> epochs_{};
 };
 

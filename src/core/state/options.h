@@ -7,7 +7,6 @@
 #ifndef GPUSHARE_SRC_CORE_STATE_OPTIONS_H_
 #define GPUSHARE_SRC_CORE_STATE_OPTIONS_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,12 +14,12 @@
 #include "absl/types/span.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
-#include "src/core/seams/device.h"
+#include "src/core/seams/work.h"
 #include "src/core/state/records.h"
 
 namespace gpushare::core {
 
-class EventSink;  // log/event_log.h
+class EventSink;  // seams/event_sink.h
 
 struct SchedulerOptions {
   // Deadline after which a launch that was predicted to take d is reported hung:
@@ -53,19 +52,10 @@ struct ReservationOptions {
 
 struct TaskSpec {
   QueueId queue;
-  QueryId query;  // 0: a query of its own (LC), none (BE)
-  TaskKind kind = TaskKind::kKernel;
-  KernelId kernel;
-  int64_t block_tasks = 0;  // kKernel: blocks of the original grid
-  // kKernel: its dimensions, whose product is block_tasks; zeros: one dimension.
-  std::array<int32_t, 3> grid{};
-  const void* arguments = nullptr;
-  size_t arguments_bytes = 0;
-  CopyRequest copy;                      // kMemcpy
-  HostFunction host_function = nullptr;  // kOpaque
-  void* host_user = nullptr;
-  int64_t declared_ns = 0;  // kOpaque, kLibrary: the caller's bound, 0 unknown
-  TimeNs arrival_ns = 0;    // intended arrival of an implicit query; 0: now
+  QueryId query;          // 0: a query of its own (LC), none (BE)
+  KernelId kernel;        // kKernel, kGraph, kLibrary; submit resolves it into work.kernel
+  Work work;              // `kernel` in it is ignored
+  TimeNs arrival_ns = 0;  // intended arrival of an implicit query; 0: now
   absl::Span<const TicketId> wait_tickets;
   absl::Span<void* const> wait_events;
   void* signal_event = nullptr;

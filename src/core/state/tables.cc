@@ -129,7 +129,7 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   app.reserved_capsms = 0;
   app.packed = false;
   app.attained_ns = 0;
-  app.depth_told = -1;
+  app.depth_logged = -1;
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
         &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {

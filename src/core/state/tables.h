@@ -24,8 +24,6 @@
 
 namespace gpushare::core {
 
-inline constexpr int kMaxExplicitQueries = 4096;  // begun and not done, all apps together
-
 class Tables {
  public:
   Tables();

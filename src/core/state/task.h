@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/core/base/bounded_list.h"
 #include "src/core/base/latency_histogram.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/slot_stack.h"
@@ -64,84 +65,80 @@ struct Part {
   int32_t workers = 0;  // as charged to the CapSM ledger
   int32_t workers_per_sm = 1;
   uint64_t epoch = 0;  // 0: not evictable
-  // The lane's word that makes all of it leave: its epoch, or behind a partial eviction.
+  // The lane's word at which all of the launch leaves: its epoch, or a later one after a partial
+  // eviction.
   uint64_t leave_epoch = 0;
-  // The second part of a fused launch: the lane whose order it is in, and which it keeps busy.
-  LaneIndex carrier = kNoLane;
+  // Second part of a fused launch: the first part's lane, which gives the order and stays busy.
+  LaneIndex order_lane = kNoLane;
   int64_t blocks_asked = 0;
   TimeNs launched_ns = 0;
   int64_t hang_limit_ns = kNever;
-  TimeNs told_ns = 0;             // when the flow first found it told to leave, 0: it was not
-  bool blocked_eviction = false;  // it was not seen in time, and that was counted
+  TimeNs eviction_seen_ns = 0;    // when the flow first found it leaving; 0: it is not
+  bool blocked_eviction = false;  // the eviction took too long, and was counted as blocked
 };
 
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
 
+// How far a task has come. Submit resets it by assignment when a slot takes a new task.
+struct Progress {
+  bool adopted = false;        // in the flow's tables
+  bool started_early = false;  // launched by the fast path
+  bool entered_gate = false;
+  bool is_region = false;  // counts in its queue's in_flight from its begin
+  bool evicts = false;     // LC: it evicted the evictable work on its SMs
+  // Something ran beside it, so it trains no solo model.
+  bool had_co_residents = false;
+  // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
+  // whether some of it was on this task's SMs.
+  int32_t beside_sms = 0;
+  bool beside_overlaps = false;
+  int32_t counter = -1;  // claim counter of its block tasks, -1: none
+  bool counter_fresh = true;
+  int32_t running_index = -1;  // in Flow::running_lc or running_be
+  int32_t kernel_row = -1;     // row of the pair table
+  uint64_t sequence = 0;       // order of admission
+  TimeNs ready_ns = 0;
+  int64_t blocks_done = 0;
+  int64_t issued_ns = 0;  // predicted duration counted in T_q
+  TimeNs evicted_since_ns = 0;
+  BoundedList<Part, kMaxPartsPerTask> parts;
+  Prediction predicted;
+  int64_t eviction_p99_ns = kNever;  // kNever: not evictable
+  int64_t blocking_ns = kNever;      // what its eviction adds to an LC query; kNever: not evictable
+  Task* next = nullptr;              // queue order
+};
+
 struct alignas(64) Task {
-  // --- shared between threads --------------------------------------------------------------------
+  // Shared between threads.
   std::atomic<uint64_t> generation{1};
   std::atomic<TaskState> state{TaskState::kFree};
   std::atomic<bool> complete{false};
   std::atomic<uint8_t> holders{0};  // kHeldByCaller | kHeldByFlow
   std::atomic<bool> cancel_requested{false};
+  std::atomic<RegionPhase> region{RegionPhase::kNone};
 
-  // --- filled at submit --------------------------------------------------------------------------
+  // Written by the submitter before the task is posted.
   uint32_t slot = 0;
   App* app = nullptr;
   Queue* queue = nullptr;
   QueryState* query = nullptr;
   QuerySlot* explicit_query = nullptr;
   QueryState own_query;
-  const KernelDesc* kernel = nullptr;
-  TaskKind kind = TaskKind::kKernel;
-  int64_t blocks = 0;  // block tasks, or bytes of a copy
-  std::array<int32_t, 3> grid{};
-  CopyRequest copy;
-  HostFunction host_function = nullptr;
-  void* host_user = nullptr;
-  int64_t declared_ns = 0;
-  int32_t wait_ticket_count = 0;
-  int32_t wait_event_count = 0;
-  std::array<TicketId, kMaxWaitsPerTask> wait_tickets;
-  std::array<void*, kMaxWaitsPerTask> wait_events;
+  Work work;
+  BoundedList<TicketId, kMaxWaitsPerTask> wait_tickets;
+  BoundedList<void*, kMaxWaitsPerTask> wait_events;
   void* signal_event = nullptr;
   CompletionCallback callback = nullptr;
   void* callback_user = nullptr;
-  uint32_t arguments_bytes = 0;
   int32_t large_arguments = -1;  // slot in the app's pool
-  std::atomic<RegionPhase> region{RegionPhase::kNone};
 
-  // --- the flow's own ----------------------------------------------------------------------------
-  bool adopted = false;        // in the flow's tables
-  bool started_early = false;  // launched by the fast path
-  bool entered_gate = false;
-  bool is_region = false;    // counts in its queue's in_flight from its begin
-  bool evicts = false;       // LC: told evictable work on its SMs to leave
-  bool had_company = false;  // something ran beside it, so it trains no solo model
-  // BE work that was there at its launch: on how many SMs, 0 none, or more than one kernel; and
-  // whether any of it was on this task's SMs.
-  int32_t beside_sms = 0;
-  bool beside_overlaps = false;
-  int32_t counter = -1;
-  bool counter_fresh = true;
-  int32_t running_index = -1;
-  int32_t kernel_row = -1;  // row of the pair table
-  uint64_t sequence = 0;
-  TimeNs ready_ns = 0;
-  int64_t blocks_done = 0;
-  int64_t issued_ns = 0;  // predicted duration counted in T_q
-  TimeNs evicted_since_ns = 0;
-  std::array<Part, kMaxPartsPerTask> parts;
-  int32_t part_count = 0;
-  Prediction predicted;
-  int64_t eviction_p99_ns = 0;  // kNever: not evictable
-  int64_t blocking_ns = 0;      // what its eviction adds to an LC query; kNever: not evictable
-  Task* next = nullptr;         // queue order
+  // The flow's own.
+  Progress progress;
   CompletionRecord record;
 
   alignas(kArgumentAlignment) std::array<std::byte, kInlineArgumentBytes> arguments;
 
-  bool IsEvictable() const { return kind == TaskKind::kKernel && kernel->evictable; }
+  bool IsEvictable() const { return work.kind == TaskKind::kKernel && work.kernel->evictable; }
 };
 
 inline constexpr uint8_t kHeldByCaller = 1;
@@ -220,7 +217,7 @@ struct alignas(64) App {
   int32_t reserved_capsms = 0;
   bool packed = false;
   int64_t attained_ns = 0;
-  int64_t depth_told = -1;  // in the event log
+  int64_t depth_logged = -1;  // in the event log
 
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};
@@ -240,6 +237,10 @@ struct alignas(64) App {
     return submitted.load(std::memory_order_acquire) - ended;
   }
 };
+
+inline bool IsLc(const Task& task) {
+  return task.app->options.app_class == AppClass::kLatencyCritical;
+}
 
 }  // namespace gpushare::core
 

@@ -68,7 +68,7 @@ TEST(AdaptiveLayoutTest, DecodeAtItsKneeSharesElastically) {
     const Plan plan = PlanOf("adaptive", builder);
     EXPECT_NE(FindLaunch(plan, head, builder.BePlace(84)), nullptr) << Describe(plan);
     EXPECT_NE(FindLaunch(plan, head, builder.LcPlace(84)), nullptr) << Describe(plan);
-    EXPECT_EQ(plan.launch_count, 2);
+    EXPECT_EQ(plan.launches.size(), 2);
     EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84));
     EXPECT_TRUE(plan.routes[0].evict_overlapping);
   }
@@ -103,7 +103,7 @@ TEST(AdaptiveLayoutTest, LongBlockTasksWithoutYieldPointsGetAPartitionOfTheirOwn
     const HeadView& head = builder.AddBeHead(builder.be, sincos, 80 * kMs);
     const Plan plan = PlanOf("adaptive", builder);
     ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
-    EXPECT_EQ(plan.launch_count, 1) << Describe(plan);
+    EXPECT_EQ(plan.launches.size(), 1) << Describe(plan);
     EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
     EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kBesidePartition);
     EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84));
@@ -185,7 +185,7 @@ TEST(AdaptiveLayoutTest, WithoutPartitionsOrEvictionWhatIsLeftIsUsed) {
   ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
   EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
   EXPECT_EQ(FindLaunch(plan, head)->form, Form::kOriginal);
-  EXPECT_EQ(plan.launch_count, 1);
+  EXPECT_EQ(plan.launches.size(), 1);
 }
 
 TEST(AdaptiveLayoutTest, ANearTieKeepsTheLayoutThatIsInForce) {
@@ -198,7 +198,7 @@ TEST(AdaptiveLayoutTest, ANearTieKeepsTheLayoutThatIsInForce) {
     builder.AddRunningBe(builder.be, sincos, 8 * kMs, {{at}});
     const Plan plan = PlanOf("adaptive", builder);
     EXPECT_EQ(plan.routes[0].place, on_split ? builder.LcPlace(84) : kWholeDevice);
-    EXPECT_EQ(plan.eviction_count, 0) << Describe(plan);
+    EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
   }
 }
 
@@ -218,7 +218,7 @@ TEST(AdaptiveLayoutTest, ForcedMechanismsIgnoreWhatLcSuffers) {
 
   const Plan partition = PlanOf("adaptive:partition", builder);
   EXPECT_NE(FindLaunch(partition, head, builder.BePlace(84)), nullptr) << Describe(partition);
-  EXPECT_EQ(partition.launch_count, 1);
+  EXPECT_EQ(partition.launches.size(), 1);
   EXPECT_EQ(partition.routes[0].place, builder.LcPlace(84));
 }
 

@@ -27,7 +27,7 @@ TEST_F(ElasticTest, BeKeepsItsSideWhileAQueryIsActive) {
   const Plan plan = PlanOf("adaptive", builder);
   ASSERT_NE(FindLaunch(plan, head, be_place), nullptr) << Describe(plan);
   EXPECT_EQ(FindLaunch(plan, head, be_place)->reason, Reason::kBesidePartition);
-  EXPECT_EQ(plan.launch_count, 1);
+  EXPECT_EQ(plan.launches.size(), 1);
 }
 
 TEST_F(ElasticTest, ATaskThatKeptItsSideReturnsToTheOtherBeforeANewOneStarts) {
@@ -54,12 +54,12 @@ TEST_F(ElasticTest, ATaskThatIsAlmostDoneDoesNotReturn) {
 
 TEST_F(ElasticTest, ATaskWithAsManyPartsAsItMayHaveGetsNoOther) {
   builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {be_place}, {be_place}, {be_place}});
-  EXPECT_EQ(PlanOf("adaptive", builder).launch_count, 0);
+  EXPECT_EQ(PlanOf("adaptive", builder).launches.size(), 0);
 }
 
 TEST_F(ElasticTest, ATaskDoesNotReturnToAPlaceThatItIsStillLeaving) {
   builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place, Form::kWorkers, true}});
-  EXPECT_EQ(PlanOf("adaptive", builder).launch_count, 0);
+  EXPECT_EQ(PlanOf("adaptive", builder).launches.size(), 0);
 }
 
 TEST_F(ElasticTest, OnlyThePartOnTheLcSideIsEvictedForAQuery) {
@@ -67,7 +67,7 @@ TEST_F(ElasticTest, OnlyThePartOnTheLcSideIsEvictedForAQuery) {
   const RunningView& running =
       builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}, {lc_place}});
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_EQ(plan.eviction_count, 1) << Describe(plan);
+  ASSERT_EQ(plan.evictions.size(), 1) << Describe(plan);
   ASSERT_NE(FindEviction(plan, running.task, lc_place), nullptr);
   EXPECT_EQ(FindEviction(plan, running.task, lc_place)->reason, Reason::kEvictForLc);
   EXPECT_EQ(FindEviction(plan, running.task, lc_place)->workers_to_keep, 0);
@@ -104,7 +104,7 @@ TEST_F(ElasticTest, BeReturnsOnlyAfterTheHysteresisAndAsksForThatPlan) {
   builder.lc_apps[0].idle_since_ns = builder.snapshot.now_ns - 500;
   const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}});
   Plan plan = PlanOf("adaptive", builder);
-  EXPECT_EQ(plan.launch_count, 0) << Describe(plan);
+  EXPECT_EQ(plan.launches.size(), 0) << Describe(plan);
   EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 1'500);
   builder.snapshot.now_ns = plan.replan_at_ns;
   plan = PlanOf("adaptive", builder);
@@ -217,7 +217,7 @@ TEST_F(WholeTest, TheAppThatGotLeastGoesFirst) {
   const HeadView& first = builder.AddBeHead(poor, kernel, 100 * kMs);
   builder.AddBeHead(poor, kernel, 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
-  ASSERT_EQ(plan.launch_count, 2);
+  ASSERT_EQ(plan.launches.size(), 2);
   EXPECT_EQ(plan.launches[0].task, first.task);
   EXPECT_EQ(plan.launches[1].task, builder.head(0).task)
       << "what was just launched counts: " << Describe(plan);
@@ -327,7 +327,7 @@ TEST(LayoutChangeTest, LcKeepsItsRouteUntilLongBlockTasksHaveLeftTheNewOne) {
     const Plan plan = PlanOf("adaptive", builder);
     EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84)) << Describe(plan);
     EXPECT_EQ(FindEviction(plan, running.task, builder.BePlace(84)) != nullptr, !leaving);
-    EXPECT_EQ(plan.launch_count, 0);
+    EXPECT_EQ(plan.launches.size(), 0);
     ASSERT_NE(FindHold(plan, head), nullptr);
     EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldBlocking);
     EXPECT_EQ(FindHold(plan, head)->value_ns, 2'550 * kUs);

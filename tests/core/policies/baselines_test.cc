@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/core/policies/registry.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {
@@ -16,7 +17,7 @@ TEST(FifoTest, LaunchesInOrderOfSubmissionWhateverTheClassAndTheOrderOfHeads) {
   builder.AddLcHead(lc, 3).sequence = 20;
   builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs).sequence = 10;
   const Plan plan = PlanOf("fifo", builder);
-  ASSERT_EQ(plan.launch_count, 3);
+  ASSERT_EQ(plan.launches.size(), 3);
   EXPECT_EQ(plan.launches[0].task, builder.head(2).task);
   EXPECT_EQ(plan.launches[0].form, Form::kMemcpy);
   EXPECT_EQ(plan.launches[1].task, builder.head(1).task);
@@ -25,11 +26,11 @@ TEST(FifoTest, LaunchesInOrderOfSubmissionWhateverTheClassAndTheOrderOfHeads) {
   EXPECT_EQ(plan.launches[2].task, builder.head(0).task);
   EXPECT_EQ(plan.launches[2].form, Form::kOriginal);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(plan.launches[static_cast<size_t>(i)].lane_class, LaneClass::kPlain);
-    EXPECT_EQ(plan.launches[static_cast<size_t>(i)].reason, Reason::kBaseline);
+    EXPECT_EQ(plan.launches[i].lane_class, LaneClass::kPlain);
+    EXPECT_EQ(plan.launches[i].reason, Reason::kBaseline);
   }
   EXPECT_FALSE(plan.routes[0].fast_path) << "a submitter that launches by itself overtakes";
-  EXPECT_EQ(plan.hold_count, 0);
+  EXPECT_EQ(plan.holds.size(), 0);
 }
 
 TEST(BareTest, LaunchesEverythingOnPlainLanesAndLeavesTheFastPathOpen) {
@@ -40,10 +41,10 @@ TEST(BareTest, LaunchesEverythingOnPlainLanesAndLeavesTheFastPathOpen) {
   builder.AddLcHead(lc);
   builder.AddRunningBe(be, 0, 8 * kMs, {{kWholeDevice, Form::kOriginal}});
   const Plan plan = PlanOf("bare", builder);
-  ASSERT_EQ(plan.launch_count, 2);
+  ASSERT_EQ(plan.launches.size(), 2);
   EXPECT_EQ(plan.launches[0].lane_class, LaneClass::kPlain);
   EXPECT_EQ(plan.launches[1].lane_class, LaneClass::kPlain);
-  EXPECT_EQ(plan.eviction_count, 0);
+  EXPECT_EQ(plan.evictions.size(), 0);
   EXPECT_TRUE(plan.routes[0].fast_path);
   EXPECT_FALSE(plan.routes[0].evict_overlapping);
   EXPECT_EQ(plan.routes[0].lane_class, LaneClass::kPlain);
@@ -57,7 +58,7 @@ TEST(BareTest, LaunchesInOrderOfSubmissionWhateverTheClassAndTheOrderOfHeads) {
   builder.AddBeHead(be, builder.AddKernel(40 * kUs), 8 * kMs).sequence = 20;
   builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs).sequence = 10;
   const Plan plan = PlanOf("bare", builder);
-  ASSERT_EQ(plan.launch_count, 3);
+  ASSERT_EQ(plan.launches.size(), 3);
   EXPECT_EQ(plan.launches[0].task, builder.head(2).task);
   EXPECT_EQ(plan.launches[1].task, builder.head(1).task);
   EXPECT_EQ(plan.launches[2].task, builder.head(0).task);
@@ -76,7 +77,7 @@ TEST(PriorityTest, GivesLcTheHighLaneAndBeTheLowOneAndNeverEvicts) {
   ASSERT_NE(FindLaunch(plan, be_head), nullptr);
   EXPECT_EQ(FindLaunch(plan, be_head)->lane_class, LaneClass::kBe);
   EXPECT_EQ(FindLaunch(plan, be_head)->form, Form::kOriginal);
-  EXPECT_EQ(plan.eviction_count, 0);
+  EXPECT_EQ(plan.evictions.size(), 0);
   EXPECT_FALSE(plan.routes[0].evict_overlapping);
 }
 
@@ -92,10 +93,10 @@ TEST(QuietTest, EveryPolicyLaunchesNothingAndLetsEvictableWorkLeave) {
     builder.AddRunningBe(be, 0, 8 * kMs, {{kWholeDevice, Form::kWorkers, true}});
     builder.snapshot.quiesced = true;
     const Plan plan = PlanOf(name.c_str(), builder);
-    EXPECT_EQ(plan.launch_count, 0) << name;
-    EXPECT_EQ(plan.hold_count, 2) << name;
+    EXPECT_EQ(plan.launches.size(), 0) << name;
+    EXPECT_EQ(plan.holds.size(), 2) << name;
     EXPECT_EQ(plan.holds[0].reason, Reason::kHoldQuiesced) << name;
-    EXPECT_EQ(plan.eviction_count, 1) << name;
+    EXPECT_EQ(plan.evictions.size(), 1) << name;
     EXPECT_NE(FindEviction(plan, live.task, kWholeDevice), nullptr) << name;
     EXPECT_FALSE(plan.routes[0].fast_path) << name;
   }

@@ -57,12 +57,12 @@ TEST_F(BaymaxTest, LcGoesFirstInOrderOfSubmissionAndCountsAsQueued) {
   const HeadView& one = builder.AddLcHead(lc);
   const HeadView& two = builder.AddLcHead(lc, 2);
   const Plan plan = PlanOf("baymax", builder);
-  ASSERT_EQ(plan.launch_count, 2);
+  ASSERT_EQ(plan.launches.size(), 2);
   EXPECT_EQ(plan.launches[0].task, one.task);
   EXPECT_EQ(plan.launches[1].task, two.task);
   EXPECT_EQ(plan.launches[1].count, 2);
   EXPECT_EQ(FindHold(plan, be_head)->reason, Reason::kHoldQueuedTime);
-  EXPECT_EQ(plan.eviction_count, 0);
+  EXPECT_EQ(plan.evictions.size(), 0);
 }
 
 TEST_F(BaymaxTest, CopiesAreLimitedInEachDirectionAndPinnedOnesAreCharged) {

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "src/core/policies/registry.h"
 #include "tests/core/policies/counting_allocator.h"
 #include "tests/core/policies/snapshot_builder.h"
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "src/core/policies/registry.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {
@@ -108,9 +109,9 @@ void AddRunning(SnapshotBuilder& builder, int64_t kernels) {
     }
     RunningView& view = builder.AddRunningBe(0, kernel, Pick(kDurations), parts);
     if (!view.task.evictable) {
+      while (view.parts.size() > 1) view.parts.PopBack();
       view.parts[0].form = Form::kOriginal;
       view.parts[0].evicting = false;
-      view.part_count = 1;
       view.places = uint64_t{1} << view.parts[0].place;
     }
     builder.be_apps[0].used_capsms += 10;
@@ -182,12 +183,12 @@ std::set<PlaceIndex> LcPlaces(const Snapshot& s, const Plan& plan) {
   for (size_t a = 0; a < s.lc_apps.size(); ++a) places.insert(plan.routes[a].place);
   for (const RunningView& running : s.running) {
     if (!IsLc(running.task)) continue;
-    for (int32_t i = 0; i < running.part_count; ++i) {
-      places.insert(running.parts[static_cast<size_t>(i)].place);
+    for (int32_t i = 0; i < running.parts.size(); ++i) {
+      places.insert(running.parts[i].place);
     }
   }
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
     if (IsLc(*TaskOf(s, launch.task))) places.insert(launch.place);
   }
   return places;
@@ -221,13 +222,13 @@ int64_t BlockingAfter(const Snapshot& s, const Plan& plan) {
     }
   };
   for (const RunningView& running : s.running) {
-    for (int32_t i = 0; i < running.part_count; ++i) {
-      const PartView& part = running.parts[static_cast<size_t>(i)];
+    for (int32_t i = 0; i < running.parts.size(); ++i) {
+      const PartView& part = running.parts[i];
       count(running.task, part.place, part.form == Form::kWorkers && s.eviction_available);
     }
   }
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
     const HeadView& task = *TaskOf(s, launch.task);
     count(task, launch.place, Evictable(s, task));
   }
@@ -266,10 +267,10 @@ RC_GTEST_PROP(EveryPolicy, LaunchesOrHoldsEveryHeadOnceAndEvictsOnlyWhatCanLeave
     std::set<std::pair<uint64_t, PlaceIndex>> launches;
     std::map<uint64_t, int32_t> parts;
     for (const RunningView& running : s.running) {
-      parts[running.task.task.value] = running.part_count;
+      parts[running.task.task.value] = running.parts.size();
     }
-    for (int32_t i = 0; i < plan.launch_count; ++i) {
-      const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    for (int32_t i = 0; i < plan.launches.size(); ++i) {
+      const PlannedLaunch& launch = plan.launches[i];
       const HeadView* task = TaskOf(s, launch.task);
       RC_ASSERT(task != nullptr);
       RC_ASSERT(launch.place >= 0 && launch.place < static_cast<int32_t>(s.places.size()));
@@ -281,8 +282,8 @@ RC_GTEST_PROP(EveryPolicy, LaunchesOrHoldsEveryHeadOnceAndEvictsOnlyWhatCanLeave
       if (!s.partitions_available) RC_ASSERT(launch.place == kWholeDevice);
     }
     std::set<std::pair<uint64_t, PlaceIndex>> evictions;
-    for (int32_t i = 0; i < plan.eviction_count; ++i) {
-      const PlannedEviction& eviction = plan.evictions[static_cast<size_t>(i)];
+    for (int32_t i = 0; i < plan.evictions.size(); ++i) {
+      const PlannedEviction& eviction = plan.evictions[i];
       RC_ASSERT(s.eviction_available);
       RC_ASSERT(evictions.insert({eviction.task.value, eviction.place}).second);
       RC_ASSERT(eviction.workers_to_keep >= 0);
@@ -291,8 +292,8 @@ RC_GTEST_PROP(EveryPolicy, LaunchesOrHoldsEveryHeadOnceAndEvictsOnlyWhatCanLeave
       for (const RunningView& running : s.running) {
         if (running.task.task != eviction.task) continue;
         RC_ASSERT(!IsLc(running.task));
-        for (int32_t p = 0; p < running.part_count; ++p) {
-          const PartView& part = running.parts[static_cast<size_t>(p)];
+        for (int32_t p = 0; p < running.parts.size(); ++p) {
+          const PartView& part = running.parts[p];
           if (part.place == eviction.place && !part.evicting && part.form == Form::kWorkers) {
             live = true;
           }
@@ -313,16 +314,16 @@ RC_GTEST_PROP(Adaptive, NeverLaunchesBeOnSmsThatActiveLcWorkUses, ()) {
     const Plan plan = PlanWith(*NewPolicy(name), s);
     if (!LcIsActive(s)) return;
     const std::set<PlaceIndex> lc = LcPlaces(s, plan);
-    for (int32_t i = 0; i < plan.launch_count; ++i) {
-      const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    for (int32_t i = 0; i < plan.launches.size(); ++i) {
+      const PlannedLaunch& launch = plan.launches[i];
       const HeadView& task = *TaskOf(s, launch.task);
       if (!IsLc(task) && !IsCopy(task)) RC_ASSERT(!OverlapsAny(s, launch.place, lc));
     }
     // And what is already there leaves.
     for (const RunningView& running : s.running) {
       if (IsLc(running.task) || !s.eviction_available) continue;
-      for (int32_t p = 0; p < running.part_count; ++p) {
-        const PartView& part = running.parts[static_cast<size_t>(p)];
+      for (int32_t p = 0; p < running.parts.size(); ++p) {
+        const PartView& part = running.parts[p];
         if (part.evicting || part.form != Form::kWorkers) continue;
         if (!OverlapsAny(s, part.place, lc)) continue;
         RC_ASSERT(FindEviction(plan, running.task, part.place) != nullptr);
@@ -337,8 +338,8 @@ RC_GTEST_PROP(Adaptive, ItsLaunchesNeverBlockTheNextQueryBeyondTheLeastBudget, (
   const Plan plan = PlanWith(*NewPolicy("adaptive"), s);
   const std::set<PlaceIndex> lc = LcPlaces(s, plan);
   bool launched = false;
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
     const HeadView& task = *TaskOf(s, launch.task);
     if (!IsLc(task) && !IsCopy(task) && OverlapsAny(s, launch.place, lc)) launched = true;
   }
@@ -353,8 +354,8 @@ RC_GTEST_PROP(Adaptive, LcReturnsToItsPlaceForBeOnlyAfterTheHysteresis, ()) {
   for (const LcAppView& app : s.lc_apps) open_at = std::max(open_at, app.idle_since_ns + 2'000);
   if (LcIsActive(s) || s.now_ns >= open_at) {
     bool blocked = false;
-    for (int32_t i = 0; i < plan.hold_count; ++i) {
-      blocked |= plan.holds[static_cast<size_t>(i)].reason == Reason::kHoldBlocking;
+    for (int32_t i = 0; i < plan.holds.size(); ++i) {
+      blocked |= plan.holds[i].reason == Reason::kHoldBlocking;
     }
     // What a load keeps out is judged again while the load fades, which is no event.
     const bool fades = blocked && !LcIsActive(s) &&
@@ -364,13 +365,13 @@ RC_GTEST_PROP(Adaptive, LcReturnsToItsPlaceForBeOnlyAfterTheHysteresis, ()) {
     return;
   }
   const std::set<PlaceIndex> lc = LcPlaces(s, plan);
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
     if (IsCopy(*TaskOf(s, launch.task))) continue;
     RC_ASSERT(!OverlapsAny(s, launch.place, lc));
   }
-  for (int32_t i = 0; i < plan.hold_count; ++i) {
-    if (plan.holds[static_cast<size_t>(i)].reason == Reason::kHoldHysteresis) {
+  for (int32_t i = 0; i < plan.holds.size(); ++i) {
+    if (plan.holds[i].reason == Reason::kHoldHysteresis) {
       RC_ASSERT(plan.replan_at_ns == open_at);
     }
   }
@@ -384,8 +385,8 @@ RC_GTEST_PROP(Adaptive, CopiesStayWithinTheirNumberAndTheBudgetOfEachDirection, 
   std::map<CopyDirection, int64_t> ns;
   int64_t limit_ns = Budget(s) == kNever ? kNever : Budget(s) / 2;
   for (const QueryView& query : s.queries) limit_ns = std::min(limit_ns, query.headroom_ns);
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
     const HeadView& task = *TaskOf(s, launch.task);
     if (!IsCopy(task)) continue;
     ++count[task.direction];
@@ -411,8 +412,8 @@ RC_GTEST_PROP(Baymax, WhatItLaunchesFitsEveryHeadroomTogether, ()) {
   const Snapshot& s = builder.Get();
   const Plan plan = PlanWith(*NewPolicy("baymax"), s);
   int64_t charged_ns = 0;
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const HeadView& task = *TaskOf(s, plan.launches[static_cast<size_t>(i)].task);
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const HeadView& task = *TaskOf(s, plan.launches[i].task);
     if (!IsLc(task) && (!IsCopy(task) || task.pinned)) charged_ns += task.remaining.duration_ns;
   }
   if (charged_ns == 0) return;
@@ -427,8 +428,8 @@ RC_GTEST_PROP(Smguard, NoQuotaAndNoReservationIsEverOversubscribed, ()) {
     std::map<int32_t, double> taken;
     double total = 0;
     int turns = 0;  // of work without workers, beyond the bounds
-    for (int32_t i = 0; i < plan.launch_count; ++i) {
-      const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+    for (int32_t i = 0; i < plan.launches.size(); ++i) {
+      const PlannedLaunch& launch = plan.launches[i];
       const HeadView& task = *TaskOf(s, launch.task);
       if (IsLc(task) || IsCopy(task)) continue;
       const double capsms = launch.form == Form::kWorkers

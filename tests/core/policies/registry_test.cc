@@ -1,9 +1,9 @@
 // The names of the policies.
 
+#include "src/core/policies/registry.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 namespace {

@@ -87,12 +87,12 @@ TEST_F(SmguardTest, AShortReservationEvictsTheGapAndTheRestOfTheWorkersStays) {
       builder.AddRunningBe(app, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 800}});
   builder.AddLcHead(lc);
   const Plan plan = PlanOf("smguard", builder);
-  ASSERT_EQ(plan.eviction_count, 1);
+  ASSERT_EQ(plan.evictions.size(), 1);
   const PlannedEviction* eviction = FindEviction(plan, task.task, kWholeDevice);
   ASSERT_NE(eviction, nullptr);
   EXPECT_EQ(eviction->workers_to_keep, 48 * 8);
   EXPECT_EQ(eviction->reason, Reason::kEvictForReservation);
-  EXPECT_EQ(plan.launch_count, 1) << "LC does not wait for the drain";
+  EXPECT_EQ(plan.launches.size(), 1) << "LC does not wait for the drain";
 }
 
 TEST_F(SmguardTest, TheGapComesFromTheTaskThatLeavesSoonest) {
@@ -104,7 +104,7 @@ TEST_F(SmguardTest, TheGapComesFromTheTaskThatLeavesSoonest) {
   const RunningView& quick =
       builder.AddRunningBe(app, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 50 * 8}});
   const Plan plan = PlanOf("smguard", builder);
-  ASSERT_EQ(plan.eviction_count, 1);
+  ASSERT_EQ(plan.evictions.size(), 1);
   EXPECT_EQ(FindEviction(plan, slow.task, kWholeDevice), nullptr);
   EXPECT_EQ(FindEviction(plan, quick.task, kWholeDevice)->workers_to_keep, 38 * 8);
 }
@@ -174,9 +174,9 @@ TEST_F(SmguardTest, WorkBeyondTheDeviceDrivesNobodyAwayUnlessSomethingIsReserved
                        {{kWholeDevice, Form::kOriginal, false, 0}});
   builder.AddRunningBe(AddBeApp(0, 40), kernel, 8 * kMs,
                        {{kWholeDevice, Form::kWorkers, false, 40 * 8}});
-  EXPECT_EQ(PlanOf("smguard", builder).eviction_count, 1);
+  EXPECT_EQ(PlanOf("smguard", builder).evictions.size(), 1);
   builder.lc_apps[0].reserved_capsms = 0;
-  EXPECT_EQ(PlanOf("smguard", builder).eviction_count, 0);
+  EXPECT_EQ(PlanOf("smguard", builder).evictions.size(), 0);
 }
 
 TEST_F(SmguardTest, WorkWithoutWorkersDoesNotAddToWhatItsAppHolds) {

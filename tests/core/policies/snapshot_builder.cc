@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "src/core/policies/registry.h"
+
 namespace gpushare::core::testing {
 namespace {
 
@@ -168,7 +170,7 @@ RunningView& SnapshotBuilder::AddRunningBe(int32_t be_app, int32_t kernel, int64
   view.task = MakeBeTask(be_app, kernel, duration_ns);
   if (kernel < 0) view.task.kind = TaskKind::kOpaque;
   for (const BePart& part : parts) {
-    PartView& to = view.parts[static_cast<size_t>(view.part_count++)];
+    PartView& to = view.parts.Add();
     to.place = part.place;
     to.form = part.form;
     to.evicting = part.evicting;
@@ -234,22 +236,22 @@ const Snapshot& SnapshotBuilder::Get() {
 
 std::string Describe(const Plan& plan) {
   std::ostringstream out;
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
     out << "launch task " << launch.task.value << " x" << launch.count << " form "
         << int{static_cast<uint8_t>(launch.form)} << " place " << launch.place << " lane "
         << int{static_cast<uint8_t>(launch.lane_class)} << " workers " << launch.workers
         << " blocks " << launch.blocks_max << " reason " << int{static_cast<uint8_t>(launch.reason)}
         << "\n";
   }
-  for (int32_t i = 0; i < plan.eviction_count; ++i) {
-    const PlannedEviction& eviction = plan.evictions[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.evictions.size(); ++i) {
+    const PlannedEviction& eviction = plan.evictions[i];
     out << "evict task " << eviction.task.value << " place " << eviction.place << " keep "
         << eviction.workers_to_keep << " reason " << int{static_cast<uint8_t>(eviction.reason)}
         << "\n";
   }
-  for (int32_t i = 0; i < plan.hold_count; ++i) {
-    const PlannedHold& hold = plan.holds[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.holds.size(); ++i) {
+    const PlannedHold& hold = plan.holds[i];
     out << "hold task " << hold.task.value << " reason " << int{static_cast<uint8_t>(hold.reason)}
         << " value " << hold.value_ns << " limit " << hold.limit_ns << "\n";
   }
@@ -282,25 +284,25 @@ Plan PlanOf(const char* policy, SnapshotBuilder& builder) {
 }
 
 const PlannedLaunch* FindLaunch(const Plan& plan, const HeadView& task, PlaceIndex place) {
-  for (int32_t i = 0; i < plan.launch_count; ++i) {
-    const PlannedLaunch& launch = plan.launches[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
     if (launch.task == task.task && (place == kNoPlace || launch.place == place)) return &launch;
   }
   return nullptr;
 }
 
 const PlannedHold* FindHold(const Plan& plan, const HeadView& task) {
-  for (int32_t i = 0; i < plan.hold_count; ++i) {
-    if (plan.holds[static_cast<size_t>(i)].task == task.task) {
-      return &plan.holds[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.holds.size(); ++i) {
+    if (plan.holds[i].task == task.task) {
+      return &plan.holds[i];
     }
   }
   return nullptr;
 }
 
 const PlannedEviction* FindEviction(const Plan& plan, const HeadView& task, PlaceIndex place) {
-  for (int32_t i = 0; i < plan.eviction_count; ++i) {
-    const PlannedEviction& eviction = plan.evictions[static_cast<size_t>(i)];
+  for (int32_t i = 0; i < plan.evictions.size(); ++i) {
+    const PlannedEviction& eviction = plan.evictions[i];
     if (eviction.task == task.task && eviction.place == place) return &eviction;
   }
   return nullptr;

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "src/core/base/tuning.h"
-#include "src/core/flow/complete.h"
-#include "src/core/flow/launch.h"
-#include "src/core/flow/verbs/launch_one.h"
+#include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/launch_task.h"
+#include "src/core/flow/verbs/request.h"
 #include "src/core/seams/ordinary_form.h"
 
 namespace gpushare::core {
@@ -42,16 +42,16 @@ bool IsReadyHead(const Task& task) {
 
 // Whether the task may be a part of a fused launch at all.
 bool MayBePart(const Task& task) {
-  if (task.kernel == nullptr || task.kind != TaskKind::kKernel) return false;
-  // An event behind both parts would tell of this one too late.
-  if (task.signal_event != nullptr || task.part_count > 0) return false;
-  // What slices have done, no counter knows.
-  return task.blocks_done == 0 || task.counter >= 0;
+  if (task.work.kernel == nullptr || task.work.kind != TaskKind::kKernel) return false;
+  // An event recorded after both parts would be late for this one.
+  if (task.signal_event != nullptr || task.progress.parts.size() > 0) return false;
+  // No counter knows what slices have done.
+  return task.progress.blocks_done == 0 || task.progress.counter >= 0;
 }
 
-// Whether the plan's second task has to carry its first: an LC task does, whose lane's priority is
-// theirs, and of BE tasks one that cannot leave, since it may not be on a lane that is told to.
-bool CarriesOther(const Task& task, const Task& other) {
+// Whether the second task leads the pair. The LC task leads, because its lane's priority is the
+// pair's; without one, the task that cannot be evicted leads.
+bool SecondLeads(const Task& task, const Task& other) {
   if (IsLc(task) || IsLc(other)) return IsLc(other) && !IsLc(task);
   return !other.IsEvictable() && task.IsEvictable();
 }
@@ -61,16 +61,16 @@ bool FindPair(const Flow& flow, Task& task, const PlannedLaunch& planned, FusedP
   Task* const other = flow.tables.FindTask(planned.fused_with);
   if (other == nullptr || other == &task || !IsReadyHead(*other)) return false;
   if (!MayBePart(task) || !MayBePart(*other)) return false;
-  const bool swapped = CarriesOther(task, *other);
+  const bool swapped = SecondLeads(task, *other);
   pair.first = swapped ? other : &task;
   pair.second = swapped ? &task : other;
   // The launch waits for native events before both parts: a partner's are not the first one's.
-  if (pair.second->wait_event_count > 0) return false;
-  pair.kernel = flow.tables.FindFused(*task.kernel, *other->kernel);
+  if (!pair.second->wait_events.empty()) return false;
+  pair.kernel = flow.tables.FindFused(*task.work.kernel, *other->work.kernel);
   return pair.kernel != nullptr;
 }
 
-// The part of a task that cannot leave must not be on a lane that is told to.
+// A task that cannot be evicted must not be on a lane whose launches are.
 LaneIndex StayingLane(const Flow& flow, const Task& task, PlaceIndex place, LaneIndex lane) {
   if (task.IsEvictable() || !flow.lanes.lane(lane).spec.evictable) return lane;
   return flow.lanes.Pick(place, LaneClass::kPlain, task.app->slot);
@@ -84,7 +84,7 @@ bool KeepsOrder(const Task& task, LaneIndex lane) {
   return IsLc(task) && queue.lane.load(std::memory_order_relaxed) == lane;
 }
 
-// What keeps a pair from being launched; nothing: it may be.
+// What keeps a pair from being launched; none: it may be.
 using Obstacle = std::optional<FusedResult>;
 
 // The lanes of both parts. kNotNow: one is not free. kNoPair: there is none.
@@ -103,15 +103,15 @@ Obstacle TakeLanes(const Flow& flow, const PlannedLaunch& planned, FusedPair& pa
     if (!KeepsOrder(*task, first.lane)) return FusedResult::kNotNow;
   }
   first.place = second.place = flow.lanes.lane(first.lane).spec.place;
-  second.carrier = first.lane;
+  second.order_lane = first.lane;
   if (IsLc(*pair.second) || !pair.second->IsEvictable()) {
-    // Nobody tells it to leave, so it may not be where somebody is told.
+    // It cannot be evicted, so it may not share an evictable lane.
     if (flow.lanes.lane(first.lane).spec.evictable) return FusedResult::kNoPair;
     second.lane = first.lane;
     return std::nullopt;
   }
-  // A lane of its own, so that it can be told to leave by itself: without one it does not come
-  // along, since nothing could send it away.
+  // A lane of its own has an eviction word of its own. Without one it is not fused, because nothing
+  // could evict it alone.
   second.lane = flow.lanes.PickIdleEvictable(first.place, first.lane);
   if (second.lane != kNoLane) return std::nullopt;
   return flow.lanes.HasOtherEvictable(first.place, first.lane) ? FusedResult::kNotNow
@@ -133,32 +133,31 @@ Obstacle TakePair(Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
 
 // Fused blocks, and how many workers of each part the ledger is charged.
 void SizePair(const Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
-  const int64_t holds = int64_t{flow.lanes.places()[static_cast<size_t>(pair.parts[0].place)].sms} *
-                        std::max(1, pair.kernel->blocks_per_sm);
-  const bool first_is_tensor = pair.kernel->tensor_part == pair.first->kernel->id;
+  const int64_t holds =
+      int64_t{flow.lanes.place(pair.parts[0].place).sms} * std::max(1, pair.kernel->blocks_per_sm);
+  const bool first_is_tensor = pair.kernel->tensor_part == pair.first->work.kernel->id;
   int64_t useful = 1;
   std::array<int64_t, 2> blocks_of = {pair.kernel->tensor_blocks, pair.kernel->cuda_blocks};
   if (!first_is_tensor) std::swap(blocks_of[0], blocks_of[1]);
   const std::array<const Task*, 2> tasks = {pair.first, pair.second};
   for (size_t i = 0; i < tasks.size(); ++i) {
-    const int64_t left = std::max<int64_t>(1, tasks[i]->blocks - tasks[i]->blocks_done);
+    const int64_t left =
+        std::max<int64_t>(1, tasks[i]->work.block_tasks - tasks[i]->progress.blocks_done);
     pair.parts[i].blocks_asked = left;
     useful = std::max(useful, (left + blocks_of[i] - 1) / blocks_of[i]);
   }
   pair.blocks = std::min({planned.workers > 0 ? planned.workers : holds, holds, useful});
   for (size_t i = 0; i < tasks.size(); ++i) {
     Part& part = pair.parts[i];
-    part.workers_per_sm = tasks[i]->kernel->workers_per_sm_max;
-    const int64_t place_holds =
-        int64_t{flow.lanes.places()[static_cast<size_t>(part.place)].sms} * part.workers_per_sm;
+    part.workers_per_sm = tasks[i]->work.kernel->workers_per_sm_max;
+    const int64_t place_holds = int64_t{flow.lanes.place(part.place).sms} * part.workers_per_sm;
     part.workers = static_cast<int32_t>(
         std::min({pair.blocks * blocks_of[i], place_holds, part.blocks_asked}));
   }
 }
 
-// Counted, then the epoch, then the gate (lanes.h, lc_gate.h), for each part that can leave. LC
-// work that this launch brings along is inside the gate already, and did not mean its partner.
-// False: the gate is closed.
+// For each evictable part: counted, then the epoch, then the gate (lanes.h, lc_gate.h). `own` LC
+// tasks of this launch are inside the gate already and do not count. False: the gate is closed.
 bool ReadEpochs(Flow& flow, FusedPair& pair, int64_t own) {
   for (Part& part : pair.parts) {
     Lane& lane = flow.lanes.lane(part.lane);
@@ -179,54 +178,43 @@ void ReleasePair(Flow& flow, const FusedPair& pair) {
     }
     if (part->launch) flow.launches.Free(part->launch);
     // A task that is not begun is free to take another form.
-    if (task->counter >= 0 && task->counter_fresh) {
-      flow.free_counters[static_cast<size_t>(flow.free_counter_count++)] = task->counter;
-      task->counter = -1;
+    if (task->progress.counter >= 0 && task->progress.counter_fresh) {
+      flow.free_counters.Add(task->progress.counter);
+      task->progress.counter = -1;
     }
-    if (task->entered_gate) {
+    if (task->progress.entered_gate) {
       flow.gate.LeaveLc();
-      task->entered_gate = false;
+      task->progress.entered_gate = false;
     }
   }
 }
 
 LaunchRequest MakeFusedRequest(const FusedPair& pair) {
   LaunchRequest request = MakeRequest(*pair.first, pair.parts[0]);
-  const LaunchRequest second = MakeRequest(*pair.second, pair.parts[1]);
+  request.parts[1] = MakeLaunchPart(*pair.second, pair.parts[1]);
   request.fused = pair.kernel;
   request.workers = static_cast<int32_t>(pair.blocks);
-  FusedPartner& partner = request.partner;
-  partner.launch = second.launch;
-  partner.lane = second.lane;
-  partner.kernel = second.kernel;
-  partner.grid_x = second.grid_x;
-  partner.grid_y = second.grid_y;
-  partner.grid_z = second.grid_z;
-  partner.block_count = second.block_count;
-  partner.counter = second.counter;
-  partner.reset_counter = second.reset_counter;
-  partner.epoch = second.epoch;
-  partner.arguments = second.arguments;
-  partner.arguments_bytes = second.arguments_bytes;
   return request;
 }
 
-// Hands the pair to the device. A lane that carries, and one that is ridden, are told before.
+// Hands the pair to the device. Both lanes are marked before, so that no launch slips in between.
 FusedResult Enqueue(Flow& flow, FusedPair& pair, Reason reason) {
-  Lane& carrier = flow.lanes.lane(pair.parts[0].lane);
-  Lane& ridden = flow.lanes.lane(pair.parts[1].lane);
-  carrier.carried.fetch_add(1, std::memory_order_acq_rel);
-  if (&ridden != &carrier) ridden.ridden.store(true, std::memory_order_relaxed);
+  Lane& first_lane = flow.lanes.lane(pair.parts[0].lane);
+  Lane& second_lane = flow.lanes.lane(pair.parts[1].lane);
+  first_lane.fused_partners_pending.fetch_add(1, std::memory_order_acq_rel);
+  if (&second_lane != &first_lane)
+    second_lane.holds_fused_partner.store(true, std::memory_order_relaxed);
   pair.parts[0].launched_ns = pair.parts[1].launched_ns = flow.device->NowNs();
   const LaunchRequest request = MakeFusedRequest(pair);
   const absl::Status status = LaunchInQuery(flow, request, pair.first->explicit_query);
   if (status.ok()) {
-    TakeOff(flow, *pair.first, pair.parts[0], reason);
-    TakeOff(flow, *pair.second, pair.parts[1], reason);
+    RecordLaunched(flow, *pair.first, pair.parts[0], reason);
+    RecordLaunched(flow, *pair.second, pair.parts[1], reason);
     return FusedResult::kLaunched;
   }
-  carrier.carried.fetch_sub(1, std::memory_order_acq_rel);
-  if (&ridden != &carrier) ridden.ridden.store(false, std::memory_order_relaxed);
+  first_lane.fused_partners_pending.fetch_sub(1, std::memory_order_acq_rel);
+  if (&second_lane != &first_lane)
+    second_lane.holds_fused_partner.store(false, std::memory_order_relaxed);
   ReleasePair(flow, pair);
   if (!IsDeviceLost(status)) return FusedResult::kRefused;
   LoseDevice(flow, static_cast<int32_t>(status.code()));
@@ -234,7 +222,7 @@ FusedResult Enqueue(Flow& flow, FusedPair& pair, Reason reason) {
 }
 
 FusedResult LaunchFused(Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
-  if (flow.running_be_count + 2 > kMaxRunning) return FusedResult::kNotNow;
+  if (flow.running_be.size() + 2 > kMaxRunning) return FusedResult::kNotNow;
   if (const Obstacle obstacle = TakePair(flow, planned, pair); obstacle) {
     ReleasePair(flow, pair);
     return *obstacle;
@@ -253,7 +241,7 @@ FusedResult LaunchFused(Flow& flow, const PlannedLaunch& planned, FusedPair& pai
   return Enqueue(flow, pair, planned.reason);
 }
 
-// As a plan would that knows of no pair.
+// Launches the task as a plan without pairs would.
 bool LaunchAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
   PlannedLaunch alone = planned;
   alone.task = task.record.ticket;
@@ -261,16 +249,16 @@ bool LaunchAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
   alone.workers = 0;
   alone.blocks_max = 0;
   const bool leaves = !IsLc(task) && task.IsEvictable();
-  alone.form = leaves ? Form::kWorkers : OrdinaryForm(task.kind);
+  alone.form = leaves ? Form::kWorkers : OrdinaryForm(task.work.kind);
   if (IsLc(task) && alone.lane_class == LaneClass::kBe) alone.lane_class = LaneClass::kLc;
-  if (task.kernel != nullptr && !task.kernel->confinable) alone.place = kWholeDevice;
-  return LaunchOne(flow, task, alone);
+  if (task.work.kernel != nullptr && !task.work.kernel->confinable) alone.place = kWholeDevice;
+  return LaunchTask(flow, task, alone);
 }
 
-// Whether the pair, two BE tasks, waits for something to end. When its wait is over it is planned
-// again, whatever happens.
+// Whether a pair of BE tasks waits for something to end. It is planned again when the wait is over.
 bool MayWait(Flow& flow, const FusedPair& pair) {
-  const TimeNs until = std::min(pair.first->ready_ns, pair.second->ready_ns) + kFusedWaitNs;
+  const TimeNs until =
+      std::min(pair.first->progress.ready_ns, pair.second->progress.ready_ns) + kFusedWaitNs;
   if (flow.now_ns >= until) return false;
   flow.replan_at_ns = std::min(flow.replan_at_ns, until);
   return true;
@@ -291,7 +279,7 @@ bool LaunchFusedOrAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
     Hold(flow, task, {task.record.ticket, Reason::kHoldWindow, 0, 0});
     return false;
   }
-  // Where one is LC work, the other goes when the policy says so; two BE tasks were both to go.
+  // Beside LC work, the BE task waits for the policy. Of two BE tasks both are launched.
   const bool launched = IsLc(task) == any_lc && LaunchAlone(flow, task, planned);
   if (other != nullptr && IsLc(*other) == any_lc && !flow.device_lost.load()) {
     LaunchAlone(flow, *other, planned);

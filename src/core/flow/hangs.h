@@ -1,0 +1,22 @@
+// Part of stage 6, complete: launches that do not end, and evictions that take no effect in time.
+//
+// A launch that makes no progress for its limit costs its lane: the lane is abandoned, its tasks
+// end with kTimedOut, and a new lane takes its place if the device has one. Threads: the one that
+// runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_HANGS_H_
+#define GPUSHARE_SRC_CORE_FLOW_HANGS_H_
+
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// Abandons every lane with a hung launch. Returns whether there was one.
+bool CheckHangs(Flow& flow);
+
+// Counts evictions that took no effect in time while their launches still run, once a launch.
+void CheckBlockedEvictions(Flow& flow);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_HANGS_H_

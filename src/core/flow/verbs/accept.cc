@@ -1,0 +1,163 @@
+// The verb "accept". See accept.h.
+
+#include "src/core/flow/verbs/accept.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/ids.h"
+#include "src/core/flow/verbs/label.h"
+
+namespace gpushare::core {
+namespace {
+
+// Copies the arguments into the task's slot, or into one of the app's pool when they are large.
+// False: the pool is empty.
+bool CopyArguments(App& app, Task& task, const Work& work) {
+  task.large_arguments = -1;
+  task.work.arguments = nullptr;
+  if (work.arguments_bytes == 0) return true;
+  std::byte* to = task.arguments.data();
+  if (work.arguments_bytes > kInlineArgumentBytes) {
+    uint32_t slot = 0;
+    if (!app.free_large->TryPop(slot)) return false;
+    task.large_arguments = static_cast<int32_t>(slot - 1);
+    to = app.large[slot - 1].bytes.data();
+  }
+  std::memcpy(to, work.arguments, work.arguments_bytes);
+  task.work.arguments = to;
+  return true;
+}
+
+int64_t BlockTasksOf(const Work& work) {
+  switch (work.kind) {
+    case TaskKind::kKernel:
+      return work.block_tasks;
+    case TaskKind::kMemcpy:
+      return work.copy.bytes;
+    default:
+      return 1;
+  }
+}
+
+// Makes the slot a new task. What identifies the slot (app, index, generation) stays.
+void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kernel, TimeNs now_ns) {
+  task.complete.store(false, std::memory_order_relaxed);
+  task.cancel_requested.store(false, std::memory_order_relaxed);
+  task.region.store(RegionPhase::kNone, std::memory_order_relaxed);
+  task.queue = &queue;
+  task.query = nullptr;
+  task.explicit_query = nullptr;
+  const void* const arguments = task.work.arguments;  // CopyArguments set it
+  task.work = spec.work;
+  task.work.kernel = kernel;
+  task.work.block_tasks = BlockTasksOf(spec.work);
+  task.work.arguments = arguments;
+  task.wait_tickets.Assign(spec.wait_tickets);
+  task.wait_events.Assign(spec.wait_events);
+  task.signal_event = spec.signal_event;
+  task.callback = spec.callback;
+  task.callback_user = spec.callback_user;
+  task.progress = Progress();
+  task.record = CompletionRecord();
+  task.record.ticket = Tables::TicketOf(task);
+  task.record.app = AppId{task.app->id.load(std::memory_order_relaxed)};
+  task.record.queue = QueueId{queue.id.load(std::memory_order_relaxed)};
+  task.record.kernel = kernel == nullptr ? KernelId{} : kernel->id;
+  task.record.kind = spec.work.kind;
+  task.record.submit_ns = now_ns;
+}
+
+// The query that the task belongs to. BE work has none.
+void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns) {
+  if (slot != nullptr) {
+    slot->tasks_submitted.fetch_add(1, std::memory_order_acq_rel);
+    task.explicit_query = slot;
+    task.query = &slot->state;
+  } else if (task.app->options.app_class == AppClass::kLatencyCritical) {
+    task.own_query = QueryState();
+    task.own_query.id = QueryId{task.record.ticket.value | kImplicitQueryBit};
+    task.own_query.app = task.app;
+    task.own_query.arrival_ns = arrival_ns;
+    task.query = &task.own_query;
+    task.app->active_queries.fetch_add(1, std::memory_order_acq_rel);
+  } else {
+    return;
+  }
+  task.record.query = task.query->id;
+}
+
+// Right behind the submission that waits.
+void EmitWaits(const Flow& flow, const Task& task) {
+  for (int first = 0; first < task.wait_tickets.size(); first += Waits::kTickets) {
+    Waits waits{.ticket = task.record.ticket, .app = task.record.app, .waits_for = {}};
+    const int count = std::min(Waits::kTickets, task.wait_tickets.size() - first);
+    for (int i = 0; i < count; ++i) {
+      waits.waits_for[static_cast<size_t>(i)] = task.wait_tickets[first + i];
+    }
+    flow.EmitAt(task.record.submit_ns, waits);
+  }
+}
+
+void EmitSubmitted(const Flow& flow, const Task& task) {
+  if (!flow.HasEvents()) return;  // the query's state is the flow's: a cold line
+  const Work& work = task.work;
+  const bool declared = work.kind == TaskKind::kLibrary || work.kind == TaskKind::kOpaque;
+  const bool copies = work.kind == TaskKind::kMemcpy;
+  flow.EmitAt(task.record.submit_ns,
+              Submitted{.task = LabelOf(task),
+                        .queue = task.record.queue,
+                        .amount = declared ? work.declared_ns : work.block_tasks,
+                        .query = task.record.query,
+                        .arrival_ns = task.query == nullptr ? 0 : task.query->arrival_ns,
+                        .kind = work.kind,
+                        .copy = copies ? Submitted::PackCopy(work.copy.direction, work.copy.pinned)
+                                       : uint16_t{0}});
+  EmitWaits(flow, task);
+}
+
+}  // namespace
+
+absl::Status RefusalOf(const Flow& flow) {
+  if (flow.device_lost.load()) {
+    return absl::UnavailableError("The device is lost and takes no more work.");
+  }
+  return absl::FailedPreconditionError("The runtime is shut down and takes no more work.");
+}
+
+absl::Status QueueReleased(QueueId id) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("Queue ", id.value, " does not exist or is released."));
+}
+
+absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
+                                 const KernelDesc* kernel, QuerySlot* query) {
+  App& app = *queue.app;
+  Task* task = flow.tables.AllocateTask(app);
+  if (task == nullptr) {
+    app.rejected.fetch_add(1, std::memory_order_relaxed);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("App '", app.options.name, "' has ", app.options.tasks_max,
+                     " tasks that are not complete or not released."));
+  }
+  if (!CopyArguments(app, *task, spec.work)) {
+    app.free_tasks->Push(task->slot + 1);
+    app.rejected.fetch_add(1, std::memory_order_relaxed);
+    return absl::ResourceExhaustedError(absl::StrCat("App '", app.options.name, "' has ",
+                                                     kLargeArgumentSlotsPerApp,
+                                                     " tasks with large arguments in flight."));
+  }
+  const TimeNs now = flow.device->NowNs();
+  Fill(*task, queue, spec, kernel, now);
+  JoinQuery(*task, query, spec.arrival_ns == 0 ? now : spec.arrival_ns);
+  task->holders.store(spec.detached ? kHeldByFlow : kHeldByCaller | kHeldByFlow,
+                      std::memory_order_release);
+  task->state.store(TaskState::kSubmitted, std::memory_order_relaxed);
+  app.submitted.fetch_add(1, std::memory_order_relaxed);
+  flow.counters.pending.fetch_add(1, std::memory_order_acq_rel);
+  EmitSubmitted(flow, *task);
+  return task;
+}
+
+}  // namespace gpushare::core

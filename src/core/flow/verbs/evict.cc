@@ -1,0 +1,46 @@
+// The verb "evict". See evict.h and lc_gate.h.
+
+#include "src/core/flow/verbs/evict.h"
+
+#include <bit>
+
+#include "src/core/log/events.h"
+
+namespace gpushare::core {
+
+void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task, Reason reason) {
+  Lane& lane = flow.lanes.lane(index);
+  // seq_cst on both sides: a launcher that is not counted yet finds the gate closed (lc_gate.h).
+  // The early return spares an atomic on each of the tens of lanes of a split at every LC launch.
+  if (lane.evictable.load(std::memory_order_seq_cst) == 0) return;
+  uint64_t word = flow.gate.RaiseEpoch(index);
+  lane.evicted_at_ns.store(flow.device->NowNs(), std::memory_order_relaxed);
+  // Two threads that raise the same lane may write in the wrong order, and an older word would undo
+  // the newer eviction. A thread that finds a newer epoch after its write writes that one too.
+  for (;;) {
+    // LC work that closed the lane in the meantime needs all of it: evict in full.
+    if (!flow.gate.IsOpen(index)) workers_to_keep = 0;
+    if (!flow.device->Evict(index, word, workers_to_keep).ok()) {
+      flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
+    }
+    const uint64_t latest = flow.gate.Epoch(index);
+    if (static_cast<int64_t>(latest - word) <= 0) break;
+    word = latest;
+    workers_to_keep = 0;
+  }
+  if (!flow.HasEvents()) return;
+  flow.EmitAt(flow.device->NowNs(), Evicted{.ticket = task,
+                                            .lane = index,
+                                            .epoch = word,
+                                            .workers_to_keep = workers_to_keep,
+                                            .place = lane.spec.place,
+                                            .reason = reason});
+}
+
+void EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
+  for (uint64_t lanes = flow.lanes.EvictableLanes(place); lanes != 0; lanes &= lanes - 1) {
+    EvictLane(flow, std::countr_zero(lanes), 0, TicketId{}, reason);
+  }
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,29 @@
+// The verb "evict": writes eviction words. Whether to evict is decided by a policy, by a route, or
+// by a call such as cancel; this is where it is carried out.
+//
+// Threads: any. An LC submitter evicts from its own thread while the flow evicts for a plan.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_EVICT_H_
+#define GPUSHARE_SRC_CORE_FLOW_VERBS_EVICT_H_
+
+#include "src/core/base/tuning.h"
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// Evicts every evictable launch on lanes that share an SM with `place`. The caller has entered the
+// gate.
+void EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
+
+// Writes the lane's eviction word so that all but `workers_to_keep` of its workers leave. `task`
+// labels the event; 0 stands for every launch of the lane.
+void EvictLane(Flow& flow, LaneIndex lane, int32_t workers_to_keep, TicketId task, Reason reason);
+
+// The time after which an eviction of the task counts as blocked.
+inline int64_t BlockedEvictionNs(const Task& task) {
+  return kBlockedEvictionFactor * task.progress.eviction_p99_ns + kBlockedEvictionFloorNs;
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_EVICT_H_

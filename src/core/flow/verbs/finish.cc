@@ -1,0 +1,118 @@
+// The verb "finish". See finish.h.
+
+#include "src/core/flow/verbs/finish.h"
+
+#include "src/core/flow/verbs/label.h"
+#include "src/core/flow/verbs/queries.h"
+#include "src/core/flow/verbs/running.h"
+#include "src/core/state/backlog.h"
+#include "src/core/state/state_change.h"
+
+namespace gpushare::core {
+namespace {
+
+TaskState StateOf(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return TaskState::kDone;
+    case Verdict::kCancelled:
+    case Verdict::kShutdown:
+      return TaskState::kCancelled;
+    case Verdict::kDropped:
+      return TaskState::kDropped;
+    case Verdict::kTimedOut:
+      return TaskState::kTimedOut;
+    case Verdict::kPending:
+    case Verdict::kFailed:
+    case Verdict::kDeviceLost:
+      return TaskState::kFailed;
+  }
+  return TaskState::kFailed;
+}
+
+void CountVerdict(App& app, Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      app.completed.fetch_add(1, std::memory_order_relaxed);
+      return;
+    case Verdict::kDropped:
+      app.dropped.fetch_add(1, std::memory_order_relaxed);
+      return;
+    case Verdict::kCancelled:
+    case Verdict::kShutdown:
+      app.cancelled.fetch_add(1, std::memory_order_relaxed);
+      return;
+    default:
+      app.failed.fetch_add(1, std::memory_order_relaxed);
+      return;
+  }
+}
+
+}  // namespace
+
+void FinishTask(Flow& flow, Task& task, Verdict verdict) {
+  const bool counted = task.progress.running_index >= 0;
+  LeaveRunning(flow, task);
+  if (task.progress.is_region) {
+    if (!counted) task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+    flow.open_regions.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  SetState(task, StateOf(verdict));
+  if (task.progress.entered_gate) flow.gate.LeaveLc();
+  // Workers on an abandoned lane may still claim from their counter, so it is not reused.
+  if (task.progress.counter >= 0 && verdict != Verdict::kTimedOut) {
+    flow.free_counters.Add(task.progress.counter);
+  }
+  CompletionRecord& record = task.record;
+  record.verdict = verdict;
+  record.complete_ns = flow.now_ns;
+  record.block_tasks = task.progress.blocks_done;
+  App& app = *task.app;
+  CountVerdict(app, verdict);
+  if (task.query == nullptr) app.latency.Add(flow.now_ns - record.submit_ns);
+  flow.Emit(Completed{.task = LabelOf(task),
+                      .predicted_ns = record.predicted_ns,
+                      .measured_ns = record.measured_ns,
+                      .query = record.query,
+                      .since_ns = task.query == nullptr ? record.submit_ns : task.query->arrival_ns,
+                      .place = record.place,
+                      .verdict = verdict});
+  FinishQueryTask(flow, task);
+  task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);
+  if (task.callback != nullptr) {
+    flow.notices.push_back({task.callback, task.callback_user, record});
+  }
+  flow.dirty = true;
+  task.complete.store(true, std::memory_order_release);
+  flow.counters.pending.fetch_sub(1, std::memory_order_acq_rel);
+  flow.tables.DropTask(task, kHeldByFlow);
+}
+
+void FinishBacklog(Flow& flow, Verdict verdict) {
+  while (!flow.backlog.empty()) {
+    Task& task = *flow.backlog[0]->head;
+    Unlink(flow, task);
+    FinishTask(flow, task, verdict);
+  }
+}
+
+void LoseDevice(Flow& flow, int32_t error_code) {
+  flow.device_lost.store(true);
+  flow.accepting.store(false);
+  flow.fast_path.store(false);
+  if (!flow.loss_handled) flow.Emit(DeviceLost{.error_code = error_code});
+  flow.loss_handled = true;
+  const auto finish_all = [&](const auto& running) {
+    while (!running.empty()) {
+      Task& task = *running[0];
+      task.record.error_code = error_code;
+      DropParts(flow, task);
+      FinishTask(flow, task, Verdict::kDeviceLost);
+    }
+  };
+  finish_all(flow.running_be);
+  finish_all(flow.running_lc);
+  FinishBacklog(flow, Verdict::kDeviceLost);
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,165 @@
+// The verb "launch" of one task by itself. See launch_task.h.
+
+#include "src/core/flow/verbs/launch_task.h"
+
+#include <algorithm>
+
+#include "src/core/flow/verbs/evict.h"
+#include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/label.h"
+#include "src/core/flow/verbs/request.h"
+#include "src/core/flow/verbs/running.h"
+#include "src/core/seams/launch_claims.h"
+#include "src/core/state/backlog.h"
+#include "src/core/state/state_change.h"
+
+namespace gpushare::core {
+namespace {
+
+// The rest of a task goes on in the form that knows what is done: workers by the task's counter, an
+// ordinary grid by a slice.
+Form FormOf(const Task& task, Form planned, bool evictable_lane) {
+  if (task.work.kind != TaskKind::kKernel || planned == Form::kFused) return planned;
+  if (task.progress.counter >= 0) return Form::kWorkers;
+  if (task.progress.blocks_done > 0) return Form::kSlice;
+  return planned == Form::kWorkers && !evictable_lane ? Form::kOriginal : planned;
+}
+
+// The device has refused the launch, and nothing of it happened.
+void Refused(Flow& flow, Task& task, const absl::Status& status) {
+  task.record.error_code = static_cast<int32_t>(status.code());
+  if (IsDeviceLost(status)) {
+    LoseDevice(flow, static_cast<int32_t>(status.code()));
+  } else if (task.progress.parts.empty()) {
+    if (task.progress.running_index < 0) Unlink(flow, task);
+    FinishTask(flow, task, Verdict::kFailed);
+  }
+}
+
+}  // namespace
+
+void Hold(Flow& flow, Task& task, const PlannedHold& hold) {
+  // A task that several plans in a row hold for one reason has one event.
+  if (task.record.hold_reason == hold.reason) return;
+  task.record.hold_reason = hold.reason;
+  flow.Emit(Held{.task = LabelOf(task),
+                 .value_ns = hold.value_ns,
+                 .limit_ns = hold.limit_ns,
+                 .reason = hold.reason});
+}
+
+bool HasCounter(Flow& flow, Task& task) {
+  if (task.progress.counter >= 0) return true;
+  if (flow.free_counters.empty()) return false;
+  task.progress.counter = flow.free_counters.PopBack();
+  task.progress.counter_fresh = true;
+  return true;
+}
+
+LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& planned) {
+  const Queue& queue = *task.queue;
+  if (IsLc(task) && queue.in_flight.load(std::memory_order_acquire) > 0) {
+    const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
+    if (flow.lanes.lane(lane).usable.load(std::memory_order_relaxed)) {
+      // Behind a fused launch it would wait for both parts. It waits for its queue's part alone,
+      // and then goes to another lane.
+      if (flow.lanes.lane(lane).fused_partners_pending.load(std::memory_order_relaxed) > 0)
+        return kNoLane;
+      // Work that no partition can hold waits until the queue's lane is empty.
+      const bool fits = task.work.kernel == nullptr || task.work.kernel->confinable ||
+                        flow.lanes.lane(lane).spec.place == kWholeDevice;
+      return fits ? lane : kNoLane;
+    }
+  }
+  const uint32_t salt = task.work.kind == TaskKind::kMemcpy
+                            ? static_cast<uint32_t>(task.work.copy.direction)
+                            : task.app->slot;
+  return flow.lanes.Pick(planned.place, planned.lane_class, salt);
+}
+
+void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
+  flow.gate.EnterLc();
+  task.progress.entered_gate = true;
+  task.progress.evicts =
+      flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
+  if (!task.progress.evicts) return;
+  // Work that no partition can hold has a wider place than its route.
+  flow.gate.WidenLanes(flow.lanes.EvictableLanes(place));
+  EvictOverlapping(flow, place, Reason::kEvictForLc);
+}
+
+void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {
+  if (ClaimsBlockTasks(part.form)) task.progress.counter_fresh = false;
+  if (task.progress.running_index < 0) {
+    // The order matters: a submitter that sees nothing unlaunched must see the lane in use.
+    const LaneIndex order = part.order_lane != kNoLane ? part.order_lane : part.lane;
+    task.queue->lane.store(order, std::memory_order_relaxed);
+    task.queue->in_flight.fetch_add(1, std::memory_order_acq_rel);
+    Unlink(flow, task);
+  }
+  if (task.state.load(std::memory_order_relaxed) == TaskState::kWaiting) {
+    SetState(task, TaskState::kReady);  // an LC task right behind its head
+  }
+  SetState(task, TaskState::kRunning);
+  if (task.record.launches++ == 0) {
+    task.record.launch_ns = part.launched_ns;
+    task.record.launch_reason = reason;
+  }
+  if (task.progress.evicted_since_ns > 0) {
+    task.record.evicted_ns += part.launched_ns - task.progress.evicted_since_ns;
+    task.progress.evicted_since_ns = 0;
+  }
+  task.record.form = part.form;
+  task.record.place = part.place;
+  flow.lanes.lane(part.lane).in_flight.fetch_add(1, std::memory_order_relaxed);
+  EnterRunning(flow, task, task.progress.parts.Add(part), reason);
+}
+
+bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
+  const bool lc = IsLc(task);
+  const auto hold = [&](Reason reason) {
+    Hold(flow, task, {task.record.ticket, reason, 0, 0});
+    return false;
+  };
+  if (task.progress.parts.full()) return hold(Reason::kHoldWindow);
+  if (!lc && task.progress.running_index < 0 && flow.running_be.full()) {
+    return hold(Reason::kHoldWindow);
+  }
+  Part part;
+  part.lane = PickLane(flow, task, planned);
+  if (part.lane == kNoLane) return hold(Reason::kHoldWindow);
+  Lane& lane = flow.lanes.lane(part.lane);
+  part.place = lane.spec.place;
+  part.form = FormOf(task, planned.form, lane.spec.evictable);
+  SizePart(flow, task, planned, part);
+  if (part.form == Form::kWorkers && !HasCounter(flow, task)) return hold(Reason::kHoldWindow);
+  part.launch = flow.launches.Take(&task);
+  if (!part.launch) return hold(Reason::kHoldWindow);
+  const bool evictable = lane.spec.evictable && part.form == Form::kWorkers;
+  if (evictable) {
+    // The order matters: counted, then the epoch, then the gate (lanes.h, lc_gate.h).
+    lane.evictable.fetch_add(1, std::memory_order_seq_cst);
+    part.epoch = part.leave_epoch = flow.gate.ReadLaunchEpoch(part.lane);
+  }
+  if (lane.spec.evictable && !flow.gate.IsOpen(part.lane)) {
+    if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
+    flow.launches.Free(part.launch);
+    return hold(Reason::kHoldLcActive);  // the LC completion that opens the gate asks for a plan
+  }
+  if (lc) EnterGate(flow, task, part.place);
+  part.launched_ns = flow.device->NowNs();
+  const LaunchRequest request = MakeRequest(task, part);
+  if (part.form == Form::kOpaque) {
+    flow.deferred.push_back(request);  // it calls the application: after Tick, with no lock held
+  } else if (const absl::Status status = LaunchInQuery(flow, request, task.explicit_query);
+             !status.ok()) {
+    if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
+    flow.launches.Free(part.launch);
+    Refused(flow, task, status);
+    return false;
+  }
+  RecordLaunched(flow, task, part, planned.reason);
+  return true;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,39 @@
+// The verb "launch" of one task by itself, and the steps that it shares with a fused launch.
+//
+//   PickLane, SizePart, HasCounter     take what the launch needs
+//   EnterGate                          LC: from here on BE keeps off its SMs
+//   LaunchInQuery                      hands the request to the device
+//   RecordLaunched                     moves the task from its queue to the running tables
+//
+// If something is missing, nothing has happened and the task waits for the next plan. Threads: the
+// one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_LAUNCH_TASK_H_
+#define GPUSHARE_SRC_CORE_FLOW_VERBS_LAUNCH_TASK_H_
+
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// Launches one more part of the task. False: the task stays where it was, or the device refused the
+// launch and the task has failed.
+bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned);
+
+// The lane that the plan asks for, or that the queue's order prescribes; kNoLane: not now.
+LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& planned);
+
+// Whether the task has a claim counter; takes a free one if need be.
+bool HasCounter(Flow& flow, Task& task);
+
+// The LC task enters the gate; evictable launches on its SMs are evicted if its route says so.
+void EnterGate(Flow& flow, Task& task, PlaceIndex place);
+
+// The device has accepted the part: the task moves from its queue to the running tables.
+void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason);
+
+// Records why the task is held.
+void Hold(Flow& flow, Task& task, const PlannedHold& hold);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_LAUNCH_TASK_H_

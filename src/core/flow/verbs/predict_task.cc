@@ -1,0 +1,91 @@
+// The verb "predict" of one task. See predict_task.h.
+
+#include "src/core/flow/verbs/predict_task.h"
+
+#include <algorithm>
+
+#include "src/core/flow/verbs/label.h"
+
+namespace gpushare::core {
+namespace {
+
+// The row of a BE kernel in the pair table; -1 when the table is full.
+int32_t PairRow(Flow& flow, const KernelDesc& kernel) {
+  int16_t& entry = flow.pair_row[kernel.id.value];
+  if (entry == 0 && flow.pair_kernels.TryAdd(&kernel)) {
+    entry = static_cast<int16_t>(flow.pair_kernels.size());
+    flow.pairs_stale = true;
+  }
+  return entry - 1;
+}
+
+// Majority vote weighted by time: the kernel that most of the app's device time goes to.
+void VoteMainKernel(Flow& flow, App& app, const Task& task) {
+  if (task.work.kernel == nullptr) return;
+  const int64_t weight = std::max<int64_t>(task.progress.predicted.duration_ns, 1);
+  if (app.main_kernel == task.work.kernel) {
+    app.main_kernel_credit = std::min(app.main_kernel_credit + weight, kMaxDurationNs);
+    return;
+  }
+  app.main_kernel_credit -= weight;
+  if (app.main_kernel_credit >= 0 && app.main_kernel != nullptr) return;
+  app.main_kernel = task.work.kernel;
+  app.main_kernel_credit = weight;
+  flow.pairs_stale = true;
+}
+
+}  // namespace
+
+TaskFeatures FeaturesOf(const Task& task) {
+  TaskFeatures features;
+  features.kernel = task.work.kernel;
+  features.kind = task.work.kind;
+  features.app = task.app->slot + 1;
+  features.block_tasks = task.work.kind == TaskKind::kKernel ? task.work.block_tasks : 0;
+  features.bytes = task.work.kind == TaskKind::kMemcpy ? task.work.block_tasks : 0;
+  features.direction = task.work.copy.direction;
+  features.pinned = task.work.copy.pinned;
+  features.declared_ns = task.work.declared_ns;
+  return features;
+}
+
+Prediction RemainingOf(const Task& task) {
+  Prediction left = task.progress.predicted;
+  if (task.progress.blocks_done > 0 && task.work.block_tasks > 0) {
+    const double share = static_cast<double>(task.work.block_tasks - task.progress.blocks_done) /
+                         static_cast<double>(task.work.block_tasks);
+    left.duration_ns = static_cast<int64_t>(static_cast<double>(left.duration_ns) * share);
+    left.error_ns = static_cast<int64_t>(static_cast<double>(left.error_ns) * share);
+  }
+  return left;
+}
+
+void PredictTask(Flow& flow, Task& task) {
+  task.progress.predicted = flow.model->PredictSolo(FeaturesOf(task));
+  task.record.predicted_ns = task.progress.predicted.duration_ns;
+  task.record.predicted_error_ns = task.progress.predicted.error_ns;
+  if (task.IsEvictable() && flow.device->capabilities().eviction) {
+    const Prediction eviction = flow.model->PredictEviction(*task.work.kernel);
+    // Two standard deviations: near the p99, which a bound on p99 is about.
+    task.progress.eviction_p99_ns = eviction.duration_ns + 2 * eviction.error_ns;
+    // An unknown kernel gets the benefit of the doubt: held for a guess, it would never be
+    // measured.
+    if (!eviction.trained && !task.work.kernel->simulation.present) {
+      task.progress.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;
+    }
+    // A delay at the start of a busy period adds its mean to every quantile of the latency.
+    task.progress.blocking_ns = std::min(
+        task.progress.eviction_p99_ns, flow.model->PredictBlocking(*task.work.kernel).duration_ns);
+  }
+  if (task.app->options.app_class == AppClass::kBestEffort) {
+    if (task.work.kernel != nullptr) task.progress.kernel_row = PairRow(flow, *task.work.kernel);
+  } else {
+    VoteMainKernel(flow, *task.app, task);
+    if (task.query != nullptr) task.query->solo_ns += task.progress.predicted.duration_ns;
+  }
+  flow.Emit(Admitted{.task = LabelOf(task),
+                     .predicted_ns = task.progress.predicted.duration_ns,
+                     .error_ns = task.progress.predicted.error_ns});
+}
+
+}  // namespace gpushare::core

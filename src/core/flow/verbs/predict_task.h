@@ -1,0 +1,24 @@
+// The verb "predict" of one task: its duration, its eviction latency, its row in the pair table.
+//
+// The predict stage calls it for admitted tasks, and adoption for a task that its submitter
+// launched. Threads: the one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_PREDICT_TASK_H_
+#define GPUSHARE_SRC_CORE_FLOW_VERBS_PREDICT_TASK_H_
+
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// Predicts the task and counts the prediction in its query and its app.
+void PredictTask(Flow& flow, Task& task);
+
+// What the cost model may know of the task.
+TaskFeatures FeaturesOf(const Task& task);
+
+// The task's prediction, scaled to the block tasks that are left.
+Prediction RemainingOf(const Task& task);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_PREDICT_TASK_H_

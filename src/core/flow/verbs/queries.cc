@@ -1,0 +1,55 @@
+// Verbs of a query. See queries.h.
+
+#include "src/core/flow/verbs/queries.h"
+
+#include "src/core/log/events.h"
+#include "src/core/state/active_queries.h"
+
+namespace gpushare::core {
+namespace {
+
+void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
+  if (!query.active || !query.ended || query.tasks_finished != tasks_submitted) return;
+  flow.Emit(QueryEnded{.query = query.id,
+                       .app = AppId{query.app->id.load()},
+                       .latency_ns = flow.now_ns - query.arrival_ns,
+                       .target_ns = query.app->options.target_ns});
+  UnlinkQuery(flow, query);
+  flow.dirty = true;
+}
+
+}  // namespace
+
+void BeginActiveQuery(Flow& flow, QueryState& query) {
+  if (query.active) return;
+  LinkQuery(flow, query);
+  flow.Emit(QueryBegun{
+      .query = query.id, .app = AppId{query.app->id.load()}, .arrival_ns = query.arrival_ns});
+  flow.dirty = true;
+}
+
+void FinishQueryTask(Flow& flow, Task& task) {
+  QueryState* query = task.query;
+  if (query == nullptr) return;
+  BeginActiveQuery(flow, *query);  // a task that ended before it was admitted
+  ++query->tasks_finished;
+  query->issued_ns -= task.progress.issued_ns;
+  query->done_ns += task.record.measured_ns;
+  if (task.explicit_query == nullptr) {
+    query->ended = true;
+    EndIfDone(flow, *query, 1);
+    return;
+  }
+  QuerySlot& slot = *task.explicit_query;
+  EndIfDone(flow, *query, slot.tasks_submitted.load(std::memory_order_acquire));
+  if (!query->active) flow.tables.FreeQuery(slot);
+}
+
+void EndExplicitQuery(Flow& flow, QuerySlot& slot) {
+  slot.state.ended = true;
+  BeginActiveQuery(flow, slot.state);
+  EndIfDone(flow, slot.state, slot.tasks_submitted.load(std::memory_order_acquire));
+  if (!slot.state.active) flow.tables.FreeQuery(slot);
+}
+
+}  // namespace gpushare::core

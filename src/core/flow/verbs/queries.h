@@ -1,0 +1,24 @@
+// Verbs of a query: it begins, a task of it completes, it ends.
+//
+// Shared by admit (words of the submit ring) and complete (completions). Threads: the one that runs
+// Tick.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_H_
+#define GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_H_
+
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// The query enters the list of active queries. Does nothing the second time.
+void BeginActiveQuery(Flow& flow, QueryState& query);
+
+// A task of a query is complete. The query ends with its last task.
+void FinishQueryTask(Flow& flow, Task& task);
+
+// The application ended an explicit query.
+void EndExplicitQuery(Flow& flow, QuerySlot& slot);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_QUERIES_H_

@@ -1,0 +1,52 @@
+// The verb "make a request". See request.h.
+
+#include "src/core/flow/verbs/request.h"
+
+#include "src/core/seams/launch_claims.h"
+
+namespace gpushare::core {
+
+bool IsDeviceLost(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDataLoss(status);
+}
+
+LaunchPart MakeLaunchPart(const Task& task, const Part& part) {
+  LaunchPart launch;
+  launch.launch = part.launch;
+  launch.lane = part.lane;
+  launch.work = task.work;
+  if (task.work.kind == TaskKind::kMemcpy) {
+    launch.work.copy.offset += task.progress.blocks_done;
+    launch.work.copy.bytes = part.blocks_asked;
+  }
+  const bool claims = ClaimsBlockTasks(part.form);
+  launch.block_count = claims ? task.work.block_tasks : part.blocks_asked;
+  launch.counter = claims ? task.progress.counter : -1;
+  launch.reset_counter = claims && task.progress.counter_fresh;
+  launch.epoch = part.epoch;
+  return launch;
+}
+
+LaunchRequest MakeRequest(const Task& task, const Part& part) {
+  LaunchRequest request;
+  request.form = part.form;
+  request.parts[0] = MakeLaunchPart(task, part);
+  request.block_begin = part.form == Form::kSlice ? task.progress.blocks_done : 0;
+  request.workers = part.form == Form::kWorkers ? part.workers : 0;
+  request.wait_events = task.wait_events.span();
+  request.signal_event = task.signal_event;
+  // Opaque launches are made later, with no lock held: their query may have ended by then.
+  request.more_follows = part.form != Form::kOpaque && task.explicit_query != nullptr &&
+                         task.explicit_query->open.load(std::memory_order_acquire);
+  return request;
+}
+
+absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const QuerySlot* query) {
+  absl::Status status = flow.device->Launch(request);
+  if (request.more_follows && !query->open.load(std::memory_order_acquire)) {
+    flow.device->FlushLane(request.parts[0].lane);
+  }
+  return status;
+}
+
+}  // namespace gpushare::core

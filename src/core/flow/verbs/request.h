@@ -1,0 +1,29 @@
+// The verb "make a request": from a task and one of its launches to what a device is asked.
+//
+// Shared by the launch stage, the LC fast path, regions and fused launches. Threads: any; a request
+// is built by the thread that owns the launch.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_REQUEST_H_
+#define GPUSHARE_SRC_CORE_FLOW_VERBS_REQUEST_H_
+
+#include "absl/status/status.h"
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// The request for `part` of `task`, arguments and all.
+LaunchRequest MakeRequest(const Task& task, const Part& part);
+
+// The task's share of it; a fused launch has two.
+LaunchPart MakeLaunchPart(const Task& task, const Part& part);
+
+// Launches a task of `query` (null: none that is open). If another thread ended the query while its
+// launch was under way, the lane was flushed too early; it is flushed again.
+absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const QuerySlot* query);
+
+// Whether the status of a device call means that the whole device is lost.
+bool IsDeviceLost(const absl::Status& status);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_REQUEST_H_

@@ -1,0 +1,194 @@
+// The verbs "enter running" and "leave running". See running.h.
+
+#include "src/core/flow/verbs/running.h"
+
+#include <algorithm>
+
+#include "src/core/flow/verbs/label.h"
+#include "src/core/flow/verbs/predict_task.h"
+#include "src/core/flow/verbs/queries.h"
+
+namespace gpushare::core {
+namespace {
+
+// The list that the task is in while it runs. A region of a BE app counts as LC work: nothing can
+// evict it.
+bool InLcList(const Task& task) { return IsLc(task) || task.progress.started_early; }
+
+CopyState& CopiesOf(Flow& flow, const Task& task) {
+  return flow.copies[static_cast<size_t>(task.work.copy.direction)];
+}
+
+// `other` was there first.
+void LinkCoResidents(Task& task, Task& other) {
+  task.progress.had_co_residents = other.progress.had_co_residents = true;
+  if (!task.record.beside) task.record.beside = other.record.kernel;
+  if (!other.record.beside) other.record.beside = task.record.kernel;
+}
+
+// Which tasks run beside the part, for their records and for the samples that models learn from.
+void RecordCoResidents(Flow& flow, Task& task, const Part& part) {
+  if (flow.lanes_busy <= 1) return;
+  Progress& progress = task.progress;
+  const uint64_t own = flow.lanes.place(part.place).overlaps;
+  bool one_neighbour = true;
+  for (Task* other : flow.running_be) {
+    if (other == &task) continue;
+    for (const Part& its : other->progress.parts) {
+      if (its.lane == part.lane) continue;
+      LinkCoResidents(task, *other);
+      one_neighbour =
+          one_neighbour && other->record.kernel && task.record.beside == other->record.kernel;
+      if ((own >> its.place & 1) != 0) {
+        progress.beside_overlaps = true;
+      } else {
+        progress.beside_sms = flow.lanes.place(its.place).sms;
+      }
+    }
+  }
+  for (Task* other : flow.running_lc) {
+    if (other == &task || other->progress.parts.empty()) continue;
+    const bool before_us = other->progress.parts[0].lane == part.lane;
+    if (!before_us) LinkCoResidents(task, *other);
+    // With two causes of delay the sample cannot be attributed; drop it.
+    one_neighbour = one_neighbour && before_us && !progress.beside_overlaps;
+  }
+  if (!one_neighbour) {
+    progress.beside_sms = 0;
+    progress.beside_overlaps = false;
+  }
+}
+
+void EnterList(Flow& flow, Task& task) {
+  const bool lc = InLcList(task);
+  task.progress.running_index = lc ? flow.running_lc.size() : flow.running_be.size();
+  if (lc) {
+    flow.running_lc.Add(&task);
+  } else {
+    flow.running_be.Add(&task);
+  }
+  ++task.app->tasks_in_flight;
+  if (!IsLc(task)) {
+    flow.attained_floor_ns = std::max(flow.attained_floor_ns, task.app->attained_ns);
+  }
+  task.progress.issued_ns = RemainingOf(task).duration_ns;
+  flow.queued_ns += task.progress.issued_ns;
+  if (task.query != nullptr) task.query->issued_ns += task.progress.issued_ns;
+  if (task.work.kind == TaskKind::kMemcpy) {
+    CopyState& copies = CopiesOf(flow, task);
+    ++(lc ? copies.lc_active : copies.be_active);
+    copies.lc_uses = copies.lc_uses || lc;
+  }
+}
+
+template <class List>
+void RemoveFrom(List& list, int index) {
+  list.RemoveAt(index);
+  if (index < list.size()) list[index]->progress.running_index = index;
+}
+
+Launched LaunchedEvent(const Task& task, const Part& part, Reason reason) {
+  return {.task = LabelOf(task),
+          .launch = part.launch,
+          .blocks_asked = part.blocks_asked,
+          .workers = part.workers,
+          .lane = part.lane,
+          .place = part.place,
+          .blocks_done = task.progress.blocks_done,
+          .form = part.form,
+          .reason = reason};
+}
+
+}  // namespace
+
+void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, Part& part) {
+  part.workers_per_sm = task.work.kernel == nullptr ? 1 : task.work.kernel->workers_per_sm_max;
+  const int64_t holds = int64_t{flow.lanes.place(part.place).sms} * part.workers_per_sm;
+  const int64_t left = std::max<int64_t>(1, task.work.block_tasks - task.progress.blocks_done);
+  int64_t workers = planned.workers > 0 ? planned.workers : holds;
+  if (task.work.kind == TaskKind::kMemcpy || task.work.kind == TaskKind::kOpaque) workers = 0;
+  part.workers = static_cast<int32_t>(std::min({workers, holds, left}));
+  if (task.work.kind == TaskKind::kGraph || task.work.kind == TaskKind::kLibrary) {
+    part.workers = static_cast<int32_t>(holds);
+  }
+  part.blocks_asked = left;
+  if (planned.blocks_max > 0) part.blocks_asked = std::min(left, planned.blocks_max);
+}
+
+void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
+  if (task.progress.running_index < 0) EnterList(flow, task);
+  const bool started_early = task.progress.started_early;
+  if (started_early) SizePart(flow, task, PlannedLaunch(), part);
+  if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
+  RecordCoResidents(flow, task, part);
+  flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
+  part.hang_limit_ns =
+      std::max(flow.options.hang_floor_ns,
+               static_cast<int64_t>(flow.options.hang_factor *
+                                    static_cast<double>(task.progress.predicted.duration_ns)));
+  flow.hang_check_ns = std::min(flow.hang_check_ns, flow.now_ns + part.hang_limit_ns);
+  flow.counters.launches.fetch_add(1, std::memory_order_relaxed);
+  if (!flow.HasEvents()) return;
+  const Launched launched = LaunchedEvent(task, part, reason);
+  if (started_early) {
+    flow.EmitAt(part.launched_ns, FastPathLaunched{launched});
+  } else {
+    flow.EmitAt(part.launched_ns, launched);
+  }
+}
+
+void DropPart(Flow& flow, Task& task, int index) {
+  const Part& part = task.progress.parts[index];
+  Lane& lane = flow.lanes.lane(part.lane);
+  lane.in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (part.epoch != 0) lane.evictable.fetch_sub(1, std::memory_order_acq_rel);
+  if (part.order_lane != kNoLane) {
+    Lane& first = flow.lanes.lane(part.order_lane);
+    first.fused_partners_pending.fetch_sub(1, std::memory_order_acq_rel);
+    first.progress_ns = flow.now_ns;
+    lane.holds_fused_partner.store(false, std::memory_order_relaxed);
+  }
+  if (--lane.parts == 0) --flow.lanes_busy;
+  lane.progress_ns = flow.now_ns;
+  flow.launches.Free(part.launch);
+  flow.ledger.Release(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
+  task.progress.parts.RemoveAt(index);
+}
+
+void DropParts(Flow& flow, Task& task) {
+  while (!task.progress.parts.empty()) DropPart(flow, task, 0);
+}
+
+void LeaveRunning(Flow& flow, Task& task) {
+  const int index = task.progress.running_index;
+  if (index < 0) return;
+  const bool lc = InLcList(task);
+  if (lc) {
+    RemoveFrom(flow.running_lc, index);
+  } else {
+    RemoveFrom(flow.running_be, index);
+  }
+  task.progress.running_index = -1;
+  --task.app->tasks_in_flight;
+  flow.queued_ns -= task.progress.issued_ns;
+  task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
+  if (task.work.kind == TaskKind::kMemcpy) {
+    CopyState& copies = CopiesOf(flow, task);
+    --(lc ? copies.lc_active : copies.be_active);
+  }
+}
+
+void Adopt(Flow& flow, Task& task) {
+  // acquire: what the submitter wrote before it launched.
+  if (task.state.load(std::memory_order_acquire) != TaskState::kRunning || task.progress.adopted)
+    return;
+  task.progress.adopted = true;
+  task.progress.sequence = flow.next_sequence++;
+  task.record.admit_ns = flow.now_ns;
+  if (task.query != nullptr) BeginActiveQuery(flow, *task.query);
+  PredictTask(flow, task);
+  EnterRunning(flow, task, task.progress.parts[0], Reason::kFastPath);
+  flow.dirty = true;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,425 @@
+// The typed events of the flow, and the one place that says where a record keeps each field.
+//
+// Each event lists its fields in Map; encoding and decoding both walk it, so they cannot differ.
+//
+//   flow.Emit(Launched{...});                              // Encode: event -> record -> sink
+//   const auto launched = Decode<Launched>(record);        // record -> event, of the same type
+//
+// A record's `place` is -1 where an event has none. Threads: pure functions, any. Nothing
+// allocates.
+
+#ifndef GPUSHARE_SRC_CORE_LOG_EVENTS_H_
+#define GPUSHARE_SRC_CORE_LOG_EVENTS_H_
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+
+#include "src/core/base/types.h"
+#include "src/core/seams/device.h"
+#include "src/core/seams/event_sink.h"
+
+namespace gpushare::core {
+
+// Which task an event is about.
+struct TaskLabel {
+  TicketId ticket;
+  AppId app;
+  AppClass app_class = AppClass::kBestEffort;
+  KernelId kernel;
+};
+
+namespace event_internal {
+
+template <class T>
+constexpr auto ToNumber(const T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    return static_cast<std::underlying_type_t<T>>(value);
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return value;
+  } else {
+    return value.value;  // an Id
+  }
+}
+
+template <class T, class Number>
+constexpr T FromNumber(Number number) {
+  if constexpr (std::is_enum_v<T> || std::is_arithmetic_v<T>) {
+    return static_cast<T>(number);
+  } else {
+    return T{static_cast<decltype(T::value)>(number)};
+  }
+}
+
+struct Writer {
+  template <class Slot, class Field>
+  void operator()(Slot& slot, const Field& field) const {
+    slot = static_cast<Slot>(ToNumber(field));
+  }
+};
+
+struct Reader {
+  template <class Slot, class Field>
+  void operator()(const Slot& slot, Field& field) const {
+    field = FromNumber<Field>(slot);
+  }
+};
+
+template <class Walk, class Record, class Label>
+void MapLabel(const Walk& walk, Record& record, Label& label) {
+  walk(record.id, label.ticket);
+  walk(record.app, label.app);
+  walk(record.app_class, label.app_class);
+  walk(record.kernel, label.kernel);
+}
+
+}  // namespace event_internal
+
+struct AppCreated {
+  static constexpr EventType kType = EventType::kAppCreated;
+  AppId app;
+  AppClass app_class = AppClass::kBestEffort;
+  int64_t target_ns = 0;
+  int64_t p99_bound_millionths = 0;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.app);
+    walk(record.app, event.app);
+    walk(record.app_class, event.app_class);
+    walk(record.a, event.app_class);
+    walk(record.b, event.target_ns);
+    walk(record.c, event.p99_bound_millionths);
+  }
+};
+
+struct Submitted {
+  static constexpr EventType kType = EventType::kSubmitted;
+  TaskLabel task;
+  QueueId queue;
+  int64_t amount = 0;  // block tasks; bytes of a copy; declared ns of a library call or opaque work
+  QueryId query;
+  TimeNs arrival_ns = 0;
+  TaskKind kind = TaskKind::kKernel;
+  uint16_t copy = 0;  // CopyDirection | pinned << 2, 0 for other kinds
+
+  static constexpr uint16_t PackCopy(CopyDirection direction, bool pinned) {
+    return static_cast<uint16_t>(static_cast<unsigned>(direction) | static_cast<unsigned>(pinned)
+                                                                        << 2);
+  }
+  CopyDirection direction() const { return static_cast<CopyDirection>(copy & 3); }
+  bool pinned() const { return (copy >> 2 & 1) != 0; }
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    event_internal::MapLabel(walk, record, event.task);
+    walk(record.a, event.queue);
+    walk(record.b, event.amount);
+    walk(record.c, event.query);
+    walk(record.d, event.arrival_ns);
+    walk(record.detail, event.kind);
+    walk(record.reserved, event.copy);
+  }
+};
+
+// Follows its Submitted at once; several for more tickets than one record holds.
+struct Waits {
+  static constexpr EventType kType = EventType::kWaits;
+  static constexpr int kTickets = 4;
+  TicketId ticket;
+  AppId app;
+  std::array<TicketId, kTickets> waits_for;  // 0: none
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.ticket);
+    walk(record.app, event.app);
+    walk(record.a, event.waits_for[0]);
+    walk(record.b, event.waits_for[1]);
+    walk(record.c, event.waits_for[2]);
+    walk(record.d, event.waits_for[3]);
+  }
+};
+
+struct Admitted {
+  static constexpr EventType kType = EventType::kAdmitted;
+  TaskLabel task;
+  int64_t predicted_ns = 0;
+  int64_t error_ns = 0;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    event_internal::MapLabel(walk, record, event.task);
+    walk(record.a, event.predicted_ns);
+    walk(record.b, event.error_ns);
+  }
+};
+
+struct Launched {
+  static constexpr EventType kType = EventType::kLaunched;
+  TaskLabel task;
+  LaunchId launch;
+  int64_t blocks_asked = 0;
+  int32_t workers = 0;
+  LaneIndex lane = kNoLane;
+  PlaceIndex place = kNoPlace;
+  int64_t blocks_done = 0;  // of the task, before this launch
+  Form form = Form::kOriginal;
+  Reason reason = Reason::kNone;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    event_internal::MapLabel(walk, record, event.task);
+    walk(record.a, event.launch);
+    walk(record.b, event.blocks_asked);
+    MapWorkersAndLane(walk, record, event);
+    walk(record.d, event.blocks_done);
+    walk(record.place, event.place);
+    walk(record.detail, event.form);
+    walk(record.reason, event.reason);
+  }
+
+ private:
+  // workers << 32 | lane
+  template <class Walk, class Record, class Event>
+  static void MapWorkersAndLane(const Walk& walk, Record& record, Event& event) {
+    if constexpr (std::is_const_v<Record>) {
+      const int64_t high = record.c >> 32;
+      walk(high, event.workers);
+      const auto low = static_cast<int32_t>(static_cast<uint32_t>(record.c & 0xffffffff));
+      walk(low, event.lane);
+    } else {
+      record.c = static_cast<int64_t>(event.workers) << 32 | static_cast<uint32_t>(event.lane);
+    }
+  }
+};
+
+// The same, by the submitter's thread.
+struct FastPathLaunched : Launched {
+  static constexpr EventType kType = EventType::kFastPathLaunched;
+};
+
+struct Evicted {
+  static constexpr EventType kType = EventType::kEvicted;
+  TicketId ticket;  // 0: every launch of the lane
+  LaneIndex lane = kNoLane;
+  uint64_t epoch = 0;
+  int32_t workers_to_keep = 0;
+  PlaceIndex place = kNoPlace;
+  Reason reason = Reason::kNone;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.ticket);
+    walk(record.a, event.lane);
+    walk(record.b, event.epoch);
+    walk(record.c, event.workers_to_keep);
+    walk(record.place, event.place);
+    walk(record.reason, event.reason);
+  }
+};
+
+struct PartDone {
+  static constexpr EventType kType = EventType::kPartDone;
+  TaskLabel task;
+  LaunchId launch;
+  TimeNs start_ns = 0;
+  TimeNs end_ns = 0;
+  int64_t block_tasks_done = 0;
+  PlaceIndex place = kNoPlace;
+  Outcome outcome = Outcome::kFinished;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    event_internal::MapLabel(walk, record, event.task);
+    walk(record.a, event.launch);
+    walk(record.b, event.start_ns);
+    walk(record.c, event.end_ns);
+    walk(record.d, event.block_tasks_done);
+    walk(record.place, event.place);
+    walk(record.detail, event.outcome);
+  }
+};
+
+struct Completed {
+  static constexpr EventType kType = EventType::kCompleted;
+  TaskLabel task;
+  int64_t predicted_ns = 0;
+  int64_t measured_ns = 0;
+  QueryId query;
+  TimeNs since_ns = 0;  // arrival of its query, else its submission
+  PlaceIndex place = kNoPlace;
+  Verdict verdict = Verdict::kPending;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    event_internal::MapLabel(walk, record, event.task);
+    walk(record.a, event.predicted_ns);
+    walk(record.b, event.measured_ns);
+    walk(record.c, event.query);
+    walk(record.d, event.since_ns);
+    walk(record.place, event.place);
+    walk(record.detail, event.verdict);
+  }
+};
+
+struct Held {
+  static constexpr EventType kType = EventType::kHeld;
+  TaskLabel task;
+  int64_t value_ns = 0;  // what was too large
+  int64_t limit_ns = 0;  // and the bound that it met
+  Reason reason = Reason::kNone;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    event_internal::MapLabel(walk, record, event.task);
+    walk(record.a, event.value_ns);
+    walk(record.b, event.limit_ns);
+    walk(record.reason, event.reason);
+  }
+};
+
+struct QueryBegun {
+  static constexpr EventType kType = EventType::kQueryBegun;
+  QueryId query;
+  AppId app;
+  TimeNs arrival_ns = 0;
+  AppClass app_class = AppClass::kLatencyCritical;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.query);
+    walk(record.app, event.app);
+    walk(record.a, event.app);
+    walk(record.b, event.arrival_ns);
+    walk(record.app_class, event.app_class);
+  }
+};
+
+struct QueryEnded {
+  static constexpr EventType kType = EventType::kQueryEnded;
+  QueryId query;
+  AppId app;
+  int64_t latency_ns = 0;
+  int64_t target_ns = 0;
+  AppClass app_class = AppClass::kLatencyCritical;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.query);
+    walk(record.app, event.app);
+    walk(record.a, event.app);
+    walk(record.b, event.latency_ns);
+    walk(record.c, event.target_ns);
+    walk(record.app_class, event.app_class);
+  }
+};
+
+struct QueueDepth {
+  static constexpr EventType kType = EventType::kQueueDepth;
+  AppId app;
+  AppClass app_class = AppClass::kBestEffort;
+  int64_t depth = 0;
+  int64_t capsms_thousandths = 0;
+  int64_t least_headroom_ns = kNever;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.app);
+    walk(record.app, event.app);
+    walk(record.app_class, event.app_class);
+    walk(record.a, event.depth);
+    walk(record.b, event.capsms_thousandths);
+    walk(record.c, event.least_headroom_ns);
+  }
+};
+
+struct QuotaChanged {
+  static constexpr EventType kType = EventType::kQuotaChanged;
+  AppId app;
+  AppClass app_class = AppClass::kBestEffort;
+  int32_t capsms = 0;
+  bool packed = false;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.app);
+    walk(record.app, event.app);
+    walk(record.app_class, event.app_class);
+    walk(record.a, event.capsms);
+    walk(record.b, event.packed);
+  }
+};
+
+struct DeviceLost {
+  static constexpr EventType kType = EventType::kDeviceLost;
+  int32_t error_code = 0;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.a, event.error_code);
+  }
+};
+
+struct LaneAbandoned {
+  static constexpr EventType kType = EventType::kLaneAbandoned;
+  LaneIndex lane = kNoLane;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.lane);
+  }
+};
+
+// By the caller's thread, for replay.
+struct QueryBeginCalled {
+  static constexpr EventType kType = EventType::kQueryBeginCalled;
+  QueryId query;
+  AppId app;
+  QueueId queue;
+  TimeNs arrival_ns = 0;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.query);
+    walk(record.app, event.app);
+    walk(record.a, event.queue);
+    walk(record.b, event.arrival_ns);
+  }
+};
+
+// By the caller's thread, for replay.
+struct QueryEndCalled {
+  static constexpr EventType kType = EventType::kQueryEndCalled;
+  QueryId query;
+  AppId app;
+  QueueId queue;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.query);
+    walk(record.app, event.app);
+    walk(record.a, event.queue);
+  }
+};
+
+template <class Event>
+EventRecord Encode(TimeNs time_ns, const Event& event) {
+  EventRecord record;
+  record.time_ns = time_ns;
+  record.type = static_cast<uint8_t>(Event::kType);
+  Event::Map(event_internal::Writer(), record, event);
+  return record;
+}
+
+// The record must be of the event's type.
+template <class Event>
+Event Decode(const EventRecord& record) {
+  Event event;
+  Event::Map(event_internal::Reader(), record, event);
+  return event;
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_LOG_EVENTS_H_

@@ -1,0 +1,58 @@
+// The lists of tasks that wait. See backlog.h.
+
+#include "src/core/state/backlog.h"
+
+namespace gpushare::core {
+namespace {
+
+void EnterBacklog(Flow& flow, Queue& queue) {
+  if (queue.backlog_index >= 0) return;
+  queue.backlog_index = flow.backlog.size();
+  flow.backlog.Add(&queue);
+}
+
+void LeaveBacklog(Flow& flow, Queue& queue) {
+  const int index = queue.backlog_index;
+  if (index < 0) return;
+  flow.backlog.RemoveAt(index);
+  if (index < flow.backlog.size()) flow.backlog[index]->backlog_index = index;
+  queue.backlog_index = -1;
+}
+
+}  // namespace
+
+void PushBack(Flow& flow, Task& task) {
+  Queue& queue = *task.queue;
+  task.progress.next = nullptr;
+  (queue.head == nullptr ? queue.head : queue.tail->progress.next) = &task;
+  queue.tail = &task;
+  ++queue.length;
+  EnterBacklog(flow, queue);
+}
+
+void PushFront(Flow& flow, Task& task) {
+  Queue& queue = *task.queue;
+  task.progress.next = queue.head;
+  queue.head = &task;
+  if (queue.tail == nullptr) queue.tail = &task;
+  ++queue.length;
+  queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
+  EnterBacklog(flow, queue);
+}
+
+void Unlink(Flow& flow, Task& task) {
+  Queue& queue = *task.queue;
+  Task* previous = nullptr;
+  for (Task* at = queue.head; at != nullptr; previous = at, at = at->progress.next) {
+    if (at != &task) continue;
+    (previous == nullptr ? queue.head : previous->progress.next) = task.progress.next;
+    if (queue.tail == &task) queue.tail = previous;
+    task.progress.next = nullptr;
+    --queue.length;
+    queue.unlaunched.fetch_sub(1, std::memory_order_acq_rel);
+    break;
+  }
+  if (queue.head == nullptr) LeaveBacklog(flow, queue);
+}
+
+}  // namespace gpushare::core

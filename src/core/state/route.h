@@ -1,0 +1,29 @@
+// An LC app's route as one word, which plan publishes and submitters read with one atomic.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_ROUTE_H_
+#define GPUSHARE_SRC_CORE_STATE_ROUTE_H_
+
+#include <cstdint>
+
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// Place + 1, lane class and flags. 0 is no word of a route: none is published.
+constexpr uint32_t PackRoute(const LcRoute& route) {
+  return static_cast<uint32_t>(route.place + 1) | static_cast<uint32_t>(route.lane_class) << 8 |
+         static_cast<uint32_t>(route.fast_path) << 16 |
+         static_cast<uint32_t>(route.evict_overlapping) << 17;
+}
+constexpr LcRoute UnpackRoute(uint32_t word) {
+  LcRoute route;
+  route.place = static_cast<PlaceIndex>(word & 0xff) - 1;
+  route.lane_class = static_cast<LaneClass>(word >> 8 & 0xff);
+  route.fast_path = (word >> 16 & 1) != 0;
+  route.evict_overlapping = (word >> 17 & 1) != 0;
+  return route;
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_ROUTE_H_
