@@ -184,8 +184,8 @@ typedef struct gpushare_kernels_task {
 //
 // A block task of a GEMM is one or two tiles of C (gemm_skinny: 64 columns) over all of k: its time
 // grows with k. The other problems are cut into block tasks of 20 to 40 us on an H200, or shorter
-// ones where the problem is too small to give every SM four. These are equal parts: sizes with small
-// divisors are faster than, for example, a prime number of rows.
+// ones where the problem is too small to give every SM four. These are equal parts: sizes with
+// small divisors are faster than, for example, a prime number of rows.
 //
 // Where an output may be an input, it is computed in place: every block task runs exactly once,
 // evicted or not.

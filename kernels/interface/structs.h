@@ -15,19 +15,21 @@
 
 namespace gpushare::kernels {
 
-// Whether the caller's struct is there and at least as large as in version 0, which is today's
-// size.
+// A larger struct_size is taken for memory that was never initialised.
+constexpr uint32_t kStructSizeMax = 4096;
+
+// Whether the caller's struct is there, and at least as large as in version 0: today's size.
 template <class Struct>
 gpushare_kernels_status CheckStruct(const char* name, const Struct* given) {
   if (given == nullptr) {
     return Fail(GPUSHARE_KERNELS_INVALID_ARGUMENT,
                 std::string("The pointer to ") + name + " is null.");
   }
-  if (given->struct_size < sizeof(Struct)) {
-    return Fail(GPUSHARE_KERNELS_INVALID_ARGUMENT, std::string("The struct_size of ") + name +
-                                                       " is " + std::to_string(given->struct_size) +
-                                                       ", and it is at least " +
-                                                       std::to_string(sizeof(Struct)) + ".");
+  if (given->struct_size < sizeof(Struct) || given->struct_size > kStructSizeMax) {
+    return Fail(GPUSHARE_KERNELS_INVALID_ARGUMENT,
+                std::string("The struct_size of ") + name + " is " +
+                    std::to_string(given->struct_size) + ", and it is from " +
+                    std::to_string(sizeof(Struct)) + " to " + std::to_string(kStructSizeMax) + ".");
   }
   return GPUSHARE_KERNELS_OK;
 }

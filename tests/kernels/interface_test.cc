@@ -160,6 +160,8 @@ TEST(KernelStructsTest, OnlyAZeroTailIsAccepted) {
   larger.later = 1;
   ExpectFails(gpushare_kernels_pack_softmax(&larger.known, &task), GPUSHARE_KERNELS_UNIMPLEMENTED,
               "gpushare_softmax_params");
+  larger.known.struct_size = 0xFFFFFFFF;  // never initialised
+  ExpectInvalid(gpushare_kernels_pack_softmax(&larger.known, &task), "struct_size");
   larger.known.struct_size = sizeof(larger.known) - 8;
   ExpectInvalid(gpushare_kernels_pack_softmax(&larger.known, &task), "struct_size");
 }
