@@ -212,6 +212,7 @@ static gpushare_kernel* register_lc(gpushare_runtime* runtime, lc_graph* graph) 
   check_kernels(gpushare_kernels_pack_gemm(index, &params, &graph->task));
   options.name = "example_lc_graph";
   options.kind = GPUSHARE_TASK_GRAPH;
+  options.solo_ns = 100000; /* a guess, until the library has measured it */
   options.capture = capture_lc;
   options.capture_user = graph;
   check(gpushare_kernel_register(runtime, &options, &kernel));
