@@ -277,11 +277,11 @@ TEST(KernelPackTest, AffineKernelsFoldAsManyPlanesAsFit) {
   scale.output = norm.output = Address(5);
   norm.epsilon = 1e-5F;
   gpushare_kernels_task task = GPUSHARE_KERNELS_TASK_INIT;
-  for (const int64_t plane : {20, 36, 196, 784, 12544}) {
-    norm.image_count = scale.image_count = 1024;
+  for (const int64_t plane : {20, 36, 196, 784, 3136}) {
+    norm.image_count = scale.image_count = 32768;  // so many that block tasks are as long as may be
     norm.channel_count = scale.channel_count = 64;
     norm.plane_size = scale.plane_size = plane;
-    const int64_t floats = 1024 * 64 * plane;
+    const int64_t floats = int64_t{32768} * 64 * plane;
     ASSERT_EQ(gpushare_kernels_pack_batch_norm(&norm, &task), GPUSHARE_KERNELS_OK) << Message();
     const auto packed = Unpack<BatchNormParams>(task, "batch_norm");
     ExpectCovered(packed.tensor, task.block_tasks, floats);
