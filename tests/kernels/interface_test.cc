@@ -278,7 +278,7 @@ TEST(KernelPackTest, AffineKernelsFoldAsManyPlanesAsFit) {
   norm.epsilon = 1e-5F;
   gpushare_kernels_task task = GPUSHARE_KERNELS_TASK_INIT;
   for (const int64_t plane : {20, 36, 196, 784, 3136}) {
-    norm.image_count = scale.image_count = 32768;  // so many that block tasks are as long as may be
+    norm.image_count = scale.image_count = 32768;  // enough for the longest block tasks
     norm.channel_count = scale.channel_count = 64;
     norm.plane_size = scale.plane_size = plane;
     const int64_t floats = int64_t{32768} * 64 * plane;
