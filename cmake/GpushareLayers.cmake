@@ -12,6 +12,8 @@ file(GLOB_RECURSE gpushare_checked_sources CONFIGURE_DEPENDS
   ${PROJECT_SOURCE_DIR}/include/*.cuh ${PROJECT_SOURCE_DIR}/bindings/*.h
   ${PROJECT_SOURCE_DIR}/bindings/*.cc ${PROJECT_SOURCE_DIR}/tools/*.h ${PROJECT_SOURCE_DIR}/tools/*.cc
   ${PROJECT_SOURCE_DIR}/examples/*.c ${PROJECT_SOURCE_DIR}/examples/*.cc
+  ${PROJECT_SOURCE_DIR}/kernels/*.h ${PROJECT_SOURCE_DIR}/kernels/*.cc ${PROJECT_SOURCE_DIR}/kernels/*.cu
+  ${PROJECT_SOURCE_DIR}/kernels/*.cuh
   ${PROJECT_SOURCE_DIR}/benchmarks/*.cc ${PROJECT_SOURCE_DIR}/benchmarks/*.cu
   ${PROJECT_SOURCE_DIR}/examples/*.cu ${PROJECT_SOURCE_DIR}/tools/*.cu)
 set(stamp ${PROJECT_BINARY_DIR}/layers.stamp)

@@ -41,6 +41,7 @@ PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
 PUBLIC = re.compile(r'^gpushare/')
 CATALOGUE = re.compile(r'^benchmarks/kernels/(catalogue|fused/fused_catalogue)\.h$')
 KERNEL_CONTRACT = re.compile(r'^gpushare/device/')
+KERNEL_INTERFACE = re.compile(r'^gpushare/kernels\.h$')
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,8 +75,9 @@ LAYERS = (
     Layer('cuda device code', 'src/cuda', (own('src/cuda'), CORE, CUDA, PUBLIC),
           pattern=r'\.cuh?$', may_reach=(ABSEIL, EIGEN)),
     Layer('cuda', 'src/cuda', (own('src/cuda'), CORE, ABSEIL, CUDA, KERNEL_CONTRACT)),
-    # Kernel bodies: device code that a user may launch, and the parameters that the host packs.
-    Layer('kernels', 'kernels', (own('kernels'), KERNEL_CONTRACT, CUDA, own('benchmarks/kernels'))),
+    # Kernel bodies: device code that a user may launch, and the C interface that packs its parameters.
+    Layer('kernels', 'kernels', (own('kernels'), KERNEL_CONTRACT, KERNEL_INTERFACE, CUDA),
+          may_reach=(ABSEIL, EIGEN)),
     Layer('C header', 'bindings/c', (PUBLIC_C,), pattern=r'^gpushare\.h$'),
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
@@ -87,6 +89,8 @@ LAYERS = (
     # As the command's: the catalogue for programs in other languages.
     Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
+    # A project of its own where it is copied to, so that its header has no folder.
+    Layer('kernels example', 'examples/kernels', (re.compile(r'^cuda_driver\.h$'), PUBLIC)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks',
@@ -177,6 +181,8 @@ SELF_TEST_BAD = {
                             '#include "benchmarks/kernels/catalogue.h"'],
     'tools/gpushare/cuda_a.cc': ['#include "src/cuda/driver.h"', '#include "benchmarks/kernels/hash.h"'],
     'examples/a.c': ['#include "bindings/c/handles.h"'],
+    'kernels/dnn/a.cuh': ['#include "benchmarks/kernels/hash.h"', '#include <gpushare/gpushare.h>',
+                          '#include "src/core/base/types.h"', '#include "absl/status/status.h"'],
     'benchmarks/host_benchmark.cc': ['#include "src/core/flow/scheduler.h"'],
 }
 SELF_TEST_GOOD = {
@@ -190,6 +196,9 @@ SELF_TEST_GOOD = {
     'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
     'tools/gpushare/a.cc': ['#include <CLI/CLI.hpp>', '#include <gpushare/gpushare.hpp>'],
     'tools/gpushare/cuda_a.cc': ['#include <cublas_v2.h>', '#include "benchmarks/kernels/catalogue.h"'],
+    'kernels/dnn/a.cuh': ['#include <gpushare/device/variants.cuh>', '#include <cuda_runtime.h>',
+                          '#include "kernels/warp.h"', '#include <gpushare/kernels.h>'],
+    'benchmarks/kernels/a.cc': ['#include "kernels/dnn/a.cuh"', '#include "benchmarks/kernels/hash.h"'],
     'benchmarks/plan_benchmark.cc': ['#include "src/core/seams/policy.h"'],
 }
 # Each tree breaks exactly one rule, through a chain of includes.

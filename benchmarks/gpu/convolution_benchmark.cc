@@ -19,8 +19,8 @@
 #include "benchmarks/gpu/convolution_layers.h"
 #include "benchmarks/gpu/form_timer.h"
 #include "benchmarks/kernels/device_buffer.h"
+#include "benchmarks/kernels/tensor/convolution.h"
 #include "benchmarks/kernels/tensor/portable_inputs.h"
-#include "kernels/tensor/convolution.h"
 #include "src/cuda/library_backend.h"
 
 namespace gpushare::kernels {

@@ -299,10 +299,12 @@ std::vector<Contender> Contenders(const Arguments& arguments) {
   static const std::vector<CatalogueKernel> kernels = TensorKernels();
   for (const CatalogueKernel& kernel : kernels) {
     if (std::strncmp(kernel.name, "gemm_", 5) != 0) continue;
-    all.push_back({kernel.name, kernel.variants,
-                   [&kernel](const GemmProblem& problem, std::vector<unsigned char>* params,
-                             Grid* grid) { return MakeGemmParams(kernel, problem, params, grid); },
-                   IsSkinny(kernel)});
+    all.push_back(
+        {kernel.name, kernel.variants,
+         [&kernel](const GemmProblem& problem, std::vector<unsigned char>* params, Grid* grid) {
+           return MakeGemmParams(kernel.name, problem, params, grid);
+         },
+         IsSkinny(kernel)});
   }
   if (arguments.alternatives) {
     for (const GemmAlternative& alternative : GemmAlternatives()) {

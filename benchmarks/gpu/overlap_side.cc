@@ -87,7 +87,7 @@ Status Side::TakeProduct(int m, int n, int k) {
   problem.a = a_->data();
   problem.b = b_->data();
   problem.c = c_->data();
-  status = kernels::MakeGemmParams(*kernel_, problem, &product_params_, &task_.grid);
+  status = kernels::MakeGemmParams(kernel_->name, problem, &product_params_, &task_.grid);
   if (!status.ok()) return status;
   task_.params = product_params_.data();
   product_.m = m;

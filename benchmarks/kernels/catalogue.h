@@ -15,14 +15,10 @@
 #include <string>
 #include <vector>
 
-namespace gpushare::kernels {
+#include "kernels/grid.h"
+#include "kernels/status.h"
 
-// Success, or a CUDA error code (or -1) and a full sentence.
-struct Status {
-  int code = 0;
-  std::string message;
-  bool ok() const { return code == 0; }
-};
+namespace gpushare::kernels {
 
 // What bounds a kernel, and the unit its work is counted in.
 enum class Bound : uint8_t {
@@ -44,12 +40,6 @@ struct WorkloadOptions {
   uint32_t ring_max = 0;     // distinct block tasks at most (memory); 0: the kernel's own
   int32_t sms = 132;
   uint32_t seed = 1;
-};
-
-struct Grid {
-  uint32_t x = 1;
-  uint32_t y = 1;
-  uint32_t z = 1;
 };
 
 struct Verification {

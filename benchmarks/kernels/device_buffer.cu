@@ -35,16 +35,6 @@ __global__ void ChecksumKernel(const uint32_t* from, uint64_t count, unsigned lo
 
 }  // namespace
 
-Status CudaStatus(int code, const char* step) {
-  Status status;
-  if (code == cudaSuccess) return status;
-  status.code = code;
-  status.message = std::string(step) +
-                   " fails: " + cudaGetErrorString(static_cast<cudaError_t>(code)) + " (" +
-                   std::to_string(code) + ").";
-  return status;
-}
-
 DeviceBuffer::~DeviceBuffer() { cudaFree(data_); }
 
 Status DeviceBuffer::Allocate(size_t bytes) {

@@ -6,12 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "benchmarks/kernels/catalogue.h"
+#include "kernels/status.h"
 
 namespace gpushare::kernels {
-
-// Empty when CUDA accepted the call, else a sentence with the step's name.
-Status CudaStatus(int code, const char* step);
 
 // Calls wait for their own work on the calling thread's stream, not for the device: other work runs
 // on meanwhile.

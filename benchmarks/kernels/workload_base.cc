@@ -24,13 +24,6 @@ double WordValue(uint32_t word, bool integer) {
 
 }  // namespace
 
-Status InvalidOption(const std::string& message) {
-  Status status;
-  status.code = -1;
-  status.message = message;
-  return status;
-}
-
 uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us,
                          uint32_t workers_per_sm) {
   if (options.block_tasks > 0) return options.block_tasks;

@@ -13,6 +13,7 @@
 
 #include "benchmarks/kernels/catalogue.h"
 #include "benchmarks/kernels/device_buffer.h"
+#include "kernels/status.h"
 
 namespace gpushare::kernels {
 
@@ -67,8 +68,6 @@ Grid GridOf(uint32_t block_tasks, uint32_t across);
 
 // min(block tasks, the options' limit or else `fallback`).
 uint32_t RingOf(const WorkloadOptions& options, uint32_t block_tasks, uint32_t fallback);
-
-Status InvalidOption(const std::string& message);
 
 // A workload of class Made by its own Make(arguments...), which leaves `workload` alone where it
 // fails.

@@ -5,8 +5,8 @@
 #ifndef GPUSHARE_KERNELS_DNN_IM2COL_CUH_
 #define GPUSHARE_KERNELS_DNN_IM2COL_CUH_
 
-#include "benchmarks/kernels/warp.h"
 #include "kernels/dnn/im2col.h"
+#include "kernels/warp.h"
 
 namespace gpushare::kernels {
 namespace im2col {

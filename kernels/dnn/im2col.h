@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "benchmarks/kernels/hash.h"
+#include "kernels/host_device.h"
 
 namespace gpushare::kernels {
 

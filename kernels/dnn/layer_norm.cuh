@@ -5,8 +5,8 @@
 #ifndef GPUSHARE_KERNELS_DNN_LAYER_NORM_CUH_
 #define GPUSHARE_KERNELS_DNN_LAYER_NORM_CUH_
 
-#include "benchmarks/kernels/warp_reduce.cuh"
 #include "kernels/dnn/layer_norm.h"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace layer_norm {

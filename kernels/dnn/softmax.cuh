@@ -4,8 +4,8 @@
 #ifndef GPUSHARE_KERNELS_DNN_SOFTMAX_CUH_
 #define GPUSHARE_KERNELS_DNN_SOFTMAX_CUH_
 
-#include "benchmarks/kernels/warp_reduce.cuh"
 #include "kernels/dnn/softmax.h"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace softmax {

@@ -3,8 +3,6 @@
 #include <cstring>
 #include <string>
 
-#include "benchmarks/kernels/workload_base.h"
-
 namespace gpushare::kernels {
 namespace {
 
@@ -21,12 +19,12 @@ constexpr Maker kMakers[] = {{"gemm_wgmma", MakeGemmWgmmaParams},
 
 }  // namespace
 
-Status MakeGemmParams(const CatalogueKernel& kernel, const GemmProblem& problem,
+Status MakeGemmParams(const char* kernel, const GemmProblem& problem,
                       std::vector<unsigned char>* params, Grid* grid) {
   for (const Maker& maker : kMakers) {
-    if (std::strcmp(maker.kernel, kernel.name) == 0) return maker.make(problem, params, grid);
+    if (std::strcmp(maker.kernel, kernel) == 0) return maker.make(problem, params, grid);
   }
-  return InvalidOption("The kernel '" + std::string(kernel.name) + "' is no GEMM.");
+  return InvalidOption("The kernel '" + std::string(kernel) + "' is no GEMM.");
 }
 
 }  // namespace gpushare::kernels

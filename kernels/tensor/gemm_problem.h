@@ -12,7 +12,8 @@
 #include <cstring>
 #include <vector>
 
-#include "benchmarks/kernels/catalogue.h"
+#include "kernels/grid.h"
+#include "kernels/status.h"
 
 namespace gpushare::kernels {
 
@@ -32,9 +33,9 @@ void PackParams(const Params& made, std::vector<unsigned char>* packed) {
   std::memcpy(packed->data(), &made, sizeof(made));
 }
 
-// The packed parameters of `kernel` for this problem, and its original grid; each block task has
-// slots of its own. Errors: a kernel of the catalogue that is no GEMM, sizes that it does not do.
-Status MakeGemmParams(const CatalogueKernel& kernel, const GemmProblem& problem,
+// The packed parameters of the kernel of this name for this problem, and its original grid; each
+// block task has slots of its own. Errors: a name that is no GEMM's, sizes that it does not do.
+Status MakeGemmParams(const char* kernel, const GemmProblem& problem,
                       std::vector<unsigned char>* params, Grid* grid);
 
 // What MakeGemmParams calls for each kernel.

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "benchmarks/kernels/hash.h"
+#include "kernels/host_device.h"
 
 namespace gpushare::kernels::gemm_skinny_portable {
 

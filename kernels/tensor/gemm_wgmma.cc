@@ -9,8 +9,6 @@
 #include <cstring>
 #include <string>
 
-#include "benchmarks/kernels/device_buffer.h"
-#include "benchmarks/kernels/workload_base.h"
 #include "kernels/tensor/gemm_tile.h"
 
 extern "C" {

@@ -4,10 +4,11 @@
 #ifndef GPUSHARE_KERNELS_TENSOR_GEMM_WGMMA_H_
 #define GPUSHARE_KERNELS_TENSOR_GEMM_WGMMA_H_
 
+#include <gpushare/device/kernel_variants.h>
+
 #include <cstdint>
 #include <vector>
 
-#include "benchmarks/kernels/catalogue.h"
 #include "kernels/tensor/gemm_problem.h"
 
 namespace gpushare::kernels {

@@ -37,6 +37,25 @@ export LD_LIBRARY_PATH="$library_folder"
 "$scratch/pkg_c"
 "$scratch/pkg_cpp"
 
+# The component `kernels`, which is there with CUDA: the example as somebody else's project, in C99.
+if [[ -e "$prefix/include/gpushare/kernels.h" ]]; then
+  "$cmake" -S "$here/../../examples/kernels" -B "$scratch/kernels" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS='-Wall -Wextra -Wpedantic -Werror' > "$scratch/kernels.log" &&
+    "$cmake" --build "$scratch/kernels" >> "$scratch/kernels.log" || { cat "$scratch/kernels.log" >&2; exit 1; }
+  env -u LD_LIBRARY_PATH "$scratch/kernels/example_kernels" | tee "$scratch/kernels.txt"
+  grep -q '^  softmax ' "$scratch/kernels.txt" || { echo 'The kernels are not listed.' >&2; exit 1; }
+  read -ra cflags <<< "$(pkg-config --cflags gpushare gpushare-kernels)"
+  read -ra libs <<< "$(pkg-config --libs gpushare gpushare-kernels)"
+  "$cc" -std=c99 -Wall -Wextra -Werror "${cflags[@]}" "$here/../../examples/kernels/"*.c "${libs[@]}" -ldl -lm \
+    -o "$scratch/pkg_kernels"
+  "$scratch/pkg_kernels" > "$scratch/kernels.txt"
+  grep -q '^  softmax ' "$scratch/kernels.txt" || { echo 'The kernels are not listed.' >&2; exit 1; }
+elif "$cmake" -S "$here/../../examples/kernels" -B "$scratch/kernels" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_C_COMPILER="$cc" > "$scratch/kernels.log" 2>&1; then
+  echo 'find_package finds the component kernels, and none is installed.' >&2
+  exit 1
+fi
+
 # A caller asks the loader for the SONAME: that name must be there.
 soname="libgpushare.so.$(sed -n 's/^#define GPUSHARE_ABI_VERSION //p' "$prefix/include/gpushare/gpushare.h")"
 [[ -e "$library_folder/$soname" ]] || { echo "$soname is not installed." >&2; exit 1; }

@@ -1,7 +1,7 @@
 // Convolutions by im2col and a Tensor-core GEMM against a float64 reference, as original grids and
 // as workers.
 
-#include "kernels/tensor/convolution.h"
+#include "benchmarks/kernels/tensor/convolution.h"
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 #define GPUSHARE_BENCHMARKS_KERNELS_COMPUTE_FFMA_CUH_
 
 #include "benchmarks/kernels/compute/ffma.h"
-#include "benchmarks/kernels/warp_reduce.cuh"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "benchmarks/kernels/compute/ffma.h"
-#include "benchmarks/kernels/warp.h"
 #include "benchmarks/kernels/workload_base.h"
+#include "kernels/warp.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "benchmarks/kernels/compute/md5.h"
 #include "benchmarks/kernels/hash.h"
-#include "benchmarks/kernels/warp_reduce.cuh"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace md5 {

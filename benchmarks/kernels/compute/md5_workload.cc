@@ -8,8 +8,8 @@
 #include "benchmarks/kernels/compute/md5.h"
 #include "benchmarks/kernels/compute/md5_reference.h"
 #include "benchmarks/kernels/hash.h"
-#include "benchmarks/kernels/warp.h"
 #include "benchmarks/kernels/workload_base.h"
+#include "kernels/warp.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -5,7 +5,7 @@
 #define GPUSHARE_BENCHMARKS_KERNELS_COMPUTE_PARTICLE_FILTER_CUH_
 
 #include "benchmarks/kernels/compute/particle_filter.h"
-#include "benchmarks/kernels/warp.h"
+#include "kernels/warp.h"
 
 namespace gpushare::kernels {
 namespace particle_filter {

@@ -6,7 +6,7 @@
 #define GPUSHARE_BENCHMARKS_KERNELS_COMPUTE_SINCOS_CUH_
 
 #include "benchmarks/kernels/compute/sincos.h"
-#include "benchmarks/kernels/warp_reduce.cuh"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace sincos {

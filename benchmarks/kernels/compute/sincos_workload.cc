@@ -6,8 +6,8 @@
 #include <string>
 
 #include "benchmarks/kernels/compute/sincos.h"
-#include "benchmarks/kernels/warp.h"
 #include "benchmarks/kernels/workload_base.h"
+#include "kernels/warp.h"
 
 namespace gpushare::kernels {
 namespace {

@@ -4,7 +4,7 @@
 #define GPUSHARE_BENCHMARKS_KERNELS_COMPUTE_TEA_CUH_
 
 #include "benchmarks/kernels/compute/tea.h"
-#include "benchmarks/kernels/warp_reduce.cuh"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 

@@ -4,8 +4,8 @@
 
 #include "benchmarks/kernels/compute/sizing.h"
 #include "benchmarks/kernels/compute/tea.h"
-#include "benchmarks/kernels/warp.h"
 #include "benchmarks/kernels/workload_base.h"
+#include "kernels/warp.h"
 
 namespace gpushare::kernels {
 namespace {

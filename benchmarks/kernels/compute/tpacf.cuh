@@ -7,7 +7,7 @@
 #define GPUSHARE_BENCHMARKS_KERNELS_COMPUTE_TPACF_CUH_
 
 #include "benchmarks/kernels/compute/tpacf.h"
-#include "benchmarks/kernels/warp_reduce.cuh"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace tpacf {

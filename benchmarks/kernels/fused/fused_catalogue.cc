@@ -2,8 +2,12 @@
 
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
-extern "C" const gpushare_fused_kernel* gpushare_fused_kernels_table(size_t* count);
+extern "C" {
+const gpushare_fused_kernel* gpushare_fused_kernels_table(size_t* count);
+const gpushare_fused_kernel* gpushare_kernel_pairs_table(size_t* count);
+}
 
 namespace gpushare::kernels {
 namespace {
@@ -12,12 +16,21 @@ bool IsOfPair(const FusedCatalogueKernel& kernel, const char* tensor, const char
   return std::strcmp(kernel.tensor_name, tensor) == 0 && std::strcmp(kernel.cuda_name, cuda) == 0;
 }
 
+std::vector<FusedCatalogueKernel> BothTables() {
+  std::vector<FusedCatalogueKernel> all;
+  for (const auto table : {gpushare_fused_kernels_table, gpushare_kernel_pairs_table}) {
+    size_t count = 0;
+    const FusedCatalogueKernel* const first = table(&count);
+    all.insert(all.end(), first, first + count);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::span<const FusedCatalogueKernel> FusedCatalogue() {
-  size_t count = 0;
-  const FusedCatalogueKernel* const first = gpushare_fused_kernels_table(&count);
-  return {first, count};
+  static const std::vector<FusedCatalogueKernel> all = BothTables();
+  return all;
 }
 
 const FusedCatalogueKernel* FindFused(const char* name) {

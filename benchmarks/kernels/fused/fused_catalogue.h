@@ -1,6 +1,6 @@
-// The fused kernels that this build has: the table that CMakeLists.txt here has generated, and
-// look-ups in it. Rows name catalogue kernels; a row whose variants function says blocks_per_sm 0
-// is one that the current device, or none, can run.
+// The fused kernels that this build has, the generated tables of CMakeLists.txt here and of
+// kernels/, and look-ups in them. Rows name catalogue kernels; a row whose variants function says
+// blocks_per_sm 0 is one that the current device, or none, can run.
 //
 // Plain types. Threads: any.
 

@@ -5,7 +5,7 @@
 #define GPUSHARE_BENCHMARKS_KERNELS_IRREGULAR_SPMV_CUH_
 
 #include "benchmarks/kernels/irregular/spmv.h"
-#include "benchmarks/kernels/warp_reduce.cuh"
+#include "kernels/warp_reduce.cuh"
 
 namespace gpushare::kernels {
 namespace spmv {

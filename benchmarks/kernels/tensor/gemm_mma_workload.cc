@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string>
 
 #include "benchmarks/kernels/tensor/portable_workload.h"
 #include "kernels/tensor/gemm_mma.h"
 #include "kernels/tensor/gemm_mma_layout.h"
-#include "kernels/tensor/gemm_problem.h"
 
 namespace gpushare::kernels {
 namespace {
@@ -52,22 +50,6 @@ class GemmMmaWorkload : public PortableGemmWorkload {
 Status MakeGemmMma(const CatalogueKernel& kernel, const WorkloadOptions& options,
                    std::unique_ptr<Workload>* workload) {
   return MakeAs<GemmMmaWorkload>(workload, kernel, options);
-}
-
-Status MakeGemmMmaParams(const GemmProblem& problem, std::vector<unsigned char>* params,
-                         Grid* grid) {
-  if (problem.m < 1 || problem.n < 8 || problem.k < 8 || problem.n % 8 != 0 || problem.k % 8 != 0) {
-    return InvalidOption("gemm_mma is asked for " + std::to_string(problem.m) + " x " +
-                         std::to_string(problem.n) + " x " + std::to_string(problem.k) +
-                         ", and n and k must be positive multiples of 8.");
-  }
-  const GemmMmaParams made = GemmMmaParamsOf(
-      static_cast<const uint16_t*>(problem.a), static_cast<const uint16_t*>(problem.b),
-      static_cast<uint16_t*>(problem.c), static_cast<uint32_t>(problem.m),
-      static_cast<uint32_t>(problem.n), static_cast<uint32_t>(problem.k));
-  PackParams(made, params);
-  *grid = {made.tiles_m * made.tiles_n, 1, 1};
-  return {};
 }
 
 }  // namespace gpushare::kernels

@@ -1,7 +1,7 @@
 // Records of warps: the kernels that reduce their results, and their references, count in these.
 
-#ifndef GPUSHARE_BENCHMARKS_KERNELS_WARP_H_
-#define GPUSHARE_BENCHMARKS_KERNELS_WARP_H_
+#ifndef GPUSHARE_KERNELS_WARP_H_
+#define GPUSHARE_KERNELS_WARP_H_
 
 #include <cstdint>
 
@@ -11,4 +11,4 @@ constexpr uint32_t kWarpThreads = 32;
 
 }  // namespace gpushare::kernels
 
-#endif  // GPUSHARE_BENCHMARKS_KERNELS_WARP_H_
+#endif  // GPUSHARE_KERNELS_WARP_H_

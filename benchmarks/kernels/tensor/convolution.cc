@@ -1,4 +1,4 @@
-#include "kernels/tensor/convolution.h"
+#include "benchmarks/kernels/tensor/convolution.h"
 
 #include <string>
 

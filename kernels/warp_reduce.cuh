@@ -4,12 +4,12 @@
 //
 // All lanes of the warp call these; every lane has the result, the same bits in every form.
 
-#ifndef GPUSHARE_BENCHMARKS_KERNELS_WARP_REDUCE_CUH_
-#define GPUSHARE_BENCHMARKS_KERNELS_WARP_REDUCE_CUH_
+#ifndef GPUSHARE_KERNELS_WARP_REDUCE_CUH_
+#define GPUSHARE_KERNELS_WARP_REDUCE_CUH_
 
 #include <cstdint>
 
-#include "benchmarks/kernels/warp.h"
+#include "kernels/warp.h"
 
 namespace gpushare::kernels {
 
@@ -27,4 +27,4 @@ __device__ __forceinline__ uint32_t WarpXor(uint32_t value) {
 
 }  // namespace gpushare::kernels
 
-#endif  // GPUSHARE_BENCHMARKS_KERNELS_WARP_REDUCE_CUH_
+#endif  // GPUSHARE_KERNELS_WARP_REDUCE_CUH_

@@ -10,8 +10,8 @@
 // input's memory, allocated here. Threads: one at a time. An object belongs to the device that was
 // current at Make.
 
-#ifndef GPUSHARE_KERNELS_TENSOR_CONVOLUTION_H_
-#define GPUSHARE_KERNELS_TENSOR_CONVOLUTION_H_
+#ifndef GPUSHARE_BENCHMARKS_KERNELS_TENSOR_CONVOLUTION_H_
+#define GPUSHARE_BENCHMARKS_KERNELS_TENSOR_CONVOLUTION_H_
 
 #include <cstdint>
 #include <vector>
@@ -80,4 +80,4 @@ double ConvolutionReference(const ConvolutionShape& shape, uint32_t input_seed,
 
 }  // namespace gpushare::kernels
 
-#endif  // GPUSHARE_KERNELS_TENSOR_CONVOLUTION_H_
+#endif  // GPUSHARE_BENCHMARKS_KERNELS_TENSOR_CONVOLUTION_H_
