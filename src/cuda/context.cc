@@ -1,4 +1,4 @@
-// The primary context and its memory. See context.h.
+// Opens the primary context and allocates its memory. See context.h.
 
 #include "src/cuda/context.h"
 
@@ -51,7 +51,7 @@ absl::StatusOr<DeviceMemory> DeviceMemory::Make(const Context& context, size_t b
   DeviceMemory memory;
   GPUSHARE_CU_RETURN(context.api(), cuMemAlloc(&memory.address_, bytes));
   memory.context_ = &context;
-  // On a stream of its own and waited for: lanes wait for no other stream.
+  // Zero the memory on a stream of its own and wait for it: lanes do not wait for other streams.
   GPUSHARE_CU_RETURN(context.api(),
                      cuMemsetD8Async(memory.address_, 0, bytes, CU_STREAM_PER_THREAD));
   GPUSHARE_CU_RETURN(context.api(), cuStreamSynchronize(CU_STREAM_PER_THREAD));
