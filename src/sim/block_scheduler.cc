@@ -1,10 +1,10 @@
 // The block scheduler: which waiting launch gets which room.
 //
-// Left-over: launches are served by priority, then in the order in which they became ready; each
-// takes what fits, and what it cannot get yet is held for it, so that a later launch gets only what
-// the earlier ones leave. Priorities act where a block ends and the next is placed: a grid whose
-// cell is held for an earlier launch places no further block there. Workers never end by
-// themselves, so only eviction moves them.
+// It serves launches by priority, then in the order in which they became ready. Each takes what
+// fits. What it cannot get yet is held for it, so later launches get only what the earlier ones
+// leave. A priority takes effect where a block ends and the next one is placed: a grid places no
+// further block in a cell that is held for an earlier launch. Workers never end by themselves; only
+// an eviction removes them.
 
 #include <algorithm>
 
@@ -42,7 +42,7 @@ void Engine::PlacePending() {
                         : launch.form == core::Form::kFused ? PlaceFused(slot)
                                                             : PlaceTasks(slot);
     if (placed) {
-      // PlaceTasks may have ended the launch and taken it out.
+      // PlaceTasks may have ended the launch and removed it from the list.
       if (i < pending_.size() && pending_[i] == slot) {
         launch.pending = false;
         pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -82,7 +82,7 @@ void Engine::StopRefillOfHeldCells() {
     if (Overtakes(launch, sms_.cells()[static_cast<size_t>(residency.cell)])) continue;
     SyncResidency(residency);
     LeaveAtBoundary(residency);
-    // It stays in line for the room that it loses here, at its old place in the order.
+    // The grid stays pending at its old position, for the room that it loses here.
   }
 }
 
@@ -115,7 +115,7 @@ bool Engine::PlaceTasks(int32_t slot) {
     }
   }
   if (room == 0 || want <= 0) return want <= 0 && !grid;
-  // Blocks are spread over the SMs that have room, the first SMs taking what does not divide.
+  // Spread the blocks over the SMs that have room; the first SMs take the rest of the division.
   int64_t left = std::min(want, room);
   bool take_all = want >= room;
   for (int32_t pass = 0; pass < 2 && left > 0; ++pass) {
@@ -141,13 +141,13 @@ bool Engine::PlaceTasks(int32_t slot) {
   return launch.workers && launch.workers_resident >= launch.workers_wanted;
 }
 
-// Whether the part of a fused launch has use for one more fused block.
+// Whether this part of a fused launch can use one more fused block.
 bool Engine::CanStart(const Launch& launch) const {
   return launch.workers_resident < launch.workers_wanted &&
          pools_[static_cast<size_t>(launch.pool)].available() > 0;
 }
 
-// Both parts of some fused blocks. The room is the first part's that works.
+// Starts both parts of `blocks` fused blocks. The first part that can start holds their room.
 void Engine::StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks) {
   Launch& first = launches_[static_cast<size_t>(slot)];
   int64_t room = blocks;
@@ -172,15 +172,15 @@ void Engine::StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks) {
   }
 }
 
-// As PlaceTasks, by fused blocks. The first part waits in line for both; once it has nothing left
-// to start, the second one goes on with the blocks that it has.
+// Like PlaceTasks, in fused blocks. The first part waits for room for both parts. When it has
+// nothing left to start, the second part continues with the blocks that it has.
 bool Engine::PlaceFused(int32_t slot) {
   Launch& first = launches_[static_cast<size_t>(slot)];
   const int32_t other = first.partner;
   bool second_starts = false;
   if (other != -1) {
     Launch& second = launches_[static_cast<size_t>(other)];
-    KeepToWord(second);
+    ApplyEvictionWord(second);
     second_starts = CanStart(second);
   }
   const bool starts = CanStart(first) || (second_starts && !first.fused_started);
@@ -195,7 +195,7 @@ bool Engine::PlaceFused(int32_t slot) {
                     int64_t{first.workers_per_sm} / first.per_block * cell.sms);
   };
   int64_t left = starts ? first.fused_left : 0;
-  // Spread over the cells: what does not divide goes to the first ones.
+  // Spread the blocks over the cells; the first cells take the rest of the division.
   int64_t sms_left = first.place->sms;
   for (int32_t pass = 0; pass < 2 && left > 0; ++pass) {
     for (const Place::Run& run : first.place->runs) {
@@ -217,7 +217,7 @@ bool Engine::PlaceFused(int32_t slot) {
   if (waits) return false;
   RemovePending(slot);
   EndIfDone(slot);
-  // Where the first part had nothing to do and is over, it has told the second.
+  // If the first part had no work and ended above, EndIfDone has already checked the second.
   if (first.partner != -1) EndIfDone(first.partner);
   return true;
 }

@@ -1,11 +1,13 @@
-// Block tasks: claimed, executed, left behind.
+// Block tasks: how they are claimed, executed and left unfinished.
 //
-// Blocks of one launch in one cell advance as one batch. With K blocks resident, W block tasks'
-// worth of work done and g the progress of those in flight, K + max(0, W - K g - phase) are
-// claimed; what is claimed is executed, at the cell's full speed to the end, so that an eviction
-// loses no work and its longest residual is 1 - g of a block task (README.md, "Eviction"). Between
-// two events W is a number; block tasks become whole numbers when somebody stops claiming, and then
-// exactly the whole number is taken from the pool.
+// The blocks of one launch in one cell advance as one batch. Let K be the resident blocks, W the
+// work done in block tasks, and g the progress of the block tasks in flight. Then K + max(0, W - K
+// g - phase) are claimed. Everything claimed is executed to its end at the cell's full speed. So an
+// eviction loses no work, and its longest residual is 1 - g of a block task (README.md,
+// "Eviction").
+//
+// Between two events W is a real number. It is rounded to whole block tasks when a batch stops
+// claiming; exactly that whole number is taken from the pool.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +18,7 @@
 
 namespace gpushare::sim {
 
-// Takes block tasks, resumed ones first; returns how much of them was done before.
+// Takes block tasks, interrupted ones first. Returns the work in them that was already done.
 double Engine::TakeFromPool(Pool& pool, int64_t tasks) {
   const int64_t resumed = std::min(tasks, pool.interrupted);
   double credit = 0;
@@ -50,7 +52,7 @@ void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
   }
 }
 
-// Claims that were made since the last whole number, none taken back.
+// Claims since the last rounding. Negative claims count as none.
 double Engine::ClaimsBeyondFirst(const Residency& residency, const Launch& launch) const {
   const double workers =
       static_cast<double>(residency.keep >= 0 ? residency.keep : residency.workers);
@@ -58,7 +60,7 @@ double Engine::ClaimsBeyondFirst(const Residency& residency, const Launch& launc
   return workers + std::max(0.0, beyond) - static_cast<double>(residency.claimed);
 }
 
-// Settles the claims made so far, plus some that the caller hands out, and lets the blocks end.
+// Takes the claims made so far plus `extra_claims` from the pool, and then lets the blocks end.
 void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
   const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
   Pool& pool = pools_[static_cast<size_t>(launch.pool)];
@@ -75,13 +77,13 @@ void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
 
 void Engine::LeaveAtBoundary(Residency& residency) { StopClaiming(residency, 0); }
 
-// The rest of the block tasks in flight goes back to the counter.
+// Stops the blocks at their next yield point; their interrupted block tasks return to the counter.
 void Engine::LeaveAtYieldPoint(Residency& residency) {
   const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
   Pool& pool = pools_[static_cast<size_t>(launch.pool)];
   const double workers = static_cast<double>(residency.workers);
   const double until_yield = workers * (1 - launch.in_flight_progress) * launch.yield_share;
-  residency.work_done += until_yield;  // where it will be when it leaves
+  residency.work_done += until_yield;  // as it will be at the yield point
   const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
   residency.work_done -= until_yield;
   const int64_t claims = std::min(static_cast<int64_t>(made), pool.available());
@@ -109,14 +111,14 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
   launch.workers_wanted = std::min(launch.workers_wanted, keep);
   if (launch.workers_wanted <= launch.workers_resident) RemovePending(slot);
   if (keep > 0 && launch.workers_resident <= keep) return;
-  // The workers that stay are spread over the cells like the workers that were there.
+  // Spread the workers that stay over the cells in proportion to the workers that were there.
   int64_t workers_left = launch.workers_resident;
   int64_t keep_left = keep;
   for (const int32_t index : active_residencies_) {
     Residency& residency = residencies_[static_cast<size_t>(index)];
     if (residency.launch != slot) continue;
     if (residency.draining) {
-      // The last block tasks of an empty counter stop at a yield point too.
+      // The last block tasks of an empty counter stop at a yield point, too.
       if (keep == 0 && launch.yield_share > 0 && residency.interrupted_at_end == 0) {
         SyncResidency(residency);
         LeaveAtYieldPoint(residency);
@@ -146,7 +148,7 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
   if (other != -1) EndIfDone(other);
 }
 
-// The pool's last block task was claimed: those who took from it finish what they have.
+// The last block task of the pool is claimed: every residency finishes what it has.
 void Engine::PoolIsEmpty(int32_t index) {
   Pool& pool = pools_[static_cast<size_t>(index)];
   for (const int32_t r : active_residencies_) {
@@ -159,7 +161,7 @@ void Engine::PoolIsEmpty(int32_t index) {
     residency.work_done += TakeFromPool(pool, claims);
     residency.claimed += claims;
   }
-  // Whole numbers leave over less than one for each residency: they go to those that end first.
+  // Rounding leaves less than one block task for each residency. Those that end first take them.
   auto takes = [&](const Residency& residency) {
     const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
     return launch.pool == index && !residency.draining && launch.chain == ChainState::kNone;
@@ -189,7 +191,7 @@ void Engine::PoolIsEmpty(int32_t index) {
     const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
     if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
     StopClaiming(residency, 0);
-    // The tail of a task. An eviction's residual is a fit that holds the spread already.
+    // Only the tail of a task is stretched: the fitted residual of an eviction contains the spread.
     const double spread = launch.kernel->desc.simulation.block_task_spread;
     if (spread > 0) residency.tail_slowness = 1 + spread * random_.Uniform(0, 2);
   }
@@ -205,9 +207,9 @@ void Engine::ResidencyIsDue(int32_t index) {
   Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
   dirty_ = true;
   if (!residency.draining) {
-    // Partial eviction: those who leave have ended their block tasks.
+    // A partial eviction: the workers that leave have finished their block tasks.
     const int64_t leaving = residency.workers - residency.keep;
-    // Fused blocks stay for their other part's sake, and are given back as a whole.
+    // Fused blocks hold their room until the other part leaves, and then return it as a whole.
     if (launch.form != core::Form::kFused) {
       sms_.Release(cell, residency.needs, leaving);
       residency.held_blocks -= leaving;
@@ -238,15 +240,15 @@ void Engine::EndIfDone(int32_t slot) {
   if (launch.residencies > 0 || launch.phase != LaunchPhase::kResident || launch.hung) return;
   const bool work_left = pools_[static_cast<size_t>(launch.pool)].available() > 0;
   const int32_t other = launch.partner;
-  // A grid, and workers that still wait for room, go on with what is left.
+  // A grid, or workers that still wait for room, will continue with the remaining block tasks.
   const bool waits_with_other =
-      launch.rides && other != -1 && launches_[static_cast<size_t>(other)].pending;
+      launch.is_second_part && other != -1 && launches_[static_cast<size_t>(other)].pending;
   const bool goes_on = (launch.pending || (waits_with_other && !launch.evicted)) && work_left;
   if (goes_on) return;
   if (launch.pending && launch.fused_left > 0 && !launch.fused_started) return;
   RemovePending(slot);
-  // The second part of a fused launch ends with the first one's last block, whatever is left.
-  const bool left_some = (launch.evicted || launch.rides) && work_left;
+  // The second part of a fused launch ends with the first part's last block, even with work left.
+  const bool left_some = (launch.evicted || launch.is_second_part) && work_left;
   EndLaunch(slot, left_some ? core::Outcome::kEvicted : core::Outcome::kFinished, 0);
   if (other != -1) EndIfDone(other);
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLaunchesMax = core::kMaxInFlightLaunches;
 
-// The largest first out of std::push_heap: the earliest time, then the order of making.
+// Orders std::push_heap so that the earliest time is on top, and equal times in order of insertion.
 template <class T>
 bool Later(const T& a, const T& b) {
   return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
@@ -34,8 +34,8 @@ Engine::Engine(const SimOptions& options)
   capabilities_.partitions = true;
   capabilities_.eviction = true;
   capabilities_.timestamps = true;
-  // Everything that a launch touches is made here; nothing grows afterwards. A lane has one launch
-  // on the SMs at a time, of two parts at most, and a part has one residency in a cell.
+  // Allocate every table here at its bound. A lane runs one launch at a time, with at most two
+  // parts, and each part has one residency in a cell.
   const size_t residencies = sms_.cells().size() * core::kMaxLanes * 2;
   residencies_.resize(residencies);
   free_residencies_.reserve(residencies);
@@ -158,7 +158,7 @@ void Engine::AdvanceTo(core::TimeNs time) {
     MoveClock(next);
     FireTimers();
     FireDue();
-    Settle();
+    Update();
   }
   MoveClock(time);
 }
@@ -216,7 +216,7 @@ void Engine::FireDue() {
   }
   if (next_due_ns_ > now_) return;
   dirty_ = true;
-  // By index: what becomes due may activate pools.
+  // A loop by index: firing may append active pools.
   for (size_t i = 0; i < active_pools_.size(); ++i) {  // NOLINT(modernize-loop-convert)
     if (pools_[static_cast<size_t>(active_pools_[i])].due_ns <= now_) PoolIsEmpty(active_pools_[i]);
   }
@@ -236,7 +236,7 @@ void Engine::FireDue() {
   }
 }
 
-void Engine::Settle() {
+void Engine::Update() {
   if (!dirty_) return;
   dirty_ = false;
   PlacePending();
@@ -250,18 +250,20 @@ void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) 
   launch.end_ns = now_;
   launch.outcome = outcome;
   launch.error_code = error_code;
-  // Neither a worker's record nor an event keeps the lane's next launch (docs/measurements.md).
-  LaneFree(slot);
+  // The lane's next launch does not wait for the worker's record or for an event
+  // (docs/measurements.md).
+  FreeLane(slot);
 }
 
-void Engine::LaneFree(int32_t slot) {
+void Engine::FreeLane(int32_t slot) {
   Launch& launch = launches_[static_cast<size_t>(slot)];
-  const core::LaneIndex index = launch.form == core::Form::kFused ? launch.carrier : launch.lane;
+  const core::LaneIndex index =
+      launch.form == core::Form::kFused ? launch.stream_lane : launch.lane;
   launch.phase = LaunchPhase::kOver;
   AddTimer(now_ + capabilities_.profile.completion_latency_ns, TimerKind::kVisible, slot,
            launch.generation);
   if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
-    // A fused launch keeps its lane until both parts have ended.
+    // A fused launch occupies its lane until both parts have ended.
     launches_[static_cast<size_t>(other)].partner = -1;
     lanes_[static_cast<size_t>(index)].running = other;
     return;
@@ -273,7 +275,7 @@ void Engine::LaneFree(int32_t slot) {
     lane.blocked_word = false;
     WordArrives(index, lane.blocked_epoch, lane.blocked_keep);
   }
-  // The lane's next launch waits in its hardware queue, or nobody does.
+  // The lane's next launch, if any, waits in its hardware queue.
   Dispatch(lane.queue);
 }
 
@@ -303,8 +305,8 @@ void Engine::Abandon(core::LaneIndex index) {
   if (lane.abandoned) return;
   lane.abandoned = true;
   lane.blocked_word = false;
-  // Take its waiting launches out of the hardware queue, and let go of the SMs that a hung one
-  // holds, so that the rest of the device can be simulated on.
+  // Remove the lane's waiting launches from the hardware queue, and free the SMs of a hung launch,
+  // so that the rest of the device can continue.
   HardwareQueue& fifo = queues_[static_cast<size_t>(lane.queue)];
   int32_t* link = &fifo.head;
   fifo.tail = -1;
@@ -319,7 +321,8 @@ void Engine::Abandon(core::LaneIndex index) {
   }
   for (size_t i = 0; i < launches_.size(); ++i) {
     Launch& launch = launches_[i];
-    const bool on_lane = launch.lane == index || (launch.rides && launch.carrier == index);
+    const bool on_lane =
+        launch.lane == index || (launch.is_second_part && launch.stream_lane == index);
     if (!on_lane || launch.phase == LaunchPhase::kFree || launch.visible) continue;
     const int32_t slot = static_cast<int32_t>(i);
     RemovePending(slot);
@@ -329,11 +332,11 @@ void Engine::Abandon(core::LaneIndex index) {
     FreeCells(slot);
     if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
       launches_[static_cast<size_t>(other)].partner = -1;
-    } else if (launch.rides && launch.phase == LaunchPhase::kResident) {
-      // The first part is over, and its lane waited for this one.
-      Lane& carrier = lanes_[static_cast<size_t>(launch.carrier)];
-      carrier.running = -1;
-      Dispatch(carrier.queue);
+    } else if (launch.is_second_part && launch.phase == LaunchPhase::kResident) {
+      // The first part has ended, and its lane waited for this part.
+      Lane& stream_lane = lanes_[static_cast<size_t>(launch.stream_lane)];
+      stream_lane.running = -1;
+      Dispatch(stream_lane.queue);
     }
     FreeSlot(slot);
   }
@@ -341,10 +344,10 @@ void Engine::Abandon(core::LaneIndex index) {
   lane.queued = 0;
   dirty_ = true;
   Dispatch(lane.queue);
-  Settle();
+  Update();
 }
 
-// The context is poisoned: nothing runs on, everything in flight is reported with an error.
+// The context is unusable: nothing continues, and everything in flight ends with an error.
 void Engine::LoseDevice() {
   device_lost_ = true;
   timers_.clear();

@@ -1,9 +1,10 @@
 // Chains of nodes: graphs, library calls, opaque work.
 //
-// A node starts when all SMs that its blocks need are free (GEMM nodes are persistent grids with a
-// static share for each SM, so one late SM delays the node by as much); its SMs are free in the gap
-// to the next node, and others may fill them. While nobody else is on the chain's SMs or waits for
-// them, the rest of the chain runs as one segment: one event, not one for each node.
+// A node starts when all SMs that its blocks need are free. GEMM nodes are persistent grids with a
+// static share for each SM, so one late SM delays the whole node. In the gap before the next node
+// the SMs are free, and other launches may fill them. While nothing else uses the chain's SMs or
+// waits for them, the rest of the chain runs as one segment: one event instead of one for each
+// node.
 
 #include <algorithm>
 #include <cmath>
@@ -116,7 +117,7 @@ void Engine::BreakSegments(const Place& place, int32_t except) {
         (launch.place->cells & place.cells).any()) {
       BreakSegment(slot);
     }
-    // A chain that was in a gap gave up its cells and with them its place in the list.
+    // A chain in a gap has freed its cells and so left this list; then the index stays.
     if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
   }
 }

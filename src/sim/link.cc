@@ -1,4 +1,4 @@
-// The link between host and device. See link.h.
+// Rates and ends of copies. See link.h.
 
 #include "src/sim/link.h"
 
@@ -11,7 +11,7 @@ namespace gpushare::sim {
 namespace {
 
 constexpr size_t kDirections = 4;
-// Less than half a byte is left: the copy is done.
+// A copy with less than this left is done.
 constexpr double kDoneBytes = 0.5;
 
 bool IsInline(const Link::Copy& copy) { return copy.pinned && copy.bytes_left <= kInlineCopyBytes; }

@@ -1,10 +1,10 @@
-// From the launch call to the moment a launch is ready: requests checked and copied into a slot,
-// lanes, hardware queues that several lanes share, and eviction words.
+// From the launch call to a ready launch: validates a request, copies it into a slot, and moves it
+// through its lane and its hardware queue. Also eviction words.
 //
-// A hardware queue is a FIFO of commands. Its head leaves once its lane's earlier launch is over;
-// until then everything behind it waits, whichever lane it belongs to (MEASURED.md, "Hardware
-// queues are shared"). Each place has hardware_queues of them, as each CUDA context has; eviction
-// writes go through the last one.
+// A hardware queue is a FIFO of commands, shared by several lanes. Its head leaves when its lane's
+// earlier launch has ended. Until then everything behind it waits, on whichever lane
+// (docs/MEASURED.md, "Hardware queues are shared"). As each CUDA context does, each place has
+// hardware_queues of them; eviction writes use the last one.
 
 #include <algorithm>
 #include <cmath>
@@ -122,7 +122,7 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
   return absl::OkStatus();
 }
 
-// The second part; the first is checked as any launch.
+// Validates the second part of a fused launch; Check validates the first like any launch.
 absl::Status Engine::CheckFused(const core::LaunchRequest& request) const {
   const core::FusedPartner& partner = request.partner;
   const PreparedKernel* const kernel = Find(partner.kernel);
@@ -260,10 +260,11 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   }
 }
 
-// Tacker's two-stage model, eq. 5-6 as corrected: with the load ratio r of the two parts, the fused
-// kernel takes 1 + (t0 - 1) r / r0 of the TC part's own time up to the opportune ratio r0, and
-// t0 + r - r0 beyond. That is: while both parts of a block work, the TC part takes t0 of its own
-// time and the CD part t0 / r0; whichever is left alone goes on at full speed.
+// Tacker's two-stage model, equations 5 and 6 as docs/ERRATA.md corrects them. With r the load
+// ratio of the two parts, a fused kernel takes 1 + (t0 - 1) r / r0 of the TC part's own time up to
+// the opportune ratio r0, and t0 + r - r0 beyond it. So while both parts of a block work, the TC
+// part takes t0 of its own time and the CD part t0 / r0. The part that remains alone continues at
+// full speed.
 void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
   const int32_t other = AllocateSlot();
   Launch& first = launches_[static_cast<size_t>(slot)];
@@ -287,14 +288,14 @@ void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
   alone.reset_counter = request.partner.reset_counter;
   alone.epoch = request.partner.epoch;
   FillTasks(other, alone);
-  second.rides = true;
+  second.is_second_part = true;
   first.partner = other;
   second.partner = slot;
-  first.carrier = second.carrier = first.lane;
+  first.stream_lane = second.stream_lane = first.lane;
   ShapeFused(first, second, request);
 }
 
-// One fused block holds the parts' blocks: it needs what they need together.
+// One fused block needs what the blocks of both parts need together.
 Engine::FusedShape Engine::ShapeOf(const core::FusedKernelDesc& fused, const PreparedKernel& tensor,
                                    const PreparedKernel& cuda) const {
   const int64_t tensor_blocks = std::max(1, fused.tensor_blocks);
@@ -325,7 +326,8 @@ void Engine::PrepareFused(core::FusedKernelDesc& fused) const {
   fused.blocks_per_sm = known ? ShapeOf(fused, *tensor, *cuda).blocks_per_sm : 1;
 }
 
-// Fused blocks: what one needs, how many there are, and what the parts do to each other.
+// Sets what one fused block needs, how many blocks there are, and how much the parts slow each
+// other.
 void Engine::ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request) {
   const core::FusedKernelDesc& fused = *request.fused;
   const bool swapped = !core::FirstIsTensorPart(request);
@@ -353,7 +355,7 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
   const int32_t device_sms = capabilities_.profile.sm_count;
   launch.chain = ChainState::kPending;
   const PreparedKernel* kernel = launch.kernel;
-  // A speed table or, for work that the device knows nothing of, time in proportion to SMs.
+  // From the speed table; work without a kernel slows in proportion to its SMs.
   launch.place_speed = kernel != nullptr ? kernel->SpeedOn(launch.place->sms, device_sms)
                                          : static_cast<double>(launch.place->sms) / device_sms;
   if (kernel != nullptr) {
@@ -369,7 +371,7 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
   if (node.duration_ns == 0) {
     node.duration_ns = request.form == core::Form::kLibrary ? kLibraryDefaultNs : kOpaqueDefaultNs;
   }
-  // What is declared is the time on the lane that the caller chose.
+  // A declared duration holds on the lane that the caller chose, so its place does not slow it.
   launch.place_speed = 1;
   node.blocks = device_sms;
   launch.own_node.needs.whole_sm = true;
@@ -449,8 +451,8 @@ void Engine::Ready(int32_t slot) {
   }
 }
 
-// A launch that a word has reached before it has all its workers.
-void Engine::KeepToWord(Launch& launch) const {
+// Applies an eviction word that arrived before the launch has all its workers.
+void Engine::ApplyEvictionWord(Launch& launch) const {
   if (!MustLeave(launch)) return;
   launch.evicted = true;
   launch.workers_wanted =
@@ -466,8 +468,8 @@ void Engine::FusedIsReady(int32_t slot) {
     if (other != -1) EndLaunch(other, core::Outcome::kFailed, 1);
     return;
   }
-  KeepToWord(first);
-  MakePending(slot);  // which asks the second part's word too
+  ApplyEvictionWord(first);
+  MakePending(slot);  // PlaceFused also applies the second part's word
 }
 
 void Engine::StartCopy(int32_t slot) {
@@ -531,7 +533,7 @@ void Engine::WriteWord(core::LaneIndex index, uint64_t epoch, int64_t keep) {
   Lane& lane = lanes_[static_cast<size_t>(index)];
   const double latency = static_cast<double>(capabilities_.profile.eviction_write_latency_ns);
   const double jitter = random_.Exponential(kEvictionWriteJitter * latency);
-  // Writes of one stream arrive in order.
+  // Writes on one stream arrive in order.
   lane.last_write_ns = std::max(lane.last_write_ns,
                                 now_ + static_cast<core::TimeNs>(std::llround(latency + jitter)));
   AddTimer(lane.last_write_ns, TimerKind::kWord, index, epoch, keep);
@@ -543,20 +545,22 @@ void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {
   lane.has_word = true;
   lane.word = epoch;
   lane.keep = keep;
-  // A launch that is not ready yet reads the word when it starts.
+  // A launch that is not yet ready reads the word when it starts.
   const auto leaves = [this](const Launch& launch) {
     return launch.phase == LaunchPhase::kResident && launch.workers && !launch.hung &&
            MustLeave(launch);
   };
-  // Parts that ride on other lanes; one without a block reads the word when it gets one.
+  // Second parts of fused launches on other lanes. One without a block reads the word when it gets
+  // one.
   for (size_t i = 0; i < resident_launches_.size(); ++i) {  // NOLINT(modernize-loop-convert)
     const int32_t slot = resident_launches_[i];
     const Launch& launch = launches_[static_cast<size_t>(slot)];
-    if (launch.rides && launch.lane == index && leaves(launch)) EvictLaunch(slot, keep);
+    if (launch.is_second_part && launch.lane == index && leaves(launch)) EvictLaunch(slot, keep);
   }
   if (lane.running == -1) return;
   const Launch& launch = launches_[static_cast<size_t>(lane.running)];
-  if (launch.lane == index && !launch.rides && leaves(launch)) EvictLaunch(lane.running, keep);
+  if (launch.lane == index && !launch.is_second_part && leaves(launch))
+    EvictLaunch(lane.running, keep);
 }
 
 }  // namespace gpushare::sim

@@ -1,8 +1,8 @@
-// Speeds: how fast everything resident goes now, and when it is due.
+// Speeds: how fast everything resident runs now, and when it ends.
 //
-// Runs after every change of what is resident. An SM's residents meet in its cell (issue slots,
-// tensor and special-function pipes); launches meet in DRAM and L2 wherever they run. Cost: one
-// pass over the residencies.
+// Runs after every change of what is resident. Residents of an SM share its cell: issue slots,
+// Tensor and special-function pipes. All launches share DRAM and L2. Cost: one pass over the
+// residencies.
 
 #include <algorithm>
 #include <array>
@@ -14,8 +14,8 @@
 namespace gpushare::sim {
 namespace {
 
-// Residents of one SM: more launches than hardware queues never meet there in practice; the rest
-// would add nothing but the sum.
+// The most clients of one SM. In practice hardware queues keep the number lower; further clients
+// are ignored.
 constexpr size_t kSmClientsMax = 16;
 
 core::TimeNs TimeAfter(core::TimeNs now, double wait) {
@@ -33,7 +33,7 @@ void Engine::SetSpeeds() {
   SetDueTimes();
 }
 
-// Below full occupancy an SM's speed is min(1, occupancy / saturating occupancy).
+// An SM below full occupancy runs at min(1, occupancy / saturating occupancy).
 double Engine::OccupancySpeed(const Residency& residency, const Launch& launch,
                               const Cell& cell) const {
   const double occupancy = static_cast<double>(residency.workers) /
@@ -56,9 +56,9 @@ void Engine::SetCellFactors() {
       busy = std::max(busy, residency.busy_sms);
       if (cell.residents == 1 || count == clients.size()) continue;
       const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-      // Two parts of one block are one client: what they do to each other the pair's own model
-      // says.
-      if (launch.rides && residency.peer != -1) continue;
+      // Both parts of a fused block count as one client; the pair's own model covers their
+      // interference.
+      if (launch.is_second_part && residency.peer != -1) continue;
       const double speed =
           launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
       core::ResourceDemand demand = launch.demand;
@@ -72,7 +72,7 @@ void Engine::SetCellFactors() {
       clients[count++] = {demand.issue * speed, demand.tensor * speed, demand.special * speed,
                           speed};
     }
-    if (count == 1) count = 0;  // nobody to share with
+    if (count == 1) count = 0;  // a single client shares with nobody
     busy_sms_ += busy;
     cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count));
   }
@@ -94,7 +94,7 @@ void Engine::SetLaunchSpeeds() {
       launch.speed += cell.sms * speed * launch.place_speed / launch.place->sms;
       launch.weight += cell.sms * speed * launch.memory_parallelism;
     } else {
-      // A chain goes as fast as its slowest SM.
+      // A chain is as fast as its slowest SM.
       launch.speed = std::min(launch.speed, launch.place_speed * cell.factor);
       launch.weight += cell.sms * launch.memory_parallelism;
     }
