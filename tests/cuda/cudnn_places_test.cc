@@ -1,5 +1,5 @@
-// A convolution on part of a real GPU: the graph form, which is told the part's SMs, against the
-// immediate function. Shapes are small; values are random with a fixed seed.
+// On a real GPU: a convolution on part of the SMs by the graph form, which gets their number,
+// against the immediate function. Shapes are small; values are random with a fixed seed.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -38,8 +38,8 @@ float FromSmall(uint16_t bits, DataType type) {
   return type == DataType::kFloat16 ? __half2float(half) : __bfloat162float(bfloat);
 }
 
-// Per unit of the result. Two orders of summation differ by so much; TF32 by more than ten times as
-// much as float32 may.
+// The allowed error relative to the result: what two orders of summation differ by. TF32 differs by
+// more than ten times what float32 may.
 double AllowedOf(DataType type) {
   if (type == DataType::kFloat16) return 4.0 / 1024;
   return type == DataType::kBfloat16 ? 4.0 / 128 : 2e-4;
@@ -136,8 +136,8 @@ class CudnnPlacesTest : public testing::Test {
     return out;
   }
 
-  // Both forms on the same operands, in the part. Not every engine takes a number: those of Hopper
-  // for float16 and bfloat16 without groups do.
+  // Runs both forms on the same operands on part of the SMs. Not every engine takes an SM count; on
+  // Hopper those for float16 and bfloat16 without groups do.
   void Compare(const core::LibraryCall& call) {
     const auto plan = MakeCudnnConvolution(api_, handle_, call, part_.sms);
     ASSERT_TRUE(plan.ok()) << plan.status();
@@ -157,10 +157,10 @@ class CudnnPlacesTest : public testing::Test {
     }
     if (!made.ok()) return;
     ++compared_;
-    const absl::Status told = graph.Execute(handle_, workspace_, arguments);
-    ASSERT_TRUE(told.ok()) << told;
+    const absl::Status status = graph.Execute(handle_, workspace_, arguments);
+    ASSERT_TRUE(status.ok()) << status;
     const std::vector<float> got = Download(arguments.d, bytes.d / element, call.type);
-    // Twice the result, which is exact: only the immediate function does that.
+    // Doubling the result is exact, and only the immediate function does it.
     arguments.alpha = 2;
     const absl::Status immediate = (*plan)->Enqueue(handle_, stream_, workspace_, arguments);
     ASSERT_TRUE(immediate.ok()) << immediate;
@@ -184,7 +184,7 @@ class CudnnPlacesTest : public testing::Test {
   int compared_ = 0;
 };
 
-TEST_F(CudnnPlacesTest, AConvolutionThatIsToldItsSmsEqualsTheImmediateFunctions) {
+TEST_F(CudnnPlacesTest, TheGraphFormWithAnSmCountEqualsTheImmediateFunction) {
   for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32}) {
     for (const bool channels_last : {true, false}) {
       for (const int64_t groups : {1, 4}) {
@@ -205,7 +205,7 @@ TEST_F(CudnnPlacesTest, AConvolutionThatIsToldItsSmsEqualsTheImmediateFunctions)
       }
     }
   }
-  if (compared_ == 0) GTEST_SKIP() << "this GPU has no engine that can be told its SMs";
+  if (compared_ == 0) GTEST_SKIP() << "no engine of this GPU takes an SM count";
 }
 
 }  // namespace

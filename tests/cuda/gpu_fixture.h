@@ -1,4 +1,4 @@
-// The first GPU's device with one lane, for tests at the device seam; skips where there is no GPU.
+// The device of the first GPU with one lane, for tests at the device seam. Skips without a GPU.
 
 #ifndef GPUSHARE_TESTS_CUDA_GPU_FIXTURE_H_
 #define GPUSHARE_TESTS_CUDA_GPU_FIXTURE_H_
@@ -30,7 +30,7 @@ class GpuTest : public testing::Test {
     lane_ = *lane;
   }
 
-  // No launch of a test lasts longer: one that does is hung.
+  // No launch of a test lasts longer; a longer one is hung.
   static constexpr int64_t kHungNs = 5'000'000'000;
 
   std::unique_ptr<core::Device> device_;

@@ -1,4 +1,4 @@
-// cuBLASLt and cuDNN calls on a real GPU against references in float64: on a lane of the whole
+// cuBLASLt and cuDNN calls on a real GPU against references in float64, on a lane of the whole
 // device and on one of a partition. Shapes are small; values are random with a fixed seed.
 
 #include "src/cuda/library_calls.h"
@@ -36,7 +36,7 @@ using Values = std::vector<float>;
 uint16_t ToBfloat16(float value) {
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));
-  bits += 0x7FFF + ((bits >> 16) & 1);  // to nearest, ties to even
+  bits += 0x7FFF + ((bits >> 16) & 1);  // round to nearest, ties to even
   return static_cast<uint16_t>(bits >> 16);
 }
 
@@ -47,8 +47,8 @@ float FromBfloat16(uint16_t value) {
   return out;
 }
 
-// Uniform in [-1, 1], as the data type holds them. With all 24 bits of float32, a product in TF32
-// is wrong by a thousandth.
+// Uniform in [-1, 1], rounded to the data type. float32 values use all 24 bits, so that a product
+// in TF32 would be wrong by a thousandth.
 Values Random(size_t count, DataType type, uint32_t seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -71,7 +71,7 @@ Output WindowOutput(const LibraryCall& call) {
   return {size(call.height, call.filter_height), size(call.width, call.filter_width)};
 }
 
-// Index of an element of a tensor of `channels` x `height` x `width` images.
+// Index of an element in a tensor of images of `channels` x `height` x `width`.
 size_t At(const LibraryCall& call, int64_t channels, int64_t height, int64_t width, int64_t n,
           int64_t c, int64_t y, int64_t x) {
   const int64_t index = call.channels_last ? ((n * height + y) * width + x) * channels + c
@@ -219,7 +219,7 @@ class LibraryCallsTest : public testing::Test {
     current_.reset();
   }
 
-  // The id of the prepared call; 0 when its library is not installed here.
+  // The id of the prepared call; 0 if its library is not installed.
   uint32_t Prepare(const LibraryCall& call) {
     core::KernelDesc kernel;
     kernel.id = core::KernelId{++last_kernel_};
@@ -237,7 +237,7 @@ class LibraryCallsTest : public testing::Test {
 
   static size_t BytesOf(DataType type) { return type == DataType::kFloat32 ? 4 : 2; }
 
-  // Device memory with these values, `skip` elements behind its start. Null for none.
+  // Device memory with these values, starting `skip` elements behind its start. Null for no values.
   void* Upload(const Values& values, DataType type, size_t skip = 0) {
     if (values.empty()) return nullptr;
     const size_t element = BytesOf(type);
@@ -286,7 +286,7 @@ class LibraryCallsTest : public testing::Test {
               CUDA_SUCCESS);
   }
 
-  // `tolerance` of float32, per unit of the result; bfloat16 has 8 bits.
+  // `tolerance` is relative to the result and applies to float32; bfloat16 has 8 bits.
   void ExpectNear(const void* address, const std::vector<double>& expected, DataType type,
                   double tolerance = 1e-5) {
     const Values got = Download(address, expected.size(), type);
@@ -297,7 +297,7 @@ class LibraryCallsTest : public testing::Test {
     }
   }
 
-  // One cuDNN operation on both lanes.
+  // Runs one cuDNN operation on both lanes.
   void CheckImages(const LibraryCall& call, const Values& x, const Values& filters,
                    const std::vector<double>& expected) {
     const uint32_t kernel = Prepare(call);
@@ -503,7 +503,7 @@ TEST_F(LibraryCallsTest, SoftmaxRunsOverTheChannels) {
   }
 }
 
-TEST_F(LibraryCallsTest, ALaneThatComesLaterRunsWhatIsPrepared) {
+TEST_F(LibraryCallsTest, ALaterLaneRunsPreparedCalls) {
   const LibraryCall call = Product(DataType::kFloat32, 32, 32, 32);
   const uint32_t kernel = Prepare(call);
   SKIP_IF_MISSING();
@@ -523,7 +523,7 @@ TEST_F(LibraryCallsTest, ALaneThatComesLaterRunsWhatIsPrepared) {
       ExpectNear(arguments.d, MatmulReference(call, a, b, {}, 1, 0), call.type));
 }
 
-TEST_F(LibraryCallsTest, WhatCannotRunIsRefusedBeforeTheDevice) {
+TEST_F(LibraryCallsTest, InvalidCallsAreRefusedBeforeTheDevice) {
   const LibraryCall call = Product(DataType::kFloat32, 32, 32, 32);
   const uint32_t kernel = Prepare(call);
   SKIP_IF_MISSING();

@@ -1,5 +1,5 @@
-// Interrupted block tasks of a task that was given up, on a GPU: no later task takes them for its
-// own. Tasks follow each other on one counter, as in one slot of the scheduler's.
+// On a GPU: no later task runs the interrupted block tasks of an abandoned task. The tasks follow
+// each other on one counter, as in one slot of the scheduler.
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ class YieldListsTest : public GpuTest {
     return subject;
   }
 
-  // A task from its beginning, on the counter that all tasks share.
+  // Starts a task on the counter that all tasks share.
   void Begin(const Subject& subject) {
     core::LaunchRequest request;
     request.launch = core::LaunchId{++launches_};
@@ -107,13 +107,13 @@ class YieldListsTest : public GpuTest {
   uint64_t launches_ = 0;
 };
 
-TEST_F(YieldListsTest, WhatACancelledTaskLeftIsNoLaterTasks) {
+TEST_F(YieldListsTest, NoLaterTaskRunsWhatACancelledTaskLeft) {
   const Subject steps = Make("sincos_steps");
   const Subject plain = Make("sincos");
   Begin(steps);
   ASSERT_EQ(Wait().outcome, core::Outcome::kFinished);
   const uint64_t expected = Checksum(steps);
-  // One, two and three tasks without yield points lie between.
+  // With zero to three tasks without yield points in between.
   for (int between = 0; between < 4; ++between) {
     SCOPED_TRACE(between);
     Begin(steps);
