@@ -39,8 +39,8 @@ void Engine::SyncResidency(Residency& residency) {
 }
 
 void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  Launch& launch = launches_[slot];
+  Pool& pool = pools_[launch.pool];
   residency.work_done = TakeFromPool(pool, workers);
   residency.claimed = workers;
   residency.phase = random_.Uniform() - 0.5;
@@ -62,8 +62,8 @@ double Engine::ClaimsBeyondFirst(const Residency& residency, const Launch& launc
 
 // Takes the claims made so far plus `extra_claims` from the pool, and then lets the blocks end.
 void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
-  const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  const Launch& launch = launches_[residency.launch];
+  Pool& pool = pools_[launch.pool];
   const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
   const int64_t claims = std::min(static_cast<int64_t>(made) + extra_claims, pool.available());
   residency.work_done += TakeFromPool(pool, claims);
@@ -79,8 +79,8 @@ void Engine::LeaveAtBoundary(Residency& residency) { StopClaiming(residency, 0);
 
 // Stops the blocks at their next yield point; their interrupted block tasks return to the counter.
 void Engine::LeaveAtYieldPoint(Residency& residency) {
-  const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  const Launch& launch = launches_[residency.launch];
+  Pool& pool = pools_[launch.pool];
   const double workers = static_cast<double>(residency.workers);
   const double until_yield = workers * (1 - launch.in_flight_progress) * launch.yield_share;
   residency.work_done += until_yield;  // as it will be at the yield point
@@ -105,7 +105,7 @@ void Engine::LeaveAtYieldPoint(Residency& residency) {
 }
 
 void Engine::EvictLaunch(int32_t slot, int64_t keep) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   launch.evicted = true;
   dirty_ = true;
   launch.workers_wanted = std::min(launch.workers_wanted, keep);
@@ -115,7 +115,7 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
   int64_t workers_left = launch.workers_resident;
   int64_t keep_left = keep;
   for (const int32_t index : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(index)];
+    Residency& residency = residencies_[index];
     if (residency.launch != slot) continue;
     if (residency.draining) {
       // The last block tasks of an empty counter stop at a yield point, too.
@@ -150,10 +150,10 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
 
 // The last block task of the pool is claimed: every residency finishes what it has.
 void Engine::PoolIsEmpty(int32_t index) {
-  Pool& pool = pools_[static_cast<size_t>(index)];
+  Pool& pool = pools_[index];
   for (const int32_t r : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(r)];
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    Residency& residency = residencies_[r];
+    const Launch& launch = launches_[residency.launch];
     if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
     SyncResidency(residency);
     const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
@@ -163,7 +163,7 @@ void Engine::PoolIsEmpty(int32_t index) {
   }
   // Rounding leaves less than one block task for each residency. Those that end first take them.
   auto takes = [&](const Residency& residency) {
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    const Launch& launch = launches_[residency.launch];
     return launch.pool == index && !residency.draining && launch.chain == ChainState::kNone;
   };
   auto load = [](const Residency& residency, double more) {
@@ -173,12 +173,12 @@ void Engine::PoolIsEmpty(int32_t index) {
   while (pool.available() > 0) {
     double lowest = std::numeric_limits<double>::infinity();
     for (const int32_t r : active_residencies_) {
-      const Residency& residency = residencies_[static_cast<size_t>(r)];
+      const Residency& residency = residencies_[r];
       if (takes(residency)) lowest = std::min(lowest, load(residency, 1));
     }
     const int64_t before = pool.available();
     for (const int32_t r : active_residencies_) {
-      Residency& residency = residencies_[static_cast<size_t>(r)];
+      Residency& residency = residencies_[r];
       if (pool.available() == 0) break;
       if (!takes(residency) || load(residency, 0.5) > lowest) continue;
       residency.work_done += TakeFromPool(pool, 1);
@@ -187,8 +187,8 @@ void Engine::PoolIsEmpty(int32_t index) {
     if (pool.available() == before) break;
   }
   for (const int32_t r : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(r)];
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    Residency& residency = residencies_[r];
+    const Launch& launch = launches_[residency.launch];
     if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
     StopClaiming(residency, 0);
     // Only the tail of a task is stretched: the fitted residual of an eviction contains the spread.
@@ -200,11 +200,11 @@ void Engine::PoolIsEmpty(int32_t index) {
 }
 
 void Engine::ResidencyIsDue(int32_t index) {
-  Residency& residency = residencies_[static_cast<size_t>(index)];
+  Residency& residency = residencies_[index];
   const int32_t slot = residency.launch;
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   SyncResidency(residency);
-  Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+  Cell& cell = sms_.cells()[residency.cell];
   dirty_ = true;
   if (!residency.draining) {
     // A partial eviction: the workers that leave have finished their block tasks.
@@ -220,7 +220,7 @@ void Engine::ResidencyIsDue(int32_t index) {
     residency.busy_sms = static_cast<double>(std::min<int64_t>(cell.sms, residency.workers));
     return;
   }
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  Pool& pool = pools_[launch.pool];
   launch.tasks_done += residency.done_at_end;
   launch.workers_resident -= residency.workers;
   pool.interrupted += residency.interrupted_at_end;
@@ -236,13 +236,12 @@ void Engine::ResidencyIsDue(int32_t index) {
 }
 
 void Engine::EndIfDone(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   if (launch.residencies > 0 || launch.phase != LaunchPhase::kResident || launch.hung) return;
-  const bool work_left = pools_[static_cast<size_t>(launch.pool)].available() > 0;
+  const bool work_left = pools_[launch.pool].available() > 0;
   const int32_t other = launch.partner;
   // A grid, or workers that still wait for room, will continue with the remaining block tasks.
-  const bool waits_with_other =
-      launch.is_second_part && other != -1 && launches_[static_cast<size_t>(other)].pending;
+  const bool waits_with_other = launch.is_second_part && other != -1 && launches_[other].pending;
   const bool goes_on = (launch.pending || (waits_with_other && !launch.evicted)) && work_left;
   if (goes_on) return;
   if (launch.pending && launch.fused_left > 0 && !launch.fused_started) return;

@@ -119,7 +119,7 @@ absl::StatusOr<core::LaneIndex> Engine::AddLane(const core::LaneSpec& spec) {
   lane.place = spec.place;
   lane.priority = static_cast<int32_t>(spec.priority);
   lane.evictable = spec.evictable;
-  lane.queue = QueueOf(spec.place, lanes_of_place_[static_cast<size_t>(spec.place)]++);
+  lane.queue = QueueOf(spec.place, lanes_of_place_[spec.place]++);
   lanes_.push_back(lane);
   return static_cast<core::LaneIndex>(lanes_.size() - 1);
 }
@@ -131,7 +131,7 @@ int32_t Engine::AllocateSlot() {
 }
 
 void Engine::FreeSlot(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   launch.phase = LaunchPhase::kFree;
   ++launch.generation;
   free_slots_.push_back(slot);
@@ -183,7 +183,7 @@ void Engine::FireTimers() {
       WordArrives(timer.index, timer.epoch, timer.keep);
       continue;
     }
-    Launch& launch = launches_[static_cast<size_t>(timer.index)];
+    Launch& launch = launches_[timer.index];
     if (launch.generation != timer.epoch) continue;
     switch (timer.kind) {
       case TimerKind::kReady:
@@ -211,26 +211,26 @@ void Engine::FireTimers() {
 void Engine::FireDue() {
   Link::Copy copy;
   while (link_.TakeFinished(now_, copy)) {
-    launches_[static_cast<size_t>(copy.launch)].start_ns = copy.start_ns;
+    launches_[copy.launch].start_ns = copy.start_ns;
     EndLaunch(copy.launch, core::Outcome::kFinished, 0);
   }
   if (next_due_ns_ > now_) return;
   dirty_ = true;
   // A loop by index: firing may append active pools.
   for (size_t i = 0; i < active_pools_.size(); ++i) {  // NOLINT(modernize-loop-convert)
-    if (pools_[static_cast<size_t>(active_pools_[i])].due_ns <= now_) PoolIsEmpty(active_pools_[i]);
+    if (pools_[active_pools_[i]].due_ns <= now_) PoolIsEmpty(active_pools_[i]);
   }
   for (size_t i = 0; i < active_residencies_.size();) {
     const int32_t index = active_residencies_[i];
-    if (residencies_[static_cast<size_t>(index)].due_ns <= now_) {
-      residencies_[static_cast<size_t>(index)].due_ns = core::kNever;
+    if (residencies_[index].due_ns <= now_) {
+      residencies_[index].due_ns = core::kNever;
       ResidencyIsDue(index);
     }
     if (i < active_residencies_.size() && active_residencies_[i] == index) ++i;
   }
   for (size_t i = 0; i < resident_launches_.size();) {
     const int32_t slot = resident_launches_[i];
-    const Launch& launch = launches_[static_cast<size_t>(slot)];
+    const Launch& launch = launches_[slot];
     if (launch.chain != ChainState::kNone && launch.due_ns <= now_) ChainIsDue(slot);
     if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
   }
@@ -245,7 +245,7 @@ void Engine::Update() {
 }
 
 void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   if (launch.start_ns == core::kNever) launch.start_ns = now_;
   launch.end_ns = now_;
   launch.outcome = outcome;
@@ -256,7 +256,7 @@ void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) 
 }
 
 void Engine::FreeLane(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   const core::LaneIndex index =
       launch.form == core::Form::kFused ? launch.stream_lane : launch.lane;
   launch.phase = LaunchPhase::kOver;
@@ -264,11 +264,11 @@ void Engine::FreeLane(int32_t slot) {
            launch.generation);
   if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
     // A fused launch occupies its lane until both parts have ended.
-    launches_[static_cast<size_t>(other)].partner = -1;
-    lanes_[static_cast<size_t>(index)].running = other;
+    launches_[other].partner = -1;
+    lanes_[index].running = other;
     return;
   }
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   lane.running = -1;
   lane.had_predecessor = true;
   if (lane.blocked_word) {
@@ -285,8 +285,8 @@ size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
     const int32_t slot = visible_[visible_head_];
     visible_head_ = (visible_head_ + 1) % visible_.size();
     --visible_count_;
-    Launch& launch = launches_[static_cast<size_t>(slot)];
-    if (!lanes_[static_cast<size_t>(launch.lane)].abandoned) {
+    Launch& launch = launches_[slot];
+    if (!lanes_[launch.lane].abandoned) {
       out[count++] = {launch.id,     launch.outcome,    launch.start_ns,
                       launch.end_ns, launch.tasks_done, launch.error_code};
     }
@@ -301,18 +301,18 @@ size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
 
 void Engine::Abandon(core::LaneIndex index) {
   if (index < 0 || index >= static_cast<int32_t>(lanes_.size())) return;
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   if (lane.abandoned) return;
   lane.abandoned = true;
   lane.blocked_word = false;
   // Remove the lane's waiting launches from the hardware queue, and free the SMs of a hung launch,
   // so that the rest of the device can continue.
-  HardwareQueue& fifo = queues_[static_cast<size_t>(lane.queue)];
+  HardwareQueue& fifo = queues_[lane.queue];
   int32_t* link = &fifo.head;
   fifo.tail = -1;
   while (*link != -1) {
     const int32_t command = *link;
-    if (command >= 0 && launches_[static_cast<size_t>(command)].lane == index) {
+    if (command >= 0 && launches_[command].lane == index) {
       *link = NextOf(command);
     } else {
       fifo.tail = command;
@@ -328,13 +328,13 @@ void Engine::Abandon(core::LaneIndex index) {
     RemovePending(slot);
     link_.Remove(now_, slot);
     const bool tasks = launch.chain == ChainState::kNone && launch.residencies > 0;
-    if (tasks) pools_[static_cast<size_t>(launch.pool)].residencies -= launch.residencies;
+    if (tasks) pools_[launch.pool].residencies -= launch.residencies;
     FreeCells(slot);
     if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
-      launches_[static_cast<size_t>(other)].partner = -1;
+      launches_[other].partner = -1;
     } else if (launch.is_second_part && launch.phase == LaunchPhase::kResident) {
       // The first part has ended, and its lane waited for this part.
-      Lane& stream_lane = lanes_[static_cast<size_t>(launch.stream_lane)];
+      Lane& stream_lane = lanes_[launch.stream_lane];
       stream_lane.running = -1;
       Dispatch(stream_lane.queue);
     }
@@ -355,8 +355,8 @@ void Engine::LoseDevice() {
   pending_.clear();
   while (!active_residencies_.empty()) RemoveResidency(active_residencies_.back());
   for (const int32_t pool : active_pools_) {
-    pools_[static_cast<size_t>(pool)].active = false;
-    pools_[static_cast<size_t>(pool)].residencies = 0;
+    pools_[pool].active = false;
+    pools_[pool].residencies = 0;
   }
   active_pools_.clear();
   for (HardwareQueue& queue : queues_) queue = HardwareQueue();

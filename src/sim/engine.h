@@ -31,6 +31,7 @@
 #include "src/sim/random.h"
 #include "src/sim/sim_device.h"
 #include "src/sim/sm_state.h"
+#include "src/sim/table.h"
 
 namespace gpushare::sim {
 
@@ -332,19 +333,19 @@ class Engine {
   SmState sms_;
   Link link_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;  // ascending by id, then name
-  std::vector<std::unique_ptr<Place>> places_;
-  std::vector<Lane> lanes_;
-  std::vector<int32_t> lanes_of_place_;  // by place, the number of its lanes
-  std::vector<HardwareQueue> queues_;    // hardware_queues for each place
-  std::vector<WaitingWrite> writes_;
-  std::vector<Launch> launches_;
+  Table<std::unique_ptr<Place>> places_;
+  Table<Lane> lanes_;
+  Table<int32_t> lanes_of_place_;  // by place, the number of its lanes
+  Table<HardwareQueue> queues_;    // hardware_queues for each place
+  Table<WaitingWrite> writes_;
+  Table<Launch> launches_;
   std::vector<int32_t> free_slots_;
-  std::vector<Residency> residencies_;
+  Table<Residency> residencies_;
   std::vector<int32_t> free_residencies_;
   std::vector<int32_t> active_residencies_;
   std::vector<int32_t> resident_launches_;  // launches with a residency, in order of arrival
   std::vector<int32_t> pending_;            // sorted by priority, then sequence
-  std::vector<Pool> pools_;                 // one for each counter, then one for each launch slot
+  Table<Pool> pools_;                       // one for each counter, then one for each launch slot
   std::vector<int32_t> active_pools_;
   std::vector<Timer> timers_;                // a heap, earliest first
   core::TimeNs next_due_ns_ = core::kNever;  // of residencies, chains and pools

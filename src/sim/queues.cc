@@ -50,7 +50,7 @@ absl::Status Engine::Check(const core::LaunchRequest& request) const {
     return absl::InvalidArgumentError(absl::StrCat(
         "The launch names lane ", request.lane, ", and the device has ", lanes_.size(), " lanes."));
   }
-  const Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  const Lane& lane = lanes_[request.lane];
   if (lane.abandoned) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", request.lane, " was abandoned and takes no launch."));
@@ -85,11 +85,11 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
     return absl::FailedPreconditionError(
         absl::StrCat("Kernel '", request.kernel->name, "' is launched before it was prepared."));
   }
-  const Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  const Lane& lane = lanes_[request.lane];
   if (!kernel->desc.confinable && lane.place != core::kWholeDevice) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("Kernel '", kernel->desc.name, "' is not confinable, and lane ", request.lane,
-                     " has ", places_[static_cast<size_t>(lane.place)]->sms, " SMs."));
+    return absl::InvalidArgumentError(absl::StrCat("Kernel '", kernel->desc.name,
+                                                   "' is not confinable, and lane ", request.lane,
+                                                   " has ", places_[lane.place]->sms, " SMs."));
   }
   if (IsChainForm(request.form)) {
     if (request.form == core::Form::kGraph && !kernel->is_chain()) {
@@ -135,7 +135,7 @@ absl::Status Engine::CheckFused(const core::LaunchRequest& request) const {
                                                    partner.lane, ", and the device has ",
                                                    lanes_.size(), " lanes."));
   }
-  if (lanes_[static_cast<size_t>(partner.lane)].abandoned) {
+  if (lanes_[partner.lane].abandoned) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", partner.lane, " was abandoned and takes no launch."));
   }
@@ -147,7 +147,7 @@ absl::Status Engine::CheckCounter(int32_t counter, bool reset, int64_t block_cou
     return absl::InvalidArgumentError(absl::StrCat(
         "The launch names counter ", counter, ", and the device has ", core::kMaxCounters, "."));
   }
-  const Pool& pool = pools_[static_cast<size_t>(counter)];
+  const Pool& pool = pools_[counter];
   if (!reset) {
     if (pool.zeroed) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
@@ -179,7 +179,7 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
   }
   const int32_t slot = AllocateSlot();
   Fill(slot, request);
-  Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  Lane& lane = lanes_[request.lane];
   ++lane.queued;
   Enqueue(lane.queue, slot);
   if (faults_.DeviceLost()) LoseDevice();
@@ -187,18 +187,18 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
 }
 
 void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   const uint32_t generation = launch.generation;
   launch = Launch();
   launch.generation = generation;
-  const Lane& lane = lanes_[static_cast<size_t>(request.lane)];
+  const Lane& lane = lanes_[request.lane];
   const core::DeviceProfile& profile = capabilities_.profile;
   launch.phase = LaunchPhase::kQueued;
   launch.id = request.launch;
   launch.form = request.form;
   launch.lane = request.lane;
   launch.priority = lane.priority;
-  launch.place = places_[static_cast<size_t>(lane.place)].get();
+  launch.place = places_[lane.place].get();
   launch.kernel = Find(request.kernel);
   DrawLaunchFaults(launch);
   int64_t latency = profile.launch_latency_ns;
@@ -225,7 +225,7 @@ void Engine::DrawLaunchFaults(Launch& launch) {
 }
 
 void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   const PreparedKernel& kernel = *launch.kernel;
   const core::SimulationRecord& record = kernel.desc.simulation;
   launch.workers = core::ClaimsBlockTasks(request.form);
@@ -252,7 +252,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   const bool counter = launch.workers && request.counter >= 0;
   launch.pool = counter ? request.counter : core::kMaxCounters + slot;
   if (!counter || request.reset_counter) {
-    Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+    Pool& pool = pools_[launch.pool];
     pool.unclaimed = request.block_count;
     pool.interrupted = 0;
     pool.interrupted_left = 0;
@@ -267,8 +267,8 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
 // full speed.
 void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
   const int32_t other = AllocateSlot();
-  Launch& first = launches_[static_cast<size_t>(slot)];
-  Launch& second = launches_[static_cast<size_t>(other)];
+  Launch& first = launches_[slot];
+  Launch& second = launches_[other];
   const uint32_t generation = second.generation;
   second = Launch();
   second.generation = generation;
@@ -379,12 +379,11 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
 }
 
 int32_t& Engine::NextOf(int32_t command) {
-  return command >= 0 ? launches_[static_cast<size_t>(command)].next_in_queue
-                      : writes_[static_cast<size_t>(-2 - command)].next;
+  return command >= 0 ? launches_[command].next_in_queue : writes_[-2 - command].next;
 }
 
 void Engine::Enqueue(int32_t queue, int32_t command) {
-  HardwareQueue& fifo = queues_[static_cast<size_t>(queue)];
+  HardwareQueue& fifo = queues_[queue];
   NextOf(command) = -1;
   if (fifo.head == -1) {
     fifo.head = command;
@@ -396,18 +395,18 @@ void Engine::Enqueue(int32_t queue, int32_t command) {
 }
 
 void Engine::Dispatch(int32_t queue) {
-  HardwareQueue& fifo = queues_[static_cast<size_t>(queue)];
+  HardwareQueue& fifo = queues_[queue];
   while (fifo.head != -1) {
     const int32_t command = fifo.head;
     if (command >= 0) {
-      Lane& lane = lanes_[static_cast<size_t>(launches_[static_cast<size_t>(command)].lane)];
+      Lane& lane = lanes_[launches_[command].lane];
       if (lane.running != -1) return;
       fifo.head = NextOf(command);
       lane.running = command;
       --lane.queued;
       Issue(command);
     } else {
-      WaitingWrite& write = writes_[static_cast<size_t>(-2 - command)];
+      WaitingWrite& write = writes_[-2 - command];
       fifo.head = write.next;
       WriteWord(write.lane, write.epoch, write.keep);
       write.lane = -1;
@@ -417,8 +416,8 @@ void Engine::Dispatch(int32_t queue) {
 }
 
 void Engine::Issue(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
-  Lane& lane = lanes_[static_cast<size_t>(launch.lane)];
+  Launch& launch = launches_[slot];
+  Lane& lane = lanes_[launch.lane];
   core::TimeNs ready = std::max(launch.issued_until_ns, now_);
   if (lane.had_predecessor) ready = std::max(ready, now_ + kSuccessorGapNs);
   lane.had_predecessor = false;
@@ -427,7 +426,7 @@ void Engine::Issue(int32_t slot) {
 }
 
 void Engine::Ready(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   launch.phase = LaunchPhase::kResident;
   dirty_ = true;
   if (launch.form == core::Form::kFused) {
@@ -437,13 +436,13 @@ void Engine::Ready(int32_t slot) {
   } else if (launch.form == core::Form::kMemcpy) {
     StartCopy(slot);
   } else if (launch.workers && MustLeave(launch)) {
-    const Lane& lane = lanes_[static_cast<size_t>(launch.lane)];
+    const Lane& lane = lanes_[launch.lane];
     launch.evicted = true;
     launch.workers_wanted = std::min(launch.workers_wanted, lane.keep);
     if (launch.workers_wanted > 0) {
       MakePending(slot);
     } else {
-      launch.left_work = pools_[static_cast<size_t>(launch.pool)].available() > 0;
+      launch.left_work = pools_[launch.pool].available() > 0;
       EndIfDone(slot);
     }
   } else {
@@ -455,14 +454,13 @@ void Engine::Ready(int32_t slot) {
 void Engine::ApplyEvictionWord(Launch& launch) const {
   if (!MustLeave(launch)) return;
   launch.evicted = true;
-  launch.workers_wanted =
-      std::min(launch.workers_wanted, lanes_[static_cast<size_t>(launch.lane)].keep);
+  launch.workers_wanted = std::min(launch.workers_wanted, lanes_[launch.lane].keep);
 }
 
 void Engine::FusedIsReady(int32_t slot) {
-  Launch& first = launches_[static_cast<size_t>(slot)];
+  Launch& first = launches_[slot];
   const int32_t other = first.partner;
-  if (other != -1) launches_[static_cast<size_t>(other)].phase = LaunchPhase::kResident;
+  if (other != -1) launches_[other].phase = LaunchPhase::kResident;
   if (first.fails && !first.hung) {
     EndLaunch(slot, core::Outcome::kFailed, 1);
     if (other != -1) EndLaunch(other, core::Outcome::kFailed, 1);
@@ -473,7 +471,7 @@ void Engine::FusedIsReady(int32_t slot) {
 }
 
 void Engine::StartCopy(int32_t slot) {
-  const Launch& launch = launches_[static_cast<size_t>(slot)];
+  const Launch& launch = launches_[slot];
   if (launch.hung) return;
   Link::Copy copy;
   copy.launch = slot;
@@ -485,7 +483,7 @@ void Engine::StartCopy(int32_t slot) {
 }
 
 bool Engine::MustLeave(const Launch& launch) const {
-  const Lane& lane = lanes_[static_cast<size_t>(launch.lane)];
+  const Lane& lane = lanes_[launch.lane];
   return lane.has_word && static_cast<int64_t>(lane.word - launch.epoch) >= 0;
 }
 
@@ -495,7 +493,7 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
     return absl::InvalidArgumentError(absl::StrCat(
         "The eviction names lane ", index, ", and the device has ", lanes_.size(), " lanes."));
   }
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   if (!lane.evictable) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", index, " was created without an eviction word."));
@@ -512,7 +510,7 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
     if (lane.blocked_word) return absl::OkStatus();
   }
   const int32_t queue = QueueOf(lane.place, capabilities_.profile.hardware_queues - 1);
-  if (queues_[static_cast<size_t>(queue)].head == -1) {
+  if (queues_[queue].head == -1) {
     WriteWord(index, epoch, keep);
     return absl::OkStatus();
   }
@@ -530,7 +528,7 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
 }
 
 void Engine::WriteWord(core::LaneIndex index, uint64_t epoch, int64_t keep) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   const double latency = static_cast<double>(capabilities_.profile.eviction_write_latency_ns);
   const double jitter = random_.Exponential(kEvictionWriteJitter * latency);
   // Writes on one stream arrive in order.
@@ -540,7 +538,7 @@ void Engine::WriteWord(core::LaneIndex index, uint64_t epoch, int64_t keep) {
 }
 
 void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   if (lane.has_word && static_cast<int64_t>(epoch - lane.word) < 0) return;
   lane.has_word = true;
   lane.word = epoch;
@@ -554,11 +552,11 @@ void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {
   // one.
   for (size_t i = 0; i < resident_launches_.size(); ++i) {  // NOLINT(modernize-loop-convert)
     const int32_t slot = resident_launches_[i];
-    const Launch& launch = launches_[static_cast<size_t>(slot)];
+    const Launch& launch = launches_[slot];
     if (launch.is_second_part && launch.lane == index && leaves(launch)) EvictLaunch(slot, keep);
   }
   if (lane.running == -1) return;
-  const Launch& launch = launches_[static_cast<size_t>(lane.running)];
+  const Launch& launch = launches_[lane.running];
   if (launch.lane == index && !launch.is_second_part && leaves(launch))
     EvictLaunch(lane.running, keep);
 }

@@ -45,7 +45,7 @@ absl::StatusOr<Place> SmState::MakePlace(const core::PlaceSpec& spec) const {
   for (const Place::Run& run : place.runs) {
     for (int32_t cell = run.begin; cell < run.end; ++cell) {
       place.cells.set(static_cast<size_t>(cell));
-      place.sms += cells_[static_cast<size_t>(cell)].sms;
+      place.sms += cells_[cell].sms;
     }
   }
   if (place.sms == 0) {

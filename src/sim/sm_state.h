@@ -11,11 +11,11 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "src/core/seams/device.h"
 #include "src/core/seams/device_profile.h"
+#include "src/sim/table.h"
 
 namespace gpushare::sim {
 
@@ -67,8 +67,8 @@ class SmState {
   absl::StatusOr<Place> MakePlace(const core::PlaceSpec& spec) const;
   const Place& whole_device() const { return whole_device_; }
 
-  std::vector<Cell>& cells() { return cells_; }
-  const std::vector<Cell>& cells() const { return cells_; }
+  Table<Cell>& cells() { return cells_; }
+  const Table<Cell>& cells() const { return cells_; }
 
   // How many more blocks fit into the cell, on all its SMs together.
   int64_t Fits(const Cell& cell, const BlockNeeds& needs) const;
@@ -87,7 +87,7 @@ class SmState {
   int32_t cell_sms_;
   int32_t grouped_sms_;    // SMs that belong to whole groups
   int32_t grouped_cells_;  // cells of whole groups; the remainder's cells follow them
-  std::vector<Cell> cells_;
+  Table<Cell> cells_;
   Place whole_device_;
 };
 
