@@ -28,7 +28,6 @@ namespace gpushare::cuda {
   X(cuDevicePrimaryCtxRetain)                    \
   X(cuDevResourceGenerateDesc)                   \
   X(cuDevSmResourceSplitByCount)                 \
-  X(cuDriverGetVersion)                          \
   X(cuEventCreate)                               \
   X(cuEventDestroy)                              \
   X(cuEventQuery)                                \
@@ -64,9 +63,6 @@ namespace gpushare::cuda {
   X(cuMemcpyDtoHAsync)                           \
   X(cuMemcpyHtoDAsync)                           \
   X(cuMemsetD8Async)                             \
-  X(cuModuleGetFunction)                         \
-  X(cuModuleLoadData)                            \
-  X(cuModuleUnload)                              \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   X(cuStreamBeginCapture)                        \
   X(cuStreamCreateWithPriority)                  \
