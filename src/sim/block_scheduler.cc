@@ -81,7 +81,7 @@ void Engine::StopRefillOfHeldCells() {
     if (launch.hung) continue;
     if (Overtakes(launch, sms_.cells()[residency.cell])) continue;
     SyncResidency(residency);
-    LeaveAtBoundary(residency);
+    StopClaiming(residency);
     // The grid stays pending at its old position, for the room that it loses here.
   }
 }

@@ -10,7 +10,6 @@
 // claiming; exactly that whole number is taken from the pool.
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "src/core/base/limits.h"
@@ -52,22 +51,26 @@ void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
   }
 }
 
-// Claims since the last rounding. Negative claims count as none.
-double Engine::ClaimsBeyondFirst(const Residency& residency, const Launch& launch) const {
+// The whole block tasks claimed since `claimed` was last updated, as of the present work_done.
+int64_t Engine::NewClaims(const Residency& residency, const Launch& launch) {
   const double workers =
       static_cast<double>(residency.keep >= 0 ? residency.keep : residency.workers);
   const double beyond = residency.work_done - workers * launch.in_flight_progress - residency.phase;
-  return workers + std::max(0.0, beyond) - static_cast<double>(residency.claimed);
+  const double claimed = workers + std::max(0.0, beyond);
+  return static_cast<int64_t>(std::max(0.0, claimed - static_cast<double>(residency.claimed)));
 }
 
-// Takes the claims made so far plus `extra_claims` from the pool, and then lets the blocks end.
-void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
-  const Launch& launch = launches_[residency.launch];
-  Pool& pool = pools_[launch.pool];
-  const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
-  const int64_t claims = std::min(static_cast<int64_t>(made) + extra_claims, pool.available());
+// Takes up to `claims` block tasks from the pool.
+void Engine::Claim(Residency& residency, Pool& pool, int64_t claims) {
+  claims = std::min(claims, pool.available());
   residency.work_done += TakeFromPool(pool, claims);
   residency.claimed += claims;
+}
+
+// Takes the claims made so far from the pool, and then lets the blocks end.
+void Engine::StopClaiming(Residency& residency) {
+  const Launch& launch = launches_[residency.launch];
+  Claim(residency, pools_[launch.pool], NewClaims(residency, launch));
   residency.draining = true;
   residency.keep = -1;
   residency.done_at_end = residency.claimed;
@@ -75,23 +78,18 @@ void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
   dirty_ = true;
 }
 
-void Engine::LeaveAtBoundary(Residency& residency) { StopClaiming(residency, 0); }
-
 // Stops the blocks at their next yield point; their interrupted block tasks return to the counter.
 void Engine::LeaveAtYieldPoint(Residency& residency) {
   const Launch& launch = launches_[residency.launch];
-  Pool& pool = pools_[launch.pool];
   const double workers = static_cast<double>(residency.workers);
   const double until_yield = workers * (1 - launch.in_flight_progress) * launch.yield_share;
   residency.work_done += until_yield;  // as it will be at the yield point
-  const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
+  const int64_t claims = NewClaims(residency, launch);
   residency.work_done -= until_yield;
-  const int64_t claims = std::min(static_cast<int64_t>(made), pool.available());
-  residency.work_done += TakeFromPool(pool, claims);
-  residency.claimed += claims;
+  Claim(residency, pools_[launch.pool], claims);
   const double at_leave = residency.work_done + until_yield;
   if (at_leave >= static_cast<double>(residency.claimed)) {
-    StopClaiming(residency, 0);
+    StopClaiming(residency);
     return;
   }
   residency.draining = true;
@@ -134,12 +132,12 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
       if (launch.yield_share > 0) {
         LeaveAtYieldPoint(residency);
       } else {
-        LeaveAtBoundary(residency);
+        StopClaiming(residency);
       }
     } else if (stay < residency.workers) {
       residency.keep = -1;
-      const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
-      residency.drain_target = static_cast<double>(residency.claimed) + made;
+      residency.drain_target =
+          static_cast<double>(residency.claimed + NewClaims(residency, launch));
       residency.keep = stay;
     }
   }
@@ -151,21 +149,17 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
 // The last block task of the pool is claimed: every residency finishes what it has.
 void Engine::PoolIsEmpty(int32_t index) {
   Pool& pool = pools_[index];
-  for (const int32_t r : active_residencies_) {
-    Residency& residency = residencies_[r];
-    const Launch& launch = launches_[residency.launch];
-    if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
-    SyncResidency(residency);
-    const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
-    const int64_t claims = std::min(static_cast<int64_t>(made), pool.available());
-    residency.work_done += TakeFromPool(pool, claims);
-    residency.claimed += claims;
-  }
-  // Rounding leaves less than one block task for each residency. Those that end first take them.
-  auto takes = [&](const Residency& residency) {
+  const auto takes = [&](const Residency& residency) {
     const Launch& launch = launches_[residency.launch];
     return launch.pool == index && !residency.draining && launch.chain == ChainState::kNone;
   };
+  for (const int32_t r : active_residencies_) {
+    Residency& residency = residencies_[r];
+    if (!takes(residency)) continue;
+    SyncResidency(residency);
+    Claim(residency, pool, NewClaims(residency, launches_[residency.launch]));
+  }
+  // Rounding leaves less than one block task for each residency. Those that end first take them.
   auto load = [](const Residency& residency, double more) {
     return (static_cast<double>(residency.claimed) + more - residency.work_done) /
            static_cast<double>(residency.workers);
@@ -181,18 +175,16 @@ void Engine::PoolIsEmpty(int32_t index) {
       Residency& residency = residencies_[r];
       if (pool.available() == 0) break;
       if (!takes(residency) || load(residency, 0.5) > lowest) continue;
-      residency.work_done += TakeFromPool(pool, 1);
-      ++residency.claimed;
+      Claim(residency, pool, 1);
     }
     if (pool.available() == before) break;
   }
   for (const int32_t r : active_residencies_) {
     Residency& residency = residencies_[r];
-    const Launch& launch = launches_[residency.launch];
-    if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
-    StopClaiming(residency, 0);
+    if (!takes(residency)) continue;
+    StopClaiming(residency);
     // Only the tail of a task is stretched: the fitted residual of an eviction contains the spread.
-    const double spread = launch.kernel->desc.simulation.block_task_spread;
+    const double spread = launches_[residency.launch].kernel->desc.simulation.block_task_spread;
     if (spread > 0) residency.tail_slowness = 1 + spread * random_.Uniform(0, 2);
   }
   pool.due_ns = core::kNever;

@@ -341,7 +341,6 @@ void Engine::Abandon(core::LaneIndex index) {
     FreeSlot(slot);
   }
   lane.running = -1;
-  lane.queued = 0;
   dirty_ = true;
   Dispatch(lane.queue);
   Update();
@@ -361,10 +360,7 @@ void Engine::LoseDevice() {
   active_pools_.clear();
   for (HardwareQueue& queue : queues_) queue = HardwareQueue();
   for (WaitingWrite& write : writes_) write.lane = -1;
-  for (Lane& lane : lanes_) {
-    lane.running = -1;
-    lane.queued = 0;
-  }
+  for (Lane& lane : lanes_) lane.running = -1;
   for (size_t i = 0; i < launches_.size(); ++i) {
     Launch& launch = launches_[i];
     if (launch.phase == LaunchPhase::kFree || launch.visible) continue;

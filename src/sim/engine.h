@@ -81,7 +81,6 @@ struct Launch {
   bool workers = false;  // claims block tasks itself and reads the eviction word
   uint64_t epoch = 0;
   bool evicted = false;
-  bool left_work = false;
   int32_t pool = -1;
   int64_t workers_wanted = 0;
   int64_t workers_resident = 0;
@@ -173,7 +172,6 @@ struct Lane {
   int32_t queue = 0;
   int32_t running = -1;  // the launch on the SMs; the next launch waits for it
   bool had_predecessor = false;
-  int64_t queued = 0;
   bool has_word = false;
   uint64_t word = 0;
   int64_t keep = 0;
@@ -272,10 +270,10 @@ class Engine {
 
   // block_tasks.cc
   double TakeFromPool(Pool& pool, int64_t tasks);
-  double ClaimsBeyondFirst(const Residency& residency, const Launch& launch) const;
   void StartTasks(int32_t slot, Residency& residency, int64_t workers);
-  void StopClaiming(Residency& residency, int64_t extra_claims);
-  void LeaveAtBoundary(Residency& residency);
+  static int64_t NewClaims(const Residency& residency, const Launch& launch);
+  void Claim(Residency& residency, Pool& pool, int64_t claims);
+  void StopClaiming(Residency& residency);
   void LeaveAtYieldPoint(Residency& residency);
   void EvictLaunch(int32_t slot, int64_t keep);
   void PoolIsEmpty(int32_t pool);

@@ -179,9 +179,7 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
   }
   const int32_t slot = AllocateSlot();
   Fill(slot, request);
-  Lane& lane = lanes_[request.lane];
-  ++lane.queued;
-  Enqueue(lane.queue, slot);
+  Enqueue(lanes_[request.lane].queue, slot);
   if (faults_.DeviceLost()) LoseDevice();
   return absl::OkStatus();
 }
@@ -403,7 +401,6 @@ void Engine::Dispatch(int32_t queue) {
       if (lane.running != -1) return;
       fifo.head = NextOf(command);
       lane.running = command;
-      --lane.queued;
       Issue(command);
     } else {
       WaitingWrite& write = writes_[-2 - command];
@@ -442,7 +439,6 @@ void Engine::Ready(int32_t slot) {
     if (launch.workers_wanted > 0) {
       MakePending(slot);
     } else {
-      launch.left_work = pools_[launch.pool].available() > 0;
       EndIfDone(slot);
     }
   } else {
