@@ -10,8 +10,8 @@
 #include <chrono>
 #include <memory>
 
-#include "src/cuda/driver.h"
 #include "src/cuda/errors.h"
+#include "tests/cuda/context_fixture.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -21,15 +21,11 @@ using std::chrono::steady_clock;
 
 constexpr int kLanes = 34;  // as many as the scheduler makes for its splits of an H200
 
-class LaneCheckTest : public testing::Test {
+class LaneCheckTest : public ContextTest {
  protected:
   void SetUp() override {
-    const absl::Status device = CheckDevice(SystemDriver(), 0);
-    if (!device.ok()) GTEST_SKIP() << device.message();
-    auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
-    current_ = std::make_unique<ScopedContext>(*context_);
+    ContextTest::SetUp();
+    if (!ready()) return;
     host_words_ = Mapped<std::atomic<uint64_t>>();
     records_ = Mapped<gpushare_worker_completion>();
     words_ = Memory<uint64_t>();
@@ -40,7 +36,6 @@ class LaneCheckTest : public testing::Test {
   }
 
   void TearDown() override {
-    if (context_ == nullptr) return;
     for (const auto& lane : lanes_) {
       if (lane == nullptr) continue;
       context_->api().cuStreamSynchronize(lane->stream);  // a probe ends by itself within 10 ms
@@ -78,8 +73,6 @@ class LaneCheckTest : public testing::Test {
     lanes_[i] = std::move(lane);
   }
 
-  std::unique_ptr<Context> context_;
-  std::unique_ptr<ScopedContext> current_;
   MappedMemory host_words_;
   MappedMemory records_;
   DeviceMemory words_;

@@ -9,15 +9,12 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/cuda/context.h"
-#include "src/cuda/driver.h"
-#include "src/cuda/places.h"
+#include "tests/cuda/context_fixture.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -182,41 +179,27 @@ std::vector<double> SoftmaxReference(const LibraryCall& call, const Values& x) {
   return out;
 }
 
-class LibraryCallsTest : public testing::Test {
+class LibraryCallsTest : public PlacesTest {
  protected:
   void SetUp() override {
-    const absl::Status device = CheckDevice(SystemDriver(), 0);
-    if (!device.ok()) GTEST_SKIP() << device.message();
-    auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
-    current_.emplace(*context_);
-    places_ = std::make_unique<Places>(*context_);
-    const int sms = context_->Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    ASSERT_TRUE(places_->Split(sms).ok());
-    core::PlaceSpec spec;
-    spec.groups = std::max(1, places_->groups() / 2);
-    const auto part = places_->Create(spec);
-    ASSERT_TRUE(part.ok()) << part.status();
-    calls_ = LibraryCalls::Make(context_->api());
-    for (const core::PlaceIndex place : {core::kWholeDevice, *part}) {
-      const auto stream = places_->MakeStream(place, 0);
-      ASSERT_TRUE(stream.ok()) << stream.status();
-      const int32_t sm_count = place == core::kWholeDevice ? sms : places_->place(place).sms;
-      streams_.push_back(*stream);
-      const absl::Status added =
-          calls_->AddLane(static_cast<core::LaneIndex>(streams_.size() - 1), *stream, sm_count);
-      ASSERT_TRUE(added.ok()) << added;
-    }
+    PlacesTest::SetUp();
+    if (!ready()) return;
+    calls_ = LibraryCalls::Make(driver());
+    AddLane(core::kWholeDevice, sms_);
+    AddLane(half_, places_->place(half_).sms);
   }
 
   void TearDown() override {
-    if (context_ == nullptr) return;
-    for (const CUdeviceptr address : memory_) context_->api().cuMemFree(address);
     calls_.reset();
-    for (CUstream stream : streams_) context_->api().cuStreamDestroy(stream);
-    places_.reset();
-    current_.reset();
+    PlacesTest::TearDown();
+  }
+
+  void AddLane(core::PlaceIndex place, int32_t sm_count) {
+    const auto lane = static_cast<core::LaneIndex>(streams_.size());
+    CUstream const stream = MakeStream(place);
+    ASSERT_NE(stream, nullptr);
+    const absl::Status added = calls_->AddLane(lane, stream, sm_count);
+    ASSERT_TRUE(added.ok()) << added;
   }
 
   // The id of the prepared call; 0 if its library is not installed.
@@ -248,24 +231,13 @@ class LibraryCallsTest : public testing::Test {
                                                           : static_cast<const void*>(&small);
       std::memcpy(bytes.data() + i * element, from, element);
     }
-    const DriverApi& api = context_->api();
-    CUdeviceptr address = 0;
-    EXPECT_EQ(api.cuMemAlloc(&address, bytes.size() + skip * element), CUDA_SUCCESS);
-    memory_.push_back(address);
-    address += skip * element;
-    EXPECT_EQ(api.cuMemcpyHtoDAsync(address, bytes.data(), bytes.size(), streams_[0]),
-              CUDA_SUCCESS);
-    EXPECT_EQ(api.cuStreamSynchronize(streams_[0]), CUDA_SUCCESS);
+    const CUdeviceptr address = Allocate(bytes.size() + skip * element) + skip * element;
+    CopyToDevice(address, bytes);
     return reinterpret_cast<void*>(address);
   }
 
   Values Download(const void* address, size_t count, DataType type) {
-    const DriverApi& api = context_->api();
-    std::vector<unsigned char> bytes(count * BytesOf(type));
-    EXPECT_EQ(api.cuMemcpyDtoHAsync(bytes.data(), reinterpret_cast<CUdeviceptr>(address),
-                                    bytes.size(), streams_[0]),
-              CUDA_SUCCESS);
-    EXPECT_EQ(api.cuStreamSynchronize(streams_[0]), CUDA_SUCCESS);
+    const std::vector<unsigned char> bytes = CopyFromDevice(address, count * BytesOf(type));
     Values out(count);
     for (size_t i = 0; i < count; ++i) {
       if (type == DataType::kFloat32) {
@@ -282,8 +254,7 @@ class LibraryCallsTest : public testing::Test {
   void Run(uint32_t kernel, core::LaneIndex lane, const LibraryArguments& arguments) {
     const absl::Status status = calls_->Enqueue(core::KernelId{kernel}, lane, arguments);
     ASSERT_TRUE(status.ok()) << status;
-    ASSERT_EQ(context_->api().cuStreamSynchronize(streams_[static_cast<size_t>(lane)]),
-              CUDA_SUCCESS);
+    ASSERT_EQ(driver().cuStreamSynchronize(streams_[static_cast<size_t>(lane)]), CUDA_SUCCESS);
   }
 
   // `tolerance` is relative to the result and applies to float32; bfloat16 has 8 bits.
@@ -313,12 +284,7 @@ class LibraryCallsTest : public testing::Test {
     }
   }
 
-  std::unique_ptr<Context> context_;
-  std::optional<ScopedContext> current_;
-  std::unique_ptr<Places> places_;
   std::unique_ptr<LibraryCalls> calls_;
-  std::vector<CUstream> streams_;
-  std::vector<CUdeviceptr> memory_;
   uint32_t last_kernel_ = 0;
   std::string missing_;
 };
@@ -507,11 +473,7 @@ TEST_F(LibraryCallsTest, ALaterLaneRunsPreparedCalls) {
   const LibraryCall call = Product(DataType::kFloat32, 32, 32, 32);
   const uint32_t kernel = Prepare(call);
   SKIP_IF_MISSING();
-  const auto stream = places_->MakeStream(core::kWholeDevice, 0);
-  ASSERT_TRUE(stream.ok()) << stream.status();
-  streams_.push_back(*stream);
-  const absl::Status added = calls_->AddLane(2, *stream, 0);
-  ASSERT_TRUE(added.ok()) << added;
+  ASSERT_NO_FATAL_FAILURE(AddLane(core::kWholeDevice, 0));
   const Values a = Random(1024, call.type, 14);
   const Values b = Random(1024, call.type, 15);
   LibraryArguments arguments;
