@@ -1,13 +1,11 @@
 // Which algorithm a matrix product chooses, on a fake cuBLASLt. Needs no GPU.
 
-#include <dlfcn.h>
-
 #include <memory>
 
 #include "gtest/gtest.h"
 #include "src/cuda/library_backend.h"
-#include "src/cuda/library_opener.h"
 #include "tests/cuda/fake_cublaslt.h"
+#include "tests/cuda/fake_library.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -23,11 +21,8 @@ CUresult CUDAAPI QueryStream(CUstream /*stream*/) { return stream_state; }
 class CublasLtMatmulTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<void*> library = OpenLibrary("libcublasLt.so.13");
-    ASSERT_TRUE(library.ok()) << library.status();
-    control_ = static_cast<FakeCublasLtControl*>(dlsym(*library, "fake_cublaslt_control"));
-    ASSERT_NE(control_, nullptr) << "the opened library is not the fake one";
-    *control_ = FakeCublasLtControl();
+    control_ = OpenFakeLibrary<FakeCublasLtControl>("libcublasLt.so.13", "fake_cublaslt_control");
+    ASSERT_NE(control_, nullptr);
     stream_state = CUDA_SUCCESS;
     api_.cuStreamQuery = &QueryStream;
     auto backend = OpenCublasLt(api_);

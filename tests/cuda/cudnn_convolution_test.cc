@@ -3,7 +3,6 @@
 #include "src/cuda/cudnn_convolution.h"
 
 #include <cudnn.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <memory>
@@ -15,8 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/cuda/library_backend.h"
-#include "src/cuda/library_opener.h"
 #include "tests/cuda/fake_cudnn.h"
+#include "tests/cuda/fake_library.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -36,12 +35,8 @@ constexpr int kNotSupported = CUDNN_STATUS_NOT_SUPPORTED;
 class CudnnConvolutionTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<void*> library = OpenLibrary("libcudnn.so.9");
-    ASSERT_TRUE(library.ok()) << library.status();
-    control_ = static_cast<FakeCudnnControl*>(dlsym(*library, "fake_cudnn_control"));
-    ASSERT_NE(control_, nullptr) << "the opened library is not the fake one";
-    std::destroy_at(control_);
-    std::construct_at(control_);
+    control_ = OpenFakeLibrary<FakeCudnnControl>("libcudnn.so.9", "fake_cudnn_control");
+    ASSERT_NE(control_, nullptr);
     control_->engines = {Engine(1)};
     auto backend = OpenCudnn();
     ASSERT_TRUE(backend.ok()) << backend.status();

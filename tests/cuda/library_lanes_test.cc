@@ -1,8 +1,6 @@
 // How AddLane and Prepare interleave, on a fake driver and a fake cuBLASLt. The test decides when
 // their work ends. Needs no GPU.
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -11,8 +9,8 @@
 
 #include "gtest/gtest.h"
 #include "src/cuda/library_calls.h"
-#include "src/cuda/library_opener.h"
 #include "tests/cuda/fake_cublaslt.h"
+#include "tests/cuda/fake_library.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -76,11 +74,8 @@ core::KernelDesc Product(uint32_t id) {
 class LibraryLanesTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<void*> library = OpenLibrary("libcublasLt.so.13");
-    ASSERT_TRUE(library.ok()) << library.status();
-    control_ = static_cast<FakeCublasLtControl*>(dlsym(*library, "fake_cublaslt_control"));
-    ASSERT_NE(control_, nullptr) << "the opened library is not the fake one";
-    *control_ = FakeCublasLtControl();
+    control_ = OpenFakeLibrary<FakeCublasLtControl>("libcublasLt.so.13", "fake_cublaslt_control");
+    ASSERT_NE(control_, nullptr);
     work_ends = true;
     first_runs = 0;
   }
