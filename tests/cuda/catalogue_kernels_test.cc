@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -95,19 +94,10 @@ class CatalogueKernelsTest : public GpuTest,
   bool RunOne(core::Form form, uint32_t begin, uint32_t count) {
     const absl::Status status = device_->Launch(Request(form, begin, count));
     EXPECT_TRUE(status.ok()) << status;
-    return status.ok() && Completes();
-  }
-
-  bool Completes() {
-    std::array<core::DeviceCompletion, 4> out;
-    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
-    while (device_->NowNs() < give_up_ns) {
-      if (device_->PollCompletions(absl::MakeSpan(out)) == 0) continue;
-      EXPECT_EQ(out[0].outcome, core::Outcome::kFinished);
-      return true;
-    }
-    ADD_FAILURE() << "A launch does not complete.";
-    return false;
+    if (!status.ok()) return false;
+    const core::Outcome outcome = NextCompletion().outcome;
+    EXPECT_EQ(outcome, core::Outcome::kFinished);
+    return outcome == core::Outcome::kFinished;
   }
 
   core::KernelDesc desc_;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -28,6 +29,19 @@ class GpuTest : public testing::Test {
     auto lane = device_->CreateLane(spec_);
     ASSERT_TRUE(lane.ok()) << lane.status();
     lane_ = *lane;
+  }
+
+  // The next completion; the test fails if none comes within kHungNs. Call it with one launch in
+  // flight.
+  core::DeviceCompletion NextCompletion() {
+    std::array<core::DeviceCompletion, 4> out;
+    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
+    while (device_->NowNs() < give_up_ns) {
+      if (device_->PollCompletions(absl::MakeSpan(out)) > 0) return out[0];
+    }
+    ADD_FAILURE() << "A launch does not complete.";
+    out[0].outcome = core::Outcome::kFailed;
+    return out[0];
   }
 
   // No launch of a test lasts longer; a longer one is hung.

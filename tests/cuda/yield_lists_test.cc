@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -80,18 +79,8 @@ class YieldListsTest : public GpuTest {
     ASSERT_TRUE(device_->Evict(lane_, launches_, 0).ok());
   }
 
-  core::DeviceCompletion Wait() {
-    std::array<core::DeviceCompletion, 4> out;
-    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
-    while (device_->NowNs() < give_up_ns) {
-      if (device_->PollCompletions(absl::MakeSpan(out)) > 0) return out[0];
-    }
-    ADD_FAILURE() << "A launch does not complete.";
-    return {};
-  }
-
   void ExpectWhole(const Subject& subject, uint64_t expected) {
-    const core::DeviceCompletion done = Wait();
+    const core::DeviceCompletion done = NextCompletion();
     EXPECT_EQ(done.outcome, core::Outcome::kFinished);
     EXPECT_EQ(done.block_tasks_done, subject.workload->block_tasks());
     EXPECT_EQ(Checksum(subject), expected);
@@ -111,17 +100,17 @@ TEST_F(YieldListsTest, NoLaterTaskRunsWhatACancelledTaskLeft) {
   const Subject steps = Make("sincos_steps");
   const Subject plain = Make("sincos");
   Begin(steps);
-  ASSERT_EQ(Wait().outcome, core::Outcome::kFinished);
+  ASSERT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
   const uint64_t expected = Checksum(steps);
   // With zero to three tasks without yield points in between.
   for (int between = 0; between < 4; ++between) {
     SCOPED_TRACE(between);
     Begin(steps);
     EvictAfter(kBeforeEvictionNs);
-    ASSERT_EQ(Wait().outcome, core::Outcome::kEvicted);
+    ASSERT_EQ(NextCompletion().outcome, core::Outcome::kEvicted);
     for (int i = 0; i < between; ++i) {
       Begin(plain);
-      ASSERT_EQ(Wait().outcome, core::Outcome::kFinished);
+      ASSERT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
     }
     ASSERT_TRUE(steps.workload->ClearOutput().ok());
     Begin(steps);
