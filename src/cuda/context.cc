@@ -28,16 +28,15 @@ int Context::Attribute(CUdevice_attribute attribute) const {
   return value;
 }
 
-ScopedContext::ScopedContext(const Context& context) : context_(context) {
+ScopedContext::ScopedContext(const DriverApi& api, CUcontext context) : api_(api) {
   CUcontext current = nullptr;
-  context_.api().cuCtxGetCurrent(&current);
-  if (current == context_.primary()) return;
-  pushed_ = context_.api().cuCtxPushCurrent(context_.primary()) == CUDA_SUCCESS;
+  if (api_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) return;
+  pushed_ = api_.cuCtxPushCurrent(context) == CUDA_SUCCESS;
 }
 
 ScopedContext::~ScopedContext() {
   CUcontext popped = nullptr;
-  if (pushed_) context_.api().cuCtxPopCurrent(&popped);
+  if (pushed_) api_.cuCtxPopCurrent(&popped);
 }
 
 ScopedRelaxedCapture::ScopedRelaxedCapture(const DriverApi& api) : api_(api) {

@@ -40,16 +40,19 @@ class Context {
   const CUcontext primary_;
 };
 
-// Makes the primary context current in a scope. Does nothing if it already is.
+// Makes a context current in a scope: the primary one, or that of a place. Does nothing if it
+// already is current.
 class ScopedContext {
  public:
-  explicit ScopedContext(const Context& context);
+  explicit ScopedContext(const Context& context)
+      : ScopedContext(context.api(), context.primary()) {}
+  ScopedContext(const DriverApi& api, CUcontext context);
   ~ScopedContext();
   ScopedContext(const ScopedContext&) = delete;
   ScopedContext& operator=(const ScopedContext&) = delete;
 
  private:
-  const Context& context_;
+  const DriverApi& api_;
   bool pushed_ = false;
 };
 

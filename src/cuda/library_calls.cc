@@ -71,26 +71,6 @@ struct Call {
   std::array<std::atomic<const LibraryPlan*>, core::kMaxLanes> of_lane{};
 };
 
-// Makes a context current in a scope. Does nothing if it already is.
-class CurrentContext {
- public:
-  CurrentContext(const DriverApi& api, CUcontext context) : api_(api) {
-    CUcontext now = nullptr;
-    if (api_.cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == context) return;
-    pushed_ = api_.cuCtxPushCurrent(context) == CUDA_SUCCESS;
-  }
-  ~CurrentContext() {
-    CUcontext popped = nullptr;
-    if (pushed_) api_.cuCtxPopCurrent(&popped);
-  }
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
-
- private:
-  const DriverApi& api_;
-  bool pushed_ = false;
-};
-
 }  // namespace
 
 class LibraryCalls::Impl {
@@ -199,7 +179,7 @@ class LibraryCalls::Impl {
       return absl::InvalidArgumentError(
           absl::StrCat("Library call '", call->kernel.name, "' has no operand b."));
     }
-    const CurrentContext current(api_, to->context);
+    const ScopedContext current(api_, to->context);
     const core::MutexLock lock(&to->mutex);
     absl::Status status = plan->Enqueue(to->handles[call->backend], to->stream,
                                         reinterpret_cast<void*>(to->workspace), arguments);
@@ -245,7 +225,7 @@ class LibraryCalls::Impl {
   }
 
   void Free(const Lane& lane) {
-    const CurrentContext current(api_, lane.context);
+    const ScopedContext current(api_, lane.context);
     for (size_t i = 0; i < kBackends; ++i) {
       for (void* handle : {lane.handles[i], lane.own_handles[i]}) {
         if (handle != nullptr) backends_[i]->DestroyHandle(handle);
@@ -257,7 +237,7 @@ class LibraryCalls::Impl {
   // Makes what the call needs on the lane: handle, workspace, plan, and a first run in a new
   // context. Either the call or the lane is not yet published.
   absl::StatusOr<const LibraryPlan*> PrepareCallOnLane(Call& call, Lane& to, Moment until) {
-    const CurrentContext current(api_, to.context);
+    const ScopedContext current(api_, to.context);
     if (to.workspace == 0) GPUSHARE_CU_RETURN(api_, cuMemAlloc(&to.workspace, kWorkspaceBytes));
     absl::StatusOr<void*> handle = HandleIn(to.handles[call.backend], call.backend, to);
     if (!handle.ok()) return handle.status();
