@@ -1,10 +1,9 @@
 // Claim counters in device memory: a pair for each counter of the scheduler.
 //
-// A task's counter must be zero before its first worker claims, on whichever lane that worker runs,
-// and no launch may wait for a write that zeroes it. So the two counters of a pair take turns. A
-// task uses the counter that the task before it zeroed; its own last workers zero the other one for
-// the next task.
-// Threads: a counter serves one task at a time, and one thread at a time launches that task.
+// A task's counter must be zero before its first worker claims, on any lane. No launch may wait for
+// a write that zeroes it. So the two counters of a pair take turns: a task uses the counter that
+// the last worker of the task before it zeroed, and its own launches zero the other one. Threads: a
+// counter serves one task at a time, and one thread at a time launches that task.
 
 #ifndef GPUSHARE_SRC_CUDA_CLAIM_COUNTERS_H_
 #define GPUSHARE_SRC_CUDA_CLAIM_COUNTERS_H_

@@ -68,7 +68,7 @@ struct Launch {
   int32_t error_code = 0;
   int32_t next_in_queue = -1;
   bool pending = false;  // in the block scheduler's list
-  bool visible = false;  // in the ring of completions, or past it
+  bool visible = false;  // in the ring of completions, or reported
 
   // Faults, drawn at launch.
   bool hung = false;
@@ -115,7 +115,7 @@ struct Launch {
   core::ResourceDemand demand;
   double memory_parallelism = 0;
   double place_speed = 1;    // speed on its place relative to the whole device
-  double device_factor = 1;  // slow-down by DRAM and L2
+  double device_factor = 1;  // factor on its speed by DRAM and L2
   double speed = 0;          // scratch of speeds.cc
   double weight = 0;
 
