@@ -1,7 +1,8 @@
-// SM time that was busy: the union, not the sum, of what ran on each group of SMs.
+// Counts busy SM time as a union: two launches on one group of SMs count once while they overlap.
 //
-// Launches are reported in about the order of their ends, so one "busy until" a group is enough.
-// Threads: Add from the one that polls; Total from any.
+// Where in the flow: the completion poller adds each launch that it reports. Launches arrive in
+// about the order of their ends, so each group needs only one "busy until" time.
+// Threads: the polling thread calls Add; any thread calls Total.
 
 #ifndef GPUSHARE_SRC_CUDA_BUSY_TIME_H_
 #define GPUSHARE_SRC_CUDA_BUSY_TIME_H_
@@ -34,7 +35,8 @@ class BusyTime {
   int64_t Total() const { return total_.load(std::memory_order_relaxed); }
 
  private:
-  // Groups of 2 SMs on a GPU of 256: more than any that exists.
+  // A GPU of 256 SMs in groups of 2 has 128 groups, more than any GPU today; one more entry holds
+  // the remainder.
   static constexpr int32_t kGroupsMax = 129;
 
   int64_t Extend(int32_t group, core::TimeNs start_ns, core::TimeNs end_ns) {

@@ -1,9 +1,9 @@
-// Claim counters in device memory: two for each of the scheduler's.
+// Claim counters in device memory: a pair for each counter of the scheduler.
 //
-// A task's counter must be zero before its first worker claims, on whichever lane that is, without
-// a write that its launches would wait for. So the two take turns: a task that starts uses the one
-// that was zeroed by the last worker of the task before it, and its own launches zero the other.
-// Threads: Use by one launcher of the task at a time; a counter serves one task at a time.
+// A task's counter must be zero before its first worker claims, on any lane. No launch may wait for
+// a write that zeroes it. So the two counters of a pair take turns: a task uses the counter that
+// the last worker of the task before it zeroed, and its own launches zero the other one. Threads: a
+// counter serves one task at a time, and one thread at a time launches that task.
 
 #ifndef GPUSHARE_SRC_CUDA_CLAIM_COUNTERS_H_
 #define GPUSHARE_SRC_CUDA_CLAIM_COUNTERS_H_
@@ -27,14 +27,16 @@ class ClaimCounters {
     return absl::OkStatus();
   }
 
-  // The side of the pair that the task claims from; one that begins takes the other side.
+  // The side of the pair (0 or 1) that the task claims from. The first launch of a task switches
+  // sides.
   int SideFor(int32_t counter, bool begins) const {
     const int side = sides_[static_cast<size_t>(counter)].load(std::memory_order_acquire);
     return begins ? side ^ 1 : side;
   }
-  // The launch that began the task was accepted, and so was what zeroes the other side before it.
+  // Call after the driver accepted a launch of the task on `side`. What PrepareYieldLists enqueued
+  // for the other side is accepted by then, too.
   void Use(int32_t counter, int side) {
-    left_[List(counter, side ^ 1)].store(false, std::memory_order_relaxed);
+    yield_list_used_[List(counter, side ^ 1)].store(false, std::memory_order_relaxed);
     sides_[static_cast<size_t>(counter)].store(static_cast<uint8_t>(side),
                                                std::memory_order_release);
   }
@@ -42,11 +44,12 @@ class ClaimCounters {
     return memory_.At<uint32_t>(2 * static_cast<size_t>(counter) + static_cast<size_t>(side));
   }
 
-  // Kernels with yield points: an interrupted block task waits in a list of its task. As many
-  // entries as workers that can be on the device at once are always enough.
+  // A kernel with yield points puts an interrupted block task into a list of its task. One entry
+  // for each worker that fits on the device at once always suffices.
   static constexpr uint64_t kYieldEntries = 4096;
 
-  // Makes the lists, once, before the first launch of such a kernel.
+  // Allocates the lists before the first launch of a kernel with yield points. Later calls do
+  // nothing.
   absl::Status AllocateYieldLists(const Context& context) {
     if (yield_lists_.address() != 0) return absl::OkStatus();
     auto memory = DeviceMemory::Make(context, sizeof(uint64_t) * kListWords * 2 * kYieldTasks);
@@ -55,16 +58,16 @@ class ClaimCounters {
     context_ = &context;
     return absl::OkStatus();
   }
-  // For every task that begins, with yield points or without: it zeroes the list that the task
-  // after it may use, where an earlier task may have left interrupted block tasks in it. One that
-  // was cancelled does, and they must not be taken for those of another task.
+  // Call when a task begins, with or without yield points. It zeroes the list that the next task
+  // will use if an earlier task wrote to it. A cancelled task leaves interrupted block tasks there,
+  // and the next task must not run them.
   absl::Status PrepareYieldLists(CUstream stream, int32_t counter, int side, bool yields) {
-    if (left_[List(counter, side ^ 1)].load(std::memory_order_acquire)) {
+    if (yield_list_used_[List(counter, side ^ 1)].load(std::memory_order_acquire)) {
       const auto list = reinterpret_cast<CUdeviceptr>(YieldList(counter, side ^ 1));
       GPUSHARE_CU_RETURN(context_->api(),
                          cuMemsetD8Async(list, 0, sizeof(uint64_t) * kListWords, stream));
     }
-    if (yields) left_[List(counter, side)].store(true, std::memory_order_release);
+    if (yields) yield_list_used_[List(counter, side)].store(true, std::memory_order_release);
     return absl::OkStatus();
   }
   uint64_t* YieldList(int32_t counter, int side) const {
@@ -88,8 +91,8 @@ class ClaimCounters {
   DeviceMemory memory_;
   DeviceMemory yield_lists_;  // 64 MB
   std::array<std::atomic<uint8_t>, core::kMaxCounters> sides_{};
-  // Whether a task with yield points used the list since it was zeroed.
-  std::array<std::atomic<bool>, 2 * core::kMaxCounters> left_{};
+  // Whether a task with yield points used the list since the list was last zeroed.
+  std::array<std::atomic<bool>, 2 * core::kMaxCounters> yield_list_used_{};
 };
 
 }  // namespace gpushare::cuda

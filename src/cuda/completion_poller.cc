@@ -1,4 +1,4 @@
-// Completions from words. See completion_poller.h.
+// Turns completion records and marks into completions. See completion_poller.h.
 
 #include "src/cuda/completion_poller.h"
 
@@ -8,7 +8,8 @@
 namespace gpushare::cuda {
 namespace {
 
-// A word that the GPU wrote: what it wrote before is visible after this load.
+// Reads a word that the GPU writes. Everything that the GPU wrote before the word is visible after
+// this load.
 uint64_t ReadWord(const uint64_t& word) {
   const uint64_t value = *const_cast<const volatile uint64_t*>(&word);
   std::atomic_thread_fence(std::memory_order_acquire);
@@ -70,15 +71,17 @@ size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::Tim
     const uint64_t launched = lane.launched.load(std::memory_order_acquire);
     if (reported == launched) break;
     if (const InFlightLaunch& first = lane.At(reported + 1); first.workers) {
-      // With the lane that carried it, a part was given up.
-      const bool over = first.collected || (first.carrier != nullptr && first.carrier != &lane &&
-                                            first.carrier->abandoned.load());
+      // A part whose stream belongs to an abandoned lane will never report; skip it.
+      const bool over =
+          first.collected || (first.stream_lane != nullptr && first.stream_lane != &lane &&
+                              first.stream_lane->abandoned.load());
       out[count] = core::DeviceCompletion();
       if (!over && !CollectWorkers(lane, reported + 1, now_ns, out[count])) {
-        // The second part of a fused launch on one lane does not wait for the first one.
+        // Both parts of a fused launch may be on one lane. The second part may end before the
+        // first.
         if (reported + 2 > launched) break;
         InFlightLaunch& second = lane.At(reported + 2);
-        if (second.carrier != &lane || second.collected) break;
+        if (second.stream_lane != &lane || second.collected) break;
         second.collected = CollectWorkers(lane, reported + 2, now_ns, out[count]);
         count += second.collected ? 1 : 0;
         break;
@@ -88,7 +91,7 @@ size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::Tim
       continue;
     }
     uint64_t last = std::min(launched, lane.marks.Reached(api));
-    // Workers behind a mark are reported by their own record.
+    // A mark behind a worker launch does not report it: the launch's own record does.
     for (uint64_t sequence = reported + 1; sequence <= last; ++sequence) {
       if (lane.At(sequence).workers) last = sequence - 1;
     }
@@ -117,14 +120,15 @@ size_t CompletionPoller::CollectLost(CudaLane& lane, int32_t error_code,
   return count;
 }
 
-void CompletionPoller::Order(absl::Span<core::DeviceCompletion> completions) {
-  // Few at a time, nearly sorted, and nothing may be allocated: insertion.
+void CompletionPoller::SortByEnd(absl::Span<core::DeviceCompletion> completions) {
+  // Insertion sort: the array is short and nearly sorted, and the poller must not allocate.
   for (size_t i = 1; i < completions.size(); ++i) {
     for (size_t k = i; k > 0 && completions[k].end_ns < completions[k - 1].end_ns; --k) {
       std::swap(completions[k], completions[k - 1]);
     }
   }
-  // A word may be seen some hundred nanoseconds after a later one.
+  // The poller may see a word some hundred nanoseconds after a later one; keep ends from going
+  // backwards.
   for (core::DeviceCompletion& completion : completions) {
     completion.end_ns = last_end_ns_ = std::max(last_end_ns_, completion.end_ns);
   }

@@ -1,10 +1,13 @@
-// From words in mapped memory and marks to completions.
+// Turns words in mapped memory and marks into completions.
 //
-// A worker launch's end is the record that its last worker wrote, with the device's own times.
-// Every other launch ends when a mark of its lane is reached; its times are the host's view,
-// shortened by the known latencies, and launches that share one mark share its time. Invariants:
-// each launch is reported once, those of a lane in order, and ends never go backwards. Threads: one
-// polls.
+// Where in the flow: PollCompletions calls Collect for each busy lane. A worker launch ends when
+// its last worker writes its record; the record has the device's own times. Any other launch ends
+// when the host sees a mark behind it. Its times are then the host's, shortened by the profile's
+// latencies; launches that share a mark share its time.
+//
+// Invariants: each launch is reported once. Launches of a lane are reported in order, except that
+// either part of a fused launch may be first. Ends never go backwards.
+// Threads: one thread polls.
 
 #ifndef GPUSHARE_SRC_CUDA_COMPLETION_POLLER_H_
 #define GPUSHARE_SRC_CUDA_COMPLETION_POLLER_H_
@@ -25,24 +28,26 @@ class CompletionPoller {
   CompletionPoller(const core::DeviceProfile& profile, const Places& places, BusyTime& busy_time)
       : profile_(profile), places_(places), busy_time_(busy_time) {}
 
-  // Appends what is done on the lane to `out` from `count` on; returns the new count.
+  // Appends the launches of the lane that have ended to `out`, starting at `count`; returns the new
+  // count.
   size_t Collect(const DriverApi& api, CudaLane& lane, core::TimeNs now_ns,
                  absl::Span<core::DeviceCompletion> out, size_t count);
-  // Every launch of the lane ends with the device.
+  // Reports every launch of the lane as ended by the loss of the device.
   static size_t CollectLost(CudaLane& lane, int32_t error_code,
                             absl::Span<core::DeviceCompletion> out, size_t count);
-  // Oldest first, across lanes.
-  void Order(absl::Span<core::DeviceCompletion> completions);
+  // Sorts completions of all lanes by their ends, oldest first.
+  void SortByEnd(absl::Span<core::DeviceCompletion> completions);
 
   DeviceClock& clock() { return clock_; }
 
  private:
   size_t CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint64_t last,
                        absl::Span<core::DeviceCompletion> out, size_t count);
-  // The worker launch, if it has left its record.
+  // Fills `out` and returns true if the worker launch has written its record.
   bool CollectWorkers(CudaLane& lane, uint64_t sequence, core::TimeNs now_ns,
                       core::DeviceCompletion& out);
-  // A launch begins after the lane's last one, unless it runs `beside` it, in one fused launch.
+  // Corrects the times and adds them to the busy time. A launch starts after the lane's previous
+  // one has ended, unless it runs `beside` that one as part of a fused launch.
   void Finish(CudaLane& lane, core::DeviceCompletion& completion, bool beside);
 
   const core::DeviceProfile& profile_;

@@ -1,4 +1,4 @@
-// The primary context and its memory. See context.h.
+// Opens the primary context and allocates its memory. See context.h.
 
 #include "src/cuda/context.h"
 
@@ -28,16 +28,15 @@ int Context::Attribute(CUdevice_attribute attribute) const {
   return value;
 }
 
-ScopedContext::ScopedContext(const Context& context) : context_(context) {
+ScopedContext::ScopedContext(const DriverApi& api, CUcontext context) : api_(api) {
   CUcontext current = nullptr;
-  context_.api().cuCtxGetCurrent(&current);
-  if (current == context_.primary()) return;
-  pushed_ = context_.api().cuCtxPushCurrent(context_.primary()) == CUDA_SUCCESS;
+  if (api_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) return;
+  pushed_ = api_.cuCtxPushCurrent(context) == CUDA_SUCCESS;
 }
 
 ScopedContext::~ScopedContext() {
   CUcontext popped = nullptr;
-  if (pushed_) context_.api().cuCtxPopCurrent(&popped);
+  if (pushed_) api_.cuCtxPopCurrent(&popped);
 }
 
 ScopedRelaxedCapture::ScopedRelaxedCapture(const DriverApi& api) : api_(api) {
@@ -51,7 +50,7 @@ absl::StatusOr<DeviceMemory> DeviceMemory::Make(const Context& context, size_t b
   DeviceMemory memory;
   GPUSHARE_CU_RETURN(context.api(), cuMemAlloc(&memory.address_, bytes));
   memory.context_ = &context;
-  // On a stream of its own and waited for: lanes wait for no other stream.
+  // Zero the memory on a stream of its own and wait for it: lanes do not wait for other streams.
   GPUSHARE_CU_RETURN(context.api(),
                      cuMemsetD8Async(memory.address_, 0, bytes, CU_STREAM_PER_THREAD));
   GPUSHARE_CU_RETURN(context.api(), cuStreamSynchronize(CU_STREAM_PER_THREAD));

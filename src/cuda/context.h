@@ -1,8 +1,9 @@
 // The primary context of one GPU, and memory that lives as long as it.
 //
-// The library uses the primary context, as the runtime API and PyTorch do, so that their streams,
-// events, modules and graphs are ours too. It is pushed on foreign threads for the length of a call
-// and popped again. Threads: any.
+// The library uses the primary context because the runtime API and PyTorch do. So it can use their
+// streams, events, modules and graphs. A call on a foreign thread pushes the context and pops it
+// again.
+// Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_CONTEXT_H_
 #define GPUSHARE_SRC_CUDA_CONTEXT_H_
@@ -18,7 +19,7 @@ namespace gpushare::cuda {
 
 class Context {
  public:
-  // Errors: UNAVAILABLE without a driver; what the driver answers.
+  // Errors: UNAVAILABLE without a driver; otherwise the driver's error.
   static absl::StatusOr<std::unique_ptr<Context>> Open(int ordinal);
   ~Context();
   Context(const Context&) = delete;
@@ -39,21 +40,24 @@ class Context {
   const CUcontext primary_;
 };
 
-// Makes the primary context current for a scope; nothing to do where it already is.
+// Makes a context current in a scope: the primary one, or that of a place. Does nothing if it
+// already is current.
 class ScopedContext {
  public:
-  explicit ScopedContext(const Context& context);
+  explicit ScopedContext(const Context& context)
+      : ScopedContext(context.api(), context.primary()) {}
+  ScopedContext(const DriverApi& api, CUcontext context);
   ~ScopedContext();
   ScopedContext(const ScopedContext&) = delete;
   ScopedContext& operator=(const ScopedContext&) = delete;
 
  private:
-  const Context& context_;
+  const DriverApi& api_;
   bool pushed_ = false;
 };
 
-// Lets the calling thread ask for the state of events and streams for a scope while another thread
-// captures: in the ordinary mode such a call would be refused, or break that capture.
+// Lets the calling thread query events and streams while another thread captures. In the default
+// capture mode the driver would refuse the query, or the query would break that capture.
 class ScopedRelaxedCapture {
  public:
   explicit ScopedRelaxedCapture(const DriverApi& api);
@@ -66,7 +70,7 @@ class ScopedRelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-// Zeroed device memory.
+// Zeroed device memory, freed by the destructor.
 class DeviceMemory {
  public:
   static absl::StatusOr<DeviceMemory> Make(const Context& context, size_t bytes);
@@ -79,7 +83,8 @@ class DeviceMemory {
   T* At(size_t index) const {
     return reinterpret_cast<T*>(address_) + index;
   }
-  // The context is lost or busy: what is left of it is the driver's to clean up.
+  // Keeps the memory for the rest of the process: the context is lost or still busy, and the driver
+  // cleans up.
   void Leak() { context_ = nullptr; }
 
  private:
@@ -88,7 +93,7 @@ class DeviceMemory {
   CUdeviceptr address_ = 0;
 };
 
-// Zeroed host memory that the device writes to.
+// Zeroed host memory that is mapped into the device, freed by the destructor.
 class MappedMemory {
  public:
   static absl::StatusOr<MappedMemory> Make(const Context& context, size_t bytes);

@@ -1,7 +1,8 @@
-// Matrix products by cuBLASLt. See library_backend.h and, for the rows, library_calls.h.
+// Matrix products with cuBLASLt. See library_backend.h, and library_calls.h for the layout of the
+// operands.
 //
-// cuBLASLt counts in columns: a row-major matrix is its column-major transpose, so that the
-// row-major d = a b is the column-major d' = b' a', and the operands change places.
+// cuBLASLt is column-major: to it, a row-major matrix is the transpose. So the row-major product d
+// = a b becomes the column-major d' = b' a', and the operands trade places.
 
 #include "src/cuda/library_backend.h"
 
@@ -66,24 +67,25 @@ cudaDataType_t TypeOf(core::DataType type) {
   }
 }
 
-// Pointers that are multiples of this get the algorithms that load 16 bytes at once and by TMA.
+// Operands at multiples of this may use algorithms that load 16 bytes at once or by TMA.
 constexpr uint32_t kGoodAlignment = 16;
-// The heuristic does not see which SMs a partition has: the clusters of its first answers may not
-// fit there.
+// The heuristic does not know which SMs a partition has: the clusters of its first algorithms may
+// not fit there. So ask for many.
 constexpr size_t kCandidates = 32;
 
-// Algorithms for one alignment, best first; after them the same ones without clusters. Which one
-// runs here is found out by the first run.
+// Algorithms for one alignment, best first, followed by the same algorithms without clusters. The
+// first run finds one that works on this place.
 struct Candidates {
   std::array<cublasLtMatmulHeuristicResult_t, 2 * kCandidates> found{};
   size_t count = 0;
   mutable std::atomic<size_t> works{0};
-  // KindOf operands that every algorithm refused last; 0 for none. Only `works` is asked for them.
+  // KindOf the operands that every algorithm refused last; 0 for none. A call of this kind tries
+  // only `works`.
   mutable std::atomic<uint64_t> refused{0};
 };
 
-// What a library refuses operands for, the shapes being right: how they are aligned (up to 256
-// bytes), and which of them are the same. Never 0.
+// Summarises what a library may refuse operands for when the shapes are right: their alignment (up
+// to 256 bytes) and which of them are equal. Never 0.
 uint64_t KindOf(const core::LibraryArguments& arguments, const void* c) {
   uint64_t kind = 1;
   for (const void* pointer : {arguments.a, arguments.b, c, static_cast<const void*>(arguments.d)}) {
@@ -104,7 +106,7 @@ class Matmul final : public LibraryPlan {
   absl::Status Make(cublasLtHandle_t handle, int32_t sm_count) {
     GPUSHARE_LT_RETURN(api_, cublasLtMatmulDescCreate(product_.Put(api_.cublasLtMatmulDescDestroy),
                                                       CUBLAS_COMPUTE_32F, CUDA_R_32F));
-    // The column-major first operand is b: see the head of this file.
+    // To cuBLASLt, b is the first operand: see the top of this file.
     const cublasOperation_t first = call_.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     const cublasOperation_t second = call_.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     for (const absl::Status& status :
@@ -124,7 +126,7 @@ class Matmul final : public LibraryPlan {
       if (!status.ok()) return status;
     }
     if (absl::Status status = Find(handle, kGoodAlignment, aligned_); !status.ok()) return status;
-    // Some shapes have none: then operands must be aligned.
+    // Some shapes have no algorithm for unaligned operands; Enqueue then refuses such operands.
     has_any_ = Find(handle, static_cast<uint32_t>(BytesOf(call_.type)), any_).ok();
     return absl::OkStatus();
   }
@@ -142,7 +144,7 @@ class Matmul final : public LibraryPlan {
       return absl::InvalidArgumentError(
           absl::StrCat("A matrix product adds beta ", arguments.beta, " times c, and c is null."));
     }
-    // Not read with beta 0, but not null.
+    // With beta 0 cuBLASLt does not read c, but it refuses a null pointer.
     const void* const c = arguments.c == nullptr ? arguments.d : arguments.c;
     const void* const d = arguments.d;
     uintptr_t bits = 0;
@@ -164,13 +166,14 @@ class Matmul final : public LibraryPlan {
   }
 
  private:
-  // With the algorithm that works, or the next that does.
+  // Runs the algorithm that worked last, or else the next one that works.
   absl::Status Run(const Candidates& candidates, void* handle, CUstream stream, void* workspace,
                    const core::LibraryArguments& arguments, const void* c) const {
     const uint64_t kind = KindOf(arguments, c);
     const bool known_as_wrong = candidates.refused.load(std::memory_order_relaxed) == kind;
     const size_t first = candidates.works.load(std::memory_order_relaxed);
-    cublasStatus_t refusal = CUBLAS_STATUS_SUCCESS;  // the first: it says most of wrong operands
+    // the first refusal says most about wrong operands
+    cublasStatus_t refusal = CUBLAS_STATUS_SUCCESS;
     bool all_refuse = true;
     for (size_t now = first;; ++now) {
       const cublasStatus_t code = api_.cublasLtMatmul(
@@ -180,13 +183,13 @@ class Matmul final : public LibraryPlan {
       if (refusal == CUBLAS_STATUS_SUCCESS) refusal = code;
       const bool refused = AnotherAlgorithmAfter(static_cast<int>(code)) == AnotherAlgorithm::kYes;
       all_refuse = all_refuse && refused;
-      // A launch that the place refuses leaves nothing behind.
+      // A launch that the SMs refuse has enqueued nothing, so the next algorithm may try.
       if (now + 1 < candidates.count && !(known_as_wrong && refused) &&
           TriesAnother(code, stream)) {
         continue;
       }
-      // Only an algorithm that ran counts: wrong operands, which all refuse, change nothing but
-      // that the next of their kind cost one call.
+      // Remember only an algorithm that ran. All algorithms refuse wrong operands: remember their
+      // kind, so that the next such call tries one algorithm only.
       if (code == CUBLAS_STATUS_SUCCESS && now != first) {
         candidates.works.store(now, std::memory_order_relaxed);
       }
@@ -194,8 +197,8 @@ class Matmul final : public LibraryPlan {
         candidates.refused.store(0, std::memory_order_relaxed);
       }
       if (all_refuse) candidates.refused.store(kind, std::memory_order_relaxed);
-      const cublasStatus_t told = refused ? refusal : code;
-      return CublasStatusOf(static_cast<int>(told), api_.cublasLtGetStatusString(told),
+      const cublasStatus_t reported = refused ? refusal : code;
+      return CublasStatusOf(static_cast<int>(reported), api_.cublasLtGetStatusString(reported),
                             "cublasLtMatmul", __FILE__, __LINE__);
     }
   }
@@ -208,12 +211,12 @@ class Matmul final : public LibraryPlan {
 
   template <class Value>
   absl::Status Set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
-    static_assert(sizeof(Value) == 4);  // every attribute that is set here
+    static_assert(sizeof(Value) == 4);  // every attribute that this class sets has 4 bytes
     return GPUSHARE_LT(
         api_, cublasLtMatmulDescSetAttribute(product_.get(), attribute, &value, sizeof(value)));
   }
 
-  // A row-major matrix of `rows` x `columns`, as the column-major one that cuBLASLt sees.
+  // Describes a row-major matrix of `rows` x `columns` as its column-major transpose.
   absl::Status MakeLayout(Owned<cublasLtMatrixLayout_t>& layout, int64_t rows, int64_t columns) {
     GPUSHARE_LT_RETURN(
         api_, cublasLtMatrixLayoutCreate(layout.Put(api_.cublasLtMatrixLayoutDestroy),
@@ -339,7 +342,7 @@ absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt(const DriverApi& ap
 
 }  // namespace gpushare::cuda
 
-#else  // no cublasLt.h
+#else  // cublasLt.h is missing
 
 namespace gpushare::cuda {
 

@@ -1,7 +1,9 @@
-// The CUDA device: the seam of src/core/seams/device.h on one GPU. See README.md for the parts.
+// The CUDA device: implements the seam of src/core/seams/device.h on one GPU. README.md lists its
+// parts.
 //
-// Where in the flow: launch and complete. Threads: Launch, Evict, FlushLane and NowNs from any;
-// PollCompletions from one; making places, lanes and kernels from one at a time.
+// Where in the flow: launch and complete.
+// Threads: any thread calls Launch, Evict, FlushLane and NowNs. One thread polls. One thread at a
+// time makes places, lanes and kernels.
 
 #include "src/cuda/cuda_device.h"
 
@@ -37,22 +39,22 @@ using core::LaneIndex;
 using core::PlaceIndex;
 using core::TimeNs;
 
-// A launch that said "more follows" gets its mark after so long, should its query stay open; a look
-// at a mark costs the poller 0.1 us, so there need not be many.
+// A launch with `more_follows` waits this long for a mark if its query does not end. A query of a
+// mark costs the poller 0.1 us, so marks should be few.
 constexpr int64_t kMarkAfterNs = 200'000;
-// A submitter that goes on sets it by itself within so long.
+// Extra time for a submitter that continues to launch to set that mark itself.
 constexpr int64_t kSubmitterMarksNs = 20'000;
-// A busy lane without news is asked for errors so often.
+// The period at which the poller asks a busy but silent lane for errors.
 constexpr int64_t kErrorCheckNs = 1'000'000;
-// What the end of a device waits for launches that are still running.
+// The time that the destructor waits for running launches.
 constexpr int64_t kCloseNs = 2'000'000'000;
-// A word of each lane in a cache line of its own.
+// Each lane's word has a cache line of its own.
 constexpr size_t kWordStride = 64;
 
 core::DeviceProfile ProfileOf(const Context& context, const core::DeviceProfile& given) {
   char name[256] = "unknown GPU";
   context.api().cuDeviceGetName(name, sizeof(name), context.device());
-  // The constants of another GPU model say nothing of this one.
+  // Constants that were measured on another GPU model do not apply to this one.
   core::DeviceProfile profile = given.gpu_model == name ? given : core::DeviceProfile();
   profile.name = "cuda";
   profile.gpu_model = name;
@@ -155,7 +157,8 @@ class CudaDevice final : public core::Device {
     lane->spec = spec;
     lane->words = WordsOf(static_cast<size_t>(index), spec.evictable);
     const ScopedContext current(*context_);
-    // Records of probes that an earlier lane of this index left must not pass for its launches'.
+    // An earlier attempt to make this lane may have left records of its probes. Continue its
+    // sequence numbers, so that no launch mistakes such a record for its own.
     uint64_t& sequence = first_sequence_[static_cast<size_t>(index)];
     for (std::atomic<uint64_t>* number : {&lane->launched, &lane->reported}) {
       number->store(sequence, std::memory_order_relaxed);
@@ -174,7 +177,7 @@ class CudaDevice final : public core::Device {
       return status;
     }
     lanes_[static_cast<size_t>(index)] = std::move(lane);
-    // release: whoever sees the lane sees its fields.
+    // release: a thread that sees the new count also sees the lane's fields.
     lane_count_.store(index + 1, std::memory_order_release);
     return index;
   }
@@ -195,12 +198,13 @@ class CudaDevice final : public core::Device {
     }
     if (lost_.load(std::memory_order_relaxed) != 0) return Lost();
     const ScopedContext current(*context_);
-    // The caller's function enqueues with no lock held; the launch is the mark behind its work.
+    // Call the caller's function without a lock. The mark that LaunchLocked wants comes behind the
+    // work that it enqueues.
     const bool calls_back =
         request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr;
     if (calls_back) {
       if (absl::Status status = launcher_->WaitForEvents(*lane, request); !status.ok()) {
-        Note(status);
+        RecordLoss(status);
         return status;
       }
       request.parts[0].work.host_function(lane->stream, request.parts[0].work.host_user);
@@ -214,7 +218,7 @@ class CudaDevice final : public core::Device {
 
   void FlushLane(LaneIndex index) override {
     if (CudaLane* lane = Find(index); lane != nullptr) {
-      WantMark(*lane, lane->launched.load(std::memory_order_acquire));
+      RequestMark(*lane, lane->launched.load(std::memory_order_acquire));
     }
   }
 
@@ -228,7 +232,7 @@ class CudaDevice final : public core::Device {
       return absl::InvalidArgumentError(
           absl::StrCat("An eviction keeps ", workers_to_keep, " workers, and the least is 0."));
     }
-    // The device compares the low 32 bits of epochs, as signed differences.
+    // The device compares the low 32 bits of epochs by their signed difference.
     lane->words.host_eviction_word->store(epoch << 32 | static_cast<uint32_t>(workers_to_keep),
                                           std::memory_order_release);
     return absl::OkStatus();
@@ -256,12 +260,12 @@ class CudaDevice final : public core::Device {
           SetWantedMark(lane);
           const size_t before = count;
           count = poller_->Collect(context_->api(), lane, now_ns, out, count);
-          if (count == before) Attend(lane, now_ns);
+          if (count == before) CheckSilentLane(lane, now_ns);
         }
-        Settle(lane, index);
+        StopPollingIfEmpty(lane, index);
       }
     }
-    poller_->Order(out.first(count));
+    poller_->SortByEnd(out.first(count));
     return count;
   }
 
@@ -279,8 +283,8 @@ class CudaDevice final : public core::Device {
                                             lost_.load(std::memory_order_relaxed), "."));
   }
 
-  // The device is lost once, by the first sticky error.
-  void Note(const absl::Status& status) {
+  // Records the first sticky error, which loses the device.
+  void RecordLoss(const absl::Status& status) {
     if (!absl::IsDataLoss(status)) return;
     int expected = 0;
     lost_.compare_exchange_strong(expected, static_cast<int>(status.code()));
@@ -309,8 +313,8 @@ class CudaDevice final : public core::Device {
     return counters_.Allocate(*context_);
   }
 
-  // The lane's stream. One on which evictions are blocked is made again, once, and then reported: a
-  // lane that cannot be evicted is never handed out as evictable.
+  // Makes the lane's stream. If evictions do not work on it, makes a second one, and then fails: an
+  // evictable lane must be evictable.
   absl::Status OpenStream(CudaLane& lane, LaneIndex index) {
     constexpr int kAttempts = 2;
     absl::Status status;
@@ -322,7 +326,7 @@ class CudaDevice final : public core::Device {
       if (!lane.spec.evictable) return absl::OkStatus();
       status = lane_check_.Run(lane, index);
       if (status.ok()) return status;
-      Note(status);
+      RecordLoss(status);
       context_->api().cuStreamDestroy(lane.stream);
       if (!absl::IsDeadlineExceeded(status)) return status;
     }
@@ -331,7 +335,7 @@ class CudaDevice final : public core::Device {
 
   LaneWords WordsOf(size_t index, bool evictable) const {
     LaneWords words;
-    // A lane that is never evicted has no word, and its workers read none.
+    // A lane that is not evictable has no eviction word, and its workers read none.
     if (evictable) {
       const size_t word = index * kWordStride / sizeof(uint64_t);
       words.host_eviction_word = host_eviction_words_.Host<std::atomic<uint64_t>>(word);
@@ -344,10 +348,10 @@ class CudaDevice final : public core::Device {
     return words;
   }
 
-  // Whoever holds the lane is inside one driver call of a microsecond, and to sleep and wake costs
-  // several: look again for about that long, then sleep.
+  // Spins before it sleeps. The holder of a lane is inside one driver call of about 1 us, and a
+  // sleep and a wake-up cost several.
   static void LockLane(CudaLane& lane) ABSL_EXCLUSIVE_LOCK_FUNCTION(lane.mutex) {
-    constexpr int kLooks = 64;  // with a pause of 20 to 50 ns each
+    constexpr int kLooks = 64;  // each with a pause of 20 to 50 ns
     for (int look = 0; look < kLooks; ++look) {
       if (lane.mutex.TryLock()) return;
       Pause();
@@ -370,8 +374,8 @@ class CudaDevice final : public core::Device {
     return sequence - lane.reported.load(std::memory_order_acquire) <= kLaneRing;
   }
 
-  // The launch is the poller's from here on. seq_cst: before the look at the bit, which Settle
-  // clears before it looks at `launched`.
+  // Hands the launch to the poller. seq_cst orders the store before the load of the busy bit;
+  // StopPollingIfEmpty clears that bit and then reads `launched`.
   void Publish(CudaLane& lane, LaneIndex index, uint64_t sequence) {
     lane.launched.store(sequence, std::memory_order_seq_cst);
     const uint64_t bit = uint64_t{1} << index;
@@ -380,8 +384,8 @@ class CudaDevice final : public core::Device {
     }
   }
 
-  // A launch of two parts, each with a record in its lane's ring. Both lanes are locked, the lower
-  // index first, so that the rings stay in order.
+  // Launches both parts of a fused launch; each has a record in its own lane's ring. It locks both
+  // lanes, the lower index first, so that ring order and stream order agree.
   absl::Status LaunchFused(CudaLane& lane,
                            const core::LaunchRequest& request) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     CudaLane* const partner = Find(request.parts[1].lane);
@@ -409,7 +413,7 @@ class CudaDevice final : public core::Device {
         one_lane ? sequence + 1 : partner.launched.load(std::memory_order_relaxed) + 1;
     if (!HasRoom(lane, sequence)) return RingFull(request.parts[0].lane);
     if (!HasRoom(partner, second)) return RingFull(request.parts[1].lane);
-    // A mark that the poller sets later is behind both parts, and what is on the lane before them
+    // Mark the lane now. The poller's next mark would be behind both parts, and earlier launches
     // would seem to end with the longer one.
     if (lane.reported.load(std::memory_order_relaxed) + 1 < sequence) MarkLocked(lane);
     const TimeNs now_ns = clock_.NowNs();
@@ -419,7 +423,7 @@ class CudaDevice final : public core::Device {
         request.parts[1].launch, now_ns, request.parts[1].block_count, true, true, false, &lane};
     absl::Status status = launcher_->EnqueueFused(lane, sequence, partner, second, request);
     if (!status.ok()) {
-      Note(status);
+      RecordLoss(status);
       return status;
     }
     Publish(lane, request.parts[0].lane, one_lane ? second : sequence);
@@ -436,36 +440,36 @@ class CudaDevice final : public core::Device {
     entry.block_tasks = request.parts[0].block_count;
     entry.workers = request.form == core::Form::kWorkers;
     entry.fused = entry.collected = false;
-    entry.carrier = nullptr;
+    entry.stream_lane = nullptr;
     absl::Status status = launcher_->Enqueue(lane, sequence, request);
     if (!status.ok()) {
-      Note(status);
+      RecordLoss(status);
       return status;
     }
     const bool wants_mark = !entry.workers && !request.more_follows;
     const TimeNs launched_ns = entry.launched_ns;
     Publish(lane, request.parts[0].lane, sequence);
-    if (wants_mark) WantMark(lane, sequence);
-    // A long query: the submitter sets the mark that is due, before the poller would take the
-    // lane from it for that.
+    if (wants_mark) RequestMark(lane, sequence);
+    // In a long query the submitter sets a mark that is due. Otherwise the poller would lock the
+    // lane for it.
     if (request.more_follows) MarkIfDue(lane, launched_ns);
     return absl::OkStatus();
   }
 
-  // The poller sets the mark, so that a submitter does not pay for it.
-  static void WantMark(CudaLane& lane, uint64_t sequence) {
+  // Asks the poller to set a mark, so that the submitter does not pay for it.
+  static void RequestMark(CudaLane& lane, uint64_t sequence) {
     uint64_t wanted = lane.mark_wanted.load(std::memory_order_relaxed);
     while (wanted < sequence &&
            !lane.mark_wanted.compare_exchange_weak(wanted, sequence, std::memory_order_release)) {
     }
   }
 
-  // Behind everything on the lane. A mark that cannot be set now is set by the poller.
+  // Sets a mark behind everything on the lane. If that fails, the poller tries later.
   void MarkLocked(CudaLane& lane) {
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed);
     if (lane.marks.set() >= sequence) return;
-    Note(lane.marks.Set(context_->api(), lane.stream, sequence));
-    if (lane.marks.set() < sequence) WantMark(lane, sequence);
+    RecordLoss(lane.marks.Set(context_->api(), lane.stream, sequence));
+    if (lane.marks.set() < sequence) RequestMark(lane, sequence);
   }
 
   void MarkIfDue(CudaLane& lane, TimeNs now_ns) {
@@ -476,29 +480,30 @@ class CudaDevice final : public core::Device {
   void SetWantedMark(CudaLane& lane) {
     const uint64_t wanted = lane.mark_wanted.load(std::memory_order_acquire);
     if (lane.marks.set() >= wanted) return;
-    // A launcher that holds the lane is about to want a later mark.
+    // A launcher holds the lane; it will want a later mark anyway.
     if (!lane.mutex.TryLock()) return;
     MarkLocked(lane);
     lane.mutex.Unlock();
   }
 
-  // A new mark behind everything tells the ends that a lost one would have told.
+  // Replaces a lost mark by a new one behind everything on the lane. The new one reports the same
+  // launches.
   void ReplaceMark(CudaLane& lane) {
     if (!lane.mutex.TryLock()) return;
     const absl::Status status = lane.marks.Set(context_->api(), lane.stream, lane.launched.load());
     lane.mutex.Unlock();
-    Note(status);
+    RecordLoss(status);
     if (status.ok()) lane.marks.Replaced();
   }
 
-  // A lane without news: does its oldest launch lack a mark, has the context failed?
-  void Attend(CudaLane& lane, TimeNs now_ns) {
+  // Checks a lane without completions: sets a missing mark, and asks the stream for errors.
+  void CheckSilentLane(CudaLane& lane, TimeNs now_ns) {
     const uint64_t oldest = lane.reported.load(std::memory_order_relaxed) + 1;
     if (oldest > lane.launched.load(std::memory_order_acquire)) return;
     if (lane.marks.lost()) ReplaceMark(lane);
     const InFlightLaunch& launch = lane.At(oldest);
     if (!launch.workers && now_ns - launch.launched_ns > kMarkAfterNs + kSubmitterMarksNs) {
-      WantMark(lane, oldest);
+      RequestMark(lane, oldest);
     }
     if (now_ns - std::max(launch.launched_ns, lane.checked_ns) < kErrorCheckNs) return;
     lane.checked_ns = now_ns;
@@ -508,8 +513,8 @@ class CudaDevice final : public core::Device {
     lost_.compare_exchange_strong(expected, static_cast<int>(code));
   }
 
-  // An empty lane is not polled; a launch that comes in at the same time sets its bit again.
-  void Settle(CudaLane& lane, int index) {
+  // Stops polling an empty lane. A launch at the same moment sets the lane's bit again.
+  void StopPollingIfEmpty(CudaLane& lane, int index) {
     const auto empty = [&lane] {
       return lane.reported.load(std::memory_order_relaxed) ==
              lane.launched.load(std::memory_order_seq_cst);
@@ -531,8 +536,8 @@ class CudaDevice final : public core::Device {
     return true;
   }
 
-  // Sends what is evictable away and gives the rest its time; what a hung or lost device holds is
-  // left to the process's end, since freeing it would wait for the device.
+  // Waits until every lane is idle, at most kCloseNs. If the device is hung or lost, keeps its
+  // memory until the process ends, because freeing it would wait for the device.
   void Close() {
     const ScopedContext current(*context_);
     const TimeNs deadline_ns = clock_.NowNs() + kCloseNs;
@@ -567,20 +572,21 @@ class CudaDevice final : public core::Device {
   MappedMemory host_eviction_words_;
   DeviceMemory eviction_words_;
   DeviceMemory scratch_;
-  std::array<int, 3> priorities_{};  // by LanePriority
+  std::array<int, 3> priorities_{};  // indexed by LanePriority
   std::unique_ptr<BusyTime> busy_time_;
   std::unique_ptr<CompletionPoller> poller_;
   std::unique_ptr<Launcher> launcher_;
-  core::Mutex making_;  // of places and lanes
+  core::Mutex making_;  // held while a place or a lane is made
   std::array<std::unique_ptr<CudaLane>, core::kMaxLanes> lanes_;
   std::atomic<int32_t> lane_count_{0};
-  std::array<uint64_t, core::kMaxLanes> first_sequence_{};  // by index, while lanes are made
+  // by lane index; survives a failed CreateLane
+  std::array<uint64_t, core::kMaxLanes> first_sequence_{};
   std::atomic<uint64_t> busy_lanes_{0};
-  std::atomic<int> lost_{0};  // the code that lost the device
+  std::atomic<int> lost_{0};  // the error code that lost the device, or 0
 };
 
-// The smallest worker kernel runs before anything else: a build without code for this GPU, or a
-// driver that cannot run it, is told here.
+// Runs the smallest worker kernel first: it fails if this build has no code for the GPU or the
+// driver cannot run it.
 absl::Status CheckProbe(int ordinal) {
   ProbeRequest request;
   request.ordinal = ordinal;
@@ -606,7 +612,7 @@ absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
   absl::StatusOr<std::unique_ptr<Context>> context = Context::Open(ordinal);
   if (!context.ok()) return context.status();
   {
-    // The caller's current context stays as it is: the probe finds its device's current.
+    // The probe uses the current device; keep the caller's context as it was.
     const ScopedContext current(**context);
     if (absl::Status status = CheckProbe(ordinal); !status.ok()) return status;
   }

@@ -1,6 +1,6 @@
 // The entry to the CUDA device: the only header of this folder that other layers include.
 //
-// It is declared in every build. Built without nvcc, it answers UNAVAILABLE and says so.
+// Every build declares it. A build without nvcc returns UNAVAILABLE with that reason.
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_CUDA_DEVICE_H_
@@ -13,11 +13,13 @@
 
 namespace gpushare::cuda {
 
-// The device with this ordinal. `profile` gives what the driver cannot tell: latencies, bandwidths
-// and the sizes of partitions as they were calibrated; what the driver tells replaces it. Errors:
-// UNAVAILABLE without a usable driver or GPU, or where this build has no code for the GPU, with the
-// reason; INVALID_ARGUMENT for an ordinal that the machine does not have; INTERNAL where a first
-// kernel computes something wrong.
+// Opens the device with this ordinal. `profile` holds calibrated values that the driver does not
+// know: latencies, bandwidths, sizes of partitions. Values that the driver knows replace those of
+// the profile.
+//
+// Errors: UNAVAILABLE without a usable driver or GPU, or if this build has no code for the GPU.
+// INVALID_ARGUMENT if the machine has no such ordinal. INTERNAL if a first kernel computes a wrong
+// result.
 absl::StatusOr<std::unique_ptr<core::Device>> MakeCudaDevice(int ordinal,
                                                              const core::DeviceProfile& profile);
 

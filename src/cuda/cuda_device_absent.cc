@@ -1,4 +1,4 @@
-// The entry to the CUDA device where the library was built without nvcc (see cuda_device.h).
+// The entry to the CUDA device in a build without nvcc. See cuda_device.h.
 
 #include "absl/status/status.h"
 #include "src/cuda/cuda_device.h"

@@ -1,10 +1,11 @@
-// A lane of the CUDA device: its stream, its words, and the ring of launches that were not
+// A lane of the CUDA device: its stream, its words, and the ring of launches that were not yet
 // reported.
 //
-// Invariants: a launch's sequence number on its lane is its place in the ring, from 1; a worker
-// launch is done when its completion record carries that number, any other when a mark behind it is
-// reached. One thread at a time launches (under `mutex`, which is the lane's own and keeps ring
-// order and stream order the same); one thread polls.
+// Invariants: a launch's sequence number counts from 1 on its lane and gives its place in the ring.
+// A worker launch has ended when its completion record carries that number; any other launch has
+// ended when the host sees a mark behind it.
+// Threads: `mutex` lets one thread at a time launch, so that ring order and stream order agree. One
+// thread polls.
 
 #ifndef GPUSHARE_SRC_CUDA_CUDA_LANE_H_
 #define GPUSHARE_SRC_CUDA_CUDA_LANE_H_
@@ -22,7 +23,8 @@
 
 namespace gpushare::cuda {
 
-// Launches of one lane that may be in flight: the scheduler's launch table holds no more in all.
+// The launches of one lane in flight. The scheduler's launch table holds no more for all lanes
+// together.
 inline constexpr uint64_t kLaneRing = core::kMaxInFlightLaunches;
 static_assert((kLaneRing & (kLaneRing - 1)) == 0);
 
@@ -33,22 +35,23 @@ struct InFlightLaunch {
   core::TimeNs launched_ns = 0;
   int64_t block_tasks = 0;
   bool workers = false;
-  bool fused = false;      // one of two parts
+  bool fused = false;      // one of the two parts of a fused launch
   bool collected = false;  // reported before the launch in front of it
-  // The second part of a fused launch: the lane whose stream it is on; null for all others.
-  const CudaLane* carrier = nullptr;
+  // For the second part of a fused launch, the lane whose stream runs it; null otherwise.
+  const CudaLane* stream_lane = nullptr;
 };
 
-// Addresses of a lane's words; host memory is mapped, so each has an address on either side.
+// Addresses of a lane's words. Mapped host memory has one address on the host and one on the
+// device.
 struct LaneWords {
-  // The eviction word: the host writes the one in mapped memory, and the leader of the lane's
-  // launch relays it to the one in device memory (gpushare/device/leader.cuh). Null: not evictable.
+  // The host writes the eviction word in mapped memory. The leader block of the lane's launch
+  // copies it to device memory (gpushare/device/leader.cuh). Null if the lane is not evictable.
   std::atomic<uint64_t>* host_eviction_word = nullptr;
   const uint64_t* host_eviction_word_on_device = nullptr;
   uint64_t* eviction_word = nullptr;
-  gpushare_worker_completion* records = nullptr;  // kLaneRing of them
+  gpushare_worker_completion* records = nullptr;  // kLaneRing records
   gpushare_worker_completion* records_on_device = nullptr;
-  gpushare_worker_scratch* scratch = nullptr;  // kLaneRing of them, device memory
+  gpushare_worker_scratch* scratch = nullptr;  // kLaneRing entries in device memory
 };
 
 struct CudaLane {
@@ -58,14 +61,14 @@ struct CudaLane {
   std::atomic<bool> abandoned{false};
   core::Mutex mutex;
   std::array<InFlightLaunch, kLaneRing> ring;
-  // Lines of their own: one that launchers write and one that the poller writes.
+  // Launchers write these; the poller writes those below, in another cache line.
   alignas(64) std::atomic<uint64_t> launched{0};  // sequence number of the newest launch
-  std::atomic<uint64_t> mark_wanted{0};  // the newest that somebody waits for without a mark
+  std::atomic<uint64_t> mark_wanted{0};           // the newest launch that still needs a mark
   LaneMarks marks;
-  // The poller's own.
+  // Only the poller writes these.
   alignas(64) std::atomic<uint64_t> reported{0};
   core::TimeNs last_end_ns = 0;
-  core::TimeNs checked_ns = 0;  // when the stream was last asked for errors
+  core::TimeNs checked_ns = 0;  // when the poller last asked the stream for errors
 
   InFlightLaunch& At(uint64_t sequence) {
     return ring[static_cast<size_t>((sequence - 1) & (kLaneRing - 1))];

@@ -1,9 +1,8 @@
-// cuDNN behind the library calls: its handles, and pooling, activation and softmax by its immediate
-// functions. See library_backend.h and, for the rows, library_calls.h; convolution:
-// cudnn_convolution.h.
+// The cuDNN backend: its handles, and pooling, activation and softmax by the immediate functions.
+// See library_backend.h, library_calls.h for the layouts, and cudnn_convolution.h for convolutions.
 //
-// The immediate functions take alpha and beta with each call, allocate nothing, and know no target
-// number of SMs. These three need none: their grids come from the number of elements.
+// The immediate functions take alpha and beta with each call, allocate nothing, and accept no
+// number of SMs. These three operations need none: their grids follow from the number of elements.
 
 #include "src/cuda/library_backend.h"
 
@@ -23,7 +22,7 @@ namespace {
 using core::LibraryMode;
 using core::LibraryOperation;
 
-// Of the device whose context is current; 0 where that cannot be told.
+// SMs of the device whose context is current; 0 if the runtime does not say.
 int32_t SmsOfDevice() {
   int device = 0;
   int sms = 0;
@@ -163,7 +162,7 @@ absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCudnn() {
 
 }  // namespace gpushare::cuda
 
-#else  // no cudnn.h
+#else  // cudnn.h is missing
 
 namespace gpushare::cuda {
 

@@ -1,4 +1,4 @@
-// The library's functions and the rules of cudnn_common.h.
+// Opens cuDNN and makes tensors. See cudnn_common.h.
 
 #if __has_include(<cudnn.h>)
 

@@ -1,5 +1,6 @@
-// What the calls of cuDNN share: its functions, tensors, the rule for c. Included only where
-// cudnn.h is. Threads: any.
+// What all calls of cuDNN share: its functions, tensors, the rule for operand c. Only files that
+// have cudnn.h include it.
+// Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_CUDNN_COMMON_H_
 #define GPUSHARE_SRC_CUDA_CUDNN_COMMON_H_
@@ -60,7 +61,7 @@ struct CudnnApi {
 #undef GPUSHARE_DECLARE
 };
 
-// Errors: UNAVAILABLE the library is not installed, or of another version.
+// Errors: UNAVAILABLE if the library is not installed, or has another version.
 absl::StatusOr<CudnnApi> OpenCudnnApi();
 
 #define GPUSHARE_CUDNN_RETURN(api, call)                                               \
@@ -87,18 +88,19 @@ inline cudnnTensorFormat_t CudnnFormatOf(const core::LibraryCall& call) {
   return call.channels_last ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
 }
 
-inline int Int(int64_t value) { return static_cast<int>(value); }  // CheckLibraryCall bounds it
+// CheckLibraryCall bounds the value
+inline int Int(int64_t value) { return static_cast<int>(value); }
 
 inline CudnnDimensions CudnnInputOf(const core::LibraryCall& call) {
   return {Int(call.batch), Int(call.channels), Int(call.height), Int(call.width)};
 }
 
-// A tensor in the call's type and format.
+// Makes a tensor descriptor in the call's type and format.
 absl::Status MakeCudnnTensor(const CudnnApi& api, const core::LibraryCall& call,
                              const CudnnDimensions& dimensions,
                              OwnedCudnn<cudnnTensorDescriptor_t>& tensor);
 
-// Errors: INVALID_ARGUMENT what is to be added is not where the result goes.
+// Errors: INVALID_ARGUMENT if beta is not 0 and c is not the result's own memory.
 absl::Status CheckAddsInPlace(const core::LibraryArguments& arguments);
 
 }  // namespace gpushare::cuda

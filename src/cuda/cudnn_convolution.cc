@@ -1,4 +1,5 @@
-// The two forms of a convolution and which call takes which. See cudnn_convolution.h.
+// The two forms of a convolution, and the choice between them for each call. See
+// cudnn_convolution.h.
 
 #if __has_include(<cudnn.h>)
 
@@ -14,7 +15,8 @@
 namespace gpushare::cuda {
 namespace {
 
-// As many threads call one convolution at a time, on places of one size, and each is told its SMs.
+// Copies of the graph form. This many threads may call one convolution at once on places of one
+// size and all use their SM count.
 constexpr size_t kGraphs = 2;
 
 class ImmediateConvolution {
@@ -41,7 +43,7 @@ class ImmediateConvolution {
                   CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     GPUSHARE_CUDNN_RETURN(api_,
                           cudnnSetConvolutionGroupCount(convolution_.get(), Int(call_.groups)));
-    // The default would round float32 to TF32.
+    // The default math type would round float32 to TF32.
     GPUSHARE_CUDNN_RETURN(
         api_, cudnnSetConvolutionMathType(convolution_.get(), call_.type == core::DataType::kFloat32
                                                                   ? CUDNN_FMA_MATH
@@ -66,7 +68,8 @@ class ImmediateConvolution {
   }
 
  private:
-  // The first, fastest by cuDNN's own estimate, whose workspace fits.
+  // Takes the first algorithm whose workspace fits; cuDNN sorts them by its own estimate of their
+  // speed.
   absl::Status FindAlgorithm(cudnnHandle_t handle) {
     std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> found{};
     int count = 0;
@@ -76,7 +79,7 @@ class ImmediateConvolution {
     for (int i = 0; i < count; ++i) {
       const cudnnConvolutionFwdAlgoPerf_t& candidate = found[static_cast<size_t>(i)];
       if (candidate.status != CUDNN_STATUS_SUCCESS) continue;
-      // The math type that the estimate is for; float32 stays float32.
+      // The estimate holds for this math type. float32 keeps its own.
       if (call_.type != core::DataType::kFloat32) {
         GPUSHARE_CUDNN_RETURN(api_,
                               cudnnSetConvolutionMathType(convolution_.get(), candidate.mathType));
@@ -102,7 +105,7 @@ class ImmediateConvolution {
   cudnnConvolutionFwdAlgo_t algorithm_ = CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM;
 };
 
-// A graph form and who has it.
+// A graph form and a flag that gives it to one call at a time.
 struct SharedGraph {
   std::unique_ptr<ConvolutionGraph> graph;
   std::atomic<bool> in_use{false};
@@ -121,7 +124,7 @@ class Convolution final : public LibraryPlan {
     for (SharedGraph& shared : graphs_) {
       absl::Status status = MakeGraph(handle, sm_target, shared);
       if (absl::IsNotFound(status) && sm_target > 0) status = MakeGraph(handle, 0, shared);
-      // What the graph interface does not do, the immediate function does.
+      // The graph interface does not support this call; the immediate function runs it.
       if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) break;
       if (!status.ok()) return status;
     }
@@ -141,10 +144,10 @@ class Convolution final : public LibraryPlan {
 
   absl::Status EnqueueFirst(void* handle, CUstream /*stream*/, void* workspace,
                             const core::LibraryArguments& arguments) const override {
-    // Each copy: an engine that is compiled at run time may be a module of its own in each.
+    // Run every copy: cuDNN may compile an engine at run time into a module for each copy.
     for (SharedGraph& shared : graphs_) {
       if (shared.graph == nullptr || refused_.load(std::memory_order_relaxed)) break;
-      if (!shared.Take()) continue;  // it runs already
+      if (!shared.Take()) continue;  // another thread runs it already
       const absl::Status status = ExecuteGraph(shared, handle, workspace, arguments);
       shared.Leave();
       if (!status.ok()) return status;
@@ -171,7 +174,8 @@ class Convolution final : public LibraryPlan {
     const auto handle = static_cast<cudnnHandle_t>(handle_given);
     absl::Status status = shared.graph->Execute(handle, workspace, arguments);
     if (status.ok()) return status;
-    // Wrong operands and a lost device fail here too, and say nothing of the graph form.
+    // If the immediate function fails too, the operands are wrong or the device is lost. That says
+    // nothing about the graph form.
     if (!immediate_.Execute(handle, workspace, arguments).ok()) return status;
     if (!absl::IsResourceExhausted(status)) refused_.store(true, std::memory_order_relaxed);
     return absl::OkStatus();
@@ -195,14 +199,14 @@ class Convolution final : public LibraryPlan {
     return bits % kGraphAlignment == 0;
   }
 
-  // Null where all are in use, or there are none.
+  // Null if all copies are in use, or there are none.
   SharedGraph* TakeGraph(const core::LibraryArguments& arguments, const void* workspace) const {
     for (SharedGraph& shared : graphs_) {
       if (shared.graph == nullptr || !shared.Take()) continue;
-      if (shared.graph->Knows(arguments, workspace)) return &shared;
+      if (shared.graph->HasPack(arguments, workspace)) return &shared;
       shared.Leave();
     }
-    // New pointers go where they displace none, if they can.
+    // Prefer a copy that keeps a pack of these pointers; then one with a free entry for it.
     for (const bool with_room : {true, false}) {
       for (SharedGraph& shared : graphs_) {
         if (shared.graph == nullptr || !shared.Take()) continue;

@@ -1,20 +1,21 @@
-// A convolution by cuDNN: what a registered one becomes on a number of SMs. Included only where
-// cudnn.h is.
+// A cuDNN convolution, prepared for a number of SMs. Only files that have cudnn.h include it.
 //
-// Two forms of it. The graph form (cudnn_convolution_graph.h) is told the number of SMs of the
-// place and does alpha 1, beta 0 on aligned operands. The immediate function takes alpha and beta
-// with each call, any operands, and knows no number of SMs: it does the calls that the graph form
-// does not fit, and all where the graph interface has no engine. Where no engine takes the number,
-// the graph form is told none. It goes first on the whole device, too: the immediate function
-// spends 40 us of host time more on a call.
+// It has two forms. The graph form (cudnn_convolution_graph.h) gets the SM count of the place; it
+// handles alpha 1, beta 0 and aligned operands. The immediate function takes any alpha, beta and
+// operands, but no SM count. It runs every call that the graph form does not handle, and all calls
+// if the graph interface has no engine.
 //
-// Lanes with as many SMs share the plan, so calls come from several threads, and a graph form
-// serves one at a time. There are kGraphs alike; a call takes one that is free, one that has its
-// pack if it can, and one that finds none free takes the immediate function. Nobody waits. So two
-// calls on the same operands may take different forms; their results agree to rounding.
+// If no engine accepts an SM count, the graph form runs without one. The graph form is also
+// preferred on the whole device: the immediate function spends 40 us more of host time on a call.
 //
-// A graph form that fails where the immediate function then succeeds was refused by the SMs, not
-// for the operands: it is not tried again.
+// Lanes with the same SM count share a plan, so several threads may call it at once, and a graph
+// form serves one at a time. There are kGraphs equal copies. A call takes a free copy, preferably
+// one that already keeps a pack of its pointers. A call that finds no free copy takes the immediate
+// function, so no call waits. Two calls on the same operands may therefore take different forms;
+// their results agree to rounding.
+//
+// If the graph form fails and the immediate function then succeeds, the SMs refused the graph form,
+// not the operands. It is not tried again.
 
 #ifndef GPUSHARE_SRC_CUDA_CUDNN_CONVOLUTION_H_
 #define GPUSHARE_SRC_CUDA_CUDNN_CONVOLUTION_H_
@@ -29,13 +30,13 @@
 
 namespace gpushare::cuda {
 
-// What cuDNN is told of a place's SMs: nothing (0) on a place that is the whole device.
-// `device_sms` 0: not known.
+// The SM count that cuDNN gets: 0 (none) for the whole device. `device_sms` 0 means unknown.
 constexpr int32_t SmTarget(int32_t sm_count, int32_t device_sms) {
   return device_sms > 0 && sm_count >= device_sms ? 0 : sm_count;
 }
 
-// `api` outlives the plan. Errors: INVALID_ARGUMENT cuDNN has no algorithm for these shapes.
+// `api` must outlive the plan.
+// Errors: INVALID_ARGUMENT if cuDNN has no algorithm for these shapes.
 absl::StatusOr<std::unique_ptr<LibraryPlan>> MakeCudnnConvolution(const CudnnApi& api,
                                                                   cudnnHandle_t handle,
                                                                   const core::LibraryCall& call,

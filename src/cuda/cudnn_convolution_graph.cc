@@ -1,4 +1,5 @@
-// The descriptors of a convolution, its engine and its packs. See cudnn_convolution_graph.h.
+// Builds the graph form of a convolution: descriptors, engine, packs. See
+// cudnn_convolution_graph.h.
 
 #if __has_include(<cudnn.h>)
 
@@ -13,13 +14,14 @@
 namespace gpushare::cuda {
 namespace {
 
-// Names of the tensors between the graph and its packs.
+// Identifiers that connect the tensors of the graph with the pointers of a pack.
 enum TensorId : int64_t { kX = 1, kW = 2, kY = 3 };
 
-// Of one mode of the heuristics: cuDNN 9.19 names 40 for a convolution.
+// Configurations that one mode of the heuristics may return: cuDNN 9.19 returns 40 for a
+// convolution.
 constexpr int64_t kConfigurationsMax = 64;
 
-// A descriptor as the value of an attribute of another one.
+// An attribute whose value is another descriptor.
 GraphAttribute Reference(cudnnBackendAttributeName_t name, const cudnnBackendDescriptor_t& value) {
   return {name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value};
 }
@@ -63,7 +65,7 @@ absl::Status ConvolutionGraph::DescribeTensor(int64_t id, const CudnnDimensions&
 }
 
 absl::Status ConvolutionGraph::Describe(cudnnHandle_t handle, const CudnnDimensions& output) {
-  // Groups follow from the filters, which have fewer channels than the input.
+  // cuDNN derives the groups: the filters have fewer channels than the input.
   const CudnnDimensions filters = {Int(call_.filters), Int(call_.channels / call_.groups),
                                    Int(call_.filter_height), Int(call_.filter_width)};
   for (const absl::Status& status :
@@ -109,16 +111,16 @@ absl::Status ConvolutionGraph::Describe(cudnnHandle_t handle, const CudnnDimensi
                              graph_);
 }
 
-// The first engine that this mode names and that can be taken.
+// Takes the first usable engine that this mode of the heuristics returns.
 bool ConvolutionGraph::FindEngine(cudnnHandle_t handle, cudnnBackendHeurMode_t mode,
                                   int32_t sm_target) {
   for (GraphDescriptor& found : Configurations(mode, sm_target)) {
-    if (Take(handle, std::move(found), sm_target)) return true;
+    if (UseConfiguration(handle, std::move(found), sm_target)) return true;
   }
   return false;
 }
 
-// Best first; none where the heuristics refuse.
+// Configurations, best first; empty if the heuristics fail.
 std::vector<GraphDescriptor> ConvolutionGraph::Configurations(cudnnBackendHeurMode_t mode,
                                                               int32_t sm_target) {
   cudnnBackendDescriptor_t graph = graph_.get();
@@ -149,8 +151,10 @@ std::vector<GraphDescriptor> ConvolutionGraph::Configurations(cudnnBackendHeurMo
   return out;
 }
 
-// An engine that refuses in any way is passed over: the next may do it, or the immediate function.
-bool ConvolutionGraph::Take(cudnnHandle_t handle, GraphDescriptor found, int32_t sm_target) {
+// Returns false for an engine that fails in any way. The caller then tries the next one, and at
+// last the immediate function.
+bool ConvolutionGraph::UseConfiguration(cudnnHandle_t handle, GraphDescriptor found,
+                                        int32_t sm_target) {
   GraphDescriptor engine;
   if (!CreateGraphDescriptor(api_, CUDNN_BACKEND_ENGINE_DESCRIPTOR, engine).ok()) return false;
   cudnnBackendDescriptor_t to_fill = engine.get();
@@ -161,10 +165,10 @@ bool ConvolutionGraph::Take(cudnnHandle_t handle, GraphDescriptor found, int32_t
     return false;
   }
   if (!KeepsPrecision(engine)) return false;
-  // What the heuristics name for a number of SMs has been told it already; but nothing promises so.
-  const bool told = sm_target == 0 || TargetOf(engine) == sm_target;
-  if (!told && !Retarget(engine, found, sm_target)) return false;
-  if (!MakePlan(handle, told ? found : configuration_)) return false;
+  // The heuristics return engines that carry the SM count already, but cuDNN does not promise that.
+  const bool has_target = sm_target == 0 || TargetOf(engine) == sm_target;
+  if (!has_target && !Retarget(engine, found, sm_target)) return false;
+  if (!MakePlan(handle, has_target ? found : configuration_)) return false;
   found_ = std::move(found);
   return true;
 }
@@ -182,7 +186,7 @@ bool ConvolutionGraph::KeepsPrecision(const GraphDescriptor& engine) const {
   return std::none_of(notes.begin(), notes.begin() + known, LosesDigits);
 }
 
-// 0 where cuDNN does not say.
+// The SM count of the engine; 0 if cuDNN does not say.
 int32_t ConvolutionGraph::TargetOf(const GraphDescriptor& engine) const {
   int32_t target = 0;
   int64_t count = 0;
@@ -191,10 +195,10 @@ int32_t ConvolutionGraph::TargetOf(const GraphDescriptor& engine) const {
   return code == CUDNN_STATUS_SUCCESS && count == 1 ? target : 0;
 }
 
-// configuration_: that of `found`, with an engine that is told the number.
+// Sets configuration_ to a copy of `found` whose engine has the SM count.
 bool ConvolutionGraph::Retarget(const GraphDescriptor& engine, const GraphDescriptor& found,
                                 int32_t sm_target) {
-  configuration_.reset();  // of an engine that was passed over; it goes before its parts
+  configuration_.reset();  // from an earlier engine; destroyed before its parts
   int64_t index = 0;
   int64_t count = 0;
   if (api_.cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64,
@@ -222,8 +226,8 @@ bool ConvolutionGraph::Retarget(const GraphDescriptor& engine, const GraphDescri
     return false;
   }
   count = std::clamp<int64_t>(count, 0, CUDNN_KNOB_TYPE_COUNTS);
-  cudnnBackendDescriptor_t told = engine_.get();
-  std::vector<GraphAttribute> attributes = {Reference(CUDNN_ATTR_ENGINECFG_ENGINE, told)};
+  cudnnBackendDescriptor_t retargeted = engine_.get();
+  std::vector<GraphAttribute> attributes = {Reference(CUDNN_ATTR_ENGINECFG_ENGINE, retargeted)};
   if (count > 0) {
     attributes.push_back(
         {CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR, count, choices.data()});

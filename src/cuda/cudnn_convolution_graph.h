@@ -1,17 +1,16 @@
-// A convolution by cuDNN's graph interface, whose engines, unlike the immediate function, can be
-// told how many SMs to use. Included only where cudnn.h is.
+// A convolution with cuDNN's graph interface. Unlike the immediate function, its engines can take
+// an SM count. Only files that have cudnn.h include it.
 //
-// Fixed when it is made: alpha 1, beta 0, and operands that start at multiples of
-// kGraphAlignment. Which engine: the first that the heuristics name (mode A, then its fallback
-// list), that takes the number of SMs, and that needs no more than kWorkspaceBytes of workspace.
-// float32 stays float32: engines that round it for tensor cores or sum it in fewer digits are
-// passed over.
+// It handles alpha 1, beta 0 and operands at multiples of kGraphAlignment. It uses the first engine
+// from the heuristics (mode A, then the fallback list) that takes the SM count and needs at most
+// kWorkspaceBytes of workspace. float32 keeps its precision: engines that round it for Tensor
+// cores, or accumulate with fewer bits, are skipped.
 //
-// A call hands cuDNN a pack of its pointers. Packs are kept: kPacks of them, the oldest replaced,
-// so that calls which come back to their pointers allocate nothing.
+// Each call gives cuDNN a pack of its pointers. The object keeps kPacks packs and replaces the
+// oldest, so a call that returns to earlier pointers allocates nothing.
 //
-// Threads: one at a time, a call included: cuDNN does not promise that one execution plan may run
-// in two threads at once. See cudnn_convolution.h for how lanes share.
+// Threads: one at a time, also for Execute, because cuDNN does not promise that two threads may run
+// one execution plan at once. cudnn_convolution.h describes how lanes share it.
 
 #ifndef GPUSHARE_SRC_CUDA_CUDNN_CONVOLUTION_GRAPH_H_
 #define GPUSHARE_SRC_CUDA_CUDNN_CONVOLUTION_GRAPH_H_
@@ -28,26 +27,26 @@
 
 namespace gpushare::cuda {
 
-inline constexpr size_t kGraphAlignment = 16;  // of the operands and the workspace, in bytes
+inline constexpr size_t kGraphAlignment = 16;  // in bytes, for the operands and the workspace
 
 class ConvolutionGraph {
  public:
-  // `api` outlives the object.
+  // `api` must outlive the object.
   ConvolutionGraph(const CudnnApi& api, const core::LibraryCall& call) : api_(api), call_(call) {}
 
-  // `output`: dimensions of the result. `sm_target`: SMs that the engine is to use, 0 for all.
-  // Errors: NOT_FOUND no engine does it; else what cuDNN answers.
+  // `output`: dimensions of the result. `sm_target`: SMs that the engine should use, 0 for all.
+  // Errors: NOT_FOUND if no engine can do it; otherwise cuDNN's error.
   absl::Status Make(cudnnHandle_t handle, const CudnnDimensions& output, int32_t sm_target);
 
-  // True if a call with these pointers finds its pack.
-  bool Knows(const core::LibraryArguments& arguments, const void* workspace) const {
+  // True if the object keeps a pack of these pointers.
+  bool HasPack(const core::LibraryArguments& arguments, const void* workspace) const {
     return Find({arguments.a, arguments.b, arguments.d, workspace}) != nullptr;
   }
 
-  // True if a call with other pointers would displace no pack.
+  // True if a call with new pointers replaces no pack.
   bool HasRoom() const { return packs_[oldest_].descriptor == nullptr; }
 
-  // Takes arguments.a, b and d alone, see above.
+  // Uses only arguments.a, b and d: alpha is 1 and beta 0.
   absl::Status Execute(cudnnHandle_t handle, void* workspace,
                        const core::LibraryArguments& arguments);
 
@@ -65,7 +64,7 @@ class ConvolutionGraph {
   absl::Status DescribeTensor(int64_t id, const CudnnDimensions& dimensions, GraphDescriptor& out);
   bool FindEngine(cudnnHandle_t handle, cudnnBackendHeurMode_t mode, int32_t sm_target);
   std::vector<GraphDescriptor> Configurations(cudnnBackendHeurMode_t mode, int32_t sm_target);
-  bool Take(cudnnHandle_t handle, GraphDescriptor found, int32_t sm_target);
+  bool UseConfiguration(cudnnHandle_t handle, GraphDescriptor found, int32_t sm_target);
   bool KeepsPrecision(const GraphDescriptor& engine) const;
   int32_t TargetOf(const GraphDescriptor& engine) const;
   bool Retarget(const GraphDescriptor& engine, const GraphDescriptor& found, int32_t sm_target);
@@ -75,7 +74,7 @@ class ConvolutionGraph {
 
   const CudnnApi& api_;
   const core::LibraryCall call_;
-  // Each before what is made of it.
+  // Each descriptor is declared before those that refer to it, so it is destroyed after them.
   GraphDescriptor x_, w_, y_, convolution_, operation_, graph_;
   GraphDescriptor found_, engine_;
   std::vector<GraphDescriptor> knobs_;

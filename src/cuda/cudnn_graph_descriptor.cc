@@ -1,4 +1,4 @@
-// See cudnn_graph_descriptor.h.
+// Creates and fills descriptors. See cudnn_graph_descriptor.h.
 
 #if __has_include(<cudnn.h>)
 

@@ -1,5 +1,6 @@
-// Descriptors of cuDNN's graph interface: each is created, given its attributes, and finalised, and
-// then never changes. Included only where cudnn.h is. Threads: one at a time.
+// Descriptors of cuDNN's graph interface. Each one is created, gets its attributes and is
+// finalised; then it never changes. Only files that have cudnn.h include it.
+// Threads: one at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_CUDNN_GRAPH_DESCRIPTOR_H_
 #define GPUSHARE_SRC_CUDA_CUDNN_GRAPH_DESCRIPTOR_H_
@@ -20,22 +21,23 @@ struct GraphDescriptorEnd {
   void operator()(void* descriptor) const { end(descriptor); }
 };
 
-// Ends itself. Descriptors that it was made of must outlive it.
+// Destroys itself. The descriptors that it refers to must outlive it.
 using GraphDescriptor = std::unique_ptr<void, GraphDescriptorEnd>;
 
 struct GraphAttribute {
   cudnnBackendAttributeName_t name;
   cudnnBackendAttributeType_t type;
   int64_t count;
-  const void* values;  // `count` of the type; a descriptor is a pointer to its handle
+  const void* values;  // `count` values of `type`; for a descriptor, a pointer to its handle
 };
 
-// What cuDNN fills in: an engine of a configuration, a configuration that the heuristics found.
+// Creates an empty descriptor for cuDNN to fill: the engine of a configuration, or a configuration
+// of the heuristics.
 absl::Status CreateGraphDescriptor(const CudnnApi& api, cudnnBackendDescriptorType_t type,
                                    GraphDescriptor& out);
 
-// One with these attributes, finalised. `out` stays as it was on an error, which names the
-// descriptor and the attribute by their numbers in cudnn_graph.h.
+// Creates a descriptor with these attributes and finalises it. On an error `out` keeps its value;
+// the message gives the numbers of the descriptor and the attribute in cudnn_graph.h.
 absl::Status MakeGraphDescriptor(const CudnnApi& api, cudnnBackendDescriptorType_t type,
                                  absl::Span<const GraphAttribute> attributes, GraphDescriptor& out);
 

@@ -1,8 +1,9 @@
-// From the GPU's %globaltimer to the host's monotonic clock.
+// Converts the GPU's %globaltimer to the host's monotonic clock.
 //
-// Whenever the host sees a stamp, host time minus stamp is an upper bound of the offset between the
-// two; the least bound of the last two windows is the offset, short of the time that a word takes
-// to reach the host. Windows follow the drift between the clocks. Threads: the one that polls.
+// When the host sees a device time stamp, host time minus stamp is an upper bound of the clocks'
+// offset. The smallest bound of the last two windows, less the time that a word needs to reach the
+// host, serves as the offset. Windows let the offset follow the drift of the clocks.
+// Threads: the polling thread.
 
 #ifndef GPUSHARE_SRC_CUDA_DEVICE_CLOCK_H_
 #define GPUSHARE_SRC_CUDA_DEVICE_CLOCK_H_
@@ -17,10 +18,10 @@ namespace gpushare::cuda {
 
 class DeviceClock {
  public:
-  // The host saw, at `now_ns`, that the device had been at `globaltimer_ns`.
+  // Call when the host sees, at `now_ns`, a word that the device wrote at `globaltimer_ns`.
   void Observe(uint64_t globaltimer_ns, core::TimeNs now_ns) {
     if (now_ns - window_start_ns_ > kWindowNs) {
-      before_ = window_;  // never unknown: a window begins with an observation
+      before_ = window_;  // never unknown: a window starts with an observation
       window_ = kUnknown;
       window_start_ns_ = now_ns;
     }
@@ -32,10 +33,10 @@ class DeviceClock {
   }
 
  private:
-  // The clocks drift by 11 us a second (docs/measurements.md): 1 us in a window.
+  // The clocks drift by 11 us a second (docs/measurements.md), so by 1 us in a window.
   static constexpr int64_t kWindowNs = 100'000'000;
-  // A word that the GPU writes to mapped memory needs about so long (MEASURED: 1.66 us there and
-  // back).
+  // About the time that a GPU's write to mapped memory needs to reach the host: half of the 1.66 us
+  // there and back (docs/MEASURED.md).
   static constexpr int64_t kWordLatencyNs = 800;
   static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 

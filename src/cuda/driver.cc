@@ -1,4 +1,4 @@
-// The search for a CUDA device (see driver.h).
+// Looks for a CUDA device. See driver.h.
 
 #include "src/cuda/driver.h"
 
@@ -10,14 +10,14 @@
 namespace gpushare::cuda {
 namespace {
 
-// cudaErrorInsufficientDriver and cudaErrorNoDevice; their values are part of CUDA's ABI.
+// cudaErrorInsufficientDriver and cudaErrorNoDevice. CUDA's ABI fixes their values.
 constexpr int kInsufficientDriver = 35;
 constexpr int kNoDevice = 100;
 
 constexpr char kDriverLibrary[] = "libcuda.so.1";
 
-// The handle is kept for the life of the process on purpose: the runtime opens the same library,
-// and a driver that is unloaded cannot be loaded again safely.
+// Keeps the library open until the process ends: the runtime opens it too, and a driver that was
+// unloaded cannot be loaded again safely.
 bool OpenDriver(std::string* problem) {
   void* const library = dlopen(kDriverLibrary, RTLD_NOW | RTLD_GLOBAL);
   if (library == nullptr) {

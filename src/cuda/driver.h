@@ -1,7 +1,8 @@
-// Is there a CUDA device at all? Asked before the first runtime call, so that a machine without a
-// driver, without a GPU or with an old driver gets one clear sentence.
+// Checks whether the machine has a CUDA device.
 //
-// The calls to the machine are a table, so that tests can play every kind of machine.
+// Where in the flow: before the first runtime call, so that a machine without a driver, without a
+// GPU or with an old driver gets one clear message. The calls into the machine are a table of
+// functions, so that tests can imitate every kind of machine.
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_DRIVER_H_
@@ -14,19 +15,20 @@
 namespace gpushare::cuda {
 
 struct DriverCalls {
-  // Opens the driver library and initialises it. The runtime would do so itself, but it cannot tell
-  // a missing library from a driver that fails. Fills `problem` and returns false if it cannot.
+  // Opens and initialises the driver library. The runtime would do both, but it cannot distinguish
+  // a missing library from a driver that fails. On failure returns false and sets `problem`.
   bool (*open_driver)(std::string* problem);
-  // cudaGetDeviceCount: a cudaError_t; `count` stays as it was when it fails.
+  // cudaGetDeviceCount; returns a cudaError_t. On failure `count` keeps its value.
   int (*get_device_count)(int* count);
   const char* (*error_text)(int code);
 };
 
-// The calls of this machine.
+// The functions of the real machine.
 const DriverCalls& SystemDriver();
 
-// OK when device `ordinal` exists. INVALID_ARGUMENT: a negative ordinal, or one past the last.
-// UNAVAILABLE: "No CUDA device ...", with the reason.
+// OK if device `ordinal` exists.
+// Errors: INVALID_ARGUMENT for a negative ordinal or one past the last device. UNAVAILABLE if no
+// device is usable, with the reason.
 absl::Status CheckDevice(const DriverCalls& calls, int ordinal);
 
 }  // namespace gpushare::cuda

@@ -1,4 +1,4 @@
-// Resolution of the driver's functions. See driver_api.h.
+// Resolves the driver's functions. See driver_api.h.
 
 #include "src/cuda/driver_api.h"
 
@@ -9,7 +9,7 @@
 namespace gpushare::cuda {
 namespace {
 
-// Two steps, so that cuda.h's version macros are expanded before the name becomes text.
+// Two steps, so that the preprocessor expands cuda.h's version macros before the name becomes text.
 #define GPUSHARE_TEXT(x) #x
 #define GPUSHARE_NAME_OF(function) GPUSHARE_TEXT(function)
 

@@ -1,8 +1,9 @@
-// The CUDA driver's functions, resolved at run time: libgpushare links neither libcuda nor needs it
-// to load.
+// The CUDA driver's functions, resolved at run time, so that libgpushare loads on a machine without
+// libcuda.
 //
-// Members have the names of the functions; cuda.h maps a name to its current version (cuMemAlloc is
-// cuMemAlloc_v2), and the same version is resolved here. Threads: immutable once loaded.
+// Members have the names of the functions. cuda.h maps a name to its current version (cuMemAlloc to
+// cuMemAlloc_v2), and LoadDriverApi resolves that version.
+// Threads: immutable once loaded.
 
 #ifndef GPUSHARE_SRC_CUDA_DRIVER_API_H_
 #define GPUSHARE_SRC_CUDA_DRIVER_API_H_
@@ -27,7 +28,6 @@ namespace gpushare::cuda {
   X(cuDevicePrimaryCtxRetain)                    \
   X(cuDevResourceGenerateDesc)                   \
   X(cuDevSmResourceSplitByCount)                 \
-  X(cuDriverGetVersion)                          \
   X(cuEventCreate)                               \
   X(cuEventDestroy)                              \
   X(cuEventQuery)                                \
@@ -63,9 +63,6 @@ namespace gpushare::cuda {
   X(cuMemcpyDtoHAsync)                           \
   X(cuMemcpyHtoDAsync)                           \
   X(cuMemsetD8Async)                             \
-  X(cuModuleGetFunction)                         \
-  X(cuModuleLoadData)                            \
-  X(cuModuleUnload)                              \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
   X(cuStreamBeginCapture)                        \
   X(cuStreamCreateWithPriority)                  \
@@ -83,10 +80,10 @@ struct DriverApi {
 #undef GPUSHARE_DECLARE
 };
 
-// Opens libcuda.so.1 and resolves every function. The library stays open for the process's life: a
-// driver that is unloaded cannot be loaded again safely.
-// Errors: UNAVAILABLE, naming the library or the function that is missing (a driver older than
-// CUDA 13.0 needs).
+// Opens libcuda.so.1 and resolves every function. The library stays open until the process ends,
+// because a driver that was unloaded cannot be loaded again safely.
+// Errors: UNAVAILABLE with the name of the missing library or function; a driver older than CUDA
+// 13.0 lacks some.
 absl::StatusOr<DriverApi> LoadDriverApi();
 
 }  // namespace gpushare::cuda

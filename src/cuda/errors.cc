@@ -1,4 +1,4 @@
-// The mapping of errors.h.
+// Maps driver codes to statuses. See errors.h.
 
 #include "src/cuda/errors.h"
 

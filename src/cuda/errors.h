@@ -1,7 +1,7 @@
-// The one place that turns the driver's codes into statuses, with the expression and its line.
+// Maps the driver's codes to statuses, with the expression and its line. No other file does.
 //
-// A sticky error means that the context is poisoned: every later call fails, in the whole process.
-// It becomes DATA_LOSS, which the scheduler takes for "the device is lost"; no other code does.
+// After a sticky error the context is unusable: every later call in the process fails. Such an
+// error becomes DATA_LOSS, which tells the scheduler that the device is lost; no other code does.
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_ERRORS_H_
@@ -12,10 +12,10 @@
 
 namespace gpushare::cuda {
 
-// Whether the context cannot be used any more after `code`.
+// Whether `code` leaves the context unusable.
 bool IsSticky(CUresult code);
 
-// OK for CUDA_SUCCESS. `expression` is the call as written.
+// OK for CUDA_SUCCESS. `expression` is the call as it stands in the source.
 absl::Status StatusOf(const DriverApi& api, CUresult code, const char* expression, const char* file,
                       int line);
 

@@ -1,4 +1,4 @@
-// A probe, its eviction, its end. See lane_check.h.
+// Launches a probe, evicts it and waits for its end. See lane_check.h.
 
 #include "src/cuda/lane_check.h"
 
@@ -14,19 +14,20 @@
 namespace gpushare::cuda {
 namespace {
 
-// Every byte of the lane's words before the probe, so that its epoch lies just above them and far
-// below any that a launch has later (device.h: words move by less than 2^31).
+// The value of every byte of the lane's words before the probe. The probe's epoch is just above
+// that word, and far below the epochs of later launches (device.h: words move by less than 2^31).
 constexpr unsigned char kIdleByte = 0x80;
 constexpr uint32_t kProbeEpoch = 0x80808081;
 
-// An eviction is seen after 2.4 us and a block task (docs/measurements.md); 1 ms is what a stream
-// write behind busy queues exceeded.
+// A worker sees an eviction after 2.4 us and leaves at the end of its block task
+// (docs/measurements.md). A stream write behind busy queues takes more than 1 ms.
 constexpr int64_t kEvictionNs = 1'000'000;
-// The first launch of a process loads the probe; a device full of other work may keep it waiting,
-// each lane for so long and all lanes together for no more than the allowance.
+// The first launch of a process loads the probe, and other work may fill the device. So each lane
+// waits this long for the probe to start, and all lanes together at most for the allowance.
 constexpr int64_t kStartNs = 5'000'000;
 constexpr uint32_t kBlockTaskNs = 5'000;
-// 10 ms: well above the waits for start and eviction, and what a forgotten probe costs at most.
+// 10 ms in all: well above the waits for start and eviction, and the bound of a probe that is never
+// evicted.
 constexpr uint32_t kBlockTasks = 2'000;
 
 uint64_t Read(const volatile uint64_t& word) {
@@ -97,7 +98,7 @@ absl::Status LaneCheck::Run(CudaLane& lane, core::LaneIndex index) {
   const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
   const uint64_t mark = ++mark_;
   if (absl::Status status = Launch(lane, index, sequence, mark); !status.ok()) return status;
-  // Nobody is told of this launch.
+  // The scheduler does not know this launch, so the poller must not report it.
   lane.launched.store(sequence, std::memory_order_relaxed);
   lane.reported.store(sequence, std::memory_order_relaxed);
 
@@ -118,8 +119,8 @@ absl::Status LaneCheck::Run(CudaLane& lane, core::LaneIndex index) {
   }
   const bool seen =
       Read(ended) == sequence && lane.words.records[lane.Slot(sequence)].block_tasks_left > 0;
-  // Behind the probe. What the host's word holds stays where the probe may still need it: it lies
-  // far below any launch's epoch.
+  // Reset the device's word behind the probe. Keep the host's word while the probe may still need
+  // it: it is far below any launch's epoch.
   if (absl::Status status = ResetDeviceWord(lane, 0); !status.ok()) return status;
   if (Read(ended) == sequence) host_word.store(0, std::memory_order_release);
   if (seen || !started) return absl::OkStatus();

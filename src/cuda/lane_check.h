@@ -1,10 +1,11 @@
 // The self-test of an evictable lane: does an eviction reach a launch on it?
 //
-// A worker launch of one worker and its leader goes to the lane, the host sees it run, evicts it by
-// the lane's own words, and it must leave within a bound: host word, relay, device word, worker.
-// Invariants: the launch ends by itself, so nothing ever waits for an eviction that is blocked; a
-// lane that has passed is as it was, the first entry of its ring aside. About 30 us a lane.
-// Threads: the one that makes lanes; the primary context is current.
+// Where in the flow: when a lane is made. The check launches one worker and its leader, sees them
+// run, and evicts them through the lane's own words: host word, relay, device word, worker. They
+// must leave within a bound. One check takes about 30 us.
+// Invariants: the launch also ends by itself, so nothing waits for a blocked eviction. A lane that
+// passes is as before, except for the first entry of its ring.
+// Threads: the thread that makes lanes; the primary context is current.
 
 #ifndef GPUSHARE_SRC_CUDA_LANE_CHECK_H_
 #define GPUSHARE_SRC_CUDA_LANE_CHECK_H_
@@ -23,32 +24,33 @@ class LaneCheck {
  public:
   explicit LaneCheck(const Context& context) : context_(context) {}
 
-  // Loads the probe. The primary context is current.
+  // Loads the probe. The primary context must be current.
   absl::Status Open();
 
-  // OK: the eviction was seen, or the probe found no room to start in time, which says nothing of
-  // the lane. DEADLINE_EXCEEDED: the probe ran and did not see its eviction. Also what the driver
-  // answers. `index` is the lane's number, for its words in the check's own memory and for
-  // messages.
+  // OK if the worker saw the eviction, or if the probe found no room to start in time, which says
+  // nothing about the lane. `index` selects the lane's words in the check's memory and names the
+  // lane in messages.
+  // Errors: DEADLINE_EXCEEDED if the probe ran and did not see its eviction; otherwise the driver's
+  // error.
   absl::Status Run(CudaLane& lane, core::LaneIndex index);
 
-  // For tests: the host's word is not written, so that the probe cannot see its eviction.
+  // For tests: leaves the host's word alone, so that the probe cannot see its eviction.
   void BlockEvictions(bool block) { blocked_for_test_ = block; }
 
   void Leak();
 
  private:
   absl::Status Launch(CudaLane& lane, core::LaneIndex index, uint64_t sequence, uint64_t mark);
-  // The value of a lane's word before anybody evicts.
+  // Sets every byte of the lane's device word.
   absl::Status ResetDeviceWord(const CudaLane& lane, unsigned char byte) const;
 
   const Context& context_;
   const core::SteadyClock clock_;
   CUfunction function_ = nullptr;
-  DeviceMemory counters_;  // one of 32 bits a lane
+  DeviceMemory counters_;  // 32 bits a lane
   MappedMemory running_;   // one word a lane
   uint64_t mark_ = 0;
-  int64_t start_allowance_ns_ = 40'000'000;  // of waits for starts, all lanes together
+  int64_t start_allowance_ns_ = 40'000'000;  // left for waits for starts, all lanes together
   bool blocked_for_test_ = false;
 };
 

@@ -1,4 +1,4 @@
-// A ring of events. See lane_marks.h.
+// The ring of events behind a lane's marks. See lane_marks.h.
 
 #include "src/cuda/lane_marks.h"
 
@@ -27,13 +27,13 @@ void LaneMarks::Close(const DriverApi& api) {
 
 absl::Status LaneMarks::Set(const DriverApi& api, CUstream stream, uint64_t sequence) {
   const uint64_t written = written_.load(std::memory_order_relaxed);
-  // acquire: the reader is done with the event that is set again.
+  // acquire: the reader has finished with the event that is set again.
   if (written - read_.load(std::memory_order_acquire) == count_) return absl::OkStatus();
   Mark& mark = At(written);
   GPUSHARE_CU_RETURN(api, cuEventRecord(mark.event, stream));
   mark.sequence = sequence;
   set_.store(sequence, std::memory_order_relaxed);
-  // release: whoever sees the count sees the mark.
+  // release: a thread that sees the new count also sees the mark.
   written_.store(written + 1, std::memory_order_release);
   return absl::OkStatus();
 }

@@ -1,9 +1,10 @@
-// A lane's marks: events behind launches whose end no record of theirs tells.
+// A lane's marks: events behind launches that write no record of their end.
 //
-// An event without timing takes no time on the GPU, where a stream write between two launches takes
-// 1.5 us (docs/measurements.md). Invariants: marks are reached in the order in which they were
-// set; at most as many as were opened wait at a time, and who finds no room sets a later one, so
-// that launches share it. Threads: one at a time sets (under the lane's mutex), one reads, in
+// An event without timing takes no GPU time; a stream write between two launches takes 1.5 us
+// (docs/measurements.md).
+// Invariants: the device reaches marks in the order in which they were set. At most as many marks
+// wait as Open made. If none is free, the caller sets one later, and launches share it.
+// Threads: one thread at a time sets marks, under the lane's mutex. One thread reads them, in
 // relaxed capture mode (context.h).
 
 #ifndef GPUSHARE_SRC_CUDA_LANE_MARKS_H_
@@ -22,29 +23,30 @@ namespace gpushare::cuda {
 
 class LaneMarks {
  public:
-  // As many queries of one queue as wait on the device at a time each have their own.
+  // Enough for each query of one queue that waits on the device to have a mark of its own.
   static constexpr uint64_t kMarksMax = core::kLcWindow;
-  // A lane of workers, which leave records of their ends.
+  // For an evictable lane: its launches are mostly workers, which write records.
   static constexpr uint64_t kMarksOfWorkers = 32;
   static_assert((kMarksMax & (kMarksMax - 1)) == 0);
   static_assert((kMarksOfWorkers & (kMarksOfWorkers - 1)) == 0);
 
-  // What comes before `first` was reached. Makes `count` events, a power of two up to kMarksMax,
-  // and tries one on the stream: the primary context is current.
+  // Makes `count` events, a power of two of at most kMarksMax, and tries one on the stream.
+  // Launches before `first` count as ended. The primary context must be current.
   absl::Status Open(const DriverApi& api, CUstream stream, uint64_t first, uint64_t count);
-  // The lane has ended: nothing is set or read any more.
+  // Destroys the events. No other call may follow.
   void Close(const DriverApi& api);
 
-  // The newest launch that a mark was set behind.
+  // The newest launch that has a mark behind it.
   uint64_t set() const { return set_.load(std::memory_order_relaxed); }
-  // Behind everything on the stream, of which `sequence` is the newest. Without room nothing is set
-  // and the status is OK: set() tells.
+  // Sets a mark behind everything on the stream; `sequence` is the newest launch there. If no event
+  // is free, sets none and returns OK; set() shows it.
   absl::Status Set(const DriverApi& api, CUstream stream, uint64_t sequence);
-  // The newest launch that is known to have ended. With the first sticky error no mark is reached
-  // any more; whoever looks after the lane asks the stream for it.
+  // The newest launch that is known to have ended. After a sticky error the device reaches no more
+  // marks; CudaDevice then asks the stream.
   uint64_t Reached(const DriverApi& api);
-  // Reader: whether a mark was lost, because its event answers an error (a caller that captures a
-  // lane's stream makes its mark a part of the capture): another one has to be set.
+  // Whether the event of a mark answered an error and a new mark must be set. That happens when a
+  // caller captures the lane's stream: the mark becomes part of the capture. Call it from the
+  // reading thread.
   bool lost() const { return lost_; }
   void Replaced() { lost_ = false; }
 
@@ -58,7 +60,7 @@ class LaneMarks {
   std::array<Mark, kMarksMax> marks_;
   uint64_t count_ = 1;
   std::atomic<uint64_t> set_{0};
-  // Counts of marks; each is written by one side and read by the other.
+  // Counts of marks. The setting thread writes one, the reading thread the other.
   std::atomic<uint64_t> written_{0};
   alignas(64) std::atomic<uint64_t> read_{0};
   uint64_t reached_ = 0;

@@ -1,4 +1,4 @@
-// The lane probe's kernel (see lane_probe.h). CUDA C++17, without Abseil and Eigen.
+// The kernel of the lane probe. See lane_probe.h. CUDA C++17, without Abseil and Eigen.
 
 #include <cuda_runtime.h>
 
@@ -8,7 +8,7 @@
 
 namespace gpushare::cuda {
 
-// Every block task ends by its own clock, so the launch is bounded whoever forgets it.
+// Every block task ends by its own clock, so the launch ends even if nobody evicts it.
 struct GpushareLaneProbe {
   using Params = LaneProbeParams;
   struct Shared {};

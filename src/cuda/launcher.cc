@@ -1,4 +1,4 @@
-// The forms of a launch. See launcher.h.
+// One function for each form of launch. See launcher.h.
 
 #include "src/cuda/launcher.h"
 
@@ -16,7 +16,7 @@
 namespace gpushare::cuda {
 namespace {
 
-// CUDA's bounds on a grid's dimensions; block tasks are numbered by 32 bits in a worker launch.
+// CUDA's bounds on the dimensions of a grid. A worker launch numbers its block tasks with 32 bits.
 constexpr int64_t kGridXMax = 2147483647;
 constexpr int64_t kGridYzMax = 65535;
 
@@ -80,7 +80,7 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
     case core::Form::kMemcpy:
       return Copy(lane, request.parts[0].work.copy);
     case core::Form::kOpaque:
-      // Its work is on the stream already, as that of a region is at the region's end.
+      // The host function, or the caller's region, has put the work on the stream.
       return absl::OkStatus();
     case core::Form::kLibrary:
       return Library(request);
@@ -105,7 +105,7 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
 
 absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
                                 const core::LaunchRequest& request) {
-  // Without an ordinary form, all block tasks as one slice are the same grid.
+  // A kernel without an original function runs as one slice of all block tasks: the same grid.
   if (kernel.original.function == nullptr) return Slice(lane, kernel, request);
   Grid grid;
   if (absl::Status status =
@@ -156,7 +156,8 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
   const int64_t holds =
       int64_t{places_.place(lane.spec.place).sms} * std::max(1, kernel.workers_per_sm);
   const int64_t asked = request.workers > 0 ? request.workers : holds;
-  // One more block leads: where workers would fill the place, it takes the last one's room.
+  // The leader is one more block. If workers would fill the place, the leader takes one worker's
+  // room.
   const int64_t leaders = lane.words.eviction_word == nullptr ? 0 : 1;
   const int64_t workers =
       std::max<int64_t>(1, std::min({asked, holds - leaders, request.parts[0].block_count}));
@@ -227,7 +228,7 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
     const core::KernelDesc& kernel = *part.work.kernel;
     const bool tensor = swapped == (i == 1);
     const size_t wanted = tensor ? fused->tensor_arguments_bytes : fused->cuda_arguments_bytes;
-    // Parameters without a member have one byte, which nobody sends.
+    // A parameter struct without members has one byte, which callers do not pass.
     if (part.work.arguments_bytes < wanted && wanted > 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("Kernel '", kernel.name, "' comes with ", part.work.arguments_bytes,
@@ -267,7 +268,7 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
                      cuEventRecord(static_cast<CUevent>(request.signal_event), lane.stream));
 }
 
-// The tensor part first, as the function's parameters are.
+// `parts` has the tensor part first, as the function's parameters have.
 absl::Status Launcher::LaunchFused(CUstream stream, const PreparedFused& fused, int64_t blocks,
                                    std::array<WorkerPart, 2>& parts) {
   std::array<gpushare_worker_launch, 2> headers = {};
@@ -316,7 +317,7 @@ absl::Status Launcher::Slice(CudaLane& lane, const PreparedKernel& kernel,
 absl::Status Launcher::Graph(CudaLane& lane, const PreparedKernel& kernel) {
   CUgraphExec instance =
       kernel.instances[static_cast<size_t>(lane.spec.place)].load(std::memory_order_acquire);
-  // A place too small for one of its kernels: the graph runs, in the lane's order, on every SM.
+  // The place is too small for one of the graph's kernels: run it on every SM, in the lane's order.
   if (instance == nullptr) instance = kernel.instances[core::kWholeDevice].load();
   return GPUSHARE_CU(context_.api(), cuGraphLaunch(instance, lane.stream));
 }
@@ -336,8 +337,8 @@ absl::Status Launcher::Copy(CudaLane& lane, const core::CopyRequest& copy) {
       return GPUSHARE_CU(api, cuMemcpyHtoDAsync(to_device, source, bytes, lane.stream));
     case core::CopyDirection::kDeviceToHost:
       return GPUSHARE_CU(api, cuMemcpyDtoHAsync(destination, from_device, bytes, lane.stream));
-    // Unified addresses say where they lie: this GPU or another. Between two GPUs the copy is
-    // direct where the application enabled peer access, and passes through the host elsewhere.
+    // Unified addresses tell the driver which GPU holds each end. A copy between two GPUs is direct
+    // if the application enabled peer access; otherwise it passes through the host.
     case core::CopyDirection::kPeer:
     case core::CopyDirection::kNone:
       break;

@@ -1,8 +1,10 @@
-// From a launch request to driver calls on the lane's stream, one function a form.
+// Turns a launch request into driver calls on the lane's stream, with one function for each form.
 //
-// Invariants: nothing is allocated; a request that is refused has enqueued nothing, a failed signal
-// event aside. The lane's mutex is held and the primary context is current. Threads: any, one a
-// lane.
+// Where in the flow: launch.
+// Invariants: nothing is allocated. A request that is refused has enqueued nothing, unless the
+// signal event failed.
+// Threads: any, one at a time for each lane. The caller holds the lane's mutex, and the primary
+// context is current.
 
 #ifndef GPUSHARE_SRC_CUDA_LAUNCHER_H_
 #define GPUSHARE_SRC_CUDA_LAUNCHER_H_
@@ -31,20 +33,20 @@ class Launcher {
         library_(library),
         counters_(counters) {}
 
-  // Makes the lane's stream wait for the request's events. No lock is needed.
+  // Makes the lane's stream wait for the request's events. Needs no lock.
   absl::Status WaitForEvents(const CudaLane& lane, const core::LaunchRequest& request) const;
 
-  // Both parts of a fused launch, as launch `sequence` of the lane and `partner_sequence` of the
-  // partner's, which may be the same lane.
+  // Enqueues both parts of a fused launch: as launch `sequence` of `lane` and as launch
+  // `partner_sequence` of `partner_lane`, which may be the same lane.
   absl::Status EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane& partner_lane,
                             uint64_t partner_sequence, const core::LaunchRequest& request);
 
-  // Enqueues the request as launch `sequence` of the lane. Opaque work was enqueued by its own
-  // function before.
+  // Enqueues the request as launch `sequence` of the lane. For opaque work the caller's function
+  // has already enqueued the work.
   absl::Status Enqueue(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
 
  private:
-  // A worker launch, or one part of a fused one, on its way to its header.
+  // What MakeHeader needs for a worker launch, or for one part of a fused launch.
   struct WorkerPart {
     const core::LaunchPart* part = nullptr;
     CudaLane* lane = nullptr;
@@ -52,10 +54,10 @@ class Launcher {
     uint64_t sequence = 0;
     std::array<unsigned int, 3> grid{1, 1, 1};
     int64_t workers = 1;
-    int side = 0;  // of the counter
+    int side = 0;  // of the pair of claim counters
   };
 
-  // The header; what the launch needs zeroed comes before it on `stream`.
+  // Fills the header. First enqueues on `stream` what zeroes memory for the launch.
   absl::Status MakeHeader(CUstream stream, WorkerPart& worker, gpushare_worker_launch& header);
   absl::Status LaunchFused(CUstream stream, const PreparedFused& fused, int64_t blocks,
                            std::array<WorkerPart, 2>& parts);

@@ -1,9 +1,9 @@
-// One library behind the library calls: how it is opened, its handles, its plans.
+// The interface to one library (cuBLASLt or cuDNN): its handles and plans.
 //
-// A plan is what a registered call became on a number of SMs: descriptors and algorithm. Its first
-// run may pass over an algorithm that the SMs refuse; from then on it does not change for its
-// callers, so that every lane with that many SMs shares it. Threads: plans any; a handle one thread
-// at a time.
+// A plan is a registered call prepared for a number of SMs: descriptors and an algorithm. Its first
+// run may skip an algorithm that the SMs refuse. Afterwards the plan looks constant to callers, so
+// all lanes with that many SMs share it.
+// Threads: any for plans; one at a time for a handle.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_BACKEND_H_
 #define GPUSHARE_SRC_CUDA_LIBRARY_BACKEND_H_
@@ -20,7 +20,7 @@
 
 namespace gpushare::cuda {
 
-// Of each lane, as cuBLAS takes for Hopper by default: smaller ones lose split-K algorithms.
+// Workspace of each lane: cuBLAS's default on Hopper. Smaller ones exclude split-K algorithms.
 inline constexpr size_t kWorkspaceBytes = size_t{32} << 20;
 
 struct OperandBytes {
@@ -37,8 +37,8 @@ class LibraryPlan {
   // current.
   virtual absl::Status Enqueue(void* handle, CUstream stream, void* workspace,
                                const core::LibraryArguments& arguments) const = 0;
-  // The call in every form that Enqueue may choose, so that the code of all is loaded: a load waits
-  // for the device.
+  // Runs the call in every form that Enqueue may choose, so that the code of all forms is loaded.
+  // Loading code waits for the device.
   virtual absl::Status EnqueueFirst(void* handle, CUstream stream, void* workspace,
                                     const core::LibraryArguments& arguments) const {
     return Enqueue(handle, stream, workspace, arguments);
@@ -50,14 +50,14 @@ class LibraryBackend {
   virtual ~LibraryBackend() = default;
   virtual absl::StatusOr<void*> MakeHandle(CUstream stream) = 0;
   virtual void DestroyHandle(void* handle) = 0;
-  // The backend outlives its plans.
+  // The backend must outlive its plans.
   virtual absl::StatusOr<std::unique_ptr<LibraryPlan>> MakePlan(void* handle,
                                                                 const core::KernelDesc& kernel,
                                                                 int32_t sm_count) = 0;
 };
 
-// Errors: UNAVAILABLE the library is not installed; UNIMPLEMENTED this build lacks its headers.
-// `api` outlives the backend.
+// Errors: UNAVAILABLE if the library is not installed; UNIMPLEMENTED if this build lacks its
+// headers. `api` must outlive the backend.
 absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCublasLt(const DriverApi& api);
 absl::StatusOr<std::unique_ptr<LibraryBackend>> OpenCudnn();
 

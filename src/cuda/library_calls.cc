@@ -1,9 +1,9 @@
 // Lanes, prepared calls and their launches. See library_calls.h.
 //
-// A lane and a call meet in Equip once, in whichever of AddLane and Prepare publishes second: a
-// call is published once every published lane has what it needs, a lane once it has what every
-// published call needs. So what is not published belongs to one thread, and nothing that takes
-// long is done under the mutex.
+// PrepareCallOnLane prepares each pair of a lane and a call once, in AddLane or Prepare, whichever
+// publishes second. A call is published when it is prepared on every published lane; a lane is
+// published when every published call is prepared on it. So an unpublished lane or call belongs to
+// one thread, and no slow step runs under the mutex.
 
 #include "src/cuda/library_calls.h"
 
@@ -35,9 +35,10 @@ BackendIndex BackendOf(core::LibraryOperation operation) {
   return operation == core::LibraryOperation::kMatmul ? kCublasLt : kCudnn;
 }
 
-// Above it the first run would take more device memory than a registration may.
+// A first run that needs more device memory than this is skipped.
 constexpr size_t kFirstRunBytesMax = size_t{1} << 30;
-// The first runs of one preparation wait behind what is on the device: no longer than this.
+// A first run waits behind the work on the device. All first runs of one preparation together wait
+// at most this long.
 constexpr std::chrono::seconds kFirstRunMax{5};
 
 using Moment = std::chrono::steady_clock::time_point;
@@ -49,10 +50,11 @@ struct Lane {
   int32_t sm_count = 0;
   CUdeviceptr workspace = 0;
   std::array<void*, kBackends> handles{};
-  // What plans and first runs are made with: calls run meanwhile. Null where none was made here.
+  // Handles for making plans and for first runs, because calls may use `handles` meanwhile. Null if
+  // none was made on this lane.
   std::array<void*, kBackends> own_handles{};
-  // Handles serve one thread at a time. Callers of one lane meet only where an application submits
-  // to one queue from several threads.
+  // A handle serves one thread at a time. Two threads contend for it only if an application submits
+  // to one queue from both.
   core::Mutex mutex;
 };
 
@@ -65,28 +67,8 @@ struct Call {
   KernelDesc kernel;
   BackendIndex backend = kCublasLt;
   std::vector<PlanOfSize> plans;
-  // Set once the lane has all that the plan needs.
+  // By lane; null until the call is prepared on that lane.
   std::array<std::atomic<const LibraryPlan*>, core::kMaxLanes> of_lane{};
-};
-
-// Makes a context current for a scope; nothing to do where it already is.
-class CurrentContext {
- public:
-  CurrentContext(const DriverApi& api, CUcontext context) : api_(api) {
-    CUcontext now = nullptr;
-    if (api_.cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == context) return;
-    pushed_ = api_.cuCtxPushCurrent(context) == CUDA_SUCCESS;
-  }
-  ~CurrentContext() {
-    CUcontext popped = nullptr;
-    if (pushed_) api_.cuCtxPopCurrent(&popped);
-  }
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
-
- private:
-  const DriverApi& api_;
-  bool pushed_ = false;
 };
 
 }  // namespace
@@ -96,12 +78,12 @@ class LibraryCalls::Impl {
   explicit Impl(const DriverApi& api) : api_(api) {}
 
   ~Impl() {
-    // Plans before the handles that they were made with.
+    // Destroy plans before the handles that they were made with.
     owned_calls_.clear();
     for (const auto* lanes : {&owned_lanes_, &failed_lanes_}) {
       for (const std::unique_ptr<Lane>& lane : *lanes) Free(*lane);
     }
-    for (const CUdeviceptr address : left_) api_.cuMemFree(address);
+    for (const CUdeviceptr address : unfreed_) api_.cuMemFree(address);
   }
 
   Impl(const Impl&) = delete;
@@ -116,8 +98,8 @@ class LibraryCalls::Impl {
     auto lane = std::make_unique<Lane>();
     lane->stream = stream;
     lane->sm_count = sm_count;
-    // That of a place's green context: the libraries count the SMs of the context that is current,
-    // and cuDNN refuses a stream of another one.
+    // Use the green context of the lane's place: the libraries count the SMs of the current
+    // context, and cuDNN refuses a stream of another context.
     GPUSHARE_CU_RETURN(api_, cuStreamGetCtx(stream, &lane->context));
     lane->index = index;
     const Moment until = std::chrono::steady_clock::now() + kFirstRunMax;
@@ -132,7 +114,7 @@ class LibraryCalls::Impl {
         }
         next = owned_calls_[plans.size()].get();
       }
-      absl::StatusOr<const LibraryPlan*> plan = Equip(*next, *lane, until);
+      absl::StatusOr<const LibraryPlan*> plan = PrepareCallOnLane(*next, *lane, until);
       if (!plan.ok()) {
         const core::MutexLock lock(&mutex_);
         failed_lanes_.push_back(std::move(lane));
@@ -159,18 +141,18 @@ class LibraryCalls::Impl {
     auto call = std::make_unique<Call>();
     call->kernel = kernel;
     call->backend = BackendOf(kernel.library_call.operation);
-    for (size_t equipped = 0;; ++equipped) {
+    for (size_t prepared_lanes = 0;; ++prepared_lanes) {
       Lane* next = nullptr;
       {
         const core::MutexLock lock(&mutex_);
-        if (equipped == owned_lanes_.size()) {
+        if (prepared_lanes == owned_lanes_.size()) {
           calls_[kernel.id.value].store(call.get(), std::memory_order_release);
           owned_calls_.push_back(std::move(call));
           return absl::OkStatus();
         }
-        next = owned_lanes_[equipped].get();
+        next = owned_lanes_[prepared_lanes].get();
       }
-      absl::StatusOr<const LibraryPlan*> plan = Equip(*call, *next, until);
+      absl::StatusOr<const LibraryPlan*> plan = PrepareCallOnLane(*call, *next, until);
       if (!plan.ok()) return plan.status();
       call->of_lane[static_cast<size_t>(next->index)].store(*plan, std::memory_order_release);
     }
@@ -197,7 +179,7 @@ class LibraryCalls::Impl {
       return absl::InvalidArgumentError(
           absl::StrCat("Library call '", call->kernel.name, "' has no operand b."));
     }
-    const CurrentContext current(api_, to->context);
+    const ScopedContext current(api_, to->context);
     const core::MutexLock lock(&to->mutex);
     absl::Status status = plan->Enqueue(to->handles[call->backend], to->stream,
                                         reinterpret_cast<void*>(to->workspace), arguments);
@@ -215,14 +197,14 @@ class LibraryCalls::Impl {
     return lanes_[static_cast<size_t>(index)].load(std::memory_order_acquire);
   }
 
-  // The libraries do not say whether the context is poisoned; the driver does.
+  // Asks the driver whether the context is unusable, because the libraries do not say.
   absl::Status LostOr(const Lane& lane, absl::Status status) const {
     const CUresult code = api_.cuStreamQuery(lane.stream);
     if (!IsSticky(code)) return status;
     return StatusOf(api_, code, "cuStreamQuery(lane.stream)", __FILE__, __LINE__);
   }
 
-  // By Prepare alone; AddLane sees the library of a published call.
+  // Only Prepare calls this; AddLane finds the libraries of published calls open.
   absl::Status Open(BackendIndex index) {
     if (backends_[index] != nullptr) return absl::OkStatus();
     absl::StatusOr<std::unique_ptr<LibraryBackend>> backend =
@@ -243,7 +225,7 @@ class LibraryCalls::Impl {
   }
 
   void Free(const Lane& lane) {
-    const CurrentContext current(api_, lane.context);
+    const ScopedContext current(api_, lane.context);
     for (size_t i = 0; i < kBackends; ++i) {
       for (void* handle : {lane.handles[i], lane.own_handles[i]}) {
         if (handle != nullptr) backends_[i]->DestroyHandle(handle);
@@ -252,10 +234,10 @@ class LibraryCalls::Impl {
     if (lane.workspace != 0) api_.cuMemFree(lane.workspace);
   }
 
-  // Handle, workspace and plan of one lane for one call, and its first run in a new context. One of
-  // the two is not published yet.
-  absl::StatusOr<const LibraryPlan*> Equip(Call& call, Lane& to, Moment until) {
-    const CurrentContext current(api_, to.context);
+  // Makes what the call needs on the lane: handle, workspace, plan, and a first run in a new
+  // context. Either the call or the lane is not yet published.
+  absl::StatusOr<const LibraryPlan*> PrepareCallOnLane(Call& call, Lane& to, Moment until) {
+    const ScopedContext current(api_, to.context);
     if (to.workspace == 0) GPUSHARE_CU_RETURN(api_, cuMemAlloc(&to.workspace, kWorkspaceBytes));
     absl::StatusOr<void*> handle = HandleIn(to.handles[call.backend], call.backend, to);
     if (!handle.ok()) return handle.status();
@@ -308,9 +290,9 @@ class LibraryCalls::Impl {
     return false;
   }
 
-  // On operands of no meaning, whose results nobody reads, and with a workspace of its own: calls
-  // of the lane may come between its parts. A preparation for speed: where there is no memory or
-  // time for it, the first task pays.
+  // Runs the call once on scratch operands, with its own workspace, because other calls may run on
+  // the lane meanwhile. This only saves time later: without memory or time for it, the first task
+  // is slower.
   absl::Status RunOnce(const LibraryPlan& plan, void* handle, const Lane& to, Moment until) {
     const OperandBytes bytes = plan.operands();
     if (bytes.a + bytes.b + bytes.d > kFirstRunBytesMax) return absl::OkStatus();
@@ -336,16 +318,17 @@ class LibraryCalls::Impl {
       if (status.ok()) status = enqueued;
     }
     if (absl::IsDeadlineExceeded(status)) {
-      // It may be in use: freed at the end.
+      // The device may still use the scratch memory; the destructor frees it.
       const core::MutexLock lock(&mutex_);
-      left_.insert(left_.end(), scratch.begin(), scratch.end());
+      unfreed_.insert(unfreed_.end(), scratch.begin(), scratch.end());
       return absl::OkStatus();
     }
     for (const CUdeviceptr address : scratch) api_.cuMemFree(address);
     return status;
   }
 
-  // Of what is on the lane's stream now. By an event, not the stream: launches go on there.
+  // Waits for the work that is on the lane's stream now. It waits for an event, not for the stream,
+  // because launches continue there.
   absl::Status AwaitEnd(const Lane& lane, Moment until) const {
     CUevent end = nullptr;
     GPUSHARE_CU_RETURN(api_, cuEventCreate(&end, CU_EVENT_DISABLE_TIMING));
@@ -369,12 +352,13 @@ class LibraryCalls::Impl {
 
   const DriverApi& api_;
   core::Mutex mutex_;
-  std::vector<CUdeviceptr> left_
-      ABSL_GUARDED_BY(mutex_);  // operands of first runs that took too long
-  // Before the calls, whose plans they made.
+  std::vector<CUdeviceptr> unfreed_
+      ABSL_GUARDED_BY(mutex_);  // scratch operands of first runs that took too long
+  // Declared before the calls, so that plans are destroyed before their backends.
   std::array<std::unique_ptr<LibraryBackend>, kBackends> backends_;
   std::vector<std::unique_ptr<Lane>> owned_lanes_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Lane>> failed_lanes_ ABSL_GUARDED_BY(mutex_);  // their handles
+  // they still own handles
+  std::vector<std::unique_ptr<Lane>> failed_lanes_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Call>> owned_calls_ ABSL_GUARDED_BY(mutex_);
   std::array<std::atomic<Lane*>, core::kMaxLanes> lanes_{};
   std::array<std::atomic<Call*>, core::kMaxKernels + 1> calls_{};

@@ -1,4 +1,4 @@
-// What the calls of both libraries are made of: descriptors that end themselves, sizes of elements.
+// What both libraries need for descriptors: an owner that destroys them, and sizes of elements.
 // Threads: one at a time.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_DESCRIPTOR_H_
@@ -10,7 +10,7 @@
 
 namespace gpushare::cuda {
 
-// A descriptor and the function of its library that ends it.
+// Owns a descriptor and destroys it with the library's function.
 template <class Descriptor, class LibraryStatus>
 class OwnedDescriptor {
  public:

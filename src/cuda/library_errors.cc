@@ -1,4 +1,4 @@
-// The mapping of library_errors.h.
+// Maps library codes to statuses. See library_errors.h.
 
 #include "src/cuda/library_errors.h"
 
@@ -8,7 +8,8 @@
 namespace gpushare::cuda {
 namespace {
 
-// By number: this file is built without the libraries' headers too. The numbers are their ABI.
+// Codes are numbers here because builds without the libraries' headers include this file. The
+// libraries' ABI fixes them.
 absl::StatusCode CodeOfCublas(int code) {
   switch (code) {
     case 3:  // CUBLAS_STATUS_ALLOC_FAILED

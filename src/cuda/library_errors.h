@@ -1,5 +1,6 @@
-// The one place that turns the codes of cuBLASLt and cuDNN into statuses, with expression and line.
-// What a library refuses is INVALID_ARGUMENT: the shapes are the caller's. Threads: any.
+// Maps the codes of cuBLASLt and cuDNN to statuses, with the expression and its line. No other file
+// does. A refusal becomes INVALID_ARGUMENT, because the caller chose the shapes.
+// Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_ERRORS_H_
 #define GPUSHARE_SRC_CUDA_LIBRARY_ERRORS_H_
@@ -8,16 +9,16 @@
 
 namespace gpushare::cuda {
 
-// `code` is a cublasStatus_t or cudnnStatus_t, `text` the library's own; `expression` the call as
-// written. OK for 0.
+// OK for 0. `code` is a cublasStatus_t or cudnnStatus_t, `text` the library's text for it,
+// `expression` the call as it stands in the source.
 absl::Status CublasStatusOf(int code, const char* text, const char* expression, const char* file,
                             int line);
 absl::Status CudnnStatusOf(int code, const char* text, const char* expression, const char* file,
                            int line);
 
-// Whether another algorithm may do what a matrix product answered `code` to with this one. An
-// execution that failed is a launch that the SMs refuse (kUnlessLost), or an error that poisons the
-// context, after which every algorithm fails: the driver tells them apart, the library does not.
+// Whether another algorithm may run a product after one answered `code`. A failed execution has two
+// possible causes: the SMs refused the launch, and another algorithm may run (kUnlessLost); or the
+// context is unusable, and none will. The library does not distinguish them; the driver does.
 enum class AnotherAlgorithm { kNo, kYes, kUnlessLost };
 AnotherAlgorithm AnotherAlgorithmAfter(int cublas_code);
 

@@ -1,4 +1,4 @@
-// Opening of CUDA's libraries. See library_opener.h.
+// Opens CUDA's libraries. See library_opener.h.
 
 #include "src/cuda/library_opener.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kFoldersVariable[] = "GPUSHARE_CUDA_LIBRARY_PATH";
 
-// Where NVIDIA's packages and runfiles put them.
+// The folders of NVIDIA's packages and runfiles.
 constexpr absl::string_view kToolkitFolders[] = {
     "/usr/local/cuda/lib64",
     "/usr/local/cuda/lib",
@@ -40,7 +40,7 @@ std::vector<std::string> Candidates(absl::string_view file_name) {
 absl::StatusOr<void*> OpenLibrary(const char* file_name) {
   std::string first_problem;
   for (const std::string& path : Candidates(file_name)) {
-    // Global: cuDNN looks for cuBLASLt among what is open.
+    // RTLD_GLOBAL, because cuDNN looks for cuBLASLt among the open libraries.
     if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL); library != nullptr) {
       return library;
     }

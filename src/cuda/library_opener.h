@@ -1,4 +1,5 @@
-// Opens cuBLASLt and cuDNN where they are installed. Threads: any.
+// Opens cuBLASLt and cuDNN where they are installed.
+// Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_LIBRARY_OPENER_H_
 #define GPUSHARE_SRC_CUDA_LIBRARY_OPENER_H_
@@ -11,10 +12,10 @@
 
 namespace gpushare::cuda {
 
-// In this order: the folders of GPUSHARE_CUDA_LIBRARY_PATH (separated by colons), where the dynamic
-// linker looks, the toolkit's usual folders. The library stays open for the process's life: other
-// parts of the process may use it too.
-// Errors: UNAVAILABLE, with what the dynamic linker says.
+// Searches in this order: the folders in GPUSHARE_CUDA_LIBRARY_PATH (separated by colons), the
+// dynamic linker's search path, the toolkit's usual folders. The library stays open until the
+// process ends, because other parts of the process may use it.
+// Errors: UNAVAILABLE, with the dynamic linker's message.
 absl::StatusOr<void*> OpenLibrary(const char* file_name);
 
 template <class Function>

@@ -17,7 +17,7 @@ absl::Status ParameterLayout::Read(const DriverApi& api, CUfunction function, si
     size_t offset = 0;
     size_t bytes = 0;
     const CUresult code = api.cuFuncGetParamInfo(function, i, &offset, &bytes);
-    if (code == CUDA_ERROR_INVALID_VALUE) return absl::OkStatus();  // there is none of that index
+    if (code == CUDA_ERROR_INVALID_VALUE) return absl::OkStatus();  // past the last parameter
     if (code != CUDA_SUCCESS) {
       return StatusOf(api, code, "cuFuncGetParamInfo", __FILE__, __LINE__);
     }
@@ -36,7 +36,7 @@ absl::Status ParameterLayout::Read(const DriverApi& api, CUfunction function, si
 }
 
 absl::Status ParameterLayout::Check(size_t argument_bytes, absl::string_view kernel) const {
-  // A struct without a member has one byte, which nobody sends.
+  // A parameter struct without members has one byte, which callers do not pass.
   if (argument_bytes >= bytes_ || bytes_ == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("Kernel '", kernel, "' comes with ", argument_bytes,

@@ -1,12 +1,12 @@
-// Where the parameters of a loaded function lie in a task's packed arguments.
+// Where each parameter of a loaded function lies in a task's packed arguments.
 //
-// A launch gives the driver the address of each parameter. The other way, one packed buffer
-// (CU_LAUNCH_PARAM_BUFFER_POINTER), is not used: the compiler aligns a parameter within the
-// constant bank, which does not start at a multiple of 64 bytes. So a struct with a tensor map, as
-// first parameter, lies at offset 48 and not at 0, and as the second after a launch header at 176
-// and not at 128; a buffer packed as C does is read 48 bytes too late (docs/measurements.md).
+// A launch passes the address of each parameter to the driver. It does not pass one packed buffer
+// (CU_LAUNCH_PARAM_BUFFER_POINTER): the compiler aligns parameters within the constant bank, which
+// does not start at a multiple of 64 bytes. So a struct with a tensor map lies at offset 48, not 0,
+// as the first parameter, and at 176, not 128, behind a launch header. A buffer packed as in C
+// would be read 48 bytes too late (docs/measurements.md).
 //
-// Threads: any, read only after Read.
+// Threads: any, once Read has returned.
 
 #ifndef GPUSHARE_SRC_CUDA_PARAMETER_LAYOUT_H_
 #define GPUSHARE_SRC_CUDA_PARAMETER_LAYOUT_H_
@@ -21,32 +21,35 @@
 
 namespace gpushare::cuda {
 
-// A function with more parameters is refused at registration: CUDA's 4 KB hold 512 pointers.
+// Registration refuses a function with more parameters. CUDA's 4 KB of parameters hold 512
+// pointers.
 inline constexpr size_t kParametersMax = 512;
 
-// Addresses for cuLaunchKernel.
+// The addresses that cuLaunchKernel takes.
 using ParameterAddresses = std::array<void*, kParametersMax>;
 
 class ParameterLayout {
  public:
-  // The arguments begin with parameter `first`: 1 where a launch header goes before them. Errors:
-  // RESOURCE_EXHAUSTED more than kParametersMax parameters; what the driver says.
+  // Reads the layout. The arguments start with parameter `first`, which is 1 behind a launch
+  // header.
+  // Errors: RESOURCE_EXHAUSTED for more than kParametersMax parameters; otherwise the driver's
+  // error.
   absl::Status Read(const DriverApi& api, CUfunction function, size_t first,
                     absl::string_view kernel);
 
-  // Bytes of the parameters before the first of the arguments: of the launch header.
+  // Size of the parameters before the arguments: the size of the launch header.
   size_t header_bytes() const { return header_bytes_; }
 
-  // INVALID_ARGUMENT when the packed arguments are fewer than the function reads.
+  // Errors: INVALID_ARGUMENT if the packed arguments are shorter than what the function reads.
   absl::Status Check(size_t argument_bytes, absl::string_view kernel) const;
 
-  // The addresses of the parameters from `first` on; `arguments` is null only where Check accepts
-  // no arguments.
+  // Sets the addresses of the parameters from `first` on. `arguments` may be null only if Check
+  // accepts 0 bytes.
   void Fill(const void* arguments, ParameterAddresses& addresses) const;
 
  private:
   size_t first_ = 0;
-  std::vector<size_t> offsets_;  // of the arguments, from the first one's
+  std::vector<size_t> offsets_;  // of each argument from the first one
   size_t bytes_ = 0;
   size_t header_bytes_ = 0;
 };

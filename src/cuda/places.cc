@@ -1,4 +1,4 @@
-// Green contexts over unions of SM groups. See places.h.
+// Makes green contexts over unions of SM groups. See places.h.
 
 #include "src/cuda/places.h"
 
@@ -20,7 +20,7 @@ absl::Status Places::Split(int32_t sm_count) {
   CUdevResource whole = {};
   GPUSHARE_CU_RETURN(context_.api(),
                      cuDeviceGetDevResource(context_.device(), &whole, CU_DEV_RESOURCE_TYPE_SM));
-  // The least group that can be asked for; a smaller request gets larger ones on this hardware.
+  // Ask for the smallest group; the hardware rounds up to its own size.
   unsigned int least = 1;
   unsigned int count = 1;
   CUdevResource one = {};
@@ -65,7 +65,7 @@ absl::StatusOr<core::PlaceIndex> Places::Create(const core::PlaceSpec& spec) {
                                                       CU_GREEN_CTX_DEFAULT_STREAM));
   GPUSHARE_CU_RETURN(context_.api(), cuCtxFromGreenCtx(&place.context, place.green));
   places_[static_cast<size_t>(index)] = place;
-  // release: whoever sees the index sees the place.
+  // release: a thread that sees the new index also sees the place.
   count_.store(index + 1, std::memory_order_release);
   return index;
 }

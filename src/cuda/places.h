@@ -1,10 +1,11 @@
 // Places: the whole device, and green contexts over unions of SM groups.
 //
-// The device is split once into groups of the least size that the hardware grants (8 SMs on Hopper,
-// 15 of them on an H200, with 12 SMs left over); a place is a run of groups, with what whole groups
-// leave over if asked. Unions are made ahead and may overlap those of other splits: a green context
-// reserves nothing, it only confines. Invariants: place 0 is the whole device; a place never moves.
-// Threads: made by one at a time; reading from any.
+// The device is split once into the smallest groups that the hardware grants: on an H200, 15 groups
+// of 8 SMs and a remainder of 12. A place is a contiguous range of groups, optionally with the
+// remainder. Unions are made ahead and may overlap, because a green context only confines work and
+// reserves nothing.
+// Invariants: place 0 is the whole device. A place never moves in memory.
+// Threads: one at a time makes places; any reads them.
 
 #ifndef GPUSHARE_SRC_CUDA_PLACES_H_
 #define GPUSHARE_SRC_CUDA_PLACES_H_
@@ -25,7 +26,7 @@ namespace gpushare::cuda {
 struct Place {
   core::PlaceSpec spec;
   int32_t sms = 0;
-  CUgreenCtx green = nullptr;  // null: the whole device
+  CUgreenCtx green = nullptr;  // null for the whole device
   CUcontext context = nullptr;
 };
 
@@ -36,8 +37,9 @@ class Places {
   Places(const Places&) = delete;
   Places& operator=(const Places&) = delete;
 
-  // Splits the device. UNIMPLEMENTED where the driver or the GPU has no green contexts: only the
-  // whole device is left then.
+  // Splits the device.
+  // Errors: UNIMPLEMENTED if the driver or the GPU has no green contexts; then place 0 is the only
+  // place.
   absl::Status Split(int32_t sm_count);
 
   int32_t granularity() const { return granularity_; }
@@ -47,7 +49,7 @@ class Places {
   const Place& place(core::PlaceIndex place) const { return places_[static_cast<size_t>(place)]; }
 
   absl::StatusOr<core::PlaceIndex> Create(const core::PlaceSpec& spec);
-  // A stream whose work stays in the place. `priority` is CUDA's own number.
+  // A stream whose work stays in the place. `priority` is CUDA's number.
   absl::StatusOr<CUstream> MakeStream(core::PlaceIndex place, int priority) const;
 
   void Leak() { leaked_ = true; }

@@ -1,4 +1,4 @@
-// Loading of functions and graphs ahead of their first launch. See prepared_kernels.h.
+// Loads functions and graphs before their first launch. See prepared_kernels.h.
 
 #include "src/cuda/prepared_kernels.h"
 
@@ -14,11 +14,11 @@
 namespace gpushare::cuda {
 namespace {
 
-// Without opting in a block gets at most so much dynamic shared memory.
+// CUDA's limit of dynamic shared memory for a block without an opt-in.
 constexpr int kDefaultSharedBytesMax = 48 * 1024;
-// Graphs in graphs: deeper ones are refused, so that the recursion is bounded.
+// The depth of child graphs is bounded, and so is the recursion.
 constexpr int kGraphDepthMax = 8;
-// Percentage of an SM's memory that is shared memory, not L1 cache.
+// Per cent of an SM's memory that serves as shared memory instead of L1 cache.
 constexpr int kCarveOutMax = 100;
 constexpr int kCarveOutDefault = -1;
 
@@ -46,7 +46,7 @@ PreparedKernels::~PreparedKernels() {
 }
 
 absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
-  // A bare instance is bound to the whole device, and so is the work of a foreign graph.
+  // The caller instantiated this graph in a context of the whole device, so it runs on every SM.
   if (kernel.graph_exec != nullptr) kernel.confinable = false;
   void* handle = kernel.worker_function;
   if (handle == nullptr) handle = kernel.original_function;
@@ -90,7 +90,7 @@ absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
   return CheckOne(kernel, "workers an SM", kernel.workers_per_sm_max, workers);
 }
 
-// `headers`: 1 where a launch header comes before the task's parameters, else 0.
+// `headers`: 1 if a launch header precedes the task's parameters, otherwise 0.
 absl::Status PreparedKernels::LoadFunction(const core::KernelDesc& kernel, void* handle,
                                            size_t headers, PreparedFunction& prepared) const {
   prepared.function = FunctionOf(handle);
@@ -114,8 +114,9 @@ absl::Status PreparedKernels::LoadFunction(const core::KernelDesc& kernel, void*
                      "' has ", parameters.header_bytes(), " bytes, and it is a launch header of ",
                      sizeof(gpushare_worker_launch), "."));
   }
-  // An SM changes its split only when it is empty: LC blocks that need shared memory would wait for
-  // the last BE block, and not only for its eviction. Who set the split has a reason.
+  // Ask for the most shared memory unless the caller chose a split. An SM changes its split only
+  // when it is empty; otherwise LC blocks that need shared memory would wait until the last BE
+  // block leaves.
   int preferred = kCarveOutDefault;
   GPUSHARE_CU_RETURN(
       api, cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
@@ -161,7 +162,7 @@ absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,
   if (!stream.ok()) return stream.status();
   CUgraph graph = nullptr;
   int answer = 0;
-  // Relaxed: the capture neither breaks another thread's nor is broken by it.
+  // Relaxed mode: this capture and other threads' captures do not disturb each other.
   absl::Status status =
       GPUSHARE_CU(api, cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   if (status.ok()) {
@@ -177,9 +178,10 @@ absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,
                    places_.place(place).sms, " SMs, and 0 is success."));
 }
 
-// A graph binds its nodes to the context of its capture. A kernel node takes another one when it is
-// named by its CUkernel, not by its CUfunction, which has a context of its own. Memory nodes stay:
-// copies need no SM. False: a kernel that is known only as a CUfunction.
+// Moves the kernels of a captured graph to the context of the place. A graph binds its nodes to the
+// context of its capture. A kernel node can change context if its CUkernel is known, but not if
+// only its CUfunction is, which belongs to one context. Copies need no SM and stay. Returns false
+// if a kernel cannot move.
 absl::StatusOr<bool> PreparedKernels::BindToPlace(CUgraph graph, core::PlaceIndex place,
                                                   int depth) const {
   const DriverApi& api = context_.api();
@@ -208,7 +210,7 @@ absl::StatusOr<bool> PreparedKernels::BindToPlace(CUgraph graph, core::PlaceInde
   return true;
 }
 
-// A copy of the caller's graph whose kernels run in the place; null where they cannot be confined.
+// Copies the caller's graph so that its kernels run in the place. Null if they cannot be confined.
 absl::StatusOr<CUgraph> PreparedKernels::CloneFor(CUgraph graph, core::PlaceIndex place) const {
   CUgraph clone = nullptr;
   GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&clone, graph));
@@ -243,7 +245,7 @@ absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceI
   CUgraphExec exec = nullptr;
   const CUresult code = api.cuGraphInstantiate(&exec, *graph, 0);
   api.cuGraphDestroy(*graph);
-  // A library's kernel whose blocks form a cluster does not fit a few SMs: no instance there.
+  // A library's kernel with clusters may need more SMs than the place has: make no instance there.
   if (code == CUDA_ERROR_INVALID_CLUSTER_SIZE && place != core::kWholeDevice) {
     return absl::OkStatus();
   }
@@ -301,7 +303,7 @@ absl::Status PreparedKernels::PrepareFused(core::FusedKernelDesc& fused) {
   auto prepared = std::make_unique<PreparedFused>();
   const CUfunction function = prepared->function = FunctionOf(fused.function);
   GPUSHARE_CU_RETURN(api, cuFuncLoad(function));
-  // (header, tensor parameters, header, CUDA-core parameters)
+  // The function takes (header, tensor parameters, header, CUDA-core parameters).
   std::array<size_t, 4> bytes{};
   for (size_t i = 0; i < bytes.size(); ++i) {
     size_t offset = 0;

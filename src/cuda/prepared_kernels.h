@@ -1,10 +1,11 @@
-// What PrepareKernel leaves for launches: functions with their attributes set, and one graph
-// instance per place.
+// What registration leaves for launches: loaded functions with their attributes, and one graph
+// instance for each place.
 //
-// Everything is loaded here (modules, local memory, graphs), because implicit loading at the first
-// launch would wait for BE workers. Invariants: an entry is immutable once `Find` returns it, its
-// graph instances of later places aside, which are published one by one. Threads: preparing by one
-// at a time, Find from any.
+// Everything is loaded ahead (modules, local memory, graphs), because implicit loading at the first
+// launch would wait for BE workers.
+// Invariants: an entry that Find returns never changes, except that instances for new places are
+// added.
+// Threads: one at a time prepares; any calls Find.
 
 #ifndef GPUSHARE_SRC_CUDA_PREPARED_KERNELS_H_
 #define GPUSHARE_SRC_CUDA_PREPARED_KERNELS_H_
@@ -25,20 +26,21 @@ namespace gpushare::cuda {
 
 struct PreparedFunction {
   CUfunction function = nullptr;
-  ParameterLayout parameters;  // of workers and slices: the launch header, then the task's
+  // of workers and slices: the launch header, then the task's parameters
+  ParameterLayout parameters;
 };
 
 struct PreparedKernel {
   core::KernelDesc desc;
   PreparedFunction original;
   PreparedFunction worker;
-  PreparedFunction slice;  // the worker's where the kernel has none of its own
+  PreparedFunction slice;  // the worker function if the kernel has no slice function
   unsigned int block_x = 1, block_y = 1, block_z = 1;
   unsigned int dynamic_shared_bytes = 0;
   int32_t workers_per_sm = 1;
   uint32_t claim_batch = 1;
-  bool yields = false;  // has yield points inside a block task
-  // By place; null where the graph has no instance because a kernel of it does not fit.
+  bool yields = false;  // block tasks have yield points
+  // By place; null if a kernel of the graph does not fit the place.
   std::array<std::atomic<CUgraphExec>, core::kMaxPlaces> instances{};
 };
 
@@ -49,7 +51,7 @@ struct PreparedFused {
   int32_t blocks_per_sm = 1;
   int32_t tensor_blocks = 1;
   int32_t cuda_blocks = 1;
-  // What the function reads at the address of each part's parameters.
+  // Bytes that the function reads at the address of each part's parameters.
   size_t tensor_arguments_bytes = 0;
   size_t cuda_arguments_bytes = 0;
 };
@@ -62,12 +64,13 @@ class PreparedKernels {
   PreparedKernels(const PreparedKernels&) = delete;
   PreparedKernels& operator=(const PreparedKernels&) = delete;
 
-  // Fills from the functions what the caller left at 0 (device.h).
+  // Derives from the functions what the caller left at 0 (src/core/seams/device.h).
   absl::Status Describe(core::KernelDesc& kernel) const;
   absl::Status Prepare(const core::KernelDesc& kernel);
-  // As Prepare, and fills what the function says. One without a function is never launched.
+  // Prepares a fused kernel and fills in what its function says. Accepts one without a function,
+  // which cannot be launched.
   absl::Status PrepareFused(core::FusedKernelDesc& fused);
-  // A place was made after kernels were prepared: their graphs get an instance there.
+  // Call after making a place: prepared graphs get an instance there.
   absl::Status AddPlace(core::PlaceIndex place);
 
   const PreparedKernel* Find(core::KernelId id) const {
@@ -76,7 +79,7 @@ class PreparedKernels {
   const PreparedFused* FindFused(core::KernelId id) const {
     return id.value < fused_.size() ? fused_[id.value].get() : nullptr;
   }
-  // Whether launches in the place stay there: false for a graph without an instance of its own.
+  // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;
 
   void Leak() { leaked_ = true; }

@@ -1,4 +1,4 @@
-// The worker probe's kernel and launcher (see probe.h). CUDA C++17, without Abseil and Eigen.
+// The worker probe's kernel and launcher. See probe.h. CUDA C++17, without Abseil and Eigen.
 
 #include <cuda_runtime.h>
 
@@ -12,14 +12,15 @@ namespace {
 constexpr int kProbeThreads = 128;
 
 struct ProbeState {
-  // The lane's eviction word: {epoch in the high half, workers to keep in the low half}.
+  // The lane's eviction word: the epoch in the high half, the number of workers to keep in the low
+  // half.
   unsigned long long eviction_word;
   unsigned int next_block_task;
   unsigned int finished_workers;
 };
 
-// Read, then claim, then execute everything claimed: a worker that has claimed a block task never
-// leaves before it has executed it, so none is lost and none runs twice.
+// A worker reads its eviction word, then claims, then executes everything it claimed. It never
+// leaves between a claim and its execution, so no block task is lost or runs twice.
 __global__ void __launch_bounds__(kProbeThreads)
     ProbeWorkers(ProbeState* state, unsigned int* executions, unsigned int block_tasks,
                  unsigned int epoch) {
@@ -36,14 +37,14 @@ __global__ void __launch_bounds__(kProbeThreads)
     }
     __syncthreads();
     const unsigned int mine = block_task;
-    __syncthreads();  // everybody has read it before thread 0 overwrites it
+    __syncthreads();  // all threads have read it before thread 0 overwrites it
     if (mine >= block_tasks) break;
     if (threadIdx.x == 0) atomicAdd(&executions[mine], 1U);
   }
   if (threadIdx.x == 0) atomicAdd(&state->finished_workers, 1U);
 }
 
-// Frees what the probe allocated, whichever step failed.
+// Frees what the probe allocated, whichever step fails.
 struct ProbeMemory {
   ProbeState* state = nullptr;
   unsigned int* executions = nullptr;
@@ -71,7 +72,7 @@ ProbeResult RunWorkerProbe(const ProbeRequest& request) {
       (static_cast<unsigned long long>(request.evicted_epoch) << 32) | request.workers_to_keep;
   std::vector<unsigned int> executions(request.block_tasks, 0);
 
-  // Only where it has to change: setting a device makes its context the thread's own.
+  // Set the device only if it must change: that makes its context current for this thread.
   int current = -1;
   if (failed(cudaGetDevice(&current), "cudaGetDevice")) return result;
   if (current != request.ordinal && failed(cudaSetDevice(request.ordinal), "cudaSetDevice")) {
@@ -108,7 +109,7 @@ ProbeResult RunWorkerProbe(const ProbeRequest& request) {
   }
   if (failed(cudaStreamSynchronize(memory.stream), "cudaStreamSynchronize")) return result;
 
-  // Each worker that finds nothing left claims once past the end.
+  // Each worker that finds no block task left has claimed one past the end.
   result.claimed = final_state.next_block_task < request.block_tasks ? final_state.next_block_task
                                                                      : request.block_tasks;
   result.finished_workers = final_state.finished_workers;

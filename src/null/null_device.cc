@@ -1,9 +1,9 @@
-// The null device (null_device.h says what for).
+// The null device. See null_device.h.
 //
-// A launch checks its arguments, runs opaque host functions, settles its claim counter and pushes
-// its completion into a bounded lock-free queue. Invariants: a completion is in the queue exactly
-// once; a slot of the queue is taken before anything happens, so a refused launch leaves nothing
-// behind and a push never waits.
+// A launch checks its arguments, runs an opaque host function, updates its claim counter, and
+// pushes its completion into a bounded lock-free queue.
+// Invariants: each completion is pushed exactly once. Launch reserves a slot of the queue first, so
+// a refused launch changes nothing and a push never waits.
 
 #include "src/null/null_device.h"
 
@@ -26,7 +26,8 @@ using core::DeviceCompletion;
 using core::LaneIndex;
 using core::PlaceIndex;
 
-// Unpolled completions: above the scheduler's launch table, so that it never meets this bound.
+// The most completions that wait to be polled: above the scheduler's launch table, so it never
+// reaches this bound.
 constexpr uint32_t kCompletionsMax = 2 * core::kMaxInFlightLaunches;
 
 struct Lane {
@@ -46,7 +47,7 @@ class NullDevice final : public core::Device {
   NullDevice() {
     capabilities_.profile.name = "null";
     capabilities_.profile.gpu_model = "null";
-    // Nothing ran on a GPU, so reports carry the SIMULATED stamp.
+    // No GPU ran anything, so reports carry the SIMULATED stamp.
     capabilities_.simulated = true;
     capabilities_.partitions = true;
     capabilities_.eviction = true;
@@ -82,7 +83,7 @@ class NullDevice final : public core::Device {
           absl::StrCat("The device has ", capabilities_.lanes_max, " lanes already."));
     }
     lane_[static_cast<size_t>(lane)].evictable = spec.evictable;
-    // release: a launch that sees the lane sees its fields.
+    // release: a launch that sees the lane also sees its fields.
     lanes_.store(lane + 1, std::memory_order_release);
     return lane;
   }
@@ -117,7 +118,7 @@ class NullDevice final : public core::Device {
     entry.completion.start_ns = start;
     entry.completion.end_ns = start;
     if (request.form == core::Form::kOpaque) {
-      // Without one it marks the end of a region.
+      // Opaque work without a function marks the end of a region.
       if (request.parts[0].work.host_function != nullptr)
         request.parts[0].work.host_function(nullptr, request.parts[0].work.host_user);
       entry.completion.end_ns = clock_.NowNs();
@@ -154,8 +155,8 @@ class NullDevice final : public core::Device {
     while (count < out.size() && completions_.try_pop(entry)) {
       unpolled_.fetch_sub(1, std::memory_order_relaxed);
       if (Find(entry.lane)->abandoned.load(std::memory_order_acquire)) continue;
-      // Launchers read the clock before they push, so two of them may push in the other order. The
-      // reported times follow the queue: oldest first.
+      // Launchers read the clock before they push, so their pushes may swap. The reported ends
+      // follow the queue, so that they never go backwards.
       DeviceCompletion& completion = entry.completion;
       completion.start_ns = std::max(completion.start_ns, last_end_ns_);
       completion.end_ns = std::max(completion.end_ns, completion.start_ns);
@@ -192,14 +193,15 @@ class NullDevice final : public core::Device {
       completion.outcome = core::Outcome::kEvicted;
       return;
     }
-    // All that nobody has claimed yet; a counter only grows between resets.
+    // The launch takes every block task that is still unclaimed. A counter only grows between
+    // resets.
     const int64_t claimed =
         has_counter ? counter->exchange(request.parts[0].block_count, std::memory_order_relaxed)
                     : 0;
     completion.block_tasks_done = std::max<int64_t>(0, request.parts[0].block_count - claimed);
   }
 
-  // The second part of a fused launch, as a worker launch of its own.
+  // Completes the second part of a fused launch like a worker launch of its own.
   void PushPartner(const core::LaunchRequest& request, const Lane& lane, core::TimeNs start) {
     const core::LaunchPart& partner = request.parts[1];
     core::LaunchRequest alone;
@@ -222,7 +224,7 @@ class NullDevice final : public core::Device {
   const core::SteadyClock clock_;
   core::DeviceCapabilities capabilities_;
 
-  core::Mutex mutex_;  // places and lanes
+  core::Mutex mutex_;  // guards the making of places and lanes
   int32_t places_ ABSL_GUARDED_BY(mutex_) = 1;
   std::atomic<int32_t> lanes_{0};
   std::array<Lane, core::kMaxLanes> lane_;

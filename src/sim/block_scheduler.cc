@@ -1,10 +1,10 @@
 // The block scheduler: which waiting launch gets which room.
 //
-// Left-over: launches are served by priority, then in the order in which they became ready; each
-// takes what fits, and what it cannot get yet is held for it, so that a later launch gets only what
-// the earlier ones leave. Priorities act where a block ends and the next is placed: a grid whose
-// cell is held for an earlier launch places no further block there. Workers never end by
-// themselves, so only eviction moves them.
+// It serves launches by priority, then in the order in which they became ready. Each takes what
+// fits. What it cannot get yet is held for it, so later launches get only what the earlier ones
+// leave. A priority takes effect where a block ends and the next one is placed: a grid places no
+// further block in a cell that is held for an earlier launch. Workers never end by themselves; only
+// an eviction removes them.
 
 #include <algorithm>
 
@@ -13,12 +13,12 @@
 namespace gpushare::sim {
 
 void Engine::MakePending(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   if (launch.pending) return;
   launch.pending = true;
   launch.sequence = next_sequence_++;
   auto later = std::find_if(pending_.begin(), pending_.end(), [&](int32_t other) {
-    return launches_[static_cast<size_t>(other)].priority < launch.priority;
+    return launches_[other].priority < launch.priority;
   });
   pending_.insert(later, slot);
   BreakSegments(*launch.place, slot);
@@ -26,7 +26,7 @@ void Engine::MakePending(int32_t slot) {
 }
 
 void Engine::RemovePending(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   if (!launch.pending) return;
   launch.pending = false;
   pending_.erase(std::find(pending_.begin(), pending_.end(), slot));
@@ -37,12 +37,12 @@ void Engine::PlacePending() {
   for (Cell& cell : sms_.cells()) cell.held = false;
   for (size_t i = 0; i < pending_.size();) {
     const int32_t slot = pending_[i];
-    Launch& launch = launches_[static_cast<size_t>(slot)];
+    Launch& launch = launches_[slot];
     const bool placed = launch.chain != ChainState::kNone   ? PlaceNode(slot)
                         : launch.form == core::Form::kFused ? PlaceFused(slot)
                                                             : PlaceTasks(slot);
     if (placed) {
-      // PlaceTasks may have ended the launch and taken it out.
+      // PlaceTasks may have ended the launch and removed it from the list.
       if (i < pending_.size() && pending_[i] == slot) {
         launch.pending = false;
         pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -58,7 +58,7 @@ void Engine::PlacePending() {
 void Engine::Hold(const Launch& launch) {
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end; ++index) {
-      Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+      Cell& cell = sms_.cells()[index];
       if (cell.held) continue;
       cell.held = true;
       cell.held_priority = launch.priority;
@@ -75,20 +75,20 @@ bool Engine::Overtakes(const Launch& launch, const Cell& cell) const {
 
 void Engine::StopRefillOfHeldCells() {
   for (const int32_t index : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(index)];
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    Residency& residency = residencies_[index];
+    const Launch& launch = launches_[residency.launch];
     if (residency.draining || launch.workers || launch.chain != ChainState::kNone) continue;
     if (launch.hung) continue;
-    if (Overtakes(launch, sms_.cells()[static_cast<size_t>(residency.cell)])) continue;
+    if (Overtakes(launch, sms_.cells()[residency.cell])) continue;
     SyncResidency(residency);
-    LeaveAtBoundary(residency);
-    // It stays in line for the room that it loses here, at its old place in the order.
+    StopClaiming(residency);
+    // The grid stays pending at its old position, for the room that it loses here.
   }
 }
 
 bool Engine::PlaceTasks(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  Launch& launch = launches_[slot];
+  Pool& pool = pools_[launch.pool];
   if (pool.available() == 0) {
     RemovePending(slot);
     EndIfDone(slot);
@@ -100,29 +100,28 @@ bool Engine::PlaceTasks(int32_t slot) {
   int64_t room_sms = 0;
   auto room_in = [&](const Cell& cell) -> int64_t {
     if (!Overtakes(launch, cell)) return 0;
-    for (int32_t r = cell.first_residency; r != -1;
-         r = residencies_[static_cast<size_t>(r)].next_in_cell) {
-      if (residencies_[static_cast<size_t>(r)].launch == slot) return 0;
+    for (int32_t r = cell.first_residency; r != -1; r = residencies_[r].next_in_cell) {
+      if (residencies_[r].launch == slot) return 0;
     }
     return std::min(sms_.Fits(cell, launch.needs), int64_t{launch.workers_per_sm} * cell.sms);
   };
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end; ++index) {
-      const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+      const Cell& cell = sms_.cells()[index];
       const int64_t fits = room_in(cell);
       room += fits;
       if (fits > 0) room_sms += cell.sms;
     }
   }
   if (room == 0 || want <= 0) return want <= 0 && !grid;
-  // Blocks are spread over the SMs that have room, the first SMs taking what does not divide.
+  // Spread the blocks over the SMs that have room; the first SMs take the rest of the division.
   int64_t left = std::min(want, room);
   bool take_all = want >= room;
   for (int32_t pass = 0; pass < 2 && left > 0; ++pass) {
     int64_t sms_left = room_sms;
     for (const Place::Run& run : launch.place->runs) {
       for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
-        Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+        Cell& cell = sms_.cells()[index];
         const int64_t fits = room_in(cell);
         if (fits == 0) continue;
         const int64_t even = sms_left > 0 ? (left * cell.sms + sms_left - 1) / sms_left : left;
@@ -141,66 +140,64 @@ bool Engine::PlaceTasks(int32_t slot) {
   return launch.workers && launch.workers_resident >= launch.workers_wanted;
 }
 
-// Whether the part of a fused launch has use for one more fused block.
+// Whether this part of a fused launch can use one more fused block.
 bool Engine::CanStart(const Launch& launch) const {
-  return launch.workers_resident < launch.workers_wanted &&
-         pools_[static_cast<size_t>(launch.pool)].available() > 0;
+  return launch.workers_resident < launch.workers_wanted && pools_[launch.pool].available() > 0;
 }
 
-// Both parts of some fused blocks. The room is the first part's that works.
+// Starts both parts of `blocks` fused blocks. The first part that can start holds their room.
 void Engine::StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks) {
-  Launch& first = launches_[static_cast<size_t>(slot)];
+  Launch& first = launches_[slot];
   int64_t room = blocks;
   int32_t peer = -1;
   for (const int32_t part : {slot, first.partner}) {
     if (part == -1) continue;
-    Launch& launch = launches_[static_cast<size_t>(part)];
+    Launch& launch = launches_[part];
     if (!CanStart(launch)) continue;
     const int64_t workers =
         std::min({blocks * launch.per_block, launch.workers_wanted - launch.workers_resident,
-                  pools_[static_cast<size_t>(launch.pool)].available()});
+                  pools_[launch.pool].available()});
     Residency& residency = AddResidency(part, cell, first.needs, room, workers);
     const auto index = static_cast<int32_t>(&residency - residencies_.data());
     StartTasks(part, residency, workers);
     if (launch.start_ns == core::kNever) launch.start_ns = now_;
     if (peer != -1) {
       residency.peer = peer;
-      residencies_[static_cast<size_t>(peer)].peer = index;
+      residencies_[peer].peer = index;
     }
     peer = index;
     room = 0;
   }
 }
 
-// As PlaceTasks, by fused blocks. The first part waits in line for both; once it has nothing left
-// to start, the second one goes on with the blocks that it has.
+// Like PlaceTasks, in fused blocks. The first part waits for room for both parts. When it has
+// nothing left to start, the second part continues with the blocks that it has.
 bool Engine::PlaceFused(int32_t slot) {
-  Launch& first = launches_[static_cast<size_t>(slot)];
+  Launch& first = launches_[slot];
   const int32_t other = first.partner;
   bool second_starts = false;
   if (other != -1) {
-    Launch& second = launches_[static_cast<size_t>(other)];
-    KeepToWord(second);
+    Launch& second = launches_[other];
+    ApplyEvictionWord(second);
     second_starts = CanStart(second);
   }
   const bool starts = CanStart(first) || (second_starts && !first.fused_started);
   auto room_in = [&](const Cell& cell) -> int64_t {
     if (!Overtakes(first, cell)) return 0;
-    for (int32_t r = cell.first_residency; r != -1;
-         r = residencies_[static_cast<size_t>(r)].next_in_cell) {
-      const int32_t there = residencies_[static_cast<size_t>(r)].launch;
+    for (int32_t r = cell.first_residency; r != -1; r = residencies_[r].next_in_cell) {
+      const int32_t there = residencies_[r].launch;
       if (there == slot || there == other) return 0;
     }
     return std::min(sms_.Fits(cell, first.needs),
                     int64_t{first.workers_per_sm} / first.per_block * cell.sms);
   };
   int64_t left = starts ? first.fused_left : 0;
-  // Spread over the cells: what does not divide goes to the first ones.
+  // Spread the blocks over the cells; the first cells take the rest of the division.
   int64_t sms_left = first.place->sms;
   for (int32_t pass = 0; pass < 2 && left > 0; ++pass) {
     for (const Place::Run& run : first.place->runs) {
       for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
-        const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+        const Cell& cell = sms_.cells()[index];
         const int64_t even = sms_left > 0 ? (left * cell.sms + sms_left - 1) / sms_left : left;
         sms_left -= cell.sms;
         const int64_t blocks = std::min({room_in(cell), pass == 0 ? even : left, left});
@@ -217,7 +214,7 @@ bool Engine::PlaceFused(int32_t slot) {
   if (waits) return false;
   RemovePending(slot);
   EndIfDone(slot);
-  // Where the first part had nothing to do and is over, it has told the second.
+  // If the first part had no work and ended above, EndIfDone has already checked the second.
   if (first.partner != -1) EndIfDone(first.partner);
   return true;
 }
@@ -227,9 +224,9 @@ Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNee
   const int32_t index = free_residencies_.back();
   free_residencies_.pop_back();
   active_residencies_.push_back(index);
-  Launch& launch = launches_[static_cast<size_t>(slot)];
-  Cell& cell = sms_.cells()[static_cast<size_t>(cell_index)];
-  Residency& residency = residencies_[static_cast<size_t>(index)];
+  Launch& launch = launches_[slot];
+  Cell& cell = sms_.cells()[cell_index];
+  Residency& residency = residencies_[index];
   residency = Residency();
   residency.launch = slot;
   residency.cell = cell_index;
@@ -248,12 +245,12 @@ Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNee
 }
 
 void Engine::RemoveResidency(int32_t index) {
-  const Residency residency = residencies_[static_cast<size_t>(index)];
-  Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-  Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+  const Residency residency = residencies_[index];
+  Launch& launch = launches_[residency.launch];
+  Cell& cell = sms_.cells()[residency.cell];
   if (residency.peer != -1) {
     // A fused block keeps its room until both parts have left.
-    Residency& peer = residencies_[static_cast<size_t>(residency.peer)];
+    Residency& peer = residencies_[residency.peer];
     peer.peer = -1;
     if (residency.held_blocks > 0) {
       peer.needs = residency.needs;
@@ -265,7 +262,7 @@ void Engine::RemoveResidency(int32_t index) {
   --cell.residents;
   if (cell.whole_residents > 0 && cell.residents == 0) cell.whole_residents = 0;
   int32_t* link = &cell.first_residency;
-  while (*link != index) link = &residencies_[static_cast<size_t>(*link)].next_in_cell;
+  while (*link != index) link = &residencies_[*link].next_in_cell;
   *link = residency.next_in_cell;
   if (--launch.residencies == 0) {
     resident_launches_.erase(

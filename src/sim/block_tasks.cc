@@ -1,14 +1,15 @@
-// Block tasks: claimed, executed, left behind.
+// Block tasks: how they are claimed, executed and left unfinished.
 //
-// Blocks of one launch in one cell advance as one batch. With K blocks resident, W block tasks'
-// worth of work done and g the progress of those in flight, K + max(0, W - K g - phase) are
-// claimed; what is claimed is executed, at the cell's full speed to the end, so that an eviction
-// loses no work and its longest residual is 1 - g of a block task (README.md, "Eviction"). Between
-// two events W is a number; block tasks become whole numbers when somebody stops claiming, and then
-// exactly the whole number is taken from the pool.
+// The blocks of one launch in one cell advance as one batch. Let K be the resident blocks, W the
+// work done in block tasks, and g the progress of the block tasks in flight. Then K + max(0, W - K
+// g - phase) are claimed. Everything claimed is executed to its end at the cell's full speed. So an
+// eviction loses no work, and its longest residual is 1 - g of a block task (README.md,
+// "Eviction").
+//
+// Between two events W is a real number. It is rounded to whole block tasks when a batch stops
+// claiming; exactly that whole number is taken from the pool.
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "src/core/base/limits.h"
@@ -16,7 +17,7 @@
 
 namespace gpushare::sim {
 
-// Takes block tasks, resumed ones first; returns how much of them was done before.
+// Takes block tasks, interrupted ones first. Returns the work in them that was already done.
 double Engine::TakeFromPool(Pool& pool, int64_t tasks) {
   const int64_t resumed = std::min(tasks, pool.interrupted);
   double credit = 0;
@@ -37,8 +38,8 @@ void Engine::SyncResidency(Residency& residency) {
 }
 
 void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  Launch& launch = launches_[slot];
+  Pool& pool = pools_[launch.pool];
   residency.work_done = TakeFromPool(pool, workers);
   residency.claimed = workers;
   residency.phase = random_.Uniform() - 0.5;
@@ -50,22 +51,26 @@ void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
   }
 }
 
-// Claims that were made since the last whole number, none taken back.
-double Engine::ClaimsBeyondFirst(const Residency& residency, const Launch& launch) const {
+// The whole block tasks claimed since `claimed` was last updated, as of the present work_done.
+int64_t Engine::NewClaims(const Residency& residency, const Launch& launch) {
   const double workers =
       static_cast<double>(residency.keep >= 0 ? residency.keep : residency.workers);
   const double beyond = residency.work_done - workers * launch.in_flight_progress - residency.phase;
-  return workers + std::max(0.0, beyond) - static_cast<double>(residency.claimed);
+  const double claimed = workers + std::max(0.0, beyond);
+  return static_cast<int64_t>(std::max(0.0, claimed - static_cast<double>(residency.claimed)));
 }
 
-// Settles the claims made so far, plus some that the caller hands out, and lets the blocks end.
-void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
-  const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
-  const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
-  const int64_t claims = std::min(static_cast<int64_t>(made) + extra_claims, pool.available());
+// Takes up to `claims` block tasks from the pool.
+void Engine::Claim(Residency& residency, Pool& pool, int64_t claims) {
+  claims = std::min(claims, pool.available());
   residency.work_done += TakeFromPool(pool, claims);
   residency.claimed += claims;
+}
+
+// Takes the claims made so far from the pool, and then lets the blocks end.
+void Engine::StopClaiming(Residency& residency) {
+  const Launch& launch = launches_[residency.launch];
+  Claim(residency, pools_[launch.pool], NewClaims(residency, launch));
   residency.draining = true;
   residency.keep = -1;
   residency.done_at_end = residency.claimed;
@@ -73,23 +78,18 @@ void Engine::StopClaiming(Residency& residency, int64_t extra_claims) {
   dirty_ = true;
 }
 
-void Engine::LeaveAtBoundary(Residency& residency) { StopClaiming(residency, 0); }
-
-// The rest of the block tasks in flight goes back to the counter.
+// Stops the blocks at their next yield point; their interrupted block tasks return to the counter.
 void Engine::LeaveAtYieldPoint(Residency& residency) {
-  const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  const Launch& launch = launches_[residency.launch];
   const double workers = static_cast<double>(residency.workers);
   const double until_yield = workers * (1 - launch.in_flight_progress) * launch.yield_share;
-  residency.work_done += until_yield;  // where it will be when it leaves
-  const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
+  residency.work_done += until_yield;  // as it will be at the yield point
+  const int64_t claims = NewClaims(residency, launch);
   residency.work_done -= until_yield;
-  const int64_t claims = std::min(static_cast<int64_t>(made), pool.available());
-  residency.work_done += TakeFromPool(pool, claims);
-  residency.claimed += claims;
+  Claim(residency, pools_[launch.pool], claims);
   const double at_leave = residency.work_done + until_yield;
   if (at_leave >= static_cast<double>(residency.claimed)) {
-    StopClaiming(residency, 0);
+    StopClaiming(residency);
     return;
   }
   residency.draining = true;
@@ -103,20 +103,20 @@ void Engine::LeaveAtYieldPoint(Residency& residency) {
 }
 
 void Engine::EvictLaunch(int32_t slot, int64_t keep) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   launch.evicted = true;
   dirty_ = true;
   launch.workers_wanted = std::min(launch.workers_wanted, keep);
   if (launch.workers_wanted <= launch.workers_resident) RemovePending(slot);
   if (keep > 0 && launch.workers_resident <= keep) return;
-  // The workers that stay are spread over the cells like the workers that were there.
+  // Spread the workers that stay over the cells in proportion to the workers that were there.
   int64_t workers_left = launch.workers_resident;
   int64_t keep_left = keep;
   for (const int32_t index : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(index)];
+    Residency& residency = residencies_[index];
     if (residency.launch != slot) continue;
     if (residency.draining) {
-      // The last block tasks of an empty counter stop at a yield point too.
+      // The last block tasks of an empty counter stop at a yield point, too.
       if (keep == 0 && launch.yield_share > 0 && residency.interrupted_at_end == 0) {
         SyncResidency(residency);
         LeaveAtYieldPoint(residency);
@@ -132,12 +132,12 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
       if (launch.yield_share > 0) {
         LeaveAtYieldPoint(residency);
       } else {
-        LeaveAtBoundary(residency);
+        StopClaiming(residency);
       }
     } else if (stay < residency.workers) {
       residency.keep = -1;
-      const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
-      residency.drain_target = static_cast<double>(residency.claimed) + made;
+      residency.drain_target =
+          static_cast<double>(residency.claimed + NewClaims(residency, launch));
       residency.keep = stay;
     }
   }
@@ -146,24 +146,20 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
   if (other != -1) EndIfDone(other);
 }
 
-// The pool's last block task was claimed: those who took from it finish what they have.
+// The last block task of the pool is claimed: every residency finishes what it has.
 void Engine::PoolIsEmpty(int32_t index) {
-  Pool& pool = pools_[static_cast<size_t>(index)];
-  for (const int32_t r : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(r)];
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-    if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
-    SyncResidency(residency);
-    const double made = std::floor(std::max(0.0, ClaimsBeyondFirst(residency, launch)));
-    const int64_t claims = std::min(static_cast<int64_t>(made), pool.available());
-    residency.work_done += TakeFromPool(pool, claims);
-    residency.claimed += claims;
-  }
-  // Whole numbers leave over less than one for each residency: they go to those that end first.
-  auto takes = [&](const Residency& residency) {
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+  Pool& pool = pools_[index];
+  const auto takes = [&](const Residency& residency) {
+    const Launch& launch = launches_[residency.launch];
     return launch.pool == index && !residency.draining && launch.chain == ChainState::kNone;
   };
+  for (const int32_t r : active_residencies_) {
+    Residency& residency = residencies_[r];
+    if (!takes(residency)) continue;
+    SyncResidency(residency);
+    Claim(residency, pool, NewClaims(residency, launches_[residency.launch]));
+  }
+  // Rounding leaves less than one block task for each residency. Those that end first take them.
   auto load = [](const Residency& residency, double more) {
     return (static_cast<double>(residency.claimed) + more - residency.work_done) /
            static_cast<double>(residency.workers);
@@ -171,26 +167,24 @@ void Engine::PoolIsEmpty(int32_t index) {
   while (pool.available() > 0) {
     double lowest = std::numeric_limits<double>::infinity();
     for (const int32_t r : active_residencies_) {
-      const Residency& residency = residencies_[static_cast<size_t>(r)];
+      const Residency& residency = residencies_[r];
       if (takes(residency)) lowest = std::min(lowest, load(residency, 1));
     }
     const int64_t before = pool.available();
     for (const int32_t r : active_residencies_) {
-      Residency& residency = residencies_[static_cast<size_t>(r)];
+      Residency& residency = residencies_[r];
       if (pool.available() == 0) break;
       if (!takes(residency) || load(residency, 0.5) > lowest) continue;
-      residency.work_done += TakeFromPool(pool, 1);
-      ++residency.claimed;
+      Claim(residency, pool, 1);
     }
     if (pool.available() == before) break;
   }
   for (const int32_t r : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(r)];
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-    if (launch.pool != index || residency.draining || launch.chain != ChainState::kNone) continue;
-    StopClaiming(residency, 0);
-    // The tail of a task. An eviction's residual is a fit that holds the spread already.
-    const double spread = launch.kernel->desc.simulation.block_task_spread;
+    Residency& residency = residencies_[r];
+    if (!takes(residency)) continue;
+    StopClaiming(residency);
+    // Only the tail of a task is stretched: the fitted residual of an eviction contains the spread.
+    const double spread = launches_[residency.launch].kernel->desc.simulation.block_task_spread;
     if (spread > 0) residency.tail_slowness = 1 + spread * random_.Uniform(0, 2);
   }
   pool.due_ns = core::kNever;
@@ -198,16 +192,16 @@ void Engine::PoolIsEmpty(int32_t index) {
 }
 
 void Engine::ResidencyIsDue(int32_t index) {
-  Residency& residency = residencies_[static_cast<size_t>(index)];
+  Residency& residency = residencies_[index];
   const int32_t slot = residency.launch;
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   SyncResidency(residency);
-  Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+  Cell& cell = sms_.cells()[residency.cell];
   dirty_ = true;
   if (!residency.draining) {
-    // Partial eviction: those who leave have ended their block tasks.
+    // A partial eviction: the workers that leave have finished their block tasks.
     const int64_t leaving = residency.workers - residency.keep;
-    // Fused blocks stay for their other part's sake, and are given back as a whole.
+    // Fused blocks hold their room until the other part leaves, and then return it as a whole.
     if (launch.form != core::Form::kFused) {
       sms_.Release(cell, residency.needs, leaving);
       residency.held_blocks -= leaving;
@@ -218,7 +212,7 @@ void Engine::ResidencyIsDue(int32_t index) {
     residency.busy_sms = static_cast<double>(std::min<int64_t>(cell.sms, residency.workers));
     return;
   }
-  Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+  Pool& pool = pools_[launch.pool];
   launch.tasks_done += residency.done_at_end;
   launch.workers_resident -= residency.workers;
   pool.interrupted += residency.interrupted_at_end;
@@ -234,19 +228,18 @@ void Engine::ResidencyIsDue(int32_t index) {
 }
 
 void Engine::EndIfDone(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   if (launch.residencies > 0 || launch.phase != LaunchPhase::kResident || launch.hung) return;
-  const bool work_left = pools_[static_cast<size_t>(launch.pool)].available() > 0;
+  const bool work_left = pools_[launch.pool].available() > 0;
   const int32_t other = launch.partner;
-  // A grid, and workers that still wait for room, go on with what is left.
-  const bool waits_with_other =
-      launch.rides && other != -1 && launches_[static_cast<size_t>(other)].pending;
+  // A grid, or workers that still wait for room, will continue with the remaining block tasks.
+  const bool waits_with_other = launch.is_second_part && other != -1 && launches_[other].pending;
   const bool goes_on = (launch.pending || (waits_with_other && !launch.evicted)) && work_left;
   if (goes_on) return;
   if (launch.pending && launch.fused_left > 0 && !launch.fused_started) return;
   RemovePending(slot);
-  // The second part of a fused launch ends with the first one's last block, whatever is left.
-  const bool left_some = (launch.evicted || launch.rides) && work_left;
+  // The second part of a fused launch ends with the first part's last block, even with work left.
+  const bool left_some = (launch.evicted || launch.is_second_part) && work_left;
   EndLaunch(slot, left_some ? core::Outcome::kEvicted : core::Outcome::kFinished, 0);
   if (other != -1) EndIfDone(other);
 }

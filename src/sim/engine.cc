@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLaunchesMax = core::kMaxInFlightLaunches;
 
-// The largest first out of std::push_heap: the earliest time, then the order of making.
+// Orders std::push_heap so that the earliest time is on top, and equal times in order of insertion.
 template <class T>
 bool Later(const T& a, const T& b) {
   return a.time_ns != b.time_ns ? a.time_ns > b.time_ns : a.sequence > b.sequence;
@@ -34,8 +34,8 @@ Engine::Engine(const SimOptions& options)
   capabilities_.partitions = true;
   capabilities_.eviction = true;
   capabilities_.timestamps = true;
-  // Everything that a launch touches is made here; nothing grows afterwards. A lane has one launch
-  // on the SMs at a time, of two parts at most, and a part has one residency in a cell.
+  // Allocate every table here at its bound. A lane runs one launch at a time, with at most two
+  // parts, and each part has one residency in a cell.
   const size_t residencies = sms_.cells().size() * core::kMaxLanes * 2;
   residencies_.resize(residencies);
   free_residencies_.reserve(residencies);
@@ -119,7 +119,7 @@ absl::StatusOr<core::LaneIndex> Engine::AddLane(const core::LaneSpec& spec) {
   lane.place = spec.place;
   lane.priority = static_cast<int32_t>(spec.priority);
   lane.evictable = spec.evictable;
-  lane.queue = QueueOf(spec.place, lanes_of_place_[static_cast<size_t>(spec.place)]++);
+  lane.queue = QueueOf(spec.place, lanes_of_place_[spec.place]++);
   lanes_.push_back(lane);
   return static_cast<core::LaneIndex>(lanes_.size() - 1);
 }
@@ -131,7 +131,7 @@ int32_t Engine::AllocateSlot() {
 }
 
 void Engine::FreeSlot(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   launch.phase = LaunchPhase::kFree;
   ++launch.generation;
   free_slots_.push_back(slot);
@@ -158,7 +158,7 @@ void Engine::AdvanceTo(core::TimeNs time) {
     MoveClock(next);
     FireTimers();
     FireDue();
-    Settle();
+    Update();
   }
   MoveClock(time);
 }
@@ -183,7 +183,7 @@ void Engine::FireTimers() {
       WordArrives(timer.index, timer.epoch, timer.keep);
       continue;
     }
-    Launch& launch = launches_[static_cast<size_t>(timer.index)];
+    Launch& launch = launches_[timer.index];
     if (launch.generation != timer.epoch) continue;
     switch (timer.kind) {
       case TimerKind::kReady:
@@ -211,32 +211,32 @@ void Engine::FireTimers() {
 void Engine::FireDue() {
   Link::Copy copy;
   while (link_.TakeFinished(now_, copy)) {
-    launches_[static_cast<size_t>(copy.launch)].start_ns = copy.start_ns;
+    launches_[copy.launch].start_ns = copy.start_ns;
     EndLaunch(copy.launch, core::Outcome::kFinished, 0);
   }
   if (next_due_ns_ > now_) return;
   dirty_ = true;
-  // By index: what becomes due may activate pools.
+  // A loop by index: firing may append active pools.
   for (size_t i = 0; i < active_pools_.size(); ++i) {  // NOLINT(modernize-loop-convert)
-    if (pools_[static_cast<size_t>(active_pools_[i])].due_ns <= now_) PoolIsEmpty(active_pools_[i]);
+    if (pools_[active_pools_[i]].due_ns <= now_) PoolIsEmpty(active_pools_[i]);
   }
   for (size_t i = 0; i < active_residencies_.size();) {
     const int32_t index = active_residencies_[i];
-    if (residencies_[static_cast<size_t>(index)].due_ns <= now_) {
-      residencies_[static_cast<size_t>(index)].due_ns = core::kNever;
+    if (residencies_[index].due_ns <= now_) {
+      residencies_[index].due_ns = core::kNever;
       ResidencyIsDue(index);
     }
     if (i < active_residencies_.size() && active_residencies_[i] == index) ++i;
   }
   for (size_t i = 0; i < resident_launches_.size();) {
     const int32_t slot = resident_launches_[i];
-    const Launch& launch = launches_[static_cast<size_t>(slot)];
+    const Launch& launch = launches_[slot];
     if (launch.chain != ChainState::kNone && launch.due_ns <= now_) ChainIsDue(slot);
     if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
   }
 }
 
-void Engine::Settle() {
+void Engine::Update() {
   if (!dirty_) return;
   dirty_ = false;
   PlacePending();
@@ -245,35 +245,37 @@ void Engine::Settle() {
 }
 
 void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   if (launch.start_ns == core::kNever) launch.start_ns = now_;
   launch.end_ns = now_;
   launch.outcome = outcome;
   launch.error_code = error_code;
-  // Neither a worker's record nor an event keeps the lane's next launch (docs/measurements.md).
-  LaneFree(slot);
+  // The lane's next launch does not wait for the worker's record or for an event
+  // (docs/measurements.md).
+  FreeLane(slot);
 }
 
-void Engine::LaneFree(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
-  const core::LaneIndex index = launch.form == core::Form::kFused ? launch.carrier : launch.lane;
+void Engine::FreeLane(int32_t slot) {
+  Launch& launch = launches_[slot];
+  const core::LaneIndex index =
+      launch.form == core::Form::kFused ? launch.stream_lane : launch.lane;
   launch.phase = LaunchPhase::kOver;
   AddTimer(now_ + capabilities_.profile.completion_latency_ns, TimerKind::kVisible, slot,
            launch.generation);
   if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
-    // A fused launch keeps its lane until both parts have ended.
-    launches_[static_cast<size_t>(other)].partner = -1;
-    lanes_[static_cast<size_t>(index)].running = other;
+    // A fused launch occupies its lane until both parts have ended.
+    launches_[other].partner = -1;
+    lanes_[index].running = other;
     return;
   }
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   lane.running = -1;
   lane.had_predecessor = true;
   if (lane.blocked_word) {
     lane.blocked_word = false;
     WordArrives(index, lane.blocked_epoch, lane.blocked_keep);
   }
-  // The lane's next launch waits in its hardware queue, or nobody does.
+  // The lane's next launch, if any, waits in its hardware queue.
   Dispatch(lane.queue);
 }
 
@@ -283,8 +285,8 @@ size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
     const int32_t slot = visible_[visible_head_];
     visible_head_ = (visible_head_ + 1) % visible_.size();
     --visible_count_;
-    Launch& launch = launches_[static_cast<size_t>(slot)];
-    if (!lanes_[static_cast<size_t>(launch.lane)].abandoned) {
+    Launch& launch = launches_[slot];
+    if (!lanes_[launch.lane].abandoned) {
       out[count++] = {launch.id,     launch.outcome,    launch.start_ns,
                       launch.end_ns, launch.tasks_done, launch.error_code};
     }
@@ -299,18 +301,18 @@ size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
 
 void Engine::Abandon(core::LaneIndex index) {
   if (index < 0 || index >= static_cast<int32_t>(lanes_.size())) return;
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   if (lane.abandoned) return;
   lane.abandoned = true;
   lane.blocked_word = false;
-  // Take its waiting launches out of the hardware queue, and let go of the SMs that a hung one
-  // holds, so that the rest of the device can be simulated on.
-  HardwareQueue& fifo = queues_[static_cast<size_t>(lane.queue)];
+  // Remove the lane's waiting launches from the hardware queue, and free the SMs of a hung launch,
+  // so that the rest of the device can continue.
+  HardwareQueue& fifo = queues_[lane.queue];
   int32_t* link = &fifo.head;
   fifo.tail = -1;
   while (*link != -1) {
     const int32_t command = *link;
-    if (command >= 0 && launches_[static_cast<size_t>(command)].lane == index) {
+    if (command >= 0 && launches_[command].lane == index) {
       *link = NextOf(command);
     } else {
       fifo.tail = command;
@@ -319,32 +321,32 @@ void Engine::Abandon(core::LaneIndex index) {
   }
   for (size_t i = 0; i < launches_.size(); ++i) {
     Launch& launch = launches_[i];
-    const bool on_lane = launch.lane == index || (launch.rides && launch.carrier == index);
+    const bool on_lane =
+        launch.lane == index || (launch.is_second_part && launch.stream_lane == index);
     if (!on_lane || launch.phase == LaunchPhase::kFree || launch.visible) continue;
     const int32_t slot = static_cast<int32_t>(i);
     RemovePending(slot);
     link_.Remove(now_, slot);
     const bool tasks = launch.chain == ChainState::kNone && launch.residencies > 0;
-    if (tasks) pools_[static_cast<size_t>(launch.pool)].residencies -= launch.residencies;
+    if (tasks) pools_[launch.pool].residencies -= launch.residencies;
     FreeCells(slot);
     if (const int32_t other = std::exchange(launch.partner, -1); other != -1) {
-      launches_[static_cast<size_t>(other)].partner = -1;
-    } else if (launch.rides && launch.phase == LaunchPhase::kResident) {
-      // The first part is over, and its lane waited for this one.
-      Lane& carrier = lanes_[static_cast<size_t>(launch.carrier)];
-      carrier.running = -1;
-      Dispatch(carrier.queue);
+      launches_[other].partner = -1;
+    } else if (launch.is_second_part && launch.phase == LaunchPhase::kResident) {
+      // The first part has ended, and its lane waited for this part.
+      Lane& stream_lane = lanes_[launch.stream_lane];
+      stream_lane.running = -1;
+      Dispatch(stream_lane.queue);
     }
     FreeSlot(slot);
   }
   lane.running = -1;
-  lane.queued = 0;
   dirty_ = true;
   Dispatch(lane.queue);
-  Settle();
+  Update();
 }
 
-// The context is poisoned: nothing runs on, everything in flight is reported with an error.
+// The context is unusable: nothing continues, and everything in flight ends with an error.
 void Engine::LoseDevice() {
   device_lost_ = true;
   timers_.clear();
@@ -352,16 +354,13 @@ void Engine::LoseDevice() {
   pending_.clear();
   while (!active_residencies_.empty()) RemoveResidency(active_residencies_.back());
   for (const int32_t pool : active_pools_) {
-    pools_[static_cast<size_t>(pool)].active = false;
-    pools_[static_cast<size_t>(pool)].residencies = 0;
+    pools_[pool].active = false;
+    pools_[pool].residencies = 0;
   }
   active_pools_.clear();
   for (HardwareQueue& queue : queues_) queue = HardwareQueue();
   for (WaitingWrite& write : writes_) write.lane = -1;
-  for (Lane& lane : lanes_) {
-    lane.running = -1;
-    lane.queued = 0;
-  }
+  for (Lane& lane : lanes_) lane.running = -1;
   for (size_t i = 0; i < launches_.size(); ++i) {
     Launch& launch = launches_[i];
     if (launch.phase == LaunchPhase::kFree || launch.visible) continue;

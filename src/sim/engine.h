@@ -1,14 +1,16 @@
-// The engine of the simulated device: tables, events in time, and the rules that move them.
+// The engine of the simulated device: its tables, its events in time, and the rules that apply to
+// them.
 //
-// Single-threaded; sim_device.cc calls it under its mutex. The rules lie in files of their own:
+// The rules are in separate files:
 //   queues.cc           lanes, hardware queues, eviction words, when a launch becomes ready
-//   block_scheduler.cc  which pending launch gets which room (left over by earlier ones)
-//   block_tasks.cc      claiming, finishing and leaving behind block tasks
+//   block_scheduler.cc  which waiting launch gets which room on the SMs
+//   block_tasks.cc      how block tasks are claimed, finished and left unfinished
 //   graphs.cc           chains of nodes: graphs, library calls, opaque work
-//   speeds.cc           how fast everything that is resident goes, and when it is due
+//   speeds.cc           how fast everything resident runs, and when it ends
 //   engine.cc           events, completions, the clock
-// Invariants: see sim_device.h. A block task is unclaimed, interrupted, in flight in one residency,
-// or done; the counts add up to the task's block tasks at every event.
+// Invariants: those of sim_device.h. A block task is unclaimed, interrupted, in flight in one
+// residency, or done; at every event these counts add up to the task's block tasks.
+// Threads: single-threaded; sim_device.cc calls it under its mutex.
 
 #ifndef GPUSHARE_SRC_SIM_ENGINE_H_
 #define GPUSHARE_SRC_SIM_ENGINE_H_
@@ -29,15 +31,16 @@
 #include "src/sim/random.h"
 #include "src/sim/sim_device.h"
 #include "src/sim/sm_state.h"
+#include "src/sim/table.h"
 
 namespace gpushare::sim {
 
 enum class LaunchPhase : uint8_t {
   kFree = 0,
-  kQueued,    // behind others on its lane or hardware queue
-  kIssued,    // on its way; becomes ready at a known time
-  kResident,  // ready: the block scheduler knows it, or the link for copies
-  kOver,      // over; not yet seen by the host
+  kQueued,    // behind other launches on its lane or hardware queue
+  kIssued,    // on its way to the device; becomes ready at a known time
+  kResident,  // ready: the block scheduler has it, or the link for copies
+  kOver,      // ended; the host has not seen it yet
 };
 
 enum class ChainState : uint8_t {
@@ -45,17 +48,17 @@ enum class ChainState : uint8_t {
   kPending,  // the next node waits for its SMs
   kNode,     // one node runs
   kGap,      // between two nodes: its SMs are free
-  kSegment,  // undisturbed: the rest of the chain runs as one event
+  kSegment,  // nothing else uses its SMs: the rest of the chain is one event
 };
 
 struct Launch {
   LaunchPhase phase = LaunchPhase::kFree;
-  uint32_t generation = 0;  // of the slot: a timer of an earlier launch is void
+  uint32_t generation = 0;  // of the slot; a timer of an earlier generation is ignored
   core::LaunchId id;
   core::Form form = core::Form::kOriginal;
   core::LaneIndex lane = core::kNoLane;
   int32_t priority = 0;
-  uint64_t sequence = 0;  // order in which grids (nodes, for chains) became ready
+  uint64_t sequence = 0;  // order in which grids (for chains: nodes) became ready
   const Place* place = nullptr;
   const PreparedKernel* kernel = nullptr;
   core::TimeNs issued_until_ns = 0;
@@ -65,20 +68,19 @@ struct Launch {
   int32_t error_code = 0;
   int32_t next_in_queue = -1;
   bool pending = false;  // in the block scheduler's list
-  bool visible = false;  // reported or about to be, in the ring
+  bool visible = false;  // in the ring of completions, or reported
 
-  // Faults drawn at launch.
+  // Faults, drawn at launch.
   bool hung = false;
   bool fails = false;
   bool dropped = false;
   bool duplicated = false;
   double slowness = 1;
 
-  // Block tasks: original grids, slices, workers, fused pairs.
-  bool workers = false;  // takes block tasks by itself and reads the eviction word
+  // For block tasks: original grids, slices, workers, fused pairs.
+  bool workers = false;  // claims block tasks itself and reads the eviction word
   uint64_t epoch = 0;
   bool evicted = false;
-  bool left_work = false;
   int32_t pool = -1;
   int64_t workers_wanted = 0;
   int64_t workers_resident = 0;
@@ -87,40 +89,40 @@ struct Launch {
   BlockNeeds needs;
   double sm_ns_per_task = 0;
   double in_flight_progress = 0;
-  double yield_share = 0;  // yield interval over block task, 0 without yield points
+  double yield_share = 0;  // yield interval over block-task time; 0 without yield points
   int64_t tasks_done = 0;
 
-  // Fused pairs: the first part is what the block scheduler places, the second rides with it.
-  int32_t partner = -1;  // the other part's slot, until one of them ends
-  bool rides = false;
-  core::LaneIndex carrier = core::kNoLane;  // of both: the lane in whose order they are
-  int32_t per_block = 1;                    // workers of this part in a fused block
-  double paired_slowness = 1;               // while the other part of the same blocks works too
-  int64_t fused_left = 0;                   // fused blocks that are not placed
+  // For fused pairs. The block scheduler places the first part; the second part shares its blocks.
+  int32_t partner = -1;  // slot of the other part, until one of them ends
+  bool is_second_part = false;
+  core::LaneIndex stream_lane = core::kNoLane;  // the lane that orders both parts: the first part's
+  int32_t per_block = 1;                        // workers of this part in a fused block
+  double paired_slowness = 1;                   // while the other part of the same blocks works too
+  int64_t fused_left = 0;                       // fused blocks that are not yet placed
   bool fused_started = false;
 
-  // Chains.
+  // For chains.
   ChainState chain = ChainState::kNone;
-  NodeRun own_node;  // opaque work and library calls with a bound of their own
+  NodeRun own_node;  // for opaque work and library calls with their own bound
   bool has_own_node = false;
   int64_t node = 0;
-  double left_ns = 0;  // of the node or segment, alone on the whole device
+  double left_ns = 0;  // time left of the node or segment, alone on the whole device
   double rate = 0;
   core::TimeNs synced_ns = 0;
   core::TimeNs due_ns = core::kNever;
 
-  // What it asks of the hardware now.
+  // Current demands on the hardware.
   core::ResourceDemand demand;
   double memory_parallelism = 0;
-  double place_speed = 1;    // speed on its place, relative to the whole device
-  double device_factor = 1;  // DRAM and L2
+  double place_speed = 1;    // speed on its place relative to the whole device
+  double device_factor = 1;  // factor on its speed by DRAM and L2
   double speed = 0;          // scratch of speeds.cc
   double weight = 0;
 
   core::CopyRequest copy;
 };
 
-// Blocks of one launch in one cell.
+// The blocks of one launch in one cell.
 struct Residency {
   int32_t launch = -1;
   int32_t cell = -1;
@@ -128,30 +130,31 @@ struct Residency {
   int64_t workers = 0;
   bool draining = false;     // claims no more; due when its last block ends
   int64_t claimed = 0;       // taken from the pool so far
-  double work_done = 0;      // in block tasks, credit of resumed ones included
-  double phase = 0;          // 0 to 1: shifts its claims against other SMs'
+  double work_done = 0;      // in block tasks, with the finished share of resumed ones
+  double phase = 0;          // -0.5 to 0.5: shifts its claims against those of other cells
   double rate = 0;           // block tasks per ns
-  double tail_slowness = 1;  // spread of block tasks: the slowest ends later
-  int64_t done_at_end = 0;   // of `claimed`, what ends inside this residency
+  double tail_slowness = 1;  // at least 1; stretches the last block tasks of a task
+  int64_t done_at_end = 0;   // block tasks of `claimed` that end in this residency
   int64_t interrupted_at_end = 0;
   double interrupted_left = 0;
-  double drain_target = 0;  // work_done at which it leaves
-  int64_t keep = -1;        // partial eviction: workers that stay, -1 when none is under way
+  double drain_target = 0;  // work_done at which its blocks leave
+  int64_t keep = -1;        // partial eviction: workers that stay; -1 when none is under way
   double busy_sms = 0;
-  // Room in the cell: of its blocks, which the last part of fused blocks gives back.
+  // The room in the cell that its blocks hold. Of fused blocks, the part that leaves last returns
+  // it.
   BlockNeeds needs;
   int64_t held_blocks = 0;
-  int32_t peer = -1;  // the other part of the same fused blocks
+  int32_t peer = -1;  // residency of the other part of the same fused blocks
   core::TimeNs synced_ns = 0;
   core::TimeNs due_ns = core::kNever;
 };
 
-// Block tasks that nobody has finished: of a counter, or of a grid of its own.
+// The unfinished block tasks of a counter, or of a grid without one.
 struct Pool {
   int64_t unclaimed = 0;
   int64_t interrupted = 0;      // stopped at a yield point
-  double interrupted_left = 0;  // what is left of them, in block tasks
-  bool zeroed = false;          // a launch has reset it
+  double interrupted_left = 0;  // unfinished work of the interrupted ones, in block tasks
+  bool zeroed = false;          // a launch has reset the counter
   bool active = false;          // in active_pools_
   int32_t residencies = 0;
   double claims = 0;  // scratch of speeds.cc
@@ -167,14 +170,13 @@ struct Lane {
   bool evictable = false;
   bool abandoned = false;
   int32_t queue = 0;
-  int32_t running = -1;  // the launch that its successor waits for
+  int32_t running = -1;  // the launch on the SMs; the next launch waits for it
   bool had_predecessor = false;
-  int64_t queued = 0;
   bool has_word = false;
   uint64_t word = 0;
   int64_t keep = 0;
   core::TimeNs last_write_ns = 0;
-  bool blocked_word = false;  // fault: a write that waits for the lane's launch to end
+  bool blocked_word = false;  // fault: a write waits until the lane's launch has ended
   uint64_t blocked_epoch = 0;
   int64_t blocked_keep = 0;
 };
@@ -191,7 +193,7 @@ class Engine {
   absl::StatusOr<core::PlaceIndex> AddPlace(const core::PlaceSpec& spec);
   absl::StatusOr<core::LaneIndex> AddLane(const core::LaneSpec& spec);
   void Abandon(core::LaneIndex lane);
-  // Everything that can be wrong with a request, without changing anything.
+  // Validates a request without changing anything.
   absl::Status Check(const core::LaunchRequest& request) const;
   absl::Status Submit(const core::LaunchRequest& request);
   absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t keep);
@@ -211,17 +213,17 @@ class Engine {
     int64_t keep = 0;
   };
   struct HardwareQueue {
-    int32_t head = -1;  // launches, or waiting writes as -2 - index
+    int32_t head = -1;  // a launch slot, or -2 - index of a waiting write
     int32_t tail = -1;
   };
   struct WaitingWrite {
-    int32_t lane = -1;  // -1: free
+    int32_t lane = -1;  // -1 if the entry is free
     uint64_t epoch = 0;
     int64_t keep = 0;
     int32_t next = -1;
   };
 
-  // --- queues.cc ---------------------------------------------------------------------------------
+  // queues.cc
   absl::Status CheckKernelForm(const core::LaunchRequest& request) const;
   absl::Status CheckFused(const core::LaunchRequest& request) const;
   absl::Status CheckCounter(int32_t counter, bool reset, int64_t block_count) const;
@@ -245,13 +247,13 @@ class Engine {
   void Issue(int32_t slot);
   void Ready(int32_t slot);
   void FusedIsReady(int32_t slot);
-  void KeepToWord(Launch& launch) const;
+  void ApplyEvictionWord(Launch& launch) const;
   void WriteWord(core::LaneIndex lane, uint64_t epoch, int64_t keep);
   void WordArrives(core::LaneIndex lane, uint64_t epoch, int64_t keep);
   bool MustLeave(const Launch& launch) const;
   int32_t QueueOf(core::PlaceIndex place, int32_t ordinal) const;
 
-  // --- block_scheduler.cc ------------------------------------------------------------------------
+  // block_scheduler.cc
   void MakePending(int32_t slot);
   void RemovePending(int32_t slot);
   void PlacePending();
@@ -266,12 +268,12 @@ class Engine {
                           int64_t workers);
   void RemoveResidency(int32_t index);
 
-  // --- block_tasks.cc ----------------------------------------------------------------------------
+  // block_tasks.cc
   double TakeFromPool(Pool& pool, int64_t tasks);
-  double ClaimsBeyondFirst(const Residency& residency, const Launch& launch) const;
   void StartTasks(int32_t slot, Residency& residency, int64_t workers);
-  void StopClaiming(Residency& residency, int64_t extra_claims);
-  void LeaveAtBoundary(Residency& residency);
+  static int64_t NewClaims(const Residency& residency, const Launch& launch);
+  void Claim(Residency& residency, Pool& pool, int64_t claims);
+  void StopClaiming(Residency& residency);
   void LeaveAtYieldPoint(Residency& residency);
   void EvictLaunch(int32_t slot, int64_t keep);
   void PoolIsEmpty(int32_t pool);
@@ -279,7 +281,7 @@ class Engine {
   void EndIfDone(int32_t slot);
   void SyncResidency(Residency& residency);
 
-  // --- graphs.cc ---------------------------------------------------------------------------------
+  // graphs.cc
   bool PlaceNode(int32_t slot);
   void StartSegment(int32_t slot);
   void BreakSegments(const Place& place, int32_t except);
@@ -292,7 +294,7 @@ class Engine {
   int64_t NodeCount(const Launch& launch) const;
   bool IsAlone(int32_t slot) const;
 
-  // --- speeds.cc ---------------------------------------------------------------------------------
+  // speeds.cc
   void SetSpeeds();
   void SetCellFactors();
   void SetLaunchSpeeds();
@@ -300,15 +302,15 @@ class Engine {
   void SetDueTimes();
   double OccupancySpeed(const Residency& residency, const Launch& launch, const Cell& cell) const;
 
-  // --- engine.cc ---------------------------------------------------------------------------------
+  // engine.cc
   void AddTimer(core::TimeNs time, TimerKind kind, int32_t index, uint64_t epoch = 0,
                 int64_t keep = 0);
   void FireTimers();
   void FireDue();
-  void Settle();
+  void Update();
   void MoveClock(core::TimeNs time);
   void EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code);
-  void LaneFree(int32_t slot);
+  void FreeLane(int32_t slot);
   void LoseDevice();
   int32_t AllocateSlot();
   void FreeSlot(int32_t slot);
@@ -322,30 +324,30 @@ class Engine {
   double busy_sms_ = 0;
   bool device_lost_ = false;
   bool clock_jumped_ = false;
-  bool dirty_ = false;  // something became resident, pending or free since the last Settle
+  bool dirty_ = false;  // a launch became resident, pending or free since the last Update
   uint64_t next_sequence_ = 1;
   uint64_t next_timer_ = 1;
 
   SmState sms_;
   Link link_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;  // ascending by id, then name
-  std::vector<std::unique_ptr<Place>> places_;
-  std::vector<Lane> lanes_;
-  std::vector<int32_t> lanes_of_place_;  // how many lanes each place has
-  std::vector<HardwareQueue> queues_;    // hardware_queues for each place
-  std::vector<WaitingWrite> writes_;
-  std::vector<Launch> launches_;
+  Table<std::unique_ptr<Place>> places_;
+  Table<Lane> lanes_;
+  Table<int32_t> lanes_of_place_;  // by place, the number of its lanes
+  Table<HardwareQueue> queues_;    // hardware_queues for each place
+  Table<WaitingWrite> writes_;
+  Table<Launch> launches_;
   std::vector<int32_t> free_slots_;
-  std::vector<Residency> residencies_;
+  Table<Residency> residencies_;
   std::vector<int32_t> free_residencies_;
   std::vector<int32_t> active_residencies_;
-  std::vector<int32_t> resident_launches_;  // with a residency, in order of arrival
-  std::vector<int32_t> pending_;            // by priority, then sequence
-  std::vector<Pool> pools_;                 // counters, then one for each launch slot
+  std::vector<int32_t> resident_launches_;  // launches with a residency, in order of arrival
+  std::vector<int32_t> pending_;            // sorted by priority, then sequence
+  Table<Pool> pools_;                       // one for each counter, then one for each launch slot
   std::vector<int32_t> active_pools_;
-  std::vector<Timer> timers_;                // heap
-  core::TimeNs next_due_ns_ = core::kNever;  // residencies, chains and pools
-  // Completions that the host may see, oldest first: a ring of launch slots.
+  std::vector<Timer> timers_;                // a heap, earliest first
+  core::TimeNs next_due_ns_ = core::kNever;  // of residencies, chains and pools
+  // A ring of launch slots: completions that the host may see, oldest first.
   std::vector<int32_t> visible_;
   size_t visible_head_ = 0;
   size_t visible_count_ = 0;

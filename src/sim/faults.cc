@@ -1,4 +1,4 @@
-// Faults on request: when a trigger fires. See faults.h.
+// Decides when a trigger fires. See faults.h.
 
 #include "src/sim/faults.h"
 

@@ -1,8 +1,8 @@
-// Faults on request: what goes wrong, and at which call or time.
+// Faults on request: what fails, and at which call or time.
 //
-// Part of the simulated device's options. A trigger fires at its Nth call, or with a probability at
-// each call, drawn from the device's seed, so that a failing seed replays. Threads: the injector is
-// used under the device's mutex.
+// Part of the simulated device's options. A trigger fires at its Nth call, or at each call with a
+// probability drawn from the device's seed, so that a failing seed replays.
+// Threads: used under the device's mutex.
 
 #ifndef GPUSHARE_SRC_SIM_FAULTS_H_
 #define GPUSHARE_SRC_SIM_FAULTS_H_
@@ -15,8 +15,8 @@
 namespace gpushare::sim {
 
 struct FaultTrigger {
-  int64_t nth = 0;         // fires at this call, counted from 1; 0: never
-  double probability = 0;  // and at each call with this probability
+  int64_t nth = 0;         // fires at this call, counted from 1; 0 for never
+  double probability = 0;  // fires at each call with this probability
 };
 
 struct FaultPlan {
@@ -25,17 +25,17 @@ struct FaultPlan {
   FaultTrigger hang;            // the launch holds its SMs and never ends
   FaultTrigger device_lost;     // at a Launch call: everything in flight ends kDeviceLost
   core::TimeNs device_lost_at_ns = core::kNever;
-  FaultTrigger place_out_of_memory;  // RESOURCE_EXHAUSTED
+  FaultTrigger place_out_of_memory;  // CreatePlace returns RESOURCE_EXHAUSTED
   FaultTrigger lane_out_of_memory;
   FaultTrigger kernel_out_of_memory;
-  FaultTrigger slow_copy;  // a copy at 1 / slow_copy_factor of its rate
+  FaultTrigger slow_copy;  // a copy runs at 1 / slow_copy_factor of its rate
   double slow_copy_factor = 10;
   FaultTrigger dropped_completion;     // never reported
   FaultTrigger duplicated_completion;  // reported twice
   FaultTrigger blocked_eviction;  // the write takes effect only when its lane's launch has ended
   FaultTrigger misprediction;     // the launch takes misprediction_factor times its duration
   double misprediction_factor = 10;
-  core::TimeNs clock_jump_at_ns = core::kNever;  // the clock passes this time and jumps ahead
+  core::TimeNs clock_jump_at_ns = core::kNever;  // the clock jumps ahead when it passes this time
   int64_t clock_jump_ns = 0;
 };
 

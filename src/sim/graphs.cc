@@ -1,9 +1,10 @@
 // Chains of nodes: graphs, library calls, opaque work.
 //
-// A node starts when all SMs that its blocks need are free (GEMM nodes are persistent grids with a
-// static share for each SM, so one late SM delays the node by as much); its SMs are free in the gap
-// to the next node, and others may fill them. While nobody else is on the chain's SMs or waits for
-// them, the rest of the chain runs as one segment: one event, not one for each node.
+// A node starts when all SMs that its blocks need are free. GEMM nodes are persistent grids with a
+// static share for each SM, so one late SM delays the whole node. In the gap before the next node
+// the SMs are free, and other launches may fill them. While nothing else uses the chain's SMs or
+// waits for them, the rest of the chain runs as one segment: one event instead of one for each
+// node.
 
 #include <algorithm>
 #include <cmath>
@@ -27,22 +28,21 @@ const NodeRun& Engine::CurrentNode(const Launch& launch) const {
 }
 
 bool Engine::IsAlone(int32_t slot) const {
-  const Launch& launch = launches_[static_cast<size_t>(slot)];
+  const Launch& launch = launches_[slot];
   for (const int32_t other : pending_) {
     if (other == slot) continue;
-    if ((launches_[static_cast<size_t>(other)].place->cells & launch.place->cells).any())
-      return false;
+    if ((launches_[other].place->cells & launch.place->cells).any()) return false;
   }
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end; ++index) {
-      if (sms_.cells()[static_cast<size_t>(index)].residents > 0) return false;
+      if (sms_.cells()[index].residents > 0) return false;
     }
   }
   return true;
 }
 
 bool Engine::PlaceNode(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   if (IsAlone(slot)) {
     StartSegment(slot);
     return true;
@@ -56,7 +56,7 @@ bool Engine::PlaceNode(int32_t slot) {
   int64_t found = 0;
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end; ++index) {
-      const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+      const Cell& cell = sms_.cells()[index];
       if (has_room(cell)) found += cell.sms;
     }
   }
@@ -65,7 +65,7 @@ bool Engine::PlaceNode(int32_t slot) {
   int64_t left = needed;
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
-      const Cell& cell = sms_.cells()[static_cast<size_t>(index)];
+      const Cell& cell = sms_.cells()[index];
       if (!has_room(cell)) continue;
       AddResidency(slot, index, needs, cell.sms, cell.sms).busy_sms =
           static_cast<double>(std::min<int64_t>(left, cell.sms));
@@ -83,7 +83,7 @@ bool Engine::PlaceNode(int32_t slot) {
 }
 
 void Engine::StartSegment(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   launch.needs = kWholeSm;
   double busy_share = 1;
   if (launch.has_own_node) {
@@ -97,7 +97,7 @@ void Engine::StartSegment(int32_t slot) {
   }
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end; ++index) {
-      const int32_t sms = sms_.cells()[static_cast<size_t>(index)].sms;
+      const int32_t sms = sms_.cells()[index].sms;
       AddResidency(slot, index, kWholeSm, sms, sms).busy_sms = sms * busy_share;
     }
   }
@@ -111,18 +111,18 @@ void Engine::StartSegment(int32_t slot) {
 void Engine::BreakSegments(const Place& place, int32_t except) {
   for (size_t i = 0; i < resident_launches_.size();) {
     const int32_t slot = resident_launches_[i];
-    const Launch& launch = launches_[static_cast<size_t>(slot)];
+    const Launch& launch = launches_[slot];
     if (slot != except && launch.chain == ChainState::kSegment &&
         (launch.place->cells & place.cells).any()) {
       BreakSegment(slot);
     }
-    // A chain that was in a gap gave up its cells and with them its place in the list.
+    // A chain in a gap has freed its cells and so left this list; then the index stays.
     if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
   }
 }
 
 void Engine::BreakSegment(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   SyncChain(launch);
   dirty_ = true;
   launch.chain = ChainState::kNode;
@@ -148,7 +148,7 @@ void Engine::BreakSegment(int32_t slot) {
 }
 
 void Engine::ChainIsDue(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   const double rate = std::max(launch.rate, 1e-9);
   FreeCells(slot);
   if (launch.chain == ChainState::kNode) ++launch.node;
@@ -163,20 +163,20 @@ void Engine::ChainIsDue(int32_t slot) {
 }
 
 void Engine::GapIsOver(int32_t slot) {
-  launches_[static_cast<size_t>(slot)].chain = ChainState::kPending;
+  launches_[slot].chain = ChainState::kPending;
   MakePending(slot);
 }
 
 void Engine::FreeCells(int32_t slot) {
   for (size_t i = 0; i < active_residencies_.size();) {
     const int32_t index = active_residencies_[i];
-    if (residencies_[static_cast<size_t>(index)].launch == slot) {
+    if (residencies_[index].launch == slot) {
       RemoveResidency(index);
     } else {
       ++i;
     }
   }
-  launches_[static_cast<size_t>(slot)].due_ns = core::kNever;
+  launches_[slot].due_ns = core::kNever;
 }
 
 void Engine::SyncChain(Launch& launch) {

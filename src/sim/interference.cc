@@ -22,16 +22,16 @@ double SharedSmFactor(absl::Span<const SmClient> clients) {
     serial += client.speed;
     starves = starves || client.issue >= kFullIssue;
   }
-  // Overlap comes from complementary bottlenecks (Kernelet 4.3, MEASURED.md): the pipe that is
-  // asked for most sets the pace of all. A kernel at full issue rate leaves no slot to share.
+  // Overlap comes from complementary bottlenecks (Kernelet 4.3, docs/MEASURED.md): the busiest pipe
+  // limits all clients. A kernel at full issue rate leaves no slot to share.
   const double load = std::max({1.0, issue, tensor, special, starves ? serial : 0.0});
   return 1 / load;
 }
 
 namespace {
 
-// Weighted max-min share of one unit of bandwidth: who asks for less than its share gets what it
-// asks for; the rest is shared in proportion to outstanding requests.
+// Weighted max-min shares of one unit of bandwidth. A client that asks for less than its share gets
+// all of it. The others share the rest in proportion to their outstanding requests.
 void ShareDram(absl::Span<MemoryClient> clients) {
   double asked = 0;
   for (const MemoryClient& client : clients) asked += client.dram * client.factor;
@@ -41,7 +41,7 @@ void ShareDram(absl::Span<MemoryClient> clients) {
   for (const MemoryClient& client : clients) {
     if (client.dram > 0) weight += std::max(client.weight, 1e-9);
   }
-  // Each round settles at least one client, or all that are left.
+  // Each round settles at least one client, or all that remain.
   constexpr double kSettled = -1;
   for (size_t round = 0; round <= clients.size(); ++round) {
     bool settled = false;

@@ -1,7 +1,8 @@
-// The interference model: how co-residents of an SM, and neighbours on other SMs, slow each other.
+// The interference model: how much co-residents of an SM, and neighbours on other SMs, slow each
+// other.
 //
-// Pure functions over plain numbers, called by speeds.cc whenever the set of resident launches
-// changes. Equations and sources: README.md, "Interference".
+// Pure functions of plain numbers. speeds.cc calls them when the set of resident launches changes.
+// Equations and sources: README.md, "Interference".
 
 #ifndef GPUSHARE_SRC_SIM_INTERFERENCE_H_
 #define GPUSHARE_SRC_SIM_INTERFERENCE_H_
@@ -10,27 +11,28 @@
 
 namespace gpushare::sim {
 
-// What one launch asks of an SM that it runs on: demand x occupancy speed.
+// The demand of one launch on an SM: its resource demand times its occupancy speed.
 struct SmClient {
   double issue = 0;
   double tensor = 0;
   double special = 0;
-  double speed = 1;  // occupancy speed, 0 to 1: the share of the SM's time it would need
+  double speed = 1;  // occupancy speed, 0 to 1: the share of the SM's time it needs
 };
 
-// Factor on the speed of every client of the SM, in (0, 1]. One client alone is undisturbed.
+// The factor in (0, 1] on the speed of every client of the SM; 1 for a single client.
 double SharedSmFactor(absl::Span<const SmClient> clients);
 
-// What one launch asks of the memory system, all SMs together, at the speed it would have there.
+// The demand of one launch on the memory system from all of its SMs, at its speed without
+// neighbours.
 struct MemoryClient {
   double dram = 0;         // share of the device's bandwidth
   double l2 = 0;           // share of the device's L2 throughput
-  double sensitivity = 0;  // own DRAM demand at full speed: how much an L2 miss more hurts
+  double sensitivity = 0;  // own DRAM demand at full speed: how much further L2 misses slow it
   double weight = 0;       // outstanding requests: SMs x memory_parallelism
-  double factor = 1;       // out: factor on its speed
+  double factor = 1;       // output: factor on its speed
 };
 
-// Fills in the factors. Neighbours on disjoint SMs meet here and only here.
+// Sets the factors. Neighbours on disjoint SMs interact only here.
 void ShareMemory(absl::Span<MemoryClient> clients);
 
 }  // namespace gpushare::sim

@@ -1,4 +1,4 @@
-// The link between host and device. See link.h.
+// Rates and ends of copies. See link.h.
 
 #include "src/sim/link.h"
 
@@ -11,7 +11,7 @@ namespace gpushare::sim {
 namespace {
 
 constexpr size_t kDirections = 4;
-// Less than half a byte is left: the copy is done.
+// A copy with less than this left is done.
 constexpr double kDoneBytes = 0.5;
 
 bool IsInline(const Link::Copy& copy) { return copy.pinned && copy.bytes_left <= kInlineCopyBytes; }
@@ -65,7 +65,7 @@ void Link::SetRates(core::TimeNs now) {
   std::array<bool, kDirections> pinned_moves{};
   std::array<int, kDirections> pageable{};
   for (Copy& copy : copies_) {
-    const size_t direction = static_cast<size_t>(copy.direction);
+    const auto direction = static_cast<size_t>(copy.direction);
     copy.rate = 0;
     if (!copy.pinned) {
       ++pageable[direction];
@@ -78,7 +78,7 @@ void Link::SetRates(core::TimeNs now) {
   }
   double both_ways = 0;
   for (Copy& copy : copies_) {
-    const size_t direction = static_cast<size_t>(copy.direction);
+    const auto direction = static_cast<size_t>(copy.direction);
     if (!copy.pinned && !pinned_moves[direction]) {
       const double total = copy.direction == core::CopyDirection::kDeviceToHost
                                ? profile_.pageable_d2h_bytes_per_ns

@@ -1,11 +1,12 @@
 // The link between host and device: copies in flight and the rate of each.
 //
-// Full duplex. In each direction pinned copies go one after another at the full rate; pageable ones
-// share a smaller total rate, and wait while a pinned copy moves (Baymax 6.1, observation 2;
-// observation 1, that pageable copies alone slow each other only beyond a number of them, is the
-// total rate: on this GPU one copy reaches it already, MEASURED.md). Both directions together are
-// bounded by the duplex rate. Invariant: a direction never moves more than its rate. Threads: under
-// the device's mutex.
+// Full duplex. In each direction, pinned copies run one after another at the full rate. Pageable
+// copies share a smaller total rate, and wait while a pinned copy moves (Baymax 6.1, observation
+// 2). Observation 1, that pageable copies alone slow each other only beyond a number of them,
+// follows from the total rate: on this GPU one copy already reaches it (docs/MEASURED.md). The
+// duplex rate bounds both directions together.
+// Invariant: a direction never exceeds its rate.
+// Threads: used under the device's mutex.
 
 #ifndef GPUSHARE_SRC_SIM_LINK_H_
 #define GPUSHARE_SRC_SIM_LINK_H_
@@ -30,13 +31,13 @@ class Link {
     double bytes_left = 0;
     double slowness = 1;                   // divides its rate
     double rate = 0;                       // bytes per ns
-    core::TimeNs start_ns = core::kNever;  // first byte
+    core::TimeNs start_ns = core::kNever;  // when its first byte moves
   };
 
   void Add(core::TimeNs now, const Copy& copy);
-  // Takes a copy out, finished or not.
+  // Removes a copy, finished or not.
   void Remove(core::TimeNs now, int32_t launch);
-  // Ends one copy that is due at `now`; false when none is.
+  // Ends one copy that is due at `now`; false if none is.
   bool TakeFinished(core::TimeNs now, Copy& finished);
   core::TimeNs NextEventNs() const { return next_ns_; }
   void Clear();

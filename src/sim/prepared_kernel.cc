@@ -1,4 +1,4 @@
-// A kernel as the simulated device runs it. See prepared_kernel.h.
+// Validates a kernel and derives its numbers. See prepared_kernel.h.
 
 #include "src/sim/prepared_kernel.h"
 
@@ -30,7 +30,7 @@ absl::Status CheckRecord(const core::KernelDesc& desc) {
     return Bad(desc, "a saturating occupancy of", record.saturating_occupancy,
                "above 0, at most 1");
   }
-  // Below 0: workers that are faster than the grid, as measured on an H200 (docs/calibration.md).
+  // Negative if workers are faster than the grid, as measured on an H200 (docs/calibration.md).
   if (!(record.worker_overhead >= core::kMinWorkerOverhead &&
         record.worker_overhead <= core::kMaxWorkerOverhead)) {
     return Bad(
@@ -121,7 +121,8 @@ void BuildChain(PreparedKernel& kernel, int32_t device_sms) {
 double PreparedKernel::SpeedOn(int32_t sms, int32_t device_sms) const {
   const std::vector<core::SpeedPoint>& table = desc.simulation.speed;
   if (table.empty()) return static_cast<double>(sms) / device_sms;
-  // Below the table: in proportion to its first point. Above it: towards 1 at the whole device.
+  // Below the table, proportional to its first point; above it, linear towards 1 at the whole
+  // device.
   core::SpeedPoint low{0, 0};
   for (const core::SpeedPoint& point : table) {
     if (sms == point.sms) return point.speed;

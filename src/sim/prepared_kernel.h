@@ -1,7 +1,7 @@
-// A kernel as the simulated device runs it: its description, and what follows from it once.
+// A kernel as the simulated device runs it: its description and numbers derived from it.
 //
-// Made by PrepareKernel, immutable afterwards, so that a launch derives nothing and allocates
-// nothing.
+// PrepareKernel makes it, and it never changes afterwards. So a launch derives nothing and
+// allocates nothing.
 
 #ifndef GPUSHARE_SRC_SIM_PREPARED_KERNEL_H_
 #define GPUSHARE_SRC_SIM_PREPARED_KERNEL_H_
@@ -15,15 +15,15 @@
 
 namespace gpushare::sim {
 
-// Nodes of a graph that are alike and follow each other.
+// A run of equal consecutive nodes of a graph.
 struct NodeRun {
   core::GraphNode node;
   BlockNeeds needs;
-  double begin_ns = 0;  // of the first of them, alone on the whole device
-  int64_t first = 0;    // index of the first of them in the chain
+  double begin_ns = 0;  // start of the first node, alone on the whole device
+  int64_t first = 0;    // index of the first node in the chain
 };
 
-// A node in the chain.
+// The position of a node in the chain.
 struct NodePosition {
   const NodeRun* run = nullptr;
   int64_t index = 0;
@@ -33,25 +33,25 @@ struct NodePosition {
 struct PreparedKernel {
   core::KernelDesc desc;
   BlockNeeds needs;
-  int32_t workers_per_sm = 1;  // M: the kernel's own bound and what an SM holds
-  double sm_ns_per_task = 0;   // of a full SM, original grid
+  int32_t workers_per_sm = 1;  // M: the smaller of the kernel's own bound and what an SM holds
+  double sm_ns_per_task = 0;   // time per block task of a full SM, original grid
 
-  // Chains: graphs and library calls. A library call is a chain of one node.
+  // For chains: graphs and library calls. A library call is a chain of one node.
   std::vector<NodeRun> runs;
   int64_t nodes = 0;
   double gap_ns = 0;
   double chain_ns = 0;          // alone on the whole device
-  core::ResourceDemand demand;  // of the chain: mean over time
-  double busy_share = 1;        // SMs that its nodes use, mean over time, whole device
+  core::ResourceDemand demand;  // of the chain, mean over its duration
+  double busy_share = 1;  // share of the device's SMs that its nodes use, mean over its duration
 
   bool is_chain() const { return !runs.empty(); }
-  // Speed on `sms` SMs, relative to the whole device.
+  // Speed on `sms` SMs relative to the whole device.
   double SpeedOn(int32_t sms, int32_t device_sms) const;
   NodePosition NodeAt(double time_ns) const;
   NodePosition NodeOf(int64_t index) const;
 };
 
-// INVALID_ARGUMENT when no block of it fits into an SM or a number is out of range.
+// Errors: INVALID_ARGUMENT if no block fits into an SM, or if a number is out of range.
 absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
                                                    const core::DeviceProfile& profile,
                                                    const SmState& sms);

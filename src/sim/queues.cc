@@ -1,10 +1,10 @@
-// From the launch call to the moment a launch is ready: requests checked and copied into a slot,
-// lanes, hardware queues that several lanes share, and eviction words.
+// From the launch call to a ready launch: validates a request, copies it into a slot, and moves it
+// through its lane and its hardware queue. Also eviction words.
 //
-// A hardware queue is a FIFO of commands. Its head leaves once its lane's earlier launch is over;
-// until then everything behind it waits, whichever lane it belongs to (MEASURED.md, "Hardware
-// queues are shared"). Each place has hardware_queues of them, as each CUDA context has; eviction
-// writes go through the last one.
+// A hardware queue is a FIFO of commands, shared by several lanes. Its head leaves when its lane's
+// earlier launch has ended. Until then everything behind it waits, on whichever lane
+// (docs/MEASURED.md, "Hardware queues are shared"). As each CUDA context does, each place has
+// hardware_queues of them; eviction writes use the last one.
 
 #include <algorithm>
 #include <cmath>
@@ -51,7 +51,7 @@ absl::Status Engine::Check(const core::LaunchRequest& request) const {
                                                    ", and the device has ", lanes_.size(),
                                                    " lanes."));
   }
-  const Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
+  const Lane& lane = lanes_[request.parts[0].lane];
   if (lane.abandoned) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", request.parts[0].lane, " was abandoned and takes no launch."));
@@ -87,11 +87,11 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
     return absl::FailedPreconditionError(absl::StrCat(
         "Kernel '", request.parts[0].work.kernel->name, "' is launched before it was prepared."));
   }
-  const Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
+  const Lane& lane = lanes_[request.parts[0].lane];
   if (!kernel->desc.confinable && lane.place != core::kWholeDevice) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "Kernel '", kernel->desc.name, "' is not confinable, and lane ", request.parts[0].lane,
-        " has ", places_[static_cast<size_t>(lane.place)]->sms, " SMs."));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Kernel '", kernel->desc.name, "' is not confinable, and lane ",
+                     request.parts[0].lane, " has ", places_[lane.place]->sms, " SMs."));
   }
   if (IsChainForm(request.form)) {
     if (request.form == core::Form::kGraph && !kernel->is_chain()) {
@@ -125,7 +125,7 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
   return absl::OkStatus();
 }
 
-// The second part; the first is checked as any launch.
+// Validates the second part of a fused launch; Check validates the first like any launch.
 absl::Status Engine::CheckFused(const core::LaunchRequest& request) const {
   const core::LaunchPart& partner = request.parts[1];
   const PreparedKernel* const kernel = Find(partner.work.kernel);
@@ -138,7 +138,7 @@ absl::Status Engine::CheckFused(const core::LaunchRequest& request) const {
                                                    partner.lane, ", and the device has ",
                                                    lanes_.size(), " lanes."));
   }
-  if (lanes_[static_cast<size_t>(partner.lane)].abandoned) {
+  if (lanes_[partner.lane].abandoned) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", partner.lane, " was abandoned and takes no launch."));
   }
@@ -150,7 +150,7 @@ absl::Status Engine::CheckCounter(int32_t counter, bool reset, int64_t block_cou
     return absl::InvalidArgumentError(absl::StrCat(
         "The launch names counter ", counter, ", and the device has ", core::kMaxCounters, "."));
   }
-  const Pool& pool = pools_[static_cast<size_t>(counter)];
+  const Pool& pool = pools_[counter];
   if (!reset) {
     if (pool.zeroed) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
@@ -182,26 +182,24 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
   }
   const int32_t slot = AllocateSlot();
   Fill(slot, request);
-  Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
-  ++lane.queued;
-  Enqueue(lane.queue, slot);
+  Enqueue(lanes_[request.parts[0].lane].queue, slot);
   if (faults_.DeviceLost()) LoseDevice();
   return absl::OkStatus();
 }
 
 void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   const uint32_t generation = launch.generation;
   launch = Launch();
   launch.generation = generation;
-  const Lane& lane = lanes_[static_cast<size_t>(request.parts[0].lane)];
+  const Lane& lane = lanes_[request.parts[0].lane];
   const core::DeviceProfile& profile = capabilities_.profile;
   launch.phase = LaunchPhase::kQueued;
   launch.id = request.parts[0].launch;
   launch.form = request.form;
   launch.lane = request.parts[0].lane;
   launch.priority = lane.priority;
-  launch.place = places_[static_cast<size_t>(lane.place)].get();
+  launch.place = places_[lane.place].get();
   launch.kernel = Find(request.parts[0].work.kernel);
   DrawLaunchFaults(launch);
   int64_t latency = profile.launch_latency_ns;
@@ -228,7 +226,7 @@ void Engine::DrawLaunchFaults(Launch& launch) {
 }
 
 void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   const PreparedKernel& kernel = *launch.kernel;
   const core::SimulationRecord& record = kernel.desc.simulation;
   launch.workers = core::ClaimsBlockTasks(request.form);
@@ -255,7 +253,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   const bool counter = launch.workers && request.parts[0].counter >= 0;
   launch.pool = counter ? request.parts[0].counter : core::kMaxCounters + slot;
   if (!counter || request.parts[0].reset_counter) {
-    Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+    Pool& pool = pools_[launch.pool];
     pool.unclaimed = request.parts[0].block_count;
     pool.interrupted = 0;
     pool.interrupted_left = 0;
@@ -263,14 +261,15 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   }
 }
 
-// Tacker's two-stage model, eq. 5-6 as corrected: with the load ratio r of the two parts, the fused
-// kernel takes 1 + (t0 - 1) r / r0 of the TC part's own time up to the opportune ratio r0, and
-// t0 + r - r0 beyond. That is: while both parts of a block work, the TC part takes t0 of its own
-// time and the CD part t0 / r0; whichever is left alone goes on at full speed.
+// Tacker's two-stage model, equations 5 and 6 as docs/ERRATA.md corrects them. With r the load
+// ratio of the two parts, a fused kernel takes 1 + (t0 - 1) r / r0 of the TC part's own time up to
+// the opportune ratio r0, and t0 + r - r0 beyond it. So while both parts of a block work, the TC
+// part takes t0 of its own time and the CD part t0 / r0. The part that remains alone continues at
+// full speed.
 void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
   const int32_t other = AllocateSlot();
-  Launch& first = launches_[static_cast<size_t>(slot)];
-  Launch& second = launches_[static_cast<size_t>(other)];
+  Launch& first = launches_[slot];
+  Launch& second = launches_[other];
   const uint32_t generation = second.generation;
   second = Launch();
   second.generation = generation;
@@ -287,14 +286,14 @@ void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
   alone.form = core::Form::kFused;
   alone.parts[0] = request.parts[1];
   FillTasks(other, alone);
-  second.rides = true;
+  second.is_second_part = true;
   first.partner = other;
   second.partner = slot;
-  first.carrier = second.carrier = first.lane;
+  first.stream_lane = second.stream_lane = first.lane;
   ShapeFused(first, second, request);
 }
 
-// One fused block holds the parts' blocks: it needs what they need together.
+// One fused block needs what the blocks of both parts need together.
 Engine::FusedShape Engine::ShapeOf(const core::FusedKernelDesc& fused, const PreparedKernel& tensor,
                                    const PreparedKernel& cuda) const {
   const int64_t tensor_blocks = std::max(1, fused.tensor_blocks);
@@ -325,7 +324,8 @@ void Engine::PrepareFused(core::FusedKernelDesc& fused) const {
   fused.blocks_per_sm = known ? ShapeOf(fused, *tensor, *cuda).blocks_per_sm : 1;
 }
 
-// Fused blocks: what one needs, how many there are, and what the parts do to each other.
+// Sets what one fused block needs, how many blocks there are, and how much the parts slow each
+// other.
 void Engine::ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request) {
   const core::FusedKernelDesc& fused = *request.fused;
   const bool swapped = !core::FirstIsTensorPart(request);
@@ -353,7 +353,7 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
   const int32_t device_sms = capabilities_.profile.sm_count;
   launch.chain = ChainState::kPending;
   const PreparedKernel* kernel = launch.kernel;
-  // A speed table or, for work that the device knows nothing of, time in proportion to SMs.
+  // From the speed table; work without a kernel slows in proportion to its SMs.
   launch.place_speed = kernel != nullptr ? kernel->SpeedOn(launch.place->sms, device_sms)
                                          : static_cast<double>(launch.place->sms) / device_sms;
   if (kernel != nullptr) {
@@ -369,7 +369,7 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
   if (node.duration_ns == 0) {
     node.duration_ns = request.form == core::Form::kLibrary ? kLibraryDefaultNs : kOpaqueDefaultNs;
   }
-  // What is declared is the time on the lane that the caller chose.
+  // A declared duration holds on the lane that the caller chose, so its place does not slow it.
   launch.place_speed = 1;
   node.blocks = device_sms;
   launch.own_node.needs.whole_sm = true;
@@ -377,12 +377,11 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
 }
 
 int32_t& Engine::NextOf(int32_t command) {
-  return command >= 0 ? launches_[static_cast<size_t>(command)].next_in_queue
-                      : writes_[static_cast<size_t>(-2 - command)].next;
+  return command >= 0 ? launches_[command].next_in_queue : writes_[-2 - command].next;
 }
 
 void Engine::Enqueue(int32_t queue, int32_t command) {
-  HardwareQueue& fifo = queues_[static_cast<size_t>(queue)];
+  HardwareQueue& fifo = queues_[queue];
   NextOf(command) = -1;
   if (fifo.head == -1) {
     fifo.head = command;
@@ -394,18 +393,17 @@ void Engine::Enqueue(int32_t queue, int32_t command) {
 }
 
 void Engine::Dispatch(int32_t queue) {
-  HardwareQueue& fifo = queues_[static_cast<size_t>(queue)];
+  HardwareQueue& fifo = queues_[queue];
   while (fifo.head != -1) {
     const int32_t command = fifo.head;
     if (command >= 0) {
-      Lane& lane = lanes_[static_cast<size_t>(launches_[static_cast<size_t>(command)].lane)];
+      Lane& lane = lanes_[launches_[command].lane];
       if (lane.running != -1) return;
       fifo.head = NextOf(command);
       lane.running = command;
-      --lane.queued;
       Issue(command);
     } else {
-      WaitingWrite& write = writes_[static_cast<size_t>(-2 - command)];
+      WaitingWrite& write = writes_[-2 - command];
       fifo.head = write.next;
       WriteWord(write.lane, write.epoch, write.keep);
       write.lane = -1;
@@ -415,8 +413,8 @@ void Engine::Dispatch(int32_t queue) {
 }
 
 void Engine::Issue(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
-  Lane& lane = lanes_[static_cast<size_t>(launch.lane)];
+  Launch& launch = launches_[slot];
+  Lane& lane = lanes_[launch.lane];
   core::TimeNs ready = std::max(launch.issued_until_ns, now_);
   if (lane.had_predecessor) ready = std::max(ready, now_ + kSuccessorGapNs);
   lane.had_predecessor = false;
@@ -425,7 +423,7 @@ void Engine::Issue(int32_t slot) {
 }
 
 void Engine::Ready(int32_t slot) {
-  Launch& launch = launches_[static_cast<size_t>(slot)];
+  Launch& launch = launches_[slot];
   launch.phase = LaunchPhase::kResident;
   dirty_ = true;
   if (launch.form == core::Form::kFused) {
@@ -435,13 +433,12 @@ void Engine::Ready(int32_t slot) {
   } else if (launch.form == core::Form::kMemcpy) {
     StartCopy(slot);
   } else if (launch.workers && MustLeave(launch)) {
-    const Lane& lane = lanes_[static_cast<size_t>(launch.lane)];
+    const Lane& lane = lanes_[launch.lane];
     launch.evicted = true;
     launch.workers_wanted = std::min(launch.workers_wanted, lane.keep);
     if (launch.workers_wanted > 0) {
       MakePending(slot);
     } else {
-      launch.left_work = pools_[static_cast<size_t>(launch.pool)].available() > 0;
       EndIfDone(slot);
     }
   } else {
@@ -449,29 +446,28 @@ void Engine::Ready(int32_t slot) {
   }
 }
 
-// A launch that a word has reached before it has all its workers.
-void Engine::KeepToWord(Launch& launch) const {
+// Applies an eviction word that arrived before the launch has all its workers.
+void Engine::ApplyEvictionWord(Launch& launch) const {
   if (!MustLeave(launch)) return;
   launch.evicted = true;
-  launch.workers_wanted =
-      std::min(launch.workers_wanted, lanes_[static_cast<size_t>(launch.lane)].keep);
+  launch.workers_wanted = std::min(launch.workers_wanted, lanes_[launch.lane].keep);
 }
 
 void Engine::FusedIsReady(int32_t slot) {
-  Launch& first = launches_[static_cast<size_t>(slot)];
+  Launch& first = launches_[slot];
   const int32_t other = first.partner;
-  if (other != -1) launches_[static_cast<size_t>(other)].phase = LaunchPhase::kResident;
+  if (other != -1) launches_[other].phase = LaunchPhase::kResident;
   if (first.fails && !first.hung) {
     EndLaunch(slot, core::Outcome::kFailed, 1);
     if (other != -1) EndLaunch(other, core::Outcome::kFailed, 1);
     return;
   }
-  KeepToWord(first);
-  MakePending(slot);  // which asks the second part's word too
+  ApplyEvictionWord(first);
+  MakePending(slot);  // PlaceFused also applies the second part's word
 }
 
 void Engine::StartCopy(int32_t slot) {
-  const Launch& launch = launches_[static_cast<size_t>(slot)];
+  const Launch& launch = launches_[slot];
   if (launch.hung) return;
   Link::Copy copy;
   copy.launch = slot;
@@ -483,7 +479,7 @@ void Engine::StartCopy(int32_t slot) {
 }
 
 bool Engine::MustLeave(const Launch& launch) const {
-  const Lane& lane = lanes_[static_cast<size_t>(launch.lane)];
+  const Lane& lane = lanes_[launch.lane];
   return lane.has_word && static_cast<int64_t>(lane.word - launch.epoch) >= 0;
 }
 
@@ -493,7 +489,7 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
     return absl::InvalidArgumentError(absl::StrCat(
         "The eviction names lane ", index, ", and the device has ", lanes_.size(), " lanes."));
   }
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   if (!lane.evictable) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", index, " was created without an eviction word."));
@@ -510,7 +506,7 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
     if (lane.blocked_word) return absl::OkStatus();
   }
   const int32_t queue = QueueOf(lane.place, capabilities_.profile.hardware_queues - 1);
-  if (queues_[static_cast<size_t>(queue)].head == -1) {
+  if (queues_[queue].head == -1) {
     WriteWord(index, epoch, keep);
     return absl::OkStatus();
   }
@@ -528,35 +524,37 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
 }
 
 void Engine::WriteWord(core::LaneIndex index, uint64_t epoch, int64_t keep) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   const double latency = static_cast<double>(capabilities_.profile.eviction_write_latency_ns);
   const double jitter = random_.Exponential(kEvictionWriteJitter * latency);
-  // Writes of one stream arrive in order.
+  // Writes on one stream arrive in order.
   lane.last_write_ns = std::max(lane.last_write_ns,
                                 now_ + static_cast<core::TimeNs>(std::llround(latency + jitter)));
   AddTimer(lane.last_write_ns, TimerKind::kWord, index, epoch, keep);
 }
 
 void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {
-  Lane& lane = lanes_[static_cast<size_t>(index)];
+  Lane& lane = lanes_[index];
   if (lane.has_word && static_cast<int64_t>(epoch - lane.word) < 0) return;
   lane.has_word = true;
   lane.word = epoch;
   lane.keep = keep;
-  // A launch that is not ready yet reads the word when it starts.
+  // A launch that is not yet ready reads the word when it starts.
   const auto leaves = [this](const Launch& launch) {
     return launch.phase == LaunchPhase::kResident && launch.workers && !launch.hung &&
            MustLeave(launch);
   };
-  // Parts that ride on other lanes; one without a block reads the word when it gets one.
+  // Second parts of fused launches on other lanes. One without a block reads the word when it gets
+  // one.
   for (size_t i = 0; i < resident_launches_.size(); ++i) {  // NOLINT(modernize-loop-convert)
     const int32_t slot = resident_launches_[i];
-    const Launch& launch = launches_[static_cast<size_t>(slot)];
-    if (launch.rides && launch.lane == index && leaves(launch)) EvictLaunch(slot, keep);
+    const Launch& launch = launches_[slot];
+    if (launch.is_second_part && launch.lane == index && leaves(launch)) EvictLaunch(slot, keep);
   }
   if (lane.running == -1) return;
-  const Launch& launch = launches_[static_cast<size_t>(lane.running)];
-  if (launch.lane == index && !launch.rides && leaves(launch)) EvictLaunch(lane.running, keep);
+  const Launch& launch = launches_[lane.running];
+  if (launch.lane == index && !launch.is_second_part && leaves(launch))
+    EvictLaunch(lane.running, keep);
 }
 
 }  // namespace gpushare::sim

@@ -1,5 +1,5 @@
-// The simulated device's random numbers: SplitMix64 (Steele et al., 2014), small and the same on
-// every compiler, so that a seed replays everywhere. std distributions are not portable.
+// The simulated device's random numbers: SplitMix64 (Steele et al., 2014). It gives the same
+// numbers on every compiler, so a seed replays everywhere; the std distributions do not.
 
 #ifndef GPUSHARE_SRC_SIM_RANDOM_H_
 #define GPUSHARE_SRC_SIM_RANDOM_H_
@@ -21,7 +21,7 @@ class Random {
     return z ^ (z >> 31);
   }
 
-  // [0, 1), 53 bits.
+  // Uniform in [0, 1), with 53 bits.
   double Uniform() { return static_cast<double>(Next() >> 11) * 0x1.0p-53; }
   double Uniform(double low, double high) { return low + (high - low) * Uniform(); }
   double Exponential(double mean) { return -mean * std::log1p(-Uniform()); }

@@ -1,4 +1,5 @@
-// The device seam over the engine: one mutex, the host function of opaque work, and what a profile
+// The device seam over the engine: one mutex, the host function of opaque work, and the ranges that
+// a profile's values may have. See sim_device.h.
 // may say. See sim_device.h.
 
 #include "src/sim/sim_device.h"
@@ -56,7 +57,7 @@ class SimDevice final : public core::Device {
         core::MutexLock lock(&mutex_);
         if (absl::Status status = engine_.Check(request); !status.ok()) return status;
       }
-      // The caller's own code: with no lock held, so that it may call the device.
+      // Run the caller's code without a lock: it may call the device.
       request.parts[0].work.host_function(nullptr, request.parts[0].work.host_user);
     }
     core::MutexLock lock(&mutex_);
@@ -92,7 +93,7 @@ class SimDevice final : public core::Device {
 
  private:
   mutable core::Mutex mutex_;
-  Engine engine_ ABSL_GUARDED_BY(mutex_);  // its clock is read without
+  Engine engine_ ABSL_GUARDED_BY(mutex_);  // NowNs reads its clock without the mutex
   const core::DeviceCapabilities capabilities_;
 };
 
@@ -132,7 +133,7 @@ absl::Status CheckProfile(const core::DeviceProfile& profile) {
       {"pageable_d2h_bytes_per_ns", profile.pageable_d2h_bytes_per_ns, 1e-6, kRateMax},
   };
   for (const Field& field : fields) {
-    // Negated, so that NaN is outside too.
+    // Written as a negation, so that NaN is out of range, too.
     if (!(field.value >= field.low && field.value <= field.high)) {
       return Outside(field.name, field.value, field.low, field.high);
     }

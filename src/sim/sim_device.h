@@ -1,11 +1,11 @@
 // The simulated device: a GPU in virtual time, made from a DeviceProfile and the kernels'
 // simulation records.
 //
-// In the flow it stands where the GPU stands: behind core::Device. Time moves only in AdvanceTo.
-// Invariants: the same options and the same calls give the same completions; every accepted launch
-// is reported exactly once unless a fault says otherwise; every block task of a counter runs
-// exactly once. Threads: every call from any thread (one mutex inside); NowNs takes no lock.
-// Launch, Evict and PollCompletions do not allocate.
+// Where in the flow: behind core::Device, in place of the GPU. Time advances only in AdvanceTo.
+// Invariants: equal options and equal calls give equal completions. Every accepted launch is
+// reported exactly once unless a fault prevents it. Every block task of a counter runs exactly
+// once. Launch, Evict and PollCompletions allocate nothing.
+// Threads: any for every call (one mutex inside); NowNs takes no lock.
 
 #ifndef GPUSHARE_SRC_SIM_SIM_DEVICE_H_
 #define GPUSHARE_SRC_SIM_SIM_DEVICE_H_
@@ -20,10 +20,11 @@
 
 namespace gpushare::sim {
 
-// How finely SMs are told apart. Both tiers run the same model; a test holds them together.
+// The resolution of SMs. Both tiers run the same model; tests/sim/tiers_agree_test.cc compares
+// them.
 enum class Tier : uint8_t {
-  kKernel = 0,  // one state for each group of SMs: fluid, a few events a launch
-  kBlock = 1,   // one state for each SM, each with a phase of its own
+  kKernel = 0,  // one state for each group of SMs: a few events a launch
+  kBlock = 1,   // one state, with its own phase, for each SM
 };
 
 struct SimOptions {
@@ -33,7 +34,7 @@ struct SimOptions {
   FaultPlan faults;
 };
 
-// INVALID_ARGUMENT when the profile has sizes, rates or latencies that no GPU can have.
+// Errors: INVALID_ARGUMENT if the profile has sizes, rates or latencies that no GPU can have.
 absl::StatusOr<std::unique_ptr<core::Device>> MakeSimDevice(const SimOptions& options);
 
 }  // namespace gpushare::sim

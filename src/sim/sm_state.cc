@@ -1,4 +1,4 @@
-// The SMs. See sm_state.h.
+// Room in cells, and places made of them. See sm_state.h.
 
 #include "src/sim/sm_state.h"
 
@@ -45,7 +45,7 @@ absl::StatusOr<Place> SmState::MakePlace(const core::PlaceSpec& spec) const {
   for (const Place::Run& run : place.runs) {
     for (int32_t cell = run.begin; cell < run.end; ++cell) {
       place.cells.set(static_cast<size_t>(cell));
-      place.sms += cells_[static_cast<size_t>(cell)].sms;
+      place.sms += cells_[cell].sms;
     }
   }
   if (place.sms == 0) {
@@ -64,7 +64,8 @@ int64_t SmState::Fits(const Cell& cell, const BlockNeeds& needs) const {
   if (cell.whole_residents > 0) return 0;
   if (needs.whole_sm) return cell.residents == 0 ? cell.sms : 0;
   const int64_t sms = cell.sms;
-  // A block lies on one SM, and the SMs of a cell hold the same: what fits into one, times the SMs.
+  // A block uses one SM, and all SMs of a cell have equal contents: count one SM, times their
+  // number.
   auto used_in_one = [sms](int64_t used) { return (used + sms - 1) / sms; };
   int64_t fits = profile_.blocks_per_sm - used_in_one(cell.blocks);
   auto bound = [&](int64_t capacity, int64_t used, int64_t need) {

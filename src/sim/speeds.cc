@@ -1,8 +1,8 @@
-// Speeds: how fast everything resident goes now, and when it is due.
+// Speeds: how fast everything resident runs now, and when it ends.
 //
-// Runs after every change of what is resident. An SM's residents meet in its cell (issue slots,
-// tensor and special-function pipes); launches meet in DRAM and L2 wherever they run. Cost: one
-// pass over the residencies.
+// Runs after every change of what is resident. Residents of an SM share its cell: issue slots,
+// Tensor and special-function pipes. All launches share DRAM and L2. Cost: one pass over the
+// residencies.
 
 #include <algorithm>
 #include <array>
@@ -14,8 +14,8 @@
 namespace gpushare::sim {
 namespace {
 
-// Residents of one SM: more launches than hardware queues never meet there in practice; the rest
-// would add nothing but the sum.
+// The most clients of one SM. In practice hardware queues keep the number lower; further clients
+// are ignored.
 constexpr size_t kSmClientsMax = 16;
 
 core::TimeNs TimeAfter(core::TimeNs now, double wait) {
@@ -33,7 +33,7 @@ void Engine::SetSpeeds() {
   SetDueTimes();
 }
 
-// Below full occupancy an SM's speed is min(1, occupancy / saturating occupancy).
+// An SM below full occupancy runs at min(1, occupancy / saturating occupancy).
 double Engine::OccupancySpeed(const Residency& residency, const Launch& launch,
                               const Cell& cell) const {
   const double occupancy = static_cast<double>(residency.workers) /
@@ -51,20 +51,20 @@ void Engine::SetCellFactors() {
     size_t count = 0;
     double busy = 0;
     for (int32_t index = cell.first_residency; index != -1;
-         index = residencies_[static_cast<size_t>(index)].next_in_cell) {
-      const Residency& residency = residencies_[static_cast<size_t>(index)];
+         index = residencies_[index].next_in_cell) {
+      const Residency& residency = residencies_[index];
       busy = std::max(busy, residency.busy_sms);
       if (cell.residents == 1 || count == clients.size()) continue;
-      const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-      // Two parts of one block are one client: what they do to each other the pair's own model
-      // says.
-      if (launch.rides && residency.peer != -1) continue;
+      const Launch& launch = launches_[residency.launch];
+      // Both parts of a fused block count as one client; the pair's own model covers their
+      // interference.
+      if (launch.is_second_part && residency.peer != -1) continue;
       const double speed =
           launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
       core::ResourceDemand demand = launch.demand;
       if (residency.peer != -1) {
-        const int32_t other = residencies_[static_cast<size_t>(residency.peer)].launch;
-        const core::ResourceDemand& more = launches_[static_cast<size_t>(other)].demand;
+        const int32_t other = residencies_[residency.peer].launch;
+        const core::ResourceDemand& more = launches_[other].demand;
         demand.issue = std::min(1.0, demand.issue + more.issue);
         demand.tensor = std::min(1.0, demand.tensor + more.tensor);
         demand.special = std::min(1.0, demand.special + more.special);
@@ -72,7 +72,7 @@ void Engine::SetCellFactors() {
       clients[count++] = {demand.issue * speed, demand.tensor * speed, demand.special * speed,
                           speed};
     }
-    if (count == 1) count = 0;  // nobody to share with
+    if (count == 1) count = 0;  // a single client shares with nobody
     busy_sms_ += busy;
     cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count));
   }
@@ -80,21 +80,21 @@ void Engine::SetCellFactors() {
 
 void Engine::SetLaunchSpeeds() {
   for (const int32_t slot : resident_launches_) {
-    Launch& launch = launches_[static_cast<size_t>(slot)];
+    Launch& launch = launches_[slot];
     launch.speed = launch.chain == ChainState::kNone ? 0 : launch.place_speed;
     launch.weight = 0;
   }
   for (const int32_t index : active_residencies_) {
-    const Residency& residency = residencies_[static_cast<size_t>(index)];
-    Launch& launch = launches_[static_cast<size_t>(residency.launch)];
-    const Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+    const Residency& residency = residencies_[index];
+    Launch& launch = launches_[residency.launch];
+    const Cell& cell = sms_.cells()[residency.cell];
     if (launch.chain == ChainState::kNone) {
       const double paired = residency.peer != -1 ? launch.paired_slowness : 1;
       const double speed = OccupancySpeed(residency, launch, cell) * cell.factor / paired;
       launch.speed += cell.sms * speed * launch.place_speed / launch.place->sms;
       launch.weight += cell.sms * speed * launch.memory_parallelism;
     } else {
-      // A chain goes as fast as its slowest SM.
+      // A chain is as fast as its slowest SM.
       launch.speed = std::min(launch.speed, launch.place_speed * cell.factor);
       launch.weight += cell.sms * launch.memory_parallelism;
     }
@@ -105,27 +105,27 @@ void Engine::SetMemoryFactors() {
   std::array<MemoryClient, core::kMaxLanes> clients;
   const size_t count = std::min(resident_launches_.size(), clients.size());
   for (size_t i = 0; i < count; ++i) {
-    const Launch& launch = launches_[static_cast<size_t>(resident_launches_[i])];
+    const Launch& launch = launches_[resident_launches_[i]];
     clients[i] = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
                   launch.demand.dram, launch.weight, 1};
   }
   ShareMemory(absl::MakeSpan(clients.data(), count));
   for (size_t i = 0; i < count; ++i) {
-    launches_[static_cast<size_t>(resident_launches_[i])].device_factor = clients[i].factor;
+    launches_[resident_launches_[i]].device_factor = clients[i].factor;
   }
 }
 
 void Engine::SetDueTimes() {
   next_due_ns_ = core::kNever;
   for (const int32_t pool : active_pools_) {
-    pools_[static_cast<size_t>(pool)].claims = 0;
-    pools_[static_cast<size_t>(pool)].rate = 0;
+    pools_[pool].claims = 0;
+    pools_[pool].rate = 0;
   }
   for (const int32_t index : active_residencies_) {
-    Residency& residency = residencies_[static_cast<size_t>(index)];
-    const Launch& launch = launches_[static_cast<size_t>(residency.launch)];
+    Residency& residency = residencies_[index];
+    const Launch& launch = launches_[residency.launch];
     if (launch.chain != ChainState::kNone) continue;
-    const Cell& cell = sms_.cells()[static_cast<size_t>(residency.cell)];
+    const Cell& cell = sms_.cells()[residency.cell];
     const double per_sm = launch.place_speed * capabilities_.profile.sm_count / launch.place->sms /
                           launch.sm_ns_per_task;
     double rate = cell.sms * OccupancySpeed(residency, launch, cell) * cell.factor *
@@ -148,7 +148,7 @@ void Engine::SetDueTimes() {
       residency.due_ns = core::kNever;
     }
     if (!residency.draining && !launch.hung) {
-      Pool& pool = pools_[static_cast<size_t>(launch.pool)];
+      Pool& pool = pools_[launch.pool];
       const double workers =
           static_cast<double>(residency.keep >= 0 ? residency.keep : residency.workers);
       pool.claims += workers + done - workers * launch.in_flight_progress - residency.phase -
@@ -157,7 +157,7 @@ void Engine::SetDueTimes() {
     }
   }
   for (const int32_t index : active_pools_) {
-    Pool& pool = pools_[static_cast<size_t>(index)];
+    Pool& pool = pools_[index];
     pool.due_ns = core::kNever;
     if (pool.rate <= 0) continue;
     const double left = static_cast<double>(pool.available()) - pool.claims;
@@ -165,7 +165,7 @@ void Engine::SetDueTimes() {
     next_due_ns_ = std::min(next_due_ns_, pool.due_ns);
   }
   for (const int32_t slot : resident_launches_) {
-    Launch& launch = launches_[static_cast<size_t>(slot)];
+    Launch& launch = launches_[slot];
     if (launch.chain == ChainState::kNone) continue;
     SyncChain(launch);
     launch.rate = launch.hung ? 0 : launch.speed * launch.device_factor / launch.slowness;

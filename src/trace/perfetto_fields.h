@@ -1,6 +1,6 @@
-// Field numbers and enum values of the Perfetto trace format, as its published schema states them
-// (github.com/google/perfetto, protos/perfetto/trace/): only those that the writer and its test
-// use.
+// Field numbers and enum values of the Perfetto trace format, from its published schema
+// (github.com/google/perfetto, protos/perfetto/trace/). It lists only those that the writer and its
+// test use.
 
 #ifndef GPUSHARE_SRC_TRACE_PERFETTO_FIELDS_H_
 #define GPUSHARE_SRC_TRACE_PERFETTO_FIELDS_H_

@@ -1,7 +1,7 @@
-// Timeline to Perfetto's protobuf; see perfetto_writer.h.
+// Writes a timeline in Perfetto's protobuf format. See perfetto_writer.h.
 //
-// All packets are of one sequence: first the tracks, then the events in order of time. Each event
-// carries its own names, so that a reader needs no state but the tracks.
+// One packet sequence holds everything: first the tracks, then the events in order of time. Each
+// event carries its names, so a reader needs no state except the tracks.
 
 #include "src/trace/perfetto_writer.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using protozero::pbf_writer;
 
-// Identifiers are global to a trace that may be merged with others; the high half keeps them apart.
+// Identifiers are global, and traces may be merged. The high half keeps ours apart.
 constexpr uint64_t kUuidBase = uint64_t{0x67707573} << 32;  // "gpus"
 constexpr uint64_t kProcessUuid = kUuidBase;
 constexpr int32_t kProcessId = 1;

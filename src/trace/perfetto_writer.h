@@ -1,10 +1,12 @@
-// Writes an event log as a Perfetto trace (ui.perfetto.dev opens it).
+// Writes an event log as a Perfetto trace, which ui.perfetto.dev opens.
 //
-// A lane for each place (partition) with LC and BE slices, which carry predicted and measured
-// duration; a track of queries for each LC app; counters for queue depth, CapSMs and headroom;
-// instants for evictions and QoS misses. The process is named SIMULATED when the device was.
-// Invariants: slices of one track never overlap (a place gets further tracks while its parts do);
-// timestamps never go back within a packet sequence. Threads: any; works on a finished log.
+// Each place (partition) has a track with slices of LC and BE launches; a slice carries the
+// predicted and the measured duration. Each LC app has a track of queries. Counters show queue
+// depth, CapSMs and headroom; instants show evictions and missed targets. If the device was
+// simulated, the name of the process says SIMULATED.
+// Invariants: slices of one track never overlap; launches that overlap on a place use further
+// tracks. Timestamps never go backwards within the packet sequence.
+// Threads: any; works on a finished log.
 
 #ifndef GPUSHARE_SRC_TRACE_PERFETTO_WRITER_H_
 #define GPUSHARE_SRC_TRACE_PERFETTO_WRITER_H_
@@ -19,21 +21,21 @@
 
 namespace gpushare::trace {
 
-// Names for the numbers in a log; one that is missing is shown as its number.
+// Names for the numbers in a log. A number without a name is shown as it is.
 struct TraceNames {
   std::map<uint32_t, std::string> apps;     // by AppId
   std::map<uint32_t, std::string> kernels;  // by KernelId
-  std::map<int32_t, std::string> places;    // by PlaceIndex: "LC side, 84 SMs"
+  std::map<int32_t, std::string> places;    // by PlaceIndex, such as "LC side, 84 SMs"
   std::string device = "GPU";
   bool simulated = false;
 };
 
-// Serialises a trace. Records may come in any order; unknown ones are left out.
+// Serialises a trace. Records may come in any order; those of unknown types are skipped.
 std::string FormatPerfettoTrace(absl::Span<const core::EventRecord> records,
                                 const TraceNames& names);
 
-// The same into a file, written to a temporary name and renamed.
-// Errors: UNAVAILABLE or NOT_FOUND where the file cannot be written.
+// Writes the trace to a temporary file and renames it to `path`.
+// Errors: UNAVAILABLE or NOT_FOUND if the file cannot be written.
 absl::Status WritePerfettoTrace(const std::string& path,
                                 absl::Span<const core::EventRecord> records,
                                 const TraceNames& names);

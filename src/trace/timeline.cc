@@ -1,4 +1,4 @@
-// From an event log to a timeline; see timeline.h.
+// Builds a timeline from an event log. See timeline.h.
 
 #include "src/trace/timeline.h"
 
@@ -19,21 +19,22 @@ using core::EventRecord;
 using core::EventType;
 using core::TimeNs;
 
-// Perfetto shows nothing of an empty slice, and its end would come before its begin.
+// Perfetto does not show an empty slice, and its end would sort before its begin.
 constexpr TimeNs kShortestSliceNs = 1;
 // Logs hold CapSMs in thousandths.
 constexpr double kThousandths = 1000;
 
-// Times beyond 146 years are damage; kept in range, so that differences do not overflow.
+// Clamps a time. Only a damaged record has one beyond 146 years; a difference of clamped times does
+// not overflow.
 TimeNs Sane(TimeNs time) { return std::clamp<TimeNs>(time, 0, TimeNs{1} << 62); }
 
-// What the log says of one ticket as a whole.
+// What all records of a log say about one ticket.
 struct TicketFacts {
   int64_t predicted_ns = 0;
   int64_t measured_ns = 0;
 };
 
-// A slice that waits for a track. Its begin event holds what is shown.
+// A slice without a track yet. Its begin event holds what is shown.
 struct Slice {
   TimeNs end_ns = 0;
   TimelineEvent begin;
@@ -57,7 +58,7 @@ class Builder {
   }
 
  private:
-  // First pass: what later records say about earlier slices.
+  // First pass: collects what later records say about earlier slices.
   void Gather(const EventRecord& record) {
     switch (static_cast<EventType>(record.type)) {
       case EventType::kAdmitted:
@@ -116,7 +117,7 @@ class Builder {
     slice.begin.time_ns = record.b;
     slice.end_ns = record.c;
     const auto launched = launched_ns_.find(static_cast<uint64_t>(record.a));
-    if (record.c <= 0) {  // no timestamps: what the host saw
+    if (record.c <= 0) {  // no device timestamps: use what the host saw
       slice.begin.time_ns = launched == launched_ns_.end() ? record.time_ns : launched->second;
       slice.end_ns = record.time_ns;
     }
@@ -198,7 +199,7 @@ class Builder {
     timeline_.events.push_back(event);
   }
 
-  // Slices that overlap go to further tracks: each takes the first track that is free by then.
+  // Puts each slice on the first track that is free; overlapping slices use further tracks.
   void LayOut(const std::string& name, std::vector<Slice>& slices) {
     for (Slice& slice : slices) {
       slice.begin.time_ns = Sane(slice.begin.time_ns);
@@ -207,7 +208,7 @@ class Builder {
     std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
       return a.begin.time_ns < b.begin.time_ns;
     });
-    using Busy = std::pair<TimeNs, int32_t>;  // until when, which track
+    using Busy = std::pair<TimeNs, int32_t>;  // the time until which a track is busy, and the track
     std::priority_queue<Busy, std::vector<Busy>, std::greater<>> busy;
     std::priority_queue<int32_t, std::vector<int32_t>, std::greater<>> idle;
     int32_t count = 0;

@@ -1,8 +1,9 @@
-// The timeline: slices, counters and instants on tracks, made from an event log, before any format.
+// The timeline: slices, counters and instants on tracks, independent of any file format.
 //
-// Where in the flow: between the event log and the Perfetto writer. Invariants: slices of one track
-// do not overlap; events are in order of time, and at one time on one track an end comes before the
-// next begin. Threads: any; pure.
+// Where in the flow: between the event log and the Perfetto writer.
+// Invariants: slices of one track do not overlap. Events are sorted by time; at equal times on one
+// track, an end precedes the next begin.
+// Threads: any; pure functions.
 
 #ifndef GPUSHARE_SRC_TRACE_TIMELINE_H_
 #define GPUSHARE_SRC_TRACE_TIMELINE_H_
@@ -25,14 +26,14 @@ struct Track {
   TrackKind kind = TrackKind::kSlices;
 };
 
-// In the order in which events of the same time are told.
+// The values order events of equal times.
 enum class TimelineType : uint8_t { kEnd = 0, kCounter = 1, kInstant = 2, kBegin = 3 };
 
-// Small and without text of its own: a log has a million of them.
+// Small, with its text elsewhere: a log has a million of them.
 struct TimelineEvent {
   struct Argument {
-    const char* key = nullptr;   // null: no further argument
-    const char* text = nullptr;  // else the number counts
+    const char* key = nullptr;   // null if there is no further argument
+    const char* text = nullptr;  // the argument's text; null if it is the number
     int64_t number = 0;
   };
   core::TimeNs time_ns = 0;
@@ -40,8 +41,8 @@ struct TimelineEvent {
   int32_t track = 0;
   int32_t name = 0;           // index into Timeline::texts
   const char* category = "";  // "LC", "BE", "query", "eviction", "miss", "device"
-  int64_t count = 0;          // of counters, and of kReal ones:
-  double real = 0;
+  int64_t count = 0;          // value of a counter
+  double real = 0;            // value of a counter of kind kReal
   std::array<Argument, 6> arguments = {};
 
   void Add(const char* key, int64_t number) { *FreeArgument() = {key, nullptr, number}; }

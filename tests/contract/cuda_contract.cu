@@ -1,4 +1,4 @@
-// Kernels of the contract suite on a GPU. See cuda_contract.h.
+// The contract suite's kernels for a GPU. See cuda_contract.h.
 
 #include <cuda_runtime.h>
 
@@ -11,7 +11,7 @@
 
 namespace gpushare::contract {
 
-// Waits for a time, bounded by its own clock.
+// Spins for a given time, bounded by its own clock.
 struct ContractSpin {
   struct Params {
     uint32_t wait_ns;

@@ -1,5 +1,5 @@
-// What the contract suite needs of the CUDA device beyond the seam: kernels that do something, a
-// graph, and memory to copy. Plain types, so that the .cu file needs no Abseil.
+// What the contract suite needs from CUDA beyond the device seam: kernels with work, a graph, and
+// memory to copy. Plain types, so that the .cu file needs no Abseil.
 
 #ifndef GPUSHARE_TESTS_CONTRACT_CUDA_CONTRACT_H_
 #define GPUSHARE_TESTS_CONTRACT_CUDA_CONTRACT_H_
@@ -12,10 +12,10 @@ struct CudaContractKernels {
   void* original_function = nullptr;  // block tasks of 10 us, 256 threads
   void* worker_function = nullptr;
   void* slice_function = nullptr;
-  void* partner_original_function = nullptr;  // another one, without a slice function
+  void* partner_original_function = nullptr;  // of another kernel, which has no slice function
   void* partner_worker_function = nullptr;
-  void* fused_function = nullptr;   // one block of the first and two of the other
-  void* direct_function = nullptr;  // the same in the form that reports no end
+  void* fused_function = nullptr;   // one block of the first kernel and two of the second
+  void* direct_function = nullptr;  // the same pair in the form that reports no end
   void* pinned = nullptr;
   void* pageable = nullptr;
   void* device = nullptr;
@@ -23,10 +23,10 @@ struct CudaContractKernels {
 
 inline constexpr size_t kContractCopyBytes = size_t{1} << 24;
 
-// Null without a GPU. Loaded once, in the primary context of device 0.
+// Loads them once, in the primary context of device 0. Null without a GPU.
 const CudaContractKernels* FindCudaContractKernels();
 
-// A capture of eight kernels of 5 us on every SM of the place (core::CaptureFunction).
+// Captures eight kernels of 5 us on every SM of the place (core::CaptureFunction).
 int CaptureContractGraph(void* user, void* stream, int sm_count);
 
 }  // namespace gpushare::contract

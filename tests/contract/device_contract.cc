@@ -11,7 +11,7 @@
 namespace gpushare::contract {
 namespace {
 
-// A device that is silent for so long has lost a launch.
+// A device that reports nothing for this long has lost a launch.
 constexpr auto kPatience = std::chrono::seconds(20);
 
 core::KernelDesc MakeKernel() {
@@ -190,7 +190,7 @@ core::LaunchId DeviceContract::Launch(const core::LaunchRequest& request) {
 }
 
 void DeviceContract::Poll() {
-  // Small on purpose: what does not fit must still be there at the next call.
+  // Small on purpose: completions that do not fit must remain for the next call.
   std::array<core::DeviceCompletion, 7> out;
   while (const size_t count = device_->PollCompletions(absl::MakeSpan(out))) {
     ASSERT_LE(count, out.size());
@@ -233,7 +233,7 @@ void DeviceContract::WaitForCount(size_t count) {
 void DeviceContract::WaitForAll(size_t count) {
   WaitForCount(count);
   if (testing::Test::HasFatalFailure()) return;
-  // A second report of a launch would come now.
+  // A duplicate report would arrive now.
   if (capabilities().virtual_time) {
     while (device_->NextEventNs() != core::kNever) {
       device_->AdvanceTo(device_->NextEventNs());

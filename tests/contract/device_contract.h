@@ -1,9 +1,9 @@
-// The device contract suite's fixture: one device, made anew for each test, and helpers that let
-// time pass on it whether its clock is virtual or real.
+// The fixture of the device contract suite: a new device for each test, and helpers that let time
+// pass on it, whether its clock is virtual or real.
 //
-// The clauses are those of src/core/seams/device.h. A device joins by adding itself to
-// device_factories.cc. A clause that a device cannot show (no eviction, no partitions, work that
-// takes no time) is skipped, visibly, by capability.
+// The clauses are those of src/core/seams/device.h. A device takes part if device_factories.cc
+// lists it. A test skips, visibly, if the device lacks the capability (evictions, partitions, work
+// that takes time).
 
 #ifndef GPUSHARE_TESTS_CONTRACT_DEVICE_CONTRACT_H_
 #define GPUSHARE_TESTS_CONTRACT_DEVICE_CONTRACT_H_
@@ -22,30 +22,30 @@
 
 namespace gpushare::contract {
 
-// Of the memory for copies that a factory brings.
+// Bytes of each copy buffer that a factory provides.
 inline constexpr int64_t kCopyBytesMax = int64_t{1} << 24;
 
 struct DeviceFactory {
   std::string name;
   std::function<absl::StatusOr<std::unique_ptr<core::Device>>()> make;
-  // Work lasts for some time, so that an eviction or a second lane can meet it.
+  // Work takes time, so that an eviction or a second lane can overlap with it.
   bool work_takes_time = false;
-  // Gives the kernel, whose block tasks take 10 us, and the graph what this device launches; may be
-  // null.
+  // Sets what this device launches for the kernel, whose block tasks take 10 us, and for the graph.
+  // May be null.
   std::function<void(core::KernelDesc& kernel, core::KernelDesc& graph)> fill_kernels = nullptr;
-  // The same for the second kernel, whose block tasks and arguments are as the first one's, and for
-  // the fused kernel of both.
+  // The same for the second kernel, with equal block tasks and arguments, and for the fused kernel
+  // of both.
   std::function<void(core::KernelDesc& partner, core::FusedKernelDesc& fused)> fill_fused = nullptr;
-  // A fused function of both that reports no end; null where the device launches no functions.
+  // A fused function of both that reports no end. Null if the device launches no functions.
   void* direct_function = nullptr;
-  // Memory for copies of up to 16 MB; null where the device moves none.
+  // Memory for copies of up to 16 MB. Null if the device copies nothing.
   void* pinned = nullptr;
   void* pageable = nullptr;
   void* device_memory = nullptr;
-  std::string arguments = {};  // of the kernel, packed
+  std::string arguments = {};  // packed arguments of the kernel
 };
 
-// Every device of this build.
+// Every device in this build.
 std::vector<DeviceFactory> DeviceFactories();
 
 class DeviceContract : public testing::TestWithParam<DeviceFactory> {
@@ -55,10 +55,10 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   core::Device& device() { return *device_; }
   const core::DeviceCapabilities& capabilities() { return device_->capabilities(); }
 
-  // A kernel with block tasks of 10 us, eight workers an SM, evictable.
+  // An evictable kernel with block tasks of 10 us and eight workers an SM.
   const core::KernelDesc& kernel() const { return kernel_; }
   const core::KernelDesc& graph() const { return graph_; }
-  // Another such kernel, and one fused kernel of both: one block of `kernel`, two of `partner`.
+  // Another such kernel, and a fused kernel with one block of `kernel` and two of `partner`.
   const core::KernelDesc& partner() const { return partner_; }
   const core::FusedKernelDesc& fused() const { return fused_; }
 
@@ -71,32 +71,32 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   core::LaunchRequest Slice(core::LaneIndex lane, int64_t begin, int64_t blocks);
   core::LaunchRequest Workers(core::LaneIndex lane, int64_t blocks, int32_t counter, bool reset,
                               uint64_t epoch, int32_t workers = 0);
-  // Both parts start their tasks: counters 0 and 1, epochs 1.
+  // Both parts start their tasks, on counters 0 and 1 with epoch 1.
   core::LaunchRequest Fused(core::LaneIndex lane, int64_t blocks, core::LaneIndex partner_lane,
                             int64_t partner_blocks);
   core::LaunchRequest Copy(core::LaneIndex lane, core::CopyDirection direction, int64_t bytes);
-  // The factory's memory that the copy's direction and kind of host memory ask for; from one device
-  // buffer's first half to its second for kPeer.
+  // Sets the factory's buffers for the copy's direction and kind of host memory. kPeer copies from
+  // the first half of one device buffer to its second.
   void SetBuffers(core::LaunchRequest& request) const;
   core::LaunchRequest Graph(core::LaneIndex lane);
-  // Launches and expects success.
+  // Launches, and expects success.
   core::LaunchId Launch(const core::LaunchRequest& request);
 
-  // Takes what is due now.
+  // Takes the completions that are due now.
   void Poll();
-  // Lets time pass: to `time`, or until `count` completions were reported in all.
+  // Lets time pass until `time`, or until `count` completions have been reported in all.
   void WaitUntilTime(core::TimeNs time);
   void WaitForCount(size_t count);
-  // Everything that was launched is reported, and nothing comes after it.
+  // Waits until every launch is reported, and expects no further report.
   void WaitForAll() { WaitForAll(launched_); }
   void WaitForAll(size_t count);
 
   bool IsReported(core::LaunchId launch) const { return reported_.count(launch.value) > 0; }
   const core::DeviceCompletion& Of(core::LaunchId launch) const;
-  // In the order of PollCompletions.
+  // In the order in which PollCompletions returned them.
   const std::vector<core::DeviceCompletion>& completions() const { return completions_; }
 
-  // How long `kernel` takes for `blocks` block tasks on the whole device, as measured now.
+  // Measures how long `blocks` block tasks of `kernel` take on the whole device now.
   int64_t DurationOf(core::LaneIndex lane, int64_t blocks);
 
  private:

@@ -1,4 +1,4 @@
-// The devices that the contract suite runs on.
+// The devices that the contract suite tests.
 
 #include "src/null/null_device.h"
 #include "tests/contract/device_contract.h"
@@ -16,8 +16,8 @@ namespace gpushare::contract {
 #ifdef GPUSHARE_CONTRACT_CUDA
 namespace {
 
-// One GPU, where there is one: without, the suite has no instance for CUDA, and says so by the
-// tests that it does not list.
+// Adds the first GPU. Without a GPU the suite has no instance for CUDA, and the list of tests shows
+// that.
 void AddCuda(std::vector<DeviceFactory>& factories) {
   const CudaContractKernels* const kernels = FindCudaContractKernels();
   if (kernels == nullptr) return;

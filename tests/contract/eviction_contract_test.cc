@@ -1,5 +1,5 @@
-// Eviction, epochs and claim counters: who leaves, who stays, and that no block task is lost or
-// repeated.
+// Evictions, epochs and claim counters: which workers leave, which stay, and that no block task is
+// lost or repeated.
 
 #include <algorithm>
 #include <vector>
@@ -26,7 +26,7 @@ class EvictionContract : public DeviceContract {
     const absl::Status status = device().Evict(lane, epoch, keep);
     EXPECT_TRUE(status.ok()) << status;
   }
-  // Block tasks that keep the whole device busy for `rounds` x 10 us.
+  // Block tasks that occupy the whole device for `rounds` x 10 us.
   int64_t Rounds(int64_t rounds) { return rounds * capabilities().profile.sm_count * 8; }
 };
 
@@ -42,7 +42,7 @@ TEST_P(EvictionContract, AnEvictedLaunchLeavesAndItsRestStays) {
   EXPECT_EQ(Of(first).outcome, Outcome::kEvicted);
   EXPECT_GT(Of(first).block_tasks_done, 0);
   EXPECT_LT(Of(first).block_tasks_done, blocks);
-  // One block task and the write's latency, not the rest of the launch.
+  // The launch leaves after one block task and the write's latency, long before its end.
   EXPECT_LT(Of(first).end_ns - evicted_at, 100'000);
   const LaunchId rest = Launch(Workers(lane, blocks, 0, false, 2));
   WaitForAll();
@@ -61,7 +61,7 @@ TEST_P(EvictionContract, ALaterLaunchIsUntouchedByAnEarlierEviction) {
 
 TEST_P(EvictionContract, LatecomerDoesNotLoseItsEviction) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
-  // The launcher read epoch 1, an LC caller raised the word to 1, and then the launch arrived.
+  // A launcher read epoch 1, an LC caller raised the word to 1, and only then the launch arrives.
   Evict(lane, 1);
   const LaunchId launch = Launch(Workers(lane, Rounds(100), 0, true, 1));
   WaitForCount(1);
@@ -102,11 +102,11 @@ TEST_P(EvictionContract, EvictionReachesItsOwnLaneOnly) {
   }
 }
 
-// Words are compared by their signed difference, of all 64 bits or of the low 32.
+// Devices compare words by their signed difference, of all 64 bits or of the low 32.
 TEST_P(EvictionContract, EpochsWrapAround) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
-  // Forward to three before the wrap, in steps that a signed difference can tell either way, with a
-  // launch behind each.
+  // Raise the word to three before the wrap, with a launch behind each step. Either signed
+  // difference orders each step.
   uint64_t word = 0;
   const auto advance_to = [&](uint64_t next) {
     Evict(lane, next);
@@ -162,7 +162,7 @@ TEST_P(EvictionContract, KeptWorkersLeaveAtTheNextEviction) {
   EXPECT_EQ(Of(launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(200));
 }
 
-// Whatever the moments of the evictions: every block task once.
+// Evictions at random moments: every block task still runs once.
 TEST_P(EvictionContract, RepeatedEvictionsClaimEveryBlockTaskOnce) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
   const int64_t blocks = Rounds(50) + 17;
@@ -187,7 +187,7 @@ TEST_P(EvictionContract, ResettingACounterStartsTheNextTask) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
   const LaunchId first = Launch(Workers(lane, 700, 3, true, 1));
   const LaunchId nothing_left = Launch(Workers(lane, 700, 3, false, 1));
-  WaitForAll();  // a counter serves another task only once its own is complete
+  WaitForAll();  // a counter may serve another task only when its own is complete
   const LaunchId second = Launch(Workers(lane, 900, 3, true, 1));
   WaitForAll();
   EXPECT_EQ(Of(first).block_tasks_done, 700);
@@ -195,7 +195,7 @@ TEST_P(EvictionContract, ResettingACounterStartsTheNextTask) {
   EXPECT_EQ(Of(second).block_tasks_done, 900);
 }
 
-// The elastic partition: one task, a worker launch on either side of a split, one counter.
+// The elastic partition: one task with a worker launch on each side of a split and one counter.
 TEST_P(EvictionContract, TwoLanesOnOneCounterShareTheTask) {
   if (!capabilities().partitions) GTEST_SKIP() << "no partitions";
   const int32_t groups = capabilities().profile.Groups();
@@ -205,14 +205,14 @@ TEST_P(EvictionContract, TwoLanesOnOneCounterShareTheTask) {
   const LaunchId on_be = Launch(Workers(be_side, blocks, 0, true, 1));
   const LaunchId on_lc = Launch(Workers(lc_side, blocks, 0, false, 1));
   WaitUntilTime(device().NowNs() + 300'000);
-  // An LC query arrives: only the launch on its side leaves.
+  // An LC query arrives, and only the launch on its side leaves.
   Evict(lc_side, 1);
   WaitUntilTime(device().NowNs() + 200'000);
   if (GetParam().work_takes_time) {
     EXPECT_TRUE(IsReported(on_lc));
     EXPECT_FALSE(IsReported(on_be));
   }
-  // It is gone: BE comes back to the LC side.
+  // The query has ended, and BE returns to the LC side.
   const LaunchId back = Launch(Workers(lc_side, blocks, 0, false, 2));
   WaitForAll();
   if (GetParam().work_takes_time) {
@@ -234,14 +234,14 @@ TEST_P(EvictionContract, OrdinaryGridsAreNotEvicted) {
   EXPECT_EQ(Of(grid).block_tasks_done, Rounds(5));
 }
 
-TEST_P(EvictionContract, EvictionsThatCannotBeAreRefused) {
+TEST_P(EvictionContract, InvalidEvictionsAreRefused) {
   const LaneIndex lane = MakeLane(core::kWholeDevice, true);
   const LaneIndex plain = MakeLane();
   EXPECT_EQ(device().Evict(core::kNoLane, 1, 0).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(device().Evict(core::kMaxLanes + 1, 1, 0).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(device().Evict(lane, 1, -1).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(device().Evict(plain, 1, 0).ok()) << "a lane without an eviction word";
-  // The refused eviction left no word behind.
+  // The refused eviction has not changed the word.
   const LaunchId launch = Launch(Workers(lane, 1000, 0, true, 1));
   WaitForAll();
   EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
@@ -249,13 +249,13 @@ TEST_P(EvictionContract, EvictionsThatCannotBeAreRefused) {
 
 TEST_P(EvictionContract, EveryLaneIsEvictedWhileAllAreBusy) {
   if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
-  // The simulated device has the hardware queues of stream writes, which more busy lanes block.
+  // The simulated device writes words through hardware queues, which more busy lanes would block.
   const int busy_lanes = capabilities().simulated ? 4 : 16;
   std::vector<LaneIndex> lanes;
   std::vector<LaunchId> launches;
   for (int i = 0; i < busy_lanes; ++i) {
     lanes.push_back(MakeLane(core::kWholeDevice, true));
-    // Two workers for 100 ms, and a launch queued behind them.
+    // Two workers run for 100 ms, and another launch waits behind them.
     launches.push_back(Launch(Workers(lanes.back(), 20'000, 2 * i, true, 1, 2)));
     launches.push_back(Launch(Workers(lanes.back(), 20'000, 2 * i + 1, true, 1, 2)));
   }

@@ -1,4 +1,4 @@
-// Fused launches: two parts that share blocks, and end, are evicted and go on each by itself.
+// Fused launches: two parts share blocks, and each ends, is evicted and continues by itself.
 
 #include <algorithm>
 #include <string>
@@ -31,7 +31,7 @@ class FusedContract : public DeviceContract {
   }
   int64_t Rounds(int64_t rounds) { return rounds * capabilities().profile.sm_count * 8; }
 
-  // What is left of the partner's task, by its own kernel.
+  // Launches the rest of the partner's task by its own kernel.
   LaunchRequest RestOfPartner(int64_t blocks, uint64_t epoch) {
     LaunchRequest request = Workers(second_lane_, blocks, 1, false, epoch);
     request.parts[0].work.kernel = &partner();
@@ -39,8 +39,8 @@ class FusedContract : public DeviceContract {
   }
   bool TakesTime() const { return GetParam().work_takes_time; }
 
-  LaneIndex first_lane_ = core::kNoLane;   // as an LC task's: nobody evicts it
-  LaneIndex second_lane_ = core::kNoLane;  // as a BE task's
+  LaneIndex first_lane_ = core::kNoLane;   // like an LC task's lane: nobody evicts it
+  LaneIndex second_lane_ = core::kNoLane;  // like a BE task's lane
 };
 
 TEST_P(FusedContract, BothPartsAreReportedOnceWithAllTheirBlockTasks) {
@@ -53,7 +53,7 @@ TEST_P(FusedContract, BothPartsAreReportedOnceWithAllTheirBlockTasks) {
   EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done, Rounds(15) + 1);
 }
 
-// A query is not late because of what came along with it.
+// The report of an LC part must not wait for its longer BE partner.
 TEST_P(FusedContract, ThePartThatEndsFirstIsReportedWhileTheOtherGoesOn) {
   if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
   const LaunchRequest early = Fused(first_lane_, Rounds(5), second_lane_, Rounds(400));
@@ -92,7 +92,7 @@ TEST_P(FusedContract, AnEvictedPartnerLeavesAndTheFirstPartGoesOn) {
   WaitForCount(2);
   EXPECT_EQ(Of(request.parts[0].launch).outcome, Outcome::kFinished);
   EXPECT_EQ(Of(request.parts[0].launch).block_tasks_done, Rounds(200));
-  // The rest goes on as workers of its own.
+  // A worker launch of its own finishes the rest.
   const LaunchId rest = Launch(RestOfPartner(Rounds(200), 2));
   WaitForAll();
   EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
@@ -133,7 +133,7 @@ TEST_P(FusedContract, ALimitedPartnerGoesOnWithFewerWorkers) {
   EXPECT_LT(duration(limited.parts[0].launch), duration(whole.parts[0].launch) * 5 / 4);
 }
 
-TEST_P(FusedContract, APartnerThatWasToldBeforeLeavesAtOnce) {
+TEST_P(FusedContract, APartnerEvictedBeforeItsLaunchLeavesAtOnce) {
   Evict(second_lane_, 1);
   const LaunchRequest request = Fused(first_lane_, Rounds(20), second_lane_, Rounds(500));
   Launch(request);
@@ -146,7 +146,8 @@ TEST_P(FusedContract, APartnerThatWasToldBeforeLeavesAtOnce) {
   EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done + Of(rest).block_tasks_done, Rounds(500));
 }
 
-// Evicted from one fused launch to the next, whatever the moments: every block task once.
+// The partner is evicted from one fused launch after another, at random moments: every block task
+// runs once.
 TEST_P(FusedContract, APartnerGoesOnInOtherFusedLaunches) {
   const int64_t blocks = Rounds(120) + 17;
   int64_t done = 0;
@@ -171,19 +172,19 @@ TEST_P(FusedContract, APartnerGoesOnInOtherFusedLaunches) {
   EXPECT_EQ(done + Of(rest).block_tasks_done, blocks);
 }
 
-// The stream's order holds for the whole launch.
+// The stream orders the whole fused launch, not only the lane's own part.
 TEST_P(FusedContract, TheLanesNextLaunchWaitsForBothParts) {
   if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
   const LaunchRequest request = Fused(first_lane_, Rounds(5), second_lane_, Rounds(100));
   Launch(request);
   const LaunchId next = Launch(Workers(first_lane_, Rounds(1), 2, true, 1));
   WaitForAll();
-  const int64_t clocks_apart_ns = 20'000;  // of two GPU clocks' readings
+  const int64_t clocks_apart_ns = 20'000;  // between readings of two GPU clocks
   EXPECT_GE(Of(next).start_ns + clocks_apart_ns, Of(request.parts[1].launch).end_ns);
   EXPECT_LT(Of(request.parts[0].launch).end_ns, Of(request.parts[1].launch).end_ns);
 }
 
-// What ended before the fused launch began is told then, and not with the partner's end.
+// A launch that ended before the fused launch began is reported then, not when the partner ends.
 TEST_P(FusedContract, LaunchesBeforeItAreReportedWhileThePartnerGoesOn) {
   if (!TakesTime()) GTEST_SKIP() << "a launch is over at once";
   for (const bool more_follows : {false, true}) {
@@ -193,7 +194,7 @@ TEST_P(FusedContract, LaunchesBeforeItAreReportedWhileThePartnerGoesOn) {
     ordinary.more_follows = more_follows;
     Launch(ordinary);
     ordinary = Original(first_lane_, Rounds(1));
-    ordinary.more_follows = more_follows;  // without it the device marks its end at once
+    ordinary.more_follows = more_follows;  // if false, the device marks its end at once
     Launch(ordinary);
     const LaunchRequest fused = Fused(first_lane_, Rounds(5), second_lane_, Rounds(400));
     Launch(fused);
@@ -227,7 +228,7 @@ TEST_P(FusedContract, PartsOnOneLaneWithoutAWord) {
   }
 }
 
-// Either part of the pair may be the first, whose lane's order and priority it is.
+// Either part may be first; the first part's lane gives the order and the priority.
 TEST_P(FusedContract, TheCudaCorePartMayBeTheFirst) {
   LaunchRequest request = Fused(first_lane_, Rounds(6), second_lane_, Rounds(9));
   std::swap(request.parts[0].work.kernel, request.parts[1].work.kernel);
@@ -258,7 +259,7 @@ TEST_P(FusedContract, APartWithNothingLeftLeavesTheOtherAlone) {
   EXPECT_EQ(Of(request.parts[1].launch).block_tasks_done, Rounds(2));
 }
 
-TEST_P(FusedContract, PairsThatAreNoneAreRefused) {
+TEST_P(FusedContract, InvalidPairsAreRefused) {
   std::vector<LaunchRequest> bad(7, Fused(first_lane_, 10, second_lane_, 10));
   bad[0].parts[1].launch = bad[0].parts[0].launch;
   bad[1].parts[1].counter = bad[1].parts[0].counter;
@@ -272,13 +273,13 @@ TEST_P(FusedContract, PairsThatAreNoneAreRefused) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << i << ": " << status;
     EXPECT_FALSE(status.message().empty()) << i;
   }
-  // Nothing of them is on either lane.
+  // The refused requests left nothing on either lane.
   Launch(Workers(second_lane_, 100, 1, true, 2));
   Launch(Original(first_lane_, 100));
   WaitForAll();
 }
 
-// It could be launched, and nobody would ever know that it has ended.
+// The device could launch it, but would never learn that it has ended.
 TEST_P(FusedContract, AKernelThatReportsNoEndIsRefusedAtRegistration) {
   if (GetParam().direct_function == nullptr) GTEST_SKIP() << "the device launches no functions";
   core::FusedKernelDesc direct = fused();

@@ -1,4 +1,4 @@
-// Launches and completions: exactly once, in order, in every form; bad arguments; threads; places.
+// Launches and completions: exactly once, in order, in every form. Bad arguments, threads, places.
 
 #include <algorithm>
 #include <atomic>
@@ -79,7 +79,7 @@ TEST_P(LaunchContract, LanesOfOnePlaceRunSideBySide) {
   if (!GetParam().work_takes_time) GTEST_SKIP() << "work takes no time on this device";
   const LaneIndex a = MakeLane();
   const LaneIndex b = MakeLane();
-  // Each fills half of the device, for ten rounds.
+  // Each launch fills half of the device for ten rounds.
   const int64_t blocks = int64_t{capabilities().profile.sm_count} * 4 * 10;
   const int32_t half = capabilities().profile.sm_count * 4;
   const LaunchId first = Launch(Workers(a, blocks, 0, true, 1, half));
@@ -210,7 +210,7 @@ TEST_P(LaunchContract, AnOpaqueHostFunctionRunsOnceOnTheLaunchingThread) {
   EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
 }
 
-// The end of a region: its work is on the lane's stream already.
+// This request marks the end of a region, whose work is already on the lane's stream.
 TEST_P(LaunchContract, OpaqueWorkWithoutAFunctionCompletesBehindItsLane) {
   const LaneIndex lane = MakeLane();
   const LaunchId before = Launch(Original(lane, 2000));
@@ -245,14 +245,14 @@ TEST_P(LaunchContract, BadArgumentsAreRefusedAndLeaveNothingBehind) {
   bad.push_back(Copy(lane, CopyDirection::kHostToDevice, core::kMaxCopyBytes + 1));
   bad.push_back(Copy(lane, CopyDirection::kNone, 10));
   bad.push_back(Original(lane, 10));
-  bad.back().form = Form::kFused;  // without a pair
+  bad.back().form = Form::kFused;  // without a fused kernel
   for (size_t i = 0; i < bad.size(); ++i) {
     const absl::Status status = device().Launch(bad[i]);
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument)
         << "request " << i << ": " << status;
     EXPECT_FALSE(status.message().empty()) << i;
   }
-  // A host function behind a bad lane does not run.
+  // A refused request on a bad lane does not run its host function.
   LaunchRequest opaque;
   opaque.parts[0].launch = NewLaunch();
   opaque.parts[0].lane = lane + 1;
@@ -263,7 +263,7 @@ TEST_P(LaunchContract, BadArgumentsAreRefusedAndLeaveNothingBehind) {
   };
   EXPECT_FALSE(device().Launch(opaque).ok());
   EXPECT_EQ(call.calls, 0);
-  // The counter that a refused launch named is untouched, and the lane works.
+  // The counter that a refused launch named is unchanged, and the lane works.
   const LaunchId good = Launch(Workers(lane, 100, 0, true, 1));
   WaitForAll();
   EXPECT_EQ(Of(good).block_tasks_done, 100);
@@ -283,7 +283,7 @@ TEST_P(LaunchContract, PlacesBeyondTheDeviceAreRefused) {
 TEST_P(LaunchContract, NestedPlacesAreMadeAheadAndTakeWork) {
   if (!capabilities().partitions) GTEST_SKIP() << "no partitions";
   const int32_t groups = capabilities().profile.Groups();
-  // Every split of the device, as the library makes them: places overlap those of other splits.
+  // Makes every split of the device, as the library does: places overlap those of other splits.
   PlaceIndex next = 1;
   for (int32_t lc = 1; lc < groups; ++lc) {
     ASSERT_EQ(MakePlace(0, lc, true), next++) << "places are dense";
@@ -302,10 +302,10 @@ TEST_P(LaunchContract, APlaceConfinesWorkToItsSms) {
   const int32_t groups = capabilities().profile.Groups();
   const int64_t blocks = int64_t{capabilities().profile.sm_count} * 8 * 10;
   const LaneIndex on_all = MakeLane();
-  DurationOf(on_all, blocks);  // a first launch may take longer
+  DurationOf(on_all, blocks);  // a warm-up: the first launch may take longer
   const int64_t whole = DurationOf(on_all, blocks);
   const int64_t half = DurationOf(MakeLane(MakePlace(0, groups / 2)), blocks);
-  // 64 of 132 SMs: 2.06 times as long.
+  // 64 of 132 SMs take 2.06 times as long.
   EXPECT_GT(half, whole * 3 / 2);
   EXPECT_LT(half, whole * 3);
 }
@@ -344,7 +344,7 @@ TEST_P(LaunchContract, FourThreadsLaunchAtOnce) {
       }
     });
   }
-  // Polled while they launch; time moves only after, where it is virtual.
+  // Poll while the threads launch; virtual time advances only afterwards.
   for (int i = 0; i < 100; ++i) Poll();
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(failed.load(), 0);
@@ -368,7 +368,7 @@ TEST_P(LaunchContract, AnAbandonedLaneReportsNothingAndTakesNothing) {
   EXPECT_FALSE(device().Launch(Original(hung, 1)).ok());
   Launch(Original(healthy, 10));
   WaitForAll();
-  device().AbandonLane(core::kNoLane);  // nothing to give up
+  device().AbandonLane(core::kNoLane);  // no such lane: must be harmless
   device().AbandonLane(core::kMaxLanes + 1);
 }
 
@@ -388,7 +388,7 @@ TEST_P(LaunchContract, BusyTimeGrowsAndNeverExceedsTheDevice) {
   }
 }
 
-TEST_P(LaunchContract, TheClockIsMonotonicAndVirtualTimeMovesOnlyWhenTold) {
+TEST_P(LaunchContract, TheClockIsMonotonicAndVirtualTimeAdvancesOnlyInAdvanceTo) {
   const LaneIndex lane = MakeLane();
   const TimeNs start = device().NowNs();
   EXPECT_EQ(device().NextEventNs(), core::kNever) << "idle";
@@ -412,10 +412,10 @@ TEST_P(LaunchContract, TheClockIsMonotonicAndVirtualTimeMovesOnlyWhenTold) {
   WaitForAll();
   const TimeNs idle = device().NowNs();
   device().AdvanceTo(idle + 12'345);
-  EXPECT_EQ(device().NowNs(), idle + 12'345) << "an idle device moves exactly as far as told";
+  EXPECT_EQ(device().NowNs(), idle + 12'345) << "an idle device advances exactly to the given time";
 }
 
-TEST_P(LaunchContract, LanesAreBoundedAndTheBoundIsTold) {
+TEST_P(LaunchContract, LanesAreBoundedAndTheMessageStatesTheBound) {
   int made = 0;
   absl::Status status;
   while (made <= core::kMaxLanes) {

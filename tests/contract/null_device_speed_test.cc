@@ -1,5 +1,5 @@
-// The null device must cost little beside the library that it measures: above 5 million launches a
-// second from one thread, completions polled. Also under contention nothing is lost.
+// The null device must cost little compared to the library that it measures: above 5 million
+// launches a second from one thread, completions polled. Concurrent launchers must lose nothing.
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST(NullDeviceSpeed, AboveFiveMillionLaunchesASecond) {
 #ifndef NDEBUG
   GTEST_SKIP() << "a time is asserted of optimised builds only";
 #endif
-  // The best of five: other processes share the machine.
+  // Take the best of five runs, because other processes share the machine.
   double best = 0;
   for (int i = 0; i < 5; ++i) best = std::max(best, LaunchesPerSecond(500'000));
   RecordProperty("launches_per_second", static_cast<int>(best));
@@ -49,7 +49,7 @@ TEST(NullDeviceSpeed, AboveFiveMillionLaunchesASecond) {
   EXPECT_GT(best, 5e6);
 }
 
-TEST(NullDevice, CompletionsAreBoundedAndTheBoundIsTold) {
+TEST(NullDevice, CompletionsAreBoundedAndTheMessageStatesTheBound) {
   const auto device = MakeNullDevice();
   const auto lane = device->CreateLane(core::LaneSpec());
   ASSERT_TRUE(lane.ok());

@@ -1,5 +1,5 @@
-// A thread of the application that captures in CUDA's ordinary (global) mode, beside the library's
-// polling, on a GPU: neither disturbs the other.
+// On a GPU: a capture by an application thread in CUDA's default (global) mode and the library's
+// polling do not disturb each other.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ class CaptureTest : public GpuTest {
     ASSERT_TRUE(status.ok()) << status;
   }
 
-  // How many launches are reported until there are `count`, or it takes too long.
+  // Polls until `count` launches are reported or time runs out; returns how many were reported.
   size_t Poll(size_t count) {
     std::array<core::DeviceCompletion, 8> out;
     size_t seen = 0;
@@ -61,7 +61,7 @@ class CaptureTest : public GpuTest {
   uint64_t launches_ = 0;
 };
 
-TEST_F(CaptureTest, PollingLeavesACaptureWholeAndGoesOn) {
+TEST_F(CaptureTest, PollingAndACaptureDoNotDisturbEachOther) {
   const DriverApi& api = context_->api();
   const ScopedContext current(*context_);
   CUstream stream = nullptr;

@@ -1,11 +1,9 @@
-// Every kernel of the catalogue through the device: its original grid, its workers and its slices
-// give the same bits, and the right ones. Tensor maps among the arguments start at a multiple of 64
-// bytes.
+// Runs every kernel of the catalogue through the device: original grid, workers and slices give the
+// same bits, and the right ones. Tensor maps among the arguments start at a multiple of 64 bytes.
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,7 +17,7 @@ namespace gpushare::cuda {
 namespace {
 
 constexpr uint32_t kBlockTasks = 300;
-constexpr uint32_t kSlice = 128;  // block tasks; the last slice is a part of one
+constexpr uint32_t kSlice = 128;  // block tasks; the last slice is shorter
 constexpr double kBlockTaskUs = 5;
 constexpr double kVerifySeconds = 0.2;
 // cudaErrorNoKernelImageForDevice.
@@ -30,7 +28,7 @@ class CatalogueKernelsTest : public GpuTest,
  protected:
   CatalogueKernelsTest() : GpuTest(true) {}
 
-  // False when the device has no code of this kernel.
+  // False if this build has no code of the kernel for the device.
   bool Make() {
     gpushare_kernel_variants variants = {};
     const int code = GetParam()->variants(&variants);
@@ -58,7 +56,7 @@ class CatalogueKernelsTest : public GpuTest,
     return true;
   }
 
-  // Into a cleared output; 0 when it failed.
+  // Runs into a cleared output and returns its checksum; 0 on failure.
   uint64_t Run(core::Form form) {
     EXPECT_TRUE(workload_->ClearOutput().ok());
     const uint32_t all = workload_->block_tasks();
@@ -96,19 +94,10 @@ class CatalogueKernelsTest : public GpuTest,
   bool RunOne(core::Form form, uint32_t begin, uint32_t count) {
     const absl::Status status = device_->Launch(Request(form, begin, count));
     EXPECT_TRUE(status.ok()) << status;
-    return status.ok() && Completes();
-  }
-
-  bool Completes() {
-    std::array<core::DeviceCompletion, 4> out;
-    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
-    while (device_->NowNs() < give_up_ns) {
-      if (device_->PollCompletions(absl::MakeSpan(out)) == 0) continue;
-      EXPECT_EQ(out[0].outcome, core::Outcome::kFinished);
-      return true;
-    }
-    ADD_FAILURE() << "A launch does not complete.";
-    return false;
+    if (!status.ok()) return false;
+    const core::Outcome outcome = NextCompletion().outcome;
+    EXPECT_EQ(outcome, core::Outcome::kFinished);
+    return outcome == core::Outcome::kFinished;
   }
 
   core::KernelDesc desc_;
@@ -127,7 +116,7 @@ TEST_P(CatalogueKernelsTest, EveryFormGivesTheRightBits) {
   EXPECT_EQ(Run(core::Form::kSlice), original);
 }
 
-// Registered with it alone, so that nothing else can have run the slices.
+// Registers the slice function only, so that no other function can have run the slices.
 TEST_P(CatalogueKernelsTest, TheSliceFunctionNeedsNoOther) {
   if (!Make()) GTEST_SKIP() << GetParam()->name << " has no code for this device.";
   const uint64_t original = Run(core::Form::kOriginal);

@@ -1,13 +1,11 @@
-// Which algorithm a matrix product goes on with, on a cuBLASLt of the tests' own. Needs no GPU.
-
-#include <dlfcn.h>
+// Which algorithm a matrix product chooses, on a fake cuBLASLt. Needs no GPU.
 
 #include <memory>
 
 #include "gtest/gtest.h"
 #include "src/cuda/library_backend.h"
-#include "src/cuda/library_opener.h"
 #include "tests/cuda/fake_cublaslt.h"
+#include "tests/cuda/fake_library.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -23,11 +21,8 @@ CUresult CUDAAPI QueryStream(CUstream /*stream*/) { return stream_state; }
 class CublasLtMatmulTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<void*> library = OpenLibrary("libcublasLt.so.13");
-    ASSERT_TRUE(library.ok()) << library.status();
-    control_ = static_cast<FakeCublasLtControl*>(dlsym(*library, "fake_cublaslt_control"));
-    ASSERT_NE(control_, nullptr) << "this is not the test's library";
-    *control_ = FakeCublasLtControl();
+    control_ = OpenFakeLibrary<FakeCublasLtControl>("libcublasLt.so.13", "fake_cublaslt_control");
+    ASSERT_NE(control_, nullptr);
     stream_state = CUDA_SUCCESS;
     api_.cuStreamQuery = &QueryStream;
     auto backend = OpenCublasLt(api_);
@@ -41,12 +36,12 @@ class CublasLtMatmulTest : public ::testing::Test {
     plan_ = *std::move(plan);
   }
 
-  // Every algorithm before `first_good` answers so.
+  // Every algorithm before `first_good` answers `answer`.
   void Refuse(int answer, int first_good) {
     control_->answer = answer;
     control_->first_good = first_good;
   }
-  // `skip` bytes behind an aligned address.
+  // The operands start `skip` bytes behind an aligned address.
   absl::Status Multiply(size_t skip = 0) {
     control_->products = 0;
     core::LibraryArguments arguments;
@@ -62,7 +57,7 @@ class CublasLtMatmulTest : public ::testing::Test {
   alignas(256) char operand_[256] = {};
 };
 
-TEST_F(CublasLtMatmulTest, ALaunchThatTheSmsRefuseGoesOnWithTheNextAlgorithmWhichStays) {
+TEST_F(CublasLtMatmulTest, IfTheSmsRefuseALaunchTheNextAlgorithmRunsAndIsKept) {
   Refuse(kExecutionFailed, 2);
   ASSERT_TRUE(Multiply().ok());
   EXPECT_EQ(control_->products, 3);
@@ -71,7 +66,7 @@ TEST_F(CublasLtMatmulTest, ALaunchThatTheSmsRefuseGoesOnWithTheNextAlgorithmWhic
   EXPECT_EQ(control_->first_algorithm, 2);
 }
 
-TEST_F(CublasLtMatmulTest, ALostDeviceIsAskedOnceAndCostsNoAlgorithm) {
+TEST_F(CublasLtMatmulTest, ALostDeviceIsQueriedOnceAndNoOtherAlgorithmIsTried) {
   Refuse(kExecutionFailed, 2);
   stream_state = CUDA_ERROR_ILLEGAL_ADDRESS;
   EXPECT_EQ(Multiply().code(), absl::StatusCode::kInternal);
@@ -82,13 +77,13 @@ TEST_F(CublasLtMatmulTest, ALostDeviceIsAskedOnceAndCostsNoAlgorithm) {
   EXPECT_EQ(control_->first_algorithm, 0);
 }
 
-TEST_F(CublasLtMatmulTest, WorkOnTheStreamIsNoLoss) {
+TEST_F(CublasLtMatmulTest, WorkOnTheStreamDoesNotCountAsALoss) {
   Refuse(kExecutionFailed, 1);
   stream_state = CUDA_ERROR_NOT_READY;
   EXPECT_TRUE(Multiply().ok());
 }
 
-TEST_F(CublasLtMatmulTest, WrongOperandsWhichAllRefuseChangeNothing) {
+TEST_F(CublasLtMatmulTest, WrongOperandsDoNotChangeTheChosenAlgorithm) {
   Refuse(kInvalidValue, control_->algorithms);
   EXPECT_EQ(Multiply().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(control_->products, control_->algorithms);
@@ -97,19 +92,19 @@ TEST_F(CublasLtMatmulTest, WrongOperandsWhichAllRefuseChangeNothing) {
   EXPECT_EQ(control_->first_algorithm, 0);
 }
 
-TEST_F(CublasLtMatmulTest, TheNextWrongOperandsOfAKindCostOneCall) {
+TEST_F(CublasLtMatmulTest, RepeatedWrongOperandsCostOneCall) {
   Refuse(kInvalidValue, control_->algorithms);
   EXPECT_EQ(Multiply(16).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(control_->products, control_->algorithms);
   EXPECT_EQ(Multiply(16).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(control_->products, 1);
-  // Operands of another kind get every algorithm still, and what they find is theirs too.
+  // Operands of another kind still try every algorithm, and later calls use the one that works.
   Refuse(kInvalidValue, 2);
   EXPECT_TRUE(Multiply(32).ok());
   EXPECT_EQ(control_->products, 3);
   EXPECT_TRUE(Multiply(16).ok());
   EXPECT_EQ(control_->first_algorithm, 2);
-  // That one ran: it is not known as wrong any more.
+  // The product ran, so its kind of operands no longer counts as wrong.
   Refuse(kInvalidValue, 3);
   EXPECT_TRUE(Multiply(16).ok());
 }
@@ -123,7 +118,7 @@ TEST_F(CublasLtMatmulTest, AnOperandBetweenTwoElementsIsRefusedWithoutACall) {
             "an element.");
 }
 
-TEST_F(CublasLtMatmulTest, AFailureOfTheLibraryItselfIsNotTriedAgain) {
+TEST_F(CublasLtMatmulTest, AFailureOfTheLibraryIsNotRetried) {
   Refuse(kInternalError, 1);
   EXPECT_EQ(Multiply().code(), absl::StatusCode::kInternal);
   EXPECT_EQ(control_->products, 1);

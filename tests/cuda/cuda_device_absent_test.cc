@@ -1,4 +1,4 @@
-// A build without nvcc still has the entry, and it says why there is no device.
+// A build without nvcc has the entry too, and says why there is no device.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

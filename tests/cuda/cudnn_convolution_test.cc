@@ -1,10 +1,8 @@
-// Which engine a convolution gets and which call takes which of its forms, on a cuDNN of the tests'
-// own. Needs no GPU.
+// Which engine a convolution gets, and which form each call takes, on a fake cuDNN. Needs no GPU.
 
 #include "src/cuda/cudnn_convolution.h"
 
 #include <cudnn.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <memory>
@@ -16,8 +14,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "src/cuda/library_backend.h"
-#include "src/cuda/library_opener.h"
 #include "tests/cuda/fake_cudnn.h"
+#include "tests/cuda/fake_library.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -30,19 +28,15 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr int32_t kPart = 8;   // SMs, fewer than any GPU of the support matrix has
-constexpr size_t kPacks = 32;  // of both graphs
+constexpr int32_t kPart = 8;   // SMs, fewer than any supported GPU has
+constexpr size_t kPacks = 32;  // of both copies of the graph form
 constexpr int kNotSupported = CUDNN_STATUS_NOT_SUPPORTED;
 
 class CudnnConvolutionTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<void*> library = OpenLibrary("libcudnn.so.9");
-    ASSERT_TRUE(library.ok()) << library.status();
-    control_ = static_cast<FakeCudnnControl*>(dlsym(*library, "fake_cudnn_control"));
-    ASSERT_NE(control_, nullptr) << "this is not the test's library";
-    std::destroy_at(control_);
-    std::construct_at(control_);
+    control_ = OpenFakeLibrary<FakeCudnnControl>("libcudnn.so.9", "fake_cudnn_control");
+    ASSERT_NE(control_, nullptr);
     control_->engines = {Engine(1)};
     auto backend = OpenCudnn();
     ASSERT_TRUE(backend.ok()) << backend.status();
@@ -73,7 +67,7 @@ class CudnnConvolutionTest : public testing::Test {
     return absl::OkStatus();
   }
 
-  // On the `block`-th operands, `skip` bytes behind an aligned address.
+  // Uses the `block`-th operands, `skip` bytes behind an aligned address.
   absl::Status Convolve(size_t block = 0, size_t skip = 0, float alpha = 1, float beta = 0) {
     core::LibraryArguments arguments;
     arguments.a = operands_ + 64 * block + skip;
@@ -85,8 +79,8 @@ class CudnnConvolutionTest : public testing::Test {
     return plan_->Enqueue(&handle_, nullptr, workspace_, arguments);
   }
 
-  // The engine of a call with `sm_count` SMs; -1 for the immediate function. What cuDNN executed
-  // is in last_.
+  // The engine of a call with `sm_count` SMs; -1 for the immediate function. last_ holds what cuDNN
+  // executed.
   int64_t EngineOfCall(int32_t sm_count) {
     const absl::Status prepared = Prepare(sm_count);
     EXPECT_TRUE(prepared.ok()) << prepared;
@@ -109,7 +103,7 @@ class CudnnConvolutionTest : public testing::Test {
   alignas(64) char workspace_[64] = {};
 };
 
-TEST_F(CudnnConvolutionTest, HeuristicsAndEngineAreToldTheNumberOfSms) {
+TEST_F(CudnnConvolutionTest, HeuristicsAndEngineGetTheSmCount) {
   control_->engines[0].knobs = {3, 5};
   EXPECT_EQ(EngineOfCall(kPart), 1);
   EXPECT_THAT(control_->heuristics_targets, Each(kPart));
@@ -117,10 +111,10 @@ TEST_F(CudnnConvolutionTest, HeuristicsAndEngineAreToldTheNumberOfSms) {
   EXPECT_THAT(last_.knobs, ElementsAre(3, 5)) << "as the heuristics chose";
 }
 
-TEST_F(CudnnConvolutionTest, AConfigurationThatTheHeuristicsToldIsTakenAsItIs) {
-  control_->engines[0].told_by_heuristics = true;
+TEST_F(CudnnConvolutionTest, AConfigurationThatHasTheSmCountIsUsedUnchanged) {
+  control_->engines[0].heuristics_set_target = true;
   control_->engines[0].knobs = {3};
-  // An engine that is made anew would be refused.
+  // A new engine would be refused.
   control_->refused_type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
   control_->refusal = kNotSupported;
   EXPECT_EQ(EngineOfCall(kPart), 1);
@@ -128,13 +122,13 @@ TEST_F(CudnnConvolutionTest, AConfigurationThatTheHeuristicsToldIsTakenAsItIs) {
   EXPECT_THAT(last_.knobs, ElementsAre(3));
 }
 
-TEST_F(CudnnConvolutionTest, WithoutANumberNothingIsTold) {
+TEST_F(CudnnConvolutionTest, WithoutAnSmCountNoTargetIsSet) {
   EXPECT_EQ(EngineOfCall(0), 1);
   EXPECT_THAT(control_->heuristics_targets, Each(0));
   EXPECT_EQ(last_.target, 0);
 }
 
-TEST_F(CudnnConvolutionTest, TheFirstRunIsInEveryForm) {
+TEST_F(CudnnConvolutionTest, TheFirstRunExecutesEveryForm) {
   for (const bool has_engine : {true, false}) {
     if (!has_engine) control_->engines.clear();
     ASSERT_TRUE(Prepare(kPart).ok());
@@ -151,36 +145,36 @@ TEST_F(CudnnConvolutionTest, TheFirstRunIsInEveryForm) {
   }
 }
 
-TEST_F(CudnnConvolutionTest, TheWholeDeviceIsNoNumberToTell) {
+TEST_F(CudnnConvolutionTest, TheWholeDeviceSetsNoTarget) {
   EXPECT_EQ(SmTarget(132, 132), 0);
   EXPECT_EQ(SmTarget(131, 132), 131);
   EXPECT_EQ(SmTarget(8, 0), 8) << "the device's count is not known";
   EXPECT_EQ(SmTarget(0, 132), 0);
 }
 
-TEST_F(CudnnConvolutionTest, AnEngineThatRefusesTheNumberIsPassedOver) {
+TEST_F(CudnnConvolutionTest, AnEngineThatRefusesTheSmCountIsSkipped) {
   control_->engines = {Engine(1), Engine(2)};
   control_->engines[0].takes_target = false;
   EXPECT_EQ(EngineOfCall(kPart), 2);
   EXPECT_EQ(last_.target, kPart);
 }
 
-TEST_F(CudnnConvolutionTest, TheFallbackListComesBeforeAnEngineThatIsToldNothing) {
+TEST_F(CudnnConvolutionTest, TheFallbackListIsTriedBeforeAnEngineWithoutAnSmCount) {
   control_->engines[0].takes_target = false;
   control_->fallback = {Engine(2)};
   EXPECT_EQ(EngineOfCall(kPart), 2);
   EXPECT_EQ(last_.target, kPart);
 }
 
-TEST_F(CudnnConvolutionTest, WhereAllRefuseTheNumberTheFirstGoesWithoutIt) {
+TEST_F(CudnnConvolutionTest, IfAllRefuseTheSmCountTheFirstRunsWithoutIt) {
   control_->engines = {Engine(1), Engine(2)};
   control_->engines[0].takes_target = control_->engines[1].takes_target = false;
   EXPECT_EQ(EngineOfCall(kPart), 1);
   EXPECT_EQ(last_.target, 0);
-  EXPECT_EQ(control_->heuristics_targets[2], 0) << "after both modes with the number";
+  EXPECT_EQ(control_->heuristics_targets[2], 0) << "after both modes with the SM count";
 }
 
-TEST_F(CudnnConvolutionTest, AnEngineThatNeedsMoreWorkspaceThanThereIsIsPassedOver) {
+TEST_F(CudnnConvolutionTest, AnEngineThatNeedsTooMuchWorkspaceIsSkipped) {
   control_->engines = {Engine(1), Engine(2)};
   control_->engines[0].workspace = static_cast<int64_t>(kWorkspaceBytes) + 1;
   control_->engines[1].workspace = static_cast<int64_t>(kWorkspaceBytes);
@@ -188,20 +182,20 @@ TEST_F(CudnnConvolutionTest, AnEngineThatNeedsMoreWorkspaceThanThereIsIsPassedOv
   EXPECT_EQ(last_.workspace, workspace_);
 }
 
-TEST_F(CudnnConvolutionTest, Float32StaysFloat32) {
+TEST_F(CudnnConvolutionTest, Float32KeepsItsPrecision) {
   control_->engines = {Engine(1), Engine(2), Engine(3), Engine(4)};
   control_->engines[0].notes = {CUDNN_NUMERICAL_NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_TENSOR_CORE};
   control_->engines[1].notes = {CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS};
   control_->engines[2].notes = {CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION};
   control_->engines[3].notes = {CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP};
-  EXPECT_EQ(EngineOfCall(kPart), 1) << "float16 is what tensor cores take";
+  EXPECT_EQ(EngineOfCall(kPart), 1) << "float16 may use Tensor cores";
   kernel_.library_call.type = core::DataType::kFloat32;
   EXPECT_EQ(EngineOfCall(kPart), 4);
   control_->engines.pop_back();
   EXPECT_EQ(EngineOfCall(kPart), -1);
 }
 
-TEST_F(CudnnConvolutionTest, WithoutAnEngineTheImmediateFunctionDoesIt) {
+TEST_F(CudnnConvolutionTest, WithoutAnEngineTheImmediateFunctionRuns) {
   control_->engines.clear();
   EXPECT_EQ(EngineOfCall(kPart), -1);
 }
@@ -218,7 +212,7 @@ TEST_F(CudnnConvolutionTest, OtherFactorsAndUnalignedOperandsTakeTheImmediateFun
   EXPECT_THAT(control_->executions, SizeIs(1));
 }
 
-TEST_F(CudnnConvolutionTest, APackHoldsTheCallsPointersUnderTheNamesOfTheTensors) {
+TEST_F(CudnnConvolutionTest, APackMapsTensorIdsToTheCallsPointers) {
   ASSERT_TRUE(Prepare(kPart).ok());
   ASSERT_TRUE(Convolve(3).ok());
   const FakeCudnnExecution& done = control_->executions[0];
@@ -233,7 +227,7 @@ TEST_F(CudnnConvolutionTest, PacksAreKeptForTheSamePointersAndBounded) {
     for (size_t block = 0; block < kPacks; ++block) ASSERT_TRUE(Convolve(block).ok());
   }
   EXPECT_EQ(control_->packs_made, static_cast<int>(kPacks));
-  ASSERT_TRUE(Convolve(kPacks).ok());  // in the place of the oldest
+  ASSERT_TRUE(Convolve(kPacks).ok());  // replaces the oldest pack
   EXPECT_EQ(control_->packs_made, static_cast<int>(kPacks) + 1);
   EXPECT_EQ(control_->packs_alive, static_cast<int>(kPacks));
   ASSERT_TRUE(Convolve(1).ok());
@@ -244,7 +238,7 @@ TEST_F(CudnnConvolutionTest, PacksAreKeptForTheSamePointersAndBounded) {
   EXPECT_EQ(control_->immediate_calls, 0);
 }
 
-TEST_F(CudnnConvolutionTest, TheWorkspaceOfAnotherLaneIsAnotherPack) {
+TEST_F(CudnnConvolutionTest, AnotherLanesWorkspaceNeedsAnotherPack) {
   ASSERT_TRUE(Prepare(kPart).ok());
   core::LibraryArguments arguments;
   arguments.a = arguments.b = arguments.d = operands_;
@@ -256,8 +250,8 @@ TEST_F(CudnnConvolutionTest, TheWorkspaceOfAnotherLaneIsAnotherPack) {
   EXPECT_EQ(control_->packs_made, 2);
 }
 
-// The second call comes while the first is in cuDNN, the third while both are.
-TEST_F(CudnnConvolutionTest, CallsAtOnceNeitherShareAPlanNorWait) {
+// The second call starts while the first is in cuDNN, the third while both are.
+TEST_F(CudnnConvolutionTest, ConcurrentCallsNeitherShareAPlanNorWait) {
   ASSERT_TRUE(Prepare(kPart).ok());
   int depth = 0;
   control_->during_execution = [&] {
@@ -325,7 +319,7 @@ TEST_F(CudnnConvolutionTest, AGraphThatTheSmsRefuseIsNotTriedAgain) {
   EXPECT_EQ(control_->immediate_calls, 2);
 }
 
-TEST_F(CudnnConvolutionTest, WhatBothFormsRefuseIsAnErrorAndSaysNothingOfTheGraph) {
+TEST_F(CudnnConvolutionTest, ACallThatBothFormsRefuseLeavesTheGraphInUse) {
   ASSERT_TRUE(Prepare(kPart).ok());
   control_->execution = CUDNN_STATUS_BAD_PARAM;
   control_->immediate = CUDNN_STATUS_EXECUTION_FAILED;
@@ -337,10 +331,10 @@ TEST_F(CudnnConvolutionTest, WhatBothFormsRefuseIsAnErrorAndSaysNothingOfTheGrap
   control_->execution = control_->immediate = 0;
   control_->executions.clear();
   ASSERT_TRUE(Convolve().ok());
-  EXPECT_THAT(control_->executions, SizeIs(1)) << "the graph is used still";
+  EXPECT_THAT(control_->executions, SizeIs(1)) << "the graph is still used";
 }
 
-TEST_F(CudnnConvolutionTest, APackThatCannotBeMadeLeavesThePlaceToTheNext) {
+TEST_F(CudnnConvolutionTest, AFailedPackLeavesItsEntryFree) {
   ASSERT_TRUE(Prepare(kPart).ok());
   control_->refused_type = CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
   control_->refusal = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
@@ -351,7 +345,7 @@ TEST_F(CudnnConvolutionTest, APackThatCannotBeMadeLeavesThePlaceToTheNext) {
   EXPECT_THAT(control_->executions, SizeIs(1));
 }
 
-TEST_F(CudnnConvolutionTest, AShortageOfHostMemoryIsNoRefusalOfTheSms) {
+TEST_F(CudnnConvolutionTest, AShortageOfHostMemoryLeavesTheGraphInUse) {
   ASSERT_TRUE(Prepare(kPart).ok());
   control_->refused_type = CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
   control_->refusal = CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
@@ -362,7 +356,7 @@ TEST_F(CudnnConvolutionTest, AShortageOfHostMemoryIsNoRefusalOfTheSms) {
   EXPECT_THAT(control_->executions, SizeIs(1)) << "the graph is used again";
 }
 
-TEST_F(CudnnConvolutionTest, APackThatCannotBeMadeIsNotTakenForTheOneInItsPlace) {
+TEST_F(CudnnConvolutionTest, AFailedPackIsNotMistakenForTheOneItReplaces) {
   ASSERT_TRUE(Prepare(kPart).ok());
   for (size_t block = 0; block < kPacks; ++block) ASSERT_TRUE(Convolve(block).ok());
   control_->refused_type = CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR;
@@ -373,7 +367,7 @@ TEST_F(CudnnConvolutionTest, APackThatCannotBeMadeIsNotTakenForTheOneInItsPlace)
   EXPECT_EQ(control_->executions.back().pointers[0], operands_ + 64 * kPacks);
 }
 
-TEST_F(CudnnConvolutionTest, AFailureOfTheLibraryItselfIsToldWhereThePlanIsMade) {
+TEST_F(CudnnConvolutionTest, AFailureOfTheLibraryFailsThePlan) {
   control_->refused_type = CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
   control_->refusal = CUDNN_STATUS_INTERNAL_ERROR;
   const absl::Status status = Prepare(kPart);
@@ -383,7 +377,8 @@ TEST_F(CudnnConvolutionTest, AFailureOfTheLibraryItselfIsToldWhereThePlanIsMade)
                     HasSubstr(" in cudnn_graph_descriptor.cc:"),
                     EndsWith(" The descriptor is of type 15 of the graph interface.")));
   control_->refusal = CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN;
-  EXPECT_EQ(EngineOfCall(kPart), -1) << "what the graph interface does not know, the other may";
+  EXPECT_EQ(EngineOfCall(kPart), -1)
+      << "the immediate function takes what the graph interface refuses";
 }
 
 TEST_F(CudnnConvolutionTest, TensorsHaveTheCallsLayoutAndGroups) {

@@ -1,25 +1,21 @@
-// A convolution on part of a real GPU: the graph form, which is told the part's SMs, against the
-// immediate function. Shapes are small; values are random with a fixed seed.
+// On a real GPU: a convolution on part of the SMs by the graph form, which gets their number,
+// against the immediate function. Shapes are small; values are random with a fixed seed.
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cudnn.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/cuda/context.h"
 #include "src/cuda/cudnn_convolution.h"
 #include "src/cuda/cudnn_convolution_graph.h"
-#include "src/cuda/driver.h"
-#include "src/cuda/places.h"
+#include "tests/cuda/context_fixture.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -38,64 +34,41 @@ float FromSmall(uint16_t bits, DataType type) {
   return type == DataType::kFloat16 ? __half2float(half) : __bfloat162float(bfloat);
 }
 
-// Per unit of the result. Two orders of summation differ by so much; TF32 by more than ten times as
-// much as float32 may.
+// The allowed error relative to the result: what two orders of summation differ by. TF32 differs by
+// more than ten times what float32 may.
 double AllowedOf(DataType type) {
   if (type == DataType::kFloat16) return 4.0 / 1024;
   return type == DataType::kBfloat16 ? 4.0 / 128 : 2e-4;
 }
 
-class CudnnPlacesTest : public testing::Test {
+class CudnnPlacesTest : public PlacesTest {
  protected:
   void SetUp() override {
-    const absl::Status device = CheckDevice(SystemDriver(), 0);
-    if (!device.ok()) GTEST_SKIP() << device.message();
+    PlacesTest::SetUp();
+    if (!ready()) return;
     auto api = OpenCudnnApi();
     if (!api.ok()) GTEST_SKIP() << api.status().message();
     api_ = *api;
-    auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
-    current_.emplace(*context_);
-    places_ = std::make_unique<Places>(*context_);
-    const int sms = context_->Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    if (const absl::Status split = places_->Split(sms); !split.ok()) {
-      GTEST_SKIP() << split.message();
-    }
-    core::PlaceSpec spec;
-    spec.groups = std::max(1, places_->groups() / 2);
-    const auto part = places_->Create(spec);
-    ASSERT_TRUE(part.ok()) << part.status();
-    part_ = places_->place(*part);
-    const auto stream = places_->MakeStream(*part, 0);
-    ASSERT_TRUE(stream.ok()) << stream.status();
-    stream_ = *stream;
+    part_ = places_->place(half_);
+    stream_ = MakeStream(half_);
+    ASSERT_NE(stream_, nullptr);
     ASSERT_EQ(driver().cuCtxPushCurrent(part_.context), CUDA_SUCCESS);
     ASSERT_EQ(api_.cudnnCreate(&handle_), CUDNN_STATUS_SUCCESS);
     ASSERT_EQ(api_.cudnnSetStream(handle_, stream_), CUDNN_STATUS_SUCCESS);
-    workspace_ = Allocate(kWorkspaceBytes);
+    workspace_ = Buffer(kWorkspaceBytes);
   }
 
   void TearDown() override {
-    if (context_ == nullptr) return;
-    for (const CUdeviceptr address : memory_) driver().cuMemFree(address);
     if (handle_ != nullptr) {
       api_.cudnnDestroy(handle_);
       CUcontext popped = nullptr;
       driver().cuCtxPopCurrent(&popped);
     }
-    if (stream_ != nullptr) driver().cuStreamDestroy(stream_);
-    places_.reset();
-    current_.reset();
+    PlacesTest::TearDown();
   }
 
-  const DriverApi& driver() const { return context_->api(); }
-
-  void* Allocate(size_t bytes) {
-    CUdeviceptr address = 0;
-    EXPECT_EQ(driver().cuMemAlloc(&address, bytes), CUDA_SUCCESS);
-    memory_.push_back(address);
-    return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr)
+  void* Buffer(size_t bytes) {
+    return reinterpret_cast<void*>(Allocate(bytes));  // NOLINT(performance-no-int-to-ptr)
   }
 
   void* UploadRandom(size_t count, DataType type, uint32_t seed) {
@@ -109,20 +82,13 @@ class CudnnPlacesTest : public testing::Test {
                                                           : static_cast<const void*>(&small);
       std::memcpy(bytes.data() + i * BytesOf(type), from, BytesOf(type));
     }
-    void* const address = Allocate(bytes.size());
-    EXPECT_EQ(driver().cuMemcpyHtoDAsync(reinterpret_cast<CUdeviceptr>(address), bytes.data(),
-                                         bytes.size(), stream_),
-              CUDA_SUCCESS);
-    EXPECT_EQ(driver().cuStreamSynchronize(stream_), CUDA_SUCCESS);
+    void* const address = Buffer(bytes.size());
+    CopyToDevice(reinterpret_cast<CUdeviceptr>(address), bytes);
     return address;
   }
 
   std::vector<float> Download(const void* address, size_t count, DataType type) {
-    std::vector<unsigned char> bytes(count * BytesOf(type));
-    EXPECT_EQ(driver().cuMemcpyDtoHAsync(bytes.data(), reinterpret_cast<CUdeviceptr>(address),
-                                         bytes.size(), stream_),
-              CUDA_SUCCESS);
-    EXPECT_EQ(driver().cuStreamSynchronize(stream_), CUDA_SUCCESS);
+    const std::vector<unsigned char> bytes = CopyFromDevice(address, count * BytesOf(type));
     std::vector<float> out(count);
     for (size_t i = 0; i < count; ++i) {
       if (type == DataType::kFloat32) {
@@ -136,8 +102,8 @@ class CudnnPlacesTest : public testing::Test {
     return out;
   }
 
-  // Both forms on the same operands, in the part. Not every engine takes a number: those of Hopper
-  // for float16 and bfloat16 without groups do.
+  // Runs both forms on the same operands on part of the SMs. Not every engine takes an SM count; on
+  // Hopper those for float16 and bfloat16 without groups do.
   void Compare(const core::LibraryCall& call) {
     const auto plan = MakeCudnnConvolution(api_, handle_, call, part_.sms);
     ASSERT_TRUE(plan.ok()) << plan.status();
@@ -146,7 +112,7 @@ class CudnnPlacesTest : public testing::Test {
     core::LibraryArguments arguments;
     arguments.a = UploadRandom(bytes.a / element, call.type, 1);
     arguments.b = UploadRandom(bytes.b / element, call.type, 2);
-    arguments.d = Allocate(bytes.d);
+    arguments.d = Buffer(bytes.d);
     ConvolutionGraph graph(api_, call);
     const CudnnDimensions output = {Int(call.batch), Int(call.filters), Int(call.height),
                                     Int(call.width)};
@@ -157,10 +123,10 @@ class CudnnPlacesTest : public testing::Test {
     }
     if (!made.ok()) return;
     ++compared_;
-    const absl::Status told = graph.Execute(handle_, workspace_, arguments);
-    ASSERT_TRUE(told.ok()) << told;
+    const absl::Status status = graph.Execute(handle_, workspace_, arguments);
+    ASSERT_TRUE(status.ok()) << status;
     const std::vector<float> got = Download(arguments.d, bytes.d / element, call.type);
-    // Twice the result, which is exact: only the immediate function does that.
+    // Doubling the result is exact, and only the immediate function does it.
     arguments.alpha = 2;
     const absl::Status immediate = (*plan)->Enqueue(handle_, stream_, workspace_, arguments);
     ASSERT_TRUE(immediate.ok()) << immediate;
@@ -173,18 +139,14 @@ class CudnnPlacesTest : public testing::Test {
   }
 
   CudnnApi api_;
-  std::unique_ptr<Context> context_;
-  std::optional<ScopedContext> current_;
-  std::unique_ptr<Places> places_;
   Place part_;
   CUstream stream_ = nullptr;
   cudnnHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
-  std::vector<CUdeviceptr> memory_;
   int compared_ = 0;
 };
 
-TEST_F(CudnnPlacesTest, AConvolutionThatIsToldItsSmsEqualsTheImmediateFunctions) {
+TEST_F(CudnnPlacesTest, TheGraphFormWithAnSmCountEqualsTheImmediateFunction) {
   for (const DataType type : {DataType::kFloat16, DataType::kBfloat16, DataType::kFloat32}) {
     for (const bool channels_last : {true, false}) {
       for (const int64_t groups : {1, 4}) {
@@ -205,7 +167,7 @@ TEST_F(CudnnPlacesTest, AConvolutionThatIsToldItsSmsEqualsTheImmediateFunctions)
       }
     }
   }
-  if (compared_ == 0) GTEST_SKIP() << "this GPU has no engine that can be told its SMs";
+  if (compared_ == 0) GTEST_SKIP() << "no engine of this GPU takes an SM count";
 }
 
 }  // namespace

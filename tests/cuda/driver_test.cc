@@ -1,4 +1,4 @@
-// Every kind of machine that the search for a CUDA device can meet, played by a table of calls.
+// Each kind of machine that CheckDevice can find, imitated by a table of functions.
 
 #include "src/cuda/driver.h"
 
@@ -21,7 +21,7 @@ bool DriverIsMissing(std::string* problem) {
 }
 const char* Text(int /*code*/) { return "unknown error"; }
 
-// As the runtime does: a failing call leaves the output as it was.
+// As in the runtime, a failing call does not set its output.
 template <int kCode>
 int CountFails(int* /*count*/) {
   return kCode;
@@ -80,13 +80,13 @@ TEST(DriverTest, NegativeOrdinalIsRefusedBeforeAnyCall) {
   EXPECT_EQ(CheckDevice(calls, -1).code(), absl::StatusCode::kInvalidArgument);
 }
 
-// On whatever machine this runs: a device or a clear answer.
+// Whatever machine runs this test: it finds a device or gives a clear answer.
 TEST(DriverTest, ThisMachineGetsAClearAnswer) {
   const absl::Status device = CheckDevice(SystemDriver(), 0);
   const auto made = MakeCudaDevice(0, core::DeviceProfile());
   if (device.ok() && made.ok()) {
     EXPECT_FALSE((*made)->capabilities().simulated);
-  } else if (device.ok()) {  // there is a GPU, and no code for it
+  } else if (device.ok()) {  // a GPU that this build has no code for
     EXPECT_EQ(made.status().code(), absl::StatusCode::kUnavailable) << made.status();
   } else {
     EXPECT_EQ(made.status(), device);

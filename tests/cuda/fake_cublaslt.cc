@@ -1,4 +1,4 @@
-// See fake_cublaslt.h. Handles and descriptors are never looked into.
+// See fake_cublaslt.h. It never reads its handles and descriptors.
 
 #include "tests/cuda/fake_cublaslt.h"
 

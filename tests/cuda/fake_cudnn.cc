@@ -1,4 +1,4 @@
-// See fake_cudnn.h. Descriptors of the immediate functions are never looked into.
+// See fake_cudnn.h. It never reads the descriptors of the immediate functions.
 
 #include "tests/cuda/fake_cudnn.h"
 
@@ -17,12 +17,12 @@ using gpushare::cuda::FakeCudnnControl;
 using gpushare::cuda::FakeCudnnEngine;
 using gpushare::cuda::FakeCudnnExecution;
 
-// One of the graph interface: its attributes as bytes.
+// A descriptor of the graph interface, with its attributes as bytes.
 struct Descriptor {
   cudnnBackendDescriptorType_t type{};
   bool finalised = false;
   std::map<int, std::string> attributes;
-  FakeCudnnEngine engine;  // of an engine, and of a configuration and a plan of it
+  FakeCudnnEngine engine;  // of an engine, and of a configuration or a plan with that engine
   int32_t target = 0;
   std::vector<int64_t> knobs;
   std::atomic<bool> executing{false};
@@ -179,7 +179,7 @@ static void FillConfigurations(const Descriptor& heuristics, int64_t requested, 
     Descriptor& one = *Of(static_cast<void**>(out)[i]);
     one.engine = engines[static_cast<size_t>(i)];
     one.knobs = one.engine.knobs;
-    if (one.engine.told_by_heuristics) {
+    if (one.engine.heuristics_set_target) {
       one.target = ValueOf<int32_t>(heuristics, CUDNN_ATTR_ENGINEHEUR_SM_COUNT_TARGET);
     }
     one.finalised = true;

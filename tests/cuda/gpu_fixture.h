@@ -1,10 +1,11 @@
-// The first GPU's device with one lane, for tests at the device seam; skips where there is no GPU.
+// The device of the first GPU with one lane, for tests at the device seam. Skips without a GPU.
 
 #ifndef GPUSHARE_TESTS_CUDA_GPU_FIXTURE_H_
 #define GPUSHARE_TESTS_CUDA_GPU_FIXTURE_H_
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -30,7 +31,20 @@ class GpuTest : public testing::Test {
     lane_ = *lane;
   }
 
-  // No launch of a test lasts longer: one that does is hung.
+  // The next completion; the test fails if none comes within kHungNs. Call it with one launch in
+  // flight.
+  core::DeviceCompletion NextCompletion() {
+    std::array<core::DeviceCompletion, 4> out;
+    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
+    while (device_->NowNs() < give_up_ns) {
+      if (device_->PollCompletions(absl::MakeSpan(out)) > 0) return out[0];
+    }
+    ADD_FAILURE() << "A launch does not complete.";
+    out[0].outcome = core::Outcome::kFailed;
+    return out[0];
+  }
+
+  // No launch of a test lasts longer; a longer one is hung.
   static constexpr int64_t kHungNs = 5'000'000'000;
 
   std::unique_ptr<core::Device> device_;

@@ -1,5 +1,5 @@
-// The self-test of lanes on a real GPU: evictions that work pass it quickly, and one that is
-// blocked is told within its bound.
+// The self-test of lanes on a real GPU: a lane passes quickly if evictions work, and fails within
+// its bound if they are blocked.
 
 #include "src/cuda/lane_check.h"
 
@@ -10,8 +10,8 @@
 #include <chrono>
 #include <memory>
 
-#include "src/cuda/driver.h"
 #include "src/cuda/errors.h"
+#include "tests/cuda/context_fixture.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -19,17 +19,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int kLanes = 34;  // as many as the scheduler's splits of an H200 need
+constexpr int kLanes = 34;  // as many as the scheduler makes for its splits of an H200
 
-class LaneCheckTest : public testing::Test {
+class LaneCheckTest : public ContextTest {
  protected:
   void SetUp() override {
-    const absl::Status device = CheckDevice(SystemDriver(), 0);
-    if (!device.ok()) GTEST_SKIP() << device.message();
-    auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
-    current_ = std::make_unique<ScopedContext>(*context_);
+    ContextTest::SetUp();
+    if (!ready()) return;
     host_words_ = Mapped<std::atomic<uint64_t>>();
     records_ = Mapped<gpushare_worker_completion>();
     words_ = Memory<uint64_t>();
@@ -40,7 +36,6 @@ class LaneCheckTest : public testing::Test {
   }
 
   void TearDown() override {
-    if (context_ == nullptr) return;
     for (const auto& lane : lanes_) {
       if (lane == nullptr) continue;
       context_->api().cuStreamSynchronize(lane->stream);  // a probe ends by itself within 10 ms
@@ -48,7 +43,7 @@ class LaneCheckTest : public testing::Test {
     }
   }
 
-  // Room for kLaneRing entries of the first lanes' rings: a check uses the first two.
+  // Room for the first entries of each lane's ring; a check uses two.
   static constexpr size_t kEntries = 4;
   template <class T>
   MappedMemory Mapped() {
@@ -78,8 +73,6 @@ class LaneCheckTest : public testing::Test {
     lanes_[i] = std::move(lane);
   }
 
-  std::unique_ptr<Context> context_;
-  std::unique_ptr<ScopedContext> current_;
   MappedMemory host_words_;
   MappedMemory records_;
   DeviceMemory words_;
@@ -94,7 +87,8 @@ TEST_F(LaneCheckTest, EveryLanePassesAndAllOfThemTakeLittleTime) {
     CudaLane& lane = *lanes_[static_cast<size_t>(i)];
     const absl::Status status = check_->Run(lane, i);
     EXPECT_TRUE(status.ok()) << status;
-    // It was seen, not only forgiven because the probe found no room; and the lane is as it was.
+    // The probe saw its eviction: the check did not pass merely because the probe found no room.
+    // The lane is as before.
     EXPECT_EQ(lane.words.records[0].sequence, 1U);
     EXPECT_GT(lane.words.records[0].block_tasks_left, 0U);
     EXPECT_EQ(lane.words.host_eviction_word->load(), 0U);
@@ -107,14 +101,14 @@ TEST_F(LaneCheckTest, EveryLanePassesAndAllOfThemTakeLittleTime) {
       static_cast<int>(std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
 }
 
-TEST_F(LaneCheckTest, ABlockedEvictionIsToldAndNotWaitedFor) {
+TEST_F(LaneCheckTest, ABlockedEvictionIsReportedAndNotWaitedFor) {
   ASSERT_TRUE(check_->Run(*lanes_[0], 0).ok());  // loads the probe
   check_->BlockEvictions(true);
   const auto begin = steady_clock::now();
   const absl::Status status = check_->Run(*lanes_[1], 1);
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_LT(steady_clock::now() - begin, milliseconds(5));
-  // The probe ends by itself, and the lane's next check passes.
+  // The probe ends by itself, and the next check of the lane passes.
   ASSERT_TRUE(GPUSHARE_CU(context_->api(), cuStreamSynchronize(lanes_[1]->stream)).ok());
   check_->BlockEvictions(false);
   EXPECT_TRUE(check_->Run(*lanes_[1], 1).ok());

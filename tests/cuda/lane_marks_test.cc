@@ -1,4 +1,4 @@
-// The marks of a lane, with a driver whose events are told when they are reached.
+// The marks of a lane, with a fake driver: the test decides when an event is reached.
 
 #include "src/cuda/lane_marks.h"
 
@@ -76,7 +76,7 @@ TEST_F(LaneMarksTest, BeginsBehindWhatWasReported) {
   EXPECT_EQ(marks_.Reached(api_), 7);
 }
 
-TEST_F(LaneMarksTest, TellsTheNewestThatWasReached) {
+TEST_F(LaneMarksTest, ReportsTheNewestMarkReached) {
   Set(8);
   Set(12);
   EXPECT_EQ(marks_.set(), 12);
@@ -106,7 +106,7 @@ TEST_F(LaneMarksTest, WithoutRoomNothingIsSetUntilOneIsRead) {
   EXPECT_EQ(Events()[Event(1)], State::kPending);
 }
 
-TEST_F(LaneMarksTest, GoesRoundManyTimes) {
+TEST_F(LaneMarksTest, TheRingWrapsManyTimes) {
   for (uint64_t sequence = 8; sequence < 8 + 5 * kMarks; ++sequence) {
     Set(sequence);
     EXPECT_EQ(marks_.Reached(api_), sequence - 1);
@@ -133,7 +133,7 @@ TEST_F(LaneMarksTest, AfterAStickyErrorNothingIsReached) {
   EXPECT_FALSE(marks_.lost());
 }
 
-TEST_F(LaneMarksTest, AMarkThatWasLostIsPassedOverAndTold) {
+TEST_F(LaneMarksTest, ALostMarkIsSkippedAndReported) {
   Set(8);
   Set(9);
   Events()[Event(1)] = State::kCaptured;
@@ -145,7 +145,7 @@ TEST_F(LaneMarksTest, AMarkThatWasLostIsPassedOverAndTold) {
   EXPECT_FALSE(marks_.lost());
 }
 
-TEST_F(LaneMarksTest, AStreamThatTakesNoEventIsToldAtOnce) {
+TEST_F(LaneMarksTest, AStreamThatTakesNoEventFailsAtOnce) {
   LaneMarks other;
   record_answer = CUDA_ERROR_INVALID_HANDLE;
   EXPECT_FALSE(other.Open(api_, nullptr, 0, kMarks).ok());

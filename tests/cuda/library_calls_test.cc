@@ -1,4 +1,4 @@
-// cuBLASLt and cuDNN calls on a real GPU against references in float64: on a lane of the whole
+// cuBLASLt and cuDNN calls on a real GPU against references in float64, on a lane of the whole
 // device and on one of a partition. Shapes are small; values are random with a fixed seed.
 
 #include "src/cuda/library_calls.h"
@@ -9,15 +9,12 @@
 #include <functional>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/cuda/context.h"
-#include "src/cuda/driver.h"
-#include "src/cuda/places.h"
+#include "tests/cuda/context_fixture.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -36,7 +33,7 @@ using Values = std::vector<float>;
 uint16_t ToBfloat16(float value) {
   uint32_t bits = 0;
   std::memcpy(&bits, &value, sizeof(bits));
-  bits += 0x7FFF + ((bits >> 16) & 1);  // to nearest, ties to even
+  bits += 0x7FFF + ((bits >> 16) & 1);  // round to nearest, ties to even
   return static_cast<uint16_t>(bits >> 16);
 }
 
@@ -47,8 +44,8 @@ float FromBfloat16(uint16_t value) {
   return out;
 }
 
-// Uniform in [-1, 1], as the data type holds them. With all 24 bits of float32, a product in TF32
-// is wrong by a thousandth.
+// Uniform in [-1, 1], rounded to the data type. float32 values use all 24 bits, so that a product
+// in TF32 would be wrong by a thousandth.
 Values Random(size_t count, DataType type, uint32_t seed) {
   std::mt19937 generator(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
@@ -71,7 +68,7 @@ Output WindowOutput(const LibraryCall& call) {
   return {size(call.height, call.filter_height), size(call.width, call.filter_width)};
 }
 
-// Index of an element of a tensor of `channels` x `height` x `width` images.
+// Index of an element in a tensor of images of `channels` x `height` x `width`.
 size_t At(const LibraryCall& call, int64_t channels, int64_t height, int64_t width, int64_t n,
           int64_t c, int64_t y, int64_t x) {
   const int64_t index = call.channels_last ? ((n * height + y) * width + x) * channels + c
@@ -182,44 +179,30 @@ std::vector<double> SoftmaxReference(const LibraryCall& call, const Values& x) {
   return out;
 }
 
-class LibraryCallsTest : public testing::Test {
+class LibraryCallsTest : public PlacesTest {
  protected:
   void SetUp() override {
-    const absl::Status device = CheckDevice(SystemDriver(), 0);
-    if (!device.ok()) GTEST_SKIP() << device.message();
-    auto context = Context::Open(0);
-    ASSERT_TRUE(context.ok()) << context.status();
-    context_ = *std::move(context);
-    current_.emplace(*context_);
-    places_ = std::make_unique<Places>(*context_);
-    const int sms = context_->Attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    ASSERT_TRUE(places_->Split(sms).ok());
-    core::PlaceSpec spec;
-    spec.groups = std::max(1, places_->groups() / 2);
-    const auto part = places_->Create(spec);
-    ASSERT_TRUE(part.ok()) << part.status();
-    calls_ = LibraryCalls::Make(context_->api());
-    for (const core::PlaceIndex place : {core::kWholeDevice, *part}) {
-      const auto stream = places_->MakeStream(place, 0);
-      ASSERT_TRUE(stream.ok()) << stream.status();
-      const int32_t sm_count = place == core::kWholeDevice ? sms : places_->place(place).sms;
-      streams_.push_back(*stream);
-      const absl::Status added =
-          calls_->AddLane(static_cast<core::LaneIndex>(streams_.size() - 1), *stream, sm_count);
-      ASSERT_TRUE(added.ok()) << added;
-    }
+    PlacesTest::SetUp();
+    if (!ready()) return;
+    calls_ = LibraryCalls::Make(driver());
+    AddLane(core::kWholeDevice, sms_);
+    AddLane(half_, places_->place(half_).sms);
   }
 
   void TearDown() override {
-    if (context_ == nullptr) return;
-    for (const CUdeviceptr address : memory_) context_->api().cuMemFree(address);
     calls_.reset();
-    for (CUstream stream : streams_) context_->api().cuStreamDestroy(stream);
-    places_.reset();
-    current_.reset();
+    PlacesTest::TearDown();
   }
 
-  // The id of the prepared call; 0 when its library is not installed here.
+  void AddLane(core::PlaceIndex place, int32_t sm_count) {
+    const auto lane = static_cast<core::LaneIndex>(streams_.size());
+    CUstream const stream = MakeStream(place);
+    ASSERT_NE(stream, nullptr);
+    const absl::Status added = calls_->AddLane(lane, stream, sm_count);
+    ASSERT_TRUE(added.ok()) << added;
+  }
+
+  // The id of the prepared call; 0 if its library is not installed.
   uint32_t Prepare(const LibraryCall& call) {
     core::KernelDesc kernel;
     kernel.id = core::KernelId{++last_kernel_};
@@ -237,7 +220,7 @@ class LibraryCallsTest : public testing::Test {
 
   static size_t BytesOf(DataType type) { return type == DataType::kFloat32 ? 4 : 2; }
 
-  // Device memory with these values, `skip` elements behind its start. Null for none.
+  // Device memory with these values, starting `skip` elements behind its start. Null for no values.
   void* Upload(const Values& values, DataType type, size_t skip = 0) {
     if (values.empty()) return nullptr;
     const size_t element = BytesOf(type);
@@ -248,24 +231,13 @@ class LibraryCallsTest : public testing::Test {
                                                           : static_cast<const void*>(&small);
       std::memcpy(bytes.data() + i * element, from, element);
     }
-    const DriverApi& api = context_->api();
-    CUdeviceptr address = 0;
-    EXPECT_EQ(api.cuMemAlloc(&address, bytes.size() + skip * element), CUDA_SUCCESS);
-    memory_.push_back(address);
-    address += skip * element;
-    EXPECT_EQ(api.cuMemcpyHtoDAsync(address, bytes.data(), bytes.size(), streams_[0]),
-              CUDA_SUCCESS);
-    EXPECT_EQ(api.cuStreamSynchronize(streams_[0]), CUDA_SUCCESS);
+    const CUdeviceptr address = Allocate(bytes.size() + skip * element) + skip * element;
+    CopyToDevice(address, bytes);
     return reinterpret_cast<void*>(address);
   }
 
   Values Download(const void* address, size_t count, DataType type) {
-    const DriverApi& api = context_->api();
-    std::vector<unsigned char> bytes(count * BytesOf(type));
-    EXPECT_EQ(api.cuMemcpyDtoHAsync(bytes.data(), reinterpret_cast<CUdeviceptr>(address),
-                                    bytes.size(), streams_[0]),
-              CUDA_SUCCESS);
-    EXPECT_EQ(api.cuStreamSynchronize(streams_[0]), CUDA_SUCCESS);
+    const std::vector<unsigned char> bytes = CopyFromDevice(address, count * BytesOf(type));
     Values out(count);
     for (size_t i = 0; i < count; ++i) {
       if (type == DataType::kFloat32) {
@@ -282,11 +254,10 @@ class LibraryCallsTest : public testing::Test {
   void Run(uint32_t kernel, core::LaneIndex lane, const LibraryArguments& arguments) {
     const absl::Status status = calls_->Enqueue(core::KernelId{kernel}, lane, arguments);
     ASSERT_TRUE(status.ok()) << status;
-    ASSERT_EQ(context_->api().cuStreamSynchronize(streams_[static_cast<size_t>(lane)]),
-              CUDA_SUCCESS);
+    ASSERT_EQ(driver().cuStreamSynchronize(streams_[static_cast<size_t>(lane)]), CUDA_SUCCESS);
   }
 
-  // `tolerance` of float32, per unit of the result; bfloat16 has 8 bits.
+  // `tolerance` is relative to the result and applies to float32; bfloat16 has 8 bits.
   void ExpectNear(const void* address, const std::vector<double>& expected, DataType type,
                   double tolerance = 1e-5) {
     const Values got = Download(address, expected.size(), type);
@@ -297,7 +268,7 @@ class LibraryCallsTest : public testing::Test {
     }
   }
 
-  // One cuDNN operation on both lanes.
+  // Runs one cuDNN operation on both lanes.
   void CheckImages(const LibraryCall& call, const Values& x, const Values& filters,
                    const std::vector<double>& expected) {
     const uint32_t kernel = Prepare(call);
@@ -313,12 +284,7 @@ class LibraryCallsTest : public testing::Test {
     }
   }
 
-  std::unique_ptr<Context> context_;
-  std::optional<ScopedContext> current_;
-  std::unique_ptr<Places> places_;
   std::unique_ptr<LibraryCalls> calls_;
-  std::vector<CUstream> streams_;
-  std::vector<CUdeviceptr> memory_;
   uint32_t last_kernel_ = 0;
   std::string missing_;
 };
@@ -503,15 +469,11 @@ TEST_F(LibraryCallsTest, SoftmaxRunsOverTheChannels) {
   }
 }
 
-TEST_F(LibraryCallsTest, ALaneThatComesLaterRunsWhatIsPrepared) {
+TEST_F(LibraryCallsTest, ALaterLaneRunsPreparedCalls) {
   const LibraryCall call = Product(DataType::kFloat32, 32, 32, 32);
   const uint32_t kernel = Prepare(call);
   SKIP_IF_MISSING();
-  const auto stream = places_->MakeStream(core::kWholeDevice, 0);
-  ASSERT_TRUE(stream.ok()) << stream.status();
-  streams_.push_back(*stream);
-  const absl::Status added = calls_->AddLane(2, *stream, 0);
-  ASSERT_TRUE(added.ok()) << added;
+  ASSERT_NO_FATAL_FAILURE(AddLane(core::kWholeDevice, 0));
   const Values a = Random(1024, call.type, 14);
   const Values b = Random(1024, call.type, 15);
   LibraryArguments arguments;
@@ -523,7 +485,7 @@ TEST_F(LibraryCallsTest, ALaneThatComesLaterRunsWhatIsPrepared) {
       ExpectNear(arguments.d, MatmulReference(call, a, b, {}, 1, 0), call.type));
 }
 
-TEST_F(LibraryCallsTest, WhatCannotRunIsRefusedBeforeTheDevice) {
+TEST_F(LibraryCallsTest, InvalidCallsAreRefusedBeforeTheDevice) {
   const LibraryCall call = Product(DataType::kFloat32, 32, 32, 32);
   const uint32_t kernel = Prepare(call);
   SKIP_IF_MISSING();

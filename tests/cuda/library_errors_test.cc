@@ -1,4 +1,4 @@
-// What the libraries' codes become, and what a machine without a library gets. Needs no GPU.
+// How library codes map to statuses, and what a machine without a library answers. Needs no GPU.
 
 #include "src/cuda/library_errors.h"
 
@@ -15,7 +15,7 @@ namespace {
 using testing::EndsWith;
 using testing::HasSubstr;
 
-TEST(LibraryErrorsTest, RefusedShapesAreTheCallersAndNothingIsUnavailable) {
+TEST(LibraryErrorsTest, RefusedShapesAreInvalidArgumentsAndNoCodeIsUnavailable) {
   EXPECT_TRUE(CublasStatusOf(0, "", "f()", "a/b.cc", 7).ok());
   EXPECT_TRUE(CudnnStatusOf(0, "", "f()", "a/b.cc", 7).ok());
   EXPECT_EQ(CublasStatusOf(15, "", "f()", "b.cc", 7).code(), absl::StatusCode::kInvalidArgument);
@@ -32,7 +32,8 @@ TEST(LibraryErrorsTest, AnotherAlgorithmIsTriedAfterARefusalAndNotAfterALostDevi
   EXPECT_EQ(AnotherAlgorithmAfter(7), AnotherAlgorithm::kYes);          // INVALID_VALUE
   EXPECT_EQ(AnotherAlgorithmAfter(15), AnotherAlgorithm::kYes);         // NOT_SUPPORTED
   EXPECT_EQ(AnotherAlgorithmAfter(13), AnotherAlgorithm::kUnlessLost);  // EXECUTION_FAILED
-  for (const int code : {0, 1, 3, 8, 11, 14, 16, 99}) {  // done, or nothing to do with algorithms
+  // success, or failures that no other algorithm would avoid
+  for (const int code : {0, 1, 3, 8, 11, 14, 16, 99}) {
     EXPECT_EQ(AnotherAlgorithmAfter(code), AnotherAlgorithm::kNo) << code;
   }
 }

@@ -1,7 +1,5 @@
-// How lanes and registrations of library calls meet: on a driver and a cuBLASLt of the tests' own,
-// whose work ends when a test says so. Needs no GPU.
-
-#include <dlfcn.h>
+// How AddLane and Prepare interleave, on a fake driver and a fake cuBLASLt. The test decides when
+// their work ends. Needs no GPU.
 
 #include <atomic>
 #include <chrono>
@@ -11,13 +9,13 @@
 
 #include "gtest/gtest.h"
 #include "src/cuda/library_calls.h"
-#include "src/cuda/library_opener.h"
 #include "tests/cuda/fake_cublaslt.h"
+#include "tests/cuda/fake_library.h"
 
 namespace gpushare::cuda {
 namespace {
 
-constexpr std::chrono::seconds kSoon{2};  // well below what a first run may take
+constexpr std::chrono::seconds kSoon{2};  // well below the bound of a first run
 
 std::atomic<bool> work_ends{true};
 std::atomic<int> first_runs{0};
@@ -26,7 +24,7 @@ CUstream Stream(uintptr_t number) {
   return reinterpret_cast<CUstream>(number);  // NOLINT: a handle, never followed
 }
 
-// A stream's number, less its last digit, is its context's.
+// A stream's number without its last digit is the number of its context.
 DriverApi FakeDriver() {
   DriverApi api;
   api.cuGetErrorName = api.cuGetErrorString = [](CUresult /*code*/, const char** text) {
@@ -76,11 +74,8 @@ core::KernelDesc Product(uint32_t id) {
 class LibraryLanesTest : public testing::Test {
  protected:
   void SetUp() override {
-    const absl::StatusOr<void*> library = OpenLibrary("libcublasLt.so.13");
-    ASSERT_TRUE(library.ok()) << library.status();
-    control_ = static_cast<FakeCublasLtControl*>(dlsym(*library, "fake_cublaslt_control"));
-    ASSERT_NE(control_, nullptr) << "this is not the test's library";
-    *control_ = FakeCublasLtControl();
+    control_ = OpenFakeLibrary<FakeCublasLtControl>("libcublasLt.so.13", "fake_cublaslt_control");
+    ASSERT_NE(control_, nullptr);
     work_ends = true;
     first_runs = 0;
   }
@@ -97,7 +92,7 @@ class LibraryLanesTest : public testing::Test {
   alignas(256) char operand_[256] = {};
 };
 
-// A handle serves one thread at a time, and calls of the lane run while a plan is made.
+// A handle serves one thread at a time, and calls run on the lane while a plan is made.
 TEST_F(LibraryLanesTest, PlansAreMadeWithAHandleThatNoCallUses) {
   ASSERT_TRUE(calls_->AddLane(0, Stream(10), 132).ok());
   ASSERT_TRUE(calls_->AddLane(1, Stream(20), 64).ok());
@@ -112,7 +107,7 @@ TEST_F(LibraryLanesTest, PlansAreMadeWithAHandleThatNoCallUses) {
   }
 }
 
-// The scheduler replaces a lane that hung while a registration waits for the device.
+// The scheduler replaces a hung lane while a registration waits for the device.
 TEST_F(LibraryLanesTest, ALaneIsMadeWhileARegistrationWaitsForItsFirstRun) {
   ASSERT_TRUE(calls_->AddLane(0, Stream(10), 132).ok());
   ASSERT_TRUE(calls_->Prepare(Product(1)).ok());
@@ -125,18 +120,18 @@ TEST_F(LibraryLanesTest, ALaneIsMadeWhileARegistrationWaitsForItsFirstRun) {
   EXPECT_TRUE(calls_->AddLane(1, Stream(11), 132).ok());
   EXPECT_LT(std::chrono::steady_clock::now() - start, kSoon);
   EXPECT_EQ(prepared.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
-  EXPECT_TRUE(Multiply(1, 1).ok()) << "what was registered before runs at once";
+  EXPECT_TRUE(Multiply(1, 1).ok()) << "an earlier registration runs at once";
   EXPECT_EQ(Multiply(2, 1).code(), absl::StatusCode::kFailedPrecondition);
   work_ends = true;
   ASSERT_TRUE(prepared.get().ok());
   EXPECT_TRUE(Multiply(2, 0).ok());
-  EXPECT_TRUE(Multiply(2, 1).ok()) << "the registration saw to the lane that came meanwhile";
+  EXPECT_TRUE(Multiply(2, 1).ok()) << "the registration prepared the lane made meanwhile";
 }
 
-TEST_F(LibraryLanesTest, ALaneThatCannotBeMadeLeavesItsIndexToTheNext) {
+TEST_F(LibraryLanesTest, AFailedLaneLeavesItsIndexFree) {
   ASSERT_TRUE(calls_->AddLane(0, Stream(10), 132).ok());
   ASSERT_TRUE(calls_->Prepare(Product(1)).ok());
-  control_->algorithms = 0;  // no plan for another number of SMs
+  control_->algorithms = 0;  // so that no plan for another SM count can be made
   EXPECT_FALSE(calls_->AddLane(1, Stream(20), 64).ok());
   EXPECT_EQ(Multiply(1, 1).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(calls_->AddLane(1, Stream(11), 132).ok());

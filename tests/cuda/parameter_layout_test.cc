@@ -1,4 +1,4 @@
-// Where parameters lie in packed arguments, by offsets as the driver tells them.
+// Where parameters lie in packed arguments, from offsets that a fake driver reports.
 
 #include "src/cuda/parameter_layout.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kHeader = 128;
 
-// Offset and bytes of each parameter of the function that is asked for.
+// Offset and size of each parameter of the function under test.
 std::vector<std::pair<size_t, size_t>>& Parameters() {
   static std::vector<std::pair<size_t, size_t>> parameters;
   return parameters;
@@ -55,7 +55,7 @@ TEST_F(ParameterLayoutTest, ParametersFollowEachOtherAsPacked) {
   EXPECT_FALSE(layout_.Check(23, "k").ok());
 }
 
-// As an H200 tells it: the constant bank's parameters start at 16 modulo 64.
+// Offsets that an H200 reports: parameters in the constant bank start at 16 modulo 64.
 TEST_F(ParameterLayoutTest, AStructWithATensorMapStartsTheArguments) {
   ASSERT_TRUE(Read({{48, 448}}, 0).ok());
   EXPECT_EQ(OffsetOf(0), 0U);
@@ -73,7 +73,7 @@ TEST_F(ParameterLayoutTest, AWorkersArgumentsFollowItsHeader) {
   EXPECT_FALSE(layout_.Check(447, "k").ok());
 }
 
-TEST_F(ParameterLayoutTest, AStructWithoutAMemberIsNotSent) {
+TEST_F(ParameterLayoutTest, AStructWithoutMembersNeedsNoBytes) {
   ASSERT_TRUE(Read({{0, kHeader}, {128, 1}}, 1).ok());
   EXPECT_TRUE(layout_.Check(0, "k").ok());
   layout_.Fill(nullptr, addresses_);

@@ -1,4 +1,4 @@
-// The worker probe on a real GPU: workers claim every block task once, and leave when evicted.
+// The worker probe on a real GPU: workers claim every block task once and leave when evicted.
 
 #include "src/cuda/probe.h"
 
@@ -49,7 +49,7 @@ TEST_F(ProbeTest, WorkersThatAreKeptTakeOverTheBlockTasksOfTheOthers) {
 TEST_F(ProbeTest, EvictionOfAnEarlierEpochIsIgnoredAcrossTheWrap) {
   ProbeRequest request;
   request.epoch = 2;
-  request.evicted_epoch = 0xFFFFFFFFU;  // three launches before, counted across the wrap
+  request.evicted_epoch = 0xFFFFFFFFU;  // three launches earlier, across the wrap
   const ProbeResult result = RunWorkerProbe(request);
   ASSERT_EQ(result.error, 0) << result.step << ": " << ErrorText(result.error);
   EXPECT_EQ(result.executed, request.block_tasks);

@@ -1,4 +1,4 @@
-// Several CUDA devices in one process, and the caller's own context beside them.
+// Several CUDA devices in one process, beside the caller's own current context.
 
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ CUcontext Current(const Context& context) {
   return current;
 }
 
-// A device with one lane, and memory of its GPU.
+// A device with one lane, and memory on its GPU.
 class Gpu {
  public:
   explicit Gpu(int ordinal) {
@@ -132,7 +132,8 @@ TEST(DevicesTest, TwoDevicesWorkSideBySideAndCopyToEachOther) {
   second.Copy(CopyDirection::kHostToDevice, second.memory(), b.data());
   first.Wait();
   second.Wait();
-  // From the first GPU over the second's bytes, by the first's lane, and back to the host there.
+  // Copies the first GPU's bytes over the second's, on the first GPU's lane; then to the host on
+  // the second's.
   first.Copy(CopyDirection::kPeer, second.memory(), first.memory());
   first.Wait();
   std::vector<uint8_t> back(kBytes);

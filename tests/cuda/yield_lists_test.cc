@@ -1,9 +1,8 @@
-// Interrupted block tasks of a task that was given up, on a GPU: no later task takes them for its
-// own. Tasks follow each other on one counter, as in one slot of the scheduler's.
+// On a GPU: no later task runs the interrupted block tasks of an abandoned task. The tasks follow
+// each other on one counter, as in one slot of the scheduler.
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,7 +51,7 @@ class YieldListsTest : public GpuTest {
     return subject;
   }
 
-  // A task from its beginning, on the counter that all tasks share.
+  // Starts a task on the counter that all tasks share.
   void Begin(const Subject& subject) {
     core::LaunchRequest request;
     request.parts[0].launch = core::LaunchId{++launches_};
@@ -80,18 +79,8 @@ class YieldListsTest : public GpuTest {
     ASSERT_TRUE(device_->Evict(lane_, launches_, 0).ok());
   }
 
-  core::DeviceCompletion Wait() {
-    std::array<core::DeviceCompletion, 4> out;
-    const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
-    while (device_->NowNs() < give_up_ns) {
-      if (device_->PollCompletions(absl::MakeSpan(out)) > 0) return out[0];
-    }
-    ADD_FAILURE() << "A launch does not complete.";
-    return {};
-  }
-
   void ExpectWhole(const Subject& subject, uint64_t expected) {
-    const core::DeviceCompletion done = Wait();
+    const core::DeviceCompletion done = NextCompletion();
     EXPECT_EQ(done.outcome, core::Outcome::kFinished);
     EXPECT_EQ(done.block_tasks_done, subject.workload->block_tasks());
     EXPECT_EQ(Checksum(subject), expected);
@@ -107,21 +96,21 @@ class YieldListsTest : public GpuTest {
   uint64_t launches_ = 0;
 };
 
-TEST_F(YieldListsTest, WhatACancelledTaskLeftIsNoLaterTasks) {
+TEST_F(YieldListsTest, NoLaterTaskRunsWhatACancelledTaskLeft) {
   const Subject steps = Make("sincos_steps");
   const Subject plain = Make("sincos");
   Begin(steps);
-  ASSERT_EQ(Wait().outcome, core::Outcome::kFinished);
+  ASSERT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
   const uint64_t expected = Checksum(steps);
-  // One, two and three tasks without yield points lie between.
+  // With zero to three tasks without yield points in between.
   for (int between = 0; between < 4; ++between) {
     SCOPED_TRACE(between);
     Begin(steps);
     EvictAfter(kBeforeEvictionNs);
-    ASSERT_EQ(Wait().outcome, core::Outcome::kEvicted);
+    ASSERT_EQ(NextCompletion().outcome, core::Outcome::kEvicted);
     for (int i = 0; i < between; ++i) {
       Begin(plain);
-      ASSERT_EQ(Wait().outcome, core::Outcome::kFinished);
+      ASSERT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
     }
     ASSERT_TRUE(steps.workload->ClearOutput().ok());
     Begin(steps);

@@ -1,5 +1,5 @@
-// Block tasks run exactly once, through any sequence of evictions, partial evictions, relaunches
-// and shared counters, in both tiers.
+// Every block task runs exactly once, through any sequence of evictions, partial evictions,
+// relaunches and shared counters, in both tiers.
 
 #include <gtest/gtest.h>
 
@@ -70,7 +70,8 @@ TEST_P(BlockTasksTest, EveryBlockTaskRunsOnceThroughRandomEvictions) {
     uint64_t epoch = 0;
     for (int round = 0; round < 200 && done < tasks; ++round) {
       ++epoch;
-      // One launch on the whole device, or one on each side of a split on the same counter.
+      // One launch on the whole device, or one launch on each side of a split with the same
+      // counter.
       const bool split = random.Uniform() < 0.5;
       for (size_t lane = split ? 1 : 0; lane < (split ? 3u : 1u); ++lane) {
         auto request = Request(lane, kernel, tasks, reset, epoch);
@@ -98,7 +99,7 @@ TEST_P(BlockTasksTest, ALaunchEvictedBeforeItStartsDoesNothing) {
   Open(1);
   ASSERT_TRUE(device_->Launch(Request(0, "sincos_2700us", 10'000, true, 3)).ok());
   ASSERT_TRUE(device_->Evict(lanes_[0], 3, 0).ok());
-  // The write needs 4 us and the launch 4.5: make sure that the write is first.
+  // The write takes 4 us and the launch 4.5 us, so the write arrives first.
   ASSERT_TRUE(device_->Evict(lanes_[0], 3, 0).ok());
   auto queued = Request(0, "sincos_2700us", 0, false, 3);
   ASSERT_TRUE(device_->Launch(queued).ok());
@@ -106,12 +107,13 @@ TEST_P(BlockTasksTest, ALaunchEvictedBeforeItStartsDoesNothing) {
   ASSERT_EQ(done.size(), 2u);
   EXPECT_EQ(done[1].outcome, core::Outcome::kEvicted);
   EXPECT_EQ(done[1].block_tasks_done, 0);
-  EXPECT_EQ(done[1].start_ns, done[1].end_ns) << "it leaves at once";
+  EXPECT_EQ(done[1].start_ns, done[1].end_ns) << "the launch leaves at once";
 }
 
 TEST_P(BlockTasksTest, ALaterEpochIsUntouchedByAnEarlierWord) {
   Open(1);
-  ASSERT_TRUE(device_->Evict(lanes_[0], ~uint64_t{0}, 0).ok());  // wraps: just before epoch 0
+  // the last epoch before the wrap to 0
+  ASSERT_TRUE(device_->Evict(lanes_[0], ~uint64_t{0}, 0).ok());
   device_->AdvanceTo(100'000);
   ASSERT_TRUE(device_->Launch(Request(0, "sincos_27us", 5'000, true, 0)).ok());
   EXPECT_EQ(Drain(), 5'000);
@@ -147,7 +149,7 @@ TEST_P(BlockTasksTest, YieldPointsShortenAnEvictionAndLoseNoWork) {
   ASSERT_TRUE(device_->Launch(Request(0, "sincos_2700us_yield", 0, false, 2)).ok());
   done += Drain();
   EXPECT_EQ(done, tasks);
-  // Both spells together take what one uninterrupted launch takes.
+  // Both launches together take as long as one uninterrupted launch.
   const double whole = 4 * 2'700'000 * 1.005;
   EXPECT_NEAR(static_cast<double>(spell + last_.end_ns - last_.start_ns), whole, 0.04 * whole);
 }

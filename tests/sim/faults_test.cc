@@ -1,4 +1,4 @@
-// Faults on request: each does what it says, once, and the rest of the device goes on.
+// Faults on request: each has its effect, once, and the rest of the device continues.
 
 #include <gtest/gtest.h>
 
@@ -98,7 +98,7 @@ TEST(FaultsTest, ALostDeviceReportsEverythingInFlightOnce) {
   }
 }
 
-TEST(FaultsTest, OutOfMemoryComesWhereItIsAskedFor) {
+TEST(FaultsTest, OutOfMemoryOccursAtTheChosenCall) {
   FaultPlan plan;
   plan.lane_out_of_memory.nth = 3;
   plan.place_out_of_memory.nth = 1;
@@ -108,7 +108,7 @@ TEST(FaultsTest, OutOfMemoryComesWhereItIsAskedFor) {
   EXPECT_EQ(world.device->CreatePlace({0, 4, false}).status().code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(world.device->CreatePlace({0, 4, false}).ok());
-  // The first kernel of the profile was refused when the device was opened.
+  // The fault refused the profile's first kernel when the device was opened.
   core::LaunchRequest request = Workers(world.lanes[0], 1);
   request.form = core::Form::kGraph;
   request.parts[0].work.kernel = &H200().kernels.front();
@@ -183,8 +183,8 @@ TEST(FaultsTest, TheClockJumpsOnceAndNothingIsLost) {
   EXPECT_EQ(world.device->NowNs(), 5'200'000);
 }
 
-// Faults by probability: whatever happens, an accepted launch is reported exactly once, unless it
-// was dropped or duplicated, or hung and abandoned.
+// With random faults, every accepted launch is reported exactly once, unless it was dropped,
+// duplicated, or hung and abandoned.
 TEST(FaultsTest, AcceptedLaunchesAreReportedOnceUnderRandomFaults) {
   for (uint64_t seed = 1; seed <= 1'000; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
@@ -210,7 +210,7 @@ TEST(FaultsTest, AcceptedLaunchesAreReportedOnceUnderRandomFaults) {
       const size_t lane = random.Next() % 2;
       if (world.device->Launch(Workers(world.lanes[lane], id)).ok()) accepted[id] = lane;
       if (random.Uniform() < 0.5) {
-        // Refused once the device is lost.
+        // Fails once the device is lost.
         world.device->Evict(world.lanes[lane], id, 0).IgnoreError();
       }
       world.device->AdvanceTo(world.device->NowNs() +
@@ -218,7 +218,7 @@ TEST(FaultsTest, AcceptedLaunchesAreReportedOnceUnderRandomFaults) {
       collect();
     }
     for (const auto& done : RunUntilIdle(*world.device)) ++reports[done.launch.value];
-    // What is left hangs, or waits behind what hangs.
+    // The remaining launches hang, or wait behind one that hangs.
     const size_t before = reports.size();
     for (const auto& [id, count] : reports) EXPECT_EQ(count, 1) << "launch " << id;
     for (const auto& [id, count] : reports) EXPECT_TRUE(accepted.count(id)) << "launch " << id;

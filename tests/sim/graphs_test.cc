@@ -1,5 +1,5 @@
-// Chains of nodes: alone they advance as one event; beside others each node waits for whole SMs,
-// and priorities act only where blocks end.
+// Chains of nodes. Alone, a chain advances as one event. Beside other launches each node waits for
+// whole SMs, and priorities take effect only where blocks end.
 
 #include <gtest/gtest.h>
 
@@ -60,14 +60,14 @@ TEST_P(GraphsTest, TwoGraphsOnTheSameSmsTakeTheirSum) {
   Graph(equal_, "chain1", 2);
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 2u);
-  // Gaps of one are filled by nodes of the other.
+  // The nodes of each chain fill the gaps of the other.
   EXPECT_GT(done[1].end_ns, 2 * 620'000);
   EXPECT_LT(done[1].end_ns, 2 * 667'000);
-  EXPECT_GT(done[0].end_ns, 1'150'000) << "they alternate";
+  EXPECT_GT(done[0].end_ns, 1'150'000) << "the chains alternate";
 }
 
 TEST_P(GraphsTest, APriorityHelpsOnlyWhereABlockEnds) {
-  // Every node waits until a wave of 267 us blocks has ended: 72 times.
+  // Each of the 72 nodes waits until a wave of 267 us blocks has ended.
   Grid(low_, "sincos_267us", 1056 * 400, 1);
   device_->AdvanceTo(1'000'000);
   Graph(high_, "chain1", 2);
@@ -111,7 +111,7 @@ TEST_P(GraphsTest, AWholeSmNodeCannotRunBesideASpreadQuota) {
 }
 
 TEST_P(GraphsTest, SpeedFollowsTheTableOfThePlace) {
-  const auto place = *device_->CreatePlace({0, 9, true});  // 84 SMs: faster than 124
+  const auto place = *device_->CreatePlace({0, 9, true});  // 84 SMs are faster than 124
   const auto worse = *device_->CreatePlace({0, 14, true});
   const auto lane = *device_->CreateLane({place, core::LanePriority::kHigh, false});
   const auto worse_lane = *device_->CreateLane({worse, core::LanePriority::kHigh, false});

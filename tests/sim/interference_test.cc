@@ -1,4 +1,4 @@
-// The interference model's equations, on numbers that can be checked by hand.
+// The equations of the interference model, on numbers that can be checked by hand.
 
 #include "src/sim/interference.h"
 
@@ -22,7 +22,7 @@ TEST(InterferenceTest, ComplementaryKernelsDoNotSlowEachOther) {
   EXPECT_EQ(SharedSmFactor(pair), 1);
 }
 
-TEST(InterferenceTest, TheMostAskedForPipeSetsThePace) {
+TEST(InterferenceTest, TheBusiestPipeLimitsAllClients) {
   const std::array<SmClient, 2> pair = {{{0.45, 1.0, 0, 1}, {0.75, 0, 0, 1}}};
   EXPECT_DOUBLE_EQ(SharedSmFactor(pair), 1 / 1.2);
 }
@@ -33,14 +33,14 @@ TEST(InterferenceTest, AFullIssueRateStarvesTheOther) {
 }
 
 TEST(InterferenceTest, ShortDramIsSharedByOutstandingRequests) {
-  // Decode on 108 SMs at 0.35 requests against streaming on 24.
+  // Decode on 108 SMs with 0.35 requests an SM, beside streaming on 24 SMs.
   std::array<MemoryClient, 2> pair = {{{1.0, 0, 1, 108 * 0.35, 1}, {1.0, 0, 1, 24, 1}}};
   ShareMemory(absl::MakeSpan(pair));
   EXPECT_NEAR(pair[0].factor, 37.8 / 61.8, 1e-9);
   EXPECT_NEAR(pair[1].factor, 24 / 61.8, 1e-9);
 }
 
-TEST(InterferenceTest, WhoAsksForLessThanItsShareGetsItAll) {
+TEST(InterferenceTest, AClientThatAsksForLessThanItsShareGetsAllOfIt) {
   std::array<MemoryClient, 2> pair = {{{1.0, 0, 1, 100, 1}, {0.1, 0, 0.1, 100, 1}}};
   ShareMemory(absl::MakeSpan(pair));
   EXPECT_DOUBLE_EQ(pair[1].factor, 1);

@@ -17,7 +17,7 @@ constexpr int64_t kMega = 1 << 20;
 
 class LinkTest : public testing::Test {
  protected:
-  // Each copy on a lane of its own.
+  // Puts each copy on a lane of its own.
   void Copy(uint64_t id, core::CopyDirection direction, bool pinned, int64_t bytes) {
     core::LaunchRequest request;
     request.parts[0].launch = core::LaunchId{id};
@@ -70,14 +70,14 @@ TEST_F(LinkTest, PageableCopiesShareOneTotalRate) {
   for (const auto& [id, end] : EndsUs()) EXPECT_NEAR(end / one_us, 4, 0.05) << id;
 }
 
-// Baymax 6.1, observation 1: pageable copies leave the other direction alone.
+// Baymax 6.1, observation 1: pageable copies do not slow the other direction.
 TEST_F(LinkTest, APageableCopyDoesNotSlowTheOtherDirection) {
   Copy(1, kUp, false, 100 * kMega);
   Copy(2, kDown, true, 100 * kMega);
   EXPECT_NEAR(EndsUs()[2], 100.0 * kMega / 55.5 / 1e3, 20);
 }
 
-// Observation 2: one pinned copy makes the others of its direction wait for its completion.
+// Observation 2: while a pinned copy runs, other copies of its direction wait.
 TEST_F(LinkTest, APinnedCopyMakesThePageableOnesWait) {
   Copy(1, kUp, false, 10 * kMega);
   Copy(2, kUp, true, 1000 * kMega);

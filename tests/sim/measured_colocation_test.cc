@@ -1,8 +1,9 @@
-// MEASURED.md's tables of one LC app and one BE app, reproduced over 3,000 queries through the
-// seam: eviction, partition, elastic partition and spatial overlap. Latencies are compared as
-// ratios to LC alone on the same arrivals. Tolerances: LC p50 and service time 10 %; the p99 ratio
-// 0.10 where the page has less than 1.2, 15 % elsewhere; BE share 0.05. Which rows were fitted:
-// src/sim/README.md.
+// MEASURED.md's tables of one LC app and one BE app (eviction, partition, elastic partition,
+// spatial overlap), reproduced over 3,000 queries through the seam.
+//
+// Latencies are compared as ratios to LC alone on the same arrivals. Tolerances: LC p50 and service
+// time 10 %; the p99 ratio 0.10 if the page has less than 1.2, otherwise 15 %; BE share 0.05.
+// src/sim/README.md says which rows were fitted.
 
 #include <gtest/gtest.h>
 
@@ -59,7 +60,7 @@ TEST_P(MeasuredTest, TheEvictionTable) {
     ExpectWithin10Percent(run.service_ns / 1e3, measured::kChain1SoloUs);
     ExpectP99Ratio(run.lc_p99_ns / alone.lc_p99_ns, row.lc_p99_us / measured::kChain1AloneP99Us);
     EXPECT_NEAR(run.be_rate, row.be, 0.05);
-    // Not among the page's tolerances; keeps the residual where it was fitted.
+    // The page states no tolerance for this; 25 % keeps the residual where it was fitted.
     EXPECT_NEAR(run.eviction_p50_ns / 1e3, row.eviction_p50_us, 0.25 * row.eviction_p50_us);
   }
 }
@@ -75,7 +76,7 @@ TEST_P(MeasuredTest, YieldPointsMakeLongBlockTasksHarmless) {
 TEST_P(MeasuredTest, TheStaticPartitionRow) {
   const auto alone = sim::Run(FirstChain("sincos_267us", Mechanism::kAlone));
   auto colocation = FirstChain("sincos_267us", Mechanism::kPartition);
-  colocation.lc_groups = 10;  // 92 SMs with the remainder, 40 for BE
+  colocation.lc_groups = 10;  // 92 SMs with the remainder; BE has 40
   const auto run = sim::Run(colocation);
   ExpectWithin10Percent(run.lc_p50_ns / alone.lc_p50_ns,
                         measured::kChain1PartitionP50Us / measured::kChain1AloneP50Us);
@@ -84,7 +85,7 @@ TEST_P(MeasuredTest, TheStaticPartitionRow) {
   EXPECT_NEAR(run.be_rate, measured::kChain1PartitionBe, 0.05);
 }
 
-// Direction: a query takes longer than the time to the next one.
+// Direction only: a query takes longer than the time between arrivals.
 TEST_P(MeasuredTest, StreamsAndPrioritiesAreUnstable) {
   const auto alone = sim::Run(FirstChain("sincos_267us", Mechanism::kAlone));
   for (Mechanism mechanism : {Mechanism::kStreams, Mechanism::kPriority}) {
@@ -97,7 +98,7 @@ TEST_P(MeasuredTest, StreamsAndPrioritiesAreUnstable) {
   }
 }
 
-// Direction: a spread quota leaves no whole SM, so that a query waits for the end of a BE task.
+// Direction only: a spread quota leaves no whole SM, so a query waits until a BE task ends.
 TEST_P(MeasuredTest, ASpreadQuotaDoesNotHelpAWholeSmGemm) {
   const auto alone = sim::Run(FirstChain("sincos_267us", Mechanism::kAlone));
   auto colocation = FirstChain("sincos_267us", Mechanism::kQuota);
@@ -130,7 +131,7 @@ TEST_P(MeasuredTest, TheElasticTable) {
   }
 }
 
-// Direction: a neighbour that fights for DRAM ruins LC on the same partition.
+// Direction only: a neighbour that saturates DRAM ruins LC on the same partition.
 TEST_P(MeasuredTest, StreamingBesideAPartitionRuinsLc) {
   const auto alone = sim::Run(SecondChain(0.3, "streaming", Mechanism::kAlone));
   const auto run = sim::Run(SecondChain(0.3, "streaming", Mechanism::kElastic));
@@ -162,7 +163,7 @@ TEST_P(MeasuredTest, TheSpatialTable) {
     expect("sincos", row.sincos);
     expect("ffma", row.ffma);
     expect("gemm_be", row.gemm);
-    // Streaming beside a partition: direction only, LC falls as its neighbour grows.
+    // Streaming beside a partition, direction only: LC becomes slower as its neighbour grows.
     SCOPED_TRACE(std::to_string(row.lc_sms) + " SMs beside streaming");
     const auto streaming = run("streaming");
     EXPECT_NEAR(solo_us * 1e3 / streaming.service_ns, row.streaming.lc, 0.15 * row.streaming.lc);

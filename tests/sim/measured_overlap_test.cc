@@ -1,5 +1,5 @@
 // MEASURED.md's overlap tables: pairs resident on the same SMs, fused pairs, cuBLASLt GEMMs that
-// leave no room, and the roomy GEMM. Tolerance: 6 points of the serial time.
+// leave no room, and the roomy GEMM. Tolerance: 6 percentage points of the serial time.
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ constexpr double kSoloNs = 5e6;
 
 class OverlapTest : public testing::TestWithParam<Tier> {
  protected:
-  // A worker launch of `kernel` that takes solo_ns alone with all of its workers.
+  // A worker launch of `kernel` that takes `solo_ns` alone with all of its workers.
   static core::LaunchRequest Sized(core::LaneIndex lane, const char* kernel, double solo_ns,
                                    uint64_t id) {
     const core::KernelDesc& desc = Kernel(kernel);
@@ -36,7 +36,7 @@ class OverlapTest : public testing::TestWithParam<Tier> {
     return request;
   }
 
-  // From the start of the first to the end of the last; `second_workers` an SM.
+  // Time from the start of the first launch to the end of the last. `second_workers` is per SM.
   static double TogetherNs(const char* first, const char* second, double second_solo_ns,
                            int32_t second_workers) {
     auto device = MakeDevice(GetParam());
@@ -51,7 +51,7 @@ class OverlapTest : public testing::TestWithParam<Tier> {
     return static_cast<double>(end - H200().device.launch_latency_ns);
   }
 
-  // Until both parts are over, the CD part taking `cuda_ns` alone.
+  // Time until both parts end. Alone, the CD part would take `cuda_ns`.
   static double FusedNs(core::FusedKernelDesc fused, const char* tensor, const char* cuda,
                         double cuda_ns) {
     auto device = MakeDevice(GetParam());
@@ -98,7 +98,7 @@ TEST_P(OverlapTest, OneFusedKernel) {
   for (const measured::OverlapRow& row : measured::kOverlapRows) {
     SCOPED_TRACE(std::string(row.tensor_kernel) + " + " + row.cuda_kernel);
     core::FusedKernelDesc fused;
-    // At load ratio 1, which is beyond the opportune one, the pair takes t0 + 1 - r0.
+    // Load ratio 1 is beyond the opportune one, so the pair takes t0 + 1 - r0.
     fused.opportune_load_ratio = 0.55;
     fused.opportune_duration_ratio = 2 * (1 - row.fused) - 1 + 0.55;
     const double together = FusedNs(fused, row.tensor_kernel, row.cuda_kernel, kSoloNs);
@@ -128,7 +128,8 @@ TEST_P(OverlapTest, CublasLtLeavesNoRoomBesideIt) {
 }
 
 TEST_P(OverlapTest, TheRoomyCublasAlgorithmSavesAtAPrice) {
-  // 1.2 times slower than the fastest; beside integer work of the fastest one's time it saves 12 %.
+  // It is 1.2 times slower than the fastest. Beside integer work as long as the fastest one, it
+  // saves 12 %.
   const double fastest = kSoloNs / 1.2;
   const double together = TogetherNs("cublaslt_sm80_gemm", "be_integer", fastest, 2);
   EXPECT_NEAR(1 - together / (2 * fastest), 0.12, kPoints);

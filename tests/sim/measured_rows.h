@@ -1,7 +1,7 @@
-// MEASURED.md's figures as data, for every test that holds the simulation against them.
+// MEASURED.md's figures as data, for every test that compares the simulation with them.
 //
-// Latencies in microseconds, as on the page; LC p99 is meant as a ratio to LC alone on the same
-// arrivals, BE as a share of its solo rate.
+// Latencies are in microseconds, as on the page. Tests use LC p99 as a ratio to LC alone on the
+// same arrivals, and BE as a share of its solo rate.
 
 #ifndef GPUSHARE_TESTS_SIM_MEASURED_ROWS_H_
 #define GPUSHARE_TESTS_SIM_MEASURED_ROWS_H_
@@ -25,7 +25,7 @@ struct EvictionRow {
   double lc_p50_us, lc_p99_us;
   double be;
 };
-// The 2.7 ms row is one run of 235 queries: the page's queueing model gives p50 4.5 and p99 2.2
+// The 2.7 ms row is one run of 235 queries. The page's queueing model gives p50 4.5 and p99 2.2
 // times alone.
 inline constexpr EvictionRow kEvictionRows[] = {
     {"sincos_27us", 27, 27, 40, 687, 2218, 0.681},
@@ -34,7 +34,7 @@ inline constexpr EvictionRow kEvictionRows[] = {
     {"sincos_2700us", 2700, 2450, 2560, 4.5 * 669, 2.2 * 2176, 0.684},
 };
 
-// "Spatial overlap is the large prize": speeds relative to alone on the whole GPU.
+// "Spatial overlap is the large prize": speeds relative to running alone on the whole GPU.
 struct SpatialRow {
   int32_t lc_sms;
   double decode_alone;
@@ -65,7 +65,7 @@ inline constexpr ElasticRow kElasticRows[] = {
     {0.7, 4130, 4382, 0.304, 4148, 0.543, 4099, 0.542, 4054, 0.345},
 };
 
-// "Overlap of Tensor and CUDA cores": time saved against serial, 0.5 is the most.
+// "Overlap of Tensor and CUDA cores": share of serial time saved; 0.5 is the maximum.
 struct OverlapRow {
   const char* tensor_kernel;
   const char* cuda_kernel;
@@ -88,7 +88,7 @@ struct TwoStagePoint {
 inline constexpr TwoStagePoint kTwoStageCurve[] = {{0.42, 1.00}, {0.60, 1.04}, {0.81, 1.27},
                                                    {0.99, 1.46}, {1.41, 1.92}, {1.90, 2.46}};
 
-// "A roomy wgmma GEMM": share of serial time saved, counted with the cuBLAS GEMM.
+// "A roomy wgmma GEMM": share of serial time saved, where serial includes the cuBLAS GEMM.
 struct RoomyRow {
   const char* be_kernel;
   double saved_low, saved_high;
@@ -100,7 +100,7 @@ inline constexpr RoomyRow kRoomyRows[] = {
     {"mriq", -0.17, -0.07},       {"cutcp", -0.17, -0.07},      {"be_ffma", -0.17, -0.07},
 };
 
-// "cuBLASLt leaves no room beside it": the seven resident kinds saved so much of serial.
+// "cuBLASLt leaves no room beside it": the range of serial time saved by the seven resident kinds.
 inline constexpr double kCublasLtSavedLow = -0.23;
 inline constexpr double kCublasLtSavedHigh = 0.01;
 inline constexpr const char* kResidentKinds[] = {

@@ -1,4 +1,4 @@
-// Lanes and the hardware queues that they share.
+// Lanes, and the hardware queues that they share.
 
 #include <gtest/gtest.h>
 
@@ -30,14 +30,14 @@ class QueuesTest : public testing::Test {
   core::LaneIndex Lane() {
     return *device_->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
   }
-  // Each lane runs a launch and has another one waiting behind it.
+  // Puts two launches on each lane: one runs and one waits behind it.
   void FillLanes(int lanes) {
     for (int i = 0; i < lanes; ++i) {
       lanes_.push_back(Lane());
       for (int j = 0; j < 2; ++j) ASSERT_TRUE(device_->Launch(Small(lanes_.back(), ++id_)).ok());
     }
   }
-  // How long after the call the first launch of lane 0 has left.
+  // Time from the Evict call until the first launch of lane 0 has left.
   core::TimeNs EvictFirst() {
     device_->AdvanceTo(1'000'000);
     EXPECT_TRUE(device_->Evict(lanes_[0], 1, 0).ok());
@@ -75,7 +75,7 @@ TEST_F(QueuesTest, AnEvictionPassesWhileFewLanesAreBusy) {
 }
 
 TEST_F(QueuesTest, AnEvictionWaitsInAnAliasedBusyQueue) {
-  // MEASURED.md: with 16 busy streams the eviction write did not complete until they ended.
+  // MEASURED.md: with 16 busy streams the eviction write did not complete until they had ended.
   FillLanes(16);
   EXPECT_GT(EvictFirst(), 1'000'000);
 }
@@ -83,7 +83,7 @@ TEST_F(QueuesTest, AnEvictionWaitsInAnAliasedBusyQueue) {
 TEST_F(QueuesTest, ALaunchWaitsBehindAnotherLaneOfItsQueue) {
   FillLanes(1);
   for (int i = 1; i < 8; ++i) Lane();
-  const auto aliased = Lane();  // the ninth shares the first one's queue
+  const auto aliased = Lane();  // the ninth lane shares the first one's queue
   const auto free = Lane();
   ASSERT_TRUE(device_->Launch(Small(aliased, 100)).ok());
   ASSERT_TRUE(device_->Launch(Small(free, 101)).ok());

@@ -1,5 +1,5 @@
-// The simulated device seen through the seam: latencies, virtual time, busy SMs, opaque work, bad
-// requests, no allocation on the launch path, and the same calls giving the same completions.
+// The simulated device through the seam: latencies, virtual time, busy SMs, opaque work, bad
+// requests. A launch allocates nothing, and equal calls give equal completions.
 
 #include "src/sim/sim_device.h"
 
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Tiers, SimDeviceTest, testing::Values(Tier::kKernel, Ti
                          });
 
 TEST_P(SimDeviceTest, AWorkerLaunchTakesItsBlockTasksTimesTheirDuration) {
-  // 100 waves of 8 workers on 132 SMs.
+  // 100 waves of 8 workers on each of 132 SMs.
   ASSERT_TRUE(device_->Launch(Workers(lane_, "sincos_27us", 100 * 8 * 132, 1)).ok());
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 1u);
@@ -70,7 +70,7 @@ TEST_P(SimDeviceTest, AWorkerLaunchTakesItsBlockTasksTimesTheirDuration) {
   EXPECT_EQ(device_->NowNs(), done[0].end_ns + H200().device.completion_latency_ns);
 }
 
-TEST_P(SimDeviceTest, TimeMovesOnlyWhenItIsMoved) {
+TEST_P(SimDeviceTest, TimeAdvancesOnlyInAdvanceTo) {
   ASSERT_TRUE(device_->Launch(Workers(lane_, "sincos_27us", 1056, 1)).ok());
   EXPECT_EQ(device_->NowNs(), 0);
   std::array<core::DeviceCompletion, 4> out;
@@ -81,7 +81,7 @@ TEST_P(SimDeviceTest, TimeMovesOnlyWhenItIsMoved) {
   EXPECT_EQ(device_->NowNs(), 1'000);
 }
 
-TEST_P(SimDeviceTest, ACompletionIsSeenAfterItsLatencyAndNotBefore) {
+TEST_P(SimDeviceTest, ACompletionIsVisibleAfterItsLatencyAndNotBefore) {
   ASSERT_TRUE(device_->Launch(Workers(lane_, "sincos_27us", 1056, 1)).ok());
   std::array<core::DeviceCompletion, 4> out;
   core::TimeNs before = 0;
@@ -138,7 +138,7 @@ TEST_P(SimDeviceTest, LeftOverRoomGoesToTheLaterLaunch) {
   EXPECT_LT(done[0].start_ns, 10'000) << "it starts beside the first, not after it";
 }
 
-TEST_P(SimDeviceTest, BadRequestsAreRefusedWithASentence) {
+TEST_P(SimDeviceTest, BadRequestsAreRefusedWithAMessage) {
   auto request = Workers(lane_, "sincos_27us", 0, 1);
   EXPECT_EQ(device_->Launch(request).code(), absl::StatusCode::kInvalidArgument);
   request = Workers(lane_, "sincos_27us", 10, 1);

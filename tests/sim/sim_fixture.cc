@@ -33,7 +33,7 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-// One LC app and one BE app against the seam.
+// One LC app and one BE app on the seam.
 class Loop {
  public:
   explicit Loop(const Colocation& colocation)
@@ -136,7 +136,7 @@ class Loop {
     NextArrival();
   }
 
-  // A case without a steady state piles up more queries than the device takes launches.
+  // A case without a steady state accumulates more queries than the device accepts launches.
   void LaunchLc() {
     constexpr int kInFlightMax = 500;
     for (; backlog_ > 0 && lc_in_flight_ < kInFlightMax; --backlog_, ++lc_in_flight_) {
@@ -153,7 +153,7 @@ class Loop {
     for (size_t i = 0; i < be_lanes_.size(); ++i) {
       BeLane& be = be_lanes_[i];
       if (be.running || (be.yields_to_lc && lc_pending_ > 0)) continue;
-      // The other launch on the counter still works on the task's last block tasks.
+      // The other launch on the counter still runs the task's last block tasks.
       const bool others = std::any_of(be_lanes_.begin(), be_lanes_.end(),
                                       [](const BeLane& lane) { return lane.running; });
       if (tasks_left_ == 0 && others) continue;
@@ -220,7 +220,7 @@ class Loop {
   std::vector<BeLane> be_lanes_;
   int64_t tasks_ = 0;
   int64_t tasks_left_ = 0;
-  bool drained_ = false;  // the counter is empty, its last block tasks run
+  bool drained_ = false;  // the counter is empty; its last block tasks still run
   double solo_tasks_per_ns_ = 0;
   double arrival_clock_ = 0;
   core::TimeNs next_arrival_ = 0;

@@ -1,6 +1,6 @@
-// The two tiers agree: LC p50, p99 and service time within 3 % of each other, BE's share within
-// 0.025, SM-busy share within 0.03, eviction latency within 8 %. The block level knows that SMs of
-// one launch end up to an eighth of a block task apart; the kernel level ends them together.
+// The two tiers agree: LC p50, p99 and service time within 3 %, BE share within 0.025, SM-busy
+// share within 0.03, eviction latency within 8 %. They differ because SMs of one launch end up to
+// an eighth of a block task apart at block level, and together at kernel level.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Perfetto traces, decoded again: tracks, slices that never overlap, order of time, names, stamps.
+// Decodes Perfetto traces and checks tracks, slices that never overlap, order of time, names,
+// stamps.
 
 #include "src/trace/perfetto_writer.h"
 
@@ -151,7 +152,8 @@ void DecodeEvent(pbf_reader message, DecodedEvent* event) {
   }
 }
 
-// Fails where a reader of Perfetto would complain: no sequence, an unknown track, time going back.
+// Fails where a reader of Perfetto would: a missing sequence, an unknown track, time going
+// backwards.
 Decoded Decode(const std::string& bytes) {
   Decoded decoded;
   pbf_reader trace(bytes);
@@ -208,7 +210,7 @@ Decoded Decode(const std::string& bytes) {
   return decoded;
 }
 
-// Every begin has its end, none nests or overlaps, and none is empty.
+// Every begin has an end; no slice nests, overlaps or is empty.
 void ExpectFlatSlices(const Decoded& decoded) {
   std::map<uint64_t, std::vector<uint64_t>> open;
   for (const DecodedEvent& event : decoded.events) {
@@ -257,7 +259,7 @@ TraceNames Names() {
   return names;
 }
 
-TEST(PerfettoWriterTest, ASliceCarriesWhatTheLogKnows) {
+TEST(PerfettoWriterTest, ASliceShowsItsLogRecords) {
   EventRecord admitted = Record(EventType::kAdmitted, 5, 2);
   admitted.a = 950;
   EventRecord completed = Record(EventType::kCompleted, 4000, 2);
@@ -297,7 +299,7 @@ TEST(PerfettoWriterTest, OverlappingPartsGetFurtherTracks) {
                                   Part(7, 0, 60, 70), Part(9, 2, 60, 70)},
                                  Names()));
   ExpectFlatSlices(decoded);
-  // At most three at once, and the one that begins where another ends takes its track.
+  // At most three slices overlap, and a slice that begins where another ends takes its track.
   EXPECT_EQ(decoded.On("whole device, 132 SMs", perfetto::kTypeSliceBegin).size(), 2u);
   EXPECT_EQ(decoded.On("whole device, 132 SMs (2)", perfetto::kTypeSliceBegin).size(), 1u);
   EXPECT_EQ(decoded.On("whole device, 132 SMs (3)", perfetto::kTypeSliceBegin).size(), 1u);
@@ -318,7 +320,7 @@ TEST(PerfettoWriterTest, RandomPartsNeverOverlapOnATrackAndNoneIsLost) {
   EXPECT_EQ(decoded.events.size(), 1000u);
 }
 
-TEST(PerfettoWriterTest, QueriesAndMissesStandOnTheirAppsTracks) {
+TEST(PerfettoWriterTest, QueriesAndMissesAreOnTheirAppsTracks) {
   std::vector<EventRecord> records;
   for (uint64_t query = 1; query <= 2; ++query) {
     EventRecord begun = Record(EventType::kQueryBegun, 1010, query);
@@ -371,7 +373,7 @@ TEST(PerfettoWriterTest, CountersHaveTheirUnits) {
   }
 }
 
-TEST(PerfettoWriterTest, EvictionsTellTheirReason) {
+TEST(PerfettoWriterTest, EvictionsShowTheirReason) {
   EventRecord evicted = Record(EventType::kEvicted, 10, 3);
   evicted.place = 1;
   evicted.c = 4;
@@ -395,8 +397,8 @@ TEST(PerfettoWriterTest, WithoutDeviceTimestampsTheHostsTimesAreShown) {
   EXPECT_EQ(decoded.events[1].time_ns, 900u);
 }
 
-// A log that dropped records or comes from elsewhere must not break the trace.
-TEST(PerfettoWriterTest, StrangeRecordsAreShownByNumberOrLeftOut) {
+// A log that dropped records, or another program's log, must not break the trace.
+TEST(PerfettoWriterTest, DamagedRecordsAreShownByNumberOrLeftOut) {
   EventRecord unknown = Record(static_cast<EventType>(200), 5, 1);
   EventRecord backwards = Part(1, 31, 500, 100);
   backwards.app = 99;
