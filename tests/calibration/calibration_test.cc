@@ -20,7 +20,7 @@
 #include "src/calibration/checkpoint.h"
 #include "src/calibration/checks.h"
 #include "src/calibration/fused.h"
-#include "src/calibration/pair.h"
+#include "src/calibration/notes.h"
 #include "src/calibration/plan.h"
 #include "src/calibration/profile.h"
 #include "src/core/base/limits.h"
