@@ -94,7 +94,7 @@ absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fus
   record.verdict = FusedVerdict::kNeverGains;
   const auto tensor_ns = static_cast<double>(std::max<int64_t>(1, tensor_alone.solo_ns));
   const auto cuda_ns = static_cast<double>(std::max<int64_t>(1, cuda_alone.solo_ns));
-  // As much of the TC part as makes the CD part's sample task twice as long.
+  // As much of the TC part as takes half as long as the CD part's sample task.
   const double share = std::min(1.0, cuda_ns / kLoadMost / tensor_ns);
   const auto tensor_tasks = static_cast<double>(tensor.block_tasks);
   const auto cuda_tasks = static_cast<double>(cuda.block_tasks);

@@ -3,7 +3,7 @@
 //   GPUSHARE_RETURN_IF_ERROR(device.Launch(request));
 //   GPUSHARE_ASSIGN_OR_RETURN(const core::PlaceIndex place, device.CreatePlace(spec));
 //
-// Include this in .cc files only. Threads: any.
+// For .cc files, and for headers that only they include. Threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_STATUS_H_
 #define GPUSHARE_SRC_CORE_BASE_STATUS_H_
@@ -19,16 +19,16 @@
     if (absl::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
-// Declares or assigns `target` from a StatusOr; returns its status if it has no value. It is several
-// statements: an `if` around it needs braces.
+// Declares or assigns `target` from a StatusOr; returns its status if it has no value. It is
+// several statements: an `if` around it needs braces.
 #define GPUSHARE_ASSIGN_OR_RETURN(target, expression) \
   GPUSHARE_ASSIGN_OR_RETURN_AT_(target, expression, __LINE__)
 // Two steps, so that __LINE__ is a number before it is pasted.
 #define GPUSHARE_ASSIGN_OR_RETURN_AT_(target, expression, line) \
   GPUSHARE_ASSIGN_OR_RETURN_AS_(target, expression, line)
-#define GPUSHARE_ASSIGN_OR_RETURN_AS_(target, expression, line)        \
-  auto result_##line = (expression);                                   \
-  if (!result_##line.ok()) return std::move(result_##line).status();   \
+#define GPUSHARE_ASSIGN_OR_RETURN_AS_(target, expression, line)      \
+  auto result_##line = (expression);                                 \
+  if (!result_##line.ok()) return std::move(result_##line).status(); \
   target = *std::move(result_##line)
 
 #endif  // GPUSHARE_SRC_CORE_BASE_STATUS_H_
