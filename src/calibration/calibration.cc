@@ -1,8 +1,8 @@
-// The whole calibration: prepare, go on from a checkpoint, measure, complete. See calibration.h.
+// A whole calibration: prepare, resume from a checkpoint, measure, complete; see calibration.h.
 //
-// What there is to measure and what is known is in calibration_work.h, how it is measured in
-// calibration_stages.h. Invariant: whatever ends a calibration, no launch is left in flight and
-// what is measured is in the checkpoint. Threads: the caller's.
+// work.h knows what is to be measured and what is known, stages.h measures it. Invariant: however a
+// calibration ends, no launch is left in flight and what is measured is in the checkpoint.
+// Threads: the caller's.
 
 #include "src/calibration/calibration.h"
 
@@ -22,6 +22,7 @@
 #include "src/calibration/timing.h"
 #include "src/calibration/work.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/status.h"
 #include "src/core/seams/kernel_check.h"
 #include "src/core/state/lanes.h"
 
@@ -36,41 +37,36 @@ class Calibration {
         options_(options),
         timer_(device, options),
         work_(options),
-        keeper_(device, options, work_.checkpoint()),
-        report_(options, work_, result_),
-        stages_(timer_, lanes_, options, work_, keeper_, report_) {}
+        checkpoint_(device, options, work_.checkpoint()),
+        report_(options, work_),
+        stages_(timer_, lanes_, options, work_, checkpoint_, report_) {}
 
   absl::StatusOr<CalibrationResult> Run(absl::Span<const CalibrationItem> items) {
     absl::Status status = Prepare(items);
     if (status.ok()) status = Resume();
-    if (status.ok()) status = keeper_.Try();
+    if (status.ok()) status = checkpoint_.CheckWritable();
     if (status.ok()) status = MeasureDevice();
     if (status.ok()) status = stages_.Measure();
     if (!status.ok()) {
       timer_.Drain();
-      keeper_.KeepUnsaved().IgnoreError();  // the first error counts
+      checkpoint_.WriteUnsaved().IgnoreError();  // the first error counts
       return status;
     }
     return Complete();
   }
 
  private:
-  // Places and lanes first: a graph is instantiated for every place there is.
+  // Places and lanes come first, because a graph is instantiated for every place.
   absl::Status Prepare(absl::Span<const CalibrationItem> items) {
-    if (absl::Status status = lanes_.Create(device_, core::kMaxSplits); !status.ok()) {
-      return status;
-    }
-    absl::StatusOr<std::vector<CalibrationItem>> described = DescribeItems(items);
-    if (!described.ok()) return described.status();
-    work_.Assign(*std::move(described), device_.capabilities());
+    GPUSHARE_RETURN_IF_ERROR(lanes_.Create(device_, core::kMaxSplits));
+    GPUSHARE_ASSIGN_OR_RETURN(std::vector<CalibrationItem> described, DescribeItems(items));
+    work_.Assign(std::move(described), device_.capabilities());
     size_ = work_.size();
-    absl::StatusOr<int64_t> bytes =
-        CheckRecords(device_.capabilities().profile, base_, work_.items());
-    if (!bytes.ok()) return bytes.status();
-    size_.kept_bytes = *bytes;
-    if (absl::Status status = CheckSize(size_); !status.ok()) return status;
+    GPUSHARE_ASSIGN_OR_RETURN(size_.kept_bytes,
+                              CheckRecords(device_.capabilities().profile, base_, work_.items()));
+    GPUSHARE_RETURN_IF_ERROR(CheckSize(size_));
     for (const CalibrationItem& item : work_.items()) {
-      if (absl::Status status = device_.PrepareKernel(item.kernel); !status.ok()) return status;
+      GPUSHARE_RETURN_IF_ERROR(device_.PrepareKernel(item.kernel));
     }
     return PrepareFused();
   }
@@ -82,10 +78,10 @@ class Calibration {
     for (CalibrationItem& item : described) {
       item.kernel.id = core::KernelId{id++};
       if (!device_.capabilities().eviction) item.kernel.evictable = false;
-      if (item.kernel.kind != core::TaskKind::kKernel) item.kernel.evictable = false;
-      if (absl::Status status = device_.DescribeKernel(item.kernel); !status.ok()) return status;
+      if (!item.has_block_tasks()) item.kernel.evictable = false;
+      GPUSHARE_RETURN_IF_ERROR(device_.DescribeKernel(item.kernel));
       core::FillUnknown(item.kernel);
-      if (absl::Status status = core::CheckKernel(item.kernel); !status.ok()) return status;
+      GPUSHARE_RETURN_IF_ERROR(core::CheckKernel(item.kernel));
     }
     return described;
   }
@@ -94,13 +90,11 @@ class Calibration {
     std::vector<CalibrationFused> prepared = options_.fused;
     uint32_t id = 1;
     for (CalibrationFused& fused : prepared) {
-      if (fused.local_bytes > 0) continue;
+      if (fused.spills()) continue;
       fused.kernel.id = core::KernelId{id++};
       fused.kernel.tensor_part = work_.items()[fused.tensor_item].kernel.id;
       fused.kernel.cuda_part = work_.items()[fused.cuda_item].kernel.id;
-      if (absl::Status status = device_.PrepareFusedKernel(fused.kernel); !status.ok()) {
-        return status;
-      }
+      GPUSHARE_RETURN_IF_ERROR(device_.PrepareFusedKernel(fused.kernel));
     }
     work_.AssignFused(std::move(prepared));
     return absl::OkStatus();
@@ -118,27 +112,26 @@ class Calibration {
                        found->device.gpu_model, "' with ", found->device.sm_count,
                        " SMs, and this device is '", own.gpu_model, "' with ", own.sm_count, "."));
     }
-    work_.GoOnFrom(*std::move(found), size_);
+    work_.ResumeFrom(*std::move(found), size_);
     return absl::OkStatus();
   }
 
   absl::Status MeasureDevice() {
-    report_.Progress("device", nullptr);
+    report_.Progress("device");
     if (!work_.checkpoint().device_measured) {
       DeviceMeter meter(timer_, lanes_, work_.items(), options_, report_.notes());
-      absl::StatusOr<core::DeviceProfile> measured = meter.Measure();
-      if (!measured.ok()) return measured.status();
-      report_.NoteDropped(timer_.TakeDropped(), "the device");
-      work_.SetDevice(ReadableDevice(*measured, device_.capabilities().profile, report_.notes()),
-                      meter.copies());
-      if (absl::Status status = keeper_.Keep(); !status.ok()) return status;
+      GPUSHARE_ASSIGN_OR_RETURN(const core::DeviceProfile measured, meter.Measure());
+      NoteRetaken(report_.notes(), "the device", timer_.TakeDropped());
+      work_.SetDevice(ReadableDevice(measured, device_.capabilities().profile, report_.notes()),
+                      std::move(meter.copies()));
+      GPUSHARE_RETURN_IF_ERROR(checkpoint_.Write());
     }
     report_.Step();
-    report_.Progress("device", nullptr);
+    report_.Progress("device");
     return absl::OkStatus();
   }
 
-  // Kernels without slices and evictions are reported here, with what they have.
+  // A kernel whose slices and evictions were not reached is reported here, with what it has.
   void FinishKernels() {
     for (size_t i = 0; i < work_.items().size(); ++i) {
       const KernelMeasurement* const known = work_.KernelOf(i);
@@ -170,13 +163,9 @@ class Calibration {
       if (known == nullptr) continue;
       profile.kernels.push_back(Describe(work_.items()[i].kernel, *known, measured.device));
     }
-    // A profile is of one GPU: records of another are not carried over.
-    const bool same = base_.device.gpu_model == profile.device.gpu_model;
-    for (const core::KernelDesc& kernel : base_.kernels) {
-      if (same && profile.FindKernel(kernel.name) == nullptr) profile.kernels.push_back(kernel);
-    }
+    const bool same_gpu = TakeOverKernels(base_, profile);
     profile.calibration =
-        MergeRecords(measured.record, result_.kernels, same ? &base_.calibration : nullptr);
+        MergeRecords(measured.record, result_.kernels, same_gpu ? &base_.calibration : nullptr);
     profile.learned = Learn(profile, result_.kernels, result_.pairs);
   }
 
@@ -185,16 +174,16 @@ class Calibration {
     FinishPairs();
     work_.SortRecords();
     for (size_t s = 0; s < kStages; ++s) report_.NoteNotReached(Stage(s), stages_.TotalIsSpent());
-    work_.Judge(result_.notes);
+    work_.SetFusedVerdicts(report_.notes());
+    result_.notes = std::move(report_.notes());
+    result_.not_reached = std::move(report_.not_reached());
     FillProfile();
     if (options_.output_path.empty()) return std::move(result_);
-    if (absl::Status status = SaveProfile(options_.output_path, result_.profile); !status.ok()) {
-      return status;
-    }
+    GPUSHARE_RETURN_IF_ERROR(SaveProfile(options_.output_path, result_.profile));
     if (result_.not_reached.empty()) {
       std::remove(CheckpointPath(options_.output_path).c_str());
-    } else if (absl::Status status = keeper_.Keep(); !status.ok()) {
-      return status;
+    } else {
+      GPUSHARE_RETURN_IF_ERROR(checkpoint_.Write());
     }
     return std::move(result_);
   }
@@ -207,7 +196,7 @@ class Calibration {
   CalibrationResult result_;
   CalibrationWork work_;
   CalibrationSize size_;
-  CheckpointKeeper keeper_;
+  CheckpointWriter checkpoint_;
   CalibrationReport report_;
   StageMeter stages_;
 };
@@ -217,7 +206,7 @@ class Calibration {
 absl::StatusOr<CalibrationResult> Calibrate(core::Device& device, const Profile& base,
                                             absl::Span<const CalibrationItem> items,
                                             const CalibrationOptions& options) {
-  if (absl::Status status = CheckCalibration(items, options); !status.ok()) return status;
+  GPUSHARE_RETURN_IF_ERROR(CheckCalibration(items, options));
   return std::make_unique<Calibration>(device, base, options)->Run(items);
 }
 

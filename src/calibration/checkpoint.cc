@@ -1,7 +1,8 @@
-// The checkpoint of a calibration. See calibration_checkpoint.h.
+// The checkpoint of a calibration; see checkpoint.h.
 //
-// One line a kernel: digest, kind, numbers in a fixed order, then the counted lists. The name, the
-// last, may hold spaces. A line that begins with "pair" has two digests and then counted lists.
+// A line of the text is a kernel: digest, kind, numbers in a fixed order, then the counted lists,
+// and last the name, which may contain spaces. A line that begins with "pair" has two digests and
+// the counted lists of a pair.
 
 #include "src/calibration/checkpoint.h"
 
@@ -16,6 +17,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "src/core/base/limits.h"
+#include "src/models/profile.h"
 
 namespace gpushare::models {
 namespace {
@@ -33,7 +35,7 @@ uint64_t Fnv1a(uint64_t digest, absl::string_view text) {
   return digest;
 }
 
-std::string LineOf(uint64_t digest, const KernelMeasurement& kernel) {
+std::string KernelLineOf(uint64_t digest, const KernelMeasurement& kernel) {
   std::string line = absl::StrFormat(
       "%d %d %d %d %d %d %.17g %d %.17g %.17g %d %d %d", digest, static_cast<int>(kernel.kind),
       kernel.block_tasks, kernel.solo_ns, kernel.worker_solo_ns, kernel.block_task_ns,
@@ -53,19 +55,24 @@ std::string LineOf(uint64_t digest, const KernelMeasurement& kernel) {
   return absl::StrCat(line, " ", kernel.name, "\n");
 }
 
-// A count that the stream says, within its bound.
-bool ReadCount(std::istringstream& in, size_t most, size_t& count) {
-  return static_cast<bool>(in >> count) && count <= most;
+// Reads a count of at most `most`, then as many elements with `read(element)`.
+template <class Element, class Read>
+bool ReadList(std::istringstream& in, size_t most, std::vector<Element>& list, Read read) {
+  size_t count = 0;
+  if (!(in >> count) || count > most) return false;
+  list.resize(count);
+  for (Element& element : list) read(element);
+  return true;
 }
 
-// What a measurement cannot be; the text may have been changed.
+// False for values that no measurement has: the file may have been changed.
 bool IsMeasurement(const KernelMeasurement& kernel) {
   const int64_t least = std::min({kernel.block_tasks, kernel.solo_ns, kernel.worker_solo_ns,
                                   kernel.block_task_ns, kernel.slice_block_tasks});
   return least >= 0 && kernel.workers_per_sm >= 0 && kernel.workers_per_sm_least >= 0;
 }
 
-bool ReadLine(const std::string& line, uint64_t& digest, KernelMeasurement& out) {
+bool ReadKernelLine(const std::string& line, uint64_t& digest, KernelMeasurement& out) {
   std::istringstream in(line);
   int kind = 0;
   in >> digest >> kind >> out.block_tasks >> out.solo_ns >> out.worker_solo_ns >>
@@ -73,16 +80,12 @@ bool ReadLine(const std::string& line, uint64_t& digest, KernelMeasurement& out)
       out.saturating_occupancy >> out.eviction_p50_ns >> out.eviction_p99_ns >> out.spent_ns;
   if (!in || kind < 0 || kind > static_cast<int>(core::TaskKind::kLibrary)) return false;
   out.kind = static_cast<core::TaskKind>(kind);
-  size_t count = 0;
-  if (!ReadCount(in, kEvictionSamplesMax, count)) return false;
-  out.eviction_ns.resize(count);
-  for (int64_t& sample : out.eviction_ns) in >> sample;
-  if (!ReadCount(in, core::kMaxSpeedPoints, count)) return false;
-  out.speed.resize(count);
-  for (core::SpeedPoint& point : out.speed) in >> point.sms >> point.speed;
-  if (!ReadCount(in, core::kMaxSpeedPoints, count)) return false;
-  out.knees.resize(count);
-  for (int32_t& sms : out.knees) in >> sms;
+  if (!ReadList(in, kEvictionSamplesMax, out.eviction_ns, [&](int64_t& ns) { in >> ns; }) ||
+      !ReadList(in, core::kMaxSpeedPoints, out.speed,
+                [&](core::SpeedPoint& point) { in >> point.sms >> point.speed; }) ||
+      !ReadList(in, core::kMaxSpeedPoints, out.knees, [&](int32_t& sms) { in >> sms; })) {
+    return false;
+  }
   int intensity = 0;
   in >> intensity >> out.flat_from_sms >> out.slice_block_tasks >> out.slice_overhead >>
       out.workers_per_sm_least >> out.rest_measured;
@@ -109,16 +112,12 @@ bool ReadPairLine(const std::string& line, std::pair<uint64_t, uint64_t>& digest
   std::istringstream in(line);
   std::string word;
   in >> word >> digests.first >> digests.second >> out.query_ns;
-  size_t count = 0;
-  if (!ReadCount(in, kPairListMax, count)) return false;
-  out.speeds.resize(count);
-  for (PairMeasurement::Speed& speed : out.speeds) {
-    in >> speed.lc_sms >> speed.alone >> speed.beside;
-  }
-  if (!ReadCount(in, kPairListMax, count)) return false;
-  out.blocking_ns.resize(count);
-  for (int64_t& sample : out.blocking_ns) in >> sample;
-  return !in.fail();
+  const bool complete = ReadList(in, kPairListMax, out.speeds,
+                                 [&](PairMeasurement::Speed& speed) {
+                                   in >> speed.lc_sms >> speed.alone >> speed.beside;
+                                 }) &&
+                        ReadList(in, kPairListMax, out.blocking_ns, [&](int64_t& ns) { in >> ns; });
+  return complete && !in.fail();
 }
 
 absl::Status Corrupt(const std::string& path, absl::string_view what) {
@@ -143,7 +142,7 @@ absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoin
   profile.learned =
       absl::StrCat(kFirstLine, " ", checkpoint.device_measured ? "device" : "none", "\n");
   for (const auto& [digest, kernel] : checkpoint.kernels) {
-    absl::StrAppend(&profile.learned, LineOf(digest, kernel));
+    absl::StrAppend(&profile.learned, KernelLineOf(digest, kernel));
   }
   for (const auto& [digests, pair] : checkpoint.pairs) {
     absl::StrAppend(&profile.learned, PairLineOf(digests, pair));
@@ -176,7 +175,8 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
     std::pair<uint64_t, uint64_t> digests;
     KernelMeasurement kernel;
     PairMeasurement pair;
-    if (is_pair ? !ReadPairLine(lines[i], digests, pair) : !ReadLine(lines[i], digest, kernel)) {
+    if (is_pair ? !ReadPairLine(lines[i], digests, pair)
+                : !ReadKernelLine(lines[i], digest, kernel)) {
       return Corrupt(path, absl::StrCat("line ", i + 1, " is not a measurement."));
     }
     if (is_pair) {
@@ -190,28 +190,28 @@ absl::StatusOr<Checkpoint> LoadCheckpoint(const std::string& path) {
 
 std::string CheckpointPath(const std::string& output_path) { return output_path + ".partial"; }
 
-// Where a checkpoint lies already, somebody could write.
-absl::Status CheckpointKeeper::Try() {
+// Where a checkpoint exists, an earlier call could write it.
+absl::Status CheckpointWriter::CheckWritable() {
   std::error_code ignored;
   if (options_.output_path.empty() ||
       std::filesystem::exists(CheckpointPath(options_.output_path), ignored)) {
     return absl::OkStatus();
   }
-  return Keep();
+  return Write();
 }
 
-absl::Status CheckpointKeeper::Keep() {
+absl::Status CheckpointWriter::Write() {
   unsaved_ = false;
-  saved_ns_ = clock_.NowNs();
+  written_ns_ = clock_.NowNs();
   if (options_.output_path.empty()) return absl::OkStatus();
   return SaveCheckpoint(CheckpointPath(options_.output_path), checkpoint_);
 }
 
-absl::Status CheckpointKeeper::KeepIfOlder(core::TimeNs age_ns_least) {
+absl::Status CheckpointWriter::WriteIfOlder(core::TimeNs age_ns_least) {
   unsaved_ = true;
-  return clock_.NowNs() - saved_ns_ >= age_ns_least ? Keep() : absl::OkStatus();
+  return clock_.NowNs() - written_ns_ >= age_ns_least ? Write() : absl::OkStatus();
 }
 
-absl::Status CheckpointKeeper::KeepUnsaved() { return unsaved_ ? Keep() : absl::OkStatus(); }
+absl::Status CheckpointWriter::WriteUnsaved() { return unsaved_ ? Write() : absl::OkStatus(); }
 
 }  // namespace gpushare::models

@@ -1,4 +1,4 @@
-// See calibration_checks.h.
+// What a calibration refuses; see checks.h.
 
 #include "src/calibration/checks.h"
 
@@ -10,13 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "src/calibration/profile.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/status.h"
 
 namespace gpushare::models {
 namespace {
 
 // A week: longer is a unit error.
 constexpr double kSecondsTotalMax = 7 * 24 * 3600;
-// Of a load or a duration, as the profile's reader takes it.
+// Of a load or a duration, as the reader of profiles accepts it.
 constexpr double kRatioMax = 1e6;
 
 absl::Status CheckOptions(const CalibrationOptions& options) {
@@ -69,7 +70,7 @@ absl::Status CheckOutput(const std::string& path) {
       absl::StrCat("The profile is to be written to '", path, "', and that is a folder."));
 }
 
-// As the profile's reader takes it.
+// As the reader of profiles accepts it.
 absl::Status CheckName(const std::string& name, const char* of) {
   if (!name.empty() && name.size() <= static_cast<size_t>(core::kMaxNameBytes)) {
     return absl::OkStatus();
@@ -86,7 +87,7 @@ absl::Status CheckParts(absl::Span<const CalibrationItem> items, const Calibrati
       return absl::InvalidArgumentError(absl::StrCat("A part of fused kernel '", name, "' is item ",
                                                      index, ", and there are ", items.size(), "."));
     }
-    if (items[index].kernel.kind != core::TaskKind::kKernel) {
+    if (!items[index].has_block_tasks()) {
       return absl::InvalidArgumentError(absl::StrCat("The part '", items[index].kernel.name,
                                                      "' of fused kernel '", name,
                                                      "' has no block tasks."));
@@ -98,7 +99,7 @@ absl::Status CheckParts(absl::Span<const CalibrationItem> items, const Calibrati
                      items[fused.tensor_item].kernel.name, "', and they must be two kernels."));
   }
   const CalibrationItem& cuda = items[fused.cuda_item];
-  if (fused.local_bytes == 0 && cuda.block_tasks < kFusedBlockTasksLeast) {
+  if (!fused.spills() && cuda.block_tasks < kFusedBlockTasksLeast) {
     return absl::InvalidArgumentError(absl::StrCat(
         "The sample of '", cuda.kernel.name, "', the CD part of fused kernel '", name, "', has ",
         cuda.block_tasks, " block tasks, and the load ratios from 0.1 to 1.9 need at least ",
@@ -142,13 +143,13 @@ absl::Status CheckFused(absl::Span<const CalibrationItem> items,
   std::set<std::string> names;
   for (const CalibrationFused& fused : all) {
     const std::string& name = fused.kernel.name;
-    if (absl::Status status = CheckName(name, "a fused kernel"); !status.ok()) return status;
+    GPUSHARE_RETURN_IF_ERROR(CheckName(name, "a fused kernel"));
     if (!names.insert(name).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("Fused kernel '", name, "' stands twice in the calibration."));
     }
-    if (absl::Status status = CheckParts(items, fused); !status.ok()) return status;
-    if (absl::Status status = CheckShape(fused); !status.ok()) return status;
+    GPUSHARE_RETURN_IF_ERROR(CheckParts(items, fused));
+    GPUSHARE_RETURN_IF_ERROR(CheckShape(fused));
   }
   return absl::OkStatus();
 }
@@ -161,13 +162,13 @@ absl::Status CheckItems(absl::Span<const CalibrationItem> items) {
   }
   std::set<std::string> names;
   for (const CalibrationItem& item : items) {
-    if (absl::Status status = CheckName(item.kernel.name, "a kernel"); !status.ok()) return status;
+    GPUSHARE_RETURN_IF_ERROR(CheckName(item.kernel.name, "a kernel"));
     if (!names.insert(item.kernel.name).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("Kernel '", item.kernel.name, "' stands twice in the calibration."));
     }
-    const bool kernel = item.kernel.kind == core::TaskKind::kKernel;
-    if (kernel && (item.block_tasks < 1 || item.block_tasks > core::kMaxBlockTasks)) {
+    if (item.has_block_tasks() &&
+        (item.block_tasks < 1 || item.block_tasks > core::kMaxBlockTasks)) {
       return absl::InvalidArgumentError(
           absl::StrCat("The sample of kernel '", item.kernel.name, "' has ", item.block_tasks,
                        " block tasks, and the limits are 1 and ", core::kMaxBlockTasks, "."));
@@ -185,10 +186,10 @@ absl::Status CheckItems(absl::Span<const CalibrationItem> items) {
 
 absl::Status CheckCalibration(absl::Span<const CalibrationItem> items,
                               const CalibrationOptions& options) {
-  if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  if (absl::Status status = CheckBounds(options); !status.ok()) return status;
-  if (absl::Status status = CheckOutput(options.output_path); !status.ok()) return status;
-  if (absl::Status status = CheckItems(items); !status.ok()) return status;
+  GPUSHARE_RETURN_IF_ERROR(CheckOptions(options));
+  GPUSHARE_RETURN_IF_ERROR(CheckBounds(options));
+  GPUSHARE_RETURN_IF_ERROR(CheckOutput(options.output_path));
+  GPUSHARE_RETURN_IF_ERROR(CheckItems(items));
   return CheckFused(items, options.fused);
 }
 
@@ -203,12 +204,7 @@ absl::StatusOr<int64_t> CheckRecords(const core::DeviceProfile& device, const Pr
     return absl::InvalidArgumentError(absl::StrCat("No profile can hold the kernel '",
                                                    item.kernel.name, "': ", status.message()));
   }
-  if (base.device.gpu_model == device.gpu_model) {
-    for (const core::KernelDesc& kernel : base.kernels) {
-      if (unmeasured.FindKernel(kernel.name) == nullptr) unmeasured.kernels.push_back(kernel);
-    }
-    unmeasured.calibration = base.calibration;
-  }
+  if (TakeOverKernels(base, unmeasured)) unmeasured.calibration = base.calibration;
   if (unmeasured.kernels.size() > static_cast<size_t>(core::kMaxKernels)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "The calibration has ", items.size(), " kernels, and with those of the base profile ",

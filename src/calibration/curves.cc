@@ -1,4 +1,4 @@
-// Curves of measured speeds. See calibration_curves.h.
+// What curves of speeds say; see curves.h.
 
 #include "src/calibration/curves.h"
 
@@ -10,22 +10,13 @@ namespace gpushare::models {
 namespace {
 
 constexpr double kKneeProminence = 0.03;
-// A curve that gains less than this beyond a size gains nothing: noise and shared caches.
+// A smaller gain beyond a size is noise or the effect of shared caches.
 constexpr double kFlatGain = 0.03;
 // The size from which a memory-intensive kernel gains nothing is at most this share of the SMs.
 // In proportion to SMs, the speed there is 0.85: far from flat.
 constexpr double kFlatShare = 0.85;
 
 }  // namespace
-
-double Ratio(double a, double b) { return b > 0 ? a / b : 0; }
-
-double ExpectedMaximum(double n) {
-  if (n < 2) return 1;
-  const double root = std::sqrt(2 * std::log(n));
-  constexpr double kLog4Pi = 2.5310242469692907;
-  return std::max(1.0, root - (std::log(std::log(n)) + kLog4Pi) / (2 * root));
-}
 
 std::vector<int32_t> FindKnees(absl::Span<const core::SpeedPoint> speed) {
   std::vector<int32_t> knees;
@@ -53,7 +44,7 @@ double FitSaturatingOccupancy(absl::Span<const double> speeds) {
   const double workers = static_cast<double>(speeds.size());
   double best = 1;
   double best_error = -1;
-  // From 1 downwards: of values that fit alike, the largest assumes least.
+  // From 1 downwards: of values that fit equally well, the largest assumes least.
   for (double s = 1; s > kStep; s -= kStep) {
     double error = 0;
     for (size_t w = 0; w < speeds.size(); ++w) {
@@ -84,7 +75,7 @@ Intensity IntensityOf(absl::Span<const core::SpeedPoint> speed, int32_t* flat_fr
   *flat_from_sms = 0;
   if (speed.empty()) return Intensity::kUnknown;
   const double limit = kFlatShare * speed.back().sms;
-  // Without a size below the limit a curve of one point would pass for a flat one.
+  // Without a size below the limit, a curve of one point would look flat.
   if (speed.front().sms > limit) return Intensity::kUnknown;
   double best = 0;
   for (const core::SpeedPoint& point : speed) best = std::max(best, point.speed);

@@ -1,60 +1,42 @@
-// Measures the primitives of a device. See calibration_device.h.
+// Primitives of a device; see device.h.
 
 #include "src/calibration/device.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "src/calibration/kernel.h"
+#include "src/calibration/occupancy.h"
+#include "src/calibration/repeat.h"
+#include "src/calibration/request.h"
+#include "src/calibration/statistics.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/status.h"
 
 namespace gpushare::models {
 namespace {
 
-using core::CopyDirection;
-
-// An eviction on a lane that works ends within the block tasks of one round and this: writes that
-// share a busy hardware queue take 11 to 79 us (MEASURED.md), blocked ones whole kernels.
+// An eviction on a sound lane ends within the block tasks of one round and this floor. Writes that
+// share a busy hardware queue take 11 to 79 us (MEASURED.md), blocked ones as long as the kernel.
 constexpr int64_t kLaneEvictionFloorNs = 2 * 1000 * 1000;
 constexpr int64_t kLaneEvictionRounds = 4;
 
-// Latencies are medians of so many repeats' worth of single launches.
-constexpr int kLatencySamples = 3;
-
-// The eviction write's latency is searched in this range, by halving; MEASURED: 4 to 79 us.
+// The latency of the eviction write is searched in this range by halving; MEASURED.md has 4 to 79
+// us.
 constexpr int64_t kWriteLatencyMaxNs = 128 * 1000;
 constexpr int kWriteHalvings = 9;
 constexpr int kWriteTrials = 7;
-
-// Copies: large against the latency, and small.
-constexpr int64_t kCopyLargeBytes = int64_t{64} << 20;
-// Ten times what the memory of any GPU moves.
-constexpr double kRateMaxBytesPerNs = 1e5;
-constexpr int64_t kCopySmallBytes = int64_t{64} << 10;
-// Copies over sizes: 4 KB to 64 MB in eight steps.
-constexpr int64_t kCopySizeLeast = int64_t{4} << 10;
-constexpr int64_t kCopySizeStep = 4;
-
-void Set(double measured, int64_t& field) {
-  // On a virtual clock a host call takes no time, and nothing was measured.
-  if (measured >= 1) field = std::llround(measured);
-}
-
-void* At(void* buffer, int64_t offset) {
-  return buffer == nullptr ? nullptr : static_cast<char*>(buffer) + offset;
-}
 
 }  // namespace
 
 DeviceMeter::DeviceMeter(LaunchTimer& timer, const core::Lanes& lanes,
                          absl::Span<const CalibrationItem> items, const CalibrationOptions& options,
-                         std::vector<std::string>& notes)
+                         Notes& notes)
     : timer_(timer),
       lanes_(lanes),
       options_(options),
       notes_(notes),
+      copies_(timer, lanes, options, notes),
       out_(timer.device().capabilities().profile) {
   worker_lane_ = lanes.Pick(core::kWholeDevice, core::LaneClass::kBe, 0);
   for (const CalibrationItem& item : items) {
@@ -66,56 +48,58 @@ DeviceMeter::DeviceMeter(LaunchTimer& timer, const core::Lanes& lanes,
 }
 
 absl::StatusOr<core::DeviceProfile> DeviceMeter::Measure() {
-  for (auto stage :
-       {&DeviceMeter::TestLanes, &DeviceMeter::MeasureLatencies, &DeviceMeter::MeasureGraphLatency,
-        &DeviceMeter::MeasureEvictionWrite, &DeviceMeter::MeasureCopies}) {
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    if (absl::Status status = (this->*stage)(); !status.ok()) return status;
+  for (auto stage : {&DeviceMeter::TestLanes, &DeviceMeter::MeasureLatencies,
+                     &DeviceMeter::MeasureGraphLatency, &DeviceMeter::MeasureEvictionWrite}) {
+    GPUSHARE_RETURN_IF_ERROR(timer_.CheckCancelled());
+    GPUSHARE_RETURN_IF_ERROR((this->*stage)());
   }
+  GPUSHARE_RETURN_IF_ERROR(copies_.Measure(out_));
   return out_;
+}
+
+core::LaunchRequest DeviceMeter::OneRound() const {
+  const int64_t round = int64_t{WorkersPerSm(worker_item_->kernel, out_)} * out_.sm_count;
+  return WorkerRequest(*worker_item_, worker_lane_, std::min(worker_item_->block_tasks, round));
+}
+
+absl::StatusOr<int64_t> DeviceMeter::TimeOneRound() {
+  GPUSHARE_RETURN_IF_ERROR(timer_.RunOne(OneRound()).status());  // warm-up
+  GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch timed, timer_.RunOne(OneRound()));
+  return std::llround(timed.duration_ns());
 }
 
 absl::Status DeviceMeter::TestLanes() {
   if (any_item_ == nullptr) return absl::OkStatus();
   int64_t round_ns = 0;
   if (worker_item_ != nullptr) {
-    core::LaunchRequest one = TaskRequest(*worker_item_, core::Form::kWorkers, worker_lane_);
-    one.parts[0].block_count =
-        std::min<int64_t>(one.parts[0].block_count,
-                          int64_t{WorkersPerSm(worker_item_->kernel, out_)} * out_.sm_count);
-    for (int i = 0; i < 2; ++i) {
-      absl::StatusOr<TimedLaunch> timed = timer_.RunOne(one);
-      if (!timed.ok()) return timed.status();
-      round_ns = std::llround(timed->duration_ns());
-    }
+    GPUSHARE_ASSIGN_OR_RETURN(round_ns, TimeOneRound());
   }
   for (core::LaneIndex lane = 0; lane < core::kMaxLanes; ++lane) {
     if (!lanes_.lane(lane).usable.load()) continue;
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    if (absl::Status status = TestLane(lane, round_ns); !status.ok()) return status;
+    GPUSHARE_RETURN_IF_ERROR(timer_.CheckCancelled());
+    GPUSHARE_RETURN_IF_ERROR(TestLane(lane, round_ns));
   }
   return absl::OkStatus();
 }
 
-absl::Status DeviceMeter::TestLane(core::LaneIndex lane, int64_t one_round_ns) {
+absl::Status DeviceMeter::TestLane(core::LaneIndex lane, int64_t round_ns) {
   const core::LaneSpec& spec = lanes_.lane(lane).spec;
-  if (!spec.evictable || worker_item_ == nullptr) {
-    if (spec.place != core::kWholeDevice && !any_item_->kernel.confinable) return absl::OkStatus();
-    const core::Form form = OrdinaryForm(any_item_->kernel);
-    return timer_.RunOne(TaskRequest(*any_item_, form, lane)).status();
-  }
-  if (spec.place != core::kWholeDevice && !worker_item_->kernel.confinable) return absl::OkStatus();
-  core::LaunchRequest request = TaskRequest(*worker_item_, core::Form::kWorkers, lane);
-  if (absl::Status status = timer_.Begin(request); !status.ok()) return status;
+  const bool evicts = spec.evictable && worker_item_ != nullptr;
+  const CalibrationItem& item = evicts ? *worker_item_ : *any_item_;
+  if (spec.place != core::kWholeDevice && !item.kernel.confinable) return absl::OkStatus();
+  if (evicts) return TestEviction(lane, round_ns);
+  return timer_.RunOne(OrdinaryRequest(item, lane)).status();
+}
+
+absl::Status DeviceMeter::TestEviction(core::LaneIndex lane, int64_t round_ns) {
+  GPUSHARE_RETURN_IF_ERROR(timer_.Begin(WorkerRequest(*worker_item_, lane)));
   // In the first round, once it has begun.
-  timer_.WaitUntil(timer_.device().NowNs() + out_.launch_latency_ns + one_round_ns / 4);
-  absl::StatusOr<core::TimeNs> called = timer_.Evict(lane);
-  if (!called.ok()) return called.status();
-  absl::StatusOr<std::vector<TimedLaunch>> left = timer_.Finish();
-  if (!left.ok()) return left.status();
-  const core::DeviceCompletion& completion = left->front().completion;
-  const int64_t latency = completion.end_ns - *called;
-  const int64_t bound = kLaneEvictionRounds * one_round_ns + kLaneEvictionFloorNs;
+  timer_.Wait(out_.launch_latency_ns + round_ns / 4);
+  GPUSHARE_ASSIGN_OR_RETURN(const core::TimeNs called, timer_.Evict(lane));
+  GPUSHARE_ASSIGN_OR_RETURN(const std::vector<TimedLaunch> left, timer_.Finish());
+  const core::DeviceCompletion& completion = left.front().completion;
+  const int64_t latency = completion.end_ns - called;
+  const int64_t bound = kLaneEvictionRounds * round_ns + kLaneEvictionFloorNs;
   if (latency <= bound) return absl::OkStatus();
   notes_.push_back(absl::StrCat(
       "Lane ", lane,
@@ -133,232 +117,105 @@ absl::Status DeviceMeter::MeasureLatencies() {
     return absl::OkStatus();
   }
   // One block task: its start and end are exact device times.
-  core::LaunchRequest request = TaskRequest(*worker_item_, core::Form::kWorkers, worker_lane_);
-  request.parts[0].block_count = 1;
-  request.workers = 1;
-  std::vector<double> issue;
-  std::vector<double> launch;
-  std::vector<double> completion;
-  for (int i = 0; i < kLatencySamples * options_.repeats; ++i) {
-    absl::StatusOr<TimedLaunch> one = timer_.RunOne(request);
-    if (!one.ok()) return one.status();
-    issue.push_back(static_cast<double>(one->issued_ns - one->called_ns));
-    launch.push_back(static_cast<double>(one->completion.start_ns - one->called_ns));
-    completion.push_back(static_cast<double>(one->seen_ns - one->completion.end_ns));
-  }
-  Set(Median(issue), out_.launch_issue_ns);
-  Set(Median(launch), out_.launch_latency_ns);
-  Set(Median(completion), out_.completion_latency_ns);
+  const core::LaunchRequest request = WorkerRequest(*worker_item_, worker_lane_, 1, 1);
+  const auto take = [&]() -> absl::StatusOr<Sample<3>> {
+    GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch one, timer_.RunOne(request));
+    return Sample<3>{static_cast<double>(one.issued_ns - one.called_ns),
+                     static_cast<double>(one.completion.start_ns - one.called_ns),
+                     static_cast<double>(one.seen_ns - one.completion.end_ns)};
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(const auto medians,
+                            MediansOf<3>(timer_, kLatencySamples * options_.repeats, take));
+  SetMeasured(medians[0], out_.launch_issue_ns);
+  SetMeasured(medians[1], out_.launch_latency_ns);
+  SetMeasured(medians[2], out_.completion_latency_ns);
   return absl::OkStatus();
 }
 
-// A graph's own start is the host's view, so its latency is what a round trip takes beyond the
+// The device does not report when a graph starts. Its latency is what a round trip takes beyond the
 // graph's time among others and the completion.
 absl::Status DeviceMeter::MeasureGraphLatency() {
   if (graph_item_ == nullptr) return absl::OkStatus();
   const core::LaneIndex lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
-  const core::LaunchRequest request = TaskRequest(*graph_item_, core::Form::kGraph, lane);
-  std::vector<double> latencies;
-  for (int i = 0; i < options_.repeats + 1; ++i) {
-    absl::StatusOr<TimedLaunch> one = timer_.RunOne(request);
-    if (!one.ok()) return one.status();
-    absl::StatusOr<double> each = timer_.TimePerLaunch(request, 2);
-    if (!each.ok()) return each.status();
-    if (i == 0) continue;  // warm-up
-    latencies.push_back(static_cast<double>(one->seen_ns - one->called_ns) - *each -
-                        static_cast<double>(out_.completion_latency_ns));
-  }
-  Set(Median(latencies), out_.graph_launch_latency_ns);
+  const core::LaunchRequest request = OrdinaryRequest(*graph_item_, lane);
+  const auto take = [&]() -> absl::StatusOr<Sample<1>> {
+    GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch one, timer_.RunOne(request));
+    GPUSHARE_ASSIGN_OR_RETURN(const double each, timer_.TimePerLaunch(request, 2));
+    return Sample<1>{one.round_trip_ns() - each - static_cast<double>(out_.completion_latency_ns)};
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(const auto medians,
+                            MediansOf<1>(timer_, options_.repeats, take, /*warm_ups=*/1));
+  SetMeasured(medians[0], out_.graph_launch_latency_ns);
   return absl::OkStatus();
 }
 
+absl::Status DeviceMeter::MeasureEvictionIssue() {
+  const auto take = [&]() -> absl::StatusOr<Sample<1>> {
+    int64_t issue_ns = 0;
+    GPUSHARE_RETURN_IF_ERROR(timer_.Begin(WorkerRequest(*worker_item_, worker_lane_)));
+    GPUSHARE_RETURN_IF_ERROR(timer_.Evict(worker_lane_, &issue_ns).status());
+    GPUSHARE_RETURN_IF_ERROR(timer_.Finish().status());
+    return Sample<1>{static_cast<double>(issue_ns)};
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(const auto medians,
+                            MediansOf<1>(timer_, kLatencySamples * options_.repeats, take));
+  SetMeasured(medians[0], out_.eviction_write_issue_ns);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<bool>> DeviceMeter::TryWrite(int64_t lead_ns) {
+  // A launch starts a launch latency after its call, so the two calls come in either order.
+  const int64_t ahead_ns = lead_ns - out_.launch_latency_ns;
+  core::TimeNs written = 0;
+  if (ahead_ns > 0) {
+    GPUSHARE_ASSIGN_OR_RETURN(written, timer_.EvictNext(worker_lane_));
+    timer_.WaitUntil(written + ahead_ns);
+  }
+  const core::TimeNs launched = timer_.device().NowNs();
+  GPUSHARE_RETURN_IF_ERROR(timer_.Begin(OneRound()));
+  if (ahead_ns <= 0) {
+    timer_.WaitUntil(launched - ahead_ns);
+    GPUSHARE_ASSIGN_OR_RETURN(written, timer_.Evict(worker_lane_));
+  }
+  GPUSHARE_ASSIGN_OR_RETURN(const std::vector<TimedLaunch> done, timer_.Finish());
+  const core::DeviceCompletion& completion = done.front().completion;
+  if (std::abs(completion.start_ns - written - lead_ns) > lead_ns / 2 + 1000) {
+    return std::optional<bool>();
+  }
+  return std::optional<bool>(completion.block_tasks_done == 0);
+}
+
 absl::StatusOr<bool> DeviceMeter::WriteArrivesWithin(int64_t lead_ns) {
-  core::LaunchRequest request = TaskRequest(*worker_item_, core::Form::kWorkers, worker_lane_);
-  request.parts[0].block_count =
-      std::min<int64_t>(request.parts[0].block_count,
-                        int64_t{WorkersPerSm(worker_item_->kernel, out_)} * out_.sm_count);
   int seen = 0;
   int counted = 0;
   for (int i = 0; i < kWriteTrials; ++i) {
-    core::Device& device = timer_.device();
-    // The launch starts a launch latency after its call: whichever is due first is called first.
-    const int64_t ahead = lead_ns - out_.launch_latency_ns;
-    absl::StatusOr<core::TimeNs> called = 0;
-    if (ahead > 0) {
-      called = timer_.EvictNext(worker_lane_);
-      if (!called.ok()) return called.status();
-      timer_.WaitUntil(*called + ahead);
-    }
-    const core::TimeNs launched = device.NowNs();
-    if (absl::Status status = timer_.Begin(request); !status.ok()) return status;
-    if (ahead <= 0) {
-      timer_.WaitUntil(launched - ahead);
-      called = timer_.Evict(worker_lane_);
-      if (!called.ok()) return called.status();
-    }
-    absl::StatusOr<std::vector<TimedLaunch>> done = timer_.Finish();
-    if (!done.ok()) return done.status();
-    const core::DeviceCompletion& completion = done->front().completion;
-    // Where the start is known to be off its plan by a host's hiccup, the trial says nothing.
-    if (std::abs(completion.start_ns - *called - lead_ns) > lead_ns / 2 + 1000) continue;
-    ++counted;
-    seen += completion.block_tasks_done == 0 ? 1 : 0;
+    GPUSHARE_ASSIGN_OR_RETURN(const std::optional<bool> arrived, TryWrite(lead_ns));
+    counted += arrived.has_value() ? 1 : 0;
+    seen += arrived.value_or(false) ? 1 : 0;
   }
   return counted > 0 && 2 * seen > counted;
 }
 
-// Workers read the word before they claim: a launch whose word is there leaves without a block
-// task. The lead at which half of the launches do is the write's latency.
+// Workers read the word before they claim, so a launch that finds the write leaves without a block
+// task. The lead at which half of the launches do is the latency of the write.
 absl::Status DeviceMeter::MeasureEvictionWrite() {
   if (worker_item_ == nullptr) return absl::OkStatus();
-  core::LaunchRequest request = TaskRequest(*worker_item_, core::Form::kWorkers, worker_lane_);
-  std::vector<double> issue;
-  for (int i = 0; i < kLatencySamples * options_.repeats; ++i) {
-    if (absl::Status status = timer_.Begin(request); !status.ok()) return status;
-    int64_t issue_ns = 0;
-    if (auto called = timer_.Evict(worker_lane_, &issue_ns); !called.ok()) return called.status();
-    if (auto done = timer_.Finish(); !done.ok()) return done.status();
-    issue.push_back(static_cast<double>(issue_ns));
-  }
-  Set(Median(issue), out_.eviction_write_issue_ns);
+  GPUSHARE_RETURN_IF_ERROR(MeasureEvictionIssue());
   int64_t low = 0;
   int64_t high = kWriteLatencyMaxNs;
-  absl::StatusOr<bool> at_most = WriteArrivesWithin(high);
-  if (!at_most.ok()) return at_most.status();
-  if (!*at_most) {
+  GPUSHARE_ASSIGN_OR_RETURN(const bool within_range, WriteArrivesWithin(high));
+  if (!within_range) {
     notes_.push_back(absl::StrCat("An eviction write takes longer than ", high / 1000,
                                   " us to be seen; its latency is that of the base profile."));
     return absl::OkStatus();
   }
   for (int i = 0; i < kWriteHalvings; ++i) {
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
+    GPUSHARE_RETURN_IF_ERROR(timer_.CheckCancelled());
     const int64_t middle = (low + high) / 2;
-    absl::StatusOr<bool> arrives = WriteArrivesWithin(middle);
-    if (!arrives.ok()) return arrives.status();
-    (*arrives ? high : low) = middle;
+    GPUSHARE_ASSIGN_OR_RETURN(const bool arrives, WriteArrivesWithin(middle));
+    (arrives ? high : low) = middle;
   }
-  Set(static_cast<double>(low + high) / 2, out_.eviction_write_latency_ns);
-  return absl::OkStatus();
-}
-
-core::LaunchRequest DeviceMeter::CopyRequestOf(const Copy& copy, core::LaneIndex lane,
-                                               int64_t bytes) const {
-  core::LaunchRequest request;
-  request.parts[0].lane = lane;
-  request.form = core::Form::kMemcpy;
-  request.parts[0].work.copy.direction = copy.direction;
-  request.parts[0].work.copy.pinned = copy.pinned;
-  request.parts[0].work.copy.bytes = bytes;
-  const CalibrationBuffers& buffers = options_.buffers;
-  const int64_t offset = copy.second_half ? buffers.bytes / 2 : 0;
-  void* const host = At(copy.pinned ? buffers.pinned_host : buffers.pageable_host, offset);
-  void* const device = At(buffers.device, offset);
-  const bool to_device = copy.direction == CopyDirection::kHostToDevice;
-  request.parts[0].work.copy.destination = to_device ? device : host;
-  request.parts[0].work.copy.source = to_device ? host : device;
-  return request;
-}
-
-absl::StatusOr<double> DeviceMeter::TimeCopies(absl::Span<const Copy> copies, int64_t bytes) {
-  for (size_t i = 0; i < copies.size(); ++i) {
-    const core::LaneIndex lane =
-        lanes_.Pick(core::kWholeDevice, core::LaneClass::kCopy, static_cast<uint32_t>(i));
-    if (absl::Status status = timer_.Begin(CopyRequestOf(copies[i], lane, bytes)); !status.ok()) {
-      return status;
-    }
-  }
-  absl::StatusOr<std::vector<TimedLaunch>> done = timer_.Finish();
-  if (!done.ok()) return done.status();
-  core::TimeNs last = 0;
-  for (const TimedLaunch& timed : *done) last = std::max(last, timed.seen_ns);
-  return static_cast<double>(last - done->front().called_ns);
-}
-
-// Bytes of all copies a ns, from the difference of a large and a quarter of it: free of latencies.
-absl::StatusOr<double> DeviceMeter::RateOf(absl::Span<const Copy> copies, int64_t bytes) {
-  std::vector<double> rates;
-  const int64_t quarter = bytes / 4;
-  for (int i = 0; i < options_.repeats + 1; ++i) {
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    absl::StatusOr<double> small = TimeCopies(copies, quarter);
-    if (!small.ok()) return small.status();
-    absl::StatusOr<double> large = TimeCopies(copies, bytes);
-    if (!large.ok()) return large.status();
-    if (i == 0) continue;  // warm-up: pages are touched, the link leaves its idle state
-    rates.push_back(static_cast<double>((bytes - quarter) * static_cast<int64_t>(copies.size())) /
-                    std::max(1.0, *large - *small));
-  }
-  const double rate = Median(rates);
-  if (rate <= kRateMaxBytesPerNs) return rate;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "A copy of ", bytes, " bytes takes no time, and a device on which work takes no ",
-      "time has nothing to calibrate."));
-}
-
-absl::Status DeviceMeter::MeasureCopySizes(const Copy& copy, int64_t bytes_most) {
-  for (int64_t bytes = kCopySizeLeast; bytes <= bytes_most; bytes *= kCopySizeStep) {
-    std::vector<double> durations;
-    for (int i = 0; i < options_.repeats; ++i) {
-      if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-      absl::StatusOr<double> one = TimeCopies({copy}, bytes);
-      if (!one.ok()) return one.status();
-      durations.push_back(*one);
-    }
-    copies_.push_back({copy.direction == CopyDirection::kHostToDevice, copy.pinned, bytes,
-                       std::llround(Median(std::move(durations)))});
-  }
-  return absl::OkStatus();
-}
-
-absl::Status DeviceMeter::MeasureCopies() {
-  const bool simulated = timer_.device().capabilities().simulated;
-  const CalibrationBuffers& buffers = options_.buffers;
-  const int64_t bytes = simulated && buffers.bytes == 0
-                            ? kCopyLargeBytes
-                            : std::min(kCopyLargeBytes, buffers.bytes / 2);
-  auto have = [&](const void* host) {
-    return simulated || (buffers.device != nullptr && host != nullptr);
-  };
-  constexpr Copy kToDevice{CopyDirection::kHostToDevice, true, false};
-  constexpr Copy kToHost{CopyDirection::kDeviceToHost, true, true};
-  constexpr Copy kPageableToDevice{CopyDirection::kHostToDevice, false, false};
-  constexpr Copy kPageableToHost{CopyDirection::kDeviceToHost, false, true};
-  if (bytes < 4 * kCopySmallBytes || (!have(buffers.pinned_host) && !have(buffers.pageable_host))) {
-    notes_.push_back("No buffers are given for copies, whose rates are those of the base profile.");
-    return absl::OkStatus();
-  }
-  if (have(buffers.pageable_host)) {
-    absl::StatusOr<double> there = RateOf({kPageableToDevice}, bytes);
-    if (!there.ok()) return there.status();
-    absl::StatusOr<double> back = RateOf({kPageableToHost}, bytes);
-    if (!back.ok()) return back.status();
-    out_.pageable_h2d_bytes_per_ns = *there;
-    out_.pageable_d2h_bytes_per_ns = *back;
-    for (const Copy& copy : {kPageableToDevice, kPageableToHost}) {
-      if (absl::Status status = MeasureCopySizes(copy, bytes); !status.ok()) return status;
-    }
-  }
-  if (!have(buffers.pinned_host)) return absl::OkStatus();
-  absl::StatusOr<double> there = RateOf({kToDevice}, bytes);
-  if (!there.ok()) return there.status();
-  absl::StatusOr<double> back = RateOf({kToHost}, bytes);
-  if (!back.ok()) return back.status();
-  absl::StatusOr<double> both = RateOf({kToDevice, kToHost}, bytes);
-  if (!both.ok()) return both.status();
-  // One field for both directions: the slower, so that no copy is promised too early.
-  out_.pinned_bytes_per_ns = std::min(*there, *back);
-  out_.duplex_bytes_per_ns = *both;
-  for (const Copy& copy : {kToDevice, kToHost}) {
-    if (absl::Status status = MeasureCopySizes(copy, bytes); !status.ok()) return status;
-  }
-  std::vector<double> latencies;
-  for (int i = 0; i < kLatencySamples * options_.repeats; ++i) {
-    absl::StatusOr<double> one = TimeCopies({kToDevice}, kCopySmallBytes);
-    if (!one.ok()) return one.status();
-    latencies.push_back(*one - static_cast<double>(out_.completion_latency_ns) -
-                        static_cast<double>(kCopySmallBytes) / out_.pinned_bytes_per_ns);
-  }
-  Set(Median(latencies), out_.copy_latency_ns);
+  SetMeasured(static_cast<double>(low + high) / 2, out_.eviction_write_latency_ns);
   return absl::OkStatus();
 }
 

@@ -1,17 +1,22 @@
-// Measures the primitives of a device: launch and completion latency, the eviction write, copies,
-// and that every lane which a scheduler would make launches and is evicted. Threads: one.
+// Measures the primitives of a device: launch and completion latencies, the eviction write, copies.
+// Tests that every lane of a scheduler launches and can be evicted.
+//
+// The first measurement of a calibration. Threads: one.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_DEVICE_H_
 #define GPUSHARE_SRC_CALIBRATION_DEVICE_H_
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "src/calibration/calibration.h"
+#include "src/calibration/copies.h"
+#include "src/calibration/item.h"
+#include "src/calibration/notes.h"
+#include "src/calibration/options.h"
 #include "src/calibration/timing.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/state/lanes.h"
@@ -20,45 +25,42 @@ namespace gpushare::models {
 
 class DeviceMeter {
  public:
+  // Everything outlives this.
   DeviceMeter(LaunchTimer& timer, const core::Lanes& lanes, absl::Span<const CalibrationItem> items,
-              const CalibrationOptions& options, std::vector<std::string>& notes);
+              const CalibrationOptions& options, Notes& notes);
 
   // The device's profile with what was measured in place of what was given.
   absl::StatusOr<core::DeviceProfile> Measure();
-  // Of both directions and kinds of host memory, once measured.
-  const std::vector<CopyPoint>& copies() const { return copies_; }
+  // Copies of both directions and kinds of host memory, once measured.
+  std::vector<CopyPoint>& copies() { return copies_.points(); }
 
  private:
-  struct Copy {
-    core::CopyDirection direction = core::CopyDirection::kNone;
-    bool pinned = true;
-    bool second_half = false;
-  };
-
+  // A first round of block tasks on every SM, and its time after a warm-up.
+  core::LaunchRequest OneRound() const;
+  absl::StatusOr<int64_t> TimeOneRound();
   absl::Status TestLanes();
-  absl::Status TestLane(core::LaneIndex lane, int64_t one_round_ns);
+  absl::Status TestLane(core::LaneIndex lane, int64_t round_ns);
+  absl::Status TestEviction(core::LaneIndex lane, int64_t round_ns);
   absl::Status MeasureLatencies();
   absl::Status MeasureGraphLatency();
   absl::Status MeasureEvictionWrite();
-  // Whether a write that is issued `lead_ns` before the first worker starts is seen by it.
+  absl::Status MeasureEvictionIssue();
+  // Whether the first worker sees a write that is issued `lead_ns` before it starts.
   absl::StatusOr<bool> WriteArrivesWithin(int64_t lead_ns);
-  absl::Status MeasureCopies();
-  core::LaunchRequest CopyRequestOf(const Copy& copy, core::LaneIndex lane, int64_t bytes) const;
-  // Host's time from the first call to the last completion.
-  absl::StatusOr<double> TimeCopies(absl::Span<const Copy> copies, int64_t bytes);
-  absl::StatusOr<double> RateOf(absl::Span<const Copy> copies, int64_t bytes);
-  absl::Status MeasureCopySizes(const Copy& copy, int64_t bytes_most);
+  // One launch with such a write: whether it left without a block task. Empty: the start was not
+  // where it was planned, and the trial says nothing.
+  absl::StatusOr<std::optional<bool>> TryWrite(int64_t lead_ns);
 
   LaunchTimer& timer_;
   const core::Lanes& lanes_;
   const CalibrationOptions& options_;
-  std::vector<std::string>& notes_;
+  Notes& notes_;
+  CopyMeter copies_;
   const CalibrationItem* worker_item_ = nullptr;  // the first that is evictable
   const CalibrationItem* graph_item_ = nullptr;
   const CalibrationItem* any_item_ = nullptr;
   core::LaneIndex worker_lane_ = core::kNoLane;
   core::DeviceProfile out_;
-  std::vector<CopyPoint> copies_;
 };
 
 }  // namespace gpushare::models

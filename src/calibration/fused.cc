@@ -1,4 +1,4 @@
-// Measures fused kernels. See calibration_fused.h.
+// Fused kernels; see fused.h.
 
 #include "src/calibration/fused.h"
 
@@ -9,46 +9,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "src/calibration/kernel.h"
+#include "src/calibration/repeat.h"
+#include "src/calibration/request.h"
+#include "src/core/base/status.h"
 
 namespace gpushare::models {
 namespace {
 
-// Tacker trains a pair at these.
+// The load ratios at which Tacker trains a pair.
 constexpr double kLoadRatios[] = {0.1, 0.2, 1.8, 1.9};
-// The CD part's sample task holds the largest of them and what rounding adds.
+// The load ratio of the CD part's whole sample task: the largest of them, and room for rounding.
 constexpr double kLoadMost = 2;
-// Slopes nearer than this do not cross anywhere that means something.
+// Where the slopes differ by less, noise decides where the lines cross.
 constexpr double kSlopesDiffer = 0.05;
-// Less is the noise of two measurements: such a pair is not fused.
+// A smaller saving is the noise of two measurements; such a pair is not fused.
 constexpr double kSavingLeast = 0.01;
 constexpr int kRepeatsMost = 3;
-// Launches of a part alone, of which one among others is timed.
+// Launches of a part alone, of which the time of one among others counts.
 constexpr int kAloneBatch = 4;
 
-// Of a request for the tensor part, the same for its partner.
-core::LaunchRequest PartnerOf(const core::LaunchRequest& request) {
-  core::LaunchRequest out;
-  out.parts[0] = request.parts[1];
-  out.parts[0].lane = request.parts[0].lane;
-  out.parts[0].counter = -1;
-  out.parts[0].reset_counter = false;
-  return out;
-}
-
-core::LaunchRequest FusedRequest(const core::FusedKernelDesc& fused, const CalibrationItem& tensor,
-                                 const CalibrationItem& cuda, core::LaneIndex lane,
-                                 core::LaneIndex partner_lane) {
-  core::LaunchRequest request = TaskRequest(tensor, core::Form::kFused, lane);
-  const core::LaunchRequest second = TaskRequest(cuda, core::Form::kFused, partner_lane);
-  request.fused = &fused;
-  request.parts[0].counter = 0;
-  request.parts[0].reset_counter = true;
-  core::LaunchPart& partner = request.parts[1];
-  partner = second.parts[0];
-  partner.counter = 1;
-  partner.reset_counter = true;
-  return request;
+// Of the time one after the other: 0.1 where the fused kernel takes 10 % less than both parts.
+double SavingAt(const FusedPoint& point) {
+  return 1 - point.duration_ratio / (1 + point.load_ratio);
 }
 
 }  // namespace
@@ -60,7 +42,7 @@ double CrossingOf(absl::Span<const FusedPoint> points) {
   };
   const double low = points[1].load_ratio;
   const double high = points[2].load_ratio;
-  // Loads are measured: where block tasks are few and long, noise may turn them round.
+  // Load ratios are measured: with few and long block tasks noise may put them in the wrong order.
   if (!(low < high)) return (low + high) / 2;
   const double before = slope(points[0], points[1]);
   const double beyond = slope(points[2], points[3]);
@@ -70,37 +52,37 @@ double CrossingOf(absl::Span<const FusedPoint> points) {
   return std::clamp((at_zero_before - at_zero_beyond) / (beyond - before), low, high);
 }
 
-double SavingAt(const FusedPoint& point) {
-  return 1 - point.duration_ratio / (1 + point.load_ratio);
+FusedRecord RecordOf(const core::FusedKernelDesc& fused, const CalibrationItem& tensor,
+                     const CalibrationItem& cuda) {
+  FusedRecord record;
+  record.name = fused.name;
+  record.tensor = tensor.kernel.name;
+  record.cuda = cuda.kernel.name;
+  record.tensor_blocks = fused.tensor_blocks;
+  record.cuda_blocks = fused.cuda_blocks;
+  record.verdict = FusedVerdict::kSpills;
+  return record;
 }
 
-absl::StatusOr<double> FusedMeter::AloneNs(const core::LaunchRequest& workers) {
-  core::LaunchRequest request = workers;
-  request.form = core::Form::kSlice;
-  request.parts[0].lane = plain_lane_;
-  request.fused = nullptr;
-  request.parts[1] = {};
-  request.parts[0].counter = -1;
-  request.parts[0].reset_counter = false;
-  return timer_.TimePerLaunch(request, kAloneBatch);
-}
-
-// Both parts alone and the fused kernel in turn: all see the same clocks.
-absl::StatusOr<FusedPoint> FusedMeter::MeasurePoint(const core::LaunchRequest& request) {
-  std::vector<double> loads;
-  std::vector<double> durations;
-  for (int i = 0; i < std::min(options_.repeats, kRepeatsMost); ++i) {
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    absl::StatusOr<double> tensor = AloneNs(request);
-    if (!tensor.ok()) return tensor.status();
-    absl::StatusOr<double> cuda = AloneNs(PartnerOf(request));
-    if (!cuda.ok()) return cuda.status();
-    absl::StatusOr<double> fused = timer_.RunFused(request);
-    if (!fused.ok()) return fused.status();
-    loads.push_back(*cuda / *tensor);
-    durations.push_back(*fused / *tensor);
-  }
-  return FusedPoint{Median(std::move(loads)), Median(std::move(durations))};
+// Both parts alone, each in its ordinary form among several launches, and the fused kernel run in
+// turn, so that all see the same clocks.
+absl::StatusOr<FusedPoint> FusedMeter::MeasurePoint(const core::FusedKernelDesc& fused,
+                                                    const FusedPart& tensor,
+                                                    const FusedPart& cuda) {
+  const core::LaunchRequest together = FusedRequest(fused, tensor, cuda);
+  const auto alone_ns = [&](const FusedPart& part) {
+    return timer_.TimePerLaunch(SliceRequest(part.item, plain_lane_, 0, part.block_tasks),
+                                kAloneBatch);
+  };
+  const auto take = [&]() -> absl::StatusOr<Sample<2>> {
+    GPUSHARE_ASSIGN_OR_RETURN(const double tensor_ns, alone_ns(tensor));
+    GPUSHARE_ASSIGN_OR_RETURN(const double cuda_ns, alone_ns(cuda));
+    GPUSHARE_ASSIGN_OR_RETURN(const double fused_ns, timer_.RunFused(together));
+    return Sample<2>{cuda_ns / tensor_ns, fused_ns / tensor_ns};
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(const auto medians,
+                            MediansOf<2>(timer_, std::min(options_.repeats, kRepeatsMost), take));
+  return FusedPoint{medians[0], medians[1]};
 }
 
 absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fused,
@@ -108,34 +90,27 @@ absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fus
                                                 const KernelMeasurement& tensor_alone,
                                                 const CalibrationItem& cuda,
                                                 const KernelMeasurement& cuda_alone) {
-  FusedRecord record;
-  record.name = fused.name;
-  record.tensor = tensor.kernel.name;
-  record.cuda = cuda.kernel.name;
-  record.tensor_blocks = fused.tensor_blocks;
-  record.cuda_blocks = fused.cuda_blocks;
+  FusedRecord record = RecordOf(fused, tensor, cuda);
   record.verdict = FusedVerdict::kNeverGains;
-  core::LaunchRequest request = FusedRequest(fused, tensor, cuda, lane_, partner_lane_);
   const auto tensor_ns = static_cast<double>(std::max<int64_t>(1, tensor_alone.solo_ns));
   const auto cuda_ns = static_cast<double>(std::max<int64_t>(1, cuda_alone.solo_ns));
-  // So much of the TC part that the CD part's sample task is twice as long.
+  // As much of the TC part as takes half as long as the CD part's sample task.
   const double share = std::min(1.0, cuda_ns / kLoadMost / tensor_ns);
   const auto tensor_tasks = static_cast<double>(tensor.block_tasks);
   const auto cuda_tasks = static_cast<double>(cuda.block_tasks);
-  request.parts[0].block_count = std::max<int64_t>(1, std::llround(tensor_tasks * share));
-  const double own_ns =
-      tensor_ns * static_cast<double>(request.parts[0].block_count) / tensor_tasks;
+  const FusedPart tensor_part{tensor, lane_,
+                              std::max<int64_t>(1, std::llround(tensor_tasks * share))};
+  const double own_ns = tensor_ns * static_cast<double>(tensor_part.block_tasks) / tensor_tasks;
   const auto measure_at = [&](double load) -> absl::Status {
     const double tasks = std::round(load * own_ns / cuda_ns * cuda_tasks);
-    request.parts[1].block_count = static_cast<int64_t>(std::clamp(tasks, 1.0, cuda_tasks));
-    absl::StatusOr<FusedPoint> point = MeasurePoint(request);
-    if (point.ok()) record.points.push_back(*point);
-    return point.status();
+    const FusedPart cuda_part{cuda, partner_lane_,
+                              static_cast<int64_t>(std::clamp(tasks, 1.0, cuda_tasks))};
+    GPUSHARE_ASSIGN_OR_RETURN(const FusedPoint point, MeasurePoint(fused, tensor_part, cuda_part));
+    record.points.push_back(point);
+    return absl::OkStatus();
   };
-  for (const double load : kLoadRatios) {
-    if (absl::Status status = measure_at(load); !status.ok()) return status;
-  }
-  if (absl::Status status = measure_at(CrossingOf(record.points)); !status.ok()) return status;
+  for (const double load : kLoadRatios) GPUSHARE_RETURN_IF_ERROR(measure_at(load));
+  GPUSHARE_RETURN_IF_ERROR(measure_at(CrossingOf(record.points)));
   record.opportune_load_ratio = record.points.back().load_ratio;
   record.opportune_duration_ratio = record.points.back().duration_ratio;
   record.saving = SavingAt(record.points.front());
@@ -145,7 +120,7 @@ absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fus
   return record;
 }
 
-void JudgeFused(std::vector<FusedRecord>& fused, std::vector<std::string>& notes) {
+void SetVerdicts(std::vector<FusedRecord>& fused, Notes& notes) {
   std::map<std::pair<std::string, std::string>, FusedRecord*> best;
   std::map<std::pair<std::string, std::string>, int> dropped;
   for (FusedRecord& record : fused) {

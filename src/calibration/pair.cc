@@ -1,133 +1,117 @@
-// Measures one pair. See calibration_pair.h.
+// Pairs on partitions; see pair.h.
 
 #include "src/calibration/pair.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "src/calibration/kernel.h"
+#include "src/calibration/repeat.h"
+#include "src/calibration/request.h"
+#include "src/calibration/statistics.h"
+#include "src/core/base/status.h"
 
 namespace gpushare::models {
 namespace {
 
-// An LC kernel that loses more than this gets no such partition, whoever is beside it.
+// An LC kernel that loses more than this gets no such partition, whichever kernel is beside it.
 constexpr double kSpeedMin = 0.85;
-// The first query meets a background that has not begun everywhere.
+// The background has begun on every SM when a query arrives.
 constexpr core::TimeNs kSettleNs = 200'000;
-// Evictions strike at moments that differ by this share of a block task.
+// Evictions come at moments that differ by this share of a block task.
 constexpr double kGolden = 0.6180339887;
 
-double SpeedAt(const KernelMeasurement& measured, int32_t sms) {
-  for (const core::SpeedPoint& point : measured.speed) {
+}  // namespace
+
+double PairMeter::LcSpeedOn(int32_t sms) const {
+  for (const core::SpeedPoint& point : lc_alone_.speed) {
     if (point.sms == sms) return point.speed;
   }
   return 0;
 }
 
-double RoundTrip(const TimedLaunch& query) {
-  return static_cast<double>(query.seen_ns - query.called_ns);
-}
-
-}  // namespace
-
-absl::StatusOr<PairMeasurement> PairMeter::Measure(const CalibrationItem& lc,
-                                                   const KernelMeasurement& measured,
-                                                   const CalibrationItem& be) {
-  PairMeasurement out;
-  out.lc = lc.kernel.name;
-  out.be = be.kernel.name;
+std::vector<core::SplitView> PairMeter::UsefulSplits() const {
   std::vector<core::SplitView> splits;
   for (const core::SplitView& split : lanes_.splits()) {
-    if (SpeedAt(measured, split.lc_sms) < kSpeedMin) continue;
-    if (timer_.device().Confines(lc.kernel.id, split.lc_place)) splits.push_back(split);
+    if (LcSpeedOn(split.lc_sms) < kSpeedMin) continue;
+    if (timer_.device().Confines(lc_.kernel.id, split.lc_place)) splits.push_back(split);
   }
   std::stable_sort(splits.begin(), splits.end(),
                    [&](const core::SplitView& a, const core::SplitView& b) {
-                     return SpeedAt(measured, a.lc_sms) > SpeedAt(measured, b.lc_sms);
+                     return LcSpeedOn(a.lc_sms) > LcSpeedOn(b.lc_sms);
                    });
   if (splits.size() > kPairSplitsMax) splits.resize(kPairSplitsMax);
-  for (const core::SplitView& split : splits) {
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    if (absl::Status status = MeasureSplit(lc, be, split, out); !status.ok()) return status;
+  return splits;
+}
+
+absl::StatusOr<PairMeasurement> PairMeter::Measure() {
+  PairMeasurement out;
+  out.lc = lc_.kernel.name;
+  out.be = be_.kernel.name;
+  for (const core::SplitView& split : UsefulSplits()) {
+    GPUSHARE_RETURN_IF_ERROR(MeasureSplit(split, out));
   }
-  if (absl::Status status = MeasureBlocking(lc, be, out); !status.ok()) return status;
+  GPUSHARE_RETURN_IF_ERROR(MeasureBlocking(out));
   return out;
 }
 
-absl::StatusOr<TimedLaunch> PairMeter::Query(const CalibrationItem& lc, core::LaneIndex lane) {
-  return timer_.RunOne(TaskRequest(lc, OrdinaryForm(lc.kernel), lane));
+absl::StatusOr<TimedLaunch> PairMeter::Query(core::LaneIndex lane) {
+  return timer_.RunOne(OrdinaryRequest(lc_, lane));
 }
 
-absl::Status PairMeter::BeginBackground(const CalibrationItem& be, core::LaneIndex lane) {
-  absl::Status status = timer_.BeginBackground(TaskRequest(be, core::Form::kWorkers, lane));
-  if (status.ok()) timer_.WaitUntil(timer_.device().NowNs() + kSettleNs);
-  return status;
+absl::Status PairMeter::BeginBackground(core::LaneIndex lane) {
+  return timer_.BeginBackground(WorkerRequest(be_, lane), kSettleNs);
 }
 
-// The whole device, the place alone and the place beside the background, in turn: all see the same
-// clocks. A query that outlived the background counts nowhere.
-absl::Status PairMeter::MeasureSplit(const CalibrationItem& lc, const CalibrationItem& be,
-                                     const core::SplitView& split, PairMeasurement& out) {
-  const core::LaneIndex whole = lanes_.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
+// The whole device, the partition alone and the partition beside the background run in turn, so
+// that all see the same clocks. A query that outlived the background does not count.
+absl::Status PairMeter::MeasureSplit(const core::SplitView& split, PairMeasurement& out) {
+  const core::LaneIndex whole_lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
   const core::LaneIndex lc_lane = lanes_.Pick(split.lc_place, core::LaneClass::kLc, 0);
   const core::LaneIndex be_lane = lanes_.Pick(split.be_place, core::LaneClass::kBe, 0);
-  if (whole == core::kNoLane || lc_lane == core::kNoLane || be_lane == core::kNoLane) {
-    return absl::OkStatus();
+  for (const core::LaneIndex lane : {whole_lane, lc_lane, be_lane}) {
+    if (lane == core::kNoLane) return absl::OkStatus();
   }
-  std::vector<double> alone;
-  std::vector<double> place;
-  std::vector<double> beside;
-  for (int i = 0; i < options_.repeats; ++i) {
-    for (auto [lane, samples] : {std::pair{whole, &alone}, std::pair{lc_lane, &place}}) {
-      absl::StatusOr<TimedLaunch> query = Query(lc, lane);
-      if (!query.ok()) return query.status();
-      samples->push_back(query->duration_ns());
-    }
-    if (absl::Status status = BeginBackground(be, be_lane); !status.ok()) return status;
-    absl::StatusOr<TimedLaunch> query = Query(lc, lc_lane);
-    if (!query.ok()) return query.status();
-    absl::StatusOr<bool> lasted = timer_.EndBackground(be_lane);
-    if (!lasted.ok()) return lasted.status();
-    if (*lasted) beside.push_back(query->duration_ns());
+  const auto take = [&]() -> absl::StatusOr<Sample<3>> {
+    GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch whole, Query(whole_lane));
+    GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch alone, Query(lc_lane));
+    GPUSHARE_RETURN_IF_ERROR(BeginBackground(be_lane));
+    GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch beside, Query(lc_lane));
+    GPUSHARE_ASSIGN_OR_RETURN(const bool lasted, timer_.EndBackground(be_lane));
+    Sample<3> sample = {whole.duration_ns(), alone.duration_ns()};
+    if (lasted) sample[2] = beside.duration_ns();
+    return sample;
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(const auto medians, MediansOf<3>(timer_, options_.repeats, take));
+  const auto [whole_ns, alone_ns, beside_ns] = medians;
+  if (beside_ns > 0) {
+    out.speeds.push_back({split.lc_sms, whole_ns / alone_ns, whole_ns / beside_ns});
   }
-  if (beside.empty()) return absl::OkStatus();
-  out.speeds.push_back(
-      {split.lc_sms, Median(alone) / Median(place), Median(alone) / Median(beside)});
   return absl::OkStatus();
 }
 
-// A query that arrives while the background holds the whole device, beside one that meets nothing.
-absl::Status PairMeter::MeasureBlocking(const CalibrationItem& lc, const CalibrationItem& be,
-                                        PairMeasurement& out) {
+// A query that arrives while the background holds the whole device, after one that finds it free.
+absl::Status PairMeter::MeasureBlocking(PairMeasurement& out) {
   const core::LaneIndex lc_lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kLc, 0);
   const core::LaneIndex be_lane = lanes_.Pick(core::kWholeDevice, core::LaneClass::kBe, 0);
   if (lc_lane == core::kNoLane || be_lane == core::kNoLane) return absl::OkStatus();
-  std::vector<double> alone;
-  std::vector<double> durations;
+  const auto block_task_ns = static_cast<double>(be_alone_.block_task_ns);
   double share = 0;
-  for (int i = 0; i < kPairBlockingSamples; ++i) {
-    if (absl::Status status = timer_.CheckCancelled(); !status.ok()) return status;
-    absl::StatusOr<TimedLaunch> query = Query(lc, lc_lane);
-    if (!query.ok()) return query.status();
-    alone.push_back(RoundTrip(*query));
-    durations.push_back(query->duration_ns());
-    if (absl::Status status = BeginBackground(be, be_lane); !status.ok()) return status;
+  const auto take = [&]() -> absl::StatusOr<Sample<2>> {
+    GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch alone, Query(lc_lane));
+    GPUSHARE_RETURN_IF_ERROR(BeginBackground(be_lane));
     share += kGolden;
     share -= share >= 1 ? 1 : 0;
-    const double wait_ns = share * static_cast<double>(be.kernel.simulation.block_task_ns);
-    timer_.WaitUntil(timer_.device().NowNs() + static_cast<core::TimeNs>(wait_ns));
+    timer_.Wait(static_cast<core::TimeNs>(share * block_task_ns));
     const bool lasts = timer_.BackgroundRuns();
-    if (absl::StatusOr<core::TimeNs> told = timer_.Evict(be_lane); !told.ok()) return told.status();
-    query = Query(lc, lc_lane);
-    if (!query.ok()) return query.status();
-    if (absl::StatusOr<bool> ended = timer_.EndBackground(be_lane); !ended.ok()) {
-      return ended.status();
-    }
-    if (lasts) out.blocking_ns.push_back(static_cast<int64_t>(RoundTrip(*query)));
-  }
-  const auto alone_ns = static_cast<int64_t>(Median(alone));
+    GPUSHARE_RETURN_IF_ERROR(timer_.Evict(be_lane).status());
+    GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch blocked, Query(lc_lane));
+    GPUSHARE_RETURN_IF_ERROR(timer_.EndBackground(be_lane).status());
+    if (lasts) out.blocking_ns.push_back(static_cast<int64_t>(blocked.round_trip_ns()));
+    return Sample<2>{alone.round_trip_ns(), alone.duration_ns()};
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(const auto medians, MediansOf<2>(timer_, kPairBlockingSamples, take));
+  const auto alone_ns = static_cast<int64_t>(medians[0]);
   for (int64_t& sample : out.blocking_ns) sample = std::max<int64_t>(0, sample - alone_ns);
-  out.query_ns = static_cast<int64_t>(Median(durations));
+  out.query_ns = static_cast<int64_t>(medians[1]);
   return absl::OkStatus();
 }
 

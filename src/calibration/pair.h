@@ -1,52 +1,59 @@
 // Measures what a BE kernel does to an LC kernel: beside it in the other partition, and by the
-// eviction that makes way for it.
+// eviction that makes room for the LC kernel.
 //
-// An LC kernel is a graph or a library call, whose speed over SMs is known by now; a BE kernel is
-// an evictable one, which runs in the background. Durations are those of single queries, as a
-// scheduler's completions tell them; a query that waits for an eviction is timed from its launch
-// call until the host has seen the end. Threads: one.
+// The LC kernel is a graph or a library call whose speed over SMs is known; the BE kernel is an
+// evictable one that runs in the background. Queries run one at a time, as the scheduler will see
+// them. A query behind an eviction is timed from its launch call until the host sees its end.
+// Threads: one.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_PAIR_H_
 #define GPUSHARE_SRC_CALIBRATION_PAIR_H_
 
-#include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "src/calibration/calibration.h"
+#include "src/calibration/item.h"
+#include "src/calibration/measurement.h"
+#include "src/calibration/options.h"
 #include "src/calibration/timing.h"
 #include "src/core/seams/device.h"
 #include "src/core/state/lanes.h"
 
 namespace gpushare::models {
 
-// What a record of a pair has at most: calibration_checks.h counts its bytes with these.
-inline constexpr size_t kPairSplitsMax = 6;
-inline constexpr int kPairBlockingSamples = 16;
-
 class PairMeter {
  public:
-  PairMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationOptions& options)
-      : timer_(timer), lanes_(lanes), options_(options) {}
+  // Measurements are those of the items alone. Everything outlives this.
+  PairMeter(LaunchTimer& timer, const core::Lanes& lanes, const CalibrationOptions& options,
+            const CalibrationItem& lc, const KernelMeasurement& lc_alone, const CalibrationItem& be,
+            const KernelMeasurement& be_alone)
+      : timer_(timer),
+        lanes_(lanes),
+        options_(options),
+        lc_(lc),
+        lc_alone_(lc_alone),
+        be_(be),
+        be_alone_(be_alone) {}
 
-  // `measured` is the LC kernel's; splits on which it keeps most of it are measured.
-  absl::StatusOr<PairMeasurement> Measure(const CalibrationItem& lc,
-                                          const KernelMeasurement& measured,
-                                          const CalibrationItem& be);
+  absl::StatusOr<PairMeasurement> Measure();
 
  private:
-  absl::StatusOr<TimedLaunch> Query(const CalibrationItem& lc, core::LaneIndex lane);
-  absl::Status BeginBackground(const CalibrationItem& be, core::LaneIndex lane);
-  absl::Status MeasureSplit(const CalibrationItem& lc, const CalibrationItem& be,
-                            const core::SplitView& split, PairMeasurement& out);
-  absl::Status MeasureBlocking(const CalibrationItem& lc, const CalibrationItem& be,
-                               PairMeasurement& out);
+  double LcSpeedOn(int32_t sms) const;
+  // The splits on which the LC kernel keeps most of its speed, the fastest first.
+  std::vector<core::SplitView> UsefulSplits() const;
+  absl::StatusOr<TimedLaunch> Query(core::LaneIndex lane);
+  absl::Status BeginBackground(core::LaneIndex lane);
+  absl::Status MeasureSplit(const core::SplitView& split, PairMeasurement& out);
+  absl::Status MeasureBlocking(PairMeasurement& out);
 
   LaunchTimer& timer_;
   const core::Lanes& lanes_;
   const CalibrationOptions& options_;
+  const CalibrationItem& lc_;
+  const KernelMeasurement& lc_alone_;
+  const CalibrationItem& be_;
+  const KernelMeasurement& be_alone_;
 };
 
 }  // namespace gpushare::models

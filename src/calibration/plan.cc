@@ -1,4 +1,4 @@
-// Shares and orders. See calibration_plan.h.
+// Shares and orders; see plan.h.
 
 #include "src/calibration/plan.h"
 
@@ -9,7 +9,7 @@
 namespace gpushare::models {
 namespace {
 
-// 0: most may be gained.
+// 0 for the pairs that can gain most.
 int RankOf(Intensity a, Intensity b) {
   if (a == Intensity::kUnknown || b == Intensity::kUnknown) return 1;
   return a == b ? 2 : 0;
@@ -52,7 +52,8 @@ std::vector<size_t> PairsByValue(absl::Span<const ItemPair> pairs,
   std::vector<std::pair<int, size_t>> keys;
   keys.reserve(pairs.size());
   for (const auto& [first, second] : pairs) {
-    // The distance is a diagonal of the table of pairs, and each item is on it at most twice.
+    // Pairs of equal distance are a diagonal of the table of pairs, on which each item is at most
+    // twice.
     keys.emplace_back(RankOf(intensities[first], intensities[second]),
                       (second + items - first) % items);
   }

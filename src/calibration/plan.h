@@ -1,7 +1,7 @@
 // In which order a calibration measures, and what share of its time each kind of record gets.
 //
-// Beside calibration_stages.cc, which runs them in this order, again and again until nothing is
-// left or the time is over. Pure functions. Threads: any.
+// stages.cc runs the stages in this order, again and again, until nothing is left or the time is
+// over. Pure functions. Threads: any.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_PLAN_H_
 #define GPUSHARE_SRC_CALIBRATION_PLAN_H_
@@ -27,7 +27,7 @@ enum class Stage : uint8_t {
 inline constexpr size_t kStages = 5;
 
 // What a stage measures, as notes name it, and its share of the time of a bounded calibration.
-// Without the durations nothing else can be measured or planned; the other kinds are worth alike.
+// Without durations nothing else can be measured or planned; the other kinds are worth the same.
 struct StageShare {
   const char* what;
   double share;
@@ -40,25 +40,25 @@ inline constexpr std::array<StageShare, kStages> kStageShares = {{
     {"fused kernels", 0.15},
 }};
 
-// Seconds for `stage` of the `seconds_left`: in proportion among itself and the later stages that
-// have work (`work[stage]` measurements left), so that what a stage leaves goes to those behind it.
+// Seconds of the `seconds_left` for `stage`, which shares them with the later stages that have work
+// (`work[stage]` measurements left). What a stage does not use goes to the stages behind it.
 double SecondsOfStage(Stage stage, double seconds_left, const std::array<size_t, kStages>& work);
 
 using ItemPair = std::pair<size_t, size_t>;
 
-// Indices of kernels: queries (not 0 in `queries`) first, as one of them gives every evictable
-// kernel a pair, then parts of the fused kernels whose parts are given, then the others.
+// Indices of kernels: queries (not 0 in `queries`) first, because one of them gives every evictable
+// kernel a pair, then the parts of fused kernels, then the others.
 std::vector<size_t> KernelsByValue(absl::Span<const uint8_t> queries,
                                    absl::Span<const ItemPair> fused_parts);
 
-// Indices of `pairs`, the most valuable first. Pairs of a memory-intensive and a compute-intensive
-// kernel can gain most from sharing SMs, two of a kind least (`intensities` are the items'). Among
-// equals every item has a first partner before any has a second.
+// Indices of `pairs`, the most valuable first. A memory-intensive and a compute-intensive kernel
+// can gain most from sharing SMs, two of a kind least (`intensities` are those of the items). Among
+// equal pairs every item gets a first partner before any gets a second.
 std::vector<size_t> PairsByValue(absl::Span<const ItemPair> pairs,
                                  absl::Span<const Intensity> intensities);
 
-// Indices of fused kernels, of which `parts` are the parts and `spills` says which only have to be
-// noted: those first, then one variant of every pair before the second of any.
+// Indices of fused kernels with the given parts. Those that spill (not 0 in `spills`) come first,
+// because they only have to be noted; then one variant of every pair before the second of any.
 std::vector<size_t> FusedByValue(absl::Span<const ItemPair> parts,
                                  absl::Span<const uint8_t> spills);
 

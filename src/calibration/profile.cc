@@ -1,4 +1,4 @@
-// See calibration_profile.h.
+// The profile of a calibration; see profile.h.
 
 #include "src/calibration/profile.h"
 
@@ -8,18 +8,19 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "src/calibration/kernel.h"
+#include "src/calibration/occupancy.h"
+#include "src/core/base/limits.h"
 #include "src/core/seams/cost_model.h"
 #include "src/models/online_model.h"
 
 namespace gpushare::models {
 namespace {
 
-// A graph whose nodes add up to the measured time but for this much keeps them as they are.
+// A graph keeps its nodes as they are when their sum differs from the measured time by no more.
 constexpr double kNodesAgree = 0.02;
-// A measured speed counts as so many queries: what is seen later moves it slowly.
+// A measured speed counts as so many queries, so that later ones move it slowly.
 constexpr int kPairSamples = 16;
-// What SimulationRecord may hold; a device that exceeds it is measured wrong.
+// A higher speed relative to the whole device is a wrong measurement.
 constexpr double kSpeedMax = 10;
 
 // The nodes of a graph, scaled to the measured time; without any, one node of that time.
@@ -83,7 +84,7 @@ void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const co
   }
 }
 
-// A device's fields that are measured; all others are given.
+// The fields of a device that are measured; all others are given.
 constexpr int64_t core::DeviceProfile::*kMeasuredTimes[] = {
     &core::DeviceProfile::launch_issue_ns,         &core::DeviceProfile::launch_latency_ns,
     &core::DeviceProfile::graph_launch_latency_ns, &core::DeviceProfile::completion_latency_ns,
@@ -97,10 +98,10 @@ constexpr double core::DeviceProfile::*kMeasuredRates[] = {
     &core::DeviceProfile::pageable_d2h_bytes_per_ns,
 };
 
-// Moves one measured field where the profile's reader takes it.
+// Takes over one measured field if the reader of profiles accepts it.
 template <class Field>
-void Move(const core::DeviceProfile& measured, Field field, core::DeviceProfile& out,
-          std::vector<std::string>& notes) {
+void TakeOver(const core::DeviceProfile& measured, Field field, core::DeviceProfile& out,
+              Notes& notes) {
   core::DeviceProfile with = out;
   with.*field = measured.*field;
   const absl::Status status = CheckReadable(with);
@@ -115,9 +116,7 @@ void Move(const core::DeviceProfile& measured, Field field, core::DeviceProfile&
 }  // namespace
 
 absl::Status CheckReadable(const core::DeviceProfile& device) {
-  Profile profile;
-  profile.device = device;
-  return ParseProfile(FormatProfile(profile)).status();
+  return CheckReadable(device, CalibrationRecord());
 }
 
 absl::Status CheckReadable(const core::DeviceProfile& device, const core::KernelDesc& kernel) {
@@ -135,13 +134,16 @@ absl::Status CheckReadable(const core::DeviceProfile& device, const CalibrationR
 }
 
 core::DeviceProfile ReadableDevice(const core::DeviceProfile& measured,
-                                   const core::DeviceProfile& given,
-                                   std::vector<std::string>& notes) {
+                                   const core::DeviceProfile& given, Notes& notes) {
   if (CheckReadable(measured).ok()) return measured;
   core::DeviceProfile out = given;
-  for (const auto field : kMeasuredTimes) Move(measured, field, out, notes);
-  for (const auto field : kMeasuredRates) Move(measured, field, out, notes);
+  for (const auto field : kMeasuredTimes) TakeOver(measured, field, out, notes);
+  for (const auto field : kMeasuredRates) TakeOver(measured, field, out, notes);
   return out;
+}
+
+double RecordedOverhead(const KernelMeasurement& measured) {
+  return std::clamp(measured.worker_overhead, core::kMinWorkerOverhead, core::kMaxWorkerOverhead);
 }
 
 KernelRecord RecordOf(const KernelMeasurement& measured) {
@@ -157,7 +159,6 @@ core::KernelDesc DescribeUnmeasured(const core::KernelDesc& given,
   return kernel;
 }
 
-// The item's description with what was measured in place of what was given.
 core::KernelDesc Describe(const core::KernelDesc& given, const KernelMeasurement& measured,
                           const core::DeviceProfile& device) {
   core::KernelDesc kernel = WithoutHandles(given);
@@ -178,7 +179,14 @@ core::KernelDesc Describe(const core::KernelDesc& given, const KernelMeasurement
   return kernel;
 }
 
-// What a cost model learns from the measurements, so that the first predictions are trained.
+bool TakeOverKernels(const Profile& base, Profile& profile) {
+  if (base.device.gpu_model != profile.device.gpu_model) return false;
+  for (const core::KernelDesc& kernel : base.kernels) {
+    if (profile.FindKernel(kernel.name) == nullptr) profile.kernels.push_back(kernel);
+  }
+  return true;
+}
+
 std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> measured,
                   absl::Span<const PairMeasurement> pairs) {
   std::vector<core::KernelDesc> kernels;
@@ -195,7 +203,7 @@ std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> me
     seen.features.block_tasks = one.block_tasks;
     seen.sms = profile.device.sm_count;
     seen.measured_ns = one.solo_ns;
-    // Of what will be seen again as single queries, a query's duration.
+    // The scheduler will see single queries of it, so a query's duration counts.
     for (const PairMeasurement& pair : pairs) {
       if (pair.lc == one.name && pair.query_ns > 0) seen.measured_ns = pair.query_ns;
     }
@@ -226,7 +234,7 @@ CalibrationRecord MergeRecords(const CalibrationRecord& measured,
   CalibrationRecord record;
   record.copies = measured.copies;
   for (const KernelMeasurement& one : kernels) record.kernels.push_back(RecordOf(one));
-  // A checkpoint may have pairs of kernels that this calibration was not asked for.
+  // A checkpoint may have pairs of kernels that are not in this calibration.
   for (const CoResidentRecord& one : measured.co_resident) {
     if (has(one.first) && has(one.second)) record.co_resident.push_back(one);
   }
@@ -237,7 +245,7 @@ CalibrationRecord MergeRecords(const CalibrationRecord& measured,
   for (const KernelRecord& one : base->kernels) {
     if (!has(one.name)) record.kernels.push_back(one);
   }
-  // A pair is of two kernels as they were measured: both old ones, or none.
+  // A pair is kept only if neither of its kernels was measured anew.
   for (const CoResidentRecord& one : base->co_resident) {
     if (!has(one.first) && !has(one.second)) record.co_resident.push_back(one);
   }

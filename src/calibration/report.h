@@ -1,18 +1,19 @@
-// What a calibration tells the caller on its way: progress, and sentences on what was dropped or
-// not reached.
+// What a calibration reports on its way: progress, notes, and what it did not reach.
 //
-// Invariants: every measurement that is dropped and every one that is missing from the profile has
-// a note; progress only grows, to the number of all steps. Threads: one, the caller's, on which
-// `progress` runs too.
+// Invariants: every measurement that is missing from the profile has a note; progress only grows,
+// and ends at the number of all steps. Threads: one, the caller's, on which `progress` runs too.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_REPORT_H_
 #define GPUSHARE_SRC_CALIBRATION_REPORT_H_
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "src/calibration/calibration.h"
+#include "src/calibration/measurement.h"
+#include "src/calibration/notes.h"
+#include "src/calibration/options.h"
 #include "src/calibration/plan.h"
 #include "src/calibration/work.h"
 
@@ -20,27 +21,25 @@ namespace gpushare::models {
 
 class CalibrationReport {
  public:
-  // Notes go to `result`. Everything outlives this.
-  CalibrationReport(const CalibrationOptions& options, const CalibrationWork& work,
-                    CalibrationResult& result)
-      : options_(options), work_(work), result_(result) {}
+  // Everything outlives this.
+  CalibrationReport(const CalibrationOptions& options, const CalibrationWork& work)
+      : options_(options), work_(work) {}
 
-  std::vector<std::string>& notes() { return result_.notes; }
+  Notes& notes() { return notes_; }
+  std::vector<std::string>& not_reached() { return not_reached_; }
 
   void Step() { ++done_; }
-  void Progress(const std::string& what, const KernelMeasurement* kernel, bool kept = false);
+  void Progress(const std::string& what, const KernelMeasurement* kernel = nullptr,
+                bool kept = false);
 
-  // False, with a note, where `status` says that the measurement of `name` is dropped.
-  bool Usable(const std::string& name, const absl::Status& status);
-  // Samples of a launch's time that were dropped while `of` was measured.
-  void NoteDropped(int dropped, const std::string& of);
-  // A note on what of the stage is missing, if anything is; all steps count as done then.
+  // Notes and lists what of the stage is missing, if anything is; all steps then count as done.
   void NoteNotReached(Stage stage, bool total_is_spent);
 
  private:
   const CalibrationOptions& options_;
   const CalibrationWork& work_;
-  CalibrationResult& result_;
+  Notes notes_;
+  std::vector<std::string> not_reached_;
   int32_t done_ = 0;
 };
 

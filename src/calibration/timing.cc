@@ -1,4 +1,4 @@
-// Launching and waiting for calibration. See calibration_timing.h.
+// Timed launches and bounded waits; see timing.h.
 
 #include "src/calibration/timing.h"
 
@@ -8,38 +8,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/calibration/request.h"
+#include "src/core/base/status.h"
 
 namespace gpushare::models {
 namespace {
 
-// A wait this long yields the processor: the answer's latency matters for short launches only.
+// Longer waits yield the processor: how soon an end is seen matters for short launches only.
 constexpr core::TimeNs kSpinNs = 2 * 1000 * 1000;
 
 bool IsWorkers(const core::LaunchRequest& request) { return request.form == core::Form::kWorkers; }
-bool IsFused(const core::LaunchRequest& request) { return request.form == core::Form::kFused; }
-
-std::string NameOf(const core::LaunchRequest& request) {
-  if (request.parts[0].work.kernel == nullptr) return "A copy";
-  if (IsFused(request)) return absl::StrCat("Fused kernel '", request.fused->name, "'");
-  return absl::StrCat("Kernel '", request.parts[0].work.kernel->name, "'");
-}
 
 }  // namespace
-
-double Quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const double rank = std::ceil(share * static_cast<double>(values.size()));
-  const auto index = static_cast<size_t>(std::max(1.0, rank)) - 1;
-  return values[std::min(index, values.size() - 1)];
-}
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 absl::Status LaunchTimer::CheckCancelled() const {
   if (options_.cancelled && options_.cancelled()) {
@@ -48,47 +28,40 @@ absl::Status LaunchTimer::CheckCancelled() const {
   return absl::OkStatus();
 }
 
-LaunchTimer::InFlight LaunchTimer::EntryOf(core::LaunchId launch, core::LaneIndex lane,
-                                           const std::string& name) const {
-  InFlight entry;
-  entry.lane = lane;
-  entry.name = name;
-  entry.timed.completion.launch = launch;
-  entry.timed.called_ns = device_.NowNs();
-  return entry;
-}
-
 absl::Status LaunchTimer::Begin(core::LaunchRequest request) {
+  const bool fused = request.form == core::Form::kFused;
   request.parts[0].launch = core::LaunchId{next_launch_++};
-  if (IsWorkers(request) || IsFused(request)) {
+  if (IsWorkers(request) || fused)
     request.parts[0].epoch = ++epochs_[static_cast<size_t>(request.parts[0].lane)];
-  }
-  if (IsFused(request)) {
+  if (fused) {
     core::LaunchPart& partner = request.parts[1];
     partner.launch = core::LaunchId{next_launch_++};
     partner.epoch = partner.lane == request.parts[0].lane
                         ? request.parts[0].epoch
                         : ++epochs_[static_cast<size_t>(partner.lane)];
   }
-  InFlight entry = EntryOf(request.parts[0].launch, request.parts[0].lane, NameOf(request));
+  InFlight entry;
+  entry.name = NameOf(request);
+  entry.lane = request.parts[0].lane;
+  entry.timed.completion.launch = request.parts[0].launch;
+  entry.timed.called_ns = device_.NowNs();
   if (absl::Status status = device_.Launch(request); !status.ok()) {
     return absl::Status(status.code(),
                         absl::StrCat(entry.name, " cannot be launched: ", status.message()));
   }
   entry.timed.issued_ns = device_.NowNs();
   in_flight_.push_back(entry);
-  if (!IsFused(request)) return absl::OkStatus();
-  InFlight second = EntryOf(request.parts[1].launch, request.parts[1].lane, entry.name);
-  second.timed.called_ns = entry.timed.called_ns;
-  second.timed.issued_ns = entry.timed.issued_ns;
-  in_flight_.push_back(std::move(second));
+  if (!fused) return absl::OkStatus();
+  entry.lane = request.parts[1].lane;
+  entry.timed.completion.launch = request.parts[1].launch;
+  in_flight_.push_back(std::move(entry));
   return absl::OkStatus();
 }
 
 absl::StatusOr<core::TimeNs> LaunchTimer::WriteWord(core::LaneIndex lane, uint64_t epoch,
                                                     int64_t* issue_ns) {
   const core::TimeNs called = device_.NowNs();
-  if (absl::Status status = device_.Evict(lane, epoch, 0); !status.ok()) return status;
+  GPUSHARE_RETURN_IF_ERROR(device_.Evict(lane, epoch, 0));
   if (issue_ns != nullptr) *issue_ns = device_.NowNs() - called;
   return called;
 }
@@ -108,7 +81,7 @@ void LaunchTimer::Poll() {
   const core::TimeNs now = device_.NowNs();
   for (size_t i = 0; i < count; ++i) {
     for (InFlight& entry : in_flight_) {
-      // A second report of one launch says nothing new.
+      // A device may report a launch twice.
       if (entry.done || entry.timed.completion.launch != reports[i].launch) continue;
       entry.done = true;
       entry.timed.completion = reports[i];
@@ -123,13 +96,20 @@ bool LaunchTimer::AllDone(bool background) const {
   });
 }
 
+void LaunchTimer::PassTime(core::TimeNs until, bool spin) {
+  if (virtual_time()) {
+    device_.AdvanceTo(std::min(device_.NextEventNs(), until));
+  } else if (!spin) {
+    std::this_thread::yield();
+  }
+}
+
 void LaunchTimer::WaitUntil(core::TimeNs time) {
   for (;;) {
     Poll();
-    const core::TimeNs now = device_.NowNs();
-    if (now >= time) return;
-    if (virtual_time()) device_.AdvanceTo(std::min(device_.NextEventNs(), time));
-    if (!virtual_time() && time - now > kSpinNs) std::this_thread::yield();
+    const core::TimeNs left = time - device_.NowNs();
+    if (left <= 0) return;
+    PassTime(time, left <= kSpinNs);
   }
 }
 
@@ -158,12 +138,12 @@ absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::FinishAll(bool background)
   for (Poll(); !AllDone(background); Poll()) {
     const core::TimeNs now = device_.NowNs();
     if (now >= limit) return GiveUp(background);
-    if (virtual_time()) {
-      device_.AdvanceTo(std::min(device_.NextEventNs(), limit));
-    } else if (now - begun > kSpinNs) {
-      std::this_thread::yield();
-    }
+    PassTime(limit, now - begun <= kSpinNs);
   }
+  return TakeFinished(background);
+}
+
+absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::TakeFinished(bool background) {
   std::vector<TimedLaunch> timed;
   absl::Status status;
   timed.reserve(in_flight_.size());
@@ -185,10 +165,12 @@ absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::FinishAll(bool background)
   return timed;
 }
 
-absl::Status LaunchTimer::BeginBackground(const core::LaunchRequest& request) {
-  absl::Status status = Begin(request);
-  if (status.ok()) in_flight_.back().background = true;
-  return status;
+absl::Status LaunchTimer::BeginBackground(const core::LaunchRequest& request,
+                                          core::TimeNs settle_ns) {
+  GPUSHARE_RETURN_IF_ERROR(Begin(request));
+  in_flight_.back().background = true;
+  Wait(settle_ns);
+  return absl::OkStatus();
 }
 
 bool LaunchTimer::BackgroundRuns() {
@@ -198,10 +180,8 @@ bool LaunchTimer::BackgroundRuns() {
 
 absl::StatusOr<bool> LaunchTimer::EndBackground(core::LaneIndex lane) {
   const bool ran = BackgroundRuns();
-  if (absl::StatusOr<core::TimeNs> told = Evict(lane); !told.ok()) return told.status();
-  if (absl::StatusOr<std::vector<TimedLaunch>> ended = FinishAll(true); !ended.ok()) {
-    return ended.status();
-  }
+  GPUSHARE_RETURN_IF_ERROR(Evict(lane).status());
+  GPUSHARE_RETURN_IF_ERROR(FinishAll(true).status());
   return ran;
 }
 
@@ -212,28 +192,26 @@ void LaunchTimer::Drain() {
   for (const bool background : {false, true}) FinishAll(background).IgnoreError();
 }
 
-absl::StatusOr<TimedLaunch> LaunchTimer::RunOne(const core::LaunchRequest& request) {
-  if (absl::Status status = Begin(request); !status.ok()) return status;
-  absl::StatusOr<std::vector<TimedLaunch>> done = Finish();
-  if (!done.ok()) return done.status();
-  if (done->front().completion.outcome != core::Outcome::kFinished) {
+absl::StatusOr<std::vector<TimedLaunch>> LaunchTimer::RunToEnd(const core::LaunchRequest& request) {
+  GPUSHARE_RETURN_IF_ERROR(Begin(request));
+  GPUSHARE_ASSIGN_OR_RETURN(std::vector<TimedLaunch> done, Finish());
+  for (const TimedLaunch& part : done) {
+    if (part.completion.outcome == core::Outcome::kFinished) continue;
     return absl::InternalError(
         absl::StrCat(NameOf(request), " was evicted, and nobody asked for that."));
   }
-  return done->front();
+  return done;
+}
+
+absl::StatusOr<TimedLaunch> LaunchTimer::RunOne(const core::LaunchRequest& request) {
+  GPUSHARE_ASSIGN_OR_RETURN(const std::vector<TimedLaunch> done, RunToEnd(request));
+  return done.front();
 }
 
 absl::StatusOr<double> LaunchTimer::RunFused(const core::LaunchRequest& request) {
-  if (absl::Status status = Begin(request); !status.ok()) return status;
-  absl::StatusOr<std::vector<TimedLaunch>> done = Finish();
-  if (!done.ok()) return done.status();
-  const core::DeviceCompletion& first = done->front().completion;
-  const core::DeviceCompletion& second = done->back().completion;
-  for (const core::DeviceCompletion* part : {&first, &second}) {
-    if (part->outcome == core::Outcome::kFinished) continue;
-    return absl::InternalError(
-        absl::StrCat(NameOf(request), " was evicted, and nobody asked for that."));
-  }
+  GPUSHARE_ASSIGN_OR_RETURN(const std::vector<TimedLaunch> done, RunToEnd(request));
+  const core::DeviceCompletion& first = done.front().completion;
+  const core::DeviceCompletion& second = done.back().completion;
   return static_cast<double>(std::max(first.end_ns, second.end_ns) -
                              std::min(first.start_ns, second.start_ns));
 }
@@ -246,13 +224,13 @@ absl::StatusOr<double> LaunchTimer::RunBatch(const core::LaunchRequest& request,
     } else {
       one.more_follows = i + 1 < count;
     }
-    if (absl::Status status = Begin(one); !status.ok()) return status;
+    GPUSHARE_RETURN_IF_ERROR(Begin(one));
   }
-  absl::StatusOr<std::vector<TimedLaunch>> done = Finish();
-  if (!done.ok()) return done.status();
-  // Exact for workers; for others the host's own view, whose latencies are those of any batch.
-  const TimedLaunch& first = done->front();
-  const TimedLaunch& last = done->back();
+  GPUSHARE_ASSIGN_OR_RETURN(const std::vector<TimedLaunch> done, Finish());
+  // Of other forms than workers the time is the host's view: it includes the latencies of a launch
+  // and a completion, which every batch has once.
+  const TimedLaunch& first = done.front();
+  const TimedLaunch& last = done.back();
   return static_cast<double>(IsWorkers(request) ? last.completion.end_ns - first.completion.start_ns
                                                 : last.seen_ns - first.called_ns);
 }
@@ -260,12 +238,10 @@ absl::StatusOr<double> LaunchTimer::RunBatch(const core::LaunchRequest& request,
 absl::StatusOr<double> LaunchTimer::TimePerLaunch(const core::LaunchRequest& request, int count) {
   double each = 0;
   for (int i = 0; i < kTimingTriesMax; ++i) {
-    if (absl::Status status = CheckCancelled(); !status.ok()) return status;
-    absl::StatusOr<double> one = RunBatch(request, 1);
-    if (!one.ok()) return one.status();
-    absl::StatusOr<double> many = RunBatch(request, count);
-    if (!many.ok()) return many.status();
-    each = (*many - *one) / (count - 1);
+    GPUSHARE_RETURN_IF_ERROR(CheckCancelled());
+    GPUSHARE_ASSIGN_OR_RETURN(const double one, RunBatch(request, 1));
+    GPUSHARE_ASSIGN_OR_RETURN(const double many, RunBatch(request, count));
+    each = (many - one) / (count - 1);
     if (each >= 1) return each;
     ++dropped_;
   }

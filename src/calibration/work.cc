@@ -1,4 +1,4 @@
-// What is asked for and what is known. See calibration_work.h.
+// What is asked for and what is known; see work.h.
 
 #include "src/calibration/work.h"
 
@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/calibration/fused.h"
 #include "src/calibration/profile.h"
+#include "src/core/base/status.h"
 
 namespace gpushare::models {
 
@@ -27,7 +28,7 @@ void CalibrationWork::Assign(std::vector<CalibrationItem> items,
 void CalibrationWork::FindPairs(const core::DeviceCapabilities& capabilities) {
   if (!capabilities.eviction) return;
   for (size_t first = 0; first < items_.size(); ++first) {
-    const bool kernel = items_[first].kernel.kind == core::TaskKind::kKernel;
+    const bool kernel = items_[first].has_block_tasks();
     if (kernel && !items_[first].kernel.evictable) continue;
     for (size_t second = kernel ? first + 1 : 0; second < items_.size(); ++second) {
       if (!items_[second].kernel.evictable) continue;
@@ -37,19 +38,19 @@ void CalibrationWork::FindPairs(const core::DeviceCapabilities& capabilities) {
   }
 }
 
-void CalibrationWork::GoOnFrom(Checkpoint found, const CalibrationSize& asked) {
+void CalibrationWork::ResumeFrom(Checkpoint found, const CalibrationSize& asked) {
   checkpoint_ = std::move(found);
   Prune(asked);
   for (size_t i = 0; i < items_.size(); ++i) {
     const KernelMeasurement* const known = KernelOf(i);
     if (known == nullptr) continue;
-    // Its line may have been changed.
+    // The line in the file may have been changed.
     kept_[i] = CheckMeasurement(i, *known).ok();
     if (!kept_[i]) checkpoint_.kernels.erase(digests_[i]);
   }
 }
 
-// Kernels that this calibration does not ask for stay in the checkpoint while there is room.
+// Kernels that this calibration does not ask for stay in the checkpoint only while there is room.
 void CalibrationWork::Prune(const CalibrationSize& asked) {
   CalibrationSize size = asked;
   size.kernels += static_cast<int64_t>(checkpoint_.kernels.size());
@@ -176,13 +177,13 @@ bool CalibrationWork::AnythingLeft() const {
   return false;
 }
 
-// With all the time there is, kernels are measured in the order in which they are given.
+// Without a bound on the time, kernels are measured in the order in which they are given.
 std::vector<size_t> CalibrationWork::OrderOfKernels() const {
   std::vector<uint8_t> queries(items_.size(), 0);
   std::vector<ItemPair> parts;
   if (options_.seconds_total <= 0) return KernelsByValue(queries, parts);
   for (size_t i = 0; i < items_.size(); ++i) {
-    queries[i] = items_[i].kernel.kind != core::TaskKind::kKernel ? 1 : 0;
+    queries[i] = items_[i].has_block_tasks() ? 0 : 1;
   }
   for (size_t i = 0; i < fused_.size(); ++i) parts.push_back(PartsOf(Stage::kFused, i));
   return KernelsByValue(queries, parts);
@@ -195,11 +196,11 @@ std::vector<size_t> CalibrationWork::OrderOf(Stage stage) const {
   for (size_t i = 0; i < count; ++i) parts.push_back(PartsOf(stage, i));
   if (stage == Stage::kFused) {
     std::vector<uint8_t> spills;
-    for (const CalibrationFused& fused : fused_) spills.push_back(fused.local_bytes > 0 ? 1 : 0);
+    for (const CalibrationFused& fused : fused_) spills.push_back(fused.spills() ? 1 : 0);
     return FusedByValue(parts, spills);
   }
   std::vector<Intensity> intensities(items_.size(), Intensity::kUnknown);
-  // Beside each other on partitions, a query's neighbours are worth alike.
+  // On partitions all neighbours of a query are worth the same.
   for (size_t i = 0; stage == Stage::kCoResident && i < items_.size(); ++i) {
     if (KernelOf(i) != nullptr) intensities[i] = KernelOf(i)->intensity;
   }
@@ -219,12 +220,11 @@ const PairMeasurement* CalibrationWork::PairOf(size_t i) const {
 
 absl::Status CalibrationWork::CheckMeasurement(size_t item,
                                                const KernelMeasurement& measured) const {
-  absl::Status status = CheckReadable(checkpoint_.device,
-                                      Describe(items_[item].kernel, measured, checkpoint_.device));
+  GPUSHARE_RETURN_IF_ERROR(CheckReadable(
+      checkpoint_.device, Describe(items_[item].kernel, measured, checkpoint_.device)));
   CalibrationRecord record;
-  record.kernels.push_back(RecordOf(measured));
-  if (status.ok()) status = CheckReadable(checkpoint_.device, record);
-  return status;
+  record.kernels = {RecordOf(measured)};
+  return CheckReadable(checkpoint_.device, record);
 }
 
 void CalibrationWork::SetDevice(const core::DeviceProfile& device, std::vector<CopyPoint> copies) {
@@ -265,31 +265,23 @@ void CalibrationWork::Forget(size_t item) {
 }
 
 void CalibrationWork::SortRecords() {
-  std::map<std::string, size_t> rank;
-  for (size_t i = 0; i < fused_.size(); ++i) rank.emplace(fused_[i].kernel.name, i);
-  for (size_t i = 0; i < co_residents_.size(); ++i) {
-    rank.emplace(NameOf(Stage::kCoResident, i), i);
-  }
-  const auto rank_of = [&](const std::string& name) {
-    const auto known = rank.find(name);
-    return known == rank.end() ? rank.size() : known->second;
+  const auto sort = [this](Stage stage, auto& records, const auto& name_of) {
+    std::map<std::string, size_t> ranks;
+    for (size_t i = 0; i < CountOf(stage); ++i) ranks.emplace(NameOf(stage, i), i);
+    const auto rank_of = [&](const auto& record) {
+      const auto known = ranks.find(name_of(record));
+      return known == ranks.end() ? ranks.size() : known->second;
+    };
+    std::stable_sort(records.begin(), records.end(),
+                     [&](const auto& a, const auto& b) { return rank_of(a) < rank_of(b); });
   };
-  CalibrationRecord& record = checkpoint_.record;
-  std::stable_sort(record.fused.begin(), record.fused.end(),
-                   [&](const FusedRecord& a, const FusedRecord& b) {
-                     return rank_of(a.name) < rank_of(b.name);
-                   });
-  const auto rank_of_pair = [&](const CoResidentRecord& one) {
-    return rank_of(absl::StrCat(one.first, " + ", one.second));
-  };
-  std::stable_sort(record.co_resident.begin(), record.co_resident.end(),
-                   [&](const CoResidentRecord& a, const CoResidentRecord& b) {
-                     return rank_of_pair(a) < rank_of_pair(b);
-                   });
+  sort(Stage::kFused, checkpoint_.record.fused, [](const FusedRecord& one) { return one.name; });
+  sort(Stage::kCoResident, checkpoint_.record.co_resident,
+       [](const CoResidentRecord& one) { return absl::StrCat(one.first, " + ", one.second); });
 }
 
-void CalibrationWork::Judge(std::vector<std::string>& notes) {
-  JudgeFused(checkpoint_.record.fused, notes);
+void CalibrationWork::SetFusedVerdicts(Notes& notes) {
+  SetVerdicts(checkpoint_.record.fused, notes);
 }
 
 }  // namespace gpushare::models

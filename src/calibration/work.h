@@ -1,10 +1,10 @@
 // What a calibration has to measure, stage by stage, and what is measured so far.
 //
-// The measurements of stage S are numbered from 0 to CountOf(S): items for the first two stages,
-// pairs of items or fused kernels for the others. The stages (calibration_stages.h) ask here which
-// are left and in which order, and add what they measure. Invariants: items do not change once they
-// are assigned; a measurement is known by what the checkpoint holds of it, so that one from an
-// earlier call and one made now are alike. Threads: one.
+// The measurements of stage S have numbers from 0 to CountOf(S) - 1: items in the first two stages,
+// pairs of items or fused kernels in the others. stages.cc asks here which are left and in which
+// order, and adds what it measures. Invariants: items do not change once they are assigned; a
+// measurement is known if the checkpoint holds it, so that one from an earlier call and one made
+// now are treated alike. Threads: one.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_WORK_H_
 #define GPUSHARE_SRC_CALIBRATION_WORK_H_
@@ -17,9 +17,12 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "src/calibration/calibration.h"
 #include "src/calibration/checkpoint.h"
 #include "src/calibration/checks.h"
+#include "src/calibration/item.h"
+#include "src/calibration/measurement.h"
+#include "src/calibration/notes.h"
+#include "src/calibration/options.h"
 #include "src/calibration/plan.h"
 #include "src/core/seams/device.h"
 
@@ -32,38 +35,38 @@ class CalibrationWork {
 
   // `items` are described and have their identifiers.
   void Assign(std::vector<CalibrationItem> items, const core::DeviceCapabilities& capabilities);
-  // `fused` are prepared, but for those that spill.
+  // `fused` are prepared, except those that spill.
   void AssignFused(std::vector<CalibrationFused> fused) { fused_ = std::move(fused); }
-  // Takes what `found` has measured; `asked` is the size of this calibration.
-  void GoOnFrom(Checkpoint found, const CalibrationSize& asked);
+  // Takes over what `found` has measured; `asked` is the size of this calibration.
+  void ResumeFrom(Checkpoint found, const CalibrationSize& asked);
 
   absl::Span<const CalibrationItem> items() const { return items_; }
   absl::Span<const CalibrationFused> fused() const { return fused_; }
   const Checkpoint& checkpoint() const { return checkpoint_; }
-  CalibrationSize size() const;  // without the bytes that are kept
-  int32_t StepsInAll() const;    // of the progress; the device is one
+  CalibrationSize size() const;  // without kept_bytes
+  int32_t StepsInAll() const;    // of the progress; the device is one of them
 
   size_t CountOf(Stage stage) const;
   std::string NameOf(Stage stage, size_t i) const;
-  // The items that a measurement is about.
+  // The items of a measurement.
   ItemPair PartsOf(Stage stage, size_t i) const;
-  // What it is measured against is there.
+  // Whether the items that it is compared with are measured.
   bool IsReady(Stage stage, size_t i) const;
-  // Measured, or nothing to measure.
+  // Whether it is measured, or has nothing to measure.
   bool IsKnown(Stage stage, size_t i) const;
   size_t LeftOf(Stage stage) const;
   bool AnythingLeft() const;
   std::vector<size_t> OrderOf(Stage stage) const;
 
   const std::string& ItemName(size_t item) const { return items_[item].kernel.name; }
-  // Null: its durations are not measured.
+  // Null if the item's durations are not measured.
   const KernelMeasurement* KernelOf(size_t item) const;
-  // Of a pair on partitions. Null: it is not measured.
+  // Of a pair on partitions; null if it is not measured.
   const PairMeasurement* PairOf(size_t i) const;
-  // The durations come from the checkpoint.
+  // Whether the durations come from the checkpoint.
   bool IsKept(size_t item) const { return kept_[item]; }
 
-  // Whether a profile with this would be read back.
+  // OK if a profile with this measurement could be read back.
   absl::Status CheckMeasurement(size_t item, const KernelMeasurement& measured) const;
 
   void SetDevice(const core::DeviceProfile& device, std::vector<CopyPoint> copies);
@@ -71,13 +74,12 @@ class CalibrationWork {
   void AddPair(size_t i, PairMeasurement pair);
   void AddCoResident(CoResidentRecord record);
   void AddFused(FusedRecord record);
-  // What the checkpoint has of a kernel that is measured anew, and of pairs with it, is of another
-  // kernel.
+  // Drops what the checkpoint has of a kernel that is measured anew, and of pairs with it.
   void Forget(size_t item);
-  // Measured by value, and told as they were asked for.
+  // Puts the records, which were measured by value, into the order of the items.
   void SortRecords();
-  // Verdicts of the fused kernels, and a sentence on each pair of them.
-  void Judge(std::vector<std::string>& notes);
+  // Decides which fused kernels are kept, with a sentence for each pair.
+  void SetFusedVerdicts(Notes& notes);
 
  private:
   void FindPairs(const core::DeviceCapabilities& capabilities);

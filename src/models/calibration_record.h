@@ -1,8 +1,8 @@
-// What calibration measures beyond the records that planner and simulated device run on: a part of
-// the profile, for people and for whoever registers kernels.
+// What calibration measures and neither the planner nor the simulated device uses: a part of the
+// profile for people, and for programs that register kernels.
 //
-// Plain data; JSON keys are the field names (profile.cc). Every list may be empty: profiles that
-// were written without one load as before. docs/calibration.md says how each value is measured.
+// Plain data; JSON keys are the field names (json_calibration_record.cc). Every list may be empty,
+// and profiles without one load. docs/calibration.md explains how each value is measured.
 
 #ifndef GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_
 #define GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_
@@ -13,8 +13,8 @@
 
 namespace gpushare::models {
 
-// Of the thesis on predictable GPUs, definition 1: memory-intensive if more SMs do not help beyond
-// some number of them, else compute-intensive.
+// Definition 1 of the thesis on predictable GPUs: a kernel is memory-intensive if more SMs do not
+// help beyond some number of them, else compute-intensive.
 enum class Intensity : uint8_t { kUnknown = 0, kCompute = 1, kMemory = 2 };
 
 struct KernelRecord {
@@ -26,8 +26,8 @@ struct KernelRecord {
   int32_t workers_per_sm_least = 0;  // fewest within 1 % of full speed; 0: not measured
 };
 
-// Two kernels on the same SMs, so many workers an SM each. Speeds relative to each alone with the
-// whole device; 0: not measured. A graph or a library call as the first has no workers.
+// Two kernels on the same SMs with some workers an SM each. Speeds are relative to each alone on
+// the whole device; 0: not measured. If the first is a graph or a library call, it has no workers.
 struct CoResidentPoint {
   int32_t first_workers_per_sm = 0;
   int32_t second_workers_per_sm = 0;
@@ -44,7 +44,7 @@ enum class FusedVerdict : uint8_t {
   kKept = 0,        // the best of its pair
   kSlower = 1,      // another ratio or form of the pair saves more
   kNeverGains = 2,  // one after the other is as fast at every load ratio
-  kSpills = 3,      // to local memory; not measured
+  kSpills = 3,      // it spills to local memory and is not measured
 };
 
 // Times relative to the TC part's own, alone in its ordinary form.

@@ -14,18 +14,18 @@ namespace {
 constexpr double kMeanShare = 0.9;
 // The same rows' p99 of 262 and 2,560 us: half the distance is 0.03 of the block task.
 constexpr double kErrorShare = 0.03;
-// 27 us block tasks: p99 40 us; the write itself varies by so much.
+// The write itself varies by so much: 27 us block tasks have a p99 of 40 us.
 constexpr double kWriteErrorNs = 3000;
-// A kernel of which nothing is known: the order of the measured block tasks.
+// For a kernel of which nothing is known: the order of magnitude of measured block tasks.
 constexpr double kUnknownBlockTaskNs = 100000;
-// Below so many evictions the prior keeps a part.
+// With fewer evictions the prior keeps a part of the weight.
 constexpr int64_t kTrustedSamples = 8;
 constexpr double kAnnouncedChange = 0.10;
 
 }  // namespace
 
 EvictionState EvictionPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel) {
-  // Workers are evicted, whose block task is not quite the grid's.
+  // The block task of workers, which are what is evicted, differs from that of the grid.
   const double block_task = static_cast<double>(kernel.simulation.block_task_ns) *
                             (1 + kernel.simulation.worker_overhead);
   const double yield = static_cast<double>(kernel.yield_interval_ns);
@@ -64,8 +64,8 @@ bool EvictionModel::Observe(double latency_ns) {
   for (size_t i = 0; i < count; ++i) squares += (sorted[i] - mean) * (sorted[i] - mean);
   const double deviation = std::sqrt(squares / static_cast<double>(count));
   const size_t rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(count))) - 1;
-  // Under a hundred samples their largest understates the p99; the deviation bounds it from below.
-  // But no worker holds on longer than its block task, so neither bound goes past what the record
+  // The largest of fewer than a hundred samples understates the p99, which the deviation bounds
+  // from below. No worker stays longer than its block task, so neither bound passes what the record
   // says or what was seen, whichever is later: a few early leavers must not make a kernel look
   // slow.
   const double latest = std::max<double>(prior_.mean_ns + 2 * prior_.error_ns, sorted[rank]);

@@ -2,6 +2,7 @@
 
 #include "src/models/json_fields.h"
 
+#include <cmath>
 #include <set>
 #include <utility>
 #include <vector>
@@ -9,12 +10,12 @@
 namespace gpushare::models {
 namespace {
 
-// A profile nests five deep (kernels, kernel, simulation, nodes, node and its demand); the bound
-// keeps hostile nesting from using memory.
+// A profile nests five deep (kernels, kernel, simulation, nodes, node and its demand). The bound
+// keeps a hostile document from using much memory.
 constexpr int kMaxNesting = 16;
 constexpr size_t kMaxShownBytes = 48;
 
-// What the parser's callback learns: the first key that stands twice in one object, and nesting.
+// What the parser's callback watches: the first key that an object has twice, and the nesting.
 struct Watch {
   std::vector<std::set<std::string>> keys;
   std::string duplicate;

@@ -1,18 +1,26 @@
 // Field tables: one list of a struct's fields drives both reading it from JSON and writing it.
 //
-// Private to the .cc files of src/models (it is the only header that includes nlohmann-json). A
-// reader is strict: an unknown key, a wrong type or a value outside the field's range is an
-// INVALID_ARGUMENT that names the key by its path, the value and the limit. Nothing throws.
+//   const Field<Point> kPointFields[] = {{"sms", &Point::sms, 1, 4096}, {"speed", &Point::speed, 0,
+//   100}}; const Field<Curve> kCurveFields[] = {
+//       {"name", &Curve::name, 1, 64},
+//       {"points", ListField<Curve, Point, &Curve::points, kPointFields, 48>()},
+//   };
+//
+// For the .cc files of models and calibration: no other header includes nlohmann-json. A reader is
+// strict: an unknown key, a wrong type or a value outside the field's range is an INVALID_ARGUMENT
+// that names the path of the key, the value and the limit. Nothing throws. Threads: any.
 
 #ifndef GPUSHARE_SRC_MODELS_JSON_FIELDS_H_
 #define GPUSHARE_SRC_MODELS_JSON_FIELDS_H_
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -32,7 +40,7 @@ using JsonPath = std::string;
 absl::StatusOr<Json> ParseStrictJson(absl::string_view text, absl::string_view what,
                                      int64_t bytes_max);
 
-// Cuts long values so that a message stays one line.
+// The value for a message; long values are cut so that the message stays one line.
 std::string ShowJson(const Json& value);
 
 inline absl::Status KeyError(const JsonPath& path, absl::string_view what) {
@@ -42,7 +50,7 @@ absl::Status WrongType(const JsonPath& path, const Json& value, absl::string_vie
 
 template <class S>
 struct Field {
-  // Fields that are neither numbers, booleans nor strings bring their own two functions.
+  // A field that is not a number, a boolean or a string has its own two functions.
   struct Custom {
     absl::Status (*parse)(const Json& value, const JsonPath& path, S& out);
     Json (*format)(const S& in);
@@ -139,6 +147,61 @@ absl::Status ReadArray(const Json& value, const JsonPath& path, int64_t count_ma
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+// A field that is an object with fields of its own.
+template <class S, class T, T S::*member, const auto& fields>
+typename Field<S>::Custom ObjectField() {
+  return {[](const Json& value, const JsonPath& path, S& out) {
+            return ReadObject<T>(fields, value, path, out.*member);
+          },
+          [](const S& in) { return WriteObject<T>(fields, in.*member); }};
+}
+
+// A field that is a list of at most `most` objects, each with the same fields.
+template <class S, class E, std::vector<E> S::*member, const auto& fields, int64_t most>
+typename Field<S>::Custom ListField() {
+  return {[](const Json& value, const JsonPath& path, S& out) {
+            (out.*member).clear();
+            return ReadArray(value, path, most, [&](const Json& element, const JsonPath& at) {
+              (out.*member).emplace_back();
+              return ReadObject<E>(fields, element, at, (out.*member).back());
+            });
+          },
+          [](const S& in) {
+            Json array = Json::array();
+            for (const E& element : in.*member) array.push_back(WriteObject<E>(fields, element));
+            return array;
+          }};
+}
+
+// An enumeration, written as one of `words`, which are in the order of its values.
+template <class S, class E, E S::*member, const auto& words>
+typename Field<S>::Custom WordField() {
+  return {[](const Json& value, const JsonPath& path, S& out) -> absl::Status {
+            std::string known;
+            for (size_t i = 0; i < std::size(words); ++i) {
+              if (value == words[i]) {
+                out.*member = static_cast<E>(i);
+                return absl::OkStatus();
+              }
+              absl::StrAppend(&known, i == 0 ? "" : ", ", words[i]);
+            }
+            return WrongType(path, value, absl::StrCat("one of ", known));
+          },
+          [](const S& in) { return Json(words[static_cast<size_t>(in.*member)]); }};
+}
+
+// The version of a document's schema: only this one is read.
+template <class S, int64_t version>
+typename Field<S>::Custom VersionField() {
+  return {[](const Json& value, const JsonPath& path, S&) -> absl::Status {
+            if (value.is_number_integer() && value.get<int64_t>() == version) {
+              return absl::OkStatus();
+            }
+            return WrongType(path, value, absl::StrCat(version, ", the version that is read here"));
+          },
+          [](const S&) { return Json(version); }};
 }
 
 }  // namespace gpushare::models

@@ -1,290 +1,48 @@
 // The online cost model; see online_model.h.
 //
-// Per kernel a line over block tasks and an eviction model, per direction and pinnedness of copies
-// a line over bytes, per app a bound of opaque work. Registration (AddKernel) and Load allocate;
-// predictions do not.
+// For each kernel it has a line over block tasks and an eviction model; copies, opaque work and
+// pairs have models of their own. AddKernel, Save and Load allocate; predictions and observations
+// do not.
 
 #include "src/models/online_model.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <deque>
 #include <map>
 #include <string>
 #include <tuple>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "src/core/base/limits.h"
+#include "src/core/base/status.h"
+#include "src/models/copy_model.h"
 #include "src/models/eviction_model.h"
-#include "src/models/json_fields.h"
+#include "src/models/learned.h"
 #include "src/models/linear_model.h"
+#include "src/models/opaque_model.h"
 #include "src/models/pair_model.h"
-#include "src/models/profile.h"
+#include "src/models/prior.h"
 #include "src/models/scaling.h"
 
 namespace gpushare::models {
 namespace {
 
-using core::CopyDirection;
 using core::CostModel;
 using core::DeviceProfile;
 using core::Form;
-using core::GraphNode;
 using core::KernelDesc;
 using core::Observation;
 using core::Prediction;
 using core::TaskFeatures;
 using core::TaskKind;
 
-// A kernel or region of which nothing is known; replaced after its first run.
-constexpr double kUnknownDurationNs = 100000;
-// A query that waits for an eviction is held up for no more than so many of its p99.
+// An eviction adds at most this many times its p99 to the query that waits for it.
 constexpr double kBlockingOfEviction = 2;
-// A blocking time that moves by this moves no plan.
+// A smaller change of a blocking time changes no plan.
 constexpr double kAnnouncedBlockingNs = 2000;
-constexpr int64_t kSchemaVersion = 1;
-
-// --- priors
-// ----------------------------------------------------------------------------------------
-
-// Nodes follow one another with a gap between each two.
-double GraphPrior(const core::SimulationRecord& record) {
-  double total = 0;
-  int64_t nodes = 0;
-  for (const GraphNode& node : record.nodes) {
-    total += static_cast<double>(node.duration_ns) * node.repeat;
-    nodes += node.repeat;
-  }
-  return total + static_cast<double>(record.node_gap_ns) * static_cast<double>(nodes - 1);
-}
-
-// What is fixed of a kernel's prior, so that predicting takes a few operations.
-struct KernelPrior {
-  double constant_ns = 0;    // graphs, hints
-  double block_task_ns = 0;  // else: rounds of block tasks
-  int64_t concurrent = 1;    // block tasks that the whole device runs at once
-
-  KernelPrior() = default;
-  KernelPrior(const DeviceProfile& device, const KernelDesc& kernel) {
-    const core::SimulationRecord& record = kernel.simulation;
-    if (record.present && !record.nodes.empty()) {
-      constant_ns = GraphPrior(record);
-    } else if (record.present && record.block_task_ns > 0) {
-      block_task_ns = static_cast<double>(record.block_task_ns);
-      concurrent =
-          std::max<int64_t>(1, static_cast<int64_t>(device.sm_count) * kernel.workers_per_sm_max);
-    } else {
-      const double hint = static_cast<double>(kernel.solo_hint_ns);
-      constant_ns = hint > 0 ? hint : kUnknownDurationNs;
-    }
-  }
-  double At(int64_t block_tasks) const {
-    if (block_task_ns <= 0) return constant_ns;
-    const int64_t tasks = std::max<int64_t>(1, block_tasks);
-    const int64_t rounds = (tasks - 1) / concurrent + 1;
-    return block_task_ns * static_cast<double>(rounds);
-  }
-};
-
-// Latency plus bytes over the link's rate (MEASURED.md, "Copies").
-double CopyPrior(const DeviceProfile& device, CopyDirection direction, bool pinned, double bytes) {
-  double rate = device.pinned_bytes_per_ns;
-  if (!pinned && direction == CopyDirection::kHostToDevice) rate = device.pageable_h2d_bytes_per_ns;
-  if (!pinned && direction == CopyDirection::kDeviceToHost) rate = device.pageable_d2h_bytes_per_ns;
-  return static_cast<double>(device.copy_latency_ns) + bytes / rate;
-}
-
-// --- what a file keeps
-// -----------------------------------------------------------------------------
-
-struct LearnedKernel {
-  std::string name;
-  LinearState solo;
-  EvictionState eviction;
-  FollowedMean blocking;
-};
-
-struct LearnedPair {
-  std::string kernel;
-  std::string neighbour;
-  int32_t sms = 0;
-  FollowedMean speed;
-};
-
-struct LearnedCopies {
-  int32_t direction = 0;
-  bool pinned = false;
-  LinearState line;
-};
-
-struct Learned {
-  std::vector<LearnedKernel> kernels;
-  std::vector<LearnedCopies> copies;
-  std::vector<LearnedPair> pairs;
-};
-
-constexpr double kMaxCount = 9e15;
-constexpr double kMaxX = static_cast<double>(core::kMaxCopyBytes);
-constexpr double kMaxNs = static_cast<double>(core::kMaxDurationNs);
-// Weights are 1 / y^2 with y of at least 1 ns and forgetting over 64 samples.
-constexpr double kMaxWeight = 1e3;
-constexpr double kMaxCovariance = kMaxWeight * kMaxX * kMaxX;
-
-const Field<LinearState> kLinearFields[] = {
-    {"samples", &LinearState::samples, 0, kMaxCount},
-    {"weight", &LinearState::weight, 0, kMaxWeight},
-    {"mean_x", &LinearState::mean_x, 0, kMaxX},
-    {"mean_y_ns", &LinearState::mean_y_ns, 0, kMaxNs},
-    {"mean_base_ns", &LinearState::mean_base_ns, 0, kMaxNs},
-    {"covariance_xx", &LinearState::covariance_xx, 0, kMaxCovariance},
-    {"covariance_xy", &LinearState::covariance_xy, -kMaxCovariance, kMaxCovariance},
-    {"has_line", &LinearState::has_line},
-    {"line_intercept_ns", &LinearState::line_intercept_ns, -kMaxNs, kMaxNs},
-    {"line_slope_ns", &LinearState::line_slope_ns, 0, kMaxNs},
-    {"squared_error", &LinearState::squared_error, 0, 1},
-    {"refits", &LinearState::refits, 0, kMaxCount},
-};
-
-const Field<EvictionState> kEvictionFields[] = {
-    {"mean_ns", &EvictionState::mean_ns, 0, kMaxNs},
-    {"error_ns", &EvictionState::error_ns, 0, kMaxNs},
-    {"trained", &EvictionState::trained},
-};
-
-constexpr double kMaxFactor = 10;
-constexpr double kMaxSms = 4096;
-
-const Field<FollowedMean> kFactorFields[] = {
-    {"samples", &FollowedMean::samples, 0, kMaxCount},
-    {"mean", &FollowedMean::mean, 0, kMaxFactor},
-};
-
-const Field<FollowedMean> kTimeFields[] = {
-    {"samples", &FollowedMean::samples, 0, kMaxCount},
-    {"mean", &FollowedMean::mean, 0, kMaxNs},
-};
-
-const Field<LearnedPair> kLearnedPairFields[] = {
-    {"kernel", &LearnedPair::kernel, 1, core::kMaxNameBytes},
-    {"neighbour", &LearnedPair::neighbour, 1, core::kMaxNameBytes},
-    {"sms", &LearnedPair::sms, 1, kMaxSms},
-    {"speed",
-     Field<LearnedPair>::Custom{
-         [](const Json& value, const JsonPath& path, LearnedPair& out) {
-           return ReadObject<FollowedMean>(kFactorFields, value, path, out.speed);
-         },
-         [](const LearnedPair& in) { return WriteObject<FollowedMean>(kFactorFields, in.speed); }}},
-};
-
-const Field<LearnedKernel> kLearnedKernelFields[] = {
-    {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
-    {"blocking", Field<LearnedKernel>::Custom{
-                     [](const Json& value, const JsonPath& path, LearnedKernel& out) {
-                       return ReadObject<FollowedMean>(kTimeFields, value, path, out.blocking);
-                     },
-                     [](const LearnedKernel& in) {
-                       return WriteObject<FollowedMean>(kTimeFields, in.blocking);
-                     }}},
-    {"solo",
-     Field<LearnedKernel>::Custom{
-         [](const Json& value, const JsonPath& path, LearnedKernel& out) {
-           return ReadObject<LinearState>(kLinearFields, value, path, out.solo);
-         },
-         [](const LearnedKernel& in) { return WriteObject<LinearState>(kLinearFields, in.solo); }}},
-    {"eviction", Field<LearnedKernel>::Custom{
-                     [](const Json& value, const JsonPath& path, LearnedKernel& out) {
-                       return ReadObject<EvictionState>(kEvictionFields, value, path, out.eviction);
-                     },
-                     [](const LearnedKernel& in) {
-                       return WriteObject<EvictionState>(kEvictionFields, in.eviction);
-                     }}},
-};
-
-const Field<LearnedCopies> kLearnedCopiesFields[] = {
-    {"direction", &LearnedCopies::direction, 0, 3},
-    {"pinned", &LearnedCopies::pinned},
-    {"line",
-     Field<LearnedCopies>::Custom{
-         [](const Json& value, const JsonPath& path, LearnedCopies& out) {
-           return ReadObject<LinearState>(kLinearFields, value, path, out.line);
-         },
-         [](const LearnedCopies& in) { return WriteObject<LinearState>(kLinearFields, in.line); }}},
-};
-
-template <class Element, std::vector<Element> Learned::*kMember>
-absl::Status ReadElements(absl::Span<const Field<Element>> fields, const Json& value,
-                          const JsonPath& path, Learned& out) {
-  const size_t most = std::is_same_v<Element, LearnedPair> ? kMaxPairs : core::kMaxKernels;
-  return ReadArray(value, path, most, [&](const Json& element, const JsonPath& at) {
-    (out.*kMember).emplace_back();
-    return ReadObject<Element>(fields, element, at, (out.*kMember).back());
-  });
-}
-
-template <class Element>
-Json WriteElements(absl::Span<const Field<Element>> fields, const std::vector<Element>& elements) {
-  Json array = Json::array();
-  for (const Element& element : elements) array.push_back(WriteObject<Element>(fields, element));
-  return array;
-}
-
-absl::Status ReadVersion(const Json& value, const JsonPath& path, Learned&) {
-  if (value.is_number_integer() && value.get<int64_t>() == kSchemaVersion) return absl::OkStatus();
-  return WrongType(path, value, absl::StrCat(kSchemaVersion, ", the version that is read here"));
-}
-
-const Field<Learned> kLearnedFields[] = {
-    {"schema_version",
-     Field<Learned>::Custom{ReadVersion, [](const Learned&) { return Json(kSchemaVersion); }}},
-    {"kernels", Field<Learned>::Custom{[](const Json& value, const JsonPath& path, Learned& out) {
-                                         return ReadElements<LearnedKernel, &Learned::kernels>(
-                                             kLearnedKernelFields, value, path, out);
-                                       },
-                                       [](const Learned& in) {
-                                         return WriteElements<LearnedKernel>(kLearnedKernelFields,
-                                                                             in.kernels);
-                                       }}},
-    {"copies", Field<Learned>::Custom{[](const Json& value, const JsonPath& path, Learned& out) {
-                                        return ReadElements<LearnedCopies, &Learned::copies>(
-                                            kLearnedCopiesFields, value, path, out);
-                                      },
-                                      [](const Learned& in) {
-                                        return WriteElements<LearnedCopies>(kLearnedCopiesFields,
-                                                                            in.copies);
-                                      }}},
-    {"pairs", Field<Learned>::Custom{[](const Json& value, const JsonPath& path, Learned& out) {
-                                       return ReadElements<LearnedPair, &Learned::pairs>(
-                                           kLearnedPairFields, value, path, out);
-                                     },
-                                     [](const Learned& in) {
-                                       return WriteElements<LearnedPair>(kLearnedPairFields,
-                                                                         in.pairs);
-                                     }}},
-};
-
-absl::StatusOr<Learned> ParseLearned(const std::string& text) {
-  absl::StatusOr<Json> json = ParseStrictJson(text, "The learned model", kLearnedBytesMax);
-  if (!json.ok()) return json.status();
-  Learned learned;
-  absl::Status status = ReadObject<Learned>(kLearnedFields, *json, "", learned);
-  if (!status.ok()) return status;
-  if (!json->contains("schema_version")) {
-    return KeyError("schema_version", "is missing, and a learned model must have it.");
-  }
-  for (size_t i = 0; i < learned.kernels.size(); ++i) {
-    if (learned.kernels[i].name.empty()) {
-      return KeyError(absl::StrCat("kernels[", i, "]"), "needs a 'name'.");
-    }
-  }
-  return learned;
-}
-
-// --- the model
-// -------------------------------------------------------------------------------------
 
 struct KernelModel {
   std::string name;
@@ -292,13 +50,6 @@ struct KernelModel {
   LinearModel solo;
   EvictionModel eviction;
   FollowedMean blocking;  // what its evictions added to LC launches, ns
-};
-
-// Opaque work of one app: a line through 0 over the declared bound, or over 1 where none is.
-struct AppModel {
-  uint32_t app = 0;
-  LinearModel declared;
-  LinearModel undeclared;
 };
 
 class OnlineModel final : public CostModel {
@@ -324,19 +75,15 @@ class OnlineModel final : public CostModel {
   }
 
   Prediction PredictSolo(const TaskFeatures& features) const override {
-    if (features.kind == TaskKind::kMemcpy) {
-      const double bytes = static_cast<double>(features.bytes);
-      return Copies(features.direction, features.pinned)
-          .Predict(bytes, CopyPrior(device_, features.direction, features.pinned, bytes));
-    }
-    if (features.kernel == nullptr) return PredictOpaque(features);
+    if (features.kind == TaskKind::kMemcpy) return copies_.Predict(device_, features);
+    if (features.kernel == nullptr) return opaque_.Predict(features);
     const double tasks = static_cast<double>(features.block_tasks);
     const KernelModel* model = Find(*features.kernel);
     if (model == nullptr) {
       const KernelPrior prior(device_, *features.kernel);
-      return LinearModel().Predict(tasks, prior.At(features.block_tasks));
+      return LinearModel().Predict(tasks, prior.NsOf(features.block_tasks));
     }
-    return model->solo.Predict(tasks, model->prior.At(features.block_tasks));
+    return model->solo.Predict(tasks, model->prior.NsOf(features.block_tasks));
   }
 
   Prediction PredictEviction(const KernelDesc& kernel) const override {
@@ -375,7 +122,7 @@ class OnlineModel final : public CostModel {
       }
       return;
     }
-    if (!observation.beside.empty()) {  // it says nothing about running alone
+    if (!observation.beside.empty()) {  // says nothing about the duration alone
       if (ObserveBeside(observation, observation.beside.front())) ++version_;
       return;
     }
@@ -403,7 +150,7 @@ class OnlineModel final : public CostModel {
           {model.name, model.solo.state(), model.eviction.state(), model.blocking});
     }
     SavePairs(learned.pairs);
-    // What was loaded for kernels that this run never registered is kept for the next.
+    // The next run gets what was loaded for kernels that this run never registered.
     for (const auto& [name, kernel] : pending_) {
       const bool registered =
           std::any_of(kernels_.begin(), kernels_.end(),
@@ -412,30 +159,21 @@ class OnlineModel final : public CostModel {
         learned.kernels.push_back(kernel);
       }
     }
-    for (int32_t direction = 0; direction < 4; ++direction) {
-      for (bool pinned : {false, true}) {
-        const LinearState& line = Copies(static_cast<CopyDirection>(direction), pinned).state();
-        if (line.samples > 0) learned.copies.push_back({direction, pinned, line});
-      }
-    }
-    return WriteObject<Learned>(kLearnedFields, learned)
-        .dump(-1, ' ', false, Json::error_handler_t::replace);
+    learned.copies = copies_.Save();
+    return FormatLearned(learned);
   }
 
   absl::Status Load(const std::string& text) override {
-    absl::StatusOr<Learned> learned = ParseLearned(text);
-    if (!learned.ok()) return learned.status();
+    GPUSHARE_ASSIGN_OR_RETURN(Learned learned, ParseLearned(text));
     pending_.clear();
-    for (LearnedKernel& kernel : learned->kernels) pending_[kernel.name] = std::move(kernel);
+    for (LearnedKernel& kernel : learned.kernels) pending_[kernel.name] = std::move(kernel);
     for (KernelModel& model : kernels_) {
       const auto found = pending_.find(model.name);
       if (found != pending_.end()) Apply(found->second, model);
     }
-    pending_pairs_ = std::move(learned->pairs);
+    pending_pairs_ = std::move(learned.pairs);
     for (const KernelModel& model : kernels_) ApplyPairs(model.name);
-    for (const LearnedCopies& copies : learned->copies) {
-      Copies(static_cast<CopyDirection>(copies.direction), copies.pinned).Restore(copies.line);
-    }
+    copies_.Restore(learned.copies);
     ++version_;
     return absl::OkStatus();
   }
@@ -455,7 +193,7 @@ class OnlineModel final : public CostModel {
     return 0;
   }
 
-  // What was loaded of pairs with the kernel, now that it is registered.
+  // Restores the loaded pairs with a kernel that has just been registered.
   void ApplyPairs(const std::string& name) {
     for (const LearnedPair& pair : pending_pairs_) {
       if (pair.kernel != name && pair.neighbour != name) continue;
@@ -467,7 +205,7 @@ class OnlineModel final : public CostModel {
     }
   }
 
-  // Sorted, so that the text of one state is one text; with what waits for its kernels.
+  // Sorted, so that one state gives one text. Includes loaded pairs whose kernels never came.
   void SavePairs(std::vector<LearnedPair>& out) const {
     for (const auto& [key, state] : pairs_.speeds()) {
       const auto kernel = by_id_.find(key.kernel);
@@ -484,14 +222,14 @@ class OnlineModel final : public CostModel {
     });
   }
 
-  // An LC launch that began while one BE kernel was there: on other SMs all along, or on its own
-  // until it had left.
+  // Learns from an LC launch that began beside one BE kernel: a kernel that ran on the other SMs
+  // all along, or one that held the launch's SMs until it was evicted.
   bool ObserveBeside(const Observation& observation, const core::CoResident& beside) {
     const KernelDesc* kernel = observation.features.kernel;
     if (kernel == nullptr || beside.kernel == nullptr || observation.measured_ns <= 0) return false;
     const PairKey key{kernel->id.value, beside.kernel->id.value, observation.sms};
     const Prediction solo = PredictSolo(observation.features);
-    // Else a bad guess would pass for what the neighbour does.
+    // Against a guess the sample would blame the neighbour for the error of the guess.
     const bool known = solo.trained || kernel->simulation.present || kernel->solo_hint_ns > 0;
     if (!known) return false;
     double alone_ns = static_cast<double>(solo.duration_ns) / SpeedOn(*kernel, observation.sms);
@@ -502,13 +240,14 @@ class OnlineModel final : public CostModel {
     KernelModel* neighbour = FindMutable(beside.kernel);
     if (neighbour == nullptr || !beside.kernel->evictable) return false;
     if (const double speed = pairs_.SpeedOf(key); beside.sms > 0 && speed > 0) alone_ns /= speed;
-    // Far beyond what an eviction takes, it was something else that held the query up; one such
-    // sample must not keep the neighbour out, for then no better ones would come.
+    // A much longer delay has another cause than the eviction. Cut it: one such sample would keep
+    // the neighbour out, and no better samples would follow.
     const Prediction eviction = neighbour->eviction.Predict();
     const double added_most_ns =
         kBlockingOfEviction * static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns);
     const double added_ns = std::clamp(measured_ns - alone_ns, 0.0, added_most_ns);
-    return neighbour->blocking.Observe(std::min(added_ns, kMaxNs), kAnnouncedBlockingNs);
+    return neighbour->blocking.Observe(
+        std::min(added_ns, static_cast<double>(core::kMaxDurationNs)), kAnnouncedBlockingNs);
   }
 
   const KernelModel* Find(const KernelDesc& kernel) const {
@@ -521,32 +260,7 @@ class OnlineModel final : public CostModel {
     return found == by_id_.end() ? nullptr : found->second;
   }
 
-  const LinearModel& Copies(CopyDirection direction, bool pinned) const {
-    return copies_[(static_cast<size_t>(direction) & 3) * 2 + (pinned ? 1 : 0)];
-  }
-  LinearModel& Copies(CopyDirection direction, bool pinned) {
-    return copies_[(static_cast<size_t>(direction) & 3) * 2 + (pinned ? 1 : 0)];
-  }
-
-  // An app's slot is its number modulo the table; another app in it means that it was released.
-  const AppModel& App(uint32_t app) const { return apps_[app % core::kMaxApps]; }
-
-  // The declared bound is charged until there are measurements; then what it was worth so far.
-  Prediction PredictOpaque(const TaskFeatures& features) const {
-    static const LinearModel kUntrained;
-    const AppModel& app = App(features.app);
-    const bool known = app.app == features.app;
-    if (features.declared_ns <= 0) {
-      return (known ? app.undeclared : kUntrained).Predict(1, kUnknownDurationNs);
-    }
-    const double declared = static_cast<double>(features.declared_ns);
-    Prediction prediction = (known ? app.declared : kUntrained).Predict(declared, declared);
-    // Before that the bound stands as it was stated: nobody declares a mean.
-    if (!prediction.trained) prediction = {features.declared_ns, 0, false};
-    return prediction;
-  }
-
-  // The duration that the whole device would have shown; 0 when the sample cannot tell.
+  // The duration on the whole device that the sample implies; 0 if it implies none.
   double WholeDeviceNs(const Observation& observation) const {
     const double measured = static_cast<double>(observation.measured_ns);
     const KernelDesc* kernel = observation.features.kernel;
@@ -559,7 +273,7 @@ class OnlineModel final : public CostModel {
     return measured * SpeedOnSms(*kernel, observation.sms, device_.sm_count);
   }
 
-  // The prediction that was made when the task was planned, where it was for the whole device.
+  // Compares with the prediction of the plan, if that was for the whole device, else with one now.
   void Count(const Observation& observation, double measured_ns) {
     const bool whole = observation.sms <= 0 || observation.sms >= device_.sm_count;
     const int64_t predicted = whole && observation.predicted_ns > 0
@@ -570,24 +284,12 @@ class OnlineModel final : public CostModel {
   }
 
   bool Train(const TaskFeatures& features, double measured_ns) {
-    if (features.kind == TaskKind::kMemcpy) {
-      const double bytes = static_cast<double>(features.bytes);
-      return Copies(features.direction, features.pinned)
-          .Observe(bytes, measured_ns,
-                   CopyPrior(device_, features.direction, features.pinned, bytes));
-    }
-    if (features.kernel != nullptr) {
-      KernelModel* model = FindMutable(features.kernel);
-      return model != nullptr &&
-             model->solo.Observe(static_cast<double>(features.block_tasks), measured_ns,
-                                 model->prior.At(features.block_tasks));
-    }
-    AppModel& app = apps_[features.app % core::kMaxApps];
-    if (app.app != features.app) app = AppModel{features.app, {}, {}};
-    if (features.declared_ns <= 0)
-      return app.undeclared.Observe(1, measured_ns, kUnknownDurationNs);
-    const double declared = static_cast<double>(features.declared_ns);
-    return app.declared.Observe(declared, measured_ns, declared);
+    if (features.kind == TaskKind::kMemcpy) return copies_.Observe(device_, features, measured_ns);
+    if (features.kernel == nullptr) return opaque_.Observe(features, measured_ns);
+    KernelModel* model = FindMutable(features.kernel);
+    return model != nullptr &&
+           model->solo.Observe(static_cast<double>(features.block_tasks), measured_ns,
+                               model->prior.NsOf(features.block_tasks));
   }
 
   DeviceProfile device_;
@@ -596,8 +298,8 @@ class OnlineModel final : public CostModel {
   std::map<std::string, LearnedKernel> pending_;  // loaded, by kernel name
   std::vector<LearnedPair> pending_pairs_;
   PairModel pairs_;
-  std::array<LinearModel, 8> copies_;
-  std::array<AppModel, core::kMaxApps> apps_;
+  CopyModel copies_;
+  OpaqueModel opaque_;
   uint64_t version_ = 1;
   double error_sum_ = 0;
   int64_t error_samples_ = 0;

@@ -11,11 +11,12 @@ namespace {
 constexpr int64_t kTrustedSamples = 4;
 // The mean follows the last so many samples: queries of some ten milliseconds.
 constexpr int64_t kFollowedSamples = 64;
-// A sample beyond this is a query that met something else. No neighbour makes a kernel faster: a
-// factor above 1 would say that its time alone is overestimated, from its first, cold queries.
+// A sample below the least met something else than the neighbour. No neighbour makes a kernel
+// faster: a factor above 1 means that its time alone is overestimated, from its first, cold
+// queries.
 constexpr double kFactorMin = 0.02;
 constexpr double kFactorMax = 1;
-// A bound of 2 % can be kept only by who sees half of that.
+// To keep a bound of 2 %, the planner must see changes of a fraction of it.
 constexpr double kAnnouncedStep = 0.005;
 
 }  // namespace

@@ -1,7 +1,6 @@
-// What one kernel does to another, as measured: beside it in the other partition, and by the
-// eviction that makes way for it.
+// The measured speed of one kernel beside another in the other partition.
 //
-// The roofline of scaling.h is the prior; it knows no clusters, no L2 slices and no launch latency
+// The roofline of scaling.h is the prior. It knows no clusters, no L2 slices and no launch latency
 // beside a busy neighbour, which cost an LC graph some per cent (docs/measurements.md). A pair is
 // trusted after a few samples and then followed slowly. Invariants: at most kMaxPairs pairs are
 // kept, and observing one of them allocates nothing. Threads: the scheduler's only.
@@ -27,7 +26,7 @@ struct FollowedMean {
   double announced = 0;
 
   bool trusted() const;
-  // Whether the mean, once trusted, is `step` away from what was last announced.
+  // Returns whether the mean, once trusted, is more than `step` away from what was last announced.
   bool Observe(double value, double step);
 };
 
@@ -48,9 +47,9 @@ class PairModel {
  public:
   PairModel() { speeds_.reserve(kMaxPairs); }
 
-  // Factor on the speed of the kernel; 0: not known.
+  // Factor on the speed of the kernel; 0 if it is not known.
   double SpeedOf(const PairKey& key) const;
-  // Both return whether what is predicted changed enough to plan anew.
+  // Returns whether predictions have changed enough to plan anew.
   bool ObserveSpeed(const PairKey& key, double factor);
 
   const absl::flat_hash_map<PairKey, FollowedMean>& speeds() const { return speeds_; }

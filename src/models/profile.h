@@ -2,13 +2,12 @@
 //
 // JSON keys are the field names of DeviceProfile, KernelDesc, SimulationRecord, ResourceDemand,
 // SpeedPoint, GraphNode and the records of calibration_record.h; a key that is left out keeps its
-// default, an unknown key is an error. Threads: none of its own. A profile that is truncated,
-// corrupt or out of range is rejected whole.
+// default, an unknown key is an error. A profile that is truncated, corrupt or out of range is
+// rejected whole. Threads: any.
 
 #ifndef GPUSHARE_SRC_MODELS_PROFILE_H_
 #define GPUSHARE_SRC_MODELS_PROFILE_H_
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,15 +17,9 @@
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
 #include "src/models/calibration_record.h"
+#include "src/models/profile_limits.h"
 
 namespace gpushare::models {
-
-// Of a file: 1,024 kernels with full speed tables take 3 MB; graphs of thousands of nodes take the
-// rest.
-inline constexpr int64_t kProfileBytesMax = int64_t{16} << 20;
-// Of its learned text: the parameters of 1,024 kernels take about 0.3 MB; a checkpoint keeps its
-// lines there.
-inline constexpr int64_t kLearnedBytesMax = int64_t{4} << 20;
 
 struct Profile {
   core::DeviceProfile device;

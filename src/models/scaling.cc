@@ -12,7 +12,7 @@ using core::KernelDesc;
 using core::ResourceDemand;
 using core::SpeedPoint;
 
-// A graph's neighbours meet it at any node: time-weighted mean over the nodes.
+// The time-weighted mean over a graph's nodes, because a neighbour may run beside any of them.
 ResourceDemand MeanDemand(const KernelDesc& kernel) {
   const core::SimulationRecord& record = kernel.simulation;
   if (record.nodes.empty()) return record.demand;
@@ -27,7 +27,7 @@ ResourceDemand MeanDemand(const KernelDesc& kernel) {
   if (total <= 0) return record.demand;
   mean.dram /= total;
   mean.l2 /= total;
-  // Nodes without demands of their own leave the record's.
+  // If the nodes have no demands, that of the record counts.
   return mean.dram > 0 || mean.l2 > 0 ? mean : record.demand;
 }
 
@@ -37,8 +37,7 @@ double BandwidthWeight(const Side& side, double demand) {
   return side.sms * (parallelism > 0 ? parallelism : demand);
 }
 
-// What `self` gets of one shared resource, over what it asks. `theirs` is what the neighbour asks;
-// what a side does not use goes to the other.
+// What we get of one shared resource, over what we ask. What a side does not use goes to the other.
 double Granted(double ours, double theirs, double our_weight, double their_weight) {
   if (ours <= 0 || ours + theirs <= 1) return 1;
   const double weights = our_weight + their_weight;
@@ -66,7 +65,7 @@ double SpeedOnSms(const KernelDesc& kernel, int32_t sms, int32_t sm_count) {
 }
 
 double SpeedBesideNeighbour(const Side& self, const Side& neighbour, int32_t sm_count) {
-  // Demands are told for the whole device at full speed; on fewer SMs they shrink with the speed.
+  // Demands are those on the whole device at full speed; on fewer SMs they shrink with the speed.
   const double our_speed = SpeedOnSms(*self.kernel, self.sms, sm_count);
   const double their_speed = SpeedOnSms(*neighbour.kernel, neighbour.sms, sm_count);
   const ResourceDemand ours = MeanDemand(*self.kernel);

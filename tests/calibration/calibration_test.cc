@@ -18,11 +18,6 @@
 #include <vector>
 
 #include "src/calibration/checkpoint.h"
-#include "src/calibration/checks.h"
-#include "src/calibration/fused.h"
-#include "src/calibration/pair.h"
-#include "src/calibration/plan.h"
-#include "src/calibration/profile.h"
 #include "src/core/base/limits.h"
 #include "src/models/online_model.h"
 #include "src/sim/sim_device.h"
@@ -478,12 +473,6 @@ TEST_P(CalibrationTest, ACheckpointWithAnImpossibleNumberIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("is not a measurement"));
 }
 
-// A hardened library stops a clamp between bounds that are the wrong way round.
-TEST(CrossingOfTest, LoadsTheWrongWayRoundHaveTheirMean) {
-  const std::vector<FusedPoint> points = {{0.1, 1.0}, {1.9, 1.1}, {1.7, 2.0}, {1.8, 3.0}};
-  EXPECT_DOUBLE_EQ(CrossingOf(points), 1.8);
-}
-
 TEST_P(CalibrationTest, AHangIsReportedAndBounded) {
   options_.hang_limit_ns = 100'000'000;
   for (const int64_t nth : {1, 5, 40, 200}) {
@@ -931,134 +920,6 @@ TEST_P(CalibrationTest, MoreRecordsThanAProfileHoldsAreRefusedAtTheStart) {
   EXPECT_THAT(status.message(), HasSubstr("the most is 16777216: calibrate fewer kernels"));
   EXPECT_EQ(device_->launches, 0);
 }
-
-TEST(CheckSizeTest, ACatalogueFitsAndEveryPairOfAThousandKernelsDoesNot) {
-  CalibrationSize catalogue;
-  catalogue.kernels = 64;
-  catalogue.pairs = 8 * 56;
-  catalogue.co_resident = 8 * 56 + 56 * 55 / 2;
-  catalogue.fused = kCalibrationFusedMax;
-  catalogue.kept_bytes = 1 << 20;
-  EXPECT_TRUE(CheckSize(catalogue).ok()) << CheckSize(catalogue);
-  CalibrationSize many;
-  many.kernels = 1024;
-  EXPECT_TRUE(CheckSize(many).ok()) << CheckSize(many);
-  many.co_resident = 1024 * 1023 / 2;
-  EXPECT_TRUE(absl::IsInvalidArgument(CheckSize(many)));
-  many.co_resident = 0;
-  many.pairs = 1000;  // of the checkpoint's lines
-  EXPECT_THAT(CheckSize(many).message(), HasSubstr("its checkpoint may need"));
-}
-
-// The largest records that there are, and their bytes in a file.
-TEST(CheckSizeTest, NoRecordIsLargerThanItIsCountedFor) {
-  constexpr int64_t kLong = 3'599'999'999'999;
-  const double digits = -1.0 / 3;
-  const std::string name(64, 'n');
-  KernelMeasurement kernel;
-  kernel.name = name;
-  for (int64_t* value : {&kernel.solo_ns, &kernel.worker_solo_ns, &kernel.block_task_ns,
-                         &kernel.eviction_p50_ns, &kernel.eviction_p99_ns, &kernel.spent_ns,
-                         &kernel.block_tasks, &kernel.slice_block_tasks}) {
-    *value = kLong;
-  }
-  kernel.block_task_spread = kernel.worker_overhead = kernel.saturating_occupancy = digits;
-  kernel.eviction_ns.assign(kEvictionSamplesMax, kLong);
-  kernel.speed.assign(core::kMaxSpeedPoints, {4000, 1e-5 / 3});
-  kernel.knees.assign(core::kMaxSpeedPoints, 4000);
-  PairMeasurement pair;
-  pair.query_ns = kLong;
-  pair.speeds.assign(kPairSplitsMax, {4000, 1e-5 / 3, 1e-5 / 3});
-  pair.blocking_ns.assign(kPairBlockingSamples, kLong);
-  const std::string path =
-      (std::filesystem::temp_directory_path() / ("gpushare_size_" + std::to_string(getpid())))
-          .string();
-  Checkpoint checkpoint;
-  checkpoint.device = Truth().device;
-  const auto learned = [&] {
-    EXPECT_TRUE(SaveCheckpoint(path, checkpoint).ok());
-    const absl::StatusOr<Profile> profile = LoadProfile(path);
-    return profile.ok() ? static_cast<int64_t>(profile->learned.size()) : int64_t{0};
-  };
-  const int64_t empty = learned();
-  checkpoint.kernels[~uint64_t{0}] = kernel;
-  EXPECT_LE(learned() - empty, kKernelLineBytes);
-  checkpoint.kernels.clear();
-  checkpoint.pairs[{~uint64_t{0}, ~uint64_t{0}}] = pair;
-  EXPECT_LE(learned() - empty, kPairLineBytes);
-  std::filesystem::remove(path);
-
-  Profile profile;
-  profile.device = Truth().device;
-  const auto bytes = [&] { return static_cast<int64_t>(FormatProfile(profile).size()); };
-  CoResidentRecord co_resident;
-  co_resident.first = co_resident.second = name;
-  co_resident.points.assign(3, {4000, 4000, 1e-5 / 3, 1e-5 / 3});
-  profile.calibration.co_resident.assign(1, co_resident);
-  const int64_t one = bytes();
-  profile.calibration.co_resident.assign(2, co_resident);
-  EXPECT_LE(bytes() - one, kCoResidentRecordBytes);
-  FusedRecord fused;
-  fused.name = fused.tensor = fused.cuda = name;
-  fused.tensor_blocks = fused.cuda_blocks = 1 << 20;
-  fused.opportune_load_ratio = fused.opportune_duration_ratio = 1e-5 / 3;
-  fused.saving = digits * 1e-5;
-  fused.points.assign(5, {1e-5 / 3, 1e-5 / 3});
-  profile.calibration.fused.assign(1, fused);
-  const int64_t with_one = bytes();
-  profile.calibration.fused.assign(2, fused);
-  EXPECT_LE(bytes() - with_one, kFusedRecordBytes);
-  profile.calibration = CalibrationRecord();
-  profile.kernels.emplace_back().name = name;
-  const int64_t unmeasured = bytes();
-  profile.kernels[0].simulation.speed.assign(core::kMaxSpeedPoints, {4000, 1e-5 / 3});
-  profile.calibration.kernels.push_back({name, Intensity::kCompute, 4000, kLong, digits, 4000});
-  EXPECT_LE(bytes() - unmeasured, kKernelRecordBytes);
-}
-
-// One value that a profile's reader refuses costs that value, and no other.
-TEST(ReadableDeviceTest, AnImpossibleValueIsTheGivenOneAndIsTold) {
-  const core::DeviceProfile given = Guess();
-  core::DeviceProfile measured = given;
-  std::vector<std::string> notes;
-  measured.completion_latency_ns = 1234;
-  EXPECT_EQ(ReadableDevice(measured, given, notes).completion_latency_ns, 1234);
-  EXPECT_THAT(notes, IsEmpty());
-  measured.launch_latency_ns = 5'000'000'000;  // the limit is a second
-  measured.pinned_bytes_per_ns = 0;
-  const core::DeviceProfile kept = ReadableDevice(measured, given, notes);
-  EXPECT_EQ(kept.launch_latency_ns, given.launch_latency_ns);
-  EXPECT_EQ(kept.pinned_bytes_per_ns, given.pinned_bytes_per_ns);
-  EXPECT_EQ(kept.completion_latency_ns, 1234);
-  EXPECT_THAT(notes, ElementsAre(HasSubstr("launch_latency_ns"), HasSubstr("pinned_bytes_per_ns")));
-}
-
-TEST(SecondsOfStageTest, WhatAStageLeavesGoesToThoseBehindIt) {
-  const std::array<size_t, kStages> all = {9, 9, 9, 9, 9};
-  EXPECT_DOUBLE_EQ(SecondsOfStage(Stage::kKernels, 100, all), 40);
-  EXPECT_DOUBLE_EQ(SecondsOfStage(Stage::kRest, 60, all), 15);
-  EXPECT_DOUBLE_EQ(SecondsOfStage(Stage::kFused, 15, all), 15);
-  // Stages without work have no share, and neither have those that are over.
-  EXPECT_DOUBLE_EQ(SecondsOfStage(Stage::kKernels, 100, {9, 0, 0, 0, 0}), 100);
-  EXPECT_DOUBLE_EQ(SecondsOfStage(Stage::kRest, 30, {9, 9, 0, 9, 0}), 15);
-  EXPECT_DOUBLE_EQ(SecondsOfStage(Stage::kRest, -1, all), 0);
-}
-
-TEST(ByValueTest, UnlikeKernelsComeFirstAndEveryKernelHasAPartnerBeforeAnyHasTwo) {
-  const std::vector<ItemPair> pairs = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
-  EXPECT_THAT(PairsByValue(pairs, std::vector<Intensity>(4, Intensity::kUnknown)),
-              ElementsAre(0, 3, 5, 1, 4, 2));
-  EXPECT_THAT(PairsByValue(pairs, {Intensity::kCompute, Intensity::kCompute, Intensity::kCompute,
-                                   Intensity::kMemory}),
-              ElementsAre(5, 4, 2, 0, 3, 1));
-  EXPECT_THAT(PairsByValue({}, {}), IsEmpty());
-  // Queries, parts of fused kernels, others.
-  EXPECT_THAT(KernelsByValue({0, 0, 1, 0, 1}, {{3, 1}}), ElementsAre(2, 4, 1, 3, 0));
-  // Spills take no time; then the first variant of each pair.
-  EXPECT_THAT(FusedByValue({{0, 1}, {0, 1}, {0, 2}, {0, 2}, {0, 1}}, {0, 0, 0, 1, 0}),
-              ElementsAre(3, 0, 2, 1, 4));
-}
-
 // A pair that was measured before the crash is not measured again.
 TEST_P(CalibrationTest, ResumesWithinThePairs) {
   const std::vector<CalibrationItem> items = {Item("decode16"), Item("sincos_27us", 400),
@@ -1237,14 +1098,5 @@ INSTANTIATE_TEST_SUITE_P(Tiers, CalibrationTest,
                          [](const ::testing::TestParamInfo<sim::Tier>& param) {
                            return param.param == sim::Tier::kBlock ? "Block" : "Kernel";
                          });
-
-TEST(CrossingOfTest, FindsTheInflection) {
-  // 1 + 0.5 r up to 0.8, then 1.4 + r - 0.8.
-  const std::vector<FusedPoint> points = {{0.1, 1.05}, {0.2, 1.1}, {1.8, 2.4}, {1.9, 2.5}};
-  EXPECT_NEAR(CrossingOf(points), 0.8, 1e-9);
-  EXPECT_NEAR(CrossingOf({{0.1, 1.1}, {0.2, 1.2}, {1.8, 2.8}, {1.9, 2.9}}), 1, 1e-9);  // one line
-  EXPECT_NEAR(CrossingOf({{0.1, 1}, {0.2, 1}, {1.8, 9}, {1.9, 9.1}}), 0.2, 1e-9);      // outside
-}
-
 }  // namespace
 }  // namespace gpushare::models

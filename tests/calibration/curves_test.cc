@@ -13,22 +13,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(RatioTest, WithoutAMeasuredDivisorItIsNothing) {
-  EXPECT_EQ(Ratio(3, 2), 1.5);
-  EXPECT_EQ(Ratio(3, 0), 0);
-  EXPECT_EQ(Ratio(3, -2), 0);
-}
-
-TEST(ExpectedMaximumTest, GrowsWithTheDrawsFromOneUpwards) {
-  // Exact values of the expected maximum: 2.508 of 100 draws, 3.241 of 1000.
-  EXPECT_NEAR(ExpectedMaximum(100), 2.508, 0.15);
-  EXPECT_NEAR(ExpectedMaximum(1000), 3.241, 0.15);
-  // The formula is for many draws: of few it has no logarithm, or a value below 1.
-  EXPECT_EQ(ExpectedMaximum(0), 1);
-  EXPECT_EQ(ExpectedMaximum(1), 1);
-  EXPECT_EQ(ExpectedMaximum(3), 1);
-}
-
 TEST(FindKneesTest, OnlyWhatStandsOut) {
   EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.3}, {24, 0.2}, {32, 1}}), ElementsAre(16));
   EXPECT_THAT(FindKnees({{8, 0.1}, {16, 0.2}, {24, 0.3}, {32, 1}}), IsEmpty());

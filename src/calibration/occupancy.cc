@@ -1,0 +1,34 @@
+// Blocks of an SM; see occupancy.h.
+
+#include "src/calibration/occupancy.h"
+
+#include <algorithm>
+
+namespace gpushare::models {
+
+int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& device) {
+  int64_t most = std::min(kernel.workers_per_sm_max, device.blocks_per_sm);
+  const int64_t threads = std::max(1, kernel.threads_per_block);
+  most = std::min<int64_t>(most, device.threads_per_sm / threads);
+  const int64_t registers = threads * kernel.registers_per_thread;
+  if (registers > 0) most = std::min<int64_t>(most, device.registers_per_sm / registers);
+  if (kernel.shared_memory_bytes > 0) {
+    most = std::min<int64_t>(most, device.shared_memory_per_sm_bytes / kernel.shared_memory_bytes);
+  }
+  return static_cast<int32_t>(std::max<int64_t>(1, most));
+}
+
+bool FitTogether(const core::KernelDesc& a, int64_t a_workers, const core::KernelDesc& b,
+                 int64_t b_workers, const core::DeviceProfile& device) {
+  const auto registers = [](const core::KernelDesc& kernel) {
+    return int64_t{kernel.threads_per_block} * kernel.registers_per_thread;
+  };
+  return a_workers + b_workers <= device.blocks_per_sm &&
+         a_workers * a.threads_per_block + b_workers * b.threads_per_block <=
+             device.threads_per_sm &&
+         a_workers * registers(a) + b_workers * registers(b) <= device.registers_per_sm &&
+         a_workers * a.shared_memory_bytes + b_workers * b.shared_memory_bytes <=
+             device.shared_memory_per_sm_bytes;
+}
+
+}  // namespace gpushare::models

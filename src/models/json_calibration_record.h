@@ -1,0 +1,19 @@
+// The calibration record in a profile file.
+//
+// The tables in the .cc file are the format: each field stands once, with its range. Threads: any.
+
+#ifndef GPUSHARE_SRC_MODELS_JSON_CALIBRATION_RECORD_H_
+#define GPUSHARE_SRC_MODELS_JSON_CALIBRATION_RECORD_H_
+
+#include "absl/status/status.h"
+#include "src/models/calibration_record.h"
+#include "src/models/json_fields.h"
+
+namespace gpushare::models {
+
+absl::Status ReadCalibrationRecord(const Json& value, const JsonPath& path, CalibrationRecord& out);
+Json WriteCalibrationRecord(const CalibrationRecord& in);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_JSON_CALIBRATION_RECORD_H_

@@ -1,0 +1,165 @@
+// Kernels in a profile file; see json_kernel.h.
+
+#include "src/models/json_kernel.h"
+
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/status.h"
+#include "src/models/profile_limits.h"
+
+namespace gpushare::models {
+namespace {
+
+using core::GraphNode;
+using core::KernelDesc;
+using core::ResourceDemand;
+using core::SimulationRecord;
+using core::SpeedPoint;
+using core::TaskKind;
+
+const Field<ResourceDemand> kDemandFields[] = {
+    {"issue", &ResourceDemand::issue, 0, 1},     {"tensor", &ResourceDemand::tensor, 0, 1},
+    {"special", &ResourceDemand::special, 0, 1}, {"dram", &ResourceDemand::dram, 0, 1},
+    {"l2", &ResourceDemand::l2, 0, 1},
+};
+
+const Field<SpeedPoint> kSpeedFields[] = {
+    {"sms", &SpeedPoint::sms, 1, kSmsMax},
+    // Above 0, because a kernel that never advances on its SMs has no place there.
+    {"speed", &SpeedPoint::speed, 1e-6, 100},
+};
+
+const Field<GraphNode> kNodeFields[] = {
+    {"duration_ns", &GraphNode::duration_ns, 0, kDurationMaxNs},
+    {"blocks", &GraphNode::blocks, 0, (1LL << 31) - 1},
+    {"repeat", &GraphNode::repeat, 1, 1 << 20},
+    {"whole_sm", &GraphNode::whole_sm},
+    {"demand", ObjectField<GraphNode, ResourceDemand, &GraphNode::demand, kDemandFields>()},
+};
+
+absl::Status ReadSpeed(const Json& value, const JsonPath& path, SimulationRecord& out) {
+  out.speed.clear();
+  return ReadArray(
+      value, path, core::kMaxSpeedPoints,
+      [&](const Json& element, const JsonPath& at) -> absl::Status {
+        SpeedPoint point;
+        point.speed = 0;
+        GPUSHARE_RETURN_IF_ERROR(ReadObject<SpeedPoint>(kSpeedFields, element, at, point));
+        if (point.sms == 0 || point.speed == 0) {
+          return KeyError(at, "needs both 'sms' and 'speed'.");
+        }
+        if (!out.speed.empty() && point.sms <= out.speed.back().sms) {
+          return KeyError(absl::StrCat(at, ".sms"),
+                          absl::StrCat("is ", point.sms, ", and it must be above ",
+                                       out.speed.back().sms, ", the point before it."));
+        }
+        out.speed.push_back(point);
+        return absl::OkStatus();
+      });
+}
+
+Json WriteSpeed(const SimulationRecord& in) {
+  Json array = Json::array();
+  for (const SpeedPoint& point : in.speed) {
+    array.push_back(WriteObject<SpeedPoint>(kSpeedFields, point));
+  }
+  return array;
+}
+
+const Field<SimulationRecord> kSimulationFields[] = {
+    {"present", &SimulationRecord::present},
+    {"block_task_ns", &SimulationRecord::block_task_ns, 0, kDurationMaxNs},
+    {"block_task_spread", &SimulationRecord::block_task_spread, 0, 10},
+    {"worker_overhead", &SimulationRecord::worker_overhead, core::kMinWorkerOverhead,
+     core::kMaxWorkerOverhead},
+    {"memory_parallelism", &SimulationRecord::memory_parallelism, 0, 1000},
+    {"saturating_occupancy", &SimulationRecord::saturating_occupancy, 1e-3, 1},
+    {"demand",
+     ObjectField<SimulationRecord, ResourceDemand, &SimulationRecord::demand, kDemandFields>()},
+    {"speed", Field<SimulationRecord>::Custom{ReadSpeed, WriteSpeed}},
+    {"nodes", ListField<SimulationRecord, GraphNode, &SimulationRecord::nodes, kNodeFields,
+                        core::kMaxGraphNodes>()},
+    {"node_gap_ns", &SimulationRecord::node_gap_ns, 0, kLatencyMaxNs},
+};
+
+struct KindName {
+  TaskKind kind;
+  const char* name;
+};
+constexpr KindName kKindNames[] = {{TaskKind::kKernel, "kernel"},
+                                   {TaskKind::kGraph, "graph"},
+                                   {TaskKind::kLibrary, "library"},
+                                   {TaskKind::kMemcpy, "memcpy"},
+                                   {TaskKind::kOpaque, "opaque"}};
+
+absl::Status ReadKind(const Json& value, const JsonPath& path, KernelDesc& out) {
+  for (const KindName& known : kKindNames) {
+    if (value.is_string() && value.get_ref<const std::string&>() == known.name) {
+      out.kind = known.kind;
+      return absl::OkStatus();
+    }
+  }
+  return WrongType(path, value, "\"kernel\", \"graph\", \"library\", \"memcpy\" or \"opaque\"");
+}
+
+Json WriteKind(const KernelDesc& in) {
+  for (const KindName& known : kKindNames) {
+    if (known.kind == in.kind) return known.name;
+  }
+  return nullptr;  // refused by SaveProfile's check
+}
+
+absl::Status ReadSimulation(const Json& value, const JsonPath& path, KernelDesc& out) {
+  out.simulation = SimulationRecord();
+  out.simulation.present = true;  // unless the object says otherwise
+  return ReadObject<SimulationRecord>(kSimulationFields, value, path, out.simulation);
+}
+
+Json WriteSimulation(const KernelDesc& in) {
+  return WriteObject<SimulationRecord>(kSimulationFields, in.simulation);
+}
+
+// All of KernelDesc except the id and the native handles, which have no meaning in a file.
+const Field<KernelDesc> kKernelFields[] = {
+    {"name", &KernelDesc::name, 1, core::kMaxNameBytes},
+    {"kind", Field<KernelDesc>::Custom{ReadKind, WriteKind}},
+    {"threads_per_block", &KernelDesc::threads_per_block, 1, 1 << 16},
+    {"registers_per_thread", &KernelDesc::registers_per_thread, 0, 1024},
+    {"shared_memory_bytes", &KernelDesc::shared_memory_bytes, 0, 1 << 28},
+    {"workers_per_sm_max", &KernelDesc::workers_per_sm_max, 1, 1 << 12},
+    {"evictable", &KernelDesc::evictable},
+    {"confinable", &KernelDesc::confinable},
+    {"roomy", &KernelDesc::roomy},
+    {"yield_interval_ns", &KernelDesc::yield_interval_ns, 0, kDurationMaxNs},
+    {"solo_hint_ns", &KernelDesc::solo_hint_ns, 0, kDurationMaxNs},
+    {"simulation", Field<KernelDesc>::Custom{ReadSimulation, WriteSimulation}},
+};
+
+}  // namespace
+
+absl::Status ReadKernels(const Json& value, const JsonPath& path, std::vector<KernelDesc>& out) {
+  std::set<std::string> names;
+  const auto read = [&](const Json& element, const JsonPath& at) -> absl::Status {
+    KernelDesc& kernel = out.emplace_back();
+    GPUSHARE_RETURN_IF_ERROR(ReadObject<KernelDesc>(kKernelFields, element, at, kernel));
+    if (kernel.name.empty()) return KeyError(at, "needs a 'name'.");
+    if (names.insert(kernel.name).second) return absl::OkStatus();
+    return KeyError(
+        absl::StrCat(at, ".name"),
+        absl::StrCat("is ", ShowJson(kernel.name), ", and an earlier kernel has this name."));
+  };
+  return ReadArray(value, path, core::kMaxKernels, read);
+}
+
+Json WriteKernels(const std::vector<KernelDesc>& in) {
+  Json array = Json::array();
+  for (const KernelDesc& kernel : in) {
+    array.push_back(WriteObject<KernelDesc>(kKernelFields, kernel));
+  }
+  return array;
+}
+
+}  // namespace gpushare::models

@@ -1,0 +1,107 @@
+// The text of what was learned; see learned.h.
+
+#include "src/models/learned.h"
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/status.h"
+#include "src/models/json_fields.h"
+#include "src/models/profile_limits.h"
+
+namespace gpushare::models {
+namespace {
+
+constexpr int64_t kSchemaVersion = 1;
+constexpr double kMaxCount = 9e15;
+constexpr double kMaxX = static_cast<double>(core::kMaxCopyBytes);
+// Weights are 1 / y^2 with y of at least 1 ns and forgetting over 64 samples.
+constexpr double kMaxWeight = 1e3;
+constexpr double kMaxCovariance = kMaxWeight * kMaxX * kMaxX;
+
+const Field<LinearState> kLinearFields[] = {
+    {"samples", &LinearState::samples, 0, kMaxCount},
+    {"weight", &LinearState::weight, 0, kMaxWeight},
+    {"mean_x", &LinearState::mean_x, 0, kMaxX},
+    {"mean_y_ns", &LinearState::mean_y_ns, 0, kDurationMaxNs},
+    {"mean_base_ns", &LinearState::mean_base_ns, 0, kDurationMaxNs},
+    {"covariance_xx", &LinearState::covariance_xx, 0, kMaxCovariance},
+    {"covariance_xy", &LinearState::covariance_xy, -kMaxCovariance, kMaxCovariance},
+    {"has_line", &LinearState::has_line},
+    {"line_intercept_ns", &LinearState::line_intercept_ns, -kDurationMaxNs, kDurationMaxNs},
+    {"line_slope_ns", &LinearState::line_slope_ns, 0, kDurationMaxNs},
+    {"squared_error", &LinearState::squared_error, 0, 1},
+    {"refits", &LinearState::refits, 0, kMaxCount},
+};
+
+const Field<EvictionState> kEvictionFields[] = {
+    {"mean_ns", &EvictionState::mean_ns, 0, kDurationMaxNs},
+    {"error_ns", &EvictionState::error_ns, 0, kDurationMaxNs},
+    {"trained", &EvictionState::trained},
+};
+
+constexpr double kMaxFactor = 10;
+
+const Field<FollowedMean> kFactorFields[] = {
+    {"samples", &FollowedMean::samples, 0, kMaxCount},
+    {"mean", &FollowedMean::mean, 0, kMaxFactor},
+};
+
+const Field<FollowedMean> kTimeFields[] = {
+    {"samples", &FollowedMean::samples, 0, kMaxCount},
+    {"mean", &FollowedMean::mean, 0, kDurationMaxNs},
+};
+
+const Field<LearnedPair> kPairFields[] = {
+    {"kernel", &LearnedPair::kernel, 1, core::kMaxNameBytes},
+    {"neighbour", &LearnedPair::neighbour, 1, core::kMaxNameBytes},
+    {"sms", &LearnedPair::sms, 1, kSmsMax},
+    {"speed", ObjectField<LearnedPair, FollowedMean, &LearnedPair::speed, kFactorFields>()},
+};
+
+const Field<LearnedKernel> kKernelFields[] = {
+    {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
+    {"blocking", ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kTimeFields>()},
+    {"solo", ObjectField<LearnedKernel, LinearState, &LearnedKernel::solo, kLinearFields>()},
+    {"eviction",
+     ObjectField<LearnedKernel, EvictionState, &LearnedKernel::eviction, kEvictionFields>()},
+};
+
+const Field<LearnedCopies> kCopiesFields[] = {
+    {"direction", &LearnedCopies::direction, 0, 3},
+    {"pinned", &LearnedCopies::pinned},
+    {"line", ObjectField<LearnedCopies, LinearState, &LearnedCopies::line, kLinearFields>()},
+};
+
+const Field<Learned> kLearnedFields[] = {
+    {"schema_version", VersionField<Learned, kSchemaVersion>()},
+    {"kernels",
+     ListField<Learned, LearnedKernel, &Learned::kernels, kKernelFields, core::kMaxKernels>()},
+    {"copies",
+     ListField<Learned, LearnedCopies, &Learned::copies, kCopiesFields, core::kMaxKernels>()},
+    {"pairs", ListField<Learned, LearnedPair, &Learned::pairs, kPairFields, kMaxPairs>()},
+};
+
+}  // namespace
+
+absl::StatusOr<Learned> ParseLearned(const std::string& text) {
+  GPUSHARE_ASSIGN_OR_RETURN(const Json json,
+                            ParseStrictJson(text, "The learned model", kLearnedBytesMax));
+  Learned learned;
+  GPUSHARE_RETURN_IF_ERROR(ReadObject<Learned>(kLearnedFields, json, "", learned));
+  if (!json.contains("schema_version")) {
+    return KeyError("schema_version", "is missing, and a learned model must have it.");
+  }
+  for (size_t i = 0; i < learned.kernels.size(); ++i) {
+    if (learned.kernels[i].name.empty()) {
+      return KeyError(absl::StrCat("kernels[", i, "]"), "needs a 'name'.");
+    }
+  }
+  return learned;
+}
+
+std::string FormatLearned(const Learned& learned) {
+  return WriteObject<Learned>(kLearnedFields, learned)
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace gpushare::models

@@ -1,0 +1,53 @@
+// What a cost model has learned, as the text that a profile keeps of it.
+//
+// OnlineModel::Save() and Load() convert their state to and from these structs. Invariant: a text
+// is taken completely or not at all; every value of a parsed text is within its range. Threads:
+// any.
+
+#ifndef GPUSHARE_SRC_MODELS_LEARNED_H_
+#define GPUSHARE_SRC_MODELS_LEARNED_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/models/eviction_model.h"
+#include "src/models/linear_model.h"
+#include "src/models/pair_model.h"
+
+namespace gpushare::models {
+
+struct LearnedKernel {
+  std::string name;
+  LinearState solo;
+  EvictionState eviction;
+  FollowedMean blocking;
+};
+
+// The speed of a kernel on `sms` SMs while the neighbour runs on the others.
+struct LearnedPair {
+  std::string kernel;
+  std::string neighbour;
+  int32_t sms = 0;
+  FollowedMean speed;
+};
+
+struct LearnedCopies {
+  int32_t direction = 0;
+  bool pinned = false;
+  LinearState line;
+};
+
+struct Learned {
+  std::vector<LearnedKernel> kernels;
+  std::vector<LearnedCopies> copies;
+  std::vector<LearnedPair> pairs;
+};
+
+absl::StatusOr<Learned> ParseLearned(const std::string& text);
+std::string FormatLearned(const Learned& learned);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_LEARNED_H_

@@ -1,0 +1,38 @@
+// What a task takes before anything of its kind was measured.
+//
+// The linear models start from these (linear_model.h). Pure functions. Threads: any.
+
+#ifndef GPUSHARE_SRC_MODELS_PRIOR_H_
+#define GPUSHARE_SRC_MODELS_PRIOR_H_
+
+#include <cstdint>
+
+#include "src/core/base/types.h"
+#include "src/core/seams/device_profile.h"
+#include "src/core/seams/kernel.h"
+
+namespace gpushare::models {
+
+// A kernel or region of which nothing is known; replaced after its first run.
+inline constexpr double kUnknownDurationNs = 100000;
+
+// The fixed part of a kernel's prior, so that a prediction takes a few operations.
+class KernelPrior {
+ public:
+  KernelPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel);
+  // Of a task of so many block tasks.
+  double NsOf(int64_t block_tasks) const;
+
+ private:
+  double constant_ns_ = 0;    // graphs, hints
+  double block_task_ns_ = 0;  // else: rounds of block tasks
+  int64_t concurrent_ = 1;    // block tasks that the whole device runs at once
+};
+
+// Latency plus bytes over the link's rate (MEASURED.md, "Copies").
+double CopyPriorNs(const core::DeviceProfile& device, core::CopyDirection direction, bool pinned,
+                   double bytes);
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_PRIOR_H_

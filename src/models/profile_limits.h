@@ -1,0 +1,28 @@
+// Ranges of values in profile files and in learned text. A value outside its range is a unit error
+// or a corrupt file.
+
+#ifndef GPUSHARE_SRC_MODELS_PROFILE_LIMITS_H_
+#define GPUSHARE_SRC_MODELS_PROFILE_LIMITS_H_
+
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+
+namespace gpushare::models {
+
+// Of a profile file: 1,024 kernels with full speed tables take 3 MB; the rest is for graphs of
+// thousands of nodes.
+inline constexpr int64_t kProfileBytesMax = int64_t{16} << 20;
+// Of its learned text: the parameters of 1,024 kernels take about 0.3 MB, the lines of a checkpoint
+// the rest.
+inline constexpr int64_t kLearnedBytesMax = int64_t{4} << 20;
+
+// Field tables give ranges as double.
+inline constexpr double kDurationMaxNs = static_cast<double>(core::kMaxDurationNs);
+// A latency of more than a second is a unit error on every device.
+inline constexpr double kLatencyMaxNs = 1e9;
+inline constexpr double kSmsMax = 4096;
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_PROFILE_LIMITS_H_
