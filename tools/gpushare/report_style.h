@@ -39,6 +39,8 @@ td{text-align:right;white-space:nowrap}
 th,td{padding:5px 7px;border-bottom:1px solid var(--rule)}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 tr.reference td{color:var(--soft)}
+tr.measured td{border-bottom:2px solid var(--rule)}
+tr.measured td:first-child{padding-left:14px;color:var(--soft);font-weight:600}
 tr:last-child td{border-bottom:0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(340px,100%),1fr));gap:14px 20px}
 svg{width:100%;max-width:760px;height:auto;display:block}
@@ -71,6 +73,9 @@ padding:5px 9px;max-width:100%}
 .case{display:none}.case.shown{display:block}
 code{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;overflow-wrap:anywhere}
 .manifest td{text-align:left;white-space:normal}
+h1,h2,h3,p{overflow-wrap:anywhere}
+@media (max-width:600px){main{padding:18px 10px 40px}.card{padding:14px 12px}
+.case .plots .tick,.case .plots .note{font-size:15px}.case .plots .label{font-size:16px}}
 @media print{.case{display:block}select{display:none}}
 )css";
 
