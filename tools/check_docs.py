@@ -7,6 +7,7 @@
 - A relative link leads to a file of the project, and its anchor to a heading of that page.
 - A table has at most seven columns, and each of its rows as many as its head.
 - docs/README.md links every page of docs/.
+- A page that a source, script or scenario names ("docs/hardware.md") exists.
 
 Exit code 0: all is well; 1: problems, printed with file and line; 2: bad use.
 
@@ -23,6 +24,9 @@ import textwrap
 
 COLUMNS_MAX = 7
 SKIPPED_FOLDERS = {'.git', 'build', 'out', '.cache', 'node_modules'}
+SOURCE_SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh', '.py', '.sh', '.cmake', '.txt', '.json', '.md'}
+DATA_FOLDERS = ('benchmarks/results/', 'tests/fuzz/corpus/')
+NAMED_PAGE = re.compile(r'\bdocs/[\w./-]*\.md\b')
 SAMPLES = {'c': 'examples/quickstart.c', 'cpp': 'examples/quickstart.cc'}
 LINK = re.compile(r'(?<!\!)\[[^\]]*\]\(([^)\s]+)\)')
 
@@ -129,8 +133,24 @@ def check_index(root):
             if path.name != 'README.md' and path.name not in linked]
 
 
+def check_named_pages(root):
+    """Pages that any file names by their path from the root."""
+    problems = []
+    for path in sorted(root.rglob('*')):
+        name = path.relative_to(root).as_posix()
+        if path.suffix not in SOURCE_SUFFIXES or SKIPPED_FOLDERS.intersection(path.relative_to(root).parts[:-1]):
+            continue
+        if not path.is_file() or name.startswith(DATA_FOLDERS) or name == 'tools/check_docs.py':
+            continue
+        text = path.read_text(encoding='utf-8', errors='replace')
+        for match in NAMED_PAGE.finditer(text):
+            if not (root / match[0]).is_file():
+                problems.append(f'{name}:{text[:match.start()].count(chr(10)) + 1}: there is no page {match[0]}')
+    return problems
+
+
 def check(root):
-    problems = check_samples(root) + check_index(root)
+    problems = check_samples(root) + check_index(root) + check_named_pages(root)
     for path in pages(root):
         problems += check_links(root, path) + check_tables(root, path)
     return problems
@@ -155,6 +175,7 @@ def self_test():
         'a link to no heading': ('README.md', good['README.md'].replace('#two-words', '#three'), 'no heading'),
         'a wide table': ('docs/a.md', good['docs/a.md'] + '\n' + wide + wide.replace(' a ', ' --- '), '8 columns'),
         'a short row': ('docs/a.md', good['docs/a.md'].replace('| 1 | `x\\|y` |', '| 1 |'), '1 columns'),
+        'a comment that names no page': ('src/a.h', '// docs/none.md\n', 'no page docs/none.md'),
         'a page that is not in the index': ('docs/b.md', '# B\n', 'not in the index'),
     }
     failures = []

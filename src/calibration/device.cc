@@ -16,7 +16,7 @@ namespace {
 using core::CopyDirection;
 
 // An eviction on a lane that works ends within the block tasks of one round and this: writes that
-// share a busy hardware queue take 11 to 79 us (MEASURED.md), blocked ones whole kernels.
+// share a busy hardware queue take 11 to 79 us (hardware.md), blocked ones whole kernels.
 constexpr int64_t kLaneEvictionFloorNs = 2 * 1000 * 1000;
 constexpr int64_t kLaneEvictionRounds = 4;
 

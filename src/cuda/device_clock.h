@@ -32,7 +32,7 @@ class DeviceClock {
   }
 
  private:
-  // The clocks drift by 11 us a second (docs/measurements.md): 1 us in a window.
+  // The clocks drift by 11 us a second (docs/hardware.md): 1 us in a window.
   static constexpr int64_t kWindowNs = 100'000'000;
   // A word that the GPU writes to mapped memory needs about so long (MEASURED: 1.66 us there and
   // back).

@@ -19,7 +19,7 @@ namespace {
 constexpr unsigned char kIdleByte = 0x80;
 constexpr uint32_t kProbeEpoch = 0x80808081;
 
-// An eviction is seen after 2.4 us and a block task (docs/measurements.md); 1 ms is what a stream
+// An eviction is seen after 2.4 us and a block task (docs/hardware.md); 1 ms is what a stream
 // write behind busy queues exceeded.
 constexpr int64_t kEvictionNs = 1'000'000;
 // The first launch of a process loads the probe; a device full of other work may keep it waiting,

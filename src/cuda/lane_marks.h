@@ -1,7 +1,7 @@
 // A lane's marks: events behind launches whose end no record of theirs tells.
 //
 // An event without timing takes no time on the GPU, where a stream write between two launches takes
-// 1.5 us (docs/measurements.md). Invariants: marks are reached in the order in which they were
+// 1.5 us (docs/hardware.md). Invariants: marks are reached in the order in which they were
 // set; at most as many as were opened wait at a time, and who finds no room sets a later one, so
 // that launches share it. Threads: one at a time sets (under the lane's mutex), one reads, in
 // relaxed capture mode (context.h).

@@ -4,7 +4,7 @@
 // (CU_LAUNCH_PARAM_BUFFER_POINTER), is not used: the compiler aligns a parameter within the
 // constant bank, which does not start at a multiple of 64 bytes. So a struct with a tensor map, as
 // first parameter, lies at offset 48 and not at 0, and as the second after a launch header at 176
-// and not at 128; a buffer packed as C does is read 48 bytes too late (docs/measurements.md).
+// and not at 128; a buffer packed as C does is read 48 bytes too late (docs/hardware.md).
 //
 // Threads: any, read only after Read.
 

@@ -90,7 +90,7 @@ struct KernelPrior {
   }
 };
 
-// Latency plus bytes over the link's rate (MEASURED.md, "Copies").
+// Latency plus bytes over the link's rate (hardware.md, "Copies").
 double CopyPrior(const DeviceProfile& device, CopyDirection direction, bool pinned, double bytes) {
   double rate = device.pinned_bytes_per_ns;
   if (!pinned && direction == CopyDirection::kHostToDevice) rate = device.pageable_h2d_bytes_per_ns;

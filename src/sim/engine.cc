@@ -250,7 +250,7 @@ void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) 
   launch.end_ns = now_;
   launch.outcome = outcome;
   launch.error_code = error_code;
-  // Neither a worker's record nor an event keeps the lane's next launch (docs/measurements.md).
+  // Neither a worker's record nor an event keeps the lane's next launch (docs/hardware.md).
   LaneFree(slot);
 }
 

@@ -22,7 +22,7 @@ double SharedSmFactor(absl::Span<const SmClient> clients) {
     serial += client.speed;
     starves = starves || client.issue >= kFullIssue;
   }
-  // Overlap comes from complementary bottlenecks (Kernelet 4.3, MEASURED.md): the pipe that is
+  // Overlap comes from complementary bottlenecks (Kernelet 4.3, hardware.md): the pipe that is
   // asked for most sets the pace of all. A kernel at full issue rate leaves no slot to share.
   const double load = std::max({1.0, issue, tensor, special, starves ? serial : 0.0});
   return 1 / load;

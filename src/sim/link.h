@@ -3,7 +3,7 @@
 // Full duplex. In each direction pinned copies go one after another at the full rate; pageable ones
 // share a smaller total rate, and wait while a pinned copy moves (Baymax 6.1, observation 2;
 // observation 1, that pageable copies alone slow each other only beyond a number of them, is the
-// total rate: on this GPU one copy reaches it already, MEASURED.md). Both directions together are
+// total rate: on this GPU one copy reaches it already, hardware.md). Both directions together are
 // bounded by the duplex rate. Invariant: a direction never moves more than its rate. Threads: under
 // the device's mutex.
 

@@ -2,7 +2,7 @@
 // lanes, hardware queues that several lanes share, and eviction words.
 //
 // A hardware queue is a FIFO of commands. Its head leaves once its lane's earlier launch is over;
-// until then everything behind it waits, whichever lane it belongs to (MEASURED.md, "Hardware
+// until then everything behind it waits, whichever lane it belongs to (hardware.md, "Hardware
 // queues are shared"). Each place has hardware_queues of them, as each CUDA context has; eviction
 // writes go through the last one.
 

@@ -1,4 +1,4 @@
-// MEASURED.md's tables of one LC app and one BE app, reproduced over 3,000 queries through the
+// hardware.md's tables of one LC app and one BE app, reproduced over 3,000 queries through the
 // seam: eviction, partition, elastic partition and spatial overlap. Latencies are compared as
 // ratios to LC alone on the same arrivals. Tolerances: LC p50 and service time 10 %; the p99 ratio
 // 0.10 where the page has less than 1.2, 15 % elsewhere; BE share 0.05. Which rows were fitted:

@@ -1,4 +1,4 @@
-// MEASURED.md's figures as data, for every test that holds the simulation against them.
+// hardware.md's figures as data, for every test that holds the simulation against them.
 //
 // Latencies in microseconds, as on the page; LC p99 is meant as a ratio to LC alone on the same
 // arrivals, BE as a share of its solo rate.

@@ -1,5 +1,5 @@
 // What the simulation's tests share: the profile, a device with its kernels prepared, and a small
-// hand-written loop against the device seam that runs LC beside BE as MEASURED.md's prototype did.
+// hand-written loop against the device seam that runs LC beside BE as hardware.md's prototype did.
 
 #ifndef GPUSHARE_TESTS_SIM_SIM_FIXTURE_H_
 #define GPUSHARE_TESTS_SIM_SIM_FIXTURE_H_
