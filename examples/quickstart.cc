@@ -1,22 +1,10 @@
-// One latency-critical query beside best-effort work, in C++. Without a GPU it runs simulated; with
-// one set GPUSHARE_DEVICE=sim, as its kernels are names of the profile and bring no code
-// (own_kernel/ does).
+// A best-effort step beside a latency-critical query, in C++. README.md shows what lies between the
+// marks. Without a GPU it runs simulated. With one, set GPUSHARE_DEVICE=sim: its kernels are names
+// of the built-in profile and bring no code (own_kernel/ does).
 #include <gpushare/gpushare.hpp>
 #include <iostream>
 
 namespace {
-
-gpushare::Queue MakeQueue(const gpushare::Runtime& runtime, gpushare_app_class app_class,
-                          const char* name) {
-  gpushare::AppOptions options;
-  options.app_class = app_class;
-  options.name = name;
-  if (app_class == GPUSHARE_CLASS_LATENCY_CRITICAL) {
-    options.p99_bound = 1.05;
-    options.p99_alone_ns = 2'000'000;  // measured without neighbours
-  }
-  return runtime.CreateApp(options).value().CreateQueue().value();
-}
 
 gpushare::Kernel FindKernel(const gpushare::Runtime& runtime, const char* name) {
   gpushare::KernelOptions options;
@@ -24,38 +12,52 @@ gpushare::Kernel FindKernel(const gpushare::Runtime& runtime, const char* name) 
   return runtime.RegisterKernel(options).value();
 }
 
-void Run() {
-  const gpushare::Runtime runtime = gpushare::Runtime::Create().value();
-  const gpushare::Queue lc = MakeQueue(runtime, GPUSHARE_CLASS_LATENCY_CRITICAL, "service");
-  const gpushare::Queue be = MakeQueue(runtime, GPUSHARE_CLASS_BEST_EFFORT, "training");
+// One query of a latency-critical app, waited for.
+void AnswerQuery(const gpushare::Runtime& runtime) {
+  gpushare::AppOptions service;
+  service.name = "service";
+  service.app_class = GPUSHARE_CLASS_LATENCY_CRITICAL;
+  service.p99_bound = 1.05;
+  service.p99_alone_ns = 2'000'000;  // measured without neighbours
+  const gpushare::Queue queue = runtime.CreateApp(service).value().CreateQueue().value();
   const gpushare::Kernel model = FindKernel(runtime, "chain1");
-  const gpushare::Kernel gradient = FindKernel(runtime, "sincos_27us");
-  gpushare::TaskOptions step;
-  step.kernel = gradient.get();
-  step.block_tasks = 100000;
-  gpushare::Ticket training = be.SubmitBe(step).value();
-
   gpushare::TaskOptions request;
   request.kernel = model.get();
-  gpushare::Ticket query = lc.SubmitLc(request).value();
-  if (gpushare::Status status = query.Wait(); !status.ok()) throw gpushare::Error(status);
-  const gpushare::CompletionRecord record = query.Record().value();
+  gpushare::Ticket ticket = queue.SubmitLc(request).value();
+  if (gpushare::Status status = ticket.Wait(); !status.ok()) throw gpushare::Error(status);
+  const gpushare::CompletionRecord record = ticket.Record().value();
   std::cout << "query: " << gpushare_verdict_name(record.verdict) << " in "
             << (record.complete_ns - record.submit_ns) / 1000 << " us\n";
-
-  if (gpushare::Status status = training.Wait(); !status.ok()) throw gpushare::Error(status);
-  std::cout << "training step: evicted " << training.Record().value().evictions << " times, on "
-            << runtime.Device().value().name << "\n";
 }
 
 }  // namespace
 
 int main() {
+  // README begins
   try {
-    Run();
-    return 0;
+    const gpushare::Runtime runtime = gpushare::Runtime::Create().value();  // throws on an error
+    gpushare::AppOptions training;
+    training.name = "training";
+    training.app_class = GPUSHARE_CLASS_BEST_EFFORT;
+    const gpushare::Queue queue = runtime.CreateApp(training).value().CreateQueue().value();
+
+    gpushare::KernelOptions options;
+    options.name = "sincos_27us";  // a name of the built-in profile
+    const gpushare::Kernel gradient = runtime.RegisterKernel(options).value();
+    gpushare::TaskOptions step;
+    step.kernel = gradient.get();
+    step.block_tasks = 100000;
+    gpushare::Ticket ticket = queue.SubmitBe(step).value();
+    AnswerQuery(runtime);  // a latency-critical app, in the same file
+
+    if (gpushare::Status status = ticket.Wait(); !status.ok()) throw gpushare::Error(status);
+    const gpushare::CompletionRecord record = ticket.Record().value();
+    std::cout << "training step: evicted " << record.evictions << " times, "
+              << record.measured_ns / 1000 << " us on the device\n";
   } catch (const gpushare::Error& error) {
     std::cerr << error.what() << "\n";
     return 1;
   }
+  // README ends
+  return 0;
 }

@@ -1,6 +1,6 @@
 // What the lanes of a warp computed, as one record. A compute-bound kernel that wrote a result for
 // every few microseconds of each thread would cost a memory-bound neighbour 4 % of its speed: DRAM
-// turns around for each burst of writes (docs/measurements.md).
+// turns around for each burst of writes (docs/hardware.md).
 //
 // All lanes of the warp call these; every lane has the result, the same bits in every form.
 

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# From a fresh clone to a report: installs what is missing, builds the library and the tool,
-# and runs LC beside BE under five policies on the same arrivals.
+# From a fresh clone to a report: installs what is missing, builds the library and the tool, runs LC
+# beside BE under five policies on the same arrivals, and prints what an H200 measured below each case.
 #
 #   tools/demo.sh [ARGUMENT...]     arguments are passed on to `gpushare colocate`
 #
-# GPUSHARE_DEMO_QUERIES: queries of each case (default 3000); GPUSHARE_DEMO_OUT: output folder (out/demo).
+# GPUSHARE_DEMO_QUERIES: queries of each case (default 3000, what the H200 ran); GPUSHARE_DEMO_OUT: output
+# folder (out/demo).
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 out="${GPUSHARE_DEMO_OUT:-$root/out/demo}"
 queries="${GPUSHARE_DEMO_QUERIES:-3000}"
+results="$root/benchmarks/results"
 
 "$root/tools/setup.sh" --demo
 configure release
@@ -17,11 +19,15 @@ compile release gpushare_command
 tool="$root/build/release/tools/gpushare/gpushare"
 
 mkdir -p "$out"
-say "running examples/scenarios/h200_measured.json with $queries queries a case"
-"$tool" colocate "$root/examples/scenarios/h200_measured.json" \
-  --policy fifo,priority,baymax,smguard,adaptive --device auto --queries "$queries" --out "$out" "$@"
+say "running examples/scenarios/demo.json with $queries queries a case"
+# The first file's rows win; the second has the policies that the first has not.
+"$tool" colocate "$root/examples/scenarios/demo.json" --device auto --queries "$queries" --out "$out" \
+  --measured "$results/h200_gpu_colocate.json,$results/h200_gpu_baselines.json" "$@" > "$out/table.txt"
 for file in result.json report.html trace.pftrace; do
   [[ -s "$out/$file" ]] || die "the run ended without $out/$file."
 done
+head -n 1 "$out/table.txt"
+sed -n '/^All cases/,/^ *adaptive .*QoS kept/p' "$out/table.txt"
 say "report: $out/report.html"
 say "trace:  $out/trace.pftrace (open it in a Perfetto viewer)"
+say "table:  $out/table.txt (each case with its latencies and evictions)"

@@ -17,11 +17,11 @@ namespace gpushare::models {
 namespace {
 
 // An eviction on a sound lane ends within the block tasks of one round and this floor. Writes that
-// share a busy hardware queue take 11 to 79 us (MEASURED.md), blocked ones as long as the kernel.
+// share a busy hardware queue take 11 to 79 us (hardware.md), blocked ones as long as the kernel.
 constexpr int64_t kLaneEvictionFloorNs = 2 * 1000 * 1000;
 constexpr int64_t kLaneEvictionRounds = 4;
 
-// The latency of the eviction write is searched in this range by halving; MEASURED.md has 4 to 79
+// The latency of the eviction write is searched in this range by halving; hardware.md has 4 to 79
 // us.
 constexpr int64_t kWriteLatencyMaxNs = 128 * 1000;
 constexpr int kWriteHalvings = 9;

@@ -33,10 +33,10 @@ class DeviceClock {
   }
 
  private:
-  // The clocks drift by 11 us a second (docs/measurements.md), so by 1 us in a window.
+  // The clocks drift by 11 us a second (docs/hardware.md), so by 1 us in a window.
   static constexpr int64_t kWindowNs = 100'000'000;
   // About the time that a GPU's write to mapped memory needs to reach the host: half of the 1.66 us
-  // there and back (docs/MEASURED.md).
+  // there and back (docs/hardware.md).
   static constexpr int64_t kWordLatencyNs = 800;
   static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::max();
 

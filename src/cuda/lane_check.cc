@@ -20,7 +20,7 @@ constexpr unsigned char kIdleByte = 0x80;
 constexpr uint32_t kProbeEpoch = 0x80808081;
 
 // A worker sees an eviction after 2.4 us and leaves at the end of its block task
-// (docs/measurements.md). A stream write behind busy queues takes more than 1 ms.
+// (docs/hardware.md). A stream write behind busy queues takes more than 1 ms.
 constexpr int64_t kEvictionNs = 1'000'000;
 // The first launch of a process loads the probe, and other work may fill the device. So each lane
 // waits this long for the probe to start, and all lanes together at most for the allowance.

@@ -1,7 +1,7 @@
 // A lane's marks: events behind launches that write no record of their end.
 //
 // An event without timing takes no GPU time; a stream write between two launches takes 1.5 us
-// (docs/measurements.md).
+// (docs/hardware.md).
 // Invariants: the device reaches marks in the order in which they were set. At most as many marks
 // wait as Open made. If none is free, the caller sets one later, and launches share it.
 // Threads: one thread at a time sets marks, under the lane's mutex. One thread reads them, in

@@ -4,7 +4,7 @@
 // (CU_LAUNCH_PARAM_BUFFER_POINTER): the compiler aligns parameters within the constant bank, which
 // does not start at a multiple of 64 bytes. So a struct with a tensor map lies at offset 48, not 0,
 // as the first parameter, and at 176, not 128, behind a launch header. A buffer packed as in C
-// would be read 48 bytes too late (docs/measurements.md).
+// would be read 48 bytes too late (docs/hardware.md).
 //
 // Threads: any, once Read has returned.
 

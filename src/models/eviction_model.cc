@@ -10,7 +10,7 @@
 namespace gpushare::models {
 namespace {
 
-// MEASURED.md: 267 us block tasks leave after 233 us (p50), 2.7 ms ones after 2,450 us.
+// hardware.md: 267 us block tasks leave after 233 us (p50), 2.7 ms ones after 2,450 us.
 constexpr double kMeanShare = 0.9;
 // The same rows' p99 of 262 and 2,560 us: half the distance is 0.03 of the block task.
 constexpr double kErrorShare = 0.03;

@@ -1,7 +1,7 @@
 // Eviction latency of one kernel: from the eviction call until the last worker has left.
 //
 // The last of hundreds of workers leaves almost a whole block task (or yield interval) after the
-// write arrives; MEASURED.md ("Eviction with other block-task lengths") has p50 = write + 0.71 to
+// write arrives; hardware.md ("Eviction with other block-task lengths") has p50 = write + 0.71 to
 // 0.91 x and p99 = write + 0.92 to 1.3 x the block task. Blocking budgets need the tail, so the
 // error bar is half of what separates p99 from the mean. Threads: the scheduler's only; nothing
 // allocates.

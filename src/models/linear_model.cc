@@ -24,7 +24,7 @@ constexpr int64_t kTrustedSamples = 3;
 constexpr int64_t kSlopeSamples = 4;
 // Below this relative spread of x the slope would be made of noise.
 constexpr double kSpreadMin = 0.02;
-// Relative error of a prior: library calls in MEASURED.md differ by so much from a plain estimate.
+// Relative error of a prior: library calls in hardware.md differ by so much from a plain estimate.
 constexpr double kPriorError = 0.25;
 
 int64_t ToDuration(double ns) {

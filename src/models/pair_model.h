@@ -1,7 +1,7 @@
 // The measured speed of one kernel beside another in the other partition.
 //
 // The roofline of scaling.h is the prior. It knows no clusters, no L2 slices and no launch latency
-// beside a busy neighbour, which cost an LC graph some per cent (docs/measurements.md). A pair is
+// beside a busy neighbour, which cost an LC graph some per cent (docs/hardware.md). A pair is
 // trusted after a few samples and then followed slowly. Invariants: at most kMaxPairs pairs are
 // kept, and observing one of them allocates nothing. Threads: the scheduler's only.
 

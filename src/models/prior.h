@@ -29,7 +29,7 @@ class KernelPrior {
   int64_t concurrent_ = 1;    // block tasks that the whole device runs at once
 };
 
-// Latency plus bytes over the link's rate (MEASURED.md, "Copies").
+// Latency plus bytes over the link's rate (hardware.md, "Copies").
 double CopyPriorNs(const core::DeviceProfile& device, core::CopyDirection direction, bool pinned,
                    double bytes);
 

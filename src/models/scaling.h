@@ -1,9 +1,9 @@
 // Speed of a kernel on fewer SMs and beside a neighbour in another partition.
 //
-// Speed over SM count is not monotone (MEASURED.md: decode runs at 0.96 on 84 SMs and 0.80 on 124),
+// Speed over SM count is not monotone (hardware.md: decode runs at 0.96 on 84 SMs and 0.80 on 124),
 // so a measured table is interpolated and no shape is assumed. Partitions share DRAM and L2 only: a
 // compute-bound neighbour costs nothing, and two that together ask for more than the whole
-// bandwidth share it by weight (MEASURED.md, "Spatial overlap": streaming beside decode on 84 and
+// bandwidth share it by weight (hardware.md, "Spatial overlap": streaming beside decode on 84 and
 // 48 SMs leaves decode 0.47 of its speed). Pure functions; threads: any.
 
 #ifndef GPUSHARE_SRC_MODELS_SCALING_H_

@@ -251,7 +251,7 @@ void Engine::EndLaunch(int32_t slot, core::Outcome outcome, int32_t error_code) 
   launch.outcome = outcome;
   launch.error_code = error_code;
   // The lane's next launch does not wait for the worker's record or for an event
-  // (docs/measurements.md).
+  // (docs/hardware.md).
   FreeLane(slot);
 }
 

@@ -22,7 +22,7 @@ double SharedSmFactor(absl::Span<const SmClient> clients) {
     serial += client.speed;
     starves = starves || client.issue >= kFullIssue;
   }
-  // Overlap comes from complementary bottlenecks (Kernelet 4.3, docs/MEASURED.md): the busiest pipe
+  // Overlap comes from complementary bottlenecks (Kernelet 4.3, docs/hardware.md): the busiest pipe
   // limits all clients. A kernel at full issue rate leaves no slot to share.
   const double load = std::max({1.0, issue, tensor, special, starves ? serial : 0.0});
   return 1 / load;

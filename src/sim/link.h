@@ -3,7 +3,7 @@
 // Full duplex. In each direction, pinned copies run one after another at the full rate. Pageable
 // copies share a smaller total rate, and wait while a pinned copy moves (Baymax 6.1, observation
 // 2). Observation 1, that pageable copies alone slow each other only beyond a number of them,
-// follows from the total rate: on this GPU one copy already reaches it (docs/MEASURED.md). The
+// follows from the total rate: on this GPU one copy already reaches it (docs/hardware.md). The
 // duplex rate bounds both directions together.
 // Invariant: a direction never exceeds its rate.
 // Threads: used under the device's mutex.

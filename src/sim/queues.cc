@@ -3,7 +3,7 @@
 //
 // A hardware queue is a FIFO of commands, shared by several lanes. Its head leaves when its lane's
 // earlier launch has ended. Until then everything behind it waits, on whichever lane
-// (docs/MEASURED.md, "Hardware queues are shared"). As each CUDA context does, each place has
+// (docs/hardware.md, "Hardware queues are shared"). As each CUDA context does, each place has
 // hardware_queues of them; eviction writes use the last one.
 
 #include <algorithm>
@@ -261,7 +261,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   }
 }
 
-// Tacker's two-stage model, equations 5 and 6 as docs/ERRATA.md corrects them. With r the load
+// Tacker's two-stage model, equations 5 and 6 as docs/errata.md corrects them. With r the load
 // ratio of the two parts, a fused kernel takes 1 + (t0 - 1) r / r0 of the TC part's own time up to
 // the opportune ratio r0, and t0 + r - r0 beyond it. So while both parts of a block work, the TC
 // part takes t0 of its own time and the CD part t0 / r0. The part that remains alone continues at

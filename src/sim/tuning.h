@@ -10,17 +10,17 @@ namespace gpushare::sim {
 
 // Progress that the block tasks in flight have already made, as a share of a block task, drawn once
 // for each launch. 1 minus it is the longest residual at an eviction. From the eviction table of
-// docs/MEASURED.md, less 4 us of write latency: median 0.86 of a block task, p99 0.97. Range: 0 to
+// docs/hardware.md, less 4 us of write latency: median 0.86 of a block task, p99 0.97. Range: 0 to
 // 0.3.
 inline constexpr double kInFlightProgressMin = 0.025;
 inline constexpr double kInFlightProgressMax = 0.255;
 
 // Mean of the exponential jitter of an eviction write, relative to its latency. It gives a p99 of
-// 40 us for the eviction latency of 27 us block tasks (docs/MEASURED.md). Range: 0 to 1.
+// 40 us for the eviction latency of 27 us block tasks (docs/hardware.md). Range: 0 to 1.
 inline constexpr double kEvictionWriteJitter = 0.25;
 
 // Time from the end of a launch to the first block of the next launch on its lane: the cost of a
-// graph node, 0.52 us (docs/MEASURED.md). Range: 0 to 1500 ns.
+// graph node, 0.52 us (docs/hardware.md). Range: 0 to 1500 ns.
 inline constexpr int64_t kSuccessorGapNs = 500;
 
 // Duration of opaque work that declares none. Range: 1000 to 100000 ns.
@@ -31,16 +31,16 @@ inline constexpr int64_t kLibraryDefaultNs = 50000;
 inline constexpr int64_t kBlockTaskDefaultNs = 20000;
 
 // A kernel that uses at least this share of the issue slots starves co-residents of its SM. In the
-// overlap table of docs/MEASURED.md, FFMA at full issue rate gains nothing beside anything. Range:
+// overlap table of docs/hardware.md, FFMA at full issue rate gains nothing beside anything. Range:
 // 0.95 to 1.
 inline constexpr double kFullIssue = 0.98;
 
 // Slow-down by L2 contention: 1 + this x own DRAM demand x the neighbours' L2 use. Fitted to the
-// GEMM column of the spatial table in docs/MEASURED.md. Range: 0.3 to 0.9.
+// GEMM column of the spatial table in docs/hardware.md. Range: 0.3 to 0.9.
 inline constexpr double kL2Contention = 0.6;
 
 // Copies up to this size travel in the command stream and pass a busy copy engine: 4 KB does not
-// wait behind 256 MB, 64 KB does (docs/MEASURED.md). Range: 4096 to 65535 bytes.
+// wait behind 256 MB, 64 KB does (docs/hardware.md). Range: 4096 to 65535 bytes.
 inline constexpr int64_t kInlineCopyBytes = 8192;
 
 // Eviction writes that may wait at once in hardware queues that other lanes block; one a lane is

@@ -62,6 +62,27 @@ soname="libgpushare.so.$(sed -n 's/^#define GPUSHARE_ABI_VERSION //p' "$prefix/i
 objdump -p "$scratch/pkg_c" | grep -q "NEEDED *$soname\$" ||
   { echo "The consumer does not ask for $soname." >&2; exit 1; }
 
+# The command finds what was installed with it from any folder: a scenario by its name, its profile by
+# the scenario's own relative path, a profile by its name.
+(
+  cd "$scratch"
+  for scenario in "$prefix"/share/gpushare/scenarios/*.json; do
+    "$prefix/bin/gpushare" validate "$(basename "$scenario" .json)" > "$scratch/validate.log" ||
+      { echo "The installed scenario $(basename "$scenario") is not good." >&2; exit 1; }
+  done
+  "$prefix/bin/gpushare" validate h200 > /dev/null
+  "$prefix/bin/gpushare" colocate smoke --device sim --queries 20 --json > "$scratch/smoke.json"
+  grep -q '"profile": "h200"' "$scratch/smoke.json" ||
+    { echo 'The installed command does not run an installed scenario on its profile.' >&2; exit 1; }
+  # What is nowhere is an error that names the installed folder.
+  if "$prefix/bin/gpushare" validate no_such_scenario 2> "$scratch/error.log"; then exit 1; fi
+  grep -q "$prefix/share/gpushare/scenarios/no_such_scenario.json" "$scratch/error.log" ||
+    { cat "$scratch/error.log" >&2; exit 1; }
+)
+for page in README.md docs/README.md docs/results.md; do
+  [[ -s "$prefix/share/doc/gpushare/$page" ]] || { echo "$page is not installed." >&2; exit 1; }
+done
+
 # What was installed names neither this build nor these sources.
 if grep -rIl --include='*.cmake' --include='*.pc' --include='*.h' --include='*.hpp' \
   -e "$(cd "$build" && pwd)" -e "$(cd "$here/../.." && pwd)" "$prefix"; then

@@ -391,7 +391,7 @@ TEST_F(OnlineModelTest, MeanRelativeErrorComparesWhatWasPredicted) {
   EXPECT_EQ(samples, 2);
 }
 
-// MEASURED.md, "Copies".
+// hardware.md, "Copies".
 TEST_F(OnlineModelTest, CopiesStartFromTheLinkRates) {
   TaskFeatures copy;
   copy.kind = TaskKind::kMemcpy;
@@ -440,7 +440,7 @@ TEST_F(OnlineModelTest, OpaqueWorkIsChargedItsDeclarationThenWhatItWasWorth) {
   EXPECT_EQ(model_->PredictSolo(work).duration_ns, 2000000);
 }
 
-// MEASURED.md, "Eviction with other block-task lengths": mean near p50, mean + 2 x error near p99.
+// hardware.md, "Eviction with other block-task lengths": mean near p50, mean + 2 x error near p99.
 TEST_F(OnlineModelTest, EvictionPriorsFollowTheMeasuredRows) {
   struct Row {
     int64_t block_task_ns;
@@ -505,7 +505,7 @@ TEST_F(OnlineModelTest, SpeedIsInterpolatedAndNotAssumedMonotone) {
   EXPECT_DOUBLE_EQ(model_->SpeedOn(kernel, 0), 0);
 }
 
-// MEASURED.md, "Spatial overlap": decode on 84 SMs keeps 0.96 beside compute and falls to 0.47
+// hardware.md, "Spatial overlap": decode on 84 SMs keeps 0.96 beside compute and falls to 0.47
 // beside streaming on the other 48.
 TEST_F(OnlineModelTest, OnlyNeighboursThatFightForBandwidthSlowAPartition) {
   KernelDesc decode = Worker(1, "decode", 1000);

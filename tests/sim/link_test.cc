@@ -1,4 +1,4 @@
-// Copies over the full-duplex link: Baymax 6.1's observations and MEASURED.md's copy figures.
+// Copies over the full-duplex link: Baymax 6.1's observations and hardware.md's copy figures.
 
 #include "src/sim/link.h"
 
@@ -51,7 +51,7 @@ TEST_F(LinkTest, ASmallCopyWaitsBehindALargePinnedOneATinyOneDoesNot) {
   Copy(2, kUp, true, 65'536);
   Copy(3, kUp, true, 4'096);
   auto ends = EndsUs();
-  EXPECT_NEAR(ends[2], 4'840, 60);  // MEASURED.md: 4.8 ms
+  EXPECT_NEAR(ends[2], 4'840, 60);  // hardware.md: 4.8 ms
   EXPECT_LT(ends[3], 15);           // 11 us
 }
 

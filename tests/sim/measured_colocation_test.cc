@@ -1,4 +1,4 @@
-// MEASURED.md's tables of one LC app and one BE app (eviction, partition, elastic partition,
+// hardware.md's tables of one LC app and one BE app (eviction, partition, elastic partition,
 // spatial overlap), reproduced over 3,000 queries through the seam.
 //
 // Latencies are compared as ratios to LC alone on the same arrivals. Tolerances: LC p50 and service

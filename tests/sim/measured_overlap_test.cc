@@ -1,4 +1,4 @@
-// MEASURED.md's overlap tables: pairs resident on the same SMs, fused pairs, cuBLASLt GEMMs that
+// hardware.md's overlap tables: pairs resident on the same SMs, fused pairs, cuBLASLt GEMMs that
 // leave no room, and the roomy GEMM. Tolerance: 6 percentage points of the serial time.
 
 #include <gtest/gtest.h>

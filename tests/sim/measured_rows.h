@@ -1,4 +1,4 @@
-// MEASURED.md's figures as data, for every test that compares the simulation with them.
+// hardware.md's figures as data, for every test that compares the simulation with them.
 //
 // Latencies are in microseconds, as on the page. Tests use LC p99 as a ratio to LC alone on the
 // same arrivals, and BE as a share of its solo rate.

@@ -75,7 +75,7 @@ TEST_F(QueuesTest, AnEvictionPassesWhileFewLanesAreBusy) {
 }
 
 TEST_F(QueuesTest, AnEvictionWaitsInAnAliasedBusyQueue) {
-  // MEASURED.md: with 16 busy streams the eviction write did not complete until they had ended.
+  // hardware.md: with 16 busy streams the eviction write did not complete until they had ended.
   FillLanes(16);
   EXPECT_GT(EvictFirst(), 1'000'000);
 }

@@ -1,5 +1,5 @@
 // What the simulation's tests share: the profile, a device with its kernels prepared, and a small
-// loop against the device seam. The loop runs LC beside BE as the prototype of MEASURED.md did.
+// loop against the device seam. The loop runs LC beside BE as the prototype of hardware.md did.
 
 #ifndef GPUSHARE_TESTS_SIM_SIM_FIXTURE_H_
 #define GPUSHARE_TESTS_SIM_SIM_FIXTURE_H_

@@ -33,7 +33,7 @@ class CalibrateTest : public ::testing::Test {
     options_.device.device = "sim";
     const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
     ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
-    // Figures of MEASURED.md, which this test knows; the library's own profile is calibrated.
+    // Figures of hardware.md, which this test knows; the library's own profile is calibrated.
     options_.device.profile = std::string(scenarios) + "/../../profiles/h200_prototype.json";
     options_.out = folder_ + "/deep/profile.json";
     options_.kernels = {"sincos_267us", "decode16"};

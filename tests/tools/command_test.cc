@@ -122,6 +122,11 @@ TEST_F(CommandTest, BadScenariosEndWithCode2AndOneSentence) {
   ExpectBadInput(colocate(Changed("\"adaptive\"]", "\"adaptive\", \"none\"]")), "'none'");
   ExpectBadInput(colocate(Changed("../../profiles/h200.json", folder_ + "/none.json")),
                  "none.json");
+  ExpectBadInput({"colocate", "no_such_scenario", "--device", "sim"},
+                 "share/gpushare/scenarios/no_such_scenario.json");
+  ExpectBadInput({"validate", "no_such_scenario"}, "share/gpushare/profiles/no_such_scenario.json");
+  ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--measured", folder_ + "/none.json"},
+                 "does not exist");
 }
 
 TEST_F(CommandTest, TheSameSeedGivesTheSameBytes) {
@@ -210,7 +215,7 @@ TEST_F(CommandTest, TheGpusScenarioRunsOnTheSimulatedDeviceToo) {
 }
 
 TEST_F(CommandTest, ValidateAcceptsWhatIsShippedAndRefusesTheRest) {
-  for (const char* name : {"smoke", "h200_measured", "h200_gpu", "h200_gpu_baselines",
+  for (const char* name : {"smoke", "demo", "h200_measured", "h200_gpu", "h200_gpu_baselines",
                            "multi_tenant", "burst", "copies", "azure_code"}) {
     const Answer answer = RunTool({"validate", scenarios_ + "/" + name + ".json"});
     EXPECT_EQ(answer.code, 0) << answer.err;

@@ -15,6 +15,7 @@
 #include "tools/gpushare/explain.h"
 #include "tools/gpushare/files.h"
 #include "tools/gpushare/limits.h"
+#include "tools/gpushare/measured.h"
 #include "tools/gpushare/report_html.h"
 #include "tools/gpushare/result.h"
 #include "tools/gpushare/scenario.h"
@@ -31,6 +32,7 @@ struct ColocateArguments {
   std::string scenario;
   std::vector<std::string> policies;
   std::vector<std::string> cases;
+  std::vector<std::string> measured;
   std::string device = "auto";
   std::string tier = "kernel";
   std::string seed;
@@ -126,7 +128,8 @@ void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
 int RunColocate(const ColocateArguments& arguments) {
   RequireChoice("--device", arguments.device, {"auto", "sim", "cuda", "null"});
   RequireChoice("--tier", arguments.tier, {"kernel", "block"});
-  Scenario scenario = LoadScenario(arguments.scenario);
+  Scenario scenario = LoadScenario(FindScenario(arguments.scenario));
+  const MeasuredResults measured = LoadMeasured(arguments.measured);
   ApplyOverrides(arguments, scenario);
   ColocateOptions options;
   options.device = arguments.device;
@@ -150,12 +153,12 @@ int RunColocate(const ColocateArguments& arguments) {
   if (!options.out.empty()) {
     WriteFile(options.out + "/result.json", result_json);
     WriteFile(options.out + "/events/index.json", FormatEventIndex(result.events));
-    WriteFile(options.out + "/report.html", FormatReport(scenario, result, options.out));
+    WriteFile(options.out + "/report.html", FormatReport(scenario, result, options.out, measured));
   }
   if (arguments.json) {
     std::fputs(result_json.c_str(), stdout);
   } else {
-    std::fputs(FormatTable(scenario, result).c_str(), stdout);
+    std::fputs(FormatTable(scenario, result, measured).c_str(), stdout);
     std::printf("\nReport: %s/report.html\n", options.out.c_str());
   }
   return kExitOk;
@@ -173,6 +176,7 @@ int RunExplain(const ExplainArguments& arguments) {
 
 int RunCalibrate(const CalibrateArguments& arguments) {
   CalibrateOptions options = arguments.options;
+  if (!options.device.profile.empty()) options.device.profile = FindProfile(options.device.profile);
   RequireChoice("--device", options.device.device, {"auto", "sim", "cuda"});
   RequireChoice("--tier", options.device.tier, {"kernel", "block"});
   if (!arguments.seed.empty()) {
@@ -217,8 +221,10 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
                       "Overhead allowed to the smallest slice, default 2");
   command->add_flag("--catalogue", arguments.options.catalogue,
                     "The kernels of the catalogue too, whether or not a profile knows them");
-  command->add_option("--profile", arguments.options.device.profile,
-                      "What is not measured comes from this profile, default the library's own");
+  command->add_option(
+      "--profile", arguments.options.device.profile,
+      "What is not measured comes from this profile (a file, or an installed name), "
+      "default the library's own");
   command->add_option("--tier", arguments.options.device.tier,
                       "Of the simulated device: kernel (default) or block");
   command->add_option("--seed", arguments.seed, "Seed of evictions and of the simulated device");
@@ -230,13 +236,19 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
 CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
   CLI::App* command = app.add_subcommand(
       "colocate", "Run LC apps beside BE apps under each policy on the same arrivals");
-  command->add_option("SCENARIO", arguments.scenario, "Scenario file (docs/scenario-schema.md)")
+  command
+      ->add_option("SCENARIO", arguments.scenario,
+                   "Scenario file (docs/scenario-schema.md), or the name of an installed one")
       ->required();
   command
       ->add_option("--policy", arguments.policies,
                    "Policies instead of the scenario's, separated by commas")
       ->delimiter(',');
   command->add_option("--case", arguments.cases, "Only these cases, separated by commas")
+      ->delimiter(',');
+  command
+      ->add_option("--measured", arguments.measured,
+                   "Files of rows that a GPU measured, to show beside these, separated by commas")
       ->delimiter(',');
   command->add_option("--device", arguments.device, "auto (default), sim, cuda or null");
   command->add_option("--tier", arguments.tier,

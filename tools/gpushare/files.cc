@@ -70,6 +70,75 @@ std::string ExpandVariables(const std::string& text) {
   }
 }
 
+std::string InstalledShare() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  return (program.parent_path() / GPUSHARE_SHARE_FROM_PROGRAM).lexically_normal().string();
+}
+
+std::vector<std::string> PlacesOf(const std::string& name, const std::string& folder,
+                                  const std::string& share) {
+  std::vector<std::string> places = {name};
+  if (share.empty() || fs::path(name).is_absolute()) return places;
+  const fs::path installed = fs::path(share) / folder / name;
+  places.push_back(installed.lexically_normal().string());
+  places.push_back(places.back() + ".json");
+  return places;
+}
+
+std::vector<std::string> ProfilePlaces(const std::string& profile, const std::string& scenario_file,
+                                       const std::string& share) {
+  const fs::path given(profile);
+  if (given.is_absolute()) return {profile};
+  std::vector<std::string> places = {ResolveBeside(profile, scenario_file), profile};
+  if (places[0] == places[1]) places.pop_back();
+  if (!share.empty()) {
+    places.push_back((fs::path(share) / "profiles" / given.filename()).string());
+  }
+  return places;
+}
+
+std::string FirstExisting(const std::vector<std::string>& places) {
+  std::error_code error;
+  for (const std::string& place : places) {
+    if (fs::is_regular_file(place, error)) return place;
+  }
+  for (const std::string& place : places) {
+    if (fs::exists(place, error)) return place;
+  }
+  return "";
+}
+
+std::string QuotedList(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == names.size() ? " and " : ", ";
+    text += "'" + names[i] + "'";
+  }
+  return text;
+}
+
+namespace {
+
+std::string FindNamed(const char* kind, const std::string& name,
+                      const std::vector<std::string>& places) {
+  const std::string found = FirstExisting(places);
+  if (!found.empty()) return found;
+  throw InputError(std::string("The ") + kind + " '" + name +
+                   "' does not exist; the places searched are " + QuotedList(places) + ".");
+}
+
+}  // namespace
+
+std::string FindScenario(const std::string& name) {
+  return FindNamed("scenario", name, PlacesOf(name, "scenarios"));
+}
+
+std::string FindProfile(const std::string& name) {
+  return FindNamed("profile", name, PlacesOf(name, "profiles"));
+}
+
 std::string ResolveBeside(const std::string& path, const std::string& beside) {
   const fs::path given(path);
   if (given.is_absolute()) return path;

@@ -37,16 +37,23 @@ std::string HeaderRow(const std::vector<const char*>& names) {
   return row + "</tr>";
 }
 
-double WorstRatio(const RunResult& run) {
-  double worst = 0;
-  for (const LcResult& app : run.lc) worst = std::max(worst, app.p99_over_alone);
-  return worst;
+constexpr int kRing = 7;  // SvgPlot's shape for what a GPU measured
+
+// LC p99 over alone and the BE rate, as one cell.
+std::string PairCell(double p99_over_alone, double be, const char* css_class) {
+  const char* format = p99_over_alone < 100 ? "%.3f, %.2f" : "%.0f, %.2f";
+  return Cell(Format(format, p99_over_alone, be), css_class);
 }
 
 class Report {
  public:
-  Report(const Scenario& scenario, const ColocateResult& result, const std::string& folder)
-      : scenario_(scenario), result_(result), folder_(folder), verdicts_(JudgePolicies(result)) {
+  Report(const Scenario& scenario, const ColocateResult& result, const std::string& folder,
+         const MeasuredResults& measured)
+      : scenario_(scenario),
+        result_(result),
+        folder_(folder),
+        measured_(measured),
+        verdicts_(JudgePolicies(result)) {
     for (const RunResult& run : result.runs) {
       if (cases_.empty() || cases_.back().first != run.case_name) {
         cases_.push_back({run.case_name, {}});
@@ -64,7 +71,7 @@ class Report {
         "<title>gpushare: " +
         EscapeHtml(scenario_.name) + "</title><style>" + kReportStyle +
         "</style><noscript><style>.case{display:block}</style></noscript></head><body><main>\n";
-    page += Title() + Verdict() + TradeOff() + Cases() + Excerpt() + Manifest();
+    page += Title() + Verdict() + Overview() + TradeOff() + Cases() + Excerpt() + Manifest();
     return page + "</main><script>" + kReportScript + "</script></body></html>\n";
   }
 
@@ -89,7 +96,9 @@ class Report {
     }
     if (result_.device.simulated) {
       html += "<p class=\"soft\">Every number on this page comes from a simulated GPU (profile " +
-              EscapeHtml(result_.device.profile) + "), not from a real one.</p>\n";
+              EscapeHtml(result_.device.profile) + "), not from a real one" +
+              (measured_.empty() ? "" : ", but for the lines '" + EscapeHtml(measured_.gpu) + "'") +
+              ".</p>\n";
     }
     return html;
   }
@@ -133,6 +142,68 @@ class Report {
     return html + "</table></div></section>\n";
   }
 
+  // Every case under every policy; below each case what a GPU measured.
+  std::string Overview() const {
+    if (result_.policies.empty()) return "";
+    std::string html =
+        "<section class=\"card\"><h2>All cases</h2><p class=\"soft\">LC p99 over alone, and BE as "
+        "a "
+        "share of its rate alone.";
+    if (!measured_.empty()) {
+      html += " " + EscapeHtml(MeasuredOrigin(measured_, result_.policies));
+    }
+    html += "</p>\n<div class=\"scroll\"><table><tr><th>case</th><th>bound</th><th>limit</th>";
+    for (const std::string& policy : result_.policies) {
+      html += "<th>" + EscapeHtml(policy) + "</th>";
+    }
+    html += "</tr>";
+    for (const auto& [name, runs] : cases_)
+      html += OverviewRow(name, runs) + MeasuredRow(name, runs);
+    return html + "</table></div></section>\n";
+  }
+
+  std::string OverviewRow(const std::string& name,
+                          const std::vector<const RunResult*>& runs) const {
+    const double bound = BoundOf(runs);
+    std::string html = "<tr>" + Cell(name) + Cell(bound > 0 ? Format("%.2f", bound) : "-") +
+                       Cell(Format("%.3f", TimeSharingLimit(*runs[0])));
+    for (const std::string& policy : result_.policies) {
+      const auto found = std::find_if(runs.begin(), runs.end(),
+                                      [&](const RunResult* run) { return run->policy == policy; });
+      html += found == runs.end() ? Cell("-")
+                                  : PairCell(WorstP99OverAlone(**found), (*found)->be_rate_of_solo,
+                                             bound == 0          ? ""
+                                             : KeepsQos(**found) ? "good"
+                                                                 : "bad");
+    }
+    return html + "</tr>";
+  }
+
+  std::string MeasuredRow(const std::string& name,
+                          const std::vector<const RunResult*>& runs) const {
+    const double bound = BoundOf(runs);
+    bool any = false;
+    std::string html = "<tr class=\"measured\">" + Cell(measured_.gpu) + Cell("") + Cell("");
+    for (const std::string& policy : result_.policies) {
+      const auto* row = measured_.Find(name, policy);
+      any |= row != nullptr;
+      html += row == nullptr ? Cell("-")
+                             : PairCell(row->p99_over_alone, row->be_rate_of_solo,
+                                        bound == 0                     ? ""
+                                        : row->p99_over_alone <= bound ? "good"
+                                                                       : "bad");
+    }
+    return any ? html + "</tr>" : "";
+  }
+
+  static double BoundOf(const std::vector<const RunResult*>& runs) {
+    double bound = 0;
+    for (const RunResult* run : runs) {
+      if (!IsReference(run->policy)) bound = std::max(bound, WidestBound(*run));
+    }
+    return bound;
+  }
+
   std::string Legend(bool references) const {
     std::string html = "<div class=\"legend\">";
     if (references) {
@@ -164,8 +235,10 @@ class Report {
         "<p class=\"soft\">Each mark is one case under one policy; right and down is better. The "
         "dashed "
         "line is what perfect time sharing leaves for BE: 1 - the load that the arrivals "
-        "realised. Right of it, overlap gave more.</p>\n" +
-        Legend(false) + "<div class=\"plots\">";
+        "realised. Right of it, overlap gave more." +
+        (measured_.empty() ? ""
+                           : " Rings in a policy's colour: " + EscapeHtml(measured_.gpu) + ".") +
+        "</p>\n" + Legend(false) + "<div class=\"plots\">";
     for (const auto& key : order) html += TradeOffPlot(key, groups.at(key));
     return html + "</div></section>\n";
   }
@@ -177,8 +250,12 @@ class Report {
     double bound = 0;
     double least_bound = 1e9;
     for (const RunResult* run : runs) {
-      worst = std::max(worst, WorstRatio(*run));
+      worst = std::max(worst, WorstP99OverAlone(*run));
       most = std::max(most, run->be_rate_of_solo);
+      if (const auto* row = measured_.Find(run->case_name, run->policy)) {
+        worst = std::max(worst, row->p99_over_alone);
+        most = std::max(most, row->be_rate_of_solo);
+      }
       for (const LcResult& app : run->lc) {
         if (app.p99_bound <= 0) continue;
         bound = std::max(bound, app.p99_bound);
@@ -197,10 +274,18 @@ class Report {
                       bound);
     }
     for (const RunResult* run : runs) {
-      plot.Point(ClassOf(run->policy), SeriesOf(run->policy),
-                 run->policy + ", " + run->case_name +
-                     Format(": p99 %.3f x alone, BE %.3f", WorstRatio(*run), run->be_rate_of_solo),
-                 run->be_rate_of_solo, WorstRatio(*run));
+      plot.Point(
+          ClassOf(run->policy), SeriesOf(run->policy),
+          run->policy + ", " + run->case_name +
+              Format(": p99 %.3f x alone, BE %.3f", WorstP99OverAlone(*run), run->be_rate_of_solo),
+          run->be_rate_of_solo, WorstP99OverAlone(*run));
+      const auto* row = measured_.Find(run->case_name, run->policy);
+      if (row == nullptr) continue;
+      plot.Point(
+          ClassOf(run->policy), kRing,
+          measured_.gpu + ", " + run->policy + ", " + run->case_name +
+              Format(": p99 %.3f x alone, BE %.3f", row->p99_over_alone, row->be_rate_of_solo),
+          row->be_rate_of_solo, row->p99_over_alone);
     }
     std::string title = key.first;
     if (key.second > 0) title += Format(", load %.2g", key.second);
@@ -362,6 +447,7 @@ class Report {
   const Scenario& scenario_;
   const ColocateResult& result_;
   const std::string& folder_;
+  const MeasuredResults& measured_;
   const std::vector<PolicyVerdict> verdicts_;
   std::vector<std::pair<std::string, std::vector<const RunResult*>>> cases_;
 };
@@ -369,8 +455,8 @@ class Report {
 }  // namespace
 
 std::string FormatReport(const Scenario& scenario, const ColocateResult& result,
-                         const std::string& folder) {
-  return Report(scenario, result, folder).Write();
+                         const std::string& folder, const MeasuredResults& measured) {
+  return Report(scenario, result, folder, measured).Write();
 }
 
 }  // namespace gpushare::tool

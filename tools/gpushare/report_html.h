@@ -1,5 +1,6 @@
-// report.html: one file that a stranger can read, without a network. Verdict first, then p99
-// against BE rate, latency percentiles for each case, a timeline excerpt and the run's manifest.
+// report.html: one file that a stranger can read, without a network. Verdict first, then all cases
+// at a glance beside what a GPU measured, p99 against BE rate, latency percentiles for each case, a
+// timeline excerpt and the run's manifest.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_REPORT_HTML_H_
 #define GPUSHARE_TOOLS_GPUSHARE_REPORT_HTML_H_
@@ -7,13 +8,15 @@
 #include <string>
 
 #include "tools/gpushare/colocate.h"
+#include "tools/gpushare/measured.h"
 #include "tools/gpushare/scenario.h"
 
 namespace gpushare::tool {
 
 // `folder` is where the event logs lie, empty: there are none and the timeline is left out.
+// `measured` stands beside the run's own figures, empty: nothing does.
 std::string FormatReport(const Scenario& scenario, const ColocateResult& result,
-                         const std::string& folder);
+                         const std::string& folder, const MeasuredResults& measured = {});
 
 }  // namespace gpushare::tool
 

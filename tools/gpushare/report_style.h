@@ -12,7 +12,7 @@ inline constexpr char kReportStyle[] = R"css(
 :root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#16191d;--soft:#5b6470;--rule:#dfe3e8;
 --good:#18794e;--bad:#c62a2f;--stamp:#9a5b00;--stampbg:#fff3d9;
 --s0:#1d5fd1;--s1:#c2410c;--s2:#6d28d9;--s3:#0e7c7b;--s4:#b4236a;--s5:#4d7c0f;--s6:#8a6d00;--s7:#475569;
---lc:#1d5fd1;--be:#d99a3d;--alone:#79828e}
+--lc:#1d5fd1;--be:#b5761a;--alone:#79828e}
 @media (prefers-color-scheme:dark){:root{--page:#101317;--card:#181c22;--ink:#e8ebef;--soft:#9aa5b1;
 --rule:#2b323b;--good:#4cc38a;--bad:#ff7b7f;--stamp:#f3c969;--stampbg:#3a2d10;
 --s0:#6ea8ff;--s1:#ff9d66;--s2:#b79cff;--s3:#4fd1c5;--s4:#ff8fc0;--s5:#a3d65c;--s6:#e6c34f;--s7:#a8b3c1;
@@ -39,6 +39,8 @@ td{text-align:right;white-space:nowrap}
 th,td{padding:5px 7px;border-bottom:1px solid var(--rule)}
 th:first-child,td:first-child{text-align:left;padding-left:0}
 tr.reference td{color:var(--soft)}
+tr.measured td{border-bottom:2px solid var(--rule)}
+tr.measured td:first-child{padding-left:14px;color:var(--soft);font-weight:600}
 tr:last-child td{border-bottom:0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(340px,100%),1fr));gap:14px 20px}
 svg{width:100%;max-width:760px;height:auto;display:block}
@@ -71,6 +73,9 @@ padding:5px 9px;max-width:100%}
 .case{display:none}.case.shown{display:block}
 code{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;overflow-wrap:anywhere}
 .manifest td{text-align:left;white-space:normal}
+h1,h2,h3,p{overflow-wrap:anywhere}
+@media (max-width:600px){main{padding:18px 10px 40px}.card{padding:14px 12px}
+.case .plots .tick,.case .plots .note{font-size:15px}.case .plots .label{font-size:16px}}
 @media print{.case{display:block}select{display:none}}
 )css";
 

@@ -316,7 +316,11 @@ Scenario ParseScenario(std::string_view text, const std::string& file) {
   scenario.name = in.Name("name");
   scenario.description = in.Text("description", "");
   const std::string profile = in.Text("profile", "");
-  if (!profile.empty()) scenario.profile = ResolveBeside(ExpandVariables(profile), file);
+  if (!profile.empty()) {
+    scenario.profile_places = ProfilePlaces(ExpandVariables(profile), file);
+    scenario.profile = FirstExisting(scenario.profile_places);
+    if (scenario.profile.empty()) scenario.profile = scenario.profile_places[0];
+  }
   scenario.seed = static_cast<uint64_t>(in.Integer("seed", 1, 0, INT64_MAX));
   scenario.queries = in.Integer("queries", 0, 1, kQueriesMax);
   scenario.duration_ns = in.Integer("duration_ns", 0, 1, kDurationNsMax);
@@ -332,7 +336,16 @@ Scenario ParseScenario(std::string_view text, const std::string& file) {
 }
 
 Scenario LoadScenario(const std::string& file) {
-  return ParseScenario(ReadFile(file, kScenarioBytesMax), file);
+  Scenario scenario = ParseScenario(ReadFile(file, kScenarioBytesMax), file);
+  RequireProfile(scenario);
+  return scenario;
+}
+
+void RequireProfile(const Scenario& scenario) {
+  if (scenario.profile.empty() || !FirstExisting({scenario.profile}).empty()) return;
+  throw InputError("The profile of the scenario '" + scenario.name +
+                   "' does not exist; the places searched are " +
+                   QuotedList(scenario.profile_places) + ".");
 }
 
 }  // namespace gpushare::tool

@@ -94,7 +94,8 @@ struct Scenario {
   std::string name;
   std::string description;
   std::string file;     // where it was read from
-  std::string profile;  // path, resolved beside the file; empty: the library's own
+  std::string profile;  // path, as found (files.h, ProfilePlaces); empty: the library's own
+  std::vector<std::string> profile_places;  // where it was searched, in order
   uint64_t seed = 1;
   int64_t queries = 0;      // of each LC app; 0: 3000, or without limit when there is a duration
   int64_t duration_ns = 0;  // device time in which queries arrive; 0: until `queries`
@@ -113,7 +114,10 @@ struct Scenario {
 // Threads: any. Throws InputError with one sentence. `file` names the text in errors and is what
 // relative paths are beside.
 Scenario ParseScenario(std::string_view text, const std::string& file);
+// As parsed, and the profile is there.
 Scenario LoadScenario(const std::string& file);
+// InputError with the places searched when the scenario names a profile that is nowhere.
+void RequireProfile(const Scenario& scenario);
 
 // Whether a case's load decides when queries of these arrivals come.
 bool FollowsLoad(const ArrivalSpec& spec);

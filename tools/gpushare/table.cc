@@ -87,9 +87,85 @@ std::string HardwareText(const ColocateResult& result) {
                        static_cast<long long>(verified), result.runs.size());
 }
 
+// --- all cases, a line each ---
+
+constexpr int kCaseWidth = 34;
+constexpr int kCellWidth = 13;
+
+std::string OverviewCell(double p99_over_alone, bool marked, double be) {
+  return Format("%*s%c %4.2f", kCellWidth - 6, Ratio(p99_over_alone).c_str(), marked ? '!' : ' ',
+                be);
+}
+
+// `row` gives the cell of one policy, empty for none.
+template <typename CellOf>
+std::string OverviewCells(const ColocateResult& result, CellOf&& cell_of) {
+  std::string cells;
+  for (const std::string& policy : result.policies) {
+    const std::string cell = cell_of(policy);
+    cells += Format(" %*s", kCellWidth, cell.empty() ? "-" : cell.c_str());
+  }
+  return cells + "\n";
+}
+
+const RunResult* FindRun(const ColocateResult& result, const std::string& case_name,
+                         const std::string& policy) {
+  const auto found = std::find_if(result.runs.begin(), result.runs.end(), [&](const auto& run) {
+    return run.case_name == case_name && run.policy == policy;
+  });
+  return found == result.runs.end() ? nullptr : &*found;
+}
+
+std::string OverviewLine(const ColocateResult& result, const RunResult& first) {
+  const double bound = WidestBound(first);
+  return Format("%-*.*s %5s %6.3f", kCaseWidth, kCaseWidth, first.case_name.c_str(),
+                bound > 0 ? Format("%.2f", bound).c_str() : "-", TimeSharingLimit(first)) +
+         OverviewCells(result, [&](const std::string& policy) {
+           const RunResult* run = FindRun(result, first.case_name, policy);
+           if (run == nullptr) return std::string();
+           return OverviewCell(WorstP99OverAlone(*run), !KeepsQos(*run), run->be_rate_of_solo);
+         });
+}
+
+std::string MeasuredLine(const ColocateResult& result, const MeasuredResults& measured,
+                         const RunResult& first) {
+  const double bound = WidestBound(first);
+  bool any = false;
+  const std::string cells = OverviewCells(result, [&](const std::string& policy) {
+    const MeasuredRow* row = measured.Find(first.case_name, policy);
+    if (row == nullptr) return std::string();
+    any = true;
+    return OverviewCell(row->p99_over_alone, bound > 0 && row->p99_over_alone > bound,
+                        row->be_rate_of_solo);
+  });
+  if (!any) return "";
+  return Format("  %-*s %5s %6s", kCaseWidth - 2, measured.gpu.c_str(), "", "") + cells;
+}
+
+// The table that compares policies at a glance, with what a GPU measured below each case.
+std::string Overview(const ColocateResult& result, const MeasuredResults& measured) {
+  std::string header = Format("%-*s %5s %6s", kCaseWidth, "case", "bound", "limit");
+  for (const std::string& policy : result.policies) {
+    header += Format(" %*.*s", kCellWidth, kCellWidth, policy.c_str());
+  }
+  std::string text =
+      "\nAll cases: LC p99 over alone ('!': above the bound), then BE as a share of its rate "
+      "alone.\n";
+  if (!measured.empty()) text += MeasuredOrigin(measured, result.policies) + "\n";
+  text += header + "\n";
+  std::string current;
+  for (const RunResult& run : result.runs) {
+    if (IsReference(run.policy) || run.case_name == current) continue;
+    current = run.case_name;
+    text += OverviewLine(result, run) + MeasuredLine(result, measured, run);
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
-std::string FormatTable(const Scenario& scenario, const ColocateResult& result) {
+std::string FormatTable(const Scenario& scenario, const ColocateResult& result,
+                        const MeasuredResults& measured) {
   std::string text =
       Format("%s on %s%s, profile %s, seed %llu\n", scenario.name.c_str(),
              result.device.name.c_str(), result.device.simulated ? " (SIMULATED)" : "",
@@ -104,8 +180,8 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result) 
   text +=
       "\n'x alone': LC p99 over that of lc_alone, '!' above the QoS line. 'BE rate': of its rate "
       "alone. 'load': what\nthe arrivals came to; 'limit': 1 - load, what time sharing leaves BE. "
-      "'evicted': evictions, and how long they\ntook. docs/result-schema.md has the rest. "
-      "Over all cases:\n";
+      "'evicted': evictions, and how long they\ntook. docs/result-schema.md has the rest.\n";
+  text += Overview(result, measured) + "Over all cases:\n";
   for (const PolicyVerdict& verdict : JudgePolicies(result)) {
     text += Format("  %-24s QoS kept in %d of %d cases, worst p99 %s x alone, mean BE rate %.3f\n",
                    verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,

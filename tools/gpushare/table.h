@@ -1,4 +1,5 @@
-// The printed table: one block for each case, one row for each policy.
+// The printed table: one block for each case with a row for each policy, then all cases at a glance
+// with what a GPU measured below each.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_TABLE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_TABLE_H_
@@ -6,11 +7,13 @@
 #include <string>
 
 #include "tools/gpushare/colocate.h"
+#include "tools/gpushare/measured.h"
 #include "tools/gpushare/scenario.h"
 
 namespace gpushare::tool {
 
-std::string FormatTable(const Scenario& scenario, const ColocateResult& result);
+std::string FormatTable(const Scenario& scenario, const ColocateResult& result,
+                        const MeasuredResults& measured = {});
 
 }  // namespace gpushare::tool
 

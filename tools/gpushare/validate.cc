@@ -1,5 +1,6 @@
 #include "tools/gpushare/validate.h"
 
+#include "tools/gpushare/errors.h"
 #include "tools/gpushare/files.h"
 #include "tools/gpushare/json_reader.h"
 #include "tools/gpushare/library.h"
@@ -10,7 +11,15 @@
 
 namespace gpushare::tool {
 
-std::string Validate(const std::string& file) {
+std::string Validate(const std::string& name) {
+  std::vector<std::string> places = PlacesOf(name, "scenarios");
+  const std::vector<std::string> profiles = PlacesOf(name, "profiles");
+  places.insert(places.end(), profiles.begin() + 1, profiles.end());
+  const std::string file = FirstExisting(places);
+  if (file.empty()) {
+    throw InputError("The scenario or profile '" + name +
+                     "' does not exist; the places searched are " + QuotedList(places) + ".");
+  }
   const std::string text = ReadFile(file, kScenarioBytesMax);
   const Json document = ParseJson(text, file);
   // A profile describes a device; nothing else tells the two apart at their root.
@@ -19,6 +28,7 @@ std::string Validate(const std::string& file) {
     return "'" + file + "' is a good profile.\n";
   }
   const Scenario scenario = ParseScenario(text, file);
+  RequireProfile(scenario);
   DeviceChoice device;
   device.device = "sim";
   device.profile = scenario.profile;

@@ -8,7 +8,8 @@
 namespace gpushare::tool {
 
 // One line that says what the file is. Throws InputError with one sentence when it is not good.
-std::string Validate(const std::string& file);
+// `name` is a file, or the name of an installed scenario or profile (files.h).
+std::string Validate(const std::string& name);
 
 }  // namespace gpushare::tool
 

@@ -13,14 +13,10 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
       if (run.policy != policy) continue;
       ++verdict.cases;
       bool has_line = false;
-      bool met = true;
-      for (const LcResult& app : run.lc) {
-        has_line |= app.qos_ns > 0;
-        met &= app.qos_met;
-        verdict.worst_p99_over_alone = std::max(verdict.worst_p99_over_alone, app.p99_over_alone);
-      }
+      for (const LcResult& app : run.lc) has_line |= app.qos_ns > 0;
+      verdict.worst_p99_over_alone = std::max(verdict.worst_p99_over_alone, WorstP99OverAlone(run));
       verdict.cases_with_line += has_line;
-      verdict.cases_met += has_line && met;
+      verdict.cases_met += has_line && KeepsQos(run);
       verdict.be_rate_mean += run.be_rate_of_solo;
       verdict.gain_over_limit_mean += run.work_rate - 1;
     }
@@ -31,6 +27,22 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
     }
   }
   return verdicts;
+}
+
+double WorstP99OverAlone(const RunResult& run) {
+  double worst = 0;
+  for (const LcResult& app : run.lc) worst = std::max(worst, app.p99_over_alone);
+  return worst;
+}
+
+bool KeepsQos(const RunResult& run) {
+  return std::all_of(run.lc.begin(), run.lc.end(), [](const LcResult& app) { return app.qos_met; });
+}
+
+double WidestBound(const RunResult& run) {
+  double widest = 0;
+  for (const LcResult& app : run.lc) widest = std::max(widest, app.p99_bound);
+  return widest;
 }
 
 }  // namespace gpushare::tool

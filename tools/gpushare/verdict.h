@@ -23,6 +23,13 @@ struct PolicyVerdict {
 };
 std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result);
 
+// The largest p99 over alone of the run's LC apps, 0 without any.
+double WorstP99OverAlone(const RunResult& run);
+// Whether every LC app with a QoS line kept it.
+bool KeepsQos(const RunResult& run);
+// The widest bound on p99 that the run's LC apps asked for, 0: none did.
+double WidestBound(const RunResult& run);
+
 }  // namespace gpushare::tool
 
 #endif  // GPUSHARE_TOOLS_GPUSHARE_VERDICT_H_

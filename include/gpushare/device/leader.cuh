@@ -2,7 +2,7 @@
 //
 // Workers cannot poll host memory: a read over the link once a block task made them several times
 // slower. A stream write to device memory shares the hardware queues with all other streams, and
-// was blocked by eight busy ones (docs/measurements.md). The leader polls the host's word and
+// was blocked by eight busy ones (docs/hardware.md). The leader polls the host's word and
 // copies it to the device's, where the workers read it: 2.4 us from the host's store, whatever else
 // is queued, and the store is all that an LC caller pays. Invariants: the launches of a lane run
 // one after another, so one leader writes a lane's word at a time; the leader ends with its launch.

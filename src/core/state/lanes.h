@@ -1,7 +1,7 @@
 // Places and lanes: made once at start, found by (place, class) in a few nanoseconds.
 //
 // BE lanes are few: streams share hardware queues, and with 8 busy BE streams whatever is enqueued
-// behind them waits for their work (docs/measurements.md). One split cuts the device in an LC side,
+// behind them waits for their work (docs/hardware.md). One split cuts the device in an LC side,
 // groups from the front, and a BE side; the SMs that whole groups leave over go to BE, or to LC
 // where the profile says so (decision 0008).
 // Threads: made by one; look-ups and the atomic counts from any.
