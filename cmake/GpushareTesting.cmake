@@ -10,6 +10,7 @@
 #   threaded  several threads touch the same objects: runs under the thread sanitizer
 #   gate      a check of the sources or of the ABI, not of a run: left out under sanitizers
 #   perf      asserts a time: left out under sanitizers and in Debug
+# What sanitizers leave out is not built with them either, unless by its name.
 # The target tests_LABEL builds the executables of one label.
 # A test that exits with 77 is reported as skipped.
 
@@ -25,6 +26,16 @@ target_compile_options(gpushare_test_options INTERFACE
   $<$<AND:$<CONFIG:Sanitized>,$<COMPILE_LANGUAGE:C,CXX>>:-O0>)
 
 set(GPUSHARE_TEST_TIMEOUT 300 CACHE STRING "Seconds that a test may take unless it says otherwise")
+
+# A test whose libraries reach no CUDA code runs the same code with the address sanitizer. Where that has
+# just passed, as in continuous integration, the build without sanitizers does not repeat it.
+set(GPUSHARE_TESTS ALL CACHE STRING "ALL, or NOT_SANITIZED: only those that differ in a sanitized build")
+if(NOT GPUSHARE_TESTS MATCHES "^(ALL|NOT_SANITIZED)$")
+  message(FATAL_ERROR "GPUSHARE_TESTS is '${GPUSHARE_TESTS}', and it must be ALL or NOT_SANITIZED.")
+endif()
+# These have no library with CUDA code and are repeated: the first runs 10,000 seeds instead of 500, the next
+# two count allocations, which a sanitizer replaces.
+set(gpushare_repeated_tests fault_simulation_test no_allocation_test policies_allocation_test)
 
 # The tests that take longest start first, so that none is left to run alone at the end.
 set(gpushare_long_tests
@@ -62,12 +73,24 @@ function(gpushare_test)
   if(NOT GPUSHARE_BUILD_TESTS)
     return()
   endif()
-  add_executable(${ARG_NAME} ${ARG_SOURCES})
+  set(excluded "")
+  if(GPUSHARE_SANITIZE)
+    if(ARG_LABELS MATCHES "(^|;)(slow|gate|perf|gpu)(;|$)")
+      set(excluded EXCLUDE_FROM_ALL)
+    endif()
+  elseif(GPUSHARE_TESTS STREQUAL "NOT_SANITIZED" AND NOT ARG_LABELS AND NOT ARG_NAME IN_LIST gpushare_repeated_tests
+         AND NOT ARG_LINKS MATCHES "gpushare::gpushare|gpushare_(tool|cuda|[a-z_]*kernels)(;|$)")
+    set(excluded EXCLUDE_FROM_ALL)
+  endif()
+  add_executable(${ARG_NAME} ${excluded} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE gpushare_test_options ${ARG_LINKS} GTest::gtest GTest::gmock)
   if(NOT ARG_NO_MAIN)
     target_link_libraries(${ARG_NAME} PRIVATE GTest::gtest_main)
   endif()
   gpushare_precompile(${ARG_NAME} TEST)
+  if(excluded)
+    return()
+  endif()
   add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} ${ARG_ARGS})
   _gpushare_test_properties(${ARG_NAME} TIMEOUT ${ARG_TIMEOUT} LABELS ${ARG_LABELS}
                             ENVIRONMENT ${ARG_ENVIRONMENT})

@@ -9,6 +9,7 @@ cd "$root"
 tools/format.sh --check
 python3 tools/check_layers.py
 python3 tools/check_text.py
+python3 tools/check_functions.py
 configure tidy
 python3 tools/tidy.py build/tidy --jobs "$jobs"
 tools/test.sh --quick

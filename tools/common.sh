@@ -36,15 +36,17 @@ without_cache() {
   [[ "${CI:-}" == true ]] && ccache --print-stats 2>/dev/null | grep -qP '^files_in_cache\t0$'
 }
 
-# The options of a build that compiles everything: filling a cache costs time, and precompiled headers
-# save some. clang-tidy goes without them, so that it misses the includes that a file lacks.
+# The options of a build that compiles everything: filling a cache costs time, and precompiled headers and
+# sources compiled in groups save some. clang-tidy goes without them, so that it misses the includes that
+# a file lacks. Nobody debugs on such a machine: line numbers are all that its tests need.
 precompiled_options() {  # PRESET
   case "$1" in
     dev | asan | ubsan | tsan | fuzz)
       if without_cache; then
-        printf '%s\n' -DGPUSHARE_CCACHE=OFF -DGPUSHARE_PRECOMPILED_HEADERS=ON
+        printf '%s\n' -DGPUSHARE_CCACHE=OFF -DGPUSHARE_PRECOMPILED_HEADERS=ON -DGPUSHARE_UNITY=ON
+        if [[ "$1" == dev ]]; then printf '%s\n' '-DCMAKE_CXX_FLAGS_DEBUG=-Og -g1'; fi
       else  # not what an earlier build without a cache left behind
-        printf '%s\n' -UGPUSHARE_CCACHE -DGPUSHARE_PRECOMPILED_HEADERS=OFF
+        printf '%s\n' -UGPUSHARE_CCACHE -DGPUSHARE_PRECOMPILED_HEADERS=OFF -DGPUSHARE_UNITY=OFF
       fi
       ;;
   esac
@@ -75,13 +77,19 @@ configure() {
   printf '%s' "$options" > "$folder/.configured"
 }
 
-# compile PRESET [TARGET...]: ninja, quiet unless it fails or compiles for long.
+# compile PRESET [TARGET...]: ninja, quiet unless it fails or compiles for long. Sources that cannot be
+# compiled in groups, because names clash, are compiled one by one.
 compile() {
   local preset="$1" start=$SECONDS
   shift
   say "building build/$preset"
   local log="$root/build/$preset/build.log"
-  if ! ninja -C "$root/build/$preset" -j "$jobs" "$@" > "$log" 2>&1; then
+  if ! ninja -C "$root/build/$preset" -j "$jobs" "$@" > "$log" 2>&1 &&
+    ! { grep -q '^GPUSHARE_UNITY:BOOL=ON' "$root/build/$preset/CMakeCache.txt" &&
+      say "the build failed with sources in groups; building them one by one" &&
+      { grep -m 5 -E '(error|warning):' "$log" || true; } &&
+      cmake -DGPUSHARE_UNITY=OFF "$root/build/$preset" > "$log" 2>&1 &&
+      ninja -C "$root/build/$preset" -j "$jobs" "$@" > "$log" 2>&1; }; then
     grep -vE '^\[[0-9]+/[0-9]+\] (Building|Linking|Checking)' "$log" | tail -n 200 >&2
     die "the build of the preset $preset failed."
   fi

@@ -4,8 +4,9 @@
 #   tools/test.sh            all of it
 #   tools/test.sh --quick    format and the dev preset's tests
 #
-# CI=true makes a missing nvcc an error. GPUSHARE_FUZZ_SECONDS (default 60) and GPUSHARE_TIDY_SECONDS
-# (default 240) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
+# CI=true makes a missing nvcc an error, and the last stage runs only the tests that the address sanitizer's
+# leaves out or runs otherwise. GPUSHARE_FUZZ_SECONDS (default 60, in CI 30) and GPUSHARE_TIDY_SECONDS (default
+# 240, in CI 120) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
 # unset, ../shared/data is taken when it is there.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -62,14 +63,20 @@ tidy() {
   (
     set -e
     configure tidy
-    python3 tools/tidy.py build/tidy --jobs "$jobs" --seconds "${GPUSHARE_TIDY_SECONDS:-240}"
+    python3 tools/tidy.py build/tidy --jobs "$jobs" --seconds "$GPUSHARE_TIDY_SECONDS"
   )
 }
 
 "$root/tools/setup.sh" --cuda
 toolkit="$(cuda_toolkit)"
 cuda=AUTO
-if [[ "${CI:-}" == true ]]; then cuda=ON; fi
+tests=ALL
+if [[ "${CI:-}" == true ]]; then
+  cuda=ON
+  if [[ $quick -eq 0 ]]; then tests=NOT_SANITIZED; fi
+  : "${GPUSHARE_FUZZ_SECONDS:=30}" "${GPUSHARE_TIDY_SECONDS:=120}"
+fi
+export GPUSHARE_FUZZ_SECONDS="${GPUSHARE_FUZZ_SECONDS:-60}" GPUSHARE_TIDY_SECONDS="${GPUSHARE_TIDY_SECONDS:-240}"
 
 stage 'clang-format' tools/format.sh --check
 if [[ $quick -eq 0 ]]; then
@@ -78,7 +85,7 @@ if [[ $quick -eq 0 ]]; then
   stage 'fuzzers' tools/fuzz.sh
   stage 'clang-tidy' tidy
 fi
-stage 'tests' build_and_test dev "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit"
+stage 'tests' build_and_test dev "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_TESTS=$tests"
 
 if [[ ${#failed[@]} -gt 0 ]]; then
   printf -v list '%s, ' "${failed[@]}"

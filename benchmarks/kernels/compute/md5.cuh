@@ -35,6 +35,7 @@ __device__ __forceinline__ void Step(uint32_t& a, uint32_t b, uint32_t c, uint32
 constexpr uint32_t kPadding = 0x80U;
 constexpr uint32_t kBits = 128;
 
+// Long because: these are the 64 steps of RFC 1321, a line each.
 __device__ __forceinline__ uint4 HashDigest(uint4 message) {
   uint32_t a = 0x67452301U;
   uint32_t b = 0xEFCDAB89U;
