@@ -92,10 +92,9 @@ LAYERS = (
     Layer('unit benchmarks', 'benchmarks',
           (own('benchmarks'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
           pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$'),
-    # Programs for a GPU: the first ask the driver alone, the others measure the device and the ABI.
     Layer('workload kernels', 'benchmarks/kernels',
           (own('benchmarks/kernels'), own('kernels'), CUDA, KERNEL_CONTRACT)),
-    Layer('device experiments', 'benchmarks/device', (own('benchmarks/device'), CUDA)),
+    # Programs for a GPU, which measure the device seam and the ABI.
     Layer('GPU benchmarks', 'benchmarks/gpu', (own('benchmarks/gpu'), own('benchmarks/kernels'), own('kernels'), SRC, PUBLIC, ABSEIL, CUDA)),
     Layer('benchmarks', 'benchmarks', (own('benchmarks'), PUBLIC, BENCHMARK, NLOHMANN)),
 )

@@ -8,7 +8,7 @@
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
-#     kernels, eviction, cost, experiments, quota, soak    the benchmark of that name; soak and quota where built
+#     kernels, eviction, cost, quota, soak    the benchmark of that name; soak and quota where built
 #     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny ones compared beside kernels that keep
 #                     an SM's load path busy, and the compact one beside gemm_roomy
 #     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, told how many and not
@@ -36,7 +36,7 @@ scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
 declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
-  [experiments]=120 [quota]=240 [soak]=540 [colocate]=540
+  [quota]=240 [soak]=540 [colocate]=540
   [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90)
 
 [[ $# -ge 1 && -d "$1" ]] || die "tools/gpu_check.sh needs the folder of the binaries as its first argument."
@@ -287,7 +287,6 @@ group_convolution() {
   run_benchmark convolution convolution_benchmark convolution_benchmark
   run_benchmark convolution convolution_places_benchmark convolution_places_benchmark
 }
-group_experiments() { run_benchmark experiments device_experiments device_experiments all; }
 
 group_gemm() {
   local neighbour
