@@ -89,14 +89,27 @@ LAYERS = (
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
-    Layer('unit benchmarks', 'benchmarks',
-          (own('benchmarks'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
-          pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$'),
+    Layer('unit benchmarks', 'benchmarks/host',
+          (own('benchmarks/harness'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
+          pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$', may_reach=(CUDA,)),
+    Layer('host benchmarks', 'benchmarks/host', (own('benchmarks/harness'), PUBLIC, BENCHMARK),
+          may_reach=(CUDA,)),
     Layer('workload kernels', 'benchmarks/kernels',
           (own('benchmarks/kernels'), own('kernels'), CUDA, KERNEL_CONTRACT)),
-    # Programs for a GPU, which measure the device seam and the ABI.
-    Layer('GPU benchmarks', 'benchmarks/gpu', (own('benchmarks/gpu'), own('benchmarks/kernels'), own('kernels'), SRC, PUBLIC, ABSEIL, CUDA)),
-    Layer('benchmarks', 'benchmarks', (own('benchmarks'), PUBLIC, BENCHMARK, NLOHMANN)),
+    # What programs for a GPU share, which measure the device seam and the ABI.
+    Layer('GPU harness', 'benchmarks/harness',
+          (own('benchmarks/harness'), own('benchmarks/kernels'), own('kernels'), SRC, ABSEIL, CUDA,
+           KERNEL_CONTRACT),
+          pattern=r'^gpu_\w+\.(h|cc|cu)$'),
+    Layer('harness', 'benchmarks/harness', (own('benchmarks/harness'), NLOHMANN), may_reach=(CUDA, SRC)),
+    Layer('GPU benchmarks', 'benchmarks/gpu',
+          (own('benchmarks/gpu'), own('benchmarks/harness'), own('benchmarks/kernels'), own('kernels'),
+           SRC, PUBLIC, ABSEIL, CUDA)),
+    Layer('soak on a GPU', 'benchmarks/soak',
+          (own('benchmarks/soak'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC, CUDA),
+          pattern=r'^soak_work_cuda\.cc$'),
+    Layer('soak', 'benchmarks/soak', (own('benchmarks/soak'), own('benchmarks/harness'), PUBLIC),
+          may_reach=(CUDA, SRC)),
 )
 
 
@@ -176,7 +189,9 @@ SELF_TEST_BAD = {
                             '#include "benchmarks/kernels/catalogue.h"'],
     'tools/gpushare/cuda_a.cc': ['#include "src/cuda/driver.h"', '#include "benchmarks/kernels/hash.h"'],
     'examples/a.c': ['#include "bindings/c/handles.h"'],
-    'benchmarks/host_benchmark.cc': ['#include "src/core/flow/scheduler.h"'],
+    'benchmarks/host/host_benchmark.cc': ['#include "src/core/flow/scheduler.h"'],
+    'benchmarks/harness/json.h': ['#include <cuda_runtime.h>', '#include "src/core/base/types.h"'],
+    'benchmarks/soak/soak.cc': ['#include "benchmarks/kernels/catalogue.h"'],
 }
 SELF_TEST_GOOD = {
     'src/core/a.cc': ['#include <vector>', '#include "src/core/base/types.h"', '#include "absl/types/span.h"',
@@ -189,7 +204,7 @@ SELF_TEST_GOOD = {
     'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
     'tools/gpushare/a.cc': ['#include <CLI/CLI.hpp>', '#include <gpushare/gpushare.hpp>'],
     'tools/gpushare/cuda_a.cc': ['#include <cublas_v2.h>', '#include "benchmarks/kernels/catalogue.h"'],
-    'benchmarks/plan_benchmark.cc': ['#include "src/core/seams/policy.h"'],
+    'benchmarks/host/plan_benchmark.cc': ['#include "src/core/seams/policy.h"'],
 }
 # Each tree breaks exactly one rule, through a chain of includes.
 SELF_TEST_CHAINS = (

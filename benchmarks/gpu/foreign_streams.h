@@ -1,5 +1,5 @@
 // Streams that the library does not know, each with a running and a queued kernel: what other parts
-// of a process do to the hardware queues. Plain types, so that .cc files need no nvcc.
+// of a process do to the hardware queues.
 
 #ifndef GPUSHARE_BENCHMARKS_GPU_FOREIGN_STREAMS_H_
 #define GPUSHARE_BENCHMARKS_GPU_FOREIGN_STREAMS_H_
@@ -15,7 +15,7 @@ namespace gpushare::benchmarks {
 enum class Foreign : uint8_t { kSleeps, kSpins };
 
 // Kernels of one block and 2 ms each, renewed by a thread of its own until the object dies.
-// Exits the program when CUDA refuses something.
+// Ends the program when CUDA refuses something.
 class ForeignStreams {
  public:
   ForeignStreams(int count, Foreign kind);
@@ -24,7 +24,7 @@ class ForeignStreams {
   ForeignStreams& operator=(const ForeignStreams&) = delete;
 
  private:
-  void Run(int count);
+  void Run(int count) noexcept;
 
   const uint32_t sleep_ns_;
   std::atomic<bool> stop_{false};

@@ -1,0 +1,78 @@
+// A long run of everything at once through the public API: LC apps with Poisson queries, BE apps
+// with every kind of task, reservations and quotas that come and go, apps that end and begin, tasks
+// that are cancelled, waits that run out, quiesces, policies that change.
+//
+// Checks: every accepted task completes exactly once, by its ticket, its callback and its app's
+// counters; every answer of a task that was not cancelled is right; no call answers a status that
+// this file does not expect; memory stays flat.
+//
+// Threads: on a GPU the apps are shared among a few threads beside the library's own; on a device
+// in virtual time everything runs on the caller's thread, so that a seed repeats a run. Blocks for
+// as long as asked.
+
+#ifndef GPUSHARE_BENCHMARKS_SOAK_SOAK_H_
+#define GPUSHARE_BENCHMARKS_SOAK_SOAK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "benchmarks/soak/soak_memory.h"
+
+namespace gpushare::soak {
+
+// What to break on purpose, so that a check can be seen failing.
+enum class Break : uint8_t {
+  kNothing = 0,
+  kAnswer,    // one answer in a hundred is spoilt before its check
+  kCallback,  // one callback in a hundred is not counted
+  kTwice,     // one callback in a hundred is counted twice
+  kMemory,    // each job leaves 256 KB behind
+  kStatus,    // a call that the library refuses
+};
+
+struct Options {
+  double seconds = 60;  // on the device's clock
+  uint64_t seed = 1;
+  std::string device = "cuda";  // "cuda" or "sim"
+  std::vector<std::string> policies = {"adaptive", "smguard", "smguard:packed", "adaptive:elastic",
+                                       "adaptive:evict"};
+  std::string sim_faults;
+  Break broken = Break::kNothing;
+  bool progress = false;  // a line on stderr every ten seconds
+};
+
+struct Report {
+  std::string device;
+  double seconds = 0;  // of the device's clock
+  int64_t accepted = 0;
+  int64_t refused = 0;  // RESOURCE_EXHAUSTED at submit
+  int64_t ok = 0;
+  int64_t cancelled = 0;
+  int64_t callbacks_expected = 0;
+  int64_t callbacks = 0;
+  int64_t answers_checked = 0;
+  int64_t queries = 0;
+  int64_t failed_waiting = 0;     // a ticket that they waited for did not end well
+  int64_t cancels = 0;            // asked for
+  int64_t cancels_overtaken = 0;  // accepted, and the task's work was all done first: VERDICT_OK
+  int64_t waits_timed_out = 0;    // DEADLINE_EXCEEDED
+  int64_t apps = 0;               // created
+  int64_t releases_refused = 0;   // while work of the queue was not complete
+  int64_t reservations = 0;       // made, changed or removed
+  int64_t quiesces = 0;
+  int64_t policy_changes = 0;
+  int64_t evictions = 0;
+  int64_t launches = 0;
+  Growth resident;
+  Growth device_memory;  // used bytes
+  int64_t failure_count = 0;
+  std::vector<std::string> failures;  // the first ones, as sentences
+};
+
+// Nothing thrown; what cannot start is a failure too.
+Report RunSoak(const Options& options);
+
+}  // namespace gpushare::soak
+
+#endif  // GPUSHARE_BENCHMARKS_SOAK_SOAK_H_
