@@ -2,6 +2,7 @@
 # Everything that is checked and measured on a GPU, from binaries that are already built: no CMake, no ctest.
 #
 #   tools/gpu_check.sh FOLDER [OPTION...]    FOLDER: a build tree, or what tools/gpu_package.sh made of one
+#   tools/gpu_check.sh --list                names each group with each program that it runs, and runs nothing
 #
 #   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
 #     tests           the tests that need a GPU
@@ -39,6 +40,11 @@ declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [evic
   [quota]=240 [soak]=540 [colocate]=540
   [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90)
 
+list=0
+if [[ "${1:-}" == --list ]]; then
+  list=1
+  set -- "$root"
+fi
 [[ $# -ge 1 && -d "$1" ]] || die "tools/gpu_check.sh needs the folder of the binaries as its first argument."
 folder="$(cd "$1" && pwd)"
 shift
@@ -68,8 +74,10 @@ for group in "${chosen[@]}"; do
 done
 
 out="${OUT:-$root/out/gpu_check}"
-mkdir -p "$out"
-out="$(cd "$out" && pwd)"
+if [[ $list -eq 0 ]]; then
+  mkdir -p "$out"
+  out="$(cd "$out" && pwd)"
+fi
 
 # find_program NAME: its path, or nothing.
 find_program() {
@@ -367,6 +375,19 @@ group_resnet() {
     report resnet resnet50 FAILED "$took" "$(reason "$file")"
   fi
 }
+
+if [[ $list -eq 1 ]]; then
+  # Each way to run a program names it instead.
+  run_test() { echo "$1 $3"; }
+  run_benchmark() { echo "$1 $3"; }
+  run_program() { echo "$1 $3"; }
+  find_sanitizer() { echo compute-sanitizer; }
+  for group in tests sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate; do
+    "group_$group" 2> /dev/null
+  done | sort -u
+  printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue'
+  exit 0
+fi
 
 : > "$out/gpu.csv"
 gpu_state before

@@ -9,6 +9,7 @@
 // has the reference). Where cuDNN is not installed its times are null.
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,18 +18,17 @@
 #include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/gpu_forms.h"
+#include "benchmarks/harness/gpu_library.h"
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"
 #include "benchmarks/kernels/tensor/portable_inputs.h"
 #include "kernels/tensor/convolution.h"
-#include "src/cuda/library_backend.h"
 
 namespace gpushare::benchmarks {
 namespace {
 
 using kernels::Convolution;
 using kernels::ConvolutionShape;
-using kernels::DeviceBuffer;
 using kernels::FormLauncher;
 
 constexpr int kWarmUps = 2;
@@ -42,62 +42,6 @@ ConvolutionShape ShapeOf(const ConvolutionLayer& layer, uint32_t batch) {
   return shape;
 }
 
-struct Buffers {
-  DeviceBuffer input, weights, output;
-
-  explicit Buffers(const ConvolutionShape& shape) {
-    Require(input.Allocate(shape.InputElements() * sizeof(uint16_t)));
-    Require(weights.Allocate(shape.WeightElements() * sizeof(uint16_t)));
-    Require(output.Allocate(shape.OutputElements() * sizeof(uint16_t)));
-    Require(kernels::FillPortableInputs(&input, 1));
-    Require(kernels::FillPortableInputs(&weights, 2));
-  }
-};
-
-// cuDNN's convolution of one layer. Fails where cuDNN is not installed.
-class CudnnLayer {
- public:
-  CudnnLayer(const core::LibraryCall& call, CUstream_st* stream, const Buffers& buffers)
-      : backend_(Take(cuda::OpenCudnn())),
-        handle_(Take(backend_->MakeHandle(stream))),
-        stream_(stream) {
-    core::KernelDesc kernel;
-    kernel.library_call = call;
-    plan_ = Take(backend_->MakePlan(handle_, kernel, 0));
-    Require(workspace_.Allocate(cuda::kWorkspaceBytes));
-    arguments_.a = buffers.input.data();
-    arguments_.b = buffers.weights.data();
-    arguments_.d = buffers.output.data();
-  }
-  ~CudnnLayer() {
-    plan_.reset();
-    backend_->DestroyHandle(handle_);
-  }
-  CudnnLayer(const CudnnLayer&) = delete;
-  CudnnLayer& operator=(const CudnnLayer&) = delete;
-
-  void Enqueue() { Require(plan_->Enqueue(handle_, stream_, workspace_.data(), arguments_)); }
-
- private:
-  std::unique_ptr<cuda::LibraryBackend> backend_;
-  void* handle_;
-  std::unique_ptr<cuda::LibraryPlan> plan_;
-  CUstream_st* stream_;
-  DeviceBuffer workspace_;
-  core::LibraryArguments arguments_;
-};
-
-// Null, with a line on stderr, where there is no cuDNN.
-std::unique_ptr<CudnnLayer> MakeCudnn(const core::LibraryCall& call, CUstream_st* stream,
-                                      const Buffers& buffers) {
-  try {
-    return std::make_unique<CudnnLayer>(call, stream, buffers);
-  } catch (const Failure& failure) {
-    std::fprintf(stderr, "%s\n", failure.what());
-    return nullptr;
-  }
-}
-
 struct Times {
   std::vector<double> im2col_ms;
   std::vector<double> gemm_ms;
@@ -105,9 +49,9 @@ struct Times {
   std::vector<double> cudnn_ms;
 };
 
-// `cudnn`: null where it is not installed.
+// `enqueue_cudnn`: empty where it is not installed.
 Times Measure(int repeats, FormLauncher& launcher, const Convolution& convolution,
-              CudnnLayer* cudnn) {
+              const std::function<void()>& enqueue_cudnn) {
   EventTimer timer;
   Times times;
   for (int i = -kWarmUps; i < repeats; ++i) {
@@ -116,8 +60,7 @@ Times Measure(int repeats, FormLauncher& launcher, const Convolution& convolutio
     times.gemm_ms.push_back(TimeOriginal(timer, launcher, convolution.gemm()));
     times.chain_ms.push_back(
         timer.Ms(launcher.stream(), [&] { Require(convolution.Enqueue(&launcher)); }));
-    if (cudnn == nullptr) continue;
-    times.cudnn_ms.push_back(timer.Ms(launcher.stream(), [&] { cudnn->Enqueue(); }));
+    if (enqueue_cudnn) times.cudnn_ms.push_back(timer.Ms(launcher.stream(), enqueue_cudnn));
   }
   return times;
 }
@@ -144,14 +87,24 @@ Json RowJson(const ConvolutionLayer& layer, const ConvolutionShape& shape, const
           {"chain_over_cudnn", has_cudnn ? Rounded(chain_ms / cudnn_ms, 3) : Json(nullptr)}};
 }
 
-Json RunLayer(const ConvolutionLayer& layer, uint32_t batch, int repeats, FormLauncher& launcher) {
+// `cudnn`: null where it is not installed.
+Json RunLayer(const ConvolutionLayer& layer, uint32_t batch, int repeats, FormLauncher& launcher,
+              GpuLibrary* cudnn) {
   const ConvolutionShape shape = ShapeOf(layer, batch);
-  const Buffers buffers(shape);
+  const core::LibraryCall call = CallOf(layer, batch);
+  ConvolutionBuffers buffers(call);
+  Require(kernels::FillPortableInputs(&buffers.input, 1));
+  Require(kernels::FillPortableInputs(&buffers.weights, 2));
   Convolution convolution;
   Require(convolution.Make(shape, kernels::MmaConvolutionGemm(), buffers.input.data(),
                            buffers.weights.data(), buffers.output.data()));
-  const auto cudnn = MakeCudnn(CallOf(layer, batch), launcher.stream(), buffers);
-  return RowJson(layer, shape, Measure(repeats, launcher, convolution, cudnn.get()));
+  GpuLibrary::Planned planned;
+  std::function<void()> enqueue_cudnn;
+  if (cudnn != nullptr) {
+    planned = cudnn->Plan(call, launcher.stream(), 0);
+    enqueue_cudnn = [&] { cudnn->Enqueue(planned, buffers.operands()); };
+  }
+  return RowJson(layer, shape, Measure(repeats, launcher, convolution, enqueue_cudnn));
 }
 
 int Run(Arguments& given) {
@@ -167,17 +120,16 @@ int Run(Arguments& given) {
                  {"note", "medians of alternating runs; cuDNN in NHWC with " +
                               std::to_string(cuda::kWorkspaceBytes) + " bytes of workspace"}},
                 "layers");
-  bool failed = false;
+  std::unique_ptr<GpuLibrary> cudnn;  // null, with a line on stderr, where it is not installed
+  Attempt("cuDNN", [&] { cudnn = std::make_unique<GpuLibrary>(GpuLibrary::Kind::kCudnn); });
+  bool right = true;
   for (const ConvolutionLayer& layer : kConvolutionLayers) {
-    try {
-      report.Row(RunLayer(layer, batch, repeats, launcher));
-    } catch (const Failure& failure) {
-      failed = true;
-      std::fprintf(stderr, "%s: %s\n", layer.name, failure.what());
-    }
+    right = Attempt(layer.name,
+                    [&] { report.Row(RunLayer(layer, batch, repeats, launcher, cudnn.get())); }) &&
+            right;
   }
   report.End();
-  return failed ? kFailed : 0;
+  return right ? 0 : kFailed;
 }
 
 }  // namespace

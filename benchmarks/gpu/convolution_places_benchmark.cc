@@ -72,41 +72,18 @@ class Part {
 };
 
 // The operands of a layer, zeroed, and the workspace. Made while the primary context is current.
-class Operands {
- public:
-  explicit Operands(const core::LibraryCall& call) {
-    const int64_t pixels = call.batch * call.height * call.width;
-    const int64_t window = call.channels * call.filter_height * call.filter_width;
-    Make(input_, pixels * call.channels);
-    Make(weights_, call.filters * window);
-    Make(output_, pixels * call.filters);
-    Require(workspace_.Allocate(cuda::kWorkspaceBytes));
-    Zero(workspace_);
-  }
-  core::LibraryArguments Arguments() const {
-    core::LibraryArguments arguments;
-    arguments.a = input_.data();
-    arguments.b = weights_.data();
-    arguments.d = output_.data();
-    arguments.alpha = 2;  // what only the immediate function does
-    return arguments;
-  }
-  // Fails where the library's own sizes are others.
-  void Check(const cuda::OperandBytes& bytes) const {
-    if (bytes.a <= input_.bytes() && bytes.b <= weights_.bytes() && bytes.d <= output_.bytes()) {
-      return;
+struct Memory {
+  explicit Memory(const core::LibraryCall& call) : buffers(call), operands(buffers.operands()) {
+    operands.alpha = 2;  // what only the immediate function does
+    Require(workspace.Allocate(cuda::kWorkspaceBytes));
+    for (const auto* buffer : {&buffers.input, &buffers.weights, &buffers.output, &workspace}) {
+      Zero(*buffer);
     }
-    Fail("cuDNN's operands of the layer are larger than the layer's.");
-  }
-  void* workspace() const { return workspace_.data(); }
-
- private:
-  static void Make(kernels::DeviceBuffer& buffer, int64_t elements) {
-    Require(buffer.Allocate(static_cast<size_t>(elements) * sizeof(uint16_t)));
-    Zero(buffer);
   }
 
-  kernels::DeviceBuffer input_, weights_, output_, workspace_;
+  ConvolutionBuffers buffers;
+  core::LibraryArguments operands;
+  kernels::DeviceBuffer workspace;
 };
 
 struct Times {
@@ -125,17 +102,15 @@ void TimeBoth(EventTimer& timer, const Part& part, const Enqueue& enqueue, Times
 }
 
 Json Measure(const cuda::CudnnApi& cudnn, const Part& part, const ConvolutionLayer& layer,
-             const Operands& operands, int device_sms, int repeats) {
+             const Memory& memory, int device_sms, int repeats) {
   const core::LibraryCall call = CallOf(layer, kBatch);
   const auto plan = Take(cuda::MakeCudnnConvolution(cudnn, part.handle(), call, 0));
-  operands.Check(plan->operands());
   cuda::ConvolutionGraph graph(cudnn, call);
   const cuda::CudnnDimensions output = {cuda::Int(call.batch), cuda::Int(call.filters),
                                         cuda::Int(call.height), cuda::Int(call.width)};
   // Without an engine that takes the number of SMs there is no graph.
   const bool has_graph =
       graph.Make(part.handle(), output, cuda::SmTarget(part.sms(), device_sms)).ok();
-  const core::LibraryArguments arguments = operands.Arguments();
   EventTimer timer;
   Times immediate;
   Times graphs;
@@ -144,12 +119,14 @@ Json Measure(const cuda::CudnnApi& cudnn, const Part& part, const ConvolutionLay
     TimeBoth(
         timer, part,
         [&] {
-          return plan->Enqueue(part.handle(), part.stream(), operands.workspace(), arguments);
+          return plan->Enqueue(part.handle(), part.stream(), memory.workspace.data(),
+                               memory.operands);
         },
         immediate);
     if (!has_graph) continue;
     TimeBoth(
-        timer, part, [&] { return graph.Execute(part.handle(), operands.workspace(), arguments); },
+        timer, part,
+        [&] { return graph.Execute(part.handle(), memory.workspace.data(), memory.operands); },
         graphs);
   }
   const double queued_ms = Median(immediate.queued_ms);
@@ -190,9 +167,9 @@ int Run(Arguments& given) {
   for (const int size : sizes) {
     const core::PlaceIndex place = PlaceOf(places, size, sms);
     for (const ConvolutionLayer& layer : kConvolutionLayers) {
-      const Operands operands(CallOf(layer, kBatch));
+      const Memory memory(CallOf(layer, kBatch));
       const Part part(cudnn, *context, places, place);
-      report.Row(Measure(cudnn, part, layer, operands, sms, repeats));
+      report.Row(Measure(cudnn, part, layer, memory, sms, repeats));
     }
   }
   report.End();

@@ -17,15 +17,20 @@
 // (default 50); each gets its share of what is left and stops early, at kLeastEvictions of a kind
 // at the soonest.
 
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "benchmarks/gpu/foreign_streams.h"
 #include "benchmarks/harness/arguments.h"
+#include "benchmarks/harness/gpu_device.h"
 #include "benchmarks/harness/gpu_forms.h"
+#include "benchmarks/harness/gpu_kernels.h"
 #include "benchmarks/harness/gpu_seam.h"
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"
@@ -55,6 +60,68 @@ double Us(int64_t ns) { return static_cast<double>(ns) / 1000; }
 Json UsOf(const std::vector<int64_t>& ns, double quantile) {
   return Rounded(Us(Quantile(ns, quantile)), 1);
 }
+
+// What a foreign kernel does for its time: it leaves the SM to its neighbours there, or takes issue
+// slots from them.
+enum class Foreign : uint8_t { kSleeps, kSpins };
+
+// Streams that the library does not know, each with a running and a queued kernel: what other parts
+// of a process do to the hardware queues. Kernels of one block and 2 ms each, renewed by a thread
+// of its own until the object dies.
+class ForeignStreams {
+ public:
+  ForeignStreams(int count, Foreign kind)
+      : sleep_ns_(kind == Foreign::kSleeps ? 1'000 : 0), thread_([this, count] { Run(count); }) {
+    while (!started_.load()) std::this_thread::yield();
+  }
+  ~ForeignStreams() {
+    stop_.store(true);
+    thread_.join();
+  }
+  ForeignStreams(const ForeignStreams&) = delete;
+  ForeignStreams& operator=(const ForeignStreams&) = delete;
+
+ private:
+  struct Stream {
+    cudaStream_t stream = nullptr;
+    cudaEvent_t first_done = nullptr;  // of the two kernels in the stream
+  };
+
+  void Launch(const Stream& each) const {
+    constexpr uint64_t kKernelNs = 2'000'000;
+    Cuda(LaunchWait({kKernelNs, sleep_ns_}, 1, 32, each.stream), "a foreign kernel");
+  }
+  // noexcept: a Failure on this thread ends the program, with its sentence.
+  void Run(int count) noexcept {
+    std::vector<Stream> streams(static_cast<size_t>(count));
+    for (Stream& each : streams) {
+      Cuda(cudaStreamCreateWithFlags(&each.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+      Cuda(cudaEventCreateWithFlags(&each.first_done, cudaEventDisableTiming), "cudaEventCreate");
+      Launch(each);
+      Cuda(cudaEventRecord(each.first_done, each.stream), "cudaEventRecord");
+      Launch(each);
+    }
+    started_.store(true);
+    while (!stop_.load()) {
+      for (const Stream& each : streams) {
+        if (cudaEventQuery(each.first_done) != cudaSuccess) continue;
+        // Behind the second kernel.
+        Cuda(cudaEventRecord(each.first_done, each.stream), "cudaEventRecord");
+        Launch(each);
+      }
+    }
+    for (const Stream& each : streams) {
+      Synchronize(each.stream);
+      Cuda(cudaEventDestroy(each.first_done), "cudaEventDestroy");
+      Cuda(cudaStreamDestroy(each.stream), "cudaStreamDestroy");
+    }
+  }
+
+  const uint32_t sleep_ns_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> started_{false};
+  std::thread thread_;
+};
 
 // One kernel of the catalogue on one evictable lane.
 class Subject {
@@ -91,7 +158,9 @@ class Subject {
                   .begin = begin});
   }
   void Evict() { lane_.Evict(); }
-  DeviceCompletion Wait() { return Await(device_, name()); }
+  DeviceCompletion Wait() {
+    return Await(device_, name(), [this] { return Poll(device_); });
+  }
 
  private:
   core::Device& device_;

@@ -17,7 +17,6 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -318,22 +317,14 @@ int Run(Arguments& given) {
                  {"carveout", carveout},
                  {"note", "medians of alternating runs; bounds at the GPU's maximal clock"}},
                 "kernels");
-  bool failed = false;
+  bool right = true;
   for (const CatalogueKernel& kernel : kernels::Catalogue()) {
     if (!IsChosen(chosen, kernel.name)) continue;
-    try {
-      if (sweep) {
-        SweepWorkers(options, kernel, launcher, report);
-      } else {
-        RunKernel(options, kernel, launcher, report);
-      }
-    } catch (const Failure& failure) {
-      failed = true;
-      std::fprintf(stderr, "%s: %s\n", kernel.name, failure.what());
-    }
+    const auto run = sweep ? SweepWorkers : RunKernel;
+    right = Attempt(kernel.name, [&] { run(options, kernel, launcher, report); }) && right;
   }
   report.End();
-  return failed ? kFailed : 0;
+  return right ? 0 : kFailed;
 }
 
 }  // namespace

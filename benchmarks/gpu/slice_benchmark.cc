@@ -157,7 +157,7 @@ int Run(Arguments& given) {
                  {"repeats", options.repeats}},
                 "kernels");
   const double end = NowSeconds() + seconds;
-  bool failed = false;
+  bool right = true;
   Json left_out = Json::array();
   for (const CatalogueKernel& kernel : kernels::Catalogue()) {
     if (!IsChosen(chosen, kernel.name)) continue;
@@ -165,15 +165,10 @@ int Run(Arguments& given) {
       left_out.push_back(kernel.name);
       continue;
     }
-    try {
-      RunKernel(options, kernel, launcher, report);
-    } catch (const Failure& failure) {
-      failed = true;
-      std::fprintf(stderr, "%s: %s\n", kernel.name, failure.what());
-    }
+    right = Attempt(kernel.name, [&] { RunKernel(options, kernel, launcher, report); }) && right;
   }
   report.End({{"left_out", left_out}});
-  return failed ? kFailed : 0;
+  return right ? 0 : kFailed;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #ifndef GPUSHARE_BENCHMARKS_HARNESS_FAILURE_H_
 #define GPUSHARE_BENCHMARKS_HARNESS_FAILURE_H_
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -47,6 +48,19 @@ template <class StatusOr>
 auto Take(StatusOr value, int exit_code = kFailed) {
   Require(value.status(), exit_code);
   return *std::move(value);
+}
+
+// Runs one of several measurements. False, with its name and the sentence on stderr, where it
+// fails: the program goes on with the next.
+template <class Step>
+bool Attempt(const std::string& name, const Step& step) {
+  try {
+    step();
+    return true;
+  } catch (const Failure& failure) {
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), failure.what());
+    return false;
+  }
 }
 
 }  // namespace gpushare::benchmarks

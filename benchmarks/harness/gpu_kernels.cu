@@ -1,3 +1,5 @@
+// See gpu_kernels.h. Every loop is bounded by a parameter or by the clock.
+
 #include <cuda_runtime.h>
 
 #include <cstdint>

@@ -3,7 +3,6 @@
 #include <array>
 
 #include "absl/types/span.h"
-#include "benchmarks/harness/failure.h"
 #include "src/core/seams/kernel.h"
 #include "src/cuda/cuda_device.h"
 
@@ -58,14 +57,6 @@ std::optional<core::DeviceCompletion> Poll(core::Device& device) {
   std::array<core::DeviceCompletion, 4> out;
   if (device.PollCompletions(absl::MakeSpan(out)) == 0) return std::nullopt;
   return out[0];
-}
-
-core::DeviceCompletion Await(core::Device& device, const std::string& what) {
-  const core::TimeNs give_up_ns = device.NowNs() + kHungNs;
-  while (device.NowNs() < give_up_ns) {
-    if (const auto done = Poll(device); done.has_value()) return *done;
-  }
-  Fail(what + " does not complete.");
 }
 
 void Spin(const core::Device& device, core::TimeNs ns) {

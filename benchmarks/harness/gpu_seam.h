@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "benchmarks/harness/failure.h"
 #include "benchmarks/kernels/catalogue.h"
 #include "src/core/seams/device.h"
 
@@ -54,8 +55,15 @@ class SeamLane {
 
 // The completion of the one launch in flight, if it is there.
 std::optional<core::DeviceCompletion> Poll(core::Device& device);
-// Blocks until it is there. Fails after kHungNs with `what`'s name.
-core::DeviceCompletion Await(core::Device& device, const std::string& what);
+// Asks `poll` until its optional has a value. Fails after kHungNs with the name of what hangs.
+template <class Ask>
+auto Await(const core::Device& device, const std::string& what, const Ask& poll) {
+  const core::TimeNs give_up_ns = device.NowNs() + kHungNs;
+  while (device.NowNs() < give_up_ns) {
+    if (const auto value = poll(); value.has_value()) return *value;
+  }
+  Fail(what + " does not complete.");
+}
 
 // Keeps the calling thread busy on the device's clock.
 void Spin(const core::Device& device, core::TimeNs ns);

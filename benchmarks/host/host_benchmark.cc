@@ -1,23 +1,24 @@
 // What the library costs on the host, through the public C API on the null device (every launch is
 // complete at once, so that what is left is the library).
 //
-//   Submit        one BE submit: copy into a slot and push into the queue        goal 150 ns,
-//   median LcFastPath    one LC submit that launches by itself                          goal 500
-//   ns, median Flow          submit to complete, one thread that submits and polls          goal 1
-//   million tasks/s FlowThreaded  the same with the library's own scheduler thread
+//   Submit        one BE submit: copy into a slot and push into the queue; goal 150 ns (median)
+//   LcFastPath    one LC submit that launches by itself; goal 500 ns (median)
+//   Flow          submit to complete, one thread that submits and polls; goal 1 million tasks/s
+//   FlowThreaded  the same with the library's own scheduler thread
 //
-// Medians are of single calls; the clock's own cost, measured at the start, is taken off.
+// Medians are of single calls, less the clock's own cost, which is measured at the start.
 
 #include <benchmark/benchmark.h>
 #include <gpushare/gpushare.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
+
+#include "benchmarks/harness/quantiles.h"
 
 namespace {
 
@@ -34,18 +35,6 @@ void Check(gpushare_status status, const char* what) {
   std::exit(1);
 }
 
-int64_t Median(std::vector<int64_t>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-int64_t Percentile99(std::vector<int64_t>& values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() * 99 / 100);
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 // Two readings of the clock with nothing between them.
 int64_t ClockCostNs() {
   static const int64_t cost = [] {
@@ -54,7 +43,7 @@ int64_t ClockCostNs() {
       const Clock::time_point start = Clock::now();
       costs.push_back(NsBetween(start, Clock::now()));
     }
-    return Median(costs);
+    return gpushare::benchmarks::Median(costs);
   }();
   return cost;
 }
@@ -149,8 +138,8 @@ void MeasureSubmits(benchmark::State& state, SubmitFunction submit, bool latency
     state.ResumeTiming();
   }
   state.SetItemsProcessed(state.iterations() * batch);
-  state.counters["p50_ns"] = static_cast<double>(Median(times_ns));
-  state.counters["p99_ns"] = static_cast<double>(Percentile99(times_ns));
+  state.counters["p50_ns"] = static_cast<double>(gpushare::benchmarks::Median(times_ns));
+  state.counters["p99_ns"] = static_cast<double>(gpushare::benchmarks::Quantile(times_ns, 0.99));
   state.counters["clock_ns"] = static_cast<double>(clock_ns);
 }
 

@@ -8,13 +8,13 @@
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "benchmarks/harness/quantiles.h"
 #include "src/core/seams/policy.h"
 #include "src/core/seams/snapshot.h"
 #include "tests/core/policies/snapshot_builder.h"
@@ -92,9 +92,8 @@ void Plans(benchmark::State& state, const std::string& name, Mode mode) {
       times_ns.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
     }
   }
-  std::sort(times_ns.begin(), times_ns.end());
-  state.counters["p50_ns"] = static_cast<double>(times_ns[times_ns.size() / 2]);
-  state.counters["p99_ns"] = static_cast<double>(times_ns[times_ns.size() * 99 / 100]);
+  state.counters["p50_ns"] = static_cast<double>(benchmarks::Median(times_ns));
+  state.counters["p99_ns"] = static_cast<double>(benchmarks::Quantile(times_ns, 0.99));
   state.counters["launches"] = plan->launch_count;
   state.counters["holds"] = plan->hold_count;
 }

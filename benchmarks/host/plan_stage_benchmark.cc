@@ -4,7 +4,6 @@
 
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/harness/quantiles.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/plan.h"
 #include "src/core/flow/predict.h"
@@ -94,9 +94,8 @@ void PlanStage(benchmark::State& state, const std::string& policy) {
       times_ns.push_back(std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
     }
   }
-  std::sort(times_ns.begin(), times_ns.end());
-  state.counters["p50_ns"] = static_cast<double>(times_ns[times_ns.size() / 2]);
-  state.counters["p99_ns"] = static_cast<double>(times_ns[times_ns.size() * 99 / 100]);
+  state.counters["p50_ns"] = static_cast<double>(benchmarks::Median(times_ns));
+  state.counters["p99_ns"] = static_cast<double>(benchmarks::Quantile(times_ns, 0.99));
   state.counters["heads"] = static_cast<double>(flow->buffers.snapshot.heads.size());
   state.counters["queries"] = static_cast<double>(flow->buffers.snapshot.queries.size());
 }

@@ -41,7 +41,7 @@ class Soak {
     const int64_t begin_ns = shared_.runtime.NowNs();
     if (shared_.ledger.failure_count_ == 0) {
       Drive(begin_ns);
-      Close(report);
+      Close();
     }
     report.seconds = static_cast<double>(shared_.runtime.NowNs() - begin_ns) / 1e9;
     CheckMemory(report);
@@ -195,14 +195,14 @@ class Soak {
   }
 
   // Everything is complete, and the library says so too.
-  void Close(Report& report) {
+  void Close() {
     Ledger& ledger = shared_.ledger;
     ledger.Expect(shared_.runtime.Drain(shared_.runtime.NowNs() + 10 * kSecondNs),
                   "gpushare_runtime_drain");
     auto stats = shared_.runtime.Stats();
     if (ledger.Expect(stats.status(), "gpushare_runtime_stats_get")) {
-      report.evictions = stats->evictions;
-      report.launches = stats->launches;
+      ledger.evictions = stats->evictions;
+      ledger.launches = stats->launches;
       if (stats->tasks_pending != 0 || stats->hung != 0 || stats->device_lost != 0 ||
           stats->app_count != 0) {
         ledger.Fail("At the end " + std::to_string(stats->tasks_pending) + " tasks are pending, " +

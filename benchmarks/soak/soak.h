@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/soak/soak_memory.h"
@@ -45,25 +46,8 @@ struct Options {
 struct Report {
   std::string device;
   double seconds = 0;  // of the device's clock
-  int64_t accepted = 0;
-  int64_t refused = 0;  // RESOURCE_EXHAUSTED at submit
-  int64_t ok = 0;
-  int64_t cancelled = 0;
-  int64_t callbacks_expected = 0;
-  int64_t callbacks = 0;
-  int64_t answers_checked = 0;
-  int64_t queries = 0;
-  int64_t failed_waiting = 0;     // a ticket that they waited for did not end well
-  int64_t cancels = 0;            // asked for
-  int64_t cancels_overtaken = 0;  // accepted, and the task's work was all done first: VERDICT_OK
-  int64_t waits_timed_out = 0;    // DEADLINE_EXCEEDED
-  int64_t apps = 0;               // created
-  int64_t releases_refused = 0;   // while work of the queue was not complete
-  int64_t reservations = 0;       // made, changed or removed
-  int64_t quiesces = 0;
-  int64_t policy_changes = 0;
-  int64_t evictions = 0;
-  int64_t launches = 0;
+  // Names of the ledger's counters and their values, in the order in which they are printed.
+  std::vector<std::pair<const char*, int64_t>> counters;
   Growth resident;
   Growth device_memory;  // used bytes
   int64_t failure_count = 0;

@@ -7,7 +7,6 @@
 
 #include <cstdio>
 #include <string>
-#include <utility>
 
 #include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/json.h"
@@ -53,32 +52,11 @@ Options Parse(Arguments& given) {
 double Mb(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
 void Print(const Options& options, const Report& report) {
-  const std::pair<const char*, int64_t> counters[] = {
-      {"accepted", report.accepted},
-      {"ok", report.ok},
-      {"cancelled", report.cancelled},
-      {"refused", report.refused},
-      {"queries", report.queries},
-      {"answers_checked", report.answers_checked},
-      {"callbacks", report.callbacks},
-      {"callbacks_expected", report.callbacks_expected},
-      {"failed_waiting", report.failed_waiting},
-      {"cancels", report.cancels},
-      {"cancels_overtaken", report.cancels_overtaken},
-      {"waits_timed_out", report.waits_timed_out},
-      {"apps", report.apps},
-      {"releases_refused", report.releases_refused},
-      {"reservations", report.reservations},
-      {"quiesces", report.quiesces},
-      {"policy_changes", report.policy_changes},
-      {"evictions", report.evictions},
-      {"launches", report.launches},
-      {"failures", report.failure_count}};
   Json line = {{"experiment", "soak"},
                {"device", report.device},
                {"seed", options.seed},
                {"seconds", Rounded(report.seconds, 3)}};
-  for (const auto& [name, value] : counters) {
+  for (const auto& [name, value] : report.counters) {
     line[name] = value;
     std::fprintf(stderr, "%-20s %12lld\n", name, static_cast<long long>(value));
   }

@@ -48,32 +48,42 @@ class Ledger {
 
   void Report(soak::Report& report) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    report.accepted = accepted;
-    report.refused = refused;
-    report.ok = ok;
-    report.cancelled = cancelled;
-    report.callbacks_expected = callbacks_expected;
-    report.callbacks = callbacks;
-    report.answers_checked = answers_checked;
-    report.queries = queries;
-    report.failed_waiting = failed_waiting;
-    report.cancels_overtaken = cancels_overtaken;
-    report.cancels = cancels;
-    report.waits_timed_out = waits_timed_out;
-    report.apps = apps;
-    report.releases_refused = releases_refused;
-    report.reservations = reservations;
-    report.quiesces = quiesces;
-    report.policy_changes = policy_changes;
+    report.counters = {{"accepted", accepted},
+                       {"ok", ok},
+                       {"cancelled", cancelled},
+                       {"refused", refused},
+                       {"queries", queries},
+                       {"answers_checked", answers_checked},
+                       {"callbacks", callbacks},
+                       {"callbacks_expected", callbacks_expected},
+                       {"failed_waiting", failed_waiting},
+                       {"cancels", cancels},
+                       {"cancels_overtaken", cancels_overtaken},
+                       {"waits_timed_out", waits_timed_out},
+                       {"apps", apps},
+                       {"releases_refused", releases_refused},
+                       {"reservations", reservations},
+                       {"quiesces", quiesces},
+                       {"policy_changes", policy_changes},
+                       {"evictions", evictions},
+                       {"launches", launches},
+                       {"failures", failure_count_}};
     report.failure_count = failure_count_;
     report.failures = failures_;
   }
 
-  std::atomic<int64_t> accepted{0}, refused{0}, ok{0}, cancelled{0};
-  std::atomic<int64_t> callbacks_expected{0}, callbacks{0}, answers_checked{0}, queries{0};
-  std::atomic<int64_t> cancels{0}, waits_timed_out{0}, apps{0}, releases_refused{0};
-  std::atomic<int64_t> failed_waiting{0}, cancels_overtaken{0};
-  std::atomic<int64_t> reservations{0}, quiesces{0}, policy_changes{0};
+  std::atomic<int64_t> accepted{0}, ok{0}, cancelled{0};
+  std::atomic<int64_t> refused{0};         // RESOURCE_EXHAUSTED at submit
+  std::atomic<int64_t> failed_waiting{0};  // a ticket that they waited for did not end well
+  std::atomic<int64_t> queries{0}, answers_checked{0}, callbacks{0}, callbacks_expected{0};
+  std::atomic<int64_t> cancels{0};            // asked for
+  std::atomic<int64_t> cancels_overtaken{0};  // the task's work was all done first: VERDICT_OK
+  std::atomic<int64_t> waits_timed_out{0};    // DEADLINE_EXCEEDED
+  std::atomic<int64_t> apps{0};               // created
+  std::atomic<int64_t> releases_refused{0};   // while work of the queue was not complete
+  std::atomic<int64_t> reservations{0};       // made, changed or removed
+  std::atomic<int64_t> quiesces{0}, policy_changes{0};
+  std::atomic<int64_t> evictions{0}, launches{0};  // by the library's own statistics
   std::atomic<int64_t> failure_count_{0};
 
  private:

@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_BENCHMARKS_SOAK_SOAK_WORK_H_
 #define GPUSHARE_BENCHMARKS_SOAK_SOAK_WORK_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <gpushare/gpushare.hpp>
 #include <memory>
@@ -43,6 +44,26 @@ enum class Kind : uint8_t {
   kGraph,  // LC only
 };
 constexpr int kBeKinds = 10;
+
+// The kernel that does a kind's work: of the catalogue on a GPU, of the profile when simulated.
+struct KindNames {
+  const char* catalogue;
+  const char* profile;
+};
+constexpr KindNames NamesOf(Kind kind) {
+  constexpr KindNames kNames[] = {{"sincos", "sincos_27us"},
+                                  {"streaming", "streaming_59us"},
+                                  {"sincos_steps", "sincos_2700us_yield"},
+                                  {"sincos", "sincos_27us"},
+                                  {"ffma", "ffma"},
+                                  {"stencil", "be_stencil"},
+                                  {"sincos", "sincos_27us"},
+                                  {"black_scholes", "black_scholes"},
+                                  {"md5", "be_integer"},
+                                  {"sincos", "sincos_27us"},
+                                  {"sincos", "decode_gemm"}};
+  return kNames[static_cast<size_t>(kind)];
+}
 
 class Work {
  public:

@@ -10,6 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/harness/gpu_device.h"
+#include "benchmarks/harness/gpu_forms.h"
+#include "benchmarks/harness/random.h"
 #include "benchmarks/kernels/catalogue.h"
 #include "benchmarks/kernels/device_buffer.h"
 #include "benchmarks/soak/soak_work.h"
@@ -27,87 +30,54 @@ constexpr int kGraphNodes = 3;
 // Keeps the buffers of a task to some tens of MB.
 constexpr uint32_t kRingMax = 2112;
 
-std::string Text(const kernels::Status& status) { return status.message; }
-std::string Cuda(cudaError_t code, const char* step) {
-  return code == cudaSuccess ? std::string()
-                             : std::string(step) + " answers " + cudaGetErrorString(code) + ".";
-}
+using benchmarks::Fail;
+using benchmarks::Failure;
+using benchmarks::Require;
 
-const char* CatalogueName(Kind kind) {
-  switch (kind) {
-    case Kind::kStreaming:
-      return "streaming";
-    case Kind::kSincosSteps:
-      return "sincos_steps";
-    case Kind::kFfma:
-      return "ffma";
-    case Kind::kStencil:
-      return "stencil";
-    case Kind::kBlackScholes:
-      return "black_scholes";
-    case Kind::kMd5:
-      return "md5";
-    case Kind::kSincos:
-    case Kind::kCopyPinned:
-    case Kind::kCopyPageable:
-    case Kind::kOpaque:
-    case Kind::kGraph:
-      break;
+// The soak reports a failure and goes on, so that each interface of it returns a sentence: the
+// Failure's, or none.
+template <class Step>
+std::string SentenceOf(const Step& step) {
+  try {
+    step();
+    return {};
+  } catch (const Failure& failure) {
+    return failure.what();
   }
-  return "sincos";
 }
 
 // A workload of the catalogue, and the answer that it must give.
 class Subject {
  public:
-  std::string Init(Kind kind, double solo_ms, uint32_t seed) {
-    const kernels::CatalogueKernel* kernel = kernels::FindKernel(CatalogueName(kind));
-    if (const int code = kernel->variants(&variants_); code != 0) {
-      return Cuda(static_cast<cudaError_t>(code), kernel->name);
-    }
+  Subject(Kind kind, double solo_ms, uint32_t seed) {
+    const kernels::CatalogueKernel& kernel = benchmarks::KernelNamed(NamesOf(kind).catalogue);
     kernels::WorkloadOptions options;
     options.solo_ms = solo_ms;
-    options.block_task_us = kernel->yields ? kStepsBlockTaskUs : kBlockTaskUs;
+    options.block_task_us = kernel.yields ? kStepsBlockTaskUs : kBlockTaskUs;
     // A yielding body needs a place of its own for every block task.
-    options.ring_max = kernel->yields ? 0 : kRingMax;
+    options.ring_max = kernel.yields ? 0 : kRingMax;
     options.seed = seed;
-    std::string error = Text(MakeWorkload(*kernel, options, &workload_));
-    if (error.empty()) error = Text(workload_->ClearOutput());
-    if (error.empty()) error = LaunchOriginal(cudaStreamPerThread);
-    if (error.empty()) error = Cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    kernels::Verification verification;
-    if (error.empty()) error = Text(workload_->Verify(kVerifySeconds, &verification));
-    if (error.empty() && (verification.wrong > 0 || verification.checked == 0)) {
-      error = std::string(kernel->name) + " by itself is wrong: " + verification.first_wrong;
-    }
-    if (error.empty()) error = Text(workload_->Checksum(&expected_));
-    return error;
+    made_ = benchmarks::MakeTask(kernel, options);
+    Clear();
+    Launch(cudaStreamPerThread);
+    benchmarks::Cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    expected_ = benchmarks::VerifiedChecksum(*made_.workload, kVerifySeconds);
   }
 
-  std::string Clear() { return Text(workload_->ClearOutput()); }
-  std::string Check() {
-    uint64_t checksum = 0;
-    if (std::string error = Text(workload_->Checksum(&checksum)); !error.empty()) return error;
-    if (checksum == expected_) return {};
-    return "The output of '" + std::string(workload_->kernel().name) +
-           "' is not that of a bare launch.";
+  void Clear() const { Require(made_.workload->ClearOutput()); }
+  void Check() const {
+    if (benchmarks::ChecksumOf(*made_.workload) == expected_) return;
+    Fail("The output of '" + std::string(made_.workload->kernel().name) +
+         "' is not that of a bare launch.");
   }
-  // On any stream, capturing ones too.
-  std::string LaunchOriginal(cudaStream_t stream) const {
-    void* arguments[] = {const_cast<void*>(workload_->params())};
-    const kernels::Grid grid = workload_->grid();
-    return Cuda(cudaLaunchKernel(variants_.original_symbol, dim3(grid.x, grid.y, grid.z),
-                                 dim3(variants_.threads_per_block), arguments,
-                                 variants_.dynamic_shared_bytes, stream),
-                "cudaLaunchKernel");
-  }
+  // The original grid, on any stream, capturing ones too.
+  void Launch(cudaStream_t stream) const { benchmarks::LaunchGrid(made_.task, stream); }
 
-  const gpushare_kernel_variants& variants() const { return variants_; }
-  const kernels::Workload& workload() const { return *workload_; }
+  const gpushare_kernel_variants& variants() const { return made_.task.variants; }
+  const kernels::Workload& workload() const { return *made_.workload; }
 
  private:
-  gpushare_kernel_variants variants_ = {};
-  std::unique_ptr<kernels::Workload> workload_;
+  benchmarks::WorkloadTask made_;
   uint64_t expected_ = 0;
 };
 
@@ -125,7 +95,7 @@ class KernelTask final : public Task {
     options.grid_z = static_cast<int32_t>(workload.grid().z);
     options.arguments = workload.params();
     options.arguments_size_bytes = workload.params_bytes();
-    return subject_->Clear();
+    return SentenceOf([this] { subject_->Clear(); });
   }
   std::string Check(const gpushare_completion_record& record) override {
     // The original grid cannot lose a block task; the others report what they executed.
@@ -135,9 +105,9 @@ class KernelTask final : public Task {
              std::to_string(record.block_tasks) + " block tasks, and the task has " +
              std::to_string(block_tasks) + ".";
     }
-    return subject_->Check();
+    return SentenceOf([this] { subject_->Check(); });
   }
-  void Spoil() override { static_cast<void>(subject_->Clear()); }
+  void Spoil() override { subject_->Clear(); }
 
  private:
   std::unique_ptr<Subject> subject_;
@@ -155,14 +125,17 @@ class OpaqueTask final : public Task {
     options.declared_ns = declared_ns_;
     options.enqueue = [](void* stream, void* user) {
       // What goes wrong here leaves the output cleared, and Check sees it.
-      static_cast<void>(
-          static_cast<const Subject*>(user)->LaunchOriginal(static_cast<cudaStream_t>(stream)));
+      static_cast<void>(SentenceOf([stream, user] {
+        static_cast<const Subject*>(user)->Launch(static_cast<cudaStream_t>(stream));
+      }));
     };
     options.enqueue_user = subject_.get();
-    return subject_->Clear();
+    return SentenceOf([this] { subject_->Clear(); });
   }
-  std::string Check(const gpushare_completion_record&) override { return subject_->Check(); }
-  void Spoil() override { static_cast<void>(subject_->Clear()); }
+  std::string Check(const gpushare_completion_record&) override {
+    return SentenceOf([this] { subject_->Check(); });
+  }
+  void Spoil() override { subject_->Clear(); }
 
  private:
   std::unique_ptr<Subject> subject_;
@@ -171,71 +144,58 @@ class OpaqueTask final : public Task {
 
 class GraphTask final : public Task {
  public:
-  std::string Init(const Runtime& runtime, const std::string& name, double solo_ms, uint32_t seed) {
-    const Kind kinds[kGraphNodes] = {Kind::kSincos, Kind::kMd5, Kind::kBlackScholes};
-    for (int i = 0; i < kGraphNodes; ++i) {
-      std::string error =
-          subjects_[i].Init(kinds[i], solo_ms / kGraphNodes, seed + static_cast<uint32_t>(i));
-      if (!error.empty()) return error;
+  GraphTask(const Runtime& runtime, const std::string& name, double solo_ms, uint32_t seed) {
+    for (const Kind kind : {Kind::kSincos, Kind::kMd5, Kind::kBlackScholes}) {
+      subjects_.push_back(std::make_unique<Subject>(kind, solo_ms / kGraphNodes, seed++));
     }
     KernelOptions options;
     options.name = name.c_str();
     auto kernel = runtime.RegisterGraph(options, [this](void* stream, int32_t) {
-      for (const Subject& subject : subjects_) {
-        if (!subject.LaunchOriginal(static_cast<cudaStream_t>(stream)).empty()) return 1;
-      }
-      return 0;
+      const std::string error = SentenceOf([&] {
+        for (const auto& subject : subjects_) subject->Launch(static_cast<cudaStream_t>(stream));
+      });
+      return error.empty() ? 0 : 1;
     });
-    if (!kernel.ok()) return kernel.status().ToString();
+    if (!kernel.ok()) Fail(kernel.status().ToString());
     kernel_ = *kernel;
-    return {};
   }
 
   std::string Fill(TaskOptions& options) override {
     options.kernel = kernel_.get();
-    for (Subject& subject : subjects_) {
-      if (std::string error = subject.Clear(); !error.empty()) return error;
-    }
-    return {};
+    return SentenceOf([this] {
+      for (const auto& subject : subjects_) subject->Clear();
+    });
   }
   std::string Check(const gpushare_completion_record&) override {
-    for (Subject& subject : subjects_) {
-      if (std::string error = subject.Check(); !error.empty()) return "In a graph: " + error;
-    }
-    return {};
+    const std::string error = SentenceOf([this] {
+      for (const auto& subject : subjects_) subject->Check();
+    });
+    return error.empty() ? error : "In a graph: " + error;
   }
-  void Spoil() override { static_cast<void>(subjects_[0].Clear()); }
+  void Spoil() override { subjects_[0]->Clear(); }
 
  private:
-  Subject subjects_[kGraphNodes];
+  std::vector<std::unique_ptr<Subject>> subjects_;
   Kernel kernel_;
 };
 
 // Buffers of a copy to the device and back. The content is another one in each job.
 class CopyBuffers {
  public:
-  ~CopyBuffers() {
-    if (pinned_ == nullptr) return;
-    cudaFreeHost(pinned_);
-  }
-  std::string Init(bool pinned, uint32_t seed) {
-    state_ = seed;
+  CopyBuffers(bool pinned, uint32_t seed) : random_(seed) {
     if (pinned) {
-      if (std::string error = Cuda(cudaMallocHost(&pinned_, 2 * kCopyBytes), "cudaMallocHost");
-          !error.empty()) {
-        return error;
-      }
-      source_ = static_cast<unsigned char*>(pinned_);
+      pinned_ = std::make_unique<benchmarks::MappedMemory>(2 * kCopyBytes);
+      source_ = pinned_->as<unsigned char>();
     } else {
       pageable_.resize(2 * kCopyBytes);
       source_ = pageable_.data();
     }
-    return Text(device_.Allocate(kCopyBytes));
+    Require(device_.Allocate(kCopyBytes));
   }
   void Renew() {
-    for (size_t i = 0; i < kCopyBytes; i += sizeof(state_)) {
-      state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
-      std::memcpy(source_ + i, &state_, sizeof(state_));
+    for (size_t i = 0; i < kCopyBytes; i += sizeof(uint64_t)) {
+      const uint64_t bits = random_.Bits();
+      std::memcpy(source_ + i, &bits, sizeof(bits));
     }
     std::memset(source_ + kCopyBytes, 0, kCopyBytes);
   }
@@ -245,8 +205,8 @@ class CopyBuffers {
   void* device() const { return device_.data(); }
 
  private:
-  uint64_t state_ = 1;
-  void* pinned_ = nullptr;
+  benchmarks::Random random_;
+  std::unique_ptr<benchmarks::MappedMemory> pinned_;
   std::vector<unsigned char> pageable_;
   unsigned char* source_ = nullptr;
   kernels::DeviceBuffer device_;
@@ -284,32 +244,7 @@ class CudaWork final : public Work {
  public:
   std::string Make(const Runtime& runtime, Kind kind, double solo_ms, uint32_t seed,
                    std::unique_ptr<Task> (&made)[2]) override {
-    if (kind == Kind::kCopyPinned || kind == Kind::kCopyPageable) {
-      const bool pageable = kind == Kind::kCopyPageable;
-      auto buffers = std::make_shared<CopyBuffers>();
-      if (std::string error = buffers->Init(!pageable, seed); !error.empty()) return error;
-      made[0] = std::make_unique<CopyTask>(buffers, pageable, false);
-      made[1] = std::make_unique<CopyTask>(buffers, pageable, true);
-      return {};
-    }
-    if (kind == Kind::kGraph) {
-      auto graph = std::make_unique<GraphTask>();
-      const std::string name = "soak_graph_" + std::to_string(++graphs_);
-      if (std::string error = graph->Init(runtime, name, solo_ms, seed); !error.empty()) {
-        return error;
-      }
-      made[0] = std::move(graph);
-      return {};
-    }
-    auto subject = std::make_unique<Subject>();
-    if (std::string error = subject->Init(kind, solo_ms, seed); !error.empty()) return error;
-    if (kind == Kind::kOpaque) {
-      made[0] = std::make_unique<OpaqueTask>(std::move(subject), solo_ms);
-      return {};
-    }
-    if (std::string error = Register(runtime, kind, *subject); !error.empty()) return error;
-    made[0] = std::make_unique<KernelTask>(std::move(subject), kernels_[kind]);
-    return {};
+    return SentenceOf([&] { MakeTasks(runtime, kind, solo_ms, seed, made); });
   }
 
   int64_t FreeDeviceBytes() override {
@@ -320,10 +255,33 @@ class CudaWork final : public Work {
   }
 
  private:
-  std::string Register(const Runtime& runtime, Kind kind, const Subject& subject) {
-    if (kernels_.count(kind) != 0) return {};
+  void MakeTasks(const Runtime& runtime, Kind kind, double solo_ms, uint32_t seed,
+                 std::unique_ptr<Task> (&made)[2]) {
+    if (kind == Kind::kCopyPinned || kind == Kind::kCopyPageable) {
+      const bool pageable = kind == Kind::kCopyPageable;
+      auto buffers = std::make_shared<CopyBuffers>(!pageable, seed);
+      made[0] = std::make_unique<CopyTask>(buffers, pageable, false);
+      made[1] = std::make_unique<CopyTask>(buffers, pageable, true);
+      return;
+    }
+    if (kind == Kind::kGraph) {
+      const std::string name = "soak_graph_" + std::to_string(++graphs_);
+      made[0] = std::make_unique<GraphTask>(runtime, name, solo_ms, seed);
+      return;
+    }
+    auto subject = std::make_unique<Subject>(kind, solo_ms, seed);
+    if (kind == Kind::kOpaque) {
+      made[0] = std::make_unique<OpaqueTask>(std::move(subject), solo_ms);
+      return;
+    }
+    Register(runtime, kind, *subject);
+    made[0] = std::make_unique<KernelTask>(std::move(subject), kernels_[kind]);
+  }
+
+  void Register(const Runtime& runtime, Kind kind, const Subject& subject) {
+    if (kernels_.count(kind) != 0) return;
     const gpushare_kernel_variants& variants = subject.variants();
-    const std::string name = std::string("soak_") + CatalogueName(kind);
+    const std::string name = std::string("soak_") + NamesOf(kind).catalogue;
     KernelOptions options;
     options.name = name.c_str();
     options.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
@@ -335,9 +293,8 @@ class CudaWork final : public Work {
     options.evictable = GPUSHARE_CHOICE_YES;
     if (kind == Kind::kSincosSteps) options.yield_interval_ns = kYieldIntervalNs;
     auto kernel = runtime.RegisterKernel(options);
-    if (!kernel.ok()) return kernel.status().ToString();
+    if (!kernel.ok()) Fail(kernel.status().ToString());
     kernels_[kind] = *kernel;
-    return {};
   }
 
   std::map<Kind, Kernel> kernels_;
@@ -347,16 +304,8 @@ class CudaWork final : public Work {
 }  // namespace
 
 std::unique_ptr<Work> MakeCudaWork(std::string* why) {
-  int count = 0;
-  const cudaError_t code = cudaGetDeviceCount(&count);
-  if (code != cudaSuccess || count == 0) {
-    *why = "There is no GPU: cudaGetDeviceCount answers " + std::string(cudaGetErrorString(code)) +
-           ".";
-    return nullptr;
-  }
-  *why = Cuda(cudaSetDevice(0), "cudaSetDevice");
-  if (!why->empty()) return nullptr;
-  return std::make_unique<CudaWork>();
+  *why = SentenceOf([] { benchmarks::OpenGpu(); });
+  return why->empty() ? std::make_unique<CudaWork>() : nullptr;
 }
 
 }  // namespace gpushare::soak

@@ -13,31 +13,6 @@ namespace {
 constexpr int64_t kCopyBytes = 4 << 20;
 constexpr int64_t kOpaqueNs = 500'000;
 
-const char* ProfileName(Kind kind) {
-  switch (kind) {
-    case Kind::kStreaming:
-      return "streaming_59us";
-    case Kind::kSincosSteps:
-      return "sincos_2700us_yield";
-    case Kind::kFfma:
-      return "ffma";
-    case Kind::kStencil:
-      return "be_stencil";
-    case Kind::kBlackScholes:
-      return "black_scholes";
-    case Kind::kMd5:
-      return "be_integer";
-    case Kind::kGraph:
-      return "decode_gemm";
-    case Kind::kSincos:
-    case Kind::kCopyPinned:
-    case Kind::kCopyPageable:
-    case Kind::kOpaque:
-      break;
-  }
-  return "sincos_27us";
-}
-
 class SimulatedTask final : public Task {
  public:
   explicit SimulatedTask(const TaskOptions& options) : options_(options) {}
@@ -84,7 +59,7 @@ class SimulatedWork final : public Work {
       made[0] = std::make_unique<SimulatedTask>(options);
       return {};
     }
-    const std::string name = ProfileName(kind);
+    const std::string name = NamesOf(kind).profile;
     if (const std::string error = Register(runtime, name); !error.empty()) return error;
     options.kernel = kernels_[name].get();
     if (kind != Kind::kGraph) {

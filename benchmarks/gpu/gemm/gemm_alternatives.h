@@ -4,28 +4,27 @@
 #ifndef GPUSHARE_BENCHMARKS_GPU_GEMM_GEMM_ALTERNATIVES_H_
 #define GPUSHARE_BENCHMARKS_GPU_GEMM_GEMM_ALTERNATIVES_H_
 
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "benchmarks/kernels/catalogue.h"
 #include "kernels/tensor/gemm_problem.h"
-#include "kernels/tensor/gemm_wgmma.h"
 
-namespace gpushare::kernels {
+namespace gpushare::benchmarks {
 
-struct GemmAlternative {
-  const char* name;
-  int (*variants)(gpushare_kernel_variants* out);
-  GemmTileShape shape;
-  uint32_t tiles_per_task = 0;  // 0: as MakeWgmmaParams chooses
-  uint32_t group = 0;           // 0: the usual
-  bool skinny = false;          // a body of gemm_skinny: parameters as the catalogue's
+// A kernel that makes products, and what makes its parameters.
+struct Contender {
+  std::string name;
+  std::function<int(gpushare_kernel_variants*)> variants;
+  std::function<kernels::Status(const kernels::GemmProblem&, std::vector<unsigned char>*,
+                                kernels::Grid*)>
+      make;
+  bool skinny = false;  // for few rows
 };
 
-std::vector<GemmAlternative> GemmAlternatives();
+std::vector<Contender> GemmAlternatives();
 
-Status MakeAlternativeParams(const GemmAlternative& alternative, const GemmProblem& problem,
-                             std::vector<unsigned char>* params, Grid* grid);
-
-}  // namespace gpushare::kernels
+}  // namespace gpushare::benchmarks
 
 #endif  // GPUSHARE_BENCHMARKS_GPU_GEMM_GEMM_ALTERNATIVES_H_

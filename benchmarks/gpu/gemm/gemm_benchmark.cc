@@ -50,13 +50,6 @@ constexpr uint32_t kReservedSharedBytes = 1024;  // of each block, by CUDA
 constexpr GemmShape kShapes[] = {
     {8192, 8192, 2048, false}, {4096, 4096, 1024, false}, {32, 8192, 8192, true}};
 
-struct Contender {
-  std::string name;
-  std::function<int(gpushare_kernel_variants*)> variants;
-  std::function<kernels::Status(const GemmProblem&, std::vector<unsigned char>*, Grid*)> make;
-  bool skinny;
-};
-
 // A kernel's launches, in either form.
 class Forms {
  public:
@@ -91,7 +84,7 @@ class Forms {
 struct Bench {
   int repeats = 11;
   FormLauncher launcher;
-  std::unique_ptr<CublasLt> cublaslt;
+  std::unique_ptr<GpuLibrary> cublaslt;
   std::unique_ptr<GemmNeighbour> neighbour;  // null: none
   int shared_per_sm = 0;
 };
@@ -118,7 +111,7 @@ double TimeUs(Bench& bench, EventTimer& timer, int launches, const std::function
 
 void Measure(Bench& bench, const GemmMatrices& matrices, Forms& forms, Row& row) {
   EventTimer timer;
-  const auto launch_library = [&] { matrices.Launch(*bench.cublaslt, bench.launcher.stream()); };
+  const auto launch_library = [&] { matrices.LaunchCublasLt(); };
   const auto launch_kernel = [&] { forms.Launch(); };
   TimeUs(bench, timer, 1, launch_library);
   const double once_us = TimeUs(bench, timer, 1, launch_library);
@@ -255,14 +248,8 @@ std::vector<Contender> Contenders(const std::string& only, bool alternatives) {
                    IsSkinny(kernel.name)});
   }
   if (alternatives) {
-    for (const kernels::GemmAlternative& alternative : kernels::GemmAlternatives()) {
-      all.push_back({alternative.name, alternative.variants,
-                     [alternative](const GemmProblem& problem, std::vector<unsigned char>* params,
-                                   Grid* grid) {
-                       return MakeAlternativeParams(alternative, problem, params, grid);
-                     },
-                     alternative.skinny});
-    }
+    const std::vector<Contender> others = GemmAlternatives();
+    all.insert(all.end(), others.begin(), others.end());
   }
   std::erase_if(all, [&](const Contender& contender) {
     return contender.name.find(only) == std::string::npos;
@@ -270,23 +257,16 @@ std::vector<Contender> Contenders(const std::string& only, bool alternatives) {
   return all;
 }
 
-// False: a form failed, was wrong, or could not be made.
-bool RunContender(Bench& bench, const Contender& contender, const GemmShape& shape,
+void RunContender(Bench& bench, const Contender& contender, const GemmShape& shape,
                   GemmMatrices& matrices, Report& report) {
-  try {
-    FormTask task;
-    std::vector<unsigned char> params;
-    Cuda(contender.variants(&task.variants), contender.name.c_str());
-    Require(contender.make(matrices.Problem(), &params, &task.grid));
-    // Params want 64-byte alignment only on the device: launches copy bytes.
-    task.params = params.data();
-    for (const bool workers : {false, true}) {
-      RunForm(bench, contender, task, workers, shape, matrices, report);
-    }
-    return true;
-  } catch (const Failure& failure) {
-    std::fprintf(stderr, "%s: %s\n", contender.name.c_str(), failure.what());
-    return false;
+  FormTask task;
+  std::vector<unsigned char> params;
+  Cuda(contender.variants(&task.variants), contender.name.c_str());
+  Require(contender.make(matrices.Problem(), &params, &task.grid));
+  // Params want 64-byte alignment only on the device: launches copy bytes.
+  task.params = params.data();
+  for (const bool workers : {false, true}) {
+    RunForm(bench, contender, task, workers, shape, matrices, report);
   }
 }
 
@@ -299,7 +279,7 @@ int Run(Arguments& given) {
   given.Finish();
   const GpuInfo gpu = OpenGpu();
   Require(bench.launcher.Init(), kNoGpu);
-  bench.cublaslt = std::make_unique<CublasLt>();
+  bench.cublaslt = std::make_unique<GpuLibrary>(GpuLibrary::Kind::kCublasLt);
   if (!beside.empty()) bench.neighbour = std::make_unique<GemmNeighbour>(beside);
   Cuda(cudaDeviceGetAttribute(&bench.shared_per_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, 0),
        "cudaDeviceGetAttribute");
@@ -323,7 +303,9 @@ int Run(Arguments& given) {
       if (matrices == nullptr) {
         matrices = std::make_unique<GemmMatrices>(shape, *bench.cublaslt, bench.launcher.stream());
       }
-      right = RunContender(bench, contender, shape, *matrices, report) && right;
+      right = Attempt(contender.name,
+                      [&] { RunContender(bench, contender, shape, *matrices, report); }) &&
+              right;
     }
   }
   report.End();

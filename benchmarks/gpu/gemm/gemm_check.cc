@@ -33,8 +33,10 @@ size_t Bytes(int rows, int columns) {
 
 }  // namespace
 
-GemmMatrices::GemmMatrices(const GemmShape& shape, CublasLt& cublaslt, CUstream_st* stream)
-    : shape_(shape) {
+GemmMatrices::GemmMatrices(const GemmShape& shape, GpuLibrary& cublaslt, CUstream_st* stream)
+    : shape_(shape),
+      cublaslt_(cublaslt),
+      planned_(cublaslt.Plan(MatmulCall(shape.m, shape.n, shape.k), stream, 0)) {
   Require(a_.Allocate(Bytes(shape.m, shape.k)));
   Require(b_.Allocate(Bytes(shape.n, shape.k)));
   Require(c_.Allocate(Bytes(shape.m, shape.n)));
@@ -42,20 +44,12 @@ GemmMatrices::GemmMatrices(const GemmShape& shape, CublasLt& cublaslt, CUstream_
   Require(kernels::FillPortableInputs(&a_, 1));
   Require(kernels::FillPortableInputs(&b_, 2));
   Require(cublaslt_c_.FillPattern());
-  Launch(cublaslt, stream);
+  operands_.a = a_.data();
+  operands_.b = b_.data();
+  operands_.d = cublaslt_c_.data();
+  LaunchCublasLt();
   Synchronize(stream);
   expected_ = ReadAll<uint16_t>(cublaslt_c_);
-}
-
-void GemmMatrices::Launch(CublasLt& cublaslt, CUstream_st* stream) const {
-  Product product;
-  product.m = shape_.m;
-  product.n = shape_.n;
-  product.k = shape_.k;
-  product.operands.a = a_.data();
-  product.operands.b = b_.data();
-  product.operands.d = cublaslt_c_.data();
-  cublaslt.Enqueue(product, stream, 0);
 }
 
 void GemmMatrices::Spoil() {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/harness/gpu_cublaslt.h"
 #include "benchmarks/harness/gpu_forms.h"
+#include "benchmarks/harness/gpu_library.h"
 #include "benchmarks/kernels/device_buffer.h"
 #include "benchmarks/kernels/form_launcher.h"
 #include "kernels/tensor/gemm_problem.h"
@@ -26,14 +26,14 @@ struct GemmShape {
 class GemmMatrices {
  public:
   // Operands from seeds, and cuBLASLt's product of them.
-  GemmMatrices(const GemmShape& shape, CublasLt& cublaslt, CUstream_st* stream);
+  GemmMatrices(const GemmShape& shape, GpuLibrary& cublaslt, CUstream_st* stream);
 
   // A kernel's product, into memory of its own.
   kernels::GemmProblem Problem() const {
     return {shape_.m, shape_.n, shape_.k, a_.data(), b_.data(), c_.data()};
   }
   // Enqueues cuBLASLt's product.
-  void Launch(CublasLt& cublaslt, CUstream_st* stream) const;
+  void LaunchCublasLt() const { cublaslt_.Enqueue(planned_, operands_); }
 
   struct Comparison {
     uint64_t wrong = 0;  // elements outside of the tolerance
@@ -47,6 +47,9 @@ class GemmMatrices {
  private:
   GemmShape shape_;
   kernels::DeviceBuffer a_, b_, c_, cublaslt_c_;
+  GpuLibrary& cublaslt_;
+  GpuLibrary::Planned planned_;
+  core::LibraryArguments operands_;
   std::vector<uint16_t> expected_;
 };
 

@@ -71,10 +71,16 @@ void OverlapGpu::Launch(void* function, const GridOfBlocks& blocks, void** argum
 }
 
 void OverlapGpu::EnqueueProduct(const Product& product, const Streams& streams) {
-  if (cublaslt_ == nullptr) cublaslt_ = std::make_unique<CublasLt>();
+  using Kind = GpuLibrary::Kind;
+  if (cublaslt_ == nullptr) cublaslt_ = std::make_unique<GpuLibrary>(Kind::kCublasLt);
   const Pushed pushed(context_->api(), streams.tensor_context);
-  const bool whole = streams.tensor_sms == sms();
-  cublaslt_->Enqueue(product, streams.tensor, whole ? 0 : streams.tensor_sms);
+  GpuLibrary::Planned& planned = planned_[{product.m, product.n, product.k, streams.tensor_sms}];
+  if (planned.plan == nullptr) {
+    const bool whole = streams.tensor_sms == sms();
+    planned = cublaslt_->Plan(MatmulCall(product.m, product.n, product.k), streams.tensor,
+                              whole ? 0 : streams.tensor_sms);
+  }
+  cublaslt_->Enqueue(planned, product.operands);
 }
 
 }  // namespace gpushare::benchmarks

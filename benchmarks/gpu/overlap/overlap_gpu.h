@@ -6,13 +6,14 @@
 #ifndef GPUSHARE_BENCHMARKS_GPU_OVERLAP_OVERLAP_GPU_H_
 #define GPUSHARE_BENCHMARKS_GPU_OVERLAP_OVERLAP_GPU_H_
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 
-#include "benchmarks/harness/gpu_cublaslt.h"
 #include "benchmarks/harness/gpu_device.h"
+#include "benchmarks/harness/gpu_library.h"
 #include "benchmarks/kernels/catalogue.h"
 #include "src/cuda/context.h"
 #include "src/cuda/places.h"
@@ -23,6 +24,14 @@ struct GridOfBlocks {
   kernels::Grid grid;
   uint32_t threads = 0;
   uint32_t dynamic_shared_bytes = 0;
+};
+
+// A matrix product of bf16 and its operands.
+struct Product {
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  core::LibraryArguments operands;
 };
 
 // Where the Tensor side and the CUDA-core side run.
@@ -57,7 +66,8 @@ class OverlapGpu {
   GpuInfo info_;
   std::unique_ptr<cuda::Context> context_;
   std::unique_ptr<cuda::Places> places_;
-  std::unique_ptr<CublasLt> cublaslt_;  // made at its first use
+  std::unique_ptr<GpuLibrary> cublaslt_;                           // made at its first use
+  std::map<std::array<int64_t, 4>, GpuLibrary::Planned> planned_;  // by shape and SMs
   Streams whole_;
   std::map<int32_t, Streams> splits_;
 };

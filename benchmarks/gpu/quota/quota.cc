@@ -161,11 +161,7 @@ std::optional<double> LimitedKernel::PollRetreatingMs() {
 }
 
 double LimitedKernel::WaitMs() {
-  const core::TimeNs give_up_ns = gpu_.device().NowNs() + kHungNs;
-  while (gpu_.device().NowNs() < give_up_ns) {
-    if (const std::optional<double> ms = PollMs(); ms.has_value()) return *ms;
-  }
-  Fail(desc_.name + " does not complete.");
+  return Await(gpu_.device(), desc_.name, [this] { return PollMs(); });
 }
 
 void LimitedKernel::CheckDone(int64_t done) const {

@@ -91,11 +91,7 @@ class LcChain {
   // Both; blocks.
   double Ms(CUstream_st* stream) {
     Issue(stream);
-    const TimeNs give_up_ns = gpu_.device().NowNs() + kHungNs;
-    while (gpu_.device().NowNs() < give_up_ns) {
-      if (const std::optional<double> ms = PollMs(); ms.has_value()) return *ms;
-    }
-    Fail("The LC chain of " + name_ + " does not complete.");
+    return Await(gpu_.device(), "The LC chain of " + name_, [this] { return PollMs(); });
   }
 
   // While nothing runs.
