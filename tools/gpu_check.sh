@@ -12,7 +12,7 @@
 #     kernels, eviction, cost, quota, soak    the benchmark of that name; soak and quota where built
 #     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny ones compared beside kernels that keep
 #                     an SM's load path busy, and the compact one beside gemm_roomy
-#     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, told how many and not
+#     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, with and without their number
 #     slices          the smallest slice of each kernel within 2 % (slice_benchmark)
 #     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
 #                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
@@ -270,8 +270,8 @@ group_sanitizer() {
   run_test sanitizer memcheck_kernels_skinny kernels_skinny_test
   run_test sanitizer memcheck_kernels_forms kernels_forms_test
   run_test sanitizer memcheck_kernels_fused kernels_fused_test
-  # The driver tells how many parameters a kernel has by refusing one too many (src/cuda/parameter_layout.h), which
-  # would be reported as an error of each preparation.
+  # The driver refuses one parameter too many, which is how their number is found (src/cuda/parameter_layout.h): it is
+  # no error of a preparation.
   wrapper=("$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 9)
   run_test sanitizer memcheck_device_contract device_contract_test '--gtest_filter=*/cuda'
   wrapper=()
@@ -305,7 +305,7 @@ group_gemm() {
   run_benchmark gemm gemm_skinny_compact_beside_gemm_roomy gemm_benchmark --only skinny_compact --repeats 3 --beside gemm_roomy
 }
 
-# What the programs of this group tell best is their tables, not their last lines.
+# These programs print tables, of which the last lines are not enough.
 group_overlap() {
   local arguments name
   read -ra arguments <<< "${GPUSHARE_OVERLAP_ARGUMENTS:---repeats 3 --seconds 130}"

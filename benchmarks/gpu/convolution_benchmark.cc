@@ -100,8 +100,8 @@ Json RunLayer(const ConvolutionLayer& layer, uint32_t batch, int repeats, FormLa
                            buffers.weights.data(), buffers.output.data()));
   GpuLibrary::Planned planned;
   std::function<void()> enqueue_cudnn;
-  if (cudnn != nullptr) {
-    planned = cudnn->Plan(call, launcher.stream(), 0);
+  if (cudnn != nullptr &&
+      Attempt(layer.name, [&] { planned = cudnn->Plan(call, launcher.stream(), 0); })) {
     enqueue_cudnn = [&] { cudnn->Enqueue(planned, buffers.operands()); };
   }
   return RowJson(layer, shape, Measure(repeats, launcher, convolution, enqueue_cudnn));

@@ -1,6 +1,6 @@
 // convolution_places_benchmark: cuDNN's convolution on part of the GPU by the graph interface,
-// whose engine is told how many SMs it has, against the immediate function, which is not; on the
-// whole GPU neither is told. Layers of ResNet-50 and VGG-16 in bf16, NHWC, batch 32. Prints one
+// whose engine gets the number of its SMs, against the immediate function, which does not; on the
+// whole GPU neither gets it. Layers of ResNet-50 and VGG-16 in bf16, NHWC, batch 32. Prints one
 // JSON object: medians of alternating runs, of one call and of a call among kQueued. The graph's
 // are null where no engine takes the number.
 //

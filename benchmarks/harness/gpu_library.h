@@ -29,8 +29,8 @@ class GpuLibrary {
     CUstream stream = nullptr;
     std::unique_ptr<cuda::LibraryPlan> plan;
   };
-  // `sm_count`: how many SMs the library is told, 0 for none, as an application does. The stream's
-  // context is current, here and in Enqueue.
+  // `sm_count`: how many SMs the library shall use; 0: it decides, as for an application. The
+  // stream's context is current, here and in Enqueue.
   Planned Plan(const core::LibraryCall& call, CUstream stream, int32_t sm_count);
   void Enqueue(const Planned& planned, const core::LibraryArguments& operands) const;
 

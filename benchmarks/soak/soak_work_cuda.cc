@@ -107,7 +107,9 @@ class KernelTask final : public Task {
     }
     return SentenceOf([this] { subject_->Check(); });
   }
-  void Spoil() override { subject_->Clear(); }
+  void Spoil() override {
+    static_cast<void>(SentenceOf([this] { subject_->Clear(); }));
+  }
 
  private:
   std::unique_ptr<Subject> subject_;
@@ -135,7 +137,9 @@ class OpaqueTask final : public Task {
   std::string Check(const gpushare_completion_record&) override {
     return SentenceOf([this] { subject_->Check(); });
   }
-  void Spoil() override { subject_->Clear(); }
+  void Spoil() override {
+    static_cast<void>(SentenceOf([this] { subject_->Clear(); }));
+  }
 
  private:
   std::unique_ptr<Subject> subject_;
@@ -172,7 +176,9 @@ class GraphTask final : public Task {
     });
     return error.empty() ? error : "In a graph: " + error;
   }
-  void Spoil() override { subjects_[0]->Clear(); }
+  void Spoil() override {
+    static_cast<void>(SentenceOf([this] { subjects_[0]->Clear(); }));
+  }
 
  private:
   std::vector<std::unique_ptr<Subject>> subjects_;

@@ -1,4 +1,4 @@
-// The soak's memory check: what it must let pass and what it must tell.
+// The soak's memory check: what passes and what it reports.
 
 #include "benchmarks/soak/soak_memory.h"
 

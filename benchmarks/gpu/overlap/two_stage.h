@@ -1,5 +1,5 @@
 // Duration of a fused kernel over the load ratio of its parts as two lines (Tacker VI, figs. 10 and
-// 18), and what of it four points tell. Plain arithmetic.
+// 18), and the fit of them to four points or to all. Plain arithmetic.
 //
 // Ratios and durations are relative to the Tensor part alone. The lines cross at the inflection,
 // the opportune load ratio, where both parts end together.

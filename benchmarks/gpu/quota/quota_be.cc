@@ -26,7 +26,7 @@ void Measure(QuotaGpu& gpu, Probe& probe, BeTask& task, int quota, int repeats) 
   std::vector<double> solo;
   for (int i = 0; i < repeats; ++i) {
     solo.push_back(kernel.SoloMs());
-    // Whoever comes first changes from round to round.
+    // Another way comes first in each round.
     for (size_t w = 0; w < kWays.size(); ++w) {
       const Way way = kWays[(w + static_cast<size_t>(i)) % kWays.size()];
       ms[way].push_back(kernel.Ms(way, quota));
