@@ -12,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 seconds="${GPUSHARE_BENCH_SECONDS:-1}"
 benchmarks=("$@")
 if [[ ${#benchmarks[@]} -eq 0 ]]; then
-  mapfile -t benchmarks < <(sources_named benchmarks _benchmark.cc)
+  mapfile -t benchmarks < <(sources_named benchmarks/host _benchmark.cc)
 fi
 "$root/tools/setup.sh"
 configure bench
@@ -25,7 +25,7 @@ mkdir -p "$results"
 for benchmark in "${benchmarks[@]}"; do
   say "running $benchmark"
   scratch="$(mktemp)"
-  "$root/build/bench/benchmarks/$benchmark" --benchmark_min_time="$seconds" --benchmark_repetitions=5 \
+  "$root/build/bench/benchmarks/host/$benchmark" --benchmark_min_time="$seconds" --benchmark_repetitions=5 \
     --benchmark_report_aggregates_only=true --benchmark_counters_tabular=true \
     --benchmark_context=commit="$commit" --benchmark_context=cpu="${cpu:-unknown}" \
     --benchmark_context=command="tools/bench.sh $benchmark" \

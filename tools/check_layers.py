@@ -131,16 +131,27 @@ LAYERS = (
     Layer('kernels example', 'examples/kernels', (re.compile(r'^cuda_driver\.h$'), PUBLIC)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
-    Layer('unit benchmarks', 'benchmarks',
-          (own('benchmarks'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
-          pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$'),
-    # Programs for a GPU: the first ask the driver alone, the others measure the device and the ABI.
+    Layer('unit benchmarks', 'benchmarks/host',
+          (own('benchmarks/harness'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
+          pattern=r'^(plan|plan_stage|sim)_benchmark\.cc$', may_reach=(CUDA,)),
+    Layer('host benchmarks', 'benchmarks/host', (own('benchmarks/harness'), PUBLIC, BENCHMARK),
+          may_reach=(CUDA,)),
     Layer('workload kernels', 'benchmarks/kernels',
           (own('benchmarks/kernels'), own('kernels'), CUDA, KERNEL_CONTRACT)),
-    Layer('device experiments', 'benchmarks/device', (own('benchmarks/device'), CUDA)),
+    # What programs for a GPU share, which measure the device seam and the ABI.
+    Layer('GPU harness', 'benchmarks/harness',
+          (own('benchmarks/harness'), own('benchmarks/kernels'), own('kernels'), SRC, ABSEIL, CUDA,
+           KERNEL_CONTRACT),
+          pattern=r'^gpu_\w+\.(h|cc|cu)$'),
+    Layer('harness', 'benchmarks/harness', (own('benchmarks/harness'), NLOHMANN), may_reach=(CUDA, SRC)),
     Layer('GPU benchmarks', 'benchmarks/gpu',
-          (own('benchmarks/gpu'), own('benchmarks/kernels'), own('kernels'), SRC, PUBLIC, ABSEIL, CUDA)),
-    Layer('benchmarks', 'benchmarks', (own('benchmarks'), PUBLIC, BENCHMARK, NLOHMANN)),
+          (own('benchmarks/gpu'), own('benchmarks/harness'), own('benchmarks/kernels'), own('kernels'),
+           SRC, PUBLIC, ABSEIL, CUDA)),
+    Layer('soak on a GPU', 'benchmarks/soak',
+          (own('benchmarks/soak'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC, CUDA),
+          pattern=r'^soak_work_cuda\.cc$'),
+    Layer('soak', 'benchmarks/soak', (own('benchmarks/soak'), own('benchmarks/harness'), PUBLIC),
+          may_reach=(CUDA, SRC)),
 )
 
 
@@ -302,7 +313,9 @@ SELF_TEST_BAD = {
     'examples/a.c': ['#include "bindings/c/handles.h"'],
     'kernels/dnn/a.cuh': ['#include "benchmarks/kernels/hash.h"', '#include <gpushare/gpushare.h>',
                           '#include "src/core/base/types.h"', '#include "absl/status/status.h"'],
-    'benchmarks/host_benchmark.cc': ['#include "src/core/flow/scheduler.h"'],
+    'benchmarks/host/host_benchmark.cc': ['#include "src/core/flow/scheduler.h"'],
+    'benchmarks/harness/json.h': ['#include <cuda_runtime.h>', '#include "src/core/base/types.h"'],
+    'benchmarks/soak/soak.cc': ['#include "benchmarks/kernels/catalogue.h"'],
 }
 SELF_TEST_GOOD = {
     'src/core/base/a.cc': ['#include <vector>', '#include "src/core/base/types.h"',
@@ -323,7 +336,7 @@ SELF_TEST_GOOD = {
     'kernels/dnn/a.cuh': ['#include <gpushare/device/variants.cuh>', '#include <cuda_runtime.h>',
                           '#include "kernels/warp.h"', '#include <gpushare/kernels.h>'],
     'benchmarks/kernels/a.cc': ['#include "kernels/dnn/a.cuh"', '#include "benchmarks/kernels/hash.h"'],
-    'benchmarks/plan_benchmark.cc': ['#include "src/core/seams/policy.h"'],
+    'benchmarks/host/plan_benchmark.cc': ['#include "src/core/seams/policy.h"'],
 }
 # Each tree breaks exactly one rule, through a chain of includes; and what the report says.
 SELF_TEST_CHAINS = (

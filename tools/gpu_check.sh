@@ -2,16 +2,17 @@
 # Everything that is checked and measured on a GPU, from binaries that are already built: no CMake, no ctest.
 #
 #   tools/gpu_check.sh FOLDER [OPTION...]    FOLDER: a build tree, or what tools/gpu_package.sh made of one
+#   tools/gpu_check.sh --list                names each group with each program that it runs, and runs nothing
 #
 #   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
 #     tests           the tests that need a GPU
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
-#     kernels, eviction, cost, experiments, quota, soak    the benchmark of that name; soak and quota where built
+#     kernels, eviction, cost, quota, soak    the benchmark of that name; soak and quota where built
 #     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny ones compared beside kernels that keep
 #                     an SM's load path busy, and the compact one beside gemm_roomy
-#     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, told how many and not
+#     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, with and without their number
 #     slices          the smallest slice of each kernel within 2 % (slice_benchmark)
 #     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
 #                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
@@ -36,9 +37,14 @@ scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
 declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
-  [experiments]=120 [quota]=240 [soak]=540 [colocate]=540
+  [quota]=240 [soak]=540 [colocate]=540
   [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90)
 
+list=0
+if [[ "${1:-}" == --list ]]; then
+  list=1
+  set -- "$root"
+fi
 [[ $# -ge 1 && -d "$1" ]] || die "tools/gpu_check.sh needs the folder of the binaries as its first argument."
 folder="$(cd "$1" && pwd)"
 shift
@@ -68,8 +74,10 @@ for group in "${chosen[@]}"; do
 done
 
 out="${OUT:-$root/out/gpu_check}"
-mkdir -p "$out"
-out="$(cd "$out" && pwd)"
+if [[ $list -eq 0 ]]; then
+  mkdir -p "$out"
+  out="$(cd "$out" && pwd)"
+fi
 
 # find_program NAME: its path, or nothing.
 find_program() {
@@ -262,8 +270,8 @@ group_sanitizer() {
   run_test sanitizer memcheck_kernels_skinny kernels_skinny_test
   run_test sanitizer memcheck_kernels_forms kernels_forms_test
   run_test sanitizer memcheck_kernels_fused kernels_fused_test
-  # The driver tells how many parameters a kernel has by refusing one too many (src/cuda/parameter_layout.h), which
-  # would be reported as an error of each preparation.
+  # The driver refuses one parameter too many, which is how their number is found (src/cuda/parameter_layout.h): it is
+  # no error of a preparation.
   wrapper=("$sanitizer" --tool memcheck --report-api-errors no --error-exitcode 9)
   run_test sanitizer memcheck_device_contract device_contract_test '--gtest_filter=*/cuda'
   wrapper=()
@@ -287,7 +295,6 @@ group_convolution() {
   run_benchmark convolution convolution_benchmark convolution_benchmark
   run_benchmark convolution convolution_places_benchmark convolution_places_benchmark
 }
-group_experiments() { run_benchmark experiments device_experiments device_experiments all; }
 
 group_gemm() {
   local neighbour
@@ -298,7 +305,7 @@ group_gemm() {
   run_benchmark gemm gemm_skinny_compact_beside_gemm_roomy gemm_benchmark --only skinny_compact --repeats 3 --beside gemm_roomy
 }
 
-# What the programs of this group tell best is their tables, not their last lines.
+# These programs print tables, of which the last lines are not enough.
 group_overlap() {
   local arguments name
   read -ra arguments <<< "${GPUSHARE_OVERLAP_ARGUMENTS:---repeats 3 --seconds 130}"
@@ -368,6 +375,19 @@ group_resnet() {
     report resnet resnet50 FAILED "$took" "$(reason "$file")"
   fi
 }
+
+if [[ $list -eq 1 ]]; then
+  # Each way to run a program names it instead.
+  run_test() { echo "$1 $3"; }
+  run_benchmark() { echo "$1 $3"; }
+  run_program() { echo "$1 $3"; }
+  find_sanitizer() { echo compute-sanitizer; }
+  for group in tests sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate; do
+    "group_$group" 2> /dev/null
+  done | sort -u
+  printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue'
+  exit 0
+fi
 
 : > "$out/gpu.csv"
 gpu_state before

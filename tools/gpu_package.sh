@@ -18,7 +18,7 @@ if [[ ${#programs[@]} -eq 0 ]]; then
   mapfile -t programs < <(
     find "$build" -type f -executable -not -path '*/CMakeFiles/*' -not -path "$folder/*" \
       \( -name 'cuda_*_test' -o -name 'kernels_*_test' -o -name device_contract_test -o -name '*_benchmark' \
-      -o -name device_experiments -o -name example_own_kernel -o -name gpushare \) -printf '%f\n' | sort -u
+      -o -name example_own_kernel -o -name gpushare \) -printf '%f\n' | sort -u
   )
 fi
 [[ ${#programs[@]} -gt 0 ]] || die "$build has no programs: build it first."

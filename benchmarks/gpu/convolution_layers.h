@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "benchmarks/harness/failure.h"
+#include "benchmarks/kernels/device_buffer.h"
 #include "src/core/seams/library_call.h"
 
 namespace gpushare::benchmarks {
@@ -32,6 +34,31 @@ inline core::LibraryCall CallOf(const ConvolutionLayer& layer, uint32_t batch) {
   call.padding = 1;
   return call;
 }
+
+// The layer's device memory, not filled.
+struct ConvolutionBuffers {
+  explicit ConvolutionBuffers(const core::LibraryCall& call) {
+    const int64_t pixels = call.batch * call.height * call.width;
+    const int64_t window = call.channels * call.filter_height * call.filter_width;
+    Make(input, pixels * call.channels);
+    Make(weights, call.filters * window);
+    Make(output, pixels * call.filters);
+  }
+  core::LibraryArguments operands() const {
+    core::LibraryArguments operands;
+    operands.a = input.data();
+    operands.b = weights.data();
+    operands.d = output.data();
+    return operands;
+  }
+
+  kernels::DeviceBuffer input, weights, output;
+
+ private:
+  static void Make(kernels::DeviceBuffer& buffer, int64_t elements) {
+    Require(buffer.Allocate(static_cast<size_t>(elements) * sizeof(uint16_t)));
+  }
+};
 
 }  // namespace gpushare::benchmarks
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/gpu/beside.h"
-#include "benchmarks/gpu/overlap_pairs.h"
+#include "benchmarks/gpu/overlap/beside.h"
+#include "benchmarks/gpu/overlap/overlap_pairs.h"
 #include "benchmarks/gpu/slice_sizes.h"
 
 namespace gpushare::benchmarks {

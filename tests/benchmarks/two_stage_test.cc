@@ -1,6 +1,6 @@
 // The two-stage fit of fused durations: exact on two lines, within its error on noisy ones.
 
-#include "benchmarks/gpu/two_stage.h"
+#include "benchmarks/gpu/overlap/two_stage.h"
 
 #include <gtest/gtest.h>
 

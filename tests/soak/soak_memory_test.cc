@@ -1,6 +1,6 @@
-// The soak's memory check: what it must let pass and what it must tell.
+// The soak's memory check: what passes and what it reports.
 
-#include "benchmarks/gpu/soak_memory.h"
+#include "benchmarks/soak/soak_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,86 @@
+#include "benchmarks/gpu/overlap/overlap_gpu.h"
+
+#include "src/core/seams/device.h"
+
+namespace gpushare::benchmarks {
+namespace {
+
+// Makes a context current for a scope; null: leaves the primary one.
+class Pushed {
+ public:
+  Pushed(const cuda::DriverApi& api, CUcontext context) : api_(api), pushed_(context != nullptr) {
+    if (pushed_) api_.cuCtxPushCurrent(context);
+  }
+  ~Pushed() {
+    CUcontext popped = nullptr;
+    if (pushed_) api_.cuCtxPopCurrent(&popped);
+  }
+  Pushed(const Pushed&) = delete;
+  Pushed& operator=(const Pushed&) = delete;
+
+ private:
+  const cuda::DriverApi& api_;
+  const bool pushed_;
+};
+
+GpuInfo OpenWithManyConnections() {
+  UseManyConnections();
+  return OpenGpu();
+}
+
+}  // namespace
+
+OverlapGpu::OverlapGpu()
+    : info_(OpenWithManyConnections()),
+      context_(Take(cuda::Context::Open(0), kNoGpu)),
+      places_(std::make_unique<cuda::Places>(*context_)) {
+  // Without green contexts there are no splits, and the rest is still measured.
+  (void)places_->Split(sms());
+  whole_.tensor = Take(places_->MakeStream(core::kWholeDevice, 0));
+  whole_.cuda = Take(places_->MakeStream(core::kWholeDevice, 0));
+  whole_.tensor_sms = sms();
+  whole_.cuda_sms = sms();
+}
+
+const Streams& OverlapGpu::Split(int32_t number) {
+  if (const auto known = splits_.find(number); known != splits_.end()) return known->second;
+  if (number < 1 || number > splits()) {
+    Fail("Split " + std::to_string(number) + " does not exist, and the device has " +
+         std::to_string(splits()) + ".");
+  }
+  Streams made;
+  const core::PlaceIndex tensor = Take(places_->Create({0, number, true}));
+  const core::PlaceIndex cuda = Take(places_->Create({number, places_->groups() - number, false}));
+  made.tensor = Take(places_->MakeStream(tensor, 0));
+  made.cuda = Take(places_->MakeStream(cuda, 0));
+  made.tensor_sms = places_->place(tensor).sms;
+  made.cuda_sms = places_->place(cuda).sms;
+  made.tensor_context = places_->place(tensor).context;
+  return splits_[number] = made;
+}
+
+void OverlapGpu::Launch(void* function, const GridOfBlocks& blocks, void** arguments,
+                        CUstream stream) const {
+  const CUresult code = context_->api().cuLaunchKernel(
+      static_cast<CUfunction>(function), blocks.grid.x, blocks.grid.y, blocks.grid.z,
+      blocks.threads, 1, 1, blocks.dynamic_shared_bytes, stream, arguments, nullptr);
+  if (code == CUDA_SUCCESS) return;
+  const char* name = "an unknown error";
+  context_->api().cuGetErrorName(code, &name);
+  Fail(std::string("cuLaunchKernel answers ") + name + ".");
+}
+
+void OverlapGpu::EnqueueProduct(const Product& product, const Streams& streams) {
+  using Kind = GpuLibrary::Kind;
+  if (cublaslt_ == nullptr) cublaslt_ = std::make_unique<GpuLibrary>(Kind::kCublasLt);
+  const Pushed pushed(context_->api(), streams.tensor_context);
+  GpuLibrary::Planned& planned = planned_[{product.m, product.n, product.k, streams.tensor_sms}];
+  if (planned.plan == nullptr) {
+    const bool whole = streams.tensor_sms == sms();
+    planned = cublaslt_->Plan(MatmulCall(product.m, product.n, product.k), streams.tensor,
+                              whole ? 0 : streams.tensor_sms);
+  }
+  cublaslt_->Enqueue(planned, product.operands);
+}
+
+}  // namespace gpushare::benchmarks
