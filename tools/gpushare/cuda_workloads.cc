@@ -48,7 +48,7 @@ class CudaWorkloads final : public Workloads {
     hardware_.driver = DriverVersion();
   }
 
-  // Freeing memory waits for the device: behind work that does not end, for ever.
+  // After a hang nothing is freed, because that would wait for work that never ends.
   ~CudaWorkloads() override {
     if (!hung_) return;
     for (auto& [key, app] : apps_) {
@@ -76,7 +76,7 @@ class CudaWorkloads final : public Workloads {
     };
     std::vector<FusedChoice> choices;
     for (const kernels::FusedCatalogueKernel& kernel : kernels::FusedCatalogue()) {
-      // Direct fusion has no workers: it is a baseline of the benchmarks.
+      // The direct form has no workers; it is a baseline of the benchmarks.
       if (kernel.form == GPUSHARE_FUSED_DIRECT) continue;
       if (!has(kernel.tensor_name) || !has(kernel.cuda_name)) continue;
       gpushare_fused_variants variants = {};
@@ -138,15 +138,15 @@ class CudaWorkloads final : public Workloads {
   }
 
   bool Verify(const std::string& app, int64_t completed) override {
-    if (completed == 0) return true;  // it was held all along, so nothing is wrong
+    if (completed == 0) return true;  // the app was held all the time: there is nothing to check
     const App& bound = *by_name_.at(app);
     for (size_t i = 0; i < bound.tasks.size(); ++i) {
-      // Each of the app's queues takes the tasks in turn: from so many on every one has run.
+      // Each of the app's queues takes the tasks in turn. Above this number task i has run.
       const auto surely = static_cast<int64_t>(i) * kQueuesPerAppMax;
       if (completed > surely) bound.tasks[i]->Verify(app);
     }
     if (bound.chain == nullptr) return true;
-    // A BE app may be stopped amid its chain; there is no answer then.
+    // A BE app may be stopped in the middle of its chain, which then has no result.
     if (bound.chain->single() || completed % static_cast<int64_t>(bound.bindings.size()) != 0) {
       return false;
     }
@@ -177,9 +177,9 @@ class CudaWorkloads final : public Workloads {
 
  private:
   struct App {
-    std::vector<std::unique_ptr<BoundTask>> tasks;  // those outside the chain
+    std::vector<std::unique_ptr<BoundTask>> tasks;  // tasks outside the chain
     std::unique_ptr<ChainOfTasks> chain;
-    std::vector<TaskBinding> bindings;  // by task of the app
+    std::vector<TaskBinding> bindings;  // one for each task of the app
   };
 
   static std::string KeyOf(const std::string& app, const std::vector<WorkItem>& tasks) {
@@ -242,7 +242,7 @@ class CudaWorkloads final : public Workloads {
     const auto* graph = static_cast<const GraphUser*>(user);
     try {
       return graph->chains->Capture(graph->name, stream, sms);
-    } catch (...) {  // the library's own sentence says that the capture failed
+    } catch (...) {  // the library's message says that the capture failed
       return -1;
     }
   }
@@ -316,7 +316,7 @@ class CudaWorkloads final : public Workloads {
   std::unique_ptr<BoundTask> NewTask(const std::string& app, const WorkItem& item) {
     if (item.is_copy()) return MakeCopyTask(item);
     if (const BeKernel* kernel = FindBeKernel(item.kernel); kernel != nullptr) {
-      // The claim counter has 32 bits, and workers claim past the end.
+      // The claim counter has 32 bits, and workers increment it past the last block task.
       constexpr int64_t kBlockTasksMax = int64_t{1} << 31;
       if (item.block_tasks > kBlockTasksMax) {
         throw InputError("App '" + app + "' asks for " + std::to_string(item.block_tasks) +
@@ -340,13 +340,14 @@ class CudaWorkloads final : public Workloads {
   int ordinal_;
   HardwareFacts hardware_;
   int sms_ = 0;
-  bool hung_ = false;  // work without the library that does not end
+  bool hung_ = false;  // a bare launch does not end
   std::unique_ptr<ChainPrograms> chains_;
   std::unique_ptr<OpaqueGemm> gemm_;
-  std::map<std::string, GraphUser> graph_users_;  // addresses stay, as in all maps here
+  // Maps, because others hold the addresses of their values.
+  std::map<std::string, GraphUser> graph_users_;
   std::map<std::string, gpushare_library_call> library_calls_;
   std::map<std::string, App> apps_;
-  std::map<std::string, App*> by_name_;  // what Bind was last called with
+  std::map<std::string, App*> by_name_;  // the tasks of the last Bind for each app
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace gpushare::tool {
 
 namespace {
 
-// One spell of a task on the device.
+// One launch of a task on the device.
 struct Spell {
   int64_t from_ns = 0;
   int64_t to_ns = 0;
@@ -104,7 +104,7 @@ std::vector<Spell> SpellsOf(const std::vector<gpushare_event>& events, uint64_t 
   return spells;
 }
 
-// Time that other tasks spent on the device while this one did, by app and kernel.
+// The time that other tasks were on the device together with this one, by app and kernel.
 std::string BesideText(const EventIndexEntry& run, const std::vector<gpushare_event>& events,
                        uint64_t ticket) {
   const std::vector<Spell> spells = SpellsOf(events, ticket);
@@ -153,7 +153,7 @@ class Story {
         Format("  %12.3f us  ", 1e-3 * static_cast<double>(time_ns - run_.start_ns)) + what + "\n";
   }
 
-  // A head is held again in every plan: one line for a row of the same reason.
+  // A task is held again by every plan. Consecutive holds with the same reason become one line.
   void FlushHolds() {
     if (hold_count_ == 0) return;
     const std::string times = hold_count_ == 1 ? "" : Format(", in %d plans", hold_count_);
@@ -296,7 +296,7 @@ std::string ListSlowest(const EventIndexEntry& run, const std::vector<gpushare_e
 
 std::string Explain(const ExplainOptions& options) {
   std::vector<EventIndexEntry> runs = LoadEventIndex(options.folder);
-  // The run that the trace shows comes first: its tickets are the ones a reader has seen.
+  // The run that the trace shows comes first: a reader takes ticket numbers from the trace.
   std::stable_sort(
       runs.begin(), runs.end(),
       [](const EventIndexEntry& a, const EventIndexEntry& b) { return a.chosen > b.chosen; });
