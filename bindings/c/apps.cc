@@ -60,10 +60,10 @@ void ForgetName(AppObject& app) {
   app.runtime->live_app_names.erase(app.name);
 }
 
-// The last handle of an app goes. Its queues keep it until they go too.
+// Releases the app with its last handle. While queues of the app are left, they keep it.
 absl::Status ReleaseLast(AppObject& app) {
   GPUSHARE_RETURN_IF_ERROR(CheckMayEnd(app.runtime, 1));
-  if (app.weak_from_this().use_count() > 1) return absl::OkStatus();  // queues hold it
+  if (app.weak_from_this().use_count() > 1) return absl::OkStatus();  // queues keep it
   absl::Status status = app.runtime->scheduler->ReleaseApp(app.id);
   if (!status.ok() && !app.runtime->shut_down.load()) return status;
   ForgetName(app);
@@ -71,7 +71,7 @@ absl::Status ReleaseLast(AppObject& app) {
 }
 
 absl::Status ReleaseLast(QueueObject& queue) {
-  // The app's own reference, unless this queue is all that holds the app.
+  // If this queue holds the app's only reference, the app's reference to the runtime goes too.
   GPUSHARE_RETURN_IF_ERROR(CheckMayEnd(queue.app->runtime, queue.app.use_count() == 1 ? 1 : 0));
   const absl::Status status = queue.runtime->scheduler->ReleaseQueue(queue.id);
   return queue.runtime->shut_down.load() ? absl::OkStatus() : status;
@@ -81,7 +81,7 @@ absl::Status ReleaseLast(QueueObject& queue) {
 
 AppObject::~AppObject() {
   if (released) return;
-  // The last queue went after the app's own handle.
+  // The app's handle was released before its last queue, so that only this destructor releases it.
   const absl::Status status = runtime->scheduler->ReleaseApp(id);
   if (!status.ok() && !runtime->shut_down.load()) {
     runtime->log.Write(

@@ -1,6 +1,6 @@
-// Calibration over the ABI: options read, the device opened for it alone, results converted.
+// Calibration over the ABI: reads the options, opens a device for this call only, converts results.
 //
-// Threads: the caller's; the device lives for the call.
+// Threads: the caller's. The device lives for the call.
 
 #include <cstdlib>
 #include <string>

@@ -18,7 +18,7 @@ std::atomic_ref<uint32_t> NextOf(CallbackPool::Slot& slot) {
 
 CallbackPool::CallbackPool() : slots_(new Slot[kSlots]) {}
 
-// The scheduler is gone by now and has completed every task, so every slot was given back.
+// The scheduler has completed every task before it was destroyed, so every slot was given back.
 CallbackPool::~CallbackPool() = default;
 
 CallbackPool::Slot* CallbackPool::Take(gpushare_completion_callback callback, void* user,
@@ -67,7 +67,7 @@ void CallbackPool::Run(void* user, const core::CompletionRecord& record) {
   slot->pool->Give(slot);
   if (callback == nullptr) {
     const uint64_t one = 1;
-    // An eventfd takes 8 bytes or fails; its counter is 0, so that it cannot be full.
+    // A write to an eventfd is whole or fails. It cannot be full: its counter is 0.
     const ssize_t written = ::write(event_fd, &one, sizeof(one));
     static_cast<void>(written);
     ::close(event_fd);

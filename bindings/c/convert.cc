@@ -1,4 +1,4 @@
-// Between the core's types and the ABI's; see convert.h.
+// Conversions from the core's types to the ABI's; see convert.h.
 
 #include "bindings/c/convert.h"
 
@@ -11,7 +11,7 @@ using core::Form;
 using core::Reason;
 using core::Verdict;
 
-// Values that are passed through by number.
+// Enumerations with equal numbers on both sides: values are passed as they are.
 static_assert(static_cast<int>(Form::kOpaque) == GPUSHARE_FORM_OPAQUE);
 static_assert(static_cast<int>(CopyDirection::kPeer) == GPUSHARE_COPY_PEER);
 static_assert(static_cast<int>(Verdict::kShutdown) == GPUSHARE_VERDICT_SHUTDOWN);

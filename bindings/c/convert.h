@@ -1,4 +1,4 @@
-// Between the core's types and the ABI's. Threads: any; pure.
+// Conversions from the core's types to the ABI's. Threads: any; pure.
 
 #ifndef GPUSHARE_BINDINGS_C_CONVERT_H_
 #define GPUSHARE_BINDINGS_C_CONVERT_H_

@@ -31,7 +31,7 @@ struct OpenDevice {
   std::unique_ptr<core::Device> device;
 };
 
-// "auto" falls back to the simulated device and says so once through `log`.
+// "auto" without a GPU opens the simulated device and logs that once.
 absl::StatusOr<OpenDevice> MakeDevice(const DeviceChoice& choice, const Log& log);
 
 // A comma-separated list: `launch_error=5` fires at the fifth call, `hang=p0.01` at each call with

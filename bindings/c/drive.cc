@@ -1,7 +1,7 @@
 // Driving and stopping a runtime: poll, drain, quiesce, resume, shutdown, policy, clock.
 //
-// Threads: as gpushare.h says for each. None of them may run inside a callback but the clock, the
-// policy and resume.
+// Threads: as gpushare.h says for each. Inside a callback only the clock, the policy and resume are
+// allowed.
 
 #include <utility>
 

@@ -20,10 +20,10 @@ namespace {
 constexpr size_t kMessageBytes = 1024;
 thread_local char last_message[kMessageBytes] = "";
 
-// Process-wide because a fork is.
+// Process-wide, as a fork is.
 std::atomic<bool> forked{false};
 
-// absl's codes are the ABI's; a new one of a later Abseil becomes UNKNOWN.
+// The ABI's codes are Abseil's. A code that a later Abseil adds becomes UNKNOWN.
 gpushare_status CodeOf(absl::StatusCode code) {
   const int value = static_cast<int>(code);
   return value >= GPUSHARE_OK && value <= GPUSHARE_UNAUTHENTICATED ? value : GPUSHARE_UNKNOWN;

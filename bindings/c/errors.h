@@ -1,9 +1,8 @@
 // Status across the ABI: absl::Status inside, a code and a thread-local sentence outside.
 //
-// Where in the flow: every entry of the ABI runs its body through Enter(), which is where
-// exceptions end and where a forked child is turned away. Invariants: an entry that fails leaves a
-// message, one that succeeds leaves the last one as it was; the OK path allocates nothing. Threads:
-// any.
+// Where in the flow: every entry of the ABI runs its body through Enter(), which catches exceptions
+// and refuses calls in a forked child. Invariants: an entry that fails sets the thread's message;
+// an entry that succeeds leaves it unchanged; the OK path allocates nothing. Threads: any.
 
 #ifndef GPUSHARE_BINDINGS_C_ERRORS_H_
 #define GPUSHARE_BINDINGS_C_ERRORS_H_
@@ -19,13 +18,13 @@ namespace gpushare::abi {
 void SetLastError(absl::string_view message) noexcept;
 const char* LastError() noexcept;
 
-// Code of a failed status; its message becomes this thread's.
+// The code of a failed status. Its message becomes this thread's message.
 gpushare_status Fail(const absl::Status& status) noexcept;
-// Called in a catch block: what was thrown, as a code.
+// Called in a catch block: converts the exception to a code.
 gpushare_status FailWithException() noexcept;
 
-// Whether this process is the child of a fork() that happened after the first runtime was made:
-// locks and threads of the parent are lost here. Cached: one relaxed load.
+// Whether this process is the child of a fork() after the first runtime was made. Threads and locks
+// of the parent do not exist in the child. Cached: costs one relaxed load.
 bool IsForkedChild() noexcept;
 void WatchForks();
 gpushare_status FailForked() noexcept;
@@ -45,8 +44,8 @@ class CallbackScope {
   static thread_local int depth_;
 };
 
-// Inside a registration, whose capture callback may call gpushare: the flow takes one registration
-// at a time, so that another one would wait for this one.
+// Marks a thread inside a registration, whose capture callback may call gpushare. The flow does one
+// registration at a time, so a second one from inside the callback would wait for itself.
 class RegistrationScope {
  public:
   RegistrationScope() { ++depth_; }
@@ -61,7 +60,8 @@ class RegistrationScope {
   const CallbackScope callback_;
 };
 
-// Inside a user policy's make_plan the flow's lock is held: no entry may run there.
+// Marks a thread inside a user policy's make_plan. The flow's lock is held there, so every entry is
+// refused.
 class PlanScope {
  public:
   PlanScope() { active_ = true; }

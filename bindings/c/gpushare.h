@@ -1,36 +1,63 @@
 // gpushare: latency-critical (LC) and best-effort (BE) work on one GPU, from one process.
 //
-// This is the C ABI, version 1, frozen: docs/abi.md says what may still change and what may not. It
-// is installed as <gpushare/gpushare.h>, compiles alone as C99 to C23 and as C++17 to C++23, and
-// needs nothing but a 64-bit platform. <gpushare/gpushare.hpp> is the C++ API over it.
+// This is the C ABI, version 1. It is frozen: docs/abi.md says what may still change. The header is
+// installed as <gpushare/gpushare.h>. It compiles alone as C99 to C23 and as C++17 to C++23 on any
+// 64-bit platform. <gpushare/gpushare.hpp> is the C++ API over it.
+//
+// Call sequence
+// - Set up, once:
+//      gpushare_runtime_create   opens the GPU and starts its scheduler
+//      gpushare_app_create       an LC app for each service, a BE app for each background job
+//      gpushare_queue_create     one or more queues for each app
+//      gpushare_kernel_register  each kernel, graph and library call
+// - Serve one LC query:
+//      gpushare_query_begin -> gpushare_submit_lc (one or more times) -> gpushare_query_end
+//      gpushare_ticket_wait (or a callback, or an eventfd) -> gpushare_ticket_release
+// - Run one BE task:
+//      gpushare_submit_be -> gpushare_ticket_wait -> gpushare_ticket_release
+// - Run work that is not registered, such as a framework's own kernels:
+//      gpushare_region_begin -> enqueue on its stream -> gpushare_region_end
+//      gpushare_ticket_wait -> gpushare_ticket_release
+// - Stop: gpushare_runtime_shutdown, then release every handle, in any order.
 //
 // Conventions
-// - Every function returns a gpushare_status unless it cannot fail. On failure the reason, one full
-//   sentence, is in gpushare_last_error_message() of the calling thread. Failures after submit are
-//   in the ticket's completion record.
-// - Runtime, app, queue, kernel, fused kernel and event log are opaque handles with create, retain
-//   and release. A created handle has one reference. A handle that was released to zero is answered
-//   with INVALID_ARGUMENT wherever the library can tell (docs/ownership.md says where it cannot).
-// - Tickets and queries are plain values that hold a generation: a stale one is answered with
-//   INVALID_ARGUMENT, never mistaken for another.
-// - An options struct is made with its _INIT macro; zero (or null) in a field means its default.
-//   Structs with a struct_size grow, and only at the end. The library reads min(struct_size, its
-//   own size); a struct_size smaller than version 1 of the struct is INVALID_ARGUMENT; a non-zero
-//   tail that this library does not know is UNIMPLEMENTED. Result structs carry struct_size too:
-//   the caller sets it (by the _INIT macro), the library fills no more than that and says how much.
-//   The other structs of this header never change. A reserved field must be 0 where the caller
-//   fills it, or UNIMPLEMENTED is the answer; where the library does, it may mean something later.
-// - A later library may answer enum values that this header does not name; its own gpushare_*_name
-//   functions know them.
-// - Durations and times are int64_t nanoseconds; times and deadlines are absolute, on the device's
-//   monotonic clock, which gpushare_now_ns reads (virtual on a simulated device).
-// - Strings are UTF-8, NUL-terminated, and copied by the library. Strings that the library returns
-//   live as long as it says.
-// - Callbacks must not throw; each says on which thread it runs, how often, and what it must not
-//   call. A completion callback runs exactly once, with no lock held.
-// - No function exits, aborts or throws, and none prints unless GPUSHARE_LOG asks for it. After
-//   fork() every function that returns a status answers FAILED_PRECONDITION in the child, which may
-//   only exec or exit, if the parent had made a runtime before.
+// - Status. Every function that can fail returns a gpushare_status. After a failure,
+//   gpushare_last_error_message() of the calling thread gives the reason in one sentence. A failure
+//   after a successful submit is in the ticket's completion record.
+// - Handles. Runtime, app, queue, kernel, fused kernel and event log are opaque handles with
+//   create, retain and release. A new handle has one reference. A function that gets a released
+//   handle returns INVALID_ARGUMENT where the library can detect it; docs/ownership.md lists where
+//   it cannot.
+// - Values. Tickets and queries are plain values that hold a generation. A stale value is
+//   INVALID_ARGUMENT; it is never taken for a newer ticket or query.
+// - Options structs. Make each one with its _INIT macro. Zero (or null) in a field means the
+//   field's default.
+// - struct_size. A struct that has this field grows in later versions, only at its end. The
+//   library reads the smaller of struct_size and its own size. A struct_size below the struct's
+//   size in version 1 is INVALID_ARGUMENT; a non-zero tail that this library does not know is
+//   UNIMPLEMENTED. In a result struct the caller sets struct_size (with the _INIT macro), and the
+//   library fills at most that many bytes and stores how many it filled. Structs without
+//   struct_size never change.
+// - Reserved fields. The caller sets them to 0; anything else is UNIMPLEMENTED. A reserved field
+//   that the library fills may get a meaning later.
+// - Enums. A newer library may return values that this header does not name. The gpushare_*_name
+//   functions of that library know them.
+// - Time. Durations and times are int64_t nanoseconds. Times and deadlines are absolute, on the
+//   device's monotonic clock, which gpushare_now_ns reads. A simulated device has a virtual clock.
+// - Strings are UTF-8 and end with NUL. The library copies those that it gets. Each function says
+//   how long a string that it returns lives.
+// - Callbacks must not throw. Each type of callback says on which thread it runs, how often, and
+//   what it must not call. A completion callback runs exactly once, with no lock held.
+// - Process. No function exits, aborts or throws. None prints unless GPUSHARE_LOG asks for it.
+//   After fork(), a child of a process that had made a runtime may only exec or exit: every
+//   function that returns a status returns FAILED_PRECONDITION there.
+//
+// Each function's comment states
+//    Threads  which threads may call it, and whether several may at once
+//    Owns     what the caller must release afterwards
+//    Blocks   what the call may wait for
+//    Errors   the statuses that it returns beside GPUSHARE_OK
+// A null handle or a null out_ pointer is INVALID_ARGUMENT unless the comment allows null.
 #ifndef GPUSHARE_GPUSHARE_H_
 #define GPUSHARE_GPUSHARE_H_
 
@@ -48,7 +75,7 @@
 #define GPUSHARE_API
 #endif
 
-// An options or result struct of `type`, zero but for its struct_size.
+// An options or result struct of `type` with struct_size set and every other field zero.
 #ifdef __cplusplus
 extern "C++" {
 template <class Struct>
@@ -67,63 +94,67 @@ extern "C" {
 
 // --- version -------------------------------------------------------------------------------------
 
-// The number in the SONAME, libgpushare.so.1. It changes only with a break of the ABI; what was
-// added since is in bindings/c/CHANGELOG.md.
+// The number in the SONAME, libgpushare.so.1. It changes only when the ABI breaks.
+// bindings/c/CHANGELOG.md lists what version 1 added over time.
 #define GPUSHARE_ABI_VERSION 1
 #define GPUSHARE_VERSION_MAJOR 0
 #define GPUSHARE_VERSION_MINOR 1
 #define GPUSHARE_VERSION_PATCH 0
 
-// The ABI version of the library that was loaded; it must equal GPUSHARE_ABI_VERSION.
-// Threads: any. Owns: nothing. Blocks: no. Errors: none.
+// The ABI version of the loaded library. It must equal GPUSHARE_ABI_VERSION.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: none.
 GPUSHARE_API uint32_t gpushare_abi_version(void) GPUSHARE_NOEXCEPT;
 
-// "major.minor.patch" of the library that was loaded.
-// Threads: any. Owns: static. Blocks: no. Errors: none.
+// The release of the loaded library, "major.minor.patch".
+// Threads: any. Owns: nothing; the string is static. Blocks: no.
+// Errors: none.
 GPUSHARE_API const char* gpushare_version_string(void) GPUSHARE_NOEXCEPT;
 
-// A time that never comes: as a deadline, wait without limit.
+// A time that never comes. As a deadline it means: wait without limit.
 #define GPUSHARE_NEVER INT64_MAX
 
 // --- status --------------------------------------------------------------------------------------
 
-// Values are frozen; docs/errors.md says which function answers what.
+// Values are frozen. docs/errors.md says what to do about each.
 typedef int32_t gpushare_status;
 enum gpushare_status_value {
   GPUSHARE_OK = 0,
   GPUSHARE_CANCELLED = 1,
   GPUSHARE_UNKNOWN = 2,
-  GPUSHARE_INVALID_ARGUMENT = 3,  // the call is wrong whatever the state
+  GPUSHARE_INVALID_ARGUMENT = 3,  // the call is wrong in every state
   GPUSHARE_DEADLINE_EXCEEDED = 4,
-  GPUSHARE_NOT_FOUND = 5,  // no such app, ticket, file, kernel of the profile
+  GPUSHARE_NOT_FOUND = 5,  // no such file, or no such kernel in the profile
   GPUSHARE_ALREADY_EXISTS = 6,
   GPUSHARE_PERMISSION_DENIED = 7,
-  GPUSHARE_RESOURCE_EXHAUSTED = 8,   // backpressure: a bounded queue or table is full
-  GPUSHARE_FAILED_PRECONDITION = 9,  // not in this state: shut down, in a callback, after a fork
+  GPUSHARE_RESOURCE_EXHAUSTED = 8,   // a bounded queue or table is full: try again later
+  GPUSHARE_FAILED_PRECONDITION = 9,  // wrong state: shut down, in a callback, after a fork
   GPUSHARE_ABORTED = 10,
-  GPUSHARE_OUT_OF_RANGE = 11,   // a caller's buffer is too small
-  GPUSHARE_UNIMPLEMENTED = 12,  // this library or device does not know it
-  GPUSHARE_INTERNAL = 13,       // our own fault, or an exception inside
-  GPUSHARE_UNAVAILABLE = 14,    // no such device here, or the device is lost
+  GPUSHARE_OUT_OF_RANGE = 11,   // the caller's buffer is too small, or an index too large
+  GPUSHARE_UNIMPLEMENTED = 12,  // this library or device does not support it
+  GPUSHARE_INTERNAL = 13,       // a defect of the library
+  GPUSHARE_UNAVAILABLE = 14,    // no such device, or the device is lost
   GPUSHARE_DATA_LOSS = 15,      // a file is truncated or corrupt
   GPUSHARE_UNAUTHENTICATED = 16
 };
 
-// "OK", "INVALID_ARGUMENT", ...; "UNKNOWN_STATUS" for a value that is none.
-// Threads: any. Owns: static. Blocks: no. Errors: none.
+// The name of a status: "OK", "INVALID_ARGUMENT". "UNKNOWN_STATUS" for any other number.
+// Threads: any. Owns: nothing; the string is static. Blocks: no.
+// Errors: none.
 GPUSHARE_API const char* gpushare_status_name(gpushare_status status) GPUSHARE_NOEXCEPT;
 
-// The reason of the last call that failed on this thread, one sentence; "" before the first. It is
-// cut at 1023 bytes.
-// Threads: any; each has its own. Owns: the library; valid until the next failing call on this
-// thread. Blocks: no. Errors: none.
+// Why the last failed call on this thread failed: one sentence of at most 1023 bytes. "" before the
+// first failure.
+// Threads: any; each thread has its own message. Owns: nothing; the string is valid until the next
+// call on this thread that fails. Blocks: no.
+// Errors: none.
 GPUSHARE_API const char* gpushare_last_error_message(void) GPUSHARE_NOEXCEPT;
 
 // --- words ---------------------------------------------------------------------------------------
 
-typedef int32_t gpushare_bool;  // 0 or 1; from the caller, any other value is INVALID_ARGUMENT
+typedef int32_t gpushare_bool;  // 0 or 1; any other value from the caller is INVALID_ARGUMENT
 
-// A choice whose default comes from elsewhere (a kernel's record in the profile).
+// A yes or no whose default comes from elsewhere, such as the kernel's record in the profile.
 typedef int32_t gpushare_choice;
 enum gpushare_choice_value {
   GPUSHARE_CHOICE_DEFAULT = 0,
@@ -139,21 +170,21 @@ enum gpushare_app_class_value {
 
 typedef int32_t gpushare_task_kind;
 enum gpushare_task_kind_value {
-  GPUSHARE_TASK_DEFAULT = 0,  // the kind of the kernel that is named
-  GPUSHARE_TASK_KERNEL = 1,   // a registered kernel with block tasks
-  GPUSHARE_TASK_GRAPH = 2,    // a registered graph: a chain of nodes that one launch starts
+  GPUSHARE_TASK_DEFAULT = 0,  // take the kind of the kernel that is given
+  GPUSHARE_TASK_KERNEL = 1,   // a registered kernel, which executes block tasks
+  GPUSHARE_TASK_GRAPH = 2,    // a registered graph: one launch starts a chain of nodes
   GPUSHARE_TASK_LIBRARY = 3,  // a registered cuBLAS or cuDNN call
-  GPUSHARE_TASK_MEMCPY = 4,
-  GPUSHARE_TASK_OPAQUE = 5  // a callback or a region on a stream that the library gives
+  GPUSHARE_TASK_MEMCPY = 4,   // a copy between host and device, or between devices
+  GPUSHARE_TASK_OPAQUE = 5    // a callback or a region that enqueues on a stream of the library
 };
 
-// How a task was launched.
+// How a task was launched. docs/glossary.md defines the forms.
 typedef int32_t gpushare_form;
 enum gpushare_form_value {
-  GPUSHARE_FORM_ORIGINAL = 0,
-  GPUSHARE_FORM_WORKERS = 1,
-  GPUSHARE_FORM_SLICE = 2,
-  GPUSHARE_FORM_FUSED = 3,
+  GPUSHARE_FORM_ORIGINAL = 0,  // the ordinary grid, as CUDA launches it
+  GPUSHARE_FORM_WORKERS = 1,   // persistent thread blocks, each of which executes many block tasks
+  GPUSHARE_FORM_SLICE = 2,     // a contiguous range of block tasks as an ordinary grid
+  GPUSHARE_FORM_FUSED = 3,     // workers of a precompiled fused kernel
   GPUSHARE_FORM_GRAPH = 4,
   GPUSHARE_FORM_LIBRARY = 5,
   GPUSHARE_FORM_MEMCPY = 6,
@@ -165,56 +196,57 @@ enum gpushare_copy_direction_value {
   GPUSHARE_COPY_NONE = 0,
   GPUSHARE_COPY_HOST_TO_DEVICE = 1,
   GPUSHARE_COPY_DEVICE_TO_HOST = 2,
-  GPUSHARE_COPY_PEER = 3  // device memory to device memory: of one GPU, or of two
+  GPUSHARE_COPY_PEER = 3  // device to device, within one GPU or between two
 };
 
-// What a ticket ended with.
+// How a task ended.
 typedef int32_t gpushare_verdict;
 enum gpushare_verdict_value {
-  GPUSHARE_VERDICT_PENDING = 0,
+  GPUSHARE_VERDICT_PENDING = 0,  // it has not ended
   GPUSHARE_VERDICT_OK = 1,
-  GPUSHARE_VERDICT_FAILED = 2,
+  GPUSHARE_VERDICT_FAILED = 2,  // this task failed; the device goes on
   GPUSHARE_VERDICT_CANCELLED = 3,
-  GPUSHARE_VERDICT_DROPPED = 4,    // late, and its app asked to drop late queries
-  GPUSHARE_VERDICT_TIMED_OUT = 5,  // the device never completed it; its lane was given up
+  GPUSHARE_VERDICT_DROPPED = 4,    // it was late, and its app drops late queries (drop_late)
+  GPUSHARE_VERDICT_TIMED_OUT = 5,  // the device never ended it, and the library gave up its lane
   GPUSHARE_VERDICT_DEVICE_LOST = 6,
-  GPUSHARE_VERDICT_SHUTDOWN = 7  // the runtime was shut down before it ran
+  GPUSHARE_VERDICT_SHUTDOWN = 7  // the runtime was shut down before the task ran
 };
 
-// Why the planner did what it did: launches (1 to 31), holds (32 to 63), evictions (64 to 95).
+// Why the planner launched (1 to 31), held (32 to 63) or evicted (64 to 95) a task.
 typedef int32_t gpushare_reason;
 enum gpushare_reason_value {
   GPUSHARE_REASON_NONE = 0,
-  GPUSHARE_REASON_LC_FIRST = 1,
-  GPUSHARE_REASON_FAST_PATH = 2,
-  GPUSHARE_REASON_BASELINE = 3,
-  GPUSHARE_REASON_IDLE_DEVICE = 4,
-  GPUSHARE_REASON_FITS_HEADROOM = 5,
-  GPUSHARE_REASON_FITS_BLOCKING_BUDGET = 6,
-  GPUSHARE_REASON_BESIDE_PARTITION = 7,
-  GPUSHARE_REASON_ELASTIC_RETURN = 8,
-  GPUSHARE_REASON_RESUME = 9,
-  GPUSHARE_REASON_QUOTA = 10,
-  GPUSHARE_REASON_FILLS_GAP = 11,
-  GPUSHARE_REASON_HOLD_HEADROOM = 32,
-  GPUSHARE_REASON_HOLD_BLOCKING = 33,
-  GPUSHARE_REASON_HOLD_LC_ACTIVE = 34,
-  GPUSHARE_REASON_HOLD_QUEUED_TIME = 35,
-  GPUSHARE_REASON_HOLD_COPIES = 36,
-  GPUSHARE_REASON_HOLD_WINDOW = 37,
-  GPUSHARE_REASON_HOLD_CAPSM = 38,
-  GPUSHARE_REASON_HOLD_HYSTERESIS = 39,
-  GPUSHARE_REASON_HOLD_QUIESCED = 40,
-  GPUSHARE_REASON_EVICT_FOR_LC = 64,
-  GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,
-  GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,
-  GPUSHARE_REASON_EVICT_FOR_QUOTA = 67,
-  GPUSHARE_REASON_USER_POLICY = 96
+  GPUSHARE_REASON_LC_FIRST = 1,                // an LC task is launched at once
+  GPUSHARE_REASON_FAST_PATH = 2,               // the submitting thread launched an LC task
+  GPUSHARE_REASON_BASELINE = 3,                // fifo and priority launch everything as it comes
+  GPUSHARE_REASON_IDLE_DEVICE = 4,             // no LC query is active
+  GPUSHARE_REASON_FITS_HEADROOM = 5,           // it ends within the headroom of every active query
+  GPUSHARE_REASON_FITS_BLOCKING_BUDGET = 6,    // its blocking time fits every blocking budget
+  GPUSHARE_REASON_BESIDE_PARTITION = 7,        // it runs on SMs that no LC app uses
+  GPUSHARE_REASON_ELASTIC_RETURN = 8,          // the LC side of the split is idle again
+  GPUSHARE_REASON_RESUME = 9,                  // it continues after an eviction
+  GPUSHARE_REASON_QUOTA = 10,                  // it runs within its CapSM quota
+  GPUSHARE_REASON_FILLS_GAP = 11,              // it was cut to the blocking budget
+  GPUSHARE_REASON_HOLD_HEADROOM = 32,          // it is longer than the headroom of an active query
+  GPUSHARE_REASON_HOLD_BLOCKING = 33,          // its blocking time exceeds a blocking budget
+  GPUSHARE_REASON_HOLD_LC_ACTIVE = 34,         // LC work is on the SMs that it needs
+  GPUSHARE_REASON_HOLD_QUEUED_TIME = 35,       // too much work is issued already
+  GPUSHARE_REASON_HOLD_COPIES = 36,            // enough copies run in its direction
+  GPUSHARE_REASON_HOLD_WINDOW = 37,            // the in-flight window of its lane is full
+  GPUSHARE_REASON_HOLD_CAPSM = 38,             // no CapSM is left under its quota
+  GPUSHARE_REASON_HOLD_HYSTERESIS = 39,        // the LC queues drained only just before
+  GPUSHARE_REASON_HOLD_QUIESCED = 40,          // the caller quiesced the runtime
+  GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
+  GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
+  GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split
+  GPUSHARE_REASON_EVICT_FOR_QUOTA = 67,        // its quota shrank
+  GPUSHARE_REASON_USER_POLICY = 96             // the caller's own policy gave no reason
 };
 
-// Lower-case words for the values above ("latency_critical", "memcpy", "fits_headroom");
-// "unknown" for a value that is none.
-// Threads: any. Owns: static. Blocks: no. Errors: none.
+// Names of the values above, in lower case: "latency_critical", "memcpy", "fits_headroom".
+// "unknown" for any other number.
+// Threads: any. Owns: nothing; strings are static. Blocks: no.
+// Errors: none.
 GPUSHARE_API const char* gpushare_app_class_name(gpushare_app_class app_class) GPUSHARE_NOEXCEPT;
 GPUSHARE_API const char* gpushare_task_kind_name(gpushare_task_kind kind) GPUSHARE_NOEXCEPT;
 GPUSHARE_API const char* gpushare_form_name(gpushare_form form) GPUSHARE_NOEXCEPT;
@@ -230,12 +262,12 @@ typedef struct gpushare_kernel gpushare_kernel;    // a registered kernel, graph
 typedef struct gpushare_fused_kernel gpushare_fused_kernel;
 typedef struct gpushare_event_log gpushare_event_log;  // an event log file that was read
 
-// What a submit returns; completes exactly once. 0 is none.
+// What a submit returns for its task. The task completes exactly once. Value 0: no ticket.
 typedef struct gpushare_ticket {
   uint64_t value;
 } gpushare_ticket;
 
-// One LC request: tasks between begin and end. 0 is none.
+// One LC request: the tasks between its begin and its end. Value 0: no query.
 typedef struct gpushare_query {
   uint64_t value;
 } gpushare_query;
@@ -249,109 +281,130 @@ enum gpushare_log_level_value {
   GPUSHARE_LOG_INFO = 3
 };
 
-// Runs on the thread that has something to say, possibly inside a call of the API. It must not call
-// the API. `message` is a sentence without a newline and lives for the call.
+// Receives one log message: a sentence without a newline, which lives for the call. Runs on the
+// thread that logs, often inside an API call of that thread. It must not call the API.
 typedef void (*gpushare_log_callback)(void* user, gpushare_log_level level, const char* message);
 
 typedef int32_t gpushare_drive;
 enum gpushare_drive_value {
-  GPUSHARE_DRIVE_THREAD = 0,  // the library's own scheduler thread
-  GPUSHARE_DRIVE_POLL = 1     // none: the caller drives gpushare_poll, poll_until and waits
+  GPUSHARE_DRIVE_THREAD = 0,  // the library's own scheduler thread drives the flow
+  GPUSHARE_DRIVE_POLL = 1  // no thread: gpushare_poll, poll_until and waits of the caller drive it
 };
 
 typedef struct gpushare_runtime_options {
   uint32_t struct_size;
   gpushare_drive drive;
-  // "auto", "cuda", "sim" or "null". Null: the environment's GPUSHARE_DEVICE, else "auto", which is
-  // CUDA where there is a GPU and else the simulated device: that is logged once and stamps metrics
-  // and traces SIMULATED.
+  // "auto", "cuda", "sim" or "null". Null: the value of GPUSHARE_DEVICE in the environment, else
+  // "auto". "auto" takes CUDA where there is a GPU, else the simulated device. That fallback is
+  // logged once, and metrics and traces are then marked SIMULATED.
   const char* device;
-  const char* policy;        // null: "adaptive"; gpushare_policy_names lists them
-  const char* profile_path;  // null: the H200 profile that is built in
-  uint64_t seed;             // of what the simulated device draws; 0: 1
-  const char* sim_tier;      // "kernel" (default) or "block"
-  const char* sim_faults;    // faults of the simulated device, for tests; docs/abi.md, null: none
+  const char* policy;        // null: "adaptive"; gpushare_policy_names lists all
+  const char* profile_path;  // null: the built-in profile of an H200
+  uint64_t seed;             // of the random numbers of the simulated device; 0: 1
+  const char* sim_tier;      // detail of the simulated device: "kernel" (default) or "block"
+  const char* sim_faults;    // faults of the simulated device, for tests (docs/abi.md); null: none
   int32_t device_ordinal;    // which GPU, from 0
-  int32_t splits_max;        // partition candidates to create; 0: 16, -1: no partitions
-  int64_t hang_floor_ns;     // least time after which a launch is reported hung; 0: 10 s
-  double hang_factor;        // times its prediction, if that is more; 0: 20
-  int64_t be_return_hysteresis_ns;  // BE returns so long after the last LC query; 0: 2 us, -1: none
-  int64_t shutdown_timeout_ns;      // of the last release, without an explicit shutdown; 0: 10 s
-  gpushare_log_callback log;  // null: GPUSHARE_LOG=error|warning|info prints to stderr, else silent
+  int32_t splits_max;        // most splits of the device into an LC and a BE side; 0: 16, -1: none
+  // A launch is hung after hang_factor times its prediction, and not before hang_floor_ns.
+  // hang_floor_ns 0: 10 s. hang_factor 0: 20.
+  int64_t hang_floor_ns;
+  double hang_factor;
+  // BE returns this long after the last LC query; 0: 2 us, -1: at once.
+  int64_t be_return_hysteresis_ns;
+  int64_t shutdown_timeout_ns;  // limit of the shutdown that the last release does; 0: 10 s
+  // Null: print to stderr if GPUSHARE_LOG is error, warning or info, else stay silent.
+  gpushare_log_callback log;
   void* log_user;
 } gpushare_runtime_options;
 #define GPUSHARE_RUNTIME_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_runtime_options)
 
 // Opens a device and starts its scheduler. `options` may be null: all defaults.
-// Threads: any. Owns: the caller one reference of *out_runtime. Blocks: while the device is opened.
-// Errors: INVALID_ARGUMENT unknown device, policy, tier or fault, value out of range; NOT_FOUND no
-// such profile file; DATA_LOSS or INVALID_ARGUMENT the profile is rejected; UNAVAILABLE "cuda" was
-// asked for and there is no GPU; UNIMPLEMENTED unknown tail.
+// Threads: any. Owns: the caller gets one reference of *out_runtime. Blocks: while the device
+// opens.
+// Errors: INVALID_ARGUMENT an unknown device, policy, tier or fault, or a value out of range;
+// NOT_FOUND no such profile file; DATA_LOSS or INVALID_ARGUMENT the profile is rejected;
+// UNAVAILABLE "cuda" was asked for and there is no GPU; UNIMPLEMENTED an unknown tail of the
+// options.
 GPUSHARE_API gpushare_status gpushare_runtime_create(
     const gpushare_runtime_options* options, gpushare_runtime** out_runtime) GPUSHARE_NOEXCEPT;
 
-// One more reference.
-// Threads: any. Owns: the caller one more reference. Blocks: no. Errors: INVALID_ARGUMENT.
+// Adds one reference.
+// Threads: any. Owns: the caller gets one more reference. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_runtime_retain(gpushare_runtime* runtime) GPUSHARE_NOEXCEPT;
 
-// One reference less. Apps, queues and kernels hold one each; with the last the runtime is shut
-// down within shutdown_timeout_ns, and every accepted task completes first. Null is allowed.
-// Threads: any but a callback's. Owns: takes one reference. Blocks: with the last, up to
-// shutdown_timeout_ns. Errors: INVALID_ARGUMENT, FAILED_PRECONDITION last reference in a callback.
+// Gives one reference back. Apps, queues and kernels hold one reference each. The last release
+// shuts the runtime down within shutdown_timeout_ns, and every accepted task completes first. Null
+// is allowed.
+// Threads: any; the last release must not come from a callback. Owns: takes one reference. Blocks:
+// the last release, up to shutdown_timeout_ns.
+// Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the last reference, inside a callback.
 GPUSHARE_API gpushare_status gpushare_runtime_release(gpushare_runtime* runtime) GPUSHARE_NOEXCEPT;
 
-// Refuses new work and completes every accepted task exactly once by the deadline, those that did
-// not run with GPUSHARE_VERDICT_SHUTDOWN. Idempotent. Tickets and stats stay readable.
-// Threads: any but a callback's. Owns: nothing. Blocks: until the deadline at most. Errors:
-// FAILED_PRECONDITION in a callback; DEADLINE_EXCEEDED work was cut off.
+// Refuses new work and completes every accepted task exactly once by the deadline. A task that did
+// not run by then ends with GPUSHARE_VERDICT_SHUTDOWN. A second call is allowed. Tickets and
+// statistics stay readable.
+// Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most.
+// Errors: FAILED_PRECONDITION inside a callback; DEADLINE_EXCEEDED some work was cut off.
 GPUSHARE_API gpushare_status gpushare_runtime_shutdown(gpushare_runtime* runtime,
                                                        int64_t deadline_ns) GPUSHARE_NOEXCEPT;
 
-// Until no task is pending. New work may still come.
-// Threads: any but a callback's. Owns: nothing. Blocks: until the deadline at most; drives the flow
-// itself when there is no scheduler thread. Errors: DEADLINE_EXCEEDED, FAILED_PRECONDITION.
+// Waits until no task is pending. Other threads may still submit.
+// Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most. Without a
+// scheduler thread it drives the flow.
+// Errors: DEADLINE_EXCEEDED tasks are still pending; FAILED_PRECONDITION inside a callback.
 GPUSHARE_API gpushare_status gpushare_runtime_drain(gpushare_runtime* runtime,
                                                     int64_t deadline_ns) GPUSHARE_NOEXCEPT;
 
-// Holds new launches, evicts BE and waits until the device is idle, so that the caller can
-// synchronise the device; gpushare_runtime_resume ends it. Submits are still accepted.
-// Threads: any but a callback's. Owns: nothing. Blocks: until the deadline at most. Errors:
-// DEADLINE_EXCEEDED (launches stay held), FAILED_PRECONDITION.
+// Prepares the device for a synchronisation by the caller, such as cudaDeviceSynchronize. It holds
+// new launches, evicts BE work and waits until the device is idle. Submits are still accepted.
+// Sequence: gpushare_runtime_quiesce -> synchronise -> gpushare_runtime_resume.
+// Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most.
+// Errors: DEADLINE_EXCEEDED the device is not idle yet, and launches stay held; FAILED_PRECONDITION
+// inside a callback.
 GPUSHARE_API gpushare_status gpushare_runtime_quiesce(gpushare_runtime* runtime,
                                                       int64_t deadline_ns) GPUSHARE_NOEXCEPT;
 
-// Ends a quiesce.
-// Threads: any. Owns: nothing. Blocks: no. Errors: FAILED_PRECONDITION not quiesced, shut down.
+// Ends a quiesce: launches go on.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: FAILED_PRECONDITION not quiesced, or shut down.
 GPUSHARE_API gpushare_status gpushare_runtime_resume(gpushare_runtime* runtime) GPUSHARE_NOEXCEPT;
 
-// One pass of the flow; with nothing due on a virtual-time device, time moves to the next event.
-// *out_progress (may be null) says whether anything happened.
-// Threads: one at a time, not a callback's. Owns: nothing. Blocks: no. Errors: FAILED_PRECONDITION
-// the runtime has its own thread, in a callback.
+// Drives the flow once: admits, plans, launches and completes what is due. On a device in virtual
+// time with nothing due, the clock advances to the next event. *out_progress (may be null) says
+// whether anything happened. For GPUSHARE_DRIVE_POLL only.
+// Threads: one at a time, not in a callback. Owns: nothing. Blocks: no.
+// Errors: FAILED_PRECONDITION the runtime has a scheduler thread, or inside a callback.
 GPUSHARE_API gpushare_status gpushare_poll(gpushare_runtime* runtime,
                                            gpushare_bool* out_progress) GPUSHARE_NOEXCEPT;
 
-// Polls until the device clock reaches time_ns; in virtual time it ends there exactly.
-// Threads: one at a time, not a callback's. Owns: nothing. Blocks: until time_ns. Errors:
-// FAILED_PRECONDITION as gpushare_poll; INVALID_ARGUMENT time_ns is negative or GPUSHARE_NEVER.
+// Drives the flow until the device clock reaches time_ns. In virtual time the clock then stands at
+// exactly time_ns. For GPUSHARE_DRIVE_POLL only.
+// Threads: one at a time, not in a callback. Owns: nothing. Blocks: until time_ns.
+// Errors: FAILED_PRECONDITION as for gpushare_poll; INVALID_ARGUMENT time_ns is negative or
+// GPUSHARE_NEVER.
 GPUSHARE_API gpushare_status gpushare_poll_until(gpushare_runtime* runtime,
                                                  int64_t time_ns) GPUSHARE_NOEXCEPT;
 
-// The device's clock.
-// Threads: any. Owns: nothing. Blocks: no. Errors: INVALID_ARGUMENT.
+// Reads the device's clock, in nanoseconds.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_now_ns(gpushare_runtime* runtime,
                                              int64_t* out_time_ns) GPUSHARE_NOEXCEPT;
 
-// Changes the policy between two plans.
-// Threads: any. Owns: nothing. Blocks: until the pass of the flow in progress is done. Errors:
-// INVALID_ARGUMENT names the known ones.
+// Replaces the policy, between two plans.
+// Threads: any. Owns: nothing. Blocks: until the current pass of the flow ends.
+// Errors: INVALID_ARGUMENT an unknown name; the message lists the known ones.
 GPUSHARE_API gpushare_status gpushare_set_policy(gpushare_runtime* runtime,
                                                  const char* name) GPUSHARE_NOEXCEPT;
 
-// The names of the policies, one a line. Text functions write at most buffer_size_bytes with the
-// NUL and always set *out_size_bytes to the size of the whole text with its NUL. Threads: any.
-// Owns: nothing. Blocks: no. Errors: OUT_OF_RANGE the buffer is too small (a null buffer of size 0
-// only asks for the size and is OK).
+// Writes the names of the policies, one a line.
+//
+// Text functions, of which this is the first, write at most buffer_size_bytes including the NUL.
+// They always set *out_size_bytes to the size of the whole text including its NUL. To ask for the
+// size only, pass a null buffer of size 0: that is OK.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: OUT_OF_RANGE the buffer is too small.
 GPUSHARE_API gpushare_status gpushare_policy_names(char* buffer, size_t buffer_size_bytes,
                                                    size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
 
@@ -361,121 +414,138 @@ typedef struct gpushare_app_options {
   uint32_t struct_size;
   gpushare_app_class app_class;  // must be given
   const char* name;              // at most 63 bytes, unique in the runtime; must be given
-  int64_t target_ns;             // LC: absolute latency target, 0: none
-  double p99_bound;              // LC: bound on p99 over p99 alone (1.05 = 5 %), 0: none, else >= 1
-  int64_t p99_alone_ns;          // LC: hint, p99 alone at the expected load; 0: unknown
-  int64_t solo_ns;               // LC: hint, one query alone on the device; 0: unknown
-  double weight;                 // BE: share among BE apps, 0: 1
-  gpushare_bool drop_late;       // LC: a query that is late at admission is dropped
-  int32_t tasks_max;             // accepted and not released at once; 0: 1024, at most 16384
+  int64_t target_ns;             // LC: latency target of a query; 0: none
+  double p99_bound;  // LC: most p99 latency over p99 alone, 1.05 = 5 % more; at least 1; 0: none
+  int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown
+  int64_t solo_ns;          // LC, hint: latency of one query on an idle device; 0: unknown
+  double weight;            // BE: share among BE apps; 0: 1
+  gpushare_bool drop_late;  // LC: drop a query that is late at admission
+  int32_t tasks_max;        // tasks accepted and not yet released; 0: 1024, at most 16384
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
 
-// Threads: any. Owns: the caller one reference of *out_app, which holds one of the runtime. Blocks:
-// briefly, on the registry's lock. Errors: INVALID_ARGUMENT no class or name, negative, NaN or too
-// large value; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 64 apps, or 65536 tasks_max of all
-// together; FAILED_PRECONDITION shut down.
+// Creates an app: an owner of tasks with its class and its targets. An LC app may state target_ns,
+// p99_bound, both or neither; docs/glossary.md explains them.
+// Threads: any. Owns: the caller gets one reference of *out_app, which holds one of the runtime.
+// Blocks: briefly, on the registry's lock.
+// Errors: INVALID_ARGUMENT no class, no name, or a value that is negative, NaN or too large;
+// ALREADY_EXISTS an app has this name; RESOURCE_EXHAUSTED 64 apps, or a sum of tasks_max above
+// 65536; FAILED_PRECONDITION shut down.
 GPUSHARE_API gpushare_status gpushare_app_create(gpushare_runtime* runtime,
                                                  const gpushare_app_options* options,
                                                  gpushare_app** out_app) GPUSHARE_NOEXCEPT;
 
-// Threads: any. Owns: one more reference. Blocks: no. Errors: INVALID_ARGUMENT.
+// Adds one reference.
+// Threads: any. Owns: the caller gets one more reference. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_app_retain(gpushare_app* app) GPUSHARE_NOEXCEPT;
 
-// One reference less; with the last the app is gone. Null is allowed.
-// Threads: any. Owns: takes one reference unless it fails. Blocks: briefly; where it drops the last
-// reference to the runtime, as gpushare_runtime_release. Errors: INVALID_ARGUMENT;
-// FAILED_PRECONDITION the last reference, while tasks of it are not complete, or the runtime's last
-// in a callback (the reference stays).
+// Gives one reference back. The last release removes the app. Null is allowed.
+// Threads: any. Owns: takes one reference, unless it fails. Blocks: briefly; if it drops the last
+// reference of the runtime, as gpushare_runtime_release.
+// Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the app's last reference while its tasks are not
+// complete, or the runtime's last reference inside a callback. The reference then stays.
 GPUSHARE_API gpushare_status gpushare_app_release(gpushare_app* app) GPUSHARE_NOEXCEPT;
 
 typedef struct gpushare_reservation_options {
   uint32_t struct_size;
-  int32_t capsms;        // LC: reserved; BE: quota; in CapSMs (capacity of one SM). 0 removes it
-  gpushare_bool packed;  // on whole SMs that nobody else uses; else spread
+  // LC: reservation; BE: quota. In CapSMs (capacity of one SM each); 0 removes it.
+  int32_t capsms;
+  gpushare_bool packed;  // 1: on whole SMs that no other app uses; 0: spread over any SMs
   int32_t reserved;      // must be 0
 } gpushare_reservation_options;
 #define GPUSHARE_RESERVATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_reservation_options)
 
-// Reserves CapSMs for an LC app or bounds a BE app (SMGuard 4.1). Packed ones get a side of a
-// partition: a reservation the next larger, a quota the next smaller. Where a reservation is
-// packed, any that would leave less than the smallest BE side gets all that is not reserved.
-// Threads: any. Owns: nothing. Blocks: briefly. Errors: INVALID_ARGUMENT negative or more than the
-// device has; RESOURCE_EXHAUSTED with the other reservations it is more; FAILED_PRECONDITION.
+// Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). A packed one gets
+// one side of a split of the device. A reservation gets the next larger LC side, a quota the next
+// smaller BE side. While some reservation is packed, every reservation that would leave less than
+// the smallest BE side gets all SMs that are not reserved.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota below the smallest
+// BE side; RESOURCE_EXHAUSTED all reservations together exceed the device; FAILED_PRECONDITION.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
 
-// A FIFO of the app's tasks. Tasks of different queues order only by tickets and events.
-// Threads: any. Owns: the caller one reference of *out_queue, which holds one of the app. Blocks:
-// briefly. Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED 256 queues; FAILED_PRECONDITION shut down.
+// Creates a queue: a FIFO of the app's tasks. Tasks of different queues are ordered only by tickets
+// and events (wait_tickets, wait_events).
+// Threads: any. Owns: the caller gets one reference of *out_queue, which holds one of the app.
+// Blocks: briefly.
+// Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED 256 queues; FAILED_PRECONDITION shut down.
 GPUSHARE_API gpushare_status gpushare_queue_create(gpushare_app* app,
                                                    gpushare_queue** out_queue) GPUSHARE_NOEXCEPT;
 
-// Threads: any. Owns: one more reference. Blocks: no. Errors: INVALID_ARGUMENT.
+// Adds one reference.
+// Threads: any. Owns: the caller gets one more reference. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_queue_retain(gpushare_queue* queue) GPUSHARE_NOEXCEPT;
 
-// As gpushare_app_release, for a queue.
-// Threads: any. Owns: takes one reference unless it fails. Blocks, Errors: as gpushare_app_release.
+// Gives one reference back; the rules are those of gpushare_app_release, for a queue and its tasks.
+// Threads: any. Owns: takes one reference, unless it fails. Blocks, Errors: as
+// gpushare_app_release.
 GPUSHARE_API gpushare_status gpushare_queue_release(gpushare_queue* queue) GPUSHARE_NOEXCEPT;
 
 // --- kernels -------------------------------------------------------------------------------------
 
-// Speed on `sms` SMs relative to the whole device, alone. Need not be monotone.
+// Speed of a kernel that runs alone on `sms` SMs, relative to its speed on the whole device. It
+// need not grow with sms.
 typedef struct gpushare_speed_point {
   int32_t sms;
   int32_t reserved;  // must be 0
   double speed;
 } gpushare_speed_point;
 
-// Share of capacity that a kernel uses alone at full occupancy, 0 to 1. issue, tensor and special
-// are of each SM that it runs on; dram and l2 of the device when it runs on all SMs.
+// Share of each resource's capacity, 0 to 1, that a kernel uses alone at full occupancy.
 typedef struct gpushare_resource_demand {
-  double issue;
-  double tensor;
-  double special;
-  double dram;
-  double l2;
+  double issue;    // instruction issue, of each SM that it runs on
+  double tensor;   // Tensor cores, of each SM that it runs on
+  double special;  // special function units, of each SM that it runs on
+  double dram;     // DRAM bandwidth of the device, when it runs on all SMs
+  double l2;       // L2 bandwidth of the device, when it runs on all SMs
 } gpushare_resource_demand;
 
-// One node of a graph, `repeat` times in a row; an ordinary grid of `blocks` blocks.
+// One node of a graph: an ordinary grid of `blocks` blocks that runs `repeat` times in a row.
 typedef struct gpushare_graph_node {
-  int64_t duration_ns;  // alone on the whole device, without the gap to the next node
+  int64_t duration_ns;  // once, alone on the whole device, without the gap to the next node
   int32_t blocks;
   int32_t repeat;            // 0: 1
-  gpushare_choice whole_sm;  // a block takes all of an SM; default yes
+  gpushare_choice whole_sm;  // each block takes a whole SM; default yes
   int32_t reserved;          // must be 0
   gpushare_resource_demand demand;
 } gpushare_graph_node;
 
-// What the simulated device needs to know of a kernel; the cost model takes it as its prior.
+// How a kernel behaves on the simulated device. The cost model starts from it on every device.
 typedef struct gpushare_simulation_record {
   uint32_t struct_size;
-  uint32_t speed_count;         // at most 32
-  int64_t block_task_ns;        // one block task, all workers of the SM resident, alone
-  double block_task_spread;     // relative standard deviation between block tasks
-  double worker_overhead;       // worker form over original grid, 0.003 = 0.3 %; -0.5 to 10
-  double memory_parallelism;    // outstanding memory requests, relative to a streaming kernel
-  double saturating_occupancy;  // below it an SM's speed falls in proportion; 0: 1
+  uint32_t speed_count;      // at most 32
+  int64_t block_task_ns;     // one block task alone, with all workers of the SM resident
+  double block_task_spread;  // relative standard deviation of block_task_ns
+  // Extra time of the worker form over the original grid, 0.003 = 0.3 %; -0.5 to 10.
+  double worker_overhead;
+  // Outstanding memory requests relative to those of a streaming kernel.
+  double memory_parallelism;
+  // Occupancy below which the speed of an SM falls in proportion; 0: 1.
+  double saturating_occupancy;
   gpushare_resource_demand demand;
-  const gpushare_speed_point* speed;  // by sms, ascending; none: proportional to SMs
+  const gpushare_speed_point* speed;  // ascending by sms; null: proportional to the number of SMs
   const gpushare_graph_node* nodes;   // graphs only
   uint32_t node_count;                // at most 4096
   uint32_t reserved;                  // must be 0
-  int64_t node_gap_ns;                // between dependent nodes
+  int64_t node_gap_ns;                // between two dependent nodes
 } gpushare_simulation_record;
 #define GPUSHARE_SIMULATION_RECORD_INIT GPUSHARE_STRUCT_INIT(gpushare_simulation_record)
 
-// Enqueues a graph's work for a place of `sm_count` SMs on `stream`, a cudaStream_t that is being
-// captured. Runs once per place inside gpushare_kernel_register, on the caller's thread, with the
-// device's primary context current and no lock held that other threads' calls need, registrations
-// aside. It may call gpushare, as every callback; registrations and what waits answer
-// FAILED_PRECONDITION. Not 0: the registration fails and says the code.
+// Enqueues the work of a graph on `stream`, a cudaStream_t that is being captured, for a place of
+// `sm_count` SMs. It runs once for each place, inside gpushare_kernel_register, on the registering
+// thread. The device's primary context is current. Other threads may call the library meanwhile,
+// except to register. The callback may call the library as well; functions that register or wait
+// return FAILED_PRECONDITION inside it. A result other than 0 makes the registration fail with a
+// message that states the number.
 typedef int32_t (*gpushare_capture_callback)(void* user, void* stream, int32_t sm_count);
 
 typedef int32_t gpushare_library_operation;
 enum gpushare_library_operation_value {
-  GPUSHARE_LIBRARY_MATMUL = 1,       // d = alpha a b + beta c, row-major, cuBLASLt
-  GPUSHARE_LIBRARY_CONVOLUTION = 2,  // cross-correlation, cuDNN, as those below
+  GPUSHARE_LIBRARY_MATMUL = 1,       // d = alpha a b + beta c, row-major, with cuBLASLt
+  GPUSHARE_LIBRARY_CONVOLUTION = 2,  // cross-correlation; this and the rest with cuDNN
   GPUSHARE_LIBRARY_POOLING = 3,
   GPUSHARE_LIBRARY_ACTIVATION = 4,
   GPUSHARE_LIBRARY_SOFTMAX = 5
@@ -486,7 +556,7 @@ enum gpushare_data_type_value { GPUSHARE_FLOAT32 = 0, GPUSHARE_FLOAT16 = 1, GPUS
 
 typedef int32_t gpushare_library_mode;
 enum gpushare_library_mode_value {
-  GPUSHARE_MODE_DEFAULT = 0,  // maximum pooling, ReLU
+  GPUSHARE_MODE_DEFAULT = 0,  // POOLING: maximum; ACTIVATION: ReLU
   GPUSHARE_MODE_MAX_POOLING = 1,
   GPUSHARE_MODE_AVERAGE_POOLING = 2,
   GPUSHARE_MODE_RELU = 3,
@@ -494,27 +564,27 @@ enum gpushare_library_mode_value {
   GPUSHARE_MODE_SIGMOID = 5
 };
 
-// A cuBLAS or cuDNN call: what it computes and its shapes, in elements. The algorithm is found at
-// registration; workspace and handle are the library's own, one each a lane.
+// A cuBLASLt or cuDNN call: the operation and its shapes, in elements. The algorithm is chosen at
+// registration. The library has a handle and a workspace of its own for each lane.
 typedef struct gpushare_library_call {
   uint32_t struct_size;
   gpushare_library_operation operation;
   gpushare_data_type type;
   gpushare_library_mode mode;
-  gpushare_bool channels_last;  // NHWC, else NCHW
+  gpushare_bool channels_last;  // 1: NHWC; 0: NCHW
   gpushare_bool transpose_a;
   gpushare_bool transpose_b;
   int32_t reserved;  // must be 0
-  int64_t m;         // MATMUL: d is m x n, the sum runs over k
+  int64_t m;         // MATMUL: d has m rows and n columns; the sum runs over k
   int64_t n;
   int64_t k;
-  int64_t batch;  // matrices or images; 0: 1
+  int64_t batch;  // number of matrices or images; 0: 1
   int64_t channels;
   int64_t height;
   int64_t width;
   int64_t filters;
-  int64_t filter_height;  // or of the pooling window
-  int64_t filter_width;
+  int64_t filter_height;  // of a filter, or of the pooling window
+  int64_t filter_width;   // of a filter, or of the pooling window
   int64_t padding;
   int64_t stride;    // 0: 1
   int64_t dilation;  // 0: 1
@@ -522,45 +592,54 @@ typedef struct gpushare_library_call {
 } gpushare_library_call;
 #define GPUSHARE_LIBRARY_CALL_INIT GPUSHARE_STRUCT_INIT(gpushare_library_call)
 
-// The packed arguments of a LIBRARY task: operands in device memory. All of it is given, also with
-// null operands on simulated devices. It has no struct_size: it never changes.
+// The arguments of a LIBRARY task: operands in device memory. Every LIBRARY task gives the whole
+// struct; on simulated devices the operands may be null. It has no struct_size: it never changes.
 typedef struct gpushare_library_arguments {
-  const void* a;  // or the input
-  const void* b;  // or the filters
-  const void* c;  // added with beta; may be null
+  const void* a;  // MATMUL: a; else the input
+  const void* b;  // MATMUL: b; CONVOLUTION: the filters
+  const void* c;  // what beta multiplies; may be null
   void* d;        // the result
   float alpha;
   float beta;
 } gpushare_library_arguments;
 
+// A kernel, graph or library call to register. A zero in a field whose comment names the profile
+// takes the value of the kernel of that name in the runtime's profile, if there is one. Otherwise
+// it takes what the comment says next. "The function" is original_function or worker_function.
+// Fields that need CUDA (functions, graphs, shapes of blocks) are ignored on simulated devices.
 typedef struct gpushare_kernel_options {
   uint32_t struct_size;
   gpushare_task_kind kind;       // KERNEL (default), GRAPH or LIBRARY
   const char* name;              // at most 63 bytes; must be given
   int32_t threads_per_block;     // 0: the profile's, else the function's, else 256
   int32_t registers_per_thread;  // 0: the profile's, else the function's, else 32
-  int32_t shared_memory_bytes;   // static and dynamic, of a block; 0: as threads_per_block
-  int32_t workers_per_sm_max;  // M of CapSM: workers that an SM holds; 0: the profile's, else what
-                               // the function's resources allow, else 8
-  gpushare_choice
-      evictable;  // has a worker form that reads an eviction word; else the profile's, else no
-  gpushare_choice confinable;  // may be launched in a partition; else the profile's, else yes
-  gpushare_choice
-      roomy;         // other kernels' blocks fit beside it in an SM; else the profile's, else no
+  // Of a block, static and dynamic; 0: the profile's, else the function's, else 0.
+  int32_t shared_memory_bytes;
+  // M of CapSM: most workers that fit in an SM. 0: the profile's, else what the function's
+  // resources allow, else 8.
+  int32_t workers_per_sm_max;
+  // It has a worker form that reads an eviction word; default: the profile's, else no.
+  gpushare_choice evictable;
+  // It may run on a part of the device; default: the profile's, else yes.
+  gpushare_choice confinable;
+  // Blocks of other kernels fit beside it in an SM; default: the profile's, else no.
+  gpushare_choice roomy;
   int32_t reserved;  // must be 0
-  int64_t yield_interval_ns;  // distance of yield points inside a block task, 0: the profile's,
-                              // else none
-  int64_t solo_ns;  // the caller's estimate of one launch alone, 0: the profile's, else none
+  // Time between yield points inside a block task; 0: the profile's, else none.
+  int64_t yield_interval_ns;
+  // Estimate of one launch alone on the whole device; 0: the profile's, else none.
+  int64_t solo_ns;
   void* original_function;  // CUfunction of the original grid; null on simulated devices
   void* worker_function;    // CUfunction of the worker form (docs/kernel-contract.md)
-  void* graph;              // cudaGraph_t, instantiated once per place
+  void* graph;              // GRAPH: a cudaGraph_t, which is instantiated once for each place
   const gpushare_simulation_record* simulation;  // null: the profile's
-  // As all below, of no use on simulated devices. GRAPH: captured once per place. At most one of
-  // graph, capture and graph_exec.
+  // GRAPH: enqueues the work; it is captured once for each place. Of graph, capture and graph_exec
+  // at most one is given.
   gpushare_capture_callback capture;
   void* capture_user;
-  void* graph_exec;  // GRAPH: a bare cudaGraphExec_t: whole device, not confinable
-  int32_t block_x;   // shape of a block; zeros: {threads_per_block, 1, 1}
+  // GRAPH: an instantiated cudaGraphExec_t; it runs on the whole device and is not confinable.
+  void* graph_exec;
+  int32_t block_x;  // shape of a block; three zeros: {threads_per_block, 1, 1}
   int32_t block_y;
   int32_t block_z;
   int32_t dynamic_shared_memory_bytes;
@@ -569,29 +648,33 @@ typedef struct gpushare_kernel_options {
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 
-// Registers a kernel, graph or library call. When the runtime's profile has a kernel of that name,
-// its record fills what the caller leaves zero. Modules and graphs stay the caller's and must
-// outlive the runtime's last task of it.
-// Threads: any but a capture callback's. Owns: the caller one reference of *out_kernel, which holds
-// one of the runtime. Blocks: while the device prepares it, and registrations before it. Errors:
-// INVALID_ARGUMENT no name, negative, NaN or too large value, a block's shape that is not its
-// threads, two forms of one graph, a library call whose shapes do not fit together, a field that
-// the kind does not use, no simulation record on a simulated device and none in the profile;
-// ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024 kernels; UNAVAILABLE cuBLASLt or cuDNN is not
-// installed; FAILED_PRECONDITION shut down, in a capture callback.
+// Registers a kernel, a graph or a library call. Its modules and graphs stay the caller's and must
+// live until the runtime's last task that uses them is complete.
+// Threads: any, not in a capture callback. Owns: the caller gets one reference of *out_kernel,
+// which holds one of the runtime. Blocks: while the device prepares it, and while earlier
+// registrations finish.
+// Errors: INVALID_ARGUMENT no name; a value that is negative, NaN or too large; a shape of a block
+// that does not match its threads; two forms of one graph; shapes of a library call that do not fit
+// together; a field that the kind does not use; on a simulated device, no simulation record and
+// none in the profile. ALREADY_EXISTS a kernel has this name; RESOURCE_EXHAUSTED 1024 kernels;
+// UNAVAILABLE cuBLASLt or cuDNN is not installed; FAILED_PRECONDITION shut down, or inside a
+// capture callback.
 GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;
 
-// Threads: any. Owns: one more reference. Blocks: no. Errors: INVALID_ARGUMENT.
+// Adds one reference.
+// Threads: any. Owns: the caller gets one more reference. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_kernel_retain(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
-// One reference less. The registration itself lives as long as the runtime. Null is allowed.
-// Threads: any. Owns: takes one reference unless it fails. Blocks: no, unless it drops the last
-// reference to the runtime: then as gpushare_runtime_release. Errors: INVALID_ARGUMENT;
-// FAILED_PRECONDITION the runtime's last reference in a callback.
+// Gives one reference back. The registration stays until the runtime ends. Null is allowed.
+// Threads: any. Owns: takes one reference, unless it fails. Blocks: no; if it drops the last
+// reference of the runtime, as gpushare_runtime_release.
+// Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the runtime's last reference inside a callback.
 GPUSHARE_API gpushare_status gpushare_kernel_release(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
+// What the library knows of a kernel.
 typedef struct gpushare_kernel_info {
   uint32_t struct_size;
   gpushare_task_kind kind;
@@ -602,88 +685,101 @@ typedef struct gpushare_kernel_info {
   gpushare_bool evictable;
   gpushare_bool confinable;
   gpushare_bool roomy;
-  int32_t node_count;     // graphs; repeats counted
-  int64_t block_task_ns;  // kernels; 0 unknown
+  int32_t node_count;     // GRAPH: nodes, each counted as often as it repeats
+  int64_t block_task_ns;  // KERNEL: one block task alone; 0: unknown
   int64_t yield_interval_ns;
-  // One launch alone on the whole device: the hint if there is one, else the sum of a graph's nodes
-  // and gaps; 0 unknown (kernels: block tasks / SMs / workers_per_sm_max rounds of block_task_ns).
+  // One launch alone on the whole device: the caller's estimate, else the sum of a graph's nodes
+  // and gaps; 0: unknown. For a KERNEL estimate it as rounds of block_task_ns, where one round
+  // executes SMs times workers_per_sm_max block tasks.
   int64_t solo_ns;
   gpushare_resource_demand demand;
 } gpushare_kernel_info;
 #define GPUSHARE_KERNEL_INFO_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_info)
 
-// What is known of a kernel by name: a registered one, else the one of the runtime's profile.
-// Threads: any. Owns: nothing. Blocks: no. Errors: NOT_FOUND, INVALID_ARGUMENT.
+// What is known of a kernel by name: of a registered one, else of the one in the runtime's profile.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: NOT_FOUND, INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_kernel_info_by_name(
     gpushare_runtime* runtime, const char* name, gpushare_kernel_info* out_info) GPUSHARE_NOEXCEPT;
 
-// The names of the kernels in the runtime's profile, one a line. Text function: see
+// Writes the names of the kernels in the runtime's profile, one a line. A text function: see
 // gpushare_policy_names.
-// Threads: any. Owns: nothing. Blocks: no. Errors: OUT_OF_RANGE, INVALID_ARGUMENT.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: OUT_OF_RANGE, INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status
 gpushare_profile_kernel_names(gpushare_runtime* runtime, char* buffer, size_t buffer_size_bytes,
                               size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
 
+// A fused kernel: one precompiled kernel whose blocks hold warps of a Tensor-core kernel and of a
+// CUDA-core kernel.
 typedef struct gpushare_fused_kernel_options {
   uint32_t struct_size;
-  int32_t tensor_blocks;  // blocks of the Tensor-core part in a fused block, at most 32; 0: 1
-  int32_t cuda_blocks;    // blocks of the CUDA-core part, at most 32; 0: 1
+  int32_t tensor_blocks;  // blocks of the Tensor-core part in one fused block, at most 32; 0: 1
+  int32_t cuda_blocks;    // blocks of the CUDA-core part in one fused block, at most 32; 0: 1
   int32_t reserved;       // must be 0
   const char* name;       // at most 63 bytes, unique among fused kernels; must be given
-  gpushare_kernel* tensor_part;     // registered before; must be given
-  gpushare_kernel* cuda_part;       // registered before; must be given
-  double opportune_load_ratio;      // Tacker: load ratio where both parts end together; 0: 1
-  double opportune_duration_ratio;  // fused duration there over the Tensor-core part's own; 0: 1
-  // CUfunction (header, tensor arguments, header, CUDA-core arguments) of GPUSHARE_FUSED_KERNEL;
-  // null on simulated devices, and on a CUDA device where the pair is never launched.
+  gpushare_kernel* tensor_part;  // registered before; must be given
+  gpushare_kernel* cuda_part;    // registered before; must be given
+  double opportune_load_ratio;   // load ratio at which both parts end together (Tacker); 0: 1
+  // Fused duration at that load ratio over the Tensor-core part's own duration; 0: 1.
+  double opportune_duration_ratio;
+  // CUfunction that GPUSHARE_FUSED_KERNEL makes. Its parameters are a header and the arguments of
+  // the Tensor-core part, then a header and the arguments of the CUDA-core part. Null on simulated
+  // devices, and on a CUDA device for a pair that is never launched.
   void* function;
-  // Of a fused block; 0: what the device reads from the function.
-  int32_t threads_per_block;
+  int32_t threads_per_block;  // of a fused block; 0: what the device reads from the function
   int32_t dynamic_shared_memory_bytes;  // 0: none
-  int32_t blocks_per_sm;                // fused blocks that an SM holds; 0: as threads_per_block
-  int32_t reserved2;                    // must be 0
+  // Fused blocks that fit in an SM; 0: what the device computes from the function.
+  int32_t blocks_per_sm;
+  int32_t reserved2;  // must be 0
 } gpushare_fused_kernel_options;
 #define GPUSHARE_FUSED_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_fused_kernel_options)
 
-// Registers one precompiled fused kernel of two registered kernels.
-// Threads: any but a capture callback's. Owns: the caller one reference of *out_fused, which holds
-// one of the runtime. Blocks: as gpushare_kernel_register. Errors: INVALID_ARGUMENT no name, parts
-// that are not two kernels of this runtime, blocks, ratios, threads or shared memory out of range,
-// a function with other parameters; ALREADY_EXISTS the name; RESOURCE_EXHAUSTED 1024 fused kernels;
-// FAILED_PRECONDITION in a capture callback.
+// Registers a fused kernel of two registered kernels.
+// Threads: any, not in a capture callback. Owns: the caller gets one reference of *out_fused, which
+// holds one of the runtime. Blocks: as gpushare_kernel_register.
+// Errors: INVALID_ARGUMENT no name; parts that are not two kernels of this runtime; blocks, ratios,
+// threads or shared memory out of range; a function with other parameters. ALREADY_EXISTS a fused
+// kernel has this name; RESOURCE_EXHAUSTED 1024 fused kernels; FAILED_PRECONDITION inside a capture
+// callback.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_register(
     gpushare_runtime* runtime, const gpushare_fused_kernel_options* options,
     gpushare_fused_kernel** out_fused) GPUSHARE_NOEXCEPT;
 
-// Threads: any. Owns: one more reference. Blocks: no. Errors: INVALID_ARGUMENT.
+// Adds one reference.
+// Threads: any. Owns: the caller gets one more reference. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_retain(gpushare_fused_kernel* fused)
     GPUSHARE_NOEXCEPT;
 
-// As gpushare_kernel_release, for a fused kernel.
-// Threads: any. Owns: takes one reference unless it fails. Blocks, Errors: as
+// Gives one reference back; the rules are those of gpushare_kernel_release.
+// Threads: any. Owns: takes one reference, unless it fails. Blocks, Errors: as
 // gpushare_kernel_release.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel* fused)
     GPUSHARE_NOEXCEPT;
 
 // --- queries -------------------------------------------------------------------------------------
 
-// Begins a query on an LC app's queue. Its latency counts from arrival_ns, the intended arrival; 0:
-// now. It is done when it was ended and all of its tasks are complete. A task that names no query
-// is a query of its own. Threads: any. Owns: the caller ends it. Blocks: no. Errors:
-// INVALID_ARGUMENT a BE app's queue, negative time; RESOURCE_EXHAUSTED; FAILED_PRECONDITION shut
-// down.
+// Begins a query on a queue of an LC app. Its latency counts from arrival_ns, when the request was
+// meant to arrive; 0: now. The query is done when it was ended and all of its tasks are complete. A
+// single task needs no query: an LC task without one is a query by itself. Sequence:
+// gpushare_query_begin -> gpushare_submit_lc (one or more times) -> gpushare_query_end.
+// Threads: any. Owns: the caller must end the query. Blocks: no.
+// Errors: INVALID_ARGUMENT the queue is of a BE app, or the time is negative; RESOURCE_EXHAUSTED
+// too many queries are active; FAILED_PRECONDITION shut down.
 GPUSHARE_API gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,
                                                   gpushare_query* out_query) GPUSHARE_NOEXCEPT;
 
-// No more tasks come.
-// Threads: any. Owns: the value is stale afterwards. Blocks: no. Errors: INVALID_ARGUMENT unknown
-// or ended before.
+// Says that the query gets no more tasks. Its tasks go on.
+// Threads: any. Owns: takes the query; the value is stale afterwards. Blocks: no.
+// Errors: INVALID_ARGUMENT unknown, or ended before.
 GPUSHARE_API gpushare_status gpushare_query_end(gpushare_runtime* runtime,
                                                 gpushare_query query) GPUSHARE_NOEXCEPT;
 
 // --- submit --------------------------------------------------------------------------------------
 
-// How a task went. Times are on the device's clock; 0 where it did not get so far.
+// What happened to a task. Times are on the device's clock in nanoseconds; 0 for a step that the
+// task did not reach. submit_ns is the time of the submit call.
 typedef struct gpushare_completion_record {
   uint32_t struct_size;
   gpushare_verdict verdict;
@@ -694,84 +790,92 @@ typedef struct gpushare_completion_record {
   uint32_t kernel_id;  // gpushare_kernel_id, 0: none
   gpushare_task_kind kind;
   int64_t submit_ns;
-  int64_t admit_ns;
-  int64_t launch_ns;    // first launch call
-  int64_t start_ns;     // first block, device's view; 0 where the device has no timestamps
-  int64_t end_ns;       // last block, device's view
-  int64_t complete_ns;  // seen by the host
-  int64_t predicted_ns;
-  int64_t predicted_error_ns;
-  int64_t measured_ns;  // time on the device, evicted spells left out
-  int64_t evicted_ns;   // between an eviction and the next launch
-  int64_t block_tasks;  // executed
+  int64_t admit_ns;      // the scheduler accepted it
+  int64_t launch_ns;     // first launch call
+  int64_t start_ns;      // first block starts, by the device; 0 where the device has no timestamps
+  int64_t end_ns;        // last block ends, by the device
+  int64_t complete_ns;   // the host saw the end
+  int64_t predicted_ns;  // predicted duration alone on the whole device
+  int64_t predicted_error_ns;  // error bar of predicted_ns
+  int64_t measured_ns;  // time on the device, without the time between evictions and relaunches
+  int64_t evicted_ns;   // time between evictions and relaunches
+  int64_t block_tasks;  // block tasks executed
   int32_t evictions;
   int32_t launches;
   gpushare_form form;  // of the last launch
-  int32_t place;       // index of the set of SMs of the last launch, 0: the whole device
+  int32_t place;       // set of SMs of the last launch, an index; 0: the whole device
   gpushare_reason launch_reason;
-  gpushare_reason hold_reason;  // the last reason to wait, NONE if it never did
-  uint32_t beside_kernel_id;    // the kernel that ran beside it longest, 0: none
+  gpushare_reason hold_reason;  // why it last waited; NONE: it never did
+  uint32_t beside_kernel_id;    // kernel that ran beside it longest; 0: none
   int32_t error_code;           // native code when it failed
 } gpushare_completion_record;
 #define GPUSHARE_COMPLETION_RECORD_INIT GPUSHARE_STRUCT_INIT(gpushare_completion_record)
 
-// Runs once, on the thread that completes the task: the scheduler's, or the one that polls or
-// waits. It may submit and release; it must not wait, drain, poll or shut down
-// (FAILED_PRECONDITION). `record` lives for the call.
+// Runs once, when the task is complete, on the thread that drives the flow: the scheduler's, or the
+// one that polls or waits. It may submit and release. Waits, drains, polls and shutdowns return
+// FAILED_PRECONDITION inside it. `record` lives for the call.
 typedef void (*gpushare_completion_callback)(void* user, const gpushare_completion_record* record);
 
-// Enqueues the caller's work on `stream` (a cudaStream_t; null on simulated devices). Runs once
-// unless the task never launches, on a thread that launches. It enqueues and returns: it must not
-// call gpushare or wait for anything.
+// Enqueues the caller's work on `stream`, a cudaStream_t; null on simulated devices. It runs once,
+// on a thread that launches, or never if the task is never launched. It must enqueue and return: it
+// must not call the library or wait for anything.
 typedef void (*gpushare_enqueue_callback)(void* stream, void* user);
 
-// One task of any kind. Fields that the kind does not use must be zero.
+// One task. Fields that its kind does not use must be zero; comments of fields start with the kinds
+// that use them.
 typedef struct gpushare_task_options {
   uint32_t struct_size;
-  gpushare_task_kind kind;  // default: the kernel's
-  gpushare_kernel* kernel;  // KERNEL, GRAPH, LIBRARY; not retained: keep it until submit returns
-  int64_t block_tasks;      // KERNEL: blocks of the original grid, 1 to 2^40
-  const void* arguments;    // KERNEL, LIBRARY: packed, copied at submit
+  gpushare_task_kind kind;  // DEFAULT: the kind of `kernel`
+  // KERNEL, GRAPH, LIBRARY: not retained; must live until the submit returns.
+  gpushare_kernel* kernel;
+  int64_t block_tasks;            // KERNEL: number of blocks of the original grid, 1 to 2^40
+  const void* arguments;          // KERNEL, LIBRARY: packed; copied at submit
   uint64_t arguments_size_bytes;  // at most 4096
-  gpushare_query query;           // LC: 0: a query of its own; BE: must be 0
-  int64_t arrival_ns;             // LC without query: intended arrival, 0: now
-  int64_t declared_ns;      // LIBRARY, OPAQUE: the caller's bound on the device time, 0: unknown
-  void* copy_destination;   // MEMCPY; buffers stay the caller's until the ticket completes
-  const void* copy_source;  // MEMCPY; both may be null on the simulated device
+  gpushare_query query;           // LC: 0 makes the task a query by itself; BE: must be 0
+  int64_t arrival_ns;       // LC without a query: when the request was meant to arrive; 0: now
+  int64_t declared_ns;      // LIBRARY, OPAQUE: caller's bound on the device time; 0: unknown
+  void* copy_destination;   // MEMCPY: buffers stay the caller's until the ticket completes
+  const void* copy_source;  // MEMCPY: both buffers may be null on the simulated device
   int64_t copy_size_bytes;  // MEMCPY: 1 to 2^42
   gpushare_copy_direction copy_direction;  // MEMCPY: must be given
-  gpushare_bool copy_pageable;             // MEMCPY: host memory is pageable, not pinned
-  const gpushare_ticket* wait_tickets;     // run after these; at most 8
-  void* const* wait_events;                // cudaEvent_t to wait for on the device; at most 8
+  gpushare_bool copy_pageable;  // MEMCPY: 1 if the host memory is pageable, 0 if it is pinned
+  // Tasks that must complete before this one starts; at most 8.
+  const gpushare_ticket* wait_tickets;
+  void* const* wait_events;  // cudaEvent_t that the device waits for before it starts; at most 8
   uint32_t wait_ticket_count;
   uint32_t wait_event_count;
-  void* signal_event;                 // cudaEvent_t to record after it, or null; never fused then
-  gpushare_bool detached;             // the ticket is released by itself once the task is complete
-  int32_t reserved;                   // must be 0
+  // Event to record after it (cudaEvent_t), or null. A task with one is never fused.
+  void* signal_event;
+  gpushare_bool detached;  // 1: the library releases the ticket when the task is complete
+  int32_t reserved;        // must be 0
   gpushare_enqueue_callback enqueue;  // OPAQUE: must be given
   void* enqueue_user;
   gpushare_completion_callback callback;  // may be null
   void* callback_user;
-  int32_t grid_x;  // KERNEL: dimensions of the original grid, whose product is block_tasks; zeros:
-  int32_t grid_y;  // {block_tasks, 1, 1}
+  // KERNEL: the original grid, whose product is block_tasks; three zeros: {block_tasks, 1, 1}.
+  int32_t grid_x;
+  int32_t grid_y;
   int32_t grid_z;
   int32_t reserved2;  // must be 0
 } gpushare_task_options;
 #define GPUSHARE_TASK_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_task_options)
 
-// Submits a latency-critical task; when its lane is free it is on the device before the call
-// returns. With a null out_ticket the task is detached.
-// Threads: any, callbacks too. Owns: the caller releases *out_ticket unless it is detached. Blocks:
-// never; allocates nothing. Errors: INVALID_ARGUMENT (BE app, field out of range, oversized
-// arguments, stale ticket or query); RESOURCE_EXHAUSTED the app has tasks_max tasks, or 32 with
-// more than 512 bytes of arguments, or too many callbacks wait; FAILED_PRECONDITION shut down;
-// UNAVAILABLE the device is lost. On error nothing was accepted and no callback runs.
+// Submits a task of an LC app. If its lane is free, the task is on the device before the call
+// returns. A null out_ticket makes the task detached. If the call fails, nothing was accepted and
+// no callback runs.
+// Threads: any, also in callbacks. Owns: the caller must release *out_ticket, unless it is
+// detached.
+// Blocks: never; it allocates nothing.
+// Errors: INVALID_ARGUMENT the queue is of a BE app, a field is out of range, the arguments are too
+// large, or a ticket or query is stale; RESOURCE_EXHAUSTED the app has tasks_max tasks, or 32 tasks
+// with more than 512 bytes of arguments, or all callback slots are taken; FAILED_PRECONDITION shut
+// down; UNAVAILABLE the device is lost.
 GPUSHARE_API gpushare_status gpushare_submit_lc(gpushare_queue* queue,
                                                 const gpushare_task_options* options,
                                                 gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;
 
-// Submits a best-effort task: it runs where the policy finds room.
-// Threads, Owns, Blocks, Errors: as gpushare_submit_lc, with the classes exchanged.
+// Submits a task of a BE app. It runs when and where the policy finds room.
+// Threads, Owns, Blocks, Errors: as gpushare_submit_lc, with LC and BE exchanged.
 GPUSHARE_API gpushare_status gpushare_submit_be(gpushare_queue* queue,
                                                 const gpushare_task_options* options,
                                                 gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;
@@ -779,80 +883,92 @@ GPUSHARE_API gpushare_status gpushare_submit_be(gpushare_queue* queue,
 typedef struct gpushare_region_options {
   uint32_t struct_size;
   int32_t reserved;  // must be 0
-  int64_t bound_ns;  // time on the device that the region takes at most; must be given
+  int64_t bound_ns;  // upper bound on the device time of the region; must be given
 } gpushare_region_options;
 #define GPUSHARE_REGION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_region_options)
 
-// Gives a stream on which the caller enqueues anything until gpushare_region_end: one opaque task.
-// *out_stream is a cudaStream_t, null on simulated devices. A region that may not start now is not
-// queued: the caller tries again.
-// Threads: any but a callback's. Owns: the caller ends the region, then releases the ticket.
-// Blocks: no. Errors: as gpushare_submit_lc; UNAVAILABLE it may not start now: the runtime is
-// quiesced, earlier tasks of the queue are not launched, or a best-effort region finds LC work,
-// work of its own queue or a bound_ns above what the policy allows; FAILED_PRECONDITION in a
-// callback. A lost device is UNAVAILABLE too, for ever: device_lost of gpushare_runtime_stats_get
-// is 1 before any call answers so.
+// Begins a region: gives a stream on which the caller enqueues any work until gpushare_region_end.
+// The region is one opaque task. *out_stream is a cudaStream_t; null on simulated devices. A region
+// that may not start now is not queued: call again later. Sequence: gpushare_region_begin ->
+// enqueue -> gpushare_region_end -> gpushare_ticket_wait -> gpushare_ticket_release.
+// Threads: any, not in a callback. Owns: the caller must end the region, then release *out_ticket.
+// Blocks: no.
+// Errors: as gpushare_submit_lc; FAILED_PRECONDITION inside a callback; UNAVAILABLE the region may
+// not start now. Causes: the runtime is quiesced; earlier tasks of the queue are not launched; for
+// a BE region also LC work, work of its own queue, or a bound_ns above what the policy allows. A
+// lost device is UNAVAILABLE too, and for ever: device_lost in gpushare_runtime_stats is 1 before
+// any call returns that.
 GPUSHARE_API gpushare_status gpushare_region_begin(gpushare_queue* queue,
                                                    const gpushare_region_options* options,
                                                    gpushare_ticket* out_ticket,
                                                    void** out_stream) GPUSHARE_NOEXCEPT;
 
-// Nothing more is enqueued; the ticket completes when the stream has done it.
-// Threads: any. Owns: nothing. Blocks: no. Errors: INVALID_ARGUMENT not a region, or ended before;
-// RESOURCE_EXHAUSTED too many launches are in flight: end it again.
+// Says that nothing more is enqueued on the region's stream. The ticket completes when the stream
+// has done its work.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: INVALID_ARGUMENT not a region, or ended before; RESOURCE_EXHAUSTED too many launches are
+// in flight: end it again later.
 GPUSHARE_API gpushare_status gpushare_region_end(gpushare_runtime* runtime,
                                                  gpushare_ticket region) GPUSHARE_NOEXCEPT;
 
 // --- tickets -------------------------------------------------------------------------------------
 
-// Until the ticket is complete. The verdict is in its record.
-// Threads: any but a callback's. Owns: nothing. Blocks: until deadline_ns (GPUSHARE_NEVER: no
-// limit); drives the flow itself when there is no scheduler thread. Errors: DEADLINE_EXCEEDED;
-// INVALID_ARGUMENT stale; FAILED_PRECONDITION in a callback.
+// Waits until the task is complete. The result is OK for every verdict: gpushare_ticket_record
+// tells how the task ended.
+// Threads: any, not in a callback. Owns: nothing. Blocks: until deadline_ns at most;
+// GPUSHARE_NEVER: no limit. Without a scheduler thread it drives the flow.
+// Errors: DEADLINE_EXCEEDED; INVALID_ARGUMENT a stale ticket; FAILED_PRECONDITION inside a
+// callback.
 GPUSHARE_API gpushare_status gpushare_ticket_wait(gpushare_runtime* runtime, gpushare_ticket ticket,
                                                   int64_t deadline_ns) GPUSHARE_NOEXCEPT;
 
-// Whether the ticket is complete.
-// Threads: any. Owns: nothing. Blocks: no. Errors: INVALID_ARGUMENT stale.
+// Says whether the task is complete. It does not drive the flow.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: INVALID_ARGUMENT a stale ticket.
 GPUSHARE_API gpushare_status gpushare_ticket_poll(gpushare_runtime* runtime, gpushare_ticket ticket,
                                                   gpushare_bool* out_complete) GPUSHARE_NOEXCEPT;
 
-// The record of a ticket that is complete.
-// Threads: any. Owns: nothing. Blocks: no. Errors: FAILED_PRECONDITION it is not complete;
-// INVALID_ARGUMENT stale.
+// Copies the record of a complete task.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: FAILED_PRECONDITION the task is not complete; INVALID_ARGUMENT a stale ticket.
 GPUSHARE_API gpushare_status
 gpushare_ticket_record(gpushare_runtime* runtime, gpushare_ticket ticket,
                        gpushare_completion_record* out_record) GPUSHARE_NOEXCEPT;
 
-// Adds a callback to a ticket that was submitted without one; a complete one runs it at once on
-// this thread. One callback or eventfd a ticket. Threads: any. Owns: nothing. Blocks: no. Errors:
-// INVALID_ARGUMENT stale; FAILED_PRECONDITION it has one; RESOURCE_EXHAUSTED.
+// Adds a completion callback to a task that was submitted without one. If the task is complete
+// already, the callback runs at once, on this thread. A ticket has at most one callback or eventfd.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: INVALID_ARGUMENT a stale ticket; FAILED_PRECONDITION the ticket has a callback or
+// eventfd; RESOURCE_EXHAUSTED all callback slots are taken.
 GPUSHARE_API gpushare_status gpushare_ticket_set_callback(gpushare_runtime* runtime,
                                                           gpushare_ticket ticket,
                                                           gpushare_completion_callback callback,
                                                           void* user) GPUSHARE_NOEXCEPT;
 
-// A Linux eventfd that becomes readable (value 1) when the ticket is complete.
-// Threads: any. Owns: the caller closes *out_fd, at any time (the library writes to a duplicate of
-// its own). Blocks: no. Errors: as gpushare_ticket_set_callback; RESOURCE_EXHAUSTED no file
-// descriptor is left.
+// Makes a Linux eventfd that becomes readable, with value 1, when the task is complete.
+// Threads: any. Owns: the caller closes *out_fd, at any time: the library writes to its own
+// duplicate.
+// Blocks: no.
+// Errors: as gpushare_ticket_set_callback; RESOURCE_EXHAUSTED also when no file descriptor is left.
 GPUSHARE_API gpushare_status gpushare_ticket_eventfd(gpushare_runtime* runtime,
                                                      gpushare_ticket ticket,
                                                      int* out_fd) GPUSHARE_NOEXCEPT;
 
-// Asks that the task does not run, or leaves the device. OK: it was asked in time to try. A task
-// that is not launched never runs and completes with VERDICT_CANCELLED; one on the device leaves at
-// its next block-task boundary and completes with VERDICT_CANCELLED, with what it had done by then
-// in its record, unless all of its work was done first: then it is complete with VERDICT_OK. The
-// record tells; the other verdicts stay possible (a launch that fails, a device that is lost).
-// Threads: any. Owns: the ticket stays the caller's. Blocks: until the pass of the flow in progress
-// is done. Errors: FAILED_PRECONDITION it is complete, or on the device and cannot leave;
-// INVALID_ARGUMENT stale.
+// Asks the library not to run the task, or to evict it. OK means that the request came in time to
+// try. A task that is not launched never runs and ends with VERDICT_CANCELLED. A task on the device
+// leaves at its next block-task boundary and ends with VERDICT_CANCELLED; its record says how much
+// it did. If all of its work was done first, it ends with VERDICT_OK. A failed launch or a lost
+// device still gives its own verdict.
+// Threads: any. Owns: the ticket stays the caller's. Blocks: until the current pass of the flow
+// ends.
+// Errors: FAILED_PRECONDITION the task is complete, or is on the device and cannot be evicted;
+// INVALID_ARGUMENT a stale ticket.
 GPUSHARE_API gpushare_status gpushare_ticket_cancel(gpushare_runtime* runtime,
                                                     gpushare_ticket ticket) GPUSHARE_NOEXCEPT;
 
-// Gives the ticket back; the value is stale afterwards. The task goes on if it is not complete.
-// Threads: any. Owns: takes the ticket. Blocks: no. Errors: INVALID_ARGUMENT stale.
+// Gives the ticket back; its value is stale afterwards. A task that is not complete goes on.
+// Threads: any. Owns: takes the ticket. Blocks: no.
+// Errors: INVALID_ARGUMENT a stale ticket.
 GPUSHARE_API gpushare_status gpushare_ticket_release(gpushare_runtime* runtime,
                                                      gpushare_ticket ticket) GPUSHARE_NOEXCEPT;
 
@@ -861,17 +977,17 @@ GPUSHARE_API gpushare_status gpushare_ticket_release(gpushare_runtime* runtime,
 typedef struct gpushare_device_info {
   uint32_t struct_size;
   gpushare_bool simulated;
-  const char* name;     // of the device: "cuda", "sim", "null"; lives as long as the library
-  const char* profile;  // name of the profile; lives as long as the runtime
-  const char* policy;   // static name of the policy at creation; lives as long as the runtime
-  gpushare_bool virtual_time;
-  gpushare_bool partitions;
-  gpushare_bool eviction;
-  gpushare_bool timestamps;
+  const char* name;            // "cuda", "sim" or "null"; lives as long as the library
+  const char* profile;         // name of the profile; lives as long as the runtime
+  const char* policy;          // policy at creation; lives as long as the runtime
+  gpushare_bool virtual_time;  // the clock moves only when the flow is driven
+  gpushare_bool partitions;    // the device can confine work to a set of SMs
+  gpushare_bool eviction;      // the device can evict worker launches
+  gpushare_bool timestamps;    // records have start_ns and end_ns
   int32_t sm_count;
-  int32_t sm_granularity;  // partitions come in groups of so many SMs
-  int32_t lanes_max;
-  int32_t places_max;
+  int32_t sm_granularity;  // partitions are made of groups of this many SMs
+  int32_t lanes_max;       // most streams of the library
+  int32_t places_max;      // most sets of SMs, the whole device included
   int32_t threads_per_sm;
   int32_t registers_per_sm;
   int32_t shared_memory_per_sm_bytes;
@@ -879,29 +995,33 @@ typedef struct gpushare_device_info {
   int64_t launch_latency_ns;
   int64_t completion_latency_ns;
   int64_t eviction_write_latency_ns;
-  double pinned_bytes_per_ns;
+  double pinned_bytes_per_ns;  // copy rate of pinned host memory
 } gpushare_device_info;
 #define GPUSHARE_DEVICE_INFO_INIT GPUSHARE_STRUCT_INIT(gpushare_device_info)
 
-// Threads: any. Owns: strings as said. Blocks: no. Errors: INVALID_ARGUMENT.
+// What the runtime's device is and can do.
+// Threads: any. Owns: nothing; each string says how long it lives. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_device_info_get(
     gpushare_runtime* runtime, gpushare_device_info* out_info) GPUSHARE_NOEXCEPT;
 
-// What the library can promise of a task. Bits.
+// What the library guarantees for a task, as bits.
 enum gpushare_guarantee_bit {
-  GPUSHARE_GUARANTEE_EVICTABLE = 1,  // it leaves at its next block-task boundary when LC work comes
-  GPUSHARE_GUARANTEE_CONFINABLE = 2,   // it stays on the SMs of its partition
-  GPUSHARE_GUARANTEE_TIMESTAMPED = 4,  // its record has the device's own start and end
-  GPUSHARE_GUARANTEE_DIVISIBLE = 8     // it may be cut into slices or pieces
+  GPUSHARE_GUARANTEE_EVICTABLE = 1,    // it leaves at its next block-task boundary for LC work
+  GPUSHARE_GUARANTEE_CONFINABLE = 2,   // it stays on the SMs of its place
+  GPUSHARE_GUARANTEE_TIMESTAMPED = 4,  // its record has the start and end by the device
+  GPUSHARE_GUARANTEE_DIVISIBLE = 8     // it may be cut into slices or segments
 };
 
-// The guarantees of a kind of task on this device; with `kernel` (may be null) of that kernel's
-// tasks: `kind` is then DEFAULT or the kernel's.
-// Threads: any. Owns: nothing. Blocks: no. Errors: INVALID_ARGUMENT.
+// The guarantees, as bits, for tasks of a kind on this device, or for tasks of `kernel` if it is
+// not null. `kind` is then DEFAULT or the kernel's kind.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_guarantees(gpushare_runtime* runtime, gpushare_task_kind kind,
                                                  gpushare_kernel* kernel,
                                                  uint32_t* out_guarantees) GPUSHARE_NOEXCEPT;
 
+// Number and quantiles of durations, in nanoseconds.
 typedef struct gpushare_latency_summary {
   int64_t count;
   int64_t p50_ns;
@@ -909,31 +1029,35 @@ typedef struct gpushare_latency_summary {
   int64_t max_ns;
 } gpushare_latency_summary;
 
+// Counters of a runtime since its creation.
 typedef struct gpushare_runtime_stats {
   uint32_t struct_size;
   gpushare_bool simulated;
-  int64_t ticks;
+  int64_t ticks;  // passes of the flow
   int64_t plans;
   int64_t launches;
-  int64_t fast_path_launches;
+  int64_t fast_path_launches;  // LC launches by the submitting thread
   int64_t evictions;
-  int64_t evictions_blocked;  // the eviction write did not take effect in time
-  int64_t hung;
-  int64_t busy_sm_ns;  // SMs that were busy times nanoseconds, since creation
+  int64_t evictions_blocked;  // eviction writes that did not take effect in time
+  int64_t hung;               // launches that never ended
+  int64_t busy_sm_ns;         // sum over SMs of their busy time
   int64_t tasks_pending;
-  int64_t prediction_samples;
+  int64_t prediction_samples;                 // durations that solo predictions were compared with
   double prediction_error;                    // mean absolute relative error of solo predictions
-  gpushare_latency_summary eviction_latency;  // eviction call to last worker gone
+  gpushare_latency_summary eviction_latency;  // from the eviction call until the last worker left
   gpushare_latency_summary plan_time;         // host time of the plan stage; 0 in virtual time
   gpushare_bool device_lost;
   int32_t app_count;
 } gpushare_runtime_stats;
 #define GPUSHARE_RUNTIME_STATS_INIT GPUSHARE_STRUCT_INIT(gpushare_runtime_stats)
 
-// Threads: any. Owns: nothing. Blocks: briefly. Errors: INVALID_ARGUMENT.
+// Copies the counters of a runtime.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_runtime_stats_get(
     gpushare_runtime* runtime, gpushare_runtime_stats* out_stats) GPUSHARE_NOEXCEPT;
 
+// Counters of an app since its creation.
 typedef struct gpushare_app_stats {
   uint32_t struct_size;
   gpushare_app_class app_class;
@@ -944,26 +1068,30 @@ typedef struct gpushare_app_stats {
   int64_t cancelled;
   int64_t rejected;  // refused at submit
   int64_t evictions;
-  int64_t queue_depth;
-  int64_t device_ns;                 // time of its tasks on the device
-  int64_t work_ns;                   // predicted whole-device time of what it completed
-  int64_t block_tasks;               // executed
-  gpushare_latency_summary latency;  // submit (arrival for queries) to complete
+  int64_t queue_depth;               // tasks submitted and not complete
+  int64_t device_ns;                 // time that its tasks spent on the device
+  int64_t work_ns;                   // predicted whole-device time of its completed work
+  int64_t block_tasks;               // block tasks executed
+  gpushare_latency_summary latency;  // from submit (queries: from arrival) to completion
 } gpushare_app_stats;
 #define GPUSHARE_APP_STATS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_stats)
 
-// Threads: any. Owns: nothing. Blocks: briefly. Errors: INVALID_ARGUMENT.
+// Copies the counters of an app.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status
 gpushare_app_stats_get(gpushare_app* app, gpushare_app_stats* out_stats) GPUSHARE_NOEXCEPT;
 
-// The number that records, events and metrics use for an app or a kernel; 0 for a bad handle.
-// Threads: any. Owns: nothing. Blocks: no. Errors: none.
+// The number that records, events and metrics use for an app or a kernel. 0 for an invalid handle.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: none.
 GPUSHARE_API uint32_t gpushare_app_id(gpushare_app* app) GPUSHARE_NOEXCEPT;
 GPUSHARE_API uint32_t gpushare_kernel_id(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
-// All counters as OpenMetrics text, with a SIMULATED label where the device is. Text function: see
-// gpushare_policy_names.
-// Threads: any. Owns: nothing. Blocks: briefly. Errors: OUT_OF_RANGE, INVALID_ARGUMENT.
+// Writes all counters as OpenMetrics text. The label `simulated` of each sample is "true" on a
+// simulated device. A text function: see gpushare_policy_names.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: OUT_OF_RANGE, INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_metrics_text(gpushare_runtime* runtime, char* buffer,
                                                    size_t buffer_size_bytes,
                                                    size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
@@ -973,7 +1101,8 @@ typedef struct gpushare_trace_options {
   int32_t reserved;            // must be 0
   const char* perfetto_path;   // null: no Perfetto trace
   const char* event_log_path;  // null: no event log
-  int64_t records_max;  // kept in memory, 64 bytes each; 0: 2^20; more are counted as dropped
+  // Events kept in memory, 64 bytes each; 0: 2^20. Further events are dropped and counted.
+  int64_t records_max;
 } gpushare_trace_options;
 #define GPUSHARE_TRACE_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_trace_options)
 
@@ -981,24 +1110,26 @@ typedef struct gpushare_trace_summary {
   uint32_t struct_size;
   int32_t reserved;
   int64_t records;
-  int64_t dropped;
-  uint64_t decision_digest;  // equal for two runs that decided the same
+  int64_t dropped;           // events for which there was no room
+  uint64_t decision_digest;  // equal for two runs with the same decisions
 } gpushare_trace_summary;
 #define GPUSHARE_TRACE_SUMMARY_INIT GPUSHARE_STRUCT_INIT(gpushare_trace_summary)
 
-// Starts to record events in memory.
-// Threads: any. Owns: nothing. Blocks: allocates the records. Errors: INVALID_ARGUMENT no path,
-// records_max out of range; FAILED_PRECONDITION a trace runs already.
+// Starts to record events in memory. Sequence: gpushare_trace_start -> work -> gpushare_trace_stop.
+// Threads: any. Owns: nothing. Blocks: while it allocates the memory.
+// Errors: INVALID_ARGUMENT no path, or records_max out of range; FAILED_PRECONDITION a trace is
+// running.
 GPUSHARE_API gpushare_status gpushare_trace_start(
     gpushare_runtime* runtime, const gpushare_trace_options* options) GPUSHARE_NOEXCEPT;
 
-// Stops and writes the files. out_summary may be null.
-// Threads: any but a callback's. Owns: nothing. Blocks: while the files are written. Errors:
-// FAILED_PRECONDITION no trace runs; others from writing, and the trace is then over too.
+// Stops the trace and writes its files. out_summary may be null.
+// Threads: any, not in a callback. Owns: nothing. Blocks: while it writes the files.
+// Errors: FAILED_PRECONDITION no trace is running; others when a file cannot be written. The trace
+// is over in every case.
 GPUSHARE_API gpushare_status gpushare_trace_stop(
     gpushare_runtime* runtime, gpushare_trace_summary* out_summary) GPUSHARE_NOEXCEPT;
 
-// What happened, one record of the event log. docs/abi.md says what a to d mean for each type.
+// One record of the event log. docs/abi.md says what the fields a to d mean for each type.
 typedef int32_t gpushare_event_type;
 enum gpushare_event_type_value {
   GPUSHARE_EVENT_NONE = 0,
@@ -1024,45 +1155,52 @@ typedef struct gpushare_event {
   uint32_t struct_size;
   gpushare_event_type type;
   int64_t time_ns;
-  uint64_t id;  // ticket, query, app or lane
+  uint64_t id;  // number of a ticket, query, app or lane
   int64_t a;
   int64_t b;
   int64_t c;
   int64_t d;
   uint32_t app_id;
   uint32_t kernel_id;
-  int32_t place;  // -1: none
+  int32_t place;  // index of a set of SMs; -1: none
   gpushare_reason reason;
-  int32_t detail;  // form of launches, outcome of parts, verdict of completions
+  int32_t detail;  // form of a launch, outcome of a part, verdict of a completion
   gpushare_app_class app_class;
 } gpushare_event;
 #define GPUSHARE_EVENT_INIT GPUSHARE_STRUCT_INIT(gpushare_event)
 
-// "launched", "evicted", ...; "unknown" for a value that is none.
-// Threads: any. Owns: static. Blocks: no. Errors: none.
+// The name of an event type: "launched", "evicted". "unknown" for any other number.
+// Threads: any. Owns: nothing; the string is static. Blocks: no.
+// Errors: none.
 GPUSHARE_API const char* gpushare_event_type_name(gpushare_event_type type) GPUSHARE_NOEXCEPT;
 
-// Reads an event log file whole. *out_count is the number of events.
-// Threads: any. Owns: the caller one reference of *out_log. Blocks: while it reads. Errors:
-// NOT_FOUND; DATA_LOSS or INVALID_ARGUMENT truncated, corrupt or oversized.
+// Reads a whole event log file. *out_count is its number of events.
+// Threads: any. Owns: the caller gets one reference of *out_log. Blocks: while it reads.
+// Errors: NOT_FOUND; DATA_LOSS or INVALID_ARGUMENT the file is truncated, corrupt or too large.
 GPUSHARE_API gpushare_status gpushare_event_log_open(const char* path, gpushare_event_log** out_log,
                                                      int64_t* out_count) GPUSHARE_NOEXCEPT;
 
-// Event `index`, from 0, in order of time.
-// Threads: any. Owns: nothing. Blocks: no. Errors: OUT_OF_RANGE, INVALID_ARGUMENT.
+// Copies event number `index`. The first is 0; events are in order of time.
+// Threads: any. Owns: nothing. Blocks: no.
+// Errors: OUT_OF_RANGE, INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_event_log_get(gpushare_event_log* log, int64_t index,
                                                     gpushare_event* out_event) GPUSHARE_NOEXCEPT;
 
-// Threads: any. Owns: one more reference. Blocks: no. Errors: INVALID_ARGUMENT.
+// Adds one reference.
+// Threads: any. Owns: the caller gets one more reference. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_event_log_retain(gpushare_event_log* log) GPUSHARE_NOEXCEPT;
 
-// Threads: any. Owns: takes one reference. Blocks: no. Errors: INVALID_ARGUMENT. Null is allowed.
+// Gives one reference back. Null is allowed.
+// Threads: any. Owns: takes one reference. Blocks: no.
+// Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_event_log_release(gpushare_event_log* log) GPUSHARE_NOEXCEPT;
 
 // --- calibration ---------------------------------------------------------------------------------
 
-// A kernel and one sample task of it, which runs many times: its result must not depend on how
-// often. Of the task only block_tasks, arguments and the grid are read; null: no arguments.
+// A kernel to measure and one sample task of it. The task runs many times, so its result must not
+// depend on how often it runs. Only block_tasks, the grid and the arguments of the task are read. A
+// null task has no arguments.
 typedef struct gpushare_calibration_item {
   const gpushare_kernel_options* kernel;
   const gpushare_task_options* task;
@@ -1070,14 +1208,16 @@ typedef struct gpushare_calibration_item {
 
 // A fused kernel of two items. It has no struct_size: it never changes.
 typedef struct gpushare_calibration_fused {
-  const gpushare_fused_kernel_options* fused;  // tensor_part and cuda_part are null here
-  uint32_t tensor_item;                        // of the options' items, from 0
-  uint32_t cuda_item;
-  int32_t local_bytes;  // local memory of a thread; above 0: it spills and is not measured
-  uint32_t reserved;    // must be 0
+  const gpushare_fused_kernel_options* fused;  // tensor_part and cuda_part must be null here
+  uint32_t tensor_item;                        // index into the options' items
+  uint32_t cuda_item;                          // index into the options' items
+  // Local memory of a thread; above 0 it spills registers and is not measured.
+  int32_t local_bytes;
+  uint32_t reserved;  // must be 0
 } gpushare_calibration_fused;
 
-// Whether a kernel's speed follows the SMs that it has, or stops growing at some number of them.
+// What bounds a kernel's speed. COMPUTE: it grows with the number of SMs. MEMORY: it stops growing
+// at some number of SMs.
 typedef int32_t gpushare_intensity;
 enum gpushare_intensity_value {
   GPUSHARE_INTENSITY_UNKNOWN = 0,
@@ -1085,110 +1225,120 @@ enum gpushare_intensity_value {
   GPUSHARE_INTENSITY_MEMORY = 2
 };
 
-// What was measured of one kernel. Pointers live for the callback.
+// The measurements of one kernel. Pointers live for the callback.
 typedef struct gpushare_kernel_calibration {
   uint32_t struct_size;
   gpushare_task_kind kind;
   const char* name;
   int64_t block_tasks;       // of the sample task
-  int64_t solo_ns;           // one launch of the original form on the whole device
-  int64_t worker_solo_ns;    // of the worker form, 0: it has none
-  int64_t block_task_ns;     // all workers of an SM resident, alone
+  int64_t solo_ns;           // one launch of the original form, alone on the whole device
+  int64_t worker_solo_ns;    // one launch of the worker form; 0: it has none
+  int64_t block_task_ns;     // one block task alone, with all workers of the SM resident
   int64_t eviction_p50_ns;   // from the eviction call to the end of the evicted launch
   int64_t eviction_p99_ns;   // 0: not evictable
-  double block_task_spread;  // relative standard deviation, 0: none seen
-  double worker_overhead;    // PTB overhead, 0.003 = 0.3 %; below 0: workers are faster
+  double block_task_spread;  // relative standard deviation of block_task_ns; 0: none seen
+  double worker_overhead;    // extra time of the worker form, 0.003 = 0.3 %; below 0: it is faster
   double saturating_occupancy;
-  const gpushare_speed_point* speed;  // by sms, ascending
-  const int32_t* knees;               // SM counts at which it is unusually fast
+  const gpushare_speed_point* speed;  // ascending by sms
+  const int32_t* knees;               // SM counts at which the kernel is unusually fast
   uint32_t speed_count;
   uint32_t knee_count;
-  int32_t workers_per_sm_max;  // M
-  gpushare_bool kept;          // taken from the checkpoint, not measured now
-  int64_t slice_block_tasks;   // the smallest slice within the overhead allowed; 0: none was found
-  double slice_overhead;       // of the task in such slices over one launch
-  int32_t workers_per_sm_least;  // the fewest workers an SM within 1 % of full speed; 0: unknown
+  int32_t workers_per_sm_max;  // M of CapSM
+  gpushare_bool kept;          // 1: from the checkpoint, not measured now
+  int64_t slice_block_tasks;   // the smallest slice within slice_overhead_max; 0: none found
+  double slice_overhead;       // extra time of the task in slices of that size, over one launch
+  // The fewest workers an SM that give 99 % of full speed; 0: unknown.
+  int32_t workers_per_sm_least;
   gpushare_intensity intensity;
 } gpushare_kernel_calibration;
 #define GPUSHARE_KERNEL_CALIBRATION_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_calibration)
 
 typedef struct gpushare_calibration_progress {
   uint32_t struct_size;
-  int32_t done;  // of `total`: the device, each kernel, each pair of them, each fused kernel
+  int32_t done;  // steps done of `total`: the device, each kernel, each pair, each fused kernel
   int32_t total;
   int32_t reserved;
-  const char* what;  // "device", or what is measured now or was just measured
-  const gpushare_kernel_calibration* kernel;  // what was just measured, else null
-  const char* note;  // after the last kernel: a sentence on what could not be measured, else null
+  const char* what;  // "device", or the name of what is measured now or was just measured
+  const gpushare_kernel_calibration* kernel;  // the kernel that was just measured, else null
+  // After the last kernel: a sentence about something that could not be measured. Else null.
+  const char* note;
 } gpushare_calibration_progress;
 #define GPUSHARE_CALIBRATION_PROGRESS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_progress)
 
-// Runs many times, on the caller's thread, between measurements. It must not call the API.
+// Runs many times, between measurements, on the thread that called gpushare_calibrate. It must not
+// call the library.
 typedef void (*gpushare_calibration_callback)(void* user,
                                               const gpushare_calibration_progress* progress);
 
 typedef struct gpushare_calibration_options {
   uint32_t struct_size;
-  int32_t device_ordinal;                  // which GPU, from 0
-  const char* device;                      // as in gpushare_runtime_options
-  const char* profile_path;                // what is not measured; null: the one that is built in
+  int32_t device_ordinal;  // which GPU, from 0
+  const char* device;      // as in gpushare_runtime_options
+  // Where values that are not measured come from; null: the built-in profile.
+  const char* profile_path;
   const char* output_path;                 // the profile to write; must be given
   const gpushare_calibration_item* items;  // must be given
-  const volatile int32_t* cancel;          // may be null; not 0: stop soon, with CANCELLED
-  const char* sim_tier;                    // as in gpushare_runtime_options
-  const char* sim_faults;                  // as in gpushare_runtime_options
-  uint64_t seed;                           // 0: 1
-  int64_t kernel_time_ns;                  // device time for each kernel; 0: 30 s
-  int64_t hang_limit_ns;                   // of one launch; 0: 10 s
-  // For the rates of copies; without them those of the profile are kept. May be null on simulated
-  // devices. `pageable_buffer` is ordinary host memory.
+  // May be null. To stop soon, with CANCELLED, another thread or a signal handler sets it to a
+  // non-zero value.
+  const volatile int32_t* cancel;
+  const char* sim_tier;    // as in gpushare_runtime_options
+  const char* sim_faults;  // as in gpushare_runtime_options
+  uint64_t seed;           // 0: 1
+  int64_t kernel_time_ns;  // device time for each kernel; 0: 30 s
+  int64_t hang_limit_ns;   // limit of one launch; 0: 10 s
+  // Buffers to measure the rates of copies with. Without them the profile keeps its rates. They may
+  // be null on simulated devices. pageable_buffer is ordinary host memory.
   void* device_buffer;
   void* pinned_buffer;
   void* pageable_buffer;
-  int64_t buffer_size_bytes;  // of each; 128 MB is enough
+  int64_t buffer_size_bytes;  // size of each buffer; 128 MB is enough
   uint32_t item_count;
-  int32_t repeats;       // samples of each duration, of which the median counts; 0: 7
-  int32_t evictions;     // of each kernel, at most 128; 0: 100
-  gpushare_bool resume;  // go on from the checkpoint, output_path with ".partial", if there is one
+  int32_t repeats;    // samples of each duration, whose median is taken; 0: 7
+  int32_t evictions;  // evictions of each kernel, at most 128; 0: 100
+  // 1: continue from the checkpoint, output_path with ".partial", if it exists.
+  gpushare_bool resume;
   const gpushare_calibration_fused* fused;  // may be null
-  // Device time of this call; 0: no bound. What it does not reach is noted, and the checkpoint
+  // Device time of this call; 0: no limit. Notes name what is not reached, and the checkpoint
   // stays.
   int64_t total_time_ns;
-  double slice_overhead_max;  // of the smallest slice, 0.02 = 2 %; 0: 0.02
+  double slice_overhead_max;  // limit for the smallest slice, 0.02 = 2 %; 0: 0.02
   uint32_t fused_count;
   uint32_t reserved;  // must be 0
 } gpushare_calibration_options;
 #define GPUSHARE_CALIBRATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_options)
 
 // Measures a device and kernels on it, and writes their profile (docs/calibration.md). The device
-// must be idle, and no runtime may use it. After the durations of each kernel a checkpoint is
-// written, of the rest at most once a second.
-// Threads: any but a callback's. Owns: nothing. Blocks: about kernel_time_ns a kernel. Errors:
-// INVALID_ARGUMENT; CANCELLED and DEADLINE_EXCEEDED (a launch hangs) the checkpoint stays;
+// must be idle, and no runtime may use it. A checkpoint is written after the durations of each
+// kernel, and after other measurements at most once a second.
+// Threads: any, not in a callback. Owns: nothing. Blocks: about kernel_time_ns for each kernel.
+// Errors: INVALID_ARGUMENT; CANCELLED `cancel` was set; DEADLINE_EXCEEDED a launch hangs;
 // UNAVAILABLE no such device, or it was lost; DATA_LOSS the profile or the checkpoint is corrupt;
-// FAILED_PRECONDITION the checkpoint is of another GPU, or work takes no time on the device.
+// FAILED_PRECONDITION the checkpoint is of another GPU, or the sample work takes no time on the
+// device. After CANCELLED and DEADLINE_EXCEEDED the checkpoint stays.
 GPUSHARE_API gpushare_status gpushare_calibrate(const gpushare_calibration_options* options,
                                                 gpushare_calibration_callback progress,
                                                 void* user) GPUSHARE_NOEXCEPT;
 
 // --- profiles ------------------------------------------------------------------------------------
 
-// Loads kernels and what was learned from a profile of the same GPU model. All or nothing; kernels
-// that are registered keep their records.
-// Threads: any. Owns: nothing. Blocks: while it reads and the flow is quiet. Errors: NOT_FOUND;
-// DATA_LOSS or INVALID_ARGUMENT truncated, corrupt or out of range; FAILED_PRECONDITION another
-// GPU.
+// Loads kernels and learned values from a profile of the same GPU model. It loads all or nothing.
+// Kernels that are registered keep their records.
+// Threads: any. Owns: nothing. Blocks: while it reads, and until the current pass of the flow ends.
+// Errors: NOT_FOUND; DATA_LOSS or INVALID_ARGUMENT the file is truncated, corrupt or out of range;
+// FAILED_PRECONDITION the profile is of another GPU.
 GPUSHARE_API gpushare_status gpushare_profile_load(gpushare_runtime* runtime,
                                                    const char* path) GPUSHARE_NOEXCEPT;
 
-// Saves the runtime's profile with what was learned. A crash leaves the old file or the new one.
-// Threads: any. Owns: nothing. Blocks: while it writes. Errors: INVALID_ARGUMENT, UNAVAILABLE or
-// PERMISSION_DENIED the path cannot be written.
+// Saves the runtime's profile with the learned values. After a crash the file is the old one or the
+// new one, never a mix.
+// Threads: any. Owns: nothing. Blocks: while it writes.
+// Errors: INVALID_ARGUMENT, UNAVAILABLE or PERMISSION_DENIED: the path cannot be written.
 GPUSHARE_API gpushare_status gpushare_profile_save(gpushare_runtime* runtime,
                                                    const char* path) GPUSHARE_NOEXCEPT;
 
-// Reads a profile file and says what is wrong with it, without a runtime.
-// Threads: any. Owns: nothing. Blocks: while it reads. Errors: as gpushare_profile_load.
+// Checks a profile file without a runtime. gpushare_last_error_message says what is wrong with it.
+// Threads: any. Owns: nothing. Blocks: while it reads.
+// Errors: as gpushare_profile_load.
 GPUSHARE_API gpushare_status gpushare_profile_validate(const char* path) GPUSHARE_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -1,12 +1,27 @@
-// A policy of the application's own: a function from a snapshot to a plan, as a versioned C vtable.
+// A policy of the application's own: a function from a snapshot to a plan, in a versioned table.
 //
-// Installed as <gpushare/gpushare_policy.h>; C99 to C23, C++17 to C++23. Everything here is plain
-// data that lives for one call. A policy is pure: it keeps no state that changes its answers, reads
-// no clock, calls no function of gpushare and must not allocate, block or throw. Times are
-// nanoseconds on the device's clock, speeds are relative to the kernel alone on the whole device,
-// indices are dense and -1 is none. Elements of the snapshot's arrays may grow at their end: step
-// through them by the strides that the snapshot gives (GPUSHARE_AT does). What the policy writes
-// never changes in one version of the table, and neither do parts and copy states.
+// Installed as <gpushare/gpushare_policy.h>; compiles as C99 to C23 and as C++17 to C++23.
+//
+// Call sequence
+// - Fill a gpushare_policy_table, made with its _INIT macro, and call gpushare_set_user_policy.
+// - The library calls make_plan whenever something changed: a submit, a completion, a wake-up
+//   time. make_plan reads the snapshot and writes launches, evictions and holds into the plan.
+// - The library calls destroy once, when the policy is replaced or the runtime ends.
+//   examples/user_policy.c is a complete policy.
+//
+// Rules for make_plan
+// - It is pure: the plan depends on the snapshot only. It keeps no state that changes its answers
+//   and reads no clock.
+// - It calls no function of gpushare. It does not allocate, block or throw.
+// - Snapshot and plan live for one call.
+//
+// Units and indices
+// - Times are nanoseconds on the device's clock. Speeds are relative to the kernel alone on the
+//   whole device. Indices are dense; -1 is none.
+// - Elements of the snapshot's arrays may grow at their end in later versions. Step through an
+//   array by the stride that the snapshot gives, as GPUSHARE_AT does. gpushare_part_view,
+//   gpushare_copy_state and everything that the policy writes never change in one version of the
+//   table.
 #ifndef GPUSHARE_GPUSHARE_POLICY_H_
 #define GPUSHARE_GPUSHARE_POLICY_H_
 
@@ -18,28 +33,31 @@ extern "C" {
 
 #define GPUSHARE_POLICY_VERSION 1
 
-// Most entries of each array of a plan.
+// Capacity of each array of a plan (launches, evictions, holds), in entries.
 #define GPUSHARE_PLAN_ACTIONS_MAX 128
-// Most parts (live launches) of one task.
+// Most parts of one task. A part is one launch of the task on the device.
 #define GPUSHARE_PARTS_MAX 4
 
+// The kind of stream of the library that a launch goes to.
 typedef int32_t gpushare_lane_class;
 enum gpushare_lane_class_value {
   GPUSHARE_LANE_PLAIN = 0,  // ordinary priority
-  GPUSHARE_LANE_LC = 1,     // highest priority, never evicted
-  GPUSHARE_LANE_BE = 2,     // lowest priority, has an eviction word
+  GPUSHARE_LANE_LC = 1,     // highest priority; never evicted
+  GPUSHARE_LANE_BE = 2,     // lowest priority; its launches can be evicted
   GPUSHARE_LANE_COPY = 3
 };
 
 // --- the snapshot --------------------------------------------------------------------------------
 
+// A place: a set of SMs that a launch can be confined to.
 typedef struct gpushare_place_view {
   int32_t sms;
   int32_t reserved;
-  uint64_t overlaps;  // places (bit per index) that share an SM with this one, itself included
+  uint64_t overlaps;  // one bit for each place that shares an SM with this one, itself included
 } gpushare_place_view;
 
-// One way to cut the device in two; ascending lc_sms.
+// One split of the device into an LC side and a BE side, as indices of places. Splits ascend by
+// lc_sms.
 typedef struct gpushare_split_view {
   int32_t lc_place;
   int32_t be_place;
@@ -47,84 +65,91 @@ typedef struct gpushare_split_view {
   int32_t be_sms;
 } gpushare_split_view;
 
+// The copies in flight in one direction.
 typedef struct gpushare_copy_state {
-  int32_t be_active;  // BE copies in flight in this direction
+  int32_t be_active;  // BE copies in flight
   int32_t lc_active;
-  int32_t be_limit;  // N_tr (Baymax eq. 5)
+  int32_t be_limit;  // most BE copies at once: N_tr of Baymax eq. 5
   int32_t reserved;
 } gpushare_copy_state;
 
+// An LC app with its targets and its present load.
 typedef struct gpushare_lc_app_view {
   uint32_t app_id;
   int32_t reserved_capsms;
-  int64_t target_ns;     // 0: none
-  double p99_bound;      // 0: none
-  int64_t p99_alone_ns;  // 0: unknown
-  int64_t solo_ns;       // one query alone
+  int64_t target_ns;     // latency target; 0: none
+  double p99_bound;      // bound on p99 over p99 alone; 0: none
+  int64_t p99_alone_ns;  // p99 alone; 0: unknown
+  int64_t solo_ns;       // one query alone on the device
   double load;           // share of time that its queries would take alone
-  // Longest blocking that a launch may cause to this app's next query; GPUSHARE_NEVER: no limit.
+  // Longest time that a launch may keep this app's next query waiting; GPUSHARE_NEVER: no limit.
   int64_t blocking_budget_ns;
   int32_t active_queries;
   int32_t tasks_in_flight;
-  int64_t idle_since_ns;
-  uint32_t main_kernel_id;  // the kernel that most of its time goes to, 0 before its first
+  int64_t idle_since_ns;    // when active_queries last became 0
+  uint32_t main_kernel_id;  // the kernel that takes most of its time; 0 before its first
   int32_t reserved;
 } gpushare_lc_app_view;
 
+// A BE app with its quota and what it got so far.
 typedef struct gpushare_be_app_view {
   uint32_t app_id;
   int32_t quota_capsms;  // 0: no quota
   double weight;
-  int64_t attained_ns;  // whole-device time that it got so far, over its weight
+  int64_t attained_ns;  // whole-device time that it got so far, divided by its weight
   double used_capsms;
-  gpushare_bool packed;
+  gpushare_bool packed;  // its quota is on whole SMs that no other app uses
   int32_t reserved;
 } gpushare_be_app_view;
 
-// Active queries of all LC apps in order of arrival.
+// An active query. The array is in order of arrival, over all LC apps.
 typedef struct gpushare_query_view {
   gpushare_query query;
   int32_t lc_app;  // index into lc_apps
   int32_t reserved;
   int64_t arrival_ns;
-  int64_t deadline_ns;  // arrival + target, GPUSHARE_NEVER without one
+  int64_t deadline_ns;  // arrival_ns + target; GPUSHARE_NEVER without a target
   int64_t solo_ns;      // predicted duration of all its tasks
-  int64_t issued_ns;    // predicted duration of its tasks that are on the device
+  int64_t issued_ns;    // predicted duration of its tasks on the device
   int64_t done_ns;      // processing time of its completed tasks
-  int64_t headroom_ns;  // what it can still give away (Baymax eq. 3-4), GPUSHARE_NEVER: no target
+  // What it can still give away (Baymax eq. 3 and 4); GPUSHARE_NEVER without a target.
+  int64_t headroom_ns;
 } gpushare_query_view;
 
-// The head of one queue, or the rest of an evicted task.
+// A task that the policy may launch: the first of its queue, or the rest of an evicted task.
 typedef struct gpushare_head_view {
   gpushare_ticket task;
   gpushare_app_class app_class;
-  int32_t app;  // index into lc_apps or be_apps
+  int32_t app;  // index into lc_apps or be_apps, by app_class
   uint32_t queue_id;
   gpushare_task_kind kind;
   gpushare_query query;
   uint32_t kernel_id;    // 0: none
-  int32_t kernel_index;  // row of the pair table, -1: none
-  uint64_t sequence;     // order of submission
-  int64_t ready_ns;
-  int32_t ready_count;  // tasks of this queue that may be launched in a row, this one included
+  int32_t kernel_index;  // row of the pair table; -1: none
+  uint64_t sequence;     // order of submission, over all queues
+  int64_t ready_ns;      // when it became ready
+  // Tasks of this queue that may be launched in a row, this one included.
+  int32_t ready_count;
   int32_t workers_per_sm_max;
-  int64_t blocks_left;  // block tasks not yet done; bytes for a copy
-  gpushare_bool resumed;
+  int64_t blocks_left;    // block tasks not yet done; for a copy, bytes
+  gpushare_bool resumed;  // it ran before and was evicted
   gpushare_bool evictable;
   gpushare_bool confinable;
-  gpushare_bool pinned;
+  gpushare_bool pinned;  // MEMCPY: the host memory is pinned
   gpushare_copy_direction direction;
-  gpushare_bool trained;  // the prediction comes from measurements
-  int64_t remaining_ns;   // of what is left, alone on the whole device
-  int64_t remaining_error_ns;
-  int64_t eviction_ns;  // what its eviction adds to an LC query; GPUSHARE_NEVER: not evictable
+  gpushare_bool trained;       // the prediction comes from measurements of this kernel
+  int64_t remaining_ns;        // predicted duration of what is left, alone on the whole device
+  int64_t remaining_error_ns;  // error bar of remaining_ns
+  // Delay that its eviction adds to an LC query; GPUSHARE_NEVER: not evictable.
+  int64_t eviction_ns;
 } gpushare_head_view;
 
+// One launch of a task that is on the device.
 typedef struct gpushare_part_view {
   int32_t place;
   int32_t lane;
   int32_t workers;
-  gpushare_bool evicting;
+  gpushare_bool evicting;  // its eviction is requested and it has not ended
   gpushare_form form;
   int32_t reserved;
   int64_t launched_ns;
@@ -135,36 +160,38 @@ typedef struct gpushare_running_view {
   gpushare_part_view parts[GPUSHARE_PARTS_MAX];
   int32_t part_count;
   int32_t reserved;
-  uint64_t places;          // bit per place with a live part that is not being evicted
-  gpushare_head_view task;  // remaining is measured from now; last, as it may grow
+  uint64_t places;          // one bit for each place with a part that is not being evicted
+  gpushare_head_view task;  // its remaining_ns counts from now. Last, because it may grow.
 } gpushare_running_view;
 
-// LC app a beside BE kernel k on split s.
+// Relative speeds when LC app a runs on the LC side of split s and BE kernel k on the BE side.
+// gpushare_pair_at finds the option of (a, k, s).
 typedef struct gpushare_pair_option {
-  float lc_speed;          // LC on the LC side, BE side busy with k
-  float lc_speed_alone;    // same, BE side empty
-  float be_speed_be_side;  // k on the BE side, LC side busy with a
-  float be_speed_lc_side;  // k on the LC side when no query is active
+  float lc_speed;          // a, while k runs on the BE side
+  float lc_speed_alone;    // a, while the BE side is empty
+  float be_speed_be_side;  // k on the BE side, while a runs on the LC side
+  float be_speed_lc_side;  // k on the LC side, while no query is active
 } gpushare_pair_option;
 
+// The state that a plan is made from. Everything in it is read-only.
 typedef struct gpushare_snapshot {
   uint32_t struct_size;
   int32_t sm_count;
   int64_t now_ns;
-  uint64_t plan_sequence;
-  double capsms_free;  // unreserved and unused
-  int64_t queued_ns;   // T_q: predicted duration of all that is issued and not done
-  gpushare_bool quiesced;
+  uint64_t plan_sequence;  // number of this plan
+  double capsms_free;      // CapSMs neither reserved nor in use
+  int64_t queued_ns;       // T_q: predicted duration of all launched work that is not done
+  gpushare_bool quiesced;  // the caller quiesced the runtime: launch nothing
   gpushare_bool partitions_available;
   gpushare_bool eviction_available;
   int32_t reserved;
-  gpushare_copy_state copies[4];      // by gpushare_copy_direction
+  gpushare_copy_state copies[4];      // index: gpushare_copy_direction
   const gpushare_place_view* places;  // [0] is the whole device
   const gpushare_split_view* splits;
   const gpushare_lc_app_view* lc_apps;
   const gpushare_be_app_view* be_apps;
   const gpushare_query_view* queries;
-  const gpushare_head_view* heads;  // LC first, then BE; each in order of submission
+  const gpushare_head_view* heads;  // LC heads first, then BE heads; each in order of submission
   const gpushare_running_view* running;
   const gpushare_pair_option* pairs;  // see gpushare_pair_at
   uint32_t place_count, place_stride;
@@ -185,8 +212,8 @@ typedef struct gpushare_snapshot {
   ((const type*)(const void*)((const char*)(const void*)(array) + \
                               (size_t)(stride) * (size_t)(index)))
 
-// The option of LC app `lc_app` beside kernel row `kernel_index` on split `split`; null without
-// one.
+// The option of LC app `lc_app` beside kernel row `kernel_index` on split `split`. Null where
+// nothing is known.
 static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapshot* snapshot,
                                                            int32_t lc_app, int32_t kernel_index,
                                                            int32_t split) {
@@ -202,20 +229,21 @@ static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapsh
 
 // --- the plan ------------------------------------------------------------------------------------
 
+// One launch that the policy decides.
 typedef struct gpushare_planned_launch {
   gpushare_ticket task;        // a head, or a running task that gets one more part
   gpushare_ticket fused_with;  // FUSED: the other task
-  int64_t blocks_max;          // 0: all; else a slice of at most so many (bytes for copies)
-  int32_t count;               // tasks of its queue in a row, at most ready_count; 0: 1
+  int64_t blocks_max;  // 0: all; else a slice of at most this many block tasks (copies: bytes)
+  int32_t count;       // tasks of its queue to launch in a row, at most ready_count; 0: 1
   gpushare_form form;
   int32_t place;
   gpushare_lane_class lane_class;
-  int32_t workers;         // WORKERS: 0 means all that the place holds
-  gpushare_reason reason;  // NONE becomes USER_POLICY
+  int32_t workers;         // WORKERS: number of workers; 0: as many as the place holds
+  gpushare_reason reason;  // NONE is recorded as USER_POLICY
   int32_t reserved[2];     // must be 0
 } gpushare_planned_launch;
 
-// Every part of `task` on `place` leaves but for workers_to_keep workers.
+// One eviction: every part of `task` on `place` shrinks to workers_to_keep workers; 0: it leaves.
 typedef struct gpushare_planned_eviction {
   gpushare_ticket task;
   int32_t place;
@@ -224,52 +252,54 @@ typedef struct gpushare_planned_eviction {
   int32_t reserved;  // must be 0
 } gpushare_planned_eviction;
 
-// Why a head waits; for the event log only.
+// Why a head waits. For the event log only: it changes nothing else.
 typedef struct gpushare_planned_hold {
   gpushare_ticket task;
-  int64_t value_ns;  // what was too large
-  int64_t limit_ns;  // and the bound that it met
+  int64_t value_ns;  // the duration that was too long
+  int64_t limit_ns;  // the limit that it exceeded
   gpushare_reason reason;
   int32_t reserved;  // must be 0
 } gpushare_planned_hold;
 
-// Where an LC app's next task goes when its submitter launches it by itself (the LC fast path).
+// Where the next task of an LC app goes when the submitting thread launches it (the LC fast path).
 typedef struct gpushare_lc_route {
   int32_t place;
   gpushare_lane_class lane_class;
-  gpushare_bool fast_path;          // submitters may launch by themselves
-  gpushare_bool evict_overlapping;  // evictable BE launches on overlapping places leave at once
+  gpushare_bool fast_path;  // submitting threads may launch
+  // Such a launch evicts evictable BE launches on overlapping places.
+  gpushare_bool evict_overlapping;
 } gpushare_lc_route;
 
-// Filled by the policy. The library gives it with counts 0, entries zero, routes at their defaults
-// (whole device, LC lane, fast path off) and replan_at_ns GPUSHARE_NEVER. An entry that names no
-// head or running task, or a place that does not exist, or whose reserved fields are not 0, is
-// dropped; it never harms the runtime.
+// The decisions of one call of make_plan. The library gives it with counts 0, entries zero, routes
+// at their defaults (whole device, LC lane, fast path off) and replan_at_ns GPUSHARE_NEVER. The
+// library drops an entry that names no head and no running task, names a place that does not exist,
+// or has a non-zero reserved field. Such an entry never harms the runtime.
 typedef struct gpushare_plan {
   uint32_t struct_size;
   uint32_t launch_count;
   uint32_t eviction_count;
   uint32_t hold_count;
-  gpushare_planned_launch* launches;     // GPUSHARE_PLAN_ACTIONS_MAX entries of room
-  gpushare_planned_eviction* evictions;  // GPUSHARE_PLAN_ACTIONS_MAX
-  gpushare_planned_hold* holds;          // GPUSHARE_PLAN_ACTIONS_MAX
-  gpushare_lc_route* routes;             // one for each of lc_apps
-  int64_t replan_at_ns;  // ask for another plan at this time even if nothing happens
+  gpushare_planned_launch* launches;     // room for GPUSHARE_PLAN_ACTIONS_MAX entries
+  gpushare_planned_eviction* evictions;  // room for GPUSHARE_PLAN_ACTIONS_MAX entries
+  gpushare_planned_hold* holds;          // room for GPUSHARE_PLAN_ACTIONS_MAX entries
+  gpushare_lc_route* routes;             // one entry for each of lc_apps
+  int64_t replan_at_ns;                  // when to call make_plan again even if nothing happens
 } gpushare_plan;
 
 // --- the table -----------------------------------------------------------------------------------
 
+// The policy. Make it with GPUSHARE_POLICY_TABLE_INIT.
 typedef struct gpushare_policy_table {
   uint32_t struct_size;
   uint32_t version;  // GPUSHARE_POLICY_VERSION; the _INIT macro sets it
   const char* name;  // copied; at most 63 bytes; must be given
-  // Fills `plan`. Threads: the one that plans (the scheduler's, or the one that polls), one call at
-  // a time. Must be given.
+  // Fills `plan`. Must be given.
+  // Threads: the one that plans (the scheduler's, or the one that polls); one call at a time.
   void (*make_plan)(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan);
-  // The table is no longer used: called once, when the policy is replaced or the runtime ends; may
-  // be null.
+  // Runs once, when the policy is replaced or the runtime ends: the place to free `user`. May be
+  // null.
   void (*destroy)(void* user);
-  void* user;
+  void* user;  // passed to both functions
 } gpushare_policy_table;
 #ifdef __cplusplus
 extern "C++" {
@@ -287,10 +317,10 @@ constexpr gpushare_policy_table gpushare_detail_init<gpushare_policy_table>() no
   { .struct_size = (uint32_t)sizeof(gpushare_policy_table), .version = GPUSHARE_POLICY_VERSION }
 #endif
 
-// Changes the policy to the caller's own, between two plans.
-// Threads: any. Owns: the table is copied; `user` must live until destroy is called, which happens
-// only if this call succeeds. Blocks: until the pass of the flow in progress is done. Errors:
-// INVALID_ARGUMENT no name or make_plan; UNIMPLEMENTED another version.
+// Replaces the policy by the caller's own, between two plans.
+// Threads: any. Owns: the table is copied. If the call succeeds, `user` must live until destroy
+// runs; if it fails, destroy never runs. Blocks: until the current pass of the flow ends.
+// Errors: INVALID_ARGUMENT no name or no make_plan; UNIMPLEMENTED another version.
 GPUSHARE_API gpushare_status gpushare_set_user_policy(
     gpushare_runtime* runtime, const gpushare_policy_table* table) GPUSHARE_NOEXCEPT;
 

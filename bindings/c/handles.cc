@@ -13,7 +13,7 @@
 namespace gpushare::abi {
 namespace {
 
-// Handles of all kinds in one process: a few runtimes of 1024 kernels each with their queues.
+// Most handles in one process: a few runtimes of 1024 kernels each, with their apps and queues.
 constexpr uint32_t kHandlesMax = 65536;
 constexpr int kSlotBits = 16;
 constexpr int kKindBits = 4;
@@ -33,8 +33,8 @@ struct Slot {
   std::shared_ptr<void> owner;
 };
 
-// One table for the process: a handle comes without anything that could say where to look. It is
-// never destroyed, because host processes release handles from static destructors.
+// One table for the process, because a handle does not say which runtime it belongs to. Never
+// destroyed, because programs release handles in static destructors.
 struct Table {
   std::mutex mutex;
   std::array<Slot, kHandlesMax> slots;
@@ -65,7 +65,7 @@ const char* KindName(HandleKind kind) {
   return "unknown";
 }
 
-// The live slot of a word, null if it is stale. The mutex is held.
+// The live slot of a word, or null if the word is stale. The caller holds the mutex.
 Slot* LiveSlot(HandleKind kind, uintptr_t word) {
   return FindHandle(kind, word) == nullptr ? nullptr : &TheTable().slots[SlotOf(word)];
 }
@@ -123,7 +123,7 @@ absl::Status ReleaseHandle(HandleKind kind, uintptr_t word, LastReference on_las
       --slot->references;
       return absl::OkStatus();
     }
-    lock.unlock();  // it may wait for the flow, whose callbacks may use handles
+    lock.unlock();  // the release may wait for the flow, whose callbacks may use handles
     absl::Status status = on_last();
     if (!status.ok()) return status;
     lock.lock();

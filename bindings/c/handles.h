@@ -1,15 +1,14 @@
-// The handle table: what an opaque handle of the ABI points to.
+// The handle table: finds the object behind an opaque handle of the ABI.
 //
 // A handle is not an address. It is a packed word {kind, generation, slot} in the shape of a
-// pointer, looked up in one process-wide table whose slots are reused and never freed, so that a
-// handle that was released, is of another kind or is garbage is told from a live one without
-// touching what it named. References that the caller holds are counted here; what objects hold of
-// each other are shared_ptrs, so that releasing twice cannot pull an object from under its
-// children.
+// pointer, and one process-wide table looks it up. Slots are reused and never freed. So a handle
+// that was released, is of another kind or is garbage is recognised without touching freed memory.
+// The table counts the references of the caller. Objects hold each other by shared_ptr, so that an
+// extra release by the caller cannot destroy an object that others still need.
 //
-// Invariants: a slot's word is 0 while it is free; its generation grows at each reuse (40 bits).
-// Threads: look-ups are lock-free; create and release take a mutex. The caller keeps its reference
-// while a call that was given the handle runs.
+// Invariants: a slot's word is 0 while the slot is free; its generation (40 bits) grows with each
+// reuse. Threads: look-ups are lock-free; create and release take a mutex. The caller must keep its
+// reference during a call with the handle.
 
 #ifndef GPUSHARE_BINDINGS_C_HANDLES_H_
 #define GPUSHARE_BINDINGS_C_HANDLES_H_
@@ -42,7 +41,7 @@ struct KernelObject;
 struct FusedKernelObject;
 struct EventLogObject;
 
-// Which object and kind a handle type stands for.
+// The object type and the kind of a handle type.
 template <class Handle>
 struct HandleTraits;
 template <>
@@ -76,7 +75,7 @@ struct HandleTraits<gpushare_event_log> {
   static constexpr HandleKind kKind = HandleKind::kEventLog;
 };
 
-// What happens to an object with the last reference: an error keeps the reference.
+// Called with the last reference to an object. If it fails, the reference stays.
 using LastReference = absl::FunctionRef<absl::Status()>;
 
 absl::StatusOr<uintptr_t> CreateHandle(HandleKind kind, std::shared_ptr<void> object);
@@ -117,7 +116,7 @@ absl::Status Release(const Handle* handle, LastReference on_last) {
 
 }  // namespace gpushare::abi
 
-// Looks a handle up, or leaves the entry with INVALID_ARGUMENT.
+// Looks a handle up; if it is not live, returns INVALID_ARGUMENT from the enclosing function.
 // NOLINTBEGIN(bugprone-macro-parentheses): `object` is a name that is declared.
 #define GPUSHARE_FIND(object, handle)               \
   auto* const object = gpushare::abi::Find(handle); \

@@ -13,7 +13,7 @@
 namespace gpushare::abi {
 namespace {
 
-// One node repeated a million times is a graph of days: a unit error.
+// Limit of repeats of one node: a larger number is taken for a unit error.
 constexpr int32_t kRepeatMax = 1 << 20;
 
 absl::Status CheckNumber(absl::string_view field, double value, double least, double most) {
@@ -150,7 +150,7 @@ absl::Status ReadKind(const gpushare_kernel_options& options, core::KernelDesc& 
   }
 }
 
-// Values that are passed through by number, and operands that are passed through as bytes.
+// Enumerations with equal numbers on both sides, and operands that are copied as bytes.
 static_assert(static_cast<int>(core::LibraryOperation::kMatmul) == GPUSHARE_LIBRARY_MATMUL);
 static_assert(static_cast<int>(core::LibraryOperation::kConvolution) ==
               GPUSHARE_LIBRARY_CONVOLUTION);
@@ -219,13 +219,13 @@ absl::Status ReadLibraryCall(const gpushare_library_call& given, core::LibraryCa
   return absl::OkStatus();
 }
 
-// What neither the caller nor the profile says is the device's to find out (0: unknown).
+// The device finds out what neither the caller nor the profile gives (0: unknown).
 void ReadResources(const gpushare_kernel_options& options, bool in_profile, core::KernelDesc& out) {
   if (!in_profile) {
     out.threads_per_block = out.registers_per_thread = out.workers_per_sm_max = 0;
   }
   const bool has_shape = options.block_x != 0 || options.block_y != 0 || options.block_z != 0;
-  // The caller's shape counts more than the profile's number of threads.
+  // A block's shape from the caller overrides the number of threads in the profile.
   if (options.threads_per_block != 0 || has_shape) {
     out.threads_per_block = options.threads_per_block;
   }

@@ -1,4 +1,4 @@
-// Kernels and fused kernels: registration, references, what is known by name. Threads: any.
+// Kernels and fused kernels: registration, references, look-up by name. Threads: any.
 
 #include "bindings/c/kernels.h"
 
@@ -18,7 +18,7 @@
 namespace gpushare::abi {
 namespace {
 
-// What a device cannot run a kernel without.
+// Fails if the description lacks something that this device needs to run the kernel.
 absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profile,
                            const core::KernelDesc& desc) {
   if (runtime.device_name == "sim" && !desc.simulation.present) {
@@ -36,8 +36,8 @@ absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profi
   return absl::OkStatus();
 }
 
-// A handle that is released again unless it is kept. It is made before what it stands for is
-// registered: a registration cannot be taken back, and would keep its name for ever.
+// A handle that is released again unless it is kept. It is made before the kernel is registered: a
+// registration cannot be undone, and one without a handle would occupy its name for ever.
 template <class Handle>
 class NewHandle {
  public:
@@ -60,8 +60,8 @@ class NewHandle {
   Handle* handle_ = nullptr;
 };
 
-// A name that nobody else may register meanwhile. A registration takes long and runs the caller's
-// capture: no lock is held over it.
+// Reserves a name during its registration. A registration takes long and runs the caller's capture
+// callback, so no lock is held meanwhile.
 class NameInRegistration {
  public:
   // `what` is "kernel 'name'".
@@ -87,7 +87,7 @@ class NameInRegistration {
   bool taken_ = false;
 };
 
-// Takes the name too.
+// Reads the options, reserves the name and checks the description.
 absl::StatusOr<core::KernelDesc> DescOf(RuntimeObject& runtime,
                                         const gpushare_kernel_options& options,
                                         NameInRegistration& name) {
@@ -112,7 +112,7 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
     id = runtime.scheduler->RegisterKernel(*std::move(desc));
   }
   if (!id.ok()) return id.status();
-  // With what the device knows of it.
+  // The description with what the device found out.
   const core::KernelDesc& registered = *runtime.scheduler->FindKernel(*id);
   kernel.id = *id;
   kernel.kind = registered.kind;

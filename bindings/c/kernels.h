@@ -1,4 +1,4 @@
-// From the ABI's kernel options and simulation record to the core's description. Pure.
+// Converts the ABI's kernel options and simulation record to the core's description. Pure.
 
 #ifndef GPUSHARE_BINDINGS_C_KERNELS_H_
 #define GPUSHARE_BINDINGS_C_KERNELS_H_
@@ -10,11 +10,12 @@
 
 namespace gpushare::abi {
 
-// `known` (may be null) is the profile's kernel of that name; it fills what the caller leaves zero.
+// `known` (may be null) is the profile's kernel of that name. It fills fields that the caller
+// leaves zero.
 absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& options,
                                               const core::KernelDesc* known);
 
-// All of a fused kernel but its parts.
+// The description of a fused kernel, without its parts.
 absl::StatusOr<core::FusedKernelDesc> FusedShapeOf(const gpushare_fused_kernel_options& options);
 
 }  // namespace gpushare::abi

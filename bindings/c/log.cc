@@ -1,4 +1,4 @@
-// Where the library's sentences go; see log.h.
+// Output of log messages; see log.h.
 
 #include "bindings/c/log.h"
 

@@ -1,4 +1,4 @@
-// Where the library's sentences go: the caller's log callback, or stderr when GPUSHARE_LOG asks.
+// Output of log messages: the caller's log callback, or stderr if GPUSHARE_LOG asks for it.
 //
 // Silent by default. Invariants: the callback runs outside every lock of this layer. Threads: any.
 
@@ -15,7 +15,7 @@ namespace gpushare::abi {
 
 class Log {
  public:
-  // Without a callback, GPUSHARE_LOG (error, warning, info) decides what goes to stderr.
+  // Without a callback, GPUSHARE_LOG (error, warning, info) is the level that goes to stderr.
   Log(gpushare_log_callback callback, void* user);
   void Write(gpushare_log_level level, const std::string& message) const;
 

@@ -1,4 +1,4 @@
-// What the handles stand for.
+// The objects behind the handles.
 //
 // Children hold their parents by shared_ptr, so that a runtime lives until its last app, queue and
 // kernel is released, whatever order the caller releases in. Threads: fields are immutable after
@@ -39,7 +39,7 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   uint64_t seed = 0;
   bool polled = false;  // no scheduler thread
   int64_t shutdown_timeout_ns = 0;
-  // Set by the first shutdown: from then on nothing keeps an app or queue from being released.
+  // Set by the first shutdown. After it, apps and queues can always be released.
   std::atomic<bool> shut_down{false};
 
   // Order matters: the scheduler is destroyed first, then what it points to.
@@ -50,13 +50,13 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   core::Mutex mutex;
   models::Profile profile ABSL_GUARDED_BY(mutex);
   std::set<std::string> live_app_names ABSL_GUARDED_BY(mutex);
-  // Names for traces; those of released apps stay.
+  // Names for traces. Names of released apps stay.
   std::map<uint32_t, std::string> app_names ABSL_GUARDED_BY(mutex);
-  // Registered kernels as they were given to the scheduler.
+  // Registered kernels, as given to the scheduler.
   std::map<std::string, core::KernelDesc> kernels ABSL_GUARDED_BY(mutex);
   std::set<std::string> fused_kernel_names ABSL_GUARDED_BY(mutex);
-  // "kernel 'name'" and "fused kernel 'name'" that are being registered, which the mutex is not
-  // held over.
+  // Names in registration, as "kernel 'name'" or "fused kernel 'name'". A registration does not
+  // hold the mutex.
   std::set<std::string> registering ABSL_GUARDED_BY(mutex);
   std::string perfetto_path ABSL_GUARDED_BY(mutex);
   std::string event_log_path ABSL_GUARDED_BY(mutex);
@@ -69,14 +69,14 @@ struct AppObject : std::enable_shared_from_this<AppObject> {
         id(the_id),
         app_class(the_class),
         name(std::move(the_name)) {}
-  // Releases the app in the scheduler unless that was done.
+  // Releases the app in the scheduler, unless that is done already.
   ~AppObject();
 
   std::shared_ptr<RuntimeObject> runtime;
   core::AppId id;
   core::AppClass app_class;
   std::string name;
-  bool released = false;  // in the scheduler; written by whoever drops the last handle
+  bool released = false;  // in the scheduler; the thread that drops the last handle writes it
 };
 
 struct QueueObject {
@@ -84,7 +84,7 @@ struct QueueObject {
       : app(std::move(the_app)), runtime(app->runtime.get()), id(the_id) {}
 
   std::shared_ptr<AppObject> app;
-  RuntimeObject* runtime;  // app's, one step nearer for submits
+  RuntimeObject* runtime;  // the app's; saves submits one indirection
   core::QueueId id;
 };
 
@@ -105,8 +105,8 @@ struct EventLogObject {
   core::EventLogFile file;
 };
 
-// FAILED_PRECONDITION when dropping `runtime` here would end it from inside one of its callbacks,
-// which would wait for itself. `own_references` are the caller's that would go.
+// FAILED_PRECONDITION if dropping `own_references` references here would end the runtime inside one
+// of its own callbacks, which would wait for itself.
 absl::Status CheckMayEnd(const std::shared_ptr<RuntimeObject>& runtime, long own_references);
 
 }  // namespace gpushare::abi

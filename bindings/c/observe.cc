@@ -37,7 +37,7 @@ gpushare_device_info DeviceInfoOf(const RuntimeObject& runtime) {
   return out;
 }
 
-// Without a kernel, the most that a kernel of this kind can have.
+// The guarantees that some kernel of this kind can have: the answer without a kernel.
 absl::StatusOr<uint32_t> GuaranteesOf(const core::DeviceCapabilities& device,
                                       gpushare_task_kind kind, const KernelObject* kernel) {
   if (kernel != nullptr) {

@@ -1,8 +1,8 @@
 // Reading the caller's option structs and writing its result structs, by struct_size.
 //
-// Read: defaults (zeros) first, then min(size). A size under the first version's is
-// INVALID_ARGUMENT, a non-zero tail that this library does not know is UNIMPLEMENTED. Write: no
-// more than the caller has room for; a larger caller's tail is zeroed. Threads: any; pure.
+// Read: zeros first, then the smaller of both sizes. A size below that of version 1 is
+// INVALID_ARGUMENT; a non-zero tail that this library does not know is UNIMPLEMENTED. Write: at
+// most the caller's size; the tail of a larger struct is zeroed. Threads: any; pure.
 
 #ifndef GPUSHARE_BINDINGS_C_OPTIONS_H_
 #define GPUSHARE_BINDINGS_C_OPTIONS_H_
@@ -20,8 +20,8 @@ namespace gpushare::abi {
 // A larger struct_size is taken for memory that was never initialised.
 inline constexpr uint32_t kStructSizeMax = 4096;
 
-// Size of each struct in ABI version 1, its first that is frozen. Never changes; a struct that
-// comes later enters with its own.
+// Size of each struct in ABI version 1, the first frozen one; never changes. A struct that is added
+// later has the size that it is added with.
 template <class Struct>
 inline constexpr uint32_t kFirstSize = 0;
 #define GPUSHARE_FIRST_SIZE(type, bytes) \
@@ -56,7 +56,7 @@ absl::Status ReadStruct(absl::string_view name, const void* given, uint32_t firs
 absl::Status WriteStruct(absl::string_view name, const void* full, uint32_t first_size,
                          uint32_t known_size, void* given);
 
-// `given` null: INVALID_ARGUMENT. On success the struct_size of *out is this library's.
+// A null `given` is INVALID_ARGUMENT. On success *out has this library's struct_size.
 template <class Struct>
 absl::Status ReadOptions(absl::string_view name, const Struct* given, Struct* out) {
   static_assert(kFirstSize<Struct> != 0 && kFirstSize<Struct> <= sizeof(Struct));
@@ -73,13 +73,14 @@ absl::Status CheckBool(absl::string_view field, gpushare_bool value);
 absl::Status CheckReserved(absl::string_view where, int64_t value,
                            absl::string_view field = "reserved");
 absl::Status CheckNotNull(absl::string_view what, const void* pointer);
-// A name: given, not empty, shorter than kMaxNameBytes. `what` is the field.
+// Checks a name: not null, not empty, shorter than kMaxNameBytes. `what` is the field, for
+// messages.
 absl::Status CheckName(absl::string_view what, const char* name);
-// A path or spec that may not be null or empty; at most 4095 bytes.
+// Checks a path or spec: not null, not empty, at most 4095 bytes.
 absl::Status CheckText(absl::string_view what, const char* text);
 absl::Status CheckDeadline(int64_t deadline_ns);
 
-// Text functions: as much as fits with a NUL, and the size of the whole.
+// Text functions: writes as much as fits with a NUL, and the size of the whole text.
 absl::Status CopyText(absl::string_view text, char* buffer, size_t buffer_size_bytes,
                       size_t* out_size_bytes);
 

@@ -21,7 +21,7 @@ absl::Status Load(RuntimeObject& runtime, const char* path) {
         absl::StrCat("The profile '", path, "' was measured on '", loaded->device.gpu_model,
                      "', and this runtime's device is '", runtime.profile.device.gpu_model, "'."));
   }
-  // Last: the model takes all or nothing, and nothing else can fail.
+  // Last, because it is all or nothing and nothing after it can fail.
   if (!loaded->learned.empty()) {
     GPUSHARE_RETURN_IF_ERROR(runtime.scheduler->LoadModel(loaded->learned));
   }
@@ -29,7 +29,7 @@ absl::Status Load(RuntimeObject& runtime, const char* path) {
   return absl::OkStatus();
 }
 
-// The runtime's profile with the kernels that were registered since, and what was learned.
+// The runtime's profile with the registered kernels and the learned values.
 models::Profile Current(RuntimeObject& runtime) {
   std::string learned = runtime.scheduler->SaveModel();
   core::MutexLock lock(&runtime.mutex);
@@ -38,7 +38,7 @@ models::Profile Current(RuntimeObject& runtime) {
   for (const auto& [name, kernel] : runtime.kernels) {
     if (profile.FindKernel(name) != nullptr) continue;
     profile.kernels.push_back(kernel);
-    // Native handles mean nothing in another process.
+    // Native handles are not valid in another process.
     profile.kernels.back().original_function = nullptr;
     profile.kernels.back().worker_function = nullptr;
     profile.kernels.back().slice_function = nullptr;

@@ -73,7 +73,7 @@ core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& option
   return out;
 }
 
-// The option, else the environment's GPUSHARE_DEVICE, else "auto".
+// The option, else GPUSHARE_DEVICE from the environment, else "auto".
 absl::string_view DeviceOf(const gpushare_runtime_options& options) {
   if (options.device != nullptr) return options.device;
   const char* const environment = std::getenv("GPUSHARE_DEVICE");
@@ -187,7 +187,7 @@ gpushare_status gpushare_runtime_release(gpushare_runtime* runtime) noexcept {
   return Enter([&] {
     return gpushare::abi::Release(runtime, [&]() -> absl::Status {
       GPUSHARE_FIND(object, runtime);
-      // The handle's reference and the one that shared_from_this makes here.
+      // Two references would go: the handle's, and the one that shared_from_this makes here.
       return gpushare::abi::CheckMayEnd(object->shared_from_this(), 2);
     });
   });

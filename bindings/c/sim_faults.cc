@@ -48,7 +48,7 @@ constexpr TimeName kTimes[] = {
     {"clock_jump_ns", &sim::FaultPlan::clock_jump_ns},
 };
 
-// Enough for every fault name once, so that a text stays bounded.
+// Enough to name every fault once; bounds the text.
 constexpr size_t kFaultsMax = 32;
 constexpr double kFactorMax = 1e6;
 

@@ -1,8 +1,8 @@
 // Submit: queries, tasks and regions.
 //
-// Where in the flow: the first stage, as applications see it. Invariants: the path of a task that
-// is accepted takes no lock and allocates nothing in this layer; a task that is refused leaves no
-// callback behind. Threads: any, callbacks too (regions aside).
+// Where in the flow: the first stage, as applications see it. Invariants: to accept a task, this
+// layer takes no lock and allocates nothing; a refused task keeps no callback slot. Threads: any,
+// also in callbacks (except regions).
 
 #include <utility>
 
@@ -24,7 +24,7 @@ absl::Status CheckUnused(absl::string_view what, bool unused) {
       absl::StrCat("task_options.", what, " is set, and this kind of task does not use it."));
 }
 
-// Fields that the kind does not use must be zero: whoever sets them expects what will not happen.
+// Fields that the kind does not use must be zero: a caller who sets one expects an effect.
 absl::Status CheckUnusedFields(core::TaskKind kind, const gpushare_task_options& options) {
   const bool has_kernel = kind == core::TaskKind::kKernel || kind == core::TaskKind::kGraph ||
                           kind == core::TaskKind::kLibrary;
@@ -101,7 +101,7 @@ absl::Status ReadDependencies(const gpushare_task_options& options, core::TaskSp
   if (options.wait_event_count > 0) {
     GPUSHARE_RETURN_IF_ERROR(CheckNotNull("task_options.wait_events", options.wait_events));
   }
-  // Both types are one 64-bit word (asserted above).
+  // Both types are one 64-bit word, as asserted above.
   spec.wait_tickets = absl::MakeConstSpan(
       reinterpret_cast<const core::TicketId*>(options.wait_tickets), options.wait_ticket_count);
   spec.wait_events = absl::MakeConstSpan(options.wait_events, options.wait_event_count);

@@ -18,7 +18,7 @@ namespace {
 
 core::TicketId IdOf(gpushare_ticket ticket) { return core::TicketId{ticket.value}; }
 
-// Hands the completion of a ticket to a slot; on failure the slot is given back and nothing runs.
+// Attaches a callback slot to a ticket. On failure the slot is given back and no callback runs.
 absl::Status Attach(RuntimeObject& runtime, gpushare_ticket ticket,
                     gpushare_completion_callback callback, void* user, int event_fd) {
   CallbackPool::Slot* const slot = runtime.callbacks.Take(callback, user, event_fd);
@@ -38,7 +38,7 @@ absl::Status DescriptorError() {
 absl::Status AttachEvent(RuntimeObject& runtime, gpushare_ticket ticket, int* out_fd) {
   const int callers = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (callers < 0) return DescriptorError();
-  // The library's own: the caller may close its one at any time.
+  // The library writes to a duplicate, because the caller may close its descriptor at any time.
   const int own = ::dup(callers);
   absl::Status status =
       own < 0 ? DescriptorError() : Attach(runtime, ticket, nullptr, nullptr, own);

@@ -17,7 +17,7 @@
 namespace gpushare::abi {
 namespace {
 
-// 64 GB of records: more is taken for a unit error.
+// 64 GB of records; a larger number is taken for a unit error.
 constexpr int64_t kMaxTraceRecords = int64_t{1} << 30;
 
 absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options) {

@@ -1,7 +1,7 @@
-// The scheduler's event sink: forwards to a log while a trace runs, and costs one load when none
-// does.
+// The scheduler's event sink: forwards to a log while a trace runs; without a trace it costs one
+// load.
 //
-// Invariant: after Stop returns no thread appends to the log any more. Threads: Append from any;
+// Invariant: when Stop returns, no thread appends to the log. Threads: Append from any;
 // Start and Stop under the runtime's mutex.
 
 #ifndef GPUSHARE_BINDINGS_C_TRACE_SWITCH_H_
@@ -33,7 +33,7 @@ class TraceSwitch final : public core::EventSink {
 
   std::unique_ptr<core::EventLog> Stop() {
     log_.store(nullptr);
-    // An append is a few stores: the wait is bounded by one of them for each thread.
+    // An append is a few stores, so that this waits for at most one append of each thread.
     while (appenders_.load(std::memory_order_acquire) != 0) {
     }
     return std::move(owner_);

@@ -19,7 +19,7 @@ namespace {
 static_assert(GPUSHARE_PLAN_ACTIONS_MAX == core::kMaxPlannedActions);
 static_assert(GPUSHARE_PARTS_MAX == core::kMaxPartsPerTask);
 static_assert(static_cast<int>(core::LaneClass::kCopy) == GPUSHARE_LANE_COPY);
-// The pair table is passed as it is: it is too large to copy at each plan.
+// The pair table is not copied, because it is too large to copy for each plan.
 static_assert(sizeof(core::PairOption) == sizeof(gpushare_pair_option) &&
               offsetof(core::PairOption, lc_speed_alone) ==
                   offsetof(gpushare_pair_option, lc_speed_alone) &&
@@ -122,7 +122,7 @@ gpushare_split_view View(const core::SplitView& split) {
   return {split.lc_place, split.be_place, split.lc_sms, split.be_sms};
 }
 
-// Fills `views` with what fits and gives count and stride.
+// Converts as many elements as fit into `views`, and sets count and stride.
 template <class From, size_t kCount, class To>
 void Fill(absl::Span<const From> from, std::array<To, kCount>& views, uint32_t& count,
           uint32_t& stride) {
@@ -135,7 +135,7 @@ bool InRange(int32_t value, int32_t most) { return value >= 0 && value <= most; 
 
 uint32_t Bounded(uint32_t count) { return std::min<uint32_t>(count, GPUSHARE_PLAN_ACTIONS_MAX); }
 
-// A policy may fill entries field by field: what the last plan left there goes.
+// Zeroes the entries of the last plan: a policy may fill an entry field by field.
 template <class Entry>
 void Clear(std::array<Entry, GPUSHARE_PLAN_ACTIONS_MAX>& entries, uint32_t count) {
   std::fill_n(entries.begin(), Bounded(count), Entry{});
@@ -149,7 +149,7 @@ core::Reason ReasonOf(gpushare_reason reason) {
 }  // namespace
 
 UserPolicy::UserPolicy(const gpushare_policy_table& table) : table_(table), name_(table.name) {
-  table_.name = nullptr;  // the caller's text may go
+  table_.name = nullptr;  // the caller's string lives only for the call
   snapshot_.struct_size = sizeof(snapshot_);
   snapshot_.places = places_.data();
   snapshot_.splits = splits_.data();
@@ -186,7 +186,7 @@ void UserPolicy::Convert(const core::Snapshot& snapshot) {
   Fill(snapshot.queries, queries_, snapshot_.query_count, snapshot_.query_stride);
   Fill(snapshot.heads, heads_, snapshot_.head_count, snapshot_.head_stride);
   Fill(snapshot.running, running_, snapshot_.running_count, snapshot_.running_stride);
-  // A table that does not match the views that were copied is not shown.
+  // Without a table that matches the copied views, the policy sees none.
   const bool pairs = snapshot.pairs.kernels > 0 && !snapshot.pairs.options.empty() &&
                      snapshot.pairs.splits == static_cast<int32_t>(snapshot_.split_count);
   snapshot_.pairs =

@@ -1,9 +1,9 @@
 // A policy of the application's own, behind the core's policy seam.
 //
-// Where in the flow: the plan stage. It copies the snapshot into plain C views (buffers made once),
-// calls the table's make_plan, and takes over from the answer only what is in range: places, forms
-// and lanes that exist, bounded counts. Whether a named task may be launched is the launch stage's
-// check, as for every policy. Threads: the planning thread only. Allocates nothing per plan.
+// Where in the flow: the plan stage. It copies the snapshot into plain C views, calls the table's
+// make_plan, and accepts only entries in range: places, forms and lanes that exist, bounded counts.
+// The launch stage checks whether a named task may be launched, as for every policy. Buffers are
+// made once: a plan allocates nothing. Threads: the planning thread only.
 
 #ifndef GPUSHARE_BINDINGS_C_USER_POLICY_H_
 #define GPUSHARE_BINDINGS_C_USER_POLICY_H_
@@ -19,8 +19,8 @@ namespace gpushare::abi {
 
 class UserPolicy final : public core::Policy {
  public:
-  // `table` was checked. destroy(user) is called by the destructor once Arm was called: a policy
-  // that never got as far as the scheduler leaves `user` alone.
+  // `table` must be checked already. The destructor calls destroy(user) only after Arm: a policy
+  // that the scheduler never took over must not destroy `user`.
   explicit UserPolicy(const gpushare_policy_table& table);
   ~UserPolicy() override;
 

@@ -1,9 +1,10 @@
-// The whole way from a kernel body to a verified result: makes the body's variants, registers them,
-// serves latency-critical (LC) queries first alone, then beside best-effort (BE) steps of the same
-// kernel, prints latencies and evictions, and compares every element with a reference.
+// From a kernel body to a verified result. The example makes the variants of a body and registers
+// them. It serves latency-critical (LC) queries alone, then beside best-effort (BE) steps of the
+// same kernel. It prints latencies and evictions, and compares every element with a reference.
 //
-// Without a GPU it runs simulated (or with GPUSHARE_DEVICE=sim): no kernel runs then, and no result
-// is compared. Exit code 1: something failed or is wrong; 77: GPUSHARE_DEVICE=cuda, and no GPU.
+// Without a GPU, or with GPUSHARE_DEVICE=sim, it runs on the simulated device: no kernel runs, and
+// no result is compared. Exit code 1: a failure or a wrong result; 77: GPUSHARE_DEVICE=cuda without
+// GPU.
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +14,7 @@
 #include <string>
 #include <vector>
 
-// y = a x + y. In place, which is right because each block task runs exactly once, evicted or not.
+// y = a x + y, in place. That is right because each block task runs exactly once, evicted or not.
 struct Saxpy {
   struct Params {  // its bytes are the packed arguments of a submit
     const float* x;
@@ -24,8 +25,8 @@ struct Saxpy {
   struct Shared {};
   struct State {};
   static constexpr int kThreads = 256;
-  // Of a block task: long enough to hide its claim, short enough for an LC query to wait for. By
-  // DRAM's rate 25 us on an H200 with eight workers an SM.
+  // Elements of a block task: long enough to hide its claim, short enough for an LC query to wait
+  // for. At the rate of DRAM it takes 25 us on an H200 with eight workers an SM.
   static constexpr uint32_t kElements = 8192;
 
   template <class Ctx>

@@ -31,7 +31,7 @@ class Captures:
 
 
 class SimulatedModel:
-    """Stands for the PyTorch model: the profile's record of the same name."""
+    """Replaces the PyTorch model by the profile's record of the same name."""
 
     virtual_time = True
 
@@ -59,7 +59,7 @@ class SimulatedModel:
 
 
 class ModelThatGoesWrong(SimulatedModel):
-    """Right while a capture is chosen, wrong from then on."""
+    """Gives right results while a capture is chosen, and wrong ones afterwards."""
 
     def __init__(self):
         self.answers = iter(['tolerance'])

@@ -1,10 +1,11 @@
-// The plain C interface of libgpushare_catalogue: what a program in another language needs beside
-// gpushare's C ABI to measure LC work next to a best-effort kernel.
+// The plain C interface of libgpushare_catalogue. With it and gpushare's C ABI, a program in
+// another language can measure LC work next to a best-effort kernel.
 //
-// Three parts: the layouts of the ABI's structs as the C compiler sees them, an open-loop load
-// driver, and, where the library was built with CUDA, workloads of the kernel catalogue and bare
-// launches of a graph. Functions return 0, or -1 with a sentence in gpushare_example_error() of the
-// calling thread. Threads: each object by one at a time. Nothing is printed, nothing throws.
+// Parts: the layouts of the ABI's structs as the C compiler has them; an open-loop load driver;
+// and, in a build with CUDA, workloads of the kernel catalogue and bare launches of a graph.
+//
+// Functions return 0, or -1 with a sentence in gpushare_example_error() of the calling thread. None
+// prints or throws. Threads: one at a time for each object.
 
 #ifndef GPUSHARE_EXAMPLES_PYTORCH_CATALOGUE_H_
 #define GPUSHARE_EXAMPLES_PYTORCH_CATALOGUE_H_
@@ -40,8 +41,8 @@ typedef struct gpushare_example_load_options {
   const gpushare_task_options* lc_task;
   const gpushare_task_options* be_task;
   const int64_t* arrivals_ns;  // query_count of them, from the window's start, ascending
-  int64_t* latencies_ns;       // out, as many; of the intended arrival
-  int64_t span_ns;             // without LC: length of the window; with it: to the last arrival
+  int64_t* latencies_ns;       // out: query_count latencies, from the intended arrivals
+  int64_t span_ns;             // length of the window; with LC, time to the last arrival
   int32_t query_count;
   int32_t warm_up_queries;  // one after another, before the window
   int32_t be_depth;         // tasks kept pending
@@ -52,8 +53,8 @@ enum { GPUSHARE_EXAMPLE_PLACES = 64, GPUSHARE_EXAMPLE_REASONS = 128 };
 
 typedef struct gpushare_example_load_result {
   int64_t span_ns;
-  double be_block_tasks;  // executed in the window; a task counts by the share of its time in it
-  int64_t be_tasks;       // completed, outside the window too, as all below
+  double be_block_tasks;  // executed in the window; a task counts with the share of its time in it
+  int64_t be_tasks;       // completed; this and the counts below include tasks outside the window
   int64_t be_evictions;
   int64_t lc_queries;
   int64_t wrong_verdicts;                      // tasks that did not end with GPUSHARE_VERDICT_OK
@@ -66,13 +67,13 @@ typedef struct gpushare_example_load_result {
 
 typedef struct gpushare_example_load gpushare_example_load;
 
-// The options are copied; what they point to must live as long as the object, and the object as
-// long as the runtime has tasks of it (release the runtime first, or see run answer 0).
+// Copies the options; the memory that they point to must live as long as the object. The object
+// must live until the runtime has no task of it: until run returned 0, or the runtime is released.
 GPUSHARE_API int32_t gpushare_example_load_new(const gpushare_example_load_options* options,
                                                gpushare_example_load** out_load);
 
-// One window, once for each object: BE is kept pending, queries are submitted at their arrivals,
-// then everything drains.
+// Runs one window, once for each object: keeps BE tasks pending, submits queries at their arrivals,
+// then drains.
 GPUSHARE_API int32_t gpushare_example_load_run(gpushare_example_load* load,
                                                gpushare_example_load_result* out_result);
 
@@ -80,19 +81,19 @@ GPUSHARE_API void gpushare_example_load_free(gpushare_example_load* load);
 
 // --- with CUDA: workloads ------------------------------------------------------------------------
 
-// 1 when the functions below work; else they answer -1.
+// 1 if the functions below work; else they return -1.
 GPUSHARE_API int32_t gpushare_example_has_cuda(void);
 
 typedef struct gpushare_example_workload gpushare_example_workload;
 
-// A kernel of the catalogue with buffers of its own: `block_tasks` block tasks of `block_task_us`
-// each at full occupancy on the reference GPU. The device's primary context must be current.
+// A kernel of the catalogue with its own buffers: `block_tasks` block tasks, each `block_task_us`
+// long at full occupancy on the reference GPU. The device's primary context must be current.
 GPUSHARE_API int32_t gpushare_example_workload_new(const char* kernel, double block_task_us,
                                                    uint32_t block_tasks, int32_t sm_count,
                                                    gpushare_example_workload** out_workload);
 
-// Fills kind, functions, launch facts and eviction of the kernel, and block tasks, grid and
-// arguments of the task; the caller sets the names. The arguments live as long as the workload.
+// Fills the kernel's kind, functions, launch sizes and `evictable`, and the task's block tasks,
+// grid and arguments. The caller sets the name. The arguments live as long as the workload.
 GPUSHARE_API int32_t gpushare_example_workload_fill(gpushare_example_workload* workload,
                                                     gpushare_kernel_options* kernel,
                                                     gpushare_task_options* task);
@@ -114,7 +115,7 @@ typedef struct gpushare_example_graph gpushare_example_graph;
 // Instantiates a cudaGraph_t, which stays the caller's, for launches without gpushare.
 GPUSHARE_API int32_t gpushare_example_graph_new(void* graph, gpushare_example_graph** out_graph);
 
-// The same arrivals as the load driver, launched bare on a stream of its own.
+// Runs the load driver's arrivals as bare launches on the graph's own stream.
 GPUSHARE_API int32_t gpushare_example_graph_run(gpushare_example_graph* graph,
                                                 const int64_t* arrivals_ns, int64_t* latencies_ns,
                                                 int32_t query_count, int64_t* out_span_ns);

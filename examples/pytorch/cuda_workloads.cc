@@ -1,8 +1,8 @@
 // The part of libgpushare_catalogue that needs CUDA: workloads of the kernel catalogue, bare
-// launches of a graph, and entering a stream's context.
+// launches of a graph, and entering the context of a stream.
 //
-// Bare launches are seen by polling an event without timing each, as the baseline of the library.
-// Threads: each object by one at a time, with the device's primary context current.
+// Each bare launch has an event without timing, which is polled, as in the library's own baseline.
+// Threads: one at a time for each object, with the device's primary context current.
 
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -82,7 +82,7 @@ struct gpushare_example_graph {
     }
   }
 
-  // Queries in flight at once; an overloaded one waits in front, and its waiting counts.
+  // Most queries in flight. Further queries wait, and their latency includes the wait.
   static constexpr size_t kInFlightMax = 1024;
 
   void Run(const int64_t* arrivals_ns, int64_t* latencies_ns, int32_t count, int64_t* out_span_ns) {
@@ -210,7 +210,7 @@ void gpushare_example_graph_free(gpushare_example_graph* graph) { delete graph; 
 
 int32_t gpushare_example_enter_stream(void* stream) {
   return Guard([&] {
-    // By name, not by the header's macros: the first version of each, whose signature is this one.
+    // Looked up by name, because the header's macros may choose a later version of the function.
     const auto context_of =
         gpushare::example::DriverFunction<CUresult (*)(CUstream, CUcontext*)>("cuStreamGetCtx");
     const auto enter =

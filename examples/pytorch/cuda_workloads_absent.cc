@@ -1,4 +1,4 @@
-// What cuda_workloads.cc answers where the library was built without CUDA: that it was.
+// Replaces cuda_workloads.cc in a build without CUDA: every function fails and says so.
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// The thread's last error of libgpushare_catalogue. Threads: each has its own.
+// The last error of libgpushare_catalogue on each thread.
 
 #ifndef GPUSHARE_EXAMPLES_PYTORCH_ERRORS_H_
 #define GPUSHARE_EXAMPLES_PYTORCH_ERRORS_H_
@@ -11,7 +11,7 @@ namespace gpushare::example {
 
 void SetError(const std::string& sentence);
 
-// Runs `body`, which throws on failure: 0 or -1 with the sentence kept.
+// Runs `body`. Returns 0, or, if it throws, -1 after storing the message.
 template <class Body>
 int32_t Guard(Body body) noexcept {
   try {

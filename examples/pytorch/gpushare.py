@@ -176,23 +176,23 @@ STRUCTS = {
 
 
 class Error(RuntimeError):
-    """What the library answers, with its own sentence."""
+    """A status that is not OK, with the library's message."""
 
 
 def init(struct, /, **fields):
-    """A struct that is zero but for its size and the given fields (the C macro _INIT)."""
+    """A struct with its size and the given fields set; all else is zero (as with _INIT)."""
     value = struct(**fields)
     value.struct_size = ctypes.sizeof(struct)
     return value
 
 
 def address(value):
-    """The address of a struct or an array. Whoever stores it in a struct keeps the value alive."""
+    """The address of a struct or an array. The caller keeps the value alive."""
     return ctypes.cast(ctypes.pointer(value), ptr)
 
 
 class Library:
-    """libgpushare and libgpushare_catalogue, loaded and with their functions declared."""
+    """libgpushare and libgpushare_catalogue, loaded, with their functions declared."""
 
     def __init__(self, library='libgpushare.so.1', catalogue='libgpushare_catalogue.so'):
         self.abi = ctypes.CDLL(library)
@@ -259,7 +259,7 @@ class Library:
         self.example.gpushare_example_layout.restype = ctypes.POINTER(ExampleField)
 
     def check_layouts(self):
-        """Every struct here has the fields, offsets and sizes of the C header, and no more."""
+        """Checks every struct's fields, offsets and size against the C header."""
         left = {(owner, name) for owner, kind in STRUCTS.items()
                 for name in [None] + [field[0] for field in kind._fields_]}
         index = 0
@@ -314,7 +314,7 @@ class Library:
 
 
 class Runtime:
-    """One device with its scheduler. Kernels are registered for its life."""
+    """One device with its scheduler. A registered kernel stays until the runtime ends."""
 
     def __init__(self, library, **fields):
         self.library = library
@@ -377,7 +377,7 @@ class App:
         self.close()
 
     def close(self):
-        """Releases the queue and the app, whose last callback may be just returning."""
+        """Releases the queue and the app. Retries: the last callback may not have returned yet."""
         for release, handle in ((self.library.abi.gpushare_queue_release, self.queue),
                                 (self.library.abi.gpushare_app_release, self.app)):
             status = release(handle)
@@ -389,7 +389,7 @@ class App:
             self.library.check(status)
 
 
-_leaked = []  # what tasks of a load that failed still name
+_leaked = []  # kept until the process ends: tasks of a failed load may still use it
 
 
 def run_load(runtime, lc=None, be=None, lc_task=None, be_task=None, arrivals_ns=(), span_ns=0,
@@ -410,7 +410,7 @@ def run_load(runtime, lc=None, be=None, lc_task=None, be_task=None, arrivals_ns=
     load = library.make_example(library.example.gpushare_example_load_new, address(options))
     code = library.example.gpushare_example_load_run(load, address(result))
     if code != 0:
-        # Its tasks may still be under way: all that they name stays, to the process's end.
+        # Tasks may still run, so everything that they use stays until the process ends.
         _leaked.append((options, arrivals, latencies, lc_task, be_task))
     library.check_example(code)
     library.example.gpushare_example_load_free(load)

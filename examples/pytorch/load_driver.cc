@@ -1,8 +1,10 @@
-// The open-loop load driver: arrivals at their times, best-effort tasks kept pending, latencies of
-// the intended arrival. In C++, because an interpreter would add its own delays to every arrival.
+// The open-loop load driver: submits queries at their arrivals, keeps best-effort tasks pending,
+// and measures latencies from the intended arrivals. In C++, because an interpreter would delay
+// arrivals.
 //
-// Invariants: a callback touches only what lives as long as the load; counters grow once for each
-// task. Threads: Run on the caller's; callbacks on the scheduler's (in virtual time the caller's).
+// Invariants: a callback only uses memory that lives as long as the load; each task is counted
+// once. Threads: Run on the caller's; callbacks on the scheduler's (in virtual time on the
+// caller's).
 
 #include <algorithm>
 #include <atomic>
@@ -20,7 +22,7 @@ namespace {
 
 // The window starts a little after now, so that its first arrival is not late.
 constexpr int64_t kLeadNs = 1'000'000;
-// BE runs so long before anything counts: clocks rise and models see their first samples.
+// BE runs this long before the window: clocks rise and the models get their first samples.
 constexpr int64_t kWarmUpNs = 50'000'000;
 constexpr int64_t kWarmUpQueryNsMax = 1'000'000'000;
 constexpr int64_t kDrainNs = int64_t{60} * 1'000'000'000;
@@ -100,7 +102,7 @@ struct gpushare_example_load {
     }
   }
 
-  // Until `done` or the deadline; says whether it is done.
+  // Waits until `done` or the deadline. True if it is done.
   template <class Condition>
   bool WaitFor(Condition done, int64_t deadline_ns) {
     while (!done()) {
@@ -126,7 +128,7 @@ struct gpushare_example_load {
     WaitUntil(begin_ns + gpushare::example::kWarmUpNs);
   }
 
-  // A full queue is tried again: the waiting counts, since arrivals are the intended ones.
+  // Retries on a full queue. The wait counts, because latencies start at the intended arrival.
   void SubmitLc(size_t index, int64_t arrival_ns, int64_t* latency_ns) {
     Query& query = queries_[index];
     query = {this, arrival_ns, latency_ns};
@@ -172,7 +174,7 @@ struct gpushare_example_load {
       CountAt(counts_.lc_reasons, GPUSHARE_EXAMPLE_REASONS, record.launch_reason);
     }
     CountVerdict(record);
-    lc_done_.fetch_add(1);  // last: whoever waits may go on
+    lc_done_.fetch_add(1);  // last, because the waiting thread may then go on
   }
 
   static void OnBe(void* user, const gpushare_completion_record* record) {
@@ -187,7 +189,7 @@ struct gpushare_example_load {
       CountAt(counts_.be_places, GPUSHARE_EXAMPLE_PLACES, record.place);
       CountAt(counts_.be_reasons, GPUSHARE_EXAMPLE_REASONS, record.launch_reason);
       CountAt(counts_.be_holds, GPUSHARE_EXAMPLE_REASONS, record.hold_reason);
-      // Devices without timestamps tell no start: then the launch call stands for it.
+      // Devices without timestamps report no start: use the launch call instead.
       spans_.push_back({record.start_ns > 0 ? record.start_ns : record.launch_ns,
                         record.end_ns > 0 ? record.end_ns : record.complete_ns});
     }
@@ -234,13 +236,13 @@ struct gpushare_example_load {
   }
 
   const gpushare_example_load_options options_;
-  std::vector<Query> queries_;  // addresses stay
+  std::vector<Query> queries_;  // never resized: callbacks hold addresses
   std::atomic<bool> stopped_{false};
   std::atomic<int64_t> lc_accepted_{0};
   std::atomic<int64_t> lc_done_{0};
   std::atomic<int64_t> be_accepted_{0};
   std::atomic<int64_t> be_done_{0};
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards the members below
   gpushare_example_load_result counts_ = {};
   std::vector<Span> spans_;
   std::string failure_;
@@ -289,7 +291,7 @@ int32_t gpushare_example_load_new(const gpushare_example_load_options* options,
 int32_t gpushare_example_load_run(gpushare_example_load* load,
                                   gpushare_example_load_result* out_result) {
   const int32_t code = gpushare::example::Guard([&] { load->Run(*out_result); });
-  load->Stop();  // after a failure too: callbacks submit no more
+  load->Stop();  // also after a failure, so that callbacks submit nothing more
   return code;
 }
 

@@ -26,7 +26,7 @@ import gpushare
 
 MODEL, KERNEL = 'resnet50_b1', 'sincos_27us'
 BLOCK_TASK_US, BLOCK_TASKS = 27, 105600
-# What the project wants to show: the least share of BE's solo rate by bound on p99.
+# The project's goal: the least share of BE's solo rate for each bound on p99.
 GOALS = {1.20: 0.66, 1.05: 0.48}
 CAPTURES = ('callback', 'callback_context', 'keep_graph', 'whole')
 VERIFY_SECONDS = 0.2
@@ -34,7 +34,7 @@ CAPTURE_SECONDS_MAX = 120
 
 
 def quantile(values, share):
-    """The nearest rank."""
+    """The quantile by nearest rank."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
@@ -52,7 +52,7 @@ def poisson(seed, count, gap_ns):
 
 
 class PlaceCaptures:
-    """The model's forward pass captured for one registration: memory and threads that stay."""
+    """The model's forward pass, captured for one registration, with its memory and threads."""
 
     def __init__(self, model, in_context):
         self.model = model
@@ -76,8 +76,8 @@ class PlaceCaptures:
 
     def _capture_here(self, stream):
         torch = self.model.torch
-        # Whatever the forward pass allocates stays in a pool that only this graph uses; so does the
-        # workspace of cuBLAS, which belongs to a stream and would else be another graph's.
+        # Memory of the forward pass is in a pool that only this graph uses. So is the workspace of
+        # cuBLAS, which belongs to a stream and which another graph might use otherwise.
         pool = torch.cuda.MemPool()
         self.pools.append(pool)
         self.model.clear_workspaces()
@@ -87,7 +87,7 @@ class PlaceCaptures:
         self.model.clear_workspaces()
 
     def _capture_in_context(self, stream):
-        """On a new thread with the place's context current: cuDNN makes it a handle of its own."""
+        """Runs on a new thread with the place's context current, where cuDNN makes a new handle."""
         done, failures = threading.Event(), []
 
         def body():
@@ -98,7 +98,7 @@ class PlaceCaptures:
             except BaseException:
                 failures.append(traceback.format_exc())
             done.set()
-            # A thread that ends gives its handles to the next one, whose context is another.
+            # A thread that ends gives its handles to the next thread, which has another context.
             threading.Event().wait()
 
         threading.Thread(target=body, daemon=True).start()
@@ -124,7 +124,7 @@ class TorchModel:
         self.has_threads = False
         torch.manual_seed(seed)
         torch.cuda.init()
-        # The same algorithm in every capture, and no measurement of algorithms within one.
+        # Every capture uses the same algorithm, and none measures algorithms.
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.deterministic = True
         self.net = torchvision.models.resnet50(weights=None).cuda()
@@ -155,7 +155,7 @@ class TorchModel:
             self.net(torch.randn(16, 3, 224, 224, device='cuda'))
 
     def _warm_up(self):
-        """Handles, workspaces and plans of cuBLAS and cuDNN exist before anything is captured."""
+        """Makes handles, workspaces and plans of cuBLAS and cuDNN before any capture."""
         torch = self.torch
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -185,7 +185,7 @@ class TorchModel:
             clear()
 
     def kernel_options(self, capture):
-        """What the graph is registered with, and the captures to release after the runtime."""
+        """The options to register the graph with, and the captures to release after the runtime."""
         options = gpushare.init(gpushare.KernelOptions, name=MODEL.encode(),
                                 kind=gpushare.TASK_GRAPH)
         captures = PlaceCaptures(self, capture == 'callback_context')
@@ -199,7 +199,7 @@ class TorchModel:
         return options, captures
 
     def raw_run(self, arrivals_ns):
-        """Bare launches at the arrivals: latencies and the span."""
+        """Launches bare at the arrivals. Returns the latencies and the span."""
         count = len(arrivals_ns)
         arrivals, latencies = (gpushare.i64 * count)(*arrivals_ns), (gpushare.i64 * count)()
         span = gpushare.i64()
@@ -273,7 +273,7 @@ def lc_task(kernel):
 
 
 def try_capture(library, model, device, capture):
-    """A few queries of a graph captured that way; raises when it does not work."""
+    """Runs a few queries of a graph captured in this way. Raises if it does not work."""
     options, captures = model.kernel_options(capture)
     try:
         with open_runtime(library, model, device) as runtime:
@@ -292,7 +292,7 @@ def try_capture(library, model, device, capture):
 
 
 def choose_capture(library, model, args, report):
-    """The first way to capture that works; what failed is part of the report."""
+    """The first way to capture that works. The report names those that failed."""
     report['captures_tried'] = {}
     for capture in CAPTURES if args.capture == 'auto' else (args.capture,):
         try:
@@ -306,7 +306,7 @@ def choose_capture(library, model, args, report):
 
 
 def calibrate(library, model, be, capture, args, report):
-    """Measures both kernels and writes the profile; its path."""
+    """Measures both kernels and writes the profile. Returns its path."""
     path = str(pathlib.Path(args.out).with_name('resnet50_profile.json'))
     report['calibration'] = {}
 
@@ -337,7 +337,7 @@ def calibrate(library, model, be, capture, args, report):
 
 
 def place_sizes(runtime, captures):
-    """SMs by place: of the captures, else of an empty graph that is captured for the purpose."""
+    """The number of SMs of each place, from the captures, else from capturing an empty graph."""
     if captures.sizes:
         return captures.sizes
     sizes = []
@@ -478,7 +478,7 @@ class Bench:
 
 
 def mechanism(result):
-    """Where the queries ran, most first, and what BE did meanwhile, in a few words."""
+    """A few words: the places of the queries, most frequent first, and what BE did meanwhile."""
     places = sorted(result.get('lc_places', {}).items(), key=lambda item: -item[1])
     words = ', '.join(f'LC on {place} x {count}' for place, count in places[:2])
     evictions = result.get('stats', {}).get('evictions', 0)
@@ -502,7 +502,7 @@ def table(results):
 
 
 def measure(args, library, model, be, report):
-    """Everything; fills the report. True when every answer is right."""
+    """Runs everything and fills the report. True if every answer is right."""
     report.update(model.facts(), load=args.load, rounds=args.rounds, seed=args.seed)
     capture = choose_capture(library, model, args, report)
     report['capture'] = capture
@@ -571,7 +571,7 @@ def main(argv=None):
     out.write_text(json.dumps(report, indent=1) + '\n')
     print(f'Results: {out}', flush=True)
     if model is not None and model.has_threads:
-        # Threads that hold handles of contexts that are gone must not give them back.
+        # Threads with handles of destroyed contexts must not release them.
         sys.stderr.flush()
         os._exit(0 if right else 1)
     return 0 if right else 1

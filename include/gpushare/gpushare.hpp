@@ -1,10 +1,23 @@
 // The C++ API of gpushare: header-only, C++17, over the C ABI in <gpushare/gpushare.h>.
 //
-// Every call answers a Status, or a Result that holds a value or a Status; nothing throws but
-// Result::value(). Runtime, App, Queue, Kernel, FusedKernel and EventLog are reference-counted
-// handles: copying one retains, destroying one releases. Ticket, Query and Region own one value
-// each and can be moved only. Option structs are the C ABI's with their _INIT done by the
-// constructor. Threads, blocking and errors of a call are those of the C function that it names.
+// Call sequence
+//    auto runtime = gpushare::Runtime::Create();            // a Result: check ok()
+//    auto app = runtime->CreateApp(app_options);            // LC or BE
+//    auto queue = app->CreateQueue();
+//    auto kernel = runtime->RegisterKernel(kernel_options);
+//    auto ticket = queue->SubmitLc(task_options);           // BE apps: SubmitBe
+//    gpushare::Status status = ticket->Wait();
+//    auto record = ticket->Record();                        // how the task ended
+//
+// - Errors. A call returns a Status, or a Result that holds a value or a Status. Only
+//   Result::value() throws.
+// - Handles. Runtime, App, Queue, Kernel, FusedKernel and EventLog count references: a copy
+//   retains, a destructor releases.
+// - Values. Ticket, Query and Region own one value each and can only be moved. Their destructors
+//   release the ticket, end the query and end the region.
+// - Options and results are the structs of the C ABI, with struct_size set by the constructor.
+// - Threads, blocking and errors of a call are those of the C function that it calls, which
+//   gpushare.h documents.
 #ifndef GPUSHARE_GPUSHARE_HPP_
 #define GPUSHARE_GPUSHARE_HPP_
 
@@ -35,7 +48,7 @@ class [[nodiscard]] Status {
     return ok() ? "OK" : std::string(gpushare_status_name(code_)) + ": " + message_;
   }
 
-  // The status of a call that just returned `code` on this thread.
+  // The status of a C function that just returned `code` on this thread, with its message.
   static Status From(gpushare_status code) {
     return code == GPUSHARE_OK ? Status() : Status(code, gpushare_last_error_message());
   }
@@ -45,6 +58,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
+// What Result::value() throws.
 class Error : public std::runtime_error {
  public:
   explicit Error(const Status& status) : std::runtime_error(status.ToString()), status_(status) {}
@@ -54,6 +68,7 @@ class Error : public std::runtime_error {
   Status status_;
 };
 
+// A value, or the Status that says why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
@@ -62,7 +77,7 @@ class [[nodiscard]] Result {
 
   bool ok() const { return value_.has_value(); }
   const Status& status() const { return status_; }
-  // Throws Error when there is no value.
+  // Throws Error if there is no value.
   T& value() & {
     if (!ok()) throw Error(status_);
     return *value_;
@@ -71,7 +86,7 @@ class [[nodiscard]] Result {
     if (!ok()) throw Error(status_);
     return *std::move(value_);
   }
-  // ok() must be true.
+  // Requires ok().
   T& operator*() & { return *value_; }
   T&& operator*() && { return *std::move(value_); }
   T* operator->() { return &*value_; }
@@ -83,7 +98,7 @@ class [[nodiscard]] Result {
 
 // --- options and records -------------------------------------------------------------------------
 
-// A struct of the C ABI that is born with its struct_size.
+// A struct of the C ABI whose constructor sets struct_size and zeroes every other field.
 template <class Struct>
 struct Sized : Struct {
   Sized() : Struct(gpushare_detail_init<Struct>()) {}
@@ -109,17 +124,18 @@ using Event = Sized<gpushare_event>;
 
 inline constexpr int64_t kNever = GPUSHARE_NEVER;
 
-// The operands of a library task, with alpha 1 and beta 0.
+// The operands of a LIBRARY task, with alpha 1 and beta 0.
 struct LibraryArguments : gpushare_library_arguments {
   LibraryArguments() : gpushare_library_arguments() { alpha = 1; }
 };
 
-// Enqueues a graph's work for a place of `sm_count` SMs on a stream that is being captured.
+// Enqueues a graph's work on a stream that is being captured, for a place of `sm_count` SMs. See
+// gpushare_capture_callback.
 using CaptureFunction = std::function<int32_t(void* stream, int32_t sm_count)>;
 
 namespace detail {
 
-// A reference to one handle.
+// One reference of a C handle.
 template <class Handle, gpushare_status (*kRetain)(Handle*) noexcept,
           gpushare_status (*kRelease)(Handle*) noexcept>
 class Shared {
@@ -140,7 +156,7 @@ class Shared {
   Handle* get() const { return handle_; }
   explicit operator bool() const { return handle_ != nullptr; }
 
-  // Releases now and says how it went (an app with tasks keeps its reference).
+  // Releases now. If the release fails, as for an app with tasks, the reference stays.
   Status Reset() {
     Status status = Status::From(kRelease(handle_));
     if (status.ok()) handle_ = nullptr;
@@ -155,7 +171,7 @@ template <class Text>
 Result<std::string> ReadText(Text&& text) {
   size_t size = 0;
   std::string out;
-  // The text may grow between the two calls; a few rounds are enough for a counter's digits.
+  // The text may grow between the call for its size and the call for the text, so try a few times.
   for (int round = 0; round < 4; ++round) {
     const gpushare_status code = text(out.empty() ? nullptr : &out[0], out.size(), &size);
     if (code == GPUSHARE_OK && !out.empty()) {
@@ -172,7 +188,7 @@ Result<std::string> ReadText(Text&& text) {
 
 // --- tickets, queries, regions -------------------------------------------------------------------
 
-// Owns one ticket; must not outlive its runtime.
+// Owns one ticket. Must not outlive its runtime.
 class Ticket {
  public:
   Ticket() = default;
@@ -205,7 +221,8 @@ class Ticket {
     return record;
   }
   Status Cancel() { return Status::From(gpushare_ticket_cancel(runtime_, ticket_)); }
-  // gpushare_ticket_set_callback; the function is kept until it has run.
+  // Runs `function` once, when the task is complete; see gpushare_ticket_set_callback. It must not
+  // throw.
   Status OnComplete(std::function<void(const gpushare_completion_record&)> function) {
     auto kept = std::make_unique<std::function<void(const gpushare_completion_record&)>>(
         std::move(function));
@@ -220,7 +237,7 @@ class Ticket {
     if (code == GPUSHARE_OK) static_cast<void>(kept.release());
     return Status::From(code);
   }
-  // The caller closes it.
+  // An eventfd that becomes readable at completion. The caller closes it.
   Result<int> EventFd() {
     int fd = -1;
     const gpushare_status code = gpushare_ticket_eventfd(runtime_, ticket_, &fd);
@@ -233,7 +250,7 @@ class Ticket {
   gpushare_ticket ticket_ = {0};
 };
 
-// Ends its query when it goes.
+// A query that has begun. The destructor ends it. Must not outlive its runtime.
 class Query {
  public:
   Query(gpushare_runtime* runtime, gpushare_query query) : runtime_(runtime), query_(query) {}
@@ -257,7 +274,8 @@ class Query {
   gpushare_query query_;
 };
 
-// A stream to enqueue on until End, which answers the ticket.
+// A region: enqueue work on stream(), then call End, which returns the ticket. The destructor ends
+// it without giving the ticket. Must not outlive its runtime.
 class Region {
  public:
   Region(gpushare_runtime* runtime, Ticket ticket, void* stream)
@@ -308,7 +326,7 @@ class Queue : public QueueHandle {
   Result<Ticket> SubmitBe(const gpushare_task_options& options) const {
     return Submit(gpushare_submit_be, options);
   }
-  // arrival_ns 0: now.
+  // arrival_ns: when the request was meant to arrive; 0: now.
   Result<Query> BeginQuery(int64_t arrival_ns = 0) const {
     gpushare_query query = {0};
     const gpushare_status code = gpushare_query_begin(get(), arrival_ns, &query);
@@ -389,8 +407,8 @@ class Runtime : public RuntimeHandle {
     if (code != GPUSHARE_OK) return Status::From(code);
     return Kernel(kernel);
   }
-  // A graph that `capture` enqueues, once per place, before this returns. What it throws ends up in
-  // std::terminate: it runs inside of the C function.
+  // Registers the graph that `capture` enqueues. `capture` runs once for each place, before this
+  // call returns. An exception that it throws ends the process, because a C function called it.
   Result<Kernel> RegisterGraph(gpushare_kernel_options options,
                                const CaptureFunction& capture) const {
     options.kind = GPUSHARE_TASK_GRAPH;
@@ -432,7 +450,7 @@ class Runtime : public RuntimeHandle {
   Status PollUntil(int64_t time_ns) const {
     return Status::From(gpushare_poll_until(get(), time_ns));
   }
-  // 0 for a runtime that is not live.
+  // The device's clock; 0 for an invalid handle.
   int64_t NowNs() const {
     int64_t now_ns = 0;
     static_cast<void>(gpushare_now_ns(get(), &now_ns));
@@ -503,7 +521,7 @@ class EventLog : public EventLogHandle {
   int64_t size_ = 0;
 };
 
-// Names of the policies, one a line.
+// The names of the policies, one a line.
 inline Result<std::string> PolicyNames() { return detail::ReadText(gpushare_policy_names); }
 
 }  // namespace gpushare

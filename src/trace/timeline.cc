@@ -135,7 +135,7 @@ class Builder {
     slice.begin.Add("ticket", static_cast<int64_t>(record.id));
     slice.begin.Add("launch", record.a);
     slice.begin.Add("block_tasks", record.d);
-    slice.begin.Add("outcome", core::OutcomeName(static_cast<core::Outcome>(record.detail)));
+    slice.begin.Add("outcome", core::OutcomePhrase(record.detail));
     place_slices_[record.place].push_back(slice);
   }
 
@@ -145,7 +145,7 @@ class Builder {
     event.track = NamedTrack("evictions", TrackKind::kSlices);
     event.category = "eviction";
     event.name = Text(absl::StrCat("eviction on ", PlaceName(record.place)));
-    event.Add("reason", core::ReasonName(static_cast<core::Reason>(record.reason)));
+    event.Add("reason", core::ReasonPhrase(record.reason));
     event.Add("ticket", static_cast<int64_t>(record.id));
     event.Add("lane", record.a);
     event.Add("epoch", record.b);

@@ -36,7 +36,7 @@ SKIPPED = 77
 
 
 class Failure(Exception):
-    """A gate found something; the text says what."""
+    """A gate failed; the text says why."""
 
 
 def run(*command):
@@ -140,7 +140,7 @@ def exported(library):
 
 
 def check_version(library, headers):
-    """The loader keeps callers of another version away by these two names alone."""
+    """By these two names alone the loader refuses callers of another version."""
     result = run('objdump', '-p', str(library))
     wanted = (('SONAME', soname(headers)), ('symbol version', f'GPUSHARE_{abi_version(headers)}'))
     for what, name in wanted:
@@ -255,7 +255,7 @@ def members(struct):
 
 
 def shape(element):
-    """Everything of a type or function but the names of its parameters."""
+    """A type or function without the names of its parameters."""
     attributes = {key: value for key, value in element.attrib.items()
                   if key != 'name' or element.tag != 'parameter'}
     return element.tag, attributes, [shape(child) for child in element]
@@ -339,7 +339,7 @@ GROWTHS = (
 
 
 def self_test_abidiff(arguments):
-    """Every change fails the gate; a break cannot even be taken over into the baseline."""
+    """Every change fails the gate; a breaking change is refused as a new baseline too."""
     for breaks, cases in ((True, BREAKS), (False, GROWTHS)):
         for what, old, new in cases:
             with tempfile.TemporaryDirectory() as scratch:

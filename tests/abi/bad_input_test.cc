@@ -1,5 +1,5 @@
-// Bad input at the C API: each case is a clear status with one sentence, nothing is accepted,
-// nothing leaks (the suite also runs under the address sanitizer), nothing hangs.
+// Bad input at the C API: each case gets a clear status with one sentence. Nothing is accepted,
+// leaks (the suite also runs under the address sanitizer) or hangs.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -640,7 +640,7 @@ TEST_P(BadInputTest, ARuntimeReleasedTwiceLeavesItsAppsAlive) {
   EXPECT_OK(gpushare_submit_be(api_.be_queue, &task, nullptr));  // the queue keeps the runtime
   gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
   EXPECT_OK(gpushare_app_stats_get(api_.be_app, &stats));
-  // Without the runtime's handle nobody can poll: BE work must not be pending for a release.
+  // Without the runtime's handle nothing can poll, so no BE work may be pending at the release.
   api_.runtime = nullptr;
   EXPECT_OK(gpushare_kernel_release(api_.graph));
   EXPECT_OK(gpushare_kernel_release(api_.sincos));
@@ -684,7 +684,7 @@ TEST(FaultInjectionTest, AFailedLaunchAndALostDeviceEndInTheRecord) {
   lost.Close();
 }
 
-// 'Later' and 'never' have one status, and device_lost of the stats tells them apart.
+// 'Later' and 'never' share a status; device_lost in the stats distinguishes them.
 TEST(FaultInjectionTest, ARegionThatMayNotBeginIsToldFromALostDevice) {
   Api api;
   api.Open({"sim", GPUSHARE_DRIVE_POLL}, "device_lost=2");
@@ -699,8 +699,8 @@ TEST(FaultInjectionTest, ARegionThatMayNotBeginIsToldFromALostDevice) {
   ASSERT_OK(gpushare_runtime_stats_get(api.runtime, &stats));
   EXPECT_EQ(stats.device_lost, 0);
   EXPECT_EQ(api.Finish(first).verdict, GPUSHARE_VERDICT_OK);
-  // The launch after the one that loses the device finds the loss, on the submitter's path; the
-  // flow, which this thread drives, has not seen it yet.
+  // The launch after the one that loses the device finds the loss, on the submitting thread. The
+  // flow has not seen it yet, because this thread drives it.
   const gpushare_ticket second = api.Submit(api.LcTask(), true);
   const gpushare_ticket third = api.Submit(api.LcTask(), true);
   ASSERT_OK(gpushare_runtime_stats_get(api.runtime, &stats));

@@ -527,7 +527,7 @@ TEST_P(CApiTest, ShutdownCompletesWhatWasAcceptedAndRefusesMore) {
   EXPECT_EQ(seen.calls.load(), 20);
 }
 
-// What a shutdown ends is told while the flow's thread is still in a callback.
+// A shutdown reports the tasks that it ends although the flow's thread is still in a callback.
 TEST_P(CApiTest, CallbacksOfAShutdownWaitForThoseOfTheThread) {
   if (polled()) GTEST_SKIP() << "a polled runtime has one driver";
   struct Calls {
@@ -584,7 +584,7 @@ TEST_P(CApiTest, ManyThreadsSubmitAtOnce) {
   EXPECT_EQ(calls.load(), 2000);
 }
 
-// Handles of event logs until the process has no more.
+// Opens event logs until the process has no handle left.
 class ManyHandles {
  public:
   explicit ManyHandles(const char* event_log_path) {

@@ -1,5 +1,5 @@
-// gpushare_calibrate from outside: a profile comes out, progress is told, bad input and a hang are
-// answered with a sentence.
+// gpushare_calibrate from outside: it writes a profile, reports progress, and answers bad input and
+// a hang with a sentence.
 
 #include <gmock/gmock.h>
 #include <gpushare/gpushare.h>

@@ -24,7 +24,7 @@
 namespace gpushare::abi {
 namespace {
 
-// Blocked for longer is blocked for good.
+// A call that blocks longer than this is taken for blocked for ever.
 constexpr std::chrono::seconds kSoon{30};
 
 // The null device, which runs a kernel's capture as a GPU does.
@@ -157,7 +157,7 @@ TEST_F(CaptureCallbackTest, OtherThreadsGoOnMeanwhile) {
   gpushare_app* app = nullptr;
   EXPECT_OK(gpushare_app_create(runtime_, &options, &app));
   EXPECT_OK(gpushare_app_release(app));
-  // The name is taken from the start, and this does not wait for the first registration to end.
+  // The name is reserved from the start, and this call does not wait for the first registration.
   EXPECT_FAILS(Register("graph", nullptr), GPUSHARE_ALREADY_EXISTS, "graph");
   go_on.set_value();
   EXPECT_EQ(registered.get(), GPUSHARE_OK);

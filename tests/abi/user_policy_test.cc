@@ -95,7 +95,7 @@ TEST_F(UserPolicyTest, NonsenseInAPlanIsDropped) {
   EXPECT_EQ(api_.Finish(api_.Submit(api_.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
 }
 
-// What a later version may mean by it cannot be honoured here, so the launch does not happen.
+// A later version may give the field a meaning that this library does not know: it drops the entry.
 TEST_F(UserPolicyTest, AnEntryWithAReservedFieldIsDropped) {
   planner_.reserved = 1;
   ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));

@@ -22,7 +22,7 @@ void Require(bool condition, const char* what) {
   std::abort();
 }
 
-// Reads the program; past its end every answer is 0.
+// Reads the program; past its end every value is 0.
 class Bytes {
  public:
   Bytes(const uint8_t* data, size_t size) : data_(data), size_(size) {}
@@ -87,6 +87,7 @@ class Session {
     }
   }
 
+  // One call of the API. Longer than 70 lines, because it is one switch with a case for each call.
   void Call() {
     switch (bytes_.Next() % 20) {
       case 0:
@@ -116,7 +117,7 @@ class Session {
         break;
       case 11: {
         gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
-        // Only down: a size beyond the memory is a lie that no library can see.
+        // Only smaller: no library can detect a size beyond the memory.
         if (bytes_.Next() % 8 == 0)
           record.struct_size = static_cast<uint32_t>(bytes_.Next() % sizeof(record));
         gpushare_ticket_record(runtime_, AnyTicket(), &record);

@@ -1,4 +1,4 @@
-// Fuzzes the event-log reader and all that reads its records: the digest and the Perfetto writer.
+// Fuzzes the event-log reader and the readers of its records: the digest and the Perfetto writer.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using gpushare::core::EventRecord;
   const auto file = gpushare::core::ParseEventLog(absl::MakeConstSpan(data, size));
-  // The digest keeps random bytes out, so the records are also taken as they are.
+  // The digest in the header rejects random bytes, so this also reads the bytes as records.
   std::vector<EventRecord> records(size / sizeof(EventRecord));
   if (!records.empty()) std::memcpy(records.data(), data, records.size() * sizeof(EventRecord));
   if (file.ok()) records = file->records;

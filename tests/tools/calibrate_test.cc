@@ -33,7 +33,7 @@ class CalibrateTest : public ::testing::Test {
     options_.device.device = "sim";
     const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
     ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
-    // Figures of hardware.md, which this test knows; the library's own profile is calibrated.
+    // The prototype's profile has the figures that this test expects, unlike the built-in one.
     options_.device.profile = std::string(scenarios) + "/../../profiles/h200_prototype.json";
     options_.out = folder_ + "/deep/profile.json";
     options_.kernels = {"sincos_267us", "decode16"};
@@ -66,7 +66,7 @@ TEST_F(CalibrateTest, PrintsWhatItMeasuredAndWritesAProfile) {
               3000);
   EXPECT_EQ(Kernel("decode16").at("simulation").at("speed").size(), 31u);
   EXPECT_FALSE(std::filesystem::exists(options_.out + ".partial"));
-  // Beyond what the simulated device runs on.
+  // A value above what the simulated device accepts.
   std::ifstream in(options_.out);
   const nlohmann::json record = nlohmann::json::parse(in).at("calibration");
   ASSERT_EQ(record.at("kernels").size(), 2u);
@@ -112,7 +112,7 @@ TEST(ChooseKernelsTest, NamesRestrictTheProfileAndTheCatalogue) {
   EXPECT_THAT(ChooseKernels(choice), ElementsAre("a", "b", "c", "d"));
   choice.asked = {"d", "a"};
   EXPECT_THAT(ChooseKernels(choice), ElementsAre("d", "a"));
-  // By its name alone too, and what is in neither list but has a program.
+  // Also by name only, and for a kernel that is in neither list but has a program.
   choice.with_catalogue = false;
   choice.asked = {"c", "gemm"};
   choice.others = {"c", "gemm"};
@@ -168,7 +168,7 @@ TEST_F(CalibrateTest, AProfileThatWasWrittenIsTheNextBase) {
 }
 
 TEST_F(CalibrateTest, ResumesFromACheckpoint) {
-  // A checkpoint of another GPU shows that it is looked at with --resume, and only then.
+  // A checkpoint of another GPU shows that --resume, and nothing else, reads the checkpoint.
   Calibrate(options_);
   std::ofstream(options_.out + ".partial") << "{}";
   EXPECT_NO_THROW(Calibrate(options_));

@@ -204,7 +204,7 @@ TEST_F(CommandTest, TheGpusScenarioRunsOnTheSimulatedDeviceToo) {
   ASSERT_EQ(answer.code, 0) << answer.err;
   const auto result = nlohmann::json::parse(answer.out);
   EXPECT_EQ(result.at("runs").size(), 17u * (3 + 1));
-  // Nothing was computed, so nothing is said of answers.
+  // The simulated device computes nothing, so the output says nothing about results.
   EXPECT_FALSE(result.at("runs")[0].contains("verified"));
   EXPECT_FALSE(result.at("manifest").contains("gpu"));
   // Rows without the library exist on a GPU only.

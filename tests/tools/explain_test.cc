@@ -1,5 +1,5 @@
-// The story of a ticket from its events: held, launched, evicted, beside whom, predicted against
-// measured.
+// The explanation of a ticket from its events: holds, launches, evictions, what ran beside it,
+// predicted against measured.
 
 #include "tools/gpushare/explain.h"
 

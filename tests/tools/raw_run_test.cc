@@ -2,9 +2,9 @@
 // arrival is answered once, in order and not before its work is done, and a run in which LC starves
 // ends and says so.
 //
-// The clock is the machine's, so that a loaded machine can hold a run up at any place. The device
-// notes when it was called: what a run says is compared with what it can have seen, exactly, and
-// what only an undisturbed run promises is asked of one.
+// The clock is the machine's, so a loaded machine may delay a run at any point. The device records
+// the times of its calls. Checks that must always hold compare a run's numbers with what it can
+// have seen. Checks that need an undisturbed run use one.
 
 #include "tools/gpushare/raw_run.h"
 
@@ -209,14 +209,14 @@ class RawRunTest : public ::testing::Test {
     plan_.lc.push_back(lc);
   }
 
-  // A run that the machine hardly held up; the last of several, should it never let go.
+  // A run with little delay by the machine; if there is none, the last of several runs.
   RunOutcome RunUndisturbed() {
     constexpr int kRuns = 10;
     RunOutcome outcome = ExecuteRun(plan_);
     for (int i = 1; i < kRuns && HeldUp(); ++i) outcome = ExecuteRun(plan_);
     return outcome;
   }
-  // For so long that more than ten queries, one a millisecond, may wait.
+  // A delay in which more than ten queries, one a millisecond, may wait.
   bool HeldUp() const { return workloads_.diary.stalled_ns() > 5'000'000; }
 
   // BE's work is that of its span by definition, and near what the stream can do.
@@ -230,8 +230,8 @@ class RawRunTest : public ::testing::Test {
                          diary.BeTasksDone(outcome.start_ns, &Range::max_ns) + kRounding);
     EXPECT_GE(tasks, diary.BeTasksDone(end_ns, &Range::max_ns) -
                          diary.BeTasksDone(outcome.start_ns, &Range::min_ns) - kRounding);
-    // What ended before the span may be seen in it, and what ended in it may be seen later: no more
-    // than is in flight at once, and a part of one more at either edge.
+    // A task that ended before the span may be seen in it, and one that ended in it may be seen
+    // later. These are at most the tasks in flight, and part of one more task at each edge.
     const int64_t task_ns = workloads_.task_ns.at("be");
     const auto depth = static_cast<double>(be_.depth);
     const double span_tasks = static_cast<double>(outcome.span_ns) / static_cast<double>(task_ns);
@@ -284,7 +284,7 @@ TEST_F(RawRunTest, ARunInWhichLcStarvesEndsAndSaysSo) {
   const RunOutcome outcome = ExecuteRun(plan_);
   EXPECT_TRUE(outcome.unstable);
   EXPECT_GT(outcome.lc[0].unanswered, 50);
-  // None is left out: those without an answer count with what they had waited.
+  // No query is left out: those without an answer count with the time that they had waited.
   ASSERT_EQ(outcome.lc[0].latencies_ns.size(), 100u);
   EXPECT_GE(
       *std::min_element(outcome.lc[0].latencies_ns.begin() + 30, outcome.lc[0].latencies_ns.end()),

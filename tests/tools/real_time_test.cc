@@ -102,7 +102,7 @@ TEST_F(RealTimeTest, AClosedLoopAsksAgainAfterItsAnswers) {
   }
 }
 
-// More queries at once than the library takes: they wait in front and none is lost.
+// More queries at once than the library accepts: they wait, and none is lost.
 TEST_F(RealTimeTest, ABurstBeyondTheLibrarysQueueWaitsInFront) {
   const LcApp app = Chain(8);
   RunPlan plan = Plan("fifo");
@@ -131,7 +131,7 @@ TEST_F(RealTimeTest, SoloTimesAreMeasured) {
   EXPECT_GT(MeasureSoloNs(device, *workloads_, Chain(3)), 0);
 }
 
-// Answers that somebody checks: right for `app_` only if told so.
+// Workloads with checked results, which are right for `app_` only if the test says so.
 class CheckedWorkloads final : public Workloads {
  public:
   explicit CheckedWorkloads(bool right) : right_(right), none_(MakeNoWorkloads()) {}

@@ -1,4 +1,4 @@
-// Rounds: every arrival comes in exactly one of them, and pooling joins what they measured.
+// Rounds: every arrival is in exactly one round, and pooling joins their measurements.
 
 #include "tools/gpushare/rounds.h"
 

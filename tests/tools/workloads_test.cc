@@ -1,4 +1,4 @@
-// What tasks are submitted with where nothing stands behind a kernel's name but its record.
+// The options of tasks on a device where a kernel is only its record in the profile.
 
 #include "tools/gpushare/workloads.h"
 
@@ -44,7 +44,7 @@ TEST(NoWorkloadsTest, KernelsAreTheProfilesRecords) {
   EXPECT_TRUE(workloads->FillKernel("anything", GPUSHARE_TASK_GRAPH, options));
   EXPECT_EQ(options.kind, GPUSHARE_TASK_GRAPH);
   EXPECT_EQ(options.capture, nullptr);
-  // There is nothing to check, and saying so is not a failure.
+  // Without results to check, Verify returns false and does not fail.
   EXPECT_FALSE(workloads->Verify("app", 5));
 }
 

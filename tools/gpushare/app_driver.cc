@@ -43,7 +43,7 @@ gpushare_kernel* KernelTable::Get(const std::string& name) {
   gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
   const gpushare_status known = gpushare_kernel_info_by_name(runtime_, name.c_str(), &info);
   if (known != GPUSHARE_OK) {
-    // Asking gives an unknown name its clear error, unless a program stands for the record.
+    // This call gives the error for an unknown name. A kernel with a program needs no record.
     if (known != GPUSHARE_NOT_FOUND || !workloads_.CanRun(name, false)) Check(known);
     info.kind = GPUSHARE_TASK_DEFAULT;
   }
@@ -96,7 +96,7 @@ AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan) {
   options.app_class = GPUSHARE_CLASS_BEST_EFFORT;
   options.name = plan.app->name.c_str();
   options.weight = plan.app->weight;
-  // Twice what is pending: a slot may be free only after its callback has returned.
+  // Twice the pending tasks: a slot becomes free only after its callback has returned.
   options.tasks_max = 2 * plan.app->queues * plan.app->depth + 16;
   AppHandle app = CreateApp(runtime, options);
   if (plan.quota) ReserveCapSms(app.get(), plan.app->quota_capsms, plan.app->packed);
@@ -163,9 +163,9 @@ int64_t LcDriver::NextArrivalNs() const {
 
 int64_t LcDriver::StepNs() const {
   if (!ClosedLoop() || next_think_ns_.empty()) return GPUSHARE_NEVER;
-  // A client that is answered now asks again after its think time at the earliest; without one it
-  // is served by the completion itself. One microsecond at least, so that a tiny draw does not make
-  // the run crawl.
+  // A client that gets its answer now sends its next query after its think time at the earliest.
+  // Without think time the completion callback sends it. At least one microsecond, so that a tiny
+  // think time does not slow the run down.
   constexpr int64_t kStepMinNs = 1000;
   int64_t step_ns = GPUSHARE_NEVER;
   for (const int64_t think_ns : next_think_ns_) {
@@ -222,11 +222,11 @@ void LcDriver::Enqueue(int64_t arrival_ns, int32_t client, bool counted) {
   last_arrival_ns_ = std::max(last_arrival_ns_, arrival_ns);
 }
 
-// Submits in order of arrival until the library's bounded queue is full; completions (in thread
-// mode: the load thread's next turn) go on from there. Waiting in front of a full queue counts as
-// latency, since arrivals are the intended ones.
+// Submits in order of arrival until the library's bounded queue is full. Completions continue from
+// there, or in thread mode the load thread's next call. The wait for a full queue counts as
+// latency, because latencies start at the intended arrivals.
 void LcDriver::Pump() {
-  if (pumping_) return;  // a submit may complete a task at once and call back
+  if (pumping_) return;  // a submit may complete a task at once and call this again
   pumping_ = true;
   while (first_unsubmitted_ < queries_.size() && !fault_.any()) {
     Query& query = queries_[first_unsubmitted_];
@@ -255,7 +255,7 @@ bool LcDriver::SubmitNextTask(Query& query) {
     }
     options.callback = &LcDriver::OnComplete;
     options.callback_user = &query;
-    ++query.submitted;  // before the call: it may call back
+    ++query.submitted;  // before the submit, whose callback may run inside it
     count_.accepted.fetch_add(1, std::memory_order_relaxed);
     status = gpushare_submit_lc(queue_.get(), &options, nullptr);
     if (status == GPUSHARE_OK) return true;
@@ -282,7 +282,7 @@ void LcDriver::Complete(Query& query, const gpushare_completion_record& record) 
   }
   if (threaded_) return;  // the load thread submits
   if (ClosedLoop()) {
-    SubmitDue(record.complete_ns);  // a client without think time asks again at once
+    SubmitDue(record.complete_ns);  // a client without think time sends its next query at once
   } else {
     Pump();
   }
@@ -325,7 +325,7 @@ BeDriver::BeDriver(gpushare_runtime* runtime, const BePlan& plan, KernelTable& k
 NamedId BeDriver::Id() const { return {gpushare_app_id(app_.get()), plan_.app->name, false}; }
 
 void BeDriver::Start() {
-  // Round by round, so that every queue has a head before any has a second task.
+  // In rounds, so that every queue gets its first task before any gets a second.
   for (int round = 0; round < plan_.app->depth; ++round) {
     for (size_t queue = 0; queue < queues_.size(); ++queue) {
       slots_.push_back({this, queue, 0});
@@ -348,7 +348,7 @@ void BeDriver::Submit(Slot& slot) {
   const gpushare_status status = gpushare_submit_be(queues_[slot.queue].get(), &options, nullptr);
   if (status == GPUSHARE_OK) return;
   count_.accepted.fetch_sub(1, std::memory_order_relaxed);
-  // A callback that was late saw the run going on, and the runtime is shut down by now.
+  // A late callback may have seen the run going on, although the runtime is shut down by now.
   const bool late = status == GPUSHARE_FAILED_PRECONDITION && stopped_.load();
   if (!late) fault_.Set(gpushare_last_error_message());
 }
@@ -367,14 +367,14 @@ void BeDriver::Complete(Slot& slot, const gpushare_completion_record& record) {
 void BeDriver::Record(const Slot& slot, const gpushare_completion_record& record) {
   const std::lock_guard<std::mutex> lock(records_mutex_);
   evictions_ += record.evictions;
-  // Once the run is over, what a policy still holds is shut down.
+  // At the end of the run the shutdown completes the tasks that a policy still holds.
   const bool shut_down = stopped_.load() && record.verdict == GPUSHARE_VERDICT_SHUTDOWN;
   if (shut_down) ++shut_down_;
   if (record.verdict != GPUSHARE_VERDICT_OK && !shut_down) {
     fault_.Set(VerdictSentence(plan_.app->name, record));
   }
   if (shut_down && record.launch_ns == 0) return;  // it never ran
-  // Devices without timestamps tell no start: then the launch call stands for it.
+  // Devices without timestamps report no start: use the launch call instead.
   const int64_t from_ns = record.start_ns > 0 ? record.start_ns : record.launch_ns;
   const int64_t to_ns = record.end_ns > 0 ? record.end_ns : record.complete_ns;
   spans_.push_back({from_ns, to_ns, plan_.app->tasks[slot.item].work()});

@@ -1,11 +1,10 @@
-// The two kinds of apps as they behave in a run: an LC app that submits queries when they arrive,
-// and a BE app that keeps its queues filled. Both get their completions from the library's
-// callbacks.
+// The two kinds of apps in a run: an LC app, which submits queries when they arrive, and a BE app,
+// which keeps its queues filled. Callbacks of the library report completions to both.
 //
-// Threads: the load thread calls everything but the callbacks. In poll mode callbacks run on that
-// same thread, inside its calls. In thread mode they run on the library's scheduler thread: an LC
-// callback then only records, and the load thread alone submits, so that the LC path takes no lock;
-// a BE callback submits the next task of its slot, which nobody else touches.
+// Threads: the load thread calls everything except the callbacks. In poll mode the callbacks run on
+// the same thread, inside its calls. In thread mode they run on the library's scheduler thread. An
+// LC callback then only records, and only the load thread submits, so that the LC path takes no
+// lock. A BE callback submits the next task of its own slot, which no other thread uses.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_APP_DRIVER_H_
 #define GPUSHARE_TOOLS_GPUSHARE_APP_DRIVER_H_
@@ -52,7 +51,8 @@ std::vector<gpushare_task_options> BindTasks(const std::string& app,
 AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_max);
 AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan);
 
-// What went wrong first in a callback, which must not throw: kept until the run looks.
+// The first failure in a callback. A callback must not throw, so the failure is kept until the run
+// checks for it.
 class RunFault {
  public:
   bool any() const { return any_.load(std::memory_order_acquire); }
@@ -80,9 +80,9 @@ class LcDriver {
 
   // Intended arrival of the next query that is not submitted, GPUSHARE_NEVER: none is known.
   int64_t NextArrivalNs() const;
-  // How far the clock may move before a completion could bring an earlier arrival (closed loops).
+  // Closed loops: how far the clock may move before a completion could cause an earlier arrival.
   int64_t StepNs() const;
-  // Submits one query now that is not counted. Before Start.
+  // Submits one query now, for the warm-up; it is not counted. Only before Start.
   void WarmUp(int64_t now_ns);
   void Start(int64_t start_ns);
   // Submits every query whose arrival is not after now_ns.
@@ -91,12 +91,12 @@ class LcDriver {
   bool ClosedLoop() const { return plan_.closed_queries > 0; }
   bool Exhausted() const;  // every query was submitted
   bool Done() const;       // and completed
-  bool Idle() const;       // what was submitted is complete
+  bool Idle() const;       // every submitted query is complete
 
   int64_t LastArrivalNs() const { return last_arrival_ns_; }
   // Counted queries that arrived.
   int64_t Started() const { return static_cast<int64_t>(queries_.size()) - warm_ups_; }
-  // By counted query, in order of arrival. When all are complete.
+  // The latency of each counted query, in order of arrival. Only when all are complete.
   std::vector<int64_t> LatenciesNs() const;
   const TaskCount& count() const { return count_; }
   const LcPlan& plan() const { return plan_; }
@@ -111,7 +111,7 @@ class LcDriver {
     bool counted = true;
     gpushare_query handle = {0};
     std::atomic<int32_t> completed{0};  // tasks
-    // Written by the callback of the last task, read after completed_queries_ told of it.
+    // Written by the callback of the last task before it raises completed_queries_.
     int64_t latency_ns = -1;
   };
 
@@ -120,7 +120,7 @@ class LcDriver {
   void Enqueue(int64_t arrival_ns, int32_t client, bool counted);
   void Pump();
   bool SubmitNextTask(Query& query);
-  // A client got its answer and thinks about the next query.
+  // Closed loop: a client has its answer and starts its think time.
   void Answer(int32_t client, int64_t complete_ns);
   void TakeAnswers();
   int64_t DrawThinkNs();
@@ -132,7 +132,7 @@ class LcDriver {
   AppHandle app_;
   QueueHandle queue_;
   std::vector<gpushare_task_options> tasks_;  // of a query
-  std::deque<Query> queries_;                 // addresses stay: callbacks hold them
+  std::deque<Query> queries_;                 // a deque, because callbacks hold addresses
   size_t first_unsubmitted_ = 0;              // queries_ before it have all their tasks submitted
   std::atomic<int64_t> completed_queries_{0};
   TaskCount count_;
@@ -142,7 +142,8 @@ class LcDriver {
   int64_t last_arrival_ns_ = 0;
   bool pumping_ = false;
   bool stopped_ = false;
-  // Closed loop: arrivals to come (time to client), and each client's think time drawn ahead.
+  // Closed loop: arrivals to come (time to client), and each client's next think time, already
+  // drawn.
   Random think_random_;
   std::multimap<int64_t, int32_t> due_clients_;
   std::vector<int64_t> next_think_ns_;
@@ -162,7 +163,7 @@ class BeDriver {
   // Work from start_ns on counts. Before Stop.
   void CountFrom(int64_t start_ns) { start_ns_ = start_ns; }
   void Stop(int64_t end_ns);  // no new task; work up to end_ns counts
-  BeWork Work() const;        // once no callback can come
+  BeWork Work() const;        // only when no callback can run any more
   const TaskCount& count() const { return count_; }
   NamedId Id() const;
 

@@ -43,14 +43,15 @@ double Gap(const ArrivalSpec& spec, Random& random) {
   }
 }
 
-// A Poisson stream that runs only during bursts, as much faster as silences take time away.
+// A Poisson stream that runs only during bursts. Its rate is higher in proportion, so that the mean
+// rate is the same.
 void AddBursts(const ArrivalSpec& spec, const ArrivalRequest& request, Random& random,
                Collector& out) {
   const auto on_ns = static_cast<double>(spec.on_ns);
   const auto off_ns = static_cast<double>(spec.off_ns);
   const double gap_ns = request.mean_gap_ns * on_ns / (on_ns + off_ns);
   double burst_start = 0;
-  double left_of_gap = gap_ns * random.Exponential();  // counted in burst time only
+  double left_of_gap = gap_ns * random.Exponential();  // burst time left until the next arrival
   while (true) {
     const double length = spec.random_spells ? on_ns * random.Exponential() : on_ns;
     double at = 0;
@@ -65,7 +66,7 @@ void AddBursts(const ArrivalSpec& spec, const ArrivalRequest& request, Random& r
   }
 }
 
-// Keeps the shape of recorded times; the mean gap over the rows that are used becomes the asked.
+// Scales recorded times, so that the mean gap of the rows used is the wanted one.
 void AddRecorded(const ArrivalSpec& spec, const ArrivalRequest& request, Collector& out) {
   const size_t rows = std::min(spec.times_ns.size(),
                                static_cast<size_t>(std::max<int64_t>(request.queries_max, 0)));

@@ -17,13 +17,13 @@ namespace gpushare::tool {
 
 struct ArrivalRequest {
   double mean_gap_ns = 0;   // solo time of a query over the app's load
-  int64_t queries_max = 0;  // at most so many
+  int64_t queries_max = 0;  // most queries
   int64_t duration_ns = 0;  // 0: no limit; else only arrivals before it
   uint64_t seed = 1;
 };
 
-// Ascending nanoseconds from the start of the run. `spec` is any kind but kClosedLoop; a trace's
-// rows are already in spec.times_ns (LoadTrace).
+// Arrival times in nanoseconds from the start of the run, ascending. `spec` is of any kind but
+// kClosedLoop. The rows of a trace must be in spec.times_ns already (LoadTraces).
 std::vector<int64_t> MakeArrivals(const ArrivalSpec& spec, const ArrivalRequest& request);
 
 // Times of the rows of a CSV file with a header line, in nanoseconds from the first, ascending.

@@ -18,8 +18,8 @@ namespace gpushare::tool {
 
 namespace {
 
-// A sample task lasts about so long, within bounds on its rounds of block tasks: long against
-// launches and evictions, short against the time that a kernel has.
+// The duration to aim at for a sample task, within limits on its rounds of block tasks. It is long
+// against launches and evictions, and short against the time of one kernel.
 constexpr int64_t kSampleNs = 10'000'000;
 constexpr int64_t kRoundsLeast = 8;
 constexpr int64_t kRoundsMost = 128;
@@ -32,7 +32,7 @@ constexpr char kAppName[] = "calibrate";
 volatile std::sig_atomic_t interrupted = 0;
 static_assert(sizeof(interrupted) == sizeof(int32_t));
 
-// An interrupt sets the flag that the library asks for, for the life of this object.
+// While this object lives, an interrupt sets the flag that the library reads.
 class InterruptFlag {
  public:
   InterruptFlag() : before_(std::signal(SIGINT, [](int) { interrupted = 1; })) { interrupted = 0; }
@@ -45,7 +45,7 @@ class InterruptFlag {
   void (*before_)(int);
 };
 
-// A kernel with what the library reads of it; addresses must not change.
+// A kernel and the structs that the library reads; their addresses must not change.
 struct Sample {
   std::string name;
   gpushare_kernel_options kernel = GPUSHARE_KERNEL_OPTIONS_INIT;
@@ -81,7 +81,7 @@ int64_t SampleBlockTasks(const gpushare_kernel_info& info, int sm_count) {
   return std::clamp(kSampleNs / task_ns, kRoundsLeast, kRoundsMost) * workers * sm_count;
 }
 
-// Everything that a runtime is needed for; the library opens the device again for itself.
+// The part that needs a runtime. The library then opens the device again for itself.
 class Samples {
  public:
   explicit Samples(const CalibrateOptions& options) {
@@ -90,7 +90,7 @@ class Samples {
     workloads_ = MakeWorkloads(facts_);
     const std::vector<std::string> names = Names(options, runtime.get());
     for (const std::string& name : names) {
-      // Opaque work has no profile; who asked for it is told so.
+      // Opaque work has no profile; the caller gets a note if it named such work.
       if (Add(runtime.get(), name) || options.kernels.empty()) continue;
       throw InputError("The kernel '" + name + "' is opaque work, which has no profile.");
     }
@@ -189,8 +189,8 @@ class Samples {
   std::vector<TaskBinding> copies_;
 };
 
-// As the library counts them: the device, kernels, pairs on partitions and on the same SMs, fused
-// kernels. The line of progress shows it; what it counts too many is never drawn.
+// The steps as the library counts them: the device, kernels, pairs on partitions and on the same
+// SMs, fused kernels. For the line of progress, which may end below this number.
 size_t Steps(const Samples& samples) {
   size_t lc = 0;
   size_t be = 0;
@@ -204,7 +204,7 @@ size_t Steps(const Samples& samples) {
 void Collect(void* user, const gpushare_calibration_progress* progress) {
   auto& collected = *static_cast<Collected*>(user);
   if (progress->note != nullptr) collected.notes.emplace_back(progress->note);
-  // A phase that is cut short for time passes over several steps at once.
+  // A phase that runs out of time skips several steps at once.
   for (; collected.done < progress->done; ++collected.done) {
     collected.progress.Step(progress->what);
   }
@@ -259,7 +259,7 @@ std::string TableText(const Samples& samples, const Collected& collected, const 
   for (const std::string& note : collected.notes) text += "\nNote: " + note;
   if (!collected.notes.empty()) text += "\n";
   text += "\nProfile: " + out + "\n";
-  // What was not reached stands in the notes.
+  // The notes name what was not reached.
   const std::string checkpoint = out + ".partial";
   if (std::error_code ignored; std::filesystem::exists(checkpoint, ignored)) {
     text += "Checkpoint: " + checkpoint + ", from which the same command with --resume goes on\n";

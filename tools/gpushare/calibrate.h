@@ -1,9 +1,9 @@
 // `gpushare calibrate`: measures kernels and the device, writes their profile, prints a table.
 //
-// On the simulated device the kernels are those of the profile; on a GPU those that this program
-// has (workloads.h): those that the profile knows, with `catalogue` all; `kernels` restricts
-// either. An interrupt stops between two samples and leaves the checkpoint, and so does a bound on
-// the time that did not reach everything; --resume goes on from it. Threads: the caller's.
+// Which kernels: on the simulated device those of the profile; on a GPU those that this program has
+// (workloads.h) and the profile knows, or all of them with `catalogue`. `kernels` restricts both.
+// An interrupt stops between two samples and leaves the checkpoint. A limit on the time that is too
+// short leaves it too. --resume continues from the checkpoint. Threads: the caller's.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_CALIBRATE_H_

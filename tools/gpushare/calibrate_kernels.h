@@ -13,15 +13,16 @@ namespace gpushare::tool {
 
 struct KernelChoice {
   std::vector<std::string> asked;    // --kernels; empty: all
-  std::vector<std::string> profile;  // that the profile knows and the device can run
+  std::vector<std::string> profile;  // the profile knows them and the device can run them
   std::vector<std::string>
       catalogue;                    // that the device can run, whether or not a profile knows them
   std::vector<std::string> others;  // that run only when they are asked for by name
   bool with_catalogue = false;      // --catalogue
 };
 
-// All of the profile, with the catalogue's if it is wanted. Names that are asked for restrict both
-// lists, whose order they replace. Throws InputError for a name that is unknown or stands twice.
+// All kernels of the profile and, with the catalogue, its kernels. Kernels that were asked for
+// restrict both lists and give the order. Throws InputError for a name that is unknown or appears
+// twice.
 std::vector<std::string> ChooseKernels(const KernelChoice& choice);
 
 }  // namespace gpushare::tool

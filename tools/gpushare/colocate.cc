@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <thread>
@@ -17,6 +16,7 @@
 #include "tools/gpushare/preflight.h"
 #include "tools/gpushare/progress.h"
 #include "tools/gpushare/rounds.h"
+#include "tools/gpushare/run_result.h"
 #include "tools/gpushare/runner.h"
 #include "tools/gpushare/text.h"
 
@@ -26,12 +26,12 @@ namespace {
 
 constexpr int64_t kQueriesDefault = 3000;
 constexpr int kRoundsDefault = 3;
-// Real devices: queries of a closed loop in the run that is traced.
+// Real devices: most queries of a closed loop in the traced run.
 constexpr int64_t kTracedQueries = 64;
 
-// The part of a case that decides the references: cases that agree on it share them. On a real
-// device no two cases do (the last part is then the case's own number): every case is compared with
-// the references of its own rounds.
+// The part of a case that decides its references (LC alone and library alone): LC apps, load,
+// number of queries. Cases with equal keys share references. On a real device the last part is the
+// number of the case, so that each case has references from its own rounds.
 using LoadKey = std::tuple<std::vector<int>, double, int64_t, size_t>;
 using BoundKey = std::pair<LoadKey, double>;
 
@@ -95,14 +95,14 @@ class Colocation {
   };
 
   void OpenDevice(ColocateResult& out) {
-    // Held while the workloads are made: what the library asks of the device comes first.
+    // Kept while the workloads are made: the library must set its options of the device first.
     const RuntimeHandle runtime = OpenRuntime(device_, "bare");
     out.device = FactsOf(runtime.get());
     workloads_ = MakeWorkloads(out.device);
     out.hardware = workloads_->Hardware();
     device_.real_time = !out.device.virtual_time;
     const unsigned processors = std::max(1u, std::thread::hardware_concurrency());
-    // Runs on a real device would disturb each other.
+    // One thread on a real device, where runs would disturb each other.
     threads_ = device_.real_time ? 1 : options_.threads == 0 ? processors : options_.threads;
     if (device_.real_time) {
       rounds_ = options_.rounds > 0 ? options_.rounds : kRoundsDefault;
@@ -112,7 +112,7 @@ class Colocation {
     }
   }
 
-  // Rows without the library need a device with launches to make: elsewhere they do not exist.
+  // Removes the rows without the library on devices that have no bare launches.
   void LeaveOutPlainRows() {
     if (workloads_->HasRaw()) return;
     const std::vector<std::string> rest = WithoutPlainRows(asked_);
@@ -163,14 +163,14 @@ class Colocation {
     ChooseTraced();
   }
 
-  // The run that trace.pftrace shows: the scenario's choice if it runs, else the first case under
-  // `adaptive`, else the first run.
+  // Chooses the run that trace.pftrace shows: the scenario's choice if it runs, else the first case
+  // under `adaptive`, else the first run.
   void ChooseTraced() {
     const std::string policy =
         scenario_.traced_policy.empty() ? "adaptive" : scenario_.traced_policy;
     int best = -1;
     for (PolicyRun& run : policy_runs_) {
-      if (IsPlainRow(run.policy)) continue;  // the library sees nothing of it
+      if (IsPlainRow(run.policy)) continue;  // runs without the library, which records the trace
       const int score = 2 * (run.one->name == scenario_.traced_case) + (run.policy == policy) + 1;
       if (score > best) {
         best = score;
@@ -192,7 +192,7 @@ class Colocation {
         progress.Step(app.name + " alone, one query");
       } else {
         const int index = be[job - lc.size()];
-        RunBeAlone(index, be_alone_.at(index));
+        be_alone_.at(index) = RunBeAlone(index);
         progress.Step(scenario_.be[static_cast<size_t>(index)].name + " alone");
       }
     });
@@ -207,18 +207,11 @@ class Colocation {
     return plan;
   }
 
-  void RunBeAlone(int index, RunResult& result) {
+  RunResult RunBeAlone(int index) {
     RunPlan plan = NewPlan("bare");
     plan.be.push_back({&scenario_.be[static_cast<size_t>(index)], false});
     plan.span_ns = scenario_.be_alone_ns;
-    const RunOutcome outcome = ExecuteRun(plan);
-    FillCommon(outcome, result);
-    const BeWork& work = outcome.be[0];
-    if (work.work_per_second <= 0) {
-      throw RunError("BE app '" + plan.be[0].app->name + "' does no work alone within " +
-                     std::to_string(plan.span_ns) + " ns of device time.");
-    }
-    result.be.push_back({plan.be[0].app->name, 1, work.work_per_second, work.tasks, 0});
+    return BeAloneResult(plan, ExecuteRun(plan));
   }
 
   void MakePlans() {
@@ -236,18 +229,10 @@ class Colocation {
     return plan;
   }
 
-  static void FillAlone(const RunPlan& plan, const RunOutcome& outcome, RunResult& result) {
-    result = RunResult();
-    FillCommon(outcome, result);
+  static RunResult AloneResult(const RunPlan& plan, const RunOutcome& outcome) {
+    RunResult result = LcAloneResult(plan, outcome);
     result.policy = kLcAlone;
-    for (size_t i = 0; i < outcome.lc.size(); ++i) {
-      LcResult app = SummariseLatencies(plan.lc[i].app->name, outcome.lc[i].latencies_ns);
-      app.unanswered = outcome.lc[i].unanswered;
-      app.solo_ns = plan.lc[i].solo_ns;
-      CompareWithAlone(LcResult(app), outcome.lc[i].latencies_ns, 0, 0, app);
-      result.lc.push_back(app);
-    }
-    FillThroughput(result);
+    return result;
   }
 
   void MeasureAlone(Progress& progress) {
@@ -260,7 +245,7 @@ class Colocation {
     RunParallel(jobs.size(), threads_, stop_, [&](size_t job) {
       Alone& alone = *jobs[job];
       const RunPlan plan = PlanAlone(alone);
-      FillAlone(plan, ExecuteRun(plan), alone.result);
+      alone.result = AloneResult(plan, ExecuteRun(plan));
       progress.Step(Format("LC alone at load %.3g", loads[job]));
     });
   }
@@ -282,8 +267,7 @@ class Colocation {
 
   void RunLibraryAlone(LibraryAlone& library) {
     const RunPlan plan = PlanUnder("adaptive", *library.one, false);
-    FillUnder("adaptive", *library.one, plan, ExecuteRun(plan), library.result);
-    library.result.policy = kLibraryAlone;
+    library.result = ResultUnder(kLibraryAlone, *library.one, plan, ExecuteRun(plan));
   }
 
   void RunPolicy(PolicyRun& run) {
@@ -292,13 +276,13 @@ class Colocation {
       PlanTrace(alone_.at(KeyOf(*run.one)).result.span_ns, run, plan.trace);
     }
     const RunOutcome outcome = ExecuteRun(plan);
-    FillUnder(run.policy, *run.one, plan, outcome, run.result);
+    run.result = ResultUnder(run.policy, *run.one, plan, outcome);
     if (outcome.traced) IndexEvents(outcome, run);
   }
 
   // --- real devices ---
 
-  // One round of a row; what the row has so far is its result.
+  // Runs one round of a row and adds it to the rounds so far.
   void RunRound(RunPlan plan, int round, RunOutcome& pooled) const {
     plan.lc = RoundOf(plan.lc, round, rounds_);
     if (plan.span_ns > 0) plan.span_ns = std::max<int64_t>(1, plan.span_ns / rounds_);
@@ -320,24 +304,23 @@ class Colocation {
     Alone& alone = alone_.at(KeyOf(one));
     const RunPlan alone_plan = PlanAlone(alone);
     RunRound(alone_plan, round, alone.pooled);
-    FillAlone(alone_plan, alone.pooled, alone.result);
+    alone.result = AloneResult(alone_plan, alone.pooled);
     progress.Step(one.name + ", LC alone" + suffix);
     LibraryAlone& library = library_.at(BoundKeyOf(one));
     const RunPlan library_plan = PlanUnder("adaptive", one, false);
     RunRound(library_plan, round, library.pooled);
-    FillUnder("adaptive", one, library_plan, library.pooled, library.result);
-    library.result.policy = kLibraryAlone;
+    library.result = ResultUnder(kLibraryAlone, one, library_plan, library.pooled);
     progress.Step(one.name + ", library alone" + suffix);
     for (PolicyRun& run : policy_runs_) {
       if (run.one != &one) continue;
       const RunPlan plan = PlanUnder(run.policy, one, true);
       RunRound(plan, round, run.pooled);
-      FillUnder(run.policy, one, plan, run.pooled, run.result);
+      run.result = ResultUnder(run.policy, one, plan, run.pooled);
       progress.Step(one.name + ", " + run.policy + suffix);
     }
   }
 
-  // The trace comes from a short run of its own, so that tracing never touches a number.
+  // Traces a separate short run, so that tracing does not change the measured rows.
   void TraceShortRun(PolicyRun& run) {
     RunPlan plan = PlanUnder(run.policy, *run.one, true);
     plan.lc = Beginning(plan.lc, options_.trace_window_ns, kTracedQueries);
@@ -353,15 +336,6 @@ class Colocation {
     return closed ? scenario_.duration_ns : 0;
   }
 
-  static double BoundOf(const Case& one, const LcApp& app) {
-    return one.p99_bound > 0 ? one.p99_bound : app.p99_bound;
-  }
-
-  int64_t TargetOf(const LcPlan& plan) const {
-    if (plan.app->target_ns > 0) return plan.app->target_ns;
-    return std::llround(plan.app->target_solo_factor * static_cast<double>(plan.solo_ns));
-  }
-
   RunPlan PlanUnder(const std::string& policy, const Case& one, bool with_be) const {
     const Alone& alone = alone_.at(KeyOf(one));
     RunPlan plan = NewPlan(policy);
@@ -373,9 +347,10 @@ class Colocation {
       LcPlan& lc = plan.lc[i];
       lc.p99_bound = BoundOf(one, *lc.app);
       lc.p99_alone_ns = alone.result.lc[i].p99_ns;
-      // A target beside a bound is for the policies that know no bound.
-      const bool told = lc.p99_bound == 0 || ListNamesPolicy(scenario_.target_policies, policy);
-      lc.target_ns = told ? TargetOf(lc) : 0;
+      // With a bound, only policies that do not know bounds get the target.
+      const bool has_target =
+          lc.p99_bound == 0 || ListNamesPolicy(scenario_.target_policies, policy);
+      lc.target_ns = has_target ? TargetOf(lc) : 0;
       lc.reserve = reserve;
     }
     if (with_be) {
@@ -387,15 +362,17 @@ class Colocation {
     return plan;
   }
 
-  void FillUnder(const std::string& policy, const Case& one, const RunPlan& plan,
-                 const RunOutcome& outcome, RunResult& result) const {
-    result = RunResult();
-    FillCommon(outcome, result);
-    FillPolicyRun(one, policy, alone_.at(KeyOf(one)), plan, outcome, result);
+  RunResult ResultUnder(const std::string& row, const Case& one, const RunPlan& plan,
+                        const RunOutcome& outcome) const {
+    RunResult result =
+        PolicyResult(one, plan, outcome, alone_.at(KeyOf(one)).result, BeAloneOf(one));
+    result.policy = row;
+    return result;
   }
 
   void PlanTrace(int64_t span_ns, PolicyRun& run, TraceWindow& window) const {
-    // A fifth into the run: models have settled, and a short run is seen whole.
+    // The window starts after a fifth of the run, when the models have settled. It covers all of a
+    // short run.
     window.length_ns = std::min(options_.trace_window_ns, std::max<int64_t>(span_ns, 1));
     window.from_ns = std::min(span_ns / 5, span_ns - window.length_ns);
     run.events.file =
@@ -421,78 +398,32 @@ class Colocation {
     run.result.events_dropped = outcome.trace.dropped;
   }
 
-  void FillPolicyRun(const Case& one, const std::string& policy, const Alone& alone,
-                     const RunPlan& plan, const RunOutcome& outcome, RunResult& result) const {
-    result.policy = policy;
-    for (size_t i = 0; i < plan.lc.size(); ++i) {
-      const std::vector<int64_t>& samples = outcome.lc[i].latencies_ns;
-      LcResult app = SummariseLatencies(plan.lc[i].app->name, samples);
-      app.unanswered = outcome.lc[i].unanswered;
-      app.solo_ns = plan.lc[i].solo_ns;
-      app.target_ns = plan.lc[i].target_ns;
-      CompareWithAlone(alone.result.lc[i], samples, BoundOf(one, *plan.lc[i].app),
-                       TargetOf(plan.lc[i]), app);
-      result.lc.push_back(app);
-    }
-    for (size_t i = 0; i < plan.be.size(); ++i) {
-      const BeWork& work = outcome.be[i];
-      const RunResult& solo = be_alone_.at(one.be[i]);
-      result.be.push_back({plan.be[i].app->name, work.work_per_second / solo.be[0].work_per_second,
-                           work.work_per_second, work.tasks, work.evictions});
-    }
-    FillThroughput(result);
+  static void AddRow(const Case& one, RunResult row, ColocateResult& out) {
+    row.case_name = one.name;
+    row.load = one.load;
+    out.runs.push_back(std::move(row));
   }
 
-  static void FillCommon(const RunOutcome& outcome, RunResult& result) {
-    result.realised_load = outcome.realised_load;
-    result.utilisation = outcome.utilisation;
-    result.prediction_error = outcome.stats.prediction_error;
-    result.prediction_samples = outcome.stats.prediction_samples;
-    result.evictions.count = outcome.stats.evictions;
-    result.evictions.p50_ns = outcome.stats.eviction_latency.p50_ns;
-    result.evictions.p99_ns = outcome.stats.eviction_latency.p99_ns;
-    result.evictions_blocked = outcome.stats.evictions_blocked;
-    result.launches = outcome.stats.launches;
-    result.fast_path_launches = outcome.stats.fast_path_launches;
-    result.span_ns = outcome.span_ns;
-    result.verified = outcome.verified;
-    result.unstable = outcome.unstable;
-  }
-
-  // Against the bound of its own case: references are shared between cases that differ in it.
-  void AddReference(const Case& one, RunResult reference, ColocateResult& out) const {
-    reference.case_name = one.name;
-    reference.load = one.load;
-    out.runs.push_back(std::move(reference));
-  }
-
-  RunResult BeAloneOf(const Case& one) const {
-    RunResult all;
-    all.verified = true;
-    for (const int index : one.be) {
-      const RunResult& single = be_alone_.at(index);
-      all.be.push_back(single.be[0]);
-      all.utilisation += single.utilisation / static_cast<double>(one.be.size());
-      all.launches += single.launches;
-      all.span_ns = single.span_ns;
-      all.verified = all.verified && single.verified;
-    }
-    all.policy = kBeAlone;
-    FillThroughput(all);
-    return all;
+  // The solo runs of the case's BE apps, in the order of a plan's BE apps.
+  std::vector<const RunResult*> BeAloneOf(const Case& one) const {
+    std::vector<const RunResult*> alone;
+    for (const int index : one.be) alone.push_back(&be_alone_.at(index));
+    return alone;
   }
 
   void Assemble(ColocateResult& out) {
     size_t next = 0;
     for (const Case* one : cases_) {
-      AddReference(*one, alone_.at(KeyOf(*one)).result, out);
-      AddReference(*one, library_.at(BoundKeyOf(*one)).result, out);
+      AddRow(*one, alone_.at(KeyOf(*one)).result, out);
+      AddRow(*one, library_.at(BoundKeyOf(*one)).result, out);
       if (!one->be.empty()) {
-        AddReference(*one, BeAloneOf(*one), out);
+        RunResult be_alone = JoinBeAlone(BeAloneOf(*one));
+        be_alone.policy = kBeAlone;
+        AddRow(*one, std::move(be_alone), out);
         out.runs.back().load = 0;
       }
       for (; next < policy_runs_.size() && policy_runs_[next].one == one; ++next) {
-        AddReference(*one, policy_runs_[next].result, out);
+        AddRow(*one, policy_runs_[next].result, out);
         if (!policy_runs_[next].events.file.empty())
           out.events.push_back(policy_runs_[next].events);
       }

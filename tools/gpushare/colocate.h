@@ -1,9 +1,9 @@
-// The main job: every case of a scenario under every policy, with its references.
+// `gpushare colocate`: runs every case of a scenario under every policy, with its references.
 //
-// Cases: preflight (names, quotas) -> solo times and BE alone -> LC alone -> library alone ->
-// policies. Runs are independent and run on a small pool of threads on a virtual-time device.
-// On a real device they run one after another, and the rows of a case (alone, library, policies)
-// are interleaved in rounds. Results stand in the order of the scenario whatever finished first.
+// Order: preflight (names, quotas) -> solo times and BE alone -> LC alone -> library alone ->
+// policies. Runs are independent. On a device in virtual time a small pool of threads runs them. On
+// a real device they run one after another, and the rows of a case (LC alone, library alone,
+// policies) are interleaved in rounds. Results are in the order of the scenario.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_COLOCATE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_COLOCATE_H_
@@ -32,7 +32,7 @@ struct ColocateOptions {
   std::string out;                    // folder, empty: no files
   int64_t trace_window_ns = 50'000'000;
   unsigned threads = 0;  // 0: as many as there are processors
-  int rounds = 0;        // of each row on a real device; 0: 3. Virtual time has one
+  int rounds = 0;        // of each row on a real device; 0: 3. In virtual time there is 1
 };
 
 struct ColocateResult {
@@ -42,13 +42,12 @@ struct ColocateResult {
   std::string tier;
   uint64_t seed = 0;
   std::vector<std::string> policies;
-  std::vector<RunResult> runs;  // by case: references, then policies
+  std::vector<RunResult> runs;  // for each case its references, then its policies
   std::vector<EventIndexEntry> events;
 };
 
-// Throws InputError before the first run for names, quotas and policies that cannot be right, and
-// RunError when a run fails. `scenario` has its traces loaded and the command line's overrides
-// applied.
+// Throws InputError before the first run for invalid names, quotas and policies, and RunError if a
+// run fails. `scenario` has its traces loaded and the overrides of the command line applied.
 ColocateResult Colocate(const Scenario& scenario, const ColocateOptions& options);
 
 bool IsReference(const std::string& policy);

@@ -27,7 +27,7 @@ namespace gpushare::tool {
 
 namespace {
 
-// Options as they are typed; numbers stay text so that every bad one gets a sentence of ours.
+// Options as typed. Numbers stay text, so that this file words the message for a bad one.
 struct ColocateArguments {
   std::string scenario;
   std::vector<std::string> policies;
@@ -76,6 +76,13 @@ int64_t WholeNumber(const char* option, const std::string& text, int64_t low, in
   return value;
 }
 
+// Sets `field` if the option was given.
+template <class Field>
+void SetWholeNumber(const char* option, const std::string& text, int64_t low, int64_t high,
+                    Field& field) {
+  if (!text.empty()) field = static_cast<Field>(WholeNumber(option, text, low, high));
+}
+
 uint64_t TicketNumber(const std::string& text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -98,6 +105,11 @@ int64_t SecondsToNs(const char* option, const std::string& text) {
   return std::llround(seconds * 1e9);
 }
 
+// Sets `field_ns` if the option was given.
+void SetSeconds(const char* option, const std::string& text, int64_t& field_ns) {
+  if (!text.empty()) field_ns = SecondsToNs(option, text);
+}
+
 void RequireChoice(const char* option, const std::string& value,
                    const std::vector<std::string>& choices) {
   std::string list;
@@ -110,9 +122,7 @@ void RequireChoice(const char* option, const std::string& value,
 }
 
 void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
-  if (!arguments.seed.empty()) {
-    scenario.seed = static_cast<uint64_t>(WholeNumber("--seed", arguments.seed, 0, INT64_MAX));
-  }
+  SetWholeNumber("--seed", arguments.seed, 0, INT64_MAX, scenario.seed);
   if (!arguments.duration.empty()) {
     scenario.duration_ns = SecondsToNs("--duration", arguments.duration);
     scenario.queries = 0;
@@ -141,12 +151,8 @@ int RunColocate(const ColocateArguments& arguments) {
     options.trace_window_ns =
         1'000'000 * WholeNumber("--trace-ms", arguments.trace_ms, 1, kTraceMsMax);
   }
-  if (!arguments.threads.empty()) {
-    options.threads = static_cast<unsigned>(WholeNumber("--threads", arguments.threads, 1, 256));
-  }
-  if (!arguments.rounds.empty()) {
-    options.rounds = static_cast<int>(WholeNumber("--rounds", arguments.rounds, 1, kRoundsMax));
-  }
+  SetWholeNumber("--threads", arguments.threads, 1, 256, options.threads);
+  SetWholeNumber("--rounds", arguments.rounds, 1, kRoundsMax, options.rounds);
   if (options.out.empty() && !arguments.json) options.out = "out/" + scenario.name;
   const ColocateResult result = Colocate(scenario, options);
   const std::string result_json = FormatResult(scenario, result);
@@ -179,19 +185,10 @@ int RunCalibrate(const CalibrateArguments& arguments) {
   if (!options.device.profile.empty()) options.device.profile = FindProfile(options.device.profile);
   RequireChoice("--device", options.device.device, {"auto", "sim", "cuda"});
   RequireChoice("--tier", options.device.tier, {"kernel", "block"});
-  if (!arguments.seed.empty()) {
-    options.device.seed =
-        static_cast<uint64_t>(WholeNumber("--seed", arguments.seed, 1, INT64_MAX));
-  }
-  if (!arguments.repeats.empty()) {
-    options.repeats = static_cast<int>(WholeNumber("--repeats", arguments.repeats, 1, 101));
-  }
-  if (!arguments.seconds.empty()) {
-    options.kernel_time_ns = SecondsToNs("--seconds-per-kernel", arguments.seconds);
-  }
-  if (!arguments.total.empty()) {
-    options.total_time_ns = SecondsToNs("--seconds", arguments.total);
-  }
+  SetWholeNumber("--seed", arguments.seed, 1, INT64_MAX, options.device.seed);
+  SetWholeNumber("--repeats", arguments.repeats, 1, 101, options.repeats);
+  SetSeconds("--seconds-per-kernel", arguments.seconds, options.kernel_time_ns);
+  SetSeconds("--seconds", arguments.total, options.total_time_ns);
   if (!arguments.slice_percent.empty()) {
     options.slice_overhead_max =
         0.01 * static_cast<double>(WholeNumber("--slice-percent", arguments.slice_percent, 1, 100));
@@ -215,21 +212,20 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
                       "Device time for each kernel, default 30");
   command->add_option(
       "--seconds", arguments.total,
-      "Device time of this run, default without a bound; what it does not reach is told, "
-      "and --resume goes on");
+      "Device time of this run, default without a bound; the notes name what it does not "
+      "reach, and --resume continues");
   command->add_option("--slice-percent", arguments.slice_percent,
-                      "Overhead allowed to the smallest slice, default 2");
+                      "Most overhead of the smallest slice in per cent, default 2");
   command->add_flag("--catalogue", arguments.options.catalogue,
-                    "The kernels of the catalogue too, whether or not a profile knows them");
-  command->add_option(
-      "--profile", arguments.options.device.profile,
-      "What is not measured comes from this profile (a file, or an installed name), "
-      "default the library's own");
+                    "Also the kernels of the catalogue that the profile does not know");
+  command->add_option("--profile", arguments.options.device.profile,
+                      "Profile (a file, or an installed name) for values that are not measured, "
+                      "default the library's own");
   command->add_option("--tier", arguments.options.device.tier,
                       "Of the simulated device: kernel (default) or block");
   command->add_option("--seed", arguments.seed, "Seed of evictions and of the simulated device");
   command->add_flag("--resume", arguments.options.resume,
-                    "Go on from the checkpoint of a calibration that was stopped");
+                    "Continue from the checkpoint of a calibration that was stopped");
   return command;
 }
 
@@ -270,7 +266,7 @@ CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments) {
 
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments) {
   CLI::App* command = app.add_subcommand(
-      "explain", "Why a task waited, beside whom it ran, predicted against measured");
+      "explain", "Why a task waited, what ran beside it, predicted against measured");
   command->add_option("OUTPUT_FOLDER", arguments.folder, "What colocate wrote")->required();
   command->add_option(
       "TICKET", arguments.ticket,

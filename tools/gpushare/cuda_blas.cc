@@ -14,13 +14,13 @@ namespace gpushare::tool {
 
 namespace {
 
-// The header overloads it, so that its type is written out.
+// The type is written out, because the header overloads the function.
 using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int,
                                   int, const void*, const void*, cudaDataType, int, const void*,
                                   cudaDataType, int, const void*, void*, cudaDataType, int,
                                   cublasComputeType_t, cublasGemmAlgo_t);
 
-// The folder's own cublasLt comes first: cuBLAS would otherwise take whichever the loader finds.
+// Opens the folder's own cublasLt first; otherwise cuBLAS would take any that the loader finds.
 void* OpenIn(const std::string& folder) {
   const std::string prefix = folder.empty() ? "" : folder + "/";
   if (!folder.empty()) dlopen((prefix + "libcublasLt.so.13").c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -104,7 +104,7 @@ Blas::Blas() : library_(Loaded()) {
   cublasHandle_t handle = nullptr;
   CheckBlas(library_.create(&handle), "Creating a cuBLAS handle");
   handle_ = handle;
-  // Partial sums stay in fp32, so that algorithms differ by roundings of the result alone.
+  // Partial sums stay in fp32, so that algorithms differ only in the rounding of the result.
   CheckBlas(library_.set_math_mode(handle, static_cast<cublasMath_t>(
                                                CUBLAS_DEFAULT_MATH |
                                                CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
@@ -117,7 +117,7 @@ Blas::~Blas() {
 
 int Blas::Use(void* stream, int32_t sms, void* workspace) {
   auto* handle = static_cast<cublasHandle_t>(handle_);
-  // A new stream takes the workspace away, so this order.
+  // In this order, because setting a stream resets the workspace.
   int status = library_.set_stream(handle, static_cast<cudaStream_t>(stream));
   if (status == CUBLAS_STATUS_SUCCESS) {
     status = library_.set_workspace(handle, workspace, kWorkspaceBytes);
@@ -126,7 +126,7 @@ int Blas::Use(void* stream, int32_t sms, void* workspace) {
   return status;
 }
 
-// cuBLAS is column-major: the transposes of all matrices, d^T = weights^T a^T.
+// cuBLAS is column-major, so this computes the transposes: d^T = weights^T a^T.
 int Blas::Enqueue(const Gemm& gemm) {
   const float alpha = 1;
   const float beta = 0;

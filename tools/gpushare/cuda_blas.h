@@ -1,5 +1,5 @@
-// cuBLAS, opened at run time, so that the command starts where there is none; and CUDA failures as
-// exceptions.
+// cuBLAS, opened at run time, so that the command starts on machines without it. Also CUDA errors
+// as exceptions, and device memory.
 //
 // A Blas object is one handle with its own workspace. Threads: one at a time for each object.
 
@@ -12,10 +12,10 @@
 
 namespace gpushare::tool {
 
-// Throws RunError naming the step unless `code`, a cudaError_t, is 0.
+// Throws RunError, which names the step, unless `code`, a cudaError_t, is 0.
 void CheckCuda(int code, const char* step);
 
-// Device memory that frees itself. Throws RunError when there is not enough.
+// Device memory that the destructor frees. The constructor throws RunError without enough memory.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -23,7 +23,7 @@ class DeviceMemory {
   DeviceMemory(DeviceMemory&&) = default;
   DeviceMemory& operator=(DeviceMemory&&) = default;
   void* data() const { return data_.get(); }
-  // Not freed before the process ends: what uses it does not end.
+  // Leaves the memory allocated until the process ends, for work that does not end.
   void Leave() { static_cast<void>(data_.release()); }
   size_t bytes() const { return bytes_; }
 
@@ -48,15 +48,15 @@ struct Gemm {
 
 class Blas {
  public:
-  // Opens the library: $GPUSHARE_CUDA_LIBRARY_PATH, the loader's own places, /usr/local/cuda/lib64.
-  // Throws RunError when there is none, or it refuses the device.
+  // Opens the library from $GPUSHARE_CUDA_LIBRARY_PATH, the loader's paths or
+  // /usr/local/cuda/lib64. Throws RunError if there is none, or if it refuses the device.
   Blas();
   ~Blas();
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
-  // What follows goes to `stream`, sized for `sms` SMs (0: the whole device), with scratch memory
-  // of kWorkspaceBytes. 0 or a cublasStatus_t.
+  // Sends later calls to `stream`, with kernels for `sms` SMs (0: the whole device) and a workspace
+  // of kWorkspaceBytes. Returns 0 or a cublasStatus_t, as Enqueue does.
   static constexpr size_t kWorkspaceBytes = size_t{32} << 20;
   int Use(void* stream, int32_t sms, void* workspace);
   int Enqueue(const Gemm& gemm);

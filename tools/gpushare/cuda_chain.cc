@@ -14,30 +14,34 @@ namespace gpushare::tool {
 
 namespace {
 
-// How far two right answers of a chain may be apart, relative to the norm. cuBLAS chooses other
-// algorithms on fewer SMs. Their fp32 sums differ in the last bits, a bf16 result close to the
-// middle of two values is then rounded the other way, and after a few operations the roundings of
-// both answers are as good as independent. What that comes to:
-// - One rounding to 8 significant bits is off by 2^-7 / sqrt(12) of its power of two, root mean
-//   square; over numbers whose mantissas are spread evenly on a log scale (mean square 2.164) that
-//   is 0.00153 of the value.
-// - A GEMM with independent weights keeps a relative error as it is. GELU of a normal variable lets
-//   its square grow by E[g'^2] / E[g^2] = 0.4558 / 0.4253 = 1.072.
+// How far two right answers of a chain may differ, relative to their norm. cuBLAS chooses other
+// algorithms on fewer SMs. Their fp32 sums differ in the last bits, so that a bf16 result near the
+// middle of two values may round the other way. After a few operations the roundings of both
+// answers are practically independent.
+//
+// Expected difference
+// - One rounding to 8 significant bits has a root mean square error of 2^-7 / sqrt(12) of its power
+//   of two. For mantissas spread evenly on a log scale (mean square 2.164) that is 0.00153 of the
+//   value.
+// - A GEMM with independent weights keeps a relative error unchanged. GELU of a normal variable
+//   multiplies its square by E[g'^2] / E[g^2] = 0.4558 / 0.4253 = 1.072.
 // - Two answers have twice the squared error of one.
 // This gives 0.029 for chain1 (24 layers of 3 roundings; measured on an H200: 0.025), 0.009 for
-// decode16 and 0.004 for prefill. Allowed is twice that, and at least 0.02 (split sums may round
-// more often). A lost block task of the last layer leaves what an earlier layer wrote there, or
-// NaN: sqrt(2 x its share of the output), 0.25 for 64 columns of chain1, 0.125 for 64 of decode,
-// 0.06 for a 128 x 256 tile of prefill. One of an earlier layer is carried to the end by gains of
-// at least 1.
+// decode16 and 0.004 for prefill. The limit is twice that, and at least 0.02, because split sums
+// may round more often.
+//
+// Smallest error to find: a lost block task of the last layer leaves there what an earlier layer
+// wrote, or NaN. The difference is sqrt(2 x its share of the output): 0.25 for 64 columns of
+// chain1, 0.125 for 64 columns of decode, 0.06 for a 128 x 256 tile of prefill. An error of an
+// earlier layer reaches the end, because the gain of each layer is at least 1.
 constexpr double kRoundingError = 1.53e-3;
-constexpr double kGeluGain = 1.072;  // of the squared relative error
+constexpr double kGeluGain = 1.072;  // factor of the squared relative error
 constexpr double kChainMargin = 2;
 constexpr double kChainToleranceMin = 2e-2;
-// One GEMM against float64: the rounding of the result, and fp32 sums of 8192 terms.
+// Limit for one GEMM against float64: rounding of the result and fp32 sums of 8192 terms.
 constexpr double kGemmTolerance = 1e-2;
 constexpr int kSpotChecks = 16;
-// GELU leaves a variance of 0.425 of a normal variable of variance 1.
+// GELU turns a normal variable of variance 1 into one of variance 0.425.
 constexpr double kAfterGelu = 1.534;
 
 struct GraphShape {
@@ -105,7 +109,7 @@ const DeviceMemory& OutputOf(const ChainFamily& family, int layers, const ChainB
   return buffers.turns[static_cast<size_t>(StepsOf(family, layers) - 1) % 2];
 }
 
-// Uniform in [-scale, scale) has the variance scale^2 / 3.
+// Values uniform in [-scale, scale) have the variance scale^2 / 3.
 float ScaleOf(double variance) { return static_cast<float>(std::sqrt(3 * variance)); }
 
 }  // namespace
@@ -129,7 +133,7 @@ const ChainFamily* FamilyOfTask(const std::string& task) {
 bool ChainPrograms::IsGraph(const std::string& name) { return ShapeOf(name) != nullptr; }
 
 ChainPrograms::ChainPrograms() : workspace_(Blas::kWorkspaceBytes) {
-  // Experiments with the library's other kernels: weights k x n instead of n x k.
+  // For experiments: weights k x n instead of n x k, for which cuBLAS chooses other kernels.
   const char* layout = std::getenv("GPUSHARE_WEIGHTS_LAYOUT");
   weights_transposed_ = layout == nullptr || std::strcmp(layout, "kn") != 0;
   cudaStream_t stream = nullptr;
@@ -192,7 +196,7 @@ void ChainPrograms::FillInputs(const ChainBuffers& buffers) {
 
 void ChainPrograms::Poison(const ChainFamily& family, int layers, const ChainBuffers& buffers) {
   const DeviceMemory& output = OutputOf(family, layers, buffers);
-  // All ones is a NaN. On our own stream: another one may be under capture.
+  // All ones is a NaN. Uses the own stream, because another one may be under capture.
   CheckCuda(
       cudaMemsetAsync(output.data(), 0xFF, output.bytes(), static_cast<cudaStream_t>(stream_)),
       "Clearing a chain's output");
@@ -249,7 +253,7 @@ std::vector<float> ChainPrograms::Read(const void* from, int64_t elements) {
   return values;
 }
 
-// The k weights that make one column of the result.
+// The k weights of one column of the result.
 std::vector<float> ChainPrograms::ReadColumn(const void* weights, int64_t n, int64_t k,
                                              int64_t column) {
   const auto* bits = static_cast<const uint16_t*>(weights);
@@ -265,8 +269,7 @@ std::vector<float> ChainPrograms::ReadColumn(const void* weights, int64_t n, int
   return values;
 }
 
-// The first GEMM alone against float64, at a few places: what the other answers are compared with
-// is right itself.
+// Checks the first GEMM against float64 at a few places, so that the reference itself is right.
 void ChainPrograms::SpotCheck(const ChainFamily& family, const ChainBuffers& buffers) {
   const Gemm gemm = GemmAt(family, buffers, 0);
   if (blas_.Use(stream_, 0, workspace_.data()) != 0 || blas_.Enqueue(gemm) != 0) {
@@ -330,7 +333,7 @@ ChainPrograms::Answer ChainPrograms::Check(const ChainFamily& family, int layers
   if (finite == answer.size() && relative <= allowed) return Answer::kRight;
   *sentence = Format(
       "Chain '%s' of %d layers is wrong: %zu of %zu values are finite, and they "
-      "are %.3g off the answer alone, relative to its norm; %.3g is allowed.",
+      "differ from the chain run alone by %.3g of its norm; the limit is %.3g.",
       family.name, layers, finite, answer.size(), relative, allowed);
   return Answer::kWrong;
 }
@@ -340,7 +343,7 @@ int ChainPrograms::Capture(const std::string& name, void* stream, int32_t sms) {
   const ChainFamily& family = FamilyNamed(shape.family);
   Graph& graph = graphs_[name];
   if (graph.used == graph.captures.size()) {
-    // Memory for a new place, whatever the mode of the capture that this thread is in.
+    // Allocates for a new place; the relaxed mode allows that in any capture of this thread.
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     CheckCuda(cudaThreadExchangeStreamCaptureMode(&mode), "Changing the capture mode");
     auto captured = std::make_unique<Captured>();

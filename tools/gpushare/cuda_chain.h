@@ -1,8 +1,8 @@
-// The LC programs: chains of cuBLAS GEMMs and GELUs over their own weights, captured as one graph
-// for each place or submitted task by task, and their answers alone.
+// The LC programs: chains of cuBLAS GEMMs and GELUs. A chain is captured as one graph for each
+// place, or submitted task by task. Results are compared with the same chain run alone.
 //
-// A chain's operations take turns between two buffers, so that each capture and each app computes
-// in memory of its own: two of them may be on the device at once. Weights are shared and constant.
+// A chain's operations alternate between two buffers. Each capture and each app has its own
+// buffers, so that two of them may be on the device at once. Weights are shared and constant.
 //
 // Threads: one at a time.
 
@@ -28,7 +28,7 @@ struct ChainStep {
   bool gelu = false;
   int64_t n = 0;
   int64_t k = 0;
-  double gain = 1;  // of the weights: what keeps the values' variance at about 1
+  double gain = 1;  // of the weights; keeps the variance of the values at about 1
 };
 
 struct ChainFamily {
@@ -36,13 +36,13 @@ struct ChainFamily {
   int64_t rows = 0;  // the batch
   int64_t inputs = 0;
   std::vector<ChainStep> layer;
-  int layers = 0;  // with weights of their own; longer chains start over
+  int layers = 0;  // layers with their own weights; longer chains reuse them from the start
 };
 
-// Known families by the graph's name ("chain1") or a task's ("chain1_up"); null: no such name.
+// The family of a graph ("chain1") or of a task ("chain1_up"); null for another name.
 const ChainFamily* FamilyOfTask(const std::string& task);
 
-// The buffers that one instance of a chain computes in.
+// The buffers of one instance of a chain.
 struct ChainBuffers {
   std::array<DeviceMemory, 2> turns;
 };
@@ -54,11 +54,11 @@ class ChainPrograms {
   ChainPrograms(const ChainPrograms&) = delete;
   ChainPrograms& operator=(const ChainPrograms&) = delete;
 
-  // A whole chain as a graph ("decode16"): its family and layers.
+  // Whether `name` is a whole chain as a graph, such as "decode16".
   static bool IsGraph(const std::string& name);
 
   ChainBuffers NewBuffers(const ChainFamily& family, int layers);
-  // Fills all buffers with values that a step can read.
+  // Fills all buffers with valid numbers.
   void FillInputs(const ChainBuffers& buffers);
   // Fills the chain's output with NaN.
   void Poison(const ChainFamily& family, int layers, const ChainBuffers& buffers);
@@ -68,20 +68,21 @@ class ChainPrograms {
   GeluParams GeluAt(const ChainFamily& family, const ChainBuffers& buffers, int index);
 
   enum class Answer : uint8_t { kRight, kUntouched, kWrong };
-  // Compares the chain's output with the one computed alone. `sentence` says what is wrong.
+  // Compares the chain's output with that of the chain run alone. `sentence` gets the difference.
   Answer Check(const ChainFamily& family, int layers, const ChainBuffers& buffers,
                std::string* sentence);
 
   // --- graphs ---
 
-  // Enqueues the graph `name` for a place of `sms` SMs on a stream that is captured; 0, or a code.
+  // Enqueues the graph `name` for a place of `sms` SMs on a stream under capture. 0, or an error
+  // code.
   int Capture(const std::string& name, void* stream, int32_t sms);
   // Forgets the captures of the last runtime and poisons their outputs.
   void BeginRun();
-  // Every place that ran computed the right answer, and at least one ran. Throws RunError.
+  // Throws RunError unless at least one place ran and every place that ran has the right answer.
   void VerifyGraph(const std::string& name);
 
-  // The answer alone must be there before anything else runs.
+  // Computes the reference; must be called before anything else runs.
   void Prepare(const ChainFamily& family, int layers) { Reference(family, layers); }
   void PrepareGraph(const std::string& name);
 
@@ -111,7 +112,7 @@ class ChainPrograms {
   bool weights_transposed_ = true;
   void* stream_ = nullptr;
   Blas blas_;
-  DeviceMemory workspace_;  // of what runs alone
+  DeviceMemory workspace_;  // for chains that run alone
   std::map<std::string, DeviceMemory> inputs_;
   std::map<std::pair<std::string, int>, DeviceMemory> weights_;  // by family and step in the chain
   std::map<std::pair<std::string, int>, std::vector<float>> references_;

@@ -1,4 +1,4 @@
-// Device code of the tool's own: the GELU of a chain, and what fills buffers with seeded values.
+// The tool's own device code: the GELU of a chain, and a fill of buffers with seeded values.
 //
 // Functions return a cudaError_t as int. Threads: any, with the device's context current.
 
@@ -24,7 +24,7 @@ inline uint32_t GeluBlocks(uint64_t elements) {
 }
 
 int LaunchGelu(const GeluParams& params, void* stream);
-// Its CUfunction, of a grid of GeluBlocks blocks of kGeluThreads threads.
+// The CUfunction of GELU, for a grid of GeluBlocks blocks of kGeluThreads threads.
 int GeluFunction(void** out_function);
 
 // bf16 values uniform in [-scale, scale), the same for the same seed.

@@ -44,7 +44,7 @@ OpaqueGemm::OpaqueGemm(void* stream, bool weights_transposed)
   CheckCuda(FillUniformBf16(weights_.data(), kN * kK, 102, scale, stream_),
             "Filling a GEMM's operand");
   gemm_ = {kM, kN, kK, weights_transposed, a_.data(), weights_.data(), d_.data()};
-  // Handles are made, and their kernels loaded, before anything is measured.
+  // Makes the handles and loads their kernels before any measurement.
   for (Slot& slot : slots_) {
     slot.blas = std::make_unique<Blas>();
     slot.workspace = DeviceMemory(Blas::kWorkspaceBytes);
@@ -90,7 +90,7 @@ int OpaqueGemm::EnqueueOn(void* stream, int64_t count) {
 
 void OpaqueGemm::BeginRun() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  // The next runtime has other streams.
+  // Forget the streams: the next runtime has others.
   for (Slot& slot : slots_) slot.stream = nullptr;
   fault_ = 0;
   auto* stream = static_cast<cudaStream_t>(stream_);

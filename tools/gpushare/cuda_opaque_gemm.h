@@ -1,7 +1,7 @@
-// A large bf16 GEMM as best-effort work: opaque, enqueued by a callback that calls cuBLAS on the
-// stream it is given, or as a library call of the runtime.
+// A large bf16 GEMM as best-effort work: as opaque work, which a callback enqueues with cuBLAS on
+// the given stream, or as a library call of the runtime.
 //
-// Threads: Enqueue runs on whichever thread launches; all else one at a time, with no work pending.
+// Threads: Enqueue runs on any thread that launches. All else: one at a time, with no work pending.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_CUDA_OPAQUE_GEMM_H_
 #define GPUSHARE_TOOLS_GPUSHARE_CUDA_OPAQUE_GEMM_H_
@@ -22,14 +22,14 @@ class OpaqueGemm {
   static constexpr int64_t kM = 8192;
   static constexpr int64_t kN = 8192;
   static constexpr int64_t kK = 2048;
-  // Tiles of 128 x 256: what a scenario counts as block tasks.
+  // Tiles of 128 x 256, which a scenario counts as block tasks.
   static constexpr int64_t kBlockTasks = (kM / 128) * (kN / 256);
   // About 400 us on an H200 (275 GFLOP at 0.7 PFLOP/s), with a margin.
   static constexpr int64_t kDeclaredNs = 600'000;
 
   OpaqueGemm(void* stream, bool weights_transposed);
 
-  // What a task enqueues: `count` GEMMs. The object lives as long as this one.
+  // A task that enqueues `count` GEMMs. It lives as long as this object.
   struct Task {
     OpaqueGemm* owner = nullptr;
     int64_t count = 1;
@@ -41,11 +41,11 @@ class OpaqueGemm {
   const Gemm& gemm() const { return gemm_; }
 
   void BeginRun();
-  // A sample against float64. Throws RunError.
+  // Checks a sample of the result against float64. Throws RunError.
   void Verify();
 
  private:
-  // BE lanes are few; each stream has a handle and a workspace of its own.
+  // Each stream has its own handle and workspace; BE lanes are few.
   static constexpr size_t kStreamsMax = 8;
   struct Slot {
     std::unique_ptr<Blas> blas;
@@ -55,15 +55,15 @@ class OpaqueGemm {
 
   int EnqueueOn(void* stream, int64_t count);
 
-  void* stream_;  // for filling and reading
+  void* stream_;  // to fill and read buffers
   DeviceMemory a_;
   DeviceMemory weights_;
   DeviceMemory d_;
   Gemm gemm_;
   std::deque<Task> tasks_;
-  std::mutex mutex_;  // the members below
+  std::mutex mutex_;  // guards the members below
   std::array<Slot, kStreamsMax> slots_;
-  int fault_ = 0;  // first cuBLAS status that was not 0, -1: no slot was left
+  int fault_ = 0;  // first cuBLAS status that is not 0; -1: no slot was left
 };
 
 }  // namespace gpushare::tool

@@ -33,10 +33,10 @@ CudaRawApp::CudaRawApp(int ordinal, const RawOptions& options, bool& hung)
   }
 }
 
-// Failures were seen by the run, or the process ends with them.
+// Ignores an error in a destructor: the run has seen it, or the process ends because of it.
 CudaRawApp::~CudaRawApp() {
   if (!Drained()) {
-    // Freeing memory and destroying a handle wait for the device, without a bound.
+    // Freeing memory or destroying a handle would wait for the device without a limit.
     if (!hung_) {
       std::fprintf(stderr,
                    "gpushare: Work without the library does not end within %.1f s; what it uses is "
@@ -58,7 +58,7 @@ CudaRawApp::~CudaRawApp() {
   cudaStreamDestroy(static_cast<cudaStream_t>(stream_));
 }
 
-// Not cudaStreamSynchronize, which a hung kernel holds for ever.
+// Polls, because cudaStreamSynchronize would never return from a hung kernel.
 bool CudaRawApp::Drained() {
   using Clock = std::chrono::steady_clock;
   const auto give_up = Clock::now() + std::chrono::nanoseconds(hung_ ? 0 : options_.drain_ns);
@@ -71,7 +71,7 @@ bool CudaRawApp::Drained() {
 
 void CudaRawApp::AddGraph(const Enqueue& enqueue) {
   auto* stream = static_cast<cudaStream_t>(stream_);
-  // Relaxed: what is captured may allocate buffers of its own.
+  // Relaxed mode, because the captured function may allocate buffers.
   CheckCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "Beginning a capture");
   cudaGraph_t graph = nullptr;
   try {
@@ -105,7 +105,7 @@ void CudaRawApp::AddKernel(const gpushare_kernel_variants& variants, const TaskB
                   static_cast<unsigned>(binding.grid_z));
   const dim3 block(variants.threads_per_block);
   const size_t shared = variants.dynamic_shared_bytes;
-  // A kernel takes its parameters as one struct, copied at the launch.
+  // The kernel takes its parameters as one struct, which the launch copies.
   void* params = const_cast<void*>(binding.arguments);  // NOLINT: CUDA only reads it
   AddTask([=](void* on) {
     void* arguments[] = {params};

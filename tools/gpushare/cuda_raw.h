@@ -1,6 +1,7 @@
-// Bare CUDA launches of one app's tasks on a stream of its own: what raw_run.h drives on a GPU.
+// Bare CUDA launches of one app's tasks on the app's own stream; raw_run.h drives them on a GPU.
 //
-// Marks are events without timing: free on the GPU, 0.1 us to poll. Threads: one at a time.
+// Marks are events without timing, which cost the GPU nothing and the host 0.1 us a poll. Threads:
+// one at a time.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_CUDA_RAW_H_
 #define GPUSHARE_TOOLS_GPUSHARE_CUDA_RAW_H_
@@ -19,18 +20,18 @@ namespace gpushare::tool {
 
 class CudaRawApp final : public RawApp {
  public:
-  // Makes `ordinal` the thread's current device. `hung` is set once the work of such an app does
-  // not end: the app's own resources then stay until the process ends, as the buffers that it was
-  // given must. The next app does not wait.
+  // Makes `ordinal` the thread's current device. Sets `hung` if the work of such an app does not
+  // end. The app's resources then stay until the process ends, and so must the buffers that it was
+  // given. The next app does not wait.
   CudaRawApp(int ordinal, const RawOptions& options, bool& hung);
   ~CudaRawApp() override;
 
   // The app's tasks, in order.
   using Enqueue = std::function<void(void* stream)>;
   void AddTask(Enqueue enqueue) { tasks_.push_back(std::move(enqueue)); }
-  // Captures what `enqueue` does, once; the task launches the graph.
+  // Captures the work of `enqueue` once as a graph; the task launches the graph.
   void AddGraph(const Enqueue& enqueue);
-  // The original grid of a kernel; its arguments stay the caller's.
+  // The original grid of a kernel. The caller keeps its arguments alive.
   void AddKernel(const gpushare_kernel_variants& variants, const TaskBinding& binding);
   // `gemm` with the app's own handle and workspace.
   void AddGemm(const Gemm& gemm);

@@ -1,7 +1,7 @@
-// How the command fails: bad input (exit code 2) or a failure while running (exit code 1).
+// The failures of the command: bad input (exit code 2) or a failed run (exit code 1).
 //
-// Thrown anywhere below main, caught only there. The text is one full sentence, which is what the
-// user reads on stderr.
+// Any function below RunCommand may throw them; only RunCommand catches. The text is one full
+// sentence, which the user reads on stderr.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_ERRORS_H_
 #define GPUSHARE_TOOLS_GPUSHARE_ERRORS_H_
@@ -15,13 +15,13 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitRunFailed = 1;
 inline constexpr int kExitBadInput = 2;
 
-// The user gave something that cannot be right: a file, an option, a name.
+// The user gave an invalid file, option or name.
 class InputError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// The input was right and the run was not: the device, the library or the file system failed.
+// The input is valid, but the device, the library or the file system failed.
 class RunError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

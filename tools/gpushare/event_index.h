@@ -1,5 +1,5 @@
-// events/index.json of an output folder: which event log belongs to which run, and the names of its
-// apps and kernels; and the reading of a log.
+// events/index.json of an output folder: the event log of each run, and the names of its apps and
+// kernels. Also reads a log.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_EVENT_INDEX_H_
 #define GPUSHARE_TOOLS_GPUSHARE_EVENT_INDEX_H_
@@ -28,7 +28,7 @@ struct EventIndexEntry {
 };
 
 std::string FormatEventIndex(const std::vector<EventIndexEntry>& entries);
-// Throws InputError when the folder has no index or a broken one.
+// Throws InputError if the index is missing or corrupt.
 std::vector<EventIndexEntry> LoadEventIndex(const std::string& folder);
 
 // All events of a log, in order of time. Throws InputError for a missing or corrupt file.

@@ -10,7 +10,7 @@ namespace gpushare::tool {
 
 namespace {
 
-// One spell of a task on the device.
+// One launch of a task on the device.
 struct Spell {
   int64_t from_ns = 0;
   int64_t to_ns = 0;
@@ -51,86 +51,47 @@ std::string PlaceText(int32_t place) {
   return place == 0 ? " on the whole device" : Format(" on partition %d", place);
 }
 
-// What a reason means, in words that need no other page; the library's own word follows.
-std::string ReasonText(int32_t reason) {
-  const char* words = nullptr;
-  switch (reason) {
-    case GPUSHARE_REASON_LC_FIRST:
-      words = "LC work is launched at once";
-      break;
-    case GPUSHARE_REASON_FAST_PATH:
-      words = "its submitter launched it on the fast path";
-      break;
-    case GPUSHARE_REASON_BASELINE:
-      words = "this baseline launches everything as it comes";
-      break;
-    case GPUSHARE_REASON_IDLE_DEVICE:
-      words = "no LC query was active";
-      break;
-    case GPUSHARE_REASON_FITS_HEADROOM:
-      words = "it fitted the headroom of every active query";
-      break;
-    case GPUSHARE_REASON_FITS_BLOCKING_BUDGET:
-      words = "the time it could block an LC query fitted every blocking budget";
-      break;
-    case GPUSHARE_REASON_BESIDE_PARTITION:
-      words = "it ran on SMs that the LC apps do not use";
-      break;
-    case GPUSHARE_REASON_ELASTIC_RETURN:
-      words = "the LC side of the split was idle again";
-      break;
-    case GPUSHARE_REASON_RESUME:
-      words = "it went on after an eviction";
-      break;
-    case GPUSHARE_REASON_QUOTA:
-      words = "it was limited to its CapSM quota";
-      break;
-    case GPUSHARE_REASON_FILLS_GAP:
-      words = "it was cut to the blocking budget";
-      break;
-    case GPUSHARE_REASON_HOLD_HEADROOM:
-      words = "it was longer than the headroom of an active query";
-      break;
-    case GPUSHARE_REASON_HOLD_BLOCKING:
-      words = "it could have blocked an LC query for longer than a blocking budget";
-      break;
-    case GPUSHARE_REASON_HOLD_LC_ACTIVE:
-      words = "LC work was on the SMs that it needs";
-      break;
-    case GPUSHARE_REASON_HOLD_QUEUED_TIME:
-      words = "too much work was issued already";
-      break;
-    case GPUSHARE_REASON_HOLD_COPIES:
-      words = "enough copies ran in its direction";
-      break;
-    case GPUSHARE_REASON_HOLD_WINDOW:
-      words = "the in-flight window of its lane was full";
-      break;
-    case GPUSHARE_REASON_HOLD_CAPSM:
-      words = "no CapSM was left under its quota";
-      break;
-    case GPUSHARE_REASON_HOLD_HYSTERESIS:
-      words = "the LC queues had drained only just before";
-      break;
-    case GPUSHARE_REASON_HOLD_QUIESCED:
-      words = "the application asked for quiet";
-      break;
-    case GPUSHARE_REASON_EVICT_FOR_LC:
-      words = "an LC task needed its SMs";
-      break;
-    case GPUSHARE_REASON_EVICT_FOR_RESERVATION:
-      words = "an LC reservation was short of CapSMs";
-      break;
-    case GPUSHARE_REASON_EVICT_FOR_LAYOUT:
-      words = "the planner moved to another partition layout";
-      break;
-    case GPUSHARE_REASON_EVICT_FOR_QUOTA:
-      words = "its quota shrank";
-      break;
-    default:
-      return gpushare_reason_name(reason);
+// What each reason means, as a clause after "because". A reason without a row keeps the library's
+// own name.
+struct ReasonClause {
+  gpushare_reason reason;
+  const char* clause;
+};
+constexpr ReasonClause kReasonClauses[] = {
+    {GPUSHARE_REASON_LC_FIRST, "LC work is launched at once"},
+    {GPUSHARE_REASON_FAST_PATH, "its submitter launched it on the fast path"},
+    {GPUSHARE_REASON_BASELINE, "this baseline launches everything as it comes"},
+    {GPUSHARE_REASON_IDLE_DEVICE, "no LC query was active"},
+    {GPUSHARE_REASON_FITS_HEADROOM, "it fitted the headroom of every active query"},
+    {GPUSHARE_REASON_FITS_BLOCKING_BUDGET,
+     "the time it could block an LC query fitted every blocking budget"},
+    {GPUSHARE_REASON_BESIDE_PARTITION, "it ran on SMs that the LC apps do not use"},
+    {GPUSHARE_REASON_ELASTIC_RETURN, "the LC side of the split was idle again"},
+    {GPUSHARE_REASON_RESUME, "it went on after an eviction"},
+    {GPUSHARE_REASON_QUOTA, "it was limited to its CapSM quota"},
+    {GPUSHARE_REASON_FILLS_GAP, "it was cut to the blocking budget"},
+    {GPUSHARE_REASON_HOLD_HEADROOM, "it was longer than the headroom of an active query"},
+    {GPUSHARE_REASON_HOLD_BLOCKING,
+     "it could have blocked an LC query for longer than a blocking budget"},
+    {GPUSHARE_REASON_HOLD_LC_ACTIVE, "LC work was on the SMs that it needs"},
+    {GPUSHARE_REASON_HOLD_QUEUED_TIME, "too much work was issued already"},
+    {GPUSHARE_REASON_HOLD_COPIES, "enough copies ran in its direction"},
+    {GPUSHARE_REASON_HOLD_WINDOW, "the in-flight window of its lane was full"},
+    {GPUSHARE_REASON_HOLD_CAPSM, "no CapSM was left under its quota"},
+    {GPUSHARE_REASON_HOLD_HYSTERESIS, "the LC queues had drained only just before"},
+    {GPUSHARE_REASON_HOLD_QUIESCED, "the application asked for quiet"},
+    {GPUSHARE_REASON_EVICT_FOR_LC, "an LC task needed its SMs"},
+    {GPUSHARE_REASON_EVICT_FOR_RESERVATION, "an LC reservation was short of CapSMs"},
+    {GPUSHARE_REASON_EVICT_FOR_LAYOUT, "the planner moved to another partition layout"},
+    {GPUSHARE_REASON_EVICT_FOR_QUOTA, "its quota shrank"},
+};
+
+std::string ReasonText(gpushare_reason reason) {
+  const std::string name = gpushare_reason_name(reason);
+  for (const ReasonClause& row : kReasonClauses) {
+    if (row.reason == reason) return row.clause + (" (" + name + ")");
   }
-  return std::string(words) + " (" + gpushare_reason_name(reason) + ")";
+  return name;
 }
 
 std::vector<Spell> SpellsOf(const std::vector<gpushare_event>& events, uint64_t ticket) {
@@ -143,7 +104,7 @@ std::vector<Spell> SpellsOf(const std::vector<gpushare_event>& events, uint64_t 
   return spells;
 }
 
-// Time that other tasks spent on the device while this one did, by app and kernel.
+// The time that other tasks were on the device together with this one, by app and kernel.
 std::string BesideText(const EventIndexEntry& run, const std::vector<gpushare_event>& events,
                        uint64_t ticket) {
   const std::vector<Spell> spells = SpellsOf(events, ticket);
@@ -192,7 +153,7 @@ class Story {
         Format("  %12.3f us  ", 1e-3 * static_cast<double>(time_ns - run_.start_ns)) + what + "\n";
   }
 
-  // A head is held again in every plan: one line for a row of the same reason.
+  // A task is held again by every plan. Consecutive holds with the same reason become one line.
   void FlushHolds() {
     if (hold_count_ == 0) return;
     const std::string times = hold_count_ == 1 ? "" : Format(", in %d plans", hold_count_);
@@ -335,7 +296,7 @@ std::string ListSlowest(const EventIndexEntry& run, const std::vector<gpushare_e
 
 std::string Explain(const ExplainOptions& options) {
   std::vector<EventIndexEntry> runs = LoadEventIndex(options.folder);
-  // The run that the trace shows comes first: its tickets are the ones a reader has seen.
+  // The run that the trace shows comes first: a reader takes ticket numbers from the trace.
   std::stable_sort(
       runs.begin(), runs.end(),
       [](const EventIndexEntry& a, const EventIndexEntry& b) { return a.chosen > b.chosen; });

@@ -1,5 +1,5 @@
-// `gpushare explain OUTPUT_FOLDER TICKET`: why a task waited, beside whom it ran, and what was
-// predicted against what was measured, from the event logs of a run.
+// `gpushare explain OUTPUT_FOLDER TICKET`: why a task waited, what ran beside it, and its predicted
+// against its measured duration, from the event logs of a run.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_EXPLAIN_H_
 #define GPUSHARE_TOOLS_GPUSHARE_EXPLAIN_H_
@@ -19,14 +19,14 @@ struct ExplainOptions {
   std::string policy;     // empty: any
 };
 
-// The text of the explanation. Throws InputError when no log of the folder has the ticket.
+// The text of the explanation. Throws InputError if no log of the folder has the ticket.
 std::string Explain(const ExplainOptions& options);
 
-// The story of one ticket in one log; pure, for tests.
+// The explanation of one ticket from one log; empty if the log does not have it. Pure.
 std::string ExplainTicket(const EventIndexEntry& run, const std::vector<gpushare_event>& events,
                           uint64_t ticket);
 
-// LC tickets of the log that took longest from arrival to completion, one a line.
+// The LC tickets of the log with the longest time from arrival to completion, one a line.
 std::string ListSlowest(const EventIndexEntry& run, const std::vector<gpushare_event>& events,
                         size_t count);
 

@@ -1,5 +1,5 @@
-// Strict reading of JSON objects: every key is asked for, an unknown or doubled key is an error,
-// and every error names the place ("cases[3].load is -0.3, and it must be above 0.").
+// A strict reader of JSON objects. An unknown or doubled key is an error, and every error names the
+// place ("cases[3].load is -0.3, and it must be above 0.").
 //
 // Threads: none of its own. Throws InputError.
 
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 // Parses `text`; `file` names it in errors. Rejects doubled keys and nesting beyond the limit.
 Json ParseJson(std::string_view text, const std::string& file);
 
-// Shortest text of a number as it stands in errors.
+// The shortest text of a number, for messages.
 std::string NumberText(double value);
 
 class ObjectReader {
@@ -31,7 +31,7 @@ class ObjectReader {
   ObjectReader(const Json& object, const std::string& file, const std::string& where);
 
   bool Has(const char* key) const { return object_.contains(key); }
-  // Value of a key that must be there, or the default when it is absent. Bounds are inclusive
+  // The value of a key that must be present, or the default if it is absent. Bounds are inclusive
   // unless the name says otherwise.
   std::string Text(const char* key);
   std::string Text(const char* key, const std::string& absent);
@@ -46,7 +46,7 @@ class ObjectReader {
   // An array, null when absent.
   const Json* Array(const char* key, size_t entries_max);
   const Json* Member(const char* key);
-  // Rejects every key that nobody asked for.
+  // Rejects every key that was not read.
   void Finish() const;
 
   std::string Where(const char* key) const;

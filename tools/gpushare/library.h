@@ -47,11 +47,11 @@ struct DeviceFacts {
   int ordinal = 0;  // which GPU
 };
 
-// Throws unless `status` is OK: InputError where the caller's input is at fault (an unknown name, a
-// rejected file, a value out of range), else RunError. The message is the library's own sentence.
+// Throws unless `status` is OK: InputError for bad input (an unknown name, a rejected file, a value
+// out of range), else RunError. The message is the library's.
 void Check(gpushare_status status);
 
-// A text function's whole text ("one name a line" as a list).
+// The whole text of a text function, which has one name a line, as a list.
 std::vector<std::string> PolicyNames();
 std::vector<std::string> ProfileKernelNames(gpushare_runtime* runtime);
 

@@ -30,8 +30,7 @@ inline constexpr int64_t kTraceMsMax = 10'000;
 inline constexpr int64_t kRoundsMax = 100;
 // An event log of one run: 64-byte records, 1 GiB.
 inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
-// Refuses a run that would need more events than fit in a sane amount of time: polls without the
-// device clock moving.
+// Most polls without any movement of the device's clock; a run with more of them is given up.
 inline constexpr int64_t kIdlePollsMax = 100'000;
 
 }  // namespace gpushare::tool

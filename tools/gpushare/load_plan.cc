@@ -11,7 +11,7 @@ namespace gpushare::tool {
 
 namespace {
 
-// Streams of a seed: arrivals and think times of an app.
+// Streams of random numbers from one seed: arrivals and think times of an app.
 constexpr uint64_t kArrivalStream = 1;
 constexpr uint64_t kThinkStream = 2;
 
@@ -19,7 +19,7 @@ uint64_t SeedOf(const Scenario& scenario, uint64_t stream, const LcApp& app) {
   return MixSeed(MixSeed(scenario.seed, stream), Fnv1a(app.name));
 }
 
-// Sum of the shares that the load is divided by.
+// The sum of the shares by which the load is divided.
 double Shares(const std::vector<LcPlan>& plans) {
   double shares = 0;
   for (const LcPlan& plan : plans) {
@@ -45,8 +45,8 @@ std::vector<LcPlan> PlanLoad(const Scenario& scenario, const std::vector<int>& l
   const auto gap_ns = [&](const LcPlan& plan) {
     return static_cast<double>(plan.solo_ns) * shares / (load * plan.app->share);
   };
-  // Several apps get the same span, in which the slowest one makes the asked queries; else an app
-  // with short queries would have left before the others are half through.
+  // Several apps get the same span, in which the slowest app makes the requested number of queries.
+  // Otherwise an app with short queries would end long before the others.
   int64_t span_ns = scenario.duration_ns;
   if (plans.size() > 1 && span_ns == 0) {
     for (const LcPlan& plan : plans) {

@@ -13,9 +13,10 @@
 
 namespace gpushare::tool {
 
-// Plans of the LC apps `lc` (indices into scenario.lc) at `load` in all; `solo_ns` by the same
-// indices. An app's arrivals depend on the seed, its name, its share and the load, so that cases
-// with the same apps and load see the same arrivals. Throws InputError when an app gets no query.
+// Plans of the LC apps `lc` at the total load `load`. `lc` holds indices into scenario.lc, and
+// `solo_ns` has the same keys. An app's arrivals depend on the seed, its name, its share and the
+// load, so that cases with the same apps and load have the same arrivals. Throws InputError if an
+// app gets no query.
 std::vector<LcPlan> PlanLoad(const Scenario& scenario, const std::vector<int>& lc, double load,
                              int64_t queries, const std::map<int, int64_t>& solo_ns);
 

@@ -10,7 +10,7 @@ namespace gpushare::tool {
 int64_t Quantile(const std::vector<int64_t>& sorted, double fraction) {
   if (sorted.empty()) return 0;
   const auto count = static_cast<double>(sorted.size());
-  // 0.99 x 100 is 99.00000000000001 in binary: without the slack the rank would be one too high.
+  // 0.99 x 100 is 99.00000000000001 in binary. Without the slack the rank would be one too high.
   const double rank = std::ceil(fraction * count - 1e-9);
   const double clamped = std::min(std::max(rank, 1.0), count);
   return sorted[static_cast<size_t>(clamped) - 1];
@@ -26,7 +26,7 @@ double Mean(const std::vector<int64_t>& samples) {
 std::vector<CurvePoint> PercentileCurve(const std::vector<int64_t>& sorted) {
   std::vector<CurvePoint> curve;
   if (sorted.empty()) return curve;
-  // The tail 1 - fraction falls by a constant factor: evenly spaced on the plot's log axis.
+  // 1 - fraction falls by a constant factor, so that points are evenly spaced on a log axis.
   constexpr int kPointsPerDecade = 16;
   const double last_tail = 1.0 / static_cast<double>(sorted.size());
   curve.push_back({0, sorted.front()});

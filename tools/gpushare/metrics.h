@@ -1,6 +1,6 @@
-// What one run yields, and how its numbers are computed from samples.
+// The numbers of one run, and their computation from samples.
 //
-// Pure functions; exact quantiles from all samples. Formulas of ANTT and STP: SMGuard, equations 9
+// Pure functions. Quantiles are exact, from all samples. ANTT and STP follow SMGuard, equations 9
 // and 10.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_METRICS_H_
@@ -12,8 +12,8 @@
 
 namespace gpushare::tool {
 
-// Nearest rank: the smallest sample that at least `fraction` of the samples do not exceed; 0 for no
-// samples. `sorted` is ascending.
+// Quantile by nearest rank: the smallest sample that at least `fraction` of the samples do not
+// exceed. 0 without samples. `sorted` is ascending.
 int64_t Quantile(const std::vector<int64_t>& sorted, double fraction);
 double Mean(const std::vector<int64_t>& samples);
 
@@ -28,7 +28,7 @@ std::vector<CurvePoint> PercentileCurve(const std::vector<int64_t>& sorted);
 struct LcResult {
   std::string app;
   int64_t queries = 0;
-  int64_t unanswered = 0;  // of the queries, when a row without the library was given up
+  int64_t unanswered = 0;  // queries without an answer when a row without the library was given up
   int64_t p50_ns = 0;
   int64_t p90_ns = 0;
   int64_t p95_ns = 0;
@@ -40,12 +40,12 @@ struct LcResult {
   double p99_over_alone = 0;
   double mean_over_alone = 0;  // normalised turnaround time (NTT)
   int64_t solo_ns = 0;
-  double p99_bound = 0;    // as asked, 0: none
-  int64_t qos_ns = 0;      // the line that violations are counted against, 0: none
-  int64_t violations = 0;  // queries above it
+  double p99_bound = 0;    // as the scenario says; 0: none
+  int64_t qos_ns = 0;      // QoS line: the latency that a query must not exceed; 0: none
+  int64_t violations = 0;  // queries above the QoS line
   double violation_share = 0;
   bool qos_met = true;            // p99 is not above the line
-  int64_t target_ns = 0;          // absolute target that the policy was told, 0: none
+  int64_t target_ns = 0;          // absolute target that the policy was given; 0: none
   std::vector<CurvePoint> curve;  // for the report, not in result.json
 };
 
@@ -66,14 +66,14 @@ struct EvictionResult {
 struct RunResult {
   std::string case_name;
   std::string policy;
-  double load = 0;           // asked
-  double realised_load = 0;  // what the arrivals came to
+  double load = 0;           // as the scenario says
+  double realised_load = 0;  // of the arrivals that were drawn
   std::vector<LcResult> lc;
   std::vector<BeResult> be;
   double be_rate_of_solo = 0;  // sum over BE apps
   double stp = 0;
   double antt = 0;
-  double work_rate = 0;  // realised load plus be_rate_of_solo: 1 is what time sharing can reach
+  double work_rate = 0;  // realised load plus be_rate_of_solo; time sharing reaches at most 1
   double utilisation = 0;
   double prediction_error = 0;
   int64_t prediction_samples = 0;
@@ -82,25 +82,25 @@ struct RunResult {
   int64_t launches = 0;
   int64_t fast_path_launches = 0;
   int64_t span_ns = 0;    // start to last arrival: the time over which BE and utilisation count
-  bool verified = false;  // what every app computed was checked and is right
-  bool unstable = false;  // a row without the library whose LC queue grew all through a round
+  bool verified = false;  // the results of every app were checked and are right
+  bool unstable = false;  // a row without the library whose LC queue kept growing in a round
   std::string events;     // file in the output folder, empty: none
   std::string decision_digest;
   int64_t events_dropped = 0;
 };
 
-// Latency numbers of one app; `samples` are latencies in any order. Fields that compare with the
-// reference alone are left to CompareWithAlone.
+// Latency numbers of one app. `samples` are latencies in any order. CompareWithAlone fills the
+// fields that compare with LC alone.
 LcResult SummariseLatencies(const std::string& app, std::vector<int64_t> samples);
 
 // Fills the ratios, the QoS line and the violations. `alone` is the app in the `lc_alone`
-// reference; `samples` are this run's latencies. The line is p99_bound x p99 alone; without a bound
-// the absolute target; without both there is none.
+// reference; `samples` are this run's latencies. The QoS line is p99_bound x p99 alone. Without a
+// bound it is the absolute target; without either there is none.
 void CompareWithAlone(const LcResult& alone, const std::vector<int64_t>& samples, double p99_bound,
                       int64_t target_ns, LcResult& result);
 
-// Share of [from_ns, to_ns] that lies in [begin_ns, end_ns], 0 to 1; an empty span counts whole
-// when it is inside.
+// The share of [from_ns, to_ns] that lies in [begin_ns, end_ns], 0 to 1. For an empty span: 1 if it
+// lies inside, else 0.
 double OverlapShare(int64_t from_ns, int64_t to_ns, int64_t begin_ns, int64_t end_ns);
 
 // Fills be_rate_of_solo, antt, stp and work_rate from lc and be. SMGuard eq. 9: ANTT is the mean of
@@ -110,7 +110,7 @@ double OverlapShare(int64_t from_ns, int64_t to_ns, int64_t begin_ns, int64_t en
 inline constexpr double kNttMax = 1e6;
 void FillThroughput(RunResult& run);
 
-// What time sharing leaves BE: 1 - realised load, and never less than 0.
+// The BE rate that time sharing leaves: 1 - realised load, at least 0.
 double TimeSharingLimit(const RunResult& run);
 
 // Rounds for result.json: nine significant digits, so that the text is short and stable.

@@ -11,7 +11,7 @@ void RunParallel(size_t count, unsigned threads, std::atomic<bool>& stop,
                  const std::function<void(size_t)>& job) {
   std::vector<std::exception_ptr> failures(count);
   std::atomic<size_t> next{0};
-  // The job that failed first is what the user wants to read; others fail because of `stop`.
+  // Report the job that failed first: later ones may fail because of `stop`.
   std::atomic<size_t> first_failure{count};
   const auto work = [&] {
     while (!stop.load(std::memory_order_relaxed)) {

@@ -1,5 +1,5 @@
-// Independent jobs on a few threads: results go to places of their own, the first failure is
-// thrown after all have stopped.
+// Independent jobs on a few threads. Each job writes its result to its own place. The first failure
+// is thrown after all threads have stopped.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_PARALLEL_H_
 #define GPUSHARE_TOOLS_GPUSHARE_PARALLEL_H_
@@ -10,8 +10,8 @@
 
 namespace gpushare::tool {
 
-// Calls job(0) to job(count - 1), each once, on at most `threads` threads; sets `stop` once one
-// throws and starts no more jobs then.
+// Calls job(0) to job(count - 1), each once, on at most `threads` threads. When a job throws, sets
+// `stop` and starts no more jobs.
 void RunParallel(size_t count, unsigned threads, std::atomic<bool>& stop,
                  const std::function<void(size_t)>& job);
 

@@ -1,4 +1,4 @@
-// What a spinning thread does between two looks.
+// The pause of a spinning thread between two checks.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_PAUSE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_PAUSE_H_

@@ -1,5 +1,5 @@
-// Rows of a scenario that are no policies of the library: LC and BE on CUDA's own streams, by bare
-// launches. They stand in the list of policies, and exist on a GPU only.
+// Plain rows: rows of a scenario without the library, where LC and BE are bare launches on CUDA's
+// streams. A scenario lists them among its policies. They exist on a GPU only.
 //
 // Pure.
 
@@ -13,10 +13,10 @@
 
 namespace gpushare::tool {
 
-// plain_streams, plain_priority, and both with the ending _carveout.
+// Whether `name` is plain_streams or plain_priority, with or without the ending _carveout.
 std::vector<std::string> PlainRowNames();
 bool IsPlainRow(const std::string& name);
-// How that row shares; `name` is a plain row.
+// How LC and BE share the GPU in the plain row `name`.
 RawForm PlainFormOf(const std::string& name);
 
 // `names` without the plain rows.

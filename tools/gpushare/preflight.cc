@@ -41,11 +41,11 @@ void CheckWork(const std::string& app, const std::vector<WorkItem>& tasks,
   }
 }
 
-// Reservations of a case must fit together, so they are tried on the device itself.
+// The reservations of a case must fit together, so this makes them on the device.
 void CheckReservations(const Scenario& scenario, const Case& one, const DeviceChoice& device,
                        const std::string& policy) {
   const RuntimeHandle runtime = OpenRuntime(device, policy);
-  // Kept until all are made, so that the sum of the reservations is what is checked.
+  // Apps are kept until all exist, so that the device checks the sum of their reservations.
   std::vector<AppHandle> apps;
   for (const int index : one.lc) {
     LcPlan plan;

@@ -17,7 +17,7 @@ namespace gpushare::tool {
 void Preflight(const Scenario& scenario, const DeviceChoice& device, const Workloads& workloads,
                const std::vector<std::string>& policies);
 
-// The policies of one case: the asked ones that the case allows.
+// The policies of one case: those of `asked` that the case allows.
 std::vector<std::string> PoliciesOf(const Case& one, const std::vector<std::string>& asked);
 
 }  // namespace gpushare::tool

@@ -18,7 +18,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // One step is done; `what` was it.
+  // Counts one step as done; `what` names it.
   void Step(const std::string& what);
 
  private:

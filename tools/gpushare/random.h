@@ -1,5 +1,5 @@
-// Seeded samplers of our own: the standard library's distributions give other numbers on other
-// standard libraries, and a seed must give the same arrivals everywhere.
+// Seeded samplers. The distributions of the standard library differ between implementations, and a
+// seed must give the same arrivals everywhere.
 //
 // std::mt19937_64 itself is fully specified by the standard.
 

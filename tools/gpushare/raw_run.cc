@@ -22,17 +22,17 @@ namespace {
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 constexpr int64_t kLeadNs = 1'000'000;
-// As in runner.cc, but a warm-up beside a starving baseline is not worth more than half a second.
+// As in runner.cc, but limited to half a second, because a baseline may starve the warm-up.
 constexpr int kWarmUpQueries = 10;
 constexpr int64_t kWarmUpNs = 50'000'000;
 constexpr int64_t kWarmUpNsMax = 500'000'000;
-// The least time after the last arrival before a run is given up.
+// The least time between the last arrival and giving up a run.
 constexpr int64_t kPatienceNsMin = 1'000'000'000;
-// Queries of an app on its stream. The device never waits for the next one, and launches stay far
-// from the 1,024 that a stream takes before the launching call blocks.
+// Most queries of an app on its stream. Enough that the device never waits for the next one, and
+// few enough that launches stay far below 1,024, where a launch on a stream blocks.
 constexpr size_t kQueriesInFlightMax = 8;
 constexpr size_t kLaunchesInFlightMax = 512;
-// At the last arrival a stable queue is short: at load 0.9 it holds 9 queries on average.
+// A stable queue is short at the last arrival: at load 0.9 it holds 9 queries on average.
 constexpr int64_t kBacklogMin = 10;
 constexpr double kBacklogShare = 0.1;
 
@@ -70,7 +70,8 @@ class RawLc {
     }
   }
 
-  // Takes the queries that have arrived, sees answers, launches the next task; whether it launched.
+  // Takes queries that arrived, checks for answers, and launches the next task. True if it
+  // launched.
   bool Turn(int64_t now_ns) {
     while (NextArrivalNs() <= now_ns) TakeArrival();
     Poll();
@@ -87,7 +88,7 @@ class RawLc {
   }
 
   void StopArrivals() { stopped_ = true; }
-  // No query is to come (open loops) or every query has come (closed loops).
+  // Whether every query has arrived.
   bool Exhausted() const {
     if (stopped_) return true;
     if (ClosedLoop()) return Started() >= plan_.closed_queries;
@@ -97,7 +98,7 @@ class RawLc {
   int64_t Backlog() const { return static_cast<int64_t>(queries_.size() - answered_); }
   bool Idle() const { return answered_ == queries_.size(); }
 
-  // What is not on the stream yet is dropped, with the time that it has waited.
+  // Drops queries that are not on the stream yet. Each counts with the time that it has waited.
   void GiveUp(int64_t now_ns) {
     StopArrivals();
     const size_t keep = launched_ + (next_task_ > 0 ? 1 : 0);
@@ -151,7 +152,7 @@ class RawLc {
     queries_.push_back({arrival_ns, client, true});
   }
 
-  // One task at a time, so that answers are seen while a long chain is launched.
+  // One task a call, so that answers are seen during the launches of a long chain.
   bool LaunchNext() {
     if (launched_ == queries_.size() || launched_ - answered_ >= window_) return false;
     app_->Launch(next_task_++);
@@ -175,7 +176,7 @@ class RawLc {
   std::deque<Query> queries_;  // in order of arrival, which is the order on the stream
   std::deque<Query> dropped_;
   size_t launched_ = 0;   // queries with all their tasks on the stream
-  size_t next_task_ = 0;  // of the query after those
+  size_t next_task_ = 0;  // next task of the first query that is not launched completely
   size_t answered_ = 0;
   int64_t warm_ups_ = 0;
   int64_t unanswered_ = 0;
@@ -207,7 +208,7 @@ class RawBe {
 
   void Poll() {
     while (done_ < launched_ && app_->Reached(static_cast<size_t>(done_) % DepthOf(*plan_.app))) {
-      // Tasks of one stream follow each other: the next one begins where the last one ends.
+      // Tasks of a stream run one after another: one starts when the task before it ends.
       const int64_t to_ns = WallNs();
       const int64_t from_ns = std::max(launch_ns_.front(), last_ns_);
       launch_ns_.pop_front();
@@ -244,7 +245,7 @@ class RawBe {
   size_t done_ = 0;
   bool stopped_ = false;
   int64_t last_ns_ = 0;
-  std::deque<int64_t> launch_ns_;  // of what is in flight
+  std::deque<int64_t> launch_ns_;  // launch times of the tasks in flight
   std::deque<Span> spans_;
 };
 
@@ -321,7 +322,7 @@ class RawRun {
     Pause();
   }
 
-  // Whether it was `done` before the time came.
+  // Spins until `done` or the time comes. True if it was `done` first.
   template <class Condition>
   bool SpinUntil(int64_t deadline_ns, Condition done) {
     while (!done()) {

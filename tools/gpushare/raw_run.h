@@ -1,16 +1,15 @@
-// One run without the library: bare launches of the LC apps' and BE apps' tasks, each app on a
-// stream of its own. What "alone" and CUDA's own ways of sharing are measured with.
+// One run without the library: bare launches of the tasks of LC and BE apps, each app on its own
+// stream. It measures LC alone, and how CUDA shares a GPU by itself.
 //
-// The same arrivals, warm-up, span and checks of answers as in runner.h. One thread, the caller's,
-// spins on the wall clock: it launches a query's tasks at its arrival, polls a mark behind the
-// query's last task, and in between keeps a bounded number of BE tasks in flight. Latency is the
-// moment at which the mark was seen minus the intended arrival. LC comes first wherever both have
-// something to launch.
+// Arrivals, warm-up, span and checks of results are those of runner.h. The caller's thread spins on
+// the wall clock. It launches a query's tasks at its arrival, polls a mark behind the query's last
+// task, and meanwhile keeps a bounded number of BE tasks in flight. Latency is the time at which it
+// sees the mark minus the intended arrival. LC launches come before BE launches.
 //
-// A baseline may starve LC, so the run is bounded: BE goes on until every query is answered, at
-// most as long again as arrivals came (at least one second). What has no answer then counts with
-// the time that it had waited. The run is `unstable` when there is such a query, or when at the
-// last arrival more than a tenth of the queries were still waiting.
+// A baseline may starve LC, so the run is bounded. After the last arrival BE continues until every
+// query is answered, for at most the length of the arrivals (at least one second). A query without
+// an answer then counts with the time that it has waited. The run is `unstable` if there is such a
+// query, or if more than a tenth of the queries still waited at the last arrival.
 //
 // Threads: one run at a time, on its caller's thread.
 
@@ -21,7 +20,7 @@
 
 namespace gpushare::tool {
 
-// plan.workloads must have raw apps. Throws InputError or RunError.
+// plan.workloads must support raw apps (HasRaw). Throws InputError or RunError.
 RunOutcome ExecuteRawRun(const RunPlan& plan);
 
 }  // namespace gpushare::tool

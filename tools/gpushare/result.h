@@ -1,4 +1,4 @@
-// result.json: the run's numbers in a stable order, the same byte for byte for the same seed.
+// result.json: the run's numbers in a stable order. The same seed gives the same bytes.
 //
 // docs/result-schema.md documents every field. Nothing in it depends on the time of day, the
 // machine's name or the order in which threads finished.

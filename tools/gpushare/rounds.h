@@ -1,7 +1,8 @@
-// Rounds of a row on a real device: its arrivals in equal spells of time, and the pooled numbers.
+// Rounds of a row on a real device: divides its arrivals into rounds of equal length and pools the
+// results.
 //
-// Rows that are compared are interleaved round by round, so that a drift of the machine meets all
-// of them. Pure.
+// The rows of a case are interleaved round by round, so that a drift of the machine affects all of
+// them. Pure.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_ROUNDS_H_
 #define GPUSHARE_TOOLS_GPUSHARE_ROUNDS_H_
@@ -13,17 +14,19 @@
 
 namespace gpushare::tool {
 
-// What arrives in round `round` of `rounds`, its times from the round's own start. Over all rounds
-// every arrival comes once; a closed loop's queries are divided, and each round thinks differently.
+// The arrivals of round `round` of `rounds`, with times from the start of the round. Every arrival
+// is in exactly one round. The queries of a closed loop are divided among rounds, and each round
+// draws other think times.
 std::vector<LcPlan> RoundOf(const std::vector<LcPlan>& plans, int round, int rounds);
 
-// The arrivals of the first span_ns, at least one of every app; a closed loop gets `queries_max`.
+// The arrivals of the first span_ns, at least one of every app. A closed loop gets `queries_max`
+// queries.
 std::vector<LcPlan> Beginning(const std::vector<LcPlan>& plans, int64_t span_ns,
                               int64_t queries_max);
 
-// Adds a round to what is pooled: samples are joined, counts added, rates weighted by their spans.
-// Of the eviction latency only summaries exist: p50 is weighted by the counts, p99 the largest.
-// An empty `pooled` takes the round as it is.
+// Adds a round to the pooled outcome: joins samples, adds counts, weights rates by their spans. Of
+// the eviction latency only summaries exist: p50 is weighted by counts, p99 is the largest. An
+// empty `pooled` becomes a copy of the round.
 void Pool(const RunOutcome& round, RunOutcome& pooled);
 
 }  // namespace gpushare::tool

@@ -14,23 +14,23 @@ namespace gpushare::tool {
 
 namespace {
 
-// Arrival 0 means "now" to the library, so runs start a little after the clock's zero.
+// The library takes arrival 0 for "now", so runs start a little after the clock's zero.
 constexpr int64_t kLeadNs = 1'000'000;
-// Device time that a drain may take beyond the last arrival: an overloaded baseline works off its
-// backlog in it. One hour of device time is the library's own bound on a deadline.
+// Most device time of the drain after the last arrival, in which an overloaded baseline works off
+// its backlog. One hour of device time is the library's limit for a deadline.
 constexpr int64_t kDrainNs = int64_t{3600} * 1'000'000'000;
 
-// Device time that one step of a drain takes, and that BE gets to end what runs.
+// Device time of one step of a drain, and the time that running BE tasks get to end.
 constexpr int64_t kDrainStepNs = 1'000'000'000;
-// How far the clock moves at a time while only answers can bring new queries (closed loops).
+// Closed loops: the largest step of the clock while only answers can cause new queries.
 constexpr int64_t kAnswerStepNs = 1'000'000;
 
-// Real time: a drain may take five minutes before an unstable baseline is given up, callbacks may
-// come a little after the drain that waited for their tasks.
+// Real time: after a drain of five minutes an unstable baseline is given up. Callbacks may run a
+// little after the drain that waited for their tasks.
 constexpr int64_t kRealDrainNs = int64_t{300} * 1'000'000'000;
 constexpr int64_t kCallbackLagNs = 100'000'000;
-// Real time: queries of each LC app, one after another, and time that BE gets before anything
-// counts: modules load, clocks rise and the models see their first samples in it.
+// Real time: the warm-up, which is not counted: queries of each LC app, one after another, and time
+// for BE. Modules load, clocks rise and the models get their first samples.
 constexpr int kWarmUpQueries = 10;
 constexpr int64_t kWarmUpNs = 50'000'000;
 constexpr int64_t kWarmUpNsMax = int64_t{3} * 1'000'000'000;
@@ -43,7 +43,7 @@ class Run {
         runtime_(OpenRuntime(plan.device, plan.policy)),
         kernels_(runtime_.get(), *plan.workloads) {
     plan.workloads->BeginRun();
-    // The library has 65,536 task slots in all; beyond its share an app's queries wait in front.
+    // The library has 65,536 task slots in all. An app that fills its share waits with its queries.
     const int tasks_max = static_cast<int>(std::max<size_t>(256, 32768 / (plan.lc.size() + 1)));
     for (const LcPlan& lc : plan.lc) {
       lc_.push_back(std::make_unique<LcDriver>(runtime_.get(), lc, kernels_,
@@ -54,7 +54,7 @@ class Run {
     }
   }
 
-  // After a failure in real time callbacks may still come: none outlives the apps.
+  // After a failure in real time callbacks may still run; they must end before the apps do.
   ~Run() {
     if (!real_time_) return;
     for (auto& be : be_) be->Stop(start_ns_);
@@ -157,7 +157,7 @@ class Run {
     traced_ = true;
   }
 
-  // Spins until `done` or the time comes; says whether it was `done`.
+  // Spins until `done` or the time comes. True if it was `done`.
   template <class Condition>
   bool SpinUntil(int64_t deadline_ns, Condition done) {
     while (!done()) {
@@ -168,8 +168,9 @@ class Run {
     return true;
   }
 
-  // BE starts, every LC app gets a few queries one after another, then the clock of the run starts.
-  // A traced run is traced whole: starting a trace allocates, which would delay arrivals.
+  // Starts BE, gives every LC app a few queries one after another, then starts the clock of the
+  // run. A traced run is traced from its start, because starting a trace allocates and would delay
+  // arrivals.
   void WarmUp() {
     const int64_t begin_ns = NowNs(runtime_.get());
     for (auto& be : be_) be->Start();
@@ -187,12 +188,12 @@ class Run {
     SpinUntil(start_ns_, [] { return false; });
   }
 
-  // Whether no arrival is to come; submits those that are due.
+  // Submits the queries that are due. True if no more arrivals come.
   bool SubmitDue(int64_t now_ns) {
     bool exhausted = true;
     for (auto& lc : lc_) {
       lc->SubmitDue(now_ns);
-      // Only arrivals to come keep the run going; a backlog is worked off by the drain.
+      // Only future arrivals keep this phase going; the drain works off the backlog.
       exhausted =
           exhausted && (lc->ClosedLoop() ? lc->Exhausted() : lc->NextArrivalNs() == GPUSHARE_NEVER);
     }
@@ -258,8 +259,8 @@ class Run {
     return std::all_of(lc_.begin(), lc_.end(), [](auto& lc) { return lc->Done(); });
   }
 
-  // Until every LC query is complete and BE had time to end what runs. A policy may hold BE tasks
-  // for ever (Baymax, when they are longer than every target), so BE does not have to drain.
+  // Waits until every LC query is complete and running BE tasks had time to end. BE need not drain,
+  // because a policy may hold BE tasks for ever (Baymax, if they are longer than every target).
   void Drain() {
     if (trace_state_ == TraceState::kInside) AdvanceTo(TraceEdgeNs());
     const int64_t give_up_ns = NowNs(runtime_.get()) + kDrainNs;
@@ -281,7 +282,7 @@ class Run {
     }
   }
 
-  // What is still held ends here with the verdict SHUTDOWN, once, like every accepted task.
+  // Tasks that are still held end here, with the verdict SHUTDOWN.
   void Shutdown() {
     const gpushare_status status =
         gpushare_runtime_shutdown(runtime_.get(), NowNs(runtime_.get()) + kDrainStepNs);
@@ -343,7 +344,7 @@ RunOutcome ExecuteRun(const RunPlan& plan) {
 }
 
 int64_t MeasureSoloNs(const DeviceChoice& device, Workloads& workloads, const LcApp& app) {
-  // One after another with a pause, so that none waits for another.
+  // One after another with a pause, so that no query waits for another.
   constexpr int64_t kQueries = 5;
   constexpr int64_t kQueriesRealTime = 101;
   LcApp probe = app;

@@ -1,16 +1,17 @@
 // One run: a set of apps on one fresh runtime under one policy, open loop.
 //
-// Latency is completion as the host sees it minus the *intended* arrival, so a slow device cannot
-// hide its own delay. BE apps keep a fixed number of tasks pending until the last arrival; then the
-// run drains. Every accepted task must complete exactly once with verdict OK, and what it computed
-// must be right, or the run fails.
+// Latency is the completion, as the host sees it, minus the *intended* arrival: a slow device
+// cannot hide its delay. BE apps keep a fixed number of tasks pending until the last arrival; then
+// the run drains. Every accepted task must complete exactly once with verdict OK and a right
+// result, or the run fails.
 //
 // In virtual time the caller's thread drives the runtime from event to event. In real time
-// (DeviceChoice::real_time) the library's own thread does, and the caller's thread, the load
-// thread, spins until each intended arrival and submits; a warm-up that is not counted goes before.
+// (DeviceChoice::real_time) the library's thread drives it. The caller's thread is then the load
+// thread: it spins until each intended arrival and submits. A warm-up that is not counted comes
+// first.
 //
-// Threads: a run belongs to its caller's thread; in virtual time runs of different threads share
-// nothing. In real time one run at a time.
+// Threads: a run belongs to its caller's thread. In virtual time runs of different threads share
+// nothing. In real time there is one run at a time.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_RUNNER_H_
 #define GPUSHARE_TOOLS_GPUSHARE_RUNNER_H_
@@ -34,7 +35,7 @@ struct LcPlan {
   uint64_t think_seed = 0;
   int64_t solo_ns = 0;
   double p99_bound = 0;      // told to the library, 0: not
-  int64_t p99_alone_ns = 0;  // told to the library, 0: unknown
+  int64_t p99_alone_ns = 0;  // given to the library; 0: unknown
   int64_t target_ns = 0;     // told to the library, 0: not
   bool reserve = false;
 };
@@ -63,11 +64,11 @@ struct RunPlan {
   std::string policy;
   std::vector<LcPlan> lc;
   std::vector<BePlan> be;
-  int64_t span_ns = 0;  // without LC apps: how long BE runs; with closed loops: at most so long
+  int64_t span_ns = 0;  // without LC apps: length of the run; with closed loops: its limit
   TraceWindow trace;
   bool raw = false;  // bare launches without the library (raw_run.h): the policy is only a name
   RawForm raw_form;
-  const std::atomic<bool>* stop = nullptr;  // set by another thread: give up soon
+  const std::atomic<bool>* stop = nullptr;  // another thread sets it: give up soon
 };
 
 struct NamedId {
@@ -78,8 +79,8 @@ struct NamedId {
 
 struct LcSamples {
   std::vector<int64_t> latencies_ns;  // by query
-  // Raw runs: queries without an answer when the run was given up. Their latencies are how long
-  // they had waited by then, at least.
+  // Raw runs: queries without an answer when the run was given up. Their latencies are the times
+  // that they had waited by then.
   int64_t unanswered = 0;
 };
 
@@ -97,7 +98,7 @@ struct RunOutcome {
   double utilisation = 0;
   double realised_load = 0;
   bool verified = false;  // every app's answers were checked
-  bool unstable = false;  // raw runs: LC's queue grew all through the run
+  bool unstable = false;  // raw runs: the LC queue kept growing
   gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
   bool traced = false;
   gpushare_trace_summary trace = GPUSHARE_TRACE_SUMMARY_INIT;
@@ -108,7 +109,7 @@ struct RunOutcome {
 // Throws InputError or RunError.
 RunOutcome ExecuteRun(const RunPlan& plan);
 
-// Median latency of a few queries one after another on an idle device, bare.
+// Median latency of a few queries, one after another, on an idle device under the policy `bare`.
 int64_t MeasureSoloNs(const DeviceChoice& device, Workloads& workloads, const LcApp& app);
 
 }  // namespace gpushare::tool

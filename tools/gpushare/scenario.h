@@ -72,7 +72,7 @@ struct LcApp {
 
 struct BeApp {
   std::string name;
-  std::vector<WorkItem> tasks;  // submitted round and round
+  std::vector<WorkItem> tasks;  // submitted in turn, over and over
   int queues = 1;
   int depth = 4;  // tasks kept pending on each queue
   int quota_capsms = 0;
@@ -85,7 +85,7 @@ struct Case {
   std::vector<int> lc;  // indices into Scenario::lc
   std::vector<int> be;
   double load = 0;       // of all LC apps together; 0: every app is a closed loop or unscaled
-  double p99_bound = 0;  // overrides the apps' own, 0: does not
+  double p99_bound = 0;  // overrides those of the apps; 0: does not
   int64_t queries = 0;   // overrides the scenario's, 0: does not
   std::vector<std::string> policies;  // overrides the scenario's, empty: does not
 };
@@ -102,7 +102,7 @@ struct Scenario {
   int64_t be_alone_ns = 1'000'000'000;  // device time over which a BE app's solo rate is taken
   std::vector<std::string> policies;
   std::vector<std::string> target_policies;       // those that are told absolute targets
-  std::vector<std::string> reservation_policies;  // those that are told quotas and reservations
+  std::vector<std::string> reservation_policies;  // policies that get quotas and reservations
   std::vector<LcApp> lc;
   std::vector<BeApp> be;
   std::vector<Case> cases;
@@ -111,21 +111,21 @@ struct Scenario {
   uint64_t digest = 0;        // FNV-1a of the text
 };
 
-// Threads: any. Throws InputError with one sentence. `file` names the text in errors and is what
-// relative paths are beside.
+// Threads: any. Throws InputError with one sentence. `file` names the text in errors; relative
+// paths start at its folder.
 Scenario ParseScenario(std::string_view text, const std::string& file);
 // As parsed, and the profile is there.
 Scenario LoadScenario(const std::string& file);
 // InputError with the places searched when the scenario names a profile that is nowhere.
 void RequireProfile(const Scenario& scenario);
 
-// Whether a case's load decides when queries of these arrivals come.
+// Whether the times of these arrivals depend on the case's load.
 bool FollowsLoad(const ArrivalSpec& spec);
 
 uint64_t Fnv1a(std::string_view text);
 
-// Whether `policy` ("adaptive:evict") is meant by an entry of `list` ("adaptive",
-// "adaptive:evict").
+// Whether an entry of `list` names `policy`: the entries "adaptive" and "adaptive:evict" both name
+// "adaptive:evict".
 bool ListNamesPolicy(const std::vector<std::string>& list, const std::string& policy);
 
 }  // namespace gpushare::tool

@@ -21,7 +21,7 @@ std::string HexText(uint64_t value);
 // For text and attribute values of HTML.
 std::string EscapeHtml(std::string_view text);
 
-// One line without control characters: what came from a file may hold anything.
+// The text as one line without control characters, for text from files.
 std::string OneLine(std::string_view text);
 
 }  // namespace gpushare::tool

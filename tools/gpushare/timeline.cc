@@ -85,7 +85,7 @@ class Timeline {
     return kLeft + std::clamp(share, 0.0, 1.0) * (kWidth - kLeft - kRight);
   }
 
-  // Spells of one place that overlap get rows of their own.
+  // Launches on one place that overlap get separate rows.
   void CollectRows() {
     std::map<int32_t, std::vector<Row>> by_place;
     std::vector<gpushare_event> spells;

@@ -1,5 +1,5 @@
-// An excerpt of a run as inline SVG: LC and BE spells on each set of SMs over time, with arrivals
-// and evictions.
+// An excerpt of a run as inline SVG: the LC and BE launches on each set of SMs over time, with
+// arrivals and evictions.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_TIMELINE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_TIMELINE_H_
@@ -11,7 +11,7 @@
 
 namespace gpushare::tool {
 
-// Empty when the log has no finished launch.
+// Empty if the log has no finished launch.
 std::string TimelineSvg(const EventIndexEntry& run, const std::vector<gpushare_event>& events);
 
 }  // namespace gpushare::tool

@@ -138,7 +138,7 @@ std::vector<int64_t> ParseTrace(std::string_view text, const std::string& file,
     times.push_back(*time);
   }
   if (times.size() < 2) throw InputError("The trace '" + file + "' has fewer than 2 rows.");
-  std::sort(times.begin(), times.end());  // logs of several front ends interleave
+  std::sort(times.begin(), times.end());  // rows of several front ends may be out of order
   const int64_t origin = times.front();
   for (int64_t& time : times) time -= origin;
   return times;

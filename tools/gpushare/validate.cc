@@ -22,7 +22,7 @@ std::string Validate(const std::string& name) {
   }
   const std::string text = ReadFile(file, kScenarioBytesMax);
   const Json document = ParseJson(text, file);
-  // A profile describes a device; nothing else tells the two apart at their root.
+  // Only a profile has the key of a device at its root; a scenario has not.
   if (document.is_object() && document.contains("device") && !document.contains("cases")) {
     Check(gpushare_profile_validate(file.c_str()));
     return "'" + file + "' is a good profile.\n";

@@ -1,4 +1,4 @@
-// `gpushare validate FILE`: says whether a scenario or a profile is good, and what is in it.
+// `gpushare validate FILE`: checks a scenario or a profile and says what is in it.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_VALIDATE_H_
 #define GPUSHARE_TOOLS_GPUSHARE_VALIDATE_H_
@@ -7,7 +7,7 @@
 
 namespace gpushare::tool {
 
-// One line that says what the file is. Throws InputError with one sentence when it is not good.
+// One line that says what the file is. Throws InputError with one sentence if the file is invalid.
 // `name` is a file, or the name of an installed scenario or profile (files.h).
 std::string Validate(const std::string& name);
 

@@ -1,4 +1,4 @@
-// What a run comes to in one line for each policy: QoS kept, and what BE got.
+// The verdict on a run, one line for each policy: QoS kept or not, and what BE got.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_VERDICT_H_
 #define GPUSHARE_TOOLS_GPUSHARE_VERDICT_H_
@@ -10,8 +10,8 @@
 
 namespace gpushare::tool {
 
-// What the report and the table say first: for each policy, in how many cases every LC app kept its
-// QoS line, and the mean BE rate over all cases.
+// The head of the report and the table. For each policy: the number of cases in which every LC app
+// kept its QoS line, and the mean BE rate over all cases.
 struct PolicyVerdict {
   std::string policy;
   int cases = 0;

@@ -1,12 +1,12 @@
-// What the kernels of a scenario are on a device: the functions, graphs and library calls behind
-// their names, the buffers and arguments of each task, and whether the answers are right.
+// The programs behind the kernel names of a scenario: functions, graphs and library calls, the
+// buffers and arguments of each task, and the checks of results.
 //
-// On the simulated device there is nothing behind a name but the profile's record
-// (MakeNoWorkloads); on a GPU cuda_workloads.cc has the programs. One object serves all runs of a
-// process: buffers are allocated once, in the first Bind of an app, and kept.
+// On the simulated device a name has only the profile's record (MakeNoWorkloads). On a GPU
+// cuda_workloads.cc has the programs. One object serves all runs of a process: the first Bind of an
+// app allocates its buffers, and they are kept.
 //
-// Threads: one at a time, between runs; what is bound may then be submitted from any thread. The
-// object must outlive every runtime that its kernels are registered in.
+// Threads: one at a time, between runs; bound tasks may then be submitted from any thread. The
+// object must outlive every runtime in which its kernels are registered.
 
 #ifndef GPUSHARE_TOOLS_GPUSHARE_WORKLOADS_H_
 #define GPUSHARE_TOOLS_GPUSHARE_WORKLOADS_H_
@@ -21,7 +21,8 @@
 
 namespace gpushare::tool {
 
-// What one task is submitted with, beside its kernel's handle. Pointers belong to the Workloads.
+// The fields of one task for a submit, without its kernel's handle. Pointers belong to the
+// Workloads.
 struct TaskBinding {
   gpushare_task_kind kind = GPUSHARE_TASK_DEFAULT;  // OPAQUE: no kernel is registered
   int64_t block_tasks = 0;                          // KERNEL; 0 for all others
@@ -38,13 +39,14 @@ struct TaskBinding {
   const void* copy_source = nullptr;
 };
 
-// The fields of a task that its work decides; `kernel` is null for copies and opaque work.
+// Task options with the fields of `binding`; `kernel` is null for copies and opaque work.
 gpushare_task_options TaskOptionsOf(const TaskBinding& binding, gpushare_kernel* kernel);
 
-// A stream's place among the streams of the device.
+// The priority of a stream among the streams of the device.
 enum class RawPriority : uint8_t { kNormal, kHighest, kLowest };
 
-// What is launched without the library must end by itself: its kernels are bounded.
+// Bare launches are given this long to end. Their kernels are bounded, so that they end by
+// themselves.
 inline constexpr int64_t kRawDrainNs = int64_t{60} * 1'000'000'000;
 
 struct RawOptions {
@@ -62,22 +64,22 @@ class RawApp {
   RawApp() = default;
   RawApp(const RawApp&) = delete;
   RawApp& operator=(const RawApp&) = delete;
-  // Waits for what was launched, for RawOptions::drain_ns at most.
+  // Waits for all launches, for RawOptions::drain_ns at most.
   virtual ~RawApp() = default;
   virtual void Launch(size_t task) = 0;
-  // Mark `mark` (below RawOptions::marks, not pending) is reached when all that was launched is
-  // done.
+  // Sets mark `mark`, which is reached when all launches before it are done. `mark` is below
+  // RawOptions::marks and not pending.
   virtual void Mark(size_t mark) = 0;
   virtual bool Reached(size_t mark) = 0;
 };
 
-// What a report says of a real device.
+// The facts of a real device for the report.
 struct HardwareFacts {
   std::string gpu;     // "NVIDIA H200", empty: not a real device
   std::string driver;  // "580.95.05", empty: unknown
 };
 
-// A fused kernel that this program has, of two kernels of which it has programs.
+// A fused kernel of this program, made of two of its kernels.
 struct FusedChoice {
   std::string name;
   std::string tensor;
@@ -95,44 +97,44 @@ class Workloads {
  public:
   virtual ~Workloads() = default;
 
-  // Kernels that can run whether or not a profile knows them: the catalogue's.
+  // The kernels of the catalogue, which can run without a record in a profile.
   virtual std::vector<std::string> CatalogueNames() const { return {}; }
-  // Fused kernels that the device can run, of parts of these names.
+  // The fused kernels that the device can run and whose parts are both in `kernels`.
   virtual std::vector<FusedChoice> FusedOf(const std::vector<std::string>& /*kernels*/) {
     return {};
   }
 
   // Whether `kernel` can run on this device. `in_profile`: the runtime's profile has a record.
   virtual bool CanRun(const std::string& kernel, bool in_profile) const = 0;
-  // Whether `kernel` needs block_tasks in a scenario; `kind` is the profile's, DEFAULT: no record.
+  // Whether `kernel` needs block_tasks in a scenario. `kind` is the profile's; DEFAULT: no record.
   virtual bool CountsBlocks(const std::string& kernel, gpushare_task_kind kind) const = 0;
 
-  // Fills what `kernel` is registered with: kind, functions, capture callback, library call.
-  // options.name is set by the caller, the profile's record fills the rest. false: this kernel is
-  // opaque work, and nothing is registered. `kind` as above.
+  // Fills the options to register `kernel` with: kind, functions, capture callback, library call.
+  // The caller sets options.name, and the profile's record fills the rest. False for opaque work,
+  // which is not registered. `kind` as above.
   virtual bool FillKernel(const std::string& kernel, gpushare_task_kind kind,
                           gpushare_kernel_options& options) = 0;
 
-  // One binding for each of the app's tasks, in order; the same buffers for the same app and tasks
-  // every time. Throws InputError when the tasks make no sense together, RunError without memory.
+  // One binding for each of the app's tasks, in order. The same app and tasks get the same buffers
+  // every time. Throws InputError if the tasks do not fit together, RunError without memory.
   virtual std::vector<TaskBinding> Bind(const std::string& app,
                                         const std::vector<WorkItem>& tasks) = 0;
 
-  // Clears every output, so that the answers of an earlier run cannot pass for this one's.
-  // No runtime has work of these workloads on the device.
+  // Clears every output, so that results of an earlier run cannot pass for those of this run. No
+  // work of these workloads may be on the device.
   virtual void BeginRun() = 0;
 
-  // Checks what the app's tasks computed since BeginRun, once the device is idle. false: there is
-  // nothing to check here. Throws RunError with one sentence for a wrong answer. `completed`:
-  // tasks of the app that completed; without any there is no answer.
+  // Checks the results of the app's tasks since BeginRun; the device must be idle. False if there
+  // is nothing to check. Throws RunError with one sentence for a wrong result. `completed` is the
+  // number of the app's tasks that completed; with 0 there is no result.
   virtual bool Verify(const std::string& app, int64_t completed) = 0;
 
   virtual HardwareFacts Hardware() const = 0;
 
-  // Whether MakeRaw makes anything: there are launches to make without the library.
+  // Whether MakeRaw works: the device has bare launches without the library.
   virtual bool HasRaw() const { return false; }
-  // The app's tasks ready for bare launches, bound as by Bind; null where there are none. After
-  // BeginRun, and gone before the next one.
+  // The app's tasks for bare launches, bound as by Bind; null without HasRaw. Make it after
+  // BeginRun and destroy it before the next BeginRun.
   virtual std::unique_ptr<RawApp> MakeRaw(const std::string& /*app*/,
                                           const std::vector<WorkItem>& /*tasks*/,
                                           const RawOptions& /*options*/) {
@@ -140,14 +142,14 @@ class Workloads {
   }
 };
 
-// The simulated and the null device: kernels are the profile's records.
+// For the simulated and the null device: a kernel is its record in the profile.
 std::unique_ptr<Workloads> MakeNoWorkloads();
 
-// Real programs on the current CUDA device `ordinal`. Null in a build without CUDA. Throws RunError
-// when the device or cuBLAS cannot be used.
+// For CUDA device `ordinal`: real programs. Null in a build without CUDA. Throws RunError if the
+// device or cuBLAS cannot be used.
 std::unique_ptr<Workloads> MakeCudaWorkloads(int ordinal);
 
-// What belongs to the device of `facts`: CUDA's on "cuda", none elsewhere.
+// The workloads for the device of `facts`: MakeCudaWorkloads on "cuda", else MakeNoWorkloads.
 std::unique_ptr<Workloads> MakeWorkloads(const DeviceFacts& facts);
 
 }  // namespace gpushare::tool

@@ -1,13 +1,14 @@
-// Barriers of a kernel body: all threads of a block, or the threads of one part of a fused block.
+// Barriers of a kernel body: for all threads of a block, or for one part of a fused block.
 //
-// A part is a run of whole warps with a named barrier of its own; id 0 belongs to the whole block.
-// A body may ask for extra barriers (kExtraBarriers) that some of its warps meet at: producers and
-// consumers, say. Those of an unfused block are the ids from 1 on, those of a fused part follow the
-// parts' own barriers.
-// Every thread of the part reaches every barrier: a thread that returns early leaves the others
-// waiting, or worse, pairs the body's barrier with the worker loop's. With GPUSHARE_DEVICE_CHECKS
-// (by default where NDEBUG is not defined) each barrier also counts which kind the threads came
-// to, and a mixture stops the kernel with a message.
+// A part is a run of whole warps with a named barrier of its own. Barrier 0 belongs to the whole
+// block. A body may ask for extra barriers (kExtraBarriers) for some of its warps, such as a
+// producer and its consumers. Ids: in an unfused block the extra barriers start at 1; in a fused
+// block they follow the barriers of all parts.
+//
+// Rule: every thread of a part reaches every barrier of the part. If one thread returns early, the
+// others wait for ever, or a barrier of the body pairs with one of the worker loop. With
+// GPUSHARE_DEVICE_CHECKS (default without NDEBUG) each barrier checks that all threads came to the
+// same kind of barrier, and stops the kernel with a message if they did not.
 
 #ifndef GPUSHARE_DEVICE_BARRIER_CUH_
 #define GPUSHARE_DEVICE_BARRIER_CUH_
@@ -28,10 +29,10 @@
 
 namespace gpushare::device {
 
-// Threads [kFirstThread, kFirstThread + kThreadCount) of the block, meeting at barrier kBarrierId;
-// some of them also at the kExtraCount barriers from kFirstExtra on. A fused block may hold several
-// copies of a part, kStride threads apart: they share the code, and copy c has the barriers
-// kBarrierId + c and kFirstExtra + c * kExtraCount.
+// The threads [kFirstThread, kFirstThread + kThreadCount) of the block. All of them synchronise at
+// barrier kBarrierId, some of them also at the kExtraCount barriers from kFirstExtra on. A fused
+// block may hold several copies of a part, kStride threads apart. Copies share the code; copy c has
+// the barrier kBarrierId + c and the extra barriers from kFirstExtra + c * kExtraCount on.
 template <int kFirstThread, int kThreadCount, int kBarrierId, int kFirstExtra = kBarrierId + 1,
           int kExtraCount = 0, int kCopyCount = 1, int kStride = kThreadCount>
 struct Part {
@@ -54,7 +55,7 @@ struct Part {
                      kStride % kWarpThreads == 0 && kStride >= kThreadCount),
                 "a part of a fused block is made of whole warps");
 
-  // Which copy this thread belongs to, and its index there.
+  // The copy that this thread belongs to, and the thread's index in that copy.
   __device__ static uint32_t Copy() {
     return kCopyCount == 1 ? 0 : (threadIdx.x - kFirstThread) / kStride;
   }
@@ -73,8 +74,8 @@ struct Part {
 #endif
   }
 
-  // The body's extra barrier kIndex, of kCount of its threads from its thread kFirstOfSome on. Only
-  // the debug check looks at kFirstOfSome.
+  // The body's extra barrier kIndex, for kCount of its threads from thread kFirstOfSome on. Only
+  // the debug check uses kFirstOfSome.
   template <int kIndex, int kFirstOfSome, int kCount>
   __device__ static void SyncSome() {
     static_assert(kIndex >= 0 && kIndex < kExtraCount, "the body asks for kExtraBarriers");
@@ -92,7 +93,7 @@ struct Part {
     }
   }
 
-  // The worker loop's barrier, after every block task.
+  // The barrier of the worker loop, after every block task.
   __device__ static void LoopSync() {
 #if GPUSHARE_DEVICE_CHECKS
     Require(SyncCount(true) == kThreadCount);
@@ -101,7 +102,7 @@ struct Part {
 #endif
   }
 
-  // A barrier that tells every thread whether the part's first thread said true.
+  // A barrier that broadcasts the value that the part's first thread passes.
   __device__ static bool SyncTell(bool said) {
     const bool mine = Leads() && said;
 #if GPUSHARE_DEVICE_CHECKS
@@ -139,8 +140,8 @@ struct Part {
   }
 
 #if GPUSHARE_DEVICE_CHECKS
-  // How many threads came with true. Not the .aligned form: the threads of one warp may have come
-  // to different barriers, which is what the check is for.
+  // A barrier that counts the threads that pass true. It is not the .aligned form, because threads
+  // of one warp may stand at different barriers: that is the error to find.
   __device__ static uint32_t SyncCount(bool mine) {
     uint32_t count;
     asm volatile(

@@ -1,18 +1,19 @@
-// The context that a body sees: which block task it executes, which thread it is, its barrier.
+// The context of a body: its block task, its thread and its barriers.
 //
-// All contexts answer the same calls, so that one body serves every variant:
+// Every context has the same functions, so that one body compiles to every variant:
 //   block()         index of the block task in the original grid, as x, y, z
-//   block_index()   the same as one number, x fastest; cheaper for a body with a 1-D grid
+//   block_index()   the same index as one number, x fastest; cheaper for a body with a 1-D grid
 //   grid()          the original grid
-//   thread(), threads()   index in the block (in its part of a fused block), and how many
-//   sync()          the body's barrier; never __syncthreads()
-//   SyncSome<kIndex, kFirst, kCount>()   the body's extra barrier kIndex (of its kExtraBarriers),
-//                   of the kCount threads from kFirst on
-//   step()          the step to execute, of a body with yield points; else 0
-//   should_yield()  whether the launch is evicted. All threads call it, it is a barrier; always
+//   thread(), threads()   index of the thread in its block or part, and the number of threads
+//   sync()          the body's barrier; replaces __syncthreads(), which a body must not call
+//   SyncSome<kIndex, kFirst, kCount>()   the body's extra barrier kIndex, below kExtraBarriers, for
+//                   the kCount threads from kFirst on
+//   step()          of a body with yield points: the step to execute; else 0
+//   should_yield()  whether the launch is evicted. It is a barrier: all threads call it. Always
 //                   false in the original grid and in slices
-//   look_ahead()    optional, 1 to 2 us before the end of a step: the next should_yield() answers
-//                   for this moment, and does not wait for the eviction word to arrive
+//   look_ahead()    optional, 1 to 2 us before the end of a step: starts to read the eviction word,
+//                   so that the next should_yield() does not wait for it. That call then gives the
+//                   state at this moment
 
 #ifndef GPUSHARE_DEVICE_BLOCK_TASK_CUH_
 #define GPUSHARE_DEVICE_BLOCK_TASK_CUH_
@@ -24,8 +25,8 @@
 
 namespace gpushare::device {
 
-// Relaxed and past L1: the word is written by the host's stream operation or by the launch's leader
-// while the kernel runs.
+// The read is relaxed and bypasses L1: a stream operation of the host or the launch's leader writes
+// the word while the kernel runs.
 __device__ inline uint64_t ReadEvictionWord(const gpushare_worker_launch& launch) {
   uint64_t word;
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];"
@@ -35,7 +36,7 @@ __device__ inline uint64_t ReadEvictionWord(const gpushare_worker_launch& launch
   return word;
 }
 
-// Whether this word of the launch's lane tells this worker to leave.
+// Whether `word`, an eviction word of the launch's lane, evicts this worker.
 __device__ inline bool SaysLeave(const gpushare_worker_launch& launch, uint32_t worker,
                                  uint64_t word) {
   const uint32_t epoch = static_cast<uint32_t>(word >> 32);
@@ -50,7 +51,8 @@ __device__ inline bool IsEvicted(const gpushare_worker_launch& launch, uint32_t 
 
 namespace internal {
 
-// Where block task `index` lies in the original grid. The usual 1-D grid costs no division.
+// The position of block task `index` in the original grid. A 1-D grid, the usual case, needs no
+// division.
 __device__ inline dim3 BlockOf(const gpushare_worker_launch& launch, uint32_t index) {
   if (index < launch.grid_x) return dim3(index, 0, 0);
   const uint32_t row = index / launch.grid_x;
@@ -91,8 +93,8 @@ class OriginalContext : public PartContext<Part> {
   uint32_t step_ = 0;
 };
 
-// A block of a slice, or a part of a direct fused block: a block task of the original grid that
-// nobody claims.
+// A block of a slice, or a part of a fused block of the direct form: a block task that is fixed by
+// the block's index and needs no claim.
 template <class Part>
 class SliceContext : public PartContext<Part> {
  public:
@@ -130,7 +132,7 @@ class WorkerContext : public PartContext<Part> {
     looked_ = false;
     return Part::SyncTell(Asks() && SaysLeave(launch_, worker_, word_));
   }
-  // Only asks for the word: nobody waits for it before should_yield().
+  // Issues the read only; should_yield() is the first to wait for its result.
   __device__ void look_ahead() {
     if (Asks()) word_ = ReadEvictionWord(launch_);
     looked_ = true;
@@ -138,12 +140,12 @@ class WorkerContext : public PartContext<Part> {
 
   __device__ void set_block_task(uint32_t index) {
     index_ = index;
-    looked_ = false;  // a look in a last step was for nothing
+    looked_ = false;  // a word read in the last step of another block task is of no use
   }
   __device__ void set_step(uint32_t step) { step_ = step; }
 
  private:
-  // A part without a counter claims nothing and is not evicted.
+  // A launch without a counter claims nothing and cannot be evicted.
   __device__ bool Asks() const {
     return Part::Leads() && launch_.counter != nullptr && launch_.eviction_word != nullptr;
   }

@@ -1,18 +1,18 @@
-// What a kernel body may leave out, and how it is called: the parts of the kernel contract that
-// all variants use. docs/kernel-contract.md is the user's page.
+// The kernel contract as templates: what a body must define, what it may leave out, and how the
+// variants call it. docs/kernel-contract.md is the page for users.
 //
 //   struct Body {
 //     struct Params {...}; struct Shared {...}; struct State {...};   // trivial types
 //     static constexpr int kThreads = 256;
 //     template <class Ctx> __device__ static void Run(const Params&, Shared&, State&, Ctx&);
 //     // optional:
-//     static constexpr int kMinBlocksPerSm = 8;             // launch bounds, 1 when absent
+//     static constexpr int kMinBlocksPerSm = 8;             // for __launch_bounds__; default 1
 //     template <class Ctx> __device__ static void Enter(const Params&, Shared&, State&, Ctx&);
 //     template <class Ctx> __device__ static void Leave(const Params&, Shared&, State&, Ctx&);
-//     static constexpr bool kKeepsL1 = true;                // DRAM-bound: workers, slices keep L1
-//     static constexpr int kWorkersPerSm = 4;               // fewer than fit, when they are enough
-//     static constexpr int kExtraBarriers = 1;              // beside ctx.sync(): ctx.SyncSome()
-//     // yield points:
+//     static constexpr bool kKeepsL1 = true;                // workers and slices keep a large L1
+//     static constexpr int kWorkersPerSm = 4;               // if fewer than fit are enough
+//     static constexpr int kExtraBarriers = 1;              // number of barriers of ctx.SyncSome()
+//     // optional, for yield points inside a block task:
 //     static constexpr bool kYields = true;
 //     __device__ static uint32_t Steps(const Params&);      // steps of one block task
 //     template <class Ctx> __device__ static void Save(const Params&, Shared&, State&, Ctx&);
@@ -91,27 +91,28 @@ inline constexpr int kMinBlocks = internal::MinBlocks<Body>::value;
 template <class Body>
 inline constexpr bool kBodyYields = internal::Yields<Body>::value;
 
-// Whether workers and slices keep a large L1 instead of the largest shared memory.
+// Whether workers and slices keep a large L1 instead of the largest shared memory. For bodies that
+// are bound by DRAM.
 template <class Body>
 inline constexpr bool kBodyKeepsL1 = internal::KeepsL1<Body>::value;
 
-// Workers that keep an SM busy; 0: as many as fit.
+// Workers that are enough to keep an SM busy; 0: as many as fit.
 template <class Body>
 inline constexpr int kBodyWorkersPerSm = internal::WorkersPerSm<Body>::value;
 
-// Barriers of the body beside the one that all of its threads meet at.
+// Barriers of the body in addition to the one of all of its threads.
 template <class Body>
 inline constexpr int kBodyExtraBarriers = internal::ExtraBarriers<Body>::value;
 
-// More than this is dynamic shared memory: a block gets 48 KB of static, and the worker loop needs
-// some of it.
+// A larger Shared is dynamic shared memory: a block has at most 48 KB of static shared memory, and
+// the worker loop needs some of it.
 inline constexpr int kStaticSharedBytesMax = 47 * 1024;
 
 template <class Body>
 inline constexpr bool kDynamicShared = sizeof(typename Body::Shared) >
                                        static_cast<size_t>(kStaticSharedBytesMax);
 
-// Dynamic shared memory starts at a multiple of this (swizzled tensor maps want it).
+// Alignment of dynamic shared memory, in bytes; swizzled tensor maps need it.
 inline constexpr int kSharedAlignment = 1024;
 
 template <class Body>

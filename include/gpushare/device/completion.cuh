@@ -1,10 +1,10 @@
-// How a launch tells the host that it has ended: each worker adds itself to the scratch word, and
-// the last one writes the completion record. Called by the first thread of a worker, after a
-// barrier that the others reached with their work done.
+// How a launch reports its end to the host: each worker adds itself to the scratch word, and the
+// last worker writes the completion record. The first thread of a worker calls these functions,
+// after a barrier that its other threads reach when their work is done.
 //
-// Memory order: a block task's stores come before the worker's barrier, the barrier before the
-// fence, the fence before the addition; the last worker reads the sum, fences for the system and
-// writes `sequence` last. So whoever sees the sequence sees every result of the launch.
+// Memory order: stores of a block task -> barrier of the worker -> fence -> addition to the scratch
+// word. The last worker reads the sum, executes a system fence and writes `sequence` last. So a
+// host thread that sees the sequence sees every result of the launch.
 
 #ifndef GPUSHARE_DEVICE_COMPLETION_CUH_
 #define GPUSHARE_DEVICE_COMPLETION_CUH_
@@ -16,8 +16,8 @@
 
 namespace gpushare::device {
 
-// `finished` of the scratch: workers that ended above, block tasks executed below. So a slice that
-// reports has fewer than 2^24 block tasks.
+// The scratch word `finished`: the number of workers that ended in the high 24 bits, the number of
+// block tasks executed in the low 40. So a slice that reports has fewer than 2^24 block tasks.
 inline constexpr int kFinishedWorkersShift = 40;
 
 __device__ inline uint64_t GlobalTimerNs() {
@@ -26,7 +26,7 @@ __device__ inline uint64_t GlobalTimerNs() {
   return now;
 }
 
-// By worker 0: blocks start in the order of their index.
+// Called by worker 0, which starts first: blocks start in the order of their index.
 __device__ inline void ReportStart(const gpushare_worker_launch& launch) {
   if (launch.scratch == nullptr) return;
   *const_cast<volatile uint64_t*>(&launch.scratch->start_globaltimer_ns) = GlobalTimerNs();
@@ -34,7 +34,7 @@ __device__ inline void ReportStart(const gpushare_worker_launch& launch) {
 
 namespace internal {
 
-// Block tasks that another launch of the task has to execute: not claimed, or interrupted.
+// Block tasks left for another launch of the task: those not claimed and those interrupted.
 __device__ inline uint32_t BlockTasksLeft(const gpushare_worker_launch& launch) {
   if (launch.counter == nullptr) return 0;
   const uint32_t claimed = *const_cast<volatile uint32_t*>(launch.counter);
@@ -66,10 +66,10 @@ __device__ inline void ReportEnd(const gpushare_worker_launch& launch, uint32_t 
   const unsigned long long sum =
       atomicAdd(reinterpret_cast<unsigned long long*>(&launch.scratch->finished), mine) + mine;
   if ((sum >> kFinishedWorkersShift) != workers) return;
-  __threadfence();  // what the others did before their addition is read after it
+  __threadfence();  // reads below see what the other workers wrote before their additions
   volatile gpushare_worker_scratch* const scratch = launch.scratch;
   const uint64_t start_ns = scratch->start_globaltimer_ns;
-  // Everything is zero again before the host can know that the launch has ended.
+  // Reset the scratch before the host can see that the launch has ended and use it again.
   scratch->finished = 0;
   scratch->start_globaltimer_ns = 0;
   scratch->ended_sequence = launch.sequence;

@@ -7,16 +7,16 @@
 //                                    gpushare_worker_launch cuda, CudaBody::Params)
 //   extern "C" int Name_variants(gpushare_fused_variants*)        0 or a cudaError_t
 //
-// (Of form GPUSHARE_FUSED_DIRECT both headers are gpushare_direct_launch: it reports no end, and a
-// device tells it by that.)
+// In the form GPUSHARE_FUSED_DIRECT both headers are gpushare_direct_launch. That form reports no
+// end; the device recognises it by the size of its headers.
 //
-// A part is what the block holds of one kernel. It has its own header, so its own claim counter,
-// eviction word, scratch and completion record: either one may be evicted, confined to a quota or
-// end while the other runs on, and any launch with its counter goes on with its block tasks.
-// Worker i of part p in fused block k has index k * Blocks(p) + i, and the part's launch has fused
-// blocks * Blocks(p) workers, all of which report their end.
+// A part is the share of one kernel in the fused block. It has its own header, and so its own claim
+// counter, eviction word, scratch and completion record. One part may be evicted, held to a quota
+// or end while the other runs. A later launch with the same counter continues its block tasks.
+// Worker i of part p in fused block k has the index k * Blocks(p) + i. The launch of part p has
+// (number of fused blocks) * Blocks(p) workers, and each of them reports its end.
 //
-// Use it as GPUSHARE_KERNEL: once a name, in the namespace of the bodies.
+// Use it like GPUSHARE_KERNEL: once for each name, in the namespace of the bodies.
 
 #ifndef GPUSHARE_DEVICE_FUSED_CUH_
 #define GPUSHARE_DEVICE_FUSED_CUH_
@@ -33,7 +33,8 @@ namespace gpushare::device {
 
 namespace internal {
 
-// Whether the current device can run the variant at all; cudaSuccess or an error of asking.
+// Sets *runs to whether the current device can run the kernel. Returns cudaSuccess, or the error of
+// a query to the device.
 template <class Layout>
 cudaError_t DeviceRuns(bool* runs) {
   *runs = false;
@@ -70,8 +71,8 @@ void DescribeLayout(gpushare_fused_variants* out) {
 
 }  // namespace internal
 
-// Loads the kernel into the current device. Threads: any. A cudaError_t; with 0 and blocks_per_sm 0
-// there is no such kernel for this device, and only what the layout says is filled in.
+// Loads the kernel into the current device. Threads: any. Returns a cudaError_t. With 0 and
+// blocks_per_sm 0 this device cannot run the kernel, and only the layout's fields are filled.
 template <class Layout>
 int DescribeFused(const void* symbol, gpushare_fused_variants* out) {
   internal::DescribeLayout<Layout>(out);
@@ -84,10 +85,10 @@ int DescribeFused(const void* symbol, gpushare_fused_variants* out) {
                                   &blocks_per_sm);
   if (code != cudaSuccess) return code;
   const int registers = attributes.numRegs;
-  // Parts that take more than others give wait for ever. So the kernel must have been launched with
-  // exactly the registers that the sums are made for; code for plain sm_90 has others too.
+  // setmaxnreg waits for ever if one part takes more registers than the other gives. So the kernel
+  // must have exactly the registers that the layout computed; code for plain sm_90 has others.
   if (Layout::kMovesRegisters && registers != Layout::kRegisters) return cudaSuccess;
-  // As DescribeVariants: an SM changes its split only when it is empty.
+  // As in DescribeVariants: an SM changes its split of L1 and shared memory only when it is empty.
   code = cudaFuncSetAttribute(symbol, cudaFuncAttributePreferredSharedMemoryCarveout,
                               cudaSharedmemCarveoutMaxShared);
   if (code != cudaSuccess) return code;
@@ -112,7 +113,7 @@ int DescribeFused(const void* symbol, gpushare_fused_variants* out) {
 #define GPUSHARE_FUSED_KERNEL(Name, TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form) \
   GPUSHARE_FUSED_KERNEL_MIN(Name, TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form, 1)
 
-// With at least MinBlocks fused blocks an SM, for which the compiler bounds the registers.
+// The same with at least MinBlocks fused blocks in an SM: the compiler limits registers for that.
 #define GPUSHARE_FUSED_KERNEL_MIN(Name, TensorBody, TensorBlocks, CudaBody, CudaBlocks, Form,      \
                                   MinBlocks)                                                       \
   using Name##_layout =                                                                            \

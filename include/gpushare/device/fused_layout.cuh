@@ -1,8 +1,9 @@
-// What is known of a fused block when it is compiled: threads, barriers, shared memory and
-// registers of its parts, and whether some GPU can run it. Constants alone.
+// The layout of a fused block at compile time: threads, barriers, shared memory and registers of
+// its parts, and whether some GPU can run it. Constants only.
 //
-// Tensor threads come first. With setmaxnreg parts are whole warpgroups, and what some take is at
-// most what the others give, else the kernel would wait for ever.
+// Threads of the Tensor-core part come first. In the form with setmaxnreg each part is whole
+// warpgroups. The registers that one part takes must not exceed those that the other gives, because
+// the kernel would wait for ever.
 
 #ifndef GPUSHARE_DEVICE_FUSED_LAYOUT_CUH_
 #define GPUSHARE_DEVICE_FUSED_LAYOUT_CUH_
@@ -16,16 +17,17 @@
 
 namespace gpushare::device {
 
-// What a fused kernel has to know of a body beside what the body itself says. Specialise it where
-// the body is, or derive from it to change some.
+// Properties of a body that only fusing needs. Specialise it next to the body; derive from the
+// general template to keep its other values.
 template <class Body>
 struct FusedTraits {
-  // wgmma or setmaxnreg inside: there is no code but sm_90a's.
+  // The body uses wgmma or setmaxnreg, which only sm_90a has.
   static constexpr bool kOnlySm90a = false;
-  // With fewer registers a thread spills; 0: unknown.
+  // Fewest registers of a thread without spilling; 0: unknown.
   static constexpr int kRegistersMin = 0;
-  // The same at launch, before setmaxnreg adds any: ptxas keeps the sums of wgmma within these (it
-  // refuses n = 128 below 90 and n = 256 below 154, and serialises what does not fit).
+  // Fewest registers at launch, before setmaxnreg adds any; 0: unknown. ptxas keeps the
+  // accumulators of wgmma within these. It refuses n = 128 below 90 registers and n = 256 below
+  // 154, and serialises wgmma that does not fit.
   static constexpr int kLaunchRegistersMin = 0;
 };
 
@@ -34,11 +36,11 @@ namespace internal {
 inline constexpr int kWarpgroupThreads = 128;
 inline constexpr int kBlockThreadsMax = 1024;
 inline constexpr int kSmRegisters = 65536;
-inline constexpr int kBlockSharedBytesMax = 227 * 1024;  // of the GPUs that have most
+inline constexpr int kBlockSharedBytesMax = 227 * 1024;  // of an H100 or H200
 inline constexpr int kBlockBarriers = 16;
 inline constexpr int kRegistersMax = 255;     // of a thread
-inline constexpr int kRegisterStep = 8;       // setmaxnreg's, and that of a warp's allocation
-inline constexpr int kCudaRegistersMin = 48;  // a body of 32, and the addresses of two headers
+inline constexpr int kRegisterStep = 8;       // granularity of setmaxnreg and of warp allocation
+inline constexpr int kCudaRegistersMin = 48;  // 32 of a small body, 16 for two headers
 inline constexpr int kTensorRegistersMax = 240;
 
 constexpr int RoundUp(size_t value, int step) {
@@ -53,7 +55,7 @@ inline constexpr bool kIsSm90a = true;
 inline constexpr bool kIsSm90a = false;
 #endif
 
-// Registers that launch bounds leave a thread.
+// Most registers of a thread so that `blocks_per_sm` blocks fit in an SM.
 constexpr int RegistersAt(int threads, int blocks_per_sm) {
   const int left = RoundDown(kSmRegisters / (threads * blocks_per_sm), kRegisterStep);
   return left < kRegistersMax ? left : kRegistersMax;
@@ -61,7 +63,7 @@ constexpr int RegistersAt(int threads, int blocks_per_sm) {
 
 }  // namespace internal
 
-// What is known of a fused block when it is compiled.
+// The layout of a fused block; kFormOf is one of GPUSHARE_FUSED_...
 template <class TensorBody, int kTensorCopies, class CudaBody, int kCudaCopies, int kFormOf,
           int kMinFusedBlocks = 1>
 struct Fused {
@@ -81,7 +83,7 @@ struct Fused {
   static_assert(TensorBody::kThreads % 32 == 0 && CudaBody::kThreads % 32 == 0,
                 "a part of a fused block is made of whole warps");
 
-  // Threads. wgmma wants each of its blocks to start with a whole warpgroup.
+  // Threads. A block that uses wgmma must start at a whole warpgroup.
   static constexpr int kWarpgroup = internal::kWarpgroupThreads;
   static constexpr int kTensorStride = internal::RoundUp(
       TensorBody::kThreads,
@@ -98,17 +100,17 @@ struct Fused {
                      (kCudaBlocks == 1 || kCudaStride % kWarpgroup == 0)),
                 "wgmma in the second part wants whole warpgroups before it");
 
-  // Barriers: 0 unused, one a copy, then the extra ones.
+  // Barriers: 0 is unused, then one for each copy of a part, then the extra ones.
   static constexpr int kTensorBarrier = 1;
   static constexpr int kCudaBarrier = kTensorBarrier + kTensorBlocks;
   static constexpr int kTensorExtra = kCudaBarrier + kCudaBlocks;
   static constexpr int kCudaExtra = kTensorExtra + kTensorBlocks * kBodyExtraBarriers<TensorBody>;
   static constexpr int kBarriers = kCudaExtra + kCudaBlocks * kBodyExtraBarriers<CudaBody>;
 
-  // Shared memory, as offsets: the bodies' Shared, then what their worker loops share.
+  // Shared memory, as offsets: Shared of each body, then WorkerShared of each worker loop.
   static constexpr int kWorkers = kTensorBlocks + kCudaBlocks;
-  // Static, each starts at its own alignment, or at 128 bytes. Dynamic, so do small CUDA-core
-  // bodies; the others start as they do alone.
+  // In static shared memory each Shared starts at its own alignment, at least 128 bytes. In dynamic
+  // shared memory small CUDA-core bodies do the same, and the others start at kSharedAlignment.
   static constexpr int kTensorAlignMin = internal::Larger(128, alignof(typename Tensor::Shared));
   static constexpr int kCudaAlignMin = internal::Larger(128, alignof(typename Cuda::Shared));
   static constexpr int kSharedSum =
@@ -130,13 +132,13 @@ struct Fused {
   static constexpr int kSharedBytes =
       kWorkerShared + kWorkers * static_cast<int>(sizeof(WorkerShared));
 
-  // Registers of a thread: at launch, and what each part's warpgroups then have.
+  // Registers of a thread: at launch, and in each part after setmaxnreg.
   static constexpr bool kFits =
       kThreads <= internal::kBlockThreadsMax && kBarriers <= internal::kBlockBarriers &&
       kSharedBytes <= internal::kBlockSharedBytesMax && kMinBlocksPerSm * kThreads <= 2048;
   static constexpr int kRegisters =
       kFits ? internal::RegistersAt(kThreads, kMinBlocksPerSm) : internal::kRegisterStep;
-  // The CUDA-core body keeps what its own launch bounds leave it.
+  // The CUDA-core body keeps the registers that its own launch bounds allow.
   static constexpr int kCudaRegisters = internal::Larger(
       internal::kCudaRegistersMin, internal::RegistersAt(CudaBody::kThreads, kMinBlocks<CudaBody>));
   static constexpr int kTensorLeft =
@@ -152,7 +154,7 @@ struct Fused {
       (kMovesRegisters ? kTensorRegisters : kRegisters) >= FusedTraits<TensorBody>::kRegistersMin &&
       (kMovesRegisters ? kCudaRegisters : kRegisters) >= FusedTraits<CudaBody>::kRegistersMin;
 
-  // Whether some GPU can run it; a variant that none can is compiled to nothing.
+  // Whether some GPU can run it. If none can, the kernel compiles to a trap.
   static constexpr bool kFeasible = kFits && kRegistersAddUp && kRegistersAreEnough;
   static constexpr bool kOnlySm90a =
       kMovesRegisters || FusedTraits<TensorBody>::kOnlySm90a || FusedTraits<CudaBody>::kOnlySm90a;

@@ -1,9 +1,9 @@
-// How a fused kernel runs: each thread finds its part and its copy of the part's body there, moves
-// registers if the form does, and runs the worker loop, or one block task in the direct form.
-// Layout: an instance of Fused.
+// How a fused kernel runs. Each thread finds its part and its copy of the part, moves registers if
+// the form does, and runs the worker loop (in the direct form: one block task). The template
+// parameter Layout is an instance of Fused.
 //
-// Parts share no barrier, no shared memory and no word. Each warpgroup moves its registers exactly
-// once, at the start. A part that has ended leaves threads that meet nobody.
+// Invariants: parts share no barrier, no shared memory and no word of memory. Each warpgroup moves
+// its registers exactly once, at the start. When one part ends, the other goes on undisturbed.
 
 #ifndef GPUSHARE_DEVICE_FUSED_PARTS_CUH_
 #define GPUSHARE_DEVICE_FUSED_PARTS_CUH_
@@ -46,7 +46,7 @@ __device__ __forceinline__ unsigned char* FusedShared() {
   }
 }
 
-// The copy of a part that this thread belongs to.
+// Runs the copy of the part that this thread belongs to.
 template <int kForm, class Body, class Part>
 __device__ __forceinline__ void RunPart(const gpushare_worker_launch& launch,
                                         const typename Body::Params& params, unsigned char* shared,
@@ -96,7 +96,7 @@ __device__ __forceinline__ void RunCudaPart(const gpushare_worker_launch& launch
 
 }  // namespace internal
 
-// A part's launch header as the kernel takes it.
+// The type of a part's launch header in the kernel's parameters.
 template <int kForm>
 struct FusedHeader {
   using Type = gpushare_worker_launch;
@@ -109,7 +109,7 @@ __device__ __forceinline__ const gpushare_worker_launch& WholeHeader(
     const gpushare_worker_launch& header) {
   return header;
 }
-// Its missing word is read by no direct kernel.
+// The direct form never reads the word that its header lacks.
 __device__ __forceinline__ const gpushare_worker_launch& WholeHeader(
     const gpushare_direct_launch& header) {
   return reinterpret_cast<const gpushare_worker_launch&>(header);
@@ -121,7 +121,7 @@ __device__ __forceinline__ void RunFusedKernel(const gpushare_worker_launch& ten
                                                const gpushare_worker_launch& cuda,
                                                const typename Layout::Cuda::Params& cuda_params) {
   if constexpr (!Layout::kFeasible || (Layout::kOnlySm90a && !internal::kIsSm90a)) {
-    __trap();  // Name_variants says that this device cannot run it
+    __trap();  // not reached: Name_variants reports blocks_per_sm 0 on such a device
   } else {
     uint32_t leaders = 0;
     if constexpr (Layout::kForm != GPUSHARE_FUSED_DIRECT) {
@@ -130,7 +130,7 @@ __device__ __forceinline__ void RunFusedKernel(const gpushare_worker_launch& ten
         const bool leads_tensor = threadIdx.x == 0 && tensor.host_eviction_word != nullptr;
         const bool leads_cuda =
             threadIdx.x == Layout::kTensorThreads && cuda.host_eviction_word != nullptr;
-        // One loop for both, which are in different warps.
+        // One loop serves both leaders, which are in different warps.
         if (leads_tensor || leads_cuda) RelayEvictions(leads_tensor ? tensor : cuda);
         return;
       }

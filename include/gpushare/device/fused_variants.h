@@ -13,7 +13,7 @@ typedef struct gpushare_fused_kernel {
   const char* name;        /* of the kernel, without _fused */
   const char* tensor_name; /* of the bodies, without gpushare_ */
   const char* cuda_name;
-  uint32_t tensor_blocks; /* the ratio */
+  uint32_t tensor_blocks; /* blocks of each part in a fused block */
   uint32_t cuda_blocks;
   uint32_t form;
   int (*variants)(gpushare_fused_variants* out); /* 0 or a cudaError_t */

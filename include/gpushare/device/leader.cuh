@@ -1,11 +1,13 @@
 // The leader of a launch: one thread that relays evictions from the host to the workers.
 //
-// Workers cannot poll host memory: a read over the link once a block task made them several times
-// slower. A stream write to device memory shares the hardware queues with all other streams, and
-// was blocked by eight busy ones (docs/hardware.md). The leader polls the host's word and
-// copies it to the device's, where the workers read it: 2.4 us from the host's store, whatever else
-// is queued, and the store is all that an LC caller pays. Invariants: the launches of a lane run
-// one after another, so one leader writes a lane's word at a time; the leader ends with its launch.
+// Why a leader: workers cannot poll host memory, because one read over the link for each block task
+// made them several times slower. A stream write to device memory shares the hardware queues with
+// all other streams, and eight busy streams blocked it (docs/hardware.md). The leader polls the
+// host's word and copies it to the device's word, which the workers read. That takes 2.4 us from
+// the host's store, whatever else is queued; the LC caller only pays for the store.
+//
+// Invariants: the launches of a lane run one after another, so that one leader at a time writes the
+// lane's word. A leader ends with its launch.
 
 #ifndef GPUSHARE_DEVICE_LEADER_CUH_
 #define GPUSHARE_DEVICE_LEADER_CUH_
@@ -17,7 +19,7 @@
 
 namespace gpushare::device {
 
-// A launch that lasts longer is taken for hung: the leader ends, so that it never outlives a bound.
+// The leader takes a launch that lasts longer for hung and ends, so that its own run is bounded.
 inline constexpr uint64_t kLeaderNs = 3600ULL * 1000 * 1000 * 1000;
 
 namespace internal {
@@ -37,10 +39,10 @@ inline constexpr uint32_t kRoundsPerTimerRead = 1024;  // about 2 ms
 
 }  // namespace internal
 
-// Until every worker of the launch has left or was told to. One thread.
+// Relays evictions until the launch ends or all of its workers are evicted. Called by one thread.
 //
-// Workers at full issue rate may leave a lone warp few issue slots, so the loop has few
-// instructions: two polls share one look at the end of the launch, and the timer is read rarely.
+// Workers at full issue rate leave a single warp few issue slots, so the loop has few instructions:
+// it checks for the end of the launch once in two polls, and reads the timer rarely.
 __device__ inline void RelayEvictions(const gpushare_worker_launch& launch) {
   volatile uint64_t* const device_word = launch.eviction_word;
   const volatile uint64_t* const ended_sequence = &launch.scratch->ended_sequence;

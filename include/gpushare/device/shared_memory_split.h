@@ -1,5 +1,5 @@
-// How much of an SM's memory has to be shared memory, the rest being L1 cache, so that a number of
-// blocks fit. Host code without CUDA's headers. Threads: any.
+// How much of an SM's memory must be shared memory (the rest is L1) so that a number of blocks fit.
+// Host code without CUDA headers. Threads: any.
 
 #ifndef GPUSHARE_DEVICE_SHARED_MEMORY_SPLIT_H_
 #define GPUSHARE_DEVICE_SHARED_MEMORY_SPLIT_H_
@@ -8,8 +8,8 @@
 
 namespace gpushare::device {
 
-// CUDA's "preferred carve-out": 1 to 100, in per cent of `sm_bytes`, the most that an SM has.
-// `reserved_bytes`: CUDA's own of each block.
+// CUDA's "preferred carve-out" for `blocks` blocks in an SM: 1 to 100 per cent of `sm_bytes`, the
+// most shared memory of an SM. `reserved_bytes` is what CUDA reserves for each block.
 inline int SharedMemorySplitPercent(int blocks, size_t block_bytes, size_t reserved_bytes,
                                     size_t sm_bytes) {
   if (blocks <= 0 || sm_bytes == 0) return 100;

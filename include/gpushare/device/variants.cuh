@@ -1,13 +1,13 @@
-// GPUSHARE_KERNEL(Body): the variants of a kernel body, ahead of time, and a host function that
-// names them.
+// GPUSHARE_KERNEL(Body): compiles the variants of a kernel body, and defines a host function that
+// describes them.
 //
 //   extern "C" __global__ Body_original(Params)                            the body's own grid
 //   extern "C" __global__ Body_workers(gpushare_worker_launch, Params)     workers
 //   extern "C" __global__ Body_slice(gpushare_worker_launch, Params)       a slice
 //   extern "C" int Body_variants(gpushare_kernel_variants*)                0 or a cudaError_t
 //
-// Use it once a body, in the namespace of the body (not an unnamed one): the names have C linkage,
-// so they are unique in a program.
+// Use it once for each body, in the namespace of the body, which must have a name. The functions
+// have C linkage, so that a body's name must be unique in a program.
 
 #ifndef GPUSHARE_DEVICE_VARIANTS_CUH_
 #define GPUSHARE_DEVICE_VARIANTS_CUH_
@@ -32,7 +32,7 @@ namespace gpushare::device {
 
 extern __shared__ __align__(1024) unsigned char dynamic_shared[];
 
-// The body's Shared: static shared memory, or all of the dynamic when it is large.
+// The body's Shared: in static shared memory, or, if it is large, all of the dynamic one.
 template <class Body>
 __device__ typename Body::Shared& SharedOf() {
   using Shared = typename Body::Shared;
@@ -62,8 +62,8 @@ __device__ void RunWorkerKernel(const gpushare_worker_launch& launch,
       launch, params, SharedOf<Body>(), mine, blockIdx.x - leaders, gridDim.x - leaders);
 }
 
-// A kernel of its own: compiled beside the worker loop, either one changes the registers and the
-// schedule that the assembler gives the other (up to 3 % of a kernel's time).
+// Slices have a kernel of their own: in one kernel with the worker loop, each of the two changes
+// the registers and the schedule that the assembler gives the other (up to 3 % of a kernel's time).
 template <class Body>
 __device__ void RunSliceKernel(const gpushare_worker_launch& launch,
                                const typename Body::Params& params) {
@@ -73,14 +73,14 @@ __device__ void RunSliceKernel(const gpushare_worker_launch& launch,
 
 namespace internal {
 
-// What the host learns of one variant.
+// The description of one variant.
 struct DescribedVariant {
   cudaFunction_t function = nullptr;
   cudaFuncAttributes attributes = {};
   int blocks_per_sm = 0;
 };
 
-// What a variant needs before its first launch, and how many of its blocks an SM holds.
+// Prepares a variant for its first launch and counts how many of its blocks fit in an SM.
 inline cudaError_t PrepareVariant(const void* symbol, int threads, uint32_t dynamic_shared_bytes,
                                   cudaFuncAttributes* attributes, int* blocks_per_sm) {
   cudaError_t code = cudaSuccess;
@@ -103,8 +103,9 @@ cudaError_t DescribeVariant(const void* symbol, DescribedVariant* variant) {
   return cudaGetFuncBySymbol(&variant->function, symbol);
 }
 
-// Room for the workers, to a whole per cent: the rest is L1. One step of the split more costs
-// spmv's workers 1.3 %, bfs' 2 % and, from 32 KB on, stencil's 3.9 %.
+// Gives the workers just the shared memory that they need, rounded up to one per cent; the rest is
+// L1. One step more of shared memory costs the workers of spmv 1.3 %, of bfs 2 % and of stencil,
+// from 32 KB on, 3.9 %.
 inline cudaError_t KeepL1(const void* worker_symbol, const void* slice_symbol, int workers,
                           size_t worker_bytes) {
   int device = 0;
@@ -129,18 +130,18 @@ inline cudaError_t KeepL1(const void* worker_symbol, const void* slice_symbol, i
 
 }  // namespace internal
 
-// Loads the variants into the current device. Threads: any. Returns a cudaError_t; `out` is whole
-// only when it is 0.
+// Loads the variants into the current device. Threads: any. Returns a cudaError_t; `out` is
+// complete only if that is 0.
 template <class Body>
 int DescribeVariants(const void* original_symbol, const void* worker_symbol,
                      const void* slice_symbol, gpushare_kernel_variants* out) {
   static_assert(CheckBody<Body>(), "the body keeps the kernel contract");
   *out = {};
-  // An SM changes its split between L1 and shared memory only when it is empty, and a library's LC
-  // kernel wants all of the shared memory: workers leave the split there, unless the body pays for
-  // a small L1 more than an LC block that fits beside it would gain: then at the end, because how
-  // many fit is asked with the largest. Slices have the workers' split: two of different tasks
-  // would wait for each other.
+  // An SM changes its split between L1 and shared memory only when it is empty, and LC kernels of
+  // libraries need the largest shared memory. So workers ask for the largest too. A body that loses
+  // more by a small L1 (kKeepsL1) changes the split at the end, because the number of workers that
+  // fit is counted with the largest. Slices use the workers' split: with another one, slices and
+  // workers of different tasks would wait for each other.
   for (const void* const symbol : {worker_symbol, slice_symbol}) {
     const cudaError_t code = cudaFuncSetAttribute(
         symbol, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);

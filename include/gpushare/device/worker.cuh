@@ -1,17 +1,17 @@
 // The worker loop: read the eviction word, then claim, then execute everything claimed.
 //
-// A slice claims nothing and does without the loop (RunSlice). The loop executes one too, for who
-// has no slice kernel, and for a part of a fused block.
+// A slice has no claims and normally runs without the loop (RunSlice). The loop can execute a slice
+// too: for kernels without a slice variant, and for a part of a fused block.
 //
 // Invariants
-// - A worker that has claimed a block task executes it before it leaves (or, at a yield point, puts
-//   it on the yield list), so none is lost and none runs twice. Hence the order: a claim made
-//   before the word was read would have to be executed by an evicted worker, which would double the
-//   eviction latency; for the same reason nothing is claimed ahead.
-// - One barrier a block task: claims are written to two places in turn, so that the first thread
-//   may write the next one while slow threads still read the last one. The same barrier separates
-//   one block task's use of Shared from the next one's.
-// - Every worker of a launch reports its end exactly once, those that retreat at once included.
+// - A worker executes every block task that it claimed before it leaves, or, at a yield point, puts
+//   it on the yield list. So no block task is lost and none runs twice.
+// - A worker reads the eviction word before it claims, and claims nothing ahead. An evicted worker
+//   would have to execute such a claim first, which would double the eviction latency.
+// - There is one barrier a block task. Claims alternate between two places, so that the first
+//   thread can write the next claim while slow threads still read the last one. The same barrier
+//   separates the uses of Shared by two block tasks.
+// - Every worker of a launch reports its end exactly once, also one that retreats at once.
 
 #ifndef GPUSHARE_DEVICE_WORKER_CUH_
 #define GPUSHARE_DEVICE_WORKER_CUH_
@@ -28,42 +28,42 @@
 namespace gpushare::device {
 
 struct alignas(16) Claim {
-  uint32_t first;  // block task
-  uint32_t count;  // 0: leave
+  uint32_t first;  // first block task of the claim
+  uint32_t count;  // number of block tasks; 0: the worker leaves
   uint32_t step;   // of an interrupted block task: the first step to execute
   uint32_t unused;
 };
 
-// What the threads of a worker share beside the body's own Shared.
+// Shared memory of a worker in addition to the body's own Shared.
 struct WorkerShared {
   Claim claims[2];
   uint32_t done;              // block tasks executed; first thread only
-  uint32_t counted_sm_plus1;  // SM whose count the worker raised, 0: none; first thread only
+  uint32_t counted_sm_plus1;  // 1 + the SM whose count it raised, 0: none; first thread only
 };
 
 namespace internal {
 
-// SM-bound workers (Filling & Retreating): false for a worker that has to retreat at once.
+// SM-bound workers (Filling & Retreating): false for a worker that must retreat at once.
 __device__ inline bool MayStay(const gpushare_worker_launch& launch, WorkerShared& mine) {
   mine.counted_sm_plus1 = 0;
   if (launch.sm_count == 0 && launch.sm_workers == nullptr) return true;
   uint32_t sm;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
-  // Below sm_first the difference wraps to more than any count.
+  // For an SM below sm_first the unsigned difference wraps to a value above any count.
   if (launch.sm_count != 0 && sm - launch.sm_first >= launch.sm_count) return false;
   if (launch.sm_workers == nullptr || launch.workers_per_sm == 0) return true;
   mine.counted_sm_plus1 = sm + 1;
   return atomicAdd(&launch.sm_workers[sm], 1U) < launch.workers_per_sm;
 }
 
-// Each worker takes its own count back, so that all are zero when the last one reports.
+// Each worker takes its own count back, so that all counts are zero when the last worker reports.
 __device__ inline void ReleaseSm(const gpushare_worker_launch& launch, const WorkerShared& mine) {
   if (mine.counted_sm_plus1 == 0) return;
   atomicSub(&launch.sm_workers[mine.counted_sm_plus1 - 1], 1U);
 }
 
-// A yielding body's: an interrupted worker must hold no block task but the one it puts on the list,
-// so they come one by one.
+// Takes one block task of a body with yield points. One at a time, because a worker that is
+// interrupted may hold only the block task that it puts on the list.
 __device__ inline Claim TakeInterruptedOrClaim(const gpushare_worker_launch& launch,
                                                uint32_t worker, uint32_t workers) {
   InterruptedBlockTask task = {};
@@ -99,7 +99,8 @@ __device__ Claim TakeClaim(const gpushare_worker_launch& launch, uint32_t worker
   }
 }
 
-// Saves the block task and puts it on the list. False when the list has no room: it then goes on.
+// Saves the block task and puts it on the yield list. False if the list is full: the block task
+// then goes on.
 template <class Body, class Part, class Ctx>
 __device__ bool Interrupt(const gpushare_worker_launch& launch, uint32_t worker,
                           const typename Body::Params& params, typename Body::Shared& shared,
@@ -125,7 +126,7 @@ __device__ bool ExecuteSteps(const gpushare_worker_launch& launch, uint32_t work
     Body::Run(params, shared, state, ctx);
     if (++step >= steps) return true;
     ctx.set_step(step);
-    // A barrier in any case, which separates the steps' uses of Shared.
+    // should_yield() is a barrier in every case; it separates the uses of Shared by two steps.
     if (!ctx.should_yield() || launch.yield_list == nullptr) continue;
     if (Interrupt<Body, Part>(launch, worker, params, shared, state, ctx)) return false;
   }
@@ -133,8 +134,8 @@ __device__ bool ExecuteSteps(const gpushare_worker_launch& launch, uint32_t work
 
 }  // namespace internal
 
-// One worker, or one part of a fused block, for the whole launch. `worker` of `workers` is its
-// index among those of its launch.
+// Runs one worker, or one part of a fused block, for the whole launch. `worker` is its index among
+// the `workers` workers of its launch.
 template <class Body, class Part>
 __device__ void RunWorker(const gpushare_worker_launch& launch, const typename Body::Params& params,
                           typename Body::Shared& shared, WorkerShared& mine, uint32_t worker,
@@ -181,7 +182,7 @@ __device__ void RunWorker(const gpushare_worker_launch& launch, const typename B
   }
 }
 
-// One block task that nobody claims.
+// Runs one block task that needs no claim.
 template <class Body, class Part, class Ctx>
 __device__ void RunOnce(const typename Body::Params& params, typename Body::Shared& shared,
                         Ctx& ctx) {
@@ -198,21 +199,21 @@ __device__ void RunOnce(const typename Body::Params& params, typename Body::Shar
     Body::Run(params, shared, state, ctx);
   }
 #if GPUSHARE_DEVICE_CHECKS
-  Part::LoopSync();  // a thread that returned before a barrier of the body is found here too
+  Part::LoopSync();  // also finds a thread that returned before a barrier of the body
 #endif
   LeaveBody<Body>(params, shared, state, ctx);
 }
 
-// One block of the original grid.
+// Runs one block of the original grid.
 template <class Body, class Part>
 __device__ void RunOriginal(const typename Body::Params& params, typename Body::Shared& shared) {
   OriginalContext<Part> ctx;
   RunOnce<Body, Part>(params, shared, ctx);
 }
 
-// One block of a slice: its own block task, once. Not through the loop: with its claims and
-// barriers slices of sgemm and tpacf stayed more than 2 % above the original grid, however large
-// they were.
+// Runs one block of a slice: its own block task, once, without the worker loop. With the claims and
+// barriers of the loop, slices of sgemm and tpacf took more than 2 % longer than the original grid
+// at every size.
 template <class Body, class Part>
 __device__ void RunSlice(const gpushare_worker_launch& launch, const typename Body::Params& params,
                          typename Body::Shared& shared, uint32_t block, uint32_t blocks) {

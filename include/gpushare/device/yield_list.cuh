@@ -1,21 +1,23 @@
-// The interrupted block tasks of a yielding body: workers that are evicted at a yield point put
-// {block task, next step} here, and the next launch of the task takes from here before it claims.
+// The list of interrupted block tasks of a body with yield points. A worker that is evicted at a
+// yield point puts {block task, next step} here. The next launch of the task takes entries from
+// here before it claims.
 //
-// Layout: gpushare_worker_launch::yield_list. Launches of one task share a list and may put and
-// take at once (an elastic partition evicts one of its two launches).
+// Layout: gpushare_worker_launch::yield_list. Launches of one task share a list. They may put and
+// take at the same time: an elastic partition evicts one of its two launches.
 //
 // Invariants
-// - An entry belongs to whoever exchanges it for 0.
-// - The count follows the entries: raised after one is in place, lowered after one is taken. So it
-//   may be off, even below zero, while others are at it, and is exact once all workers of the task
-//   have ended.
-// - Worker w of W owns the words w, w + W, w + 2 W, ...: it puts into its first word, and looks at
-//   its own ones before it claims. So all words are looked at by somebody, and a thousand workers
-//   that resume at once meet at no word. (They must not race for the count: each success makes all
-//   other comparisons fail, and the workers resume one after another, a round trip to L2 apart.)
-// - Words of others are searched, one batch after another, only when nothing is left to claim.
+// - The worker that exchanges an entry for 0 owns it.
+// - The count follows the entries: a worker raises it after it wrote an entry and lowers it after
+//   it took one. So the count may be wrong for a moment, even below zero. It is exact once all
+//   workers of the task have ended.
+// - Worker w of W owns the words w, w + W, w + 2 W, ... It puts into its first word, and searches
+//   its own words before it claims. So every word has a worker that searches it, and many workers
+//   that resume at once do not contend. They must not race for the count instead: each success
+//   would make all other compare-and-swaps fail, and the workers would resume one after another, an
+//   L2 round trip apart.
+// - A worker searches the words of others, in batches, only when nothing is left to claim.
 //
-// Threads: called by one thread of a worker.
+// Threads: one thread of a worker calls these functions.
 
 #ifndef GPUSHARE_DEVICE_YIELD_LIST_CUH_
 #define GPUSHARE_DEVICE_YIELD_LIST_CUH_
@@ -28,15 +30,15 @@ namespace gpushare::device {
 
 struct InterruptedBlockTask {
   uint32_t block_task;
-  uint32_t step;  // the next one to execute, at least 1
+  uint32_t step;  // the next step to execute, at least 1
 };
 
 namespace internal {
 
-// Words that a taker reads at once: their round trips overlap.
+// Words that a search reads at once, so that their round trips overlap.
 inline constexpr uint32_t kYieldLooks = 8;
-// A prime: a worker that finds its first word taken tries words far from those of its neighbours,
-// who find theirs taken too.
+// Distance between the words that a put tries. A prime: a worker whose first word is taken then
+// tries words far from those of its neighbours, whose words are probably taken too.
 inline constexpr uint32_t kYieldStride = 1009;
 
 __device__ inline unsigned long long* Words(const gpushare_worker_launch& launch) {
@@ -48,7 +50,7 @@ __device__ inline uint32_t StepAt(const unsigned long long* word) {
   return reinterpret_cast<const volatile uint32_t*>(word)[1];
 }
 
-// How many wait, as far as this thread can see.
+// The number of entries, as this thread sees it now.
 __device__ inline uint32_t InterruptedWaiting(const gpushare_worker_launch& launch) {
   const auto count = static_cast<int64_t>(*const_cast<volatile uint64_t*>(&launch.yield_list[0]));
   return count > 0 ? static_cast<uint32_t>(count) : 0;
@@ -59,21 +61,21 @@ __device__ inline bool TakeFrom(const gpushare_worker_launch& launch, uint32_t a
   unsigned long long* const words = Words(launch);
   const unsigned long long entry = atomicExch(&words[1 + at], 0ULL);
   if (entry == 0) return false;
-  __threadfence();  // what the body saved is read after this
+  __threadfence();  // the body reads what was saved after this
   atomicAdd(&words[0], ~0ULL);
   task->block_task = static_cast<uint32_t>(entry);
   task->step = static_cast<uint32_t>(entry >> 32);
   return true;
 }
 
-// From the words first, first + stride, first + 2 stride, ... of the list.
+// Takes one entry from the words first, first + stride, first + 2 stride, ...
 __device__ inline bool TakeAmong(const gpushare_worker_launch& launch, uint32_t first,
                                  uint32_t stride, InterruptedBlockTask* task) {
   const unsigned long long* const words = Words(launch);
   const uint32_t capacity = static_cast<uint32_t>(launch.yield_capacity);
 #pragma unroll 1
   for (uint32_t at = first; at < capacity; at += kYieldLooks * stride) {
-    // Nobody has any left: the usual end of a search.
+    // The list is empty: the usual end of a search.
     if (InterruptedWaiting(launch) == 0) return false;
     uint32_t seen = 0;
 #pragma unroll
@@ -92,14 +94,14 @@ __device__ inline bool TakeAmong(const gpushare_worker_launch& launch, uint32_t 
 
 }  // namespace internal
 
-// False when no word is free: the block task then goes on.
+// Puts an entry. False if no word is free: the block task then goes on.
 __device__ inline bool PutInterrupted(const gpushare_worker_launch& launch, uint32_t worker,
                                       InterruptedBlockTask task) {
   unsigned long long* const words = internal::Words(launch);
   const uint32_t capacity = static_cast<uint32_t>(launch.yield_capacity);
   const unsigned long long entry =
       (static_cast<unsigned long long>(task.step) << 32) | task.block_task;
-  __threadfence();  // what the body saved is seen by whoever sees the entry
+  __threadfence();  // a worker that sees the entry sees what the body saved
   const uint32_t stride = capacity % internal::kYieldStride == 0 ? 1 : internal::kYieldStride;
   uint32_t at = worker;
   for (uint32_t i = 0; i < capacity; ++i, at += stride) {
@@ -112,17 +114,17 @@ __device__ inline bool PutInterrupted(const gpushare_worker_launch& launch, uint
   return false;
 }
 
-// One of this worker's own. `workers`: of the launch.
+// Takes one entry from this worker's own words. The launch has `workers` workers.
 __device__ inline bool TakeOwnInterrupted(const gpushare_worker_launch& launch, uint32_t worker,
                                           uint32_t workers, InterruptedBlockTask* task) {
   if (internal::InterruptedWaiting(launch) == 0) return false;
-  // The first one without a look: a worker that was interrupted put it there.
+  // The first word needs no look: an interrupted worker of this index put its entry there.
   if (worker < launch.yield_capacity && internal::TakeFrom(launch, worker, task)) return true;
   return internal::TakeAmong(launch, worker + workers, workers, task);
 }
 
-// Anybody's. A worker that finds none, also because others take at the same time, leaves the rest
-// to them or to the next launch.
+// Takes one entry from any word. It may find none while others take or put entries; those others,
+// or the next launch, execute the rest.
 __device__ inline bool TakeAnyInterrupted(const gpushare_worker_launch& launch,
                                           InterruptedBlockTask* task) {
   return internal::TakeAmong(launch, 0, 1, task);

@@ -1,17 +1,28 @@
-// The words of types.h as text, for traces and messages. Threads: any; the texts are static.
+// The words of the library's enumerations, one table each (names.cc), for the C ABI, metrics,
+// traces and messages.
+//
+// Functions take the number of a value because records and callers of the C ABI hold numbers. A
+// number outside the enumeration gives "unknown". Threads: any; every text is static.
 
 #ifndef GPUSHARE_SRC_CORE_LOG_NAMES_H_
 #define GPUSHARE_SRC_CORE_LOG_NAMES_H_
 
-#include "src/core/base/types.h"
-#include "src/core/seams/device.h"
+#include <cstdint>
 
 namespace gpushare::core {
 
-// A value that is not of the enum gives "unknown".
-const char* ReasonName(Reason reason);
-const char* OutcomeName(Outcome outcome);
-const char* FormName(Form form);
+// The lower-case words of the C ABI: "latency_critical", "memcpy", "timed_out", "evict_for_lc".
+const char* AppClassName(int64_t app_class);
+const char* TaskKindName(int64_t kind);
+const char* FormName(int64_t form);
+const char* VerdictName(int64_t verdict);
+const char* ReasonName(int64_t reason);
+// Types up to kLaneAbandoned; the types after it serve replay and have no name in the C ABI.
+const char* EventTypeName(int64_t type);
+
+// Phrases for traces: "evicted for LC", "device lost".
+const char* ReasonPhrase(int64_t reason);
+const char* OutcomePhrase(int64_t outcome);
 
 }  // namespace gpushare::core
 
