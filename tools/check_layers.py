@@ -71,8 +71,6 @@ def own(folder):
 # Folders whose files or rooms still include each other in a circle. A circle is reported unless all of it lies
 # in them. Without 'src/core' the table CORE_ROOMS holds for the core, with it CORE_AS_ONE.
 CIRCLES_TO_BREAK = (
-    'src/core',
-    'src/calibration',
     'src/sim',
     'src/trace',
     'tools/gpushare',

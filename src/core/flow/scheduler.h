@@ -26,6 +26,8 @@
 
 namespace gpushare::core {
 
+class Driver;  // driver.h
+
 class Scheduler {
  public:
   static absl::StatusOr<std::unique_ptr<Scheduler>> Create(const SchedulerOptions& options,
@@ -113,9 +115,8 @@ class Scheduler {
   absl::Status LoadModel(const std::string& text);
 
  private:
-  class Impl;
-  explicit Scheduler(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  explicit Scheduler(std::unique_ptr<Driver> driver);
+  std::unique_ptr<Driver> driver_;
 };
 
 }  // namespace gpushare::core

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/flow/driver.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/region.h"
 #include "src/core/flow/scheduler.h"
-#include "src/core/flow/scheduler_impl.h"
 #include "src/core/flow/submit.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
@@ -40,8 +40,8 @@ LatencySummary Summarise(const LatencyHistogram& histogram) {
 // --- registration ---
 
 absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
-  Flow& flow = impl_->flow;
-  MutexLock lock(&impl_->tick_mutex);
+  Flow& flow = driver_->flow;
+  MutexLock lock(&driver_->tick_mutex);
   absl::StatusOr<App*> app = flow.tables.CreateApp(options);
   if (!app.ok()) return app.status();
   flow.ledger.AddApp(static_cast<int>((*app)->slot), options.app_class);
@@ -57,8 +57,8 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
 }
 
 absl::Status Scheduler::ReleaseApp(AppId id) {
-  Flow& flow = impl_->flow;
-  MutexLock lock(&impl_->tick_mutex);
+  Flow& flow = driver_->flow;
+  MutexLock lock(&driver_->tick_mutex);
   App* app = flow.tables.FindApp(id);
   if (app == nullptr) return NoApp(id);
   if (absl::Status status = flow.tables.CloseApp(*app); !status.ok()) return status;
@@ -75,31 +75,31 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
 }
 
 absl::StatusOr<QueueId> Scheduler::CreateQueue(AppId id) {
-  MutexLock lock(&impl_->tick_mutex);
-  App* app = impl_->flow.tables.FindApp(id);
+  MutexLock lock(&driver_->tick_mutex);
+  App* app = driver_->flow.tables.FindApp(id);
   if (app == nullptr || !app->open.load()) return NoApp(id);
-  absl::StatusOr<Queue*> queue = impl_->flow.tables.CreateQueue(*app);
+  absl::StatusOr<Queue*> queue = driver_->flow.tables.CreateQueue(*app);
   if (!queue.ok()) return queue.status();
   return QueueId{(*queue)->id.load()};
 }
 
 absl::Status Scheduler::ReleaseQueue(QueueId id) {
-  MutexLock lock(&impl_->tick_mutex);
-  Queue* queue = impl_->flow.tables.FindQueue(id);
+  MutexLock lock(&driver_->tick_mutex);
+  Queue* queue = driver_->flow.tables.FindQueue(id);
   if (queue == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("Queue ", id.value, " does not exist or is released."));
   }
-  return impl_->flow.tables.FreeQueue(*queue);
+  return driver_->flow.tables.FreeQueue(*queue);
 }
 
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
-  Flow& flow = impl_->flow;
+  Flow& flow = driver_->flow;
   // Checked before the device sees it, and again with what the device says (StageKernel).
   KernelDesc as_given = desc;
   FillUnknown(as_given);
   if (absl::Status status = CheckKernel(as_given); !status.ok()) return status;
-  MutexLock one_at_a_time(&impl_->registration_mutex);
+  MutexLock one_at_a_time(&driver_->registration_mutex);
   if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
   FillUnknown(desc);
   absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));
@@ -109,20 +109,20 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
     flow.tables.DropStagedKernel();
     return status;
   }
-  MutexLock lock(&impl_->tick_mutex);
+  MutexLock lock(&driver_->tick_mutex);
   flow.model->AddKernel(**kernel);
   flow.tables.PublishKernel();
   return (*kernel)->id;
 }
 
 const KernelDesc* Scheduler::FindKernel(KernelId id) const {
-  return impl_->flow.tables.FindKernel(id);
+  return driver_->flow.tables.FindKernel(id);
 }
 
 absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
-  Flow& flow = impl_->flow;
+  Flow& flow = driver_->flow;
   if (absl::Status status = flow.tables.CheckFusedKernel(desc); !status.ok()) return status;
-  MutexLock one_at_a_time(&impl_->registration_mutex);
+  MutexLock one_at_a_time(&driver_->registration_mutex);
   desc.id = flow.tables.NextFusedId();
   if (absl::Status status = flow.device->PrepareFusedKernel(desc); !status.ok()) return status;
   desc.blocks_per_sm = std::max(1, desc.blocks_per_sm);
@@ -132,13 +132,13 @@ absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
 }
 
 uint64_t Scheduler::BlockedLanes() const {
-  MutexLock lock(&impl_->tick_mutex);
-  return impl_->flow.lanes.blocked_lanes();
+  MutexLock lock(&driver_->tick_mutex);
+  return driver_->flow.lanes.blocked_lanes();
 }
 
 absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
-  Flow& flow = impl_->flow;
-  MutexLock lock(&impl_->tick_mutex);
+  Flow& flow = driver_->flow;
+  MutexLock lock(&driver_->tick_mutex);
   App* app = flow.tables.FindApp(options.app);
   if (app == nullptr) return NoApp(options.app);
   const int slot = static_cast<int>(app->slot);
@@ -158,59 +158,59 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
 // --- submit ---
 
 absl::StatusOr<QueryId> Scheduler::BeginQuery(QueueId queue, TimeNs arrival_ns) {
-  absl::StatusOr<QueryId> query = SubmitQueryBegin(impl_->flow, queue, arrival_ns);
-  impl_->Wake();
+  absl::StatusOr<QueryId> query = SubmitQueryBegin(driver_->flow, queue, arrival_ns);
+  driver_->Wake();
   return query;
 }
 
 absl::Status Scheduler::EndQuery(QueryId query) {
-  absl::Status status = SubmitQueryEnd(impl_->flow, query);
-  impl_->Wake();
+  absl::Status status = SubmitQueryEnd(driver_->flow, query);
+  driver_->Wake();
   return status;
 }
 
 absl::StatusOr<TicketId> Scheduler::SubmitLc(const TaskSpec& spec) {
-  absl::StatusOr<TicketId> ticket = SubmitTask(impl_->flow, spec, AppClass::kLatencyCritical);
-  impl_->Wake();
+  absl::StatusOr<TicketId> ticket = SubmitTask(driver_->flow, spec, AppClass::kLatencyCritical);
+  driver_->Wake();
   return ticket;
 }
 
 absl::StatusOr<TicketId> Scheduler::SubmitBe(const TaskSpec& spec) {
-  absl::StatusOr<TicketId> ticket = SubmitTask(impl_->flow, spec, AppClass::kBestEffort);
-  impl_->Wake();
+  absl::StatusOr<TicketId> ticket = SubmitTask(driver_->flow, spec, AppClass::kBestEffort);
+  driver_->Wake();
   return ticket;
 }
 
 absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns, void** stream) {
-  return SubmitRegionBegin(impl_->flow, queue, bound_ns, stream);
+  return SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
 }
 
 absl::Status Scheduler::RegionEnd(TicketId region) {
-  absl::Status status = SubmitRegionEnd(impl_->flow, region);
-  impl_->Wake();
+  absl::Status status = SubmitRegionEnd(driver_->flow, region);
+  driver_->Wake();
   return status;
 }
 
 // --- tickets ---
 
 absl::Status Scheduler::Wait(TicketId ticket, TimeNs deadline_ns) {
-  const Task* task = impl_->flow.tables.FindTask(ticket);
+  const Task* task = driver_->flow.tables.FindTask(ticket);
   if (task == nullptr) return NoTicket(ticket);
   const auto done = [&] {
     return task->complete.load(std::memory_order_acquire) ||
-           impl_->flow.tables.FindTask(ticket) == nullptr;
+           driver_->flow.tables.FindTask(ticket) == nullptr;
   };
-  return impl_->DriveUntil(done, deadline_ns, "ticket wait");
+  return driver_->DriveUntil(done, deadline_ns, "ticket wait");
 }
 
 absl::StatusOr<bool> Scheduler::IsComplete(TicketId ticket) const {
-  const Task* task = impl_->flow.tables.FindTask(ticket);
+  const Task* task = driver_->flow.tables.FindTask(ticket);
   if (task == nullptr) return NoTicket(ticket);
   return task->complete.load(std::memory_order_acquire);
 }
 
 absl::StatusOr<CompletionRecord> Scheduler::Record(TicketId ticket) const {
-  const Task* task = impl_->flow.tables.FindTask(ticket);
+  const Task* task = driver_->flow.tables.FindTask(ticket);
   if (task == nullptr) return NoTicket(ticket);
   if (!task->complete.load(std::memory_order_acquire)) {
     return absl::FailedPreconditionError(
@@ -220,10 +220,10 @@ absl::StatusOr<CompletionRecord> Scheduler::Record(TicketId ticket) const {
 }
 
 absl::Status Scheduler::Cancel(TicketId ticket) {
-  Flow& flow = impl_->flow;
+  Flow& flow = driver_->flow;
   absl::Status status;
   {
-    MutexLock lock(&impl_->tick_mutex);
+    MutexLock lock(&driver_->tick_mutex);
     flow.now_ns = flow.device->NowNs();
     Task* task = flow.tables.FindTask(ticket);
     if (task == nullptr) return NoTicket(ticket);
@@ -260,16 +260,16 @@ absl::Status Scheduler::Cancel(TicketId ticket) {
             absl::StrCat("Ticket ", ticket.value, " is complete already."));
     }
   }
-  impl_->Wake();
-  impl_->NotifyWaiters();
+  driver_->Wake();
+  driver_->NotifyWaiters();
   return status;
 }
 
 absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback, void* user) {
   CompletionRecord record;
   {
-    MutexLock lock(&impl_->tick_mutex);  // tasks complete under it
-    Task* task = impl_->flow.tables.FindTask(ticket);
+    MutexLock lock(&driver_->tick_mutex);  // tasks complete under it
+    Task* task = driver_->flow.tables.FindTask(ticket);
     if (task == nullptr) return NoTicket(ticket);
     if (task->callback != nullptr) {
       return absl::FailedPreconditionError(
@@ -287,22 +287,22 @@ absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback
 }
 
 absl::Status Scheduler::ReleaseTicket(TicketId ticket) {
-  Task* task = impl_->flow.tables.FindTask(ticket);
+  Task* task = driver_->flow.tables.FindTask(ticket);
   if (task == nullptr || (task->holders.load() & kHeldByCaller) == 0) return NoTicket(ticket);
-  impl_->flow.tables.DropTask(*task, kHeldByCaller);
+  driver_->flow.tables.DropTask(*task, kHeldByCaller);
   return absl::OkStatus();
 }
 
 // --- observation ---
 
-TimeNs Scheduler::NowNs() const { return impl_->flow.device->NowNs(); }
+TimeNs Scheduler::NowNs() const { return driver_->flow.device->NowNs(); }
 
 const DeviceCapabilities& Scheduler::capabilities() const {
-  return impl_->flow.device->capabilities();
+  return driver_->flow.device->capabilities();
 }
 
 SchedulerStats Scheduler::Stats() const {
-  const Flow& flow = impl_->flow;
+  const Flow& flow = driver_->flow;
   SchedulerStats stats;
   stats.ticks = flow.counters.ticks.load();
   stats.plans = flow.counters.plans.load();
@@ -317,7 +317,7 @@ SchedulerStats Scheduler::Stats() const {
   stats.tasks_pending = flow.counters.pending.load();
   stats.device_lost = flow.device_lost.load();
   stats.stray_completions = flow.counters.strays.load();
-  MutexLock lock(&impl_->tick_mutex);
+  MutexLock lock(&driver_->tick_mutex);
   stats.capsms_used = CapSmsOf(flow.ledger.UsedUnits());
   stats.capsms_reserved = flow.ledger.ReservedCapSms();
   stats.prediction_error = flow.model->MeanRelativeError(&stats.prediction_samples);
@@ -325,8 +325,8 @@ SchedulerStats Scheduler::Stats() const {
 }
 
 absl::StatusOr<AppStats> Scheduler::StatsOf(AppId id) const {
-  MutexLock lock(&impl_->tick_mutex);  // the app is not replaced meanwhile
-  const App* app = impl_->flow.tables.FindApp(id);
+  MutexLock lock(&driver_->tick_mutex);  // the app is not replaced meanwhile
+  const App* app = driver_->flow.tables.FindApp(id);
   if (app == nullptr) return NoApp(id);
   AppStats stats;
   stats.app = id;
@@ -349,8 +349,8 @@ absl::StatusOr<AppStats> Scheduler::StatsOf(AppId id) const {
 
 std::vector<AppId> Scheduler::Apps() const {
   std::vector<AppId> apps;
-  for (int slot = 0; slot < impl_->flow.tables.app_slots(); ++slot) {
-    const uint32_t id = impl_->flow.tables.app_slot(slot).id.load();
+  for (int slot = 0; slot < driver_->flow.tables.app_slots(); ++slot) {
+    const uint32_t id = driver_->flow.tables.app_slot(slot).id.load();
     if (id != 0) apps.push_back(AppId{id});
   }
   return apps;
@@ -368,24 +368,24 @@ std::string Scheduler::OpenMetrics() const {
   source.simulated = capabilities().simulated;
   source.scheduler = Stats();
   source.apps = apps;
-  MutexLock lock(&impl_->tick_mutex);
-  source.policy_name = impl_->flow.policy->name();
+  MutexLock lock(&driver_->tick_mutex);
+  source.policy_name = driver_->flow.policy->name();
   return FormatOpenMetrics(source);
 }
 
 absl::Status Scheduler::CheckInvariants() const {
-  MutexLock lock(&impl_->tick_mutex);
-  return CheckFlow(impl_->flow);
+  MutexLock lock(&driver_->tick_mutex);
+  return CheckFlow(driver_->flow);
 }
 
 std::string Scheduler::SaveModel() const {
-  MutexLock lock(&impl_->tick_mutex);
-  return impl_->flow.model->Save();
+  MutexLock lock(&driver_->tick_mutex);
+  return driver_->flow.model->Save();
 }
 
 absl::Status Scheduler::LoadModel(const std::string& text) {
-  MutexLock lock(&impl_->tick_mutex);
-  return impl_->flow.model->Load(text);
+  MutexLock lock(&driver_->tick_mutex);
+  return driver_->flow.model->Load(text);
 }
 
 }  // namespace gpushare::core

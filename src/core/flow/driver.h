@@ -1,10 +1,11 @@
-// What the files of the scheduler share: its state and the drivers of Tick.
+// Who runs the flow: Tick calls the seven stages, and one driver at a time calls Tick.
 //
-// scheduler.cc has Tick, its drivers and the whole runtime's calls; scheduler_calls.cc what
-// applications register, submit and ask. Threads: scheduler.h.
+// Drivers: the scheduler's own thread, a caller of Poll, or a caller that waits without a thread.
+// After Tick, with no lock held, the driver makes deferred launches and runs callbacks. The public
+// calls over it are scheduler.h's. Threads: any, unless a comment says otherwise.
 
-#ifndef GPUSHARE_SRC_CORE_FLOW_SCHEDULER_IMPL_H_
-#define GPUSHARE_SRC_CORE_FLOW_SCHEDULER_IMPL_H_
+#ifndef GPUSHARE_SRC_CORE_FLOW_DRIVER_H_
+#define GPUSHARE_SRC_CORE_FLOW_DRIVER_H_
 
 #include <atomic>
 #include <memory>
@@ -15,7 +16,6 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "src/core/base/mutex.h"
-#include "src/core/flow/scheduler.h"
 #include "src/core/seams/headroom.h"
 #include "src/core/state/flow.h"
 
@@ -24,10 +24,10 @@ namespace gpushare::core {
 // Callbacks that this thread is inside of: they must not wait.
 inline thread_local int callback_depth = 0;
 
-class Scheduler::Impl {
+class Driver {
  public:
-  Impl(const SchedulerOptions& options, std::unique_ptr<Device> device,
-       std::unique_ptr<CostModel> model, std::unique_ptr<Policy> policy)
+  Driver(const SchedulerOptions& options, std::unique_ptr<Device> device,
+         std::unique_ptr<CostModel> model, std::unique_ptr<Policy> policy)
       : flow(options, std::move(device), std::move(model), std::move(policy)) {
     for (int counter = kMaxCounters - 1; counter >= 0; --counter) flow.free_counters.Add(counter);
     flow.notices.reserve(kNoticeReserve);
@@ -81,4 +81,4 @@ class Scheduler::Impl {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_FLOW_SCHEDULER_IMPL_H_
+#endif  // GPUSHARE_SRC_CORE_FLOW_DRIVER_H_

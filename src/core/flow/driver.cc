@@ -1,0 +1,237 @@
+// Tick and its drivers. See driver.h.
+
+#include "src/core/flow/driver.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/tuning.h"
+#include "src/core/flow/admit.h"
+#include "src/core/flow/complete.h"
+#include "src/core/flow/launch.h"
+#include "src/core/flow/learn.h"
+#include "src/core/flow/plan.h"
+#include "src/core/flow/predict.h"
+#include "src/core/flow/submit.h"
+#include "src/core/flow/verbs/evict.h"
+#include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/request.h"
+
+namespace gpushare::core {
+namespace {
+
+// How long a thread that waits, or the parked scheduler thread, sleeps at most before it looks
+// again; wake-ups normally come from a signal.
+constexpr int64_t kNapNs = 2 * 1000 * 1000;
+
+}  // namespace
+
+bool Driver::RunStages() {
+  flow.now_ns = flow.device->NowNs();
+  Collect(flow);
+  Admit(flow);
+  Predict(flow);
+  MakePlan(flow);
+  Launch(flow);
+  const bool completions = Complete(flow);
+  Learn(flow);
+  flow.counters.ticks.fetch_add(1, std::memory_order_relaxed);
+  const Plan& plan = flow.buffers.plan;
+  const bool acted = flow.planned && (!plan.launches.empty() || !plan.evictions.empty());
+  return !flow.inbox.empty() || completions || acted || flow.dirty;
+}
+
+// Opaque launches call the application's function. Thread: the driver's, no lock held, so that the
+// function may submit.
+void Driver::LaunchDeferred(std::vector<LaunchRequest>& requests) {
+  for (const LaunchRequest& request : requests) {
+    const absl::Status status = flow.device->Launch(request);
+    if (status.ok()) continue;
+    DeviceCompletion refused;
+    refused.launch = request.parts[0].launch;
+    refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
+    refused.start_ns = refused.end_ns = flow.device->NowNs();
+    refused.error_code = static_cast<int32_t>(status.code());
+    MutexLock lock(&tick_mutex);
+    flow.refused.push_back(refused);
+  }
+  requests.clear();
+}
+
+bool Driver::Tick() {
+  std::vector<Notice> notices;
+  std::vector<LaunchRequest> deferred;
+  bool worked = false;
+  {
+    MutexLock lock(&tick_mutex);
+    worked = RunStages();
+    deferred.swap(flow.deferred);
+    if (!flow.notices.empty()) {
+      notices.swap(flow.notices);
+      flow.notices.swap(spare_notices);
+    }
+  }
+  if (!deferred.empty()) {
+    ++callback_depth;
+    LaunchDeferred(deferred);
+    --callback_depth;
+  }
+  if (!notices.empty()) {
+    ++callback_depth;
+    for (const Notice& notice : notices) notice.callback(notice.user, notice.record);
+    --callback_depth;
+    notices.clear();
+    MutexLock lock(&tick_mutex);
+    if (spare_notices.capacity() < notices.capacity()) spare_notices.swap(notices);
+  }
+  if (worked) NotifyWaiters();
+  return worked;
+}
+
+void Driver::NotifyWaiters() {
+  if (waiters.load(std::memory_order_seq_cst) == 0) return;
+  MutexLock lock(&wake_mutex);
+  completed.SignalAll();
+}
+
+// When something will happen without anybody's doing: a device event, a plan's wish, a hang's
+// limit.
+TimeNs Driver::NextWake() {
+  MutexLock lock(&tick_mutex);
+  TimeNs next = flow.device->NextEventNs();
+  if (!flow.backlog.empty() || !flow.running_be.empty()) next = std::min(next, flow.replan_at_ns);
+  if (flow.running_be.size() + flow.running_lc.size() > 0)
+    next = std::min(next, flow.hang_check_ns);
+  return next;
+}
+
+// Moves virtual time to the next event, but not beyond the limit. False: there is nothing to wait
+// for.
+bool Driver::StepVirtualTime(TimeNs limit_ns) {
+  const TimeNs next = std::min(NextWake(), limit_ns);
+  if (next == kNever) return false;
+  flow.device->AdvanceTo(std::max(next, flow.device->NowNs()));
+  return true;
+}
+
+void Driver::Wake() {
+  if (!parked.load(std::memory_order_seq_cst)) return;
+  MutexLock lock(&wake_mutex);
+  wake.SignalAll();
+}
+
+void Driver::Park() {
+  MutexLock lock(&wake_mutex);
+  parked.store(true, std::memory_order_seq_cst);
+  if (flow.ring.Empty() && !stop.load()) wake.WaitFor(&wake_mutex, kNapNs);
+  parked.store(false, std::memory_order_seq_cst);
+}
+
+void Driver::ThreadMain() {
+  TimeNs idle_since_ns = kNever;
+  while (!stop.load(std::memory_order_acquire)) {
+    if (Tick()) {
+      idle_since_ns = kNever;
+      continue;
+    }
+    if (virtual_time()) {
+      if (StepVirtualTime(kNever)) continue;
+      // Nothing will ever happen, but somebody waits until a time: let it come.
+      const TimeNs deadline = waiter_deadline_ns.exchange(kNever);
+      if (deadline != kNever) {
+        flow.device->AdvanceTo(std::max(deadline, flow.device->NowNs()));
+        NotifyWaiters();
+        continue;
+      }
+      Park();
+    } else if (NextWake() == kNever && flow.gate.InFlight() == 0) {
+      const TimeNs now_ns = flow.device->NowNs();
+      idle_since_ns = std::min(idle_since_ns, now_ns);
+      if (now_ns - idle_since_ns > kSpinIdleNs) Park();
+    } else {
+      idle_since_ns = kNever;  // on a real device with work in flight: spin
+    }
+  }
+}
+
+absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns,
+                                const char* what) {
+  if (callback_depth > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("A callback must not wait (", what, "): it would wait for itself."));
+  }
+  const auto late = [&] {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "The deadline passed (", what, ") with ", flow.counters.pending.load(), " tasks pending."));
+  };
+  if (!threaded()) {
+    while (!done()) {
+      const bool worked = Tick();
+      if (done()) break;
+      // Also while there is work: callbacks that submit could go on for ever.
+      if (flow.device->NowNs() >= deadline_ns) return late();
+      if (worked) continue;
+      if (virtual_time()) {
+        if (!StepVirtualTime(deadline_ns)) return late();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    return absl::OkStatus();
+  }
+  waiters.fetch_add(1, std::memory_order_seq_cst);
+  absl::Status status;
+  {
+    MutexLock lock(&wake_mutex);
+    while (!done()) {
+      if (flow.device->NowNs() >= deadline_ns || !threaded()) {
+        status = late();
+        break;
+      }
+      TimeNs registered = waiter_deadline_ns.load();
+      while (deadline_ns < registered &&
+             !waiter_deadline_ns.compare_exchange_weak(registered, deadline_ns)) {
+      }
+      completed.WaitFor(&wake_mutex, kNapNs);
+    }
+  }
+  waiters.fetch_sub(1);
+  return status;
+}
+
+void Driver::EvictAllBe() {
+  for (const Task* task : flow.running_be) {
+    for (const Part& part : task->progress.parts) {
+      if (part.epoch != 0) {
+        EvictLane(flow, part.lane, 0, task->record.ticket, Reason::kHoldQuiesced);
+      }
+    }
+  }
+}
+
+// Regions that nobody ended: their tickets complete all the same.
+void Driver::FinishOpenRegions() {
+  for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
+    App& app = flow.tables.app_slot(slot);
+    if (app.id.load() == 0) continue;
+    for (int i = 0; i < app.task_capacity; ++i) {
+      Task& task = app.tasks[static_cast<size_t>(i)];
+      RegionPhase open = RegionPhase::kOpen;
+      if (task.holders.load() == 0 || task.complete.load()) continue;
+      if (!task.region.compare_exchange_strong(open, RegionPhase::kEnded)) continue;
+      task.progress.adopted = true;
+      FinishTask(flow, task, Verdict::kShutdown);
+    }
+  }
+}
+
+// Whoever is inside a submit saw the runtime open; its word is in the ring once it has left.
+void Driver::AwaitSubmitters() {
+  for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
+    while (flow.tables.app_slot(slot).submitters.load() != 0) std::this_thread::yield();
+  }
+}
+
+}  // namespace gpushare::core
