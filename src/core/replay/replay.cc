@@ -228,9 +228,9 @@ class ReplayDevice final : public Device {
 
 void NoHostWork(void*, void*) {}
 
-class Driver {
+class InputPlayer {
  public:
-  Driver(Comparison& comparison, ReplayDevice& device, Scheduler& scheduler)
+  InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler& scheduler)
       : comparison_(comparison), device_(device), scheduler_(scheduler) {}
 
   void Run() {
@@ -339,7 +339,7 @@ absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup) 
     absl::Status status = setup.prepare(**scheduler);
     if (!status.ok()) return status;
   }
-  Driver(comparison, device, **scheduler).Run();
+  InputPlayer(comparison, device, **scheduler).Run();
 
   ReplayResult result;
   result.records = static_cast<int64_t>(comparison.at());
