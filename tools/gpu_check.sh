@@ -242,7 +242,9 @@ group_tests() {
   run_test tests kernels_skinny_test kernels_skinny_test
   run_test tests kernels_convolution_test kernels_convolution_test
   run_test tests kernels_fused_test kernels_fused_test
+  run_test tests kernels_interface_gpu_test kernels_interface_gpu_test
   GPUSHARE_DEVICE=cuda run_program tests own_kernel example_own_kernel
+  GPUSHARE_DEVICE=cuda run_program tests kernels_beside_lc example_kernels
 }
 
 # Of each Tensor kernel one fused pair, plain and with setmaxnreg, and the pair of two Tensor kernels: all pairs take too

@@ -18,7 +18,7 @@ if [[ ${#programs[@]} -eq 0 ]]; then
   mapfile -t programs < <(
     find "$build" -type f -executable -not -path '*/CMakeFiles/*' -not -path "$folder/*" \
       \( -name 'cuda_*_test' -o -name 'kernels_*_test' -o -name device_contract_test -o -name '*_benchmark' \
-      -o -name example_own_kernel -o -name gpushare \) -printf '%f\n' | sort -u
+      -o -name example_own_kernel -o -name example_kernels -o -name gpushare \) -printf '%f\n' | sort -u
   )
 fi
 [[ ${#programs[@]} -gt 0 ]] || die "$build has no programs: build it first."
@@ -34,7 +34,7 @@ for program in "${programs[@]}"; do
   [[ -n "$path" ]] || die "$build has no program '$program'."
   take "$path"
 done
-for library in libgpushare.so.1 libgpushare_catalogue.so; do
+for library in libgpushare.so.1 libgpushare_kernels.so.0 libgpushare_catalogue.so; do
   path="$(find "$build" -name "$library" -not -path '*/CMakeFiles/*' -not -path "$folder/*" -print -quit)"
   [[ -z "$path" ]] || take "$path" "$library"
 done

@@ -1,12 +1,11 @@
 // gemm_benchmark: the Tensor-core GEMMs against cuBLASLt, in one run and in alternation. Prints one
 // JSON object, and a table on the standard error.
 //
-//   gemm_benchmark [--only TEXT] [--repeats N] [--alternatives] [--beside KERNEL]
+//   gemm_benchmark [--only TEXT] [--repeats N] [--beside KERNEL]
 //
-// --only: kernels whose name contains TEXT. --alternatives: other tiles, stages and numbers of
-// tiles a block task, too. --beside: every form is also compared 40 times while workers of this
-// catalogue kernel share its SMs, which moves every latency and shows races that a GEMM alone
-// hides.
+// --only: kernels whose name contains TEXT. --beside: every form is also compared 40 times while
+// workers of this catalogue kernel share its SMs, which moves every latency and shows races that a
+// GEMM alone hides.
 //
 // One repeat: launches of cuBLASLt back to back between two events, then as many of the kernel, for
 // each of its forms; the next repeat begins with the kernel. Figures are medians. cuBLASLt runs its
@@ -22,7 +21,6 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/gpu/gemm/gemm_alternatives.h"
 #include "benchmarks/gpu/gemm/gemm_check.h"
 #include "benchmarks/harness/arguments.h"
 #include "benchmarks/harness/gpu_device.h"
@@ -237,7 +235,7 @@ void RunForm(Bench& bench, const Contender& contender, const FormTask& task, boo
 // Either form of the GEMM for few rows.
 bool IsSkinny(const std::string& kernel) { return kernel.rfind("gemm_skinny", 0) == 0; }
 
-std::vector<Contender> Contenders(const std::string& only, bool alternatives) {
+std::vector<Contender> Contenders(const std::string& only) {
   std::vector<Contender> all;
   static const std::vector<kernels::CatalogueKernel> tensor_kernels = kernels::TensorKernels();
   for (const kernels::CatalogueKernel& kernel : tensor_kernels) {
@@ -248,10 +246,6 @@ std::vector<Contender> Contenders(const std::string& only, bool alternatives) {
            return MakeGemmParams(kernel.name, problem, params, grid);
          },
          IsSkinny(kernel.name)});
-  }
-  if (alternatives) {
-    const std::vector<Contender> others = GemmAlternatives();
-    all.insert(all.end(), others.begin(), others.end());
   }
   std::erase_if(all, [&](const Contender& contender) {
     return contender.name.find(only) == std::string::npos;
@@ -275,7 +269,6 @@ void RunContender(Bench& bench, const Contender& contender, const GemmShape& sha
 int Run(Arguments& given) {
   Bench bench;
   const std::string only = given.Text("--only", "");
-  const bool alternatives = given.Has("--alternatives");
   const std::string beside = given.Text("--beside", "");
   bench.repeats = given.Number("--repeats", bench.repeats, 1);
   given.Finish();
@@ -297,7 +290,7 @@ int Run(Arguments& given) {
                   "against cuBLASLt's within 2^-7 of the value and 1e-3"}},
                 "rows");
   bool right = true;
-  const std::vector<Contender> contenders = Contenders(only, alternatives);
+  const std::vector<Contender> contenders = Contenders(only);
   for (const GemmShape& shape : kShapes) {
     std::unique_ptr<GemmMatrices> matrices;
     for (const Contender& contender : contenders) {
