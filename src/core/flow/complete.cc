@@ -30,13 +30,14 @@ void AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_
   observation.evicted = evicted;
   sample.has_beside = task.progress.had_co_residents;
   sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
-  // LC work comes and goes: what it does to a BE launch is no constant.
+  // Only LC samples name their neighbour's SMs: LC work starts and ends while a BE launch runs, so
+  // its effect on that launch cannot be attributed.
   if (!IsLc(task)) return;
   sample.beside.sms = task.progress.beside_sms;
   sample.beside.same_sms = task.progress.beside_overlaps;
 }
 
-// An eviction that the part saw: how long it took, and whether the write was blocked.
+// Records how long the part's eviction took, and whether it was blocked.
 void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   if (!IsLeaving(flow.gate, part) || task.progress.eviction_p99_ns == kNever) return;
   const TimeNs evicted_at = flow.lanes.lane(part.lane).evicted_at_ns.load();
@@ -51,13 +52,13 @@ void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceComplet
   flow.counters.evictions.fetch_add(1, std::memory_order_relaxed);
   flow.counters.eviction_latency.Add(latency_ns);
   // A launch that left before its first block task has no latency to learn from. Block tasks of a
-  // fused launch take longer than the kernel's own.
+  // fused launch take longer than those of the kernel alone.
   if (completion.block_tasks_done > 0 && part.form != Form::kFused) {
     AddSample(flow, task, part, latency_ns, true);
   }
 }
 
-// Device time and work of one ended launch, charged to its task and app.
+// Charges the device time and the work of an ended launch to its task and app.
 void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   const bool timed = flow.device->capabilities().timestamps;
   const TimeNs start = timed ? completion.start_ns : part.launched_ns;
@@ -96,11 +97,11 @@ int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
   return std::max(task.record.measured_ns, end - part.launched_ns - latency_ns);
 }
 
-// The last launch of the task has ended: done, or back to its queue with the rest.
+// The task's last launch has ended: the task finishes, or its rest returns to its queue.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
-  // First: a cancellation or a shutdown that came too late does not undo finished work.
+  // Checked first: a late cancellation or shutdown does not undo finished work.
   if (task.progress.blocks_done >= task.work.block_tasks) {
-    // The time of a fused launch is not that of its kernels alone.
+    // A fused launch takes longer than its kernels alone.
     if (completion.timed && task.record.launches == 1 && task.record.evictions == 0 &&
         part.form != Form::kFused) {
       AddSample(flow, task, part, MeasuredFor(flow, task, part, completion), false);
@@ -181,7 +182,7 @@ bool Complete(Flow& flow) {
     CheckBlockedEvictions(flow);
     if (!flow.device_lost.load()) any = CheckHangs(flow) || any;
   }
-  // Lost at a fast-path launch, or while words were still in the ring.
+  // The device was lost at a fast-path launch, or while words were still in the ring.
   const bool left = !flow.running_be.empty() || !flow.running_lc.empty() || !flow.backlog.empty();
   if (flow.device_lost.load() && (left || !flow.loss_handled)) {
     LoseDevice(flow, 0);

@@ -1,9 +1,10 @@
 // Stage 6, complete: from device completions to finished tickets.
 //
-// A launch that ends frees its part. A task ends when all of its block tasks are done; otherwise it
-// returns to the front of its queue with the rest. Tickets complete exactly once: a completion that
-// comes twice is counted and ignored; one that never comes is timed out (hangs.h). Callbacks are
-// queued here and run after Tick, with no lock held. Threads: the one that runs Tick.
+// A launch that ends frees its part. A task whose block tasks are all done finishes; an evicted one
+// returns to the front of its queue with the rest. Each ticket completes exactly once: a second
+// completion of a launch is counted and ignored, and a launch that never completes is timed out
+// (hangs.h). Callbacks are queued here and run after Tick, with no lock held. Threads: the one that
+// runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_COMPLETE_H_
 #define GPUSHARE_SRC_CORE_FLOW_COMPLETE_H_

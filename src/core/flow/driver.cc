@@ -22,8 +22,8 @@
 namespace gpushare::core {
 namespace {
 
-// How long a thread that waits, or the parked scheduler thread, sleeps at most before it looks
-// again; wake-ups normally come from a signal.
+// The longest sleep of a waiting caller, or of the parked scheduler thread, before it checks again.
+// A signal normally wakes it earlier.
 constexpr int64_t kNapNs = 2 * 1000 * 1000;
 
 }  // namespace
@@ -96,8 +96,8 @@ void Driver::NotifyWaiters() {
   completed.SignalAll();
 }
 
-// When something will happen without anybody's doing: a device event, a plan's wish, a hang's
-// limit.
+// The next time at which a Tick has work without a new call: a device event, the plan's replan
+// time, or the limit of a launch that may hang.
 TimeNs Driver::NextWake() {
   MutexLock lock(&tick_mutex);
   TimeNs next = flow.device->NextEventNs();
@@ -107,8 +107,8 @@ TimeNs Driver::NextWake() {
   return next;
 }
 
-// Moves virtual time to the next event, but not beyond the limit. False: there is nothing to wait
-// for.
+// Moves virtual time to the next event, but not beyond the limit. False: no event is due, and there
+// is no limit.
 bool Driver::StepVirtualTime(TimeNs limit_ns) {
   const TimeNs next = std::min(NextWake(), limit_ns);
   if (next == kNever) return false;
@@ -138,7 +138,7 @@ void Driver::ThreadMain() {
     }
     if (virtual_time()) {
       if (StepVirtualTime(kNever)) continue;
-      // Nothing will ever happen, but somebody waits until a time: let it come.
+      // No event is due, but a caller waits until a deadline: move the time there.
       const TimeNs deadline = waiter_deadline_ns.exchange(kNever);
       if (deadline != kNever) {
         flow.device->AdvanceTo(std::max(deadline, flow.device->NowNs()));
@@ -170,7 +170,7 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     while (!done()) {
       const bool worked = Tick();
       if (done()) break;
-      // Also while there is work: callbacks that submit could go on for ever.
+      // Checked while there is work too: callbacks that submit could keep the loop running forever.
       if (flow.device->NowNs() >= deadline_ns) return late();
       if (worked) continue;
       if (virtual_time()) {
@@ -211,7 +211,7 @@ void Driver::EvictAllBe() {
   }
 }
 
-// Regions that nobody ended: their tickets complete all the same.
+// Ends the regions that their callers left open, so that their tickets complete.
 void Driver::FinishOpenRegions() {
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
     App& app = flow.tables.app_slot(slot);
@@ -227,7 +227,7 @@ void Driver::FinishOpenRegions() {
   }
 }
 
-// Whoever is inside a submit saw the runtime open; its word is in the ring once it has left.
+// Waits for submitters that saw the runtime open. Their words are in the ring once they have left.
 void Driver::AwaitSubmitters() {
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
     while (flow.tables.app_slot(slot).submitters.load() != 0) std::this_thread::yield();

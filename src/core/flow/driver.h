@@ -1,8 +1,11 @@
-// Who runs the flow: Tick calls the seven stages, and one driver at a time calls Tick.
+// The driver of the flow: Tick runs the seven stages, then what must run with no lock held.
 //
-// Drivers: the scheduler's own thread, a caller of Poll, or a caller that waits without a thread.
-// After Tick, with no lock held, the driver makes deferred launches and runs callbacks. The public
-// calls over it are scheduler.h's. Threads: any, unless a comment says otherwise.
+//   lock tick_mutex -> RunStages: submit (Collect), admit, predict, plan, launch, complete, learn
+//   unlock          -> deferred launches of opaque work, then callbacks
+//
+// Invariant: tick_mutex lets one thread at a time run Tick: the scheduler's own thread, a caller of
+// Poll, or a caller that waits in a runtime without that thread. The public calls are in
+// scheduler.h. Threads: any, unless a comment says otherwise.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_DRIVER_H_
 #define GPUSHARE_SRC_CORE_FLOW_DRIVER_H_
@@ -21,7 +24,7 @@
 
 namespace gpushare::core {
 
-// Callbacks that this thread is inside of: they must not wait.
+// How many callbacks the current thread is inside of. A callback must not wait.
 inline thread_local int callback_depth = 0;
 
 class Driver {

@@ -29,7 +29,7 @@ FastPathResult LaunchPrepared(Flow& flow, Task& task) {
   lane.in_flight.fetch_add(1, std::memory_order_relaxed);
   queue.lane.store(part.lane, std::memory_order_relaxed);
   if (!task.progress.is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
-  // From the launch on the task is the flow's: it may complete before the next line runs.
+  // The launch hands the task to the flow: it may complete before the next line runs.
   const LaunchRequest request = MakeRequest(task, part);
   const QuerySlot* const query = task.explicit_query;
   task.state.store(TaskState::kRunning, std::memory_order_release);
@@ -55,8 +55,8 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   if (queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) {
     return FastPathResult::kNotTaken;
   }
-  // Enter before the switch and the route are read: quiesce and a narrower route wait for whoever
-  // is inside (lc_gate.h).
+  // Enter before reading the switch and the route: quiesce and a narrower route wait for callers
+  // inside the gate (lc_gate.h).
   flow.gate.EnterLc();
   const LcRoute route = UnpackRoute(app.route.load(std::memory_order_seq_cst));
   if (!route.fast_path || route.place < 0 || !flow.fast_path.load(std::memory_order_seq_cst)) {
@@ -78,7 +78,7 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
                        : flow.lanes.Pick(route.place, route.lane_class, app.slot);
   const bool usable =
       part.lane != kNoLane && flow.lanes.lane(part.lane).usable.load(std::memory_order_acquire);
-  // Behind a fused launch it would wait for both parts; the launch stage waits for one.
+  // On this lane it would wait for both parts of a fused launch; the launch stage waits for one.
   const bool behind_fused =
       usable && in_order &&
       flow.lanes.lane(part.lane).fused_partners_pending.load(std::memory_order_relaxed) > 0;
@@ -88,7 +88,8 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
       (confined && task.work.kernel != nullptr && !task.work.kernel->confinable)) {
     return give_up();
   }
-  // Still on the lane of an older route: what is in flight there keeps the gate from narrowing.
+  // The queue may still use the lane of an older route. Its work in flight keeps the gate from
+  // narrowing.
   if (in_order && route.evict_overlapping) {
     flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   }

@@ -1,9 +1,10 @@
 // The LC fast path: the submitter launches, without waiting for the scheduler.
 //
-//   enter the gate (one atomic) -> read the route that plan last published -> evict the lanes that
-//   must leave -> launch behind the leaving BE work -> post a started-record for the flow
+//   enter the gate (one atomic) -> read the route that the launch stage last published
+//   -> evict BE work that overlaps the route's place -> launch behind the leaving work
 //
-// Safety: lc_gate.h. Threads: any.
+// SubmitTask then posts a started-record, and Tick adopts the task. Why no eviction is lost:
+// state/lc_gate.h. Threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_FAST_PATH_H_
 #define GPUSHARE_SRC_CORE_FLOW_FAST_PATH_H_
@@ -19,7 +20,7 @@ enum class FastPathResult : uint8_t {
 };
 FastPathResult TryFastPath(Flow& flow, Task& task);
 
-// Launches the one part that the submitter has prepared. The lane's order is the queue's.
+// Launches the one part that the submitter has prepared, in the order of its lane.
 FastPathResult LaunchPrepared(Flow& flow, Task& task);
 
 }  // namespace gpushare::core

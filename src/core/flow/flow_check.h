@@ -1,4 +1,4 @@
-// The flow's tables held against each other, between two Ticks. For tests and debugging.
+// Checks the flow's tables against each other, between two Ticks. For tests and debugging.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_FLOW_CHECK_H_
 #define GPUSHARE_SRC_CORE_FLOW_FLOW_CHECK_H_
@@ -8,9 +8,9 @@
 
 namespace gpushare::core {
 
-// INTERNAL with the first contradiction: CapSMs against parts, lane counts against parts, T_q
-// against issued tasks, reservations against the device, and no BE launch that LC work on its SMs
-// did not tell to leave. Thread: the one that runs Tick.
+// INTERNAL with the first contradiction. Compared: CapSMs and lane counts with parts, T_q with
+// issued tasks, reservations with the device, the gate with LC tasks; and every BE launch on SMs of
+// LC work that evicts must be leaving. Threads: the one that runs Tick.
 absl::Status CheckFlow(const Flow& flow);
 
 }  // namespace gpushare::core

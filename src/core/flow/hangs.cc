@@ -12,13 +12,13 @@
 namespace gpushare::core {
 namespace {
 
-// Without progress, `next_check` is when the first launch reaches its limit.
+// The lane of the first hung launch, or kNoLane. Lowers `next_check` to the earliest limit seen.
 LaneIndex FindHungLane(const Flow& flow, absl::Span<Task* const> tasks, TimeNs* next_check) {
   for (const Task* task : tasks) {
     for (const Part& part : task->progress.parts) {
       const TimeNs since = std::max(part.launched_ns, flow.lanes.lane(part.lane).progress_ns);
       if (flow.now_ns - since >= part.hang_limit_ns) {
-        // The stream that the part is on hangs: of a fused launch, the first part's.
+        // The part's stream hangs; both parts of a fused launch are on the first part's stream.
         const bool second =
             part.order_lane != kNoLane && flow.lanes.lane(part.order_lane).usable.load();
         return second ? part.order_lane : part.lane;
@@ -44,7 +44,7 @@ void TimeOutOnLane(Flow& flow, const List& running, LaneIndex lane) {
       ++i;
       continue;
     }
-    // Its launch on the other side of a split is healthy, but nobody needs its result any more.
+    // Its launch on the other side of a split is healthy, but the task has failed.
     for (const Part& part : task.progress.parts) {
       if (part.lane != lane && part.epoch != 0) {
         EvictLane(flow, part.lane, 0, task.record.ticket, Reason::kNone);

@@ -1,8 +1,8 @@
 // Part of stage 6, complete: launches that do not end, and evictions that take no effect in time.
 //
-// A launch that makes no progress for its limit costs its lane: the lane is abandoned, its tasks
-// end with kTimedOut, and a new lane takes its place if the device has one. Threads: the one that
-// runs Tick.
+// A launch hangs when neither it nor its lane makes progress for its limit. Its lane is abandoned,
+// the lane's tasks end with kTimedOut, and a new lane replaces it if the device has one. Threads:
+// the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_HANGS_H_
 #define GPUSHARE_SRC_CORE_FLOW_HANGS_H_

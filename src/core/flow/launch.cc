@@ -52,14 +52,14 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   }
   Queue& queue = *task->queue;
   if (state != TaskState::kReady || queue.head != task) return;
-  // BE tasks of a queue go one by one; an LC task behind the head only if it waits for nothing.
+  // BE tasks of a queue run one at a time. An LC task behind the head must wait for no ticket.
   const int count = IsLc(*task) ? planned.count : 1;
   for (int i = 0; i < count && queue.head != nullptr; ++i) {
     if (i > 0 && !queue.head->wait_tickets.empty()) return;
     PlannedLaunch each = planned;
     if (i > 0) {
       each.form = OrdinaryForm(queue.head->work.kind);
-      if (planned.form == Form::kFused) {  // the pair's numbers
+      if (planned.form == Form::kFused) {  // planned for the pair
         each.workers = 0;
         each.blocks_max = 0;
       }
@@ -94,8 +94,8 @@ void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
   if (all_leave && task->state.load() == TaskState::kRunning) SetState(*task, TaskState::kEvicting);
 }
 
-// The longest BE region that fits now: every LC app's blocking budget, and nothing while one is
-// active.
+// The longest BE region that may begin now: the least blocking budget of the LC apps, and 0 while
+// one of them has an active query.
 int64_t RegionBound(const Snapshot& snapshot) {
   int64_t bound = kMaxDurationNs;
   for (const LcAppView& app : snapshot.lc_apps) {
@@ -105,7 +105,7 @@ int64_t RegionBound(const Snapshot& snapshot) {
   return bound;
 }
 
-// Depth, CapSMs and least headroom of each app whose depth changed: a trace's counters.
+// Emits depth, CapSMs and least headroom of each app whose depth changed: counters of a trace.
 void EmitDepths(Flow& flow) {
   if (!flow.HasEvents()) return;
   const int64_t headroom = LeastHeadroom(flow.buffers.snapshot.queries);

@@ -38,8 +38,8 @@ void ViewLcApps(Flow& flow) {
   }
 }
 
-// BE apps share by attained time since they had work. An app that was away has no claim to the time
-// that others used meanwhile.
+// BE apps share the device by attained time. An app that had no work may claim at most
+// kFairCreditNs of the time that others used meanwhile.
 void BoundCredit(Flow& flow) {
   for (App* app : flow.be_apps) {
     app->attained_ns = std::max(app->attained_ns, flow.attained_floor_ns - kFairCreditNs);
@@ -91,7 +91,7 @@ void ViewTask(const Task& task, HeadView& view) {
   view.blocks_left = task.work.block_tasks - task.progress.blocks_done;
   view.resumed = task.record.launches > 0;
   view.evictable = task.progress.eviction_p99_ns != kNever;
-  // Opaque work and copies run on the stream they are given, wherever that is.
+  // Opaque work and copies run on the stream of any place.
   view.confinable = task.work.kernel == nullptr || task.work.kernel->confinable;
   view.direction =
       task.work.kind == TaskKind::kMemcpy ? task.work.copy.direction : CopyDirection::kNone;
@@ -100,8 +100,8 @@ void ViewTask(const Task& task, HeadView& view) {
   view.eviction_ns = task.progress.blocking_ns;
 }
 
-// LC tasks from the head on that may be launched in a row: they wait for no ticket, and the queue's
-// window has room.
+// How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the
+// queue's window has room.
 int32_t ReadyCount(const Queue& queue) {
   const int32_t room = kLcWindow - queue.in_flight.load(std::memory_order_acquire);
   int32_t count = 1;
@@ -117,7 +117,7 @@ int32_t ReadyCount(const Queue& queue) {
 bool Offered(const Queue& queue, bool latency_critical) {
   if (queue.head->state.load(std::memory_order_relaxed) != TaskState::kReady) return false;
   const int32_t in_flight = queue.in_flight.load(std::memory_order_acquire);
-  // BE: stream order, one after another, since an eviction may leave a rest of the first.
+  // BE tasks run one at a time: the rest of an evicted task must run before its successor.
   if (!latency_critical) return in_flight == 0;
   return in_flight < kLcWindow;
 }
@@ -139,7 +139,7 @@ void InsertHead(OldestHeads& oldest, const Queue& queue) {
   }
 }
 
-// LC first: held BE heads, however many and old, do not hide a query's head.
+// LC heads come first, so that many old BE heads cannot crowd out a query's head.
 void ViewHeads(Flow& flow) {
   OldestHeads lc;
   OldestHeads be;

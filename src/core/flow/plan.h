@@ -1,8 +1,10 @@
-// Stage 4, plan: the snapshot, and the policy's answer to it.
+// Stage 4, plan: builds the snapshot and asks the policy for a plan.
 //
-// It copies what a policy may know into buffers that are allocated once; the policy is a
-// pure function of it. A plan is made when something changed or when the last plan asked for one.
-// Thread: the one that runs Tick.
+//   promote ready heads (promote.h) -> snapshot -> Policy::MakePlan
+//
+// The snapshot holds all that a policy may know, in buffers that are allocated once; the policy is
+// a pure function of it. A plan is made when something changed, or when the last plan asked for
+// another. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_PLAN_H_
 #define GPUSHARE_SRC_CORE_FLOW_PLAN_H_

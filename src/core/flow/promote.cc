@@ -1,4 +1,4 @@
-// Which queue heads are ready. See promote.h.
+// Marks the queue heads that are ready. See promote.h.
 
 #include "src/core/flow/promote.h"
 

@@ -1,4 +1,4 @@
-// Part of stage 4, plan: which queue heads are ready.
+// Part of stage 4, plan: marks the queue heads that are ready.
 //
 // The head of a queue is ready once the tickets that it waits for are done. A ticket that failed
 // fails its dependants. Threads: the one that runs Tick.

@@ -12,8 +12,9 @@
 namespace gpushare::core {
 namespace {
 
-// Whether a region of the queue may begin now. The caller has counted it in open_regions, so that
-// quiesce, which sets its flag first, either is seen here or waits for the region.
+// Whether a region of the queue may begin now. The caller has counted it in open_regions, and
+// quiesce sets its flag before it reads that count: either the flag is seen here, or quiesce waits
+// for the region.
 absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
   if (bound_ns < 1 || bound_ns > kMaxDurationNs) {
     return absl::InvalidArgumentError(absl::StrCat("A region declares a bound of ", bound_ns,
@@ -37,7 +38,7 @@ absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
   return absl::OkStatus();
 }
 
-// Lane and place of a region; LC regions evict what is in their way.
+// Chooses the region's lane and place. An LC region evicts the BE work that overlaps it.
 void PlaceRegion(Flow& flow, Task& task) {
   App& app = *task.app;
   Queue& queue = *task.queue;
@@ -75,8 +76,8 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
   InsideSubmit inside(app);
   QueueHold hold(*queue);
   if (!app.open.load() || !hold.IsStill(id)) return QueueReleased(id);
-  // A launch of a submitter may have found the loss, which the flow has not handled yet: 'later'
-  // would be the wrong answer from now on.
+  // A submitter's launch may have found the loss before the flow handles it. Trying again later
+  // would not help.
   if (flow.device_lost.load() || !flow.accepting.load()) return RefusalOf(flow);
   flow.open_regions.fetch_add(1);
   if (absl::Status status = MayBegin(flow, *queue, bound_ns); !status.ok()) {

@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOpti
 }
 
 Scheduler::~Scheduler() {
-  // Whoever wants a longer goodbye calls Shutdown first.
+  // An application that needs more time calls Shutdown first.
   constexpr int64_t kGoodbyeNs = int64_t{1000} * 1000 * 1000;
   Shutdown(NowNs() + kGoodbyeNs).IgnoreError();
   StopThread();
@@ -64,7 +64,7 @@ absl::Status Scheduler::PollUntil(TimeNs time_ns) {
     return absl::FailedPreconditionError("A callback must not poll: Poll is what runs it.");
   }
   if (driver_->threaded()) {
-    // The scheduler's own thread does the work; just let the time come.
+    // The scheduler's own thread does the work; this one only waits.
     const auto never = [] { return false; };
     const absl::Status status = driver_->DriveUntil(never, time_ns, "poll until");
     return absl::IsDeadlineExceeded(status) ? absl::OkStatus() : status;
@@ -72,7 +72,7 @@ absl::Status Scheduler::PollUntil(TimeNs time_ns) {
   Device& device = *driver_->flow.device;
   for (;;) {
     const bool worked = driver_->Tick();
-    // Virtual time ends at time_ns with all that is due then; real time goes on by itself.
+    // Virtual time stops at time_ns, after all work that is due then. Real time advances by itself.
     if (worked && driver_->virtual_time()) continue;
     if (device.NowNs() >= time_ns) return absl::OkStatus();
     if (driver_->virtual_time()) driver_->StepVirtualTime(time_ns);
@@ -161,7 +161,7 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   if (!status.ok()) {
     MutexLock lock(&driver_->tick_mutex);
     flow.now_ns = flow.device->NowNs();
-    // Words still in the ring: tasks launched by their submitter, or not at all.
+    // The ring may still hold words of tasks, launched by their submitter or not.
     do {
       Collect(flow);
       Admit(flow);

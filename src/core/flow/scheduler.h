@@ -1,8 +1,8 @@
 // The scheduler: one device, one flow.
 //
-// submit -> admit -> predict -> plan -> launch -> complete -> learn; Tick() calls the seven stages
-// and does nothing else. Threads: registration, submit, waits and ticket calls from any thread;
-// Tick from one thread at a time (the scheduler's own thread, or whoever calls Poll).
+// submit -> admit -> predict -> plan -> launch -> complete -> learn; Tick() runs the seven stages
+// (driver.h). Threads: registration, submit, waits and ticket calls from any thread. Tick runs on
+// one thread at a time: the scheduler's own, or a caller of Poll, Wait or Drain without one.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_SCHEDULER_H_
 #define GPUSHARE_SRC_CORE_FLOW_SCHEDULER_H_
@@ -46,11 +46,11 @@ class Scheduler {
   absl::Status ReleaseQueue(QueueId queue);
   // The device fills what `desc` leaves unknown (KernelDesc), prepares and keeps it.
   absl::StatusOr<KernelId> RegisterKernel(KernelDesc desc);
-  // As it is registered, for the scheduler's life; null: unknown.
+  // The registered kernel, valid for the scheduler's life. Null: unknown.
   const KernelDesc* FindKernel(KernelId kernel) const;
   absl::StatusOr<KernelId> RegisterFusedKernel(FusedKernelDesc desc);
   absl::Status ReserveCapSm(const ReservationOptions& options);
-  // Lanes so far on which the device found evictions blocked, a bit each: for EventLogHeader.
+  // A bit for each lane on which the device has found evictions blocked: for EventLogHeader.
   uint64_t BlockedLanes() const;
 
   // --- queries: any thread -----------------------------------------------------------------------
@@ -73,18 +73,18 @@ class Scheduler {
   absl::Status Wait(TicketId ticket, TimeNs deadline_ns);
   absl::StatusOr<bool> IsComplete(TicketId ticket) const;
   absl::StatusOr<CompletionRecord> Record(TicketId ticket) const;
-  // OK: it will complete with kCancelled, or kOk if its last block tasks were under way.
-  // FAILED_PRECONDITION: it is on the device and cannot
-  // leave, or is complete. BE worker tasks on the device are evicted and cancelled.
+  // OK: it will complete with kCancelled, or kOk if its last block tasks were under way. BE worker
+  // tasks on the device are evicted and cancelled. FAILED_PRECONDITION: it is complete, or on the
+  // device and not evictable.
   absl::Status Cancel(TicketId ticket);
-  // Adds a callback to a ticket that was submitted without one; it runs once, and at once on the
-  // calling thread when the task is complete already. FAILED_PRECONDITION when it has one.
+  // Adds a callback to a ticket that was submitted without one. The callback runs once; if the task
+  // is complete already, in this call and on its thread. FAILED_PRECONDITION: it has one.
   absl::Status SetCallback(TicketId ticket, CompletionCallback callback, void* user);
   absl::Status ReleaseTicket(TicketId ticket);
 
   // --- driving -----------------------------------------------------------------------------------
-  // One Tick; with nothing due on a virtual-time device, moves to the next event. Returns whether
-  // anything happened. FAILED_PRECONDITION when the scheduler's own thread runs.
+  // One Tick. If it finds no work on a virtual-time device, moves the time to the next event.
+  // Returns whether anything happened. FAILED_PRECONDITION when the scheduler's own thread runs.
   absl::StatusOr<bool> Poll();
   // Polls until the device clock reaches time_ns; in virtual time it ends there exactly.
   absl::Status PollUntil(TimeNs time_ns);

@@ -39,7 +39,7 @@ absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_
   return queue;
 }
 
-// What an LC submit is about to write and the flow wrote last, all at once (prefetch.h).
+// Prefetches the cache lines that an LC submit writes next and the flow wrote last (prefetch.h).
 void PrefetchSubmit(const Flow& flow, const Queue& queue, const QuerySlot* query) {
   const App& app = *queue.app;
   PrefetchForWrite(&queue);
@@ -51,7 +51,7 @@ void PrefetchSubmit(const Flow& flow, const Queue& queue, const QuerySlot* query
   if (lane != kNoLane) PrefetchForWrite(&flow.lanes.lane(lane).in_flight);
 }
 
-// The same for the task's slot. It is a guess: another submitter may take the slot first. Call it
+// Prefetches the task's slot. It is a guess: another submitter may take the slot first. Call it
 // inside the submit, because releasing an app may move its slots.
 void PrefetchTask(const App& app) {
   const uint32_t slot = app.free_tasks->Top();
@@ -119,7 +119,7 @@ absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, TimeNs arrival_
   absl::StatusOr<QueryId> query = flow.tables.AllocateQuery(**found, arrival);
   if (!query.ok()) return query.status();
   app.active_queries.fetch_add(1, std::memory_order_acq_rel);
-  if (flow.HasEvents()) {  // spares a look at the clock
+  if (flow.HasEvents()) {  // saves reading the clock
     flow.EmitAt(
         flow.device->NowNs(),
         QueryBeginCalled{

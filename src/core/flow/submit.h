@@ -3,8 +3,8 @@
 //   check the specification (submit_check.h) -> accept the task, arguments copied (verbs/accept.h)
 //   -> launch it at once (LC fast path, fast_path.h) or post its ticket in the submit ring
 //
-// Never blocks; allocates only for an error's message. Regions are in region.h. Collect is the
-// flow's side: it takes posted words out of the ring.
+// Never blocks; allocates only for an error's message. Regions are in region.h. Collect is the part
+// of the stage that runs in Tick: it takes posted words out of the ring.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_SUBMIT_H_
 #define GPUSHARE_SRC_CORE_FLOW_SUBMIT_H_

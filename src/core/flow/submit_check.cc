@@ -1,4 +1,4 @@
-// What a task's specification must keep to. See submit_check.h.
+// Checks the specification of a task. See submit_check.h.
 
 #include "src/core/flow/submit_check.h"
 

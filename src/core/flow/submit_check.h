@@ -1,4 +1,4 @@
-// Part of stage 1, submit: what a task's specification must keep to.
+// Part of stage 1, submit: checks the specification of a task.
 //
 // Threads: any. Pure functions; allocates only for an error's message.
 

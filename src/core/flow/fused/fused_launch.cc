@@ -17,7 +17,7 @@
 namespace gpushare::core {
 namespace {
 
-// Two tasks in one launch, whose order is that of the first one's lane.
+// Two tasks in one launch. It runs in the order of the first task's lane.
 struct FusedPair {
   Task* first = nullptr;
   Task* second = nullptr;
@@ -30,11 +30,11 @@ enum class FusedResult : uint8_t {
   kLaunched = 0,
   kNotNow = 1,      // nothing happened; it may work once something has ended
   kNoPair = 2,      // nothing happened; these two never go together
-  kRefused = 3,     // by the device, for whichever task's sake; nothing happened
+  kRefused = 3,     // by the device, for an unknown one of the two; nothing happened
   kDeviceLost = 4,  // every task has ended
 };
 
-// The head of its queue that may be launched now.
+// Whether the task is the head of its queue and may be launched now.
 bool IsReadyHead(const Task& task) {
   return task.state.load(std::memory_order_relaxed) == TaskState::kReady &&
          task.queue->head == &task && !task.cancel_requested.load(std::memory_order_relaxed);
@@ -45,7 +45,7 @@ bool MayBePart(const Task& task) {
   if (task.work.kernel == nullptr || task.work.kind != TaskKind::kKernel) return false;
   // An event recorded after both parts would be late for this one.
   if (task.signal_event != nullptr || task.progress.parts.size() > 0) return false;
-  // No counter knows what slices have done.
+  // Block tasks that slices have done are in no counter.
   return task.progress.blocks_done == 0 || task.progress.counter >= 0;
 }
 
@@ -64,27 +64,27 @@ bool FindPair(const Flow& flow, Task& task, const PlannedLaunch& planned, FusedP
   const bool swapped = SecondLeads(task, *other);
   pair.first = swapped ? other : &task;
   pair.second = swapped ? &task : other;
-  // The launch waits for native events before both parts: a partner's are not the first one's.
+  // The launch waits only for the first task's native events, and before both parts.
   if (!pair.second->wait_events.empty()) return false;
   pair.kernel = flow.tables.FindFused(*task.work.kernel, *other->work.kernel);
   return pair.kernel != nullptr;
 }
 
-// A task that cannot be evicted must not be on a lane whose launches are.
+// The picked lane, or a plain one: a task that cannot be evicted must not be on an evictable lane.
 LaneIndex StayingLane(const Flow& flow, const Task& task, PlaceIndex place, LaneIndex lane) {
   if (task.IsEvictable() || !flow.lanes.lane(lane).spec.evictable) return lane;
   return flow.lanes.Pick(place, LaneClass::kPlain, task.app->slot);
 }
 
-// Whether the task comes behind what is in flight of its queue. An LC queue's order is its lane's;
-// of a BE queue one task at a time is on the device.
+// Whether the task would start after its queue's work in flight. An LC queue is ordered by its
+// lane. A BE queue has one task at a time on the device.
 bool KeepsOrder(const Task& task, LaneIndex lane) {
   const Queue& queue = *task.queue;
   if (queue.in_flight.load(std::memory_order_acquire) == 0) return true;
   return IsLc(task) && queue.lane.load(std::memory_order_relaxed) == lane;
 }
 
-// What keeps a pair from being launched; none: it may be.
+// What prevents the launch of a pair. None: nothing does.
 using Obstacle = std::optional<FusedResult>;
 
 // The lanes of both parts. kNotNow: one is not free. kNoPair: there is none.
@@ -156,8 +156,9 @@ void SizePair(const Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
   }
 }
 
-// For each evictable part: counted, then the epoch, then the gate (lanes.h, lc_gate.h). `own` LC
-// tasks of this launch are inside the gate already and do not count. False: the gate is closed.
+// For each evictable part: count it, read the epoch, check the gate, in this order (lanes.h,
+// lc_gate.h). The launch's own LC tasks, `own` in number, are inside the gate already and do not
+// close it. False: the gate is closed.
 bool ReadEpochs(Flow& flow, FusedPair& pair, int64_t own) {
   for (Part& part : pair.parts) {
     Lane& lane = flow.lanes.lane(part.lane);
@@ -177,7 +178,7 @@ void ReleasePair(Flow& flow, const FusedPair& pair) {
       flow.lanes.lane(part->lane).evictable.fetch_sub(1, std::memory_order_relaxed);
     }
     if (part->launch) flow.launches.Free(part->launch);
-    // A task that is not begun is free to take another form.
+    // A task that has done nothing may still take another form.
     if (task->progress.counter >= 0 && task->progress.counter_fresh) {
       flow.free_counters.Add(task->progress.counter);
       task->progress.counter = -1;
@@ -255,7 +256,8 @@ bool LaunchAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
   return LaunchTask(flow, task, alone);
 }
 
-// Whether a pair of BE tasks waits for something to end. It is planned again when the wait is over.
+// Whether a pair of BE tasks may still wait for what it lacks. A plan is made when the wait is
+// over.
 bool MayWait(Flow& flow, const FusedPair& pair) {
   const TimeNs until =
       std::min(pair.first->progress.ready_ns, pair.second->progress.ready_ns) + kFusedWaitNs;
@@ -279,7 +281,8 @@ bool LaunchFusedOrAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
     Hold(flow, task, {task.record.ticket, Reason::kHoldWindow, 0, 0});
     return false;
   }
-  // Beside LC work, the BE task waits for the policy. Of two BE tasks both are launched.
+  // With an LC task in the pair, the BE task waits for the next plan. Two BE tasks are both
+  // launched.
   const bool launched = IsLc(task) == any_lc && LaunchAlone(flow, task, planned);
   if (other != nullptr && IsLc(*other) == any_lc && !flow.device_lost.load()) {
     LaunchAlone(flow, *other, planned);

@@ -20,8 +20,8 @@
 namespace gpushare::core {
 
 // Launches the task with `planned.fused_with`. If that fails, an LC task of the two is launched
-// alone at once and its BE partner stays in its queue; two BE tasks are launched one by one as soon
-// as waiting does not help. Returns whether `task` was launched.
+// alone at once, and a BE partner stays in its queue. Two BE tasks are launched one by one, at the
+// latest after kFusedWaitNs. Returns whether `task` was launched.
 bool LaunchFusedOrAlone(Flow& flow, Task& task, const PlannedLaunch& planned);
 
 }  // namespace gpushare::core

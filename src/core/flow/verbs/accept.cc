@@ -88,7 +88,7 @@ void JoinQuery(Task& task, QuerySlot* slot, TimeNs arrival_ns) {
   task.record.query = task.query->id;
 }
 
-// Right behind the submission that waits.
+// In the log, a task's waits follow its submission.
 void EmitWaits(const Flow& flow, const Task& task) {
   for (int first = 0; first < task.wait_tickets.size(); first += Waits::kTickets) {
     Waits waits{.ticket = task.record.ticket, .app = task.record.app, .waits_for = {}};

@@ -38,7 +38,7 @@ class QueueHold {
   QueueHold(const QueueHold&) = delete;
   QueueHold& operator=(const QueueHold&) = delete;
   void Keep() { queue_ = nullptr; }
-  // Looked at after the hold: still the queue that the caller named.
+  // Whether it is still the queue that the caller named. Call it after taking the hold.
   bool IsStill(QueueId id) const { return queue_->id.load() == id.value && queue_->open.load(); }
 
  private:

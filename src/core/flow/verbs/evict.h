@@ -1,5 +1,9 @@
-// The verb "evict": writes eviction words. Whether to evict is decided by a policy, by a route, or
-// by a call such as cancel; this is where it is carried out.
+// The verb "evict": writes eviction words. A policy, a route or a call such as cancel decides to
+// evict; this file carries it out.
+//
+//   raise the lane's epoch in the gate -> Device::Evict with the new word -> event
+//
+// Invariant: a lane's last word is that of its newest epoch, whatever order two threads write in.
 //
 // Threads: any. An LC submitter evicts from its own thread while the flow evicts for a plan.
 

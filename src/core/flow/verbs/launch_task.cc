@@ -16,8 +16,8 @@
 namespace gpushare::core {
 namespace {
 
-// The rest of a task goes on in the form that knows what is done: workers by the task's counter, an
-// ordinary grid by a slice.
+// The rest of a task needs a form that skips the block tasks that are done: workers continue from
+// the task's counter, an ordinary grid as a slice.
 Form FormOf(const Task& task, Form planned, bool evictable_lane) {
   if (task.work.kind != TaskKind::kKernel || planned == Form::kFused) return planned;
   if (task.progress.counter >= 0) return Form::kWorkers;
@@ -25,7 +25,7 @@ Form FormOf(const Task& task, Form planned, bool evictable_lane) {
   return planned == Form::kWorkers && !evictable_lane ? Form::kOriginal : planned;
 }
 
-// The device has refused the launch, and nothing of it happened.
+// The device has refused the launch and started nothing.
 void Refused(Flow& flow, Task& task, const absl::Status& status) {
   task.record.error_code = static_cast<int32_t>(status.code());
   if (IsDeviceLost(status)) {
@@ -39,7 +39,7 @@ void Refused(Flow& flow, Task& task, const absl::Status& status) {
 }  // namespace
 
 void Hold(Flow& flow, Task& task, const PlannedHold& hold) {
-  // A task that several plans in a row hold for one reason has one event.
+  // One event, however many plans in a row hold the task for the same reason.
   if (task.record.hold_reason == hold.reason) return;
   task.record.hold_reason = hold.reason;
   flow.Emit(Held{.task = LabelOf(task),
@@ -61,8 +61,8 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
   if (IsLc(task) && queue.in_flight.load(std::memory_order_acquire) > 0) {
     const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
     if (flow.lanes.lane(lane).usable.load(std::memory_order_relaxed)) {
-      // Behind a fused launch it would wait for both parts. It waits for its queue's part alone,
-      // and then goes to another lane.
+      // On this lane it would wait for both parts of a fused launch. Held, it waits for its queue's
+      // part alone and then takes another lane.
       if (flow.lanes.lane(lane).fused_partners_pending.load(std::memory_order_relaxed) > 0)
         return kNoLane;
       // Work that no partition can hold waits until the queue's lane is empty.
@@ -150,7 +150,7 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   part.launched_ns = flow.device->NowNs();
   const LaunchRequest request = MakeRequest(task, part);
   if (part.form == Form::kOpaque) {
-    flow.deferred.push_back(request);  // it calls the application: after Tick, with no lock held
+    flow.deferred.push_back(request);  // launched after Tick, with no lock held
   } else if (const absl::Status status = LaunchInQuery(flow, request, task.explicit_query);
              !status.ok()) {
     if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);

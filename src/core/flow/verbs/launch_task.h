@@ -1,7 +1,7 @@
 // The verb "launch" of one task by itself, and the steps that it shares with a fused launch.
 //
 //   PickLane, SizePart, HasCounter     take what the launch needs
-//   EnterGate                          LC: from here on BE keeps off its SMs
+//   EnterGate                          LC only: closes its route's lanes to BE launches
 //   LaunchInQuery                      hands the request to the device
 //   RecordLaunched                     moves the task from its queue to the running tables
 //

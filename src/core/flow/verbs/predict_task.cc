@@ -66,9 +66,9 @@ void PredictTask(Flow& flow, Task& task) {
   task.record.predicted_error_ns = task.progress.predicted.error_ns;
   if (task.IsEvictable() && flow.device->capabilities().eviction) {
     const Prediction eviction = flow.model->PredictEviction(*task.work.kernel);
-    // Two standard deviations: near the p99, which a bound on p99 is about.
+    // Mean plus two standard deviations is about the p99, and LC bounds limit the p99.
     task.progress.eviction_p99_ns = eviction.duration_ns + 2 * eviction.error_ns;
-    // An unknown kernel gets the benefit of the doubt: held for a guess, it would never be
+    // An unknown kernel is assumed to leave at once: if a guess held it, it would never be
     // measured.
     if (!eviction.trained && !task.work.kernel->simulation.present) {
       task.progress.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;

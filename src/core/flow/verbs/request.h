@@ -1,4 +1,4 @@
-// The verb "make a request": from a task and one of its launches to what a device is asked.
+// The verb "make a request": turns a task and one of its parts into a request to the device.
 //
 // Shared by the launch stage, the LC fast path, regions and fused launches. Threads: any; a request
 // is built by the thread that owns the launch.
@@ -14,7 +14,7 @@ namespace gpushare::core {
 // The request for `part` of `task`, arguments and all.
 LaunchRequest MakeRequest(const Task& task, const Part& part);
 
-// The task's share of it; a fused launch has two.
+// The part of a request that is this task's. A fused launch has two.
 LaunchPart MakeLaunchPart(const Task& task, const Part& part);
 
 // Launches a task of `query` (null: none that is open). If another thread ended the query while its

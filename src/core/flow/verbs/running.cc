@@ -26,7 +26,7 @@ void LinkCoResidents(Task& task, Task& other) {
   if (!other.record.beside) other.record.beside = task.record.kernel;
 }
 
-// Which tasks run beside the part, for their records and for the samples that models learn from.
+// Records which tasks run beside the part, for completion records and for the model's samples.
 void RecordCoResidents(Flow& flow, Task& task, const Part& part) {
   if (flow.lanes_busy <= 1) return;
   Progress& progress = task.progress;

@@ -1,5 +1,5 @@
-// The verbs "enter running" and "leave running": a launch that the device accepted enters the
-// tables, and leaves them when it is reported.
+// The verbs "enter running" and "leave running": a launch enters the tables when the device accepts
+// it, and leaves them when the device reports it.
 //
 // Tables: running lists, T_q, CapSM ledger, busy lanes, hang clock, copies in flight, and which
 // tasks ran beside each other. Threads: the one that runs Tick.
