@@ -17,7 +17,7 @@ struct GemmSkinnyRing {
   uint32_t depth;  // k blocks of 64 in a stage
 };
 
-// The catalogue's, chosen among those of gemm_benchmark --alternatives.
+// Chosen by measurement among rings of other sizes (docs/kernels.md).
 constexpr GemmSkinnyRing kGemmSkinnyRing = {3, 4};
 
 // The compact form's: 60 KB of stages. A worker of gemm_roomy leaves 65 KB of an SM, of which two

@@ -31,6 +31,16 @@
 namespace gpushare::benchmarks {
 namespace {
 
+// A kernel that makes products, and what makes its parameters.
+struct Contender {
+  std::string name;
+  std::function<int(gpushare_kernel_variants*)> variants;
+  std::function<kernels::Status(const kernels::GemmProblem&, std::vector<unsigned char>*,
+                                kernels::Grid*)>
+      make;
+  bool skinny = false;  // for few rows
+};
+
 using kernels::FormLauncher;
 using kernels::FormTask;
 using kernels::GemmProblem;
