@@ -24,12 +24,6 @@ import tempfile
 LIMIT = 70
 FOLDERS = ('src', 'bindings', 'include', 'kernels', 'tools', 'benchmarks', 'examples')
 SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
-# Functions that are to become shorter, as file and name; they may stay long without a reason until then.
-TO_SHORTEN = (
-    ('src/core/state/tables.cc', 'Tables::CreateApp'),
-    ('src/cuda/launcher.cc', 'Launcher::EnqueueFused'),
-    ('tools/gpushare/explain.cc', 'ReasonText'),
-)
 REASON = re.compile(r'^\s*// Long because: (?=\S).{10,}')
 
 # What has braces or quotes that do not count. A line of the preprocessor has its continuations with it.
@@ -203,8 +197,7 @@ def check(root):
                 continue
             reasons = list(reason_lines(lines, function))
             used.update(reasons)
-            shorten = any(name.as_posix() == file and f'{long}(' in function.head for file, long in TO_SHORTEN)
-            if not reasons and not shorten:
+            if not reasons:
                 problems.append(f'{name}:{function.first}: a function of {function.lines} lines, of {LIMIT}, '
                                 f"and no '// Long because: ' above it: {function.head[:80]}")
         for number, line in enumerate(lines, start=1):

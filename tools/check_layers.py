@@ -3,8 +3,7 @@
 
 The layers and what they may include are the table LAYERS below; ARCHITECTURE.md has the reasons. Circles are
 looked for among units (a header and the source beside it with the same stem) and among rooms (folders).
-CIRCLES_TO_BREAK lists the folders where the rules on circles do not apply yet. Exit code 0: all is well; 1: at
-least one include breaks a rule, each is printed with file and line; 2: bad use.
+Exit code 0: all is well; 1: at least one include breaks a rule, each is printed with file and line; 2: bad use.
 
   check_layers.py [--root FOLDER]
   check_layers.py --self-test     breaks each rule in a scratch folder and expects a report
@@ -68,21 +67,11 @@ def own(folder):
     return re.compile('^' + re.escape(folder) + '/')
 
 
-# Folders whose files or rooms still include each other in a circle. A circle is reported unless all of it lies
-# in them. Without 'src/core' the table CORE_ROOMS holds for the core, with it CORE_AS_ONE.
-CIRCLES_TO_BREAK = (
-    'src/sim',
-    'src/trace',
-    'tools/gpushare',
-    'benchmarks/gpu',
-    'benchmarks/kernels',
-    'kernels',
-)
 # Where circles are looked for.
 CIRCLE_FOLDERS = ('src', 'bindings', 'include', 'kernels', 'tools', 'benchmarks')
 
-CORE_AS_ONE = (Layer('core', 'src/core', (CORE, ABSEIL, ATOMIC_QUEUE)),)
-CORE_ROOMS = (
+LAYERS = (
+    # The core, by room.
     Layer('base', 'src/core/base', (BASE, ABSEIL, ATOMIC_QUEUE)),
     Layer('seams', 'src/core/seams', (SEAMS, BASE, ABSEIL)),
     Layer('state', 'src/core/state', (STATE, BASE, SEAMS, ABSEIL)),
@@ -93,8 +82,7 @@ CORE_ROOMS = (
     Layer('policies', 'src/core/policies', (own('src/core/policies'), BASE, SEAMS, ABSEIL)),
     # Drives the flow from a log.
     Layer('replay', 'src/core/replay', (CORE, ABSEIL)),
-)
-LAYERS = (
+
     # The helpers over nlohmann-json are for .cc files: no other header of models may reach them.
     Layer('models json helpers', 'src/models', (own('src/models'), BASE, SEAMS, ABSEIL, NLOHMANN),
           pattern=r'^json_\w+\.h$'),
@@ -153,10 +141,10 @@ LAYERS = (
 )
 
 
-def layer_of(path, layers):
+def layer_of(path):
     """The layer of a path relative to the root, or None."""
     text = path.as_posix()
-    for layer in layers:
+    for layer in LAYERS:
         if text.startswith(layer.folder + '/') and re.search(layer.pattern, path.name):
             return layer
     return None
@@ -196,12 +184,12 @@ def source_files(root, folders):
                 yield full
 
 
-def check_includes(root, layers):
+def check_includes(root):
     """The includes that a layer does not allow, as printable lines."""
     problems = []
-    for full in source_files(root, sorted({layer.folder.split('/')[0] for layer in layers})):
+    for full in source_files(root, sorted({layer.folder.split('/')[0] for layer in LAYERS})):
         path = full.relative_to(root)
-        layer = layer_of(path, layers)
+        layer = layer_of(path)
         if layer is None:
             problems.append(f'{path}:1: the folder belongs to no layer in tools/check_layers.py')
             continue
@@ -258,7 +246,7 @@ def circles(graph):
                 yield circle
 
 
-def check_circles(root, to_break):
+def check_circles(root):
     """Circles among units and among rooms, each with the include that starts it, as printable lines."""
     problems = []
     edges = list(include_edges(root))
@@ -269,18 +257,15 @@ def check_circles(root, to_break):
             if group(includer) != group(included):
                 graph[group(includer)].setdefault(group(included), f'{includer}:{number}')
         for circle in circles(graph):
-            exempt = tuple(folder + '/' for folder in to_break)
-            if not all((node + '/').startswith(exempt) for node in circle):
-                steps = ', '.join(f'{graph[a][b]} -> {b}' for a, b in zip(circle[1:], circle[2:]))
-                problems.append(f'{graph[circle[0]][circle[1]]}: a circle among {kind}: '
-                                f'{circle[0]} -> {circle[1]}, {steps}')
+            steps = ', '.join(f'{graph[a][b]} -> {b}' for a, b in zip(circle[1:], circle[2:]))
+            problems.append(f'{graph[circle[0]][circle[1]]}: a circle among {kind}: '
+                            f'{circle[0]} -> {circle[1]}, {steps}')
     return problems
 
 
-def check(root, to_break=CIRCLES_TO_BREAK):
+def check(root):
     """All broken rules as printable lines."""
-    core = CORE_AS_ONE if 'src/core' in to_break else CORE_ROOMS
-    return check_includes(root, core + LAYERS) + check_circles(root, to_break)
+    return check_includes(root) + check_circles(root)
 
 
 SELF_TEST_BAD = {
@@ -387,7 +372,7 @@ def self_test():
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
         write_tree(root, SELF_TEST_BAD)
-        problems = check(root, ())
+        problems = check(root)
         for name, lines in SELF_TEST_BAD.items():
             for number in range(1, len(lines) + 1):
                 if not any(problem.startswith(f'{name}:{number}:') for problem in problems):
@@ -395,17 +380,14 @@ def self_test():
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
         write_tree(root, SELF_TEST_GOOD)
-        failures += [f'a correct file is reported: {problem}' for problem in check(root, ())]
+        failures += [f'a correct file is reported: {problem}' for problem in check(root)]
     for expected, tree in SELF_TEST_CHAINS:
         with tempfile.TemporaryDirectory() as scratch:
             root = pathlib.Path(scratch)
             write_tree(root, tree)
-            problems = check(root, ())
+            problems = check(root)
             if len(problems) != 1 or expected not in problems[0]:
                 failures.append(f'expected "{expected}" for {next(iter(tree))}, reported: {problems}')
-            top = next(iter(tree)).split('/')[0]
-            if 'circle' in expected and [line for line in check(root, (top,)) if 'circle' in line]:
-                failures.append(f'a circle in a folder of CIRCLES_TO_BREAK is reported: {next(iter(tree))}')
     return failures
 
 

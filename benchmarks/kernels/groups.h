@@ -12,7 +12,7 @@
 
 #include <vector>
 
-#include "benchmarks/kernels/catalogue.h"
+#include "benchmarks/kernels/workload.h"
 
 namespace gpushare::kernels {
 

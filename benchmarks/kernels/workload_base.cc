@@ -24,17 +24,6 @@ double WordValue(uint32_t word, bool integer) {
 
 }  // namespace
 
-uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us,
-                         uint32_t workers_per_sm) {
-  if (options.block_tasks > 0) return options.block_tasks;
-  const double workers = static_cast<double>(options.sms) * workers_per_sm;
-  const double waves = std::max(1.0, std::round(options.solo_ms * 1000 / block_task_us));
-  const double block_tasks = waves * workers;
-  // The claim counter is 32 bits wide, and workers claim past the end.
-  constexpr double kBlockTasksMax = 1U << 31;
-  return block_tasks < kBlockTasksMax ? static_cast<uint32_t>(block_tasks) : 0;
-}
-
 Grid GridOf(uint32_t block_tasks, uint32_t across) {
   const uint32_t rows = block_tasks / across;
   uint32_t y = std::min(rows, kGridYMax);

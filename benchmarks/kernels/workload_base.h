@@ -11,19 +11,13 @@
 #include <string>
 #include <utility>
 
-#include "benchmarks/kernels/catalogue.h"
 #include "benchmarks/kernels/device_buffer.h"
+#include "benchmarks/kernels/workload.h"
 #include "kernels/status.h"
 
 namespace gpushare::kernels {
 
 constexpr uint32_t kThreadsPerBlock = 256;
-// The reference GPU that durations are sized for: an H200 at its maximal clock, 8 workers an SM.
-constexpr double kReferenceClockMhz = 1980;
-constexpr double kReferenceDramBytesPerUs = 4.3e6;
-constexpr double kReferenceL2BytesPerUs = 7.0e6;
-constexpr uint32_t kReferenceWorkersPerSm = 8;
-
 constexpr int kRecordWordsMax = 4;
 constexpr uint32_t kGridYMax = 65535;  // CUDA's
 
@@ -56,11 +50,6 @@ class RecordWorkload : public Workload {
  private:
   void Compare(uint64_t index, const uint32_t* words, Verification* verification) const;
 };
-
-// How many block tasks the options ask for, whole waves of workers when they name a duration; 0
-// when they ask for more than a 32-bit number of them.
-uint32_t CountBlockTasks(const WorkloadOptions& options, double block_task_us,
-                         uint32_t workers_per_sm = kReferenceWorkersPerSm);
 
 // A grid of so many block tasks with whole rows of `across` (which divides them) and y within
 // CUDA's bound; as tall as that allows.

@@ -29,7 +29,7 @@
 #include "src/sim/link.h"
 #include "src/sim/prepared_kernel.h"
 #include "src/sim/random.h"
-#include "src/sim/sim_device.h"
+#include "src/sim/sim_options.h"
 #include "src/sim/sm_state.h"
 #include "src/sim/table.h"
 

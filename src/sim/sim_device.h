@@ -10,29 +10,13 @@
 #ifndef GPUSHARE_SRC_SIM_SIM_DEVICE_H_
 #define GPUSHARE_SRC_SIM_SIM_DEVICE_H_
 
-#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
 #include "src/core/seams/device.h"
-#include "src/core/seams/device_profile.h"
-#include "src/sim/faults.h"
+#include "src/sim/sim_options.h"
 
 namespace gpushare::sim {
-
-// The resolution of SMs. Both tiers run the same model; tests/sim/tiers_agree_test.cc compares
-// them.
-enum class Tier : uint8_t {
-  kKernel = 0,  // one state for each group of SMs: a few events a launch
-  kBlock = 1,   // one state, with its own phase, for each SM
-};
-
-struct SimOptions {
-  core::DeviceProfile profile;
-  uint64_t seed = 1;
-  Tier tier = Tier::kKernel;
-  FaultPlan faults;
-};
 
 // Errors: INVALID_ARGUMENT if the profile has sizes, rates or latencies that no GPU can have.
 absl::StatusOr<std::unique_ptr<core::Device>> MakeSimDevice(const SimOptions& options);

@@ -11,24 +11,14 @@
 #ifndef GPUSHARE_SRC_TRACE_PERFETTO_WRITER_H_
 #define GPUSHARE_SRC_TRACE_PERFETTO_WRITER_H_
 
-#include <cstdint>
-#include <map>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "src/core/log/event_log.h"
+#include "src/trace/trace_names.h"
 
 namespace gpushare::trace {
-
-// Names for the numbers in a log. A number without a name is shown as it is.
-struct TraceNames {
-  std::map<uint32_t, std::string> apps;     // by AppId
-  std::map<uint32_t, std::string> kernels;  // by KernelId
-  std::map<int32_t, std::string> places;    // by PlaceIndex, such as "LC side, 84 SMs"
-  std::string device = "GPU";
-  bool simulated = false;
-};
 
 // Serialises a trace. Records may come in any order; those of unknown types are skipped.
 std::string FormatPerfettoTrace(absl::Span<const core::EventRecord> records,

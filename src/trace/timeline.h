@@ -15,7 +15,7 @@
 
 #include "absl/types/span.h"
 #include "src/core/log/event_log.h"
-#include "src/trace/perfetto_writer.h"
+#include "src/trace/trace_names.h"
 
 namespace gpushare::trace {
 

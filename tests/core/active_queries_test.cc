@@ -6,22 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/scheduler.h"
-#include "src/models/online_model.h"
-#include "src/sim/sim_device.h"
 #include "tests/core/forwarding_model.h"
+#include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
 // A query alone on the whole device, and on half of it.
 constexpr int64_t kSoloNs = kMs;
 constexpr double kHalfSpeed = 0.5;
@@ -80,29 +76,19 @@ class SayingModel final : public ForwardingModel {
   const int64_t& solo_ns_;
 };
 
-class LoadTest : public ::testing::Test {
+class LoadTest : public SimulatedSchedulerTest {
  protected:
+  using SimulatedSchedulerTest::Wrap;
+  std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
+    return std::make_unique<SayingModel>(std::move(model), predicted_solo_ns_);
+  }
+
   void SetUp() override {
-    auto device = sim::MakeSimDevice(sim::SimOptions());
-    ASSERT_TRUE(device.ok()) << device.status();
-    const DeviceProfile& profile = (*device)->capabilities().profile;
-    KernelDesc query;
-    query.name = "query";
-    query.kind = TaskKind::kGraph;
-    query.simulation.present = true;
-    query.simulation.nodes = {{kSoloNs, profile.sm_count, 1, true, {}}};
-    query.simulation.speed = {{kHalfSms, kHalfSpeed}, {profile.sm_count, 1}};
-    auto model =
-        std::make_unique<SayingModel>(models::MakeOnlineModel(profile), predicted_solo_ns_);
-    auto scheduler = Scheduler::Create(SchedulerOptions(), *std::move(device), std::move(model),
-                                       std::make_unique<PlacingPolicy>(orders_));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::make_unique<PlacingPolicy>(orders_)));
+    KernelDesc query = Graph("query", kSoloNs);
+    query.simulation.speed = {{kHalfSms, kHalfSpeed}, {sms_, 1}};
     query_ = *scheduler_->RegisterKernel(query);
-    AppOptions options;
-    options.name = "service";
-    options.app_class = AppClass::kLatencyCritical;
-    queue_ = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+    queue_ = AddQueue(AppClass::kLatencyCritical, "service");
   }
 
   TicketId Submit(TimeNs arrival_ns = 0) {
@@ -136,7 +122,6 @@ class LoadTest : public ::testing::Test {
 
   Orders orders_;
   int64_t predicted_solo_ns_ = SayingModel::kAsLearned;
-  std::unique_ptr<Scheduler> scheduler_;
   KernelId query_;
   QueueId queue_;
 };

@@ -2,45 +2,28 @@
 // block-task boundary, and a task whose block tasks were all done first is complete with kOk. The
 // whole flow on the simulated device, in virtual time, one thread.
 
-#include <memory>
-#include <string>
-#include <utility>
-
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
-#include "src/sim/sim_device.h"
+#include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
 constexpr int64_t kBlocks = 5000;
 
-class CancelTest : public ::testing::Test {
+class CancelTest : public SimulatedSchedulerTest {
  protected:
   void SetUp() override {
-    auto device = sim::MakeSimDevice(sim::SimOptions());
-    ASSERT_TRUE(device.ok()) << device.status();
-    auto model = models::MakeOnlineModel((*device)->capabilities().profile);
-    auto scheduler = Scheduler::Create(SchedulerOptions(), *std::move(device), std::move(model),
-                                       *MakePolicy("adaptive"));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
     AppOptions options;
     options.name = "train";
     options.app_class = AppClass::kBestEffort;
     const AppId app = *scheduler_->CreateApp(options);
     queue_ = *scheduler_->CreateQueue(app);
     other_queue_ = *scheduler_->CreateQueue(app);
-    KernelDesc kernel;
-    kernel.name = "work";
-    kernel.evictable = true;
+    KernelDesc kernel = EvictableKernel("work", 25 * kUs);
     kernel.workers_per_sm_max = 8;
-    kernel.simulation.present = true;
-    kernel.simulation.block_task_ns = 25 * kUs;
     kernel_ = *scheduler_->RegisterKernel(kernel);
   }
 
@@ -58,7 +41,6 @@ class CancelTest : public ::testing::Test {
     return record;
   }
 
-  std::unique_ptr<Scheduler> scheduler_;
   QueueId queue_, other_queue_;
   KernelId kernel_;
 };

@@ -9,15 +9,12 @@
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
-#include "src/sim/sim_device.h"
 #include "tests/core/forwarding_model.h"
+#include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
 constexpr int64_t kQueryNs = kMs;
 constexpr int64_t kBlockNs = 100 * kUs;
 
@@ -51,47 +48,33 @@ class WatchingModel final : public ForwardingModel {
   std::vector<Seen>& seen_;
 };
 
-class CompanyTest : public ::testing::Test {
+class CompanyTest : public SimulatedSchedulerTest {
  protected:
+  using SimulatedSchedulerTest::Wrap;
+  std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
+    return std::make_unique<WatchingModel>(std::move(model), seen_);
+  }
+
   void Start(const char* policy) {
-    auto device = sim::MakeSimDevice(sim::SimOptions());
-    ASSERT_TRUE(device.ok()) << device.status();
-    sms_ = (*device)->capabilities().profile.sm_count;
-    auto model = std::make_unique<WatchingModel>(
-        models::MakeOnlineModel((*device)->capabilities().profile), seen_);
-    auto scheduler = Scheduler::Create(SchedulerOptions(), *std::move(device), std::move(model),
-                                       *MakePolicy(policy));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
-    KernelDesc query;
-    query.name = "query";
-    query.kind = TaskKind::kGraph;
-    query.simulation.present = true;
-    query.simulation.nodes = {{kQueryNs, sms_, 1, true, {}}};
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy(policy)));
+    KernelDesc query = Graph("query", kQueryNs);
     // Half the device is enough for it.
     query.simulation.speed = {{64, 0.99}, {sms_, 1}};
     query_ = *scheduler_->RegisterKernel(query);
   }
 
   KernelId RegisterBe(const char* name) {
-    KernelDesc kernel;
-    kernel.name = name;
-    kernel.evictable = true;
-    kernel.simulation.present = true;
-    kernel.simulation.block_task_ns = kBlockNs;
-    return *scheduler_->RegisterKernel(kernel);
+    return *scheduler_->RegisterKernel(EvictableKernel(name, kBlockNs));
   }
 
-  QueueId AddQueue(AppClass app_class, const std::string& name) {
+  QueueId AddService() {
     AppOptions options;
-    options.name = name;
-    options.app_class = app_class;
-    if (app_class == AppClass::kLatencyCritical) {
-      options.p99_bound = 2;
-      options.p99_alone_ns = 2 * kMs;
-      options.solo_ns = kQueryNs;
-    }
-    return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+    options.name = "service";
+    options.app_class = AppClass::kLatencyCritical;
+    options.p99_bound = 2;
+    options.p99_alone_ns = 2 * kMs;
+    options.solo_ns = kQueryNs;
+    return AddQueue(options);
   }
 
   // Long enough to be there whatever comes.
@@ -116,7 +99,7 @@ class CompanyTest : public ::testing::Test {
 
   // One query amid what runs, and what the model heard of it.
   Seen Query() {
-    if (!lc_queue_) lc_queue_ = AddQueue(AppClass::kLatencyCritical, "service");
+    if (!lc_queue_) lc_queue_ = AddService();
     Pass(5 * kMs);
     const size_t before = seen_.size();
     TaskSpec spec;
@@ -130,9 +113,7 @@ class CompanyTest : public ::testing::Test {
     return seen_.size() > before ? seen_.back() : Seen();
   }
 
-  int32_t sms_ = 0;
   std::vector<Seen> seen_;
-  std::unique_ptr<Scheduler> scheduler_;
   KernelId query_;
   QueueId lc_queue_;
 };

@@ -3,62 +3,35 @@
 
 #include "src/core/flow/fast_path.h"
 
-#include <memory>
-
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
 #include "src/core/policies/registry.h"
 #include "src/core/state/route.h"
-#include "src/models/online_model.h"
-#include "src/sim/sim_device.h"
+#include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
-
-class FastPathTest : public ::testing::Test {
+class FastPathTest : public SimulatedSchedulerTest {
  protected:
   void SetUp() override {
     sim::SimOptions options;
     options.faults = Faults();
-    auto device = sim::MakeSimDevice(options);
-    ASSERT_TRUE(device.ok()) << device.status();
     SchedulerOptions scheduler_options;
     scheduler_options.events = &log_;
-    auto scheduler =
-        Scheduler::Create(scheduler_options, *std::move(device),
-                          models::MakeOnlineModel(options.profile), *MakePolicy("adaptive:evict"));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
-    KernelDesc kernel;
-    kernel.name = "be";
-    kernel.evictable = true;
-    kernel.simulation.present = true;
-    kernel.simulation.block_task_ns = 50 * kUs;
-    be_kernel_ = *scheduler_->RegisterKernel(kernel);
-    KernelDesc graph;
-    graph.name = "query";
-    graph.kind = TaskKind::kGraph;
-    graph.simulation.present = true;
-    graph.simulation.nodes.push_back({100 * kUs, 132, 1, true, {}});
-    lc_kernel_ = *scheduler_->RegisterKernel(graph);
-    lc_ = MakeQueue(AppClass::kLatencyCritical, "server");
-    be_ = MakeQueue(AppClass::kBestEffort, "train");
+    ASSERT_NO_FATAL_FAILURE(
+        StartScheduler(*MakePolicy("adaptive:evict"), scheduler_options, options));
+    be_kernel_ = *scheduler_->RegisterKernel(EvictableKernel("be", 50 * kUs));
+    lc_kernel_ = *scheduler_->RegisterKernel(Graph("query", 100 * kUs));
+    lc_ = AddQueue(AppClass::kLatencyCritical, "server");
+    be_ = AddQueue(AppClass::kBestEffort, "train");
     // The first task of a queue goes through the flow, which publishes the routes.
     ASSERT_TRUE(scheduler_->Wait(SubmitLc(), kNever).ok());
   }
 
   virtual sim::FaultPlan Faults() const { return {}; }
 
-  QueueId MakeQueue(AppClass app_class, const char* name) {
-    AppOptions options;
-    options.name = name;
-    options.app_class = app_class;
-    return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
-  }
   TicketId SubmitLc() {
     TaskSpec spec;
     spec.queue = lc_;
@@ -84,7 +57,6 @@ class FastPathTest : public ::testing::Test {
   }
 
   EventLog log_{1 << 16};
-  std::unique_ptr<Scheduler> scheduler_;
   KernelId be_kernel_, lc_kernel_;
   QueueId lc_, be_;
 };

@@ -2,20 +2,16 @@
 // itself. Simulated device, virtual time.
 
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
-#include "src/models/online_model.h"
-#include "src/sim/sim_device.h"
+#include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
 constexpr int64_t kBlockTaskNs = 20 * kUs;
 
 struct Orders {
@@ -79,19 +75,13 @@ class FusingPolicy final : public Policy {
   Orders& orders_;
 };
 
-class FusedLaunchTest : public ::testing::Test {
+class FusedLaunchTest : public SimulatedSchedulerTest {
  protected:
   void SetUp() override { Start(sim::SimOptions(), SchedulerOptions()); }
 
   void Start(const sim::SimOptions& sim_options, const SchedulerOptions& options) {
-    auto device = sim::MakeSimDevice(sim_options);
-    ASSERT_TRUE(device.ok()) << device.status();
-    sms_ = (*device)->capabilities().profile.sm_count;
-    auto model = models::MakeOnlineModel((*device)->capabilities().profile);
-    auto scheduler = Scheduler::Create(options, *std::move(device), std::move(model),
-                                       std::make_unique<FusingPolicy>(orders_));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    ASSERT_NO_FATAL_FAILURE(
+        StartScheduler(std::make_unique<FusingPolicy>(orders_), options, sim_options));
     tensor_ = Register("tensor");
     cuda_ = Register("cuda");
     FusedKernelDesc fused;
@@ -106,19 +96,7 @@ class FusedLaunchTest : public ::testing::Test {
   }
 
   KernelId Register(const char* name) {
-    KernelDesc kernel;
-    kernel.name = name;
-    kernel.evictable = true;
-    kernel.simulation.present = true;
-    kernel.simulation.block_task_ns = kBlockTaskNs;
-    return *scheduler_->RegisterKernel(kernel);
-  }
-
-  QueueId AddQueue(AppClass app_class, const std::string& name) {
-    AppOptions options;
-    options.name = name;
-    options.app_class = app_class;
-    return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+    return *scheduler_->RegisterKernel(EvictableKernel(name, kBlockTaskNs));
   }
 
   // `rounds` of block tasks on every worker of the device alone.
@@ -157,8 +135,6 @@ class FusedLaunchTest : public ::testing::Test {
   }
 
   Orders orders_;
-  int32_t sms_ = 0;
-  std::unique_ptr<Scheduler> scheduler_;
   KernelId tensor_, cuda_;
   QueueId lc_, be_;
   std::vector<CompletionRecord> done_;

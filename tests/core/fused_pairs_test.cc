@@ -8,19 +8,15 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
-#include "src/models/online_model.h"
-#include "src/sim/sim_device.h"
 #include "tests/core/forwarding_device.h"
+#include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
 constexpr int64_t kBlockTaskNs = 20 * kUs;
 
 // The simulated device, which refuses what a test wants refused.
@@ -94,18 +90,15 @@ class PairingPolicy final : public Policy {
   const Pairing& pairing_;
 };
 
-class FusedPairsTest : public ::testing::Test {
+class FusedPairsTest : public SimulatedSchedulerTest {
  protected:
+  using SimulatedSchedulerTest::Wrap;
+  std::unique_ptr<Device> Wrap(std::unique_ptr<Device> device) override {
+    return std::make_unique<PickyDevice>(std::move(device), refusal_);
+  }
+
   void SetUp() override {
-    auto device = sim::MakeSimDevice(sim::SimOptions());
-    ASSERT_TRUE(device.ok()) << device.status();
-    sms_ = (*device)->capabilities().profile.sm_count;
-    auto model = models::MakeOnlineModel((*device)->capabilities().profile);
-    auto scheduler = Scheduler::Create(SchedulerOptions(),
-                                       std::make_unique<PickyDevice>(*std::move(device), refusal_),
-                                       std::move(model), std::make_unique<PairingPolicy>(pairing_));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::make_unique<PairingPolicy>(pairing_)));
     tensor_ = Register("tensor", true);
     cuda_ = Register("cuda", true);
     rigid_ = Register("rigid", false);
@@ -115,11 +108,8 @@ class FusedPairsTest : public ::testing::Test {
   }
 
   KernelId Register(const char* name, bool evictable, int64_t block_task_ns = kBlockTaskNs) {
-    KernelDesc kernel;
-    kernel.name = name;
+    KernelDesc kernel = EvictableKernel(name, block_task_ns);
     kernel.evictable = evictable;
-    kernel.simulation.present = true;
-    kernel.simulation.block_task_ns = block_task_ns;
     return *scheduler_->RegisterKernel(kernel);
   }
   void Fuse(const char* name, KernelId tensor, KernelId cuda) {
@@ -132,10 +122,7 @@ class FusedPairsTest : public ::testing::Test {
     ASSERT_TRUE(scheduler_->RegisterFusedKernel(fused).ok());
   }
   QueueId AddQueue(AppClass app_class) {
-    AppOptions options;
-    options.name = "app" + std::to_string(++apps_);
-    options.app_class = app_class;
-    return *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+    return SimulatedSchedulerTest::AddQueue(app_class, "app" + std::to_string(++apps_));
   }
 
   // `rounds` of block tasks on every worker of the device alone. The record is found by `name`.
@@ -191,9 +178,7 @@ class FusedPairsTest : public ::testing::Test {
   Pairing pairing_;
   PickyDevice::Refusal refusal_;
   std::map<std::string, std::pair<bool, CompletionRecord>> done_;
-  int32_t sms_ = 0;
   int apps_ = 0;
-  std::unique_ptr<Scheduler> scheduler_;
   KernelId tensor_, cuda_, rigid_, slow_;
 };
 

@@ -1,47 +1,29 @@
 // No BE task waits for ever where the policy could let it run: the whole flow on the simulated
 // device, each case a way in which a task was once kept waiting. Virtual time, one thread.
 
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
-#include "src/sim/sim_device.h"
+#include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
 constexpr int64_t kBlockNs = 25 * kUs;
 constexpr int64_t kWorkersPerSm = 8;
 
-class StarvationTest : public ::testing::Test {
+class StarvationTest : public SimulatedSchedulerTest {
  protected:
   void Start(const char* policy) {
-    auto device = sim::MakeSimDevice(sim::SimOptions());
-    ASSERT_TRUE(device.ok()) << device.status();
-    auto model = models::MakeOnlineModel((*device)->capabilities().profile);
-    sms_ = (*device)->capabilities().profile.sm_count;
-    auto scheduler = Scheduler::Create(SchedulerOptions(), *std::move(device), std::move(model),
-                                       *MakePolicy(policy));
-    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
-    scheduler_ = *std::move(scheduler);
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy(policy)));
     short_ = Register("short", kBlockNs, true);
     long_ = Register("long", 20 * kMs, false);
   }
 
   KernelId Register(const char* name, int64_t block_ns, bool evictable) {
-    KernelDesc kernel;
-    kernel.name = name;
+    KernelDesc kernel = EvictableKernel(name, block_ns);
     kernel.evictable = evictable;
     kernel.workers_per_sm_max = kWorkersPerSm;
-    kernel.simulation.present = true;
-    kernel.simulation.block_task_ns = block_ns;
     return *scheduler_->RegisterKernel(kernel);
   }
 
@@ -86,8 +68,6 @@ class StarvationTest : public ::testing::Test {
     return scheduler_->Wait(ticket, scheduler_->NowNs() + ns).ok();
   }
 
-  int32_t sms_ = 0;
-  std::unique_ptr<Scheduler> scheduler_;
   KernelId short_, long_;
 };
 

@@ -20,8 +20,10 @@
 
 #include "tools/gpushare/colocate.h"
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/metrics.h"
 #include "tools/gpushare/plain_rows.h"
 #include "tools/gpushare/result.h"
+#include "tools/gpushare/runner.h"
 #include "tools/gpushare/table.h"
 
 namespace gpushare::tool {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/metrics.h"
 
 namespace gpushare::tool {
 

@@ -21,7 +21,8 @@
 
 #include "tools/gpushare/library.h"
 #include "tools/gpushare/random.h"
-#include "tools/gpushare/runner.h"
+#include "tools/gpushare/run_outcome.h"
+#include "tools/gpushare/run_plan.h"
 #include "tools/gpushare/workloads.h"
 
 namespace gpushare::tool {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tools/gpushare/library.h"
-#include "tools/gpushare/runner.h"
+#include "tools/gpushare/run_outcome.h"
 
 namespace gpushare::tool {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "tools/gpushare/runner.h"
+#include "tools/gpushare/run_plan.h"
 #include "tools/gpushare/scenario.h"
 
 namespace gpushare::tool {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/runner.h"
+#include "tools/gpushare/run_plan.h"
 
 namespace gpushare::tool {
 

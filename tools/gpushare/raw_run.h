@@ -16,7 +16,8 @@
 #ifndef GPUSHARE_TOOLS_GPUSHARE_RAW_RUN_H_
 #define GPUSHARE_TOOLS_GPUSHARE_RAW_RUN_H_
 
-#include "tools/gpushare/runner.h"
+#include "tools/gpushare/run_outcome.h"
+#include "tools/gpushare/run_plan.h"
 
 namespace gpushare::tool {
 

@@ -10,7 +10,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "tools/gpushare/runner.h"
+#include "tools/gpushare/run_outcome.h"
+#include "tools/gpushare/run_plan.h"
 
 namespace gpushare::tool {
 

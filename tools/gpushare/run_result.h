@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "tools/gpushare/metrics.h"
-#include "tools/gpushare/runner.h"
+#include "tools/gpushare/run_outcome.h"
+#include "tools/gpushare/run_plan.h"
 #include "tools/gpushare/scenario.h"
 
 namespace gpushare::tool {

@@ -7,6 +7,7 @@
 #include "tools/gpushare/app_driver.h"
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/limits.h"
+#include "tools/gpushare/metrics.h"
 #include "tools/gpushare/pause.h"
 #include "tools/gpushare/raw_run.h"
 

@@ -65,6 +65,61 @@ absl::Status CheckApp(const AppOptions& options) {
   return absl::OkStatus();
 }
 
+// Gives the app on a new or reused slot `tasks_max` free task slots, and its slots for large
+// arguments.
+void MakeSlots(App& app, int32_t tasks_max) {
+  if (app.task_capacity < tasks_max) {
+    // A larger app on a reused slot. The old records stay: a stale ticket may still look at them.
+    uint64_t first_generation = 1;
+    for (int i = 0; i < app.task_capacity; ++i) {
+      first_generation =
+          std::max(first_generation, app.tasks[static_cast<size_t>(i)].generation.load() + 1);
+    }
+    if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
+    app.tasks = std::make_unique<Task[]>(static_cast<size_t>(tasks_max));
+    app.task_capacity = tasks_max;
+    for (int i = 0; i < app.task_capacity; ++i) {
+      app.tasks[static_cast<size_t>(i)].generation.store(first_generation);
+    }
+  }
+  for (int i = 0; i < app.task_capacity; ++i) {
+    Task& task = app.tasks[static_cast<size_t>(i)];
+    task.slot = static_cast<uint32_t>(i);
+    task.app = &app;
+  }
+  app.free_tasks = std::make_unique<SlotStack>(static_cast<uint32_t>(tasks_max));
+  if (app.large == nullptr) {
+    app.large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
+  }
+  app.free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
+}
+
+// Clears what an earlier app on this slot left. The options are set.
+void ResetApp(App& app) {
+  app.route.store(0);
+  app.active_queries.store(0);
+  app.plan_index = App::kNoIndex;
+  app.tasks_in_flight = 0;
+  app.heads_waiting = 0;
+  app.idle_since_ns = app.load_updated_ns = 0;
+  app.was_active = false;
+  app.load_sum = app.load_weight = app.busy_load = 0;
+  app.busy_ns = app.busy_solo_ns = 0;
+  app.query_solo_ns = app.options.solo_ns;
+  app.main_kernel = nullptr;
+  app.main_kernel_credit = 0;
+  app.reserved_capsms = 0;
+  app.packed = false;
+  app.attained_ns = 0;
+  app.depth_logged = -1;
+  for (std::atomic<int64_t>* counter :
+       {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
+        &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {
+    counter->store(0);
+  }
+  app.latency.Clear();
+}
+
 }  // namespace
 
 Tables::Tables()
@@ -90,52 +145,8 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   App& app = *apps_[static_cast<size_t>(slot)];
   app.slot = static_cast<uint32_t>(slot);
   app.options = options;
-  if (app.task_capacity < options.tasks_max) {
-    // A larger app on a reused slot. The old records stay: a stale ticket may still look at them.
-    uint64_t first_generation = 1;
-    for (int i = 0; i < app.task_capacity; ++i) {
-      first_generation =
-          std::max(first_generation, app.tasks[static_cast<size_t>(i)].generation.load() + 1);
-    }
-    if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
-    app.tasks = std::make_unique<Task[]>(static_cast<size_t>(options.tasks_max));
-    app.task_capacity = options.tasks_max;
-    for (int i = 0; i < app.task_capacity; ++i) {
-      app.tasks[static_cast<size_t>(i)].generation.store(first_generation);
-    }
-  }
-  for (int i = 0; i < app.task_capacity; ++i) {
-    Task& task = app.tasks[static_cast<size_t>(i)];
-    task.slot = static_cast<uint32_t>(i);
-    task.app = &app;
-  }
-  app.free_tasks = std::make_unique<SlotStack>(static_cast<uint32_t>(options.tasks_max));
-  if (app.large == nullptr) {
-    app.large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
-  }
-  app.free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
-  app.route.store(0);
-  app.active_queries.store(0);
-  app.plan_index = App::kNoIndex;
-  app.tasks_in_flight = 0;
-  app.heads_waiting = 0;
-  app.idle_since_ns = app.load_updated_ns = 0;
-  app.was_active = false;
-  app.load_sum = app.load_weight = app.busy_load = 0;
-  app.busy_ns = app.busy_solo_ns = 0;
-  app.query_solo_ns = options.solo_ns;
-  app.main_kernel = nullptr;
-  app.main_kernel_credit = 0;
-  app.reserved_capsms = 0;
-  app.packed = false;
-  app.attained_ns = 0;
-  app.depth_logged = -1;
-  for (std::atomic<int64_t>* counter :
-       {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
-        &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {
-    counter->store(0);
-  }
-  app.latency.Clear();
+  MakeSlots(app, options.tasks_max);
+  ResetApp(app);
   task_slots_ += options.tasks_max;
   ++app.generation;
   app.id.store(PackSmall(app.slot, app.generation));
