@@ -27,18 +27,20 @@ class EvictionLoop {
     options.profile = profile.device;
     options.tier = tier;
     device_ = *MakeSimDevice(options);
-    lc_.kernel = profile.FindKernel("chain1");
-    be_.kernel = profile.FindKernel("sincos_27us");
-    if (!device_->PrepareKernel(*lc_.kernel).ok() || !device_->PrepareKernel(*be_.kernel).ok()) {
-      std::abort();
+    core::LaunchPart& lc = lc_.parts[0];
+    core::LaunchPart& be = be_.parts[0];
+    lc.work.kernel = profile.FindKernel("chain1");
+    be.work.kernel = profile.FindKernel("sincos_27us");
+    for (const core::LaunchPart* part : {&lc, &be}) {
+      if (!device_->PrepareKernel(*part->work.kernel).ok()) std::abort();
     }
-    lc_.lane = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, false});
+    lc.lane = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, false});
     lc_.form = core::Form::kGraph;
-    be_.lane = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
+    be.lane = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
     be_.form = core::Form::kWorkers;
-    be_.counter = 0;
-    be_.block_count = int64_t{1} << 39;
-    be_.reset_counter = true;
+    be.counter = 0;
+    be.block_count = int64_t{1} << 39;
+    be.reset_counter = true;
   }
 
   int64_t RunOneSecond() {
@@ -46,8 +48,8 @@ class EvictionLoop {
     int64_t completions = 0;
     for (core::TimeNs arrival = start; arrival < start + kSecond; arrival += kPeriod) {
       completions += RunUntil(arrival);
-      if (be_runs_ && !device_->Evict(be_.lane, be_.epoch, 0).ok()) std::abort();
-      lc_.launch = core::LaunchId{1};
+      if (be_runs_ && !device_->Evict(be_.parts[0].lane, be_.parts[0].epoch, 0).ok()) std::abort();
+      lc_.parts[0].launch = core::LaunchId{1};
       if (!device_->Launch(lc_).ok()) std::abort();
       lc_runs_ = true;
     }
@@ -70,10 +72,10 @@ class EvictionLoop {
   }
 
   void LaunchBe() {
-    be_.launch = core::LaunchId{2};
-    ++be_.epoch;
+    be_.parts[0].launch = core::LaunchId{2};
+    ++be_.parts[0].epoch;
     if (!device_->Launch(be_).ok()) std::abort();
-    be_.reset_counter = false;
+    be_.parts[0].reset_counter = false;
     be_runs_ = true;
   }
 
