@@ -74,8 +74,8 @@ core::LaunchRequest FusedRequest(const core::FusedKernelDesc& fused, const Fused
   core::LaunchRequest request;
   request.form = core::Form::kFused;
   request.fused = &fused;
-  request.parts = {MakePart(tensor.item, tensor.lane, tensor.block_tasks),
-                   MakePart(cuda.item, cuda.lane, cuda.block_tasks)};
+  request.parts[0] = MakePart(tensor.item, tensor.lane, tensor.block_tasks);
+  request.parts.Add(MakePart(cuda.item, cuda.lane, cuda.block_tasks));
   int32_t counter = 0;
   for (core::LaunchPart& part : request.parts) {
     part.counter = counter++;

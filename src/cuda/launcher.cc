@@ -162,7 +162,7 @@ absl::Status Launcher::Workers(CudaLane& lane, const PreparedKernel& kernel, uin
   const int64_t workers =
       std::max<int64_t>(1, std::min({asked, holds - leaders, request.parts[0].block_count}));
   WorkerPart worker;
-  worker.part = request.parts.data();
+  worker.part = &request.parts[0];
   worker.lane = &lane;
   worker.kernel = &kernel;
   worker.sequence = sequence;
@@ -224,7 +224,7 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
   std::array<WorkerPart, core::kLaunchPartsMax> parts;
   int64_t useful = 1;
   for (size_t i = 0; i < parts.size(); ++i) {
-    const core::LaunchPart& part = request.parts[i];
+    const core::LaunchPart& part = request.parts[static_cast<int>(i)];
     const core::KernelDesc& kernel = *part.work.kernel;
     const bool tensor = swapped == (i == 1);
     const size_t wanted = tensor ? fused->tensor_arguments_bytes : fused->cuda_arguments_bytes;

@@ -135,7 +135,7 @@ core::LaunchRequest DeviceContract::Fused(core::LaneIndex lane, int64_t blocks,
   core::LaunchRequest request = Workers(lane, blocks, 0, true, 1);
   request.form = core::Form::kFused;
   request.fused = &fused_;
-  core::LaunchPart& second = request.parts[1];
+  core::LaunchPart& second = request.parts.Add();
   second.launch = NewLaunch();
   second.lane = partner_lane;
   second.work.kernel = &partner_;

@@ -51,7 +51,11 @@ class BoundedList {
   }
 
   // The list must not be full.
-  T& Add(const T& value = T()) {
+  T& Add() {
+    assert(!full() && "an Add to a full list");
+    return *new (data() + size_++) T;  // default-initialised: T() would zero unused storage first
+  }
+  T& Add(const T& value) {
     assert(!full() && "an Add to a full list");
     return *new (data() + size_++) T(value);
   }

@@ -28,12 +28,12 @@
 #ifndef GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_
 #define GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_
 
-#include <array>
 #include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "src/core/base/bounded_list.h"
 #include "src/core/base/clock.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
@@ -75,7 +75,7 @@ inline constexpr int kLaunchPartsMax = 2;
 
 // One task's share of a launch.
 struct LaunchPart {
-  LaunchId launch;  // chosen by the scheduler, echoed in the completion; none: no such part
+  LaunchId launch;  // chosen by the scheduler, echoed in the completion
   // The lane whose eviction word it reads. The first part's lane gives the launch its order.
   LaneIndex lane = kNoLane;
   // Of the whole task, but for a copy: there the bytes and the offset are this launch's.
@@ -87,10 +87,12 @@ struct LaunchPart {
 };
 
 struct LaunchRequest {
+  LaunchRequest() { parts.Add(); }
+
   Form form = Form::kOriginal;
-  std::array<LaunchPart, kLaunchPartsMax> parts;  // the second for kFused only
-  const FusedKernelDesc* fused = nullptr;         // kFused only; the parts are those of the pair
-  int64_t block_begin = 0;                        // first block task (kSlice), else 0
+  BoundedList<LaunchPart, kLaunchPartsMax> parts;  // one; two for kFused
+  const FusedKernelDesc* fused = nullptr;          // kFused only; the parts are those of the pair
+  int64_t block_begin = 0;                         // first block task (kSlice), else 0
   int32_t workers = 0;  // kWorkers; kFused: fused blocks. 0: all that the place holds
   absl::Span<void* const> wait_events;  // native events to wait for before, empty on sim and null
   // Native event to record after. A fused launch records it after both parts, so the scheduler

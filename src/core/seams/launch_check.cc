@@ -69,10 +69,11 @@ absl::Status CheckArguments(const void* arguments, size_t bytes) {
 
 // The pair, and the second part: the first is checked as any launch.
 absl::Status CheckFused(const LaunchRequest& request) {
-  const LaunchPart& partner = request.parts[1];
-  if (request.fused == nullptr || partner.work.kernel == nullptr) {
+  if (request.fused == nullptr || !request.parts.full() ||
+      request.parts[1].work.kernel == nullptr) {
     return absl::InvalidArgumentError("A fused launch needs its pair and its partner kernel.");
   }
+  const LaunchPart& partner = request.parts[1];
   const KernelId tensor = request.fused->tensor_part;
   const KernelId cuda = request.fused->cuda_part;
   const KernelId first = request.parts[0].work.kernel->id;

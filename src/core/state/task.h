@@ -101,11 +101,11 @@ struct Progress {
   int64_t blocks_done = 0;
   int64_t issued_ns = 0;  // predicted duration counted in T_q
   TimeNs evicted_since_ns = 0;
-  BoundedList<Part, kMaxPartsPerTask> parts;
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
   int64_t blocking_ns = kNever;      // what its eviction adds to an LC query; kNever: not evictable
   Task* next = nullptr;              // queue order
+  BoundedList<Part, kMaxPartsPerTask> parts;  // last: its unused storage keeps the rest together
 };
 
 struct alignas(64) Task {

@@ -192,7 +192,7 @@ void ReleasePair(Flow& flow, const FusedPair& pair) {
 
 LaunchRequest MakeFusedRequest(const FusedPair& pair) {
   LaunchRequest request = MakeRequest(*pair.first, pair.parts[0]);
-  request.parts[1] = MakeLaunchPart(*pair.second, pair.parts[1]);
+  FillLaunchPart(*pair.second, pair.parts[1], request.parts.Add());
   request.fused = pair.kernel;
   request.workers = static_cast<int32_t>(pair.blocks);
   return request;

@@ -59,7 +59,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   task.signal_event = spec.signal_event;
   task.callback = spec.callback;
   task.callback_user = spec.callback_user;
-  task.progress = Progress();
+  task.progress = Progress{};  // braces: Progress() would zero the storage of its parts first
   task.record = CompletionRecord();
   task.record.ticket = Tables::TicketOf(task);
   task.record.app = AppId{task.app->id.load(std::memory_order_relaxed)};

@@ -10,8 +10,7 @@ bool IsDeviceLost(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDataLoss(status);
 }
 
-LaunchPart MakeLaunchPart(const Task& task, const Part& part) {
-  LaunchPart launch;
+void FillLaunchPart(const Task& task, const Part& part, LaunchPart& launch) {
   launch.launch = part.launch;
   launch.lane = part.lane;
   launch.work = task.work;
@@ -24,13 +23,12 @@ LaunchPart MakeLaunchPart(const Task& task, const Part& part) {
   launch.counter = claims ? task.progress.counter : -1;
   launch.reset_counter = claims && task.progress.counter_fresh;
   launch.epoch = part.epoch;
-  return launch;
 }
 
 LaunchRequest MakeRequest(const Task& task, const Part& part) {
   LaunchRequest request;
   request.form = part.form;
-  request.parts[0] = MakeLaunchPart(task, part);
+  FillLaunchPart(task, part, request.parts[0]);
   request.block_begin = part.form == Form::kSlice ? task.progress.blocks_done : 0;
   request.workers = part.form == Form::kWorkers ? part.workers : 0;
   request.wait_events = task.wait_events.span();

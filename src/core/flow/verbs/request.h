@@ -15,7 +15,7 @@ namespace gpushare::core {
 LaunchRequest MakeRequest(const Task& task, const Part& part);
 
 // The part of a request that is this task's. A fused launch has two.
-LaunchPart MakeLaunchPart(const Task& task, const Part& part);
+void FillLaunchPart(const Task& task, const Part& part, LaunchPart& launch);
 
 // Launches a task of `query` (null: none that is open). If another thread ended the query while its
 // launch was under way, the lane was flushed too early; it is flushed again.
