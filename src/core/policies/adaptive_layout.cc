@@ -25,15 +25,15 @@ int64_t RoundUp(int64_t ns) {
 
 double RoundLoad(double load) {
   if (!(load > 0)) return 0;
-  const double rounded = std::round(load * tuning::kLoadSteps) / tuning::kLoadSteps;
-  return std::min(rounded, tuning::kLoadMax);
+  const double rounded = std::round(load * kLoadSteps) / kLoadSteps;
+  return std::min(rounded, kLoadMax);
 }
 
 // How LC app `lc` fares with an inflation of its latency and a blocking.
 bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
   constexpr double kRounding = 1e-9;
   // Who states nothing still keeps its speed: its route must not move to a few SMs for BE's sake.
-  if (lc.p99_bound <= 0 && lc.target_ns <= 0) return inflation <= tuning::kUnstatedInflation;
+  if (lc.p99_bound <= 0 && lc.target_ns <= 0) return inflation <= kUnstatedInflation;
   const double blocking = static_cast<double>(blocking_ns);
   const double p99 = static_cast<double>(lc.p99_ns);
   if (lc.p99_bound > 0) {
@@ -70,14 +70,14 @@ class Evaluation {
       load_ += lc.load;
       if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
     }
-    load_ = std::min(load_, tuning::kLoadMax);
+    load_ = std::min(load_, kLoadMax);
   }
 
   // Share of time in which no query is active and BE is back: a busy period begins with an eviction
   // and ends with a return.
   double IdleShare(double load) const {
     const double idle = 1 - load;
-    const double returns = queries_per_ns_ * (1 - load_) * tuning::kReturnGapNs;
+    const double returns = queries_per_ns_ * (1 - load_) * kReturnGapNs;
     return std::max(0.0, idle - returns);
   }
 
@@ -182,7 +182,7 @@ class Evaluation {
 int32_t BestLayout(const LayoutQuestion& question, const Evaluation& evaluation) {
   if (question.be_count == 0) return std::max(question.current, kWholeLayout);
   const auto bonus = [&](int32_t split) {
-    return split == question.current ? tuning::kLayoutHysteresis : 0.0;
+    return split == question.current ? kLayoutHysteresis : 0.0;
   };
   int32_t best = kWholeLayout;
   double best_value = evaluation.WholeValue();
@@ -207,7 +207,7 @@ int32_t ForcedSplit(const LayoutQuestion& question, Mechanism mechanism,
   int32_t best = kWholeLayout;
   double best_value = 0;
   const auto take = [&](int32_t split, double value) {
-    if (value > 0 && split == question.current) value += tuning::kLayoutHysteresis;
+    if (value > 0 && split == question.current) value += kLayoutHysteresis;
     if (value > best_value + 1e-9) {
       best = split;
       best_value = value;
@@ -276,7 +276,7 @@ void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
 }
 
 LayoutChooser::LayoutChooser(Mechanism mechanism)
-    : mechanism_(mechanism), remembered_(tuning::kLayoutsRemembered) {}
+    : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
 
 void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
   question_.pairs_version = snapshot.pairs.version;
@@ -388,10 +388,9 @@ Suffering WorstSuffering(const Snapshot& snapshot, int32_t kernel, int32_t split
     double limit = lc.target_ns > 0 ? static_cast<double>(lc.target_ns) : 0;
     if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
     if (limit == 0) continue;
-    const double value =
-        speed > 0 && split_load < 1
-            ? p99 / speed * (1 - std::min(load, tuning::kLoadMax)) / (1 - split_load)
-            : static_cast<double>(kMaxDurationNs);  // the queue grows without end
+    const double value = speed > 0 && split_load < 1
+                             ? p99 / speed * (1 - std::min(load, kLoadMax)) / (1 - split_load)
+                             : static_cast<double>(kMaxDurationNs);  // the queue grows without end
     if (value / limit > worst_ratio) {
       worst_ratio = value / limit;
       worst = {static_cast<int64_t>(value), static_cast<int64_t>(limit)};

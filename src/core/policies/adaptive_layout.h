@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/core/policies/tuning.h"
+#include "src/core/base/tuning.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {

@@ -4,12 +4,12 @@
 
 #include <array>
 
+#include "src/core/base/tuning.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/copy_slots.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/policies/lc_first.h"
 #include "src/core/policies/quiet.h"
-#include "src/core/policies/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -30,8 +30,8 @@ class Ledger {
   // kNone: it may be launched. Kernels and library calls.
   PlannedHold Judge(const HeadView& head) const {
     const int64_t duration_ns = head.remaining.duration_ns;
-    if (queued_ns_max_ == kNever && issued_[AppOf(head)] >= tuning::kBeWindowPerApp) {
-      return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], tuning::kBeWindowPerApp};
+    if (queued_ns_max_ == kNever && issued_[AppOf(head)] >= kBeWindowPerApp) {
+      return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], kBeWindowPerApp};
     }
     if (SumNs(queued_ns_, duration_ns) > queued_ns_max_) {
       return {head.task, Reason::kHoldQueuedTime, SumNs(queued_ns_, duration_ns), queued_ns_max_};

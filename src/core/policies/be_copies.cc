@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 
+#include "src/core/base/tuning.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/copy_slots.h"
-#include "src/core/policies/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -32,9 +32,8 @@ class CopyTime {
         continue;
       }
       const int64_t piece_ns =
-          budget_ns == kNever
-              ? kNever
-              : budget_ns / (lc_active ? tuning::kActivePieceDivisor : tuning::kIdlePieceDivisor);
+          budget_ns == kNever ? kNever
+                              : budget_ns / (lc_active ? kActivePieceDivisor : kIdlePieceDivisor);
       left_ns_[direction] = std::min(piece_ns, headroom_ns);
     }
     for (const RunningView& running : snapshot.running) {
@@ -66,7 +65,7 @@ int64_t BytesWithin(const HeadView& head, int64_t ns) {
   const double rate = static_cast<double>(head.blocks_left) /
                       static_cast<double>(std::max<int64_t>(head.remaining.duration_ns, 1));
   const int64_t bytes = static_cast<int64_t>(rate * static_cast<double>(std::max<int64_t>(ns, 0)));
-  return bytes / tuning::kCopyPieceAlignment * tuning::kCopyPieceAlignment;
+  return bytes / kCopyPieceAlignment * kCopyPieceAlignment;
 }
 
 }  // namespace
@@ -90,7 +89,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
     if (duration_ns > left_ns) {
       launch.blocks_max = BytesWithin(head, left_ns);
       launch.reason = Reason::kFillsGap;
-      if (launch.blocks_max < tuning::kCopyPieceBytesMin) {
+      if (launch.blocks_max < kCopyPieceBytesMin) {
         plan.holds.TryAdd({head.task, time.hold(), duration_ns, left_ns});
         continue;
       }

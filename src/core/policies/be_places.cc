@@ -89,7 +89,7 @@ void BePlaces::CountLive() {
       for (size_t p = 0; p < place_count_; ++p) {
         Place& place = places_[p];
         if (place.index != part.place) continue;
-        if (place.live < tuning::kBeWindowPerPlace) {
+        if (place.live < kBeWindowPerPlace) {
           place.queues[static_cast<size_t>(place.live)] = running.task.queue;
         }
         ++place.live;
@@ -154,8 +154,8 @@ BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) co
   if (place.closed != Reason::kNone) {
     return {place.closed, BlockingOn(snapshot_, task, place.index), 0};
   }
-  if (place.live >= tuning::kBeWindowPerPlace || SharesQueue(task, place)) {
-    return {Reason::kHoldWindow, place.live, tuning::kBeWindowPerPlace};
+  if (place.live >= kBeWindowPerPlace || SharesQueue(task, place)) {
+    return {Reason::kHoldWindow, place.live, kBeWindowPerPlace};
   }
   return {};
 }
@@ -165,7 +165,7 @@ bool BePlaces::MayLaunch(const HeadView& task, const Place& place) const {
 }
 
 bool BePlaces::SharesQueue(const HeadView& task, const Place& place) const {
-  const int32_t known = std::min(place.live, tuning::kBeWindowPerPlace);
+  const int32_t known = std::min(place.live, kBeWindowPerPlace);
   for (int32_t i = 0; i < known; ++i) {
     if (place.queues[static_cast<size_t>(i)] == task.queue) return true;
   }
@@ -206,7 +206,7 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
     if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
     if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
     if (running.parts.size() >= kMaxPartsPerTask) continue;
-    if (task.remaining.duration_ns < tuning::kElasticPartNsMin) continue;
+    if (task.remaining.duration_ns < kElasticPartNsMin) continue;
     bool joins = true;
     for (int32_t i = 0; i < running.parts.size(); ++i) {
       const PartView& part = running.parts[i];
@@ -223,7 +223,7 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
   if (recent_ >= 0 && recent_place_ != place.index) {
     const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
     if (CanBeEvicted(snapshot_, head) && MayLaunch(head, place) &&
-        head.remaining.duration_ns >= tuning::kElasticPartNsMin) {
+        head.remaining.duration_ns >= kElasticPartNsMin) {
       return Launch(head, place, Reason::kElasticReturn, plan);
     }
   }
@@ -254,7 +254,7 @@ void BePlaces::Fill(Plan& plan) {
   for (size_t p = 0; p < place_count_ && any_be_; ++p) {
     if (places_[p].closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
   }
-  for (int32_t depth = 0; depth < tuning::kBeWindowPerPlace; ++depth) {
+  for (int32_t depth = 0; depth < kBeWindowPerPlace; ++depth) {
     recent_ = -1;
     for (size_t p = 0; p < place_count_; ++p) {
       Place& place = places_[p];

@@ -42,7 +42,7 @@ class BePlaces {
     bool overlaps_lc = false;
     Reason closed = Reason::kNone;  // why nothing may be launched on it now
     int32_t live = 0;
-    std::array<QueueId, tuning::kBeWindowPerPlace> queues;  // of the live tasks
+    std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
   };
   struct Judgement {
     Reason reason = Reason::kNone;  // kNone: it may be launched
