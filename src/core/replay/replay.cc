@@ -15,13 +15,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
+#include "src/core/base/limits.h"
 
 namespace gpushare::core {
 namespace {
-
-// Ticks at one time and place in the log without any new record: the scheduler has nothing to say
-// where the recorded one had. A Tick that adopts or plans may need a second one.
-constexpr int kIdleTicksMax = 4;
 
 EventType TypeOf(const EventRecord& record) { return static_cast<EventType>(record.type); }
 
@@ -244,7 +241,7 @@ class InputPlayer {
         scheduler_.Tick();
       }
       idle_ticks = comparison_.at() == before ? idle_ticks + 1 : 0;
-      if (idle_ticks > kIdleTicksMax) {
+      if (idle_ticks > kMaxIdleReplayTicks) {
         comparison_.Stop(absl::StrCat("The replay does nothing where event ", comparison_.at(),
                                       " was recorded as ", Comparison::Show(comparison_.Next()),
                                       "."));

@@ -70,9 +70,6 @@ struct LaneSpec {
   bool evictable = false;  // has an eviction word
 };
 
-// A launch has one part, a fused launch two.
-inline constexpr int kLaunchPartsMax = 2;
-
 // One task's share of a launch.
 struct LaunchPart {
   LaunchId launch;  // chosen by the scheduler, echoed in the completion; none: no such part
@@ -88,7 +85,7 @@ struct LaunchPart {
 
 struct LaunchRequest {
   Form form = Form::kOriginal;
-  std::array<LaunchPart, kLaunchPartsMax> parts;  // the second for kFused only
+  std::array<LaunchPart, kMaxLaunchParts> parts;  // the second for kFused only
   const FusedKernelDesc* fused = nullptr;         // kFused only; the parts are those of the pair
   int64_t block_begin = 0;                        // first block task (kSlice), else 0
   int32_t workers = 0;  // kWorkers; kFused: fused blocks. 0: all that the place holds

@@ -45,12 +45,9 @@
 
 namespace gpushare::core {
 
-// Workers an SM can hold: its block slots, 32 on every GPU since Maxwell (16 before).
-inline constexpr int32_t kMaxWorkersPerSm = 32;
-
-// lcm(1..32): the smallest unit count that every M <= 32 divides. 63,000 SMs still fit in 63 bits.
+// lcm(1..kMaxWorkersPerSm): the smallest unit count that every M divides. kMaxLedgerSms times as
+// many fit in 63 bits.
 inline constexpr int64_t kCapSmUnit = 144403552893600;
-inline constexpr int32_t kMaxLedgerSms = 4096;
 
 // What `workers` workers use of the device, in units. 1 <= workers_per_sm_max <= kMaxWorkersPerSm.
 constexpr int64_t WorkerUnits(int64_t workers, int32_t workers_per_sm_max) {

@@ -16,11 +16,6 @@
 namespace gpushare::core {
 namespace {
 
-// Of a fused block; those of the largest GPUs.
-constexpr int32_t kFusedThreadsMax = 1024;
-constexpr int32_t kFusedSharedBytesMax = 1 << 20;
-constexpr int32_t kFusedBlocksPerSmMax = 64;
-
 absl::Status CheckName(const char* what, const std::string& name) {
   if (name.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("The ", what, " has no name."));
@@ -257,10 +252,10 @@ absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
                                                    ", and each side has 1 to 32 blocks."));
   }
   for (const auto& [what, value, limit] :
-       {std::tuple{"threads a block", desc.threads_per_block, kFusedThreadsMax},
+       {std::tuple{"threads a block", desc.threads_per_block, kMaxThreadsPerBlock},
         std::tuple{"bytes of dynamic shared memory", desc.dynamic_shared_memory_bytes,
-                   kFusedSharedBytesMax},
-        std::tuple{"fused blocks an SM", desc.blocks_per_sm, kFusedBlocksPerSmMax}}) {
+                   kMaxFusedSharedBytes},
+        std::tuple{"fused blocks an SM", desc.blocks_per_sm, kMaxFusedBlocksPerSm}}) {
     if (value >= 0 && value <= limit) continue;
     return absl::InvalidArgumentError(absl::StrCat("Fused kernel '", desc.name, "' has ", value,
                                                    " ", what, ", and 0 to ", limit,
