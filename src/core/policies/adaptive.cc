@@ -31,10 +31,10 @@ void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns,
   }
 }
 
-// Whether the loads will change the choice of a layout by time alone: no query is active, and a
-// load is not yet rounded to 0.
+// Whether time alone can change the choice of a layout: no query is active, and a load is not yet
+// rounded to 0.
 bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
-  if (lc.active) return false;  // its end is an event
+  if (lc.active) return false;  // the query's end causes a plan
   return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
                      [](const LcAppView& app) { return app.load * kLoadSteps >= 0.5; });
 }

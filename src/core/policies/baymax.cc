@@ -14,8 +14,8 @@
 namespace gpushare::core {
 namespace {
 
-// What is left to give away while one plan is made. All active queries are debited by the same
-// duration (5.2.3), so the least headroom stands for all of them.
+// Headroom and queued time that remain while one plan is made. All active queries are debited by
+// the same duration (5.2.3), so the least headroom is enough.
 class Ledger {
  public:
   Ledger(const Snapshot& snapshot, int64_t lc_issued_ns)

@@ -1,4 +1,4 @@
-// BE copies cut to what LC copies can wait for (be_copies.h).
+// BE copies in pieces that LC copies can wait for (be_copies.h).
 
 #include "src/core/policies/be_copies.h"
 
@@ -37,7 +37,7 @@ class CopyTime {
       left_ns_[direction] = std::min(piece_ns, headroom_ns);
     }
     for (const RunningView& running : snapshot.running) {
-      // A piece was within the budget when it was cut, however much of its task is left.
+      // A piece in flight takes at most the budget that it was cut to, not the rest of its task.
       if (IsBeCopy(running.task)) {
         Take(running.task.direction, std::min(running.task.remaining.duration_ns, budget_ns));
       }
@@ -59,8 +59,8 @@ class CopyTime {
   Reason fits_;
 };
 
-// Bytes that move in `ns` at the predicted rate, whole pages; the latency before the first byte
-// does not occupy the link.
+// Bytes that move in `ns` at the predicted rate, rounded down to whole pages. The latency before
+// the first byte does not occupy the link.
 int64_t BytesWithin(const HeadView& head, int64_t ns) {
   const double rate = static_cast<double>(head.blocks_left) /
                       static_cast<double>(std::max<int64_t>(head.remaining.duration_ns, 1));
