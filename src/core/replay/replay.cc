@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
 #include "src/core/base/limits.h"
+#include "src/core/log/events.h"
 
 namespace gpushare::core {
 namespace {
@@ -152,7 +153,7 @@ class ReplayDevice final : public Device {
     for (const EventRecord& record : comparison.recorded()) {
       const EventType type = TypeOf(record);
       if (type == EventType::kLaunched || type == EventType::kFastPathLaunched) {
-        launched_.insert(static_cast<uint64_t>(record.a));
+        launched_.insert(Decode<Launched>(record).launch.value);
       }
     }
     if (!comparison.recorded().empty()) now_ns_ = comparison.recorded()[0].time_ns;
@@ -192,13 +193,14 @@ class ReplayDevice final : public Device {
       const EventRecord& record = comparison_.recorded()[delivered_];
       if (!IsFromCompletion(TypeOf(record)) || record.time_ns > now_ns_) break;
       if (TypeOf(record) != EventType::kPartDone) continue;
+      const auto part = Decode<PartDone>(record);
       DeviceCompletion& completion = out[count++];
       completion = DeviceCompletion();
-      completion.launch = LaunchId{static_cast<uint64_t>(record.a)};
-      completion.outcome = static_cast<Outcome>(record.detail);
-      completion.start_ns = record.b;
-      completion.end_ns = record.c;
-      completion.block_tasks_done = record.d;
+      completion.launch = part.launch;
+      completion.outcome = part.outcome;
+      completion.start_ns = part.start_ns;
+      completion.end_ns = part.end_ns;
+      completion.block_tasks_done = part.block_tasks_done;
       if (completion.outcome == Outcome::kDeviceLost) {
         ++delivered_;
         break;  // what follows is of the lost device
@@ -270,45 +272,67 @@ class InputPlayer {
   absl::Status Perform(const EventRecord& input) {
     switch (TypeOf(input)) {
       case EventType::kSubmitted:
-        return Submit(input);
-      case EventType::kQueryBeginCalled:
-        return scheduler_.BeginQuery(QueueId{static_cast<uint32_t>(input.a)}, input.b).status();
+        return Submit(Decode<Submitted>(input));
+      case EventType::kQueryBeginCalled: {
+        const auto begin = Decode<QueryBeginCalled>(input);
+        return scheduler_.BeginQuery(begin.queue, begin.arrival_ns).status();
+      }
       default:
-        return scheduler_.EndQuery(QueryId{comparison_.ToReplay(input.id)});
+        return scheduler_.EndQuery(ToReplay(Decode<QueryEndCalled>(input).query));
     }
   }
 
-  absl::Status Submit(const EventRecord& input) {
+  absl::Status Submit(const Submitted& input) {
     TaskSpec spec;
-    spec.queue = QueueId{static_cast<uint32_t>(input.a)};
-    const uint64_t query = static_cast<uint64_t>(input.c);
-    if ((query & kImplicitQueryBit) == 0) spec.query = QueryId{comparison_.ToReplay(query)};
-    spec.work.kind = static_cast<TaskKind>(input.detail);
-    spec.kernel = KernelId{input.kernel};
-    spec.arrival_ns = input.d;
+    spec.queue = input.queue;
+    if ((input.query.value & kImplicitQueryBit) == 0) spec.query = ToReplay(input.query);
+    spec.kernel = input.task.kernel;
+    spec.arrival_ns = input.arrival_ns;
     spec.detached = true;
-    if (spec.work.kind == TaskKind::kKernel) spec.work.block_tasks = input.b;
-    if (spec.work.kind == TaskKind::kMemcpy) {
-      spec.work.copy.bytes = input.b;
-      spec.work.copy.direction = static_cast<CopyDirection>(input.reserved & 3);
-      spec.work.copy.pinned = (input.reserved >> 2 & 1) != 0;
+    spec.work.kind = input.kind;
+    switch (input.kind) {
+      case TaskKind::kKernel:
+        spec.work.block_tasks = input.amount;
+        break;
+      case TaskKind::kMemcpy:
+        spec.work.copy.bytes = input.amount;
+        spec.work.copy.direction = input.direction();
+        spec.work.copy.pinned = input.pinned();
+        break;
+      case TaskKind::kOpaque:
+        spec.work.host_function = &NoHostWork;
+        spec.work.declared_ns = input.amount;
+        break;
+      case TaskKind::kLibrary:
+        spec.work.declared_ns = input.amount;
+        break;
+      case TaskKind::kGraph:
+        break;
     }
-    if (spec.work.kind == TaskKind::kOpaque || spec.work.kind == TaskKind::kLibrary) {
-      spec.work.declared_ns = input.b;
-    }
-    if (spec.work.kind == TaskKind::kOpaque) spec.work.host_function = &NoHostWork;
+    const std::vector<TicketId> waits = WaitsOf(input.task.ticket);
+    spec.wait_tickets = waits;
+    const bool critical = input.task.app_class == AppClass::kLatencyCritical;
+    return (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+  }
+
+  // The tickets that a submission waits for, from the records that follow it.
+  std::vector<TicketId> WaitsOf(TicketId ticket) const {
     std::vector<TicketId> waits;
     for (size_t ahead = 1; comparison_.HasNext(ahead); ++ahead) {
       const EventRecord& record = comparison_.Next(ahead);
-      if (TypeOf(record) != EventType::kWaits || record.id != input.id) break;
-      for (int64_t ticket : {record.a, record.b, record.c, record.d}) {
-        if (ticket == 0) continue;
-        waits.push_back(TicketId{comparison_.ToReplay(static_cast<uint64_t>(ticket))});
+      if (TypeOf(record) != EventType::kWaits) break;
+      const auto event = Decode<Waits>(record);
+      if (event.ticket != ticket) break;
+      for (TicketId earlier : event.waits_for) {
+        if (earlier.value != 0) waits.push_back(ToReplay(earlier));
       }
     }
-    spec.wait_tickets = waits;
-    const bool critical = input.app_class == static_cast<uint8_t>(AppClass::kLatencyCritical);
-    return (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+    return waits;
+  }
+
+  template <class SomeId>
+  SomeId ToReplay(SomeId recorded) const {
+    return SomeId{comparison_.ToReplay(recorded.value)};
   }
 
   Comparison& comparison_;
