@@ -1,8 +1,8 @@
 // Replay of an event log; see replay.h.
 //
-// The position in the recorded log is the one state that all parts share: the comparison advances
-// it, the device delivers the completions that stand there, the driver performs the input that
-// stands there or lets the scheduler tick.
+// All parts share one state, the position in the recorded log. The comparison advances it, the
+// device delivers the completions recorded there, and InputPlayer performs the input recorded there
+// or lets the scheduler tick.
 
 #include "src/core/replay/replay.h"
 
@@ -23,19 +23,19 @@ namespace {
 
 EventType TypeOf(const EventRecord& record) { return static_cast<EventType>(record.type); }
 
-// What a caller did, as opposed to what the scheduler did about it.
+// Whether a caller caused the event, not the scheduler.
 bool IsInput(EventType type) {
   return type == EventType::kSubmitted || type == EventType::kQueryBeginCalled ||
          type == EventType::kQueryEndCalled;
 }
 
-// What the complete stage appends while it handles what one poll gave it.
+// Whether the complete stage appends the event while it handles the completions of one poll.
 bool IsFromCompletion(EventType type) {
   return type == EventType::kPartDone || type == EventType::kCompleted ||
          type == EventType::kQueryEnded;
 }
 
-// Compares what is appended with what was recorded, and knows how far that went.
+// Compares appended records with the recorded ones, up to the first difference.
 class Comparison final : public EventSink {
  public:
   explicit Comparison(absl::Span<const EventRecord> recorded) : recorded_(recorded) {}
@@ -84,7 +84,7 @@ class Comparison final : public EventSink {
   }
 
  private:
-  // Two records of the same input name the same ticket or query by two numbers.
+  // Remembers that two records of the same input name one ticket or query by two numbers.
   void Learn(const EventRecord& expected, const EventRecord& record) {
     if (expected.type != record.type || !IsInput(TypeOf(record))) return;
     Pair(expected.id, record.id);
@@ -104,7 +104,7 @@ class Comparison final : public EventSink {
     return static_cast<int64_t>(ToRecorded(static_cast<uint64_t>(replayed)));
   }
 
-  // The record with the recorded run's tickets and queries.
+  // The record with the ticket and query numbers of the recorded run.
   EventRecord Translate(EventRecord record) const {
     switch (TypeOf(record)) {
       case EventType::kSubmitted:
@@ -143,7 +143,7 @@ class Comparison final : public EventSink {
   std::unordered_map<uint64_t, uint64_t> to_recorded_;
 };
 
-// Starts nothing; answers as the recorded device did.
+// Executes nothing; gives the answers of the recorded device.
 class ReplayDevice final : public Device {
  public:
   ReplayDevice(const DeviceCapabilities& capabilities, const Comparison& comparison,
@@ -176,15 +176,15 @@ class ReplayDevice final : public Device {
   void* LaneStream(LaneIndex) override { return nullptr; }
   int64_t BusySmNs() const override { return 0; }
 
-  // A launch that the log does not know was refused then, too.
+  // A launch that the log lacks was refused by the recorded device.
   absl::Status Launch(const LaunchRequest& request) override {
     if (launched_.count(request.parts[0].launch.value) > 0) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("Launch ", request.parts[0].launch.value,
                                             " was refused by the recorded device, or never made."));
   }
 
-  // Only what stands next in the log: a completion that was seen one Tick later is not due yet.
-  // Each is delivered once, also where the replay differs and the position rests.
+  // Delivers only the next completions of the log: one that was seen a Tick later is not due yet.
+  // Each is delivered once, also when the replay differs and the position stands still.
   size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
     size_t count = 0;
     if (!comparison_.Going()) return 0;
@@ -252,8 +252,8 @@ class InputPlayer {
   }
 
  private:
-  // What callbacks submitted in the recorded run stands right after the Tick that ran them, and is
-  // performed there: before the next Tick.
+  // Inputs of callbacks stand right after the Tick that ran them, and are performed before the next
+  // Tick.
   void PerformInputs() {
     while (comparison_.Going() && IsInput(TypeOf(comparison_.Next())) &&
            comparison_.Next().time_ns <= device_.NowNs()) {
@@ -264,7 +264,7 @@ class InputPlayer {
         comparison_.Stop(absl::StrCat("Event ", before, ", ", Comparison::Show(input),
                                       ", is refused in the replay: ", status.message()));
       } else if (comparison_.at() == before) {
-        return;  // appended later, or not at all: Run sees to it
+        return;  // appended later, or not at all: Run decides
       }
     }
   }
@@ -368,7 +368,7 @@ absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup) 
   result.matches = result.difference.empty();
   result.recorded_digest = DecisionDigest(log.records);
   result.replayed_digest = DecisionDigest(comparison.replayed());
-  // Its goodbye appends events that were not recorded; they count no more.
+  // The scheduler's destructor appends events that were not recorded; they no longer count.
   comparison.Stop("The replay is over.");
   return result;
 }

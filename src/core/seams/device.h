@@ -132,8 +132,8 @@ class Device : public Clock {
 
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
   // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
-  // other calls come meanwhile from other threads, but no PrepareKernel, DescribeKernel or
-  // CreatePlace. CreateLane does, for a lane that hung, and must not wait for it: the kernel may
+  // other threads make other calls meanwhile, but no PrepareKernel, DescribeKernel or CreatePlace.
+  // CreateLane may be called for a lane that hung, and must not wait for this call: the kernel may
   // run on that lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
 

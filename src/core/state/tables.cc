@@ -217,7 +217,7 @@ absl::StatusOr<KernelDesc*> Tables::StageKernel(KernelDesc desc) {
         absl::StrCat("Kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
   }
   desc.id = KernelId{static_cast<uint32_t>(count + 1)};
-  // Behind the count, where no look-up goes.
+  // Stored beyond the count, so no look-up finds it yet.
   kernels_[static_cast<size_t>(count)] = std::make_unique<KernelDesc>(std::move(desc));
   return kernels_[static_cast<size_t>(count)].get();
 }
@@ -340,7 +340,7 @@ Task* Tables::AllocateTask(App& app) {
 void Tables::DropTask(Task& task, uint8_t holder) {
   const uint8_t before =
       task.holders.fetch_and(static_cast<uint8_t>(~holder), std::memory_order_acq_rel);
-  if (before != holder) return;  // the other holder is left, or this one had dropped it before
+  if (before != holder) return;  // another holder remains, or this one was dropped before
   if (task.large_arguments >= 0) {
     task.app->free_large->Push(static_cast<uint32_t>(task.large_arguments + 1));
     task.large_arguments = -1;

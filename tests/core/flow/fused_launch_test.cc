@@ -1,5 +1,5 @@
-// Fused launches through the flow: two tasks in one launch that end, are evicted and go on each by
-// itself. Simulated device, virtual time.
+// Fused launches through the flow: the two tasks of a launch end, are evicted and resume
+// independently. Simulated device, virtual time.
 
 #include <memory>
 #include <string>

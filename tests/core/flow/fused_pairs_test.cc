@@ -1,5 +1,5 @@
-// Which pairs go in one launch, and what becomes of those that cannot: a query goes alone at once,
-// BE work after a bounded wait, order inside a queue holds, and a partner's fault is its own.
+// Which pairs share a launch, and what happens to the others: a query is launched alone at once, BE
+// work after a bounded wait. Order inside a queue holds, and a partner's fault stays its own.
 // Simulated device, virtual time.
 
 #include <array>

@@ -1,4 +1,4 @@
-// What a snapshot shows the policy, told by a policy that holds BE work and keeps what it saw.
+// The snapshot that a policy gets, kept by a policy that holds all BE work.
 
 #include "src/core/flow/plan.h"
 

@@ -1,5 +1,5 @@
-// What the snapshot says of an LC app's load: the share of time that its queries would take alone,
-// wherever they run. Simulated device, virtual time; a policy puts the queries where a test says.
+// An LC app's load in the snapshot: the share of time that its queries would take alone, wherever
+// they run. Simulated device, virtual time; the test's policy places the queries.
 
 #include "src/core/state/active_queries.h"
 

@@ -1,5 +1,5 @@
 // The CapSM ledger: exactness, reservations, quotas, packing, and random histories against a model
-// that adds everything up anew.
+// that recomputes every sum.
 
 #include "src/core/state/capsm_ledger.h"
 
@@ -281,8 +281,8 @@ TEST(CapSmLedger, ASpreadReservationBesideAPackedOneLeavesABeSideOrNothing) {
   }
 }
 
-// Everything as fractions of a CapSM with the denominator M kept beside it, added up anew for every
-// question. Answers are exact: sums over the common denominator of the launches at hand.
+// Keeps what each launch holds as a fraction of a CapSM, workers over M, and sums them for every
+// question over a common denominator, so its answers are exact.
 struct Model {
   struct App {
     AppClass app_class = AppClass::kBestEffort;

@@ -1,6 +1,6 @@
-// The splits that a device's sizes give: how many SMs either side has, that the sides share none,
-// and that the CapSM ledger rounds packed amounts to sides that are there. Told by a device that
-// makes whatever is a valid place.
+// The splits of a device by its sizes: how many SMs either side has, that the sides share none, and
+// that the CapSM ledger rounds packed amounts to sides that exist. On a device that makes every
+// valid place.
 
 #include "src/core/state/lanes.h"
 

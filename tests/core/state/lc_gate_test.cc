@@ -349,8 +349,7 @@ TEST(LcGate, ARouteThatMovesLosesNoEviction) {
   }
 }
 
-// --- mutations: each breaks one rule of the protocol, and the enumeration finds the loss
-// -----------
+// Mutations: each breaks one rule of the protocol, and the enumeration finds the loss.
 
 TEST(LcGateMutation, ALauncherThatChecksTheGateBeforeItsEpochLosesEvictions) {
   const std::vector<Step> swapped = {Step::kCheckGate, Step::kReadEpoch, Step::kLaunchBe};
@@ -404,8 +403,7 @@ TEST(LcGateMutation, ARoutePublishedBeforeItsLanesWidenLosesEvictions) {
   EXPECT_GT(all.lost, 0);
 }
 
-// --- the gate by itself
-// ---------------------------------------------------------------------------
+// --- the gate by itself --------------------------------------------------------------------------
 
 TEST(LcGate, ALaunchIsReachedByTheNextRaiseAndByNoEarlierOne) {
   LcGate gate;
@@ -443,8 +441,7 @@ TEST(LcGate, LanesNarrowOnlyWhenNoCallerMayUseAnOlderRoute) {
   EXPECT_EQ(gate.ClosedLanes(), Bit(1));
 }
 
-// --- real threads
-// ---------------------------------------------------------------------------------
+// --- real threads --------------------------------------------------------------------------------
 
 // Two callers against one launcher. While a caller is inside, whatever BE launch is alive must have
 // an epoch at or below the word that this caller raised.
