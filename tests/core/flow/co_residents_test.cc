@@ -173,7 +173,7 @@ TEST_F(CoResidentsTest, OfTwoKernelsNeitherIsBlamed) {
   EXPECT_EQ(seen.beside.sms, 0);
 }
 
-// A copy has no kernel: what came after it must not pass for all there was.
+// A copy has no kernel: a kernel that came after it must not be reported as the only co-resident.
 TEST_F(CoResidentsTest, BesideACopyNoKernelIsBlamed) {
   for (const bool copy_first : {true, false}) {
     SCOPED_TRACE(copy_first);

@@ -293,8 +293,8 @@ TEST_F(FusedPairsTest, ABePairWhosePlaceHasOneLaneGoesOneByOneAtOnce) {
   }
 }
 
-// A lane that is told to leave holds nothing that cannot: such a task is the first.
-TEST_F(FusedPairsTest, ABeTaskThatCannotLeaveCarriesOneThatCan) {
+// An evictable lane never holds a part that cannot be evicted, so such a task leads the pair.
+TEST_F(FusedPairsTest, ABeTaskThatCannotBeEvictedLeadsOneThatCan) {
   const QueueId first = AddQueue(AppClass::kBestEffort);
   const QueueId second = AddQueue(AppClass::kBestEffort);
   pairing_ = {first, second, true};

@@ -23,7 +23,7 @@ struct Seen {
   bool hold_lc = false;
 };
 
-// Launches LC heads unless told otherwise, never a BE one.
+// Launches LC heads unless hold_lc, and no BE head.
 class HoldingPolicy final : public Policy {
  public:
   explicit HoldingPolicy(Seen& seen) : seen_(seen) {}

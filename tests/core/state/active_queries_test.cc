@@ -31,7 +31,8 @@ constexpr int kPeriods = 250;  // two windows of the load
 
 // The smoothed load of a regular app swings around its mean by less than a period's part of the
 // window (0.8 %) times share x (1 - share), 0.002; a launch and a completion add less than 20 us to
-// a busy period of each 4 ms, 0.005. What must be told apart, 0.125, 0.25 and 0.5, is far more.
+// a busy period of each 4 ms, 0.005. The loads to be distinguished, 0.125, 0.25 and 0.5, differ by
+// far more.
 constexpr double kTolerance = 0.01;
 static_assert(kPeriodNs / kLoadWindowNs < kTolerance, "one period must weigh little in the window");
 
@@ -191,8 +192,8 @@ TEST_F(LoadTest, AQueryOfUnknownDurationCountsAsWhatItTook) {
   EXPECT_NEAR(orders_.load, busy, kTolerance);
 }
 
-// Queries that are told to arrive long after they end: their latency is negative, and it must not
-// take the time of the others of their busy period away.
+// Queries whose intended arrival is long after their end have a negative latency. It must not
+// reduce the time of the others of their busy period.
 TEST_F(LoadTest, AQueryThatEndsBeforeItsArrivalTakesNoTimeAway) {
   predicted_solo_ns_ = 0;
   for (int period = 0; period < kPeriods; ++period) {
