@@ -221,7 +221,7 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
                      "' comes without a function, and a CUDA device needs one."));
   }
   const bool swapped = !core::FirstIsTensorPart(request);
-  std::array<WorkerPart, core::kLaunchPartsMax> parts;
+  std::array<WorkerPart, core::kMaxLaunchParts> parts;
   int64_t useful = 1;
   for (size_t i = 0; i < parts.size(); ++i) {
     const core::LaunchPart& part = request.parts[static_cast<int>(i)];

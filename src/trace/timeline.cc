@@ -10,11 +10,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/log/events.h"
 #include "src/core/log/names.h"
 
 namespace gpushare::trace {
 namespace {
 
+using core::Decode;
 using core::EventRecord;
 using core::EventType;
 using core::TimeNs;
@@ -48,8 +50,9 @@ class Builder {
     for (const EventRecord& record : records) Gather(record);
     for (const EventRecord& record : records) Show(record);
     for (auto& [place, slices] : place_slices_) LayOut(PlaceName(place), slices);
-    for (auto& [app, slices] : query_slices_)
-      LayOut(absl::StrCat("queries: ", AppName(app)), slices);
+    for (auto& [app, slices] : query_slices_) {
+      LayOut(absl::StrCat("queries: ", AppName(core::AppId{app})), slices);
+    }
     std::stable_sort(timeline_.events.begin(), timeline_.events.end(),
                      [](const TimelineEvent& a, const TimelineEvent& b) {
                        return std::pair(a.time_ns, a.type) < std::pair(b.time_ns, b.type);
@@ -61,141 +64,154 @@ class Builder {
   // First pass: collects what later records say about earlier slices.
   void Gather(const EventRecord& record) {
     switch (static_cast<EventType>(record.type)) {
-      case EventType::kAdmitted:
-        tickets_[record.id].predicted_ns = record.a;
+      case EventType::kAdmitted: {
+        const auto admitted = Decode<core::Admitted>(record);
+        tickets_[admitted.task.ticket.value].predicted_ns = admitted.predicted_ns;
         break;
-      case EventType::kCompleted:
-        tickets_[record.id].measured_ns = record.b;
-        if (record.a > 0) tickets_[record.id].predicted_ns = record.a;
+      }
+      case EventType::kCompleted: {
+        const auto completed = Decode<core::Completed>(record);
+        TicketFacts& facts = tickets_[completed.task.ticket.value];
+        facts.measured_ns = completed.measured_ns;
+        if (completed.predicted_ns > 0) facts.predicted_ns = completed.predicted_ns;
         break;
+      }
       case EventType::kLaunched:
       case EventType::kFastPathLaunched:
-        launched_ns_[static_cast<uint64_t>(record.a)] = record.time_ns;
+        launched_ns_[Decode<core::Launched>(record).launch.value] = record.time_ns;
         break;
-      case EventType::kQueryBegun:
-        arrivals_[record.id] = record.b;
+      case EventType::kQueryBegun: {
+        const auto begun = Decode<core::QueryBegun>(record);
+        arrivals_[begun.query.value] = begun.arrival_ns;
         break;
+      }
       default:
         break;
     }
   }
 
   void Show(const EventRecord& record) {
+    const TimeNs time_ns = record.time_ns;
     switch (static_cast<EventType>(record.type)) {
       case EventType::kPartDone:
-        ShowPart(record);
+        ShowPart(time_ns, Decode<core::PartDone>(record));
         break;
       case EventType::kEvicted:
-        ShowEviction(record);
+        ShowEviction(time_ns, Decode<core::Evicted>(record));
         break;
       case EventType::kQueryEnded:
-        ShowQuery(record);
+        ShowQuery(time_ns, Decode<core::QueryEnded>(record));
         break;
       case EventType::kQueueDepth:
-        ShowCounter(record, "queue depth: ", TrackKind::kCount, record.a);
-        ShowCounter(record, "CapSMs used: ", TrackKind::kReal, record.b);
-        if (record.c != core::kNever) {
-          ShowCounter(record, "headroom: ", TrackKind::kTimeNs, record.c);
-        }
+        ShowQueueDepth(time_ns, Decode<core::QueueDepth>(record));
         break;
-      case EventType::kQuotaChanged:
-        ShowCounter(record, "quota: ", TrackKind::kCount, record.a);
+      case EventType::kQuotaChanged: {
+        const auto quota = Decode<core::QuotaChanged>(record);
+        ShowCounter(time_ns, quota.app, "quota: ", TrackKind::kCount, quota.capsms);
         break;
+      }
       case EventType::kDeviceLost:
-        ShowDeviceEvent(record, "device lost");
+        ShowDeviceEvent(time_ns, "device lost", 0, Decode<core::DeviceLost>(record).error_code);
         break;
       case EventType::kLaneAbandoned:
-        ShowDeviceEvent(record, "lane abandoned");
+        ShowDeviceEvent(time_ns, "lane abandoned", Decode<core::LaneAbandoned>(record).lane, 0);
         break;
       default:
         break;
     }
   }
 
-  void ShowPart(const EventRecord& record) {
+  void ShowPart(TimeNs time_ns, const core::PartDone& part) {
+    const core::TaskLabel& task = part.task;
     Slice slice;
-    slice.begin.time_ns = record.b;
-    slice.end_ns = record.c;
-    const auto launched = launched_ns_.find(static_cast<uint64_t>(record.a));
-    if (record.c <= 0) {  // no device timestamps: use what the host saw
-      slice.begin.time_ns = launched == launched_ns_.end() ? record.time_ns : launched->second;
-      slice.end_ns = record.time_ns;
+    slice.begin.time_ns = part.start_ns;
+    slice.end_ns = part.end_ns;
+    const auto launched = launched_ns_.find(part.launch.value);
+    if (part.end_ns <= 0) {  // no device timestamps: use what the host saw
+      slice.begin.time_ns = launched == launched_ns_.end() ? time_ns : launched->second;
+      slice.end_ns = time_ns;
     }
-    const bool critical =
-        record.app_class == static_cast<uint8_t>(core::AppClass::kLatencyCritical);
-    slice.begin.category = critical ? "LC" : "BE";
-    slice.begin.name = Text(absl::StrCat(slice.begin.category, " ", AppName(record.app), ": ",
-                                         KernelName(record.kernel)));
-    const auto facts = tickets_.find(record.id);
+    slice.begin.category = task.app_class == core::AppClass::kLatencyCritical ? "LC" : "BE";
+    slice.begin.name = Text(
+        absl::StrCat(slice.begin.category, " ", AppName(task.app), ": ", KernelName(task.kernel)));
+    const auto facts = tickets_.find(task.ticket.value);
     const int64_t predicted = facts == tickets_.end() ? 0 : facts->second.predicted_ns;
     const int64_t measured = facts == tickets_.end() ? 0 : facts->second.measured_ns;
     slice.begin.Add("predicted_ns", predicted);
     slice.begin.Add("measured_ns",
                     measured > 0 ? measured : Sane(slice.end_ns) - Sane(slice.begin.time_ns));
-    slice.begin.Add("ticket", static_cast<int64_t>(record.id));
-    slice.begin.Add("launch", record.a);
-    slice.begin.Add("block_tasks", record.d);
-    slice.begin.Add("outcome", core::OutcomePhrase(record.detail));
-    place_slices_[record.place].push_back(slice);
+    slice.begin.Add("ticket", static_cast<int64_t>(task.ticket.value));
+    slice.begin.Add("launch", static_cast<int64_t>(part.launch.value));
+    slice.begin.Add("block_tasks", part.block_tasks_done);
+    slice.begin.Add("outcome", core::OutcomePhrase(static_cast<uint8_t>(part.outcome)));
+    place_slices_[part.place].push_back(slice);
   }
 
-  void ShowEviction(const EventRecord& record) {
+  void ShowEviction(TimeNs time_ns, const core::Evicted& evicted) {
     TimelineEvent event;
-    event.time_ns = record.time_ns;
+    event.time_ns = time_ns;
     event.track = NamedTrack("evictions", TrackKind::kSlices);
     event.category = "eviction";
-    event.name = Text(absl::StrCat("eviction on ", PlaceName(record.place)));
-    event.Add("reason", core::ReasonPhrase(record.reason));
-    event.Add("ticket", static_cast<int64_t>(record.id));
-    event.Add("lane", record.a);
-    event.Add("epoch", record.b);
-    event.Add("workers_to_keep", record.c);
+    event.name = Text(absl::StrCat("eviction on ", PlaceName(evicted.place)));
+    event.Add("reason", core::ReasonPhrase(static_cast<uint8_t>(evicted.reason)));
+    event.Add("ticket", static_cast<int64_t>(evicted.ticket.value));
+    event.Add("lane", evicted.lane);
+    event.Add("epoch", static_cast<int64_t>(evicted.epoch));
+    event.Add("workers_to_keep", evicted.workers_to_keep);
     timeline_.events.push_back(event);
   }
 
-  void ShowQuery(const EventRecord& record) {
-    const uint32_t app = record.app != 0 ? record.app : static_cast<uint32_t>(record.a);
-    const auto arrival = arrivals_.find(record.id);
+  void ShowQuery(TimeNs time_ns, const core::QueryEnded& ended) {
+    const auto arrival = arrivals_.find(ended.query.value);
     Slice slice;
     slice.begin.time_ns =
-        arrival == arrivals_.end() ? Sane(record.time_ns) - Sane(record.b) : arrival->second;
-    slice.end_ns = record.time_ns;
+        arrival == arrivals_.end() ? Sane(time_ns) - Sane(ended.latency_ns) : arrival->second;
+    slice.end_ns = time_ns;
     slice.begin.category = "query";
     slice.begin.name = Text("query");
-    slice.begin.Add("query", static_cast<int64_t>(record.id));
-    slice.begin.Add("latency_ns", record.b);
-    slice.begin.Add("target_ns", record.c);
-    query_slices_[app].push_back(slice);
-    if (record.c <= 0 || record.b <= record.c) return;
+    slice.begin.Add("query", static_cast<int64_t>(ended.query.value));
+    slice.begin.Add("latency_ns", ended.latency_ns);
+    slice.begin.Add("target_ns", ended.target_ns);
+    query_slices_[ended.app.value].push_back(slice);
+    if (ended.target_ns <= 0 || ended.latency_ns <= ended.target_ns) return;
     TimelineEvent miss;
-    miss.time_ns = record.time_ns;
-    miss.track = NamedTrack(absl::StrCat("misses: ", AppName(app)), TrackKind::kSlices);
+    miss.time_ns = time_ns;
+    miss.track = NamedTrack(absl::StrCat("misses: ", AppName(ended.app)), TrackKind::kSlices);
     miss.category = "miss";
     miss.name = Text("QoS miss");
-    miss.Add("query", static_cast<int64_t>(record.id));
-    miss.Add("latency_ns", record.b);
-    miss.Add("target_ns", record.c);
+    miss.Add("query", static_cast<int64_t>(ended.query.value));
+    miss.Add("latency_ns", ended.latency_ns);
+    miss.Add("target_ns", ended.target_ns);
     timeline_.events.push_back(miss);
   }
 
-  void ShowCounter(const EventRecord& record, const char* what, TrackKind kind, int64_t value) {
+  void ShowQueueDepth(TimeNs time_ns, const core::QueueDepth& event) {
+    ShowCounter(time_ns, event.app, "queue depth: ", TrackKind::kCount, event.depth);
+    ShowCounter(time_ns, event.app, "CapSMs used: ", TrackKind::kReal, event.capsms_thousandths);
+    if (event.least_headroom_ns != core::kNever) {
+      ShowCounter(time_ns, event.app, "headroom: ", TrackKind::kTimeNs, event.least_headroom_ns);
+    }
+  }
+
+  void ShowCounter(TimeNs time_ns, core::AppId app, const char* what, TrackKind kind,
+                   int64_t value) {
     TimelineEvent event;
-    event.time_ns = record.time_ns;
+    event.time_ns = time_ns;
     event.type = TimelineType::kCounter;
-    event.track = NamedTrack(absl::StrCat(what, AppName(static_cast<uint32_t>(record.id))), kind);
+    event.track = NamedTrack(absl::StrCat(what, AppName(app)), kind);
     event.count = value;
     event.real = static_cast<double>(value) / kThousandths;
     timeline_.events.push_back(event);
   }
 
-  void ShowDeviceEvent(const EventRecord& record, const char* what) {
+  void ShowDeviceEvent(TimeNs time_ns, const char* what, int64_t lane, int64_t value) {
     TimelineEvent event;
-    event.time_ns = record.time_ns;
+    event.time_ns = time_ns;
     event.track = NamedTrack("device", TrackKind::kSlices);
     event.category = "device";
     event.name = Text(what);
-    event.Add("lane", static_cast<int64_t>(record.id));
-    event.Add("value", record.a);
+    event.Add("lane", lane);
+    event.Add("value", value);
     timeline_.events.push_back(event);
   }
 
@@ -252,14 +268,14 @@ class Builder {
     return at->second;
   }
 
-  std::string AppName(uint32_t app) const {
-    const auto found = names_.apps.find(app);
-    return found == names_.apps.end() ? absl::StrCat("app ", app) : found->second;
+  std::string AppName(core::AppId app) const {
+    const auto found = names_.apps.find(app.value);
+    return found == names_.apps.end() ? absl::StrCat("app ", app.value) : found->second;
   }
-  std::string KernelName(uint32_t kernel) const {
-    if (kernel == 0) return "copy or opaque work";
-    const auto found = names_.kernels.find(kernel);
-    return found == names_.kernels.end() ? absl::StrCat("kernel ", kernel) : found->second;
+  std::string KernelName(core::KernelId kernel) const {
+    if (kernel.value == 0) return "copy or opaque work";
+    const auto found = names_.kernels.find(kernel.value);
+    return found == names_.kernels.end() ? absl::StrCat("kernel ", kernel.value) : found->second;
   }
   std::string PlaceName(int32_t place) const {
     const auto found = names_.places.find(place);

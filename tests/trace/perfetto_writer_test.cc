@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "src/core/log/events.h"
 #include "src/core/seams/device.h"
 #include "src/trace/perfetto_fields.h"
 
@@ -323,16 +324,15 @@ TEST(PerfettoWriterTest, RandomPartsNeverOverlapOnATrackAndNoneIsLost) {
 TEST(PerfettoWriterTest, QueriesAndMissesAreOnTheirAppsTracks) {
   std::vector<EventRecord> records;
   for (uint64_t query = 1; query <= 2; ++query) {
-    EventRecord begun = Record(EventType::kQueryBegun, 1010, query);
-    begun.app = 1;
-    begun.b = 1000;  // arrived before it was submitted
-    EventRecord ended =
-        Record(EventType::kQueryEnded, 1000 + 400 * static_cast<int64_t>(query), query);
-    ended.app = 1;
-    ended.b = 400 * static_cast<int64_t>(query);
-    ended.c = 500;
-    records.push_back(begun);
-    records.push_back(ended);
+    const int64_t latency_ns = 400 * static_cast<int64_t>(query);
+    records.push_back(core::Encode(  // arrived before it was submitted
+        1010, core::QueryBegun{
+                  .query = core::QueryId{query}, .app = core::AppId{1}, .arrival_ns = 1000}));
+    records.push_back(
+        core::Encode(1000 + latency_ns, core::QueryEnded{.query = core::QueryId{query},
+                                                         .app = core::AppId{1},
+                                                         .latency_ns = latency_ns,
+                                                         .target_ns = 500}));
   }
   const Decoded decoded = Decode(FormatPerfettoTrace(records, Names()));
   ExpectFlatSlices(decoded);
@@ -349,12 +349,11 @@ TEST(PerfettoWriterTest, QueriesAndMissesAreOnTheirAppsTracks) {
 }
 
 TEST(PerfettoWriterTest, CountersHaveTheirUnits) {
-  EventRecord depth = Record(EventType::kQueueDepth, 10, 2);
-  depth.a = 7;
-  depth.b = 48500;
-  depth.c = -1200;
-  EventRecord unlimited = Record(EventType::kQueueDepth, 20, 2);
-  unlimited.c = core::kNever;
+  const EventRecord depth = core::Encode(10, core::QueueDepth{.app = core::AppId{2},
+                                                              .depth = 7,
+                                                              .capsms_thousandths = 48500,
+                                                              .least_headroom_ns = -1200});
+  const EventRecord unlimited = core::Encode(20, core::QueueDepth{.app = core::AppId{2}});
   const Decoded decoded = Decode(FormatPerfettoTrace({depth, unlimited}, Names()));
   const auto depths = decoded.On("queue depth: train", perfetto::kTypeCounter);
   ASSERT_EQ(depths.size(), 2u);

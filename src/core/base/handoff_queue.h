@@ -1,9 +1,9 @@
 // A bounded lock-free queue that hands memory over with each element.
 //
 // atomic_queue's pop does not acquire what its push released (it orders only the element itself).
-// Here an element is the index or the handle of a record that the other side has written, so that
-// the pop must acquire. Threads: any on both sides. The capacity is never exceeded by design, so
-// that Push always finds room.
+// Here an element is the index or the handle of a record that the other side has written, so the
+// pop must acquire. Threads: any on both sides. Users never exceed the capacity, so Push always
+// finds room.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_HANDOFF_QUEUE_H_
 #define GPUSHARE_SRC_CORE_BASE_HANDOFF_QUEUE_H_

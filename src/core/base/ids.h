@@ -1,5 +1,5 @@
-// How identifiers are packed: slot, owner and generation in one word, so that a stale or foreign
-// handle is told from a live one without a lookup structure.
+// How identifiers are packed: slot, owner and generation in one word. A stale or foreign handle is
+// then recognised without a lookup structure.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_IDS_H_
 #define GPUSHARE_SRC_CORE_BASE_IDS_H_

@@ -1,4 +1,4 @@
-// Adding, merging and reading a latency histogram (latency_histogram.h tells its shape).
+// Adding, merging and reading a latency histogram (latency_histogram.h describes its buckets).
 
 #include "src/core/base/latency_histogram.h"
 
@@ -37,7 +37,7 @@ void LatencyHistogram::Merge(const LatencyHistogram& other) {
   }
   sum_.fetch_add(other.Sum(), std::memory_order_relaxed);
   RaiseTo(max_, other.Max());
-  // What was copied, not other.Count(): beside a writer the two may differ for a moment.
+  // The sum of what was copied, not other.Count(): while others write the two may differ.
   count_.fetch_add(added, std::memory_order_relaxed);
 }
 

@@ -1,13 +1,13 @@
 // A log-linear histogram of durations: fixed memory, lock-free, relative error under 0.4 %.
 //
 // Like HdrHistogram: values below 256 ns have a bucket each; every power of two above is cut into
-// 128 equal buckets, so a bucket is at most 1/128 of its values wide, and a quantile, told as its
-// bucket's middle, is off by at most 1/256 of the value. Values above the range (about 73 minutes,
+// 128 equal buckets, so a bucket is at most 1/128 of its values wide. A quantile is the middle of
+// its bucket, so its error is at most 1/256 of the value. Values above the range (about 73 minutes,
 // above kMaxDurationNs) are counted in the last bucket; Max() is exact. 37 KB an instance.
 //
 // Where in the flow: the complete stage adds, Stats and OpenMetrics read.
-// Threads: Add from any, reads from any; a reader that runs beside writers sees some of the newest
-// values and not others. Relaxed atomics: counts carry no other data. Nothing allocates.
+// Threads: Add from any, reads from any; a concurrent reader sees some of the newest values and
+// not others. Relaxed atomics: counts carry no other data. Nothing allocates.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_LATENCY_HISTOGRAM_H_
 #define GPUSHARE_SRC_CORE_BASE_LATENCY_HISTOGRAM_H_
@@ -36,7 +36,7 @@ class LatencyHistogram {
 
   // Adds what `other` holds now.
   void Merge(const LatencyHistogram& other);
-  // Not beside writers.
+  // Not while others write.
   void Clear();
 
   int64_t Count() const { return count_.load(std::memory_order_relaxed); }

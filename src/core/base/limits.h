@@ -37,11 +37,28 @@ inline constexpr int kMaxActiveQueries = 64;
 inline constexpr int kMaxHeads = 128;
 inline constexpr int kMaxRunning = 64;
 inline constexpr int kMaxPartsPerTask = 4;  // live launches of one task
+inline constexpr int kMaxLaunchParts = 2;   // tasks in one launch: two in a fused one
 inline constexpr int kMaxPlannedActions = 128;
 
 // LC launches that may be in flight on one queue; the rest stay in the library, where they can
 // still be cancelled. More than any kernel chain needs to keep the GPU fed.
 inline constexpr int kLcWindow = 256;
+
+// Of a kernel: CUDA's limits of a block and a thread. The limit of a block's third dimension (64)
+// is left to the device.
+inline constexpr int32_t kMaxThreadsPerBlock = 1024;
+inline constexpr int32_t kMaxRegistersPerThread = 255;
+// Workers that an SM can hold: its block slots, 32 on every GPU since Maxwell (16 before).
+inline constexpr int32_t kMaxWorkersPerSm = 32;
+// Of a fused block; above what the largest GPUs have.
+inline constexpr int32_t kMaxFusedSharedBytes = 1 << 20;
+inline constexpr int32_t kMaxFusedBlocksPerSm = 64;
+// Of a library call's shape. cuDNN counts in 32 bits; a tensor of 2^40 elements is larger than any
+// device's memory.
+inline constexpr int64_t kMaxTensorDimension = (int64_t{1} << 31) - 1;
+inline constexpr int64_t kMaxTensorElements = int64_t{1} << 40;
+// SMs that the CapSM ledger counts, thirty times an H200's.
+inline constexpr int32_t kMaxLedgerSms = 4096;
 
 inline constexpr int kMaxLanes = 64;   // one bit each in an eviction mask
 inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
@@ -70,6 +87,11 @@ inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;
 
 // Records that a trace keeps before it counts drops (64 bytes each, 64 MB).
 inline constexpr int64_t kDefaultTraceRecords = int64_t{1} << 20;
+// Records of an event log file, 256 MB: four times what a scheduler keeps by default.
+inline constexpr uint64_t kMaxLogFileRecords = uint64_t{1} << 22;
+// Ticks of a replay at one time and log position without a new record; then the replay has stopped
+// where the recorded run went on. A Tick that adopts or plans may need a second one.
+inline constexpr int kMaxIdleReplayTicks = 4;
 
 // Block tasks that a worker takes with one claim. More gain nothing that can be measured: with
 // block tasks of 100 ns claims are then 6.4 us apart.

@@ -1,10 +1,10 @@
-// The smallest of a knob whose overhead is small enough: block tasks of a claim, size of a slice
-// (Kernelet 4.1: the smallest slice within p %).
+// The smallest value of a parameter whose overhead is within a limit: block tasks of a claim, size
+// of a slice (Kernelet 4.1: the smallest slice within p %).
 //
 // Where in the flow: a device chooses its claims with it when a kernel is prepared (claim_batch.h),
-// the benchmarks with measured overheads. The overhead is taken to fall as the knob rises; where it
-// does not quite, as with measured ones, the answer still keeps the limit, but a smaller value
-// might too. Threads: any.
+// the benchmarks with measured overheads. The search assumes that the overhead falls as the value
+// rises. Where it does not, as with noisy measurements, the answer still keeps the limit, but a
+// smaller value might keep it too. Threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_OVERHEAD_SEARCH_H_
 #define GPUSHARE_SRC_CORE_BASE_OVERHEAD_SEARCH_H_

@@ -1,8 +1,8 @@
 // Asks for cache lines ahead of their first write.
 //
 // A submitter and the thread that runs Tick write the same lines in turn: gate, queue, ring, task.
-// Met one after another, behind locked operations, each costs a trip to the other core's cache;
-// asked for together, all of them cost about one. A hint: nothing depends on it. Threads: any.
+// One after another, behind locked operations, each line costs a trip to the other core's cache.
+// Requested together, all of them cost about one trip. A hint: nothing depends on it. Threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_PREFETCH_H_
 #define GPUSHARE_SRC_CORE_BASE_PREFETCH_H_

@@ -1,5 +1,5 @@
-// A bounded lock-free stack of free slots: the slot that was freed last is taken first, while its
-// cache lines are warm.
+// A bounded lock-free stack of free slots. The slot freed last is taken first, while its cache
+// lines are warm.
 //
 // A tag in the head's upper half counts pops, so that a slot that was taken and freed in between
 // (the ABA problem) makes the exchange fail. Threads: any on both sides. Memory: a pop acquires

@@ -1,5 +1,8 @@
-// Tuned constants: one table, each with its unit, its reason and the range that simulation may draw
-// it from. Bounds are in limits.h.
+// The tuned constants of the core: one table, each with its unit, its reason and the range that
+// simulation may draw it from. Bounds are in limits.h, the simulated device's constants in
+// src/sim/tuning.h.
+//
+// First what the flow uses, then what the policies use.
 
 #ifndef GPUSHARE_SRC_CORE_BASE_TUNING_H_
 #define GPUSHARE_SRC_CORE_BASE_TUNING_H_
@@ -12,43 +15,97 @@ namespace gpushare::core {
 // in a day's trace. Range 50 ms to 2 s.
 inline constexpr double kLoadWindowNs = 500e6;
 
-// Weight of the newest query in an app's smoothed solo time. Range 0.02 to 0.3.
-inline constexpr int64_t kQuerySoloShift = 4;  // 1/16
+// The newest query has weight 2^-shift in an app's smoothed solo time: 1/16. Range 2 to 6.
+inline constexpr int64_t kQuerySoloShift = 4;
 
 // An eviction that takes longer than factor x its predicted p99 + floor was blocked: with 16 busy
 // streams the write waited for whole kernels (MEASURED). Ranges 2 to 8, 0.2 to 5 ms.
 inline constexpr int64_t kBlockedEvictionFactor = 4;
 inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 
-// The scheduler's thread spins so long after the last work before it parks: waking it costs the
-// submitter a system call and the query some 50 us. Longer than the gaps between the queries of a
-// loaded LC app, short against idle hours. Range 0 to 100 ms.
+// Time after the last work, ns, during which the scheduler's thread spins before it parks. To wake
+// it costs the submitter a system call and the query some 50 us. Longer than the gaps between the
+// queries of a loaded LC app. Range 0 to 100 ms.
 inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 
-// What a BE app may be behind the others in attained time, ns. Without a bound, an app that came
-// late or asked for nothing would have the device to itself until it had caught up: seconds in
-// which the others wait. Long against a task (2-8 ms). Range 10 ms to 1 s.
+// Largest lag of a BE app behind the others in attained time, ns. Without a bound, an app that came
+// late would have the device to itself until it had caught up, and the others would wait for
+// seconds. Long against a task (2-8 ms). Range 10 ms to 1 s.
 inline constexpr int64_t kFairCreditNs = 100 * 1000 * 1000;
 
-// BE work waits so long, from when it was ready, for what a fused launch needs: a few block tasks
-// until a lane is empty, ns. A fused launch saves a fraction of a task, so that waiting for longer
-// than a task takes (2-8 ms) cannot pay. Range 0.1 to 2 ms.
+// Longest time, ns, that ready BE work waits for what a fused launch needs: a few block tasks until
+// a lane is empty. A fused launch saves a fraction of a task, so a wait longer than a task (2-8 ms)
+// cannot pay. Range 0.1 to 2 ms.
 inline constexpr int64_t kFusedWaitNs = 1000 * 1000;
 
-// Claims of a worker (claim_batch.h). The worker form may cost so much, 0.02 = 2 %; range 0.005 to
-// 0.05. An evicted worker executes all that it has claimed, ns: with an LC query's headroom in
-// mind; range 10 to 500 us.
+// Claims of a worker (claim_batch.h). Largest overhead of the worker form, as a share: 2 %. Range
+// 0.005 to 0.05.
 inline constexpr double kClaimOverheadMax = 0.02;
+// Longest execution of one claim, ns: an evicted worker executes all that it has claimed, and a
+// query waits for it. Range 10 to 500 us.
 inline constexpr double kClaimCapNs = 50'000;
 // What a claim adds to a worker's time, ns. The SM's other workers run on meanwhile, so it is less
 // than the claim's latency of about 1 us. Range 50 to 300.
 inline constexpr double kClaimCostNs = 100;
-// Batches whose measured overheads differ by less are alike: of them the smallest is the soonest
-// evicted. Range 0 to 0.005.
+// Batches whose measured overheads differ by less than this share are alike; the smallest of them
+// is evicted soonest. Range 0 to 0.005.
 inline constexpr double kClaimOverheadSlack = 0.002;
-// A worker of a whole task claims at least so often: the last claims must not be the tail. Range 4
-// to 32.
+// Least number of claims of a worker over a whole task, so that the last claims do not make a long
+// tail. Range 4 to 32.
 inline constexpr int64_t kClaimsPerWorker = 8;
+
+// BE tasks of one app issued ahead when no LC app states a target: one runs and one hides the
+// launch latency (4.5 us). Range 1 to 4.
+inline constexpr int32_t kBeWindowPerApp = 2;
+
+// Live BE launches on one place: the workers of one fill it, the second hides the launch latency
+// between tasks of different queues. Range 1 to 2.
+inline constexpr int32_t kBeWindowPerPlace = 2;
+
+// What one return to the LC side and one eviction cost BE, ns: hysteresis, launch call and latency
+// (2.0 + 2.8 + 4.5), and half of the eviction write (2.0). Range 5,000 to 30,000.
+inline constexpr int64_t kReturnGapNs = 11'000;
+
+// Another layout must be better by this much predicted throughput, share of the device. Range 0 to
+// 0.1.
+inline constexpr double kLayoutHysteresis = 0.02;
+
+// Inflation of its latency that an LC app without bound and target still keeps to, as a factor: the
+// 5 % that the library promises. Range 1 to 1.2.
+inline constexpr double kUnstatedInflation = 1.05;
+
+// Loads are rounded to 1 / kLoadSteps before a layout is chosen: small changes of a smoothed load
+// then ask the same question, whose answer is remembered. Range 16 to 256.
+inline constexpr int32_t kLoadSteps = 64;
+
+// Largest load that the queueing factor 1 / (1 - load) is computed with; a measured load above it
+// is noise or overload. Range 0.9 to 0.99.
+inline constexpr double kLoadMax = 0.98;
+
+// A running task gets a part on another place only with at least this much left, ns: the launch of
+// a part takes 7.3 us to call and to start. Range 0 to 100,000.
+inline constexpr int64_t kElasticPartNsMin = 20'000;
+
+// The smallest piece of a copy, bytes. Alone it takes 8.4 us, 7.2 us of them latency (MEASURED): a
+// smaller piece only adds latency. Range 16,384 to 1,048,576.
+inline constexpr int64_t kCopyPieceBytesMin = 65'536;
+
+// A BE copy's piece takes this share of the smallest blocking budget, in a direction that LC apps
+// use: half of it between queries, an eighth while a query is active. Then every further query of
+// the busy period may meet a piece (copies.json: p99 1.25 x alone with the whole budget). Ranges 1
+// to 4 and 4 to 16.
+inline constexpr int64_t kIdlePieceDivisor = 2;
+inline constexpr int64_t kActivePieceDivisor = 8;
+
+// Pieces of a copy end on pages, bytes. Range 512 to 65,536.
+inline constexpr int64_t kCopyPieceAlignment = 4'096;
+
+// While an LC app's load fades, BE work that a layout keeps out is judged again after this time,
+// ns: the load changes without any event. Short against kLoadWindowNs. Range 1 to 100 ms.
+inline constexpr int64_t kLoadLookNs = 10'000'000;
+
+// Layout choices that are remembered; a smoothed load moves over a few steps. Range 1 to 64.
+inline constexpr int32_t kLayoutsRemembered = 8;
 
 }  // namespace gpushare::core
 

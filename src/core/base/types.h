@@ -71,7 +71,7 @@ enum class TaskState : uint8_t {
   kWaiting = 2,    // admitted; a ticket or an earlier task of its queue is not done
   kReady = 3,      // head of its queue; the planner sees it
   kRunning = 4,    // at least one launch is on the device
-  kEvicting = 5,   // every launch was told to leave and at least one has not left
+  kEvicting = 5,   // every launch is evicted and at least one has not ended
   kDone = 6,
   kFailed = 7,
   kCancelled = 8,
@@ -93,17 +93,17 @@ enum class Verdict : uint8_t {
   kShutdown = 7,
 };
 
-// Why the planner did what it did; one vocabulary for plans, event log, `explain` and traces.
+// The planner's reasons, for plans, the event log, `explain` and traces.
 enum class Reason : uint8_t {
   kNone = 0,
   kLcFirst = 1,               // an LC task: launched at once
   kFastPath = 2,              // an LC task launched by its submitter
-  kBaseline = 3,              // fifo or priority: everything is launched as it comes
+  kBaseline = 3,              // fifo or priority: everything is launched in order of submission
   kIdleDevice = 4,            // no LC query is active
   kFitsHeadroom = 5,          // BE fits every headroom (Baymax 5.2)
   kFitsBlockingBudget = 6,    // BE's blocking time fits every budget
   kBesidePartition = 7,       // BE runs on SMs that the LC apps do not use
-  kElasticReturn = 8,         // BE comes back to the LC side of a split
+  kElasticReturn = 8,         // BE returns to the LC side of a split
   kResume = 9,                // the rest of an evicted task
   kQuota = 10,                // limited to its CapSM quota (SMGuard algorithm 1)
   kFillsGap = 11,             // a copy or slice cut to the blocking budget
@@ -114,11 +114,11 @@ enum class Reason : uint8_t {
   kHoldCopies = 36,           // held: N_tr copies run in this direction (Baymax eq. 5)
   kHoldWindow = 37,           // held: the in-flight window of its lane is full
   kHoldCapSm = 38,            // held: no CapSM left under its quota
-  kHoldHysteresis = 39,       // held: the LC queues drained only just now
+  kHoldHysteresis = 39,       // held: the last LC query ended a moment ago
   kHoldQuiesced = 40,         // held: the application asked for quiet
   kEvictForLc = 64,           // evicted: an LC task needs its SMs
   kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
-  kEvictForLayout = 66,       // evicted: the planner moved to another partition layout
+  kEvictForLayout = 66,       // evicted: the planner changed the partition layout
   kEvictForQuota = 67,        // evicted in part: its quota shrank
   kUserPolicy = 96,           // a policy from the application
 };

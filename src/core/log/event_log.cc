@@ -13,14 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/file_io.h"
+#include "src/core/base/limits.h"
 
 namespace gpushare::core {
 namespace {
 
 constexpr char kMagic[8] = {'G', 'P', 'U', 'S', 'H', 'L', 'O', 'G'};
 constexpr uint32_t kFileVersion = 1;
-// 256 MB: four times the log that a scheduler keeps by default.
-constexpr uint64_t kMaxFileRecords = uint64_t{1} << 22;
 
 // The file's first 64 bytes, little endian.
 struct FileHeader {
@@ -112,9 +111,9 @@ void EventLog::Clear() {
 
 absl::Status WriteEventLog(const std::string& path, const EventLogHeader& header,
                            absl::Span<const EventRecord> records) {
-  if (records.size() > kMaxFileRecords) {
+  if (records.size() > kMaxLogFileRecords) {
     return Refused(absl::StrCat("has ", records.size(), " records, and a file holds at most ",
-                                kMaxFileRecords, "."));
+                                kMaxLogFileRecords, "."));
   }
   const size_t bytes = records.size() * sizeof(EventRecord);
   FileHeader file;
@@ -146,9 +145,9 @@ absl::StatusOr<EventLogFile> ParseEventLog(absl::Span<const uint8_t> bytes) {
                                 file.record_bytes, " bytes, and version ", kFileVersion, " with ",
                                 sizeof(EventRecord), " is read here."));
   }
-  if (file.count > kMaxFileRecords) {
+  if (file.count > kMaxLogFileRecords) {
     return Refused(absl::StrCat("says that it has ", file.count, " records, and the limit is ",
-                                kMaxFileRecords, "."));
+                                kMaxLogFileRecords, "."));
   }
   const size_t record_bytes = static_cast<size_t>(file.count) * sizeof(EventRecord);
   if (bytes.size() - sizeof(file) != record_bytes) {
@@ -180,7 +179,7 @@ absl::StatusOr<EventLogFile> ParseEventLog(absl::Span<const uint8_t> bytes) {
 }
 
 absl::StatusOr<EventLogFile> ReadEventLog(const std::string& path) {
-  constexpr int64_t kMaxFileBytes = sizeof(FileHeader) + kMaxFileRecords * sizeof(EventRecord);
+  constexpr int64_t kMaxFileBytes = sizeof(FileHeader) + kMaxLogFileRecords * sizeof(EventRecord);
   absl::StatusOr<std::string> bytes = ReadWholeFile(path, kMaxFileBytes);
   if (!bytes.ok()) return bytes.status();
   absl::StatusOr<EventLogFile> file = ParseEventLog(

@@ -1,7 +1,7 @@
-// The event log: what happened, in fixed 64-byte records, for traces, `explain` and replay.
+// The event log: the flow's events in fixed 64-byte records, for traces, `explain` and replay.
 //
-// The scheduler's stages append; nothing is allocated after construction and nothing is written to
-// a file while the flow runs. A log that is full counts what it drops. Replay: replay.h.
+// The scheduler's stages append. The log allocates nothing after construction and writes no file
+// while the flow runs. A log that is full counts what it drops. Replay: replay.h.
 
 #ifndef GPUSHARE_SRC_CORE_LOG_EVENT_LOG_H_
 #define GPUSHARE_SRC_CORE_LOG_EVENT_LOG_H_
@@ -37,7 +37,7 @@ class EventLog final : public EventSink {
 
 // File: 64-byte header {"GPUSHLOG", version u32, record bytes u32, seed u64, count u64, dropped
 // u64, digest u64, blocked lanes u64, reserved u64}, then records. Written to a temporary name and
-// renamed. Logs of before blocked lanes were told have 0 there.
+// renamed. Logs of earlier versions have 0 blocked lanes.
 struct EventLogHeader {
   uint64_t seed = 0;
   int64_t dropped = 0;

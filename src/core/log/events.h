@@ -266,8 +266,8 @@ struct Completed {
 struct Held {
   static constexpr EventType kType = EventType::kHeld;
   TaskLabel task;
-  int64_t value_ns = 0;  // what was too large
-  int64_t limit_ns = 0;  // and the bound that it met
+  int64_t value_ns = 0;  // what the reason compares with limit_ns
+  int64_t limit_ns = 0;
   Reason reason = Reason::kNone;
 
   template <class Walk, class Record, class Event>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/base/tuning.h"
 #include "src/core/policies/be_copies.h"
 #include "src/core/policies/be_places.h"
 #include "src/core/policies/bounds.h"
@@ -12,7 +13,6 @@
 #include "src/core/policies/lc_activity.h"
 #include "src/core/policies/lc_first.h"
 #include "src/core/policies/quiet.h"
-#include "src/core/policies/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -31,12 +31,12 @@ void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns,
   }
 }
 
-// Whether the loads will change the choice of a layout by time alone: no query is active, and a
-// load is not yet rounded to 0.
+// Whether time alone can change the choice of a layout: no query is active, and a load is not yet
+// rounded to 0.
 bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
-  if (lc.active) return false;  // its end is an event
+  if (lc.active) return false;  // the query's end causes a plan
   return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
-                     [](const LcAppView& app) { return app.load * tuning::kLoadSteps >= 0.5; });
+                     [](const LcAppView& app) { return app.load * kLoadSteps >= 0.5; });
 }
 
 bool HoldsForBlocking(const Plan& plan) {
@@ -84,7 +84,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   }
   PlanBeCopies(snapshot, lc, plan);
   if (HoldsForBlocking(plan) && LoadFades(snapshot, lc)) {
-    plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.now_ns + tuning::kLoadLookNs);
+    plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.now_ns + kLoadLookNs);
   }
 }
 

@@ -8,7 +8,8 @@
 //
 // Invariants: no LC head is held; no BE launch on a place that overlaps active LC work; BE's
 // blocking time stays within the least blocking budget, also while no query is active. A forced
-// mechanism ("adaptive:evict") runs evictable BE by it whatever LC suffers: for measuring.
+// mechanism ("adaptive:evict") runs evictable BE work also where LC apps miss their bounds: for
+// measurements only.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_H_

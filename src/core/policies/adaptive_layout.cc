@@ -13,8 +13,8 @@
 namespace gpushare::core {
 namespace {
 
-// Rounds up to five significant bits (3 %), so that a prediction that is refitted a little asks the
-// same question.
+// Rounds up to five significant bits (3 %), so that a small change of a prediction asks the same
+// question.
 int64_t RoundUp(int64_t ns) {
   if (ns <= 0) return 0;
   const int bits = 64 - std::countl_zero(static_cast<uint64_t>(ns));
@@ -25,15 +25,16 @@ int64_t RoundUp(int64_t ns) {
 
 double RoundLoad(double load) {
   if (!(load > 0)) return 0;
-  const double rounded = std::round(load * tuning::kLoadSteps) / tuning::kLoadSteps;
-  return std::min(rounded, tuning::kLoadMax);
+  const double rounded = std::round(load * kLoadSteps) / kLoadSteps;
+  return std::min(rounded, kLoadMax);
 }
 
-// How LC app `lc` fares with an inflation of its latency and a blocking.
+// Whether LC app `lc` keeps its bound and target with this inflation of its latency and blocking.
 bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
   constexpr double kRounding = 1e-9;
-  // Who states nothing still keeps its speed: its route must not move to a few SMs for BE's sake.
-  if (lc.p99_bound <= 0 && lc.target_ns <= 0) return inflation <= tuning::kUnstatedInflation;
+  // An app without bound and target still gets at most kUnstatedInflation: it must not move to a
+  // few SMs for BE's sake.
+  if (lc.p99_bound <= 0 && lc.target_ns <= 0) return inflation <= kUnstatedInflation;
   const double blocking = static_cast<double>(blocking_ns);
   const double p99 = static_cast<double>(lc.p99_ns);
   if (lc.p99_bound > 0) {
@@ -46,8 +47,8 @@ bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
   return true;
 }
 
-// One BE kernel beside all LC apps on one split.
-struct Beside {
+// Predicted speeds and loads while one BE kernel runs beside all LC apps on one split.
+struct SplitEffect {
   double load = 0;        // rho of all LC apps on the whole device
   double split_load = 0;  // rho' on the LC side
   double be_side = 0;     // BE speeds, the worst over LC apps
@@ -70,14 +71,14 @@ class Evaluation {
       load_ += lc.load;
       if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
     }
-    load_ = std::min(load_, tuning::kLoadMax);
+    load_ = std::min(load_, kLoadMax);
   }
 
   // Share of time in which no query is active and BE is back: a busy period begins with an eviction
   // and ends with a return.
   double IdleShare(double load) const {
     const double idle = 1 - load;
-    const double returns = queries_per_ns_ * (1 - load_) * tuning::kReturnGapNs;
+    const double returns = queries_per_ns_ * (1 - load_) * kReturnGapNs;
     return std::max(0.0, idle - returns);
   }
 
@@ -90,15 +91,15 @@ class Evaluation {
     return fitting * IdleShare(load_) / WeightSum();
   }
 
-  // `forced` runs every kernel by the mechanism whatever LC suffers; it still counts as value only
-  // where the LC apps keep their bounds (with `alone`: beside an empty BE side).
+  // A forced mechanism runs every kernel, but a kernel adds to the value only where the LC apps
+  // keep their bounds beside it (with `alone`: beside an empty BE side).
   double SplitValue(int32_t split, Mechanism mechanism, bool alone, Layout* layout) const {
     double value = 0;
     for (int32_t b = 0; b < question_.be_count; ++b) {
       const BeTerm& be = question_.be[static_cast<size_t>(b)];
-      const Beside beside = Look(be.kernel, split, alone);
-      Sides sides = AllowedSides(be, beside, split, mechanism, alone);
-      value += be.weight * ValueOf(beside, sides);
+      const SplitEffect effect = EffectOf(be.kernel, split, alone);
+      Sides sides = AllowedSides(be, effect, split, mechanism, alone);
+      value += be.weight * ValueOf(effect, sides);
       if (mechanism != Mechanism::kBest) sides = ForcedSides(be, mechanism);
       if (layout != nullptr) layout->sides[static_cast<size_t>(be.kernel)] = sides;
     }
@@ -107,34 +108,34 @@ class Evaluation {
 
   // The least LC speed on the split with the BE side empty.
   double Knee(int32_t split) const {
-    return question_.be_count == 0 ? 0 : Look(question_.be[0].kernel, split, true).slowest;
+    return question_.be_count == 0 ? 0 : EffectOf(question_.be[0].kernel, split, true).slowest;
   }
 
  private:
-  Beside Look(int32_t kernel, int32_t split, bool alone) const {
-    Beside beside;
-    beside.load = load_;
-    beside.be_side = beside.lc_side = beside.slowest = 1e9;
+  SplitEffect EffectOf(int32_t kernel, int32_t split, bool alone) const {
+    SplitEffect effect;
+    effect.load = load_;
+    effect.be_side = effect.lc_side = effect.slowest = 1e9;
     for (int32_t a = 0; a < question_.lc_count; ++a) {
       const PairOption& option = pairs_.at(a, kernel, split);
       const double speed = LcSpeed(option, alone);
-      beside.be_side = std::min<double>(beside.be_side, option.be_speed_be_side);
-      beside.lc_side = std::min<double>(beside.lc_side, option.be_speed_lc_side);
-      beside.slowest = std::min(beside.slowest, speed);
+      effect.be_side = std::min<double>(effect.be_side, option.be_speed_be_side);
+      effect.lc_side = std::min<double>(effect.lc_side, option.be_speed_lc_side);
+      effect.slowest = std::min(effect.slowest, speed);
       if (!(speed > 0)) {
-        beside.stable = false;
+        effect.stable = false;
         continue;
       }
-      beside.split_load += question_.lc[static_cast<size_t>(a)].load / speed;
+      effect.split_load += question_.lc[static_cast<size_t>(a)].load / speed;
     }
-    if (!(beside.split_load < 1)) beside.stable = false;
-    return beside;
+    if (!(effect.split_load < 1)) effect.stable = false;
+    return effect;
   }
 
-  bool AllKeepBounds(const Beside& beside, int32_t kernel, int32_t split, bool alone,
+  bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, bool alone,
                      int64_t blocking_ns) const {
-    if (!beside.stable) return false;
-    const double queueing = (1 - beside.load) / (1 - beside.split_load);
+    if (!effect.stable) return false;
+    const double queueing = (1 - effect.load) / (1 - effect.split_load);
     for (int32_t a = 0; a < question_.lc_count; ++a) {
       const double speed = LcSpeed(pairs_.at(a, kernel, split), alone);
       const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
@@ -143,11 +144,11 @@ class Evaluation {
     return true;
   }
 
-  Sides AllowedSides(const BeTerm& be, const Beside& beside, int32_t split, Mechanism mechanism,
-                     bool alone) const {
-    if (!AllKeepBounds(beside, be.kernel, split, alone, 0)) return Sides::kNone;
+  Sides AllowedSides(const BeTerm& be, const SplitEffect& effect, int32_t split,
+                     Mechanism mechanism, bool alone) const {
+    if (!AllKeepBounds(effect, be.kernel, split, alone, 0)) return Sides::kNone;
     if (mechanism == Mechanism::kPartition || !be.fits) return Sides::kBeSide;
-    return AllKeepBounds(beside, be.kernel, split, alone, be.blocking_ns) ? Sides::kBoth
+    return AllKeepBounds(effect, be.kernel, split, alone, be.blocking_ns) ? Sides::kBoth
                                                                           : Sides::kBeSide;
   }
 
@@ -156,11 +157,11 @@ class Evaluation {
                                                                          : Sides::kBeSide;
   }
 
-  double ValueOf(const Beside& beside, Sides sides) const {
+  double ValueOf(const SplitEffect& effect, Sides sides) const {
     if (sides == Sides::kNone) return 0;
-    if (sides == Sides::kBeSide) return beside.be_side;
-    const double idle = IdleShare(beside.split_load);
-    return idle * (beside.lc_side + beside.be_side) + (1 - idle) * beside.be_side;
+    if (sides == Sides::kBeSide) return effect.be_side;
+    const double idle = IdleShare(effect.split_load);
+    return idle * (effect.lc_side + effect.be_side) + (1 - idle) * effect.be_side;
   }
 
   double WeightSum() const {
@@ -177,12 +178,12 @@ class Evaluation {
   double queries_per_ns_ = 0;
 };
 
-// Largest predicted throughput; what is in force wins near ties, else the whole device, where LC is
-// as fast as it can be.
+// The layout of the largest predicted throughput. Near a tie the layout in force wins, else the
+// whole device, where LC is fastest.
 int32_t BestLayout(const LayoutQuestion& question, const Evaluation& evaluation) {
   if (question.be_count == 0) return std::max(question.current, kWholeLayout);
   const auto bonus = [&](int32_t split) {
-    return split == question.current ? tuning::kLayoutHysteresis : 0.0;
+    return split == question.current ? kLayoutHysteresis : 0.0;
   };
   int32_t best = kWholeLayout;
   double best_value = evaluation.WholeValue();
@@ -198,16 +199,16 @@ int32_t BestLayout(const LayoutQuestion& question, const Evaluation& evaluation)
   return best;
 }
 
-// The best split for a forced mechanism: by value beside the BE kernels; where no split keeps the
-// LC bounds, by value with the BE side thought empty (the knee); else the split where LC is
-// fastest.
+// The best split for a forced mechanism: the split of the largest value. Where no split keeps the
+// LC bounds, the value counts as if the BE side were empty (the knee); failing that, the split
+// where LC is fastest.
 int32_t ForcedSplit(const LayoutQuestion& question, Mechanism mechanism,
                     const Evaluation& evaluation) {
   if (question.be_count == 0) return std::max(question.current, kWholeLayout);
   int32_t best = kWholeLayout;
   double best_value = 0;
   const auto take = [&](int32_t split, double value) {
-    if (value > 0 && split == question.current) value += tuning::kLayoutHysteresis;
+    if (value > 0 && split == question.current) value += kLayoutHysteresis;
     if (value > best_value + 1e-9) {
       best = split;
       best_value = value;
@@ -276,7 +277,7 @@ void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
 }
 
 LayoutChooser::LayoutChooser(Mechanism mechanism)
-    : mechanism_(mechanism), remembered_(tuning::kLayoutsRemembered) {}
+    : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
 
 void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
   question_.pairs_version = snapshot.pairs.version;
@@ -320,11 +321,11 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
         CanBeEvicted(snapshot, head) ? head.eviction_ns : BlockingOn(snapshot, head, kWholeDevice));
   }
   for (const RunningView& running : snapshot.running) {
-    // Without eviction a running task's blocking shrinks as it runs; the layout must not follow
-    // that. On a BE side it counts as long, elsewhere it once fitted and still does.
+    // Without eviction a running task's blocking time shrinks as it runs, and the layout must not
+    // follow that. On a BE side the task counts as long; elsewhere it fitted when it was launched.
     const HeadView& task = running.task;
-    const bool beside = (running.places & PlaceBit(kWholeDevice)) == 0;
-    add(task, CanBeEvicted(snapshot, task) ? task.eviction_ns : (beside ? kNever : 0));
+    const bool on_be_side = (running.places & PlaceBit(kWholeDevice)) == 0;
+    add(task, CanBeEvicted(snapshot, task) ? task.eviction_ns : (on_be_side ? kNever : 0));
   }
   for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
@@ -370,7 +371,7 @@ int32_t CurrentLayout(const Snapshot& snapshot) {
   return by_leaving != kUnknownLayout ? by_leaving : by_lc;
 }
 
-Suffering WorstSuffering(const Snapshot& snapshot, int32_t kernel, int32_t split) {
+LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split) {
   double load = 0;
   double split_load = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
@@ -379,7 +380,7 @@ Suffering WorstSuffering(const Snapshot& snapshot, int32_t kernel, int32_t split
     load += rho;
     split_load += speed > 0 ? rho / speed : 1;
   }
-  Suffering worst;
+  LatencyEstimate worst;
   double worst_ratio = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const LcTerm lc = MakeLcTerm(snapshot.lc_apps[a]);
@@ -388,10 +389,9 @@ Suffering WorstSuffering(const Snapshot& snapshot, int32_t kernel, int32_t split
     double limit = lc.target_ns > 0 ? static_cast<double>(lc.target_ns) : 0;
     if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
     if (limit == 0) continue;
-    const double value =
-        speed > 0 && split_load < 1
-            ? p99 / speed * (1 - std::min(load, tuning::kLoadMax)) / (1 - split_load)
-            : static_cast<double>(kMaxDurationNs);  // the queue grows without end
+    const double value = speed > 0 && split_load < 1
+                             ? p99 / speed * (1 - std::min(load, kLoadMax)) / (1 - split_load)
+                             : static_cast<double>(kMaxDurationNs);  // the queue grows without end
     if (value / limit > worst_ratio) {
       worst_ratio = value / limit;
       worst = {static_cast<int64_t>(value), static_cast<int64_t>(limit)};

@@ -11,8 +11,8 @@
 //   elastic    (1 - rho') (lc side + be side) + rho' be side         rho' = sum rho / v; fits too
 //   static     be side                                   any blocking time: BE never waits for LC
 //
-// The choice is a pure function of a small question (loads rounded, blocking times rounded up); the
-// last few answers are remembered, so that a plan usually only builds the question and compares it.
+// The choice is a pure function of a small question: loads are rounded, blocking times rounded up.
+// The last few answers are remembered, so most plans only build the question and compare it.
 // Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
@@ -22,16 +22,16 @@
 #include <cstdint>
 #include <vector>
 
-#include "src/core/policies/tuning.h"
+#include "src/core/base/tuning.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
-// kBest compares all; the others force one mechanism whatever it does to LC.
+// kBest compares all mechanisms; the others force one, also where LC apps then miss their bounds.
 enum class Mechanism : uint8_t { kBest, kEvict, kPartition, kElastic };
 
 inline constexpr int32_t kWholeLayout = -1;    // else an index into snapshot.splits
-inline constexpr int32_t kUnknownLayout = -2;  // nothing on the device tells
+inline constexpr int32_t kUnknownLayout = -2;  // no running task shows it
 
 // Where a BE kernel may run under a split.
 enum class Sides : uint8_t {
@@ -100,16 +100,17 @@ class LayoutChooser {
   size_t next_ = 0;
 };
 
-// The layout that is in force, told by where BE kernels run, else by where they leave from, else by
-// where LC tasks run.
+// The layout in force: where BE kernels run shows it, else where evicted ones still are, else where
+// LC tasks run.
 int32_t CurrentLayout(const Snapshot& snapshot);
 
-// Predicted latency of the LC app that suffers most from `kernel` on `split`, and what it allows.
-struct Suffering {
+struct LatencyEstimate {
   int64_t value_ns = 0;
-  int64_t limit_ns = 0;
+  int64_t limit_ns = 0;  // by the app's bound or target
 };
-Suffering WorstSuffering(const Snapshot& snapshot, int32_t kernel, int32_t split);
+// Predicted p99 of the LC app that comes closest to its limit, or furthest beyond it, while
+// `kernel` runs on `split`. Zeros when no app has a limit.
+LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split);
 
 }  // namespace gpushare::core
 

@@ -4,18 +4,18 @@
 
 #include <array>
 
+#include "src/core/base/tuning.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/copy_slots.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/policies/lc_first.h"
 #include "src/core/policies/quiet.h"
-#include "src/core/policies/tuning.h"
 
 namespace gpushare::core {
 namespace {
 
-// What is left to give away while one plan is made. All active queries are debited by the same
-// duration (5.2.3), so the least headroom stands for all of them.
+// Headroom and queued time that remain while one plan is made. All active queries are debited by
+// the same duration (5.2.3), so the least headroom is enough.
 class Ledger {
  public:
   Ledger(const Snapshot& snapshot, int64_t lc_issued_ns)
@@ -30,8 +30,8 @@ class Ledger {
   // kNone: it may be launched. Kernels and library calls.
   PlannedHold Judge(const HeadView& head) const {
     const int64_t duration_ns = head.remaining.duration_ns;
-    if (queued_ns_max_ == kNever && issued_[AppOf(head)] >= tuning::kBeWindowPerApp) {
-      return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], tuning::kBeWindowPerApp};
+    if (queued_ns_max_ == kNever && issued_[AppOf(head)] >= kBeWindowPerApp) {
+      return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], kBeWindowPerApp};
     }
     if (SumNs(queued_ns_, duration_ns) > queued_ns_max_) {
       return {head.task, Reason::kHoldQueuedTime, SumNs(queued_ns_, duration_ns), queued_ns_max_};

@@ -1,13 +1,13 @@
-// BE copies cut to what LC copies can wait for (be_copies.h).
+// BE copies in pieces that LC copies can wait for (be_copies.h).
 
 #include "src/core/policies/be_copies.h"
 
 #include <algorithm>
 #include <array>
 
+#include "src/core/base/tuning.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/copy_slots.h"
-#include "src/core/policies/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -32,13 +32,12 @@ class CopyTime {
         continue;
       }
       const int64_t piece_ns =
-          budget_ns == kNever
-              ? kNever
-              : budget_ns / (lc_active ? tuning::kActivePieceDivisor : tuning::kIdlePieceDivisor);
+          budget_ns == kNever ? kNever
+                              : budget_ns / (lc_active ? kActivePieceDivisor : kIdlePieceDivisor);
       left_ns_[direction] = std::min(piece_ns, headroom_ns);
     }
     for (const RunningView& running : snapshot.running) {
-      // A piece was within the budget when it was cut, however much of its task is left.
+      // A piece in flight takes at most the budget that it was cut to, not the rest of its task.
       if (IsBeCopy(running.task)) {
         Take(running.task.direction, std::min(running.task.remaining.duration_ns, budget_ns));
       }
@@ -60,13 +59,13 @@ class CopyTime {
   Reason fits_;
 };
 
-// Bytes that move in `ns` at the predicted rate, whole pages; the latency before the first byte
-// does not occupy the link.
+// Bytes that move in `ns` at the predicted rate, rounded down to whole pages. The latency before
+// the first byte does not occupy the link.
 int64_t BytesWithin(const HeadView& head, int64_t ns) {
   const double rate = static_cast<double>(head.blocks_left) /
                       static_cast<double>(std::max<int64_t>(head.remaining.duration_ns, 1));
   const int64_t bytes = static_cast<int64_t>(rate * static_cast<double>(std::max<int64_t>(ns, 0)));
-  return bytes / tuning::kCopyPieceAlignment * tuning::kCopyPieceAlignment;
+  return bytes / kCopyPieceAlignment * kCopyPieceAlignment;
 }
 
 }  // namespace
@@ -90,7 +89,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
     if (duration_ns > left_ns) {
       launch.blocks_max = BytesWithin(head, left_ns);
       launch.reason = Reason::kFillsGap;
-      if (launch.blocks_max < tuning::kCopyPieceBytesMin) {
+      if (launch.blocks_max < kCopyPieceBytesMin) {
         plan.holds.TryAdd({head.task, time.hold(), duration_ns, left_ns});
         continue;
       }

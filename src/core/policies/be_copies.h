@@ -1,4 +1,4 @@
-// BE copies under adaptive: cut to what the blocking budgets and headrooms leave.
+// BE copies under adaptive, in pieces within the blocking budgets and headrooms.
 //
 // Priorities do not order copies (MEASURED: a pinned copy behind one of 256 MB waits 4.8 ms), so a
 // BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction, also while

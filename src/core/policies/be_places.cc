@@ -18,7 +18,8 @@ bool IsBeCompute(const HeadView& task) {
   return task.app_class == AppClass::kBestEffort && task.kind != TaskKind::kMemcpy;
 }
 
-// Holds tell the mildest obstacle over the places: the one that passes first.
+// Order in which holds are expected to clear. A head is held with the hold that clears first, of
+// all places.
 int Rank(Reason reason) {
   switch (reason) {
     case Reason::kHoldWindow:
@@ -89,7 +90,7 @@ void BePlaces::CountLive() {
       for (size_t p = 0; p < place_count_; ++p) {
         Place& place = places_[p];
         if (place.index != part.place) continue;
-        if (place.live < tuning::kBeWindowPerPlace) {
+        if (place.live < kBeWindowPerPlace) {
           place.queues[static_cast<size_t>(place.live)] = running.task.queue;
         }
         ++place.live;
@@ -99,7 +100,7 @@ void BePlaces::CountLive() {
   }
 }
 
-// Whether the layout knows what the task does to LC beside it.
+// Whether the pair table has the task's effect on LC apps beside it.
 bool BePlaces::IsMeasured(const HeadView& task) const {
   return task.kernel_index >= 0 &&
          task.kernel_index < std::min(snapshot_.pairs.kernels, kMaxKernels);
@@ -109,8 +110,8 @@ Sides BePlaces::SidesOf(const HeadView& task) const {
   return IsMeasured(task) ? layout_.sides[static_cast<size_t>(task.kernel_index)] : Sides::kBoth;
 }
 
-// Whether the place is meant for this task at all. A kernel that may be on no side is judged, and
-// held, on the BE side.
+// Whether a task of this kind may ever use the place. A kernel that the layout excludes from both
+// sides is judged, and held, on the BE side.
 bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
   switch (place.role) {
     case Role::kWhole:
@@ -131,11 +132,10 @@ BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& p
   int64_t total_ns = 0;
   if (place.role == Role::kBeSide) {
     if (SidesOf(task) == Sides::kNone) {
-      const Suffering suffering = WorstSuffering(snapshot_, task.kernel_index, layout_.split);
-      return {Reason::kHoldBlocking, suffering.value_ns, suffering.limit_ns};
+      const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, layout_.split);
+      return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
     }
-    // Work that is no registered kernel has no measured pair: it may disturb LC beside it for as
-    // long as LC would tolerate to wait.
+    // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
     if (!IsMeasured(task)) total_ns = blocking_ns;
   } else if (!(evictable && forced_)) {
     total_ns = evictable ? SumNs(fixed_ns_, std::max(eviction_ns_, blocking_ns))
@@ -154,8 +154,8 @@ BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) co
   if (place.closed != Reason::kNone) {
     return {place.closed, BlockingOn(snapshot_, task, place.index), 0};
   }
-  if (place.live >= tuning::kBeWindowPerPlace || SharesQueue(task, place)) {
-    return {Reason::kHoldWindow, place.live, tuning::kBeWindowPerPlace};
+  if (place.live >= kBeWindowPerPlace || SharesQueue(task, place)) {
+    return {Reason::kHoldWindow, place.live, kBeWindowPerPlace};
   }
   return {};
 }
@@ -165,7 +165,7 @@ bool BePlaces::MayLaunch(const HeadView& task, const Place& place) const {
 }
 
 bool BePlaces::SharesQueue(const HeadView& task, const Place& place) const {
-  const int32_t known = std::min(place.live, tuning::kBeWindowPerPlace);
+  const int32_t known = std::min(place.live, kBeWindowPerPlace);
   for (int32_t i = 0; i < known; ++i) {
     if (place.queues[static_cast<size_t>(i)] == task.queue) return true;
   }
@@ -197,7 +197,8 @@ bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& p
   return true;
 }
 
-// A running task of the other side takes this one too: both share one counter of block tasks.
+// Launches another part of a task that runs on the other side of the split. The parts share one
+// counter of block tasks.
 bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
   if (place.role != Role::kBeSide && place.role != Role::kLcSide) return false;
   const uint64_t other = PlaceBit(places_[0].index) | PlaceBit(places_[1].index);
@@ -206,7 +207,7 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
     if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
     if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
     if (running.parts.size() >= kMaxPartsPerTask) continue;
-    if (task.remaining.duration_ns < tuning::kElasticPartNsMin) continue;
+    if (task.remaining.duration_ns < kElasticPartNsMin) continue;
     bool joins = true;
     for (int32_t i = 0; i < running.parts.size(); ++i) {
       const PartView& part = running.parts[i];
@@ -219,11 +220,11 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
 }
 
 bool BePlaces::LaunchHead(Place& place, Plan& plan) {
-  // The head that the other side has just got, on this side too.
+  // A head that was just launched on the other side gets a part on this side too.
   if (recent_ >= 0 && recent_place_ != place.index) {
     const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
     if (CanBeEvicted(snapshot_, head) && MayLaunch(head, place) &&
-        head.remaining.duration_ns >= tuning::kElasticPartNsMin) {
+        head.remaining.duration_ns >= kElasticPartNsMin) {
       return Launch(head, place, Reason::kElasticReturn, plan);
     }
   }
@@ -254,7 +255,7 @@ void BePlaces::Fill(Plan& plan) {
   for (size_t p = 0; p < place_count_ && any_be_; ++p) {
     if (places_[p].closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
   }
-  for (int32_t depth = 0; depth < tuning::kBeWindowPerPlace; ++depth) {
+  for (int32_t depth = 0; depth < kBeWindowPerPlace; ++depth) {
     recent_ = -1;
     for (size_t p = 0; p < place_count_; ++p) {
       Place& place = places_[p];
@@ -270,20 +271,21 @@ void BePlaces::HoldRest(Plan& plan) const {
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
-    Judgement mildest{Reason::kHoldWindow, 0, 0};
-    int mildest_rank = 100;
+    Judgement first_to_clear{Reason::kHoldWindow, 0, 0};
+    int first_rank = 100;
     for (size_t p = 0; p < place_count_; ++p) {
       if (!MayUse(head, places_[p])) continue;
       const Judgement judgement = Judge(head, places_[p]);
       // kNone: the plan was full.
       const int rank = judgement.reason == Reason::kNone ? 0 : Rank(judgement.reason);
-      if (rank >= mildest_rank) continue;
-      mildest_rank = rank;
-      mildest = judgement.reason == Reason::kNone
-                    ? Judgement{Reason::kHoldWindow, kMaxPlannedActions, kMaxPlannedActions}
-                    : judgement;
+      if (rank >= first_rank) continue;
+      first_rank = rank;
+      first_to_clear = judgement.reason == Reason::kNone
+                           ? Judgement{Reason::kHoldWindow, kMaxPlannedActions, kMaxPlannedActions}
+                           : judgement;
     }
-    plan.holds.TryAdd({head.task, mildest.reason, mildest.value_ns, mildest.limit_ns});
+    plan.holds.TryAdd(
+        {head.task, first_to_clear.reason, first_to_clear.value_ns, first_to_clear.limit_ns});
   }
 }
 

@@ -1,10 +1,11 @@
 // Filling the places that a layout opens with BE work.
 //
-// Under the whole layout there is one place; under a split the BE side, the LC side, and the whole
-// device for tasks that cannot be confined. Each is judged by itself: what overlaps LC's places
-// opens only while no query is active and only for blocking times within the budget. On an open
+// The whole layout has one place. A split has the BE side, the LC side, and the whole device for
+// tasks that cannot be confined. Each place is judged by itself: one that overlaps LC's places
+// opens only while no query is active, and only for blocking times within the budget. On an open
 // place a task that already runs on the other side comes first (elastic return), then the head of
-// the BE app that got least. One live task fills a place; one more may queue behind it.
+// the BE app with the least attained time. One live task fills a place; one more may queue behind
+// it.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
@@ -22,7 +23,7 @@ namespace gpushare::core {
 
 class BePlaces {
  public:
-  // `forced`: evictable tasks are launched whatever their blocking time.
+  // `forced`: evictable tasks are launched without a check of their blocking time.
   BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced);
 
   void Fill(Plan& plan);
@@ -42,7 +43,7 @@ class BePlaces {
     bool overlaps_lc = false;
     Reason closed = Reason::kNone;  // why nothing may be launched on it now
     int32_t live = 0;
-    std::array<QueueId, tuning::kBeWindowPerPlace> queues;  // of the live tasks
+    std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
   };
   struct Judgement {
     Reason reason = Reason::kNone;  // kNone: it may be launched

@@ -1,4 +1,4 @@
-// R_gap CapSMs from BE workers, quickest first (capsm_eviction.h).
+// Partial eviction of BE workers, shortest eviction latency first (capsm_eviction.h).
 
 #include "src/core/policies/capsm_eviction.h"
 
@@ -68,7 +68,7 @@ double CapSmEvictor::Free(double capsms, int32_t app, Reason reason, Plan& plan)
         break;
     }
     candidate.workers -= leaving;
-    plan.evictions[static_cast<size_t>(candidate.planned)].workers_to_keep = candidate.workers;
+    plan.evictions[candidate.planned].workers_to_keep = candidate.workers;
     freed += leaving / per_capsm;
   }
   return freed;

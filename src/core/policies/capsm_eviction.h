@@ -1,6 +1,7 @@
 // Partial eviction of BE workers until a number of CapSMs is free (SMGuard 5.2, R_gap).
 //
-// The workers that stay take the block tasks that the leavers did not, so nothing is relaunched.
+// The remaining workers execute the block tasks that the evicted ones left, so nothing is
+// relaunched.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
 #define GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
@@ -24,9 +25,9 @@ class CapSmEvictor {
  public:
   explicit CapSmEvictor(const Snapshot& snapshot);
 
-  // Evicts workers that hold at least `capsms` (of BE app `app`, -1: of any), those that leave
-  // soonest first: a long block task would free its CapSMs too late to help (SMGuard fig. 15).
-  // Returns what was freed, less when there is no more.
+  // Evicts workers of BE app `app` (-1: of any) until at least `capsms` are free, shortest eviction
+  // latency first: a long block task would free its CapSMs too late to help (SMGuard fig. 15).
+  // Returns the CapSMs freed, fewer when no evictable worker is left.
   double Free(double capsms, int32_t app, Reason reason, Plan& plan);
 
  private:

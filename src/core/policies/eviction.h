@@ -1,6 +1,6 @@
-// Telling live BE parts to leave.
+// Planning the eviction of live BE parts.
 //
-// A part that has no eviction word, or that already leaves, is left alone.
+// A part that has no eviction word, or is already evicted, is skipped.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_
 #define GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_
@@ -16,7 +16,7 @@ namespace gpushare::core {
 
 constexpr uint64_t PlaceBit(PlaceIndex place) { return uint64_t{1} << place; }
 
-// One eviction for each place in `places` where the task has an evictable part, however many.
+// One eviction for each place in `places` on which the task has evictable parts.
 inline void EvictTaskParts(const RunningView& task, uint64_t places, Reason reason, Plan& plan) {
   uint64_t named = 0;
   for (int32_t i = 0; i < task.parts.size(); ++i) {

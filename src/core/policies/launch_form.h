@@ -11,7 +11,7 @@
 
 namespace gpushare::core {
 
-// Whether this task can be told to leave the device once it is there.
+// Whether this task can be evicted while it runs.
 inline bool CanBeEvicted(const Snapshot& snapshot, const HeadView& task) {
   return snapshot.eviction_available && task.evictable && task.kind == TaskKind::kKernel;
 }

@@ -1,4 +1,4 @@
-// Leaving one layout for another (layout_change.h).
+// Changing from one layout to another (layout_change.h).
 
 #include "src/core/policies/layout_change.h"
 

@@ -1,7 +1,8 @@
-// Moving from one layout to another without making LC wait for BE of the old one.
+// Changing the layout without making LC wait for BE parts of the old one.
 //
-// BE parts on places that the new layout does not use leave. While one of them could block the new
-// LC route for longer than the budget, the old routes stay in force and nothing new is launched.
+// BE parts on places that the new layout does not use are evicted. While one of them could block
+// the new LC route for longer than the budget, the old routes stay in force and no BE work is
+// launched.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_
@@ -22,8 +23,7 @@ uint64_t BePlacesOf(const Snapshot& snapshot, int32_t layout);
 // overlaps it that did not overlap the old route as well.
 int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to);
 
-// Evicts parts of confinable BE tasks on places that `layout` does not use, those in `except`
-// aside.
+// Evicts parts of confinable BE tasks on places that neither `layout` uses nor `except` names.
 void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, Plan& plan);
 
 }  // namespace gpushare::core

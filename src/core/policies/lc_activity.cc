@@ -1,4 +1,4 @@
-// What LC work holds now (lc_activity.h).
+// The LC work of a snapshot (lc_activity.h).
 
 #include "src/core/policies/lc_activity.h"
 

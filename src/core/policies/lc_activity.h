@@ -1,5 +1,5 @@
-// What LC work holds at the moment of a plan: whether a query is active, until when its SMs stay
-// closed after the last one, and which places its routes and its running tasks overlap.
+// LC work at the time of a plan: whether a query is active, how long LC's places stay closed after
+// the last one, and which places its routes and running tasks overlap.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LC_ACTIVITY_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LC_ACTIVITY_H_

@@ -1,7 +1,7 @@
 // LC work first: publishing the routes of the fast path and launching every ready LC head at once.
 //
 // Every policy that is not a baseline plans its LC side with this. An LC head is never held: it is
-// launched behind BE work that still has to leave, and does not wait for it.
+// launched at once, also while evicted BE work is still on the device.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_

@@ -75,8 +75,8 @@ class CapSms {
   std::array<double, kMaxApps> used_{};
 };
 
-// R_gap: an LC reservation that is short, and a BE app beyond a quota that shrank.
-void Adjust(const Snapshot& snapshot, CapSmEvictor& evictor, Plan& plan) {
+// Evicts what a BE app uses beyond its quota, then R_gap: what the reservations lack.
+void EvictShortage(const Snapshot& snapshot, CapSmEvictor& evictor, Plan& plan) {
   double used = 0;
   for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
     const BeAppView& be = snapshot.be_apps[app];
@@ -88,12 +88,13 @@ void Adjust(const Snapshot& snapshot, CapSmEvictor& evictor, Plan& plan) {
   }
   const int32_t reserved = ReservedCapSms(snapshot);
   const double gap = used + reserved - snapshot.sm_count;
-  // Work that cannot be bounded may hold more than there is: that alone drives nobody away.
+  // Work that cannot be bounded may use more than the device has. Without a reservation that evicts
+  // nothing.
   if (reserved > 0 && gap > kCapSmEpsilon)
     evictor.Free(gap, -1, Reason::kEvictForReservation, plan);
 }
 
-// Work that has no workers cannot be bounded: it fills whatever place it is on.
+// Work without workers cannot be bounded: it needs all SMs of its place.
 bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, double granted) {
   if (split >= 0 && head.confinable) {
     const int32_t sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
@@ -102,9 +103,9 @@ bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, doub
   return granted >= snapshot.sm_count - kCapSmEpsilon;
 }
 
-// A quota, a reservation or the workers of others may stand against the whole place for ever. Then
-// such work takes its turn: one at a time, while its app holds nothing and no query is active on
-// the SMs it is given.
+// A quota, a reservation or other apps' workers may keep work without workers from its place for
+// ever. Such work then runs one task at a time, while its app uses nothing and no query is active
+// on the SMs of the place.
 class Turn {
  public:
   Turn(const Snapshot& snapshot, const Plan& plan)
@@ -151,7 +152,7 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, C
     fits = MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), on_split);
   }
   if (!fits) {
-    // Both as CapSMs: what the app holds and its quota, or the device when it has none.
+    // Both in CapSMs: what the app uses, and its quota or, without one, what is not reserved.
     const int32_t quota = snapshot.be_apps[app].quota_capsms;
     plan.holds.TryAdd({head.task, Reason::kHoldCapSm,
                        static_cast<int64_t>(std::ceil(capsms.used(app))),
@@ -183,7 +184,7 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   LaunchLcHeads(snapshot, plan);
 
   CapSmEvictor evictor(snapshot);
-  Adjust(snapshot, evictor, plan);
+  EvictShortage(snapshot, evictor, plan);
 
   const int32_t sms =
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;

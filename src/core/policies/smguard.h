@@ -2,8 +2,8 @@
 // 5).
 //
 // Algorithm 1 for each task: a BE task gets min(quota, what remains) CapSMs, in workers; an LC
-// app's reservation is ensured by evicting R_gap CapSMs of BE workers, and the workers that stay
-// take over the rest of the block tasks. Spread (the paper): a CapSM is anywhere on the device.
+// app's reservation is ensured by evicting R_gap CapSMs of BE workers, and the remaining workers
+// execute the rest of the block tasks. Spread (the paper): a CapSM is anywhere on the device.
 // Packed: BE has the BE side of the largest split within its quotas, and LC keeps the other side
 // for itself.
 

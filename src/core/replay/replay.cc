@@ -1,8 +1,8 @@
 // Replay of an event log; see replay.h.
 //
-// The position in the recorded log is the one state that all parts share: the comparison advances
-// it, the device delivers the completions that stand there, the driver performs the input that
-// stands there or lets the scheduler tick.
+// All parts share one state, the position in the recorded log. The comparison advances it, the
+// device delivers the completions recorded there, and InputPlayer performs the input recorded there
+// or lets the scheduler tick.
 
 #include "src/core/replay/replay.h"
 
@@ -15,29 +15,27 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
+#include "src/core/base/limits.h"
+#include "src/core/log/events.h"
 
 namespace gpushare::core {
 namespace {
 
-// Ticks at one time and place in the log without any new record: the scheduler has nothing to say
-// where the recorded one had. A Tick that adopts or plans may need a second one.
-constexpr int kIdleTicksMax = 4;
-
 EventType TypeOf(const EventRecord& record) { return static_cast<EventType>(record.type); }
 
-// What a caller did, as opposed to what the scheduler did about it.
+// Whether a caller caused the event, not the scheduler.
 bool IsInput(EventType type) {
   return type == EventType::kSubmitted || type == EventType::kQueryBeginCalled ||
          type == EventType::kQueryEndCalled;
 }
 
-// What the complete stage appends while it handles what one poll gave it.
+// Whether the complete stage appends the event while it handles the completions of one poll.
 bool IsFromCompletion(EventType type) {
   return type == EventType::kPartDone || type == EventType::kCompleted ||
          type == EventType::kQueryEnded;
 }
 
-// Compares what is appended with what was recorded, and knows how far that went.
+// Compares appended records with the recorded ones, up to the first difference.
 class Comparison final : public EventSink {
  public:
   explicit Comparison(absl::Span<const EventRecord> recorded) : recorded_(recorded) {}
@@ -86,7 +84,7 @@ class Comparison final : public EventSink {
   }
 
  private:
-  // Two records of the same input name the same ticket or query by two numbers.
+  // Remembers that two records of the same input name one ticket or query by two numbers.
   void Learn(const EventRecord& expected, const EventRecord& record) {
     if (expected.type != record.type || !IsInput(TypeOf(record))) return;
     Pair(expected.id, record.id);
@@ -106,7 +104,7 @@ class Comparison final : public EventSink {
     return static_cast<int64_t>(ToRecorded(static_cast<uint64_t>(replayed)));
   }
 
-  // The record with the recorded run's tickets and queries.
+  // The record with the ticket and query numbers of the recorded run.
   EventRecord Translate(EventRecord record) const {
     switch (TypeOf(record)) {
       case EventType::kSubmitted:
@@ -145,7 +143,7 @@ class Comparison final : public EventSink {
   std::unordered_map<uint64_t, uint64_t> to_recorded_;
 };
 
-// Starts nothing; answers as the recorded device did.
+// Executes nothing; gives the answers of the recorded device.
 class ReplayDevice final : public Device {
  public:
   ReplayDevice(const DeviceCapabilities& capabilities, const Comparison& comparison,
@@ -155,7 +153,7 @@ class ReplayDevice final : public Device {
     for (const EventRecord& record : comparison.recorded()) {
       const EventType type = TypeOf(record);
       if (type == EventType::kLaunched || type == EventType::kFastPathLaunched) {
-        launched_.insert(static_cast<uint64_t>(record.a));
+        launched_.insert(Decode<Launched>(record).launch.value);
       }
     }
     if (!comparison.recorded().empty()) now_ns_ = comparison.recorded()[0].time_ns;
@@ -178,15 +176,15 @@ class ReplayDevice final : public Device {
   void* LaneStream(LaneIndex) override { return nullptr; }
   int64_t BusySmNs() const override { return 0; }
 
-  // A launch that the log does not know was refused then, too.
+  // A launch that the log lacks was refused by the recorded device.
   absl::Status Launch(const LaunchRequest& request) override {
     if (launched_.count(request.parts[0].launch.value) > 0) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("Launch ", request.parts[0].launch.value,
                                             " was refused by the recorded device, or never made."));
   }
 
-  // Only what stands next in the log: a completion that was seen one Tick later is not due yet.
-  // Each is delivered once, also where the replay differs and the position rests.
+  // Delivers only the next completions of the log: one that was seen a Tick later is not due yet.
+  // Each is delivered once, also when the replay differs and the position stands still.
   size_t PollCompletions(absl::Span<DeviceCompletion> out) override {
     size_t count = 0;
     if (!comparison_.Going()) return 0;
@@ -195,13 +193,14 @@ class ReplayDevice final : public Device {
       const EventRecord& record = comparison_.recorded()[delivered_];
       if (!IsFromCompletion(TypeOf(record)) || record.time_ns > now_ns_) break;
       if (TypeOf(record) != EventType::kPartDone) continue;
+      const auto part = Decode<PartDone>(record);
       DeviceCompletion& completion = out[count++];
       completion = DeviceCompletion();
-      completion.launch = LaunchId{static_cast<uint64_t>(record.a)};
-      completion.outcome = static_cast<Outcome>(record.detail);
-      completion.start_ns = record.b;
-      completion.end_ns = record.c;
-      completion.block_tasks_done = record.d;
+      completion.launch = part.launch;
+      completion.outcome = part.outcome;
+      completion.start_ns = part.start_ns;
+      completion.end_ns = part.end_ns;
+      completion.block_tasks_done = part.block_tasks_done;
       if (completion.outcome == Outcome::kDeviceLost) {
         ++delivered_;
         break;  // what follows is of the lost device
@@ -244,7 +243,7 @@ class InputPlayer {
         scheduler_.Tick();
       }
       idle_ticks = comparison_.at() == before ? idle_ticks + 1 : 0;
-      if (idle_ticks > kIdleTicksMax) {
+      if (idle_ticks > kMaxIdleReplayTicks) {
         comparison_.Stop(absl::StrCat("The replay does nothing where event ", comparison_.at(),
                                       " was recorded as ", Comparison::Show(comparison_.Next()),
                                       "."));
@@ -253,8 +252,8 @@ class InputPlayer {
   }
 
  private:
-  // What callbacks submitted in the recorded run stands right after the Tick that ran them, and is
-  // performed there: before the next Tick.
+  // Inputs of callbacks stand right after the Tick that ran them, and are performed before the next
+  // Tick.
   void PerformInputs() {
     while (comparison_.Going() && IsInput(TypeOf(comparison_.Next())) &&
            comparison_.Next().time_ns <= device_.NowNs()) {
@@ -265,7 +264,7 @@ class InputPlayer {
         comparison_.Stop(absl::StrCat("Event ", before, ", ", Comparison::Show(input),
                                       ", is refused in the replay: ", status.message()));
       } else if (comparison_.at() == before) {
-        return;  // appended later, or not at all: Run sees to it
+        return;  // appended later, or not at all: Run decides
       }
     }
   }
@@ -273,45 +272,67 @@ class InputPlayer {
   absl::Status Perform(const EventRecord& input) {
     switch (TypeOf(input)) {
       case EventType::kSubmitted:
-        return Submit(input);
-      case EventType::kQueryBeginCalled:
-        return scheduler_.BeginQuery(QueueId{static_cast<uint32_t>(input.a)}, input.b).status();
+        return Submit(Decode<Submitted>(input));
+      case EventType::kQueryBeginCalled: {
+        const auto begin = Decode<QueryBeginCalled>(input);
+        return scheduler_.BeginQuery(begin.queue, begin.arrival_ns).status();
+      }
       default:
-        return scheduler_.EndQuery(QueryId{comparison_.ToReplay(input.id)});
+        return scheduler_.EndQuery(ToReplay(Decode<QueryEndCalled>(input).query));
     }
   }
 
-  absl::Status Submit(const EventRecord& input) {
+  absl::Status Submit(const Submitted& input) {
     TaskSpec spec;
-    spec.queue = QueueId{static_cast<uint32_t>(input.a)};
-    const uint64_t query = static_cast<uint64_t>(input.c);
-    if ((query & kImplicitQueryBit) == 0) spec.query = QueryId{comparison_.ToReplay(query)};
-    spec.work.kind = static_cast<TaskKind>(input.detail);
-    spec.kernel = KernelId{input.kernel};
-    spec.arrival_ns = input.d;
+    spec.queue = input.queue;
+    if ((input.query.value & kImplicitQueryBit) == 0) spec.query = ToReplay(input.query);
+    spec.kernel = input.task.kernel;
+    spec.arrival_ns = input.arrival_ns;
     spec.detached = true;
-    if (spec.work.kind == TaskKind::kKernel) spec.work.block_tasks = input.b;
-    if (spec.work.kind == TaskKind::kMemcpy) {
-      spec.work.copy.bytes = input.b;
-      spec.work.copy.direction = static_cast<CopyDirection>(input.reserved & 3);
-      spec.work.copy.pinned = (input.reserved >> 2 & 1) != 0;
+    spec.work.kind = input.kind;
+    switch (input.kind) {
+      case TaskKind::kKernel:
+        spec.work.block_tasks = input.amount;
+        break;
+      case TaskKind::kMemcpy:
+        spec.work.copy.bytes = input.amount;
+        spec.work.copy.direction = input.direction();
+        spec.work.copy.pinned = input.pinned();
+        break;
+      case TaskKind::kOpaque:
+        spec.work.host_function = &NoHostWork;
+        spec.work.declared_ns = input.amount;
+        break;
+      case TaskKind::kLibrary:
+        spec.work.declared_ns = input.amount;
+        break;
+      case TaskKind::kGraph:
+        break;
     }
-    if (spec.work.kind == TaskKind::kOpaque || spec.work.kind == TaskKind::kLibrary) {
-      spec.work.declared_ns = input.b;
-    }
-    if (spec.work.kind == TaskKind::kOpaque) spec.work.host_function = &NoHostWork;
+    const std::vector<TicketId> waits = WaitsOf(input.task.ticket);
+    spec.wait_tickets = waits;
+    const bool critical = input.task.app_class == AppClass::kLatencyCritical;
+    return (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+  }
+
+  // The tickets that a submission waits for, from the records that follow it.
+  std::vector<TicketId> WaitsOf(TicketId ticket) const {
     std::vector<TicketId> waits;
     for (size_t ahead = 1; comparison_.HasNext(ahead); ++ahead) {
       const EventRecord& record = comparison_.Next(ahead);
-      if (TypeOf(record) != EventType::kWaits || record.id != input.id) break;
-      for (int64_t ticket : {record.a, record.b, record.c, record.d}) {
-        if (ticket == 0) continue;
-        waits.push_back(TicketId{comparison_.ToReplay(static_cast<uint64_t>(ticket))});
+      if (TypeOf(record) != EventType::kWaits) break;
+      const auto event = Decode<Waits>(record);
+      if (event.ticket != ticket) break;
+      for (TicketId earlier : event.waits_for) {
+        if (earlier.value != 0) waits.push_back(ToReplay(earlier));
       }
     }
-    spec.wait_tickets = waits;
-    const bool critical = input.app_class == static_cast<uint8_t>(AppClass::kLatencyCritical);
-    return (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+    return waits;
+  }
+
+  template <class SomeId>
+  SomeId ToReplay(SomeId recorded) const {
+    return SomeId{comparison_.ToReplay(recorded.value)};
   }
 
   Comparison& comparison_;
@@ -347,7 +368,7 @@ absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup) 
   result.matches = result.difference.empty();
   result.recorded_digest = DecisionDigest(log.records);
   result.replayed_digest = DecisionDigest(comparison.replayed());
-  // Its goodbye appends events that were not recorded; they count no more.
+  // The scheduler's destructor appends events that were not recorded; they no longer count.
   comparison.Stop("The replay is over.");
   return result;
 }

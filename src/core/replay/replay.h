@@ -1,18 +1,18 @@
 // Replay: the same inputs and completions through a scheduler again, decision by decision.
 //
-// A recorded log names its inputs (submissions, queries) and what the device answered (parts done,
-// at which time). The replay feeds both back: inputs at the place in the log where they stood,
-// device completions from a ReplayDevice that starts nothing and gives back what was recorded for
-// the same launches. Each record that the scheduler appends is compared with the one that was
-// recorded, so that the first difference is found where it happens.
+// A recorded log holds the inputs (submissions, queries) and the device's answers (parts done, and
+// when). The replay repeats both: inputs at their place in the log, completions from a ReplayDevice
+// that executes nothing and returns what was recorded for the same launches. Each record that the
+// scheduler appends is compared with the recorded one, so the first difference is found where it
+// happens.
 //
 // Invariants: time is virtual and never passes the next recorded event; ticket and query numbers
 // are translated (they depend on when the caller released tickets), everything else must be equal.
 // Threads: one. Not on any hot path; allocates.
 //
-// Left out, and reported as a difference where they matter: runs with the scheduler's own thread,
-// cancel, quiesce, shutdown and policy changes in the middle, regions, apps made after the first
-// submission, and logs that dropped records.
+// Not supported, and reported as a difference where they matter: runs with the scheduler's own
+// thread, cancel, quiesce, shutdown and policy changes in the middle, regions, apps made after the
+// first submission, and logs that dropped records.
 
 #ifndef GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_
 #define GPUSHARE_SRC_CORE_REPLAY_REPLAY_H_

@@ -1,9 +1,9 @@
 // How many block tasks a worker takes with one claim.
 //
 // A claim costs a barrier, a read of the eviction word and an atomic addition; an evicted worker
-// executes all that it has claimed. So: the smallest batch whose overhead is within 2 %, the goal
-// of the worker form, under a cap of 50 us for the block tasks of one claim. A device asks with the
-// model of the cost, kernel_benchmark with measurements. Threads: any.
+// executes all that it has claimed. The choice is the smallest batch whose overhead is within 2 %,
+// the goal of the worker form, under a cap of 50 us for the block tasks of one claim. A device asks
+// with the model of the cost, kernel_benchmark with measurements. Threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_SEAMS_CLAIM_BATCH_H_
 #define GPUSHARE_SRC_CORE_SEAMS_CLAIM_BATCH_H_
@@ -41,7 +41,7 @@ inline uint32_t PredictClaimBatch(double block_task_ns) {
       .value;
 }
 
-// Of a launch: a task that is small for its workers is not taken by a few of them alone.
+// The batch of one launch: smaller where a few workers would otherwise claim all block tasks.
 inline uint32_t ClaimBatchOfLaunch(uint32_t batch, int64_t block_tasks, int64_t workers) {
   const int64_t fair = block_tasks / (kClaimsPerWorker * std::max<int64_t>(1, workers));
   return static_cast<uint32_t>(std::clamp<int64_t>(fair, 1, std::max<uint32_t>(1, batch)));

@@ -37,7 +37,7 @@ struct TaskFeatures {
   int64_t declared_ns = 0;  // opaque work
 };
 
-// What ran beside a sample from its start on, worst first.
+// A co-resident that ran beside a sample from its start, worst first.
 struct CoResident {
   const KernelDesc* kernel = nullptr;
   int32_t sms = 0;        // 0: it came later, or was not alone
@@ -68,8 +68,8 @@ class CostModel {
   // Time from the eviction call until the last worker has left.
   virtual Prediction PredictEviction(const KernelDesc& kernel) const = 0;
 
-  // What an eviction of `kernel` adds to the LC launch that it makes way for, on average: less than
-  // the eviction takes, as SMs become free one by one, and more where caches are cold.
+  // Mean delay that an eviction of `kernel` adds to the LC launch behind it. Less than the eviction
+  // latency, because SMs become free one by one; more where caches are cold.
   virtual Prediction PredictBlocking(const KernelDesc& kernel) const {
     return PredictEviction(kernel);
   }

@@ -70,9 +70,6 @@ struct LaneSpec {
   bool evictable = false;  // has an eviction word
 };
 
-// A launch has one part, a fused launch two.
-inline constexpr int kLaunchPartsMax = 2;
-
 // One task's share of a launch.
 struct LaunchPart {
   LaunchId launch;  // chosen by the scheduler, echoed in the completion
@@ -90,7 +87,7 @@ struct LaunchRequest {
   LaunchRequest() { parts.Add(); }
 
   Form form = Form::kOriginal;
-  BoundedList<LaunchPart, kLaunchPartsMax> parts;  // one; two for kFused
+  BoundedList<LaunchPart, kMaxLaunchParts> parts;  // one; two for kFused
   const FusedKernelDesc* fused = nullptr;          // kFused only; the parts are those of the pair
   int64_t block_begin = 0;                         // first block task (kSlice), else 0
   int32_t workers = 0;  // kWorkers; kFused: fused blocks. 0: all that the place holds
@@ -137,8 +134,8 @@ class Device : public Clock {
 
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
   // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
-  // other calls come meanwhile from other threads, but no PrepareKernel, DescribeKernel or
-  // CreatePlace. CreateLane does, for a lane that hung, and must not wait for it: the kernel may
+  // other threads make other calls meanwhile, but no PrepareKernel, DescribeKernel or CreatePlace.
+  // CreateLane may be called for a lane that hung, and must not wait for this call: the kernel may
   // run on that lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
 

@@ -16,7 +16,7 @@ struct DeviceProfile {
   // Identity of the GPU that was measured; a profile of another GPU is rejected whole.
   std::string gpu_model;
   int32_t sm_count = 132;
-  int32_t sm_granularity = 8;  // partitions come in groups of so many SMs
+  int32_t sm_granularity = 8;  // SMs of one group of a partition
   // Groups that the hardware grants; 0: as many as the SMs hold. An H200 grants 15 of its 132 SMs
   // and leaves 12 over, because a group lies within one cluster of SMs.
   int32_t sm_groups = 0;

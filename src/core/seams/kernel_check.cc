@@ -10,11 +10,6 @@
 namespace gpushare::core {
 namespace {
 
-// CUDA's limit; that of the third dimension of a block (64) is left to the device.
-constexpr int32_t kMaxThreadsPerBlock = 1024;
-constexpr int32_t kMaxWorkersPerSm = 32;
-constexpr int32_t kMaxRegistersPerThread = 255;
-
 bool HasShape(const KernelDesc& kernel) {
   return kernel.block_x != 0 || kernel.block_y != 0 || kernel.block_z != 0;
 }

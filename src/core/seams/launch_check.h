@@ -1,7 +1,7 @@
 // What every device checks of a launch before it touches anything: the arguments alone.
 //
-// One place, so that the three devices refuse the same requests with the same sentences. A device
-// adds what only it knows (its lanes, its places, its functions).
+// All three devices use it, so they refuse the same requests with the same messages. A device adds
+// the checks of its own lanes, places and functions.
 //
 // Threads: any. Allocates only the message of a failure.
 

@@ -4,14 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "src/core/base/limits.h"
 #include "src/core/seams/kernel_check.h"
 
 namespace gpushare::core {
 namespace {
-
-// cuDNN counts in 32 bits; a tensor of 2^40 elements is larger than any device's memory.
-constexpr int64_t kMaxDimension = (int64_t{1} << 31) - 1;
-constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 struct Dimension {
   absl::string_view field;
@@ -24,9 +21,9 @@ absl::Status Bad(const std::string& name, absl::string_view what) {
 
 absl::Status CheckDimensions(const std::string& name, std::initializer_list<Dimension> needed) {
   for (const Dimension& dimension : needed) {
-    if (dimension.value >= 1 && dimension.value <= kMaxDimension) continue;
+    if (dimension.value >= 1 && dimension.value <= kMaxTensorDimension) continue;
     return Bad(name, absl::StrCat("has the ", dimension.field, " ", dimension.value,
-                                  ", and it must lie between 1 and ", kMaxDimension, "."));
+                                  ", and it must lie between 1 and ", kMaxTensorDimension, "."));
   }
   return absl::OkStatus();
 }
@@ -44,8 +41,9 @@ absl::Status CheckElements(const std::string& name, absl::string_view operand,
                            std::initializer_list<int64_t> dimensions) {
   int64_t elements = 1;
   for (const int64_t dimension : dimensions) {
-    if (dimension > kMaxElements / elements) {
-      return Bad(name, absl::StrCat("has more than ", kMaxElements, " elements in ", operand, "."));
+    if (dimension > kMaxTensorElements / elements) {
+      return Bad(name,
+                 absl::StrCat("has more than ", kMaxTensorElements, " elements in ", operand, "."));
     }
     elements *= dimension;
   }
@@ -81,9 +79,9 @@ absl::Status CheckWindow(const std::string& name, const LibraryCall& call) {
       !status.ok()) {
     return status;
   }
-  if (call.padding < 0 || call.padding > kMaxDimension) {
+  if (call.padding < 0 || call.padding > kMaxTensorDimension) {
     return Bad(name, absl::StrCat("has the padding ", call.padding,
-                                  ", and it must lie between 0 and ", kMaxDimension, "."));
+                                  ", and it must lie between 0 and ", kMaxTensorDimension, "."));
   }
   const auto check = [&](absl::string_view side, int64_t image, int64_t window) {
     const int64_t padded = image + 2 * call.padding;

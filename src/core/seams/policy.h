@@ -1,7 +1,7 @@
 // The policy seam: a pure function from a snapshot to a plan.
 //
-// A policy keeps no state that changes its answers (memoised results of the snapshot's own tables
-// aside), reads no clock and calls no device. The scheduler thread calls it.
+// A policy keeps no state that changes its answers, reads no clock and calls no device. It may
+// memoise results of the snapshot's own tables. The scheduler thread calls it.
 
 #ifndef GPUSHARE_SRC_CORE_SEAMS_POLICY_H_
 #define GPUSHARE_SRC_CORE_SEAMS_POLICY_H_

@@ -64,8 +64,8 @@ struct BeAppView {
   AppId app;
   int32_t quota_capsms = 0;  // 0: no quota
   double weight = 1;         // share among BE apps
-  int64_t attained_ns = 0;   // whole-device time that it got so far, over its weight; an app that
-                             // was not there counts as not far behind the others (kFairCreditNs)
+  int64_t attained_ns = 0;   // whole-device time that it got so far, over its weight; a new or idle
+                             // app is at most kFairCreditNs behind the others
   double used_capsms = 0;
   bool packed = false;  // its quota is placed on whole SMs
 };
@@ -126,8 +126,8 @@ struct RunningView {
   uint64_t places = 0;  // bit per place with a live part that is not being evicted
 };
 
-// What is known about LC app a beside BE kernel k on split s. Speeds relative to alone on the whole
-// device.
+// Measured or predicted speeds of LC app a beside BE kernel k on split s. Speeds relative to alone
+// on the whole device.
 struct PairOption {
   float lc_speed = 0;          // LC on the split's LC side, BE side busy with k
   float lc_speed_alone = 0;    // same, BE side empty
@@ -152,8 +152,8 @@ struct Snapshot {
   int32_t sm_count = 0;
   double capsms_free = 0;  // unreserved and unused
   int64_t queued_ns = 0;   // T_q: predicted duration of all that is issued and not done
-  // BE returns so long after the last LC query ended: a closed-loop client that submits its next
-  // query at once does not pay for an eviction.
+  // Time from the end of the last LC query until BE returns. A closed-loop client that submits its
+  // next query at once then pays for no eviction.
   int64_t return_hysteresis_ns = 2000;
   bool quiesced = false;  // the application asked for quiet: launch nothing
   bool partitions_available = false;
@@ -191,7 +191,7 @@ struct PlannedLaunch {
   Reason reason = Reason::kNone;
 };
 
-// Every part of `task` on `place` leaves but for workers_to_keep workers.
+// Evicts the parts of `task` on `place`, all but workers_to_keep workers.
 struct PlannedEviction {
   TicketId task;
   PlaceIndex place = kWholeDevice;
@@ -202,12 +202,12 @@ struct PlannedEviction {
 struct PlannedHold {
   TicketId task;
   Reason reason = Reason::kNone;
-  int64_t value_ns = 0;  // what was too large
-  int64_t limit_ns = 0;  // and the bound that it met
+  int64_t value_ns = 0;  // what the reason compares with limit_ns
+  int64_t limit_ns = 0;
 };
 
 // Where an LC app's next task goes, published for the fast path. Evictable BE launches on places
-// that overlap are evicted and held back while LC work is in flight, if evict_overlapping.
+// that overlap it are evicted, and held while LC work is in flight, if evict_overlapping.
 struct LcRoute {
   PlaceIndex place = kWholeDevice;
   LaneClass lane_class = LaneClass::kLc;

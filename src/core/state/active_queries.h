@@ -1,4 +1,4 @@
-// Active LC queries: the list in order of arrival, and each app's load from when it had any.
+// Active LC queries: the list in order of arrival, and the load of each app from its busy periods.
 //
 // Beginning and ending a query, with its event and its slot, are verbs (flow/verbs/queries.h).
 // Threads: the one that runs Tick; submitters also raise App::active_queries.

@@ -168,13 +168,6 @@ int32_t CapSmLedger::PackedQuota(int32_t capsms) const {
   return std::min(smallest_be_side_ + groups * granularity_, largest);
 }
 
-bool CapSmLedger::Acquire(int app, int32_t workers, int32_t workers_per_sm_max) {
-  if (workers < 0 || workers_per_sm_max < 1 || workers_per_sm_max > kMaxWorkersPerSm) return false;
-  if (workers > WorkersFor(app, workers_per_sm_max)) return false;
-  Charge(app, workers, workers_per_sm_max);
-  return true;
-}
-
 void CapSmLedger::Charge(int app, int32_t workers, int32_t workers_per_sm_max) {
   App& row = app_[Index(app)];
   assert(row.present && workers >= 0);
@@ -188,52 +181,17 @@ void CapSmLedger::Release(int app, int32_t workers, int32_t workers_per_sm_max) 
   SetUsed(row, row.used - units);
 }
 
-int64_t CapSmLedger::RemainingFor(int app) const {
-  const App& row = app_[Index(app)];
-  if (!row.present) return 0;
-  const int64_t most = row.claim + free_;  // its own and what is free
-  if (row.app_class == AppClass::kLatencyCritical) {
-    // A shortfall means that BE workers still sit on reserved capacity.
-    return std::max<int64_t>(0, most - row.used);
-  }
-  if (free_ < 0) return 0;
-  const int64_t bound = row.granted > 0 ? std::min(most, row.granted * kCapSmUnit) : most;
-  return std::max<int64_t>(0, (row.packed ? BeSideWithin(row, bound) : bound) - row.used);
-}
-
-int32_t CapSmLedger::WorkersFor(int app, int32_t workers_per_sm_max) const {
-  if (workers_per_sm_max < 1 || workers_per_sm_max > kMaxWorkersPerSm) return 0;
-  return static_cast<int32_t>(RemainingFor(app) / WorkerUnits(1, workers_per_sm_max));
-}
-
-int64_t CapSmLedger::OverQuota(int app) const {
-  const App& row = app_[Index(app)];
-  if (row.app_class != AppClass::kBestEffort || row.granted == 0) return 0;
-  return std::max<int64_t>(0, row.used - row.granted * kCapSmUnit);
-}
-
 int64_t CapSmLedger::ClaimFor(const App& row) const {
   if (row.app_class == AppClass::kLatencyCritical) {
     return std::max(row.used, row.granted * kCapSmUnit);
   }
-  return row.packed ? BeSideFor(row, row.used) : row.used;
+  return row.packed ? BeSide(row) : row.used;
 }
 
-int64_t CapSmLedger::SmallestBeSide(const App& row) const {
-  const bool with_remainder = row.has_remainder || (!row.placed && !remainder_taken_);
-  return (with_remainder ? smallest_be_side_ : granularity_) * kCapSmUnit;
-}
-
-int64_t CapSmLedger::BeSideFor(const App& row, int64_t units) const {
-  if (units == 0) return 0;
-  const int64_t smallest = SmallestBeSide(row);
-  return smallest + RoundUp(std::max<int64_t>(units - smallest, 0), GroupUnits());
-}
-
-int64_t CapSmLedger::BeSideWithin(const App& row, int64_t units) const {
-  const int64_t smallest = SmallestBeSide(row);
-  if (units < smallest) return 0;
-  return smallest + (units - smallest) / GroupUnits() * GroupUnits();
+int64_t CapSmLedger::BeSide(const App& row) const {
+  if (row.used == 0) return 0;
+  const int64_t smallest = (row.has_remainder ? remainder_ : granularity_) * kCapSmUnit;
+  return smallest + RoundUp(std::max<int64_t>(row.used - smallest, 0), GroupUnits());
 }
 
 void CapSmLedger::SetUsed(App& row, int64_t used) {

@@ -24,11 +24,12 @@
 //   claim(app) = used, but at least its reservation; of a packed BE app, rounded up to a BE side
 //   free       = device - sum of claims
 //
-// Invariants: the reservations together never exceed the device; Acquire never makes `free`
-// negative. `free` is negative only after a Reserve that came while BE apps held the capacity, or
-// after a Charge; then Shortfall() is what must be evicted (R_gap of algorithm 1, line 5).
+// Invariant: the reservations together never exceed the device. The ledger counts and refuses no
+// launch: policies keep within quotas and reservations. `free` is negative when launches took more
+// than that, or when a Reserve came while BE apps held the capacity; then Shortfall() is what must
+// be evicted (R_gap of algorithm 1, line 5).
 //
-// Where in the flow: Acquire or Charge in launch, Release in complete, the rest feeds the snapshot.
+// Where in the flow: Charge in launch, Release in complete, the rest feeds the snapshot.
 // Threads: one at a time. Nothing allocates but a failing call's message.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_CAPSM_LEDGER_H_
@@ -44,12 +45,9 @@
 
 namespace gpushare::core {
 
-// Workers an SM can hold: its block slots, 32 on every GPU since Maxwell (16 before).
-inline constexpr int32_t kMaxWorkersPerSm = 32;
-
-// lcm(1..32): the smallest unit count that every M <= 32 divides. 63,000 SMs still fit in 63 bits.
+// lcm(1..kMaxWorkersPerSm): the smallest unit count that every M divides. kMaxLedgerSms times as
+// many fit in 63 bits.
 inline constexpr int64_t kCapSmUnit = 144403552893600;
-inline constexpr int32_t kMaxLedgerSms = 4096;
 
 // What `workers` workers use of the device, in units. 1 <= workers_per_sm_max <= kMaxWorkersPerSm.
 constexpr int64_t WorkerUnits(int64_t workers, int32_t workers_per_sm_max) {
@@ -76,28 +74,16 @@ class CapSmLedger {
   // Nothing changes on an error.
   absl::Status Reserve(int app, absl::string_view name, int32_t capsms, bool packed);
 
-  // Takes workers for `app` if it may have them now: under its quota, and without touching another
-  // app's reservation. False and no change otherwise.
-  bool Acquire(int app, int32_t workers, int32_t workers_per_sm_max);
-  // Takes them whatever the bounds say: work whose size cannot be bounded (original grids, library
-  // calls) and policies that ignore CapSMs.
+  // Takes workers for `app`. 0 workers or more; 1 <= workers_per_sm_max <= kMaxWorkersPerSm.
   void Charge(int app, int32_t workers, int32_t workers_per_sm_max);
-  // Gives back what Acquire or Charge took; parts may come back one by one.
+  // Gives back what Charge took; parts may come back one by one.
   void Release(int app, int32_t workers, int32_t workers_per_sm_max);
-
-  // Units that `app` may still take now: R_remain of algorithm 1, never negative. For LC its own
-  // unused reservation and what is free; for BE what is free, up to its quota.
-  int64_t RemainingFor(int app) const;
-  // The same in whole workers.
-  int32_t WorkersFor(int app, int32_t workers_per_sm_max) const;
 
   int64_t UsedBy(int app) const { return app_[Index(app)].used; }
   int64_t ClaimedBy(int app) const { return app_[Index(app)].claim; }
   // As granted: packed amounts rounded to sides. 0: none.
   int32_t ReservationOf(int app) const { return app_[Index(app)].granted; }
   bool IsPacked(int app) const { return app_[Index(app)].packed; }
-  // What a quota that shrank leaves above it: to be evicted (kEvictForQuota). 0 otherwise.
-  int64_t OverQuota(int app) const;
 
   int64_t capacity() const { return capacity_; }
   // Unreserved and unused; 0 when something is short.
@@ -133,11 +119,8 @@ class CapSmLedger {
   int32_t WithoutGap(int32_t capsms, int32_t left) const;
   void GiveRemainder(App& app, bool has);
   void SettleBeRemainder(App& app);
-  // Of the sides that the packed BE app has, or can have now: the smallest, the smallest that holds
-  // so many units, and the largest within them; 0 for none.
-  int64_t SmallestBeSide(const App& app) const;
-  int64_t BeSideFor(const App& app, int64_t units) const;
-  int64_t BeSideWithin(const App& app, int64_t units) const;
+  // The smallest side that holds what a packed BE app uses, in units; 0 when it uses nothing.
+  int64_t BeSide(const App& app) const;
   void SetUsed(App& app, int64_t used);
   void SetClaim(App& app, int64_t claim);
 

@@ -1,4 +1,4 @@
-// What the stages share: the state of one scheduler.
+// The state of one scheduler, which its stages share.
 //
 // Submitters touch the members of the first half too: these are atomics, or immutable after
 // creation. The second half belongs to the thread that runs Tick. Stages pass data on through the
@@ -74,7 +74,7 @@ struct Counters {
   LatencyHistogram plan_time;
 };
 
-// Whether the lane's word asks all of the launch to leave.
+// Whether the lane's word evicts the whole launch.
 inline bool IsLeaving(const LcGate& gate, const Part& part) {
   return part.epoch != 0 && static_cast<int64_t>(gate.Epoch(part.lane) - part.leave_epoch) >= 0;
 }
@@ -100,7 +100,7 @@ struct Flow {
   LcGate gate;
   HandoffQueue<uint64_t> ring;
   Counters counters;
-  // Read at every submit: on a line that is hardly ever written.
+  // Read at every submit, so on a cache line that is rarely written.
   alignas(64) std::atomic<bool> accepting{true};
   std::atomic<bool> quiesced{false};
   std::atomic<bool> device_lost{false};
@@ -129,8 +129,8 @@ struct Flow {
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
   int64_t queued_ns = 0;  // T_q
-  // What BE apps had attained when they were last given a turn, as far as it has come (the start
-  // tags of start-time fair queueing): no app is more than kFairCreditNs behind it.
+  // Largest attained time of a BE app at its last launch (the virtual time of start-time fair
+  // queueing). No app is more than kFairCreditNs behind it.
   int64_t attained_floor_ns = 0;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
@@ -155,7 +155,7 @@ struct Flow {
   std::array<DeviceCompletion, kBatch> completions;
   // launch -> whoever runs Tick: opaque work calls the caller's function, with no lock held.
   std::vector<LaunchRequest> deferred;
-  // And back, where the device refused it.
+  // Back again, when the device refused it.
   std::vector<DeviceCompletion> refused;
   std::vector<Notice> notices;  // complete -> whoever runs Tick
 

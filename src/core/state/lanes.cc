@@ -35,7 +35,7 @@ absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
   LaneSpec granted = spec;
   absl::StatusOr<LaneIndex> index = device.CreateLane(granted);
   if (granted.evictable && absl::IsDeadlineExceeded(index.status())) {
-    // Evictions do not reach work on it: it takes launches that nobody counts on evicting.
+    // Evictions on this lane are blocked: it takes only launches that nobody needs to evict.
     granted.evictable = false;
     index = device.CreateLane(granted);
   }
@@ -87,7 +87,7 @@ absl::Status Lanes::Create(Device& device, int splits_max) {
 absl::Status Lanes::AddSplits(Device& device, int splits_max) {
   const DeviceProfile& profile = device.capabilities().profile;
   const int groups = profile.Groups();
-  // What whole groups leave over goes to one side, and may be a side by itself.
+  // The SMs that whole groups leave over go to one side, and may be a side by themselves.
   const bool left_over = profile.Remainder() > 0;
   const bool for_lc = profile.remainder_for_lc;
   const int lc_groups_max = left_over && !for_lc ? groups : groups - 1;
@@ -150,8 +150,8 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
     const Lane& candidate = lane(index);
     if (!candidate.usable.load(std::memory_order_relaxed)) continue;
     if (candidate.holds_fused_partner.load(std::memory_order_relaxed)) continue;
-    // LC and plain work of one app stays on one lane: its order is a stream's order. But not behind
-    // the rest of a fused launch, while another lane is free of that.
+    // LC and plain work of one app stays on one lane, for stream order. A lane that still runs the
+    // second part of a fused launch is avoided while another lane has none.
     if (lane_class == LaneClass::kLc || lane_class == LaneClass::kPlain) {
       if (candidate.fused_partners_pending.load(std::memory_order_relaxed) == 0) return index;
       if (best == kNoLane) best = index;

@@ -1,9 +1,10 @@
 // Places and lanes: made once at start, found by (place, class) in a few nanoseconds.
 //
-// BE lanes are few: streams share hardware queues, and with 8 busy BE streams whatever is enqueued
-// behind them waits for their work (docs/hardware.md). One split cuts the device in an LC side,
-// groups from the front, and a BE side; the SMs that whole groups leave over go to BE, or to LC
-// where the profile says so (decision 0008).
+// BE lanes are few, because streams share hardware queues: behind 8 busy BE streams, work of other
+// streams waits for theirs (docs/hardware.md). A split cuts the device into an LC side, groups from
+// the front, and a BE side. The SMs that whole groups leave over go to BE, or to LC where the
+// profile says so (decision 0008).
+//
 // Threads: made by one; look-ups and the atomic counts from any.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LANES_H_
@@ -29,9 +30,9 @@ struct Lane {
   LaneClass lane_class = LaneClass::kPlain;
   std::atomic<bool> usable{false};
   std::atomic<int32_t> in_flight{0};  // launches not yet reported
-  // Evictable launches that are on the device or about to be. Raised before the launcher reads the
-  // lane's epoch and looks at the gate, so that an LC caller who has entered the gate and finds 0
-  // need neither raise the epoch nor write it.
+  // Evictable launches that are on the device or about to be. The launcher raises it before it
+  // reads the lane's epoch and the gate. An LC caller that has entered the gate and reads 0 then
+  // needs neither to raise the epoch nor to write it.
   std::atomic<int32_t> evictable{0};
   std::atomic<TimeNs> evicted_at_ns{0};  // last eviction write
   // Fused launches on this lane whose second part is not reported yet. A launch behind them waits
@@ -52,8 +53,8 @@ class Lanes {
 
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
-  // A BE lane that can be told to leave and holds no launch, for the second part of a fused launch;
-  // not `except`, where the first is about to be. kNoLane when there is none.
+  // An evictable BE lane without a launch, for the second part of a fused launch. Never `except`,
+  // the first part's lane. kNoLane when there is none.
   LaneIndex PickIdleEvictable(PlaceIndex place, LaneIndex except) const;
   // Whether the place has such a lane at all, idle or not. A side of a split has one BE lane.
   bool HasOtherEvictable(PlaceIndex place, LaneIndex except) const;

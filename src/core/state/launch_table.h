@@ -1,8 +1,8 @@
 // Launches in flight: from the launch identifier that a device echoes to the task and its part.
 //
 // Slots are taken from any thread (the LC fast path launches too) and freed by the flow. The
-// identifier carries a generation, so that a completion that comes twice, or for a lane that was
-// given up, is told from a live one and counted instead of believed.
+// identifier carries a generation. A completion that comes twice, or for a lane that was given up,
+// is thereby recognised as stray, and only counted.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LAUNCH_TABLE_H_
 #define GPUSHARE_SRC_CORE_STATE_LAUNCH_TABLE_H_

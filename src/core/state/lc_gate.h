@@ -1,7 +1,7 @@
 // The gate between the LC fast path and the BE launcher: no eviction is lost, whoever is faster.
 //
 // Where in the flow: an LC submitter launches from its own thread while the scheduler's launch
-// stage may be about to launch BE work on the same SMs. The gate lets both go on without a lock.
+// stage may be about to launch BE work on the same SMs. The gate orders the two without a lock.
 //
 //   LC caller                                 BE launcher
 //   1. EnterLc()                              1. e = ReadLaunchEpoch(lane)
@@ -11,19 +11,19 @@
 //   4. launch LC
 //   5. once the LC work is complete: LeaveLc()
 //
-// Invariant: a BE launch that is alive while LC work of its lane's route is in flight was told to
-// leave. Proof: a launch made at epoch e leaves once word - e >= 0 (device.h). If step 1 of the
+// Invariant: a BE launch that is alive while LC work of its lane's route is in flight has been
+// evicted. Proof: a launch made at epoch e leaves once word - e >= 0 (device.h). If step 1 of the
 // launcher reads the word before the caller's raise, then e = word + 1 <= raised word, so the
 // launch leaves, even if it reaches the device after the eviction. If it reads the raised word,
 // then the caller entered before, so step 2 finds the gate closed until that caller has left. With
 // the launcher's steps 1 and 2 swapped, a caller fits between them and the eviction is lost: the
 // test finds that interleaving.
 //
-// Lanes where nothing can leave need neither raise nor Evict, if the launcher counts itself on the
-// lane before step 1 and the caller reads that count after it entered: a caller that finds nobody
-// has entered before the launcher checks the gate, so the launcher finds it closed. A route may
-// close tens of lanes, most of them empty. Without such a count every lane of the route is raised,
-// also one that looks empty: the launcher of step 3 may not be visible yet. A caller's device Evict
+// Empty lanes need neither raise nor Evict, if the launcher counts itself on the lane before step 1
+// and the caller reads that count after it entered. A caller that reads 0 has entered before the
+// launcher checks the gate, so the launcher finds it closed. A route may close tens of lanes, most
+// of them empty. Without such a count a caller raises every lane of the route, also one that looks
+// empty: the launch of step 3 may not be visible yet. A caller's device Evict
 // is issued before its LeaveLc, so an older word never meets a newer launch.
 //
 // Routes: callers share the set of lanes that they close. The set may grow at any time; it shrinks

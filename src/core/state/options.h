@@ -1,4 +1,4 @@
-// What applications ask for: the options of a scheduler, an app and a reservation, and the
+// Requests of applications: the options of a scheduler, an app and a reservation, and the
 // specification of a task.
 //
 // Plain data below the scheduler that takes it. Submit copies what a task needs; nothing here is
@@ -26,7 +26,7 @@ struct SchedulerOptions {
   // max(hang_floor_ns, hang_factor x d).
   int64_t hang_floor_ns = int64_t{10} * 1000 * 1000 * 1000;
   double hang_factor = 20;
-  // BE returns so long after the last LC query ended.
+  // Time from the end of the last LC query until BE returns.
   int64_t be_return_hysteresis_ns = 2000;
   int32_t splits_max = kMaxSplits;  // split candidates to create; 0: no partitions
   EventSink* events = nullptr;      // null: no event log; must outlive the scheduler

@@ -1,4 +1,4 @@
-// What applications get back: a task's completion record, and the statistics of an app and of the
+// Answers to applications: a task's completion record, and the statistics of an app and of the
 // scheduler.
 //
 // Plain data. The flow writes a completion record until the task is complete; a caller reads a
@@ -30,7 +30,7 @@ struct CompletionRecord {
   TimeNs complete_ns = 0;  // seen by the host
   int64_t predicted_ns = 0;
   int64_t predicted_error_ns = 0;
-  int64_t measured_ns = 0;  // time on the device, evicted spells left out
+  int64_t measured_ns = 0;  // time on the device, without the time while it was evicted
   int64_t evicted_ns = 0;   // between an eviction and the next launch
   int32_t evictions = 0;
   int32_t launches = 0;
@@ -88,7 +88,7 @@ struct SchedulerStats {
   int64_t tasks_pending = 0;
   double capsms_used = 0;         // by launches on the device
   int32_t capsms_reserved = 0;    // for LC apps
-  int64_t stray_completions = 0;  // of launches that were not in flight: told twice, or too late
+  int64_t stray_completions = 0;  // of launches not in flight: reported twice, or too late
   bool device_lost = false;
 };
 

@@ -1,4 +1,5 @@
-// The one place where a task's state changes, so that no move misses the table in task_state.h.
+// The one place where a task's state changes, so every transition is checked against the table in
+// task_state.h.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_STATE_CHANGE_H_
 #define GPUSHARE_SRC_CORE_STATE_STATE_CHANGE_H_

@@ -16,11 +16,6 @@
 namespace gpushare::core {
 namespace {
 
-// Of a fused block; those of the largest GPUs.
-constexpr int32_t kFusedThreadsMax = 1024;
-constexpr int32_t kFusedSharedBytesMax = 1 << 20;
-constexpr int32_t kFusedBlocksPerSmMax = 64;
-
 absl::Status CheckName(const char* what, const std::string& name) {
   if (name.empty()) {
     return absl::InvalidArgumentError(absl::StrCat("The ", what, " has no name."));
@@ -233,7 +228,7 @@ absl::StatusOr<KernelDesc*> Tables::StageKernel(KernelDesc desc) {
         absl::StrCat("Kernel '", desc.name, "' would be one more than ", kMaxKernels, "."));
   }
   desc.id = KernelId{static_cast<uint32_t>(count + 1)};
-  // Behind the count, where no look-up goes.
+  // Stored beyond the count, so no look-up finds it yet.
   kernels_[static_cast<size_t>(count)] = std::make_unique<KernelDesc>(std::move(desc));
   return kernels_[static_cast<size_t>(count)].get();
 }
@@ -268,10 +263,10 @@ absl::Status Tables::CheckFusedKernel(const FusedKernelDesc& desc) const {
                                                    ", and each side has 1 to 32 blocks."));
   }
   for (const auto& [what, value, limit] :
-       {std::tuple{"threads a block", desc.threads_per_block, kFusedThreadsMax},
+       {std::tuple{"threads a block", desc.threads_per_block, kMaxThreadsPerBlock},
         std::tuple{"bytes of dynamic shared memory", desc.dynamic_shared_memory_bytes,
-                   kFusedSharedBytesMax},
-        std::tuple{"fused blocks an SM", desc.blocks_per_sm, kFusedBlocksPerSmMax}}) {
+                   kMaxFusedSharedBytes},
+        std::tuple{"fused blocks an SM", desc.blocks_per_sm, kMaxFusedBlocksPerSm}}) {
     if (value >= 0 && value <= limit) continue;
     return absl::InvalidArgumentError(absl::StrCat("Fused kernel '", desc.name, "' has ", value,
                                                    " ", what, ", and 0 to ", limit,
@@ -356,7 +351,7 @@ Task* Tables::AllocateTask(App& app) {
 void Tables::DropTask(Task& task, uint8_t holder) {
   const uint8_t before =
       task.holders.fetch_and(static_cast<uint8_t>(~holder), std::memory_order_acq_rel);
-  if (before != holder) return;  // the other holder is left, or this one had dropped it before
+  if (before != holder) return;  // another holder remains, or this one was dropped before
   if (task.large_arguments >= 0) {
     task.app->free_large->Push(static_cast<uint32_t>(task.large_arguments + 1));
     task.large_arguments = -1;

@@ -2,7 +2,7 @@
 //
 // Registration takes the registry's mutex and may allocate; look-ups by handle are lock-free and
 // answer null for a handle that is stale, foreign or released. Arrays are made once and reused, so
-// a look-up never meets freed memory. Threads: any.
+// a look-up never reads freed memory. Threads: any.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_TABLES_H_
 #define GPUSHARE_SRC_CORE_STATE_TABLES_H_
@@ -36,8 +36,8 @@ class Tables {
   void ReopenApp(App& app) { app.open.store(true); }
   absl::StatusOr<Queue*> CreateQueue(App& app);
   absl::Status FreeQueue(Queue& queue);
-  // A kernel with its identifier that no look-up finds yet: the device prepares it, then it is
-  // published, or dropped if the device refuses it. One at a time, the caller sees to that.
+  // Adds a kernel with its identifier that no look-up finds yet. The device prepares it; then it is
+  // published, or dropped if the device refuses it. The caller adds one kernel at a time.
   absl::StatusOr<KernelDesc*> StageKernel(KernelDesc desc);
   void PublishKernel();
   void DropStagedKernel();

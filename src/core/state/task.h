@@ -3,7 +3,7 @@
 // Who writes: a submitter fills a task before it publishes it in the submit ring; from then on only
 // the thread that runs Tick writes it. Fields that other threads read are atomics. Records live in
 // arrays that are allocated at registration and are reused, never freed, while the scheduler lives,
-// so that a stale handle meets a newer generation and not freed memory.
+// so a stale handle finds a newer generation and not freed memory.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_TASK_H_
 #define GPUSHARE_SRC_CORE_STATE_TASK_H_
@@ -73,20 +73,20 @@ struct Part {
   int64_t blocks_asked = 0;
   TimeNs launched_ns = 0;
   int64_t hang_limit_ns = kNever;
-  TimeNs eviction_seen_ns = 0;    // when the flow first found it leaving; 0: it is not
+  TimeNs eviction_seen_ns = 0;    // when the flow first saw it evicted; 0: it is not
   bool blocked_eviction = false;  // the eviction took too long, and was counted as blocked
 };
 
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
 
-// How far a task has come. Submit resets it by assignment when a slot takes a new task.
+// Progress of a task. Submit resets it by assignment when a slot takes a new task.
 struct Progress {
   bool adopted = false;        // in the flow's tables
   bool started_early = false;  // launched by the fast path
   bool entered_gate = false;
   bool is_region = false;  // counts in its queue's in_flight from its begin
   bool evicts = false;     // LC: it evicted the evictable work on its SMs
-  // Something ran beside it, so it trains no solo model.
+  // It had co-residents, so it trains no solo model.
   bool had_co_residents = false;
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
   // whether some of it was on this task's SMs.
@@ -198,16 +198,15 @@ struct alignas(64) App {
   // The flow's own.
   alignas(64) int32_t plan_index = kNoIndex;  // row in the snapshot's lc_apps or be_apps
   int32_t tasks_in_flight = 0;
-  // Queue heads that wait for tickets, as of the last plan. Their queries do not hold BE work back:
-  // what they wait for may be BE work.
+  // Queue heads that wait for tickets, as of the last plan. Their queries do not hold BE work,
+  // because the tickets may be of BE work.
   int32_t heads_waiting = 0;
   TimeNs idle_since_ns = 0;
   TimeNs load_updated_ns = 0;
   bool was_active = false;
   double load_sum = 0;     // exponentially weighted busy time
   double load_weight = 0;  // and its weight, so that the first samples are not biased to 0
-  // Of the busy period that lasts: its part of load_sum, its length, and what its queries take
-  // alone.
+  // Of the current busy period: its part of load_sum, its length, and the solo time of its queries.
   double busy_load = 0;
   int64_t busy_ns = 0;
   int64_t busy_solo_ns = 0;

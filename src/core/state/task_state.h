@@ -1,11 +1,10 @@
 // The life of a task: which state may follow which, in one table.
 //
-// Every stage that moves a task asserts its move here, so that the table is the whole truth about a
-// task's life:
+// Every change of a state is checked here, so the table is complete:
 //
 //   Free -> Submitted -> (Waiting ->) Ready -> Running -> Done
 //                  |                    ^        |  ^
-//                  | fast path          | rest   v  | some workers stay, or a part comes back
+//                  | fast path          | rest   v  | some workers stay, or a part returns
 //                  +-------> Running    +---- Evicting -> Done
 //
 // Any live state may fail. A task is cancelled in any live state; dropped only before it reaches
@@ -60,7 +59,7 @@ inline constexpr std::array<StateRow, kTaskStateCount> kStates = {{
      // kReady: a slice or a cut copy ended and the rest is not launched yet.
      StateSet({kReady, kEvicting, kDone, kFailed, kCancelled, kTimedOut})},
     {kEvicting, "evicting", "its launches were told to leave and one has not left",
-     // kRunning: some workers were kept, or a part came back beside the one that leaves. kDone: the
+     // kRunning: some workers were kept, or a new part runs beside the evicted one. kDone: the
      // workers had claimed the last block tasks before they saw the word.
      StateSet({kReady, kRunning, kDone, kFailed, kCancelled, kTimedOut})},
     {kDone, "done", "all of its work ran", StateSet({kFree})},

@@ -1,8 +1,8 @@
 // The gate of the LC fast path: no eviction is lost under any interleaving.
 //
 // The enumeration runs the real LcGate one step at a time in every order that LC callers, BE
-// launcher and planner can take (sequentially consistent; the memory orders that justify this are
-// told in lc_gate.h, and the stress test runs them on real threads under the thread sanitizer). The
+// launcher and planner can take (sequentially consistent; lc_gate.h says which memory orders
+// justify this, and the stress test runs them on real threads under the thread sanitizer). The
 // device is a model of its contract: a launch made at epoch e leaves once word - e >= 0, also when
 // the word was written before the launch arrived. Mutated protocols show that a lost eviction would
 // be found.
@@ -153,7 +153,7 @@ class World {
     }
   }
 
-  // BE work that nobody told to leave runs where LC work is.
+  // BE work that nobody evicted runs where LC work is.
   bool LostAnEviction() const {
     for (const State& state : states_) {
       if (!state.lc_in_flight) continue;
@@ -218,7 +218,7 @@ struct Enumeration {
   std::string first_lost;  // the order of steps that lost an eviction
 };
 
-std::string Told(const std::vector<Actor>& actors, const std::vector<size_t>& order) {
+std::string Describe(const std::vector<Actor>& actors, const std::vector<size_t>& order) {
   std::vector<size_t> next(actors.size());
   std::string text;
   for (size_t actor : order) {
@@ -241,7 +241,7 @@ Enumeration EnumerateAll(const std::vector<Actor>& actors, uint64_t first_word =
     }
     ++result.interleavings;
     if (world.HasUndisturbedLaunch()) ++result.with_be_alive_at_the_end;
-    if (lost && result.lost++ == 0) result.first_lost = Told(actors, order);
+    if (lost && result.lost++ == 0) result.first_lost = Describe(actors, order);
     if (world.InFlight() != 0) ++result.left_inside;
   } while (std::next_permutation(order.begin(), order.end()));
   EXPECT_EQ(result.left_inside, 0);
@@ -349,8 +349,7 @@ TEST(LcGate, ARouteThatMovesLosesNoEviction) {
   }
 }
 
-// --- mutations: each breaks one rule of the protocol, and the enumeration finds the loss
-// -----------
+// Mutations: each breaks one rule of the protocol, and the enumeration finds the loss.
 
 TEST(LcGateMutation, ALauncherThatChecksTheGateBeforeItsEpochLosesEvictions) {
   const std::vector<Step> swapped = {Step::kCheckGate, Step::kReadEpoch, Step::kLaunchBe};
@@ -404,8 +403,7 @@ TEST(LcGateMutation, ARoutePublishedBeforeItsLanesWidenLosesEvictions) {
   EXPECT_GT(all.lost, 0);
 }
 
-// --- the gate by itself
-// ---------------------------------------------------------------------------
+// --- the gate by itself --------------------------------------------------------------------------
 
 TEST(LcGate, ALaunchIsReachedByTheNextRaiseAndByNoEarlierOne) {
   LcGate gate;
@@ -443,8 +441,7 @@ TEST(LcGate, LanesNarrowOnlyWhenNoCallerMayUseAnOlderRoute) {
   EXPECT_EQ(gate.ClosedLanes(), Bit(1));
 }
 
-// --- real threads
-// ---------------------------------------------------------------------------------
+// --- real threads --------------------------------------------------------------------------------
 
 // Two callers against one launcher. While a caller is inside, whatever BE launch is alive must have
 // an epoch at or below the word that this caller raised.
@@ -479,7 +476,7 @@ TEST(LcGate, ThreadsLoseNoEviction) {
       }
       alive.store(epoch, std::memory_order_release);
       launched.fetch_add(1, std::memory_order_relaxed);
-      // It lives until it is told to leave, or is done.
+      // It lives until it is evicted or done.
       for (int work = 0; work < 50; ++work) {
         if (static_cast<int64_t>(gate.Epoch(0) - epoch) >= 0) break;
       }

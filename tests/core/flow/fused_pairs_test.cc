@@ -1,5 +1,5 @@
-// Which pairs go in one launch, and what becomes of those that cannot: a query goes alone at once,
-// BE work after a bounded wait, order inside a queue holds, and a partner's fault is its own.
+// Which pairs share a launch, and what happens to the others: a query is launched alone at once, BE
+// work after a bounded wait. Order inside a queue holds, and a partner's fault stays its own.
 // Simulated device, virtual time.
 
 #include <array>
@@ -278,8 +278,8 @@ TEST_F(FusedPairsTest, ABePairWhosePlaceHasOneLaneGoesOneByOneAtOnce) {
   }
 }
 
-// A lane that is told to leave holds nothing that cannot: such a task is the first.
-TEST_F(FusedPairsTest, ABeTaskThatCannotLeaveCarriesOneThatCan) {
+// An evictable lane never holds a part that cannot be evicted, so such a task leads the pair.
+TEST_F(FusedPairsTest, ABeTaskThatCannotBeEvictedLeadsOneThatCan) {
   const QueueId first = AddQueue(AppClass::kBestEffort);
   const QueueId second = AddQueue(AppClass::kBestEffort);
   pairing_ = {first, second, true};

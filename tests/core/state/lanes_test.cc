@@ -1,6 +1,6 @@
-// The splits that a device's sizes give: how many SMs either side has, that the sides share none,
-// and that the CapSM ledger rounds packed amounts to sides that are there. Told by a device that
-// makes whatever is a valid place.
+// The splits of a device by its sizes: how many SMs either side has, that the sides share none, and
+// that the CapSM ledger rounds packed amounts to sides that exist. On a device that makes every
+// valid place.
 
 #include "src/core/state/lanes.h"
 
@@ -116,11 +116,11 @@ class LanesTest : public ::testing::Test {
     }
   }
 
-  static void ExpectSizes(const Lanes& lanes, PlaceIndex place, int32_t told,
+  static void ExpectSizes(const Lanes& lanes, PlaceIndex place, int32_t expected,
                           const std::vector<bool>& sms) {
     int32_t count = 0;
     for (const bool has : sms) count += has ? 1 : 0;
-    EXPECT_EQ(told, count);
+    EXPECT_EQ(expected, count);
     EXPECT_EQ(lanes.places()[static_cast<size_t>(place)].sms, count);
   }
 
@@ -145,7 +145,7 @@ TEST_F(LanesTest, WhatGroupsLeaveOverGoesToBe) {
   EXPECT_THAT(be_sms_, ElementsAreArray(Steps(124, 12, -8)));
 }
 
-// The second part of a fused launch is told to leave by itself, on a lane that nobody else is on.
+// The second part of a fused launch is evicted by itself, so it needs an idle lane of its own.
 TEST_F(LanesTest, AnIdleEvictableLaneIsNotTheOneThatIsExcepted) {
   PlaceDevice device(Sizes(132, 15, false));
   Lanes lanes;

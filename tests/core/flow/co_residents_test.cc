@@ -1,5 +1,6 @@
-// What the flow tells the cost model of an LC launch that met BE work: beside it on other SMs, or
-// in its way until it had left, or too much for either to be told. Simulated device, virtual time.
+// The co-residents that the flow reports to the cost model for an LC launch: BE work on other SMs,
+// BE work that it waited for, or none by name when there were several. Simulated device, virtual
+// time.
 
 #include <memory>
 #include <string>
@@ -21,12 +22,12 @@ constexpr int64_t kBlockNs = 100 * kUs;
 struct Seen {
   KernelId kernel;
   int64_t measured_ns = 0;
-  bool has_company = false;
+  bool has_co_residents = false;
   CoResident beside;
   KernelId neighbour;
 };
 
-// The online model, and what it was told of one kernel.
+// The online model, and what it observed of graphs.
 class WatchingModel final : public ForwardingModel {
  public:
   WatchingModel(std::unique_ptr<CostModel> model, std::vector<Seen>& seen)
@@ -36,8 +37,8 @@ class WatchingModel final : public ForwardingModel {
       Seen seen;
       seen.kernel = observation.features.kernel->id;
       seen.measured_ns = observation.measured_ns;
-      seen.has_company = !observation.beside.empty();
-      if (seen.has_company) seen.beside = observation.beside.front();
+      seen.has_co_residents = !observation.beside.empty();
+      if (seen.has_co_residents) seen.beside = observation.beside.front();
       if (seen.beside.kernel != nullptr) seen.neighbour = seen.beside.kernel->id;
       seen_.push_back(seen);
     }
@@ -48,7 +49,7 @@ class WatchingModel final : public ForwardingModel {
   std::vector<Seen>& seen_;
 };
 
-class CompanyTest : public SimulatedSchedulerTest {
+class CoResidentsTest : public SimulatedSchedulerTest {
  protected:
   using SimulatedSchedulerTest::Wrap;
   std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
@@ -118,7 +119,7 @@ class CompanyTest : public SimulatedSchedulerTest {
   QueueId lc_queue_;
 };
 
-TEST_F(CompanyTest, WhatWasInTheWayIsToldWithTheWait) {
+TEST_F(CoResidentsTest, BeWorkInTheWayIsReportedWithTheWait) {
   Start("adaptive:evict");
   const KernelId be = RegisterBe("be");
   SubmitBe(be, "training");
@@ -131,7 +132,7 @@ TEST_F(CompanyTest, WhatWasInTheWayIsToldWithTheWait) {
   EXPECT_LT(seen.measured_ns, kQueryNs + kBlockNs + 50 * kUs);
 }
 
-TEST_F(CompanyTest, WhatRunsOnOtherSmsIsToldWithTheirNumber) {
+TEST_F(CoResidentsTest, BeWorkOnOtherSmsIsReportedWithTheirNumber) {
   Start("adaptive:partition");
   const KernelId be = RegisterBe("be");
   SubmitBe(be, "training");
@@ -143,18 +144,18 @@ TEST_F(CompanyTest, WhatRunsOnOtherSmsIsToldWithTheirNumber) {
   EXPECT_EQ(seen.neighbour, be);
 }
 
-TEST_F(CompanyTest, OfTwoKernelsNeitherIsBlamed) {
+TEST_F(CoResidentsTest, OfTwoKernelsNeitherIsBlamed) {
   Start("adaptive:evict");
   SubmitBe(RegisterBe("one"), "first");
   SubmitBe(RegisterBe("two"), "second");
   const Seen seen = Query();
-  EXPECT_TRUE(seen.has_company);
+  EXPECT_TRUE(seen.has_co_residents);
   EXPECT_FALSE(seen.beside.same_sms);
   EXPECT_EQ(seen.beside.sms, 0);
 }
 
-// A copy has no kernel: what came after it must not pass for all there was.
-TEST_F(CompanyTest, BesideACopyNoKernelIsBlamed) {
+// A copy has no kernel: a kernel that came after it must not be reported as the only co-resident.
+TEST_F(CoResidentsTest, BesideACopyNoKernelIsBlamed) {
   for (const bool copy_first : {true, false}) {
     SCOPED_TRACE(copy_first);
     lc_queue_ = QueueId();
@@ -164,7 +165,7 @@ TEST_F(CompanyTest, BesideACopyNoKernelIsBlamed) {
     SubmitBe(be, "training");
     if (!copy_first) SubmitCopy();
     const Seen seen = Query();
-    EXPECT_TRUE(seen.has_company);
+    EXPECT_TRUE(seen.has_co_residents);
     EXPECT_FALSE(seen.beside.same_sms);
     EXPECT_EQ(seen.beside.sms, 0);
   }

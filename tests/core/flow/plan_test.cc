@@ -1,4 +1,4 @@
-// What a snapshot shows the policy, told by a policy that holds BE work and keeps what it saw.
+// The snapshot that a policy gets, kept by a policy that holds all BE work.
 
 #include "src/core/flow/plan.h"
 
@@ -23,7 +23,7 @@ struct Seen {
   bool hold_lc = false;
 };
 
-// Launches LC heads unless told otherwise, never a BE one.
+// Launches LC heads unless hold_lc, and no BE head.
 class HoldingPolicy final : public Policy {
  public:
   explicit HoldingPolicy(Seen& seen) : seen_(seen) {}

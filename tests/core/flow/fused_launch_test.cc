@@ -1,5 +1,5 @@
-// Fused launches through the flow: two tasks in one launch that end, are evicted and go on each by
-// itself. Simulated device, virtual time.
+// Fused launches through the flow: the two tasks of a launch end, are evicted and resume
+// independently. Simulated device, virtual time.
 
 #include <memory>
 #include <utility>
@@ -228,8 +228,8 @@ TEST_F(FusedLaunchTest, TheNextQuerySendsThePartnerAwayAndTakesItAlongAgain) {
   EXPECT_EQ(done_[6].block_tasks, int64_t{300} * 8 * sms_);
 }
 
-// What is behind a fused launch in its queue waits for its own part, and goes to another lane, so
-// that the partner's tail is in nobody's way once it is told to leave.
+// The task behind a fused launch in its queue waits for its own part only, and goes to another
+// lane, where it does not wait for the evicted partner.
 TEST_F(FusedLaunchTest, TheQueuesNextTaskDoesNotWaitForThePartner) {
   orders_.evict_for_lc = true;
   SubmitBe(400);

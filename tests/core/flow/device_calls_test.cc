@@ -1,5 +1,5 @@
-// What the flow asks of its device, told by a device that writes it down: descriptions of kernels
-// before they are registered, and which launches of a query announce that more follow.
+// The calls that the flow makes on its device, seen by a device that records them: descriptions of
+// kernels before they are registered, and which launches of a query announce that more follow.
 
 #include <array>
 #include <atomic>

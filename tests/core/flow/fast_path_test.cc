@@ -108,7 +108,7 @@ TEST_F(BlockedEvictionTest, IsCountedOnceWhileItsLaunchStillRuns) {
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
   }
-  EXPECT_FALSE(*scheduler_->IsComplete(be)) << "the launch is over before it could be told";
+  EXPECT_FALSE(*scheduler_->IsComplete(be)) << "the launch ended before the eviction was counted";
   EXPECT_EQ(scheduler_->Stats().evictions_blocked, 1);
   ASSERT_TRUE(scheduler_->Drain(kNever).ok());
   EXPECT_EQ(scheduler_->Stats().evictions_blocked, 1);

@@ -1,4 +1,4 @@
-// OpenMetrics text: every line obeys the grammar, and every number is where a reader looks for it.
+// OpenMetrics text: every line obeys the grammar, and every number has its metric and labels.
 
 #include "src/core/log/open_metrics.h"
 

@@ -78,8 +78,8 @@ class NoisyDevice final : public Device {
 
   absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t) override {
     for (Running& running : running_) {
-      const bool told = static_cast<int64_t>(epoch - running.request.parts[0].epoch) >= 0;
-      if (running.request.parts[0].lane != lane || running.request.parts[0].epoch == 0 || !told)
+      const bool evicted = static_cast<int64_t>(epoch - running.request.parts[0].epoch) >= 0;
+      if (running.request.parts[0].lane != lane || running.request.parts[0].epoch == 0 || !evicted)
         continue;
       const TimeNs leaves = std::max(now_ns_, running.start_ns) + 27000;
       if (leaves >= running.end_ns) continue;

@@ -1,4 +1,4 @@
-// The table of legal transitions against the task's life written down a second time.
+// The table of legal transitions against a second, independent list of them.
 
 #include "src/core/state/task_state.h"
 

@@ -1,5 +1,5 @@
-// No BE task waits for ever where the policy could let it run: the whole flow on the simulated
-// device, each case a way in which a task was once kept waiting. Virtual time, one thread.
+// No BE task waits for ever where the policy could let it run. Each case is a way in which a task
+// once waited too long. The whole flow on the simulated device, virtual time, one thread.
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"

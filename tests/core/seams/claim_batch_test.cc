@@ -1,4 +1,4 @@
-// The search for the smallest knob within an overhead, and the claim batches made with it.
+// The search for the smallest value within an overhead, and the claim batches that it chooses.
 
 #include "src/core/seams/claim_batch.h"
 

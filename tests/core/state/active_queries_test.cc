@@ -1,5 +1,5 @@
-// What the snapshot says of an LC app's load: the share of time that its queries would take alone,
-// wherever they run. Simulated device, virtual time; a policy puts the queries where a test says.
+// An LC app's load in the snapshot: the share of time that its queries would take alone, wherever
+// they run. Simulated device, virtual time; the test's policy places the queries.
 
 #include "src/core/state/active_queries.h"
 
@@ -27,7 +27,8 @@ constexpr int kPeriods = 250;  // two windows of the load
 
 // The smoothed load of a regular app swings around its mean by less than a period's part of the
 // window (0.8 %) times share x (1 - share), 0.002; a launch and a completion add less than 20 us to
-// a busy period of each 4 ms, 0.005. What must be told apart, 0.125, 0.25 and 0.5, is far more.
+// a busy period of each 4 ms, 0.005. The loads to be distinguished, 0.125, 0.25 and 0.5, differ by
+// far more.
 constexpr double kTolerance = 0.01;
 static_assert(kPeriodNs / kLoadWindowNs < kTolerance, "one period must weigh little in the window");
 
@@ -176,8 +177,8 @@ TEST_F(LoadTest, AQueryOfUnknownDurationCountsAsWhatItTook) {
   EXPECT_NEAR(orders_.load, busy, kTolerance);
 }
 
-// Queries that are told to arrive long after they end: their latency is negative, and it must not
-// take the time of the others of their busy period away.
+// Queries whose intended arrival is long after their end have a negative latency. It must not
+// reduce the time of the others of their busy period.
 TEST_F(LoadTest, AQueryThatEndsBeforeItsArrivalTakesNoTimeAway) {
   predicted_solo_ns_ = 0;
   for (int period = 0; period < kPeriods; ++period) {
