@@ -149,13 +149,15 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
   while (task->progress.parts[index].launch != completion.launch) ++index;
   const Part part = task->progress.parts[index];
   flow.dirty = true;
-  flow.Emit(PartDone{.task = LabelOf(*task),
-                     .launch = part.launch,
-                     .start_ns = completion.start_ns,
-                     .end_ns = completion.end_ns,
-                     .block_tasks_done = completion.block_tasks_done,
-                     .place = part.place,
-                     .outcome = completion.outcome});
+  if (flow.HasEvents()) {
+    flow.Emit(PartDone{.task = LabelOf(*task),
+                       .launch = part.launch,
+                       .start_ns = completion.start_ns,
+                       .end_ns = completion.end_ns,
+                       .block_tasks_done = completion.block_tasks_done,
+                       .place = part.place,
+                       .outcome = completion.outcome});
+  }
   if (completion.outcome == Outcome::kDeviceLost) {
     LoseDevice(flow, completion.error_code);
     return;

@@ -161,7 +161,9 @@ struct Flow {
 
   // Whether events are recorded: spares what only an event needs.
   bool HasEvents() const { return options.events != nullptr; }
-  // Appends one typed event (log/events.h), now by the Tick's clock.
+  // Appends one typed event (log/events.h), now by the Tick's clock. A hot path asks HasEvents
+  // first, because the event is built before this sees that nobody records it: without the question
+  // a task took 3 % longer through the flow.
   template <class Event>
   void Emit(const Event& event) const {
     EmitAt(now_ns, event);

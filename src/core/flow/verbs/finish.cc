@@ -70,13 +70,16 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   App& app = *task.app;
   CountVerdict(app, verdict);
   if (task.query == nullptr) app.latency.Add(flow.now_ns - record.submit_ns);
-  flow.Emit(Completed{.task = LabelOf(task),
-                      .predicted_ns = record.predicted_ns,
-                      .measured_ns = record.measured_ns,
-                      .query = record.query,
-                      .since_ns = task.query == nullptr ? record.submit_ns : task.query->arrival_ns,
-                      .place = record.place,
-                      .verdict = verdict});
+  if (flow.HasEvents()) {
+    flow.Emit(
+        Completed{.task = LabelOf(task),
+                  .predicted_ns = record.predicted_ns,
+                  .measured_ns = record.measured_ns,
+                  .query = record.query,
+                  .since_ns = task.query == nullptr ? record.submit_ns : task.query->arrival_ns,
+                  .place = record.place,
+                  .verdict = verdict});
+  }
   FinishQueryTask(flow, task);
   task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);
   if (task.callback != nullptr) {

@@ -83,9 +83,11 @@ void PredictTask(Flow& flow, Task& task) {
     VoteMainKernel(flow, *task.app, task);
     if (task.query != nullptr) task.query->solo_ns += task.progress.predicted.duration_ns;
   }
-  flow.Emit(Admitted{.task = LabelOf(task),
-                     .predicted_ns = task.progress.predicted.duration_ns,
-                     .error_ns = task.progress.predicted.error_ns});
+  if (flow.HasEvents()) {
+    flow.Emit(Admitted{.task = LabelOf(task),
+                       .predicted_ns = task.progress.predicted.duration_ns,
+                       .error_ns = task.progress.predicted.error_ns});
+  }
 }
 
 }  // namespace gpushare::core

@@ -10,10 +10,12 @@ namespace {
 
 void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
   if (!query.active || !query.ended || query.tasks_finished != tasks_submitted) return;
-  flow.Emit(QueryEnded{.query = query.id,
-                       .app = AppId{query.app->id.load()},
-                       .latency_ns = flow.now_ns - query.arrival_ns,
-                       .target_ns = query.app->options.target_ns});
+  if (flow.HasEvents()) {
+    flow.Emit(QueryEnded{.query = query.id,
+                         .app = AppId{query.app->id.load()},
+                         .latency_ns = flow.now_ns - query.arrival_ns,
+                         .target_ns = query.app->options.target_ns});
+  }
   UnlinkQuery(flow, query);
   flow.dirty = true;
 }
@@ -23,8 +25,10 @@ void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
 void BeginActiveQuery(Flow& flow, QueryState& query) {
   if (query.active) return;
   LinkQuery(flow, query);
-  flow.Emit(QueryBegun{
-      .query = query.id, .app = AppId{query.app->id.load()}, .arrival_ns = query.arrival_ns});
+  if (flow.HasEvents()) {
+    flow.Emit(QueryBegun{
+        .query = query.id, .app = AppId{query.app->id.load()}, .arrival_ns = query.arrival_ns});
+  }
   flow.dirty = true;
 }
 
