@@ -914,7 +914,7 @@ GPUSHARE_API gpushare_status gpushare_region_end(gpushare_runtime* runtime,
 // --- tickets -------------------------------------------------------------------------------------
 
 // Waits until the task is complete. The result is OK for every verdict: gpushare_ticket_record
-// tells how the task ended.
+// says how the task ended.
 // Threads: any, not in a callback. Owns: nothing. Blocks: until deadline_ns at most;
 // GPUSHARE_NEVER: no limit. Without a scheduler thread it drives the flow.
 // Errors: DEADLINE_EXCEEDED; INVALID_ARGUMENT a stale ticket; FAILED_PRECONDITION inside a

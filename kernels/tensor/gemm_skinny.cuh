@@ -83,7 +83,7 @@ struct Gemm {
 #if GPUSHARE_WGMMA
     const uint32_t panel = ctx.block_index() % params.panels;
     const int consumer = static_cast<int>(ctx.thread()) - kFirstConsumer;
-    // The same for a whole warp, and the compiler is told so.
+    // Uniform over the warp; the shuffle lets the compiler know.
     if (__shfl_sync(~0U, consumer, 0) < 0) {
       if (ctx.thread() == 0) LoadPanel(params, shared, state, panel);
       return;

@@ -92,7 +92,7 @@ struct Gemm {
 #if GPUSHARE_WGMMA
     const uint32_t first = ctx.block_index() % params.distinct * params.tiles_per_task;
     const int consumer = static_cast<int>(ctx.thread()) - kFirstConsumer;
-    // The same for a whole warp, and the compiler is told so.
+    // Uniform over the warp; the shuffle lets the compiler know.
     if (!kProduces || __shfl_sync(~0U, consumer, 0) >= 0) {
       Consume(params, shared, state, first, consumer);
     } else if (ctx.thread() == 0) {

@@ -41,7 +41,7 @@ inline constexpr std::array<StageShare, kStages> kStageShares = {{
 }};
 
 // Seconds of the `seconds_left` for `stage`, which shares them with the later stages that have work
-// (`work[stage]` measurements left). What a stage does not use goes to the stages behind it.
+// (`work[stage]` measurements left). Later stages may use the time that a stage leaves.
 double SecondsOfStage(Stage stage, double seconds_left, const std::array<size_t, kStages>& work);
 
 using ItemPair = std::pair<size_t, size_t>;

@@ -90,7 +90,7 @@ class LaunchTimer {
   // Evicts it and waits until it has left. Returns whether it still ran at the eviction.
   absl::StatusOr<bool> EndBackground(core::LaneIndex lane);
 
-  // After an error: waits for what is in flight, and gives up the lanes of what does not end.
+  // After an error: waits for launches in flight, and abandons the lanes of those that do not end.
   void Drain();
 
  private:
