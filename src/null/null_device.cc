@@ -188,7 +188,7 @@ class NullDevice final : public core::Device {
     std::atomic<int64_t>* counter =
         has_counter ? &counters_[static_cast<size_t>(request.parts[0].counter)] : nullptr;
     if (has_counter && request.parts[0].reset_counter) counter->store(0, std::memory_order_relaxed);
-    if (is_workers && lane.evictable && WasToldToLeave(lane, request.parts[0].epoch)) {
+    if (is_workers && lane.evictable && IsEvicted(lane, request.parts[0].epoch)) {
       // Every worker reads the word before its first claim.
       completion.outcome = core::Outcome::kEvicted;
       return;
@@ -215,7 +215,7 @@ class NullDevice final : public core::Device {
     completions_.push(entry);
   }
 
-  static bool WasToldToLeave(const Lane& lane, uint64_t epoch) {
+  static bool IsEvicted(const Lane& lane, uint64_t epoch) {
     const uint64_t word = lane.word.load(std::memory_order_acquire);
     return static_cast<int64_t>(word - epoch) >= 0 &&
            lane.workers_to_keep.load(std::memory_order_relaxed) == 0;

@@ -89,11 +89,13 @@ class BoundedList {
     assert(index >= 0 && index < size_ && "an index outside the list");
     return static_cast<size_t>(index);
   }
-  T* data() { return reinterpret_cast<T*>(storage_); }
-  const T* data() const { return reinterpret_cast<const T*>(storage_); }
+  T* data() { return storage_; }
+  const T* data() const { return storage_; }
 
   int size_ = 0;
-  alignas(T) std::byte storage_[sizeof(T) * static_cast<size_t>(N)];
+  union {  // holds no element until Add makes one
+    T storage_[N];
+  };
 };
 
 }  // namespace gpushare::core

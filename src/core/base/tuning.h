@@ -19,7 +19,7 @@ inline constexpr double kLoadWindowNs = 500e6;
 inline constexpr int64_t kQuerySoloShift = 4;
 
 // An eviction that takes longer than factor x its predicted p99 + floor was blocked: with 16 busy
-// streams the write waited for whole kernels (MEASURED). Ranges 2 to 8, 0.2 to 5 ms.
+// streams the write waited for whole kernels (docs/hardware.md). Ranges 2 to 8, 0.2 to 5 ms.
 inline constexpr int64_t kBlockedEvictionFactor = 4;
 inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 
@@ -86,8 +86,8 @@ inline constexpr double kLoadMax = 0.98;
 // a part takes 7.3 us to call and to start. Range 0 to 100,000.
 inline constexpr int64_t kElasticPartNsMin = 20'000;
 
-// The smallest piece of a copy, bytes. Alone it takes 8.4 us, 7.2 us of them latency (MEASURED): a
-// smaller piece only adds latency. Range 16,384 to 1,048,576.
+// The smallest piece of a copy, bytes. Alone it takes 8.4 us, 7.2 us of them latency
+// (docs/hardware.md): a smaller piece only adds latency. Range 16,384 to 1,048,576.
 inline constexpr int64_t kCopyPieceBytesMin = 65'536;
 
 // A BE copy's piece takes this share of the smallest blocking budget, in a direction that LC apps

@@ -222,6 +222,7 @@ void Driver::FinishOpenRegions() {
       if (task.holders.load() == 0 || task.complete.load()) continue;
       if (!task.region.compare_exchange_strong(open, RegionPhase::kEnded)) continue;
       task.progress.adopted = true;
+      task.progress.parts.Clear();  // prepared at its begin, never launched
       FinishTask(flow, task, Verdict::kShutdown);
     }
   }

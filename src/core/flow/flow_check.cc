@@ -19,7 +19,7 @@ struct Totals {
 absl::Status AddTask(const Task& task, int index, Totals& totals) {
   if (task.progress.running_index != index) {
     return absl::InternalError(absl::StrCat("Task ", task.record.ticket.value, " is at ", index,
-                                            " of its list and believes ",
+                                            " of its list and records ",
                                             task.progress.running_index, "."));
   }
   if (task.progress.parts.empty()) {

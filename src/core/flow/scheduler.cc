@@ -39,8 +39,8 @@ absl::StatusOr<std::unique_ptr<Scheduler>> Scheduler::Create(const SchedulerOpti
 
 Scheduler::~Scheduler() {
   // An application that needs more time calls Shutdown first.
-  constexpr int64_t kGoodbyeNs = int64_t{1000} * 1000 * 1000;
-  Shutdown(NowNs() + kGoodbyeNs).IgnoreError();
+  constexpr int64_t kDestructorDeadlineNs = int64_t{1000} * 1000 * 1000;
+  Shutdown(NowNs() + kDestructorDeadlineNs).IgnoreError();
   StopThread();
 }
 

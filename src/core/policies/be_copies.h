@@ -1,8 +1,8 @@
 // BE copies under adaptive, in pieces within the blocking budgets and headrooms.
 //
-// Priorities do not order copies (MEASURED: a pinned copy behind one of 256 MB waits 4.8 ms), so a
-// BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction, also while
-// no query is active. The two directions do not disturb each other (Baymax 6.1).
+// Priorities do not order copies (docs/hardware.md: a pinned copy behind one of 256 MB waits 4.8
+// ms), so a BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction,
+// also while no query is active. The two directions do not disturb each other (Baymax 6.1).
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_

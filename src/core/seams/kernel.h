@@ -27,7 +27,8 @@ struct ResourceDemand {
   double l2 = 0;
 };
 
-// Speed on `sms` SMs relative to the whole device. Not monotone (MEASURED: 84 SMs beat 124).
+// Speed on `sms` SMs relative to the whole device. Not monotone (docs/hardware.md: 84 SMs beat
+// 124).
 struct SpeedPoint {
   int32_t sms = 0;
   double speed = 0;

@@ -38,7 +38,9 @@
 // loads are plain either way.
 //
 // Threads: EnterLc, RaiseEpoch, LeaveLc from any; ReadLaunchEpoch and IsOpen from the BE launcher;
-// WidenLanes and NarrowLanes from one thread at a time. Nothing blocks or allocates.
+// WidenLanes from the planner and from callers inside the gate; NarrowLanes from the planner. A
+// caller's own count keeps the set from narrowing below what it widened. Nothing blocks or
+// allocates.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LC_GATE_H_
 #define GPUSHARE_SRC_CORE_STATE_LC_GATE_H_

@@ -1,4 +1,5 @@
-// An LC app's route as one word, which plan publishes and submitters read with one atomic.
+// One LC app's route packed in one atomic word. The launch stage publishes it; submitters read it.
+// Threads: pure functions, any.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_ROUTE_H_
 #define GPUSHARE_SRC_CORE_STATE_ROUTE_H_
@@ -9,7 +10,7 @@
 
 namespace gpushare::core {
 
-// Place + 1, lane class and flags. 0 is no word of a route: none is published.
+// Place + 1, lane class and flags. No route packs to 0, so 0 means: none published.
 constexpr uint32_t PackRoute(const LcRoute& route) {
   return static_cast<uint32_t>(route.place + 1) | static_cast<uint32_t>(route.lane_class) << 8 |
          static_cast<uint32_t>(route.fast_path) << 16 |

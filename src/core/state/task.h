@@ -1,7 +1,9 @@
 // The records of the flow: task, query, queue and app.
 //
-// Who writes: a submitter fills a task before it publishes it in the submit ring; from then on only
-// the thread that runs Tick writes it. Fields that other threads read are atomics. Records live in
+// Who writes: a submitter fills a task, and on the fast path or in a region prepares its launch in
+// `progress`, until it publishes the task: by Device::Launch, or by the submit ring. After a failed
+// launch it still owns the task until the ring. From then on only the thread that runs Tick writes
+// it. Fields that other threads read are atomics. Records live in
 // arrays that are allocated at registration and are reused, never freed, while the scheduler lives,
 // so a stale handle finds a newer generation and not freed memory.
 
@@ -56,7 +58,7 @@ struct alignas(64) QuerySlot {
   alignas(64) QueryState state;
 };
 
-// One live launch of a task.
+// One launch of a task: live, or prepared by its submitter.
 struct Part {
   LaunchId launch;
   PlaceIndex place = kNoPlace;
@@ -132,7 +134,7 @@ struct alignas(64) Task {
   void* callback_user = nullptr;
   int32_t large_arguments = -1;  // slot in the app's pool
 
-  // The flow's own.
+  // The flow's own, once the task is published.
   Progress progress;
   CompletionRecord record;
 
@@ -186,7 +188,7 @@ struct alignas(64) App {
   std::unique_ptr<LargeArguments[]> large;
   std::unique_ptr<SlotStack> free_large;
 
-  // The fast path's route: place + 1 in the low byte, then flags (fast_path.h); 0: none published.
+  // The fast path's route: place + 1 in the low byte, then flags (route.h); 0: none published.
   std::atomic<uint32_t> route{0};
 
   // What submitters write, on one line that the flow only reads, queries without an end aside.

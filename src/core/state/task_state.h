@@ -58,7 +58,7 @@ inline constexpr std::array<StateRow, kTaskStateCount> kStates = {{
     {kRunning, "running", "at least one launch is on the device",
      // kReady: a slice or a cut copy ended and the rest is not launched yet.
      StateSet({kReady, kEvicting, kDone, kFailed, kCancelled, kTimedOut})},
-    {kEvicting, "evicting", "its launches were told to leave and one has not left",
+    {kEvicting, "evicting", "its launches were evicted and one is still on the device",
      // kRunning: some workers were kept, or a new part runs beside the evicted one. kDone: the
      // workers had claimed the last block tasks before they saw the word.
      StateSet({kReady, kRunning, kDone, kFailed, kCancelled, kTimedOut})},

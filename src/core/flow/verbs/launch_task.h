@@ -5,8 +5,8 @@
 //   LaunchInQuery                      hands the request to the device
 //   RecordLaunched                     moves the task from its queue to the running tables
 //
-// If something is missing, nothing has happened and the task waits for the next plan. Threads: the
-// one that runs Tick.
+// If something is missing, nothing was launched and the task waits for the next plan; it keeps a
+// claim counter that it took. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_LAUNCH_TASK_H_
 #define GPUSHARE_SRC_CORE_FLOW_VERBS_LAUNCH_TASK_H_

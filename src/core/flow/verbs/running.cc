@@ -117,8 +117,7 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
 
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.running_index < 0) EnterList(flow, task);
-  const bool started_early = task.progress.started_early;
-  if (started_early) SizePart(flow, task, PlannedLaunch(), part);
+  if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
@@ -130,7 +129,7 @@ void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   flow.counters.launches.fetch_add(1, std::memory_order_relaxed);
   if (!flow.HasEvents()) return;
   const Launched launched = LaunchedEvent(task, part, reason);
-  if (started_early) {
+  if (reason == Reason::kFastPath) {
     flow.EmitAt(part.launched_ns, FastPathLaunched{launched});
   } else {
     flow.EmitAt(part.launched_ns, launched);
