@@ -87,7 +87,7 @@ constexpr ReasonClause kReasonClauses[] = {
 };
 
 std::string ReasonText(gpushare_reason reason) {
-  const std::string name = gpushare_reason_name(reason);
+  std::string name = gpushare_reason_name(reason);
   for (const ReasonClause& row : kReasonClauses) {
     if (row.reason == reason) return row.clause + (" (" + name + ")");
   }

@@ -123,7 +123,7 @@ namespace {
 
 std::string FindNamed(const char* kind, const std::string& name,
                       const std::vector<std::string>& places) {
-  const std::string found = FirstExisting(places);
+  std::string found = FirstExisting(places);
   if (!found.empty()) return found;
   throw InputError(std::string("The ") + kind + " '" + name +
                    "' does not exist; the places searched are " + QuotedList(places) + ".");
