@@ -29,6 +29,6 @@
 #define GPUSHARE_ASSIGN_OR_RETURN_AS_(target, expression, line)      \
   auto result_##line = (expression);                                 \
   if (!result_##line.ok()) return std::move(result_##line).status(); \
-  target = *std::move(result_##line)
+  target = *std::move(result_##line) /* NOLINT(bugprone-macro-parentheses): may declare */
 
 #endif  // GPUSHARE_SRC_CORE_BASE_STATUS_H_
