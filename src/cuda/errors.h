@@ -1,7 +1,7 @@
 // Maps the driver's codes to statuses, with the expression and its line. No other file does.
 //
 // After a sticky error the context is unusable: every later call in the process fails. Such an
-// error becomes DATA_LOSS, which tells the scheduler that the device is lost; no other code does.
+// error becomes DATA_LOSS, which means that the device is lost; no other code does.
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_ERRORS_H_

@@ -37,7 +37,8 @@ double BandwidthWeight(const Side& side, double demand) {
   return side.sms * (parallelism > 0 ? parallelism : demand);
 }
 
-// What we get of one shared resource, over what we ask. What a side does not use goes to the other.
+// The share of its demand that this side gets of one resource. Unused capacity goes to the other
+// side.
 double Granted(double ours, double theirs, double our_weight, double their_weight) {
   if (ours <= 0 || ours + theirs <= 1) return 1;
   const double weights = our_weight + their_weight;

@@ -144,7 +144,7 @@ TEST(MeasuredTest, TheDemoRunsTheCasesThatTheH200Ran) {
               app_text(h200.be.at(static_cast<size_t>(other.be.at(0)))))
         << one.name;
   }
-  // Adaptive is told no more than it was on the H200.
+  // Adaptive gets the same hints as on the H200.
   EXPECT_FALSE(ListNamesPolicy(demo.target_policies, "adaptive"));
   EXPECT_FALSE(ListNamesPolicy(demo.reservation_policies, "adaptive"));
 }
