@@ -230,6 +230,7 @@ group_tests() {
   run_test tests cuda_cudnn_places_test cuda_cudnn_places_test
   run_test tests cuda_lane_check_test cuda_lane_check_test
   run_test tests cuda_yield_lists_test cuda_yield_lists_test
+  run_test tests cuda_signal_event_test cuda_signal_event_test
   run_test tests cuda_capture_test cuda_capture_test
   run_test tests cuda_catalogue_kernels_test cuda_catalogue_kernels_test
   if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then

@@ -844,7 +844,9 @@ typedef struct gpushare_task_options {
   void* const* wait_events;  // cudaEvent_t that the device waits for before it starts; at most 8
   uint32_t wait_ticket_count;
   uint32_t wait_event_count;
-  // Event to record after it (cudaEvent_t), or null. A task with one is never fused.
+  // Event to record after it (cudaEvent_t), or null. A task with one is never fused. It is recorded
+  // behind each launch of the task: an evicted task records it again, so wait for the ticket first.
+  // If it cannot be recorded, the task runs and fails with the event's error code.
   void* signal_event;
   gpushare_bool detached;  // 1: the library releases the ticket when the task is complete
   int32_t reserved;        // must be 0

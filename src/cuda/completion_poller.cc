@@ -16,6 +16,13 @@ uint64_t ReadWord(const uint64_t& word) {
   return value;
 }
 
+// Whoever waits for a signal event that was not recorded would go on too early.
+void FailWithoutSignal(const InFlightLaunch& launch, core::DeviceCompletion& out) {
+  if (launch.signal_error == CUDA_SUCCESS) return;
+  out.outcome = core::Outcome::kFailed;
+  out.error_code = static_cast<int32_t>(launch.signal_error);
+}
+
 }  // namespace
 
 void CompletionPoller::Finish(CudaLane& lane, core::DeviceCompletion& completion, bool beside) {
@@ -33,6 +40,7 @@ bool CompletionPoller::CollectWorkers(CudaLane& lane, uint64_t sequence, core::T
   clock_.Observe(record.end_globaltimer_ns, now_ns);
   out.launch = launch.launch;
   out.outcome = record.block_tasks_left > 0 ? core::Outcome::kEvicted : core::Outcome::kFinished;
+  FailWithoutSignal(launch, out);
   out.block_tasks_done = record.block_tasks_done;
   out.start_ns =
       std::clamp(clock_.HostTime(record.start_globaltimer_ns), launch.launched_ns, now_ns);
@@ -54,6 +62,7 @@ size_t CompletionPoller::CollectMarked(CudaLane& lane, core::TimeNs now_ns, uint
     core::DeviceCompletion& completion = out[count++] = core::DeviceCompletion();
     const auto before = static_cast<int64_t>(sequence - first);
     completion.launch = launch.launch;
+    FailWithoutSignal(launch, completion);
     completion.block_tasks_done = launch.block_tasks;
     completion.timed = launches == 1;
     completion.start_ns = std::max(start_ns + before * share_ns, launch.launched_ns);

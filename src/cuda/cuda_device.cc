@@ -426,6 +426,7 @@ class CudaDevice final : public core::Device {
       RecordLoss(status);
       return status;
     }
+    lane.At(sequence).signal_error = partner.At(second).signal_error = Signal(lane, request);
     Publish(lane, request.parts[0].lane, one_lane ? second : sequence);
     if (!one_lane) Publish(partner, request.parts[1].lane, second);
     return absl::OkStatus();
@@ -446,6 +447,7 @@ class CudaDevice final : public core::Device {
       RecordLoss(status);
       return status;
     }
+    entry.signal_error = Signal(lane, request);
     const bool wants_mark = !entry.workers && !request.more_follows;
     const TimeNs launched_ns = entry.launched_ns;
     Publish(lane, request.parts[0].lane, sequence);
@@ -454,6 +456,15 @@ class CudaDevice final : public core::Device {
     // lane for it.
     if (request.more_follows) MarkIfDue(lane, launched_ns);
     return absl::OkStatus();
+  }
+
+  // The launch is published whatever the driver answers: its workers will write their record and
+  // claim from their counter, so neither may serve another launch.
+  CUresult Signal(const CudaLane& lane, const core::LaunchRequest& request) {
+    const CUresult answer = launcher_->Signal(lane, request);
+    int expected = 0;
+    if (IsSticky(answer)) lost_.compare_exchange_strong(expected, static_cast<int>(answer));
+    return answer;
   }
 
   // Asks the poller to set a mark, so that the submitter does not pay for it.

@@ -39,6 +39,9 @@ struct InFlightLaunch {
   bool collected = false;  // reported before the launch in front of it
   // For the second part of a fused launch, the lane whose stream runs it; null otherwise.
   const CudaLane* stream_lane = nullptr;
+  // The driver's answer to the launch's signal event. If it is an error, the launch runs and then
+  // completes as failed.
+  CUresult signal_error = CUDA_SUCCESS;
 };
 
 // Addresses of a lane's words. Mapped host memory has one address on the host and one on the

@@ -65,13 +65,15 @@ absl::Status Launcher::WaitForEvents(const CudaLane& lane,
 
 absl::Status Launcher::Enqueue(CudaLane& lane, uint64_t sequence,
                                const core::LaunchRequest& request) {
-  const DriverApi& api = context_.api();
   if (request.form != core::Form::kOpaque) {
     if (absl::Status status = WaitForEvents(lane, request); !status.ok()) return status;
   }
-  if (absl::Status status = EnqueueWork(lane, sequence, request); !status.ok()) return status;
-  if (request.signal_event == nullptr) return absl::OkStatus();
-  return GPUSHARE_CU(api, cuEventRecord(static_cast<CUevent>(request.signal_event), lane.stream));
+  return EnqueueWork(lane, sequence, request);
+}
+
+CUresult Launcher::Signal(const CudaLane& lane, const core::LaunchRequest& request) const {
+  if (request.signal_event == nullptr) return CUDA_SUCCESS;
+  return context_.api().cuEventRecord(static_cast<CUevent>(request.signal_event), lane.stream);
 }
 
 absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
@@ -262,10 +264,7 @@ absl::Status Launcher::EnqueueFused(CudaLane& lane, uint64_t sequence, CudaLane&
   for (WorkerPart& worker : parts) worker.workers *= blocks;
   if (absl::Status status = WaitForEvents(lane, request); !status.ok()) return status;
   if (swapped) std::swap(parts[0], parts[1]);
-  absl::Status status = LaunchFused(lane.stream, *fused, blocks + leaders, parts);
-  if (!status.ok() || request.signal_event == nullptr) return status;
-  return GPUSHARE_CU(context_.api(),
-                     cuEventRecord(static_cast<CUevent>(request.signal_event), lane.stream));
+  return LaunchFused(lane.stream, *fused, blocks + leaders, parts);
 }
 
 // `parts` has the tensor part first, as the function's parameters have.

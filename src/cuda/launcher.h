@@ -1,8 +1,7 @@
 // Turns a launch request into driver calls on the lane's stream, with one function for each form.
 //
 // Where in the flow: launch.
-// Invariants: nothing is allocated. A request that is refused has enqueued nothing, unless the
-// signal event failed.
+// Invariants: nothing is allocated. A request that is refused has enqueued no work.
 // Threads: any, one at a time for each lane. The caller holds the lane's mutex, and the primary
 // context is current.
 
@@ -44,6 +43,10 @@ class Launcher {
   // Enqueues the request as launch `sequence` of the lane. For opaque work the caller's function
   // has already enqueued the work.
   absl::Status Enqueue(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
+
+  // Records the request's signal event, if any, behind its work. Call after Enqueue or EnqueueFused
+  // succeeded: the work is on the stream, whatever this answers.
+  CUresult Signal(const CudaLane& lane, const core::LaunchRequest& request) const;
 
  private:
   // What MakeHeader needs for a worker launch, or for one part of a fused launch.

@@ -31,10 +31,9 @@ class GpuTest : public testing::Test {
     lane_ = *lane;
   }
 
-  // The next completion; the test fails if none comes within kHungNs. Call it with one launch in
-  // flight.
+  // The next completion; the test fails if none comes within kHungNs.
   core::DeviceCompletion NextCompletion() {
-    std::array<core::DeviceCompletion, 4> out;
+    std::array<core::DeviceCompletion, 1> out;
     const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
     while (device_->NowNs() < give_up_ns) {
       if (device_->PollCompletions(absl::MakeSpan(out)) > 0) return out[0];

@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
-#include "benchmarks/kernels/catalogue.h"
 #include "src/core/seams/device.h"
 #include "tests/cuda/gpu_fixture.h"
+#include "tests/cuda/subject.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -21,53 +20,14 @@ class YieldListsTest : public GpuTest {
  protected:
   YieldListsTest() : GpuTest(true) {}
 
-  struct Subject {
-    core::KernelDesc kernel;
-    std::unique_ptr<kernels::Workload> workload;
-  };
-
   Subject Make(const std::string& name) {
-    Subject subject;
-    const kernels::CatalogueKernel* const kernel = kernels::FindKernel(name.c_str());
-    gpushare_kernel_variants variants = {};
-    EXPECT_EQ(kernel->variants(&variants), 0);
-    kernels::WorkloadOptions options;
-    options.solo_ms = kSoloMs;
-    const kernels::Status made = MakeWorkload(*kernel, options, &subject.workload);
-    EXPECT_TRUE(made.ok()) << made.message;
-    core::KernelDesc& desc = subject.kernel;
-    desc.id = core::KernelId{++kernels_};
-    desc.name = name;
-    desc.threads_per_block = static_cast<int32_t>(variants.threads_per_block);
-    desc.dynamic_shared_memory_bytes = static_cast<int32_t>(variants.dynamic_shared_bytes);
-    desc.registers_per_thread = 0;
-    desc.workers_per_sm_max = 0;
-    desc.original_function = variants.original_function;
-    desc.worker_function = variants.worker_function;
-    desc.evictable = true;
-    if (kernel->yields) desc.yield_interval_ns = 20'000;
-    EXPECT_TRUE(device_->DescribeKernel(desc).ok());
-    EXPECT_TRUE(device_->PrepareKernel(desc).ok());
-    return subject;
+    return MakeSubject(*device_, core::KernelId{++kernels_}, name, kSoloMs);
   }
 
   // Starts a task on the counter that all tasks share.
   void Begin(const Subject& subject) {
-    core::LaunchRequest request;
-    request.parts[0].launch = core::LaunchId{++launches_};
-    request.parts[0].lane = lane_;
-    request.form = core::Form::kWorkers;
-    request.parts[0].work.kernel = &subject.kernel;
-    const kernels::Grid grid = subject.workload->grid();
-    request.parts[0].block_count = subject.workload->block_tasks();
-    request.parts[0].work.grid[0] = static_cast<int32_t>(grid.x);
-    request.parts[0].work.grid[1] = static_cast<int32_t>(grid.y);
-    request.parts[0].work.grid[2] = static_cast<int32_t>(grid.z);
-    request.parts[0].counter = 0;
-    request.parts[0].reset_counter = true;
-    request.parts[0].epoch = launches_;
-    request.parts[0].work.arguments = subject.workload->params();
-    request.parts[0].work.arguments_bytes = static_cast<uint32_t>(subject.workload->params_bytes());
+    const core::LaunchRequest request =
+        WorkersOf(subject, core::LaunchId{++launches_}, lane_, /*counter=*/0);
     const absl::Status status = device_->Launch(request);
     ASSERT_TRUE(status.ok()) << status;
   }

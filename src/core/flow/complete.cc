@@ -99,7 +99,13 @@ int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
 
 // The task's last launch has ended: the task finishes, or its rest returns to its queue.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
-  // Checked first: a late cancellation or shutdown does not undo finished work.
+  // Any failed launch fails the task, also when its other launches ran every block task: the failed
+  // one may have left its signal event unrecorded.
+  if (task.progress.launch_failed) {
+    FinishTask(flow, task, Verdict::kFailed);
+    return;
+  }
+  // Checked before cancellation and shutdown: they do not undo finished work.
   if (task.progress.blocks_done >= task.work.block_tasks) {
     // A fused launch takes longer than its kernels alone.
     if (completion.timed && task.record.launches == 1 && task.record.evictions == 0 &&
@@ -107,11 +113,6 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
       AddSample(flow, task, part, MeasuredFor(flow, task, part, completion), false);
     }
     FinishTask(flow, task, Verdict::kOk);
-    return;
-  }
-  if (completion.outcome == Outcome::kFailed) {
-    task.record.error_code = completion.error_code;
-    FinishTask(flow, task, Verdict::kFailed);
     return;
   }
   if (task.cancel_requested.load() || !flow.accepting.load()) {
@@ -161,6 +162,10 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
   if (completion.outcome == Outcome::kDeviceLost) {
     LoseDevice(flow, completion.error_code);
     return;
+  }
+  if (completion.outcome == Outcome::kFailed) {
+    task->progress.launch_failed = true;
+    task->record.error_code = completion.error_code;
   }
   LearnEviction(flow, *task, part, completion);
   DropPart(flow, *task, index);

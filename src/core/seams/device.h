@@ -8,6 +8,8 @@
 // - Launches on one lane start in order; lanes of one place run side by side as the device allows.
 // - Every accepted launch is reported by PollCompletions exactly once, unless the device hangs:
 //   then the scheduler times it out and calls AbandonLane.
+// - A launch whose signal event cannot be recorded is accepted, runs to its end, and is reported as
+//   failed with the event's error code.
 // - A worker launch made at epoch e on a lane leaves once that lane's eviction word w satisfies
 //   w - e >= 0 (signed difference, so that wrapping is harmless): after Evict(lane, w, keep) all
 //   but `keep` of its workers leave at their next block-task boundary or yield point. Launches made

@@ -86,8 +86,9 @@ struct Progress {
   bool adopted = false;        // in the flow's tables
   bool started_early = false;  // launched by the fast path
   bool entered_gate = false;
-  bool is_region = false;  // counts in its queue's in_flight from its begin
-  bool evicts = false;     // LC: it evicted the evictable work on its SMs
+  bool is_region = false;      // counts in its queue's in_flight from its begin
+  bool evicts = false;         // LC: it evicted the evictable work on its SMs
+  bool launch_failed = false;  // one of its launches failed; the task fails when all have ended
   // It had co-residents, so it trains no solo model.
   bool had_co_residents = false;
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
