@@ -58,12 +58,6 @@ int32_t ConcurrentCopies(double peak_rate, double copy_rate);
 // with neither known the budget is 0.
 int64_t BlockingBudget(int64_t target_ns, double p99_bound, int64_t p99_alone_ns, int64_t solo_ns);
 
-// The longest that a launch can keep an LC kernel waiting: min(remaining duration, eviction
-// latency). eviction_ns is kNever when the launch cannot be evicted.
-constexpr int64_t BlockingTime(int64_t remaining_ns, int64_t eviction_ns) {
-  return remaining_ns < eviction_ns ? remaining_ns : eviction_ns;
-}
-
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_SEAMS_HEADROOM_H_

@@ -145,12 +145,6 @@ TEST(BlockingBudget, IsUnboundedOnlyWhenTheAppStatesNothing) {
   EXPECT_EQ(BlockingBudget(0, 1e300, kNever - 1, 0), kNever - 1);
 }
 
-TEST(BlockingTime, IsTheEvictionLatencyUnlessTheRestIsShorter) {
-  static_assert(BlockingTime(35'000'000, 40'000) == 40'000);
-  static_assert(BlockingTime(10'000, 40'000) == 10'000);
-  static_assert(BlockingTime(35'000'000, kNever) == 35'000'000);
-}
-
 TEST(Saturating, NeverWrapsAndKeepsNever) {
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
   EXPECT_EQ(SaturatingSubtract(kMin + 1, 5), kMin);
