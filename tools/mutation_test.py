@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Mutation testing: changes one line of the sources at a time and asks whether a test fails.
+
+    pip install universalmutator
+    git clone . ../mutants && cd ../mutants      # the script changes the sources of its own clone
+    cmake -B build/mutants -G Ninja -DCMAKE_BUILD_TYPE=Debug -DGPUSHARE_CUDA=OFF -DGPUSHARE_LAYERS=SHARED \\
+          -DCMAKE_CXX_FLAGS='-O1 -g0' && ninja -C build/mutants
+    tools/mutation_test.py build/mutants --count 200 --seed 1 --out mutants.json
+
+The sample is drawn evenly from every mutant that universalmutator makes of the .cc files of src/core and src/models.
+A mutant that does not compile, or compiles to the same code, is replaced by the next of the sample. A mutant is
+killed when a test fails, crashes or takes longer than its limit. Survivors are printed as differences: each is a
+missing test or an equivalent program, which a person decides. --shard 0/2 and 1/2 divide one sample between two
+clones. The report is written after each mutant, and a second call goes on where the first one stopped.
+"""
+
+import argparse
+import difflib
+import hashlib
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+FOLDERS = ("src/core", "src/models")
+# Tests of neither the sources' behaviour nor of anything that a mutant changes.
+LABELS_LEFT_OUT = "^(gate|perf|gpu)$"
+TEST_SECONDS = 60
+
+
+def run(command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
+def is_code(line):
+    """False for a line that is empty, a comment, an include or a namespace."""
+    text = line.strip()
+    return bool(text) and not re.match(r"(//|#|}  // namespace|namespace )", text)
+
+
+def mutants_of(source, mutate):
+    """Every (line number, old line, new line) that universalmutator makes of one file, without repeats."""
+    before = source.read_text().splitlines()
+    found = set()
+    with tempfile.TemporaryDirectory() as folder:
+        run([mutate, str(source), "cpp", "--noCheck", "--mutantDir", folder])
+        for path in sorted(pathlib.Path(folder).iterdir()):
+            after = path.read_text().splitlines()
+            if len(after) == len(before) + 1:  # an inserted statement
+                number = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b), None)
+                if number is not None and is_code(before[number]):
+                    found.add((number, before[number], after[number] + " " + before[number].strip()))
+            elif len(after) == len(before):
+                changed = [i for i in range(len(before)) if before[i] != after[i]]
+                if len(changed) == 1 and is_code(before[changed[0]]):
+                    found.add((changed[0], before[changed[0]], after[changed[0]]))
+    return sorted(found)
+
+
+def sample(arguments):
+    """The mutants in the order in which they are tried."""
+    everything = []
+    for folder in FOLDERS:
+        for source in sorted(pathlib.Path(folder).rglob("*.cc")):
+            everything += [(str(source), *mutant) for mutant in mutants_of(source, arguments.mutate)]
+    random.Random(arguments.seed).shuffle(everything)
+    index, count = (int(part) for part in arguments.shard.split("/"))
+    return everything[index::count]
+
+
+def objects_of(build, source):
+    """The digest of the file's object code."""
+    paths = sorted(pathlib.Path(build).rglob(pathlib.Path(source).name + ".o"))
+    stem = os.path.dirname(source).split("/")[-1]
+    digest = hashlib.sha256()
+    for path in paths:
+        if stem in str(path):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def first_failure(build, jobs, pattern=None):
+    """The name of a test that fails, or None."""
+    command = ["ctest", "--test-dir", build, "-j", str(jobs), "--stop-on-failure", "--timeout", str(TEST_SECONDS),
+               "-LE", LABELS_LEFT_OUT]
+    if pattern:
+        command += ["-R", pattern]
+    result = run(command)
+    if result.returncode == 0:
+        return None
+    failed = re.findall(r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Subprocess aborted|.*)\)", result.stdout, re.M)
+    return failed[0] if failed else f"ctest answers {result.returncode}"
+
+
+def try_mutant(arguments, mutant, healthy):
+    """"invalid", "same code", "killed by TEST" or "survived"."""
+    source, number, old, new = mutant
+    path = pathlib.Path(source)
+    text = path.read_text()
+    lines = text.splitlines()
+    assert lines[number] == old, f"{source}:{number + 1} has changed"
+    lines[number] = new
+    path.write_text("\n".join(lines) + "\n")
+    try:
+        build = run(["ninja", "-C", arguments.build, "-j", str(arguments.jobs)])
+        if build.returncode != 0:
+            return "invalid"
+        if objects_of(arguments.build, source) == healthy[source]:
+            return "same code"
+        # The tests of the file's own name fail soonest.
+        near = first_failure(arguments.build, arguments.jobs, f"{path.stem}")
+        failure = near or first_failure(arguments.build, arguments.jobs)
+        return f"killed by {failure}" if failure else "survived"
+    finally:
+        path.write_text(text)
+
+
+def describe(mutant):
+    source, number, old, new = mutant
+    return "\n".join(difflib.unified_diff([old], [new], f"{source}:{number + 1}", "mutant", lineterm="", n=0))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", help="a build tree of this clone with every test built")
+    parser.add_argument("--count", type=int, default=200, help="mutants to judge (default 200)")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample (default 1)")
+    parser.add_argument("--shard", default="0/1", help="which part of the sample, as INDEX/COUNT")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of ninja and ctest")
+    parser.add_argument("--mutate", default=shutil.which("mutate") or "mutate", help="universalmutator's program")
+    parser.add_argument("--out", default="mutants.json", help="the report")
+    arguments = parser.parse_args()
+
+    if run(["git", "diff", "--quiet"]).returncode != 0:
+        sys.exit("mutation_test: this clone has changes that are not committed.")
+    if run(["ninja", "-C", arguments.build]).returncode != 0:
+        sys.exit("mutation_test: the sources do not build.")
+    if failure := first_failure(arguments.build, arguments.jobs):
+        sys.exit(f"mutation_test: the test {failure} fails without a mutant.")
+    report = pathlib.Path(arguments.out)
+    judged = json.loads(report.read_text()) if report.exists() else []
+    healthy = {}
+    done = sum(entry["result"] not in ("invalid", "same code") for entry in judged)
+    for mutant in sample(arguments)[len(judged):]:
+        if done >= arguments.count:
+            break
+        start = time.monotonic()
+        healthy.setdefault(mutant[0], objects_of(arguments.build, mutant[0]))
+        result = try_mutant(arguments, mutant, healthy)
+        judged.append({"mutant": mutant, "result": result, "seconds": round(time.monotonic() - start, 1)})
+        report.write_text(json.dumps(judged, indent=1) + "\n")
+        done += result not in ("invalid", "same code")
+        if result == "survived":
+            print(describe(mutant), flush=True)
+    run(["ninja", "-C", arguments.build])
+    killed = sum(entry["result"].startswith("killed") for entry in judged)
+    survived = sum(entry["result"] == "survived" for entry in judged)
+    print(f"{killed} of {killed + survived} mutants are killed ({killed / max(1, killed + survived):.0%}); "
+          f"{len(judged) - killed - survived} did not compile or changed no code.")
+
+
+if __name__ == "__main__":
+    main()
