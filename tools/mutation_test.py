@@ -15,6 +15,7 @@ clones. The report is written after each mutant, and a second call goes on where
 """
 
 import argparse
+import concurrent.futures
 import difflib
 import hashlib
 import json
@@ -31,7 +32,9 @@ import time
 FOLDERS = ("src/core", "src/models")
 # Tests of neither the sources' behaviour nor of anything that a mutant changes.
 LABELS_LEFT_OUT = "^(gate|perf|gpu)$"
-TEST_SECONDS = 60
+# A mutant may make a test slower by so much before it counts as one that never ends.
+TEST_SLOWDOWN_MAX = 5
+TEST_SECONDS_MIN = 5
 
 
 def run(command, **options):
@@ -85,20 +88,53 @@ def objects_of(build, source):
     return digest.hexdigest()
 
 
-def first_failure(build, jobs, pattern=None):
-    """The name of a test that fails, or None."""
-    command = ["ctest", "--test-dir", build, "-j", str(jobs), "--stop-on-failure", "--timeout", str(TEST_SECONDS),
-               "-LE", LABELS_LEFT_OUT]
-    if pattern:
-        command += ["-R", pattern]
-    result = run(command)
-    if result.returncode == 0:
-        return None
-    failed = re.findall(r"^\s*\d+ - (\S+) \((?:Failed|Timeout|SEGFAULT|Subprocess aborted|.*)\)", result.stdout, re.M)
-    return failed[0] if failed else f"ctest answers {result.returncode}"
+class Tests:
+    """The tests of a build tree, run from the shortest to the longest until one fails."""
+
+    def __init__(self, build, jobs):
+        self.jobs = jobs
+        listing = run(["ctest", "--test-dir", build, "--show-only=json-v1", "-LE", LABELS_LEFT_OUT])
+        self.tests = [self._parse(test) for test in json.loads(listing.stdout)["tests"] if "command" in test]
+        for test in self.tests:
+            start = time.monotonic()
+            if not self._passes(test):
+                sys.exit(f"mutation_test: the test {test['name']} fails without a mutant.")
+            test["limit"] = TEST_SECONDS_MIN + TEST_SLOWDOWN_MAX * (time.monotonic() - start)
+        self.tests.sort(key=lambda test: test["limit"])
+
+    @staticmethod
+    def _parse(test):
+        values = {entry["name"]: entry["value"] for entry in test.get("properties", [])}
+        variables = dict(variable.split("=", 1) for variable in values.get("ENVIRONMENT", []))
+        return {"name": test["name"], "command": test["command"], "limit": 300, "folder": values["WORKING_DIRECTORY"],
+                "environment": {**os.environ, **variables}, "skip": values.get("SKIP_RETURN_CODE", 0),
+                "pattern": values.get("PASS_REGULAR_EXPRESSION", [])}
+
+    @staticmethod
+    def _passes(test):
+        try:
+            result = run(test["command"], cwd=test["folder"], env=test["environment"], timeout=test["limit"])
+        except subprocess.TimeoutExpired:
+            return False
+        if test["pattern"]:
+            return any(re.search(pattern, result.stdout + result.stderr) for pattern in test["pattern"])
+        return result.returncode in (0, test["skip"])
+
+    def first_failure(self, stem):
+        """The name of a test that fails, or None. Tests with the source's own name come first."""
+        ordered = sorted(self.tests, key=lambda test: stem not in test["name"])
+        failed = []
+
+        def judge(test):
+            if not failed and not self._passes(test):
+                failed.append(test["name"])
+
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            list(pool.map(judge, ordered))
+        return failed[0] if failed else None
 
 
-def try_mutant(arguments, mutant, healthy):
+def try_mutant(arguments, mutant, healthy, tests):
     """"invalid", "same code", "killed by TEST" or "survived"."""
     source, number, old, new = mutant
     path = pathlib.Path(source)
@@ -113,9 +149,7 @@ def try_mutant(arguments, mutant, healthy):
             return "invalid"
         if objects_of(arguments.build, source) == healthy[source]:
             return "same code"
-        # The tests of the file's own name fail soonest.
-        near = first_failure(arguments.build, arguments.jobs, f"{path.stem}")
-        failure = near or first_failure(arguments.build, arguments.jobs)
+        failure = tests.first_failure(path.stem)
         return f"killed by {failure}" if failure else "survived"
     finally:
         path.write_text(text)
@@ -141,8 +175,7 @@ def main():
         sys.exit("mutation_test: this clone has changes that are not committed.")
     if run(["ninja", "-C", arguments.build]).returncode != 0:
         sys.exit("mutation_test: the sources do not build.")
-    if failure := first_failure(arguments.build, arguments.jobs):
-        sys.exit(f"mutation_test: the test {failure} fails without a mutant.")
+    tests = Tests(arguments.build, arguments.jobs)
     report = pathlib.Path(arguments.out)
     judged = json.loads(report.read_text()) if report.exists() else []
     healthy = {}
@@ -152,7 +185,7 @@ def main():
             break
         start = time.monotonic()
         healthy.setdefault(mutant[0], objects_of(arguments.build, mutant[0]))
-        result = try_mutant(arguments, mutant, healthy)
+        result = try_mutant(arguments, mutant, healthy, tests)
         judged.append({"mutant": mutant, "result": result, "seconds": round(time.monotonic() - start, 1)})
         report.write_text(json.dumps(judged, indent=1) + "\n")
         done += result not in ("invalid", "same code")
