@@ -27,6 +27,7 @@ struct Options {
   int64_t seeds = 5000;
   uint64_t from = 1;
   double seconds = 1e9;
+  const char* profile_path = nullptr;
   bool verbose = false;
 };
 
@@ -58,12 +59,13 @@ void Count(const Ledger& ledger, Totals& totals) {
 }
 
 // Whether every promise was kept.
-bool Run(uint64_t seed, bool verbose, Totals& totals) {
+bool Run(uint64_t seed, const Options& options, Totals& totals) {
   Random random(seed);
   const RunPlan plan = DrawPlan(random);
-  if (verbose) std::printf("seed %llu: %s\n", (unsigned long long)seed, Describe(plan).c_str());
-  Session session(random, verbose);
-  const bool opened = session.Open(plan, seed);
+  if (options.verbose)
+    std::printf("seed %llu: %s\n", (unsigned long long)seed, Describe(plan).c_str());
+  Session session(random, options.verbose);
+  const bool opened = session.Open(plan, OptionsOf(plan, options.profile_path, seed));
   if (opened) Use(session, plan);
   if (session.runtime() != nullptr) {
     session.Shutdown();
@@ -103,6 +105,8 @@ bool Parse(int argc, char** argv, Options& options) {
       options.from = std::strtoull(value, nullptr, 10);
     } else if (name == "--seconds") {
       options.seconds = std::strtod(value, nullptr);
+    } else if (name == "--profile") {
+      options.profile_path = value;
     } else if (name == "--seed") {
       options.from = std::strtoull(value, nullptr, 10);
       options.seeds = 1;
@@ -117,7 +121,9 @@ bool Parse(int argc, char** argv, Options& options) {
 int Main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, options)) {
-    std::fprintf(stderr, "fault_runs [--seeds N] [--from SEED] [--seconds S], or --seed SEED\n");
+    std::fprintf(stderr,
+                 "fault_runs [--seeds N] [--from SEED] [--seconds S] [--seed SEED] "
+                 "[--profile FILE]\n");
     return 2;
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -126,7 +132,7 @@ int Main(int argc, char** argv) {
   };
   Totals totals;
   for (int64_t i = 0; i < options.seeds && elapsed_s() < options.seconds; ++i) {
-    Run(options.from + static_cast<uint64_t>(i), options.verbose, totals);
+    Run(options.from + static_cast<uint64_t>(i), options, totals);
   }
   Print(totals, elapsed_s());
   return totals.failed_runs == 0 ? 0 : 1;

@@ -85,11 +85,12 @@ RunPlan DrawPlan(Random& random) {
   return plan;
 }
 
-gpushare_runtime_options OptionsOf(const RunPlan& plan, uint64_t seed) {
+gpushare_runtime_options OptionsOf(const RunPlan& plan, const char* profile_path, uint64_t seed) {
   gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
   options.device = "sim";
   options.drive = GPUSHARE_DRIVE_POLL;
   options.policy = plan.policy;
+  options.profile_path = profile_path;
   options.sim_tier = plan.tier;
   options.sim_faults = plan.faults.c_str();
   options.seed = seed;

@@ -32,8 +32,8 @@ struct RunPlan {
 
 RunPlan DrawPlan(Random& random);
 
-// Points into the plan.
-gpushare_runtime_options OptionsOf(const RunPlan& plan, uint64_t seed);
+// Points into the plan and the path. `profile_path`: null for the built-in profile.
+gpushare_runtime_options OptionsOf(const RunPlan& plan, const char* profile_path, uint64_t seed);
 
 // One line.
 std::string Describe(const RunPlan& plan);

@@ -32,8 +32,7 @@ int64_t Session::NowNs() {
   return now_ns;
 }
 
-bool Session::Open(const RunPlan& plan, uint64_t seed) {
-  const gpushare_runtime_options options = OptionsOf(plan, seed);
+bool Session::Open(const RunPlan& plan, const gpushare_runtime_options& options) {
   clock_jumps_ = plan.clock_jumps;
   const gpushare_status status = gpushare_runtime_create(&options, &runtime_);
   if (!Call("gpushare_runtime_create", status,

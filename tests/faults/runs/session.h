@@ -26,7 +26,7 @@ class Session {
   Session(Random& random, bool verbose) : random_(random), verbose_(verbose) {}
 
   // False: the device refused (out of memory, lost). Nothing was accepted, and Release is due.
-  bool Open(const RunPlan& plan, uint64_t seed);
+  bool Open(const RunPlan& plan, const gpushare_runtime_options& options);
   // Random in its deadline; notes how late it ended.
   void Shutdown();
   // Every release must succeed.
