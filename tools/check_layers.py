@@ -136,6 +136,8 @@ LAYERS = (
     Layer('soak on a GPU', 'benchmarks/soak',
           (own('benchmarks/soak'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC, CUDA),
           pattern=r'^soak_work_cuda\.cc$'),
+    Layer('faults on a GPU', 'benchmarks/faults',
+          (own('benchmarks/faults'), own('benchmarks/soak'), own('benchmarks/harness'), PUBLIC, CUDA)),
     Layer('soak', 'benchmarks/soak', (own('benchmarks/soak'), own('benchmarks/harness'), PUBLIC),
           may_reach=(CUDA, SRC)),
 )

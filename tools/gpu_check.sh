@@ -22,6 +22,8 @@
 #     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
 #                     its choice of kernels
 #     resnet          examples/pytorch/resnet50.py
+#     faults          the faults of docs/reliability.md that need a GPU, each in a process of its own;
+#                     GPUSHARE_FAULTS_ARGUMENTS chooses cases (--cases a,b)
 #   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
 #   --seconds S       for all of it (default 560); groups get what is left, and fail when nothing is
 #
@@ -38,7 +40,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540
-  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90)
+  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90 [faults]=240)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -326,6 +328,14 @@ group_quota() {
   run_benchmark quota quota_benchmark quota_benchmark ${arguments[@]+"${arguments[@]}"}
 }
 
+# One line a case.
+group_faults() {
+  local arguments
+  read -ra arguments <<< "${GPUSHARE_FAULTS_ARGUMENTS:-}"
+  run_benchmark faults faults_benchmark faults_benchmark ${arguments[@]+"${arguments[@]}"}
+  if [[ -f "$out/faults_benchmark.json.log" ]]; then cat "$out/faults_benchmark.json.log"; fi
+}
+
 group_soak() {
   local arguments time
   time=$(($(left) - 30))
@@ -385,7 +395,7 @@ if [[ $list -eq 1 ]]; then
   run_benchmark() { echo "$1 $3"; }
   run_program() { echo "$1 $3"; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate; do
+  for group in tests sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue'

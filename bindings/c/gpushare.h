@@ -740,8 +740,8 @@ typedef struct gpushare_fused_kernel_options {
 // holds one of the runtime. Blocks: as gpushare_kernel_register.
 // Errors: INVALID_ARGUMENT no name; parts that are not two kernels of this runtime; blocks, ratios,
 // threads or shared memory out of range; a function with other parameters. ALREADY_EXISTS a fused
-// kernel has this name; RESOURCE_EXHAUSTED 1024 fused kernels; FAILED_PRECONDITION inside a capture
-// callback.
+// kernel has this name; RESOURCE_EXHAUSTED 1024 fused kernels; FAILED_PRECONDITION shut down, or
+// inside a capture callback.
 GPUSHARE_API gpushare_status gpushare_fused_kernel_register(
     gpushare_runtime* runtime, const gpushare_fused_kernel_options* options,
     gpushare_fused_kernel** out_fused) GPUSHARE_NOEXCEPT;
@@ -766,7 +766,7 @@ GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel
 // gpushare_query_begin -> gpushare_submit_lc (one or more times) -> gpushare_query_end.
 // Threads: any. Owns: the caller must end the query. Blocks: no.
 // Errors: INVALID_ARGUMENT the queue is of a BE app, or the time is negative; RESOURCE_EXHAUSTED
-// too many queries are active; FAILED_PRECONDITION shut down.
+// too many queries are active; FAILED_PRECONDITION shut down; UNAVAILABLE the device is lost.
 GPUSHARE_API gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,
                                                   gpushare_query* out_query) GPUSHARE_NOEXCEPT;
 

@@ -95,6 +95,9 @@ gpushare_status gpushare_guarantees(gpushare_runtime* runtime, gpushare_task_kin
     if (kernel != nullptr) {
       kernel_object = gpushare::abi::Find(kernel);
       if (kernel_object == nullptr) return gpushare::abi::Bad(kernel);
+      if (kernel_object->runtime.get() != object) {
+        return absl::InvalidArgumentError("The kernel is registered in another runtime.");
+      }
     }
     const auto guarantees =
         gpushare::abi::GuaranteesOf(object->scheduler->capabilities(), kind, kernel_object);

@@ -33,19 +33,22 @@ constexpr TriggerName kTriggers[] = {
 struct FactorName {
   absl::string_view name;
   double sim::FaultPlan::*field;
+  double least;
 };
 constexpr FactorName kFactors[] = {
-    {"slow_copy_factor", &sim::FaultPlan::slow_copy_factor},
-    {"misprediction_factor", &sim::FaultPlan::misprediction_factor},
+    {"slow_copy_factor", &sim::FaultPlan::slow_copy_factor, 1},
+    {"misprediction_factor", &sim::FaultPlan::misprediction_factor, 0.001},
 };
 struct TimeName {
   absl::string_view name;
   int64_t sim::FaultPlan::*field;
+  int64_t least;
 };
+constexpr int64_t kHourNs = int64_t{3600} * 1000 * 1000 * 1000;
 constexpr TimeName kTimes[] = {
-    {"device_lost_at_ns", &sim::FaultPlan::device_lost_at_ns},
-    {"clock_jump_at_ns", &sim::FaultPlan::clock_jump_at_ns},
-    {"clock_jump_ns", &sim::FaultPlan::clock_jump_ns},
+    {"device_lost_at_ns", &sim::FaultPlan::device_lost_at_ns, 0},
+    {"clock_jump_at_ns", &sim::FaultPlan::clock_jump_at_ns, 0},
+    {"clock_jump_ns", &sim::FaultPlan::clock_jump_ns, -kHourNs},
 };
 
 // Enough to name every fault once; bounds the text.
@@ -79,16 +82,16 @@ absl::Status Apply(absl::string_view entry, sim::FaultPlan& plan) {
   for (const FactorName& factor : kFactors) {
     if (factor.name != name) continue;
     double& target = plan.*factor.field;
-    if (absl::SimpleAtod(value, &target) && target >= 1 && target <= kFactorMax) {
+    if (absl::SimpleAtod(value, &target) && target >= factor.least && target <= kFactorMax) {
       return absl::OkStatus();
     }
-    return BadValue(entry, "a factor from 1 to 1000000");
+    return BadValue(entry, absl::StrCat("a factor from ", factor.least, " to 1000000"));
   }
   for (const TimeName& time : kTimes) {
     if (time.name != name) continue;
     int64_t& target = plan.*time.field;
-    if (absl::SimpleAtoi(value, &target) && target >= 0) return absl::OkStatus();
-    return BadValue(entry, "nanoseconds from 0");
+    if (absl::SimpleAtoi(value, &target) && target >= time.least) return absl::OkStatus();
+    return BadValue(entry, absl::StrCat("nanoseconds from ", time.least));
   }
   return absl::InvalidArgumentError(
       absl::StrCat("The fault '", name, "' is not one that the simulated device knows."));

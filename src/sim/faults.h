@@ -35,8 +35,8 @@ struct FaultPlan {
   FaultTrigger blocked_eviction;  // the write takes effect only when its lane's launch has ended
   FaultTrigger misprediction;     // the launch takes misprediction_factor times its duration
   double misprediction_factor = 10;
-  core::TimeNs clock_jump_at_ns = core::kNever;  // the clock jumps ahead when it passes this time
-  int64_t clock_jump_ns = 0;
+  core::TimeNs clock_jump_at_ns = core::kNever;  // the clock jumps once when it reaches this time
+  int64_t clock_jump_ns = 0;  // below 0: the clock steps back, which no real device's clock does
 };
 
 // Counts the calls of each trigger.

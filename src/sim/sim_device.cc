@@ -1,9 +1,10 @@
 // The device seam over the engine: one mutex, the host function of opaque work, and the ranges that
 // a profile's values may have. See sim_device.h.
-// may say. See sim_device.h.
 
 #include "src/sim/sim_device.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <utility>
 
@@ -19,9 +20,14 @@ namespace {
 class SimDevice final : public core::Device {
  public:
   explicit SimDevice(const SimOptions& options)
-      : engine_(options), capabilities_(engine_.capabilities()) {}
+      : engine_(options),
+        capabilities_(engine_.capabilities()),
+        step_back_at_ns_(options.faults.clock_jump_at_ns),
+        step_back_ns_(std::max<int64_t>(0, -options.faults.clock_jump_ns)) {}
 
-  core::TimeNs NowNs() const override ABSL_NO_THREAD_SAFETY_ANALYSIS { return engine_.NowNs(); }
+  core::TimeNs NowNs() const override ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    return engine_.NowNs() - behind_ns_.load(std::memory_order_acquire);
+  }
 
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
 
@@ -73,17 +79,27 @@ class SimDevice final : public core::Device {
 
   size_t PollCompletions(absl::Span<core::DeviceCompletion> out) override {
     core::MutexLock lock(&mutex_);
-    return engine_.Poll(out);
+    const size_t count = engine_.Poll(out);
+    for (core::DeviceCompletion& completion : out.first(count)) {
+      completion.start_ns -= behind_ns_.load();
+      completion.end_ns -= behind_ns_.load();
+    }
+    return count;
   }
 
   core::TimeNs NextEventNs() const override {
     core::MutexLock lock(&mutex_);
-    return engine_.NextEventNs();
+    const core::TimeNs next = engine_.NextEventNs();
+    return next == core::kNever ? next : next - behind_ns_.load();
   }
 
   void AdvanceTo(core::TimeNs time) override {
     core::MutexLock lock(&mutex_);
-    engine_.AdvanceTo(time);
+    const int64_t behind_ns = behind_ns_.load();
+    engine_.AdvanceTo(time > core::kNever - behind_ns ? core::kNever : time + behind_ns);
+    if (behind_ns == 0 && engine_.NowNs() >= step_back_at_ns_) {
+      behind_ns_.store(std::min(step_back_ns_, engine_.NowNs()));  // no time is below 0
+    }
   }
 
   int64_t BusySmNs() const override {
@@ -95,6 +111,10 @@ class SimDevice final : public core::Device {
   mutable core::Mutex mutex_;
   Engine engine_ ABSL_GUARDED_BY(mutex_);  // NowNs reads its clock without the mutex
   const core::DeviceCapabilities capabilities_;
+  // The fault of a clock that steps back: from then on the clock is behind the engine's.
+  const core::TimeNs step_back_at_ns_;
+  const int64_t step_back_ns_;
+  std::atomic<int64_t> behind_ns_{0};
 };
 
 absl::Status Outside(absl::string_view field, double value, double low, double high) {

@@ -46,7 +46,7 @@ class Api {
  public:
   void Open(const DeviceCase& device_case, const char* faults = nullptr,
             const char* policy = "adaptive:evict") {
-    gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+    gpushare_runtime_options options = base_options;
     options.device = device_case.device;
     options.drive = device_case.drive;
     options.policy = policy;
@@ -117,6 +117,8 @@ class Api {
     return record;
   }
 
+  // What Open does not set, for tests that need it; before Open.
+  gpushare_runtime_options base_options = GPUSHARE_RUNTIME_OPTIONS_INIT;
   gpushare_runtime* runtime = nullptr;
   gpushare_app* lc_app = nullptr;
   gpushare_app* be_app = nullptr;

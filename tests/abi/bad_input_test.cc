@@ -62,8 +62,9 @@ TEST(BadRuntimeOptionsTest, EachIsRefusedWithItsReason) {
   bad = good;
   bad.sim_tier = "warp";
   EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "'warp'");
-  for (const char* const faults : {"no_such=1", "hang", "hang=0", "hang=p1.5", "hang=pnan",
-                                   "slow_copy_factor=0.5", ",", "clock_jump_ns=-1"}) {
+  for (const char* const faults :
+       {"no_such=1", "hang", "hang=0", "hang=p1.5", "hang=pnan", "slow_copy_factor=0.5", ",",
+        "misprediction_factor=0", "clock_jump_ns=-3600000000001"}) {
     bad = good;
     bad.sim_faults = faults;
     EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "fault");

@@ -183,6 +183,23 @@ TEST(FaultsTest, TheClockJumpsOnceAndNothingIsLost) {
   EXPECT_EQ(world.device->NowNs(), 5'200'000);
 }
 
+TEST(FaultsTest, TheClockStepsBackOnceAndTheLaunchKeepsItsDuration) {
+  World ordinary{FaultPlan{}};
+  ASSERT_TRUE(ordinary.device->Launch(Workers(ordinary.lanes[0], 1)).ok());
+  const auto expected = RunUntilIdle(*ordinary.device);
+  FaultPlan plan;
+  plan.clock_jump_at_ns = 10'000;
+  plan.clock_jump_ns = -4'000;
+  World world(plan);
+  ASSERT_TRUE(world.device->Launch(Workers(world.lanes[0], 1)).ok());
+  world.device->AdvanceTo(10'000);
+  EXPECT_EQ(world.device->NowNs(), 6'000);
+  const auto done = RunUntilIdle(*world.device);
+  ASSERT_EQ(done.size(), 1u);
+  EXPECT_EQ(done[0].end_ns, expected[0].end_ns - 4'000);
+  EXPECT_EQ(done[0].end_ns - done[0].start_ns, expected[0].end_ns - expected[0].start_ns);
+}
+
 // With random faults, every accepted launch is reported exactly once, unless it was dropped,
 // duplicated, or hung and abandoned.
 TEST(FaultsTest, AcceptedLaunchesAreReportedOnceUnderRandomFaults) {

@@ -31,6 +31,12 @@ absl::Status NoTicket(TicketId ticket) {
       absl::StrCat("Ticket ", ticket.value, " does not exist or is released."));
 }
 
+absl::Status RefuseAfterShutdown(const Driver& driver) {
+  if (!driver.shut_down.load()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "The runtime is shut down and takes no more apps, queues and kernels.");
+}
+
 LatencySummary Summarise(const LatencyHistogram& histogram) {
   return {histogram.Count(), histogram.Quantile(0.5), histogram.Quantile(0.99), histogram.Max()};
 }
@@ -40,6 +46,7 @@ LatencySummary Summarise(const LatencyHistogram& histogram) {
 // --- registration ---
 
 absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
+  if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
   Flow& flow = driver_->flow;
   MutexLock lock(&driver_->tick_mutex);
   absl::StatusOr<App*> app = flow.tables.CreateApp(options);
@@ -75,6 +82,7 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
 }
 
 absl::StatusOr<QueueId> Scheduler::CreateQueue(AppId id) {
+  if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
   MutexLock lock(&driver_->tick_mutex);
   App* app = driver_->flow.tables.FindApp(id);
   if (app == nullptr || !app->open.load()) return NoApp(id);
@@ -94,6 +102,7 @@ absl::Status Scheduler::ReleaseQueue(QueueId id) {
 }
 
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
+  if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
   Flow& flow = driver_->flow;
   // Checked before the device sees it, and again with what the device says (StageKernel).
   KernelDesc as_given = desc;
@@ -120,6 +129,7 @@ const KernelDesc* Scheduler::FindKernel(KernelId id) const {
 }
 
 absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
+  if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
   Flow& flow = driver_->flow;
   if (absl::Status status = flow.tables.CheckFusedKernel(desc); !status.ok()) return status;
   MutexLock one_at_a_time(&driver_->registration_mutex);
