@@ -48,18 +48,17 @@ class WaitsTest : public ::testing::Test {
 };
 
 TEST_F(WaitsTest, NoTaskRunsOnAResultThatWasNeverComputed) {
-  enum { kKept, kReleased, kDetached };
-  for (const int ticket : {kKept, kReleased, kDetached}) {
+  for (const bool detached : {false, true}) {
     for (const bool same_queue : {false, true}) {
-      SCOPED_TRACE(testing::Message() << "ticket " << ticket << ", same queue " << same_queue);
+      SCOPED_TRACE(testing::Message() << "detached " << detached << ", same queue " << same_queue);
       ASSERT_NO_FATAL_FAILURE(OpenPolled("launch_error=2"));
       const gpushare_ticket first = api_.Submit(api_.BeTask(), false);
       gpushare_task_options fails = api_.BeTask();
-      fails.detached = ticket == kDetached ? 1 : 0;
+      fails.detached = detached ? 1 : 0;
       const gpushare_ticket failing = api_.Submit(fails, false);
       const gpushare_ticket waiter =
           SubmitWaiter(same_queue ? api_.be_queue : other_queue_, {failing});
-      if (ticket == kReleased) {
+      if (!detached) {
         EXPECT_OK(gpushare_ticket_release(api_.runtime, failing));
       }
       const gpushare_completion_record record = api_.Finish(waiter);
@@ -259,34 +258,41 @@ TEST_F(AwaitedAppTest, ASubmitThatIsRefusedHoldsNothing) {
 }
 
 TEST_F(AwaitedAppTest, AnAppWithTicketsThatAreWaitedForStays) {
-  ASSERT_NO_FATAL_FAILURE(Open());
-  const gpushare_ticket awaited = SubmitSmall();
-  gpushare_task_options lengthy = api_.BeTask(1000000);
-  lengthy.detached = 1;
-  EXPECT_OK(gpushare_submit_be(other_queue_, &lengthy, nullptr));
-  const gpushare_ticket waiter = SubmitWaiter(other_queue_, {awaited});
-  EXPECT_OK(gpushare_ticket_wait(api_.runtime, awaited, api_.Deadline()));
-  Release(awaited);
-  EXPECT_OK(gpushare_queue_release(small_queue_));
-  EXPECT_FAILS(gpushare_app_release(small_), GPUSHARE_FAILED_PRECONDITION,
-               "has 1 tickets that tasks of other apps wait for");
-  EXPECT_EQ(api_.Finish(waiter).verdict, GPUSHARE_VERDICT_OK);
-  EXPECT_OK(gpushare_app_release(small_));
-  small_ = nullptr;
+  for (const bool queue_first : {true, false}) {
+    SCOPED_TRACE(testing::Message() << "queue first " << queue_first);
+    ASSERT_NO_FATAL_FAILURE(Open());
+    const gpushare_ticket awaited = SubmitSmall();
+    gpushare_task_options lengthy = api_.BeTask(1000000);
+    lengthy.detached = 1;
+    EXPECT_OK(gpushare_submit_be(other_queue_, &lengthy, nullptr));
+    const gpushare_ticket waiter = SubmitWaiter(other_queue_, {awaited});
+    EXPECT_OK(gpushare_ticket_wait(api_.runtime, awaited, api_.Deadline()));
+    Release(awaited);
+    // The app goes with the second of its two handles.
+    const auto release = [&](bool queue) {
+      return queue ? gpushare_queue_release(small_queue_) : gpushare_app_release(small_);
+    };
+    EXPECT_OK(release(queue_first));
+    EXPECT_FAILS(release(!queue_first), GPUSHARE_FAILED_PRECONDITION,
+                 "has 1 tickets that tasks of other apps wait for");
+    EXPECT_EQ(api_.Finish(waiter).verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_OK(release(!queue_first));
+    small_ = nullptr;
+    TearDown();
+  }
 }
 
-TEST_F(AwaitedAppTest, ShutdownAndDeviceLossLeaveNoSlotHeld) {
-  for (const char* faults : {static_cast<const char*>(nullptr), "device_lost=1"}) {
-    ASSERT_NO_FATAL_FAILURE(Open(faults));
-    const gpushare_ticket awaited = SubmitSmall();
-    const gpushare_ticket waiter = SubmitWaiter(other_queue_, {awaited});
-    Release(awaited);
-    if (faults != nullptr) {
-      EXPECT_EQ(api_.Finish(waiter).verdict, GPUSHARE_VERDICT_DEVICE_LOST);
-    }
-    TearDown();  // releases the app, which fails while a ticket of it is held
-    small_ = nullptr;
-  }
+TEST_F(AwaitedAppTest, ALostDeviceLeavesNoSlotHeld) {
+  ASSERT_NO_FATAL_FAILURE(Open("device_lost=1"));
+  const gpushare_ticket awaited = SubmitSmall();
+  const gpushare_ticket waiter = SubmitWaiter(other_queue_, {awaited});
+  Release(awaited);
+  const gpushare_completion_record record = api_.Finish(waiter);
+  EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_DEVICE_LOST);
+  EXPECT_EQ(record.failed_dependency.value, 0u);
+  EXPECT_OK(gpushare_queue_release(small_queue_));
+  EXPECT_OK(gpushare_app_release(small_));  // fails while a slot of it is held
+  small_ = nullptr;
 }
 
 TEST_F(WaitsTest, AWaitGoesOnWhenAnotherThreadReleasesTheTicket) {
