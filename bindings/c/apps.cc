@@ -71,9 +71,13 @@ absl::Status ReleaseLast(AppObject& app) {
 }
 
 absl::Status ReleaseLast(QueueObject& queue) {
-  // If this queue holds the app's only reference, the app's reference to the runtime goes too.
-  GPUSHARE_RETURN_IF_ERROR(CheckMayEnd(queue.app->runtime, queue.app.use_count() == 1 ? 1 : 0));
-  const absl::Status status = queue.runtime->scheduler->ReleaseQueue(queue.id);
+  // If this queue holds the app's only reference, the app and its reference to the runtime go too.
+  const bool last_of_app = queue.app.use_count() == 1;
+  GPUSHARE_RETURN_IF_ERROR(CheckMayEnd(queue.app->runtime, last_of_app ? 1 : 0));
+  core::Scheduler& scheduler = *queue.runtime->scheduler;
+  const absl::Status status =
+      last_of_app ? scheduler.ReleaseApp(queue.app->id) : scheduler.ReleaseQueue(queue.id);
+  if (last_of_app && status.ok()) ForgetName(*queue.app);
   return queue.runtime->shut_down.load() ? absl::OkStatus() : status;
 }
 
@@ -81,7 +85,7 @@ absl::Status ReleaseLast(QueueObject& queue) {
 
 AppObject::~AppObject() {
   if (released) return;
-  // The app's handle was released before its last queue, so that only this destructor releases it.
+  // Two threads released its last two handles at once, or the runtime is shut down.
   const absl::Status status = runtime->scheduler->ReleaseApp(id);
   if (!status.ok() && !runtime->shut_down.load()) {
     runtime->log.Write(

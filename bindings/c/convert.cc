@@ -21,6 +21,7 @@ static_assert(static_cast<int>(Reason::kHoldQuiesced) == GPUSHARE_REASON_HOLD_QU
 static_assert(static_cast<int>(Reason::kEvictForLc) == GPUSHARE_REASON_EVICT_FOR_LC);
 static_assert(static_cast<int>(Reason::kEvictForQuota) == GPUSHARE_REASON_EVICT_FOR_QUOTA);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);
+static_assert(static_cast<int>(Reason::kDependencyFailed) == GPUSHARE_REASON_DEPENDENCY_FAILED);
 static_assert(static_cast<int>(EventType::kLaneAbandoned) == GPUSHARE_EVENT_LANE_ABANDONED);
 static_assert(ToC(core::TaskKind::kOpaque) == GPUSHARE_TASK_OPAQUE);
 static_assert(ToC(core::AppClass::kBestEffort) == GPUSHARE_CLASS_BEST_EFFORT);
@@ -59,6 +60,8 @@ gpushare_completion_record ToC(const core::CompletionRecord& record) {
   out.hold_reason = static_cast<int32_t>(record.hold_reason);
   out.beside_kernel_id = record.beside.value;
   out.error_code = record.error_code;
+  out.failed_dependency.value = record.failed_dependency.value;
+  out.failed_dependency_verdict = static_cast<int32_t>(record.failed_dependency_verdict);
   return out;
 }
 

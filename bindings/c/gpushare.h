@@ -212,7 +212,8 @@ enum gpushare_verdict_value {
   GPUSHARE_VERDICT_SHUTDOWN = 7  // the runtime was shut down before the task ran
 };
 
-// Why the planner launched (1 to 31), held (32 to 63) or evicted (64 to 95) a task.
+// Why the planner launched (1 to 31), held (32 to 63) or evicted (64 to 95) a task, or why it ended
+// without a launch (128 on).
 typedef int32_t gpushare_reason;
 enum gpushare_reason_value {
   GPUSHARE_REASON_NONE = 0,
@@ -240,7 +241,8 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split
   GPUSHARE_REASON_EVICT_FOR_QUOTA = 67,        // its quota shrank
-  GPUSHARE_REASON_USER_POLICY = 96             // the caller's own policy gave no reason
+  GPUSHARE_REASON_USER_POLICY = 96,            // the caller's own policy gave no reason
+  GPUSHARE_REASON_DEPENDENCY_FAILED = 128      // a task that it waited for did not end with OK
 };
 
 // Names of the values above, in lower case: "latency_critical", "memcpy", "fits_headroom".
@@ -444,7 +446,8 @@ GPUSHARE_API gpushare_status gpushare_app_retain(gpushare_app* app) GPUSHARE_NOE
 // Threads: any. Owns: takes one reference, unless it fails. Blocks: briefly; if it drops the last
 // reference of the runtime, as gpushare_runtime_release.
 // Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the app's last reference while its tasks are not
-// complete, or the runtime's last reference inside a callback. The reference then stays.
+// complete or tasks of other apps wait for its tickets, or the runtime's last reference inside a
+// callback. The reference then stays.
 GPUSHARE_API gpushare_status gpushare_app_release(gpushare_app* app) GPUSHARE_NOEXCEPT;
 
 typedef struct gpushare_reservation_options {
@@ -467,7 +470,8 @@ GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
 
 // Creates a queue: a FIFO of the app's tasks. Tasks of different queues are ordered only by tickets
-// and events (wait_tickets, wait_events).
+// and events (wait_tickets, wait_events). The order of a queue is no dependency: a task runs
+// whatever became of the tasks before it, unless it names their tickets in wait_tickets.
 // Threads: any. Owns: the caller gets one reference of *out_queue, which holds one of the app.
 // Blocks: briefly.
 // Errors: INVALID_ARGUMENT; RESOURCE_EXHAUSTED 256 queues; FAILED_PRECONDITION shut down.
@@ -807,7 +811,12 @@ typedef struct gpushare_completion_record {
   gpushare_reason launch_reason;
   gpushare_reason hold_reason;  // why it last waited; NONE: it never did
   uint32_t beside_kernel_id;    // kernel that ran beside it longest; 0: none
-  int32_t error_code;           // native code when it failed
+  int32_t error_code;           // native code when it, or what it waited for, failed
+  // VERDICT_FAILED: the first of its wait_tickets whose task did not end with VERDICT_OK. Value 0:
+  // the task failed by itself. The ticket may be released already.
+  gpushare_ticket failed_dependency;
+  gpushare_verdict failed_dependency_verdict;  // how that task ended; PENDING: there is none
+  int32_t reserved;
 } gpushare_completion_record;
 #define GPUSHARE_COMPLETION_RECORD_INIT GPUSHARE_STRUCT_INIT(gpushare_completion_record)
 
@@ -839,7 +848,8 @@ typedef struct gpushare_task_options {
   int64_t copy_size_bytes;  // MEMCPY: 1 to 2^42
   gpushare_copy_direction copy_direction;  // MEMCPY: must be given
   gpushare_bool copy_pageable;  // MEMCPY: 1 if the host memory is pageable, 0 if it is pinned
-  // Tasks that must complete before this one starts; at most 8.
+  // Tasks that must end with VERDICT_OK before this one starts; at most 8. If one ends otherwise,
+  // this task fails and its record names the ticket. Tickets may be released after the submit.
   const gpushare_ticket* wait_tickets;
   void* const* wait_events;  // cudaEvent_t that the device waits for before it starts; at most 8
   uint32_t wait_ticket_count;
@@ -848,7 +858,7 @@ typedef struct gpushare_task_options {
   // behind each launch of the task: an evicted task records it again, so wait for the ticket first.
   // If it cannot be recorded, the task runs and fails with the event's error code.
   void* signal_event;
-  gpushare_bool detached;  // 1: the library releases the ticket when the task is complete
+  gpushare_bool detached;  // 1: the ticket is valid until the task is complete, then released
   int32_t reserved;        // must be 0
   gpushare_enqueue_callback enqueue;  // OPAQUE: must be given
   void* enqueue_user;
@@ -916,7 +926,8 @@ GPUSHARE_API gpushare_status gpushare_region_end(gpushare_runtime* runtime,
 // --- tickets -------------------------------------------------------------------------------------
 
 // Waits until the task is complete. The result is OK for every verdict: gpushare_ticket_record
-// says how the task ended.
+// says how the task ended. If another thread releases the ticket during the wait, the wait goes on
+// and its result is the same; the record is gone then.
 // Threads: any, not in a callback. Owns: nothing. Blocks: until deadline_ns at most;
 // GPUSHARE_NEVER: no limit. Without a scheduler thread it drives the flow.
 // Errors: DEADLINE_EXCEEDED; INVALID_ARGUMENT a stale ticket; FAILED_PRECONDITION inside a
@@ -968,9 +979,12 @@ GPUSHARE_API gpushare_status gpushare_ticket_eventfd(gpushare_runtime* runtime,
 GPUSHARE_API gpushare_status gpushare_ticket_cancel(gpushare_runtime* runtime,
                                                     gpushare_ticket ticket) GPUSHARE_NOEXCEPT;
 
-// Gives the ticket back; its value is stale afterwards. A task that is not complete goes on.
-// Threads: any. Owns: takes the ticket. Blocks: no.
-// Errors: INVALID_ARGUMENT a stale ticket.
+// Gives the ticket back; its value is stale at once, for every function. A task that is not
+// complete goes on, and so do tasks that wait for it. The task's slot is free when the task is
+// complete and no task waits for it any more.
+// Threads: any. Owns: takes the ticket, unless it fails. Blocks: no.
+// Errors: INVALID_ARGUMENT a stale or detached ticket; FAILED_PRECONDITION the ticket is of a
+// region that has not ended.
 GPUSHARE_API gpushare_status gpushare_ticket_release(gpushare_runtime* runtime,
                                                      gpushare_ticket ticket) GPUSHARE_NOEXCEPT;
 

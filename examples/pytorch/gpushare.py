@@ -81,7 +81,8 @@ class CompletionRecord(ctypes.Structure):
                 ('predicted_error_ns', i64), ('measured_ns', i64), ('evicted_ns', i64),
                 ('block_tasks', i64), ('evictions', i32), ('launches', i32), ('form', i32),
                 ('place', i32), ('launch_reason', i32), ('hold_reason', i32),
-                ('beside_kernel_id', u32), ('error_code', i32)]
+                ('beside_kernel_id', u32), ('error_code', i32), ('failed_dependency', u64),
+                ('failed_dependency_verdict', i32), ('reserved', i32)]
 
 
 class DeviceInfo(ctypes.Structure):

@@ -310,7 +310,8 @@ def check_abidiff(arguments, headers=None):
     print('The ABI is that of the baseline.')
 
 
-RECORD_END = '  int32_t error_code;           // native code when it failed\n'
+RECORD_END = ('  gpushare_verdict failed_dependency_verdict;  // how that task ended; PENDING: there is none\n'
+              '  int32_t reserved;\n')
 SUMMARY_END = '  int64_t max_ns;\n} gpushare_latency_summary;'
 VERSION_FUNCTION = 'GPUSHARE_API uint32_t gpushare_abi_version(void) GPUSHARE_NOEXCEPT;'
 

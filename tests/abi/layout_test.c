@@ -189,7 +189,7 @@ GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, dynamic_shared_memory_bytes, 68)
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, blocks_per_sm, 72);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, reserved2, 76);
 
-GPUSHARE_SIZE(gpushare_completion_record, 160);
+GPUSHARE_SIZE(gpushare_completion_record, 176);
 GPUSHARE_AT_BYTE(gpushare_completion_record, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_completion_record, verdict, 4);
 GPUSHARE_AT_BYTE(gpushare_completion_record, ticket, 8);
@@ -217,6 +217,9 @@ GPUSHARE_AT_BYTE(gpushare_completion_record, launch_reason, 144);
 GPUSHARE_AT_BYTE(gpushare_completion_record, hold_reason, 148);
 GPUSHARE_AT_BYTE(gpushare_completion_record, beside_kernel_id, 152);
 GPUSHARE_AT_BYTE(gpushare_completion_record, error_code, 156);
+GPUSHARE_AT_BYTE(gpushare_completion_record, failed_dependency, 160);
+GPUSHARE_AT_BYTE(gpushare_completion_record, failed_dependency_verdict, 168);
+GPUSHARE_AT_BYTE(gpushare_completion_record, reserved, 172);
 
 GPUSHARE_SIZE(gpushare_task_options, 184);
 GPUSHARE_AT_BYTE(gpushare_task_options, struct_size, 0);
@@ -697,6 +700,7 @@ GPUSHARE_VALUE(GPUSHARE_REASON_EVICT_FOR_RESERVATION, 65);
 GPUSHARE_VALUE(GPUSHARE_REASON_EVICT_FOR_LAYOUT, 66);
 GPUSHARE_VALUE(GPUSHARE_REASON_EVICT_FOR_QUOTA, 67);
 GPUSHARE_VALUE(GPUSHARE_REASON_USER_POLICY, 96);
+GPUSHARE_VALUE(GPUSHARE_REASON_DEPENDENCY_FAILED, 128);
 GPUSHARE_VALUE(GPUSHARE_LOG_ERROR, 1);
 GPUSHARE_VALUE(GPUSHARE_LOG_WARNING, 2);
 GPUSHARE_VALUE(GPUSHARE_LOG_INFO, 3);

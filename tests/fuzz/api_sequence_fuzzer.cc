@@ -1,6 +1,7 @@
 // Fuzzes sequences of C API calls: bytes become a bounded program of calls with valid and invalid
 // arguments on the simulated or the null device, polled. At the end everything is shut down and
-// every accepted task must have completed exactly once. Public headers only.
+// every accepted task must have completed exactly once, and no task that waited for another one may
+// be OK unless that one is. Public headers only.
 
 #include <gpushare/gpushare.h>
 
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unordered_map>
 #include <vector>
 
 namespace {
@@ -50,8 +52,11 @@ class Bytes {
   size_t position_ = 0;
 };
 
-struct Count {
-  int calls = 0;
+// An accepted task, and how it ended.
+struct Task {
+  int calls = 0;  // of its callback
+  std::vector<uint64_t> waits;
+  gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
 };
 
 class Session {
@@ -72,7 +77,7 @@ class Session {
     options.sim_faults = kFaults[bytes.Next() % 7];
     options.hang_floor_ns = 1000000;
     Require(gpushare_runtime_create(&options, &runtime_) == GPUSHARE_OK, "no runtime");
-    counts_.resize(kTasksMax);
+    tasks_.resize(kTasksMax);
     for (int i = 0; i < 2; ++i) {
       gpushare_app_options app = GPUSHARE_APP_OPTIONS_INIT;
       app.app_class = i + 1;
@@ -173,10 +178,8 @@ class Session {
     gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
     Require(gpushare_runtime_stats_get(runtime_, &stats) == GPUSHARE_OK, "no stats");
     Require(stats.tasks_pending == 0, "a task is pending after shutdown");
-    for (int i = 0; i < submitted_; ++i) {
-      Require(counts_[static_cast<size_t>(i)].calls == 1, "a task did not complete exactly once");
-    }
-    Require(added_.calls == added_accepted_, "an added callback did not run exactly once");
+    for (size_t i = 0; i < submitted_; ++i) CheckTask(tasks_[i]);
+    Require(added_ == added_accepted_, "an added callback did not run exactly once");
     const gpushare_task_options none = GPUSHARE_TASK_OPTIONS_INIT;
     Require(gpushare_submit_be(queues_[1], &none, nullptr) != GPUSHARE_OK,
             "a submit after shutdown is accepted");
@@ -193,7 +196,35 @@ class Session {
  private:
   static void OnComplete(void* user, const gpushare_completion_record* record) {
     Require(record->verdict != GPUSHARE_VERDICT_PENDING, "a callback has a pending record");
-    ++static_cast<Count*>(user)->calls;
+    auto* const task = static_cast<Task*>(user);
+    ++task->calls;
+    task->record = *record;
+  }
+
+  // The task ended once, in agreement with what it waited for.
+  void CheckTask(const Task& task) const {
+    Require(task.calls == 1, "a task did not complete exactly once");
+    const gpushare_completion_record& record = task.record;
+    bool named = record.failed_dependency.value == 0;
+    for (const uint64_t ticket : task.waits) {
+      const bool names_it = record.failed_dependency.value == ticket;
+      named = named || names_it;
+      const auto awaited = task_of_.find(ticket);
+      if (awaited == task_of_.end()) continue;  // a region: it has no callback
+      const gpushare_verdict verdict = tasks_[awaited->second].record.verdict;
+      Require(verdict == GPUSHARE_VERDICT_OK ||
+                  (record.verdict != GPUSHARE_VERDICT_OK && record.launches == 0),
+              "a task ran and one that it waited for is not OK");
+      Require(!names_it ||
+                  (verdict != GPUSHARE_VERDICT_OK && record.failed_dependency_verdict == verdict),
+              "a task failed for a verdict that its dependency does not have");
+    }
+    Require(named, "a task failed for a ticket that it did not wait for");
+  }
+
+  static void OnAdded(void* user, const gpushare_completion_record* record) {
+    Require(record->verdict != GPUSHARE_VERDICT_PENDING, "a callback has a pending record");
+    ++*static_cast<int*>(user);
   }
 
   int64_t Soon() {
@@ -216,14 +247,16 @@ class Session {
     if (!lc) options.block_tasks = 1 + bytes_.Next();
     if (flags & 1) options.query = query_;
     if (flags & 2) options.detached = 1;
-    const gpushare_ticket wait = (flags & 4) != 0 ? AnyTicket() : gpushare_ticket{0};
+    const uint8_t waits = (flags & 4) != 0 ? bytes_.Next() : 0;
+    gpushare_ticket awaited[4] = {};
     if (flags & 4) {
-      options.wait_tickets = &wait;
-      options.wait_ticket_count = 1;
+      options.wait_tickets = awaited;
+      options.wait_ticket_count = 1 + waits % 4;
+      for (uint32_t i = 0; i < options.wait_ticket_count; ++i) awaited[i] = AnyTicket();
     }
     if ((flags & 0x18) == 0x18) Spoil(options);
     options.callback = OnComplete;
-    options.callback_user = &counts_[static_cast<size_t>(submitted_)];
+    options.callback_user = &tasks_[submitted_];
     gpushare_ticket ticket = {0};
     const gpushare_status status =
         (lc != ((flags & 0x60) == 0x60))
@@ -233,8 +266,15 @@ class Session {
       Require(std::strlen(gpushare_last_error_message()) > 0, "an error has no message");
       return;
     }
+    Task& task = tasks_[submitted_];
+    for (uint32_t i = 0; i < options.wait_ticket_count; ++i) task.waits.push_back(awaited[i].value);
+    if (ticket.value != 0) {
+      tickets_.push_back(ticket);
+      task_of_[ticket.value] = submitted_;
+    }
     ++submitted_;
-    if (ticket.value != 0) tickets_.push_back(ticket);
+    // The task must not notice that what it waits for is released early.
+    if ((waits & 4) != 0) gpushare_ticket_release(runtime_, awaited[0]);
   }
 
   // One field out of order.
@@ -283,7 +323,7 @@ class Session {
   }
 
   void AddCallback() {
-    if (gpushare_ticket_set_callback(runtime_, AnyTicket(), OnComplete, &added_) == GPUSHARE_OK) {
+    if (gpushare_ticket_set_callback(runtime_, AnyTicket(), OnAdded, &added_) == GPUSHARE_OK) {
       ++added_accepted_;
     }
   }
@@ -295,9 +335,10 @@ class Session {
   gpushare_kernel* kernels_[2] = {};
   gpushare_query query_ = {0};
   std::vector<gpushare_ticket> tickets_;
-  std::vector<Count> counts_;
-  int submitted_ = 0;
-  Count added_;
+  std::vector<Task> tasks_;
+  std::unordered_map<uint64_t, size_t> task_of_;  // by ticket
+  size_t submitted_ = 0;
+  int added_ = 0;
   int added_accepted_ = 0;
 };
 

@@ -96,6 +96,22 @@ TEST(ExplainTest, ComparesPredictedWithMeasured) {
   EXPECT_THAT(story, HasSubstr("training with kernel sincos"));
 }
 
+TEST(ExplainTest, NamesTheTicketForWhichATaskFailed) {
+  std::vector<gpushare_event> events = Events();
+  events.push_back(Event(GPUSHARE_EVENT_COMPLETED, 901, 2'200'000, false));
+  events.back().detail = GPUSHARE_VERDICT_CANCELLED;
+  events.push_back(Event(GPUSHARE_EVENT_SUBMITTED, 902, 2'150'000, false));
+  events.push_back(Event(GPUSHARE_EVENT_COMPLETED, 902, 2'201'000, false));
+  events.back().detail = GPUSHARE_VERDICT_FAILED;
+  events.back().reason = GPUSHARE_REASON_DEPENDENCY_FAILED;
+  events.back().b = 901;
+  const std::string story = ExplainTicket(MadeUpRun(), events, 902);
+  EXPECT_THAT(story, HasSubstr("failed, because ticket 901, for which it waited, did not end with "
+                               "ok (cancelled)"));
+  EXPECT_THAT(story, HasSubstr("It was never launched."));
+  EXPECT_THAT(story, Not(HasSubstr("measured")));
+}
+
 TEST(ExplainTest, AnUnknownTicketHasNoStory) {
   EXPECT_EQ(ExplainTicket(MadeUpRun(), Events(), 1), "");
 }

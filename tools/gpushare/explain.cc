@@ -193,13 +193,34 @@ class Story {
                     "one launch " + std::string(OutcomeText(event.detail)) + " after " +
                         DurationText(static_cast<double>(event.c - event.b)) + " on the device");
       default:
-        predicted_ns_ = event.a;
-        measured_ns_ = event.b;
-        complete_ns_ = event.time_ns;
-        since_ns_ = event.d;
-        return Line(event.time_ns,
-                    std::string("completed: ") + gpushare_verdict_name(event.detail));
+        return Complete(event);
     }
+  }
+
+  void Complete(const gpushare_event& event) {
+    predicted_ns_ = event.a;
+    complete_ns_ = event.time_ns;
+    since_ns_ = event.d;
+    std::string line = std::string("completed: ") + gpushare_verdict_name(event.detail);
+    if (event.reason == GPUSHARE_REASON_DEPENDENCY_FAILED) {
+      failed_dependency_ = static_cast<uint64_t>(event.b);
+      line += Format(", because ticket %llu, for which it waited, did not end with ok",
+                     static_cast<unsigned long long>(failed_dependency_)) +
+              VerdictText(failed_dependency_);
+    } else {
+      measured_ns_ = event.b;
+    }
+    Line(event.time_ns, line);
+  }
+
+  // " (cancelled)"; empty when the ticket did not complete inside the traced window.
+  std::string VerdictText(uint64_t ticket) const {
+    for (const gpushare_event& event : events_) {
+      if (event.type == GPUSHARE_EVENT_COMPLETED && event.id == ticket) {
+        return Format(" (%s)", gpushare_verdict_name(event.detail));
+      }
+    }
+    return "";
   }
 
   void Hold(const gpushare_event& event) {
@@ -221,6 +242,7 @@ class Story {
 
   std::string Prediction() const {
     if (complete_ns_ < 0) return "  It did not complete inside the traced window.\n";
+    if (failed_dependency_ != 0) return "  It was never launched.\n";
     std::string text = "  Predicted " + DurationText(static_cast<double>(predicted_ns_)) +
                        " alone, measured " + DurationText(static_cast<double>(measured_ns_)) +
                        " on the device";
@@ -255,6 +277,7 @@ class Story {
   int64_t measured_ns_ = 0;
   int64_t complete_ns_ = -1;
   int64_t since_ns_ = 0;
+  uint64_t failed_dependency_ = 0;
 };
 
 bool Matches(const EventIndexEntry& run, const ExplainOptions& options) {

@@ -121,6 +121,7 @@ enum class Reason : uint8_t {
   kEvictForLayout = 66,       // evicted: the planner changed the partition layout
   kEvictForQuota = 67,        // evicted in part: its quota shrank
   kUserPolicy = 96,           // a policy from the application
+  kDependencyFailed = 128,    // failed: what it waited for did not end OK
 };
 
 }  // namespace gpushare::core

@@ -219,7 +219,7 @@ void Driver::FinishOpenRegions() {
     for (int i = 0; i < app.task_capacity; ++i) {
       Task& task = app.tasks[static_cast<size_t>(i)];
       RegionPhase open = RegionPhase::kOpen;
-      if (task.holders.load() == 0 || task.complete.load()) continue;
+      if (HoldersOf(task.slot_word.load()) == 0 || task.complete.load()) continue;
       if (!task.region.compare_exchange_strong(open, RegionPhase::kEnded)) continue;
       task.progress.adopted = true;
       task.progress.parts.Clear();  // prepared at its begin, never launched

@@ -26,6 +26,11 @@ absl::Status AddTask(const Task& task, int index, Totals& totals) {
     return absl::InternalError(
         absl::StrCat("Task ", task.record.ticket.value, " runs without a launch."));
   }
+  if (!task.wait_tickets.empty()) {
+    return absl::InternalError(absl::StrCat("Task ", task.record.ticket.value,
+                                            " runs and waits for ", task.wait_tickets.size(),
+                                            " tickets."));
+  }
   totals.issued_ns += task.progress.issued_ns;
   totals.lc_in_gate += task.progress.entered_gate ? 1 : 0;
   for (const Part& part : task.progress.parts) {

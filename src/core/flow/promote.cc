@@ -3,21 +3,31 @@
 #include "src/core/flow/promote.h"
 
 #include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/waits.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {
 namespace {
 
-// Whether every ticket that the task waits for is done. A ticket that failed fails its dependants.
-bool TicketsDone(const Flow& flow, const Task& task, bool* failed) {
+// Whether every ticket that the task waits for is done. `failed`: the first one whose task did not
+// end OK, or null. The task holds their slots, so each is found.
+bool TicketsDone(const Flow& flow, const Task& task, const CompletionRecord** failed) {
   for (const TicketId ticket : task.wait_tickets) {
-    const Task* other = flow.tables.FindTask(ticket);
-    if (other == nullptr) continue;  // complete and released
-    if (!other->complete.load(std::memory_order_acquire)) return false;
-    if (other->record.verdict != Verdict::kOk) *failed = true;
+    const Task& other = *flow.tables.FindTask(ticket);
+    if (!other.complete.load(std::memory_order_acquire)) return false;
+    if (other.record.verdict != Verdict::kOk && *failed == nullptr) *failed = &other.record;
   }
   return true;
+}
+
+// The task names the ticket that it waited for itself: in a chain, not the one that failed first.
+void FailWith(Flow& flow, Task& task, const CompletionRecord& dependency) {
+  task.record.failed_dependency = dependency.ticket;
+  task.record.failed_dependency_verdict = dependency.verdict;
+  task.record.error_code = dependency.error_code;
+  Unlink(flow, task);
+  FinishTask(flow, task, Verdict::kFailed);
 }
 
 }  // namespace
@@ -28,17 +38,17 @@ void PromoteHeads(Flow& flow) {
     Queue& queue = *flow.backlog[i];
     Task* task = queue.head;
     if (task->state.load(std::memory_order_relaxed) != TaskState::kWaiting) continue;
-    bool failed = false;
+    const CompletionRecord* failed = nullptr;
     if (!TicketsDone(flow, *task, &failed)) {
       if (queue.app->options.app_class == AppClass::kLatencyCritical) ++queue.app->heads_waiting;
       continue;
     }
-    if (failed) {
-      Unlink(flow, *task);
-      FinishTask(flow, *task, Verdict::kFailed);
+    if (failed != nullptr) {
+      FailWith(flow, *task, *failed);
       --i;  // this queue's next head, or the queue that took its place
       continue;
     }
+    DropWaits(flow, *task);
     SetState(*task, TaskState::kReady);
     task->progress.ready_ns = flow.now_ns;
   }

@@ -1,7 +1,8 @@
 // Part of stage 4, plan: marks the queue heads that are ready.
 //
-// The head of a queue is ready once the tickets that it waits for are done. A ticket that failed
-// fails its dependants. Threads: the one that runs Tick.
+// The head of a queue is ready once the tickets that it waits for are done. If one of their tasks
+// did not end OK, the head fails and its record names that ticket. A task that only stands behind
+// another one in its queue does not care how that one ended. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_PROMOTE_H_
 #define GPUSHARE_SRC_CORE_FLOW_PROMOTE_H_

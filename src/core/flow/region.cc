@@ -101,7 +101,7 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
 }
 
 absl::Status SubmitRegionEnd(Flow& flow, TicketId region) {
-  Task* task = flow.tables.FindTask(region);
+  Task* task = flow.tables.FindTicket(region);
   RegionPhase open = RegionPhase::kOpen;
   if (task == nullptr || !task->region.compare_exchange_strong(open, RegionPhase::kEnded)) {
     return absl::InvalidArgumentError("The ticket is no open region.");

@@ -75,6 +75,12 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
     return absl::FailedPreconditionError(absl::StrCat("App '", app->options.name, "' has ", open,
                                                       " tasks or queries that are not complete."));
   }
+  if (const int awaited = flow.tables.SlotsAwaited(*app); awaited != 0) {
+    flow.tables.ReopenApp(*app);
+    return absl::FailedPreconditionError(
+        absl::StrCat("App '", app->options.name, "' has ", awaited,
+                     " tickets that tasks of other apps wait for."));
+  }
   flow.ledger.RemoveApp(static_cast<int>(app->slot));
   flow.tables.FreeApp(*app);
   flow.dirty = true;
@@ -204,23 +210,23 @@ absl::Status Scheduler::RegionEnd(TicketId region) {
 // --- tickets ---
 
 absl::Status Scheduler::Wait(TicketId ticket, TimeNs deadline_ns) {
-  const Task* task = driver_->flow.tables.FindTask(ticket);
+  const Task* task = driver_->flow.tables.FindTicket(ticket);
   if (task == nullptr) return NoTicket(ticket);
+  // If another thread releases the ticket now, this one waits on, and the slot may be reused.
   const auto done = [&] {
-    return task->complete.load(std::memory_order_acquire) ||
-           driver_->flow.tables.FindTask(ticket) == nullptr;
+    return task->complete.load(std::memory_order_acquire) || !Tables::IsSlotOf(*task, ticket);
   };
   return driver_->DriveUntil(done, deadline_ns, "ticket wait");
 }
 
 absl::StatusOr<bool> Scheduler::IsComplete(TicketId ticket) const {
-  const Task* task = driver_->flow.tables.FindTask(ticket);
+  const Task* task = driver_->flow.tables.FindTicket(ticket);
   if (task == nullptr) return NoTicket(ticket);
   return task->complete.load(std::memory_order_acquire);
 }
 
 absl::StatusOr<CompletionRecord> Scheduler::Record(TicketId ticket) const {
-  const Task* task = driver_->flow.tables.FindTask(ticket);
+  const Task* task = driver_->flow.tables.FindTicket(ticket);
   if (task == nullptr) return NoTicket(ticket);
   if (!task->complete.load(std::memory_order_acquire)) {
     return absl::FailedPreconditionError(
@@ -235,7 +241,7 @@ absl::Status Scheduler::Cancel(TicketId ticket) {
   {
     MutexLock lock(&driver_->tick_mutex);
     flow.now_ns = flow.device->NowNs();
-    Task* task = flow.tables.FindTask(ticket);
+    Task* task = flow.tables.FindTicket(ticket);
     if (task == nullptr) return NoTicket(ticket);
     switch (task->state.load(std::memory_order_acquire)) {
       case TaskState::kSubmitted:
@@ -279,7 +285,7 @@ absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback
   CompletionRecord record;
   {
     MutexLock lock(&driver_->tick_mutex);  // tasks complete under it
-    Task* task = driver_->flow.tables.FindTask(ticket);
+    Task* task = driver_->flow.tables.FindTicket(ticket);
     if (task == nullptr) return NoTicket(ticket);
     if (task->callback != nullptr) {
       return absl::FailedPreconditionError(
@@ -297,10 +303,12 @@ absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback
 }
 
 absl::Status Scheduler::ReleaseTicket(TicketId ticket) {
-  Task* task = driver_->flow.tables.FindTask(ticket);
-  if (task == nullptr || (task->holders.load() & kHeldByCaller) == 0) return NoTicket(ticket);
-  driver_->flow.tables.DropTask(*task, kHeldByCaller);
-  return absl::OkStatus();
+  const Task* task = driver_->flow.tables.FindTicket(ticket);
+  if (task != nullptr && task->region.load() == RegionPhase::kOpen) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Ticket ", ticket.value, " is of an open region. End the region before its release."));
+  }
+  return driver_->flow.tables.ReleaseTicket(ticket) ? absl::OkStatus() : NoTicket(ticket);
 }
 
 // --- observation ---

@@ -8,6 +8,7 @@
 #include "src/core/flow/fast_path.h"
 #include "src/core/flow/submit_check.h"
 #include "src/core/flow/verbs/accept.h"
+#include "src/core/flow/verbs/waits.h"
 #include "src/core/log/events.h"
 
 namespace gpushare::core {
@@ -82,15 +83,12 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
   }
   absl::StatusOr<QuerySlot*> query = FindSpecQuery(flow, spec, queue);
   if (!query.ok()) return query.status();
-  for (TicketId ticket : spec.wait_tickets) {
-    if (flow.tables.FindTask(ticket) == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat("The task waits for ticket ", ticket.value,
-                                                     ", which does not exist or is released."));
-    }
-  }
+  WaitHolds waits(flow.tables);
+  if (absl::Status status = waits.Take(spec.wait_tickets); !status.ok()) return status;
   absl::StatusOr<Task*> accepted = AcceptTask(flow, queue, spec, kernel, *query);
   if (!accepted.ok()) return accepted.status();
   hold.Keep();
+  waits.Keep();
   Task& task = **accepted;
   const TicketId ticket = task.record.ticket;
   FastPathResult result = FastPathResult::kNotTaken;

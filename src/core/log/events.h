@@ -247,7 +247,8 @@ struct Completed {
   int64_t predicted_ns = 0;
   int64_t measured_ns = 0;
   QueryId query;
-  TimeNs since_ns = 0;  // arrival of its query, else its submission
+  TimeNs since_ns = 0;         // arrival of its query, else its submission
+  TicketId failed_dependency;  // 0: none. Otherwise the task was never launched
   PlaceIndex place = kNoPlace;
   Verdict verdict = Verdict::kPending;
 
@@ -255,11 +256,30 @@ struct Completed {
   static void Map(const Walk& walk, Record& record, Event& event) {
     event_internal::MapLabel(walk, record, event.task);
     walk(record.a, event.predicted_ns);
-    walk(record.b, event.measured_ns);
+    MapMeasuredOrDependency(walk, record, event);
     walk(record.c, event.query);
     walk(record.d, event.since_ns);
     walk(record.place, event.place);
     walk(record.detail, event.verdict);
+  }
+
+  // Whether record.b is the ticket that the task waited for, and not its measured time.
+  static constexpr bool NamesDependency(const EventRecord& record) {
+    return record.reason == static_cast<uint8_t>(Reason::kDependencyFailed);
+  }
+
+ private:
+  template <class Walk, class Record, class Event>
+  static void MapMeasuredOrDependency(const Walk& walk, Record& record, Event& event) {
+    if constexpr (!std::is_const_v<Record>) {
+      const bool failed = event.failed_dependency.value != 0;
+      record.reason = static_cast<uint8_t>(failed ? Reason::kDependencyFailed : Reason::kNone);
+    }
+    if (NamesDependency(record)) {
+      walk(record.b, event.failed_dependency);
+    } else {
+      walk(record.b, event.measured_ns);
+    }
   }
 };
 

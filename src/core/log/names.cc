@@ -103,9 +103,10 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kEvictForLayout, "evict_for_layout", "evicted for another layout"},
     {Reason::kEvictForQuota, "evict_for_quota", "evicted: its quota shrank"},
     {Reason::kUserPolicy, "user_policy", "user policy"},
+    {Reason::kDependencyFailed, "dependency_failed", "failed: what it waited for did not end OK"},
 };
 
-// The row of `number`, or null. Linear: the longest table has 26 rows.
+// The row of `number`, or null. Linear: the longest table has 27 rows.
 template <class Row, size_t count>
 constexpr const Row* FindRow(const Row (&rows)[count], int64_t number) {
   for (const Row& row : rows) {

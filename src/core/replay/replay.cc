@@ -107,8 +107,11 @@ class Comparison final : public EventSink {
   // The record with the ticket and query numbers of the recorded run.
   EventRecord Translate(EventRecord record) const {
     switch (TypeOf(record)) {
-      case EventType::kSubmitted:
       case EventType::kCompleted:
+        if (Completed::NamesDependency(record)) record.b = ToRecorded(record.b);
+        record.c = ToRecorded(record.c);
+        break;
+      case EventType::kSubmitted:
         record.c = ToRecorded(record.c);
         break;
       case EventType::kWaits:
@@ -230,7 +233,14 @@ void NoHostWork(void*, void*) {}
 class InputPlayer {
  public:
   InputPlayer(Comparison& comparison, ReplayDevice& device, Scheduler& scheduler)
-      : comparison_(comparison), device_(device), scheduler_(scheduler) {}
+      : comparison_(comparison), device_(device), scheduler_(scheduler) {
+    for (const EventRecord& record : comparison.recorded()) {
+      if (TypeOf(record) != EventType::kWaits) continue;
+      for (const TicketId ticket : Decode<Waits>(record).waits_for) {
+        if (ticket) ++waits_left_[ticket];
+      }
+    }
+  }
 
   void Run() {
     int idle_ticks = 0;
@@ -288,7 +298,8 @@ class InputPlayer {
     if ((input.query.value & kImplicitQueryBit) == 0) spec.query = ToReplay(input.query);
     spec.kernel = input.task.kernel;
     spec.arrival_ns = input.arrival_ns;
-    spec.detached = true;
+    // A log has no releases. A ticket is kept as long as a later submission waits for it.
+    spec.detached = waits_left_.count(input.task.ticket) == 0;
     spec.work.kind = input.kind;
     switch (input.kind) {
       case TaskKind::kKernel:
@@ -309,13 +320,21 @@ class InputPlayer {
       case TaskKind::kGraph:
         break;
     }
-    const std::vector<TicketId> waits = WaitsOf(input.task.ticket);
+    const std::vector<TicketId> recorded_waits = WaitsOf(input.task.ticket);
+    std::vector<TicketId> waits;
+    for (const TicketId ticket : recorded_waits) waits.push_back(ToReplay(ticket));
     spec.wait_tickets = waits;
     const bool critical = input.task.app_class == AppClass::kLatencyCritical;
-    return (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+    absl::Status status =
+        (critical ? scheduler_.SubmitLc(spec) : scheduler_.SubmitBe(spec)).status();
+    for (const TicketId ticket : recorded_waits) {
+      if (status.ok() && --waits_left_[ticket] == 0)
+        status = scheduler_.ReleaseTicket(ToReplay(ticket));
+    }
+    return status;
   }
 
-  // The tickets that a submission waits for, from the records that follow it.
+  // The recorded tickets that a submission waits for, from the records that follow it.
   std::vector<TicketId> WaitsOf(TicketId ticket) const {
     std::vector<TicketId> waits;
     for (size_t ahead = 1; comparison_.HasNext(ahead); ++ahead) {
@@ -324,7 +343,7 @@ class InputPlayer {
       const auto event = Decode<Waits>(record);
       if (event.ticket != ticket) break;
       for (TicketId earlier : event.waits_for) {
-        if (earlier.value != 0) waits.push_back(ToReplay(earlier));
+        if (earlier) waits.push_back(earlier);
       }
     }
     return waits;
@@ -338,6 +357,7 @@ class InputPlayer {
   Comparison& comparison_;
   ReplayDevice& device_;
   Scheduler& scheduler_;
+  std::unordered_map<TicketId, int> waits_left_;  // of recorded tickets, by later submissions
 };
 
 }  // namespace

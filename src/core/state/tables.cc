@@ -67,14 +67,14 @@ void MakeSlots(App& app, int32_t tasks_max) {
     // A larger app on a reused slot. The old records stay: a stale ticket may still look at them.
     uint64_t first_generation = 1;
     for (int i = 0; i < app.task_capacity; ++i) {
-      first_generation =
-          std::max(first_generation, app.tasks[static_cast<size_t>(i)].generation.load() + 1);
+      const uint64_t word = app.tasks[static_cast<size_t>(i)].slot_word.load();
+      first_generation = std::max(first_generation, GenerationOf(word) + 1);
     }
     if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
     app.tasks = std::make_unique<Task[]>(static_cast<size_t>(tasks_max));
     app.task_capacity = tasks_max;
     for (int i = 0; i < app.task_capacity; ++i) {
-      app.tasks[static_cast<size_t>(i)].generation.store(first_generation);
+      app.tasks[static_cast<size_t>(i)].slot_word.store(FreeWord(first_generation));
     }
   }
   for (int i = 0; i < app.task_capacity; ++i) {
@@ -87,6 +87,26 @@ void MakeSlots(App& app, int32_t tasks_max) {
     app.large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
   }
   app.free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
+}
+
+bool IsOf(uint64_t word, TicketId ticket) {
+  return GenerationOf(word) == UnpackSlot(ticket.value).generation;
+}
+
+// Takes the holders that `select` chooses off the word. Returns the word before; the word is
+// unchanged when `select` chooses none.
+template <class Select>
+uint64_t Drop(Task& task, const Select& select) {
+  uint64_t word = task.slot_word.load(std::memory_order_acquire);
+  for (;;) {
+    const uint64_t drop = select(word);
+    if (drop == 0) return word;
+    if (task.slot_word.compare_exchange_weak(word, WithoutHolders(word, drop),
+                                             std::memory_order_acq_rel,
+                                             std::memory_order_acquire)) {
+      return word;
+    }
+  }
 }
 
 // Clears what an earlier app on this slot left. The options are set.
@@ -172,8 +192,7 @@ void Tables::FreeApp(App& app) {
   for (int i = 0; i < app.task_capacity; ++i) {
     // Tickets that the caller never released are stale from now on.
     Task& task = app.tasks[static_cast<size_t>(i)];
-    task.generation.fetch_add(1);
-    task.holders.store(0);
+    task.slot_word.store(FreeWord(GenerationOf(task.slot_word.load()) + 1));
     task.state.store(TaskState::kFree);
   }
   task_slots_ -= app.options.tasks_max;
@@ -324,8 +343,8 @@ const FusedKernelDesc* Tables::FindFused(const KernelDesc& a, const KernelDesc& 
 }
 
 TicketId Tables::TicketOf(const Task& task) {
-  return TicketId{
-      PackSlot({task.app->slot, task.slot, task.generation.load(std::memory_order_relaxed)})};
+  return TicketId{PackSlot(
+      {task.app->slot, task.slot, GenerationOf(task.slot_word.load(std::memory_order_relaxed))})};
 }
 
 Task* Tables::FindTask(TicketId ticket) const {
@@ -335,11 +354,19 @@ Task* Tables::FindTask(TicketId ticket) const {
   App& app = *apps_[address.owner];
   if (address.slot >= static_cast<uint32_t>(app.task_capacity)) return nullptr;
   Task& task = app.tasks[address.slot];
-  const uint64_t generation = task.generation.load(std::memory_order_acquire) & kGenerationMask;
-  if (generation != address.generation || task.holders.load(std::memory_order_acquire) == 0) {
-    return nullptr;
-  }
-  return &task;
+  const uint64_t word = task.slot_word.load(std::memory_order_acquire);
+  return GenerationOf(word) == address.generation && HoldersOf(word) != 0 ? &task : nullptr;
+}
+
+Task* Tables::FindTicket(TicketId ticket) const {
+  Task* task = FindTask(ticket);
+  if (task == nullptr) return nullptr;
+  const uint64_t word = task->slot_word.load(std::memory_order_acquire);
+  return IsOf(word, ticket) && IsTicketValid(word) ? task : nullptr;
+}
+
+bool Tables::IsSlotOf(const Task& task, TicketId ticket) {
+  return IsOf(task.slot_word.load(std::memory_order_acquire), ticket);
 }
 
 Task* Tables::AllocateTask(App& app) {
@@ -348,16 +375,61 @@ Task* Tables::AllocateTask(App& app) {
   return &app.tasks[slot - 1];
 }
 
-void Tables::DropTask(Task& task, uint8_t holder) {
-  const uint8_t before =
-      task.holders.fetch_and(static_cast<uint8_t>(~holder), std::memory_order_acq_rel);
-  if (before != holder) return;  // another holder remains, or this one was dropped before
+bool Tables::HoldForWaiter(TicketId ticket) {
+  const SlotAddress address = UnpackSlot(ticket.value);
+  if (ticket.value == 0 || address.owner >= static_cast<uint32_t>(app_slots())) return false;
+  App& app = *apps_[address.owner];
+  // As a submit does: an app that is being released waits for this thread, and its slots stay.
+  app.submitters.fetch_add(1);
+  bool held = false;
+  if (Task* task = app.open.load() ? FindTask(ticket) : nullptr; task != nullptr) {
+    uint64_t word = task->slot_word.load(std::memory_order_acquire);
+    while (IsOf(word, ticket) && IsTicketValid(word) && !held) {
+      held = task->slot_word.compare_exchange_weak(
+          word, word + kHeldByWaiter, std::memory_order_acq_rel, std::memory_order_acquire);
+    }
+  }
+  app.submitters.fetch_sub(1, std::memory_order_release);
+  return held;
+}
+
+void Tables::DropWaiter(TicketId ticket) {
+  Task& task = *FindTask(ticket);  // the hold keeps it
+  const uint64_t before = Drop(task, [](uint64_t) { return kHeldByWaiter; });
+  if (HoldersOf(before) == kHeldByWaiter) FreeSlot(task);
+}
+
+bool Tables::ReleaseTicket(TicketId ticket) {
+  Task* task = FindTask(ticket);
+  if (task == nullptr) return false;
+  const uint64_t before = Drop(
+      *task, [ticket](uint64_t word) { return IsOf(word, ticket) ? word & kHeldByCaller : 0; });
+  if (!IsOf(before, ticket) || (before & kHeldByCaller) == 0) return false;
+  if (HoldersOf(before) == kHeldByCaller) FreeSlot(*task);
+  return true;
+}
+
+void Tables::DropFinished(Task& task) {
+  constexpr uint64_t kFlow = kHeldByFlow | kDetached;
+  const uint64_t before = Drop(task, [](uint64_t word) { return word & kFlow; });
+  if ((HoldersOf(before) & ~kFlow) == 0) FreeSlot(task);
+}
+
+int Tables::SlotsAwaited(const App& app) const {
+  int slots = 0;
+  for (int i = 0; i < app.task_capacity; ++i) {
+    slots += WaitersOf(app.tasks[static_cast<size_t>(i)].slot_word.load()) > 0 ? 1 : 0;
+  }
+  return slots;
+}
+
+// The last holder is gone: the slot goes back to its app.
+void Tables::FreeSlot(Task& task) {
   if (task.large_arguments >= 0) {
     task.app->free_large->Push(static_cast<uint32_t>(task.large_arguments + 1));
     task.large_arguments = -1;
   }
   task.state.store(TaskState::kFree, std::memory_order_relaxed);
-  task.generation.fetch_add(1, std::memory_order_acq_rel);
   task.app->free_tasks->Push(task.slot + 1);
 }
 

@@ -51,14 +51,24 @@ class Tables {
   Queue* FindQueue(QueueId id) const;
   const KernelDesc* FindKernel(KernelId id) const;
   const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b) const;
+  // The task as long as anybody holds its slot.
   Task* FindTask(TicketId ticket) const;
+  // The same for callers: null from the release of the ticket on.
+  Task* FindTicket(TicketId ticket) const;
   QuerySlot* FindQuery(QueryId id) const;
 
   // --- slots -------------------------------------------------------------------------------------
   static TicketId TicketOf(const Task& task);
   Task* AllocateTask(App& app);  // null when the app has no free slot
-  // Drops one holder; the slot is reused when none is left.
-  void DropTask(Task& task, uint8_t holder);
+  // Whether the slot is still that of the ticket. False: it was freed, so its task was complete.
+  static bool IsSlotOf(const Task& task, TicketId ticket);
+  // Holders. The slot is free when none is left. False: the ticket is stale.
+  bool HoldForWaiter(TicketId ticket);
+  void DropWaiter(TicketId ticket);
+  bool ReleaseTicket(TicketId ticket);
+  void DropFinished(Task& task);  // by the flow
+  // Slots of the app whose tickets tasks wait for.
+  int SlotsAwaited(const App& app) const;
   absl::StatusOr<QueryId> AllocateQuery(Queue& queue, TimeNs arrival_ns);
   void FreeQuery(QuerySlot& slot);
 
@@ -69,6 +79,8 @@ class Tables {
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
+  static void FreeSlot(Task& task);
+
   mutable Mutex mutex_;
   std::array<std::unique_ptr<App>, kMaxApps> apps_;
   std::array<std::unique_ptr<Queue>, kMaxQueues> queues_;

@@ -26,6 +26,7 @@
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
+#include "src/core/state/slot_word.h"
 
 namespace gpushare::core {
 
@@ -113,10 +114,9 @@ struct Progress {
 
 struct alignas(64) Task {
   // Shared between threads.
-  std::atomic<uint64_t> generation{1};
+  std::atomic<uint64_t> slot_word{FreeWord(1)};  // generation and holders, see slot_word.h
   std::atomic<TaskState> state{TaskState::kFree};
   std::atomic<bool> complete{false};
-  std::atomic<uint8_t> holders{0};  // kHeldByCaller | kHeldByFlow
   std::atomic<bool> cancel_requested{false};
   std::atomic<RegionPhase> region{RegionPhase::kNone};
 
@@ -128,7 +128,7 @@ struct alignas(64) Task {
   QuerySlot* explicit_query = nullptr;
   QueryState own_query;
   Work work;
-  BoundedList<TicketId, kMaxWaitsPerTask> wait_tickets;
+  BoundedList<TicketId, kMaxWaitsPerTask> wait_tickets;  // it holds their slots
   BoundedList<void*, kMaxWaitsPerTask> wait_events;
   void* signal_event = nullptr;
   CompletionCallback callback = nullptr;
@@ -143,9 +143,6 @@ struct alignas(64) Task {
 
   bool IsEvictable() const { return work.kind == TaskKind::kKernel && work.kernel->evictable; }
 };
-
-inline constexpr uint8_t kHeldByCaller = 1;
-inline constexpr uint8_t kHeldByFlow = 2;
 
 // A stream-like FIFO. Only its head is ever ready.
 struct alignas(64) Queue {

@@ -208,8 +208,27 @@ TEST(Events, Completed) {
                         .measured_ns = 1100,
                         .query = QueryId{7},
                         .since_ns = 99,
+                        .failed_dependency = {},
                         .place = 6,
                         .verdict = Verdict::kCancelled},
+              record);
+}
+
+// A task that failed for another one was never launched and has no measured time.
+TEST(Events, CompletedForAFailedDependency) {
+  EventRecord record = RecordOfTask(EventType::kCompleted);
+  record.a = 1000;
+  record.b = 5;
+  record.c = 7;
+  record.d = 99;
+  record.reason = static_cast<uint8_t>(Reason::kDependencyFailed);
+  record.detail = static_cast<uint8_t>(Verdict::kFailed);
+  ExpectSlots(Completed{.task = kTask,
+                        .predicted_ns = 1000,
+                        .query = QueryId{7},
+                        .since_ns = 99,
+                        .failed_dependency = TicketId{5},
+                        .verdict = Verdict::kFailed},
               record);
 }
 

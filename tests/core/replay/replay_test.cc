@@ -227,6 +227,9 @@ class Recording {
       spec.kernel = scenario_.kernels[0];
       spec.work.block_tasks = 200 + static_cast<int64_t>(random() % 400);
       spec.detached = random() % 3 == 0;
+      // The oldest ticket is complete, as a rule.
+      const size_t waits = random() % 4 == 0 && !kept_.empty() ? 1 : 0;
+      spec.wait_tickets = absl::MakeConstSpan(kept_.data(), waits);
       const absl::StatusOr<TicketId> ticket = scheduler_->SubmitLc(spec);
       ASSERT_TRUE(ticket.ok()) << ticket.status();
       if (!spec.detached) kept_.push_back(*ticket);

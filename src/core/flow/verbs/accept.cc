@@ -151,8 +151,10 @@ absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
   const TimeNs now = flow.device->NowNs();
   Fill(*task, queue, spec, kernel, now);
   JoinQuery(*task, query, spec.arrival_ns == 0 ? now : spec.arrival_ns);
-  task->holders.store(spec.detached ? kHeldByFlow : kHeldByCaller | kHeldByFlow,
-                      std::memory_order_release);
+  const uint64_t generation = GenerationOf(task->slot_word.load(std::memory_order_relaxed));
+  task->slot_word.store(
+      FreeWord(generation) | kHeldByFlow | (spec.detached ? kDetached : kHeldByCaller),
+      std::memory_order_release);
   task->state.store(TaskState::kSubmitted, std::memory_order_relaxed);
   app.submitted.fetch_add(1, std::memory_order_relaxed);
   flow.counters.pending.fetch_add(1, std::memory_order_acq_rel);

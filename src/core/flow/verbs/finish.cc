@@ -5,6 +5,7 @@
 #include "src/core/flow/verbs/label.h"
 #include "src/core/flow/verbs/queries.h"
 #include "src/core/flow/verbs/running.h"
+#include "src/core/flow/verbs/waits.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/state_change.h"
 
@@ -57,6 +58,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
     if (!counted) task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
     flow.open_regions.fetch_sub(1, std::memory_order_acq_rel);
   }
+  DropWaits(flow, task);
   SetState(task, StateOf(verdict));
   if (task.progress.entered_gate) flow.gate.LeaveLc();
   // Workers on an abandoned lane may still claim from their counter, so it is not reused.
@@ -77,6 +79,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
                   .measured_ns = record.measured_ns,
                   .query = record.query,
                   .since_ns = task.query == nullptr ? record.submit_ns : task.query->arrival_ns,
+                  .failed_dependency = record.failed_dependency,
                   .place = record.place,
                   .verdict = verdict});
   }
@@ -88,7 +91,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   flow.dirty = true;
   task.complete.store(true, std::memory_order_release);
   flow.counters.pending.fetch_sub(1, std::memory_order_acq_rel);
-  flow.tables.DropTask(task, kHeldByFlow);
+  flow.tables.DropFinished(task);
 }
 
 void FinishBacklog(Flow& flow, Verdict verdict) {
