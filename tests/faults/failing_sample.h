@@ -1,5 +1,5 @@
-// Which allocation of a call fails in each try: the first ones, then ever larger steps. With
-// GPUSHARE_FAULT_SEEDS=all every one.
+// Which allocation of a call fails in each try: the first ones, then about each doubled number.
+// With GPUSHARE_FAULT_SEEDS=all every one.
 
 #ifndef GPUSHARE_TESTS_FAULTS_FAILING_SAMPLE_H_
 #define GPUSHARE_TESTS_FAULTS_FAILING_SAMPLE_H_
@@ -20,11 +20,10 @@ class FailingSample {
   }
   bool more() const { return number_ < kNumberMax; }
   int64_t number() const { return number_; }
-  void Next() { number_ += all_ || number_ < kFirst ? 1 : number_ / kStep + 1; }
+  void Next() { number_ = all_ || number_ < kFirst ? number_ + 1 : number_ * 2 - 1; }
 
  private:
   static constexpr int64_t kFirst = 8;  // the first so many are all tried
-  static constexpr int64_t kStep = 3;
   static constexpr int64_t kNumberMax = 100'000;
 
   bool all_ = false;
