@@ -1,5 +1,10 @@
 // Apps, queues and reservations. Threads: any.
 
+#include <map>
+#include <memory>
+#include <new>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,8 +44,11 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
   return out;
 }
 
-absl::StatusOr<std::shared_ptr<AppObject>> CreateApp(RuntimeObject& runtime,
-                                                     const core::AppOptions& options) {
+// Once the scheduler has the app, nothing fails: what is to be stored is made before.
+absl::Status CreateApp(AppObject& app, const core::AppOptions& options) {
+  RuntimeObject& runtime = *app.runtime;
+  std::set<std::string> live_name = {options.name};
+  std::map<uint32_t, std::string> name = {{0, options.name}};
   core::MutexLock lock(&runtime.mutex);
   if (runtime.live_app_names.count(options.name) != 0) {
     return absl::AlreadyExistsError(
@@ -48,10 +56,13 @@ absl::StatusOr<std::shared_ptr<AppObject>> CreateApp(RuntimeObject& runtime,
   }
   const absl::StatusOr<core::AppId> id = runtime.scheduler->CreateApp(options);
   if (!id.ok()) return id.status();
-  runtime.live_app_names.insert(options.name);
-  runtime.app_names[id->value] = options.name;
-  return std::make_shared<AppObject>(runtime.shared_from_this(), *id, options.app_class,
-                                     options.name);
+  app.id = *id;
+  app.released = false;
+  runtime.live_app_names.merge(live_name);
+  auto named = name.extract(name.begin());
+  named.key() = id->value;
+  runtime.app_names.insert(std::move(named));
+  return absl::OkStatus();
 }
 
 void ForgetName(AppObject& app) {
@@ -86,11 +97,15 @@ absl::Status ReleaseLast(QueueObject& queue) {
 AppObject::~AppObject() {
   if (released) return;
   // Two threads released its last two handles at once, or the runtime is shut down.
-  const absl::Status status = runtime->scheduler->ReleaseApp(id);
-  if (!status.ok() && !runtime->shut_down.load()) {
-    runtime->log.Write(
-        GPUSHARE_LOG_WARNING,
-        absl::StrCat("App '", name, "' stays until its runtime ends: ", status.message()));
+  try {
+    const absl::Status status = runtime->scheduler->ReleaseApp(id);
+    if (!status.ok() && !runtime->shut_down.load()) {
+      runtime->log.Write(
+          GPUSHARE_LOG_WARNING,
+          absl::StrCat("App '", name, "' stays until its runtime ends: ", status.message()));
+    }
+  } catch (const std::bad_alloc&) {  // for the message; the app stays
+    runtime->log.Write(GPUSHARE_LOG_WARNING, "An app stays until its runtime ends.");
   }
   ForgetName(*this);
 }
@@ -109,11 +124,12 @@ gpushare_status gpushare_app_create(gpushare_runtime* runtime, const gpushare_ap
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("app_options", options, &known));
     const auto converted = gpushare::abi::AppOptionsOf(known);
     if (!converted.ok()) return converted.status();
-    auto app = gpushare::abi::CreateApp(*object, *converted);
-    if (!app.ok()) return app.status();
-    auto handle = gpushare::abi::MakeHandle<gpushare_app>(*std::move(app));
-    if (!handle.ok()) return handle.status();
-    *out_app = *handle;
+    const auto app = std::make_shared<gpushare::abi::AppObject>(
+        object->shared_from_this(), converted->app_class, converted->name);
+    gpushare::abi::NewHandle<gpushare_app> handle;
+    GPUSHARE_RETURN_IF_ERROR(handle.Make(app));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CreateApp(*app, *converted));
+    *out_app = handle.Keep();
     return absl::OkStatus();
   });
 }
@@ -157,15 +173,13 @@ gpushare_status gpushare_queue_create(gpushare_app* app, gpushare_queue** out_qu
     GPUSHARE_FIND(object, app);
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckNotNull("out_queue", out_queue));
     *out_queue = nullptr;
+    const auto queue = std::make_shared<gpushare::abi::QueueObject>(object->shared_from_this());
+    gpushare::abi::NewHandle<gpushare_queue> handle;
+    GPUSHARE_RETURN_IF_ERROR(handle.Make(queue));
     const auto id = object->runtime->scheduler->CreateQueue(object->id);
     if (!id.ok()) return id.status();
-    auto handle = gpushare::abi::MakeHandle<gpushare_queue>(
-        std::make_shared<gpushare::abi::QueueObject>(object->shared_from_this(), *id));
-    if (!handle.ok()) {
-      object->runtime->scheduler->ReleaseQueue(*id).IgnoreError();
-      return handle.status();
-    }
-    *out_queue = *handle;
+    queue->id = *id;
+    *out_queue = handle.Keep();
     return absl::OkStatus();
   });
 }

@@ -18,6 +18,7 @@ namespace {
 
 // The documented length of a message with its NUL.
 constexpr size_t kMessageBytes = 1024;
+constexpr absl::string_view kExhausted = "The process has no memory left for this call.";
 thread_local char last_message[kMessageBytes] = "";
 
 // Process-wide, as a fork is.
@@ -61,7 +62,8 @@ void SetLastError(absl::string_view message) noexcept {
 const char* LastError() noexcept { return last_message; }
 
 gpushare_status Fail(const absl::Status& status) noexcept {
-  SetLastError(status.message());
+  // A status without a message is one that had no memory for it (src/core/base/exhaustion.h).
+  SetLastError(status.message().empty() ? kExhausted : status.message());
   return CodeOf(status.code());
 }
 
@@ -69,7 +71,7 @@ gpushare_status FailWithException() noexcept {
   try {
     throw;
   } catch (const std::bad_alloc&) {
-    SetLastError("The process has no memory left for this call.");
+    SetLastError(kExhausted);
     return GPUSHARE_RESOURCE_EXHAUSTED;
   } catch (const std::exception& error) {
     SetLastError(error.what());
@@ -85,7 +87,8 @@ bool IsForkedChild() noexcept { return forked.load(std::memory_order_relaxed); }
 void WatchForks() {
   static std::once_flag once;
   std::call_once(once, [] {
-    pthread_atfork(nullptr, nullptr, [] { forked.store(true, std::memory_order_relaxed); });
+    const auto in_child = [] { forked.store(true, std::memory_order_relaxed); };
+    if (pthread_atfork(nullptr, nullptr, in_child) != 0) throw std::bad_alloc();
   });
 }
 

@@ -127,7 +127,8 @@ enum gpushare_status_value {
   GPUSHARE_NOT_FOUND = 5,  // no such file, or no such kernel in the profile
   GPUSHARE_ALREADY_EXISTS = 6,
   GPUSHARE_PERMISSION_DENIED = 7,
-  GPUSHARE_RESOURCE_EXHAUSTED = 8,   // a bounded queue or table is full: try again later
+  // A bounded queue or table is full, or the process has no memory left: try again later.
+  GPUSHARE_RESOURCE_EXHAUSTED = 8,
   GPUSHARE_FAILED_PRECONDITION = 9,  // wrong state: shut down, in a callback, after a fork
   GPUSHARE_ABORTED = 10,
   GPUSHARE_OUT_OF_RANGE = 11,   // the caller's buffer is too small, or an index too large
@@ -1140,8 +1141,8 @@ GPUSHARE_API gpushare_status gpushare_trace_start(
 
 // Stops the trace and writes its files. out_summary may be null.
 // Threads: any, not in a callback. Owns: nothing. Blocks: while it writes the files.
-// Errors: FAILED_PRECONDITION no trace is running; others when a file cannot be written. The trace
-// is over in every case.
+// Errors: FAILED_PRECONDITION no trace is running; RESOURCE_EXHAUSTED no memory is left, and the
+// trace goes on; others when a file cannot be written, and the trace is over.
 GPUSHARE_API gpushare_status gpushare_trace_stop(
     gpushare_runtime* runtime, gpushare_trace_summary* out_summary) GPUSHARE_NOEXCEPT;
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 
 namespace gpushare::abi {
 namespace {
@@ -33,17 +33,22 @@ struct Slot {
   std::shared_ptr<void> owner;
 };
 
-// One table for the process, because a handle does not say which runtime it belongs to. Never
-// destroyed, because programs release handles in static destructors.
 struct Table {
+  Table() { free.reserve(kHandlesMax); }  // so that a release never allocates
+
   std::mutex mutex;
   std::array<Slot, kHandlesMax> slots;
   std::vector<uint32_t> free;
   uint32_t used = 0;
 };
 
-Table& TheTable() {
+// One table for the process, because a handle does not say which runtime it belongs to. Made with
+// the first handle. Never destroyed, because programs release handles in static destructors.
+std::atomic<Table*> the_table{nullptr};
+
+Table& MakeTable() {
   static Table* const table = new Table;
+  the_table.store(table, std::memory_order_release);
   return *table;
 }
 
@@ -66,25 +71,24 @@ const char* KindName(HandleKind kind) {
 }
 
 // The live slot of a word, or null if the word is stale. The caller holds the mutex.
-Slot* LiveSlot(HandleKind kind, uintptr_t word) {
-  return FindHandle(kind, word) == nullptr ? nullptr : &TheTable().slots[SlotOf(word)];
+Slot* LiveSlot(Table& table, HandleKind kind, uintptr_t word) {
+  return FindHandle(kind, word) == nullptr ? nullptr : &table.slots[SlotOf(word)];
 }
 
 }  // namespace
 
 absl::StatusOr<uintptr_t> CreateHandle(HandleKind kind, std::shared_ptr<void> object) {
-  Table& table = TheTable();
+  Table& table = MakeTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
   uint32_t index = 0;
   if (!table.free.empty()) {
     index = table.free.back();
     table.free.pop_back();
   } else if (table.used < kHandlesMax) {
-    table.free.reserve(table.used + 1);  // so that a release never allocates
     index = table.used++;
   } else {
     return absl::ResourceExhaustedError(
-        absl::StrFormat("The process holds %d handles, which is the limit.", kHandlesMax));
+        absl::StrCat("The process holds ", kHandlesMax, " handles, which is the limit."));
   }
   Slot& slot = table.slots[index];
   slot.generation = slot.generation == kGenerationMax ? 1 : slot.generation + 1;
@@ -98,14 +102,18 @@ absl::StatusOr<uintptr_t> CreateHandle(HandleKind kind, std::shared_ptr<void> ob
 
 void* FindHandle(HandleKind kind, uintptr_t word) noexcept {
   if ((word >> kSlotBits & ((1u << kKindBits) - 1)) != static_cast<uint64_t>(kind)) return nullptr;
-  const Slot& slot = TheTable().slots[SlotOf(word)];
+  const Table* const table = the_table.load(std::memory_order_acquire);
+  if (table == nullptr) return nullptr;
+  const Slot& slot = table->slots[SlotOf(word)];
   if (slot.word.load(std::memory_order_acquire) != word) return nullptr;
   return slot.object.load(std::memory_order_relaxed);
 }
 
 absl::Status RetainHandle(HandleKind kind, uintptr_t word) {
-  const std::lock_guard<std::mutex> lock(TheTable().mutex);
-  Slot* const slot = LiveSlot(kind, word);
+  Table* const table = the_table.load(std::memory_order_acquire);
+  if (table == nullptr) return BadHandle(kind, word);
+  const std::lock_guard<std::mutex> lock(table->mutex);
+  Slot* const slot = LiveSlot(*table, kind, word);
   if (slot == nullptr) return BadHandle(kind, word);
   ++slot->references;
   return absl::OkStatus();
@@ -113,11 +121,12 @@ absl::Status RetainHandle(HandleKind kind, uintptr_t word) {
 
 absl::Status ReleaseHandle(HandleKind kind, uintptr_t word, LastReference on_last) {
   if (word == 0) return absl::OkStatus();
-  Table& table = TheTable();
+  Table* const table = the_table.load(std::memory_order_acquire);
+  if (table == nullptr) return BadHandle(kind, word);
   std::shared_ptr<void> owner;  // dropped after the lock
   {
-    std::unique_lock<std::mutex> lock(table.mutex);
-    Slot* slot = LiveSlot(kind, word);
+    std::unique_lock<std::mutex> lock(table->mutex);
+    Slot* slot = LiveSlot(*table, kind, word);
     if (slot == nullptr) return BadHandle(kind, word);
     if (slot->references > 1) {
       --slot->references;
@@ -127,24 +136,24 @@ absl::Status ReleaseHandle(HandleKind kind, uintptr_t word, LastReference on_las
     absl::Status status = on_last();
     if (!status.ok()) return status;
     lock.lock();
-    slot = LiveSlot(kind, word);
+    slot = LiveSlot(*table, kind, word);
     if (slot == nullptr) return BadHandle(kind, word);
     slot->word.store(0, std::memory_order_release);
     slot->object.store(nullptr, std::memory_order_relaxed);
     slot->references = 0;
     owner = std::move(slot->owner);
-    table.free.push_back(SlotOf(word));
+    table->free.push_back(SlotOf(word));
   }
   return absl::OkStatus();
 }
 
 absl::Status BadHandle(HandleKind kind, uintptr_t word) {
   if (word == 0) {
-    return absl::InvalidArgumentError(absl::StrFormat("The %s handle is null.", KindName(kind)));
+    return absl::InvalidArgumentError(absl::StrCat("The ", KindName(kind), " handle is null."));
   }
-  return absl::InvalidArgumentError(absl::StrFormat(
-      "The %s handle 0x%x is not live: it was released, or it is none of gpushare's %ss.",
-      KindName(kind), word, KindName(kind)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "The ", KindName(kind), " handle 0x", absl::Hex(word),
+      " is not live: it was released, or it is none of gpushare's ", KindName(kind), "s."));
 }
 
 }  // namespace gpushare::abi

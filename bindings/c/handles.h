@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -113,6 +114,31 @@ template <class Handle>
 absl::Status Release(const Handle* handle, LastReference on_last) {
   return ReleaseHandle(HandleTraits<Handle>::kKind, reinterpret_cast<uintptr_t>(handle), on_last);
 }
+
+// A handle that is released again unless it is kept. Make it before anything that cannot be undone:
+// a registration without a handle would occupy its name for ever.
+template <class Handle>
+class NewHandle {
+ public:
+  NewHandle() = default;
+  ~NewHandle() {
+    if (handle_ == nullptr) return;
+    Release(handle_, [] { return absl::OkStatus(); }).IgnoreError();
+  }
+  NewHandle(const NewHandle&) = delete;
+  NewHandle& operator=(const NewHandle&) = delete;
+
+  absl::Status Make(std::shared_ptr<typename HandleTraits<Handle>::Object> object) {
+    absl::StatusOr<Handle*> handle = MakeHandle<Handle>(std::move(object));
+    if (!handle.ok()) return handle.status();
+    handle_ = *handle;
+    return absl::OkStatus();
+  }
+  Handle* Keep() { return std::exchange(handle_, nullptr); }
+
+ private:
+  Handle* handle_ = nullptr;
+};
 
 }  // namespace gpushare::abi
 

@@ -2,7 +2,9 @@
 
 #include "bindings/c/kernels.h"
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -35,30 +37,6 @@ absl::Status CheckComplete(const RuntimeObject& runtime, absl::string_view profi
   }
   return absl::OkStatus();
 }
-
-// A handle that is released again unless it is kept. It is made before the kernel is registered: a
-// registration cannot be undone, and one without a handle would occupy its name for ever.
-template <class Handle>
-class NewHandle {
- public:
-  ~NewHandle() {
-    Release(handle_, [] { return absl::OkStatus(); }).IgnoreError();
-  }
-  NewHandle() = default;
-  NewHandle(const NewHandle&) = delete;
-  NewHandle& operator=(const NewHandle&) = delete;
-
-  absl::Status Make(std::shared_ptr<typename HandleTraits<Handle>::Object> object) {
-    absl::StatusOr<Handle*> handle = MakeHandle<Handle>(std::move(object));
-    if (!handle.ok()) return handle.status();
-    handle_ = *handle;
-    return absl::OkStatus();
-  }
-  Handle* Keep() { return std::exchange(handle_, nullptr); }
-
- private:
-  Handle* handle_ = nullptr;
-};
 
 // Reserves a name during its registration. A registration takes long and runs the caller's capture
 // callback, so no lock is held meanwhile.
@@ -106,6 +84,8 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
   NameInRegistration name(runtime, absl::StrCat("kernel '", options.name, "'"));
   absl::StatusOr<core::KernelDesc> desc = DescOf(runtime, options, name);
   if (!desc.ok()) return desc.status();
+  // Made before: a registration cannot be undone, and nothing may fail after it.
+  std::map<std::string, const core::KernelDesc*> entry = {{options.name, nullptr}};
   absl::StatusOr<core::KernelId> id;
   {
     const RegistrationScope scope;
@@ -118,8 +98,9 @@ absl::Status Register(RuntimeObject& runtime, const gpushare_kernel_options& opt
   kernel.kind = registered.kind;
   kernel.evictable = registered.evictable;
   kernel.confinable = registered.confinable;
+  entry.begin()->second = &registered;
   core::MutexLock lock(&runtime.mutex);
-  runtime.kernels.emplace(options.name, registered);
+  runtime.kernels.merge(entry);
   return absl::OkStatus();
 }
 
@@ -148,11 +129,12 @@ absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_o
     core::MutexLock lock(&runtime.mutex);
     GPUSHARE_RETURN_IF_ERROR(name.Take(runtime.fused_kernel_names.count(options.name) != 0));
   }
+  std::set<std::string> entry = {options.name};
   const absl::StatusOr<core::KernelId> id =
       runtime.scheduler->RegisterFusedKernel(*std::move(desc));
   if (!id.ok()) return id.status();
   core::MutexLock lock(&runtime.mutex);
-  runtime.fused_kernel_names.insert(options.name);
+  runtime.fused_kernel_names.merge(entry);
   fused.id = *id;
   return absl::OkStatus();
 }
@@ -210,9 +192,8 @@ gpushare_status gpushare_kernel_info_by_name(gpushare_runtime* runtime, const ch
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckName("The kernel's name", name));
     gpushare::core::MutexLock lock(&object->mutex);
     const auto registered = object->kernels.find(name);
-    const gpushare::core::KernelDesc* const kernel = registered != object->kernels.end()
-                                                         ? &registered->second
-                                                         : object->profile.FindKernel(name);
+    const gpushare::core::KernelDesc* const kernel =
+        registered != object->kernels.end() ? registered->second : object->profile.FindKernel(name);
     if (kernel == nullptr) {
       return absl::NotFoundError(absl::StrCat("No kernel '", name,
                                               "' is registered, and the profile '",

@@ -37,12 +37,12 @@ Log::Log(gpushare_log_callback callback, void* user) : callback_(callback), user
   if (callback == nullptr) stderr_level_ = LevelFromEnvironment();
 }
 
-void Log::Write(gpushare_log_level level, const std::string& message) const {
+void Log::Write(gpushare_log_level level, const char* message) const {
   if (callback_ != nullptr) {
     const CallbackScope scope;
-    callback_(user_, level, message.c_str());
+    callback_(user_, level, message);
   } else if (level <= stderr_level_) {
-    std::fprintf(stderr, "gpushare: %s: %s\n", LevelName(level), message.c_str());
+    std::fprintf(stderr, "gpushare: %s: %s\n", LevelName(level), message);
   }
 }
 

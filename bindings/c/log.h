@@ -17,7 +17,10 @@ class Log {
  public:
   // Without a callback, GPUSHARE_LOG (error, warning, info) is the level that goes to stderr.
   Log(gpushare_log_callback callback, void* user);
-  void Write(gpushare_log_level level, const std::string& message) const;
+  void Write(gpushare_log_level level, const char* message) const;
+  void Write(gpushare_log_level level, const std::string& message) const {
+    Write(level, message.c_str());
+  }
 
  private:
   gpushare_log_callback callback_;

@@ -52,8 +52,8 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   std::set<std::string> live_app_names ABSL_GUARDED_BY(mutex);
   // Names for traces. Names of released apps stay.
   std::map<uint32_t, std::string> app_names ABSL_GUARDED_BY(mutex);
-  // Registered kernels, as given to the scheduler.
-  std::map<std::string, core::KernelDesc> kernels ABSL_GUARDED_BY(mutex);
+  // Registered kernels. The scheduler keeps them for its life.
+  std::map<std::string, const core::KernelDesc*> kernels ABSL_GUARDED_BY(mutex);
   std::set<std::string> fused_kernel_names ABSL_GUARDED_BY(mutex);
   // Names in registration, as "kernel 'name'" or "fused kernel 'name'". A registration does not
   // hold the mutex.
@@ -63,29 +63,27 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
 };
 
 struct AppObject : std::enable_shared_from_this<AppObject> {
-  AppObject(std::shared_ptr<RuntimeObject> the_runtime, core::AppId the_id,
-            core::AppClass the_class, std::string the_name)
-      : runtime(std::move(the_runtime)),
-        id(the_id),
-        app_class(the_class),
-        name(std::move(the_name)) {}
+  AppObject(std::shared_ptr<RuntimeObject> the_runtime, core::AppClass the_class,
+            std::string the_name)
+      : runtime(std::move(the_runtime)), app_class(the_class), name(std::move(the_name)) {}
   // Releases the app in the scheduler, unless that is done already.
   ~AppObject();
 
   std::shared_ptr<RuntimeObject> runtime;
-  core::AppId id;
+  core::AppId id;  // set by its creation, after which the handle leaves the library
   core::AppClass app_class;
   std::string name;
-  bool released = false;  // in the scheduler; the thread that drops the last handle writes it
+  // Not in the scheduler: not yet created, or released by the thread that drops the last handle.
+  bool released = true;
 };
 
 struct QueueObject {
-  QueueObject(std::shared_ptr<AppObject> the_app, core::QueueId the_id)
-      : app(std::move(the_app)), runtime(app->runtime.get()), id(the_id) {}
+  explicit QueueObject(std::shared_ptr<AppObject> the_app)
+      : app(std::move(the_app)), runtime(app->runtime.get()) {}
 
   std::shared_ptr<AppObject> app;
   RuntimeObject* runtime;  // the app's; saves submits one indirection
-  core::QueueId id;
+  core::QueueId id;        // set by its creation, after which the handle leaves the library
 };
 
 struct KernelObject {

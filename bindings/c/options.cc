@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "absl/strings/str_format.h"
+#include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 
 namespace gpushare::abi {
@@ -15,15 +15,14 @@ constexpr size_t kTextBytesMax = 4096;
 
 absl::Status CheckSize(absl::string_view name, uint32_t size, uint32_t first_size) {
   if (size < first_size) {
-    return absl::InvalidArgumentError(absl::StrFormat(
-        "%s.struct_size is %u, and its first version has %u bytes: was it made with "
-        "its _INIT macro?",
-        name, size, first_size));
+    return absl::InvalidArgumentError(absl::StrCat(name, ".struct_size is ", size,
+                                                   ", and its first version has ", first_size,
+                                                   " bytes: was it made with its _INIT macro?"));
   }
   if (size > kStructSizeMax) {
-    return absl::InvalidArgumentError(
-        absl::StrFormat("%s.struct_size is %u, and no version of it is larger than %u bytes.", name,
-                        size, kStructSizeMax));
+    return absl::InvalidArgumentError(absl::StrCat(name, ".struct_size is ", size,
+                                                   ", and no version of it is larger than ",
+                                                   kStructSizeMax, " bytes."));
   }
   return absl::OkStatus();
 }
@@ -51,9 +50,9 @@ absl::Status ReadStruct(absl::string_view name, const void* given, uint32_t firs
   const auto* const bytes = static_cast<const unsigned char*>(given);
   for (uint32_t i = known_size; i < size; ++i) {
     if (bytes[i] != 0) {
-      return absl::UnimplementedError(
-          absl::StrFormat("%s uses a field at byte %u, and this library knows its first %u bytes.",
-                          name, i, known_size));
+      return absl::UnimplementedError(absl::StrCat(name, " uses a field at byte ", i,
+                                                   ", and this library knows its first ",
+                                                   known_size, " bytes."));
     }
   }
   return absl::OkStatus();
@@ -74,27 +73,27 @@ absl::Status WriteStruct(absl::string_view name, const void* full, uint32_t firs
 absl::Status CheckBool(absl::string_view field, gpushare_bool value) {
   if (value == 0 || value == 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrFormat("%s is %d, and it is either 0 or 1.", field, value));
+      absl::StrCat(field, " is ", value, ", and it is either 0 or 1."));
 }
 
 absl::Status CheckReserved(absl::string_view where, int64_t value, absl::string_view field) {
   if (value == 0) return absl::OkStatus();
   return absl::UnimplementedError(
-      absl::StrFormat("%s.%s is %d, and this library knows only 0.", where, field, value));
+      absl::StrCat(where, ".", field, " is ", value, ", and this library knows only 0."));
 }
 
 absl::Status CheckNotNull(absl::string_view what, const void* pointer) {
   if (pointer != nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrFormat("%s is null.", what));
+  return absl::InvalidArgumentError(absl::StrCat(what, " is null."));
 }
 
 absl::Status CheckName(absl::string_view what, const char* name) {
   if (name == nullptr) return CheckNotNull(what, name);
   const size_t length = ::strnlen(name, core::kMaxNameBytes);
-  if (length == 0) return absl::InvalidArgumentError(absl::StrFormat("%s is empty.", what));
+  if (length == 0) return absl::InvalidArgumentError(absl::StrCat(what, " is empty."));
   if (length == core::kMaxNameBytes) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%s is longer than %d bytes.", what, core::kMaxNameBytes - 1));
+        absl::StrCat(what, " is longer than ", core::kMaxNameBytes - 1, " bytes."));
   }
   return absl::OkStatus();
 }
@@ -102,10 +101,10 @@ absl::Status CheckName(absl::string_view what, const char* name) {
 absl::Status CheckText(absl::string_view what, const char* text) {
   if (text == nullptr) return CheckNotNull(what, text);
   const size_t length = ::strnlen(text, kTextBytesMax);
-  if (length == 0) return absl::InvalidArgumentError(absl::StrFormat("%s is empty.", what));
+  if (length == 0) return absl::InvalidArgumentError(absl::StrCat(what, " is empty."));
   if (length == kTextBytesMax) {
     return absl::InvalidArgumentError(
-        absl::StrFormat("%s is longer than %d bytes.", what, kTextBytesMax - 1));
+        absl::StrCat(what, " is longer than ", kTextBytesMax - 1, " bytes."));
   }
   return absl::OkStatus();
 }
@@ -113,7 +112,7 @@ absl::Status CheckText(absl::string_view what, const char* text) {
 absl::Status CheckDeadline(int64_t deadline_ns) {
   if (deadline_ns >= 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrFormat("The deadline is %d ns, and a time is not negative.", deadline_ns));
+      absl::StrCat("The deadline is ", deadline_ns, " ns, and a time is not negative."));
 }
 
 absl::Status CopyText(absl::string_view text, char* buffer, size_t buffer_size_bytes,
@@ -130,9 +129,9 @@ absl::Status CopyText(absl::string_view text, char* buffer, size_t buffer_size_b
     buffer[length] = '\0';
   }
   if (buffer_size_bytes > text.size()) return absl::OkStatus();
-  return absl::OutOfRangeError(
-      absl::StrFormat("The buffer has %d bytes, and the text with its NUL has %d.",
-                      buffer_size_bytes, text.size() + 1));
+  return absl::OutOfRangeError(absl::StrCat("The buffer has ", buffer_size_bytes,
+                                            " bytes, and the text with its NUL has ",
+                                            text.size() + 1, "."));
 }
 
 }  // namespace gpushare::abi

@@ -37,7 +37,7 @@ models::Profile Current(RuntimeObject& runtime) {
   profile.learned = std::move(learned);
   for (const auto& [name, kernel] : runtime.kernels) {
     if (profile.FindKernel(name) != nullptr) continue;
-    profile.kernels.push_back(kernel);
+    profile.kernels.push_back(*kernel);
     // Native handles are not valid in another process.
     profile.kernels.back().original_function = nullptr;
     profile.kernels.back().worker_function = nullptr;

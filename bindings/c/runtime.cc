@@ -13,6 +13,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
 #include "src/core/policies/registry.h"
@@ -142,7 +143,12 @@ RuntimeObject::~RuntimeObject() {
   if (scheduler == nullptr) return;
   const absl::Status status = scheduler->Shutdown(After(scheduler->NowNs(), shutdown_timeout_ns));
   if (!status.ok()) {
-    log.Write(GPUSHARE_LOG_ERROR, absl::StrCat("The runtime was shut down: ", status.message()));
+    // Without memory for the message, a shorter one.
+    const absl::Status logged = core::CatchExhaustion([&] {
+      log.Write(GPUSHARE_LOG_ERROR, absl::StrCat("The runtime was shut down: ", status.message()));
+      return absl::OkStatus();
+    });
+    if (!logged.ok()) log.Write(GPUSHARE_LOG_ERROR, "The runtime was shut down.");
   }
   scheduler->StopThread();
   scheduler.reset();

@@ -11,6 +11,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/base/exhaustion.h"
 
 namespace gpushare::abi {
 namespace {
@@ -154,7 +155,9 @@ gpushare_status Submit(gpushare_queue* handle, const gpushare_task_options* opti
       spec.callback = &CallbackPool::Run;
       spec.callback_user = slot;
     }
-    const absl::StatusOr<core::TicketId> ticket = (queue->runtime->scheduler.get()->*submit)(spec);
+    // Only a refusal allocates: its message.
+    const absl::StatusOr<core::TicketId> ticket =
+        core::CatchExhaustion([&] { return (queue->runtime->scheduler.get()->*submit)(spec); });
     if (!ticket.ok()) {
       if (slot != nullptr) pool.Give(slot);
       return ticket.status();

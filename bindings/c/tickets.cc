@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "bindings/c/convert.h"
@@ -17,6 +18,22 @@ namespace gpushare::abi {
 namespace {
 
 core::TicketId IdOf(gpushare_ticket ticket) { return core::TicketId{ticket.value}; }
+
+// A descriptor that is closed again unless it is kept.
+class OwnDescriptor {
+ public:
+  explicit OwnDescriptor(int descriptor) : descriptor_(descriptor) {}
+  ~OwnDescriptor() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  OwnDescriptor(const OwnDescriptor&) = delete;
+  OwnDescriptor& operator=(const OwnDescriptor&) = delete;
+  int get() const { return descriptor_; }
+  int Keep() { return std::exchange(descriptor_, -1); }
+
+ private:
+  int descriptor_;
+};
 
 // Attaches a callback slot to a ticket. On failure the slot is given back and no callback runs.
 absl::Status Attach(RuntimeObject& runtime, gpushare_ticket ticket,
@@ -36,18 +53,14 @@ absl::Status DescriptorError() {
 }
 
 absl::Status AttachEvent(RuntimeObject& runtime, gpushare_ticket ticket, int* out_fd) {
-  const int callers = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (callers < 0) return DescriptorError();
+  OwnDescriptor callers(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (callers.get() < 0) return DescriptorError();
   // The library writes to a duplicate, because the caller may close its descriptor at any time.
-  const int own = ::dup(callers);
-  absl::Status status =
-      own < 0 ? DescriptorError() : Attach(runtime, ticket, nullptr, nullptr, own);
-  if (!status.ok()) {
-    ::close(callers);
-    if (own >= 0) ::close(own);
-    return status;
-  }
-  *out_fd = callers;
+  OwnDescriptor own(::dup(callers.get()));
+  if (own.get() < 0) return DescriptorError();
+  GPUSHARE_RETURN_IF_ERROR(Attach(runtime, ticket, nullptr, nullptr, own.get()));
+  own.Keep();
+  *out_fd = callers.Keep();
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
 #include "src/trace/perfetto_writer.h"
@@ -39,8 +40,10 @@ absl::Status Start(RuntimeObject& runtime, const gpushare_trace_options& options
   }
   auto log = std::make_unique<core::EventLog>(options.records_max == 0 ? core::kDefaultTraceRecords
                                                                        : options.records_max);
-  runtime.perfetto_path = options.perfetto_path == nullptr ? "" : options.perfetto_path;
-  runtime.event_log_path = options.event_log_path == nullptr ? "" : options.event_log_path;
+  std::string perfetto_path = options.perfetto_path == nullptr ? "" : options.perfetto_path;
+  std::string event_log_path = options.event_log_path == nullptr ? "" : options.event_log_path;
+  runtime.perfetto_path = std::move(perfetto_path);
+  runtime.event_log_path = std::move(event_log_path);
   runtime.trace.Start(std::move(log));
   return absl::OkStatus();
 }
@@ -58,39 +61,57 @@ absl::StatusOr<FinishedTrace> Finish(RuntimeObject& runtime) {
     return absl::FailedPreconditionError("No trace of this runtime runs.");
   }
   FinishedTrace out;
-  out.log = runtime.trace.Stop();
   const core::DeviceCapabilities& capabilities = runtime.scheduler->capabilities();
   out.names.device = runtime.profile_name;
   out.names.simulated = capabilities.simulated;
   out.names.apps = runtime.app_names;
-  for (const auto& [name, kernel] : runtime.kernels) out.names.kernels[kernel.id.value] = name;
+  for (const auto& [name, kernel] : runtime.kernels) out.names.kernels[kernel->id.value] = name;
   out.names.places[core::kWholeDevice] =
       absl::StrCat("whole device, ", capabilities.profile.sm_count, " SMs");
-  out.perfetto_path = std::exchange(runtime.perfetto_path, "");
-  out.event_log_path = std::exchange(runtime.event_log_path, "");
+  // From here on nothing allocates.
+  out.log = runtime.trace.Stop();
+  out.perfetto_path.swap(runtime.perfetto_path);
+  out.event_log_path.swap(runtime.event_log_path);
   return out;
 }
 
-absl::Status Stop(RuntimeObject& runtime, gpushare_trace_summary* out_summary) {
-  const absl::StatusOr<FinishedTrace> trace = Finish(runtime);
-  if (!trace.ok()) return trace.status();
-  const absl::Span<const core::EventRecord> records = trace->log->records();
+absl::Status WriteTrace(RuntimeObject& runtime, const FinishedTrace& trace,
+                        gpushare_trace_summary* out_summary) {
+  const absl::Span<const core::EventRecord> records = trace.log->records();
   if (out_summary != nullptr) {
     gpushare_trace_summary summary = GPUSHARE_TRACE_SUMMARY_INIT;
     summary.records = static_cast<int64_t>(records.size());
-    summary.dropped = trace->log->dropped();
+    summary.dropped = trace.log->dropped();
     summary.decision_digest = core::DecisionDigest(records);
     GPUSHARE_RETURN_IF_ERROR(WriteResult("trace_summary", summary, out_summary));
   }
-  if (!trace->event_log_path.empty()) {
+  if (!trace.event_log_path.empty()) {
     core::EventLogHeader header;
     header.seed = runtime.seed;
-    header.dropped = trace->log->dropped();
+    header.dropped = trace.log->dropped();
     header.blocked_lanes = runtime.scheduler->BlockedLanes();
-    GPUSHARE_RETURN_IF_ERROR(core::WriteEventLog(trace->event_log_path, header, records));
+    GPUSHARE_RETURN_IF_ERROR(core::WriteEventLog(trace.event_log_path, header, records));
   }
-  if (trace->perfetto_path.empty()) return absl::OkStatus();
-  return trace::WritePerfettoTrace(trace->perfetto_path, records, trace->names);
+  if (trace.perfetto_path.empty()) return absl::OkStatus();
+  return trace::WritePerfettoTrace(trace.perfetto_path, records, trace.names);
+}
+
+// The trace goes on, unless another one was started meanwhile. What happened meanwhile is missing.
+void Continue(RuntimeObject& runtime, FinishedTrace trace) {
+  core::MutexLock lock(&runtime.mutex);
+  if (runtime.trace.running()) return;
+  runtime.perfetto_path = std::move(trace.perfetto_path);
+  runtime.event_log_path = std::move(trace.event_log_path);
+  runtime.trace.Start(std::move(trace.log));
+}
+
+absl::Status Stop(RuntimeObject& runtime, gpushare_trace_summary* out_summary) {
+  absl::StatusOr<FinishedTrace> trace = Finish(runtime);
+  if (!trace.ok()) return trace.status();
+  absl::Status status =
+      core::CatchExhaustion([&] { return WriteTrace(runtime, *trace, out_summary); });
+  if (absl::IsResourceExhausted(status)) Continue(runtime, *std::move(trace));
+  return status;
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include "src/calibration/checkpoint.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -14,7 +16,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "src/core/base/limits.h"
 #include "src/models/profile.h"
@@ -35,23 +36,32 @@ uint64_t Fnv1a(uint64_t digest, absl::string_view text) {
   return digest;
 }
 
+// 17 digits carry a double exactly. (absl::StrFormat writes in a destructor, and so ends the
+// process when memory is exhausted.)
+std::string Exactly(double value) {
+  std::array<char, 32> text{};
+  const int bytes = std::snprintf(text.data(), text.size(), "%.17g", value);
+  return {text.data(), static_cast<size_t>(bytes)};
+}
+
 std::string KernelLineOf(uint64_t digest, const KernelMeasurement& kernel) {
-  std::string line = absl::StrFormat(
-      "%d %d %d %d %d %d %.17g %d %.17g %.17g %d %d %d", digest, static_cast<int>(kernel.kind),
-      kernel.block_tasks, kernel.solo_ns, kernel.worker_solo_ns, kernel.block_task_ns,
-      kernel.block_task_spread, kernel.workers_per_sm, kernel.worker_overhead,
-      kernel.saturating_occupancy, kernel.eviction_p50_ns, kernel.eviction_p99_ns, kernel.spent_ns);
+  std::string line =
+      absl::StrCat(digest, " ", static_cast<int>(kernel.kind), " ", kernel.block_tasks, " ",
+                   kernel.solo_ns, " ", kernel.worker_solo_ns, " ", kernel.block_task_ns, " ",
+                   Exactly(kernel.block_task_spread), " ", kernel.workers_per_sm, " ",
+                   Exactly(kernel.worker_overhead), " ", Exactly(kernel.saturating_occupancy), " ",
+                   kernel.eviction_p50_ns, " ", kernel.eviction_p99_ns, " ", kernel.spent_ns);
   absl::StrAppend(&line, " ", kernel.eviction_ns.size());
   for (const int64_t sample : kernel.eviction_ns) absl::StrAppend(&line, " ", sample);
   absl::StrAppend(&line, " ", kernel.speed.size());
   for (const core::SpeedPoint& point : kernel.speed) {
-    absl::StrAppendFormat(&line, " %d %.17g", point.sms, point.speed);
+    absl::StrAppend(&line, " ", point.sms, " ", Exactly(point.speed));
   }
   absl::StrAppend(&line, " ", kernel.knees.size());
   for (const int32_t sms : kernel.knees) absl::StrAppend(&line, " ", sms);
-  absl::StrAppendFormat(&line, " %d %d %d %.17g %d %d", static_cast<int>(kernel.intensity),
-                        kernel.flat_from_sms, kernel.slice_block_tasks, kernel.slice_overhead,
-                        kernel.workers_per_sm_least, kernel.rest_measured ? 1 : 0);
+  absl::StrAppend(&line, " ", static_cast<int>(kernel.intensity), " ", kernel.flat_from_sms, " ",
+                  kernel.slice_block_tasks, " ", Exactly(kernel.slice_overhead), " ",
+                  kernel.workers_per_sm_least, " ", kernel.rest_measured ? 1 : 0);
   return absl::StrCat(line, " ", kernel.name, "\n");
 }
 
@@ -74,6 +84,7 @@ bool IsMeasurement(const KernelMeasurement& kernel) {
 
 bool ReadKernelLine(const std::string& line, uint64_t& digest, KernelMeasurement& out) {
   std::istringstream in(line);
+  in.exceptions(std::ios::badbit);  // without memory: an exception, not a corrupt line
   int kind = 0;
   in >> digest >> kind >> out.block_tasks >> out.solo_ns >> out.worker_solo_ns >>
       out.block_task_ns >> out.block_task_spread >> out.workers_per_sm >> out.worker_overhead >>
@@ -100,7 +111,8 @@ std::string PairLineOf(const std::pair<uint64_t, uint64_t>& digests, const PairM
   std::string line = absl::StrCat(kPairWord, " ", digests.first, " ", digests.second, " ",
                                   pair.query_ns, " ", pair.speeds.size());
   for (const PairMeasurement::Speed& speed : pair.speeds) {
-    absl::StrAppendFormat(&line, " %d %.17g %.17g", speed.lc_sms, speed.alone, speed.beside);
+    absl::StrAppend(&line, " ", speed.lc_sms, " ", Exactly(speed.alone), " ",
+                    Exactly(speed.beside));
   }
   absl::StrAppend(&line, " ", pair.blocking_ns.size());
   for (const int64_t sample : pair.blocking_ns) absl::StrAppend(&line, " ", sample);
@@ -110,6 +122,7 @@ std::string PairLineOf(const std::pair<uint64_t, uint64_t>& digests, const PairM
 bool ReadPairLine(const std::string& line, std::pair<uint64_t, uint64_t>& digests,
                   PairMeasurement& out) {
   std::istringstream in(line);
+  in.exceptions(std::ios::badbit);
   std::string word;
   in >> word >> digests.first >> digests.second >> out.query_ns;
   const bool complete = ReadList(in, kPairListMax, out.speeds,

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
 #include "src/core/base/status.h"
@@ -32,6 +31,9 @@ constexpr int kAloneBatch = 4;
 double SavingAt(const FusedPoint& point) {
   return 1 - point.duration_ratio / (1 + point.load_ratio);
 }
+
+// For a message: to 1 / `steps`.
+double Rounded(double value, double steps) { return std::round(value * steps) / steps; }
 
 }  // namespace
 
@@ -139,11 +141,12 @@ void SetVerdicts(std::vector<FusedRecord>& fused, Notes& notes) {
       continue;
     }
     record->verdict = FusedVerdict::kKept;
-    notes.push_back(absl::StrFormat(
-        "Of '%s' and '%s' the fused kernel '%s' is kept, and %d others are dropped: it saves "
-        "%.1f %% of one after the other; both parts end together at a load ratio of %.2f.",
-        pair.first, pair.second, record->name, dropped[pair] - 1, 100 * record->saving,
-        record->opportune_load_ratio));
+    notes.push_back(
+        absl::StrCat("Of '", pair.first, "' and '", pair.second, "' the fused kernel '",
+                     record->name, "' is kept, and ", dropped[pair] - 1,
+                     " others are dropped: it saves ", Rounded(100 * record->saving, 10),
+                     " % of one after the other; both parts end together at a ", "load ratio of ",
+                     Rounded(record->opportune_load_ratio, 100), "."));
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/base/mutex.h"
 #include "src/core/seams/launch_check.h"
 #include "src/cuda/busy_time.h"
@@ -210,10 +211,8 @@ class CudaDevice final : public core::Device {
       request.parts[0].work.host_function(lane->stream, request.parts[0].work.host_user);
     }
     if (request.form == core::Form::kFused) return LaunchFused(*lane, request);
-    LockLane(*lane);
-    const absl::Status status = LaunchLocked(*lane, request);
-    lane->mutex.Unlock();
-    return status;
+    const LaneLock lock(*lane);
+    return LaunchLocked(*lane, request);
   }
 
   void FlushLane(LaneIndex index) override {
@@ -279,8 +278,10 @@ class CudaDevice final : public core::Device {
   }
 
   absl::Status Lost() const {
-    return absl::DataLossError(absl::StrCat("The CUDA device is lost after error ",
-                                            lost_.load(std::memory_order_relaxed), "."));
+    return core::StatusOf(absl::StatusCode::kDataLoss, [this] {
+      return absl::StrCat("The CUDA device is lost after error ",
+                          lost_.load(std::memory_order_relaxed), ".");
+    });
   }
 
   // Records the first sticky error, which loses the device.
@@ -359,6 +360,20 @@ class CudaDevice final : public core::Device {
     lane.mutex.Lock();
   }
 
+  // Unlocks on an exception too: a refusal without memory for its message.
+  class ABSL_SCOPED_LOCKABLE LaneLock {
+   public:
+    explicit LaneLock(CudaLane& lane) ABSL_EXCLUSIVE_LOCK_FUNCTION(lane.mutex) : lane_(lane) {
+      LockLane(lane);
+    }
+    ~LaneLock() ABSL_UNLOCK_FUNCTION() { lane_.mutex.Unlock(); }
+    LaneLock(const LaneLock&) = delete;
+    LaneLock& operator=(const LaneLock&) = delete;
+
+   private:
+    CudaLane& lane_;
+  };
+
   static void Pause() {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -399,7 +414,8 @@ class CudaDevice final : public core::Device {
     if (!one_lane && partner_first) LockLane(*partner);
     LockLane(lane);
     if (!one_lane && !partner_first) LockLane(*partner);
-    const absl::Status status = LaunchFusedLocked(lane, *partner, request);
+    const absl::Status status =
+        core::CatchExhaustion([&] { return LaunchFusedLocked(lane, *partner, request); });
     lane.mutex.Unlock();
     if (!one_lane) partner->mutex.Unlock();
     return status;

@@ -80,13 +80,13 @@ const Field<CalibrationRecord> kCalibrationFields[] = {
 
 }  // namespace
 
-absl::Status ReadCalibrationRecord(const Json& value, const JsonPath& path,
+absl::Status ReadCalibrationRecord(const JsonValue& value, const JsonPath& path,
                                    CalibrationRecord& out) {
   return ReadObject<CalibrationRecord>(kCalibrationFields, value, path, out);
 }
 
-Json WriteCalibrationRecord(const CalibrationRecord& in) {
-  return WriteObject<CalibrationRecord>(kCalibrationFields, in);
+void WriteCalibrationRecord(const CalibrationRecord& in, JsonWriter& json) {
+  WriteObject<CalibrationRecord>(kCalibrationFields, in, json);
 }
 
 }  // namespace gpushare::models

@@ -11,8 +11,9 @@
 
 namespace gpushare::models {
 
-absl::Status ReadCalibrationRecord(const Json& value, const JsonPath& path, CalibrationRecord& out);
-Json WriteCalibrationRecord(const CalibrationRecord& in);
+absl::Status ReadCalibrationRecord(const JsonValue& value, const JsonPath& path,
+                                   CalibrationRecord& out);
+void WriteCalibrationRecord(const CalibrationRecord& in, JsonWriter& json);
 
 }  // namespace gpushare::models
 

@@ -6,9 +6,9 @@
 //       {"points", ListField<Curve, Point, &Curve::points, kPointFields, 48>()},
 //   };
 //
-// For the .cc files of models and calibration: no other header includes nlohmann-json. A reader is
-// strict: an unknown key, a wrong type or a value outside the field's range is an INVALID_ARGUMENT
-// that names the path of the key, the value and the limit. Nothing throws. Threads: any.
+// For the .cc files of models. A reader is strict: an unknown key, a wrong type or a value outside
+// the field's range is an INVALID_ARGUMENT that names the path of the key, the value and the limit.
+// Nothing but std::bad_alloc is thrown. Threads: any.
 
 #ifndef GPUSHARE_SRC_MODELS_JSON_FIELDS_H_
 #define GPUSHARE_SRC_MODELS_JSON_FIELDS_H_
@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <type_traits>
 #include <variant>
@@ -27,33 +26,26 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "src/models/json_document.h"
+#include "src/models/json_writer.h"
 
 namespace gpushare::models {
-
-using Json = nlohmann::ordered_json;  // keeps the order of the field tables in files
 
 // Where in the document a value stands, for messages: "kernels[3].simulation.demand.dram".
 using JsonPath = std::string;
 
-// Parses strict JSON: at most `bytes_max` bytes, no key twice in one object, bounded nesting.
-// `what` starts the messages: "The profile".
-absl::StatusOr<Json> ParseStrictJson(absl::string_view text, absl::string_view what,
-                                     int64_t bytes_max);
-
-// The value for a message; long values are cut so that the message stays one line.
-std::string ShowJson(const Json& value);
-
 inline absl::Status KeyError(const JsonPath& path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("Key '", path, "' ", what));
 }
-absl::Status WrongType(const JsonPath& path, const Json& value, absl::string_view wanted);
+absl::Status WrongType(const JsonPath& path, const JsonValue& value, absl::string_view wanted);
 
 template <class S>
 struct Field {
   // A field that is not a number, a boolean or a string has its own two functions.
   struct Custom {
-    absl::Status (*parse)(const Json& value, const JsonPath& path, S& out);
-    Json (*format)(const S& in);
+    absl::Status (*parse)(const JsonValue& value, const JsonPath& path, S& out);
+    void (*format)(const S& in, JsonWriter& json);
+    bool (*omit)(const S& in) = nullptr;  // whether the key is left out of the text
   };
   absl::string_view key;
   std::variant<int32_t S::*, int64_t S::*, uint64_t S::*, double S::*, bool S::*, std::string S::*,
@@ -63,16 +55,17 @@ struct Field {
   double max = 0;
 };
 
-absl::Status ReadInteger(const Json& value, const JsonPath& path, double min, double max,
+absl::Status ReadInteger(const JsonValue& value, const JsonPath& path, double min, double max,
                          int64_t& out);
-absl::Status ReadDouble(const Json& value, const JsonPath& path, double min, double max,
+absl::Status ReadDouble(const JsonValue& value, const JsonPath& path, double min, double max,
                         double& out);
-absl::Status ReadBool(const Json& value, const JsonPath& path, bool& out);
-absl::Status ReadString(const Json& value, const JsonPath& path, double min, double max,
+absl::Status ReadBool(const JsonValue& value, const JsonPath& path, bool& out);
+absl::Status ReadString(const JsonValue& value, const JsonPath& path, double min, double max,
                         std::string& out);
 
 template <class S>
-absl::Status ReadField(const Field<S>& field, const Json& value, const JsonPath& path, S& out) {
+absl::Status ReadField(const Field<S>& field, const JsonValue& value, const JsonPath& path,
+                       S& out) {
   return std::visit(
       [&](auto member) -> absl::Status {
         using Member = decltype(member);
@@ -99,11 +92,12 @@ absl::Status ReadField(const Field<S>& field, const Json& value, const JsonPath&
 
 // Reads an object whose keys are exactly those of the table, each optional.
 template <class S>
-absl::Status ReadObject(absl::Span<const Field<S>> fields, const Json& value, const JsonPath& path,
-                        S& out) {
+absl::Status ReadObject(absl::Span<const Field<S>> fields, const JsonValue& value,
+                        const JsonPath& path, S& out) {
   if (!value.is_object()) return WrongType(path, value, "an object");
-  for (auto item = value.begin(); item != value.end(); ++item) {
-    const JsonPath key_path = path.empty() ? item.key() : absl::StrCat(path, ".", item.key());
+  for (const JsonValue item : value) {
+    const JsonPath key_path =
+        path.empty() ? std::string(item.key()) : absl::StrCat(path, ".", item.key());
     const Field<S>* found = nullptr;
     for (const Field<S>& field : fields) {
       if (field.key == item.key()) found = &field;
@@ -111,39 +105,43 @@ absl::Status ReadObject(absl::Span<const Field<S>> fields, const Json& value, co
     if (found == nullptr) {
       return KeyError(key_path, "is not known; the name is misspelt or from another version.");
     }
-    absl::Status status = ReadField(*found, item.value(), key_path, out);
+    absl::Status status = ReadField(*found, item, key_path, out);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }
 
 template <class S>
-Json WriteObject(absl::Span<const Field<S>> fields, const S& in) {
-  Json object = Json::object();
+void WriteObject(absl::Span<const Field<S>> fields, const S& in, JsonWriter& json) {
+  json.BeginObject();
   for (const Field<S>& field : fields) {
-    object[std::string(field.key)] = std::visit(
-        [&](auto member) -> Json {
+    std::visit(
+        [&](auto member) {
           if constexpr (std::is_same_v<decltype(member), typename Field<S>::Custom>) {
-            return member.format(in);
+            if (member.omit != nullptr && member.omit(in)) return;
+            json.Key(field.key);
+            member.format(in, json);
           } else {
-            return in.*member;
+            json.Key(field.key);
+            json.Write(in.*member);
           }
         },
         field.member);
   }
-  return object;
+  json.EndObject();
 }
 
 // An array of at most `count_max` elements, each read by `read(element, path)`.
 template <class Read>
-absl::Status ReadArray(const Json& value, const JsonPath& path, int64_t count_max, Read read) {
+absl::Status ReadArray(const JsonValue& value, const JsonPath& path, int64_t count_max, Read read) {
   if (!value.is_array()) return WrongType(path, value, "an array");
   if (static_cast<int64_t>(value.size()) > count_max) {
     return KeyError(
         path, absl::StrCat("has ", value.size(), " elements, and the limit is ", count_max, "."));
   }
-  for (size_t i = 0; i < value.size(); ++i) {
-    absl::Status status = read(value[i], absl::StrCat(path, "[", i, "]"));
+  size_t i = 0;
+  for (const JsonValue element : value) {
+    absl::Status status = read(element, absl::StrCat(path, "[", i++, "]"));
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -152,56 +150,60 @@ absl::Status ReadArray(const Json& value, const JsonPath& path, int64_t count_ma
 // A field that is an object with fields of its own.
 template <class S, class T, T S::*member, const auto& fields>
 typename Field<S>::Custom ObjectField() {
-  return {[](const Json& value, const JsonPath& path, S& out) {
+  return {[](const JsonValue& value, const JsonPath& path, S& out) {
             return ReadObject<T>(fields, value, path, out.*member);
           },
-          [](const S& in) { return WriteObject<T>(fields, in.*member); }};
+          [](const S& in, JsonWriter& json) { WriteObject<T>(fields, in.*member, json); }};
+}
+
+template <class E>
+void WriteArray(absl::Span<const Field<E>> fields, absl::Span<const E> in, JsonWriter& json) {
+  json.BeginArray();
+  for (const E& element : in) WriteObject<E>(fields, element, json);
+  json.EndArray();
 }
 
 // A field that is a list of at most `most` objects, each with the same fields.
 template <class S, class E, std::vector<E> S::*member, const auto& fields, int64_t most>
 typename Field<S>::Custom ListField() {
-  return {[](const Json& value, const JsonPath& path, S& out) {
+  return {[](const JsonValue& value, const JsonPath& path, S& out) {
             (out.*member).clear();
-            return ReadArray(value, path, most, [&](const Json& element, const JsonPath& at) {
+            return ReadArray(value, path, most, [&](const JsonValue& element, const JsonPath& at) {
               (out.*member).emplace_back();
               return ReadObject<E>(fields, element, at, (out.*member).back());
             });
           },
-          [](const S& in) {
-            Json array = Json::array();
-            for (const E& element : in.*member) array.push_back(WriteObject<E>(fields, element));
-            return array;
-          }};
+          [](const S& in, JsonWriter& json) { WriteArray<E>(fields, in.*member, json); }};
 }
 
 // An enumeration, written as one of `words`, which are in the order of its values.
 template <class S, class E, E S::*member, const auto& words>
 typename Field<S>::Custom WordField() {
-  return {[](const Json& value, const JsonPath& path, S& out) -> absl::Status {
-            std::string known;
-            for (size_t i = 0; i < std::size(words); ++i) {
-              if (value == words[i]) {
-                out.*member = static_cast<E>(i);
-                return absl::OkStatus();
-              }
-              absl::StrAppend(&known, i == 0 ? "" : ", ", words[i]);
-            }
-            return WrongType(path, value, absl::StrCat("one of ", known));
-          },
-          [](const S& in) { return Json(words[static_cast<size_t>(in.*member)]); }};
+  return {
+      [](const JsonValue& value, const JsonPath& path, S& out) -> absl::Status {
+        std::string known;
+        for (size_t i = 0; i < std::size(words); ++i) {
+          if (value.is_text() && value.text() == words[i]) {
+            out.*member = static_cast<E>(i);
+            return absl::OkStatus();
+          }
+          absl::StrAppend(&known, i == 0 ? "" : ", ", words[i]);
+        }
+        return WrongType(path, value, absl::StrCat("one of ", known));
+      },
+      [](const S& in, JsonWriter& json) { json.Write(words[static_cast<size_t>(in.*member)]); }};
 }
 
 // The version of a document's schema: only this one is read.
 template <class S, int64_t version>
 typename Field<S>::Custom VersionField() {
-  return {[](const Json& value, const JsonPath& path, S&) -> absl::Status {
-            if (value.is_number_integer() && value.get<int64_t>() == version) {
+  return {[](const JsonValue& value, const JsonPath& path, S&) -> absl::Status {
+            if (value.is_whole() && value.whole() == version) {
               return absl::OkStatus();
             }
             return WrongType(path, value, absl::StrCat(version, ", the version that is read here"));
           },
-          [](const S&) { return Json(version); }};
+          [](const S&, JsonWriter& json) { json.Write(version); }};
 }
 
 }  // namespace gpushare::models

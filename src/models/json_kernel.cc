@@ -40,11 +40,11 @@ const Field<GraphNode> kNodeFields[] = {
     {"demand", ObjectField<GraphNode, ResourceDemand, &GraphNode::demand, kDemandFields>()},
 };
 
-absl::Status ReadSpeed(const Json& value, const JsonPath& path, SimulationRecord& out) {
+absl::Status ReadSpeed(const JsonValue& value, const JsonPath& path, SimulationRecord& out) {
   out.speed.clear();
   return ReadArray(
       value, path, core::kMaxSpeedPoints,
-      [&](const Json& element, const JsonPath& at) -> absl::Status {
+      [&](const JsonValue& element, const JsonPath& at) -> absl::Status {
         SpeedPoint point;
         point.speed = 0;
         GPUSHARE_RETURN_IF_ERROR(ReadObject<SpeedPoint>(kSpeedFields, element, at, point));
@@ -61,12 +61,8 @@ absl::Status ReadSpeed(const Json& value, const JsonPath& path, SimulationRecord
       });
 }
 
-Json WriteSpeed(const SimulationRecord& in) {
-  Json array = Json::array();
-  for (const SpeedPoint& point : in.speed) {
-    array.push_back(WriteObject<SpeedPoint>(kSpeedFields, point));
-  }
-  return array;
+void WriteSpeed(const SimulationRecord& in, JsonWriter& json) {
+  WriteArray<SpeedPoint>(kSpeedFields, in.speed, json);
 }
 
 const Field<SimulationRecord> kSimulationFields[] = {
@@ -95,9 +91,9 @@ constexpr KindName kKindNames[] = {{TaskKind::kKernel, "kernel"},
                                    {TaskKind::kMemcpy, "memcpy"},
                                    {TaskKind::kOpaque, "opaque"}};
 
-absl::Status ReadKind(const Json& value, const JsonPath& path, KernelDesc& out) {
+absl::Status ReadKind(const JsonValue& value, const JsonPath& path, KernelDesc& out) {
   for (const KindName& known : kKindNames) {
-    if (value.is_string() && value.get_ref<const std::string&>() == known.name) {
+    if (value.is_text() && value.text() == known.name) {
       out.kind = known.kind;
       return absl::OkStatus();
     }
@@ -105,21 +101,21 @@ absl::Status ReadKind(const Json& value, const JsonPath& path, KernelDesc& out) 
   return WrongType(path, value, "\"kernel\", \"graph\", \"library\", \"memcpy\" or \"opaque\"");
 }
 
-Json WriteKind(const KernelDesc& in) {
+void WriteKind(const KernelDesc& in, JsonWriter& json) {
   for (const KindName& known : kKindNames) {
-    if (known.kind == in.kind) return known.name;
+    if (known.kind == in.kind) return json.Write(known.name);
   }
-  return nullptr;  // refused by SaveProfile's check
+  json.WriteNull();  // refused by SaveProfile's check
 }
 
-absl::Status ReadSimulation(const Json& value, const JsonPath& path, KernelDesc& out) {
+absl::Status ReadSimulation(const JsonValue& value, const JsonPath& path, KernelDesc& out) {
   out.simulation = SimulationRecord();
   out.simulation.present = true;  // unless the object says otherwise
   return ReadObject<SimulationRecord>(kSimulationFields, value, path, out.simulation);
 }
 
-Json WriteSimulation(const KernelDesc& in) {
-  return WriteObject<SimulationRecord>(kSimulationFields, in.simulation);
+void WriteSimulation(const KernelDesc& in, JsonWriter& json) {
+  WriteObject<SimulationRecord>(kSimulationFields, in.simulation, json);
 }
 
 // All of KernelDesc except the id and the native handles, which have no meaning in a file.
@@ -140,26 +136,23 @@ const Field<KernelDesc> kKernelFields[] = {
 
 }  // namespace
 
-absl::Status ReadKernels(const Json& value, const JsonPath& path, std::vector<KernelDesc>& out) {
+absl::Status ReadKernels(const JsonValue& value, const JsonPath& path,
+                         std::vector<KernelDesc>& out) {
   std::set<std::string> names;
-  const auto read = [&](const Json& element, const JsonPath& at) -> absl::Status {
+  const auto read = [&](const JsonValue& element, const JsonPath& at) -> absl::Status {
     KernelDesc& kernel = out.emplace_back();
     GPUSHARE_RETURN_IF_ERROR(ReadObject<KernelDesc>(kKernelFields, element, at, kernel));
     if (kernel.name.empty()) return KeyError(at, "needs a 'name'.");
     if (names.insert(kernel.name).second) return absl::OkStatus();
     return KeyError(
         absl::StrCat(at, ".name"),
-        absl::StrCat("is ", ShowJson(kernel.name), ", and an earlier kernel has this name."));
+        absl::StrCat("is ", ShowText(kernel.name), ", and an earlier kernel has this name."));
   };
   return ReadArray(value, path, core::kMaxKernels, read);
 }
 
-Json WriteKernels(const std::vector<KernelDesc>& in) {
-  Json array = Json::array();
-  for (const KernelDesc& kernel : in) {
-    array.push_back(WriteObject<KernelDesc>(kKernelFields, kernel));
-  }
-  return array;
+void WriteKernels(const std::vector<KernelDesc>& in, JsonWriter& json) {
+  WriteArray<KernelDesc>(kKernelFields, in, json);
 }
 
 }  // namespace gpushare::models

@@ -14,9 +14,9 @@
 namespace gpushare::models {
 
 // An array of kernels; every one has a name, and no two have the same.
-absl::Status ReadKernels(const Json& value, const JsonPath& path,
+absl::Status ReadKernels(const JsonValue& value, const JsonPath& path,
                          std::vector<core::KernelDesc>& out);
-Json WriteKernels(const std::vector<core::KernelDesc>& in);
+void WriteKernels(const std::vector<core::KernelDesc>& in, JsonWriter& json);
 
 }  // namespace gpushare::models
 

@@ -84,11 +84,11 @@ const Field<Learned> kLearnedFields[] = {
 }  // namespace
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text) {
-  GPUSHARE_ASSIGN_OR_RETURN(const Json json,
+  GPUSHARE_ASSIGN_OR_RETURN(const JsonDocument json,
                             ParseStrictJson(text, "The learned model", kLearnedBytesMax));
   Learned learned;
-  GPUSHARE_RETURN_IF_ERROR(ReadObject<Learned>(kLearnedFields, json, "", learned));
-  if (!json.contains("schema_version")) {
+  GPUSHARE_RETURN_IF_ERROR(ReadObject<Learned>(kLearnedFields, json.root(), "", learned));
+  if (!json.root().Has("schema_version")) {
     return KeyError("schema_version", "is missing, and a learned model must have it.");
   }
   for (size_t i = 0; i < learned.kernels.size(); ++i) {
@@ -100,8 +100,10 @@ absl::StatusOr<Learned> ParseLearned(const std::string& text) {
 }
 
 std::string FormatLearned(const Learned& learned) {
-  return WriteObject<Learned>(kLearnedFields, learned)
-      .dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text;
+  JsonWriter json(text, -1);
+  WriteObject<Learned>(kLearnedFields, learned, json);
+  return text;
 }
 
 }  // namespace gpushare::models

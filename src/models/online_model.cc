@@ -10,6 +10,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <new>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -67,8 +68,14 @@ class OnlineModel final : public CostModel {
     if (known != by_id_.end()) {
       *known->second = std::move(model);
     } else if (kernels_.size() < core::kMaxKernels) {
-      kernels_.push_back(std::move(model));
-      by_id_.emplace(kernel.id.value, &kernels_.back());
+      KernelModel*& entry = by_id_[kernel.id.value];
+      try {
+        kernels_.push_back(std::move(model));
+      } catch (const std::bad_alloc&) {
+        by_id_.erase(kernel.id.value);
+        throw;
+      }
+      entry = &kernels_.back();
     }
     ApplyPairs(kernel.name);
     ++version_;
@@ -165,8 +172,13 @@ class OnlineModel final : public CostModel {
 
   absl::Status Load(const std::string& text) override {
     GPUSHARE_ASSIGN_OR_RETURN(Learned learned, ParseLearned(text));
-    pending_.clear();
-    for (LearnedKernel& kernel : learned.kernels) pending_[kernel.name] = std::move(kernel);
+    std::map<std::string, LearnedKernel> pending;
+    for (LearnedKernel& kernel : learned.kernels) {
+      LearnedKernel& entry = pending[kernel.name];
+      entry = std::move(kernel);
+    }
+    // From here on nothing allocates: a text is taken completely or not at all.
+    pending_.swap(pending);
     for (KernelModel& model : kernels_) {
       const auto found = pending_.find(model.name);
       if (found != pending_.end()) Apply(found->second, model);

@@ -6,7 +6,10 @@
 
 #include "src/models/profile.h"
 
+#include <new>
+
 #include "absl/strings/str_cat.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
@@ -60,15 +63,19 @@ const Field<DeviceProfile> kDeviceFields[] = {
 const Field<Profile> kProfileFields[] = {
     {"schema_version", VersionField<Profile, kSchemaVersion>()},
     {"device", ObjectField<Profile, DeviceProfile, &Profile::device, kDeviceFields>()},
-    {"kernels", Field<Profile>::Custom{[](const Json& value, const JsonPath& path, Profile& out) {
-                                         return ReadKernels(value, path, out.kernels);
-                                       },
-                                       [](const Profile& in) { return WriteKernels(in.kernels); }}},
-    {"calibration", Field<Profile>::Custom{
-                        [](const Json& value, const JsonPath& path, Profile& out) {
-                          return ReadCalibrationRecord(value, path, out.calibration);
-                        },
-                        [](const Profile& in) { return WriteCalibrationRecord(in.calibration); }}},
+    {"kernels", Field<Profile>::Custom{
+                    [](const JsonValue& value, const JsonPath& path, Profile& out) {
+                      return ReadKernels(value, path, out.kernels);
+                    },
+                    [](const Profile& in, JsonWriter& json) { WriteKernels(in.kernels, json); }}},
+    {"calibration",
+     Field<Profile>::Custom{
+         [](const JsonValue& value, const JsonPath& path, Profile& out) {
+           return ReadCalibrationRecord(value, path, out.calibration);
+         },
+         [](const Profile& in, JsonWriter& json) { WriteCalibrationRecord(in.calibration, json); },
+         // Files without one look as they did before calibration existed.
+         [](const Profile& in) { return in.calibration.empty(); }}},
     {"learned", &Profile::learned, 0, kLearnedBytesMax},
 };
 
@@ -141,19 +148,21 @@ const core::KernelDesc* Profile::FindKernel(absl::string_view name) const {
 }
 
 absl::StatusOr<Profile> ParseProfile(absl::string_view text) {
-  GPUSHARE_ASSIGN_OR_RETURN(const Json json,
+  GPUSHARE_ASSIGN_OR_RETURN(const JsonDocument json,
                             ParseStrictJson(text, "The profile", kProfileBytesMax));
   Profile profile;
-  GPUSHARE_RETURN_IF_ERROR(ReadObject<Profile>(kProfileFields, json, "", profile));
+  GPUSHARE_RETURN_IF_ERROR(ReadObject<Profile>(kProfileFields, json.root(), "", profile));
   // A text without a version or a device is not a profile.
   for (const char* key : {"schema_version", "device"}) {
-    if (!json.contains(key)) return KeyError(key, "is missing, and a profile must have it.");
+    if (!json.root().Has(key)) return KeyError(key, "is missing, and a profile must have it.");
   }
   GPUSHARE_RETURN_IF_ERROR(CheckProfile(profile));
   return profile;
 }
 
-absl::StatusOr<Profile> LoadProfile(const std::string& path) {
+namespace {
+
+absl::StatusOr<Profile> ReadProfile(const std::string& path) {
   GPUSHARE_ASSIGN_OR_RETURN(const std::string text, core::ReadWholeFile(path, kProfileBytesMax));
   absl::StatusOr<Profile> profile = ParseProfile(text);
   if (profile.ok()) return profile;
@@ -161,19 +170,43 @@ absl::StatusOr<Profile> LoadProfile(const std::string& path) {
                       absl::StrCat("In '", path, "': ", profile.status().message()));
 }
 
-std::string FormatProfile(const Profile& profile) {
-  Json json = WriteObject<Profile>(kProfileFields, profile);
-  // Files without a calibration look as they did before calibration existed.
-  if (profile.calibration.empty()) json.erase("calibration");
-  // Bytes that are not UTF-8 become U+FFFD; dump would throw otherwise.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-absl::Status SaveProfile(const std::string& path, const Profile& profile) {
+absl::Status WriteProfile(const std::string& path, const Profile& profile) {
   const std::string text = FormatProfile(profile);
   GPUSHARE_RETURN_IF_ERROR(ParseProfile(text).status());
   const absl::string_view piece = text;
   return core::WriteFileAtomically(path, absl::MakeConstSpan(&piece, 1));
+}
+
+absl::Status Exhausted(absl::string_view action, const std::string& path) {
+  return core::StatusOf(absl::StatusCode::kResourceExhausted, [&] {
+    return absl::StrCat("Memory is exhausted while ", action, " the profile '", path, "'.");
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Profile> LoadProfile(const std::string& path) {
+  try {
+    return ReadProfile(path);
+  } catch (const std::bad_alloc&) {
+    return Exhausted("reading", path);
+  }
+}
+
+std::string FormatProfile(const Profile& profile) {
+  std::string text;
+  JsonWriter json(text, 1);
+  WriteObject<Profile>(kProfileFields, profile, json);
+  text += '\n';
+  return text;
+}
+
+absl::Status SaveProfile(const std::string& path, const Profile& profile) {
+  try {
+    return WriteProfile(path, profile);
+  } catch (const std::bad_alloc&) {
+    return Exhausted("writing", path);
+  }
 }
 
 }  // namespace gpushare::models

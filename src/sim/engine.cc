@@ -143,6 +143,13 @@ void Engine::AddTimer(core::TimeNs time, TimerKind kind, int32_t index, uint64_t
   std::push_heap(timers_.begin(), timers_.end(), Later<Timer>);
 }
 
+// Called by what adds timers from outside, and may fail for lack of memory. Until the next such
+// call every timer that fires adds at most one for its launch.
+void Engine::ReserveTimers() {
+  const size_t most = timers_.size() + kLaunchesMax + core::kMaxLanes;
+  if (timers_.capacity() < most) timers_.reserve(2 * most);
+}
+
 core::TimeNs Engine::NextEventNs() const {
   core::TimeNs next = std::min(next_due_ns_, link_.NextEventNs());
   if (!timers_.empty()) next = std::min(next, timers_.front().time_ns);

@@ -305,6 +305,7 @@ class Engine {
   // engine.cc
   void AddTimer(core::TimeNs time, TimerKind kind, int32_t index, uint64_t epoch = 0,
                 int64_t keep = 0);
+  void ReserveTimers();
   void FireTimers();
   void FireDue();
   void Update();

@@ -177,6 +177,7 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
                      " launches whose completion was not polled, and "
                      "that is its limit."));
   }
+  ReserveTimers();
   if (faults_.LaunchError()) {
     return absl::InternalError("The launch fails by a fault on request.");
   }
@@ -499,6 +500,7 @@ absl::Status Engine::Evict(core::LaneIndex index, uint64_t epoch, int32_t keep) 
         absl::StrCat("The eviction keeps ", keep, " workers, and it must keep 0 or more."));
   }
   if (lane.abandoned) return absl::OkStatus();
+  ReserveTimers();
   if (faults_.BlockedEviction()) {
     lane.blocked_word = lane.running != -1;
     lane.blocked_epoch = epoch;

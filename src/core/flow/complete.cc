@@ -180,7 +180,7 @@ bool Complete(Flow& flow) {
   bool any = false;
   if (!flow.device_lost.load()) {
     for (const DeviceCompletion& refused : flow.refused) HandleCompletion(flow, refused);
-    flow.refused.clear();
+    flow.refused.Clear();
     const size_t count = flow.device->PollCompletions(absl::MakeSpan(flow.completions));
     // Work that a submitter launched since the Tick began may be complete already.
     if (count > 0) flow.now_ns = flow.device->NowNs();

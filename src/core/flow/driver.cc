@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/complete.h"
@@ -25,6 +26,10 @@ namespace {
 // The longest sleep of a waiting caller, or of the parked scheduler thread, before it checks again.
 // A signal normally wakes it earlier.
 constexpr int64_t kNapNs = 2 * 1000 * 1000;
+
+// What one driver takes at a time; the rest is for others that drive beside it.
+constexpr int kDeferredBatch = 16;
+constexpr int kNoticeBatch = 32;
 
 }  // namespace
 
@@ -45,46 +50,60 @@ bool Driver::RunStages() {
 
 // Opaque launches call the application's function. Thread: the driver's, no lock held, so that the
 // function may submit.
-void Driver::LaunchDeferred(std::vector<LaunchRequest>& requests) {
-  for (const LaunchRequest& request : requests) {
-    const absl::Status status = flow.device->Launch(request);
-    if (status.ok()) continue;
-    DeviceCompletion refused;
-    refused.launch = request.parts[0].launch;
-    refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
-    refused.start_ns = refused.end_ns = flow.device->NowNs();
-    refused.error_code = static_cast<int32_t>(status.code());
-    MutexLock lock(&tick_mutex);
-    flow.refused.push_back(refused);
-  }
-  requests.clear();
+void Driver::LaunchDeferred(size_t count) {
+  BoundedList<LaunchRequest, kDeferredBatch> batch;
+  do {
+    {
+      MutexLock lock(&tick_mutex);
+      flow.deferred.Take(count, batch);
+    }
+    for (const LaunchRequest& request : batch) {
+      const absl::Status status = CatchExhaustion([&] { return flow.device->Launch(request); });
+      if (status.ok()) continue;
+      DeviceCompletion refused;
+      refused.launch = request.parts[0].launch;
+      refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
+      refused.start_ns = refused.end_ns = flow.device->NowNs();
+      refused.error_code = static_cast<int32_t>(status.code());
+      MutexLock lock(&tick_mutex);
+      flow.refused.Add(refused);
+    }
+    count -= static_cast<size_t>(batch.size());
+  } while (count > 0 && !batch.empty());
+}
+
+// Thread: the driver's, no lock held, so that callbacks may submit.
+void Driver::RunCallbacks(size_t count) {
+  BoundedList<Notice, kNoticeBatch> batch;
+  do {
+    {
+      MutexLock lock(&tick_mutex);
+      flow.notices.Take(count, batch);
+    }
+    for (const Notice& notice : batch) notice.callback(notice.user, notice.record);
+    count -= static_cast<size_t>(batch.size());
+  } while (count > 0 && !batch.empty());
 }
 
 bool Driver::Tick() {
-  std::vector<Notice> notices;
-  std::vector<LaunchRequest> deferred;
+  size_t notices = 0;
+  size_t deferred = 0;
   bool worked = false;
   {
     MutexLock lock(&tick_mutex);
     worked = RunStages();
-    deferred.swap(flow.deferred);
-    if (!flow.notices.empty()) {
-      notices.swap(flow.notices);
-      flow.notices.swap(spare_notices);
-    }
+    deferred = flow.deferred.size();
+    notices = flow.notices.size();
   }
-  if (!deferred.empty()) {
+  if (deferred > 0) {
     ++callback_depth;
     LaunchDeferred(deferred);
     --callback_depth;
   }
-  if (!notices.empty()) {
+  if (notices > 0) {
     ++callback_depth;
-    for (const Notice& notice : notices) notice.callback(notice.user, notice.record);
+    RunCallbacks(notices);
     --callback_depth;
-    notices.clear();
-    MutexLock lock(&tick_mutex);
-    if (spare_notices.capacity() < notices.capacity()) spare_notices.swap(notices);
   }
   if (worked) NotifyWaiters();
   return worked;
@@ -163,8 +182,10 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
         absl::StrCat("A callback must not wait (", what, "): it would wait for itself."));
   }
   const auto late = [&] {
-    return absl::DeadlineExceededError(absl::StrCat(
-        "The deadline passed (", what, ") with ", flow.counters.pending.load(), " tasks pending."));
+    return StatusOf(absl::StatusCode::kDeadlineExceeded, [&] {
+      return absl::StrCat("The deadline passed (", what, ") with ", flow.counters.pending.load(),
+                          " tasks pending.");
+    });
   };
   if (!threaded()) {
     while (!done()) {

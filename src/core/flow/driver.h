@@ -3,9 +3,10 @@
 //   lock tick_mutex -> RunStages: submit (Collect), admit, predict, plan, launch, complete, learn
 //   unlock          -> deferred launches of opaque work, then callbacks
 //
-// Invariant: tick_mutex lets one thread at a time run Tick: the scheduler's own thread, a caller of
-// Poll, or a caller that waits in a runtime without that thread. The public calls are in
-// scheduler.h. Threads: any, unless a comment says otherwise.
+// Invariants: Tick allocates nothing, so that it needs no memory to complete what was accepted; a
+// device call that cannot allocate fails (exhaustion.h). tick_mutex lets one thread at a time run
+// Tick: the scheduler's own thread, a caller of Poll, or a caller that waits in a runtime without
+// that thread. The public calls are in scheduler.h. Threads: any, unless a comment says otherwise.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_DRIVER_H_
 #define GPUSHARE_SRC_CORE_FLOW_DRIVER_H_
@@ -14,7 +15,6 @@
 #include <memory>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -33,8 +33,6 @@ class Driver {
          std::unique_ptr<CostModel> model, std::unique_ptr<Policy> policy)
       : flow(options, std::move(device), std::move(model), std::move(policy)) {
     for (int counter = kMaxCounters - 1; counter >= 0; --counter) flow.free_counters.Add(counter);
-    flow.notices.reserve(kNoticeReserve);
-    spare_notices.reserve(kNoticeReserve);
     // Baymax eq. 5: how many pageable copies fit beside the LC one in each direction.
     const DeviceProfile& profile = flow.device->capabilities().profile;
     flow.copies[static_cast<size_t>(CopyDirection::kHostToDevice)].be_limit =
@@ -48,7 +46,8 @@ class Driver {
 
   bool RunStages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   bool Tick();
-  void LaunchDeferred(std::vector<LaunchRequest>& requests);
+  void LaunchDeferred(size_t count);
+  void RunCallbacks(size_t count);
   TimeNs NextWake();
   bool StepVirtualTime(TimeNs limit_ns);
   void ThreadMain();
@@ -60,14 +59,11 @@ class Driver {
   void FinishOpenRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void AwaitSubmitters();
 
-  static constexpr size_t kNoticeReserve = 4096;
-
   Flow flow;
   // Held while the device describes and prepares a kernel; taken before tick_mutex.
   Mutex registration_mutex ABSL_ACQUIRED_BEFORE(tick_mutex);
   // One driver at a time. Submitters never take it.
   Mutex tick_mutex;
-  std::vector<Notice> spare_notices ABSL_GUARDED_BY(tick_mutex);
 
   std::atomic<bool> thread_running{false};
   std::atomic<bool> stop{false};

@@ -38,7 +38,7 @@ PairOption OptionOf(const CostModel& model, const KernelDesc& lc, const KernelDe
 void RebuildPairs(Flow& flow) {
   const auto splits = flow.lanes.splits();
   const size_t size = flow.lc_apps.span().size() * flow.pair_kernels.span().size() * splits.size();
-  // Grows only with the first tasks of a new app or kernel.
+  // Within what PlanBuffers reserves.
   if (flow.buffers.pairs.size() < size) flow.buffers.pairs.resize(size);
   size_t next = 0;
   for (const App* app : flow.lc_apps) {

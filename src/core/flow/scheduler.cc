@@ -3,9 +3,13 @@
 #include "src/core/flow/scheduler.h"
 
 #include <algorithm>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/submit.h"
@@ -87,7 +91,16 @@ absl::Status Scheduler::StartThread() {
     return absl::FailedPreconditionError("The scheduler's thread runs already.");
   }
   driver_->stop.store(false);
-  driver_->thread = std::thread([driver = driver_.get()] { driver->ThreadMain(); });
+  try {
+    driver_->thread = std::thread([driver = driver_.get()] { driver->ThreadMain(); });
+  } catch (const std::system_error& error) {
+    driver_->thread_running.store(false);
+    return absl::ResourceExhaustedError(
+        absl::StrCat("The system starts no thread for the scheduler: ", error.what(), "."));
+  } catch (const std::bad_alloc&) {
+    driver_->thread_running.store(false);
+    return MemoryExhausted();
+  }
   return absl::OkStatus();
 }
 

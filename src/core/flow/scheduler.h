@@ -116,6 +116,8 @@ class Scheduler {
 
  private:
   explicit Scheduler(std::unique_ptr<Driver> driver);
+  // Gives the model the staged kernel, then shows it to look-ups.
+  absl::Status PublishStaged(const KernelDesc& kernel);
   std::unique_ptr<Driver> driver_;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/region.h"
@@ -27,8 +28,9 @@ absl::Status NoApp(AppId app) {
 }
 
 absl::Status NoTicket(TicketId ticket) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("Ticket ", ticket.value, " does not exist or is released."));
+  return StatusOf(absl::StatusCode::kInvalidArgument, [&] {
+    return absl::StrCat("Ticket ", ticket.value, " does not exist or is released.");
+  });
 }
 
 absl::Status RefuseAfterShutdown(const Driver& driver) {
@@ -120,14 +122,23 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));
   if (!kernel.ok()) return kernel.status();
   // Modules and graphs take tens of milliseconds: plans are made meanwhile.
-  if (absl::Status status = flow.device->PrepareKernel(**kernel); !status.ok()) {
+  absl::Status status = CatchExhaustion([&] { return flow.device->PrepareKernel(**kernel); });
+  if (status.ok()) status = PublishStaged(**kernel);
+  if (!status.ok()) {
     flow.tables.DropStagedKernel();
     return status;
   }
-  MutexLock lock(&driver_->tick_mutex);
-  flow.model->AddKernel(**kernel);
-  flow.tables.PublishKernel();
   return (*kernel)->id;
+}
+
+absl::Status Scheduler::PublishStaged(const KernelDesc& kernel) {
+  MutexLock lock(&driver_->tick_mutex);
+  absl::Status status = CatchExhaustion([&] {
+    driver_->flow.model->AddKernel(kernel);
+    return absl::OkStatus();
+  });
+  if (status.ok()) driver_->flow.tables.PublishKernel();
+  return status;
 }
 
 const KernelDesc* Scheduler::FindKernel(KernelId id) const {
@@ -288,8 +299,9 @@ absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback
     Task* task = driver_->flow.tables.FindTicket(ticket);
     if (task == nullptr) return NoTicket(ticket);
     if (task->callback != nullptr) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("Ticket ", ticket.value, " has a callback already."));
+      return StatusOf(absl::StatusCode::kFailedPrecondition, [&] {
+        return absl::StrCat("Ticket ", ticket.value, " has a callback already.");
+      });
     }
     task->callback = callback;
     task->callback_user = user;

@@ -6,10 +6,11 @@
 
 #include "src/core/log/open_metrics.h"
 
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 
 namespace gpushare::core {
 namespace {
@@ -116,7 +117,9 @@ std::string Number(double value) {
   if (value == std::floor(value) && std::abs(value) < 9.0e15) {
     return absl::StrCat(static_cast<int64_t>(value));
   }
-  return absl::StrFormat("%.17g", value);
+  std::array<char, 32> text{};
+  const int bytes = std::snprintf(text.data(), text.size(), "%.17g", value);
+  return {text.data(), static_cast<size_t>(bytes)};
 }
 
 void AddFamily(std::string& out, absl::string_view name, absl::string_view type,

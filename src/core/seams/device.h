@@ -126,6 +126,8 @@ struct DeviceCompletion {
   bool timed = true;
 };
 
+// A call that returns a status and finds no memory left may throw std::bad_alloc instead: it has
+// then done nothing. The other calls do not allocate.
 class Device : public Clock {
  public:
   virtual const DeviceCapabilities& capabilities() const = 0;

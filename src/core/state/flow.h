@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/core/base/bounded_fifo.h"
 #include "src/core/base/bounded_list.h"
 #include "src/core/base/handoff_queue.h"
 #include "src/core/base/latency_histogram.h"
@@ -49,6 +50,8 @@ struct Sample {
 
 // The rows of the snapshot, allocated once, and the plan that answers it.
 struct PlanBuffers {
+  PlanBuffers() { pairs.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits); }
+
   BoundedList<LcAppView, kMaxApps> lc_apps;
   BoundedList<BeAppView, kMaxApps> be_apps;
   BoundedList<QueryView, kMaxActiveQueries> queries;
@@ -154,10 +157,11 @@ struct Flow {
 
   std::array<DeviceCompletion, kBatch> completions;
   // launch -> whoever runs Tick: opaque work calls the caller's function, with no lock held.
-  std::vector<LaunchRequest> deferred;
+  BoundedFifo<LaunchRequest> deferred{kMaxInFlightLaunches};
   // Back again, when the device refused it.
-  std::vector<DeviceCompletion> refused;
-  std::vector<Notice> notices;  // complete -> whoever runs Tick
+  BoundedList<DeviceCompletion, kMaxInFlightLaunches> refused;
+  // complete -> whoever runs Tick. The C ABI has one callback slot for each of kMaxTasks.
+  BoundedFifo<Notice> notices{kMaxTasks};
 
   // Whether events are recorded. Check it before building an event on a hot path: Emit's argument
   // is built even when nobody records. Unchecked, a task took 3 % longer (host_benchmark, Flow).

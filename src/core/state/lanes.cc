@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/base/exhaustion.h"
 
 namespace gpushare::core {
 namespace {
@@ -33,11 +34,12 @@ bool ShareAnSm(const PlaceSpec& a, const PlaceSpec& b) {
 absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
                                          LaneClass lane_class) {
   LaneSpec granted = spec;
-  absl::StatusOr<LaneIndex> index = device.CreateLane(granted);
+  const auto create = [&] { return device.CreateLane(granted); };
+  absl::StatusOr<LaneIndex> index = CatchExhaustion(create);
   if (granted.evictable && absl::IsDeadlineExceeded(index.status())) {
     // Evictions on this lane are blocked: it takes only launches that nobody needs to evict.
     granted.evictable = false;
-    index = device.CreateLane(granted);
+    index = CatchExhaustion(create);
   }
   if (!index.ok()) return index.status();
   if (*index < 0 || *index >= kMaxLanes) {

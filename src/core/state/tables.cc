@@ -60,33 +60,44 @@ absl::Status CheckApp(const AppOptions& options) {
   return absl::OkStatus();
 }
 
+// More task slots for a larger app on a reused slot. The old records stay: a stale ticket may still
+// look at them.
+void GrowTasks(App& app, std::unique_ptr<Task[]> tasks, int32_t tasks_max) {
+  uint64_t first_generation = 1;
+  for (int i = 0; i < app.task_capacity; ++i) {
+    const uint64_t word = app.tasks[static_cast<size_t>(i)].slot_word.load();
+    first_generation = std::max(first_generation, GenerationOf(word) + 1);
+  }
+  if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
+  app.tasks = std::move(tasks);
+  app.task_capacity = tasks_max;
+  for (int i = 0; i < app.task_capacity; ++i) {
+    app.tasks[static_cast<size_t>(i)].slot_word.store(FreeWord(first_generation));
+  }
+}
+
 // Gives the app on a new or reused slot `tasks_max` free task slots, and its slots for large
-// arguments.
+// arguments. Allocates everything before it changes the app.
 void MakeSlots(App& app, int32_t tasks_max) {
+  auto free_tasks = std::make_unique<SlotStack>(static_cast<uint32_t>(tasks_max));
+  auto free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
+  std::unique_ptr<App::LargeArguments[]> large;
+  if (app.large == nullptr) {
+    large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
+  }
   if (app.task_capacity < tasks_max) {
-    // A larger app on a reused slot. The old records stay: a stale ticket may still look at them.
-    uint64_t first_generation = 1;
-    for (int i = 0; i < app.task_capacity; ++i) {
-      const uint64_t word = app.tasks[static_cast<size_t>(i)].slot_word.load();
-      first_generation = std::max(first_generation, GenerationOf(word) + 1);
-    }
-    if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
-    app.tasks = std::make_unique<Task[]>(static_cast<size_t>(tasks_max));
-    app.task_capacity = tasks_max;
-    for (int i = 0; i < app.task_capacity; ++i) {
-      app.tasks[static_cast<size_t>(i)].slot_word.store(FreeWord(first_generation));
-    }
+    auto tasks = std::make_unique<Task[]>(static_cast<size_t>(tasks_max));
+    app.outgrown_tasks.reserve(app.outgrown_tasks.size() + 1);
+    GrowTasks(app, std::move(tasks), tasks_max);
   }
   for (int i = 0; i < app.task_capacity; ++i) {
     Task& task = app.tasks[static_cast<size_t>(i)];
     task.slot = static_cast<uint32_t>(i);
     task.app = &app;
   }
-  app.free_tasks = std::make_unique<SlotStack>(static_cast<uint32_t>(tasks_max));
-  if (app.large == nullptr) {
-    app.large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
-  }
-  app.free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
+  app.free_tasks = std::move(free_tasks);
+  if (large != nullptr) app.large = std::move(large);
+  app.free_large = std::move(free_large);
 }
 
 bool IsOf(uint64_t word, TicketId ticket) {
@@ -156,11 +167,14 @@ absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
     return absl::ResourceExhaustedError(
         absl::StrCat("App '", options.name, "' would be one more than ", kMaxApps, " apps."));
   }
-  if (slot == count) apps_[static_cast<size_t>(slot)] = std::make_unique<App>();
-  App& app = *apps_[static_cast<size_t>(slot)];
-  app.slot = static_cast<uint32_t>(slot);
-  app.options = options;
+  AppOptions own_options = options;
+  std::unique_ptr<App> fresh = slot == count ? std::make_unique<App>() : nullptr;
+  App& app = fresh != nullptr ? *fresh : *apps_[static_cast<size_t>(slot)];
   MakeSlots(app, options.tasks_max);
+  // From here on nothing allocates.
+  if (fresh != nullptr) apps_[static_cast<size_t>(slot)] = std::move(fresh);
+  app.slot = static_cast<uint32_t>(slot);
+  app.options = std::move(own_options);
   ResetApp(app);
   task_slots_ += options.tasks_max;
   ++app.generation;

@@ -4,6 +4,7 @@
 
 #include <bit>
 
+#include "src/core/base/exhaustion.h"
 #include "src/core/log/events.h"
 
 namespace gpushare::core {
@@ -20,7 +21,9 @@ void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId ta
   for (;;) {
     // LC work that closed the lane in the meantime needs all of it: evict in full.
     if (!flow.gate.IsOpen(index)) workers_to_keep = 0;
-    if (!flow.device->Evict(index, word, workers_to_keep).ok()) {
+    const absl::Status status =
+        CatchExhaustion([&] { return flow.device->Evict(index, word, workers_to_keep); });
+    if (!status.ok()) {
       flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
     }
     const uint64_t latest = flow.gate.Epoch(index);

@@ -86,7 +86,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   FinishQueryTask(flow, task);
   task.queue->tasks_open.fetch_sub(1, std::memory_order_acq_rel);
   if (task.callback != nullptr) {
-    flow.notices.push_back({task.callback, task.callback_user, record});
+    flow.notices.Push({task.callback, task.callback_user, record});
   }
   flow.dirty = true;
   task.complete.store(true, std::memory_order_release);

@@ -150,7 +150,7 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   part.launched_ns = flow.device->NowNs();
   const LaunchRequest request = MakeRequest(task, part);
   if (part.form == Form::kOpaque) {
-    flow.deferred.push_back(request);  // launched after Tick, with no lock held
+    flow.deferred.Push(request);  // launched after Tick, with no lock held
   } else if (const absl::Status status = LaunchInQuery(flow, request, task.explicit_query);
              !status.ok()) {
     if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);

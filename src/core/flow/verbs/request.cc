@@ -2,6 +2,7 @@
 
 #include "src/core/flow/verbs/request.h"
 
+#include "src/core/base/exhaustion.h"
 #include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
@@ -40,7 +41,7 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
 }
 
 absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const QuerySlot* query) {
-  absl::Status status = flow.device->Launch(request);
+  absl::Status status = CatchExhaustion([&] { return flow.device->Launch(request); });
   if (request.more_follows && !query->open.load(std::memory_order_acquire)) {
     flow.device->FlushLane(request.parts[0].lane);
   }
