@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "tools/gpushare/explain_text.h"
 #include "tools/gpushare/timeline.h"
 
 namespace gpushare::tool {
@@ -77,7 +78,7 @@ std::vector<gpushare_event> Events() {
 }
 
 TEST(ExplainTest, TellsWhyABeTaskWaitedAndLeft) {
-  const std::string story = ExplainTicket(MadeUpRun(), Events(), kBeTicket);
+  const std::string story = TextOf(StoryOf(MadeUpRun(), Events(), kBeTicket).value());
   EXPECT_THAT(story, HasSubstr("Ticket 900 of app training, kernel sincos"));
   EXPECT_THAT(story, HasSubstr("predicted to take 2.70 ms"));
   EXPECT_THAT(story, HasSubstr("267 us against a limit of 109 us, in 2 plans"));
@@ -89,7 +90,7 @@ TEST(ExplainTest, TellsWhyABeTaskWaitedAndLeft) {
 }
 
 TEST(ExplainTest, ComparesPredictedWithMeasured) {
-  const std::string story = ExplainTicket(MadeUpRun(), Events(), kLcTicket);
+  const std::string story = TextOf(StoryOf(MadeUpRun(), Events(), kLcTicket).value());
   EXPECT_THAT(story, HasSubstr("Predicted 543 us alone, measured 590 us"));
   EXPECT_THAT(story, HasSubstr("+8.7 %"));
   EXPECT_THAT(story, HasSubstr("From arrival to completion 602 us, of which 12.0 us not on"));
@@ -97,11 +98,11 @@ TEST(ExplainTest, ComparesPredictedWithMeasured) {
 }
 
 TEST(ExplainTest, AnUnknownTicketHasNoStory) {
-  EXPECT_EQ(ExplainTicket(MadeUpRun(), Events(), 1), "");
+  EXPECT_FALSE(StoryOf(MadeUpRun(), Events(), 1).has_value());
 }
 
 TEST(ExplainTest, ListsTheSlowestLcTickets) {
-  const std::string list = ListSlowest(MadeUpRun(), Events(), 10);
+  const std::string list = TextOf(SlowestOf(MadeUpRun(), Events(), 10));
   EXPECT_THAT(list, HasSubstr("500  602 us  service"));
   EXPECT_THAT(list, Not(HasSubstr("900")));
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tools/gpushare/files.h"
 #include "tools/gpushare/report_style.h"
 #include "tools/gpushare/svg_plot.h"
 #include "tools/gpushare/text.h"
@@ -90,7 +91,14 @@ class Report {
   std::string Title() const {
     std::string html = "<h1>" + EscapeHtml(scenario_.name);
     if (result_.device.simulated) html += " <span class=\"stamp\">SIMULATED</span>";
+    if (result_.stopped != nullptr) html += " <span class=\"stamp\">PARTIAL</span>";
     html += "</h1>\n";
+    if (result_.stopped != nullptr) {
+      html +=
+          Format("<p>The run stopped early: %zu of %zu cases are finished. Missing: ",
+                 result_.cases_finished, result_.cases_finished + result_.missing_cases.size()) +
+          EscapeHtml(QuotedList(result_.missing_cases)) + ".</p>\n";
+    }
     if (!scenario_.description.empty()) {
       html += "<p class=\"soft\">" + EscapeHtml(scenario_.description) + "</p>\n";
     }
