@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "tools/gpushare/explain_text.h"
@@ -105,6 +106,21 @@ TEST(ExplainTest, ListsTheSlowestLcTickets) {
   const std::string list = TextOf(SlowestOf(MadeUpRun(), Events(), 10));
   EXPECT_THAT(list, HasSubstr("500  602 us  service"));
   EXPECT_THAT(list, Not(HasSubstr("900")));
+}
+
+// A label begins inside the drawing, and on a narrow screen above its row's bars.
+TEST(TimelineTest, ANarrowDrawingHasItsLabelsAboveTheBars) {
+  const std::string svg = TimelineSvg(MadeUpRun(), Events());
+  EXPECT_THAT(svg, HasSubstr("class=\"timeline wide\""));
+  const std::string narrow = svg.substr(svg.find("class=\"timeline narrow\""));
+  EXPECT_THAT(narrow, HasSubstr("viewBox=\"0 0 430 "));
+  const size_t label = narrow.find("<text class=\"row\"");
+  ASSERT_NE(label, std::string::npos);
+  const double x = std::stod(narrow.substr(narrow.find("x=\"", label) + 3));
+  const double y = std::stod(narrow.substr(narrow.find(" y=\"", label) + 4));
+  const size_t bar = narrow.find("<rect");
+  EXPECT_GE(x, 0);
+  EXPECT_LT(y, std::stod(narrow.substr(narrow.find(" y=\"", bar) + 4)));
 }
 
 TEST(TimelineTest, ShowsBothClassesAndTheEviction) {
