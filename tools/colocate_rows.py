@@ -37,6 +37,9 @@ def main(arguments):
     for path in arguments[:-1]:
         with open(path, encoding="utf-8") as file:
             result = json.load(file)
+        if "partial" in result:
+            print(f"{path} is a partial set; gpushare colocate --resume completes it", file=sys.stderr)
+            return 1
         first = first or result
         for row in rows_of(result):
             rows.setdefault((row["case"], row["policy"]), row)

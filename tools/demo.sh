@@ -19,13 +19,17 @@ compile release gpushare_command
 tool="$root/build/release/tools/gpushare/gpushare"
 
 mkdir -p "$out"
+# The table lands with the other files, or not at all.
+table="$out/table.txt.partial"
+trap 'rm -f "$table"' EXIT
 say "running examples/scenarios/demo.json with $queries queries a case"
 # The first file's rows win; the second has the policies that the first has not.
 "$tool" colocate "$root/examples/scenarios/demo.json" --device auto --queries "$queries" --out "$out" \
-  --measured "$results/h200_gpu_colocate.json,$results/h200_gpu_baselines.json" "$@" > "$out/table.txt"
+  --measured "$results/h200_gpu_colocate.json,$results/h200_gpu_baselines.json" "$@" > "$table"
 for file in result.json report.html trace.pftrace; do
   [[ -s "$out/$file" ]] || die "the run ended without $out/$file."
 done
+mv "$table" "$out/table.txt"
 head -n 1 "$out/table.txt"
 sed -n '/^All cases/,/^ *adaptive .*QoS kept/p' "$out/table.txt"
 say "report: $out/report.html"

@@ -79,7 +79,7 @@ class CommandTest : public ::testing::Test {
     EXPECT_EQ(answer.code, 2) << part;
     EXPECT_EQ(answer.out, "") << part;
     EXPECT_THAT(answer.err, HasSubstr(part));
-    EXPECT_THAT(answer.err, ::testing::EndsWith(".\n"));
+    EXPECT_THAT(answer.err, ::testing::MatchesRegex("(.|\n)*[.?]\n"));
     EXPECT_EQ(answer.err.find('\n'), answer.err.size() - 1) << answer.err;
   }
 
@@ -88,7 +88,7 @@ class CommandTest : public ::testing::Test {
 };
 
 TEST_F(CommandTest, BadInputEndsWithCode2AndOneSentence) {
-  ExpectBadInput({}, "subcommand");
+  ExpectBadInput({}, "A command is missing. The commands are");
   ExpectBadInput({"colocate"}, "SCENARIO");
   ExpectBadInput({"colocate", folder_ + "/none.json"}, "does not exist");
   ExpectBadInput({"colocate", folder_}, "not a regular file");
@@ -106,6 +106,79 @@ TEST_F(CommandTest, BadInputEndsWithCode2AndOneSentence) {
   ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--rounds", "2"}, "--rounds is 2");
   ExpectBadInput({"explain", folder_, "7"}, "does not exist");
   ExpectBadInput({"explain", folder_, "seven"}, "The ticket is 'seven'");
+}
+
+TEST_F(CommandTest, AWrongWordNamesTheOneThatWasMeant) {
+  ExpectBadInput({"coloocate", Smoke()},
+                 "There is no command 'coloocate'; did you mean 'colocate'?");
+  ExpectBadInput({"colocate", Smoke(), "--polcy", "fifo"},
+                 "The command 'colocate' has no option '--polcy'; did you mean '--policy'?");
+  ExpectBadInput({"--versoin"}, "gpushare has no option '--versoin'; did you mean '--version'?");
+  ExpectBadInput({"colocate", Smoke(), "--device", "cua"}, "did you mean 'cuda'?");
+  ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--policy", "adpative"},
+                 "The policy 'adpative' is unknown; did you mean 'adaptive'?");
+  ExpectBadInput({"colocate", Smoke(), "--device", "sim", "--case", "chain1-03"},
+                 "has no case 'chain1-03'; did you mean 'chain1-0.3'?");
+  ExpectBadInput({"colocate", scenarios_ + "/smoek.json"}, "The nearest name is 'smoke.json'.");
+  ExpectBadInput({"validate", scenarios_ + "/smoek"}, "The nearest name is 'smoke'.");
+  ExpectBadInput({"calibrate", "--device", "sim", "--kernels", "decode61"},
+                 "did you mean 'decode16'?");
+}
+
+TEST_F(CommandTest, HelpGivesEveryOptionATypeAndEnumerationsTheirValues) {
+  for (const char* command : {"colocate", "explain", "calibrate", "validate"}) {
+    const std::string help = RunTool({command, "--help"}).out;
+    for (const char* untyped : {" TEXT", " INT", " FLOAT", " UINT"}) {
+      EXPECT_EQ(help.find(std::string(untyped) + " "), std::string::npos) << command << untyped;
+    }
+  }
+  const std::string help = RunTool({"colocate", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("--device auto|sim|cuda|null"));
+  EXPECT_THAT(help, HasSubstr("--duration SECONDS"));
+  EXPECT_THAT(help, HasSubstr("--out FOLDER"));
+  EXPECT_THAT(help, HasSubstr("smguard:packed, baymax"));
+  EXPECT_THAT(RunTool({"--help"}).out, HasSubstr("Exit codes: 0 done"));
+}
+
+TEST_F(CommandTest, JsonIsWhatTheSchemaSays) {
+  const std::string out = folder_ + "/out";
+  ASSERT_EQ(RunTool({"colocate", Smoke(), "--device", "sim", "--queries", "60", "--out", out}).code,
+            0);
+  const auto list = nlohmann::json::parse(RunTool({"explain", out, "--json"}).out);
+  EXPECT_EQ(list.at("schema_version"), 1);
+  const auto& slowest = list.at("slowest");
+  EXPECT_EQ(slowest.at("policy"), "adaptive");
+  ASSERT_FALSE(slowest.at("tickets").empty());
+  const std::string ticket = slowest.at("tickets")[0].at("ticket");
+  const auto answer = nlohmann::json::parse(RunTool({"explain", out, ticket, "--json"}).out);
+  const auto& story = answer.at("story");
+  EXPECT_EQ(story.at("ticket"), ticket);
+  EXPECT_EQ(story.at("latency_ns"), slowest.at("tickets")[0].at("latency_ns"));
+  EXPECT_EQ(story.at("completed"), true);
+  EXPECT_EQ(story.at("steps").front().at("event"), "submitted");
+  EXPECT_EQ(story.at("steps").back().at("event"), "completed");
+  EXPECT_EQ(story.at("steps").back().at("verdict"), "ok");
+  const auto valid = nlohmann::json::parse(RunTool({"validate", Smoke(), "--json"}).out);
+  EXPECT_EQ(valid.at("valid"), true);
+  EXPECT_EQ(valid.at("kind"), "scenario");
+  EXPECT_EQ(valid.at("cases"), (std::vector<std::string>{"chain1-0.3", "decode16-0.3"}));
+}
+
+TEST_F(CommandTest, JsonHasTheErrorTooAndItsExitCode) {
+  const std::string broken = Changed("\"load\": 0.3", "\"load\": -0.3");
+  const std::vector<std::vector<std::string>> commands = {
+      {"validate", broken, "--json"},
+      {"explain", folder_, "7", "--json"},
+      {"colocate", broken, "--json"},
+      {"validate", "--json", "--quietly", Smoke()}};
+  for (const auto& command : commands) {
+    const Answer answer = RunTool(command);
+    EXPECT_EQ(answer.code, 2) << command[0];
+    const auto error = nlohmann::json::parse(answer.out).at("error");
+    EXPECT_EQ(error.at("code"), 2);
+    EXPECT_EQ(error.at("kind"), "bad_input");
+    EXPECT_EQ(answer.err, "gpushare: " + error.at("message").get<std::string>() + "\n");
+  }
 }
 
 TEST_F(CommandTest, BadScenariosEndWithCode2AndOneSentence) {

@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
+#include "tools/gpushare/explain_text.h"
 #include "tools/gpushare/timeline.h"
 
 namespace gpushare::tool {
@@ -77,7 +79,7 @@ std::vector<gpushare_event> Events() {
 }
 
 TEST(ExplainTest, TellsWhyABeTaskWaitedAndLeft) {
-  const std::string story = ExplainTicket(MadeUpRun(), Events(), kBeTicket);
+  const std::string story = TextOf(StoryOf(MadeUpRun(), Events(), kBeTicket).value());
   EXPECT_THAT(story, HasSubstr("Ticket 900 of app training, kernel sincos"));
   EXPECT_THAT(story, HasSubstr("predicted to take 2.70 ms"));
   EXPECT_THAT(story, HasSubstr("267 us against a limit of 109 us, in 2 plans"));
@@ -89,7 +91,7 @@ TEST(ExplainTest, TellsWhyABeTaskWaitedAndLeft) {
 }
 
 TEST(ExplainTest, ComparesPredictedWithMeasured) {
-  const std::string story = ExplainTicket(MadeUpRun(), Events(), kLcTicket);
+  const std::string story = TextOf(StoryOf(MadeUpRun(), Events(), kLcTicket).value());
   EXPECT_THAT(story, HasSubstr("Predicted 543 us alone, measured 590 us"));
   EXPECT_THAT(story, HasSubstr("+8.7 %"));
   EXPECT_THAT(story, HasSubstr("From arrival to completion 602 us, of which 12.0 us not on"));
@@ -105,7 +107,7 @@ TEST(ExplainTest, NamesTheTicketForWhichATaskFailed) {
   events.back().detail = GPUSHARE_VERDICT_FAILED;
   events.back().reason = GPUSHARE_REASON_DEPENDENCY_FAILED;
   events.back().b = 901;
-  const std::string story = ExplainTicket(MadeUpRun(), events, 902);
+  const std::string story = TextOf(StoryOf(MadeUpRun(), events, 902).value());
   EXPECT_THAT(story, HasSubstr("failed, because ticket 901, for which it waited, did not end with "
                                "ok (cancelled)"));
   EXPECT_THAT(story, HasSubstr("It was never launched."));
@@ -113,13 +115,28 @@ TEST(ExplainTest, NamesTheTicketForWhichATaskFailed) {
 }
 
 TEST(ExplainTest, AnUnknownTicketHasNoStory) {
-  EXPECT_EQ(ExplainTicket(MadeUpRun(), Events(), 1), "");
+  EXPECT_FALSE(StoryOf(MadeUpRun(), Events(), 1).has_value());
 }
 
 TEST(ExplainTest, ListsTheSlowestLcTickets) {
-  const std::string list = ListSlowest(MadeUpRun(), Events(), 10);
+  const std::string list = TextOf(SlowestOf(MadeUpRun(), Events(), 10));
   EXPECT_THAT(list, HasSubstr("500  602 us  service"));
   EXPECT_THAT(list, Not(HasSubstr("900")));
+}
+
+// A label begins inside the drawing, and on a narrow screen above its row's bars.
+TEST(TimelineTest, ANarrowDrawingHasItsLabelsAboveTheBars) {
+  const std::string svg = TimelineSvg(MadeUpRun(), Events());
+  EXPECT_THAT(svg, HasSubstr("class=\"timeline wide\""));
+  const std::string narrow = svg.substr(svg.find("class=\"timeline narrow\""));
+  EXPECT_THAT(narrow, HasSubstr("viewBox=\"0 0 430 "));
+  const size_t label = narrow.find("<text class=\"row\"");
+  ASSERT_NE(label, std::string::npos);
+  const double x = std::stod(narrow.substr(narrow.find("x=\"", label) + 3));
+  const double y = std::stod(narrow.substr(narrow.find(" y=\"", label) + 4));
+  const size_t bar = narrow.find("<rect");
+  EXPECT_GE(x, 0);
+  EXPECT_LT(y, std::stod(narrow.substr(narrow.find(" y=\"", bar) + 4)));
 }
 
 TEST(TimelineTest, ShowsBothClassesAndTheEviction) {

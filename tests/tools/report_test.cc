@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <exception>
+#include <stdexcept>
 #include <string>
 
 #include "tools/gpushare/report_html.h"
@@ -94,6 +96,30 @@ TEST(ReportTest, EscapesNamesAndText) {
   EXPECT_THAT(page, HasSubstr("lc&amp;app"));
 }
 
+TEST(ReportTest, ANarrowScreenKnowsTheColumnOfEachCell) {
+  const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
+  EXPECT_THAT(page, HasSubstr("data-label=\"worst p99 over alone\""));
+  EXPECT_THAT(page, HasSubstr("data-label=\"adaptive\""));
+  EXPECT_THAT(page, HasSubstr("data-label=\"eviction p99\""));
+  EXPECT_THAT(page, HasSubstr(".stack td:not(:first-child)::before"));
+  // Every table but the manifest, whose two columns fit, stacks.
+  for (size_t at = 0; (at = page.find("<table", at)) != std::string::npos; ++at) {
+    const std::string tag = page.substr(at, page.find('>', at) - at);
+    EXPECT_TRUE(tag == "<table class=\"stack\"" || tag == "<table class=\"manifest\"") << tag;
+  }
+}
+
+TEST(ReportTest, APartialSetSaysSoAndNamesWhatIsMissing) {
+  ColocateResult result = MakeResult();
+  result.stopped = std::make_exception_ptr(std::runtime_error("interrupted"));
+  result.cases_finished = 1;
+  result.missing_cases = {"second"};
+  const std::string page = FormatReport(MakeScenario(), result, "");
+  EXPECT_THAT(page, HasSubstr("PARTIAL"));
+  EXPECT_THAT(page, HasSubstr("1 of 2 cases are finished. Missing: &#39;second&#39;"));
+  EXPECT_THAT(FormatReport(MakeScenario(), MakeResult(), ""), Not(HasSubstr("PARTIAL")));
+}
+
 TEST(ReportTest, TagsAreBalanced) {
   const std::string page = FormatReport(MakeScenario(), MakeResult(), "");
   for (const char* tag : {"svg", "table", "tr", "td", "section", "div", "g", "select", "main"}) {
@@ -163,6 +189,29 @@ TEST(TextTest, DurationsHaveThreeDigitsAndAUnit) {
   EXPECT_EQ(DurationText(27'000), "27.0 us");
   EXPECT_EQ(DurationText(2'176'000), "2.18 ms");
   EXPECT_EQ(DurationText(1.25e11), "125 s");
+}
+
+// The y of every label of a line, and the top of the plot's grid.
+TEST(SvgPlotTest, LabelsOfLinesStandAboveThePlotAndBesideEachOther) {
+  SvgPlot plot(380, 300, {"x", 0, 1, false, {{0.5, "0.5"}}}, {"y", 1, 10, true, {}});
+  plot.Vertical("limit", "time sharing", 0.7);
+  plot.Horizontal("qos", "bounds 1.02x to 4.00x", 1.05);
+  plot.Point("s0", 0, "a mark", 0.98, 10);
+  const std::string svg = plot.Finish("plot");
+  double end = 0;
+  int labels = 0;
+  const std::string tag = "<text class=\"note\" x=\"";
+  for (size_t at = 0; (at = svg.find(tag, at)) != std::string::npos; ++labels) {
+    at += tag.size();
+    const double x = std::stod(svg.substr(at));
+    const double y = std::stod(svg.substr(svg.find("y=\"", at) + 3));
+    EXPECT_GE(x, end);
+    EXPECT_LT(y, 34 - 4.5 * 1.3 - 11 * 0.3);  // above a mark at the plot's top
+    const size_t text = svg.find('>', at) + 1;
+    end = x + 6 * static_cast<double>(svg.find('<', text) - text);
+  }
+  EXPECT_EQ(labels, 2);
+  EXPECT_LE(end, 380);
 }
 
 TEST(SvgPlotTest, TicksAreRoundAndInside) {

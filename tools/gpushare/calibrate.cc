@@ -1,7 +1,6 @@
 #include "tools/gpushare/calibrate.h"
 
 #include <algorithm>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <system_error>
@@ -9,6 +8,7 @@
 #include "tools/gpushare/calibrate_kernels.h"
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/files.h"
+#include "tools/gpushare/interrupt.h"
 #include "tools/gpushare/progress.h"
 #include "tools/gpushare/scenario.h"
 #include "tools/gpushare/text.h"
@@ -28,22 +28,6 @@ constexpr int64_t kUnknownBlockTaskNs = 100'000;
 constexpr int kUnknownWorkersPerSm = 8;
 constexpr int64_t kCopyBytes = int64_t{128} << 20;
 constexpr char kAppName[] = "calibrate";
-
-volatile std::sig_atomic_t interrupted = 0;
-static_assert(sizeof(interrupted) == sizeof(int32_t));
-
-// While this object lives, an interrupt sets the flag that the library reads.
-class InterruptFlag {
- public:
-  InterruptFlag() : before_(std::signal(SIGINT, [](int) { interrupted = 1; })) { interrupted = 0; }
-  ~InterruptFlag() { std::signal(SIGINT, before_); }
-  InterruptFlag(const InterruptFlag&) = delete;
-  InterruptFlag& operator=(const InterruptFlag&) = delete;
-  const volatile int32_t* get() const { return &interrupted; }
-
- private:
-  void (*before_)(int);
-};
 
 // A kernel and the structs that the library reads; their addresses must not change.
 struct Sample {
@@ -248,6 +232,23 @@ std::string RowText(const Row& row) {
       IntensityText(one.intensity), KneesText(row).c_str(), one.kept != 0 ? "  (kept)" : "");
 }
 
+// The checkpoint of the profile `out`, empty: there is none.
+std::string CheckpointOf(const std::string& out) {
+  const std::string checkpoint = out + ".partial";
+  std::error_code ignored;
+  return std::filesystem::exists(checkpoint, ignored) ? checkpoint : "";
+}
+
+[[noreturn]] void ThrowInterrupted(const std::string& out) {
+  std::string text = std::string("The calibration was interrupted by ") +
+                     SignalName(InterruptSignal()) + ". The profile '" + out + "' is unchanged. ";
+  const std::string checkpoint = CheckpointOf(out);
+  text += checkpoint.empty() ? "Nothing was measured yet, so nothing is kept."
+                             : "What was measured is in '" + checkpoint +
+                                   "'; the same command with --resume goes on.";
+  throw Interrupted(InterruptSignal(), text);
+}
+
 std::string TableText(const Samples& samples, const Collected& collected, const std::string& out) {
   std::string text =
       Format("Calibrated on %s (%d SMs)%s\n\n", samples.facts().name.c_str(),
@@ -260,8 +261,7 @@ std::string TableText(const Samples& samples, const Collected& collected, const 
   if (!collected.notes.empty()) text += "\n";
   text += "\nProfile: " + out + "\n";
   // The notes name what was not reached.
-  const std::string checkpoint = out + ".partial";
-  if (std::error_code ignored; std::filesystem::exists(checkpoint, ignored)) {
+  if (const std::string checkpoint = CheckpointOf(out); !checkpoint.empty()) {
     text += "Checkpoint: " + checkpoint + ", from which the same command with --resume goes on\n";
   }
   return text;
@@ -273,7 +273,6 @@ std::string Calibrate(const CalibrateOptions& options) {
   const Samples samples(options);
   const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
   if (!folder.empty()) MakeFolder(folder.string());
-  const InterruptFlag interrupt;
   gpushare_calibration_options known = GPUSHARE_CALIBRATION_OPTIONS_INIT;
   known.device = options.device.device.c_str();
   known.device_ordinal = samples.facts().ordinal;
@@ -281,7 +280,7 @@ std::string Calibrate(const CalibrateOptions& options) {
   known.output_path = options.out.c_str();
   known.items = samples.items().data();
   known.item_count = static_cast<uint32_t>(samples.items().size());
-  known.cancel = interrupt.get();
+  known.cancel = InterruptFlag();
   known.sim_tier = options.device.tier.c_str();
   known.seed = options.device.seed;
   known.kernel_time_ns = options.kernel_time_ns;
@@ -296,7 +295,9 @@ std::string Calibrate(const CalibrateOptions& options) {
   known.pageable_buffer = const_cast<void*>(samples.copies()[1].copy_source);
   known.buffer_size_bytes = kCopyBytes;
   Collected collected(Steps(samples));
-  Check(gpushare_calibrate(&known, &Collect, &collected));
+  const gpushare_status status = gpushare_calibrate(&known, &Collect, &collected);
+  if (InterruptSignal() != 0 && status != GPUSHARE_OK) ThrowInterrupted(options.out);
+  Check(status);
   return TableText(samples, collected, options.out);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/suggest.h"
 
 namespace gpushare::tool {
 
@@ -45,7 +46,7 @@ std::vector<std::string> ChooseKernels(const KernelChoice& choice) {
     if (!Has(known, name)) {
       throw InputError("--kernels has '" + name.substr(0, 80) +
                        "', and the kernels that can be calibrated on this device are " +
-                       (known.empty() ? "none" : ListOf(known)) + ".");
+                       (known.empty() ? "none" : ListOf(known)) + DidYouMean(name, known));
     }
     if (Has(names, name)) {
       throw InputError("--kernels has '" + name + "' twice, and each kernel is measured once.");

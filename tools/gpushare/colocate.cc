@@ -18,6 +18,7 @@
 #include "tools/gpushare/rounds.h"
 #include "tools/gpushare/run_result.h"
 #include "tools/gpushare/runner.h"
+#include "tools/gpushare/suggest.h"
 #include "tools/gpushare/text.h"
 
 namespace gpushare::tool {
@@ -39,12 +40,14 @@ struct Alone {
   std::vector<LcPlan> plans;  // arrivals of this load
   RunOutcome pooled;          // real devices: over the rounds so far
   RunResult result;
+  bool done = false;
 };
 
 struct LibraryAlone {
   const Case* one = nullptr;
   RunOutcome pooled;
   RunResult result;
+  bool done = false;
 };
 
 class Colocation {
@@ -69,29 +72,39 @@ class Colocation {
     out.seed = scenario_.seed;
     out.policies = asked_;
     out.rounds = rounds_;
+    if (options_.begin) options_.begin(out);
     if (!options_.out.empty()) MakeFolder(options_.out + "/events");
     ListRuns();
-    const size_t rows = alone_.size() + library_.size() + policy_runs_.size();
-    Progress progress(solo_ns_.size() + be_alone_.size() + rows * static_cast<size_t>(rounds_));
-    MeasureSolo(progress);
-    MakePlans();
-    if (device_.real_time) {
-      RunRounds(progress);
-    } else {
-      MeasureAlone(progress);
-      RunPolicies(progress);
+    try {
+      Measure(out);
+    } catch (const std::exception&) {
+      out.stopped = std::current_exception();
     }
     Assemble(out);
     return out;
   }
 
  private:
+  void Measure(ColocateResult& out) {
+    const size_t rows = alone_.size() + library_.size() + policy_runs_.size();
+    Progress progress(solo_ns_.size() + be_alone_.size() + rows * static_cast<size_t>(rounds_));
+    MeasureSolo(progress);
+    MakePlans();
+    if (device_.real_time) {
+      RunRounds(progress, out);
+    } else {
+      MeasureAlone(progress);
+      RunPolicies(progress);
+    }
+  }
+
   struct PolicyRun {
     const Case* one = nullptr;
     std::string policy;
     RunOutcome pooled;
     RunResult result;
     EventIndexEntry events;
+    bool done = false;
   };
 
   void OpenDevice(ColocateResult& out) {
@@ -127,7 +140,11 @@ class Colocation {
       const auto found = std::find_if(scenario_.cases.begin(), scenario_.cases.end(),
                                       [&](const Case& one) { return one.name == name; });
       if (found == scenario_.cases.end()) {
-        throw InputError("The scenario '" + scenario_.name + "' has no case '" + name + "'.");
+        std::vector<std::string> names;
+        for (const Case& one : scenario_.cases) names.push_back(one.name);
+        throw InputError("The scenario '" + scenario_.name + "' has no case '" +
+                         name.substr(0, 60) + "'" + DidYouMean(name, names) +
+                         ListOf("cases", names));
       }
     }
     for (const Case& one : scenario_.cases) {
@@ -136,6 +153,13 @@ class Colocation {
           std::find(options_.cases.begin(), options_.cases.end(), one.name) != options_.cases.end();
       if (wanted) cases_.push_back(&one);
     }
+  }
+
+  // Whether an earlier run finished the case.
+  bool IsKept(const Case& one) const {
+    const std::vector<RunResult>& runs = options_.finished.runs;
+    return std::any_of(runs.begin(), runs.end(),
+                       [&](const RunResult& run) { return run.case_name == one.name; });
   }
 
   LoadKey KeyOf(const Case& one) const {
@@ -152,20 +176,23 @@ class Colocation {
 
   void ListRuns() {
     for (const Case* one : cases_) {
+      if (IsKept(*one)) continue;
       for (const int index : one->lc) solo_ns_[index] = 0;
       for (const int index : one->be) be_alone_[index];
       alone_[KeyOf(*one)];
       library_[BoundKeyOf(*one)].one = one;
       for (const std::string& policy : PoliciesOf(*one, asked_)) {
-        policy_runs_.push_back({one, policy, {}, {}, {}});
+        policy_runs_.push_back({one, policy, {}, {}, {}, false});
       }
     }
     ChooseTraced();
   }
 
   // Chooses the run that trace.pftrace shows: the scenario's choice if it runs, else the first case
-  // under `adaptive`, else the first run.
+  // under `adaptive`, else the first run. None if the earlier run has traced it.
   void ChooseTraced() {
+    const std::vector<EventIndexEntry>& kept = options_.finished.events;
+    if (std::any_of(kept.begin(), kept.end(), [](const auto& run) { return run.chosen; })) return;
     const std::string policy =
         scenario_.traced_policy.empty() ? "adaptive" : scenario_.traced_policy;
     int best = -1;
@@ -246,6 +273,7 @@ class Colocation {
       Alone& alone = *jobs[job];
       const RunPlan plan = PlanAlone(alone);
       alone.result = AloneResult(plan, ExecuteRun(plan));
+      alone.done = true;
       progress.Step(Format("LC alone at load %.3g", loads[job]));
     });
   }
@@ -268,6 +296,7 @@ class Colocation {
   void RunLibraryAlone(LibraryAlone& library) {
     const RunPlan plan = PlanUnder("adaptive", *library.one, false);
     library.result = ResultUnder(kLibraryAlone, *library.one, plan, ExecuteRun(plan));
+    library.done = true;
   }
 
   void RunPolicy(PolicyRun& run) {
@@ -278,6 +307,7 @@ class Colocation {
     const RunOutcome outcome = ExecuteRun(plan);
     run.result = ResultUnder(run.policy, *run.one, plan, outcome);
     if (outcome.traced) IndexEvents(outcome, run);
+    run.done = true;
   }
 
   // --- real devices ---
@@ -289,13 +319,20 @@ class Colocation {
     Pool(ExecuteRun(plan), pooled);
   }
 
-  void RunRounds(Progress& progress) {
+  void RunRounds(Progress& progress, ColocateResult& out) {
     for (const Case* one : cases_) {
+      if (IsKept(*one)) continue;
       for (int round = 0; round < rounds_; ++round) RunCaseRound(*one, round, progress);
       for (PolicyRun& run : policy_runs_) {
-        if (run.one != one || options_.out.empty() || IsPlainRow(run.policy)) continue;
-        TraceShortRun(run);
+        if (run.one != one) continue;
+        if (!options_.out.empty() && !IsPlainRow(run.policy)) TraceShortRun(run);
+        run.done = true;
       }
+      alone_.at(KeyOf(*one)).done = true;
+      library_.at(BoundKeyOf(*one)).done = true;
+      if (!options_.save) continue;
+      Assemble(out);
+      options_.save(out);
     }
   }
 
@@ -411,22 +448,51 @@ class Colocation {
     return alone;
   }
 
-  void Assemble(ColocateResult& out) {
-    size_t next = 0;
+  bool IsFinished(const Case& one) const {
+    if (!alone_.at(KeyOf(one)).done || !library_.at(BoundKeyOf(one)).done) return false;
+    return std::all_of(policy_runs_.begin(), policy_runs_.end(),
+                       [&](const PolicyRun& run) { return run.one != &one || run.done; });
+  }
+
+  // The rows of all cases that are finished, in the scenario's order.
+  void Assemble(ColocateResult& out) const {
+    out.runs.clear();
+    out.events.clear();
+    out.missing_cases.clear();
     for (const Case* one : cases_) {
-      AddRow(*one, alone_.at(KeyOf(*one)).result, out);
-      AddRow(*one, library_.at(BoundKeyOf(*one)).result, out);
-      if (!one->be.empty()) {
-        RunResult be_alone = JoinBeAlone(BeAloneOf(*one));
-        be_alone.policy = kBeAlone;
-        AddRow(*one, std::move(be_alone), out);
-        out.runs.back().load = 0;
+      if (IsKept(*one)) {
+        AddKept(*one, out);
+      } else if (IsFinished(*one)) {
+        AddFinished(*one, out);
+      } else {
+        out.missing_cases.push_back(one->name);
       }
-      for (; next < policy_runs_.size() && policy_runs_[next].one == one; ++next) {
-        AddRow(*one, policy_runs_[next].result, out);
-        if (!policy_runs_[next].events.file.empty())
-          out.events.push_back(policy_runs_[next].events);
-      }
+    }
+    out.cases_finished = cases_.size() - out.missing_cases.size();
+  }
+
+  void AddKept(const Case& one, ColocateResult& out) const {
+    for (const RunResult& run : options_.finished.runs) {
+      if (run.case_name == one.name) out.runs.push_back(run);
+    }
+    for (const EventIndexEntry& entry : options_.finished.events) {
+      if (entry.case_name == one.name) out.events.push_back(entry);
+    }
+  }
+
+  void AddFinished(const Case& one, ColocateResult& out) const {
+    AddRow(one, alone_.at(KeyOf(one)).result, out);
+    AddRow(one, library_.at(BoundKeyOf(one)).result, out);
+    if (!one.be.empty()) {
+      RunResult be_alone = JoinBeAlone(BeAloneOf(one));
+      be_alone.policy = kBeAlone;
+      AddRow(one, std::move(be_alone), out);
+      out.runs.back().load = 0;
+    }
+    for (const PolicyRun& run : policy_runs_) {
+      if (run.one != &one) continue;
+      AddRow(one, run.result, out);
+      if (!run.events.file.empty()) out.events.push_back(run.events);
     }
   }
 

@@ -5,8 +5,9 @@
 
 namespace gpushare::tool {
 
-// Runs the command and returns its exit code: 0 done; 1 a run failed; 2 bad input, with one
-// sentence on stderr. Throws nothing.
+// Runs the command and returns its exit code (docs/command.md). A failure is said on stderr, and
+// with
+// --json also on stdout. Throws nothing.
 int RunCommand(int argc, const char* const* argv) noexcept;
 
 }  // namespace gpushare::tool

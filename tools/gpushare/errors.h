@@ -1,4 +1,5 @@
-// The failures of the command: bad input (exit code 2) or a failed run (exit code 1).
+// The failures of the command: bad input (exit code 2) or a failed run (exit code 1). An interrupt
+// is the third (interrupt.h).
 //
 // Any function below RunCommand may throw them; only RunCommand catches. The text is one full
 // sentence, which the user reads on stderr.
@@ -14,6 +15,8 @@ namespace gpushare::tool {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitRunFailed = 1;
 inline constexpr int kExitBadInput = 2;
+// An interrupt: this plus the number of the signal, as shells have it.
+inline constexpr int kExitSignal = 128;
 
 // The user gave an invalid file, option or name.
 class InputError : public std::runtime_error {

@@ -1,15 +1,30 @@
 #include "tools/gpushare/files.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
 
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/suggest.h"
 
 namespace gpushare::tool {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// Files of a folder that are compared with a wrong name.
+constexpr size_t kNamesMax = 4096;
+
+}  // namespace
 
 std::string ReadFile(const std::string& path, size_t bytes_max) {
   std::error_code error;
@@ -30,17 +45,40 @@ std::string ReadFile(const std::string& path, size_t bytes_max) {
   return text;
 }
 
+namespace {
+
+// Writes the text to a new file and onto the disk. 0, else the errno.
+int WriteAndSync(const std::string& path, std::string_view text) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return errno;
+  int error = 0;
+  while (error == 0 && !text.empty()) {
+    const ssize_t written = write(file, text.data(), text.size());
+    if (written < 0 && errno != EINTR) error = errno;
+    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+  }
+  if (error == 0 && fsync(file) != 0) error = errno;
+  // Some file systems report a full disk here.
+  if (close(file) != 0 && error == 0) error = errno;
+  return error;
+}
+
+}  // namespace
+
 void WriteFile(const std::string& path, std::string_view text) {
   const std::string temporary = path + ".tmp";
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out.flush();
-    if (!out) throw RunError("The file '" + temporary + "' cannot be written.");
-  }
-  std::error_code error;
-  fs::rename(temporary, path, error);
-  if (error) throw RunError("The file '" + path + "' cannot be replaced: " + error.message() + ".");
+  int error = WriteAndSync(temporary, text);
+  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  unlink(temporary.c_str());
+  throw RunError("The file '" + path + "' cannot be written: " + std::strerror(error) + ".");
+}
+
+void Print(std::string_view text) {
+  const size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return;
+  throw RunError(std::string("The standard output cannot be written: ") + std::strerror(errno) +
+                 ".");
 }
 
 void MakeFolder(const std::string& path) {
@@ -121,15 +159,45 @@ std::string QuotedList(const std::vector<std::string>& names) {
 
 namespace {
 
+// The names of the JSON files beside a file that does not exist, as a user would write them: with
+// the ending if the name has it.
+std::vector<std::string> NamesBeside(const std::string& place, bool ending) {
+  std::vector<std::string> names;
+  fs::path folder = fs::path(place).parent_path();
+  if (folder.empty()) folder = ".";
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (names.size() == kNamesMax) break;
+    if (entry.path().extension() != ".json") continue;
+    names.push_back(ending ? entry.path().filename().string() : entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 std::string FindNamed(const char* kind, const std::string& name,
                       const std::vector<std::string>& places) {
   std::string found = FirstExisting(places);
   if (!found.empty()) return found;
-  throw InputError(std::string("The ") + kind + " '" + name +
-                   "' does not exist; the places searched are " + QuotedList(places) + ".");
+  throw NotFound(kind, name, places);
 }
 
 }  // namespace
+
+InputError NotFound(const std::string& kind, const std::string& name,
+                    const std::vector<std::string>& places) {
+  const std::string word = fs::path(name).filename().string();
+  std::string text = "The " + kind + " '" + name + "' does not exist; the places searched are " +
+                     QuotedList(places) + ".";
+  for (const std::string& place : places) {
+    const std::string nearest =
+        Nearest(word, NamesBeside(place, fs::path(name).extension() == ".json"));
+    if (nearest.empty()) continue;
+    text += " The nearest name is '" + nearest + "'.";
+    break;
+  }
+  return InputError(text);
+}
 
 std::string FindScenario(const std::string& name) {
   return FindNamed("scenario", name, PlacesOf(name, "scenarios"));

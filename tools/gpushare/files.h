@@ -8,13 +8,20 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/gpushare/errors.h"
+
 namespace gpushare::tool {
 
 // InputError when `path` cannot be read, is no regular file, or holds more than `bytes_max`.
 std::string ReadFile(const std::string& path, size_t bytes_max);
 
-// Writes to a temporary name in the same folder and renames. RunError on failure.
+// Writes to a temporary name in the same folder and renames. On failure the old file stays, and
+// RunError names the file and the reason.
 void WriteFile(const std::string& path, std::string_view text);
+
+// Writes to stdout and flushes. RunError on failure: a full disk behind stdout must not look like
+// success.
+void Print(std::string_view text);
 
 // Makes `path` and its parents. RunError on failure.
 void MakeFolder(const std::string& path);
@@ -48,6 +55,10 @@ std::string FirstExisting(const std::vector<std::string>& places);
 // searched, when it is nowhere.
 std::string FindScenario(const std::string& name);
 std::string FindProfile(const std::string& name);
+
+// The error for a scenario or profile that is nowhere: the places, and the nearest name in them.
+InputError NotFound(const std::string& kind, const std::string& name,
+                    const std::vector<std::string>& places);
 
 // "'a', 'b' and 'c'"
 std::string QuotedList(const std::vector<std::string>& names);

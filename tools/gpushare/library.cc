@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/suggest.h"
 
 namespace gpushare::tool {
 
@@ -93,10 +94,8 @@ void RequirePolicies(const std::vector<std::string>& policies) {
   const std::vector<std::string> known = PolicyNames();
   for (const std::string& policy : policies) {
     if (std::find(known.begin(), known.end(), policy) != known.end()) continue;
-    std::string list;
-    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-    throw InputError("The policy '" + policy + "' is unknown, and the known ones are " + list +
-                     ".");
+    throw InputError("The policy '" + policy.substr(0, 60) + "' is unknown" +
+                     DidYouMean(policy, known) + ListOf("policies", known));
   }
 }
 

@@ -28,6 +28,8 @@ inline constexpr int64_t kDurationNsMax = int64_t{3600} * 1'000'000'000;
 inline constexpr int64_t kTraceMsMax = 10'000;
 // Rounds of a row: each opens the device anew and warms up.
 inline constexpr int64_t kRoundsMax = 100;
+// The finished rows of a partial set: about 20 KB a row, 1024 cases of a dozen policies.
+inline constexpr size_t kRowsBytesMax = size_t{512} << 20;
 // An event log of one run: 64-byte records, 1 GiB.
 inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
 // Most polls without any movement of the device's clock; a run with more of them is given up.

@@ -1,5 +1,11 @@
-// The program `gpushare`. Everything is in command.cc, so that tests can call it.
+// The program `gpushare`. Everything else is in command.cc, so that tests can call it.
+
+#include <csignal>
 
 #include "tools/gpushare/command.h"
 
-int main(int argc, char** argv) { return gpushare::tool::RunCommand(argc, argv); }
+int main(int argc, char** argv) {
+  // A file above the limit of `ulimit -f` is then an error of its write, with the file's name.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return gpushare::tool::RunCommand(argc, argv);
+}

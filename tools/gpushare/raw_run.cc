@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/interrupt.h"
 #include "tools/gpushare/metrics.h"
 #include "tools/gpushare/pause.h"
 #include "tools/gpushare/random.h"
@@ -326,6 +327,7 @@ class RawRun {
   template <class Condition>
   bool SpinUntil(int64_t deadline_ns, Condition done) {
     while (!done()) {
+      ThrowIfInterrupted();
       if (plan_.stop != nullptr && plan_.stop->load(std::memory_order_relaxed)) {
         throw RunError("The run is given up because another one failed.");
       }

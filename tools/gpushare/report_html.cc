@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/gpushare/files.h"
+#include "tools/gpushare/html_table.h"
 #include "tools/gpushare/report_style.h"
 #include "tools/gpushare/svg_plot.h"
 #include "tools/gpushare/text.h"
@@ -26,23 +28,11 @@ std::string TimeLabel(double ns) {
   return ns >= 1e6 ? Format("%g ms", ns * 1e-6) : Format("%g us", ns * 1e-3);
 }
 
-std::string Cell(const std::string& text, const char* css_class = "") {
-  return std::string("<td") + (css_class[0] ? Format(" class=\"%s\"", css_class) : "") + ">" +
-         EscapeHtml(text) + "</td>";
-}
-
-std::string HeaderRow(const std::vector<const char*>& names) {
-  std::string row = "<tr>";
-  for (const char* name : names) row += std::string("<th>") + name + "</th>";
-  return row + "</tr>";
-}
-
 constexpr int kRing = 7;  // SvgPlot's shape for what a GPU measured
 
-// LC p99 over alone and the BE rate, as one cell.
-std::string PairCell(double p99_over_alone, double be, const char* css_class) {
-  const char* format = p99_over_alone < 100 ? "%.3f, %.2f" : "%.0f, %.2f";
-  return Cell(Format(format, p99_over_alone, be), css_class);
+// LC p99 over alone and the BE rate, as the text of one cell.
+std::string PairText(double p99_over_alone, double be) {
+  return Format(p99_over_alone < 100 ? "%.3f, %.2f" : "%.0f, %.2f", p99_over_alone, be);
 }
 
 class Report {
@@ -90,7 +80,14 @@ class Report {
   std::string Title() const {
     std::string html = "<h1>" + EscapeHtml(scenario_.name);
     if (result_.device.simulated) html += " <span class=\"stamp\">SIMULATED</span>";
+    if (result_.stopped != nullptr) html += " <span class=\"stamp\">PARTIAL</span>";
     html += "</h1>\n";
+    if (result_.stopped != nullptr) {
+      html +=
+          Format("<p>The run stopped early: %zu of %zu cases are finished. Missing: ",
+                 result_.cases_finished, result_.cases_finished + result_.missing_cases.size()) +
+          EscapeHtml(QuotedList(result_.missing_cases)) + ".</p>\n";
+    }
     if (!scenario_.description.empty()) {
       html += "<p class=\"soft\">" + EscapeHtml(scenario_.description) + "</p>\n";
     }
@@ -128,18 +125,18 @@ class Report {
           best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str(),
           100 * best->be_rate_mean, 100 * (1 + best->gain_over_limit_mean));
     }
-    html += "<div class=\"scroll\"><table>" +
-            HeaderRow({"policy", "QoS kept", "worst p99 over alone", "mean BE rate of solo",
-                       "mean work over time sharing"});
+    HtmlTable table({"policy", "QoS kept", "worst p99 over alone", "mean BE rate of solo",
+                     "mean work over time sharing"});
     for (const PolicyVerdict& one : verdicts_) {
-      html += "<tr><td>" + MarkerSvg(ClassOf(one.policy), SeriesOf(one.policy)) +
-              EscapeHtml(one.policy) + "</td>" +
-              Cell(Format("%d of %d", one.cases_met, one.cases_with_line),
-                   one.cases_met == one.cases_with_line ? "good" : "bad") +
-              Cell(RatioLabel(one.worst_p99_over_alone)) + Cell(Format("%.3f", one.be_rate_mean)) +
-              Cell(Format("%+.3f", one.gain_over_limit_mean)) + "</tr>";
+      table.Row();
+      table.Cell(one.policy, "", MarkerSvg(ClassOf(one.policy), SeriesOf(one.policy)));
+      table.Cell(Format("%d of %d", one.cases_met, one.cases_with_line),
+                 one.cases_met == one.cases_with_line ? "good" : "bad");
+      table.Cell(RatioLabel(one.worst_p99_over_alone));
+      table.Cell(Format("%.3f", one.be_rate_mean));
+      table.Cell(Format("%+.3f", one.gain_over_limit_mean));
     }
-    return html + "</table></div></section>\n";
+    return html + table.Finish() + "</section>\n";
   }
 
   // Every case under every policy; below each case what a GPU measured.
@@ -152,48 +149,59 @@ class Report {
     if (!measured_.empty()) {
       html += " " + EscapeHtml(MeasuredOrigin(measured_, result_.policies));
     }
-    html += "</p>\n<div class=\"scroll\"><table><tr><th>case</th><th>bound</th><th>limit</th>";
-    for (const std::string& policy : result_.policies) {
-      html += "<th>" + EscapeHtml(policy) + "</th>";
+    std::vector<std::string> columns = {"case", "bound", "limit"};
+    columns.insert(columns.end(), result_.policies.begin(), result_.policies.end());
+    HtmlTable table(columns);
+    for (const auto& [name, runs] : cases_) {
+      OverviewRow(name, runs, table);
+      MeasuredRow(name, runs, table);
     }
-    html += "</tr>";
-    for (const auto& [name, runs] : cases_)
-      html += OverviewRow(name, runs) + MeasuredRow(name, runs);
-    return html + "</table></div></section>\n";
+    return html + "</p>\n" + table.Finish() + "</section>\n";
   }
 
-  std::string OverviewRow(const std::string& name,
-                          const std::vector<const RunResult*>& runs) const {
+  void OverviewRow(const std::string& name, const std::vector<const RunResult*>& runs,
+                   HtmlTable& table) const {
     const double bound = BoundOf(runs);
-    std::string html = "<tr>" + Cell(name) + Cell(bound > 0 ? Format("%.2f", bound) : "-") +
-                       Cell(Format("%.3f", TimeSharingLimit(*runs[0])));
+    table.Row();
+    table.Cell(name);
+    table.Cell(bound > 0 ? Format("%.2f", bound) : "-");
+    table.Cell(Format("%.3f", TimeSharingLimit(*runs[0])));
     for (const std::string& policy : result_.policies) {
       const auto found = std::find_if(runs.begin(), runs.end(),
                                       [&](const RunResult* run) { return run->policy == policy; });
-      html += found == runs.end() ? Cell("-")
-                                  : PairCell(WorstP99OverAlone(**found), (*found)->be_rate_of_solo,
-                                             bound == 0          ? ""
-                                             : KeepsQos(**found) ? "good"
-                                                                 : "bad");
+      if (found == runs.end()) {
+        table.Cell("-");
+        continue;
+      }
+      table.Cell(PairText(WorstP99OverAlone(**found), (*found)->be_rate_of_solo),
+                 bound == 0          ? ""
+                 : KeepsQos(**found) ? "good"
+                                     : "bad");
     }
-    return html + "</tr>";
   }
 
-  std::string MeasuredRow(const std::string& name,
-                          const std::vector<const RunResult*>& runs) const {
+  // No row if the GPU did not run the case.
+  void MeasuredRow(const std::string& name, const std::vector<const RunResult*>& runs,
+                   HtmlTable& table) const {
     const double bound = BoundOf(runs);
-    bool any = false;
-    std::string html = "<tr class=\"measured\">" + Cell(measured_.gpu) + Cell("") + Cell("");
+    if (std::none_of(
+            result_.policies.begin(), result_.policies.end(),
+            [&](const std::string& policy) { return measured_.Find(name, policy) != nullptr; })) {
+      return;
+    }
+    table.Row("measured");
+    for (const std::string& text : {measured_.gpu, std::string(), std::string()}) table.Cell(text);
     for (const std::string& policy : result_.policies) {
       const auto* row = measured_.Find(name, policy);
-      any |= row != nullptr;
-      html += row == nullptr ? Cell("-")
-                             : PairCell(row->p99_over_alone, row->be_rate_of_solo,
-                                        bound == 0                     ? ""
-                                        : row->p99_over_alone <= bound ? "good"
-                                                                       : "bad");
+      if (row == nullptr) {
+        table.Cell("-");
+        continue;
+      }
+      table.Cell(PairText(row->p99_over_alone, row->be_rate_of_solo), bound == 0 ? ""
+                                                                      : row->p99_over_alone <= bound
+                                                                          ? "good"
+                                                                          : "bad");
     }
-    return any ? html + "</tr>" : "";
   }
 
   static double BoundOf(const std::vector<const RunResult*>& runs) {
@@ -262,7 +270,8 @@ class Report {
         least_bound = std::min(least_bound, app.p99_bound);
       }
     }
-    Axis x{"BE rate of solo", 0, most * 1.05, false, LinearTicks(0, most * 1.05, 5)};
+    // A mark at 0 keeps clear of the axis and its labels.
+    Axis x{"BE rate of solo", -0.04 * most, most * 1.05, false, LinearTicks(0, most * 1.05, 5)};
     Axis y{"LC p99 over alone", 0.9, worst * 1.3, true, LogTicks(0.9, worst * 1.3, &RatioLabel)};
     SvgPlot plot(380, 300, x, y);
     plot.Vertical("limit", "time sharing", std::max(0.0, 1 - runs[0]->realised_load));
@@ -309,40 +318,42 @@ class Report {
   }
 
   std::string CaseTable(const std::vector<const RunResult*>& runs) const {
-    std::string html =
-        "<div class=\"scroll\"><table>" +
-        HeaderRow({"policy", "LC app", "p50", "p99", "over alone", "violations", "BE rate", "ANTT",
-                   "STP", "SM busy", "pred. error", "evictions", "eviction p99"});
+    HtmlTable table({"policy", "LC app", "p50", "p99", "over alone", "violations", "BE rate",
+                     "ANTT", "STP", "SM busy", "pred. error", "evictions", "eviction p99"});
     for (const RunResult* run : runs) {
       const size_t rows = std::max<size_t>(1, run->lc.size());
-      for (size_t i = 0; i < rows; ++i) html += CaseRow(*run, i);
+      for (size_t i = 0; i < rows; ++i) CaseRow(*run, i, table);
     }
-    return html + "</table></div>";
+    return table.Finish();
   }
 
-  static std::string CaseRow(const RunResult& run, size_t index) {
-    std::string html = IsReference(run.policy) ? "<tr class=\"reference\">" : "<tr>";
-    html += Cell(index == 0 ? run.policy + (run.unstable ? " (unstable)" : "") : "");
+  static void CaseRow(const RunResult& run, size_t index, HtmlTable& table) {
+    table.Row(IsReference(run.policy) ? "reference" : "");
+    table.Cell(index == 0 ? run.policy + (run.unstable ? " (unstable)" : "") : "");
     if (index < run.lc.size()) {
       const LcResult& app = run.lc[index];
-      html += Cell(app.app) + Cell(DurationText(static_cast<double>(app.p50_ns))) +
-              Cell(DurationText(static_cast<double>(app.p99_ns))) +
-              Cell(Format("%.3f", app.p99_over_alone), app.qos_ns == 0 ? ""
-                                                       : app.qos_met   ? "good"
-                                                                       : "bad") +
-              Cell(app.qos_ns == 0 ? "-" : Format("%.2f %%", 100 * app.violation_share));
+      table.Cell(app.app);
+      table.Cell(DurationText(static_cast<double>(app.p50_ns)));
+      table.Cell(DurationText(static_cast<double>(app.p99_ns)));
+      table.Cell(Format("%.3f", app.p99_over_alone), app.qos_ns == 0 ? ""
+                                                     : app.qos_met   ? "good"
+                                                                     : "bad");
+      table.Cell(app.qos_ns == 0 ? "-" : Format("%.2f %%", 100 * app.violation_share));
     } else {
-      for (int i = 0; i < 5; ++i) html += Cell("-");
+      for (int i = 0; i < 5; ++i) table.Cell("-");
     }
-    if (index > 0) return html + "<td colspan=\"7\"></td></tr>";
+    if (index > 0) {  // the rest is of the run, not of the app
+      for (int i = 0; i < 7; ++i) table.Cell("");
+      return;
+    }
     const bool evicted = run.evictions.count > 0;
-    html += Cell(run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo)) +
-            Cell(AnttLabel(run.antt)) + Cell(Format("%.3f", run.stp)) +
-            Cell(run.utilisation > 0 ? Format("%.1f %%", 100 * run.utilisation) : "-") +
-            Cell(run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error) : "-") +
-            Cell(evicted ? Format("%lld", static_cast<long long>(run.evictions.count)) : "-") +
-            Cell(evicted ? DurationText(static_cast<double>(run.evictions.p99_ns)) : "-");
-    return html + "</tr>";
+    table.Cell(run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo));
+    table.Cell(AnttLabel(run.antt));
+    table.Cell(Format("%.3f", run.stp));
+    table.Cell(run.utilisation > 0 ? Format("%.1f %%", 100 * run.utilisation) : "-");
+    table.Cell(run.prediction_samples > 0 ? Format("%.1f %%", 100 * run.prediction_error) : "-");
+    table.Cell(evicted ? Format("%lld", static_cast<long long>(run.evictions.count)) : "-");
+    table.Cell(evicted ? DurationText(static_cast<double>(run.evictions.p99_ns)) : "-");
   }
 
   std::string PercentilePlots(const std::vector<const RunResult*>& runs) const {

@@ -44,7 +44,10 @@ tr.measured td:first-child{padding-left:14px;color:var(--soft);font-weight:600}
 tr:last-child td{border-bottom:0}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(340px,100%),1fr));gap:14px 20px}
 svg{width:100%;max-width:760px;height:auto;display:block}
-svg.timeline{max-width:none;min-width:720px}
+svg.timeline{max-width:none}
+svg.wide{min-width:720px}
+svg.narrow{display:none}
+.row{font-size:11px;fill:var(--soft);paint-order:stroke;stroke:var(--card);stroke-width:4px}
 svg.key{width:14px;height:14px;display:inline-block;vertical-align:-2px;margin-right:6px}
 .legend{display:flex;flex-wrap:wrap;gap:4px 18px;margin:6px 0 12px;font-size:13.5px}
 .grid{stroke:var(--rule);stroke-width:1;fill:none}
@@ -74,7 +77,17 @@ padding:5px 9px;max-width:100%}
 code{font:13px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace;overflow-wrap:anywhere}
 .manifest td{text-align:left;white-space:normal}
 h1,h2,h3,p{overflow-wrap:anywhere}
-@media (max-width:600px){main{padding:18px 10px 40px}.card{padding:14px 12px}
+@media (max-width:640px){
+.stack,.stack tbody{display:block}.stack tr.head{display:none}
+.stack tr,.stack tr:last-child{display:grid;grid-template-columns:repeat(auto-fill,minmax(96px,1fr));
+gap:3px 10px;padding:8px 0;border-bottom:1px solid var(--rule)}
+.stack td,.stack tr.measured td{display:block;border:0;padding:0;text-align:left;white-space:normal;
+overflow-wrap:anywhere}
+.stack td:first-child{grid-column:1/-1;font-weight:600}
+.stack td:not(:first-child)::before{content:attr(data-label);display:block;color:var(--soft);font-size:11.5px}
+.stack tr td:empty,.stack tr td.none{display:none}
+svg.wide{display:none}svg.narrow{display:block}
+main{padding:18px 10px 40px}.card{padding:14px 12px}
 .case .plots .tick,.case .plots .note{font-size:15px}.case .plots .label{font-size:16px}}
 @media print{.case{display:block}select{display:none}}
 )css";

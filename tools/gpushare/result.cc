@@ -84,6 +84,10 @@ std::string FormatResult(const Scenario& scenario, const ColocateResult& result)
                {"simulated", result.device.simulated},
                {"scenario", scenario.name},
                {"seed", result.seed}};
+  if (result.stopped != nullptr) {
+    json["partial"] = {{"cases_finished", result.cases_finished},
+                       {"missing_cases", result.missing_cases}};
+  }
   json["runs"] = std::move(runs);
   json["manifest"] = {{"gpushare_version", gpushare_version_string()},
                       {"profile", result.device.profile},

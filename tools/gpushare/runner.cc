@@ -6,6 +6,7 @@
 
 #include "tools/gpushare/app_driver.h"
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/interrupt.h"
 #include "tools/gpushare/limits.h"
 #include "tools/gpushare/metrics.h"
 #include "tools/gpushare/pause.h"
@@ -115,6 +116,7 @@ class Run {
     if (fault_.any()) {
       throw RunError("The run under policy '" + plan_.policy + "' fails: " + fault_.message());
     }
+    ThrowIfInterrupted();
     if (plan_.stop != nullptr && plan_.stop->load(std::memory_order_relaxed)) {
       throw RunError("The run is given up because another one failed.");
     }

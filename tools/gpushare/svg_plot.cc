@@ -11,8 +11,14 @@ namespace {
 
 constexpr double kLeft = 72;
 constexpr double kRight = 16;
-constexpr double kTop = 14;
+constexpr double kTop = 34;
 constexpr double kBottom = 44;
+// The labels above the plot: the line's sample, the gap to the next one, the width of a letter at
+// the largest size that the style sheet gives it.
+constexpr double kNoteTop = 14;
+constexpr double kNoteSample = 22;
+constexpr double kNoteGap = 14;
+constexpr double kNoteLetter = 6.6;
 
 double Position(const Axis& axis, double value) {
   if (!axis.logarithmic) return (value - axis.low) / (axis.high - axis.low);
@@ -119,18 +125,22 @@ void SvgPlot::Point(const std::string& css_class, int shape, const std::string& 
 void SvgPlot::Vertical(const std::string& css_class, const std::string& label, double x) {
   body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fV%.1f\"/>", css_class.c_str(), X(x), kTop,
                   height_ - kBottom);
-  const bool left = Position(x_, x) > 0.6;
-  notes_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">",
-                   X(x) + (left ? -5 : 5), kTop + 10, left ? "end" : "start") +
-            EscapeHtml(label) + "</text>";
+  Note(css_class, label);
 }
 
 void SvgPlot::Horizontal(const std::string& css_class, const std::string& label, double y) {
   body_ += Format("<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>", css_class.c_str(), kLeft, Y(y),
                   width_ - kRight);
-  notes_ += Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">",
-                   width_ - kRight - 2, Y(y) - 4) +
+  Note(css_class, label);
+}
+
+void SvgPlot::Note(const std::string& css_class, const std::string& label) {
+  const double text = notes_end_ + kNoteSample + 6;
+  notes_ += Format("<path class=\"%s\" d=\"M%.1f %.1fh%.1f\"/>", css_class.c_str(), notes_end_ + 1,
+                   kNoteTop - 4, kNoteSample) +
+            Format("<text class=\"note\" x=\"%.1f\" y=\"%.1f\">", text, kNoteTop) +
             EscapeHtml(label) + "</text>";
+  notes_end_ = text + kNoteLetter * static_cast<double>(label.size()) + kNoteGap;
 }
 
 std::string SvgPlot::Finish(const std::string& title) const {

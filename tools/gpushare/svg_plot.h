@@ -38,7 +38,7 @@ class SvgPlot {
             const std::vector<std::pair<double, double>>& points);
   // `shape` 0 to 7: circle, square, diamond, triangle, cross, plus, inverted triangle, ring.
   void Point(const std::string& css_class, int shape, const std::string& title, double x, double y);
-  // A line across the whole plot with a label at its end.
+  // A line across the whole plot. Its label stands above the plot, where no mark can lie on it.
   void Vertical(const std::string& css_class, const std::string& label, double x);
   void Horizontal(const std::string& css_class, const std::string& label, double y);
 
@@ -48,13 +48,15 @@ class SvgPlot {
  private:
   double X(double value) const;
   double Y(double value) const;
+  void Note(const std::string& css_class, const std::string& label);
 
   int width_;
   int height_;
   Axis x_;
   Axis y_;
   std::string body_;
-  std::string notes_;  // labels, drawn over everything else
+  std::string notes_;     // samples of the lines across the plot, with their labels
+  double notes_end_ = 0;  // x where the next one begins
 };
 
 // The marker of a series alone, for legends.

@@ -10,10 +10,21 @@ namespace gpushare::tool {
 
 namespace {
 
-constexpr int kWidth = 1080;
-constexpr double kLeft = 150;
+// Two drawings of the same window; the style sheet shows one of them. The wide one has the rows'
+// labels on the left, the narrow one above each row.
+struct Drawing {
+  const char* css_class;
+  int width;
+  double left;
+  double row_height;
+  double bar_top;  // inside a row
+  bool labels_left;
+  int ticks;
+};
+constexpr Drawing kWide = {"timeline wide", 1080, 150, 24, 3, true, 8};
+constexpr Drawing kNarrow = {"timeline narrow", 430, 16, 38, 17, false, 4};
+constexpr double kBarHeight = 18;
 constexpr double kRight = 14;
-constexpr double kRowHeight = 24;
 constexpr double kTop = 22;
 constexpr double kBottom = 30;
 constexpr size_t kSlicesMax = 1500;
@@ -64,25 +75,28 @@ Window ChooseWindow(const std::vector<gpushare_event>& events) {
 
 class Timeline {
  public:
-  Timeline(const EventIndexEntry& run, const std::vector<gpushare_event>& events)
-      : run_(run), events_(events), window_(ChooseWindow(events)) {}
+  Timeline(const EventIndexEntry& run, const std::vector<gpushare_event>& events,
+           const Drawing& drawing)
+      : run_(run), events_(events), window_(ChooseWindow(events)), drawing_(drawing) {}
 
   std::string Draw() {
     CollectRows();
     if (rows_.empty()) return "";
-    const double height = kTop + kRowHeight * static_cast<double>(rows_.size()) + kBottom;
-    std::string svg =
-        Format("<svg class=\"timeline\" viewBox=\"0 0 %d %.0f\" role=\"img\">", kWidth, height) +
-        "<title>Timeline excerpt</title>" + Grid(height);
-    for (size_t i = 0; i < rows_.size(); ++i) svg += DrawRow(i);
-    return svg + Marks(height) + "</svg>";
+    const double height = kTop + drawing_.row_height * static_cast<double>(rows_.size()) + kBottom;
+    std::string svg = Format("<svg class=\"%s\" viewBox=\"0 0 %d %.0f\" role=\"img\">",
+                             drawing_.css_class, drawing_.width, height) +
+                      "<title>Timeline excerpt</title>" + Grid(height);
+    for (size_t i = 0; i < rows_.size(); ++i) svg += DrawBars(i);
+    svg += Marks(height);
+    for (size_t i = 0; i < rows_.size(); ++i) svg += DrawLabel(i);
+    return svg + "</svg>";
   }
 
  private:
   double X(int64_t time_ns) const {
     const double share = static_cast<double>(time_ns - window_.from_ns) /
                          static_cast<double>(window_.to_ns - window_.from_ns);
-    return kLeft + std::clamp(share, 0.0, 1.0) * (kWidth - kLeft - kRight);
+    return drawing_.left + std::clamp(share, 0.0, 1.0) * (drawing_.width - drawing_.left - kRight);
   }
 
   // Launches on one place that overlap get separate rows.
@@ -129,7 +143,7 @@ class Timeline {
     std::string svg;
     const double from_us = 0;
     const double to_us = 1e-3 * static_cast<double>(window_.to_ns - window_.from_ns);
-    for (const Tick& tick : LinearTicks(from_us, to_us, 8)) {
+    for (const Tick& tick : LinearTicks(from_us, to_us, drawing_.ticks)) {
       const double x = X(window_.from_ns + static_cast<int64_t>(tick.value * 1e3));
       svg +=
           Format("<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, kTop, height - kBottom) +
@@ -139,19 +153,28 @@ class Timeline {
     return svg;
   }
 
-  std::string DrawRow(size_t index) const {
-    const Row& row = rows_[index];
-    const double y = kTop + kRowHeight * static_cast<double>(index);
-    std::string svg = Format("<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"end\">",
-                             kLeft - 8, y + 15) +
-                      EscapeHtml(row.label) + "</text>";
-    for (const Slice& slice : row.slices) {
+  double RowTop(size_t index) const {
+    return kTop + drawing_.row_height * static_cast<double>(index);
+  }
+
+  std::string DrawLabel(size_t index) const {
+    const double x = drawing_.labels_left ? drawing_.left - 8 : drawing_.left;
+    const double y = RowTop(index) + (drawing_.labels_left ? 15 : 13);
+    return Format("<text class=\"row\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y,
+                  drawing_.labels_left ? "end" : "start") +
+           EscapeHtml(rows_[index].label) + "</text>";
+  }
+
+  std::string DrawBars(size_t index) const {
+    const double y = RowTop(index) + drawing_.bar_top;
+    std::string svg;
+    for (const Slice& slice : rows_[index].slices) {
       const double x = X(slice.from_ns);
       svg +=
           Format(
               "<rect class=\"%s\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\" rx=\"2\">",
-              slice.latency_critical ? "lc" : "be", x, y + 3, std::max(0.8, X(slice.to_ns) - x),
-              kRowHeight - 6) +
+              slice.latency_critical ? "lc" : "be", x, y, std::max(0.8, X(slice.to_ns) - x),
+              kBarHeight) +
           "<title>" + EscapeHtml(slice.title) + "</title></rect>";
     }
     return svg;
@@ -182,6 +205,7 @@ class Timeline {
   const EventIndexEntry& run_;
   const std::vector<gpushare_event>& events_;
   const Window window_;
+  const Drawing& drawing_;
   std::vector<Row> rows_;
 };
 
@@ -191,7 +215,8 @@ std::string TimelineSvg(const EventIndexEntry& run, const std::vector<gpushare_e
   const bool any = std::any_of(events.begin(), events.end(), [](const gpushare_event& event) {
     return event.type == GPUSHARE_EVENT_PART_DONE;
   });
-  return any ? Timeline(run, events).Draw() : "";
+  if (!any) return "";
+  return Timeline(run, events, kWide).Draw() + Timeline(run, events, kNarrow).Draw();
 }
 
 }  // namespace gpushare::tool

@@ -11,6 +11,7 @@
 
 namespace gpushare::tool {
 
+// The window as two drawings, for wide and for narrow screens (report_style.h shows one of them).
 // Empty if the log has no finished launch.
 std::string TimelineSvg(const EventIndexEntry& run, const std::vector<gpushare_event>& events);
 

@@ -1,0 +1,49 @@
+// The files of a run land together: result.json, report.html, trace.pftrace and events/.
+//
+// A run writes them into FOLDER/gpushare.partial. Publish() renames them into FOLDER when all are
+// there. Until then the earlier set in FOLDER is untouched. FOLDER has a result.json only while the
+// files beside it belong to it: Publish() takes the old one away first and brings the new one last.
+//
+// Threads: the caller's. One process at a time writes into a folder; a lock of the file system
+// keeps others out and ends with the process.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_RESULT_SET_H_
+#define GPUSHARE_TOOLS_GPUSHARE_RESULT_SET_H_
+
+#include <string>
+
+namespace gpushare::tool {
+
+class ResultSet {
+ public:
+  // Makes the partial folder. Empties it unless `keep_partial`. InputError when another process
+  // writes into the folder, RunError when it cannot be made.
+  ResultSet(const std::string& folder, bool keep_partial);
+  // Removes the partial folder, and FOLDER if it is then empty, unless it shall be kept.
+  ~ResultSet();
+  ResultSet(const ResultSet&) = delete;
+  ResultSet& operator=(const ResultSet&) = delete;
+
+  const std::string& folder() const { return folder_; }
+  // Where the run writes.
+  const std::string& partial() const { return partial_; }
+
+  // Whether FOLDER has an earlier complete set.
+  bool HasEarlierResults() const;
+  // Whether the partial folder stays when this object goes.
+  void KeepPartial(bool keep) { keep_ = keep; }
+  bool keeps_partial() const { return keep_; }
+  // Moves the set into FOLDER. On failure FOLDER has the earlier set again, and RunError names the
+  // file.
+  void Publish();
+
+ private:
+  std::string folder_;
+  std::string partial_;
+  int lock_ = -1;
+  bool keep_ = false;
+};
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_RESULT_SET_H_
