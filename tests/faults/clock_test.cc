@@ -18,7 +18,7 @@ class ClockTest : public ::testing::TestWithParam<const char*> {
   void Run(const std::string& faults) {
     SCOPED_TRACE(faults);
     Api api;
-    api.base_options.profile_path = GPUSHARE_SMALL_PROFILE;
+    api.opening.profile_path = GPUSHARE_SMALL_PROFILE;
     api.Open({"sim", GPUSHARE_DRIVE_POLL}, faults.c_str(), GetParam());
     Flight flight;
     for (int round = 0; round < 2; ++round) {
@@ -51,7 +51,7 @@ TEST_P(ClockTest, AJumpAheadLosesNothing) {
 
 TEST_P(ClockTest, AStepBackLosesNothing) {
   for (const int64_t at_ns : {1 * kMs, 2 * kMs, 5 * kMs}) {
-    for (const int64_t step_ns : {1000, 500'000, 3'600'000'000}) {
+    for (const int64_t step_ns : {kMs / 1000, kMs / 2, 4 * kS}) {
       Run("clock_jump_at_ns=" + std::to_string(at_ns) +
           ",clock_jump_ns=" + std::to_string(-step_ns));
     }

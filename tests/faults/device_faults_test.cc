@@ -16,8 +16,8 @@ class DeviceFaultsTest : public ::testing::TestWithParam<const char*> {
   // Runs the tasks under a fault, then drains and shuts down. How many ended with each verdict.
   std::map<gpushare_verdict, int> Run(const std::string& faults, int64_t hang_floor_ns = 0) {
     Api api;
-    api.base_options.profile_path = GPUSHARE_SMALL_PROFILE;
-    api.base_options.hang_floor_ns = hang_floor_ns;
+    api.opening.profile_path = GPUSHARE_SMALL_PROFILE;
+    api.opening.hang_floor_ns = hang_floor_ns;
     api.Open({"sim", GPUSHARE_DRIVE_POLL}, faults.c_str(), GetParam());
     Flight flight;
     for (int i = 0; i < kTasks; ++i) {
@@ -76,12 +76,13 @@ TEST_P(DeviceFaultsTest, ARefusedOrFailedLaunchCostsOneTask) {
   }
 }
 
-// What is behind it on its lane goes with it; the rest runs.
+// What is behind it on its lane goes with it, and what waits for the SMs that it keeps, until its
+// lane is given up; the rest runs.
 TEST_P(DeviceFaultsTest, AHungLaunchTimesOutAndTheOthersRun) {
   for (int nth = 1; nth <= kTasks; ++nth) {
     SCOPED_TRACE("hang=" + std::to_string(nth));
     auto verdicts = Run("hang=" + std::to_string(nth), 20 * kMs);
-    EXPECT_EQ(stats_.hung, 1);
+    EXPECT_GE(stats_.hung, 1);
     EXPECT_EQ(stats_.device_lost, 0);
     EXPECT_GE(verdicts[GPUSHARE_VERDICT_TIMED_OUT], 1);
     EXPECT_EQ(verdicts[GPUSHARE_VERDICT_OK] + verdicts[GPUSHARE_VERDICT_TIMED_OUT], accepted_);

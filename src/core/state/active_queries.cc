@@ -15,11 +15,12 @@ void AdvanceLoad(App& app, TimeNs now_ns) {
   const double elapsed = static_cast<double>(now_ns - app.load_updated_ns);
   if (elapsed <= 0) return;
   const double keep = std::exp(-elapsed / kLoadWindowNs);
-  const double busy = app.was_active ? 1 - keep : 0;
+  const bool counts = app.was_active && !app.only_waits;
+  const double busy = counts ? 1 - keep : 0;
   app.load_sum = app.load_sum * keep + busy;
   app.load_weight = app.load_weight * keep + (1 - keep);
   app.busy_load = app.busy_load * keep + busy;
-  if (app.was_active) app.busy_ns += now_ns - app.load_updated_ns;
+  if (counts) app.busy_ns += now_ns - app.load_updated_ns;
   app.load_updated_ns = now_ns;
 }
 
@@ -79,6 +80,8 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
 
 double LoadOf(App& app, TimeNs now_ns) {
   AdvanceLoad(app, now_ns);
+  app.only_waits = app.tasks_in_flight == 0 &&
+                   app.active_queries.load(std::memory_order_acquire) <= app.heads_waiting;
   return app.load_weight > 0 ? app.load_sum / app.load_weight : 0;
 }
 

@@ -17,8 +17,9 @@ void LinkQuery(Flow& flow, QueryState& query);
 void UnlinkQuery(Flow& flow, QueryState& query);
 
 // Share of time in which the app would have active queries if they ran alone on the whole device,
-// smoothed over kLoadWindowNs. A busy period counts in full while it lasts; when it ends it is
-// corrected to what its queries take alone.
+// smoothed over kLoadWindowNs. A busy period counts in full while it lasts, without the time in
+// which every query waits for a ticket; when it ends it is corrected to what its queries take
+// alone.
 double LoadOf(App& app, TimeNs now_ns);
 
 }  // namespace gpushare::core

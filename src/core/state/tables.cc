@@ -128,7 +128,7 @@ void ResetApp(App& app) {
   app.tasks_in_flight = 0;
   app.heads_waiting = 0;
   app.idle_since_ns = app.load_updated_ns = 0;
-  app.was_active = false;
+  app.was_active = app.only_waits = false;
   app.load_sum = app.load_weight = app.busy_load = 0;
   app.busy_ns = app.busy_solo_ns = 0;
   app.query_solo_ns = app.options.solo_ns;

@@ -204,6 +204,9 @@ struct alignas(64) App {
   TimeNs idle_since_ns = 0;
   TimeNs load_updated_ns = 0;
   bool was_active = false;
+  // As of the last plan: every active query waits for a ticket. Such time is no load: the BE work
+  // that the query may wait for would be held for it.
+  bool only_waits = false;
   double load_sum = 0;     // exponentially weighted busy time
   double load_weight = 0;  // and its weight, so that the first samples are not biased to 0
   // Of the current busy period: its part of load_sum, its length, and the solo time of its queries.

@@ -1,0 +1,117 @@
+// A shutdown with every kind of work in flight, under both drives: it keeps its deadline, every
+// task has ended once, and its callback has run, when it returns.
+
+#include <chrono>
+#include <string>
+
+#include "tests/faults/flight.h"
+
+namespace gpushare_test {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int kRounds = 10;
+
+class ShutdownInFlightTest : public ::testing::TestWithParam<DeviceCase> {
+ protected:
+  void Open(const char* faults) {
+    api_.opening.profile_path = GPUSHARE_SMALL_PROFILE;
+    const bool sim = std::string(GetParam().device) == "sim";
+    api_.Open(GetParam(), sim ? faults : nullptr, "adaptive");
+  }
+
+  void SubmitOfEachKind() {
+    for (int i = 0; i < kRounds; ++i) {
+      EXPECT_TRUE(flight_.Submit(api_.lc_queue, api_.LcTask(), true));
+      EXPECT_TRUE(flight_.Submit(api_.be_queue, api_.BeTask(50'000), false));
+      gpushare_task_options copy = GPUSHARE_TASK_OPTIONS_INIT;
+      copy.kind = GPUSHARE_TASK_MEMCPY;
+      copy.copy_direction = GPUSHARE_COPY_HOST_TO_DEVICE;
+      copy.copy_size_bytes = 50'000'000;
+      EXPECT_TRUE(flight_.Submit(api_.be_queue, copy, false));
+      gpushare_task_options opaque = GPUSHARE_TASK_OPTIONS_INIT;
+      opaque.kind = GPUSHARE_TASK_OPAQUE;
+      opaque.enqueue = [](void*, void*) {};
+      opaque.declared_ns = kMs;
+      EXPECT_TRUE(flight_.Submit(api_.lc_queue, opaque, true));
+    }
+    gpushare_region_options region = GPUSHARE_REGION_OPTIONS_INIT;
+    region.bound_ns = kMs;
+    void* stream = nullptr;
+    gpushare_queue* queue = nullptr;
+    EXPECT_OK(gpushare_queue_create(api_.lc_app, &queue));
+    region_open_ = gpushare_region_begin(queue, &region, &region_, &stream) == GPUSHARE_OK;
+    region_queue_ = queue;
+  }
+
+  // In real time a thread may be descheduled; in virtual time nothing may be late.
+  int64_t ExcessNsMax() const {
+    const bool virtual_time = std::string(GetParam().device) == "sim";
+    return virtual_time && GetParam().drive == GPUSHARE_DRIVE_POLL ? 0 : 2000 * kMs;
+  }
+
+  void ShutDown(int64_t patience_ns) {
+    int64_t begin_ns = 0;
+    ASSERT_OK(gpushare_now_ns(api_.runtime, &begin_ns));
+    const gpushare_status status = gpushare_runtime_shutdown(api_.runtime, begin_ns + patience_ns);
+    EXPECT_TRUE(status == GPUSHARE_OK || status == GPUSHARE_DEADLINE_EXCEEDED)
+        << gpushare_last_error_message();
+    int64_t end_ns = 0;
+    ASSERT_OK(gpushare_now_ns(api_.runtime, &end_ns));
+    EXPECT_LE(end_ns, begin_ns + patience_ns + ExcessNsMax());
+    flight_.ExpectOnce();
+    gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
+    ASSERT_OK(gpushare_runtime_stats_get(api_.runtime, &stats));
+    EXPECT_EQ(stats.tasks_pending, 0);
+    if (region_open_) {
+      EXPECT_OK(gpushare_ticket_release(api_.runtime, region_));
+    }
+    EXPECT_OK(gpushare_queue_release(region_queue_));
+    api_.Close();
+  }
+
+  Api api_;
+  Flight flight_;
+  gpushare_ticket region_ = {0};
+  gpushare_queue* region_queue_ = nullptr;
+  bool region_open_ = false;
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, ShutdownInFlightTest,
+                         ::testing::Values(DeviceCase{"sim", GPUSHARE_DRIVE_POLL},
+                                           DeviceCase{"sim", GPUSHARE_DRIVE_THREAD},
+                                           DeviceCase{"null", GPUSHARE_DRIVE_POLL},
+                                           DeviceCase{"null", GPUSHARE_DRIVE_THREAD}),
+                         [](const auto& device) { return NameOf(device.param); });
+
+TEST_P(ShutdownInFlightTest, AtOnceEndsEveryTask) {
+  Open(nullptr);
+  SubmitOfEachKind();
+  ShutDown(0);
+}
+
+TEST_P(ShutdownInFlightTest, WithTimeEndsEveryTask) {
+  Open(nullptr);
+  SubmitOfEachKind();
+  if (GetParam().drive == GPUSHARE_DRIVE_POLL) {
+    int64_t now_ns = 0;
+    ASSERT_OK(gpushare_now_ns(api_.runtime, &now_ns));
+    ASSERT_OK(gpushare_poll_until(api_.runtime, now_ns + kMs));
+  }
+  ShutDown(500 * kMs);
+}
+
+TEST_P(ShutdownInFlightTest, OverLaunchesThatHangKeepsItsDeadline) {
+  Open("hang=p0.5");
+  SubmitOfEachKind();
+  ShutDown(20 * kMs);
+}
+
+TEST_P(ShutdownInFlightTest, OfALostDeviceEndsEveryTask) {
+  Open("device_lost=2");
+  SubmitOfEachKind();
+  ShutDown(20 * kMs);
+}
+
+}  // namespace
+}  // namespace gpushare_test
