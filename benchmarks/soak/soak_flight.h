@@ -224,15 +224,19 @@ class Flight {
         ++ledger.cancels_overtaken;
         return;
       }
-    } else if (verdict_ == GPUSHARE_VERDICT_FAILED && AwaitedUnwell()) {
-      ++ledger.failed_waiting;
-      return;
+    } else if (AwaitedUnwell()) {
+      const bool named = record_.failed_dependency.value == awaited_ticket_.value;
+      if (verdict_ == GPUSHARE_VERDICT_FAILED && named) {
+        ++ledger.failed_waiting;
+        return;
+      }
     } else if (verdict_ == GPUSHARE_VERDICT_OK) {
       return;
     }
     ledger.Fail(std::string("A task that was ") +
-                (cancel_accepted_ ? "cancelled" : "not cancelled") + " ends with the verdict '" +
-                gpushare_verdict_name(verdict_) + "' and the code " +
+                (cancel_accepted_ ? "cancelled" : "not cancelled") +
+                (AwaitedUnwell() ? " and waited for one that did not end well" : "") +
+                " ends with the verdict '" + gpushare_verdict_name(verdict_) + "' and the code " +
                 std::to_string(record_.error_code) + ".");
   }
 

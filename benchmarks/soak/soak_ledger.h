@@ -73,8 +73,9 @@ class Ledger {
   }
 
   std::atomic<int64_t> accepted{0}, ok{0}, cancelled{0};
-  std::atomic<int64_t> refused{0};         // RESOURCE_EXHAUSTED at submit
-  std::atomic<int64_t> failed_waiting{0};  // a ticket that they waited for did not end well
+  std::atomic<int64_t> refused{0};  // RESOURCE_EXHAUSTED at submit
+  // Their records name the ticket that they waited for, which was cancelled or failed in turn.
+  std::atomic<int64_t> failed_waiting{0};
   std::atomic<int64_t> queries{0}, answers_checked{0}, callbacks{0}, callbacks_expected{0};
   std::atomic<int64_t> cancels{0};            // asked for
   std::atomic<int64_t> cancels_overtaken{0};  // the task's work was all done first: VERDICT_OK

@@ -205,7 +205,7 @@ typedef int32_t gpushare_verdict;
 enum gpushare_verdict_value {
   GPUSHARE_VERDICT_PENDING = 0,  // it has not ended
   GPUSHARE_VERDICT_OK = 1,
-  GPUSHARE_VERDICT_FAILED = 2,  // this task failed; the device goes on
+  GPUSHARE_VERDICT_FAILED = 2,  // it, or a task that it waited for, failed; the device goes on
   GPUSHARE_VERDICT_CANCELLED = 3,
   GPUSHARE_VERDICT_DROPPED = 4,    // it was late, and its app drops late queries (drop_late)
   GPUSHARE_VERDICT_TIMED_OUT = 5,  // the device never ended it, and the library gave up its lane
@@ -485,6 +485,7 @@ GPUSHARE_API gpushare_status gpushare_queue_create(gpushare_app* app,
 GPUSHARE_API gpushare_status gpushare_queue_retain(gpushare_queue* queue) GPUSHARE_NOEXCEPT;
 
 // Gives one reference back; the rules are those of gpushare_app_release, for a queue and its tasks.
+// If it is all that keeps the app, the app is released too.
 // Threads: any. Owns: takes one reference, unless it fails. Blocks, Errors: as
 // gpushare_app_release.
 GPUSHARE_API gpushare_status gpushare_queue_release(gpushare_queue* queue) GPUSHARE_NOEXCEPT;

@@ -2,7 +2,7 @@
 //
 // The head of a queue is ready once the tickets that it waits for are done. If one of their tasks
 // did not end OK, the head fails and its record names that ticket. A task that only stands behind
-// another one in its queue does not care how that one ended. Threads: the one that runs Tick.
+// another one in its queue runs however that one ended. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_PROMOTE_H_
 #define GPUSHARE_SRC_CORE_FLOW_PROMOTE_H_

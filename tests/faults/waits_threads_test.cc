@@ -1,0 +1,78 @@
+// Promises about tickets that several threads use at once: a release during a wait, and the reuse
+// of the slot of a ticket that a task waited for. Simulated and null devices, scheduler thread.
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "tests/abi/api_fixture.h"
+
+namespace gpushare_test {
+namespace {
+
+class WaitsThreadsTest : public ::testing::Test {
+ protected:
+  void TearDown() override { api_.Close(); }
+  Api api_;
+};
+
+TEST_F(WaitsThreadsTest, AWaitGoesOnWhenAnotherThreadReleasesTheTicket) {
+  ASSERT_NO_FATAL_FAILURE(api_.Open({"sim", GPUSHARE_DRIVE_THREAD}));
+  EXPECT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
+  const gpushare_ticket ticket = api_.Submit(api_.BeTask(), false);
+  std::atomic<bool> returned{false};
+  gpushare_status status = GPUSHARE_INTERNAL;
+  std::thread waiting([&] {
+    status = gpushare_ticket_wait(api_.runtime, ticket, GPUSHARE_NEVER);
+    returned = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it is inside the wait now
+  EXPECT_OK(gpushare_ticket_release(api_.runtime, ticket));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(returned) << "the task is not complete";
+  EXPECT_OK(gpushare_runtime_resume(api_.runtime));
+  waiting.join();
+  EXPECT_EQ(status, GPUSHARE_OK);
+  gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
+  EXPECT_OK(gpushare_app_stats_get(api_.be_app, &stats));
+  EXPECT_EQ(stats.completed, 1);
+}
+
+// One thread submits, waits, releases and reuses the slot while the scheduler's thread looks at
+// what tasks wait for. Under the thread sanitizer a look at a reused slot is a race.
+TEST_F(WaitsThreadsTest, NoTaskFailsForTheVerdictOfAReusedSlot) {
+  ASSERT_NO_FATAL_FAILURE(api_.Open({"null", GPUSHARE_DRIVE_THREAD}, nullptr, "fifo"));
+  constexpr int kThreads = 3;
+  constexpr int kPairs = 1500;
+  std::atomic<int> failed{0};
+  const auto pairs = [&] {
+    gpushare_queue* queues[2] = {};
+    for (gpushare_queue*& queue : queues) EXPECT_OK(gpushare_queue_create(api_.be_app, &queue));
+    const gpushare_task_options task = api_.BeTask(1);
+    for (int i = 0; i < kPairs; ++i) {
+      gpushare_ticket awaited = {0};
+      EXPECT_OK(gpushare_submit_be(queues[0], &task, &awaited));
+      gpushare_task_options waits = task;
+      waits.wait_tickets = &awaited;
+      waits.wait_ticket_count = 1;
+      gpushare_ticket waiter = {0};
+      EXPECT_OK(gpushare_submit_be(queues[1], &waits, &waiter));
+      const gpushare_completion_record done = api_.Finish(awaited);
+      gpushare_ticket next = {0};  // takes the slot that Finish freed
+      EXPECT_OK(gpushare_submit_be(queues[0], &task, &next));
+      EXPECT_OK(gpushare_ticket_release(api_.runtime, next));
+      const gpushare_completion_record record = api_.Finish(waiter);
+      if (done.verdict != GPUSHARE_VERDICT_OK || record.verdict != GPUSHARE_VERDICT_OK) ++failed;
+    }
+    EXPECT_OK(gpushare_runtime_drain(api_.runtime, api_.Deadline()));
+    for (gpushare_queue* queue : queues) EXPECT_OK(gpushare_queue_release(queue));
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(pairs);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed.load(), 0);
+}
+
+}  // namespace
+}  // namespace gpushare_test
