@@ -334,6 +334,7 @@ group_faults() {
   read -ra arguments <<< "${GPUSHARE_FAULTS_ARGUMENTS:-}"
   run_benchmark faults faults_benchmark faults_benchmark ${arguments[@]+"${arguments[@]}"}
   if [[ -f "$out/faults_benchmark.json.log" ]]; then cat "$out/faults_benchmark.json.log"; fi
+  run_benchmark faults sticky_calls_benchmark sticky_calls_benchmark
 }
 
 group_soak() {

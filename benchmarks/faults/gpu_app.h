@@ -42,7 +42,7 @@ class GpuApp {
   // `wait` must live until the submit has returned.
   static TaskOptions WaitTask(const Kernel& kernel, const WaitParams& wait, int64_t blocks);
 
-  // An LC query of a wait of 0.2 ms on every SM.
+  // An LC query of a wait of 1 ms on every SM.
   Result<Ticket> TrySubmitQuery() const;
   Ticket SubmitQuery() const { return Take(TrySubmitQuery()); }
   // Latencies from the submit in ms, of n queries, one each period. Each must be OK.

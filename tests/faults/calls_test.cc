@@ -35,6 +35,7 @@ std::map<std::string, gpushare_status> With(std::map<std::string, gpushare_statu
 class EveryCallTest : public ::testing::TestWithParam<const char*> {
  protected:
   void Open(const char* faults = nullptr) {
+    api_.opening.profile_path = GPUSHARE_SMALL_PROFILE;
     api_.Open({GetParam(), GPUSHARE_DRIVE_POLL}, faults);
     every_.Open(api_);
   }
@@ -144,6 +145,7 @@ TEST_P(EveryCallTest, NeitherBlocksNorBreaksInsideACallback) {
 TEST(LostDeviceTest, EveryCallAnswersAndOnlyNewWorkIsRefused) {
   Api api;
   EveryHandle every;
+  api.opening.profile_path = GPUSHARE_SMALL_PROFILE;
   api.Open({"sim", GPUSHARE_DRIVE_POLL}, "device_lost=3");
   every.Open(api);  // two launches
   EXPECT_EQ(api.Finish(api.Submit(api.LcTask(), true)).verdict, GPUSHARE_VERDICT_DEVICE_LOST);

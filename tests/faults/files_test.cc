@@ -138,7 +138,7 @@ TEST(DamagedFilesTest, AnEventLogIsReadOrRefusedWithASentence) {
   api.Close();
   const std::string good = Read(trace.event_log_path);
   ASSERT_GT(good.size(), 500u);
-  ForEachDamage(good, 4000, [&](const std::string& text) {
+  ForEachDamage(good, 300, [&](const std::string& text) {
     gpushare_event_log* log = nullptr;
     int64_t count = 0;
     const gpushare_status status = gpushare_event_log_open(scratch.Write(text), &log, &count);
@@ -150,7 +150,7 @@ TEST(DamagedFilesTest, AnEventLogIsReadOrRefusedWithASentence) {
 TEST(DamagedFilesTest, AScenarioIsReadOrRefusedWithASentence) {
   const std::string good = Read(GPUSHARE_SCENARIO);
   ASSERT_GT(good.size(), 500u);
-  ForEachDamage(good, 1000, [&](const std::string& text) {
+  ForEachDamage(good, 500, [&](const std::string& text) {
     try {
       gpushare::tool::ParseScenario(text, "damaged.json");
     } catch (const gpushare::tool::InputError& error) {

@@ -45,6 +45,7 @@ void ExpectAllRefused(const Handles& handles) {
 class HandlesTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    api_.opening.profile_path = GPUSHARE_SMALL_PROFILE;
     api_.Open({"null", GPUSHARE_DRIVE_POLL});
     every_.Open(api_);
   }
@@ -93,6 +94,7 @@ TEST_F(HandlesTest, OnesOfAnotherKindAreRefused) {
 TEST_F(HandlesTest, ReleasedOnesAreRefusedAlthoughTheirSlotsAreTakenAgain) {
   Api gone;
   EveryHandle every_gone;
+  gone.opening.profile_path = GPUSHARE_SMALL_PROFILE;
   gone.Open({"null", GPUSHARE_DRIVE_POLL});
   every_gone.Open(gone);
   const Handles released = every_gone.handles;
@@ -100,6 +102,7 @@ TEST_F(HandlesTest, ReleasedOnesAreRefusedAlthoughTheirSlotsAreTakenAgain) {
   gone.Close();
   ExpectAllRefused(released);
   Api again;
+  again.opening.profile_path = GPUSHARE_SMALL_PROFILE;
   again.Open({"null", GPUSHARE_DRIVE_POLL});
   ExpectAllRefused(released);
   again.Close();
@@ -109,6 +112,7 @@ TEST_F(HandlesTest, ReleasedOnesAreRefusedAlthoughTheirSlotsAreTakenAgain) {
 TEST_F(HandlesTest, OnesOfAnotherRuntimeAreRefused) {
   Api other;
   EveryHandle every_other;
+  other.opening.profile_path = GPUSHARE_SMALL_PROFILE;
   other.Open({"null", GPUSHARE_DRIVE_POLL});
   every_other.Open(other);
   Handles mixed = every_.handles;

@@ -24,6 +24,7 @@ struct Released {
 
 TEST_P(ReleaseInCallbackTest, TheTasksOwnHandlesGoAndTheRuntimeStaysUsable) {
   Api api;
+  api.opening.profile_path = GPUSHARE_SMALL_PROFILE;
   api.Open(GetParam());
   Released released = {&api};
   gpushare_task_options task = api.BeTask();
@@ -49,6 +50,7 @@ TEST_P(ReleaseInCallbackTest, TheTasksOwnHandlesGoAndTheRuntimeStaysUsable) {
 
 TEST_P(ReleaseInCallbackTest, TheRuntimesLastReferenceIsRefusedAndStays) {
   gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
+  options.profile_path = GPUSHARE_SMALL_PROFILE;
   options.device = GetParam().device;
   options.drive = GetParam().drive;
   struct Last {

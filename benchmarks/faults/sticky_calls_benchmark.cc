@@ -1,0 +1,176 @@
+// A sticky error at every CUDA call in turn (docs/reliability.md): each function of the driver
+// fails at its first call while a runtime is created, and at its first call while work is in
+// flight. Whatever fails, a creation answers, each task ends once, and the shutdown keeps its
+// deadline.
+//
+// One line a function on stderr, one JSON object on stdout. 1: a promise was broken.
+//
+// Use: sticky_calls_benchmark [--seconds S]    no function is begun later
+
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "benchmarks/faults/failing_driver.h"
+#include "benchmarks/faults/gpu_app.h"
+#include "benchmarks/harness/arguments.h"
+#include "benchmarks/harness/gpu_device.h"
+#include "benchmarks/harness/json.h"
+
+namespace gpushare::benchmarks {
+namespace {
+
+constexpr int kSticky = 700;  // CUDA_ERROR_ILLEGAL_ADDRESS
+constexpr int kTasks = 10;    // of each kind
+
+struct Told {
+  std::atomic<int> calls{0};
+};
+
+// LC and BE kernels and copies, with a counted callback each. What is refused is not counted.
+int SubmitWork(GpuApp& app, const Kernel& kernel, const WaitParams& wait, Told& told) {
+  int accepted = 0;
+  const auto submit = [&](const Queue& queue, TaskOptions task, bool lc) {
+    task.detached = 1;
+    task.callback_user = &told;
+    task.callback = [](void* user, const gpushare_completion_record*) {
+      ++static_cast<Told*>(user)->calls;
+    };
+    const auto result = lc ? queue.SubmitLc(task) : queue.SubmitBe(task);
+    accepted += result.ok() ? 1 : 0;
+  };
+  static char host[64];
+  for (int i = 0; i < kTasks; ++i) {
+    submit(app.lc, GpuApp::WaitTask(kernel, wait, 8), true);
+    submit(app.be, GpuApp::WaitTask(kernel, wait, 8), false);
+    TaskOptions copy;
+    copy.kind = GPUSHARE_TASK_MEMCPY;
+    copy.copy_direction = GPUSHARE_COPY_HOST_TO_DEVICE;
+    copy.copy_pageable = 1;
+    copy.copy_source = copy.copy_destination = host;  // unified addressing: host to host
+    copy.copy_size_bytes = sizeof(host);
+    submit(app.be, copy, false);
+  }
+  return accepted;
+}
+
+struct Outcome {
+  bool fired = false;
+  bool device_lost = false;
+  std::string problem;
+};
+
+// A runtime with work, while the function fails; `function` past the end: nothing fails.
+Outcome RunWork(size_t function) {
+  Outcome outcome;
+  try {
+    GpuApp app(GpuApp::Options{.policy = "priority"});
+    const Kernel kernel = app.WaitKernel("work", 50'000);
+    const WaitParams wait = {.wait_ns = 50'000};
+    Told told;
+    ResetCallCounts();
+    if (function < DriverFunctions().size()) Arm(function, 1, kSticky);
+    const int accepted = SubmitWork(app, kernel, wait, told);
+    static_cast<void>(app.runtime.Drain(app.NowNs() + 500 * kMs).ok());
+    const int64_t begin_ns = app.NowNs();
+    static_cast<void>(app.runtime.Shutdown(begin_ns + 500 * kMs).ok());
+    const int64_t took_ns = app.NowNs() - begin_ns;
+    outcome.fired = HasFired();
+    outcome.device_lost = app.Stats().device_lost == 1;
+    if (took_ns > 900 * kMs) outcome.problem = "the shutdown took more than 900 ms";
+    if (told.calls != accepted) {
+      outcome.problem = std::to_string(told.calls) + " callbacks for " + std::to_string(accepted) +
+                        " accepted tasks";
+    }
+  } catch (const Failure& failure) {
+    outcome.problem = failure.what();
+  }
+  Disarm();
+  return outcome;
+}
+
+// The status with which a creation answers while the function fails.
+std::string CreateWhileFailing(size_t function) {
+  RuntimeOptions options;
+  options.device = "cuda";
+  Arm(function, 1, kSticky);
+  std::string answer;
+  {
+    const auto runtime = Runtime::Create(options);
+    answer = gpushare_status_name(runtime.status().code());
+  }
+  Disarm();
+  return answer;
+}
+
+std::vector<bool> CalledFunctions() {
+  std::vector<bool> called;
+  for (size_t i = 0; i < DriverFunctions().size(); ++i) called.push_back(CallsOf(i) > 0);
+  return called;
+}
+
+struct Calls {
+  std::vector<bool> at_creation;
+  std::vector<bool> in_flight;
+};
+
+// Of a run in which nothing fails.
+Calls FindCalls() {
+  Calls calls;
+  {
+    RuntimeOptions options;
+    options.device = "cuda";
+    const Runtime runtime = Take(Runtime::Create(options));
+    calls.at_creation = CalledFunctions();
+  }
+  const Outcome whole = RunWork(DriverFunctions().size());
+  Expect(whole.problem.empty(), "With a whole driver: " + whole.problem);
+  calls.in_flight = CalledFunctions();
+  calls.at_creation.resize(calls.in_flight.size());
+  return calls;
+}
+
+int Run(Arguments& given) {
+  const double seconds = given.Real("--seconds", 100, 1);
+  given.Finish();
+  OpenGpu();
+  const double begin = NowSeconds();
+  const Calls calls = FindCalls();
+  const std::vector<std::string> names = DriverFunctions();
+  int failed = 0;
+  int tried = 0;
+  int left = 0;
+  Report report({{"experiment", "sticky_calls"}, {"functions", names.size()}}, "calls");
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!calls.at_creation[i] && !calls.in_flight[i]) continue;
+    if (NowSeconds() - begin > seconds) {
+      ++left;
+      continue;
+    }
+    Json row = {{"function", names[i]}};
+    if (calls.at_creation[i]) row["create"] = CreateWhileFailing(i);
+    if (calls.in_flight[i]) {
+      const Outcome outcome = RunWork(i);
+      row["fired"] = outcome.fired;
+      row["device_lost"] = outcome.device_lost;
+      if (!outcome.problem.empty()) row["problem"] = outcome.problem;
+      failed += outcome.problem.empty() ? 0 : 1;
+    }
+    ++tried;
+    report.Row(row);
+    std::fprintf(stderr, "%s\n", row.dump().c_str());
+  }
+  report.End({{"tried", tried}, {"not_reached", left}, {"failed", failed}});
+  std::fprintf(stderr, "%d functions tried, %d not reached, %d FAILED\n", tried, left, failed);
+  std::fflush(nullptr);
+  std::_Exit(failed == 0 && tried > 0 ? 0 : kFailed);
+}
+
+}  // namespace
+}  // namespace gpushare::benchmarks
+
+int main(int argc, char** argv) {
+  return gpushare::benchmarks::Main("sticky_calls_benchmark", argc, argv,
+                                    gpushare::benchmarks::Run);
+}
