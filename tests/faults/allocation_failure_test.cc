@@ -467,6 +467,26 @@ TEST_P(AllocationFailureTest, EndsInAStatusAndTheCallCanBeRepeated) {
   }
 }
 
+// "Not valid JSON" would send the reader to the wrong place.
+TEST(AllocationFailureMessageTest, AParserSaysThatMemoryIsExhausted) {
+  if (!CanFailAllocations()) GTEST_SKIP() << "A sanitizer replaces the allocator.";
+  World world(true);
+  int named = 0;
+  for (FailingSample sample; sample.more(); sample.Next()) {
+    FailingAllocations failures(sample.number(), Failing::kOnce);
+    const gpushare_status status = gpushare_profile_validate(world.profile_.c_str());
+    failures.Stop();
+    if (failures.failed() == 0) break;
+    EXPECT_EQ(status, GPUSHARE_RESOURCE_EXHAUSTED);
+    const std::string message = gpushare_last_error_message();
+    EXPECT_EQ(message.find("JSON"), std::string::npos) << message;
+    if (message == "Memory is exhausted while reading the profile '" + world.profile_ + "'.") {
+      ++named;
+    }
+  }
+  EXPECT_GT(named, 5);  // all but the first, which make the path's own text
+}
+
 std::string NameOfCall(const ::testing::TestParamInfo<Call>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Create, AllocationFailureTest, ::testing::ValuesIn(kCreateCalls),

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/base/exhaustion.h"
 
 namespace gpushare::core {
 namespace {
@@ -74,7 +75,7 @@ absl::Status WriteFileAtomically(const std::string& path,
   if (path.empty()) return absl::InvalidArgumentError("The file name is empty.");
   const std::string temporary = absl::StrCat(
       path, ".", getpid(), ".", temporary_names.fetch_add(1, std::memory_order_relaxed), ".tmp");
-  absl::Status status = WriteTemporary(temporary, path, pieces);
+  absl::Status status = CatchExhaustion([&] { return WriteTemporary(temporary, path, pieces); });
   if (!status.ok()) unlink(temporary.c_str());
   return status;
 }

@@ -28,7 +28,7 @@ namespace {
 constexpr int64_t kNapNs = 2 * 1000 * 1000;
 
 // What one driver takes at a time; the rest is for others that drive beside it.
-constexpr int kDeferredBatch = 16;
+constexpr int kDeferredBatch = 64;
 constexpr int kNoticeBatch = 32;
 
 }  // namespace
