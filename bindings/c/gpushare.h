@@ -414,12 +414,13 @@ typedef struct gpushare_app_options {
   uint32_t struct_size;
   gpushare_app_class app_class;  // must be given
   const char* name;              // at most 63 bytes, unique in the runtime; must be given
-  int64_t target_ns;             // LC: latency target of a query; 0: none
-  double p99_bound;  // LC: most p99 latency over p99 alone, 1.05 = 5 % more; at least 1; 0: none
-  int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown
-  int64_t solo_ns;          // LC, hint: latency of one query on an idle device; 0: unknown
-  double weight;            // BE: share among BE apps; 0: 1
-  gpushare_bool drop_late;  // LC: drop a query that is late at admission
+  int64_t target_ns;             // LC: latency target of a query; 0: none; BE: must be 0
+  // LC: most p99 latency over p99 alone, 1.05 = 5 % more; at least 1; 0: none; BE: must be 0
+  double p99_bound;
+  int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown; BE: must be 0
+  int64_t solo_ns;          // LC, hint: one query on an idle device; 0: unknown; BE: must be 0
+  double weight;            // BE: share among BE apps; 0: 1; LC: not used
+  gpushare_bool drop_late;  // LC: drop a query that is late at admission; BE: must be 0
   int32_t tasks_max;        // tasks accepted and not yet released; 0: 1024, at most 16384
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
@@ -428,9 +429,9 @@ typedef struct gpushare_app_options {
 // p99_bound, both or neither; docs/glossary.md explains them.
 // Threads: any. Owns: the caller gets one reference of *out_app, which holds one of the runtime.
 // Blocks: briefly, on the registry's lock.
-// Errors: INVALID_ARGUMENT no class, no name, or a value that is negative, NaN or too large;
-// ALREADY_EXISTS an app has this name; RESOURCE_EXHAUSTED 64 apps, or a sum of tasks_max above
-// 65536; FAILED_PRECONDITION shut down.
+// Errors: INVALID_ARGUMENT no class, no name, a name that is not UTF-8, a target of a BE app, or a
+// value that is negative, NaN or too large; ALREADY_EXISTS an app has this name; RESOURCE_EXHAUSTED
+// 64 apps, or a sum of tasks_max above 65536; FAILED_PRECONDITION shut down.
 GPUSHARE_API gpushare_status gpushare_app_create(gpushare_runtime* runtime,
                                                  const gpushare_app_options* options,
                                                  gpushare_app** out_app) GPUSHARE_NOEXCEPT;
@@ -1066,7 +1067,7 @@ typedef struct gpushare_app_stats {
   int64_t failed;
   int64_t dropped;
   int64_t cancelled;
-  int64_t rejected;  // refused at submit
+  int64_t rejected;  // refused at submit, for any reason
   int64_t evictions;
   int64_t queue_depth;               // tasks submitted and not complete
   int64_t device_ns;                 // time that its tasks spent on the device
@@ -1336,7 +1337,8 @@ GPUSHARE_API gpushare_status gpushare_profile_load(gpushare_runtime* runtime,
 GPUSHARE_API gpushare_status gpushare_profile_save(gpushare_runtime* runtime,
                                                    const char* path) GPUSHARE_NOEXCEPT;
 
-// Checks a profile file without a runtime. gpushare_last_error_message says what is wrong with it.
+// Checks a profile file without a runtime, as gpushare_runtime_create does. After a failure
+// gpushare_last_error_message says what is wrong with it.
 // Threads: any. Owns: nothing. Blocks: while it reads.
 // Errors: as gpushare_profile_load.
 GPUSHARE_API gpushare_status gpushare_profile_validate(const char* path) GPUSHARE_NOEXCEPT;

@@ -46,12 +46,11 @@ class Api {
  public:
   void Open(const DeviceCase& device_case, const char* faults = nullptr,
             const char* policy = "adaptive:evict") {
-    gpushare_runtime_options options = GPUSHARE_RUNTIME_OPTIONS_INIT;
-    options.device = device_case.device;
-    options.drive = device_case.drive;
-    options.policy = policy;
-    options.sim_faults = faults;
-    ASSERT_OK(gpushare_runtime_create(&options, &runtime));
+    opening.device = device_case.device;
+    opening.drive = device_case.drive;
+    opening.policy = policy;
+    opening.sim_faults = faults;
+    ASSERT_OK(gpushare_runtime_create(&opening, &runtime));
     const gpushare_app_options lc = AppOptionsOf(GPUSHARE_CLASS_LATENCY_CRITICAL, "service");
     const gpushare_app_options be = AppOptionsOf(GPUSHARE_CLASS_BEST_EFFORT, "training");
     ASSERT_OK(gpushare_app_create(runtime, &lc, &lc_app));
@@ -117,6 +116,7 @@ class Api {
     return record;
   }
 
+  gpushare_runtime_options opening = GPUSHARE_RUNTIME_OPTIONS_INIT;  // what Open starts from
   gpushare_runtime* runtime = nullptr;
   gpushare_app* lc_app = nullptr;
   gpushare_app* be_app = nullptr;

@@ -62,6 +62,8 @@ class Scheduler {
   // --- submit: any thread, never blocks, does not allocate unless it fails -----------------------
   absl::StatusOr<TicketId> SubmitLc(const TaskSpec& spec);
   absl::StatusOr<TicketId> SubmitBe(const TaskSpec& spec);
+  // Counts a submit that the caller refused by itself (AppStats::rejected).
+  void CountRejected(QueueId queue);
   // A stream on which the caller enqueues work until RegionEnd. `bound_ns` is the time on the
   // device that it will take at most.
   absl::StatusOr<TicketId> RegionBegin(QueueId queue, int64_t bound_ns, void** stream);

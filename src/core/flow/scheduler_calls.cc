@@ -182,8 +182,13 @@ absl::StatusOr<TicketId> Scheduler::SubmitBe(const TaskSpec& spec) {
 }
 
 absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns, void** stream) {
-  return SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
+  absl::StatusOr<TicketId> region = SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
+  // A region that may not begin yet is asked for again; that is no refusal.
+  if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
+  return region;
 }
+
+void Scheduler::CountRejected(QueueId queue) { core::CountRejected(driver_->flow, queue); }
 
 absl::Status Scheduler::RegionEnd(TicketId region) {
   absl::Status status = SubmitRegionEnd(driver_->flow, region);
