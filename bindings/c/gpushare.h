@@ -232,10 +232,15 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_LC_ACTIVE = 34,         // LC work is on the SMs that it needs
   GPUSHARE_REASON_HOLD_QUEUED_TIME = 35,       // too much work is issued already
   GPUSHARE_REASON_HOLD_COPIES = 36,            // enough copies run in its direction
-  GPUSHARE_REASON_HOLD_WINDOW = 37,            // the in-flight window of its lane is full
+  GPUSHARE_REASON_HOLD_WINDOW = 37,            // the policy's in-flight window is full
   GPUSHARE_REASON_HOLD_CAPSM = 38,             // no CapSM is left under its quota
   GPUSHARE_REASON_HOLD_HYSTERESIS = 39,        // the LC queues drained only just before
   GPUSHARE_REASON_HOLD_QUIESCED = 40,          // the caller quiesced the runtime
+  GPUSHARE_REASON_HOLD_LANE = 41,              // no lane of its place can take it now
+  GPUSHARE_REASON_HOLD_PARTS = 42,             // it has the most launches that a task may have
+  GPUSHARE_REASON_HOLD_RUNNING = 43,           // the most BE tasks are on the device
+  GPUSHARE_REASON_HOLD_COUNTERS = 44,          // every claim counter is in use
+  GPUSHARE_REASON_HOLD_LAUNCHES = 45,          // the most launches are in flight
   GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split
@@ -807,8 +812,8 @@ typedef struct gpushare_completion_record {
   int32_t place;       // set of SMs of the last launch, an index; 0: the whole device
   gpushare_reason launch_reason;
   gpushare_reason hold_reason;  // why it last waited; NONE: it never did
-  uint32_t beside_kernel_id;    // kernel that ran beside it longest; 0: none
-  int32_t error_code;           // native code when it failed
+  uint32_t beside_kernel_id;    // the first kernel that ran beside it; 0: none
+  int32_t error_code;           // CUresult of the CUDA call that failed it; 0: none did
 } gpushare_completion_record;
 #define GPUSHARE_COMPLETION_RECORD_INIT GPUSHARE_STRUCT_INIT(gpushare_completion_record)
 
@@ -1137,7 +1142,7 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_APP_CREATED = 1,
   GPUSHARE_EVENT_SUBMITTED = 2,
   GPUSHARE_EVENT_ADMITTED = 3,
-  GPUSHARE_EVENT_REJECTED = 4,
+  GPUSHARE_EVENT_REJECTED = 4,  // reserved: no library writes it
   GPUSHARE_EVENT_LAUNCHED = 5,
   GPUSHARE_EVENT_FAST_PATH_LAUNCHED = 6,
   GPUSHARE_EVENT_EVICTED = 7,
@@ -1149,7 +1154,10 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_QUEUE_DEPTH = 13,
   GPUSHARE_EVENT_QUOTA_CHANGED = 14,
   GPUSHARE_EVENT_DEVICE_LOST = 15,
-  GPUSHARE_EVENT_LANE_ABANDONED = 16
+  GPUSHARE_EVENT_LANE_ABANDONED = 16,
+  GPUSHARE_EVENT_WAITS = 17,               // serves replay, as the next two do
+  GPUSHARE_EVENT_QUERY_BEGIN_CALLED = 18,  // by the calling thread
+  GPUSHARE_EVENT_QUERY_END_CALLED = 19
 };
 
 typedef struct gpushare_event {

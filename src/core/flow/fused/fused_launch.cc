@@ -278,7 +278,7 @@ bool LaunchFusedOrAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
   Task* const other = named != nullptr && named != &task && IsReadyHead(*named) ? named : nullptr;
   const bool any_lc = IsLc(task) || (named != nullptr && IsLc(*named));
   if (!any_lc && result == FusedResult::kNotNow && MayWait(flow, pair)) {
-    Hold(flow, task, {task.record.ticket, Reason::kHoldWindow, 0, 0});
+    Hold(flow, task, {task.record.ticket, Reason::kHoldLane, 0, 0});
     return false;
   }
   // With an LC task in the pair, the BE task waits for the next plan. Two BE tasks are both
