@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "src/core/seams/native_code.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -71,9 +72,11 @@ absl::Status StatusOf(const DriverApi& api, CUresult code, const char* expressio
   const char* text = nullptr;
   if (api.cuGetErrorName(code, &name) != CUDA_SUCCESS || name == nullptr) name = "unknown error";
   if (api.cuGetErrorString(code, &text) != CUDA_SUCCESS || text == nullptr) text = "no text";
-  return absl::Status(CodeOf(code),
-                      absl::StrCat("CUDA answers ", static_cast<int>(code), " (", name, ": ", text,
-                                   ") to ", expression, " in ", FileName(file), ":", line, "."));
+  return core::WithNativeCode(
+      absl::Status(CodeOf(code),
+                   absl::StrCat("CUDA answers ", static_cast<int>(code), " (", name, ": ", text,
+                                ") to ", expression, " in ", FileName(file), ":", line, ".")),
+      static_cast<int32_t>(code));
 }
 
 }  // namespace gpushare::cuda

@@ -187,7 +187,7 @@ bool Complete(Flow& flow) {
   // The device was lost at a fast-path launch, or while words were still in the ring.
   const bool left = !flow.running_be.empty() || !flow.running_lc.empty() || !flow.backlog.empty();
   if (flow.device_lost.load() && (left || !flow.loss_handled)) {
-    LoseDevice(flow, 0);
+    LoseDevice(flow, flow.loss_code.load());
     any = true;
   }
   return any;

@@ -4,6 +4,7 @@
 
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/request.h"
+#include "src/core/seams/native_code.h"
 #include "src/core/seams/ordinary_form.h"
 #include "src/core/state/route.h"
 
@@ -38,12 +39,15 @@ FastPathResult LaunchPrepared(Flow& flow, Task& task) {
     flow.counters.fast_path_launches.fetch_add(1, std::memory_order_relaxed);
     return FastPathResult::kLaunched;
   }
-  if (IsDeviceLost(status)) flow.device_lost.store(true);
+  if (IsDeviceLost(status)) {
+    flow.loss_code.store(NativeCodeOf(status));
+    flow.device_lost.store(true);
+  }
   flow.launches.Free(part.launch);
   lane.in_flight.fetch_sub(1, std::memory_order_relaxed);
   if (!task.progress.is_region) queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
   task.progress.parts.Clear();
-  task.record.error_code = static_cast<int32_t>(status.code());
+  task.record.error_code = NativeCodeOf(status);
   return FastPathResult::kFailed;
 }
 

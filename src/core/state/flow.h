@@ -104,6 +104,7 @@ struct Flow {
   alignas(64) std::atomic<bool> accepting{true};
   std::atomic<bool> quiesced{false};
   std::atomic<bool> device_lost{false};
+  std::atomic<int32_t> loss_code{0};  // native code of the loss, set before device_lost
   // LC callers may launch by themselves: off while quiesced, closed or lost.
   std::atomic<bool> fast_path{true};
   std::atomic<bool> learns{true};  // PolicyProperties::learns

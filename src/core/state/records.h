@@ -40,7 +40,8 @@ struct CompletionRecord {
   Reason launch_reason = Reason::kNone;
   Reason hold_reason = Reason::kNone;  // the last reason to wait, kNone if it never did
   KernelId beside;                     // the first kernel that ran beside it, 0 none
-  int32_t error_code = 0;              // native code when it failed
+  // Native code (CUresult) of the call that failed; 0: no native call failed.
+  int32_t error_code = 0;
 };
 
 // Runs once, on the thread that completes the task (the scheduler's, or Poll's caller), with no

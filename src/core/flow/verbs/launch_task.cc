@@ -10,6 +10,7 @@
 #include "src/core/flow/verbs/request.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/seams/launch_claims.h"
+#include "src/core/seams/native_code.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/state_change.h"
 
@@ -27,9 +28,9 @@ Form FormOf(const Task& task, Form planned, bool evictable_lane) {
 
 // The device has refused the launch and started nothing.
 void Refused(Flow& flow, Task& task, const absl::Status& status) {
-  task.record.error_code = static_cast<int32_t>(status.code());
+  task.record.error_code = NativeCodeOf(status);
   if (IsDeviceLost(status)) {
-    LoseDevice(flow, static_cast<int32_t>(status.code()));
+    LoseDevice(flow, NativeCodeOf(status));
   } else if (task.progress.parts.empty()) {
     if (task.progress.running_index < 0) Unlink(flow, task);
     FinishTask(flow, task, Verdict::kFailed);
