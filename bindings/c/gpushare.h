@@ -46,8 +46,10 @@
 //   device's monotonic clock, which gpushare_now_ns reads. A simulated device has a virtual clock.
 // - Strings are UTF-8 and end with NUL. The library copies those that it gets. Each function says
 //   how long a string that it returns lives.
-// - Callbacks must not throw. Each type of callback says on which thread it runs, how often, and
-//   what it must not call. A completion callback runs exactly once, with no lock held.
+// - Callbacks. Each type of callback says on which thread it runs, how often, and what it must not
+//   call. A completion callback runs exactly once, with no lock held. A callback must not throw and
+//   must not end its thread. The library catches a C++ exception that leaves one, where the frames
+//   between can be unwound, and names it in the log (docs/threading.md).
 // - Process. No function exits, aborts or throws. None prints unless GPUSHARE_LOG asks for it.
 //   After fork(), a child of a process that had made a runtime may only exec or exit: every
 //   function that returns a status returns FAILED_PRECONDITION there.

@@ -99,6 +99,10 @@ int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
 
 // The task's last launch has ended: the task finishes, or its rest returns to its queue.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
+  if (task.progress.enqueue_threw) {  // what it enqueued until then is done
+    FinishTask(flow, task, Verdict::kFailed);
+    return;
+  }
   // Checked first: a late cancellation or shutdown does not undo finished work.
   if (task.progress.blocks_done >= task.work.block_tasks) {
     // A fused launch takes longer than its kernels alone.

@@ -6,9 +6,11 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/admit.h"
+#include "src/core/flow/application_calls.h"
 #include "src/core/flow/complete.h"
 #include "src/core/flow/launch.h"
 #include "src/core/flow/learn.h"
@@ -43,48 +45,16 @@ bool Driver::RunStages() {
   return !flow.inbox.empty() || completions || acted || flow.dirty;
 }
 
-// Opaque launches call the application's function. Thread: the driver's, no lock held, so that the
-// function may submit.
-void Driver::LaunchDeferred(std::vector<LaunchRequest>& requests) {
-  for (const LaunchRequest& request : requests) {
-    const absl::Status status = flow.device->Launch(request);
-    if (status.ok()) continue;
-    DeviceCompletion refused;
-    refused.launch = request.parts[0].launch;
-    refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
-    refused.start_ns = refused.end_ns = flow.device->NowNs();
-    refused.error_code = static_cast<int32_t>(status.code());
-    MutexLock lock(&tick_mutex);
-    flow.refused.push_back(refused);
-  }
-  requests.clear();
-}
-
 bool Driver::Tick() {
-  std::vector<Notice> notices;
-  std::vector<LaunchRequest> deferred;
   bool worked = false;
   {
-    MutexLock lock(&tick_mutex);
-    worked = RunStages();
-    deferred.swap(flow.deferred);
-    if (!flow.notices.empty()) {
-      notices.swap(flow.notices);
-      flow.notices.swap(spare_notices);
+    ApplicationCalls calls(flow, tick_mutex);
+    {
+      MutexLock lock(&tick_mutex);
+      worked = RunStages();
+      calls.Take();
     }
-  }
-  if (!deferred.empty()) {
-    ++callback_depth;
-    LaunchDeferred(deferred);
-    --callback_depth;
-  }
-  if (!notices.empty()) {
-    ++callback_depth;
-    for (const Notice& notice : notices) notice.callback(notice.user, notice.record);
-    --callback_depth;
-    notices.clear();
-    MutexLock lock(&tick_mutex);
-    if (spare_notices.capacity() < notices.capacity()) spare_notices.swap(notices);
+    calls.Run();
   }
   if (worked) NotifyWaiters();
   return worked;
@@ -130,6 +100,11 @@ void Driver::Park() {
 }
 
 void Driver::ThreadMain() {
+  // Also when pthread_exit in a callback unwinds this thread: waits then drive the flow.
+  const absl::Cleanup ended = [this] {
+    thread_running.store(false);
+    NotifyWaiters();
+  };
   TimeNs idle_since_ns = kNever;
   while (!stop.load(std::memory_order_acquire)) {
     if (Tick()) {
@@ -166,30 +141,30 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     return absl::DeadlineExceededError(absl::StrCat(
         "The deadline passed (", what, ") with ", flow.counters.pending.load(), " tasks pending."));
   };
-  if (!threaded()) {
-    while (!done()) {
-      const bool worked = Tick();
-      if (done()) break;
-      // Checked while there is work too: callbacks that submit could keep the loop running forever.
-      if (flow.device->NowNs() >= deadline_ns) return late();
-      if (worked) continue;
-      if (virtual_time()) {
-        if (!StepVirtualTime(deadline_ns)) return late();
-      } else {
-        std::this_thread::yield();
-      }
-    }
-    return absl::OkStatus();
+  if (threaded()) {
+    AwaitThread(done, deadline_ns);
+    if (threaded() && !done()) return late();
   }
+  while (!done()) {
+    const bool worked = Tick();
+    if (done()) break;
+    // Checked while there is work too: callbacks that submit could keep the loop running forever.
+    if (flow.device->NowNs() >= deadline_ns) return late();
+    if (worked) continue;
+    if (virtual_time()) {
+      if (!StepVirtualTime(deadline_ns)) return late();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
   waiters.fetch_add(1, std::memory_order_seq_cst);
-  absl::Status status;
   {
     MutexLock lock(&wake_mutex);
-    while (!done()) {
-      if (flow.device->NowNs() >= deadline_ns || !threaded()) {
-        status = late();
-        break;
-      }
+    while (!done() && flow.device->NowNs() < deadline_ns && threaded()) {
       TimeNs registered = waiter_deadline_ns.load();
       while (deadline_ns < registered &&
              !waiter_deadline_ns.compare_exchange_weak(registered, deadline_ns)) {
@@ -198,7 +173,15 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     }
   }
   waiters.fetch_sub(1);
-  return status;
+}
+
+void Driver::AwaitCalls() {
+  waiters.fetch_add(1, std::memory_order_seq_cst);
+  {
+    MutexLock lock(&wake_mutex);
+    while (flow.calls_running.load() != 0) completed.WaitFor(&wake_mutex, kNapNs);
+  }
+  waiters.fetch_sub(1);
 }
 
 void Driver::EvictAllBe() {

@@ -1,7 +1,7 @@
 // The driver of the flow: Tick runs the seven stages, then what must run with no lock held.
 //
 //   lock tick_mutex -> RunStages: submit (Collect), admit, predict, plan, launch, complete, learn
-//   unlock          -> deferred launches of opaque work, then callbacks
+//   unlock          -> deferred launches of opaque work, then callbacks (application_calls.h)
 //
 // Invariant: tick_mutex lets one thread at a time run Tick: the scheduler's own thread, a caller of
 // Poll, or a caller that waits in a runtime without that thread. The public calls are in
@@ -18,14 +18,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "src/core/base/application_call.h"
 #include "src/core/base/mutex.h"
 #include "src/core/seams/headroom.h"
 #include "src/core/state/flow.h"
 
 namespace gpushare::core {
-
-// How many callbacks the current thread is inside of. A callback must not wait.
-inline thread_local int callback_depth = 0;
 
 class Driver {
  public:
@@ -34,7 +32,7 @@ class Driver {
       : flow(options, std::move(device), std::move(model), std::move(policy)) {
     for (int counter = kMaxCounters - 1; counter >= 0; --counter) flow.free_counters.Add(counter);
     flow.notices.reserve(kNoticeReserve);
-    spare_notices.reserve(kNoticeReserve);
+    flow.spare_notices.reserve(kNoticeReserve);
     // Baymax eq. 5: how many pageable copies fit beside the LC one in each direction.
     const DeviceProfile& profile = flow.device->capabilities().profile;
     flow.copies[static_cast<size_t>(CopyDirection::kHostToDevice)].be_limit =
@@ -48,7 +46,6 @@ class Driver {
 
   bool RunStages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   bool Tick();
-  void LaunchDeferred(std::vector<LaunchRequest>& requests);
   TimeNs NextWake();
   bool StepVirtualTime(TimeNs limit_ns);
   void ThreadMain();
@@ -56,6 +53,10 @@ class Driver {
   void Wake();
   void NotifyWaiters();
   absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what);
+  // Lets the scheduler's thread drive. It also returns when that thread has ended.
+  void AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns);
+  // Waits until the application's functions that were taken have ended (application_calls.h).
+  void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void FinishOpenRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void AwaitSubmitters();
@@ -67,7 +68,6 @@ class Driver {
   Mutex registration_mutex ABSL_ACQUIRED_BEFORE(tick_mutex);
   // One driver at a time. Submitters never take it.
   Mutex tick_mutex;
-  std::vector<Notice> spare_notices ABSL_GUARDED_BY(tick_mutex);
 
   std::atomic<bool> thread_running{false};
   std::atomic<bool> stop{false};

@@ -92,14 +92,13 @@ absl::Status Scheduler::StartThread() {
 }
 
 void Scheduler::StopThread() {
-  if (!driver_->thread_running.load()) return;
+  if (!driver_->thread.joinable()) return;
   driver_->stop.store(true);
   {
     MutexLock lock(&driver_->wake_mutex);
     driver_->wake.SignalAll();
   }
-  if (driver_->thread.joinable()) driver_->thread.join();
-  driver_->thread_running.store(false);
+  driver_->thread.join();
 }
 
 // --- whole runtime ---
@@ -188,6 +187,7 @@ absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
   if (policy == nullptr) return absl::InvalidArgumentError("There is no policy to set.");
   MutexLock lock(&driver_->tick_mutex);
   driver_->flow.policy.swap(policy);
+  driver_->flow.policy_threw = false;
   driver_->flow.learns.store(driver_->flow.policy->properties().learns);
   driver_->flow.dirty = true;
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/flow/application_calls.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/region.h"
@@ -285,9 +286,8 @@ absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback
     if (!task->complete.load(std::memory_order_acquire)) return absl::OkStatus();
     record = task->record;
   }
-  ++callback_depth;
-  callback(user, record);
-  --callback_depth;
+  const std::string thrown = RunCallback(callback, user, record);
+  if (!thrown.empty()) driver_->flow.Report(thrown);
   return absl::OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,8 @@ struct Flow {
   BoundedList<int32_t, kMaxCounters> free_counters;  // claim counters that no task holds
 
   bool loss_handled = false;  // LoseDevice ran: the loss is in the log
+  bool cut_off = false;       // a shutdown's deadline is near: nothing more is launched
+  bool policy_threw = false;  // the log has it
   bool dirty = true;          // something changed since the last plan
   bool planned = false;       // this Tick made a plan
   TimeNs replan_at_ns = kNever;
@@ -158,7 +161,18 @@ struct Flow {
   std::vector<LaunchRequest> deferred;
   // Back again, when the device refused it.
   std::vector<DeviceCompletion> refused;
-  std::vector<Notice> notices;  // complete -> whoever runs Tick
+  std::vector<Notice> notices;        // complete -> whoever runs Tick
+  std::vector<Notice> spare_notices;  // memory for `notices` while these are run
+  // Sentences for the application's log, written with no lock held. -> whoever runs Tick
+  std::vector<std::string> reports;
+  // Ticks that have not run all of `deferred`, `notices` and `reports` that they took. Raised under
+  // the lock of Tick.
+  std::atomic<int> calls_running{0};
+
+  // Writes a sentence to the application's log. Threads: any, with no lock held.
+  void Report(const std::string& sentence) const {
+    if (options.report) options.report(sentence);
+  }
 
   // Whether events are recorded. Check it before building an event on a hot path: Emit's argument
   // is built even when nobody records. Unchecked, a task took 3 % longer (host_benchmark, Flow).

@@ -2,12 +2,18 @@
 
 #include "src/core/flow/verbs/request.h"
 
+#include "absl/strings/str_cat.h"
 #include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
 
 bool IsDeviceLost(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDataLoss(status);
+}
+
+void ReportEnqueueThrew(const Flow& flow, TicketId ticket, const std::string& thrown) {
+  flow.Report(
+      absl::StrCat("The enqueue callback of ticket ", ticket.value, " threw ", thrown, "."));
 }
 
 void FillLaunchPart(const Task& task, const Part& part, LaunchPart& launch) {

@@ -24,6 +24,9 @@ absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const Query
 // Whether the status of a device call means that the whole device is lost (seams/device.h).
 bool IsDeviceLost(const absl::Status& status);
 
+// Writes to the application's log that the enqueue function of a task threw.
+void ReportEnqueueThrew(const Flow& flow, TicketId ticket, const std::string& thrown);
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_FLOW_VERBS_REQUEST_H_
