@@ -348,10 +348,13 @@ GPUSHARE_API gpushare_status gpushare_runtime_retain(gpushare_runtime* runtime) 
 // Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the last reference, inside a callback.
 GPUSHARE_API gpushare_status gpushare_runtime_release(gpushare_runtime* runtime) GPUSHARE_NOEXCEPT;
 
-// Refuses new work and completes every accepted task exactly once by the deadline. A task that did
-// not run by then ends with GPUSHARE_VERDICT_SHUTDOWN. A second call is allowed. Tickets and
-// statistics stay readable.
-// Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most.
+// Refuses new work, runs every accepted task, and returns when each has completed and its callback
+// has ended. What waits when the deadline is near ends with GPUSHARE_VERDICT_SHUTDOWN; BE work on
+// the device is then evicted. With GPUSHARE_NEVER nothing is cut off. BE work that its policy holds
+// runs once no LC work is left. A quiesce ends. A region that is open ends with
+// GPUSHARE_VERDICT_SHUTDOWN at once. A second call is allowed. Tickets and statistics can still be
+// read.
+// Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline, and for callbacks.
 // Errors: FAILED_PRECONDITION inside a callback; DEADLINE_EXCEEDED some work was cut off.
 GPUSHARE_API gpushare_status gpushare_runtime_shutdown(gpushare_runtime* runtime,
                                                        int64_t deadline_ns) GPUSHARE_NOEXCEPT;
@@ -365,6 +368,7 @@ GPUSHARE_API gpushare_status gpushare_runtime_drain(gpushare_runtime* runtime,
 
 // Prepares the device for a synchronisation by the caller, such as cudaDeviceSynchronize. It holds
 // new launches, evicts BE work and waits until the device is idle. Submits are still accepted.
+// During a shutdown it only waits.
 // Sequence: gpushare_runtime_quiesce -> synchronise -> gpushare_runtime_resume.
 // Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most.
 // Errors: DEADLINE_EXCEEDED the device is not idle yet, and launches stay held; FAILED_PRECONDITION

@@ -118,7 +118,7 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     FinishTask(flow, task, Verdict::kFailed);
     return;
   }
-  if (task.cancel_requested.load() || !flow.accepting.load()) {
+  if (task.cancel_requested.load() || flow.cut_off) {
     FinishTask(flow, task, task.cancel_requested.load() ? Verdict::kCancelled : Verdict::kShutdown);
     return;
   }

@@ -19,7 +19,7 @@
 #include "src/core/flow/submit.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
-#include "src/core/flow/verbs/request.h"
+#include "src/core/flow/verbs/running.h"
 
 namespace gpushare::core {
 namespace {
@@ -209,6 +209,56 @@ void Driver::FinishOpenRegions() {
       FinishTask(flow, task, Verdict::kShutdown);
     }
   }
+}
+
+void Driver::BeginShutdown(TimeNs deadline_ns) {
+  {
+    MutexLock lock(&tick_mutex);
+    flow.now_ns = flow.device->NowNs();
+    FinishOpenRegions();
+    flow.cut_off = deadline_ns <= flow.now_ns;
+    flow.quiesced.store(false);
+    flow.dirty = true;
+  }
+  Wake();
+}
+
+void Driver::CutOff() {
+  {
+    MutexLock lock(&tick_mutex);
+    flow.now_ns = flow.device->NowNs();
+    flow.cut_off = true;
+    AdmitEverything();
+    FinishOpenRegions();
+    FinishBacklog(flow, Verdict::kShutdown);
+    EvictAllBe();
+  }
+  Wake();
+}
+
+// The ring may still hold words of tasks, launched by their submitter or not.
+void Driver::AdmitEverything() {
+  do {
+    Collect(flow);
+    Admit(flow);
+  } while (!flow.inbox.empty());
+}
+
+void Driver::GiveUpRunning() {
+  MutexLock lock(&tick_mutex);
+  flow.now_ns = flow.device->NowNs();
+  AdmitEverything();
+  const auto give_up = [&](const auto& running) {
+    while (!running.empty()) {
+      Task& task = *running[0];
+      for (const Part& part : task.progress.parts) flow.device->AbandonLane(part.lane);
+      DropParts(flow, task);
+      FinishTask(flow, task, Verdict::kTimedOut);
+    }
+  };
+  give_up(flow.running_be);
+  give_up(flow.running_lc);
+  FinishBacklog(flow, Verdict::kShutdown);
 }
 
 // Waits for submitters that saw the runtime open. Their words are in the ring once they have left.

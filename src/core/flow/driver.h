@@ -59,6 +59,14 @@ class Driver {
   void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void FinishOpenRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
+  // The three steps of a shutdown. BeginShutdown: nothing is held any more, and regions end. If its
+  // deadline has passed, nothing more is launched either.
+  // CutOff: what waits ends with kShutdown, and BE leaves the device. GiveUpRunning: what is still
+  // on the device ends with kTimedOut.
+  void BeginShutdown(TimeNs deadline_ns);
+  void CutOff();
+  void GiveUpRunning();
+  void AdmitEverything() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void AwaitSubmitters();
 
   static constexpr size_t kNoticeReserve = 4096;
