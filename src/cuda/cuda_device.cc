@@ -19,6 +19,7 @@
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/mutex.h"
 #include "src/core/seams/launch_check.h"
+#include "src/core/seams/native_code.h"
 #include "src/cuda/busy_time.h"
 #include "src/cuda/claim_counters.h"
 #include "src/cuda/completion_poller.h"
@@ -278,17 +279,21 @@ class CudaDevice final : public core::Device {
   }
 
   absl::Status Lost() const {
-    return core::StatusOf(absl::StatusCode::kDataLoss, [this] {
-      return absl::StrCat("The CUDA device is lost after error ",
-                          lost_.load(std::memory_order_relaxed), ".");
-    });
+    const int code = lost_.load(std::memory_order_relaxed);
+    return core::WithNativeCode(
+        core::StatusOf(
+            absl::StatusCode::kDataLoss,
+            [code] { return absl::StrCat("The CUDA device is lost after error ", code, "."); }),
+        code);
   }
 
   // Records the first sticky error, which loses the device.
   void RecordLoss(const absl::Status& status) {
     if (!absl::IsDataLoss(status)) return;
+    const int code = core::NativeCodeOf(status);
     int expected = 0;
-    lost_.compare_exchange_strong(expected, static_cast<int>(status.code()));
+    lost_.compare_exchange_strong(expected,
+                                  code != 0 ? code : static_cast<int>(CUDA_ERROR_UNKNOWN));
   }
 
   CudaLane* Find(LaneIndex index) const {

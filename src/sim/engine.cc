@@ -375,7 +375,7 @@ void Engine::LoseDevice() {
       if (launch.start_ns == core::kNever) launch.start_ns = now_;
       launch.end_ns = now_;
       launch.outcome = core::Outcome::kDeviceLost;
-      launch.error_code = 1;
+      launch.error_code = kFaultNativeCode;
       launch.phase = LaunchPhase::kOver;
     }
     launch.pending = false;

@@ -28,6 +28,11 @@ inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 // queries of a loaded LC app. Range 0 to 100 ms.
 inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 
+// Time before the deadline of a shutdown at which BE work is evicted, ns: several block tasks
+// (27 us, and 200 us for attention). At most half of the time that the shutdown has. Range 0.5 to
+// 20 ms.
+inline constexpr int64_t kShutdownEvictionNs = 2 * 1000 * 1000;
+
 // Largest lag of a BE app behind the others in attained time, ns. Without a bound, an app that came
 // late would have the device to itself until it had caught up, and the others would wait for
 // seconds. Long against a task (2-8 ms). Range 10 ms to 1 s.

@@ -120,7 +120,7 @@ struct DeviceCompletion {
   TimeNs start_ns = 0;  // device's view, on the device's clock
   TimeNs end_ns = 0;
   int64_t block_tasks_done = 0;  // executed to their end by this launch
-  int32_t error_code = 0;        // native code when kFailed or kDeviceLost
+  int32_t error_code = 0;        // native code (CUresult) when kFailed or kDeviceLost
   // False where the launch shared its completion word with others of its query, so that its own
   // times are a share of theirs: nothing is learned from them.
   bool timed = true;
@@ -159,6 +159,9 @@ class Device : public Clock {
   // A hung lane: nothing is launched on it again, its launches are never reported.
   virtual void AbandonLane(LaneIndex lane) = 0;
 
+  // UNAVAILABLE, DATA_LOSS: the device is lost, for every later call too. Any other failure
+  // concerns this launch, of which nothing has started. The status carries a native code
+  // (native_code.h).
   virtual absl::Status Launch(const LaunchRequest& request) = 0;
 
   // No launch of the query follows that more_follows announced on this lane.

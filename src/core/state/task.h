@@ -98,6 +98,7 @@ struct Progress {
   bool beside_overlaps = false;
   int32_t counter = -1;  // claim counter of its block tasks, -1: none
   bool counter_fresh = true;
+  bool enqueue_threw = false;  // the application's enqueue function threw: the task fails
   int32_t running_index = -1;  // in Flow::running_lc or running_be
   int32_t kernel_row = -1;     // row of the pair table
   uint64_t sequence = 0;       // order of admission
