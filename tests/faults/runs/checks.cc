@@ -6,10 +6,6 @@ namespace {
 // What a shutdown may take beyond its deadline, in virtual time: it gives up what is left at once.
 constexpr int64_t kShutdownLateNsMax = 0;
 
-// Whether a task that waited for one that did not end OK may not be OK. The library does not keep
-// this yet where the ticket that it waited for was released early.
-constexpr bool kChecksWaits = false;
-
 std::string Name(const Entry& entry) { return "task " + std::to_string(entry.number); }
 
 bool EndedOk(const Entry& entry) { return entry.record.verdict == GPUSHARE_VERDICT_OK; }
@@ -37,7 +33,7 @@ void CheckBlockTasks(const Entry& entry, Ledger& ledger) {
 }
 
 void CheckWaits(const Entry& entry, Ledger& ledger) {
-  if (!kChecksWaits || !EndedOk(entry)) return;
+  if (!EndedOk(entry)) return;
   for (const Entry* wait : entry.waits) {
     if (EndedOk(*wait)) continue;
     ledger.Problem(Name(entry) + " is OK, and it waited for " + Name(*wait) + ", which ended " +
