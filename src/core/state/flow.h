@@ -69,6 +69,7 @@ struct Counters {
   std::atomic<int64_t> evictions{0};
   std::atomic<int64_t> evictions_blocked{0};
   std::atomic<int64_t> hung{0};
+  std::atomic<int64_t> plan_entries_dropped{0};
   std::atomic<int64_t> strays{0};  // completions of launches that are not in flight
   LatencyHistogram eviction_latency;
   LatencyHistogram plan_time;
@@ -157,7 +158,8 @@ struct Flow {
   std::vector<LaunchRequest> deferred;
   // Back again, when the device refused it.
   std::vector<DeviceCompletion> refused;
-  std::vector<Notice> notices;  // complete -> whoever runs Tick
+  std::vector<Notice> notices;                   // complete -> whoever runs Tick
+  BoundedList<LaneIndex, kMaxLanes> lost_lanes;  // likewise: to be replaced
 
   // Whether events are recorded. Check it before building an event on a hot path: Emit's argument
   // is built even when nobody records. Unchecked, a task took 3 % longer (host_benchmark, Flow).
