@@ -315,8 +315,12 @@ typedef struct gpushare_runtime_options {
   const char* sim_faults;    // faults of the simulated device, for tests (docs/abi.md); null: none
   int32_t device_ordinal;    // which GPU, from 0
   int32_t splits_max;        // most splits of the device into an LC and a BE side; 0: 16, -1: none
-  // A launch is hung after hang_factor times its prediction, and not before hang_floor_ns.
-  // hang_floor_ns 0: 10 s. hang_factor 0: 20.
+  // A launch is hung when it shows no progress for the larger of hang_floor_ns and hang_factor x T.
+  // T is its predicted time on its SMs, with its workers. Progress is a completion on its lane, or
+  // an earlier launch that still holds its SMs. A launch of workers also shows progress by each
+  // block task that it claims, so its T is the predicted time of one block task.
+  // A hang is found at most twice that time after the last progress. The task is then TIMED_OUT,
+  // and its lane is replaced. hang_floor_ns 0: 10 s. hang_factor 0: 20.
   int64_t hang_floor_ns;
   double hang_factor;
   // BE returns this long after the last LC query; 0: 2 us, -1: at once.
@@ -1077,6 +1081,7 @@ typedef struct gpushare_runtime_stats {
   double prediction_error;                    // mean absolute relative error of solo predictions
   gpushare_latency_summary eviction_latency;  // from the eviction call until the last worker left
   gpushare_latency_summary plan_time;         // host time of the plan stage; 0 in virtual time
+  // An error made the device unusable, or launches hung until a class of work had no lane left.
   gpushare_bool device_lost;
   int32_t app_count;
 } gpushare_runtime_stats;

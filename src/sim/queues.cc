@@ -261,6 +261,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   if (!counter || request.parts[0].reset_counter) {
     Pool& pool = pools_[launch.pool];
     pool.unclaimed = request.parts[0].block_count;
+    pool.taken = 0;
     pool.interrupted = 0;
     pool.interrupted_left = 0;
     pool.zeroed = true;

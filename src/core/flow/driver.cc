@@ -13,6 +13,7 @@
 #include "src/core/flow/admit.h"
 #include "src/core/flow/application_calls.h"
 #include "src/core/flow/complete.h"
+#include "src/core/flow/hangs.h"
 #include "src/core/flow/launch.h"
 #include "src/core/flow/learn.h"
 #include "src/core/flow/plan.h"
@@ -50,13 +51,19 @@ bool Driver::RunStages() {
 
 bool Driver::Tick() {
   bool worked = false;
+  BoundedList<LaneIndex, kMaxLanes> lost_lanes;
   {
     ApplicationCalls calls(flow, tick_mutex);
     {
       MutexLock lock(&tick_mutex);
       worked = RunStages();
       calls.Take();
+      if (!flow.lost_lanes.empty()) {
+        lost_lanes = flow.lost_lanes;
+        flow.lost_lanes.Clear();
+      }
     }
+    if (!lost_lanes.empty()) ReplaceLanes(flow, lost_lanes.span(), tick_mutex);
     calls.Run();
   }
   if (worked) NotifyWaiters();
@@ -73,8 +80,7 @@ void Driver::NotifyWaiters() {
 // time, or the limit of a launch that may hang.
 TimeNs Driver::NextWake() {
   MutexLock lock(&tick_mutex);
-  TimeNs next = flow.device->NextEventNs();
-  if (!flow.backlog.empty() || !flow.running_be.empty()) next = std::min(next, flow.replan_at_ns);
+  TimeNs next = std::min(flow.device->NextEventNs(), flow.replan_at_ns);
   if (flow.running_be.size() + flow.running_lc.size() > 0)
     next = std::min(next, flow.hang_check_ns);
   return next;
@@ -89,16 +95,21 @@ bool Driver::StepVirtualTime(TimeNs limit_ns) {
   return true;
 }
 
+// No task is accepted and not complete: only a policy may have asked for another plan.
+bool Driver::IsIdle() const {
+  return flow.counters.pending.load(std::memory_order_acquire) == 0 && flow.gate.InFlight() == 0;
+}
+
 void Driver::Wake() {
   if (!parked.load(std::memory_order_seq_cst)) return;
   MutexLock lock(&wake_mutex);
   wake.SignalAll();
 }
 
-void Driver::Park() {
+void Driver::Park(int64_t nap_ns) {
   MutexLock lock(&wake_mutex);
   parked.store(true, std::memory_order_seq_cst);
-  if (flow.ring.Empty() && !stop.load()) wake.WaitFor(&wake_mutex, kNapNs);
+  if (flow.ring.Empty() && !stop.load()) wake.WaitFor(&wake_mutex, nap_ns);
   parked.store(false, std::memory_order_seq_cst);
 }
 
@@ -115,19 +126,31 @@ void Driver::ThreadMain() {
       continue;
     }
     if (virtual_time()) {
+      // A policy that plans without work must not make the clock run away from the caller.
+      const bool only_plans = IsIdle() && flow.device->NextEventNs() == kNever;
+      if (only_plans && waiters.load() == 0 && NextWake() != kNever) {
+        Park(kNapNs);
+        if (Tick()) continue;
+      }
       if (StepVirtualTime(kNever)) continue;
       // No event is due, but a caller waits until a deadline: move the time there.
       const TimeNs deadline = waiter_deadline_ns.exchange(kNever);
       if (deadline != kNever) {
+        // What the caller submitted before it waited may have come after the Tick above. It waits
+        // on.
+        if (Tick()) continue;
         flow.device->AdvanceTo(std::max(deadline, flow.device->NowNs()));
         NotifyWaiters();
         continue;
       }
-      Park();
-    } else if (NextWake() == kNever && flow.gate.InFlight() == 0) {
+      Park(kNapNs);
+    } else if (const TimeNs next_ns = NextWake();
+               (next_ns == kNever && flow.gate.InFlight() == 0) || IsIdle()) {
       const TimeNs now_ns = flow.device->NowNs();
       idle_since_ns = std::min(idle_since_ns, now_ns);
-      if (now_ns - idle_since_ns > kSpinIdleNs) Park();
+      if (now_ns - idle_since_ns > kSpinIdleNs && next_ns > now_ns) {
+        Park(std::min(kNapNs, next_ns - now_ns));
+      }
     } else {
       idle_since_ns = kNever;  // on a real device with work in flight: spin
     }

@@ -47,7 +47,8 @@ class Driver {
   TimeNs NextWake();
   bool StepVirtualTime(TimeNs limit_ns);
   void ThreadMain();
-  void Park();
+  bool IsIdle() const;
+  void Park(int64_t nap_ns);
   void Wake();
   void NotifyWaiters();
   absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what);

@@ -73,6 +73,7 @@ struct Counters {
   std::atomic<int64_t> evictions{0};
   std::atomic<int64_t> evictions_blocked{0};
   std::atomic<int64_t> hung{0};
+  std::atomic<int64_t> plan_entries_dropped{0};
   std::atomic<int64_t> strays{0};  // completions of launches that are not in flight
   LatencyHistogram eviction_latency;
   LatencyHistogram plan_time;
@@ -166,6 +167,7 @@ struct Flow {
   BoundedList<DeviceCompletion, kMaxInFlightLaunches> refused;
   // complete -> whoever runs Tick. The C ABI has one callback slot for each of kMaxTasks.
   BoundedFifo<Notice> notices{kMaxTasks};
+  BoundedList<LaneIndex, kMaxLanes> lost_lanes;  // likewise: to be replaced
   // Sentences for the application's log, written with no lock held. -> whoever runs Tick
   std::vector<std::string> reports;
   // Ticks that have not run what was in `deferred`, `notices` and `reports` when they ended. Raised
