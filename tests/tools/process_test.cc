@@ -124,7 +124,7 @@ class Child {
 
 // Two cases that take a tenth of a second each with a few queries.
 constexpr char kScenario[] = R"json({
-  "schema_version": 1, "name": "small", "queries": 5, "be_alone_ns": 20000000,
+  "schema_version": 1, "name": "small", "queries": 5, "be_alone_ns": 2000000,
   "policies": ["fifo", "adaptive"],
   "lc": [{"name": "decode16", "kernel": "decode16", "p99_bound": 1.05}],
   "be": [{"name": "sincos", "kernel": "sincos_267us", "block_tasks": 10560}],
@@ -280,8 +280,15 @@ TEST_F(ProcessTest, APartialSetOfOtherOptionsIsNotResumed) {
 }
 
 TEST_F(ProcessTest, ACaseOfARealDeviceOutlivesAKilledRun) {
+  // Without BE: on a busy machine a BE app may do nothing in a short real time.
+  std::string text = kScenario;
+  for (size_t at = 0; (at = text.find("[\"sincos\"]", at)) != std::string::npos;) {
+    text.replace(at, 10, "[]");
+  }
+  const std::string scenario = folder_ / "lc_only.json";
+  std::ofstream(scenario) << text;
   const std::vector<std::string> arguments = {
-      "colocate", scenario_,  "--device", "null",     "--out", out_,      "--queries",
+      "colocate", scenario,   "--device", "null",     "--out", out_,      "--queries",
       "5",        "--rounds", "1",        "--policy", "fifo",  "--resume"};
   {
     Child child(arguments, folder_);
@@ -296,10 +303,10 @@ TEST_F(ProcessTest, ACaseOfARealDeviceOutlivesAKilledRun) {
   ASSERT_EQ(ending.exit_code, 0) << ending.err;
   const auto result = nlohmann::json::parse(Read(out_ / "result.json"));
   EXPECT_FALSE(result.contains("partial"));
-  ASSERT_EQ(result.at("runs").size(), 2u * (3 + 1));
+  ASSERT_EQ(result.at("runs").size(), 2u * (2 + 1));
   // The first case is the one of the killed run: wall-clock times do not repeat.
   EXPECT_EQ(result.at("runs")[0].at("lc")[0].at("p99_ns"), rows[0].at("lc")[0].at("p99_ns"));
-  EXPECT_EQ(result.at("runs")[3].at("span_ns"), rows[3].at("span_ns"));
+  EXPECT_EQ(result.at("runs")[2].at("span_ns"), rows[2].at("span_ns"));
 }
 
 TEST_F(ProcessTest, TwoRunsDoNotWriteIntoOneFolder) {
