@@ -1,4 +1,4 @@
-// Which allocation of a call fails in each try: the first ones, then about each doubled number.
+// Which allocation of a call fails in each try: the first ones, then about each tripled number.
 // With GPUSHARE_FAULT_SEEDS=all every one.
 
 #ifndef GPUSHARE_TESTS_FAULTS_FAILING_SAMPLE_H_
@@ -20,7 +20,7 @@ class FailingSample {
   }
   bool more() const { return number_ < kNumberMax; }
   int64_t number() const { return number_; }
-  void Next() { number_ = all_ || number_ < kFirst ? number_ + 1 : number_ * 2 - 1; }
+  void Next() { number_ = all_ || number_ < kFirst ? number_ + 1 : number_ * 3 - 2; }
 
  private:
   static constexpr int64_t kFirst = 8;  // the first so many are all tried
