@@ -179,14 +179,18 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     // Checked while there is work too: callbacks that submit could keep the loop running forever.
     if (flow.device->NowNs() >= deadline_ns) return late();
     if (worked) continue;
-    if (virtual_time()) {
-      if (!StepVirtualTime(deadline_ns)) return late();
-    } else {
+    if (!virtual_time()) {
       std::this_thread::yield();
+    } else if (!StepVirtualTime(deadline_ns) && !OthersDrive() && !done()) {
+      return late();
     }
   }
   return absl::OkStatus();
 }
+
+// Whether another thread drives too: it has moved the time to an event that is not handled yet, or
+// it is inside a function of the application, which may submit.
+bool Driver::OthersDrive() { return Tick() || flow.calls_running.load() != 0; }
 
 void Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
   waiters.fetch_add(1, std::memory_order_seq_cst);

@@ -52,6 +52,7 @@ class Driver {
   void Wake();
   void NotifyWaiters();
   absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what);
+  bool OthersDrive();
   // Lets the scheduler's thread drive. It also returns when that thread has ended.
   void AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns);
   // Waits until the application's functions that were taken have ended (application_calls.h).
