@@ -24,7 +24,7 @@ STANDARD = re.compile(r'^[a-z_0-9]+$')  # <vector>, <cstdint>
 C_AND_POSIX = re.compile(
     r'^(assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdbool|stddef|stdint'
     r'|stdio|stdlib|string|time|wchar'
-    r'|dlfcn|fcntl|poll|pthread|sched|unistd|immintrin|x86intrin|sys/[a-z_]+|linux/[a-z_]+)\.h$')
+    r'|cxxabi|dlfcn|fcntl|poll|pthread|sched|unistd|immintrin|x86intrin|sys/[a-z_]+|linux/[a-z_]+)\.h$')
 
 ABSEIL = re.compile(r'^absl/')
 ATOMIC_QUEUE = re.compile(r'^atomic_queue/')

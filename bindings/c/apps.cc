@@ -17,6 +17,18 @@
 namespace gpushare::abi {
 namespace {
 
+// A caller who gives a BE app a target expects an effect.
+absl::Status CheckBe(const gpushare_app_options& options) {
+  if (options.target_ns == 0 && options.p99_bound == 0 && options.p99_alone_ns == 0 &&
+      options.solo_ns == 0 && options.drop_late == 0) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "BE app '", options.name, "' states a target (target_ns ", options.target_ns, ", p99_bound ",
+      options.p99_bound, ", p99_alone_ns ", options.p99_alone_ns, ", solo_ns ", options.solo_ns,
+      ", drop_late ", options.drop_late, "), and only an LC app has one."));
+}
+
 absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckName("app_options.name", options.name));
   GPUSHARE_RETURN_IF_ERROR(CheckBool("app_options.drop_late", options.drop_late));
@@ -27,6 +39,7 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
       out.app_class = core::AppClass::kLatencyCritical;
       break;
     case GPUSHARE_CLASS_BEST_EFFORT:
+      GPUSHARE_RETURN_IF_ERROR(CheckBe(options));
       out.app_class = core::AppClass::kBestEffort;
       break;
     default:

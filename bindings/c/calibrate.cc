@@ -16,6 +16,7 @@
 #include "bindings/c/log.h"
 #include "bindings/c/options.h"
 #include "src/calibration/calibration.h"
+#include "src/core/base/application_call.h"
 #include "src/core/base/limits.h"
 #include "src/models/profile.h"
 
@@ -145,6 +146,9 @@ class Reporter {
  public:
   Reporter(gpushare_calibration_callback callback, void* user) : callback_(callback), user_(user) {}
 
+  // What the callback threw, "" for nothing. It is not called again.
+  const std::string& thrown() const { return thrown_; }
+
   void Report(const models::CalibrationProgress& progress) {
     done_ = progress.done;
     total_ = progress.total;
@@ -195,8 +199,9 @@ class Reporter {
     progress.what = what;
     progress.kernel = kernel;
     progress.note = note;
+    if (!thrown_.empty()) return;
     const CallbackScope scope;
-    callback_(user_, &progress);
+    thrown_ = core::ThrownBy([&] { callback_(user_, &progress); });
   }
 
   const gpushare_calibration_callback callback_;
@@ -204,6 +209,7 @@ class Reporter {
   std::vector<gpushare_speed_point> speed_;
   int32_t done_ = 0;
   int32_t total_ = 0;
+  std::string thrown_;
 };
 
 models::CalibrationOptions OptionsOf(const gpushare_calibration_options& options,
@@ -222,9 +228,9 @@ models::CalibrationOptions OptionsOf(const gpushare_calibration_options& options
                  options.buffer_size_bytes};
   out.output_path = options.output_path;
   out.resume = options.resume == 1;
-  if (options.cancel != nullptr) {
-    out.cancelled = [cancel = options.cancel] { return *cancel != 0; };
-  }
+  out.cancelled = [cancel = options.cancel, &reporter] {
+    return !reporter.thrown().empty() || (cancel != nullptr && *cancel != 0);
+  };
   out.progress = [&reporter](const models::CalibrationProgress& progress) {
     reporter.Report(progress);
   };
@@ -278,6 +284,9 @@ gpushare_status gpushare_calibrate(const gpushare_calibration_options* options,
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("calibration_options", options, &known));
     gpushare::abi::WatchForks();
     gpushare::abi::Reporter reporter(progress, user);
-    return gpushare::abi::Calibrate(known, reporter);
+    absl::Status status = gpushare::abi::Calibrate(known, reporter);
+    if (reporter.thrown().empty()) return status;
+    return absl::InternalError(absl::StrCat("The progress callback threw ", reporter.thrown(),
+                                            ", and the calibration stopped."));
   });
 }

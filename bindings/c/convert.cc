@@ -6,7 +6,6 @@ namespace gpushare::abi {
 namespace {
 
 using core::CopyDirection;
-using core::EventType;
 using core::Form;
 using core::Reason;
 using core::Verdict;
@@ -17,12 +16,12 @@ static_assert(static_cast<int>(CopyDirection::kPeer) == GPUSHARE_COPY_PEER);
 static_assert(static_cast<int>(Verdict::kShutdown) == GPUSHARE_VERDICT_SHUTDOWN);
 static_assert(static_cast<int>(Reason::kFillsGap) == GPUSHARE_REASON_FILLS_GAP);
 static_assert(static_cast<int>(Reason::kHoldHeadroom) == GPUSHARE_REASON_HOLD_HEADROOM);
-static_assert(static_cast<int>(Reason::kHoldQuiesced) == GPUSHARE_REASON_HOLD_QUIESCED);
+static_assert(static_cast<int>(Reason::kHoldLaunches) == GPUSHARE_REASON_HOLD_LAUNCHES);
 static_assert(static_cast<int>(Reason::kEvictForLc) == GPUSHARE_REASON_EVICT_FOR_LC);
 static_assert(static_cast<int>(Reason::kEvictForQuota) == GPUSHARE_REASON_EVICT_FOR_QUOTA);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);
 static_assert(static_cast<int>(Reason::kDependencyFailed) == GPUSHARE_REASON_DEPENDENCY_FAILED);
-static_assert(static_cast<int>(EventType::kLaneAbandoned) == GPUSHARE_EVENT_LANE_ABANDONED);
+static_assert(static_cast<int>(core::kLastEventType) == GPUSHARE_EVENT_QUERY_END_CALLED);
 static_assert(ToC(core::TaskKind::kOpaque) == GPUSHARE_TASK_OPAQUE);
 static_assert(ToC(core::AppClass::kBestEffort) == GPUSHARE_CLASS_BEST_EFFORT);
 

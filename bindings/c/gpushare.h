@@ -46,8 +46,10 @@
 //   device's monotonic clock, which gpushare_now_ns reads. A simulated device has a virtual clock.
 // - Strings are UTF-8 and end with NUL. The library copies those that it gets. Each function says
 //   how long a string that it returns lives.
-// - Callbacks must not throw. Each type of callback says on which thread it runs, how often, and
-//   what it must not call. A completion callback runs exactly once, with no lock held.
+// - Callbacks. Each type of callback says on which thread it runs, how often, and what it must not
+//   call. A completion callback runs exactly once, with no lock held. A callback must not throw and
+//   must not end its thread. The library catches a C++ exception that leaves one, where the frames
+//   between can be unwound, and names it in the log (docs/threading.md).
 // - Process. No function exits, aborts or throws. None prints unless GPUSHARE_LOG asks for it.
 //   After fork(), a child of a process that had made a runtime may only exec or exit: every
 //   function that returns a status returns FAILED_PRECONDITION there.
@@ -234,10 +236,15 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_LC_ACTIVE = 34,         // LC work is on the SMs that it needs
   GPUSHARE_REASON_HOLD_QUEUED_TIME = 35,       // too much work is issued already
   GPUSHARE_REASON_HOLD_COPIES = 36,            // enough copies run in its direction
-  GPUSHARE_REASON_HOLD_WINDOW = 37,            // the in-flight window of its lane is full
+  GPUSHARE_REASON_HOLD_WINDOW = 37,            // the policy's in-flight window is full
   GPUSHARE_REASON_HOLD_CAPSM = 38,             // no CapSM is left under its quota
   GPUSHARE_REASON_HOLD_HYSTERESIS = 39,        // the LC queues drained only just before
   GPUSHARE_REASON_HOLD_QUIESCED = 40,          // the caller quiesced the runtime
+  GPUSHARE_REASON_HOLD_LANE = 41,              // no lane of its place can take it now
+  GPUSHARE_REASON_HOLD_PARTS = 42,             // it has the most launches that a task may have
+  GPUSHARE_REASON_HOLD_RUNNING = 43,           // the most BE tasks are on the device
+  GPUSHARE_REASON_HOLD_COUNTERS = 44,          // every claim counter is in use
+  GPUSHARE_REASON_HOLD_LAUNCHES = 45,          // the most launches are in flight
   GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split
@@ -308,8 +315,12 @@ typedef struct gpushare_runtime_options {
   const char* sim_faults;    // faults of the simulated device, for tests (docs/abi.md); null: none
   int32_t device_ordinal;    // which GPU, from 0
   int32_t splits_max;        // most splits of the device into an LC and a BE side; 0: 16, -1: none
-  // A launch is hung after hang_factor times its prediction, and not before hang_floor_ns.
-  // hang_floor_ns 0: 10 s. hang_factor 0: 20.
+  // A launch is hung when it shows no progress for the larger of hang_floor_ns and hang_factor x T.
+  // T is its predicted time on its SMs, with its workers. Progress is a completion on its lane, or
+  // an earlier launch that still holds its SMs. A launch of workers also shows progress by each
+  // block task that it claims, so its T is the predicted time of one block task.
+  // A hang is found at most twice that time after the last progress. The task is then TIMED_OUT,
+  // and its lane is replaced. hang_floor_ns 0: 10 s. hang_factor 0: 20.
   int64_t hang_floor_ns;
   double hang_factor;
   // BE returns this long after the last LC query; 0: 2 us, -1: at once.
@@ -344,10 +355,13 @@ GPUSHARE_API gpushare_status gpushare_runtime_retain(gpushare_runtime* runtime) 
 // Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the last reference, inside a callback.
 GPUSHARE_API gpushare_status gpushare_runtime_release(gpushare_runtime* runtime) GPUSHARE_NOEXCEPT;
 
-// Refuses new work and completes every accepted task exactly once by the deadline. A task that did
-// not run by then ends with GPUSHARE_VERDICT_SHUTDOWN. A second call is allowed. Tickets and
-// statistics stay readable.
-// Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most.
+// Refuses new work, runs every accepted task, and returns when each has completed and its callback
+// has ended. What waits when the deadline is near ends with GPUSHARE_VERDICT_SHUTDOWN; BE work on
+// the device is then evicted. With GPUSHARE_NEVER nothing is cut off. BE work that its policy holds
+// runs once no LC work is left. A quiesce ends. A region that is open ends with
+// GPUSHARE_VERDICT_SHUTDOWN at once. A second call is allowed. Tickets and statistics can still be
+// read.
+// Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline, and for callbacks.
 // Errors: FAILED_PRECONDITION inside a callback; DEADLINE_EXCEEDED some work was cut off.
 GPUSHARE_API gpushare_status gpushare_runtime_shutdown(gpushare_runtime* runtime,
                                                        int64_t deadline_ns) GPUSHARE_NOEXCEPT;
@@ -361,6 +375,7 @@ GPUSHARE_API gpushare_status gpushare_runtime_drain(gpushare_runtime* runtime,
 
 // Prepares the device for a synchronisation by the caller, such as cudaDeviceSynchronize. It holds
 // new launches, evicts BE work and waits until the device is idle. Submits are still accepted.
+// During a shutdown it only waits.
 // Sequence: gpushare_runtime_quiesce -> synchronise -> gpushare_runtime_resume.
 // Threads: any, not in a callback. Owns: nothing. Blocks: until the deadline at most.
 // Errors: DEADLINE_EXCEEDED the device is not idle yet, and launches stay held; FAILED_PRECONDITION
@@ -417,12 +432,13 @@ typedef struct gpushare_app_options {
   uint32_t struct_size;
   gpushare_app_class app_class;  // must be given
   const char* name;              // at most 63 bytes, unique in the runtime; must be given
-  int64_t target_ns;             // LC: latency target of a query; 0: none
-  double p99_bound;  // LC: most p99 latency over p99 alone, 1.05 = 5 % more; at least 1; 0: none
-  int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown
-  int64_t solo_ns;          // LC, hint: latency of one query on an idle device; 0: unknown
-  double weight;            // BE: share among BE apps; 0: 1
-  gpushare_bool drop_late;  // LC: drop a query that is late at admission
+  int64_t target_ns;             // LC: latency target of a query; 0: none; BE: must be 0
+  // LC: most p99 latency over p99 alone, 1.05 = 5 % more; at least 1; 0: none; BE: must be 0
+  double p99_bound;
+  int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown; BE: must be 0
+  int64_t solo_ns;          // LC, hint: one query on an idle device; 0: unknown; BE: must be 0
+  double weight;            // BE: share among BE apps; 0: 1; LC: not used
+  gpushare_bool drop_late;  // LC: drop a query that is late at admission; BE: must be 0
   int32_t tasks_max;        // tasks accepted and not yet released; 0: 1024, at most 16384
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
@@ -431,9 +447,9 @@ typedef struct gpushare_app_options {
 // p99_bound, both or neither; docs/glossary.md explains them.
 // Threads: any. Owns: the caller gets one reference of *out_app, which holds one of the runtime.
 // Blocks: briefly, on the registry's lock.
-// Errors: INVALID_ARGUMENT no class, no name, or a value that is negative, NaN or too large;
-// ALREADY_EXISTS an app has this name; RESOURCE_EXHAUSTED 64 apps, or a sum of tasks_max above
-// 65536; FAILED_PRECONDITION shut down.
+// Errors: INVALID_ARGUMENT no class, no name, a name that is not UTF-8, a target of a BE app, or a
+// value that is negative, NaN or too large; ALREADY_EXISTS an app has this name; RESOURCE_EXHAUSTED
+// 64 apps, or a sum of tasks_max above 65536; FAILED_PRECONDITION shut down.
 GPUSHARE_API gpushare_status gpushare_app_create(gpushare_runtime* runtime,
                                                  const gpushare_app_options* options,
                                                  gpushare_app** out_app) GPUSHARE_NOEXCEPT;
@@ -812,8 +828,9 @@ typedef struct gpushare_completion_record {
   int32_t place;       // set of SMs of the last launch, an index; 0: the whole device
   gpushare_reason launch_reason;
   gpushare_reason hold_reason;  // why it last waited; NONE: it never did
-  uint32_t beside_kernel_id;    // kernel that ran beside it longest; 0: none
-  int32_t error_code;           // native code when it, or what it waited for, failed
+  uint32_t beside_kernel_id;    // the first kernel that ran beside it; 0: none
+  // CUresult of the CUDA call that failed it, or what it waited for; 0: none did.
+  int32_t error_code;
   // VERDICT_FAILED: the first of its wait_tickets whose task did not end with VERDICT_OK. Value 0:
   // the task failed by itself. The ticket may be released already.
   gpushare_ticket failed_dependency;
@@ -1064,6 +1081,7 @@ typedef struct gpushare_runtime_stats {
   double prediction_error;                    // mean absolute relative error of solo predictions
   gpushare_latency_summary eviction_latency;  // from the eviction call until the last worker left
   gpushare_latency_summary plan_time;         // host time of the plan stage; 0 in virtual time
+  // An error made the device unusable, or launches hung until a class of work had no lane left.
   gpushare_bool device_lost;
   int32_t app_count;
 } gpushare_runtime_stats;
@@ -1084,7 +1102,7 @@ typedef struct gpushare_app_stats {
   int64_t failed;
   int64_t dropped;
   int64_t cancelled;
-  int64_t rejected;  // refused at submit
+  int64_t rejected;  // refused at submit, for any reason
   int64_t evictions;
   int64_t queue_depth;               // tasks submitted and not complete
   int64_t device_ns;                 // time that its tasks spent on the device
@@ -1154,7 +1172,7 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_APP_CREATED = 1,
   GPUSHARE_EVENT_SUBMITTED = 2,
   GPUSHARE_EVENT_ADMITTED = 3,
-  GPUSHARE_EVENT_REJECTED = 4,
+  GPUSHARE_EVENT_REJECTED = 4,  // reserved: no library writes it
   GPUSHARE_EVENT_LAUNCHED = 5,
   GPUSHARE_EVENT_FAST_PATH_LAUNCHED = 6,
   GPUSHARE_EVENT_EVICTED = 7,
@@ -1166,7 +1184,10 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_QUEUE_DEPTH = 13,
   GPUSHARE_EVENT_QUOTA_CHANGED = 14,
   GPUSHARE_EVENT_DEVICE_LOST = 15,
-  GPUSHARE_EVENT_LANE_ABANDONED = 16
+  GPUSHARE_EVENT_LANE_ABANDONED = 16,
+  GPUSHARE_EVENT_WAITS = 17,               // serves replay, as the next two do
+  GPUSHARE_EVENT_QUERY_BEGIN_CALLED = 18,  // by the calling thread
+  GPUSHARE_EVENT_QUERY_END_CALLED = 19
 };
 
 typedef struct gpushare_event {
@@ -1354,7 +1375,8 @@ GPUSHARE_API gpushare_status gpushare_profile_load(gpushare_runtime* runtime,
 GPUSHARE_API gpushare_status gpushare_profile_save(gpushare_runtime* runtime,
                                                    const char* path) GPUSHARE_NOEXCEPT;
 
-// Checks a profile file without a runtime. gpushare_last_error_message says what is wrong with it.
+// Checks a profile file without a runtime, as gpushare_runtime_create does. After a failure
+// gpushare_last_error_message says what is wrong with it.
 // Threads: any. Owns: nothing. Blocks: while it reads.
 // Errors: as gpushare_profile_load.
 GPUSHARE_API gpushare_status gpushare_profile_validate(const char* path) GPUSHARE_NOEXCEPT;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "bindings/c/errors.h"
+#include "src/core/base/application_call.h"
 
 namespace gpushare::abi {
 namespace {
@@ -34,14 +35,16 @@ const char* LevelName(gpushare_log_level level) {
 }  // namespace
 
 Log::Log(gpushare_log_callback callback, void* user) : callback_(callback), user_(user) {
-  if (callback == nullptr) stderr_level_ = LevelFromEnvironment();
+  stderr_level_ = LevelFromEnvironment();
 }
 
 void Log::Write(gpushare_log_level level, const char* message) const {
   if (callback_ != nullptr) {
     const CallbackScope scope;
-    callback_(user_, level, message);
-  } else if (level <= stderr_level_) {
+    if (core::ThrownBy([&] { callback_(user_, level, message); }).empty()) return;
+    // The callback threw: the message goes where it would go without one.
+  }
+  if (level <= stderr_level_) {
     std::fprintf(stderr, "gpushare: %s: %s\n", LevelName(level), message);
   }
 }

@@ -15,7 +15,8 @@ namespace gpushare::abi {
 
 class Log {
  public:
-  // Without a callback, GPUSHARE_LOG (error, warning, info) is the level that goes to stderr.
+  // Without a callback, and for a message whose callback throws, GPUSHARE_LOG (error, warning,
+  // info) is the level that goes to stderr.
   Log(gpushare_log_callback callback, void* user);
   void Write(gpushare_log_level level, const char* message) const;
   void Write(gpushare_log_level level, const std::string& message) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 
@@ -25,6 +26,36 @@ absl::Status CheckSize(absl::string_view name, uint32_t size, uint32_t first_siz
                                                    kStructSizeMax, " bytes."));
   }
   return absl::OkStatus();
+}
+
+// The length of the UTF-8 character that `text` begins with, 0: it begins with none. Shortest forms
+// only; neither surrogates nor numbers above U+10FFFF.
+size_t Utf8Length(absl::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first < 0xC2   ? 0
+                        : first < 0xE0 ? 2
+                        : first < 0xF0 ? 3
+                        : first < 0xF5 ? 4
+                                       : 0;
+  if (length == 0 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool surrogate = first == 0xED && byte(1) > 0x9F;
+  const bool too_large = first == 0xF4 && byte(1) > 0x8F;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 uint32_t SizeOf(const void* given) {
@@ -94,6 +125,10 @@ absl::Status CheckName(absl::string_view what, const char* name) {
   if (length == core::kMaxNameBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(what, " is longer than ", core::kMaxNameBytes - 1, " bytes."));
+  }
+  if (!IsUtf8(absl::string_view(name, length))) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " is not UTF-8: '", absl::CHexEscape(absl::string_view(name, length)), "'."));
   }
   return absl::OkStatus();
 }

@@ -73,8 +73,8 @@ absl::Status CheckBool(absl::string_view field, gpushare_bool value);
 absl::Status CheckReserved(absl::string_view where, int64_t value,
                            absl::string_view field = "reserved");
 absl::Status CheckNotNull(absl::string_view what, const void* pointer);
-// Checks a name: not null, not empty, shorter than kMaxNameBytes. `what` is the field, for
-// messages.
+// Checks a name: not null, not empty, shorter than kMaxNameBytes, UTF-8, because names stand in
+// JSON files. `what` is the field, for messages.
 absl::Status CheckName(absl::string_view what, const char* name);
 // Checks a path or spec: not null, not empty, at most 4095 bytes.
 absl::Status CheckText(absl::string_view what, const char* text);

@@ -8,6 +8,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/base/mutex.h"
+#include "src/models/online_model.h"
 
 namespace gpushare::abi {
 namespace {
@@ -27,6 +28,13 @@ absl::Status Load(RuntimeObject& runtime, const char* path) {
   }
   runtime.profile = *std::move(loaded);
   return absl::OkStatus();
+}
+
+// What gpushare_runtime_create checks.
+absl::Status Validate(const char* path) {
+  const absl::StatusOr<models::Profile> profile = models::LoadProfile(path);
+  if (!profile.ok() || profile->learned.empty()) return profile.status();
+  return models::MakeOnlineModel(profile->device)->Load(profile->learned);
 }
 
 // The runtime's profile with the registered kernels and the learned values.
@@ -72,6 +80,6 @@ gpushare_status gpushare_profile_save(gpushare_runtime* runtime, const char* pat
 gpushare_status gpushare_profile_validate(const char* path) noexcept {
   return Enter([&]() -> absl::Status {
     GPUSHARE_RETURN_IF_ERROR(CheckText("The path of the profile", path));
-    return gpushare::models::LoadProfile(path).status();
+    return gpushare::abi::Validate(path);
   });
 }

@@ -59,7 +59,7 @@ absl::Status CheckOptions(const gpushare_runtime_options& options) {
 }
 
 core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& options,
-                                          core::EventSink* events) {
+                                          RuntimeObject& runtime) {
   core::SchedulerOptions out;
   if (options.hang_floor_ns > 0) out.hang_floor_ns = options.hang_floor_ns;
   if (options.hang_factor > 0) out.hang_factor = options.hang_factor;
@@ -70,7 +70,10 @@ core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& option
   }
   if (options.splits_max > 0) out.splits_max = options.splits_max;
   if (options.splits_max < 0) out.splits_max = 0;
-  out.events = events;
+  out.events = &runtime.trace;
+  out.report = [log = &runtime.log](const std::string& sentence) {
+    log->Write(GPUSHARE_LOG_ERROR, sentence.c_str());
+  };
   return out;
 }
 
@@ -117,8 +120,8 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   std::unique_ptr<core::CostModel> model =
       models::MakeOnlineModel(device->device->capabilities().profile);
   absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
-      core::Scheduler::Create(SchedulerOptionsOf(options, &runtime->trace),
-                              std::move(device->device), std::move(model), *std::move(policy));
+      core::Scheduler::Create(SchedulerOptionsOf(options, *runtime), std::move(device->device),
+                              std::move(model), *std::move(policy));
   if (!scheduler.ok()) return scheduler.status();
   runtime->scheduler = *std::move(scheduler);
   if (!profile->learned.empty()) {

@@ -135,31 +135,41 @@ absl::Status ReadTask(const QueueObject& queue, const gpushare_task_options& opt
 
 using SubmitFunction = absl::StatusOr<core::TicketId> (core::Scheduler::*)(const core::TaskSpec&);
 
+// Fills `spec`. It takes a callback slot only if it succeeds; null for a task without a callback.
+absl::Status Prepare(const QueueObject& queue, const gpushare_task_options* options,
+                     core::TaskSpec& spec, CallbackPool::Slot*& slot) {
+  gpushare_task_options known;
+  GPUSHARE_RETURN_IF_ERROR(ReadOptions("task_options", options, &known));
+  GPUSHARE_RETURN_IF_ERROR(ReadTask(queue, known, spec));
+  spec.detached = known.detached == 1;
+  if (known.callback == nullptr) return absl::OkStatus();
+  slot = queue.runtime->callbacks.Take(known.callback, known.callback_user, -1);
+  if (slot == nullptr) {
+    return absl::ResourceExhaustedError("Every callback slot of the runtime is taken.");
+  }
+  spec.callback = &CallbackPool::Run;
+  spec.callback_user = slot;
+  return absl::OkStatus();
+}
+
 gpushare_status Submit(gpushare_queue* handle, const gpushare_task_options* options,
                        gpushare_ticket* out_ticket, SubmitFunction submit) noexcept {
   return Enter([&]() -> absl::Status {
     if (out_ticket != nullptr) out_ticket->value = 0;
     GPUSHARE_FIND(queue, handle);
-    gpushare_task_options known;
-    GPUSHARE_RETURN_IF_ERROR(ReadOptions("task_options", options, &known));
+    core::Scheduler& scheduler = *queue->runtime->scheduler;
     core::TaskSpec spec;
-    GPUSHARE_RETURN_IF_ERROR(ReadTask(*queue, known, spec));
-    spec.detached = known.detached == 1 || out_ticket == nullptr;
-    CallbackPool& pool = queue->runtime->callbacks;
     CallbackPool::Slot* slot = nullptr;
-    if (known.callback != nullptr) {
-      slot = pool.Take(known.callback, known.callback_user, -1);
-      if (slot == nullptr) {
-        return absl::ResourceExhaustedError("Every callback slot of the runtime is taken.");
-      }
-      spec.callback = &CallbackPool::Run;
-      spec.callback_user = slot;
+    if (absl::Status status = Prepare(*queue, options, spec, slot); !status.ok()) {
+      scheduler.CountRejected(queue->id);
+      return status;
     }
+    if (out_ticket == nullptr) spec.detached = true;
     // Only a refusal allocates: its message.
     const absl::StatusOr<core::TicketId> ticket =
-        core::CatchExhaustion([&] { return (queue->runtime->scheduler.get()->*submit)(spec); });
+        core::CatchExhaustion([&] { return (scheduler.*submit)(spec); });
     if (!ticket.ok()) {
-      if (slot != nullptr) pool.Give(slot);
+      if (slot != nullptr) queue->runtime->callbacks.Give(slot);
       return ticket.status();
     }
     if (out_ticket != nullptr) out_ticket->value = ticket->value;

@@ -12,6 +12,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "src/core/base/application_call.h"
 
 namespace gpushare::abi {
 namespace {
@@ -148,7 +149,8 @@ core::Reason ReasonOf(gpushare_reason reason) {
 
 }  // namespace
 
-UserPolicy::UserPolicy(const gpushare_policy_table& table) : table_(table), name_(table.name) {
+UserPolicy::UserPolicy(const gpushare_policy_table& table, const Log& log)
+    : table_(table), name_(table.name), log_(log) {
   table_.name = nullptr;  // the caller's string lives only for the call
   snapshot_.struct_size = sizeof(snapshot_);
   snapshot_.places = places_.data();
@@ -163,7 +165,11 @@ UserPolicy::UserPolicy(const gpushare_policy_table& table) : table_(table), name
 UserPolicy::~UserPolicy() {
   if (!armed_ || table_.destroy == nullptr) return;
   const CallbackScope scope;
-  table_.destroy(table_.user);
+  const std::string thrown = core::ThrownBy([&] { table_.destroy(table_.user); });
+  if (!thrown.empty()) {
+    log_.Write(GPUSHARE_LOG_ERROR,
+               absl::StrCat("The destroy function of policy '", name_, "' threw ", thrown, "."));
+  }
 }
 
 void UserPolicy::Convert(const core::Snapshot& snapshot) {
@@ -298,7 +304,7 @@ gpushare_status gpushare_set_user_policy(gpushare_runtime* runtime,
     gpushare_policy_table known;
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("policy_table", table, &known));
     GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckTable(known));
-    auto policy = std::make_unique<gpushare::abi::UserPolicy>(known);
+    auto policy = std::make_unique<gpushare::abi::UserPolicy>(known, object->log);
     gpushare::abi::UserPolicy* const taken = policy.get();
     taken->Arm();
     return object->scheduler->SetPolicy(std::move(policy));

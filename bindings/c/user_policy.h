@@ -13,6 +13,7 @@
 #include <array>
 #include <string>
 
+#include "bindings/c/log.h"
 #include "src/core/seams/policy.h"
 
 namespace gpushare::abi {
@@ -21,7 +22,8 @@ class UserPolicy final : public core::Policy {
  public:
   // `table` must be checked already. The destructor calls destroy(user) only after Arm: a policy
   // that the scheduler never took over must not destroy `user`.
-  explicit UserPolicy(const gpushare_policy_table& table);
+  // `log` must outlive it. MakePlan passes on what make_plan throws: the flow plans without it.
+  UserPolicy(const gpushare_policy_table& table, const Log& log);
   ~UserPolicy() override;
 
   void Arm() { armed_ = true; }
@@ -35,6 +37,7 @@ class UserPolicy final : public core::Policy {
 
   gpushare_policy_table table_;
   std::string name_;
+  const Log& log_;
   bool armed_ = false;
 
   gpushare_snapshot snapshot_ = {};

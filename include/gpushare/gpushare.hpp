@@ -408,11 +408,11 @@ class Runtime : public RuntimeHandle {
     return Kernel(kernel);
   }
   // Registers the graph that `capture` enqueues. `capture` runs once for each place, before this
-  // call returns. An exception that it throws ends the process, because a C function called it.
+  // call returns. If it throws, the registration fails, and its message names the exception.
   Result<Kernel> RegisterGraph(gpushare_kernel_options options,
                                const CaptureFunction& capture) const {
     options.kind = GPUSHARE_TASK_GRAPH;
-    options.capture = [](void* user, void* stream, int32_t sm_count) noexcept {
+    options.capture = [](void* user, void* stream, int32_t sm_count) {
       return (*static_cast<const CaptureFunction*>(user))(stream, sm_count);
     };
     options.capture_user = const_cast<CaptureFunction*>(&capture);

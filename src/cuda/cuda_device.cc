@@ -12,15 +12,20 @@
 #include <atomic>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/mutex.h"
 #include "src/core/seams/launch_check.h"
+#include "src/core/seams/native_code.h"
 #include "src/cuda/busy_time.h"
 #include "src/cuda/claim_counters.h"
+#include "src/cuda/claims_reader.h"
 #include "src/cuda/completion_poller.h"
 #include "src/cuda/context.h"
 #include "src/cuda/cuda_lane.h"
@@ -51,6 +56,9 @@ constexpr int64_t kErrorCheckNs = 1'000'000;
 constexpr int64_t kCloseNs = 2'000'000'000;
 // Each lane's word has a cache line of its own.
 constexpr size_t kWordStride = 64;
+// Sets of a lane's words. The device may still write to those of a lane that hung, so the lane that
+// replaces it gets others. They are allocated at the start: an allocation may wait for the device.
+constexpr size_t kWordSets = core::kMaxLanes + core::kMaxLaneReplacements;
 
 core::DeviceProfile ProfileOf(const Context& context, const core::DeviceProfile& given) {
   char name[256] = "unknown GPU";
@@ -75,7 +83,8 @@ class CudaDevice final : public core::Device {
       : context_(std::move(context)),
         places_(*context_),
         kernels_(*context_, places_),
-        lane_check_(*context_),
+        lane_check_(*context_, kWordSets),
+        claims_reader_(*context_),
         library_(LibraryCalls::Make(context_->api())) {}
 
   ~CudaDevice() override { Close(); }
@@ -85,6 +94,7 @@ class CudaDevice final : public core::Device {
     capabilities_.profile = ProfileOf(*context_, given);
     capabilities_.eviction = true;
     capabilities_.timestamps = true;
+    capabilities_.reads_claims = true;
     core::DeviceProfile& profile = capabilities_.profile;
     const absl::Status split = places_.Split(profile.sm_count);
     capabilities_.partitions = split.ok();
@@ -99,6 +109,7 @@ class CudaDevice final : public core::Device {
     int greatest = 0;
     GPUSHARE_CU_RETURN(context_->api(), cuCtxGetStreamPriorityRange(&least, &greatest));
     priorities_ = {least, (least + greatest) / 2, greatest};
+    if (absl::Status status = claims_reader_.Open(greatest); !status.ok()) return status;
     return lane_check_.Open();
   }
 
@@ -154,33 +165,36 @@ class CudaDevice final : public core::Device {
       return absl::ResourceExhaustedError(
           absl::StrCat("The device has ", capabilities_.lanes_max, " lanes already."));
     }
-    auto lane = std::make_unique<CudaLane>();
-    lane->spec = spec;
-    lane->words = WordsOf(static_cast<size_t>(index), spec.evictable);
-    const ScopedContext current(*context_);
-    // An earlier attempt to make this lane may have left records of its probes. Continue its
-    // sequence numbers, so that no launch mistakes such a record for its own.
-    uint64_t& sequence = first_sequence_[static_cast<size_t>(index)];
-    for (std::atomic<uint64_t>* number : {&lane->launched, &lane->reported}) {
-      number->store(sequence, std::memory_order_relaxed);
-    }
-    absl::Status status = OpenStream(*lane, index);
-    sequence = lane->launched.load(std::memory_order_relaxed);
-    if (!status.ok()) return status;
-    status = lane->marks.Open(context_->api(), lane->stream, sequence,
-                              spec.evictable ? LaneMarks::kMarksOfWorkers : LaneMarks::kMarksMax);
-    if (status.ok()) {
-      status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
-    }
-    if (!status.ok()) {
-      lane->marks.Close(context_->api());
-      context_->api().cuStreamDestroy(lane->stream);
-      return status;
-    }
-    lanes_[static_cast<size_t>(index)] = std::move(lane);
-    // release: a thread that sees the new count also sees the lane's fields.
+    absl::StatusOr<CudaLane*> lane = MakeLane(spec, index, static_cast<size_t>(index));
+    if (!lane.ok()) return lane.status();
+    lanes_[static_cast<size_t>(index)].store(*lane, std::memory_order_release);
+    // release: a thread that sees the new count also sees the lane.
     lane_count_.store(index + 1, std::memory_order_release);
     return index;
+  }
+
+  absl::Status ReplaceLane(LaneIndex index, const core::LaneSpec& spec) override {
+    const core::MutexLock lock(&making_);
+    const CudaLane* const old_lane = Find(index);
+    if (old_lane == nullptr || !old_lane->abandoned.load(std::memory_order_acquire)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Lane ", index, " was not abandoned, and only such a lane is replaced."));
+    }
+    // A second attempt uses the words of the first.
+    size_t& words = words_of_attempt_[static_cast<size_t>(index)];
+    if (words == 0 && word_sets_used_ == kWordSets) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "The device has replaced ", core::kMaxLaneReplacements, " lanes, which is its limit."));
+    }
+    if (words == 0) words = word_sets_used_++;
+    const ScopedRelaxedCapture relaxed(context_->api());
+    absl::StatusOr<CudaLane*> lane = MakeLane(spec, index, words);
+    if (!lane.ok()) return lane.status();
+    words = 0;
+    // seq_cst: a caller that raises the lane's epoch after a launch on it read the epoch also finds
+    // this lane, and evicts there (lc_gate.h).
+    lanes_[static_cast<size_t>(index)].store(*lane, std::memory_order_seq_cst);
+    return absl::OkStatus();
   }
 
   void AbandonLane(LaneIndex index) override {
@@ -221,6 +235,14 @@ class CudaDevice final : public core::Device {
     }
   }
 
+  std::optional<int64_t> ReadClaims(int32_t counter) override {
+    if (lost_.load(std::memory_order_relaxed) != 0) return std::nullopt;
+    const ScopedContext current(*context_);
+    const ScopedRelaxedCapture relaxed(context_->api());
+    const uint32_t* const address = counters_.At(counter, counters_.SideFor(counter, false));
+    return claims_reader_.Read(counter, address, clock_.NowNs());
+  }
+
   absl::Status Evict(LaneIndex index, uint64_t epoch, int32_t workers_to_keep) override {
     const CudaLane* lane = Find(index);
     if (lane == nullptr) return NoSuchLane(index);
@@ -252,7 +274,7 @@ class CudaDevice final : public core::Device {
       const ScopedRelaxedCapture relaxed(context_->api());
       for (; busy != 0 && count < out.size(); busy &= busy - 1) {
         const int index = std::countr_zero(busy);
-        CudaLane& lane = *lanes_[static_cast<size_t>(index)];
+        CudaLane& lane = *Find(index);
         if (lost) {
           count = CompletionPoller::CollectLost(lane, lost_.load(), out, count);
         } else if (!lane.abandoned.load(std::memory_order_acquire)) {
@@ -278,34 +300,68 @@ class CudaDevice final : public core::Device {
   }
 
   absl::Status Lost() const {
-    return core::StatusOf(absl::StatusCode::kDataLoss, [this] {
-      return absl::StrCat("The CUDA device is lost after error ",
-                          lost_.load(std::memory_order_relaxed), ".");
-    });
+    const int code = lost_.load(std::memory_order_relaxed);
+    return core::WithNativeCode(
+        core::StatusOf(
+            absl::StatusCode::kDataLoss,
+            [code] { return absl::StrCat("The CUDA device is lost after error ", code, "."); }),
+        code);
   }
 
   // Records the first sticky error, which loses the device.
   void RecordLoss(const absl::Status& status) {
     if (!absl::IsDataLoss(status)) return;
+    const int code = core::NativeCodeOf(status);
     int expected = 0;
-    lost_.compare_exchange_strong(expected, static_cast<int>(status.code()));
+    lost_.compare_exchange_strong(expected,
+                                  code != 0 ? code : static_cast<int>(CUDA_ERROR_UNKNOWN));
   }
 
   CudaLane* Find(LaneIndex index) const {
     if (index < 0 || index >= lane_count_.load(std::memory_order_acquire)) return nullptr;
-    return lanes_[static_cast<size_t>(index)].get();
+    return lanes_[static_cast<size_t>(index)].load(std::memory_order_seq_cst);
+  }
+
+  // A new lane with the words of set `words`, of which nobody knows yet.
+  absl::StatusOr<CudaLane*> MakeLane(const core::LaneSpec& spec, LaneIndex index, size_t words)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(making_) {
+    auto lane = std::make_unique<CudaLane>();
+    lane->spec = spec;
+    lane->words = WordsOf(words, spec.evictable);
+    const ScopedContext current(*context_);
+    // An earlier attempt to make this lane may have left records of its probes. Continue its
+    // sequence numbers, so that no launch mistakes such a record for its own.
+    uint64_t& sequence = first_sequence_[words];
+    for (std::atomic<uint64_t>* number : {&lane->launched, &lane->reported}) {
+      number->store(sequence, std::memory_order_relaxed);
+    }
+    absl::Status status = OpenStream(*lane, index, words);
+    sequence = lane->launched.load(std::memory_order_relaxed);
+    if (!status.ok()) return status;
+    status = lane->marks.Open(context_->api(), lane->stream, sequence,
+                              spec.evictable ? LaneMarks::kMarksOfWorkers : LaneMarks::kMarksMax);
+    if (status.ok()) {
+      status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
+    }
+    if (!status.ok()) {
+      lane->marks.Close(context_->api());
+      context_->api().cuStreamDestroy(lane->stream);
+      return status;
+    }
+    owned_lanes_.push_back(std::move(lane));
+    return owned_lanes_.back().get();
   }
 
   absl::Status Allocate() {
-    auto records = MappedMemory::Make(
-        *context_, sizeof(gpushare_worker_completion) * kLaneRing * core::kMaxLanes);
+    auto records =
+        MappedMemory::Make(*context_, sizeof(gpushare_worker_completion) * kLaneRing * kWordSets);
     if (!records.ok()) return records.status();
-    auto host_words = MappedMemory::Make(*context_, core::kMaxLanes * kWordStride);
+    auto host_words = MappedMemory::Make(*context_, kWordSets * kWordStride);
     if (!host_words.ok()) return host_words.status();
-    auto words = DeviceMemory::Make(*context_, core::kMaxLanes * kWordStride);
+    auto words = DeviceMemory::Make(*context_, kWordSets * kWordStride);
     if (!words.ok()) return words.status();
-    auto scratch = DeviceMemory::Make(
-        *context_, sizeof(gpushare_worker_scratch) * kLaneRing * core::kMaxLanes);
+    auto scratch =
+        DeviceMemory::Make(*context_, sizeof(gpushare_worker_scratch) * kLaneRing * kWordSets);
     if (!scratch.ok()) return scratch.status();
     records_ = *std::move(records);
     host_eviction_words_ = *std::move(host_words);
@@ -316,7 +372,7 @@ class CudaDevice final : public core::Device {
 
   // Makes the lane's stream. If evictions do not work on it, makes a second one, and then fails: an
   // evictable lane must be evictable.
-  absl::Status OpenStream(CudaLane& lane, LaneIndex index) {
+  absl::Status OpenStream(CudaLane& lane, LaneIndex index, size_t words) {
     constexpr int kAttempts = 2;
     absl::Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -325,7 +381,7 @@ class CudaDevice final : public core::Device {
       if (!stream.ok()) return stream.status();
       lane.stream = *stream;
       if (!lane.spec.evictable) return absl::OkStatus();
-      status = lane_check_.Run(lane, index);
+      status = lane_check_.Run(lane, index, words);
       if (status.ok()) return status;
       RecordLoss(status);
       context_->api().cuStreamDestroy(lane.stream);
@@ -334,18 +390,18 @@ class CudaDevice final : public core::Device {
     return status;
   }
 
-  LaneWords WordsOf(size_t index, bool evictable) const {
+  LaneWords WordsOf(size_t set, bool evictable) const {
     LaneWords words;
     // A lane that is not evictable has no eviction word, and its workers read none.
     if (evictable) {
-      const size_t word = index * kWordStride / sizeof(uint64_t);
+      const size_t word = set * kWordStride / sizeof(uint64_t);
       words.host_eviction_word = host_eviction_words_.Host<std::atomic<uint64_t>>(word);
       words.host_eviction_word_on_device = host_eviction_words_.Device<const uint64_t>(word);
       words.eviction_word = eviction_words_.At<uint64_t>(word);
     }
-    words.records = records_.Host<gpushare_worker_completion>(index * kLaneRing);
-    words.records_on_device = records_.Device<gpushare_worker_completion>(index * kLaneRing);
-    words.scratch = scratch_.At<gpushare_worker_scratch>(index * kLaneRing);
+    words.records = records_.Host<gpushare_worker_completion>(set * kLaneRing);
+    words.records_on_device = records_.Device<gpushare_worker_completion>(set * kLaneRing);
+    words.scratch = scratch_.At<gpushare_worker_scratch>(set * kLaneRing);
     return words;
   }
 
@@ -553,19 +609,17 @@ class CudaDevice final : public core::Device {
     }
   }
 
-  bool Idle() {
-    for (LaneIndex index = 0; index < lane_count_.load(); ++index) {
-      if (context_->api().cuStreamQuery(lanes_[static_cast<size_t>(index)]->stream) ==
-          CUDA_ERROR_NOT_READY) {
-        return false;
-      }
-    }
-    return true;
+  bool Idle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(making_) {
+    const auto idle = [this](const std::unique_ptr<CudaLane>& lane) {
+      return context_->api().cuStreamQuery(lane->stream) != CUDA_ERROR_NOT_READY;
+    };
+    return std::all_of(owned_lanes_.begin(), owned_lanes_.end(), idle) && claims_reader_.Idle();
   }
 
   // Waits until every lane is idle, at most kCloseNs. If the device is hung or lost, keeps its
   // memory until the process ends, because freeing it would wait for the device.
   void Close() {
+    const core::MutexLock lock(&making_);
     const ScopedContext current(*context_);
     const TimeNs deadline_ns = clock_.NowNs() + kCloseNs;
     bool idle = lost_.load() == 0 && Idle();
@@ -575,16 +629,17 @@ class CudaDevice final : public core::Device {
       for (DeviceMemory* memory : {&eviction_words_, &scratch_}) memory->Leak();
       counters_.Leak();
       lane_check_.Leak();
+      claims_reader_.Leak();
       kernels_.Leak();
       places_.Leak();
       library_.release();  // NOLINT(bugprone-unused-return-value): its memory may be in use
       return;
     }
-    for (LaneIndex index = 0; index < lane_count_.load(); ++index) {
-      CudaLane& lane = *lanes_[static_cast<size_t>(index)];
-      lane.marks.Close(context_->api());
-      context_->api().cuStreamDestroy(lane.stream);
+    for (const std::unique_ptr<CudaLane>& lane : owned_lanes_) {
+      lane->marks.Close(context_->api());
+      context_->api().cuStreamDestroy(lane->stream);
     }
+    claims_reader_.Close();
   }
 
   const std::unique_ptr<Context> context_;
@@ -593,6 +648,7 @@ class CudaDevice final : public core::Device {
   Places places_;
   PreparedKernels kernels_;
   LaneCheck lane_check_;
+  ClaimsReader claims_reader_;
   std::unique_ptr<LibraryCalls> library_;
   ClaimCounters counters_;
   MappedMemory records_;
@@ -604,10 +660,15 @@ class CudaDevice final : public core::Device {
   std::unique_ptr<CompletionPoller> poller_;
   std::unique_ptr<Launcher> launcher_;
   core::Mutex making_;  // held while a place or a lane is made
-  std::array<std::unique_ptr<CudaLane>, core::kMaxLanes> lanes_;
+  // Lanes that hung stay until the end: a launch or the poller may hold one.
+  std::vector<std::unique_ptr<CudaLane>> owned_lanes_ ABSL_GUARDED_BY(making_);
+  std::array<std::atomic<CudaLane*>, core::kMaxLanes> lanes_{};
   std::atomic<int32_t> lane_count_{0};
-  // by lane index; survives a failed CreateLane
-  std::array<uint64_t, core::kMaxLanes> first_sequence_{};
+  // By set of words; survives a failed CreateLane or ReplaceLane.
+  std::array<uint64_t, kWordSets> first_sequence_{};
+  size_t word_sets_used_ ABSL_GUARDED_BY(making_) = core::kMaxLanes;
+  // By lane: the set that a failed ReplaceLane took, or 0.
+  std::array<size_t, core::kMaxLanes> words_of_attempt_ ABSL_GUARDED_BY(making_) = {};
   std::atomic<uint64_t> busy_lanes_{0};
   std::atomic<int> lost_{0};  // the error code that lost the device, or 0
 };

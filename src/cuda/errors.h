@@ -1,7 +1,9 @@
-// Maps the driver's codes to statuses, with the expression and its line. No other file does.
+// Maps the driver's codes to statuses, with the expression and its line. No other file does. The
+// status carries the code (core/seams/native_code.h), which ends in the task's completion record.
 //
 // After a sticky error the context is unusable: every later call in the process fails. Such an
-// error becomes DATA_LOSS, which means that the device is lost; no other code does.
+// error becomes DATA_LOSS; no other code does. From Launch, DATA_LOSS says that the device is lost
+// (core/seams/device.h).
 // Threads: any.
 
 #ifndef GPUSHARE_SRC_CUDA_ERRORS_H_

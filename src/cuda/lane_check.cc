@@ -39,9 +39,9 @@ uint64_t Read(const volatile uint64_t& word) {
 }  // namespace
 
 absl::Status LaneCheck::Open() {
-  auto counters = DeviceMemory::Make(context_, sizeof(uint32_t) * core::kMaxLanes);
+  auto counters = DeviceMemory::Make(context_, sizeof(uint32_t) * words_);
   if (!counters.ok()) return counters.status();
-  auto running = MappedMemory::Make(context_, sizeof(uint64_t) * core::kMaxLanes);
+  auto running = MappedMemory::Make(context_, sizeof(uint64_t) * words_);
   if (!running.ok()) return running.status();
   counters_ = *std::move(counters);
   running_ = *std::move(running);
@@ -63,14 +63,12 @@ absl::Status LaneCheck::ResetDeviceWord(const CudaLane& lane, unsigned char byte
                                      sizeof(uint64_t), lane.stream));
 }
 
-absl::Status LaneCheck::Launch(CudaLane& lane, core::LaneIndex index, uint64_t sequence,
-                               uint64_t mark) {
-  const auto at = static_cast<size_t>(index);
+absl::Status LaneCheck::Launch(CudaLane& lane, size_t set, uint64_t sequence, uint64_t mark) {
   const size_t slot = lane.Slot(sequence);
   gpushare_worker_launch header = {};
   header.eviction_word = lane.words.eviction_word;
   header.host_eviction_word = lane.words.host_eviction_word_on_device;
-  header.counter = counters_.At<uint32_t>(at);
+  header.counter = counters_.At<uint32_t>(set);
   header.scratch = lane.words.scratch + slot;
   header.completion = lane.words.records_on_device + slot;
   header.sequence = sequence;
@@ -79,7 +77,7 @@ absl::Status LaneCheck::Launch(CudaLane& lane, core::LaneIndex index, uint64_t s
   header.grid_x = kBlockTasks;
   header.grid_y = header.grid_z = 1;
   header.claim_batch = 1;
-  LaneProbeParams params = {running_.Device<uint64_t>(at), mark, kBlockTaskNs, 0};
+  LaneProbeParams params = {running_.Device<uint64_t>(set), mark, kBlockTaskNs, 0};
   void* addresses[] = {&header, &params};
   GPUSHARE_CU_RETURN(context_.api(), cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(header.counter),
                                                      0, sizeof(uint32_t), lane.stream));
@@ -89,7 +87,7 @@ absl::Status LaneCheck::Launch(CudaLane& lane, core::LaneIndex index, uint64_t s
                                     lane.stream, addresses, nullptr));
 }
 
-absl::Status LaneCheck::Run(CudaLane& lane, core::LaneIndex index) {
+absl::Status LaneCheck::Run(CudaLane& lane, core::LaneIndex index, size_t set) {
   uint64_t idle_word = 0;
   std::memset(&idle_word, kIdleByte, sizeof(idle_word));
   std::atomic<uint64_t>& host_word = *lane.words.host_eviction_word;
@@ -97,12 +95,12 @@ absl::Status LaneCheck::Run(CudaLane& lane, core::LaneIndex index) {
   if (absl::Status status = ResetDeviceWord(lane, kIdleByte); !status.ok()) return status;
   const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
   const uint64_t mark = ++mark_;
-  if (absl::Status status = Launch(lane, index, sequence, mark); !status.ok()) return status;
+  if (absl::Status status = Launch(lane, set, sequence, mark); !status.ok()) return status;
   // The scheduler does not know this launch, so the poller must not report it.
   lane.launched.store(sequence, std::memory_order_relaxed);
   lane.reported.store(sequence, std::memory_order_relaxed);
 
-  const volatile uint64_t& running = *running_.Host<volatile uint64_t>(static_cast<size_t>(index));
+  const volatile uint64_t& running = *running_.Host<volatile uint64_t>(set);
   const core::TimeNs launched_ns = clock_.NowNs();
   core::TimeNs deadline_ns = launched_ns + std::min(kStartNs, start_allowance_ns_);
   while (Read(running) != mark && clock_.NowNs() < deadline_ns) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpushare/device/fused_variants.h"
 #include "gpushare/device/launch.h"
+#include "src/core/seams/capture_call.h"
 #include "src/core/seams/claim_batch.h"
 #include "src/cuda/errors.h"
 
@@ -161,21 +162,18 @@ absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,
   absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
   if (!stream.ok()) return stream.status();
   CUgraph graph = nullptr;
-  int answer = 0;
+  absl::Status answer;
   // Relaxed mode: this capture and other threads' captures do not disturb each other.
   absl::Status status =
       GPUSHARE_CU(api, cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   if (status.ok()) {
-    answer = kernel.capture(kernel.capture_user, *stream, places_.place(place).sms);
+    answer = core::CallCapture(kernel, *stream, places_.place(place).sms);
     status = GPUSHARE_CU(api, cuStreamEndCapture(*stream, &graph));
   }
   api.cuStreamDestroy(*stream);
-  if (answer == 0 && status.ok()) return graph;
+  if (answer.ok() && status.ok()) return graph;
   if (graph != nullptr) api.cuGraphDestroy(graph);
-  if (answer == 0) return status;
-  return absl::InvalidArgumentError(
-      absl::StrCat("The capture of graph '", kernel.name, "' answers ", answer, " for ",
-                   places_.place(place).sms, " SMs, and 0 is success."));
+  return answer.ok() ? status : answer;
 }
 
 // Moves the kernels of a captured graph to the context of the place. A graph binds its nodes to the

@@ -31,8 +31,9 @@ using core::PlaceIndex;
 constexpr uint32_t kCompletionsMax = 2 * core::kMaxInFlightLaunches;
 
 struct Lane {
-  bool evictable = false;
+  std::atomic<bool> evictable{false};
   std::atomic<bool> abandoned{false};
+  std::atomic<uint32_t> generation{0};  // rises when it is replaced
   std::atomic<uint64_t> word{0};
   std::atomic<int32_t> workers_to_keep{0};
 };
@@ -40,6 +41,7 @@ struct Lane {
 struct Entry {
   DeviceCompletion completion;
   LaneIndex lane = core::kNoLane;
+  uint32_t lane_generation = 0;
 };
 
 class NullDevice final : public core::Device {
@@ -94,6 +96,19 @@ class NullDevice final : public core::Device {
     }
   }
 
+  absl::Status ReplaceLane(LaneIndex index, const core::LaneSpec& spec) override {
+    Lane* lane = Find(index);
+    if (lane == nullptr || !lane->abandoned.load(std::memory_order_acquire)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Lane ", index, " was not abandoned, and only such a lane is replaced."));
+    }
+    lane->evictable = spec.evictable;
+    lane->generation.fetch_add(1, std::memory_order_relaxed);
+    lane->word.store(0, std::memory_order_relaxed);
+    lane->abandoned.store(false, std::memory_order_release);
+    return absl::OkStatus();
+  }
+
   absl::Status Launch(const core::LaunchRequest& request) override {
     const core::TimeNs start = clock_.NowNs();
     Lane* lane = Find(request.parts[0].lane);
@@ -114,6 +129,7 @@ class NullDevice final : public core::Device {
     }
     Entry entry;
     entry.lane = request.parts[0].lane;
+    entry.lane_generation = lane->generation.load(std::memory_order_relaxed);
     entry.completion.launch = request.parts[0].launch;
     entry.completion.start_ns = start;
     entry.completion.end_ns = start;
@@ -154,7 +170,9 @@ class NullDevice final : public core::Device {
     Entry entry;
     while (count < out.size() && completions_.try_pop(entry)) {
       unpolled_.fetch_sub(1, std::memory_order_relaxed);
-      if (Find(entry.lane)->abandoned.load(std::memory_order_acquire)) continue;
+      const Lane& lane = *Find(entry.lane);
+      if (lane.abandoned.load(std::memory_order_acquire)) continue;
+      if (lane.generation.load(std::memory_order_relaxed) != entry.lane_generation) continue;
       // Launchers read the clock before they push, so their pushes may swap. The reported ends
       // follow the queue, so that they never go backwards.
       DeviceCompletion& completion = entry.completion;
@@ -209,6 +227,7 @@ class NullDevice final : public core::Device {
     alone.parts[0] = partner;
     Entry entry;
     entry.lane = partner.lane;
+    entry.lane_generation = lane.generation.load(std::memory_order_relaxed);
     entry.completion.launch = partner.launch;
     entry.completion.start_ns = entry.completion.end_ns = start;
     RunBlocks(alone, lane, entry.completion);

@@ -29,7 +29,21 @@ double Engine::TakeFromPool(Pool& pool, int64_t tasks) {
     credit = static_cast<double>(resumed) - left;
   }
   pool.unclaimed -= tasks - resumed;
+  pool.taken += tasks;
   return credit;
+}
+
+int64_t Engine::ClaimsOf(int32_t counter) const {
+  const Pool& pool = pools_[counter];
+  int64_t unsynced = 0;
+  for (const int32_t index : active_residencies_) {
+    Residency residency = residencies_[index];
+    const Launch& launch = launches_[residency.launch];
+    if (launch.pool != counter || launch.chain != ChainState::kNone || residency.draining) continue;
+    residency.work_done += residency.rate * static_cast<double>(now_ - residency.synced_ns);
+    unsynced += NewClaims(residency, launch);
+  }
+  return pool.taken + std::min(unsynced, pool.available());
 }
 
 void Engine::SyncResidency(Residency& residency) {

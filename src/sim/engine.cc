@@ -34,6 +34,7 @@ Engine::Engine(const SimOptions& options)
   capabilities_.partitions = true;
   capabilities_.eviction = true;
   capabilities_.timestamps = true;
+  capabilities_.reads_claims = true;
   // Allocate every table here at its bound. A lane runs one launch at a time, with at most two
   // parts, and each part has one residency in a cell.
   const size_t residencies = sms_.cells().size() * core::kMaxLanes * 2;
@@ -102,7 +103,7 @@ absl::StatusOr<core::PlaceIndex> Engine::AddPlace(const core::PlaceSpec& spec) {
   return static_cast<core::PlaceIndex>(places_.size() - 1);
 }
 
-absl::StatusOr<core::LaneIndex> Engine::AddLane(const core::LaneSpec& spec) {
+absl::StatusOr<Lane> Engine::MakeLane(const core::LaneSpec& spec) {
   if (device_lost_) return absl::UnavailableError("The device is lost; it makes no lane.");
   if (faults_.LaneOutOfMemory()) {
     return absl::ResourceExhaustedError("The device has no memory left for a lane.");
@@ -111,16 +112,22 @@ absl::StatusOr<core::LaneIndex> Engine::AddLane(const core::LaneSpec& spec) {
     return absl::InvalidArgumentError(absl::StrCat(
         "The lane names place ", spec.place, ", and the device has ", places_.size(), " places."));
   }
-  if (lanes_.size() == static_cast<size_t>(core::kMaxLanes)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("The device has ", lanes_.size(), " lanes, and that is its limit."));
-  }
   Lane lane;
   lane.place = spec.place;
   lane.priority = static_cast<int32_t>(spec.priority);
   lane.evictable = spec.evictable;
   lane.queue = QueueOf(spec.place, lanes_of_place_[spec.place]++);
-  lanes_.push_back(lane);
+  return lane;
+}
+
+absl::StatusOr<core::LaneIndex> Engine::AddLane(const core::LaneSpec& spec) {
+  if (lanes_.size() == static_cast<size_t>(core::kMaxLanes)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("The device has ", lanes_.size(), " lanes, and that is its limit."));
+  }
+  absl::StatusOr<Lane> lane = MakeLane(spec);
+  if (!lane.ok()) return lane.status();
+  lanes_.push_back(*lane);
   return static_cast<core::LaneIndex>(lanes_.size() - 1);
 }
 
@@ -293,7 +300,7 @@ size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
     visible_head_ = (visible_head_ + 1) % visible_.size();
     --visible_count_;
     Launch& launch = launches_[slot];
-    if (!lanes_[launch.lane].abandoned) {
+    if (!launch.given_up) {
       out[count++] = {launch.id,     launch.outcome,    launch.start_ns,
                       launch.end_ns, launch.tasks_done, launch.error_code};
     }
@@ -330,7 +337,9 @@ void Engine::Abandon(core::LaneIndex index) {
     Launch& launch = launches_[i];
     const bool on_lane =
         launch.lane == index || (launch.is_second_part && launch.stream_lane == index);
-    if (!on_lane || launch.phase == LaunchPhase::kFree || launch.visible) continue;
+    if (!on_lane || launch.phase == LaunchPhase::kFree) continue;
+    launch.given_up = launch.lane == index;
+    if (launch.visible) continue;
     const int32_t slot = static_cast<int32_t>(i);
     RemovePending(slot);
     link_.Remove(now_, slot);
@@ -351,6 +360,16 @@ void Engine::Abandon(core::LaneIndex index) {
   dirty_ = true;
   Dispatch(lane.queue);
   Update();
+}
+
+absl::Status Engine::Replace(core::LaneIndex index, const core::LaneSpec& spec) {
+  if (index < 0 || index >= static_cast<int32_t>(lanes_.size()) || !lanes_[index].abandoned) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Lane ", index, " was not abandoned, and only such a lane is replaced."));
+  }
+  absl::StatusOr<Lane> lane = MakeLane(spec);
+  if (lane.ok()) lanes_[index] = *lane;
+  return lane.status();
 }
 
 // The context is unusable: nothing continues, and everything in flight ends with an error.
@@ -375,7 +394,7 @@ void Engine::LoseDevice() {
       if (launch.start_ns == core::kNever) launch.start_ns = now_;
       launch.end_ns = now_;
       launch.outcome = core::Outcome::kDeviceLost;
-      launch.error_code = 1;
+      launch.error_code = kFaultNativeCode;
       launch.phase = LaunchPhase::kOver;
     }
     launch.pending = false;

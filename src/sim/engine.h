@@ -67,8 +67,9 @@ struct Launch {
   core::Outcome outcome = core::Outcome::kFinished;
   int32_t error_code = 0;
   int32_t next_in_queue = -1;
-  bool pending = false;  // in the block scheduler's list
-  bool visible = false;  // in the ring of completions, or reported
+  bool pending = false;   // in the block scheduler's list
+  bool visible = false;   // in the ring of completions, or reported
+  bool given_up = false;  // its lane was abandoned: it is not reported
 
   // Faults, drawn at launch.
   bool hung = false;
@@ -154,6 +155,7 @@ struct Pool {
   int64_t unclaimed = 0;
   int64_t interrupted = 0;      // stopped at a yield point
   double interrupted_left = 0;  // unfinished work of the interrupted ones, in block tasks
+  int64_t taken = 0;            // claimed since the counter was reset
   bool zeroed = false;          // a launch has reset the counter
   bool active = false;          // in active_pools_
   int32_t residencies = 0;
@@ -193,10 +195,12 @@ class Engine {
   absl::StatusOr<core::PlaceIndex> AddPlace(const core::PlaceSpec& spec);
   absl::StatusOr<core::LaneIndex> AddLane(const core::LaneSpec& spec);
   void Abandon(core::LaneIndex lane);
+  absl::Status Replace(core::LaneIndex lane, const core::LaneSpec& spec);
   // Validates a request without changing anything.
   absl::Status Check(const core::LaunchRequest& request) const;
   absl::Status Submit(const core::LaunchRequest& request);
   absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t keep);
+  int64_t ClaimsOf(int32_t counter) const;
   size_t Poll(absl::Span<core::DeviceCompletion> out);
   core::TimeNs NextEventNs() const;
   void AdvanceTo(core::TimeNs time);
@@ -222,6 +226,8 @@ class Engine {
     int64_t keep = 0;
     int32_t next = -1;
   };
+
+  absl::StatusOr<Lane> MakeLane(const core::LaneSpec& spec);
 
   // queues.cc
   absl::Status CheckKernelForm(const core::LaunchRequest& request) const;

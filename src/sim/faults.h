@@ -14,6 +14,9 @@
 
 namespace gpushare::sim {
 
+// The native code of every fault: CUDA_ERROR_UNKNOWN.
+inline constexpr int32_t kFaultNativeCode = 999;
+
 struct FaultTrigger {
   int64_t nth = 0;         // fires at this call, counted from 1; 0 for never
   double probability = 0;  // fires at each call with this probability

@@ -14,6 +14,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/seams/launch_check.h"
 #include "src/core/seams/launch_claims.h"
+#include "src/core/seams/native_code.h"
 #include "src/sim/engine.h"
 #include "src/sim/tuning.h"
 
@@ -169,7 +170,10 @@ absl::Status Engine::CheckCounter(int32_t counter, bool reset, int64_t block_cou
 }
 
 absl::Status Engine::Submit(const core::LaunchRequest& request) {
-  if (device_lost_) return absl::UnavailableError("The device is lost; it takes no launch.");
+  if (device_lost_) {
+    return core::WithNativeCode(absl::UnavailableError("The device is lost; it takes no launch."),
+                                kFaultNativeCode);
+  }
   if (absl::Status status = Check(request); !status.ok()) return status;
   if (free_slots_.size() < (request.form == core::Form::kFused ? 2U : 1U)) {
     return absl::ResourceExhaustedError(
@@ -179,7 +183,8 @@ absl::Status Engine::Submit(const core::LaunchRequest& request) {
   }
   ReserveTimers();
   if (faults_.LaunchError()) {
-    return absl::InternalError("The launch fails by a fault on request.");
+    return core::WithNativeCode(absl::InternalError("The launch fails by a fault on request."),
+                                kFaultNativeCode);
   }
   const int32_t slot = AllocateSlot();
   Fill(slot, request);
@@ -256,6 +261,7 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   if (!counter || request.parts[0].reset_counter) {
     Pool& pool = pools_[launch.pool];
     pool.unclaimed = request.parts[0].block_count;
+    pool.taken = 0;
     pool.interrupted = 0;
     pool.interrupted_left = 0;
     pool.zeroed = true;
@@ -430,7 +436,7 @@ void Engine::Ready(int32_t slot) {
   if (launch.form == core::Form::kFused) {
     FusedIsReady(slot);
   } else if (launch.fails && !launch.hung) {
-    EndLaunch(slot, core::Outcome::kFailed, 1);
+    EndLaunch(slot, core::Outcome::kFailed, kFaultNativeCode);
   } else if (launch.form == core::Form::kMemcpy) {
     StartCopy(slot);
   } else if (launch.workers && MustLeave(launch)) {
@@ -459,8 +465,8 @@ void Engine::FusedIsReady(int32_t slot) {
   const int32_t other = first.partner;
   if (other != -1) launches_[other].phase = LaunchPhase::kResident;
   if (first.fails && !first.hung) {
-    EndLaunch(slot, core::Outcome::kFailed, 1);
-    if (other != -1) EndLaunch(other, core::Outcome::kFailed, 1);
+    EndLaunch(slot, core::Outcome::kFailed, kFaultNativeCode);
+    if (other != -1) EndLaunch(other, core::Outcome::kFailed, kFaultNativeCode);
     return;
   }
   ApplyEvictionWord(first);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -57,6 +58,11 @@ class SimDevice final : public core::Device {
     engine_.Abandon(lane);
   }
 
+  absl::Status ReplaceLane(core::LaneIndex lane, const core::LaneSpec& spec) override {
+    core::MutexLock lock(&mutex_);
+    return engine_.Replace(lane, spec);
+  }
+
   absl::Status Launch(const core::LaunchRequest& request) override {
     if (request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr) {
       {
@@ -68,6 +74,11 @@ class SimDevice final : public core::Device {
     }
     core::MutexLock lock(&mutex_);
     return engine_.Submit(request);
+  }
+
+  std::optional<int64_t> ReadClaims(int32_t counter) override {
+    core::MutexLock lock(&mutex_);
+    return engine_.ClaimsOf(counter);
   }
 
   absl::Status Evict(core::LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {

@@ -11,11 +11,14 @@
   abi_gates.py abidiff  --headers DIR --baseline FILE --cc CC [--self-test | --update]
       types and symbols are those of the last reviewed baseline; skips (77) without abidiff.
       --update writes the baseline again, and refuses what breaks callers of the same version
+  abi_gates.py enums    --headers DIR --shared-object LIB --docs DIR [--self-test]
+      every value has its name in the library, every name a value, and the docs list each
 
 Exit code 0: passed; 1: failed, with the reason; 77: skipped.
 """
 
 import argparse
+import ctypes
 import pathlib
 import re
 import shutil
@@ -357,7 +360,83 @@ def self_test_abidiff(arguments):
                     check_abidiff(update, folder)
 
 
+# Enum, name function, prefix of its values, and the page that lists them (None: the header does).
+NAMED_ENUMS = (
+    ('gpushare_status_value', 'gpushare_status_name', 'GPUSHARE_', 'errors.md'),
+    ('gpushare_app_class_value', 'gpushare_app_class_name', 'GPUSHARE_CLASS_', None),
+    ('gpushare_task_kind_value', 'gpushare_task_kind_name', 'GPUSHARE_TASK_', None),
+    ('gpushare_form_value', 'gpushare_form_name', 'GPUSHARE_FORM_', None),
+    ('gpushare_verdict_value', 'gpushare_verdict_name', 'GPUSHARE_VERDICT_', 'errors.md'),
+    ('gpushare_reason_value', 'gpushare_reason_name', 'GPUSHARE_REASON_', 'abi.md'),
+    ('gpushare_event_type_value', 'gpushare_event_type_name', 'GPUSHARE_EVENT_', 'abi.md'),
+)
+# What a name function says for a number without a name.
+NO_NAMES = ('unknown', 'UNKNOWN_STATUS')
+ENUM_NUMBERS = range(256)
+
+
+def enum_values(headers, enum):
+    """The values of an enum of gpushare.h, by name."""
+    text = (pathlib.Path(headers) / 'gpushare' / 'gpushare.h').read_text()
+    body = re.search(rf'^enum {enum} {{(.*?)^}};', text, re.MULTILINE | re.DOTALL)
+    if body is None:
+        raise Failure(f'gpushare.h has no enum {enum}.')
+    return {name: int(value) for name, value in
+            re.findall(r'^  (GPUSHARE_\w+) = (\d+)', body.group(1), re.MULTILINE)}
+
+
+def documented(docs, page, word):
+    text = (pathlib.Path(docs) / page).read_text()
+    return re.search(rf'(?<![A-Za-z0-9_]){word}(?![A-Za-z0-9_])', text) is not None
+
+
+def check_enums(arguments, headers=None, docs=None):
+    headers, docs = headers or arguments.headers, docs or arguments.docs
+    library = ctypes.CDLL(str(arguments.shared_object))
+    count = 0
+    for enum, function, prefix, page in NAMED_ENUMS:
+        name_of = getattr(library, function)
+        name_of.restype, name_of.argtypes = ctypes.c_char_p, [ctypes.c_int32]
+        values = enum_values(headers, enum)
+        for constant, value in values.items():
+            word = constant.removeprefix(prefix)
+            name = name_of(value).decode()
+            if name.upper() != word:
+                raise Failure(f'{function}({value}) is "{name}", and {constant} is that value.')
+            if page and value != 0 and not documented(docs, page, word) \
+                    and not documented(docs, page, name):
+                raise Failure(f'docs/{page} does not list {constant}.')
+            count += 1
+        for number in ENUM_NUMBERS:
+            name = name_of(number).decode()
+            if name not in NO_NAMES and number not in values.values():
+                raise Failure(f'{function}({number}) is "{name}", and {enum} has no such value.')
+    print(f'{count} values of {len(NAMED_ENUMS)} enums have their names, and the docs list them.')
+
+
+def self_test_enums(arguments):
+    last = '  GPUSHARE_EVENT_QUERY_END_CALLED = 19\n'
+    cases = (
+        ('a value without a name', last, f'{last[:-1]},\n  GPUSHARE_EVENT_LATER = 20\n'),
+        ('a name without a value', last, ''),
+        ('another name than the value has', 'GPUSHARE_EVENT_HELD = 10', 'GPUSHARE_EVENT_KEPT = 10'),
+    )
+    for what, old, new in cases:
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = doctored_headers(scratch, arguments.headers, old, new)
+            must_fail(what, lambda folder=folder: check_enums(arguments, folder))
+    for word in ('QUERY_BEGIN_CALLED', 'hold_counters', 'TIMED_OUT'):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = pathlib.Path(scratch)
+            for page in {page for *_, page in NAMED_ENUMS if page}:
+                text = (pathlib.Path(arguments.docs) / page).read_text()
+                (folder / page).write_text(text.replace(word, 'gone'))
+            must_fail(f'docs without {word}',
+                      lambda folder=folder: check_enums(arguments, docs=folder))
+
+
 GATES = {
+    'enums': (check_enums, self_test_enums),
     'headers': (check_headers, self_test_headers),
     'symbols': (check_symbols, self_test_symbols),
     'layout': (check_layout, self_test_layout),
@@ -369,7 +448,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('gate', choices=GATES)
-    for name in ('headers', 'cpp', 'cc', 'cxx', 'shared-object', 'symbols', 'layout', 'baseline'):
+    for name in ('headers', 'cpp', 'cc', 'cxx', 'shared-object', 'symbols', 'layout', 'baseline',
+                 'docs'):
         parser.add_argument(f'--{name}')
     parser.add_argument('--self-test', action='store_true')
     parser.add_argument('--update', action='store_true')

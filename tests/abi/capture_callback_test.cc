@@ -7,6 +7,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,9 @@
 #include "bindings/c/objects.h"
 #include "gtest/gtest.h"
 #include "src/core/base/mutex.h"
+#include "src/core/base/status.h"
 #include "src/core/policies/registry.h"
+#include "src/core/seams/capture_call.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/abi/api_fixture.h"
@@ -32,10 +35,10 @@ class CapturingDevice final : public core::ForwardingDevice {
  public:
   CapturingDevice() : ForwardingDevice(null::MakeNullDevice()) {}
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
-    if (kernel.capture == nullptr || kernel.capture(kernel.capture_user, nullptr, 132) == 0) {
-      return inner().PrepareKernel(kernel);
+    if (kernel.capture != nullptr) {
+      GPUSHARE_RETURN_IF_ERROR(core::CallCapture(kernel, nullptr, 132));
     }
-    return absl::InvalidArgumentError("The capture failed.");
+    return inner().PrepareKernel(kernel);
   }
 };
 
@@ -166,8 +169,17 @@ TEST_F(CaptureCallbackTest, OtherThreadsGoOnMeanwhile) {
 
 TEST_F(CaptureCallbackTest, ARegistrationThatFailsLeavesItsName) {
   const std::function<int32_t()> capture = [] { return 7; };
-  EXPECT_FAILS(Register("graph", &capture), GPUSHARE_INVALID_ARGUMENT, "capture failed");
+  EXPECT_FAILS(Register("graph", &capture), GPUSHARE_INVALID_ARGUMENT, "answers 7");
   EXPECT_FALSE(IsKnown("graph"));
+  EXPECT_OK(Register("graph", nullptr));
+}
+
+// The thread may wait and register afterwards.
+TEST_F(CaptureCallbackTest, AnExceptionFailsTheRegistrationAndIsNamed) {
+  const std::function<int32_t()> capture = []() -> int32_t { throw std::runtime_error("boom"); };
+  EXPECT_FAILS(Register("graph", &capture), GPUSHARE_INVALID_ARGUMENT,
+               "The capture callback of graph 'graph' threw std::runtime_error: boom.");
+  EXPECT_OK(gpushare_runtime_drain(runtime_, GPUSHARE_NEVER));
   EXPECT_OK(Register("graph", nullptr));
 }
 

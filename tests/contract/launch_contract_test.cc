@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <set>
 #include <thread>
 #include <vector>
@@ -370,6 +371,47 @@ TEST_P(LaunchContract, AnAbandonedLaneReportsNothingAndTakesNothing) {
   WaitForAll();
   device().AbandonLane(core::kNoLane);  // no such lane: must be harmless
   device().AbandonLane(core::kMaxLanes + 1);
+}
+
+TEST_P(LaunchContract, AReplacedLaneTakesWorkAgainAndNeverReportsWhatHung) {
+  const LaneIndex hung = MakeLane(core::kWholeDevice, true);
+  const core::LaneSpec spec = {
+      .place = core::kWholeDevice, .priority = core::LanePriority::kNormal, .evictable = true};
+  EXPECT_FALSE(device().ReplaceLane(hung, spec).ok()) << "it was not abandoned";
+  EXPECT_FALSE(device().ReplaceLane(core::kNoLane, spec).ok());
+  ASSERT_TRUE(device().Launch(Workers(hung, 1000, 0, true, 1)).ok());
+  ASSERT_TRUE(device().Evict(hung, 1, 0).ok());
+  device().AbandonLane(hung);
+  const absl::Status status = device().ReplaceLane(hung, spec);
+  ASSERT_TRUE(status.ok()) << status;
+  const LaunchId launch = Launch(Workers(hung, 500, 1, true, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(launch).block_tasks_done, 500);
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished) << "the eviction was of the old lane";
+  EXPECT_EQ(completions().size(), 1u);
+}
+
+TEST_P(LaunchContract, TheClaimsOfARunningLaunchGrow) {
+  if (!capabilities().reads_claims) GTEST_SKIP() << "it reads no claims";
+  constexpr int64_t kBlocks = 4'000'000;  // 38 ms on 132 SMs
+  constexpr int64_t kStepNs = 2'000'000;
+  const auto read_later = [this] {
+    WaitUntilTime(device().NowNs() + kStepNs);
+    const TimeNs give_up = device().NowNs() + kStepNs;
+    std::optional<int64_t> claims = device().ReadClaims(0);
+    while (!claims.has_value() && device().NowNs() < give_up) {
+      WaitUntilTime(device().NowNs() + 10'000);
+      claims = device().ReadClaims(0);
+    }
+    return claims.value_or(-1);
+  };
+  Launch(Workers(MakeLane(core::kWholeDevice, true), kBlocks, 0, true, 1));
+  const int64_t first = read_later();
+  const int64_t second = read_later();
+  EXPECT_GT(first, 0);
+  EXPECT_GT(second, first);
+  EXPECT_LT(second, kBlocks);
+  WaitForAll();
 }
 
 TEST_P(LaunchContract, BusyTimeGrowsAndNeverExceedsTheDevice) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -40,6 +41,12 @@ class ForwardingDevice : public Device {
     return inner_->Confines(kernel, place);
   }
   void AbandonLane(LaneIndex lane) override { inner_->AbandonLane(lane); }
+  absl::Status ReplaceLane(LaneIndex lane, const LaneSpec& spec) override {
+    return inner_->ReplaceLane(lane, spec);
+  }
+  std::optional<int64_t> ReadClaims(int32_t counter) override {
+    return inner_->ReadClaims(counter);
+  }
   absl::Status Launch(const LaunchRequest& request) override { return inner_->Launch(request); }
   void FlushLane(LaneIndex lane) override { inner_->FlushLane(lane); }
   absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {

@@ -30,7 +30,7 @@ class LaneCheckTest : public ContextTest {
     records_ = Mapped<gpushare_worker_completion>();
     words_ = Memory<uint64_t>();
     scratch_ = Memory<gpushare_worker_scratch>();
-    check_ = std::make_unique<LaneCheck>(*context_);
+    check_ = std::make_unique<LaneCheck>(*context_, core::kMaxLanes);
     ASSERT_TRUE(check_->Open().ok());
     for (int i = 0; i < kLanes; ++i) MakeLane(static_cast<size_t>(i));
   }
@@ -85,7 +85,7 @@ TEST_F(LaneCheckTest, EveryLanePassesAndAllOfThemTakeLittleTime) {
   const auto begin = steady_clock::now();
   for (int i = 0; i < kLanes; ++i) {
     CudaLane& lane = *lanes_[static_cast<size_t>(i)];
-    const absl::Status status = check_->Run(lane, i);
+    const absl::Status status = check_->Run(lane, i, static_cast<size_t>(i));
     EXPECT_TRUE(status.ok()) << status;
     // The probe saw its eviction: the check did not pass merely because the probe found no room.
     // The lane is as before.
@@ -102,16 +102,16 @@ TEST_F(LaneCheckTest, EveryLanePassesAndAllOfThemTakeLittleTime) {
 }
 
 TEST_F(LaneCheckTest, ABlockedEvictionIsReportedAndNotWaitedFor) {
-  ASSERT_TRUE(check_->Run(*lanes_[0], 0).ok());  // loads the probe
+  ASSERT_TRUE(check_->Run(*lanes_[0], 0, 0).ok());  // loads the probe
   check_->BlockEvictions(true);
   const auto begin = steady_clock::now();
-  const absl::Status status = check_->Run(*lanes_[1], 1);
+  const absl::Status status = check_->Run(*lanes_[1], 1, 1);
   EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
   EXPECT_LT(steady_clock::now() - begin, milliseconds(5));
   // The probe ends by itself, and the next check of the lane passes.
   ASSERT_TRUE(GPUSHARE_CU(context_->api(), cuStreamSynchronize(lanes_[1]->stream)).ok());
   check_->BlockEvictions(false);
-  EXPECT_TRUE(check_->Run(*lanes_[1], 1).ok());
+  EXPECT_TRUE(check_->Run(*lanes_[1], 1, 1).ok());
 }
 
 }  // namespace

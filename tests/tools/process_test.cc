@@ -124,7 +124,7 @@ class Child {
 
 // Two cases that take a tenth of a second each with a few queries.
 constexpr char kScenario[] = R"json({
-  "schema_version": 1, "name": "small", "queries": 5, "be_alone_ns": 2000000,
+  "schema_version": 1, "name": "small", "queries": 5, "be_alone_ns": 20000000,
   "policies": ["fifo", "adaptive"],
   "lc": [{"name": "decode16", "kernel": "decode16", "p99_bound": 1.05}],
   "be": [{"name": "sincos", "kernel": "sincos_267us", "block_tasks": 10560}],
@@ -221,7 +221,7 @@ TEST_F(ProcessTest, AProfileThatDoesNotFitIsNamedAndTheOldOneStays) {
 }
 
 TEST_F(ProcessTest, AnInterruptLeavesTheOldResultsAndAPartialSetThatResumes) {
-  const std::string queries = "2000";
+  const std::string queries = "600";
   ASSERT_EQ(Run(Colocate("5")).exit_code, 0);
   const auto before = Contents(out_);
   const Ending ending = InterruptInTheSecondCase(SIGINT, queries);
@@ -266,17 +266,40 @@ TEST_F(ProcessTest, AnInterruptInTheFirstCaseKeepsNothingAndSaysSo) {
 }
 
 TEST_F(ProcessTest, APartialSetOfOtherOptionsIsNotResumed) {
-  ASSERT_EQ(InterruptInTheSecondCase(SIGINT, "2000").exit_code, 130);
+  ASSERT_EQ(InterruptInTheSecondCase(SIGINT, "600").exit_code, 130);
   const auto before = Contents(out_);
-  const Ending ending = Run(Colocate("2001", {"--resume"}));
+  const Ending ending = Run(Colocate("601", {"--resume"}));
   EXPECT_EQ(ending.exit_code, 2);
   EXPECT_THAT(ending.err, HasSubstr("queries"));
   EXPECT_EQ(Contents(out_), before);
   std::ofstream(out_ / "gpushare.partial/rows.json") << "{";
-  EXPECT_EQ(Run(Colocate("2000", {"--resume"})).exit_code, 2);
+  EXPECT_EQ(Run(Colocate("600", {"--resume"})).exit_code, 2);
   // Without --resume the run starts again and leaves one complete set.
   EXPECT_EQ(Run(Colocate("5")).exit_code, 0);
   EXPECT_FALSE(fs::exists(out_ / "gpushare.partial"));
+}
+
+TEST_F(ProcessTest, ACaseOfARealDeviceOutlivesAKilledRun) {
+  const std::vector<std::string> arguments = {
+      "colocate", scenario_,  "--device", "null",     "--out", out_,      "--queries",
+      "5",        "--rounds", "1",        "--policy", "fifo",  "--resume"};
+  {
+    Child child(arguments, folder_);
+    ASSERT_TRUE(child.WaitUntil([&] { return fs::exists(out_ / "gpushare.partial/rows.json"); }))
+        << Read(folder_ / "stderr");
+    child.Signal(SIGKILL);
+    EXPECT_EQ(child.Wait().signal, SIGKILL);
+  }
+  EXPECT_FALSE(fs::exists(out_ / "result.json"));
+  const auto rows = nlohmann::json::parse(Read(out_ / "gpushare.partial/rows.json")).at("rows");
+  const Ending ending = Run(arguments);
+  ASSERT_EQ(ending.exit_code, 0) << ending.err;
+  const auto result = nlohmann::json::parse(Read(out_ / "result.json"));
+  EXPECT_FALSE(result.contains("partial"));
+  ASSERT_EQ(result.at("runs").size(), 2u * (3 + 1));
+  // The first case is the one of the killed run: wall-clock times do not repeat.
+  EXPECT_EQ(result.at("runs")[0].at("lc")[0].at("p99_ns"), rows[0].at("lc")[0].at("p99_ns"));
+  EXPECT_EQ(result.at("runs")[3].at("span_ns"), rows[3].at("span_ns"));
 }
 
 TEST_F(ProcessTest, TwoRunsDoNotWriteIntoOneFolder) {

@@ -83,7 +83,8 @@ std::string ResumeText(const ResultSet& set) {
     set.KeepPartial(true);
     WriteSet(scenario, result, measured, set.partial());
   } catch (const std::exception& error) {
-    Rethrow(result.stopped, more + " The finished cases are lost: " + error.what());
+    Rethrow(result.stopped, more + " The finished cases cannot be written: " + error.what() +
+                                (set.keeps_partial() ? " What was saved" + ResumeText(set) : ""));
   }
   Rethrow(result.stopped, more +
                               Format(" What is finished, %zu of %zu cases,", result.cases_finished,

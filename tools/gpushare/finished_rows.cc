@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/files.h"
@@ -191,7 +192,13 @@ FinishedRows LoadFinishedRows(const std::string& folder) {
   } catch (const Json::exception&) {
     throw InputError("The file '" + file + "' is corrupt; without --resume the run starts again.");
   }
-  finished.events = LoadEventIndex(folder);
+  // After a crash the index may be ahead of the rows by a case.
+  for (EventIndexEntry& entry : LoadEventIndex(folder)) {
+    const auto has_rows = [&](const RunResult& run) { return run.case_name == entry.case_name; };
+    if (std::any_of(finished.runs.begin(), finished.runs.end(), has_rows)) {
+      finished.events.push_back(std::move(entry));
+    }
+  }
   return finished;
 }
 

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -88,8 +90,8 @@ void ResultSet::Publish() {
   MakeFolder(earlier);
   Moves moves;
   for (const char* entry : kEntries) moves.Make(folder_ + "/" + entry, earlier + "/" + entry);
-  for (auto entry = kEntries.rbegin(); entry != kEntries.rend(); ++entry) {
-    moves.Make(partial_ + "/" + *entry, folder_ + "/" + *entry);
+  for (size_t i = kEntries.size(); i-- > 0;) {
+    moves.Make(partial_ + "/" + kEntries[i], folder_ + "/" + kEntries[i]);
   }
   moves.Keep();
   keep_ = false;

@@ -285,10 +285,13 @@ class Run {
     }
   }
 
-  // Tasks that are still held end here, with the verdict SHUTDOWN.
+  // Tasks that are still held end here, with the verdict SHUTDOWN, because they are not part of the
+  // run: quiesce lets what runs end or leave, and the shutdown launches nothing more.
   void Shutdown() {
-    const gpushare_status status =
-        gpushare_runtime_shutdown(runtime_.get(), NowNs(runtime_.get()) + kDrainStepNs);
+    gpushare_status status =
+        gpushare_runtime_quiesce(runtime_.get(), NowNs(runtime_.get()) + kDrainStepNs);
+    if (status != GPUSHARE_DEADLINE_EXCEEDED) Check(status);
+    status = gpushare_runtime_shutdown(runtime_.get(), NowNs(runtime_.get()));
     if (status != GPUSHARE_DEADLINE_EXCEEDED) Check(status);
     ThrowOnFault();
   }

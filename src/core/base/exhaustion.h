@@ -7,6 +7,7 @@
 #define GPUSHARE_SRC_CORE_BASE_EXHAUSTION_H_
 
 #include <new>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -34,6 +35,16 @@ absl::Status StatusOf(absl::StatusCode code, Message&& message) {
     return {code, std::forward<Message>(message)()};
   } catch (const std::bad_alloc&) {
     return {code, ""};
+  }
+}
+
+// The text that `message` makes, or "" without memory for it.
+template <class Message>
+std::string TextOf(Message&& message) {
+  try {
+    return std::forward<Message>(message)();
+  } catch (const std::bad_alloc&) {
+    return {};
   }
 }
 

@@ -60,7 +60,10 @@ inline constexpr int64_t kMaxTensorElements = int64_t{1} << 40;
 // SMs that the CapSM ledger counts, thirty times an H200's.
 inline constexpr int32_t kMaxLedgerSms = 4096;
 
-inline constexpr int kMaxLanes = 64;   // one bit each in an eviction mask
+inline constexpr int kMaxLanes = 64;  // one bit each in an eviction mask
+// Lanes that a runtime replaces after they hung, as many as it has at first. A device may still
+// write to the words of each (some 100 KB), so they are never freed.
+inline constexpr int kMaxLaneReplacements = kMaxLanes;
 inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
 inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;
 inline constexpr int kMaxSpeedPoints = 32;
@@ -81,6 +84,8 @@ inline constexpr int kMaxPairKernels = 64;
 
 // Block tasks of one launch: 2^40 at 1 us each is twelve days.
 inline constexpr int64_t kMaxBlockTasks = int64_t{1} << 40;
+// A year: no hang limit is longer, so that times can be added to it.
+inline constexpr int64_t kMaxHangLimitNs = int64_t{365} * 24 * 3600 * 1000 * 1000 * 1000;
 // One hour: a longer kernel or deadline in one submit is taken for a unit error.
 inline constexpr int64_t kMaxDurationNs = int64_t{3600} * 1000 * 1000 * 1000;
 inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;

@@ -23,15 +23,33 @@ inline constexpr int64_t kQuerySoloShift = 4;
 inline constexpr int64_t kBlockedEvictionFactor = 4;
 inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 
+// Longest time, ns, that the device may take to read a claim counter of a launch that seems to
+// hang. The copy of four bytes takes some 10 us; a device that copies nothing makes no progress
+// either. Range 1 to 1,000 ms.
+inline constexpr int64_t kClaimsAnswerNs = 100 * 1000 * 1000;
+
+// Time, ns, between two looks for that answer. Range 0.1 to 10 ms.
+inline constexpr int64_t kClaimsLookNs = 1000 * 1000;
+
 // Time after the last work, ns, during which the scheduler's thread spins before it parks. To wake
 // it costs the submitter a system call and the query some 50 us. Longer than the gaps between the
 // queries of a loaded LC app. Range 0 to 100 ms.
 inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 
+// Time before the deadline of a shutdown at which BE work is evicted, ns: several block tasks
+// (27 us, and 200 us for attention). At most half of the time that the shutdown has. Range 0.5 to
+// 20 ms.
+inline constexpr int64_t kShutdownEvictionNs = 2 * 1000 * 1000;
+
 // Largest lag of a BE app behind the others in attained time, ns. Without a bound, an app that came
 // late would have the device to itself until it had caught up, and the others would wait for
 // seconds. Long against a task (2-8 ms). Range 10 ms to 1 s.
 inline constexpr int64_t kFairCreditNs = 100 * 1000 * 1000;
+
+// Shortest time, ns, from a plan of an application's policy to the next one that it asks for. About
+// the time that a plan takes, so that planning never fills the scheduler's thread in virtual time.
+// Range 100 to 100,000.
+inline constexpr int64_t kUserReplanNsMin = 1000;
 
 // Longest time, ns, that ready BE work waits for what a fused launch needs: a few block tasks until
 // a lane is empty. A fused launch saves a fraction of a task, so a wait longer than a task (2-8 ms)

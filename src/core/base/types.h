@@ -112,10 +112,15 @@ enum class Reason : uint8_t {
   kHoldLcActive = 34,         // held: LC work is on the SMs it needs
   kHoldQueuedTime = 35,       // held: T_q gate (Baymax 5.2.1)
   kHoldCopies = 36,           // held: N_tr copies run in this direction (Baymax eq. 5)
-  kHoldWindow = 37,           // held: the in-flight window of its lane is full
+  kHoldWindow = 37,           // held: the policy's in-flight window is full
   kHoldCapSm = 38,            // held: no CapSM left under its quota
   kHoldHysteresis = 39,       // held: the last LC query ended a moment ago
   kHoldQuiesced = 40,         // held: the application asked for quiet
+  kHoldLane = 41,             // held: no lane of its place can take it
+  kHoldParts = 42,            // held: it has the most launches that a task may have
+  kHoldRunning = 43,          // held: the most BE tasks are on the device
+  kHoldCounters = 44,         // held: every claim counter is in use
+  kHoldLaunches = 45,         // held: the most launches are in flight
   kEvictForLc = 64,           // evicted: an LC task needs its SMs
   kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
   kEvictForLayout = 66,       // evicted: the planner changed the partition layout

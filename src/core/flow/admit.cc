@@ -20,7 +20,7 @@ void AdmitTask(Flow& flow, Task& task) {
   const bool late =
       task.query != nullptr && task.app->options.drop_late && flow.now_ns > task.query->deadline_ns;
   const Verdict refusal = flow.device_lost.load()        ? Verdict::kDeviceLost
-                          : !flow.accepting.load()       ? Verdict::kShutdown
+                          : flow.cut_off                 ? Verdict::kShutdown
                           : task.cancel_requested.load() ? Verdict::kCancelled
                           : late                         ? Verdict::kDropped
                                                          : Verdict::kPending;

@@ -100,8 +100,8 @@ int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
 // The task's last launch has ended: the task finishes, or its rest returns to its queue.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   // Any failed launch fails the task, also when its other launches ran every block task: the failed
-  // one may have left its signal event unrecorded.
-  if (task.progress.launch_failed) {
+  // one may have left its signal event unrecorded. So does a function that threw while it enqueued.
+  if (task.progress.launch_failed || task.progress.enqueue_threw) {
     FinishTask(flow, task, Verdict::kFailed);
     return;
   }
@@ -115,7 +115,7 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     FinishTask(flow, task, Verdict::kOk);
     return;
   }
-  if (task.cancel_requested.load() || !flow.accepting.load()) {
+  if (task.cancel_requested.load() || flow.cut_off) {
     FinishTask(flow, task, task.cancel_requested.load() ? Verdict::kCancelled : Verdict::kShutdown);
     return;
   }
@@ -192,7 +192,7 @@ bool Complete(Flow& flow) {
   // The device was lost at a fast-path launch, or while words were still in the ring.
   const bool left = !flow.running_be.empty() || !flow.running_lc.empty() || !flow.backlog.empty();
   if (flow.device_lost.load() && (left || !flow.loss_handled)) {
-    LoseDevice(flow, 0);
+    LoseDevice(flow, flow.loss_code.load());
     any = true;
   }
   return any;

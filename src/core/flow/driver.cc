@@ -6,11 +6,14 @@
 #include <thread>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/admit.h"
+#include "src/core/flow/application_calls.h"
 #include "src/core/flow/complete.h"
+#include "src/core/flow/hangs.h"
 #include "src/core/flow/launch.h"
 #include "src/core/flow/learn.h"
 #include "src/core/flow/plan.h"
@@ -18,7 +21,7 @@
 #include "src/core/flow/submit.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
-#include "src/core/flow/verbs/request.h"
+#include "src/core/flow/verbs/running.h"
 
 namespace gpushare::core {
 namespace {
@@ -28,8 +31,6 @@ namespace {
 constexpr int64_t kNapNs = 2 * 1000 * 1000;
 
 // What one driver takes at a time; the rest is for others that drive beside it.
-constexpr int kDeferredBatch = 64;
-constexpr int kNoticeBatch = 32;
 
 }  // namespace
 
@@ -48,62 +49,22 @@ bool Driver::RunStages() {
   return !flow.inbox.empty() || completions || acted || flow.dirty;
 }
 
-// Opaque launches call the application's function. Thread: the driver's, no lock held, so that the
-// function may submit.
-void Driver::LaunchDeferred(size_t count) {
-  BoundedList<LaunchRequest, kDeferredBatch> batch;
-  do {
-    {
-      MutexLock lock(&tick_mutex);
-      flow.deferred.Take(count, batch);
-    }
-    for (const LaunchRequest& request : batch) {
-      const absl::Status status = CatchExhaustion([&] { return flow.device->Launch(request); });
-      if (status.ok()) continue;
-      DeviceCompletion refused;
-      refused.launch = request.parts[0].launch;
-      refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
-      refused.start_ns = refused.end_ns = flow.device->NowNs();
-      refused.error_code = static_cast<int32_t>(status.code());
-      MutexLock lock(&tick_mutex);
-      flow.refused.Add(refused);
-    }
-    count -= static_cast<size_t>(batch.size());
-  } while (count > 0 && !batch.empty());
-}
-
-// Thread: the driver's, no lock held, so that callbacks may submit.
-void Driver::RunCallbacks(size_t count) {
-  BoundedList<Notice, kNoticeBatch> batch;
-  do {
-    {
-      MutexLock lock(&tick_mutex);
-      flow.notices.Take(count, batch);
-    }
-    for (const Notice& notice : batch) notice.callback(notice.user, notice.record);
-    count -= static_cast<size_t>(batch.size());
-  } while (count > 0 && !batch.empty());
-}
-
 bool Driver::Tick() {
-  size_t notices = 0;
-  size_t deferred = 0;
   bool worked = false;
+  BoundedList<LaneIndex, kMaxLanes> lost_lanes;
   {
-    MutexLock lock(&tick_mutex);
-    worked = RunStages();
-    deferred = flow.deferred.size();
-    notices = flow.notices.size();
-  }
-  if (deferred > 0) {
-    ++callback_depth;
-    LaunchDeferred(deferred);
-    --callback_depth;
-  }
-  if (notices > 0) {
-    ++callback_depth;
-    RunCallbacks(notices);
-    --callback_depth;
+    ApplicationCalls calls(flow, tick_mutex);
+    {
+      MutexLock lock(&tick_mutex);
+      worked = RunStages();
+      calls.Take();
+      if (!flow.lost_lanes.empty()) {
+        lost_lanes = flow.lost_lanes;
+        flow.lost_lanes.Clear();
+      }
+    }
+    if (!lost_lanes.empty()) ReplaceLanes(flow, lost_lanes.span(), tick_mutex);
+    calls.Run();
   }
   if (worked) NotifyWaiters();
   return worked;
@@ -119,8 +80,7 @@ void Driver::NotifyWaiters() {
 // time, or the limit of a launch that may hang.
 TimeNs Driver::NextWake() {
   MutexLock lock(&tick_mutex);
-  TimeNs next = flow.device->NextEventNs();
-  if (!flow.backlog.empty() || !flow.running_be.empty()) next = std::min(next, flow.replan_at_ns);
+  TimeNs next = std::min(flow.device->NextEventNs(), flow.replan_at_ns);
   if (flow.running_be.size() + flow.running_lc.size() > 0)
     next = std::min(next, flow.hang_check_ns);
   return next;
@@ -135,20 +95,30 @@ bool Driver::StepVirtualTime(TimeNs limit_ns) {
   return true;
 }
 
+// No task is accepted and not complete: only a policy may have asked for another plan.
+bool Driver::IsIdle() const {
+  return flow.counters.pending.load(std::memory_order_acquire) == 0 && flow.gate.InFlight() == 0;
+}
+
 void Driver::Wake() {
   if (!parked.load(std::memory_order_seq_cst)) return;
   MutexLock lock(&wake_mutex);
   wake.SignalAll();
 }
 
-void Driver::Park() {
+void Driver::Park(int64_t nap_ns) {
   MutexLock lock(&wake_mutex);
   parked.store(true, std::memory_order_seq_cst);
-  if (flow.ring.Empty() && !stop.load()) wake.WaitFor(&wake_mutex, kNapNs);
+  if (flow.ring.Empty() && !stop.load()) wake.WaitFor(&wake_mutex, nap_ns);
   parked.store(false, std::memory_order_seq_cst);
 }
 
 void Driver::ThreadMain() {
+  // Also when pthread_exit in a callback unwinds this thread: waits then drive the flow.
+  const absl::Cleanup ended = [this] {
+    thread_running.store(false);
+    NotifyWaiters();
+  };
   TimeNs idle_since_ns = kNever;
   while (!stop.load(std::memory_order_acquire)) {
     if (Tick()) {
@@ -156,19 +126,31 @@ void Driver::ThreadMain() {
       continue;
     }
     if (virtual_time()) {
+      // A policy that plans without work must not make the clock run away from the caller.
+      const bool only_plans = IsIdle() && flow.device->NextEventNs() == kNever;
+      if (only_plans && waiters.load() == 0 && NextWake() != kNever) {
+        Park(kNapNs);
+        if (Tick()) continue;
+      }
       if (StepVirtualTime(kNever)) continue;
       // No event is due, but a caller waits until a deadline: move the time there.
       const TimeNs deadline = waiter_deadline_ns.exchange(kNever);
       if (deadline != kNever) {
+        // What the caller submitted before it waited may have come after the Tick above. It waits
+        // on.
+        if (Tick()) continue;
         flow.device->AdvanceTo(std::max(deadline, flow.device->NowNs()));
         NotifyWaiters();
         continue;
       }
-      Park();
-    } else if (NextWake() == kNever && flow.gate.InFlight() == 0) {
+      Park(kNapNs);
+    } else if (const TimeNs next_ns = NextWake();
+               (next_ns == kNever && flow.gate.InFlight() == 0) || IsIdle()) {
       const TimeNs now_ns = flow.device->NowNs();
       idle_since_ns = std::min(idle_since_ns, now_ns);
-      if (now_ns - idle_since_ns > kSpinIdleNs) Park();
+      if (now_ns - idle_since_ns > kSpinIdleNs && next_ns > now_ns) {
+        Park(std::min(kNapNs, next_ns - now_ns));
+      }
     } else {
       idle_since_ns = kNever;  // on a real device with work in flight: spin
     }
@@ -187,30 +169,30 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
                           " tasks pending.");
     });
   };
-  if (!threaded()) {
-    while (!done()) {
-      const bool worked = Tick();
-      if (done()) break;
-      // Checked while there is work too: callbacks that submit could keep the loop running forever.
-      if (flow.device->NowNs() >= deadline_ns) return late();
-      if (worked) continue;
-      if (virtual_time()) {
-        if (!StepVirtualTime(deadline_ns)) return late();
-      } else {
-        std::this_thread::yield();
-      }
-    }
-    return absl::OkStatus();
+  if (threaded()) {
+    AwaitThread(done, deadline_ns);
+    if (threaded() && !done()) return late();
   }
+  while (!done()) {
+    const bool worked = Tick();
+    if (done()) break;
+    // Checked while there is work too: callbacks that submit could keep the loop running forever.
+    if (flow.device->NowNs() >= deadline_ns) return late();
+    if (worked) continue;
+    if (virtual_time()) {
+      if (!StepVirtualTime(deadline_ns)) return late();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
   waiters.fetch_add(1, std::memory_order_seq_cst);
-  absl::Status status;
   {
     MutexLock lock(&wake_mutex);
-    while (!done()) {
-      if (flow.device->NowNs() >= deadline_ns || !threaded()) {
-        status = late();
-        break;
-      }
+    while (!done() && flow.device->NowNs() < deadline_ns && threaded()) {
       TimeNs registered = waiter_deadline_ns.load();
       while (deadline_ns < registered &&
              !waiter_deadline_ns.compare_exchange_weak(registered, deadline_ns)) {
@@ -219,7 +201,15 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     }
   }
   waiters.fetch_sub(1);
-  return status;
+}
+
+void Driver::AwaitCalls() {
+  waiters.fetch_add(1, std::memory_order_seq_cst);
+  {
+    MutexLock lock(&wake_mutex);
+    while (flow.calls_running.load() != 0) completed.WaitFor(&wake_mutex, kNapNs);
+  }
+  waiters.fetch_sub(1);
 }
 
 void Driver::EvictAllBe() {
@@ -247,6 +237,56 @@ void Driver::FinishOpenRegions() {
       FinishTask(flow, task, Verdict::kShutdown);
     }
   }
+}
+
+void Driver::BeginShutdown(TimeNs deadline_ns) {
+  {
+    MutexLock lock(&tick_mutex);
+    flow.now_ns = flow.device->NowNs();
+    FinishOpenRegions();
+    flow.cut_off = deadline_ns <= flow.now_ns;
+    flow.quiesced.store(false);
+    flow.dirty = true;
+  }
+  Wake();
+}
+
+void Driver::CutOff() {
+  {
+    MutexLock lock(&tick_mutex);
+    flow.now_ns = flow.device->NowNs();
+    flow.cut_off = true;
+    AdmitEverything();
+    FinishOpenRegions();
+    FinishBacklog(flow, Verdict::kShutdown);
+    EvictAllBe();
+  }
+  Wake();
+}
+
+// The ring may still hold words of tasks, launched by their submitter or not.
+void Driver::AdmitEverything() {
+  do {
+    Collect(flow);
+    Admit(flow);
+  } while (!flow.inbox.empty());
+}
+
+void Driver::GiveUpRunning() {
+  MutexLock lock(&tick_mutex);
+  flow.now_ns = flow.device->NowNs();
+  AdmitEverything();
+  const auto give_up = [&](const auto& running) {
+    while (!running.empty()) {
+      Task& task = *running[0];
+      for (const Part& part : task.progress.parts) flow.device->AbandonLane(part.lane);
+      DropParts(flow, task);
+      FinishTask(flow, task, Verdict::kTimedOut);
+    }
+  };
+  give_up(flow.running_be);
+  give_up(flow.running_lc);
+  FinishBacklog(flow, Verdict::kShutdown);
 }
 
 // Waits for submitters that saw the runtime open. Their words are in the ring once they have left.

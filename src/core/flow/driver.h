@@ -1,7 +1,7 @@
 // The driver of the flow: Tick runs the seven stages, then what must run with no lock held.
 //
 //   lock tick_mutex -> RunStages: submit (Collect), admit, predict, plan, launch, complete, learn
-//   unlock          -> deferred launches of opaque work, then callbacks
+//   unlock          -> deferred launches of opaque work, then callbacks (application_calls.h)
 //
 // Invariants: Tick allocates nothing, so that it needs no memory to complete what was accepted; a
 // device call that cannot allocate fails (exhaustion.h). tick_mutex lets one thread at a time run
@@ -18,14 +18,12 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "src/core/base/application_call.h"
 #include "src/core/base/mutex.h"
 #include "src/core/seams/headroom.h"
 #include "src/core/state/flow.h"
 
 namespace gpushare::core {
-
-// How many callbacks the current thread is inside of. A callback must not wait.
-inline thread_local int callback_depth = 0;
 
 class Driver {
  public:
@@ -46,17 +44,28 @@ class Driver {
 
   bool RunStages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   bool Tick();
-  void LaunchDeferred(size_t count);
-  void RunCallbacks(size_t count);
   TimeNs NextWake();
   bool StepVirtualTime(TimeNs limit_ns);
   void ThreadMain();
-  void Park();
+  bool IsIdle() const;
+  void Park(int64_t nap_ns);
   void Wake();
   void NotifyWaiters();
   absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what);
+  // Lets the scheduler's thread drive. It also returns when that thread has ended.
+  void AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns);
+  // Waits until the application's functions that were taken have ended (application_calls.h).
+  void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void FinishOpenRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
+  // The three steps of a shutdown. BeginShutdown: nothing is held any more, and regions end. If its
+  // deadline has passed, nothing more is launched either.
+  // CutOff: what waits ends with kShutdown, and BE leaves the device. GiveUpRunning: what is still
+  // on the device ends with kTimedOut.
+  void BeginShutdown(TimeNs deadline_ns);
+  void CutOff();
+  void GiveUpRunning();
+  void AdmitEverything() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void AwaitSubmitters();
 
   Flow flow;

@@ -3,7 +3,9 @@
 #include "src/core/flow/fast_path.h"
 
 #include "src/core/flow/verbs/evict.h"
+#include "src/core/flow/verbs/guarded_enqueue.h"
 #include "src/core/flow/verbs/request.h"
+#include "src/core/seams/native_code.h"
 #include "src/core/seams/ordinary_form.h"
 #include "src/core/state/route.h"
 
@@ -30,20 +32,31 @@ FastPathResult LaunchPrepared(Flow& flow, Task& task) {
   queue.lane.store(part.lane, std::memory_order_relaxed);
   if (!task.progress.is_region) queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
   // The launch hands the task to the flow: it may complete before the next line runs.
-  const LaunchRequest request = MakeRequest(task, part);
+  LaunchRequest request = MakeRequest(task, part);
   const QuerySlot* const query = task.explicit_query;
+  const TicketId ticket = task.record.ticket;
+  std::string thrown;
+  const auto on_throw = [&](const std::string& what) {
+    task.progress.enqueue_threw = true;
+    thrown = what;
+  };
+  const GuardedEnqueue guard(request, on_throw);
   task.state.store(TaskState::kRunning, std::memory_order_release);
   const absl::Status status = LaunchInQuery(flow, request, query);
+  if (!thrown.empty()) ReportEnqueueThrew(flow, ticket, thrown);
   if (status.ok()) {
     flow.counters.fast_path_launches.fetch_add(1, std::memory_order_relaxed);
     return FastPathResult::kLaunched;
   }
-  if (IsDeviceLost(status)) flow.device_lost.store(true);
+  if (IsDeviceLost(status)) {
+    flow.loss_code.store(NativeCodeOf(status));
+    flow.device_lost.store(true);
+  }
   flow.launches.Free(part.launch);
   lane.in_flight.fetch_sub(1, std::memory_order_relaxed);
   if (!task.progress.is_region) queue.in_flight.fetch_sub(1, std::memory_order_acq_rel);
   task.progress.parts.Clear();
-  task.record.error_code = static_cast<int32_t>(status.code());
+  task.record.error_code = NativeCodeOf(status);
   return FastPathResult::kFailed;
 }
 

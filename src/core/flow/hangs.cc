@@ -3,30 +3,112 @@
 #include "src/core/flow/hangs.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 
+#include "absl/status/status.h"
+#include "src/core/base/exhaustion.h"
+#include "src/core/base/tuning.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
+#include "src/core/flow/verbs/hang_limit.h"
+#include "src/core/flow/verbs/request.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/log/events.h"
+#include "src/core/seams/native_code.h"
 
 namespace gpushare::core {
 namespace {
 
-// The lane of the first hung launch, or kNoLane. Lowers `next_check` to the earliest limit seen.
-LaneIndex FindHungLane(const Flow& flow, absl::Span<Task* const> tasks, TimeNs* next_check) {
-  for (const Task* task : tasks) {
-    for (const Part& part : task->progress.parts) {
-      const TimeNs since = std::max(part.launched_ns, flow.lanes.lane(part.lane).progress_ns);
-      if (flow.now_ns - since >= part.hang_limit_ns) {
-        // The part's stream hangs; both parts of a fused launch are on the first part's stream.
-        const bool second =
-            part.order_lane != kNoLane && flow.lanes.lane(part.order_lane).usable.load();
-        return second ? part.order_lane : part.lane;
+struct HungLaunch {
+  Task* task = nullptr;  // null: none hangs
+  LaneIndex lane = kNoLane;
+};
+
+// A submitter may launch on a lane while it is given up. The launch is then on the old stream, and
+// says nothing about the lane that replaced it.
+bool IsOnOldStream(const Part& part, const Lane& lane) {
+  return part.launched_ns < lane.replaced_ns;
+}
+
+// Whether `other` was launched before `task` and may be what the part waits for: the lane's order,
+// or room on its SMs.
+bool IsAhead(const Flow& flow, const Task& other, const Task& task, const Part& part) {
+  const bool copy = task.work.kind == TaskKind::kMemcpy || other.work.kind == TaskKind::kMemcpy;
+  for (const Part& its : other.progress.parts) {
+    const bool earlier = its.launched_ns != part.launched_ns
+                             ? its.launched_ns < part.launched_ns
+                             : other.progress.sequence < task.progress.sequence;
+    const bool shares = (flow.lanes.place(part.place).overlaps >> its.place & 1) != 0;
+    if (earlier && (its.lane == part.lane || (shares && !copy))) return true;
+  }
+  return false;
+}
+
+bool WaitsForAnEarlierOne(const Flow& flow, const Task& task, const Part& part) {
+  const auto ahead = [&](const Task* other) {
+    return other != &task && IsAhead(flow, *other, task, part);
+  };
+  return std::any_of(flow.running_be.begin(), flow.running_be.end(), ahead) ||
+         std::any_of(flow.running_lc.begin(), flow.running_lc.end(), ahead);
+}
+
+enum class Progressing : uint8_t { kNo = 0, kYes = 1, kNotKnownYet = 2 };
+
+// Whether the task's launches claimed block tasks since the flow last looked.
+Progressing LookAtClaims(Flow& flow, Task& task) {
+  Progress& progress = task.progress;
+  const std::optional<int64_t> claims = flow.device->ReadClaims(progress.counter);
+  if (!claims.has_value()) {
+    if (progress.claims_asked_ns == 0) progress.claims_asked_ns = flow.now_ns;
+    const bool waits = flow.now_ns - progress.claims_asked_ns < kClaimsAnswerNs;
+    return waits ? Progressing::kNotKnownYet : Progressing::kNo;
+  }
+  progress.claims_asked_ns = 0;
+  const bool moved = *claims != progress.claims_seen;
+  progress.claims_seen = *claims;
+  return moved ? Progressing::kYes : Progressing::kNo;
+}
+
+// A launch that has shown nothing for its limit: what the device and the launches ahead of it say.
+Progressing LookAt(Flow& flow, Task& task, Part& part) {
+  if (WaitsForAnEarlierOne(flow, task, part)) {
+    part.alive_ns = flow.now_ns;
+    return Progressing::kYes;
+  }
+  if (!ShowsClaims(flow, task, part)) return Progressing::kNo;
+  const Progressing answer = LookAtClaims(flow, task);
+  if (answer == Progressing::kYes) {
+    for (Part& each : task.progress.parts) each.alive_ns = flow.now_ns;
+  }
+  return answer;
+}
+
+// When the part last showed progress.
+TimeNs ProgressOf(const Part& part, const Lane& lane) {
+  const TimeNs own = std::max(part.launched_ns, part.alive_ns);
+  return IsOnOldStream(part, lane) ? own : std::max(own, lane.progress_ns);
+}
+
+// The first hung launch. Lowers `next_check` to the next time at which one may be found.
+HungLaunch FindHung(Flow& flow, absl::Span<Task* const> tasks, TimeNs* next_check) {
+  for (Task* task : tasks) {
+    for (Part& part : task->progress.parts) {
+      TimeNs due = ProgressOf(part, flow.lanes.lane(part.lane)) + part.hang_limit_ns;
+      if (flow.now_ns >= due) {
+        const Progressing answer = LookAt(flow, *task, part);
+        if (answer == Progressing::kNo) {
+          // The part's stream hangs; both parts of a fused launch are on the first part's stream.
+          const bool second =
+              part.order_lane != kNoLane && flow.lanes.lane(part.order_lane).usable.load();
+          return {task, second ? part.order_lane : part.lane};
+        }
+        due = flow.now_ns + (answer == Progressing::kYes ? part.hang_limit_ns : kClaimsLookNs);
       }
-      *next_check = std::min(*next_check, since + part.hang_limit_ns);
+      *next_check = std::min(*next_check, due);
     }
   }
-  return kNoLane;
+  return {};
 }
 
 bool IsOnLane(const Task& task, LaneIndex lane) {
@@ -36,39 +118,53 @@ bool IsOnLane(const Task& task, LaneIndex lane) {
   return false;
 }
 
+bool IsOnOldStream(const Flow& flow, const Task& task, LaneIndex lane) {
+  for (const Part& part : task.progress.parts) {
+    if (part.lane == lane && IsOnOldStream(part, flow.lanes.lane(lane))) return true;
+  }
+  return false;
+}
+
+void TimeOut(Flow& flow, Task& task, LaneIndex lane) {
+  // Its launch on the other side of a split is healthy, but the task has failed.
+  for (const Part& part : task.progress.parts) {
+    if (part.lane != lane && part.epoch != 0) {
+      EvictLane(flow, part.lane, 0, task.record.ticket, Reason::kNone);
+    }
+  }
+  DropParts(flow, task);
+  FinishTask(flow, task, Verdict::kTimedOut);
+}
+
 template <class List>
 void TimeOutOnLane(Flow& flow, const List& running, LaneIndex lane) {
   for (int i = 0; i < running.size();) {
-    Task& task = *running[i];
-    if (!IsOnLane(task, lane)) {
+    if (IsOnLane(*running[i], lane)) {
+      TimeOut(flow, *running[i], lane);  // another task takes index i
+    } else {
       ++i;
-      continue;
     }
-    // Its launch on the other side of a split is healthy, but the task has failed.
-    for (const Part& part : task.progress.parts) {
-      if (part.lane != lane && part.epoch != 0) {
-        EvictLane(flow, part.lane, 0, task.record.ticket, Reason::kNone);
-      }
-    }
-    DropParts(flow, task);
-    FinishTask(flow, task, Verdict::kTimedOut);  // another task takes index i
   }
 }
 
 void AbandonLane(Flow& flow, LaneIndex lane) {
   flow.device->AbandonLane(lane);
-  flow.counters.hung.fetch_add(1, std::memory_order_relaxed);
   flow.Emit(LaneAbandoned{.lane = lane});
   TimeOutOnLane(flow, flow.running_be, lane);
   TimeOutOnLane(flow, flow.running_lc, lane);
-  // A class without lanes holds its tasks; the log has the reason.
-  if (flow.lanes.lane(lane).usable.load()) {
-    const int blocked = flow.lanes.lanes_blocked();
-    flow.lanes.Replace(*flow.device, lane).IgnoreError();
-    flow.counters.evictions_blocked.fetch_add(flow.lanes.lanes_blocked() - blocked,
-                                              std::memory_order_relaxed);
+  if (flow.lanes.GiveUp(lane)) {
+    flow.lost_lanes.Add(lane);
+  } else if (!flow.lanes.HasAnother(lane)) {
+    LoseDevice(flow, 0);
   }
-  flow.dirty = true;
+}
+
+// Asks the device. An evictable lane on which evictions are blocked is made as one that is not.
+absl::Status MakeAgain(Device& device, LaneIndex lane, LaneSpec& spec) {
+  absl::Status made = device.ReplaceLane(lane, spec);
+  if (!spec.evictable || !absl::IsDeadlineExceeded(made)) return made;
+  spec.evictable = false;
+  return device.ReplaceLane(lane, spec);
 }
 
 }  // namespace
@@ -78,14 +174,42 @@ bool CheckHangs(Flow& flow) {
   bool found = false;
   for (;;) {
     TimeNs next = kNever;
-    LaneIndex lane = FindHungLane(flow, flow.running_be.span(), &next);
-    if (lane == kNoLane) lane = FindHungLane(flow, flow.running_lc.span(), &next);
-    if (lane == kNoLane) {
+    HungLaunch hung = FindHung(flow, flow.running_be.span(), &next);
+    if (hung.task == nullptr) hung = FindHung(flow, flow.running_lc.span(), &next);
+    if (hung.task == nullptr) {
       flow.hang_check_ns = next;
       return found;
     }
-    AbandonLane(flow, lane);
-    found = true;
+    found = flow.dirty = true;
+    flow.counters.hung.fetch_add(1, std::memory_order_relaxed);
+    if (IsOnOldStream(flow, *hung.task, hung.lane)) {
+      TimeOut(flow, *hung.task, hung.lane);
+    } else {
+      AbandonLane(flow, hung.lane);
+    }
+  }
+}
+
+void ReplaceLanes(Flow& flow, absl::Span<const LaneIndex> lost, Mutex& tick_mutex) {
+  for (const LaneIndex lane : lost) {
+    if (flow.device_lost.load()) return;  // it takes no further call
+    LaneSpec spec = flow.lanes.SpecOf(lane);
+    const bool evictable = spec.evictable;
+    const absl::Status made =
+        CatchExhaustion([&] { return MakeAgain(*flow.device, lane, spec); });
+    const MutexLock lock(&tick_mutex);
+    flow.now_ns = flow.device->NowNs();
+    flow.dirty = true;
+    if (made.ok()) {
+      flow.lanes.Install(lane, spec.evictable, flow.now_ns);
+      if (spec.evictable == evictable) continue;
+      flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
+      continue;
+    }
+    flow.lanes.Remove(lane);
+    if (IsDeviceLost(made) || !flow.lanes.HasAnother(lane)) {
+      LoseDevice(flow, NativeCodeOf(made));
+    }
   }
 }
 

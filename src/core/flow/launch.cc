@@ -132,7 +132,7 @@ void Launch(Flow& flow) {
   PublishRoutes(flow);
   EmitDepths(flow);
   flow.be_region_bound_ns.store(RegionBound(flow.buffers.snapshot), std::memory_order_relaxed);
-  if (flow.quiesced.load()) return;
+  if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   for (const PlannedLaunch& launch : plan.launches) LaunchPlanned(flow, launch);
   for (const PlannedHold& hold : plan.holds) {

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "src/core/base/application_call.h"
 #include "src/core/base/tuning.h"
+#include "src/core/flow/progress_plan.h"
 #include "src/core/flow/promote.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/seams/headroom.h"
@@ -220,6 +224,26 @@ void BuildSnapshot(Flow& flow) {
   snapshot.running = buffers.running.span();
 }
 
+// The policy's plan. If the policy threw, or leaves the device idle at a shutdown, the flow plans.
+void AskPolicy(Flow& flow) {
+  Plan& plan = flow.buffers.plan;
+  const std::string thrown = ThrownBy([&] { flow.policy->MakePlan(flow.buffers.snapshot, plan); });
+  if (!thrown.empty()) {
+    plan.Clear();
+    for (LcRoute& route : plan.routes) route.evict_overlapping = true;
+    if (!std::exchange(flow.policy_threw, true)) {
+      try {
+        flow.reports.push_back(absl::StrCat(
+            "The policy '", flow.policy->name(), "' threw ", thrown,
+            ". The library plans without it where it throws; further exceptions are not logged."));
+      } catch (const std::bad_alloc&) {  // for the sentence
+      }
+    }
+  }
+  const bool completes = !flow.accepting.load() && plan.launches.empty();
+  if (!thrown.empty() || completes) PlanForProgress(flow);
+}
+
 }  // namespace
 
 void MakePlan(Flow& flow) {
@@ -233,7 +257,7 @@ void MakePlan(Flow& flow) {
   BuildSnapshot(flow);
   Plan& plan = flow.buffers.plan;
   plan.Clear();
-  flow.policy->MakePlan(flow.buffers.snapshot, plan);
+  AskPolicy(flow);
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;

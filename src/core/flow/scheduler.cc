@@ -10,13 +10,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
-#include "src/core/flow/admit.h"
+#include "src/core/base/tuning.h"
 #include "src/core/flow/driver.h"
-#include "src/core/flow/submit.h"
-#include "src/core/flow/verbs/finish.h"
-#include "src/core/flow/verbs/running.h"
 
 namespace gpushare::core {
+namespace {
+
+// When a shutdown stops launching, so that what it evicts has left by its deadline.
+TimeNs CutOffNs(TimeNs now_ns, TimeNs deadline_ns) {
+  if (deadline_ns == kNever) return kNever;
+  return deadline_ns - std::min(kShutdownEvictionNs, (deadline_ns - now_ns) / 2);
+}
+
+}  // namespace
 
 // --- construction ---
 
@@ -105,14 +111,13 @@ absl::Status Scheduler::StartThread() {
 }
 
 void Scheduler::StopThread() {
-  if (!driver_->thread_running.load()) return;
+  if (!driver_->thread.joinable()) return;
   driver_->stop.store(true);
   {
     MutexLock lock(&driver_->wake_mutex);
     driver_->wake.SignalAll();
   }
-  if (driver_->thread.joinable()) driver_->thread.join();
-  driver_->thread_running.store(false);
+  driver_->thread.join();
 }
 
 // --- whole runtime ---
@@ -124,8 +129,8 @@ absl::Status Scheduler::Drain(TimeNs deadline_ns) {
 
 absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
   Flow& flow = driver_->flow;
-  {
-    MutexLock lock(&driver_->tick_mutex);
+  // A shutdown runs what was accepted, so that a quiesce beside it holds nothing and only waits.
+  if (MutexLock lock(&driver_->tick_mutex); flow.accepting.load()) {
     flow.quiesced.store(true);
     flow.fast_path.store(false, std::memory_order_seq_cst);
     driver_->EvictAllBe();
@@ -162,37 +167,23 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   flow.accepting.store(false);
   flow.fast_path.store(false, std::memory_order_seq_cst);
   driver_->AwaitSubmitters();
-  {
-    MutexLock lock(&driver_->tick_mutex);
-    flow.now_ns = flow.device->NowNs();
-    FinishBacklog(flow, Verdict::kShutdown);
-    driver_->FinishOpenRegions();
-    driver_->EvictAllBe();
-  }
+  driver_->BeginShutdown(deadline_ns);
   const auto done = [&] { return flow.counters.pending.load() == 0; };
-  absl::Status status = driver_->DriveUntil(done, deadline_ns, "shutdown");
-  if (!status.ok()) {
-    MutexLock lock(&driver_->tick_mutex);
-    flow.now_ns = flow.device->NowNs();
-    // The ring may still hold words of tasks, launched by their submitter or not.
-    do {
-      Collect(flow);
-      Admit(flow);
-    } while (!flow.inbox.empty());
-    const auto give_up = [&](const auto& running) {
-      while (!running.empty()) {
-        Task& task = *running[0];
-        for (const Part& part : task.progress.parts) flow.device->AbandonLane(part.lane);
-        DropParts(flow, task);
-        FinishTask(flow, task, Verdict::kTimedOut);
-      }
-    };
-    give_up(flow.running_be);
-    give_up(flow.running_lc);
-    FinishBacklog(flow, Verdict::kShutdown);
+  const TimeNs now_ns = NowNs();
+  const bool has_time = deadline_ns > now_ns;
+  absl::Status status;
+  if (!done() &&
+      !(has_time && driver_->DriveUntil(done, CutOffNs(now_ns, deadline_ns), "shutdown").ok())) {
+    const int64_t left = flow.counters.pending.load();
+    driver_->CutOff();
+    if (!driver_->DriveUntil(done, deadline_ns, "shutdown").ok()) driver_->GiveUpRunning();
+    status =
+        absl::DeadlineExceededError(absl::StrCat("The deadline of the shutdown passed, and ", left,
+                                                 " tasks were still pending and cut off."));
   }
   StopThread();     // its callbacks have ended: no two run at once
   driver_->Tick();  // the callbacks of what was given up
+  driver_->AwaitCalls();
   driver_->shut_down.store(true);
   return status;
 }
@@ -201,6 +192,7 @@ absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
   if (policy == nullptr) return absl::InvalidArgumentError("There is no policy to set.");
   MutexLock lock(&driver_->tick_mutex);
   driver_->flow.policy.swap(policy);
+  driver_->flow.policy_threw = false;
   driver_->flow.learns.store(driver_->flow.policy->properties().learns);
   driver_->flow.dirty = true;
   return absl::OkStatus();

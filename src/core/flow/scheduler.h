@@ -62,6 +62,8 @@ class Scheduler {
   // --- submit: any thread, never blocks, does not allocate unless it fails -----------------------
   absl::StatusOr<TicketId> SubmitLc(const TaskSpec& spec);
   absl::StatusOr<TicketId> SubmitBe(const TaskSpec& spec);
+  // Counts a submit that the caller refused by itself (AppStats::rejected).
+  void CountRejected(QueueId queue);
   // A stream on which the caller enqueues work until RegionEnd. `bound_ns` is the time on the
   // device that it will take at most.
   absl::StatusOr<TicketId> RegionBegin(QueueId queue, int64_t bound_ns, void** stream);
@@ -97,8 +99,9 @@ class Scheduler {
   absl::Status Quiesce(
       TimeNs deadline_ns);  // holds new launches, evicts BE, until the device is idle
   absl::Status Resume();
-  // Refuses new work, completes every accepted task exactly once by the deadline (kShutdown for
-  // what did not run). Idempotent.
+  // Refuses new work and runs what was accepted. Near the deadline, what waits ends with kShutdown
+  // and BE is evicted. Every callback has ended when it returns. DEADLINE_EXCEEDED: some work was
+  // cut off. Idempotent.
   absl::Status Shutdown(TimeNs deadline_ns);
   absl::Status SetPolicy(std::unique_ptr<Policy> policy);  // between two plans
 

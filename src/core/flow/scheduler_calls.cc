@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/flow/application_calls.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/region.h"
@@ -209,8 +210,13 @@ absl::StatusOr<TicketId> Scheduler::SubmitBe(const TaskSpec& spec) {
 }
 
 absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns, void** stream) {
-  return SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
+  absl::StatusOr<TicketId> region = SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
+  // A region that may not begin yet is asked for again; that is no refusal.
+  if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
+  return region;
 }
+
+void Scheduler::CountRejected(QueueId queue) { core::CountRejected(driver_->flow, queue); }
 
 absl::Status Scheduler::RegionEnd(TicketId region) {
   absl::Status status = SubmitRegionEnd(driver_->flow, region);
@@ -308,9 +314,8 @@ absl::Status Scheduler::SetCallback(TicketId ticket, CompletionCallback callback
     if (!task->complete.load(std::memory_order_acquire)) return absl::OkStatus();
     record = task->record;
   }
-  ++callback_depth;
-  callback(user, record);
-  --callback_depth;
+  const std::string thrown = RunCallback(callback, user, record);
+  if (!thrown.empty()) driver_->flow.Report(thrown);
   return absl::OkStatus();
 }
 

@@ -61,9 +61,7 @@ void PrefetchTask(const App& app) {
   PrefetchForWrite(&task, sizeof(Task) - sizeof(task.arguments) + kCacheLineBytes);
 }
 
-}  // namespace
-
-absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass app_class) {
+absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClass app_class) {
   absl::StatusOr<Queue*> found = FindOpenQueue(flow, spec.queue, app_class);
   if (!found.ok()) return found.status();
   Queue& queue = **found;
@@ -77,10 +75,7 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
   if (app_class == AppClass::kLatencyCritical) PrefetchTask(app);
   if (!flow.accepting.load()) return RefusalOf(flow);
   const KernelDesc* kernel = flow.tables.FindKernel(spec.kernel);
-  if (absl::Status status = CheckSpec(spec, kernel); !status.ok()) {
-    app.rejected.fetch_add(1, std::memory_order_relaxed);
-    return status;
-  }
+  if (absl::Status status = CheckSpec(spec, kernel); !status.ok()) return status;
   absl::StatusOr<QuerySlot*> query = FindSpecQuery(flow, spec, queue);
   if (!query.ok()) return query.status();
   WaitHolds waits(flow.tables);
@@ -99,6 +94,22 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
   if (tag == RingTag::kSubmitted) queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
   flow.ring.Push(PackRing(tag, ticket.value));
   return ticket;
+}
+
+}  // namespace
+
+absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass app_class) {
+  absl::StatusOr<TicketId> ticket = SubmitChecked(flow, spec, app_class);
+  if (!ticket.ok()) CountRejected(flow, spec.queue);
+  return ticket;
+}
+
+void CountRejected(Flow& flow, QueueId id) {
+  Queue* const queue = flow.tables.FindQueue(id);
+  if (queue == nullptr) return;
+  InsideSubmit inside(*queue->app);
+  const QueueHold hold(*queue);
+  if (hold.IsStill(id)) queue->app->rejected.fetch_add(1, std::memory_order_relaxed);
 }
 
 absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, TimeNs arrival_ns) {

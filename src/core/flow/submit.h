@@ -17,6 +17,10 @@ namespace gpushare::core {
 // Threads: any. `app_class` is the class of the entry that was called.
 absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass app_class);
 
+// Counts a refused submit for the queue's app, for a caller that refuses before SubmitTask does.
+// Threads: any.
+void CountRejected(Flow& flow, QueueId queue);
+
 absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId queue, TimeNs arrival_ns);
 absl::Status SubmitQueryEnd(Flow& flow, QueryId query);
 

@@ -74,6 +74,9 @@ constexpr NameRow<EventType> kEventTypes[] = {
     {EventType::kQuotaChanged, "quota_changed"},
     {EventType::kDeviceLost, "device_lost"},
     {EventType::kLaneAbandoned, "lane_abandoned"},
+    {EventType::kWaits, "waits"},
+    {EventType::kQueryBeginCalled, "query_begin_called"},
+    {EventType::kQueryEndCalled, "query_end_called"},
 };
 
 constexpr ReasonRow kReasons[] = {
@@ -94,10 +97,15 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kHoldLcActive, "hold_lc_active", "held: LC work is on its SMs"},
     {Reason::kHoldQueuedTime, "hold_queued_time", "held: too much time is queued"},
     {Reason::kHoldCopies, "hold_copies", "held: enough copies run"},
-    {Reason::kHoldWindow, "hold_window", "held: its lane is full"},
+    {Reason::kHoldWindow, "hold_window", "held: the window is full"},
     {Reason::kHoldCapSm, "hold_capsm", "held: no CapSM is left"},
     {Reason::kHoldHysteresis, "hold_hysteresis", "held: LC drained only just now"},
     {Reason::kHoldQuiesced, "hold_quiesced", "held: quiesced"},
+    {Reason::kHoldLane, "hold_lane", "held: no lane can take it"},
+    {Reason::kHoldParts, "hold_parts", "held: it has enough launches"},
+    {Reason::kHoldRunning, "hold_running", "held: enough BE tasks run"},
+    {Reason::kHoldCounters, "hold_counters", "held: no claim counter is free"},
+    {Reason::kHoldLaunches, "hold_launches", "held: enough launches are in flight"},
     {Reason::kEvictForLc, "evict_for_lc", "evicted for LC"},
     {Reason::kEvictForReservation, "evict_for_reservation", "evicted for a reservation"},
     {Reason::kEvictForLayout, "evict_for_layout", "evicted for another layout"},
@@ -106,7 +114,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kDependencyFailed, "dependency_failed", "failed: what it waited for did not end OK"},
 };
 
-// The row of `number`, or null. Linear: the longest table has 27 rows.
+// The row of `number`, or null. Linear: the longest table has 32 rows.
 template <class Row, size_t count>
 constexpr const Row* FindRow(const Row (&rows)[count], int64_t number) {
   for (const Row& row : rows) {
@@ -158,8 +166,7 @@ static_assert(HasRowForEach<Form, kByteMax>(kForms) && IsAscending(kForms));
 static_assert(HasRowForEach<Verdict, kByteMax>(kVerdicts) && IsAscending(kVerdicts));
 static_assert(HasRowForEach<Outcome, kByteMax>(kOutcomes) && IsAscending(kOutcomes));
 static_assert(HasRowForEach<Reason, kByteMax>(kReasons) && IsAscending(kReasons));
-static_assert(HasRowForEach<EventType, static_cast<int>(EventType::kLaneAbandoned)>(kEventTypes) &&
-              IsAscending(kEventTypes));
+static_assert(HasRowForEach<EventType, kByteMax>(kEventTypes) && IsAscending(kEventTypes));
 
 }  // namespace
 

@@ -17,7 +17,6 @@ const char* TaskKindName(int64_t kind);
 const char* FormName(int64_t form);
 const char* VerdictName(int64_t verdict);
 const char* ReasonName(int64_t reason);
-// Types up to kLaneAbandoned; the types after it serve replay and have no name in the C ABI.
 const char* EventTypeName(int64_t type);
 
 // Phrases for traces: "evicted for LC", "device lost".

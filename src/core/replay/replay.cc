@@ -7,7 +7,9 @@
 #include "src/core/replay/replay.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -16,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
 #include "src/core/log/events.h"
 
 namespace gpushare::core {
@@ -168,19 +171,45 @@ class ReplayDevice final : public Device {
   absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
     const bool blocked = lanes_ < kMaxLanes && (blocked_lanes_ >> lanes_ & 1) != 0;
-    if (spec.evictable && blocked) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("Evictions on lane ", lanes_, " were blocked in the recorded run."));
-    }
+    if (spec.evictable && blocked) return Blocked(lanes_);
     return lanes_++;
   }
   void AbandonLane(LaneIndex) override {}
+  // The recorded device made none if its loss is what the log has next.
+  absl::Status ReplaceLane(LaneIndex lane, const LaneSpec& spec) override {
+    if (comparison_.Going() && TypeOf(comparison_.Next()) == EventType::kDeviceLost) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("Lane ", lane, " was not replaced in the recorded run."));
+    }
+    const bool blocked = (blocked_lanes_ >> lane & 1) != 0;
+    return spec.evictable && blocked ? Blocked(lane) : absl::OkStatus();
+  }
+  // Progress, unless the recorded run gave up the launch's lane now: there was none. Or soon: then
+  // it waited for the answer.
+  std::optional<int64_t> ReadClaims(int32_t counter) override {
+    int64_t& claims = claims_[static_cast<size_t>(counter)];
+    for (size_t ahead = 0; comparison_.Going() && comparison_.HasNext(ahead); ++ahead) {
+      const EventRecord& record = comparison_.Next(ahead);
+      if (record.time_ns > now_ns_ + kClaimsAnswerNs) break;
+      if (TypeOf(record) != EventType::kLaneAbandoned) continue;
+      const LaneIndex lane = Decode<LaneAbandoned>(record).lane;
+      if ((lanes_of_counter_[static_cast<size_t>(counter)] >> lane & 1) == 0) continue;
+      return record.time_ns > now_ns_ ? std::nullopt : std::optional<int64_t>(claims);
+    }
+    return ++claims;
+  }
   absl::Status Evict(LaneIndex, uint64_t, int32_t) override { return absl::OkStatus(); }
   void* LaneStream(LaneIndex) override { return nullptr; }
   int64_t BusySmNs() const override { return 0; }
 
   // A launch that the log lacks was refused by the recorded device.
   absl::Status Launch(const LaunchRequest& request) override {
+    for (const LaunchPart& part : request.parts) {
+      if (part.counter < 0) continue;
+      if (part.reset_counter) claims_[static_cast<size_t>(part.counter)] = 0;
+      uint64_t& lanes = lanes_of_counter_[static_cast<size_t>(part.counter)];
+      lanes = (part.reset_counter ? 0 : lanes) | uint64_t{1} << part.lane;
+    }
     if (launched_.count(request.parts[0].launch.value) > 0) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("Launch ", request.parts[0].launch.value,
                                             " was refused by the recorded device, or never made."));
@@ -218,12 +247,19 @@ class ReplayDevice final : public Device {
   void AdvanceTo(TimeNs time) override { now_ns_ = std::max(now_ns_, time); }
 
  private:
+  static absl::Status Blocked(LaneIndex lane) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("Evictions on lane ", lane, " were blocked in the recorded run."));
+  }
+
   DeviceCapabilities capabilities_;
   const Comparison& comparison_;
   const uint64_t blocked_lanes_;
   TimeNs now_ns_ = 0;
   PlaceIndex places_ = kWholeDevice;
   LaneIndex lanes_ = 0;
+  std::array<int64_t, kMaxCounters> claims_{};
+  std::array<uint64_t, kMaxCounters> lanes_of_counter_{};  // one bit a lane
   std::unordered_set<uint64_t> launched_;
   size_t delivered_ = 0;  // position after the last completion that was given back
 };

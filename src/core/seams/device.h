@@ -31,6 +31,7 @@
 #define GPUSHARE_SRC_CORE_SEAMS_DEVICE_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,7 +52,8 @@ struct DeviceCapabilities {
   bool virtual_time = false;  // time moves only in AdvanceTo
   bool partitions = false;
   bool eviction = false;
-  bool timestamps = false;  // completions carry device times of start and end
+  bool timestamps = false;    // completions carry device times of start and end
+  bool reads_claims = false;  // ReadClaims answers
   int32_t lanes_max = kMaxLanes;
   int32_t places_max = kMaxPlaces;
 };
@@ -120,7 +122,7 @@ struct DeviceCompletion {
   TimeNs start_ns = 0;  // device's view, on the device's clock
   TimeNs end_ns = 0;
   int64_t block_tasks_done = 0;  // executed to their end by this launch
-  int32_t error_code = 0;        // native code when kFailed or kDeviceLost
+  int32_t error_code = 0;        // native code (CUresult) when kFailed or kDeviceLost
   // False where the launch shared its completion word with others of its query, so that its own
   // times are a share of theirs: nothing is learned from them.
   bool timed = true;
@@ -139,8 +141,8 @@ class Device : public Clock {
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
   // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
   // other threads make other calls meanwhile, but no PrepareKernel, DescribeKernel or CreatePlace.
-  // CreateLane may be called for a lane that hung, and must not wait for this call: the kernel may
-  // run on that lane once both have returned.
+  // ReplaceLane may be called meanwhile, and must not wait for this call: the kernel may run on the
+  // new lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
 
   // Called once for each fused kernel before its first launch, with its identifier, once both parts
@@ -156,9 +158,18 @@ class Device : public Clock {
   // Whether the prepared kernel runs on the place's SMs alone. False: its launches there run on
   // every SM, in the lane's order (a graph whose clusters do not fit the place).
   virtual bool Confines(KernelId /*kernel*/, PlaceIndex /*place*/) const { return true; }
-  // A hung lane: nothing is launched on it again, its launches are never reported.
+  // A hung lane: nothing is launched on it until it is replaced. Its launches are never reported.
   virtual void AbandonLane(LaneIndex lane) = 0;
+  // Gives an abandoned lane a new stream and eviction word under its old index. Launches made
+  // before stay on the old stream and are never reported. At most kMaxLaneReplacements times.
+  // FAILED_PRECONDITION for a lane that was not abandoned; other errors as CreateLane.
+  virtual absl::Status ReplaceLane(LaneIndex /*lane*/, const LaneSpec& /*spec*/) {
+    return absl::UnimplementedError("The device replaces no lanes.");
+  }
 
+  // UNAVAILABLE, DATA_LOSS: the device is lost, for every later call too. Any other failure
+  // concerns this launch, of which nothing has started. The status carries a native code
+  // (native_code.h).
   virtual absl::Status Launch(const LaunchRequest& request) = 0;
 
   // No launch of the query follows that more_follows announced on this lane.
@@ -177,6 +188,11 @@ class Device : public Clock {
   // On real devices NextEventNs returns kNever and AdvanceTo does nothing.
   virtual TimeNs NextEventNs() const = 0;
   virtual void AdvanceTo(TimeNs time) = 0;
+
+  // How many block tasks were claimed from a counter since it was zeroed: shows whether a launch
+  // that seems to hang makes progress. A device whose counters are in its own memory starts to read
+  // and answers at a later call; nothing until then.
+  virtual std::optional<int64_t> ReadClaims(int32_t /*counter*/) { return std::nullopt; }
 
   // Device seconds times SMs that were busy, for utilisation: SM-nanoseconds since creation.
   virtual int64_t BusySmNs() const = 0;

@@ -31,7 +31,7 @@ enum class EventType : uint8_t {
   kQuotaChanged = 14,
   kDeviceLost = 15,
   kLaneAbandoned = 16,
-  kWaits = 17,
+  kWaits = 17,  // this and the next two serve replay
   kQueryBeginCalled = 18,
   kQueryEndCalled = 19,
 };

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,7 @@ struct Counters {
   std::atomic<int64_t> evictions{0};
   std::atomic<int64_t> evictions_blocked{0};
   std::atomic<int64_t> hung{0};
+  std::atomic<int64_t> plan_entries_dropped{0};
   std::atomic<int64_t> strays{0};  // completions of launches that are not in flight
   LatencyHistogram eviction_latency;
   LatencyHistogram plan_time;
@@ -107,6 +109,7 @@ struct Flow {
   alignas(64) std::atomic<bool> accepting{true};
   std::atomic<bool> quiesced{false};
   std::atomic<bool> device_lost{false};
+  std::atomic<int32_t> loss_code{0};  // native code of the loss, set before device_lost
   // LC callers may launch by themselves: off while quiesced, closed or lost.
   std::atomic<bool> fast_path{true};
   std::atomic<bool> learns{true};  // PolicyProperties::learns
@@ -141,6 +144,8 @@ struct Flow {
   BoundedList<int32_t, kMaxCounters> free_counters;  // claim counters that no task holds
 
   bool loss_handled = false;  // LoseDevice ran: the loss is in the log
+  bool cut_off = false;       // a shutdown's deadline is near: nothing more is launched
+  bool policy_threw = false;  // the log has it
   bool dirty = true;          // something changed since the last plan
   bool planned = false;       // this Tick made a plan
   TimeNs replan_at_ns = kNever;
@@ -162,6 +167,17 @@ struct Flow {
   BoundedList<DeviceCompletion, kMaxInFlightLaunches> refused;
   // complete -> whoever runs Tick. The C ABI has one callback slot for each of kMaxTasks.
   BoundedFifo<Notice> notices{kMaxTasks};
+  BoundedList<LaneIndex, kMaxLanes> lost_lanes;  // likewise: to be replaced
+  // Sentences for the application's log, written with no lock held. -> whoever runs Tick
+  std::vector<std::string> reports;
+  // Ticks that have not run what was in `deferred`, `notices` and `reports` when they ended. Raised
+  // under the lock of Tick.
+  std::atomic<int> calls_running{0};
+
+  // Writes a sentence to the application's log. Threads: any, with no lock held.
+  void Report(const std::string& sentence) const {
+    if (options.report) options.report(sentence);
+  }
 
   // Whether events are recorded. Check it before building an event on a hot path: Emit's argument
   // is built even when nobody records. Unchecked, a task took 3 % longer (host_benchmark, Flow).

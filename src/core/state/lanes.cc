@@ -46,12 +46,18 @@ absl::StatusOr<LaneIndex> Lanes::AddLane(Device& device, const LaneSpec& spec,
     return absl::InternalError(absl::StrCat("The device made lane ", *index,
                                             ", and the library has room for ", kMaxLanes, "."));
   }
-  Lane& lane = lanes_[static_cast<size_t>(*index)];
-  lane.spec = granted;
-  lane.lane_class = lane_class;
-  lane.usable.store(true, std::memory_order_release);
-  if (granted.evictable != spec.evictable) blocked_lanes_ |= uint64_t{1} << *index;
+  lane(*index).spec = spec;
+  lane(*index).lane_class = lane_class;
+  Use(*index, granted.evictable);
   return *index;
+}
+
+void Lanes::Use(LaneIndex index, bool evictable) {
+  Lane& used = lane(index);
+  if (SpecOf(index).evictable && !evictable) blocked_lanes_ |= uint64_t{1} << index;
+  // Submitters read the rest of the specification, which never changes.
+  used.spec.evictable = evictable;
+  used.usable.store(true, std::memory_order_release);
 }
 
 absl::Status Lanes::AddLanes(Device& device, PlaceIndex place, LaneClass lane_class, int count) {
@@ -194,16 +200,34 @@ bool Lanes::HasOtherEvictable(PlaceIndex place, LaneIndex except) const {
   return false;
 }
 
-absl::Status Lanes::Replace(Device& device, LaneIndex index) {
-  Lane& old_lane = lane(index);
-  old_lane.usable.store(false);
-  Kind& list = kind(old_lane.spec.place, old_lane.lane_class);
-  absl::StatusOr<LaneIndex> successor = AddLane(device, old_lane.spec, old_lane.lane_class);
-  if (successor.ok()) {
-    std::replace(list.lanes.begin(), list.lanes.end(), index, *successor);
-  }
+bool Lanes::GiveUp(LaneIndex index) {
+  Lane& hung = lane(index);
+  if (!hung.usable.exchange(false)) return false;
   IndexEvictableLanes();
-  return successor.status();
+  if (replacements_ == kMaxLaneReplacements) return false;
+  ++replacements_;
+  hung.to_replace = true;
+  return true;
+}
+
+LaneSpec Lanes::SpecOf(LaneIndex index) const {
+  const Lane& given_up = lane(index);
+  return {given_up.spec.place, PriorityOf(given_up.lane_class),
+          given_up.lane_class == LaneClass::kBe};
+}
+
+void Lanes::Install(LaneIndex index, bool evictable, TimeNs now_ns) {
+  lane(index).to_replace = false;
+  lane(index).replaced_ns = lane(index).progress_ns = now_ns;
+  Use(index, evictable);
+  IndexEvictableLanes();
+}
+
+bool Lanes::HasAnother(LaneIndex index) const {
+  const Kind& list = kind(lane(index).spec.place, lane(index).lane_class);
+  return std::any_of(list.lanes.begin(), list.lanes.begin() + list.count, [this](LaneIndex other) {
+    return lane(other).usable.load() || lane(other).to_replace;
+  });
 }
 
 }  // namespace gpushare::core

@@ -5,7 +5,11 @@
 // the front, and a BE side. The SMs that whole groups leave over go to BE, or to LC where the
 // profile says so (decision 0008).
 //
-// Threads: made by one; look-ups and the atomic counts from any.
+// A lane that hung is given up, and the device replaces it under the same index. The launches of
+// its class use the other lanes of its place meanwhile.
+//
+// Threads: made by one; look-ups and the atomic counts from any; the rest by the one that runs
+// Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LANES_H_
 #define GPUSHARE_SRC_CORE_STATE_LANES_H_
@@ -42,8 +46,10 @@ struct Lane {
   // until that part is reported, because one leader at a time writes a lane's word.
   std::atomic<bool> holds_fused_partner{false};
   // The flow's own.
-  int32_t parts = 0;       // launches in the flow's tables
-  TimeNs progress_ns = 0;  // last completion
+  int32_t parts = 0;        // launches in the flow's tables
+  TimeNs progress_ns = 0;   // last completion
+  TimeNs replaced_ns = 0;   // since then its stream is another one
+  bool to_replace = false;  // given up; the device has not answered yet
 };
 
 class Lanes {
@@ -53,13 +59,28 @@ class Lanes {
 
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
+  // Whether the place was made with lanes of the class: the sides of a split have no plain ones.
+  bool HasKind(PlaceIndex place, LaneClass lane_class) const {
+    return kind(place, lane_class).count > 0;
+  }
   // An evictable BE lane without a launch, for the second part of a fused launch. Never `except`,
   // the first part's lane. kNoLane when there is none.
   LaneIndex PickIdleEvictable(PlaceIndex place, LaneIndex except) const;
   // Whether the place has such a lane at all, idle or not. A side of a split has one BE lane.
   bool HasOtherEvictable(PlaceIndex place, LaneIndex except) const;
-  // A lane that was given up gets a successor of the same kind, if the device has one left.
-  absl::Status Replace(Device& device, LaneIndex lane);
+
+  // A lane that hung: nothing picks it. Whether the caller asks the device for another one: false
+  // if it was given up before, or if kMaxLaneReplacements were made.
+  bool GiveUp(LaneIndex lane);
+  // What the device is asked for in its place.
+  LaneSpec SpecOf(LaneIndex lane) const;
+  // The device has made it again; not evictable if its self-test found evictions blocked.
+  void Install(LaneIndex lane, bool evictable, TimeNs now_ns);
+  // The device makes none.
+  void Remove(LaneIndex lane) { lanes_[static_cast<size_t>(lane)].to_replace = false; }
+  // Whether its place has a lane of its class, or will have one. Without one, work of that class
+  // would wait for ever.
+  bool HasAnother(LaneIndex lane) const;
 
   Lane& lane(LaneIndex index) { return lanes_[static_cast<size_t>(index)]; }
   const Lane& lane(LaneIndex index) const { return lanes_[static_cast<size_t>(index)]; }
@@ -70,8 +91,8 @@ class Lanes {
   uint64_t EvictableLanes(PlaceIndex place) const {
     return evictable_lanes_[static_cast<size_t>(place)].load(std::memory_order_acquire);
   }
-  // Lanes whose self-test found evictions blocked; they are used as not evictable. The mask has one
-  // bit a lane.
+  // Lanes whose self-test ever found evictions blocked; they are used as not evictable. The mask
+  // has one bit a lane.
   int lanes_blocked() const { return std::popcount(blocked_lanes_); }
   uint64_t blocked_lanes() const { return blocked_lanes_; }
   bool HasPlace(PlaceIndex place) const {
@@ -93,6 +114,7 @@ class Lanes {
   }
   absl::Status AddLanes(Device& device, PlaceIndex place, LaneClass lane_class, int count);
   absl::StatusOr<LaneIndex> AddLane(Device& device, const LaneSpec& spec, LaneClass lane_class);
+  void Use(LaneIndex index, bool evictable);
   absl::Status AddSplits(Device& device, int splits_max);
   bool IsEvictableBe(LaneIndex index) const;
   void IndexEvictableLanes();
@@ -103,6 +125,7 @@ class Lanes {
   std::vector<PlaceSpec> place_specs_;
   std::vector<SplitView> splits_;
   uint64_t blocked_lanes_ = 0;
+  int replacements_ = 0;
   std::array<std::atomic<uint64_t>, kMaxPlaces> evictable_lanes_{};
 };
 

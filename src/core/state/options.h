@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/types/span.h"
@@ -30,6 +31,8 @@ struct SchedulerOptions {
   int64_t be_return_hysteresis_ns = 2000;
   int32_t splits_max = kMaxSplits;  // split candidates to create; 0: no partitions
   EventSink* events = nullptr;      // null: no event log; must outlive the scheduler
+  // Gets sentences about errors of the application's functions, on any thread, with no lock held.
+  std::function<void(const std::string&)> report;
 };
 
 struct AppOptions {

@@ -40,7 +40,8 @@ struct CompletionRecord {
   Reason launch_reason = Reason::kNone;
   Reason hold_reason = Reason::kNone;  // the last reason to wait, kNone if it never did
   KernelId beside;                     // the first kernel that ran beside it, 0 none
-  int32_t error_code = 0;              // native code when it, or what it waited for, failed
+  // Native code (CUresult) of the call that failed it, or what it waited for; 0: none did.
+  int32_t error_code = 0;
   // kFailed: the first ticket that it waited for whose task did not end OK, and how that task
   // ended. 0: it failed by itself.
   TicketId failed_dependency;

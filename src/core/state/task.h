@@ -76,6 +76,7 @@ struct Part {
   int64_t blocks_asked = 0;
   TimeNs launched_ns = 0;
   int64_t hang_limit_ns = kNever;
+  TimeNs alive_ns = 0;            // when the flow last found, at its limit, that it does not hang
   TimeNs eviction_seen_ns = 0;    // when the flow first saw it evicted; 0: it is not
   bool blocked_eviction = false;  // the eviction took too long, and was counted as blocked
 };
@@ -98,12 +99,15 @@ struct Progress {
   bool beside_overlaps = false;
   int32_t counter = -1;  // claim counter of its block tasks, -1: none
   bool counter_fresh = true;
+  bool enqueue_threw = false;  // the application's enqueue function threw: the task fails
   int32_t running_index = -1;  // in Flow::running_lc or running_be
   int32_t kernel_row = -1;     // row of the pair table
   uint64_t sequence = 0;       // order of admission
   TimeNs ready_ns = 0;
   int64_t blocks_done = 0;
-  int64_t issued_ns = 0;  // predicted duration counted in T_q
+  int64_t claims_seen = 0;     // what ReadClaims last answered
+  TimeNs claims_asked_ns = 0;  // when the flow began to wait for an answer; 0: it does not
+  int64_t issued_ns = 0;       // predicted duration counted in T_q
   TimeNs evicted_since_ns = 0;
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable

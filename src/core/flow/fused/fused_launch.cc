@@ -12,6 +12,7 @@
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/request.h"
+#include "src/core/seams/native_code.h"
 #include "src/core/seams/ordinary_form.h"
 
 namespace gpushare::core {
@@ -218,7 +219,7 @@ FusedResult Enqueue(Flow& flow, FusedPair& pair, Reason reason) {
     second_lane.holds_fused_partner.store(false, std::memory_order_relaxed);
   ReleasePair(flow, pair);
   if (!IsDeviceLost(status)) return FusedResult::kRefused;
-  LoseDevice(flow, static_cast<int32_t>(status.code()));
+  LoseDevice(flow, NativeCodeOf(status));
   return FusedResult::kDeviceLost;
 }
 
@@ -278,7 +279,7 @@ bool LaunchFusedOrAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
   Task* const other = named != nullptr && named != &task && IsReadyHead(*named) ? named : nullptr;
   const bool any_lc = IsLc(task) || (named != nullptr && IsLc(*named));
   if (!any_lc && result == FusedResult::kNotNow && MayWait(flow, pair)) {
-    Hold(flow, task, {task.record.ticket, Reason::kHoldWindow, 0, 0});
+    Hold(flow, task, {task.record.ticket, Reason::kHoldLane, 0, 0});
     return false;
   }
   // With an LC task in the pair, the BE task waits for the next plan. Two BE tasks are both

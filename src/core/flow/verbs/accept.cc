@@ -136,14 +136,12 @@ absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
   App& app = *queue.app;
   Task* task = flow.tables.AllocateTask(app);
   if (task == nullptr) {
-    app.rejected.fetch_add(1, std::memory_order_relaxed);
     return absl::ResourceExhaustedError(
         absl::StrCat("App '", app.options.name, "' has ", app.options.tasks_max,
                      " tasks that are not complete or not released."));
   }
   if (!CopyArguments(app, *task, spec.work)) {
     app.free_tasks->Push(task->slot + 1);
-    app.rejected.fetch_add(1, std::memory_order_relaxed);
     return absl::ResourceExhaustedError(absl::StrCat("App '", app.options.name, "' has ",
                                                      kLargeArgumentSlotsPerApp,
                                                      " tasks with large arguments in flight."));

@@ -67,6 +67,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   }
   CompletionRecord& record = task.record;
   record.verdict = verdict;
+  if (verdict == Verdict::kDeviceLost) record.error_code = flow.loss_code.load();
   record.complete_ns = flow.now_ns;
   record.block_tasks = task.progress.blocks_done;
   App& app = *task.app;
@@ -103,6 +104,7 @@ void FinishBacklog(Flow& flow, Verdict verdict) {
 }
 
 void LoseDevice(Flow& flow, int32_t error_code) {
+  if (error_code != 0) flow.loss_code.store(error_code);
   flow.device_lost.store(true);
   flow.accepting.store(false);
   flow.fast_path.store(false);
@@ -111,7 +113,6 @@ void LoseDevice(Flow& flow, int32_t error_code) {
   const auto finish_all = [&](const auto& running) {
     while (!running.empty()) {
       Task& task = *running[0];
-      task.record.error_code = error_code;
       DropParts(flow, task);
       FinishTask(flow, task, Verdict::kDeviceLost);
     }

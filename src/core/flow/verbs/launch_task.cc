@@ -10,6 +10,7 @@
 #include "src/core/flow/verbs/request.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/seams/launch_claims.h"
+#include "src/core/seams/native_code.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/state_change.h"
 
@@ -27,9 +28,9 @@ Form FormOf(const Task& task, Form planned, bool evictable_lane) {
 
 // The device has refused the launch and started nothing.
 void Refused(Flow& flow, Task& task, const absl::Status& status) {
-  task.record.error_code = static_cast<int32_t>(status.code());
+  task.record.error_code = NativeCodeOf(status);
   if (IsDeviceLost(status)) {
-    LoseDevice(flow, static_cast<int32_t>(status.code()));
+    LoseDevice(flow, NativeCodeOf(status));
   } else if (task.progress.parts.empty()) {
     if (task.progress.running_index < 0) Unlink(flow, task);
     FinishTask(flow, task, Verdict::kFailed);
@@ -117,24 +118,27 @@ void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {
 
 bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   const bool lc = IsLc(task);
-  const auto hold = [&](Reason reason) {
-    Hold(flow, task, {task.record.ticket, reason, 0, 0});
+  // `limit`: the size of the table that is full.
+  const auto hold = [&](Reason reason, int64_t limit = 0) {
+    Hold(flow, task, {task.record.ticket, reason, limit, limit});
     return false;
   };
-  if (task.progress.parts.full()) return hold(Reason::kHoldWindow);
+  if (task.progress.parts.full()) return hold(Reason::kHoldParts, kMaxPartsPerTask);
   if (!lc && task.progress.running_index < 0 && flow.running_be.full()) {
-    return hold(Reason::kHoldWindow);
+    return hold(Reason::kHoldRunning, kMaxRunning);
   }
   Part part;
   part.lane = PickLane(flow, task, planned);
-  if (part.lane == kNoLane) return hold(Reason::kHoldWindow);
+  if (part.lane == kNoLane) return hold(Reason::kHoldLane);
   Lane& lane = flow.lanes.lane(part.lane);
   part.place = lane.spec.place;
   part.form = FormOf(task, planned.form, lane.spec.evictable);
   SizePart(flow, task, planned, part);
-  if (part.form == Form::kWorkers && !HasCounter(flow, task)) return hold(Reason::kHoldWindow);
+  if (part.form == Form::kWorkers && !HasCounter(flow, task)) {
+    return hold(Reason::kHoldCounters, kMaxCounters);
+  }
   part.launch = flow.launches.Take(&task);
-  if (!part.launch) return hold(Reason::kHoldWindow);
+  if (!part.launch) return hold(Reason::kHoldLaunches, kMaxInFlightLaunches);
   const bool evictable = lane.spec.evictable && part.form == Form::kWorkers;
   if (evictable) {
     // The order matters: counted, then the epoch, then the gate (lanes.h, lc_gate.h).

@@ -2,6 +2,7 @@
 
 #include "src/core/flow/verbs/request.h"
 
+#include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/seams/launch_claims.h"
 
@@ -9,6 +10,13 @@ namespace gpushare::core {
 
 bool IsDeviceLost(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDataLoss(status);
+}
+
+void ReportEnqueueThrew(const Flow& flow, TicketId ticket, const std::string& thrown) {
+  const std::string sentence = TextOf([&] {
+    return absl::StrCat("The enqueue callback of ticket ", ticket.value, " threw ", thrown, ".");
+  });
+  if (!sentence.empty()) flow.Report(sentence);
 }
 
 void FillLaunchPart(const Task& task, const Part& part, LaunchPart& launch) {

@@ -21,8 +21,11 @@ void FillLaunchPart(const Task& task, const Part& part, LaunchPart& launch);
 // launch was under way, the lane was flushed too early; it is flushed again.
 absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const QuerySlot* query);
 
-// Whether the status of a device call means that the whole device is lost.
+// Whether the status of a device call means that the whole device is lost (seams/device.h).
 bool IsDeviceLost(const absl::Status& status);
+
+// Writes to the application's log that the enqueue function of a task threw.
+void ReportEnqueueThrew(const Flow& flow, TicketId ticket, const std::string& thrown);
 
 }  // namespace gpushare::core
 

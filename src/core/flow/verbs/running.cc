@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/flow/verbs/hang_limit.h"
 #include "src/core/flow/verbs/label.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/queries.h"
@@ -121,10 +122,7 @@ void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
-  part.hang_limit_ns =
-      std::max(flow.options.hang_floor_ns,
-               static_cast<int64_t>(flow.options.hang_factor *
-                                    static_cast<double>(task.progress.predicted.duration_ns)));
+  part.hang_limit_ns = HangLimitNs(flow, task, part);
   flow.hang_check_ns = std::min(flow.hang_check_ns, flow.now_ns + part.hang_limit_ns);
   flow.counters.launches.fetch_add(1, std::memory_order_relaxed);
   if (!flow.HasEvents()) return;

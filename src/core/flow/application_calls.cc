@@ -1,0 +1,113 @@
+// The application's functions that a Tick leaves to run. See application_calls.h.
+
+#include "src/core/flow/application_calls.h"
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/application_call.h"
+#include "src/core/base/exhaustion.h"
+#include "src/core/flow/verbs/guarded_enqueue.h"
+#include "src/core/flow/verbs/request.h"
+#include "src/core/seams/native_code.h"
+
+namespace gpushare::core {
+
+// Without memory for the sentence: "".
+std::string RunCallback(CompletionCallback callback, void* user, const CompletionRecord& record) {
+  const std::string thrown = ThrownBy([&] { callback(user, record); });
+  if (thrown.empty()) return thrown;
+  return TextOf([&] {
+    return absl::StrCat("The completion callback of ticket ", record.ticket.value, " threw ",
+                        thrown, ".");
+  });
+}
+
+void ApplicationCalls::Take() {
+  launches_ = flow_.deferred.size();
+  notices_ = flow_.notices.size();
+  if (flow_.reports.empty() && launches_ == 0 && notices_ == 0) return;
+  taken_ = true;
+  flow_.calls_running.fetch_add(1);
+  reports_.swap(flow_.reports);
+}
+
+void ApplicationCalls::Run() {
+  for (const std::string& report : reports_) flow_.Report(report);
+  RunLaunches();
+  RunCallbacks();
+}
+
+// One at a time, so that their order holds when a function ends the thread.
+void ApplicationCalls::RunLaunches() {
+  BoundedList<LaunchRequest, 1> next;
+  for (; launches_ > 0; --launches_) {
+    {
+      MutexLock lock(&tick_mutex_);
+      flow_.deferred.Take(1, next);
+    }
+    if (next.empty()) return;  // another Tick took them
+    Launch(next[0]);
+  }
+}
+
+void ApplicationCalls::RunCallbacks() {
+  while (notices_ > 0) {
+    {
+      MutexLock lock(&tick_mutex_);
+      flow_.notices.Take(notices_, batch_);
+      batch_done_ = 0;
+    }
+    if (batch_.empty()) return;  // another Tick took them
+    notices_ -= static_cast<size_t>(batch_.size());
+    while (batch_done_ < batch_.size()) {
+      const Notice& notice = batch_[batch_done_++];
+      const std::string thrown = RunCallback(notice.callback, notice.user, notice.record);
+      if (!thrown.empty()) flow_.Report(thrown);
+    }
+  }
+}
+
+// Launches opaque work, which calls the application's function. No lock is held, so that the
+// function may submit.
+void ApplicationCalls::Launch(LaunchRequest& request) {
+  launching_ = request.parts[0].launch;
+  std::string thrown;
+  TicketId ticket;
+  const auto on_throw = [&](const std::string& what) {
+    MutexLock lock(&tick_mutex_);
+    Task* const task = flow_.launches.Find(launching_);
+    if (task == nullptr) return;  // given up meanwhile
+    task->progress.enqueue_threw = true;
+    ticket = task->record.ticket;
+    thrown = what;
+  };
+  const GuardedEnqueue guard(request, on_throw);
+  const absl::Status status = CatchExhaustion([&] { return flow_.device->Launch(request); });
+  if (!thrown.empty()) ReportEnqueueThrew(flow_, ticket, thrown);
+  launching_ = LaunchId{};
+  if (status.ok()) return;
+  DeviceCompletion refused;
+  refused.launch = request.parts[0].launch;
+  refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
+  refused.start_ns = refused.end_ns = flow_.device->NowNs();
+  refused.error_code = NativeCodeOf(status);
+  MutexLock lock(&tick_mutex_);
+  flow_.refused.Add(refused);
+}
+
+ApplicationCalls::~ApplicationCalls() {
+  if (!taken_) return;
+  {
+    MutexLock lock(&tick_mutex_);
+    if (launching_) {  // its function ended the thread, and the device has not launched it
+      DeviceCompletion failed;
+      failed.launch = launching_;
+      failed.outcome = Outcome::kFailed;
+      failed.start_ns = failed.end_ns = flow_.device->NowNs();
+      flow_.refused.Add(failed);
+    }
+    while (batch_done_ < batch_.size()) flow_.notices.Push(batch_[batch_done_++]);
+  }
+  flow_.calls_running.fetch_sub(1);
+}
+
+}  // namespace gpushare::core

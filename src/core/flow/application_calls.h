@@ -1,0 +1,59 @@
+// The application's functions that a Tick leaves to run after its stages: enqueue functions of
+// opaque work, completion callbacks, and the log.
+//
+//   ApplicationCalls calls(flow, tick_mutex);
+//   { lock tick_mutex; run the stages; calls.Take(); }
+//   calls.Run();
+//
+// Invariants: each call is made once. Flow::calls_running counts each Tick that has not made all
+// calls of its stages, so that shutdown waits. If a forced unwind leaves a function, the rest stays
+// in the flow. Thread: the one that runs Tick, with no lock held in Run. Allocates nothing.
+
+#ifndef GPUSHARE_SRC_CORE_FLOW_APPLICATION_CALLS_H_
+#define GPUSHARE_SRC_CORE_FLOW_APPLICATION_CALLS_H_
+
+#include <string>
+#include <vector>
+
+#include "src/core/base/bounded_list.h"
+#include "src/core/base/mutex.h"
+#include "src/core/state/flow.h"
+
+namespace gpushare::core {
+
+// Runs a completion callback. Returns a sentence about what it threw, or "".
+std::string RunCallback(CompletionCallback callback, void* user, const CompletionRecord& record);
+
+class ApplicationCalls {
+ public:
+  ApplicationCalls(Flow& flow, Mutex& tick_mutex) : flow_(flow), tick_mutex_(tick_mutex) {}
+  ~ApplicationCalls();
+  ApplicationCalls(const ApplicationCalls&) = delete;
+  ApplicationCalls& operator=(const ApplicationCalls&) = delete;
+
+  // The caller holds tick_mutex.
+  void Take();
+  void Run();
+
+ private:
+  // How many callbacks leave the flow under one lock.
+  static constexpr int kNoticeBatch = 32;
+
+  void RunLaunches();
+  void RunCallbacks();
+  void Launch(LaunchRequest& request);
+
+  Flow& flow_;
+  Mutex& tick_mutex_;
+  bool taken_ = false;
+  std::vector<std::string> reports_;
+  size_t launches_ = 0;  // of Flow::deferred, so many are for this Tick
+  size_t notices_ = 0;   // of Flow::notices
+  LaunchId launching_;   // 0: none
+  BoundedList<Notice, kNoticeBatch> batch_;
+  int batch_done_ = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_FLOW_APPLICATION_CALLS_H_

@@ -1,0 +1,130 @@
+// Why the launch stage holds a task that the plan launches: each cause has its own reason.
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/base/limits.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/log/events.h"
+#include "src/core/policies/registry.h"
+#include "src/core/seams/event_sink.h"
+#include "tests/core/simulated_scheduler.h"
+
+namespace gpushare::core {
+namespace {
+
+// Keeps the holds.
+class Holds final : public EventSink {
+ public:
+  void Append(const EventRecord& record) override {
+    if (record.type == static_cast<uint8_t>(EventType::kHeld))
+      holds.push_back(Decode<Held>(record));
+  }
+  std::vector<Held> holds;
+};
+
+class PlanWith final : public Policy {
+ public:
+  explicit PlanWith(std::function<void(const Snapshot&, Plan&)> plan) : plan_(std::move(plan)) {}
+  absl::string_view name() const override { return "test"; }
+  void MakePlan(const Snapshot& snapshot, Plan& plan) override { plan_(snapshot, plan); }
+
+ private:
+  std::function<void(const Snapshot&, Plan&)> plan_;
+};
+
+class LaunchHoldsTest : public SimulatedSchedulerTest {
+ protected:
+  void Start(std::unique_ptr<Policy> policy) {
+    SchedulerOptions options;
+    options.events = &sink_;
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::move(policy), options));
+    kernel_ = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  }
+  TaskSpec Spec(QueueId queue) const {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = kernel_;
+    spec.work.block_tasks = 100000;
+    spec.detached = true;
+    return spec;
+  }
+  // The only reason of a hold, with the limit that it names.
+  void ExpectHolds(Reason reason, int64_t limit) {
+    ASSERT_FALSE(sink_.holds.empty());
+    for (const Held& held : sink_.holds) {
+      EXPECT_EQ(held.reason, reason);
+      EXPECT_EQ(held.limit_ns, limit);
+    }
+  }
+
+  Holds sink_;
+  KernelId kernel_;
+};
+
+TEST_F(LaunchHoldsTest, APlaceWithoutALaneOfTheClassIsHoldLane) {
+  Start(std::make_unique<PlanWith>([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      PlannedLaunch& launch = plan.launches.Add();
+      launch.task = head.task;
+      launch.place = snapshot.splits[0].be_place;
+      launch.lane_class = LaneClass::kCopy;  // a split has none
+    }
+  }));
+  ASSERT_TRUE(scheduler_->SubmitBe(Spec(AddQueue(AppClass::kBestEffort, "be"))).ok());
+  scheduler_->Tick();
+  ExpectHolds(Reason::kHoldLane, 0);
+}
+
+TEST_F(LaunchHoldsTest, OneBeTaskMoreThanMayRunIsHoldRunning) {
+  Start(*MakePolicy("fifo"));
+  AppOptions options;
+  options.name = "be";
+  const AppId app = *scheduler_->CreateApp(options);
+  for (int i = 0; i <= kMaxRunning; ++i) {
+    ASSERT_TRUE(scheduler_->SubmitBe(Spec(*scheduler_->CreateQueue(app))).ok());
+  }
+  scheduler_->Tick();
+  ExpectHolds(Reason::kHoldRunning, kMaxRunning);
+  EXPECT_EQ(sink_.holds.size(), 1U);
+}
+
+TEST_F(LaunchHoldsTest, OneLaunchMoreThanMayBeInFlightIsHoldLaunches) {
+  Start(*MakePolicy("fifo"));
+  for (int i = 0; i <= kMaxInFlightLaunches / kLcWindow; ++i) {
+    const QueueId queue = AddQueue(AppClass::kLatencyCritical, "lc" + std::to_string(i));
+    for (int task = 0; task < kLcWindow; ++task) {
+      ASSERT_TRUE(scheduler_->SubmitLc(Spec(queue)).ok());
+    }
+  }
+  for (int i = 0; i < 20; ++i) scheduler_->Tick();
+  ExpectHolds(Reason::kHoldLaunches, kMaxInFlightLaunches);
+}
+
+// The policy asks for a fifth launch of a task whose four launches have not ended.
+TEST_F(LaunchHoldsTest, OneLaunchOfATaskMoreThanItMayHaveIsHoldParts) {
+  Start(std::make_unique<PlanWith>([](const Snapshot& snapshot, Plan& plan) {
+    const auto launch = [&](TicketId task) {
+      PlannedLaunch& planned = plan.launches.Add();
+      planned.task = task;
+      planned.form = Form::kWorkers;
+      planned.lane_class = LaneClass::kBe;
+      planned.workers = 1;
+    };
+    for (const HeadView& head : snapshot.heads) launch(head.task);
+    for (const RunningView& running : snapshot.running) {
+      for (int i = 0; i < kMaxPartsPerTask; ++i) launch(running.task.task);
+    }
+  }));
+  ASSERT_TRUE(scheduler_->SubmitBe(Spec(AddQueue(AppClass::kBestEffort, "be"))).ok());
+  scheduler_->Tick();
+  AddQueue(AppClass::kBestEffort, "another");  // asks for another plan
+  scheduler_->Tick();
+  ExpectHolds(Reason::kHoldParts, kMaxPartsPerTask);
+}
+
+}  // namespace
+}  // namespace gpushare::core
