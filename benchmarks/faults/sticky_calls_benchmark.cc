@@ -132,7 +132,7 @@ Calls FindCalls() {
 }
 
 int Run(Arguments& given) {
-  const double seconds = given.Real("--seconds", 100, 1);
+  const double seconds = given.Real("--seconds", 60, 1);
   given.Finish();
   OpenGpu();
   const double begin = NowSeconds();

@@ -74,14 +74,14 @@ absl::Status StatusOf(const DriverApi& api, CUresult code, const char* expressio
   if (api.cuGetErrorName(code, &name) != CUDA_SUCCESS || name == nullptr) name = "unknown error";
   if (api.cuGetErrorString(code, &text) != CUDA_SUCCESS || text == nullptr) text = "no text";
   // Without memory for the message the code still says whether the device is lost.
-  return core::WithNativeCode(
-      core::StatusOf(CodeOf(code),
-                     [&] {
-                       return absl::StrCat("CUDA answers ", static_cast<int>(code), " (", name,
-                                           ": ", text, ") to ", expression, " in ",
-                                           FileName(file), ":", line, ".");
-                     }),
-      static_cast<int32_t>(code));
+  return core::WithNativeCode(core::StatusOf(CodeOf(code),
+                                             [&] {
+                                               return absl::StrCat(
+                                                   "CUDA answers ", static_cast<int>(code), " (",
+                                                   name, ": ", text, ") to ", expression, " in ",
+                                                   FileName(file), ":", line, ".");
+                                             }),
+                              static_cast<int32_t>(code));
 }
 
 }  // namespace gpushare::cuda

@@ -164,7 +164,8 @@ std::string TextOf(const TicketStory& story) {
   text += ", in case " + story.case_name + " under policy " + story.policy +
           "\n  (times since the start of the run)\n";
   for (const StoryStep& step : story.steps) {
-    text += Format("  %12.3f us  ", 1e-3 * static_cast<double>(step.at_ns)) + StepText(story, step) + "\n";
+    text += Format("  %12.3f us  ", 1e-3 * static_cast<double>(step.at_ns)) +
+            StepText(story, step) + "\n";
   }
   return text + BesideText(story) + PredictionText(story);
 }

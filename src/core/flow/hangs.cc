@@ -195,8 +195,7 @@ void ReplaceLanes(Flow& flow, absl::Span<const LaneIndex> lost, Mutex& tick_mute
     if (flow.device_lost.load()) return;  // it takes no further call
     LaneSpec spec = flow.lanes.SpecOf(lane);
     const bool evictable = spec.evictable;
-    const absl::Status made =
-        CatchExhaustion([&] { return MakeAgain(*flow.device, lane, spec); });
+    const absl::Status made = CatchExhaustion([&] { return MakeAgain(*flow.device, lane, spec); });
     const MutexLock lock(&tick_mutex);
     flow.now_ns = flow.device->NowNs();
     flow.dirty = true;
