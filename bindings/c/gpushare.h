@@ -236,6 +236,7 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_CAPSM = 38,             // no CapSM is left under its quota
   GPUSHARE_REASON_HOLD_HYSTERESIS = 39,        // the LC queues drained only just before
   GPUSHARE_REASON_HOLD_QUIESCED = 40,          // the caller quiesced the runtime
+  GPUSHARE_REASON_HOLD_PLAN = 48,              // its policy's plan entry was dropped
   GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split

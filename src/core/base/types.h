@@ -116,6 +116,7 @@ enum class Reason : uint8_t {
   kHoldCapSm = 38,            // held: no CapSM left under its quota
   kHoldHysteresis = 39,       // held: the last LC query ended a moment ago
   kHoldQuiesced = 40,         // held: the application asked for quiet
+  kHoldPlan = 48,             // held: the policy's plan asks for what cannot be done
   kEvictForLc = 64,           // evicted: an LC task needs its SMs
   kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
   kEvictForLayout = 66,       // evicted: the planner changed the partition layout

@@ -98,6 +98,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kHoldCapSm, "hold_capsm", "held: no CapSM is left"},
     {Reason::kHoldHysteresis, "hold_hysteresis", "held: LC drained only just now"},
     {Reason::kHoldQuiesced, "hold_quiesced", "held: quiesced"},
+    {Reason::kHoldPlan, "hold_plan", "held: its plan entry was dropped"},
     {Reason::kEvictForLc, "evict_for_lc", "evicted for LC"},
     {Reason::kEvictForReservation, "evict_for_reservation", "evicted for a reservation"},
     {Reason::kEvictForLayout, "evict_for_layout", "evicted for another layout"},
