@@ -17,6 +17,7 @@ static_assert(static_cast<int>(Verdict::kShutdown) == GPUSHARE_VERDICT_SHUTDOWN)
 static_assert(static_cast<int>(Reason::kFillsGap) == GPUSHARE_REASON_FILLS_GAP);
 static_assert(static_cast<int>(Reason::kHoldHeadroom) == GPUSHARE_REASON_HOLD_HEADROOM);
 static_assert(static_cast<int>(Reason::kHoldLaunches) == GPUSHARE_REASON_HOLD_LAUNCHES);
+static_assert(static_cast<int>(Reason::kHoldPlan) == GPUSHARE_REASON_HOLD_PLAN);
 static_assert(static_cast<int>(Reason::kEvictForLc) == GPUSHARE_REASON_EVICT_FOR_LC);
 static_assert(static_cast<int>(Reason::kEvictForQuota) == GPUSHARE_REASON_EVICT_FOR_QUOTA);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);

@@ -245,6 +245,7 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_RUNNING = 43,           // the most BE tasks are on the device
   GPUSHARE_REASON_HOLD_COUNTERS = 44,          // every claim counter is in use
   GPUSHARE_REASON_HOLD_LAUNCHES = 45,          // the most launches are in flight
+  GPUSHARE_REASON_HOLD_PLAN = 48,              // its policy's plan entry was dropped
   GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split

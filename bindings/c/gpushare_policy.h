@@ -229,9 +229,20 @@ static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapsh
 
 // --- the plan ------------------------------------------------------------------------------------
 
-// One launch that the policy decides.
+// One launch that the policy decides. It is dropped, and the task waits for the next plan, if
+// - `task` is neither a head nor a running BE task that gets one more part. A part is a launch of
+//   WORKERS beside workers. An LC task has one part, because its lane keeps its queue's order;
+// - the task has no such form: a task that is not a kernel has the form of its kind, a kernel has
+//   ORIGINAL, with a worker function (evictable) WORKERS, with a worker or slice function SLICE;
+// - the place does not exist or has no lane of the class (the sides of a split have LC and BE
+//   lanes), or the kernel is not confinable and the place is not the whole device;
+// - a number is negative, or a reserved field is not 0.
+// Legal, and read so: more workers than the place holds are as many as it holds. WORKERS on a lane
+// that cannot be evicted are ORIGINAL. An ORIGINAL grid cut by blocks_max is a SLICE. The rest of a
+// task continues in the form that skips what is done. FUSED without a pair launches the task alone.
+// A count above ready_count is ready_count.
 typedef struct gpushare_planned_launch {
-  gpushare_ticket task;        // a head, or a running task that gets one more part
+  gpushare_ticket task;        // a head, or a running BE task that gets one more part
   gpushare_ticket fused_with;  // FUSED: the other task
   int64_t blocks_max;  // 0: all; else a slice of at most this many block tasks (copies: bytes)
   int32_t count;       // tasks of its queue to launch in a row, at most ready_count; 0: 1
@@ -271,9 +282,11 @@ typedef struct gpushare_lc_route {
 } gpushare_lc_route;
 
 // The decisions of one call of make_plan. The library gives it with counts 0, entries zero, routes
-// at their defaults (whole device, LC lane, fast path off) and replan_at_ns GPUSHARE_NEVER. The
-// library drops an entry that names no head and no running task, names a place that does not exist,
-// or has a non-zero reserved field. Such an entry never harms the runtime.
+// at their defaults (whole device, LC lane, fast path off) and replan_at_ns GPUSHARE_NEVER.
+//
+// An entry that asks for what cannot be done is dropped and harms nobody: no task fails by it. The
+// metric gpushare_plan_entries_dropped counts them. If a launch of a head was dropped, a HELD event
+// and the task's hold_reason say HOLD_PLAN, until another reason holds it.
 typedef struct gpushare_plan {
   uint32_t struct_size;
   uint32_t launch_count;
@@ -283,7 +296,9 @@ typedef struct gpushare_plan {
   gpushare_planned_eviction* evictions;  // room for GPUSHARE_PLAN_ACTIONS_MAX entries
   gpushare_planned_hold* holds;          // room for GPUSHARE_PLAN_ACTIONS_MAX entries
   gpushare_lc_route* routes;             // one entry for each of lc_apps
-  int64_t replan_at_ns;                  // when to call make_plan again even if nothing happens
+  // When to call make_plan again even if nothing happens, with or without work. The library waits
+  // at least 1 us; a time that is not after now_ns asks for nothing.
+  int64_t replan_at_ns;
 } gpushare_plan;
 
 // --- the table -----------------------------------------------------------------------------------

@@ -13,6 +13,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/base/application_call.h"
+#include "src/core/base/tuning.h"
 
 namespace gpushare::abi {
 namespace {
@@ -219,12 +220,16 @@ void UserPolicy::Prepare() {
 
 void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const {
   const auto last_place = static_cast<int32_t>(snapshot.places.size()) - 1;
+  for (const uint32_t count : {plan_.launch_count, plan_.eviction_count, plan_.hold_count}) {
+    plan.dropped += count - Bounded(count);
+  }
   for (uint32_t i = 0; i < Bounded(plan_.launch_count); ++i) {
     const gpushare_planned_launch& launch = launches_[i];
     if (launch.task.value == 0 || !InRange(launch.form, GPUSHARE_FORM_OPAQUE) ||
         !InRange(launch.place, last_place) || !InRange(launch.lane_class, GPUSHARE_LANE_COPY) ||
         launch.workers < 0 || launch.blocks_max < 0 || launch.count < 0 ||
         launch.reserved[0] != 0 || launch.reserved[1] != 0) {
+      ++plan.dropped;
       continue;
     }
     core::PlannedLaunch out;
@@ -243,6 +248,7 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
     const gpushare_planned_eviction& eviction = evictions_[i];
     if (eviction.task.value == 0 || !InRange(eviction.place, last_place) ||
         eviction.workers_to_keep < 0 || eviction.reserved != 0) {
+      ++plan.dropped;
       continue;
     }
     plan.evictions.TryAdd({core::TicketId{eviction.task.value}, eviction.place,
@@ -250,7 +256,10 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
   }
   for (uint32_t i = 0; i < Bounded(plan_.hold_count); ++i) {
     const gpushare_planned_hold& hold = holds_[i];
-    if (hold.reserved != 0) continue;
+    if (hold.reserved != 0) {
+      ++plan.dropped;
+      continue;
+    }
     plan.holds.TryAdd(
         {core::TicketId{hold.task.value}, ReasonOf(hold.reason), hold.value_ns, hold.limit_ns});
   }
@@ -266,7 +275,10 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
     out.lane_class = static_cast<core::LaneClass>(route.lane_class);
     out.evict_overlapping = route.evict_overlapping == 1;
   }
-  plan.replan_at_ns = plan_.replan_at_ns;
+  // A time that has come asks for nothing: the answer would be the same plan, for ever.
+  plan.replan_at_ns = plan_.replan_at_ns > snapshot.now_ns
+                          ? std::max(plan_.replan_at_ns, snapshot.now_ns + core::kUserReplanNsMin)
+                          : core::kNever;
 }
 
 void UserPolicy::MakePlan(const core::Snapshot& snapshot, core::Plan& plan) {

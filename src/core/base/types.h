@@ -121,6 +121,7 @@ enum class Reason : uint8_t {
   kHoldRunning = 43,          // held: the most BE tasks are on the device
   kHoldCounters = 44,         // held: every claim counter is in use
   kHoldLaunches = 45,         // held: the most launches are in flight
+  kHoldPlan = 48,             // held: the policy's plan asks for what cannot be done
   kEvictForLc = 64,           // evicted: an LC task needs its SMs
   kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
   kEvictForLayout = 66,       // evicted: the planner changed the partition layout

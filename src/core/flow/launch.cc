@@ -7,6 +7,7 @@
 #include "src/core/flow/fused/fused_launch.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/launch_task.h"
+#include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/log/events.h"
 #include "src/core/seams/headroom.h"
 #include "src/core/seams/ordinary_form.h"
@@ -40,22 +41,14 @@ void PublishRoutes(Flow& flow) {
   if (flow.gate.ClosedLanes() != lanes) flow.gate.NarrowLanes(lanes);
 }
 
-void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
-  if (flow.device_lost.load() || !flow.lanes.HasPlace(planned.place)) return;
-  Task* task = flow.tables.FindTask(planned.task);
-  if (task == nullptr || task->cancel_requested.load(std::memory_order_relaxed)) return;
-  const TaskState state = task->state.load(std::memory_order_relaxed);
-  if (state == TaskState::kRunning || state == TaskState::kEvicting) {
-    if (task->progress.counter >= 0 && planned.form == Form::kWorkers)
-      LaunchTask(flow, *task, planned);
-    return;
-  }
-  Queue& queue = *task->queue;
-  if (state != TaskState::kReady || queue.head != task) return;
+// Launches the head, and LC tasks behind it, in a row.
+void LaunchHeads(Flow& flow, Queue& queue, const PlannedLaunch& planned) {
   // BE tasks of a queue run one at a time. An LC task behind the head must wait for no ticket.
-  const int count = IsLc(*task) ? planned.count : 1;
+  const bool lc = IsLc(*queue.head);
+  const int count = lc ? planned.count : 1;
   for (int i = 0; i < count && queue.head != nullptr; ++i) {
     if (i > 0 && !queue.head->wait_tickets.empty()) return;
+    if (lc && queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) return;
     PlannedLaunch each = planned;
     if (i > 0) {
       each.form = OrdinaryForm(queue.head->work.kind);
@@ -70,6 +63,21 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
   }
 }
 
+void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
+  if (flow.device_lost.load()) return;
+  Task* task = flow.tables.FindTask(planned.task);
+  if (task == nullptr || !flow.lanes.HasPlace(planned.place)) return CountDropped(flow);
+  if (task->cancel_requested.load(std::memory_order_relaxed)) return;
+  const TaskState state = task->state.load(std::memory_order_relaxed);
+  if (state == TaskState::kRunning || state == TaskState::kEvicting) {
+    if (!MayHaveMoreParts(*task, planned)) return CountDropped(flow);
+    LaunchTask(flow, *task, planned);
+    return;
+  }
+  if (state != TaskState::kReady || task->queue->head != task) return CountDropped(flow);
+  LaunchHeads(flow, *task->queue, planned);
+}
+
 // After a partial eviction the ledger charges the workers that stay. The launch is not leaving:
 // only a later word evicts the rest.
 void KeepWorkers(Flow& flow, const Task& task, Part& part, int32_t workers_to_keep) {
@@ -82,8 +90,8 @@ void KeepWorkers(Flow& flow, const Task& task, Part& part, int32_t workers_to_ke
 
 void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
   Task* task = flow.tables.FindTask(planned.task);
-  if (task == nullptr) return;
-  bool all_leave = !task->progress.parts.empty();
+  if (task == nullptr || task->progress.parts.empty()) return CountDropped(flow);
+  bool all_leave = true;
   for (Part& part : task->progress.parts) {
     if (part.epoch != 0 && part.place == planned.place) {
       EvictLane(flow, part.lane, planned.workers_to_keep, task->record.ticket, planned.reason);

@@ -261,6 +261,9 @@ void MakePlan(Flow& flow) {
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;
+  if (plan.dropped > 0) {
+    flow.counters.plan_entries_dropped.fetch_add(plan.dropped, std::memory_order_relaxed);
+  }
   flow.counters.plans.fetch_add(1, std::memory_order_relaxed);
   if (timed) {
     flow.counters.plan_time.Add(std::chrono::duration_cast<std::chrono::nanoseconds>(

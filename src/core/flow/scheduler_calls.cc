@@ -351,6 +351,7 @@ SchedulerStats Scheduler::Stats() const {
   stats.plan_time = Summarise(flow.counters.plan_time);
   stats.tasks_pending = flow.counters.pending.load();
   stats.device_lost = flow.device_lost.load();
+  stats.plan_entries_dropped = flow.counters.plan_entries_dropped.load();
   stats.stray_completions = flow.counters.strays.load();
   MutexLock lock(&driver_->tick_mutex);
   stats.capsms_used = CapSmsOf(flow.ledger.UsedUnits());

@@ -106,6 +106,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kHoldRunning, "hold_running", "held: enough BE tasks run"},
     {Reason::kHoldCounters, "hold_counters", "held: no claim counter is free"},
     {Reason::kHoldLaunches, "hold_launches", "held: enough launches are in flight"},
+    {Reason::kHoldPlan, "hold_plan", "held: its plan entry was dropped"},
     {Reason::kEvictForLc, "evict_for_lc", "evicted for LC"},
     {Reason::kEvictForReservation, "evict_for_reservation", "evicted for a reservation"},
     {Reason::kEvictForLayout, "evict_for_layout", "evicted for another layout"},
@@ -114,7 +115,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kDependencyFailed, "dependency_failed", "failed: what it waited for did not end OK"},
 };
 
-// The row of `number`, or null. Linear: the longest table has 32 rows.
+// The row of `number`, or null. Linear: the longest table has 33 rows.
 template <class Row, size_t count>
 constexpr const Row* FindRow(const Row (&rows)[count], int64_t number) {
   for (const Row& row : rows) {

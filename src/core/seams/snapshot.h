@@ -223,6 +223,8 @@ struct Plan {
   std::array<LcRoute, kMaxApps> routes;  // by index into lc_apps
   // Ask for another plan at this time even if nothing happens (hysteresis), kNever: no.
   TimeNs replan_at_ns = kNever;
+  // Entries of a policy from outside that were malformed, and are not in the lists.
+  int64_t dropped = 0;
 
   void Clear() {
     launches.Clear();
@@ -230,6 +232,7 @@ struct Plan {
     holds.Clear();
     routes.fill(LcRoute());
     replan_at_ns = kNever;
+    dropped = 0;
   }
 };
 

@@ -91,9 +91,10 @@ struct SchedulerStats {
   LatencySummary eviction_latency;
   LatencySummary plan_time;  // host time of the plan stage; 0 in virtual time
   int64_t tasks_pending = 0;
-  double capsms_used = 0;         // by launches on the device
-  int32_t capsms_reserved = 0;    // for LC apps
-  int64_t stray_completions = 0;  // of launches not in flight: reported twice, or too late
+  double capsms_used = 0;            // by launches on the device
+  int32_t capsms_reserved = 0;       // for LC apps
+  int64_t plan_entries_dropped = 0;  // entries that asked for what cannot be done
+  int64_t stray_completions = 0;     // of launches not in flight: reported twice, or too late
   bool device_lost = false;
 };
 

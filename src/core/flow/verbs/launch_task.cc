@@ -3,10 +3,12 @@
 #include "src/core/flow/verbs/launch_task.h"
 
 #include <algorithm>
+#include <cassert>
 
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/label.h"
+#include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/flow/verbs/request.h"
 #include "src/core/flow/verbs/running.h"
 #include "src/core/seams/launch_claims.h"
@@ -18,12 +20,22 @@ namespace gpushare::core {
 namespace {
 
 // The rest of a task needs a form that skips the block tasks that are done: workers continue from
-// the task's counter, an ordinary grid as a slice.
-Form FormOf(const Task& task, Form planned, bool evictable_lane) {
-  if (task.work.kind != TaskKind::kKernel || planned == Form::kFused) return planned;
+// the task's counter, an ordinary grid as a slice. A grid that is cut short is a slice too.
+Form FormOf(const Task& task, const PlannedLaunch& planned, bool evictable_lane) {
+  if (task.work.kind != TaskKind::kKernel || planned.form == Form::kFused) return planned.form;
   if (task.progress.counter >= 0) return Form::kWorkers;
   if (task.progress.blocks_done > 0) return Form::kSlice;
-  return planned == Form::kWorkers && !evictable_lane ? Form::kOriginal : planned;
+  Form form = planned.form;
+  if (form == Form::kWorkers && !evictable_lane) form = Form::kOriginal;
+  const bool cut = planned.blocks_max > 0 && planned.blocks_max < task.work.block_tasks;
+  return form == Form::kOriginal && cut ? Form::kSlice : form;
+}
+
+// Whether a launch in this form, on the place of this lane, can be done.
+bool IsAllowed(const Task& task, Form form, const Lane& lane) {
+  const bool confined = lane.spec.place != kWholeDevice;
+  if (confined && task.work.kernel != nullptr && !task.work.kernel->confinable) return false;
+  return HasForm(task, form);
 }
 
 // The device has refused the launch and started nothing.
@@ -79,6 +91,7 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
 }
 
 void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
+  assert(!task.progress.entered_gate && "a task enters the gate once");
   flow.gate.EnterLc();
   task.progress.entered_gate = true;
   task.progress.evicts =
@@ -129,10 +142,18 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   }
   Part part;
   part.lane = PickLane(flow, task, planned);
+  if (part.lane == kNoLane && !flow.lanes.HasKind(planned.place, planned.lane_class)) {
+    CountDropped(flow);
+    return hold(Reason::kHoldPlan);
+  }
   if (part.lane == kNoLane) return hold(Reason::kHoldLane);
   Lane& lane = flow.lanes.lane(part.lane);
   part.place = lane.spec.place;
-  part.form = FormOf(task, planned.form, lane.spec.evictable);
+  part.form = FormOf(task, planned, lane.spec.evictable);
+  if (!IsAllowed(task, part.form, lane)) {
+    CountDropped(flow);
+    return hold(Reason::kHoldPlan);
+  }
   SizePart(flow, task, planned, part);
   if (part.form == Form::kWorkers && !HasCounter(flow, task)) {
     return hold(Reason::kHoldCounters, kMaxCounters);
