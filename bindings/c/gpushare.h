@@ -416,9 +416,9 @@ typedef struct gpushare_app_options {
   const char* name;              // at most 63 bytes, unique in the runtime; must be given
   int64_t target_ns;             // LC: latency target of a query; 0: none
   double p99_bound;  // LC: most p99 latency over p99 alone, 1.05 = 5 % more; at least 1; 0: none
-  int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown
-  int64_t solo_ns;          // LC, hint: latency of one query on an idle device; 0: unknown
-  double weight;            // BE: share among BE apps; 0: 1
+  int64_t p99_alone_ns;  // LC, hint: p99 alone at the expected load; 0: unknown
+  int64_t solo_ns;       // LC, hint: latency of one query on an idle device; 0: unknown
+  double weight;  // BE: share of device time among BE apps with work; 0: 1 (docs/glossary.md)
   gpushare_bool drop_late;  // LC: drop a query that is late at admission
   int32_t tasks_max;        // tasks accepted and not yet released; 0: 1024, at most 16384
 } gpushare_app_options;

@@ -28,10 +28,27 @@ inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 // queries of a loaded LC app. Range 0 to 100 ms.
 inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 
-// Largest lag of a BE app behind the others in attained time, ns. Without a bound, an app that came
-// late would have the device to itself until it had caught up, and the others would wait for
+// Device time, ns, that a BE app with work may catch up on after it was kept out while others ran,
+// for example by its long kernels. Without a bound it would then have the device to itself for
 // seconds. Long against a task (2-8 ms). Range 10 ms to 1 s.
-inline constexpr int64_t kFairCreditNs = 100 * 1000 * 1000;
+inline constexpr double kFairCreditNs = 100e6;
+
+// A smaller weight of a BE app counts as this: a tag is a time over a weight, and a double resolves
+// a microsecond of it for a day. Range 1e-9 to 1e-3.
+inline constexpr double kFairWeightMin = 1e-6;
+
+// How far a BE head's start tag may be above another app's before it leaves that app the next place
+// in the window: this share of its own duration, and at most so many ns, over its weight. Errors of
+// predictions then do not empty the window between apps that are alike, and shares move by less
+// than a task. Ranges 0 to 0.5 and 0.1 to 10 ms.
+inline constexpr double kFairSlack = 0.125;
+inline constexpr double kFairSlackNsMax = 1e6;
+
+// Longest time, ns, that a BE app has nothing on the device and a ready head, while apps of larger
+// weights run; then it goes next. By weight alone 1 of 1e6 with tasks of 10 ms would run every
+// three hours. Long against a round of ten apps with tasks of 100 ms, whose shares it must not
+// touch. Range 1 to 60 s.
+inline constexpr int64_t kBeWaitNsMax = int64_t{10} * 1000 * 1000 * 1000;
 
 // Longest time, ns, that ready BE work waits for what a fused launch needs: a few block tasks until
 // a lane is empty. A fused launch saves a fraction of a task, so a wait longer than a task (2-8 ms)

@@ -8,6 +8,7 @@
 
 #include "src/core/policies/capsm_eviction.h"
 #include "src/core/policies/copy_slots.h"
+#include "src/core/policies/fair_share.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/policies/lc_first.h"
@@ -191,12 +192,13 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   CapSms capsms(snapshot, sms);
   CopySlots slots(snapshot);
   Turn turn(snapshot, plan);
-  for (const HeadView& head : snapshot.heads) {
-    if (head.app_class != AppClass::kBestEffort) continue;
-    if (head.kind == TaskKind::kMemcpy) {
-      PlanCopy(head, slots, plan);
+  BeOrder order;
+  FairShare(snapshot).Order(order);
+  for (const HeadView* head : order) {
+    if (head->kind == TaskKind::kMemcpy) {
+      PlanCopy(*head, slots, plan);
     } else {
-      PlanKernel(snapshot, head, split, capsms, turn, plan);
+      PlanKernel(snapshot, *head, split, capsms, turn, plan);
     }
   }
 }

@@ -106,6 +106,9 @@ void ResetApp(App& app) {
   app.reserved_capsms = 0;
   app.packed = false;
   app.attained_ns = 0;
+  app.on_device_ns = 0;
+  app.served_ns = 0;
+  app.backlog_queues = 0;
   app.depth_logged = -1;
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
