@@ -55,6 +55,28 @@ inline constexpr int64_t kBeWaitNsMax = int64_t{10} * 1000 * 1000 * 1000;
 // cannot pay. Range 0.1 to 2 ms.
 inline constexpr int64_t kFusedWaitNs = 1000 * 1000;
 
+// An LC app with a target and no known p99: factor on the estimate of its p99 (queue_tail.h). It
+// starts above 1, because the load is unknown at first, and late queries raise it.
+inline constexpr double kTargetTailStart = 2;
+// Bounds of the factor. Regular arrivals have a shorter tail than random ones, bursts a longer one.
+// Ranges 0.25 to 1 and 2 to 8.
+inline constexpr double kTargetTailMin = 0.5;
+inline constexpr double kTargetTailMax = 4;
+// The factor rises by this share with a late query. Range 0.02 to 0.3.
+inline constexpr double kTargetTailStep = 0.1;
+// Late queries at which the factor rests: the p99, less what the steps overshoot. Range 0.004 to
+// 0.01.
+inline constexpr double kTargetLateShare = 0.008;
+// The LC side of a split must carry the app's highest load of late, and at least the floor: its
+// queries stay on a side until its queue is empty, and on a side that is too small for a burst it
+// never is. The highest load starts at 1 and falls to the present one in this time, ns. Ranges 0.3
+// to 0.8, 0.5 to 10 s, 0.8 to 0.98.
+inline constexpr double kTargetLoadFloor = 0.5;
+inline constexpr double kTargetPeakNs = 2e9;
+inline constexpr double kTargetSideLoadMax = 0.9;
+// The factor is rounded up to 1 / steps before a layout is chosen. Range 8 to 64.
+inline constexpr double kTargetTailSteps = 16;
+
 // Claims of a worker (claim_batch.h). Largest overhead of the worker form, as a share: 2 %. Range
 // 0.005 to 0.05.
 inline constexpr double kClaimOverheadMax = 0.02;

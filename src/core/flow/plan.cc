@@ -10,13 +10,50 @@
 #include "src/core/flow/promote.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/seams/headroom.h"
+#include "src/core/seams/queue_tail.h"
 #include "src/core/state/active_queries.h"
+#include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
 namespace {
 
+// The load of all LC apps, and the mean service time of their queries, weighted by load. Zeros
+// where no app needs them.
+struct LcQueue {
+  double load = 0;
+  double mean_service_ns = 0;
+};
+LcQueue LcQueueOf(Flow& flow) {
+  LcQueue queue;
+  if (std::none_of(flow.lc_apps.begin(), flow.lc_apps.end(),
+                   [](const App* app) { return HasBareTarget(*app); })) {
+    return queue;
+  }
+  for (App* const app : flow.lc_apps) {
+    const double load = LoadOf(*app, flow.now_ns);
+    queue.load += load;
+    queue.mean_service_ns += load * static_cast<double>(app->query_solo_ns);
+  }
+  if (queue.load > 0) queue.mean_service_ns /= queue.load;
+  return queue;
+}
+
+int64_t BlockingBudgetOf(const App& app, const LcQueue& queue) {
+  const AppOptions& stated = app.options;
+  if (!HasBareTarget(app)) {
+    return BlockingBudget(stated.target_ns, stated.p99_bound, stated.p99_alone_ns,
+                          app.query_solo_ns);
+  }
+  const double p99_ns = app.query_solo_ns == 0 ? 0
+                                               : QueueP99(static_cast<double>(app.query_solo_ns),
+                                                          queue.mean_service_ns, queue.load);
+  return std::min(BlockingBudget(0, stated.p99_bound, 0, app.query_solo_ns),
+                  BareTargetBudget(stated.target_ns, p99_ns, app.target_tail));
+}
+
 void ViewLcApps(Flow& flow) {
   flow.buffers.lc_apps.Clear();
+  const LcQueue queue = LcQueueOf(flow);
   for (App* const owner : flow.lc_apps) {
     App& app = *owner;
     LcAppView& view = flow.buffers.lc_apps.Add();
@@ -26,8 +63,9 @@ void ViewLcApps(Flow& flow) {
     view.solo_ns = app.query_solo_ns;
     view.p99_alone_ns = app.options.p99_alone_ns;
     view.load = LoadOf(app, flow.now_ns);
-    view.blocking_budget_ns = BlockingBudget(app.options.target_ns, app.options.p99_bound,
-                                             app.options.p99_alone_ns, app.query_solo_ns);
+    view.target_tail = HasBareTarget(app) ? app.target_tail : 0;
+    view.peak_load = HasBareTarget(app) ? PeakLoad(app, view.load, flow.now_ns) : 0;
+    view.blocking_budget_ns = BlockingBudgetOf(app, queue);
     view.reserved_capsms = app.reserved_capsms;
     const int32_t active = app.active_queries.load(std::memory_order_acquire);
     view.active_queries =

@@ -49,9 +49,13 @@ struct LcAppView {
   int64_t p99_alone_ns = 0;  // hint or profile; 0: unknown
   int64_t solo_ns = 0;       // predicted duration of one query alone
   double load = 0;           // share of time that its queries would take alone (smoothed)
+  // With a target and no p99_alone_ns: factor on the p99 that the load gives (queue_tail.h), as
+  // measured; else 0.
+  double target_tail = 0;
+  double peak_load = 0;  // then also its highest load of late
   // Longest blocking that a launch may cause to this app's next query. From the bound while there
-  // is no queueing model: (p99_bound - 1) x p99_alone_ns; from the target: target - solo; kNever
-  // when it states neither.
+  // is no queueing model: (p99_bound - 1) x p99_alone_ns; from the target: target - solo, or
+  // target - estimated p99 where target_tail is set; kNever when it states neither.
   int64_t blocking_budget_ns = kNever;
   int32_t reserved_capsms = 0;
   int32_t active_queries = 0;   // begun or submitted and not done

@@ -216,6 +216,9 @@ struct alignas(64) App {
   int64_t busy_ns = 0;
   int64_t busy_solo_ns = 0;
   int64_t query_solo_ns = 0;
+  double target_tail = kTargetTailStart;  // target_tail.h
+  double peak_load = 1;
+  TimeNs peak_updated_ns = 0;
   const KernelDesc* main_kernel = nullptr;
   int64_t main_kernel_credit = 0;
   int32_t reserved_capsms = 0;
