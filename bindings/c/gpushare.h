@@ -456,13 +456,15 @@ typedef struct gpushare_reservation_options {
 } gpushare_reservation_options;
 #define GPUSHARE_RESERVATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_reservation_options)
 
-// Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). A packed one gets
-// one side of a split of the device. A reservation gets the next larger LC side, a quota the next
-// smaller BE side. While some reservation is packed, every reservation that would leave less than
-// the smallest BE side gets all SMs that are not reserved.
-// Threads: any. Owns: nothing. Blocks: briefly.
-// Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota below the smallest
-// BE side; RESOURCE_EXHAUSTED all reservations together exceed the device; FAILED_PRECONDITION.
+// Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). The policies
+// smguard and smguard:packed keep to it. A spread quota bounds resident workers, and workers that
+// have an SM for themselves may run faster than their share; a packed quota bounds the SMs. A
+// packed one gets a side of a split of the device: a reservation the next larger LC side, a quota
+// the next smaller BE side. While some reservation is packed, every reservation that would leave
+// less than the smallest BE side gets all SMs that are not reserved. Threads: any. Owns: nothing.
+// Blocks: briefly. Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota
+// below the smallest BE side; RESOURCE_EXHAUSTED all reservations together exceed the device;
+// FAILED_PRECONDITION.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
 
