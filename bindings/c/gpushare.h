@@ -438,7 +438,8 @@ typedef struct gpushare_app_options {
   double p99_bound;
   int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown; BE: must be 0
   int64_t solo_ns;          // LC, hint: one query on an idle device; 0: unknown; BE: must be 0
-  double weight;            // BE: share among BE apps; 0: 1; LC: not used
+  // BE: share of device time among BE apps with work (docs/glossary.md); 0: 1; LC: not used
+  double weight;
   gpushare_bool drop_late;  // LC: drop a query that is late at admission; BE: must be 0
   int32_t tasks_max;        // tasks accepted and not yet released; 0: 1024, at most 16384
 } gpushare_app_options;
@@ -477,13 +478,15 @@ typedef struct gpushare_reservation_options {
 } gpushare_reservation_options;
 #define GPUSHARE_RESERVATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_reservation_options)
 
-// Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). A packed one gets
-// one side of a split of the device. A reservation gets the next larger LC side, a quota the next
-// smaller BE side. While some reservation is packed, every reservation that would leave less than
-// the smallest BE side gets all SMs that are not reserved.
-// Threads: any. Owns: nothing. Blocks: briefly.
-// Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota below the smallest
-// BE side; RESOURCE_EXHAUSTED all reservations together exceed the device; FAILED_PRECONDITION.
+// Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). The policies
+// smguard and smguard:packed keep to it. A spread quota bounds resident workers, and workers that
+// have an SM for themselves may run faster than their share; a packed quota bounds the SMs. A
+// packed one gets a side of a split of the device: a reservation the next larger LC side, a quota
+// the next smaller BE side. While some reservation is packed, every reservation that would leave
+// less than the smallest BE side gets all SMs that are not reserved. Threads: any. Owns: nothing.
+// Blocks: briefly. Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota
+// below the smallest BE side; RESOURCE_EXHAUSTED all reservations together exceed the device;
+// FAILED_PRECONDITION.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
 

@@ -30,6 +30,8 @@ static_assert(sizeof(core::PairOption) == sizeof(gpushare_pair_option) &&
               offsetof(core::PairOption, be_speed_lc_side) ==
                   offsetof(gpushare_pair_option, be_speed_lc_side));
 
+constexpr double kAttainedNsMax = 9e18;  // below 2^63
+
 gpushare_bool Bool(bool value) { return value ? 1 : 0; }
 
 gpushare_lc_app_view View(const core::LcAppView& app) {
@@ -54,7 +56,7 @@ gpushare_be_app_view View(const core::BeAppView& app) {
   out.app_id = app.app.value;
   out.quota_capsms = app.quota_capsms;
   out.weight = app.weight;
-  out.attained_ns = app.attained_ns;
+  out.attained_ns = static_cast<int64_t>(std::min(app.attained_ns, kAttainedNsMax));
   out.used_capsms = app.used_capsms;
   out.packed = Bool(app.packed);
   return out;

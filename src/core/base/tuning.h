@@ -41,10 +41,27 @@ inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
 // 20 ms.
 inline constexpr int64_t kShutdownEvictionNs = 2 * 1000 * 1000;
 
-// Largest lag of a BE app behind the others in attained time, ns. Without a bound, an app that came
-// late would have the device to itself until it had caught up, and the others would wait for
+// Device time, ns, that a BE app with work may catch up on after it was kept out while others ran,
+// for example by its long kernels. Without a bound it would then have the device to itself for
 // seconds. Long against a task (2-8 ms). Range 10 ms to 1 s.
-inline constexpr int64_t kFairCreditNs = 100 * 1000 * 1000;
+inline constexpr double kFairCreditNs = 100e6;
+
+// A smaller weight of a BE app counts as this: a tag is a time over a weight, and a double resolves
+// a microsecond of it for a day. Range 1e-9 to 1e-3.
+inline constexpr double kFairWeightMin = 1e-6;
+
+// How far a BE head's start tag may be above another app's before it leaves that app the next place
+// in the window: this share of its own duration, and at most so many ns, over its weight. Errors of
+// predictions then do not empty the window between apps that are alike, and shares move by less
+// than a task. Ranges 0 to 0.5 and 0.1 to 10 ms.
+inline constexpr double kFairSlack = 0.125;
+inline constexpr double kFairSlackNsMax = 1e6;
+
+// Longest time, ns, that a BE app has nothing on the device and a ready head, while apps of larger
+// weights run; then it goes next. By weight alone 1 of 1e6 with tasks of 10 ms would run every
+// three hours. Long against a round of ten apps with tasks of 100 ms, whose shares it must not
+// touch. Range 1 to 60 s.
+inline constexpr int64_t kBeWaitNsMax = int64_t{10} * 1000 * 1000 * 1000;
 
 // Shortest time, ns, from a plan of an application's policy to the next one that it asks for. About
 // the time that a plan takes, so that planning never fills the scheduler's thread in virtual time.
@@ -55,6 +72,28 @@ inline constexpr int64_t kUserReplanNsMin = 1000;
 // a lane is empty. A fused launch saves a fraction of a task, so a wait longer than a task (2-8 ms)
 // cannot pay. Range 0.1 to 2 ms.
 inline constexpr int64_t kFusedWaitNs = 1000 * 1000;
+
+// An LC app with a target and no known p99: factor on the estimate of its p99 (queue_tail.h). It
+// starts above 1, because the load is unknown at first, and late queries raise it.
+inline constexpr double kTargetTailStart = 2;
+// Bounds of the factor. Regular arrivals have a shorter tail than random ones, bursts a longer one.
+// Ranges 0.25 to 1 and 2 to 8.
+inline constexpr double kTargetTailMin = 0.5;
+inline constexpr double kTargetTailMax = 4;
+// The factor rises by this share with a late query. Range 0.02 to 0.3.
+inline constexpr double kTargetTailStep = 0.1;
+// Late queries at which the factor rests: the p99, less what the steps overshoot. Range 0.004 to
+// 0.01.
+inline constexpr double kTargetLateShare = 0.008;
+// The LC side of a split must carry the app's highest load of late, and at least the floor: its
+// queries stay on a side until its queue is empty, and on a side that is too small for a burst it
+// never is. The highest load starts at 1 and falls to the present one in this time, ns. Ranges 0.3
+// to 0.8, 0.5 to 10 s, 0.8 to 0.98.
+inline constexpr double kTargetLoadFloor = 0.5;
+inline constexpr double kTargetPeakNs = 2e9;
+inline constexpr double kTargetSideLoadMax = 0.9;
+// The factor is rounded up to 1 / steps before a layout is chosen. Range 8 to 64.
+inline constexpr double kTargetTailSteps = 16;
 
 // Claims of a worker (claim_batch.h). Largest overhead of the worker form, as a share: 2 %. Range
 // 0.005 to 0.05.

@@ -69,20 +69,16 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
   task.record.measured_ns += span_ns;
   App& app = *task.app;
   app.device_ns.fetch_add(span_ns, std::memory_order_relaxed);
-  const double share = static_cast<double>(flow.lanes.place(part.place).sms) /
-                       flow.device->capabilities().profile.sm_count;
-  app.attained_ns +=
-      static_cast<int64_t>(static_cast<double>(span_ns) * share / app.options.weight);
   const bool counted = ClaimsBlockTasks(part.form);
   const int64_t done = counted                                    ? completion.block_tasks_done
                        : completion.outcome == Outcome::kFinished ? part.blocks_asked
                                                                   : 0;
   task.progress.blocks_done = std::min(task.work.block_tasks, task.progress.blocks_done + done);
   app.block_tasks.fetch_add(done, std::memory_order_relaxed);
-  app.work_ns.fetch_add(
-      static_cast<int64_t>(static_cast<double>(task.progress.predicted.duration_ns) *
-                           static_cast<double>(done) / static_cast<double>(task.work.block_tasks)),
-      std::memory_order_relaxed);
+  const double work_ns = static_cast<double>(task.progress.predicted.duration_ns) *
+                         static_cast<double>(done) / static_cast<double>(task.work.block_tasks);
+  app.work_ns.fetch_add(static_cast<int64_t>(work_ns), std::memory_order_relaxed);
+  app.attained_ns += work_ns / FairWeight(app);
 }
 
 // The device's own duration. For an LC launch that waited for BE work to leave its SMs, it includes
@@ -170,7 +166,11 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
   LearnEviction(flow, *task, part, completion);
   DropPart(flow, *task, index);
   Account(flow, *task, part, completion);
-  if (task->progress.parts.empty()) SettleTask(flow, *task, part, completion);
+  if (task->progress.parts.empty()) {
+    SettleTask(flow, *task, part, completion);
+  } else if (completion.outcome == Outcome::kFinished && ClaimsBlockTasks(part.form)) {
+    task->progress.draining = true;
+  }
 }
 
 }  // namespace

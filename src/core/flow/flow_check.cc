@@ -12,6 +12,7 @@ namespace {
 struct Totals {
   int64_t units = 0;
   int64_t issued_ns = 0;
+  int64_t be_issued_ns = 0;  // of BE apps
   int64_t lc_in_gate = 0;
   std::array<int32_t, kMaxLanes> parts{};
 };
@@ -32,6 +33,7 @@ absl::Status AddTask(const Task& task, int index, Totals& totals) {
                                             " tickets."));
   }
   totals.issued_ns += task.progress.issued_ns;
+  totals.be_issued_ns += IsLc(task) ? 0 : task.progress.issued_ns;
   totals.lc_in_gate += task.progress.entered_gate ? 1 : 0;
   for (const Part& part : task.progress.parts) {
     totals.units += WorkerUnits(part.workers, part.workers_per_sm);
@@ -53,6 +55,27 @@ absl::Status CheckEvicted(const Flow& flow, const Task& be, const Task& lc) {
                                               " was not evicted for ticket ",
                                               lc.record.ticket.value, "."));
     }
+  }
+  return absl::OkStatus();
+}
+
+// What the start tags of BE apps are made of.
+absl::Status CheckShares(const Flow& flow, const Totals& totals) {
+  int64_t on_device_ns = 0;
+  int32_t queues = 0;
+  for (const App* app : flow.be_apps) {
+    on_device_ns += app->on_device_ns;
+    queues += app->backlog_queues;
+  }
+  for (const App* app : flow.lc_apps) queues += app->backlog_queues;
+  if (on_device_ns != totals.be_issued_ns) {
+    return absl::InternalError(absl::StrCat("BE apps have ", on_device_ns,
+                                            " ns on the device, and their tasks sum to ",
+                                            totals.be_issued_ns, "."));
+  }
+  if (queues != flow.backlog.size()) {
+    return absl::InternalError(absl::StrCat("Apps count ", queues, " queues with a head, and ",
+                                            flow.backlog.size(), " have one."));
   }
   return absl::OkStatus();
 }
@@ -86,6 +109,7 @@ absl::Status CheckFlow(const Flow& flow) {
     return absl::InternalError(absl::StrCat(
         "T_q is ", flow.queued_ns, " ns, and what is issued sums to ", totals.issued_ns, " ns."));
   }
+  if (absl::Status status = CheckShares(flow, totals); !status.ok()) return status;
   for (int lane = 0; lane < kMaxLanes; ++lane) {
     const int32_t held = flow.lanes.lane(lane).parts;
     if (held != totals.parts[lane]) {

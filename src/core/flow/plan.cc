@@ -14,13 +14,50 @@
 #include "src/core/flow/promote.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/seams/headroom.h"
+#include "src/core/seams/queue_tail.h"
 #include "src/core/state/active_queries.h"
+#include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
 namespace {
 
+// The load of all LC apps, and the mean service time of their queries, weighted by load. Zeros
+// where no app needs them.
+struct LcQueue {
+  double load = 0;
+  double mean_service_ns = 0;
+};
+LcQueue LcQueueOf(Flow& flow) {
+  LcQueue queue;
+  if (std::none_of(flow.lc_apps.begin(), flow.lc_apps.end(),
+                   [](const App* app) { return HasBareTarget(*app); })) {
+    return queue;
+  }
+  for (App* const app : flow.lc_apps) {
+    const double load = LoadOf(*app, flow.now_ns);
+    queue.load += load;
+    queue.mean_service_ns += load * static_cast<double>(app->query_solo_ns);
+  }
+  if (queue.load > 0) queue.mean_service_ns /= queue.load;
+  return queue;
+}
+
+int64_t BlockingBudgetOf(const App& app, const LcQueue& queue) {
+  const AppOptions& stated = app.options;
+  if (!HasBareTarget(app)) {
+    return BlockingBudget(stated.target_ns, stated.p99_bound, stated.p99_alone_ns,
+                          app.query_solo_ns);
+  }
+  const double p99_ns = app.query_solo_ns == 0 ? 0
+                                               : QueueP99(static_cast<double>(app.query_solo_ns),
+                                                          queue.mean_service_ns, queue.load);
+  return std::min(BlockingBudget(0, stated.p99_bound, 0, app.query_solo_ns),
+                  BareTargetBudget(stated.target_ns, p99_ns, app.target_tail));
+}
+
 void ViewLcApps(Flow& flow) {
   flow.buffers.lc_apps.Clear();
+  const LcQueue queue = LcQueueOf(flow);
   for (App* const owner : flow.lc_apps) {
     App& app = *owner;
     LcAppView& view = flow.buffers.lc_apps.Add();
@@ -30,8 +67,9 @@ void ViewLcApps(Flow& flow) {
     view.solo_ns = app.query_solo_ns;
     view.p99_alone_ns = app.options.p99_alone_ns;
     view.load = LoadOf(app, flow.now_ns);
-    view.blocking_budget_ns = BlockingBudget(app.options.target_ns, app.options.p99_bound,
-                                             app.options.p99_alone_ns, app.query_solo_ns);
+    view.target_tail = HasBareTarget(app) ? app.target_tail : 0;
+    view.peak_load = HasBareTarget(app) ? PeakLoad(app, view.load, flow.now_ns) : 0;
+    view.blocking_budget_ns = BlockingBudgetOf(app, queue);
     view.reserved_capsms = app.reserved_capsms;
     const int32_t active = app.active_queries.load(std::memory_order_acquire);
     view.active_queries =
@@ -42,23 +80,28 @@ void ViewLcApps(Flow& flow) {
   }
 }
 
-// BE apps share the device by attained time. An app that had no work may claim at most
-// kFairCreditNs of the time that others used meanwhile.
-void BoundCredit(Flow& flow) {
-  for (App* app : flow.be_apps) {
-    app->attained_ns = std::max(app->attained_ns, flow.attained_floor_ns - kFairCreditNs);
-  }
+// BE apps share the device by their start tags. An app without work follows the virtual time, so it
+// gets no credit for its absence. One that has work, and was kept out, may catch up on at most
+// kFairCreditNs of device time.
+void BoundCredit(const Flow& flow, App& app) {
+  const double behind_ns = flow.virtual_time_ns - app.attained_ns;
+  if (behind_ns <= 0) return;
+  const bool idle = app.backlog_queues == 0 && app.tasks_in_flight == 0;
+  const double credit_ns = idle ? 0 : kFairCreditNs / FairWeight(app);
+  app.attained_ns += std::max(0.0, flow.virtual_time_ns - credit_ns - StartTag(app));
 }
 
 void ViewBeApps(Flow& flow) {
   flow.buffers.be_apps.Clear();
-  for (const App* const owner : flow.be_apps) {
-    const App& app = *owner;
+  for (App* const owner : flow.be_apps) {
+    App& app = *owner;
+    BoundCredit(flow, app);
     BeAppView& view = flow.buffers.be_apps.Add();
     view.app = AppId{app.id.load(std::memory_order_relaxed)};
     view.quota_capsms = app.reserved_capsms;
     view.weight = app.options.weight;
-    view.attained_ns = app.attained_ns;
+    view.attained_ns = app.on_device_ns == 0 ? app.attained_ns : StartTag(app);
+    view.served_ns = app.tasks_in_flight > 0 ? flow.now_ns : app.served_ns;
     view.used_capsms = CapSmsOf(flow.ledger.UsedBy(static_cast<int>(app.slot)));
     view.packed = app.packed;
   }
@@ -78,6 +121,15 @@ void ViewQueries(Flow& flow) {
     view.issued_ns = query->issued_ns;
     view.done_ns = query->done_ns;
   }
+}
+
+// Whether a BE task has a successor in its queue that waits for nothing but its turn.
+bool IsFollowed(const Task& task) {
+  const Task* next =
+      task.queue->head == &task ? task.progress.next : task.queue->head;  // it is not on the device
+  if (next == nullptr) return false;
+  return next->state.load(std::memory_order_relaxed) == TaskState::kReady ||
+         next->wait_tickets.empty();
 }
 
 void ViewTask(const Task& task, HeadView& view) {
@@ -160,7 +212,9 @@ void ViewHeads(Flow& flow) {
   }
   for (const Queue* queue : be) {
     if (views.full()) return;
-    ViewTask(*queue->head, views.Add());
+    HeadView& view = views.Add();
+    ViewTask(*queue->head, view);
+    view.followed = IsFollowed(*queue->head);
   }
 }
 
@@ -178,6 +232,8 @@ void ViewRunning(Flow& flow) {
   for (const Task* task : flow.running_be) {
     RunningView& view = flow.buffers.running.Add();
     ViewTask(*task, view.task);
+    view.task.followed = IsFollowed(*task);
+    view.draining = task->progress.draining;
     int64_t spent_ns = 0;
     for (const Part& part : task->progress.parts) {
       PartView& out = view.parts.Add();
@@ -211,7 +267,6 @@ void BuildSnapshot(Flow& flow) {
   snapshot.splits = flow.lanes.splits();
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
-  BoundCredit(flow);
   ViewBeApps(flow);
   ViewQueries(flow);
   ComputeHeadrooms(buffers.queries.span(), flow.queued_ns, flow.now_ns);

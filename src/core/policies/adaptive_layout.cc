@@ -9,6 +9,7 @@
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/eviction.h"
+#include "src/core/seams/queue_tail.h"
 
 namespace gpushare::core {
 namespace {
@@ -29,11 +30,24 @@ double RoundLoad(double load) {
   return std::min(rounded, kLoadMax);
 }
 
-// Whether LC app `lc` keeps its bound and target with this inflation of its latency and blocking.
-bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
+// What a layout does to one LC app.
+struct LcEffect {
+  double inflation = 1;    // of a p99 that is known
+  double tail_p99_ns = 0;  // the p99 that the queue on its side gives
+};
+
+// p99 of an app with a bare target; beyond the target while nothing is known of its queries.
+double TailP99(const LcTerm& lc, double tail_p99_ns) {
+  if (lc.solo_ns <= 0) return kTargetTailMax * static_cast<double>(lc.target_ns);
+  return lc.target_tail * tail_p99_ns;
+}
+
+// Whether LC app `lc` keeps its bound and target with this effect and blocking.
+bool KeepsBound(const LcTerm& lc, const LcEffect& effect, int64_t blocking_ns) {
   constexpr double kRounding = 1e-9;
   // An app without bound and target still gets at most kUnstatedInflation: it must not move to a
   // few SMs for BE's sake.
+  const double inflation = effect.inflation;
   if (lc.p99_bound <= 0 && lc.target_ns <= 0) return inflation <= kUnstatedInflation;
   const double blocking = static_cast<double>(blocking_ns);
   const double p99 = static_cast<double>(lc.p99_ns);
@@ -42,7 +56,8 @@ bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
     if (inflation + share > lc.p99_bound + kRounding) return false;
   }
   if (lc.target_ns > 0) {
-    if (p99 * inflation + blocking > static_cast<double>(lc.target_ns)) return false;
+    const double predicted = lc.target_tail > 0 ? TailP99(lc, effect.tail_p99_ns) : p99 * inflation;
+    if (predicted + blocking > static_cast<double>(lc.target_ns)) return false;
   }
   return true;
 }
@@ -51,6 +66,8 @@ bool KeepsBound(const LcTerm& lc, double inflation, int64_t blocking_ns) {
 struct SplitEffect {
   double load = 0;        // rho of all LC apps on the whole device
   double split_load = 0;  // rho' on the LC side
+  double service_ns = 0;  // mean there, weighted by load
+  double peak_load = 0;   // there, of apps with bare targets
   double be_side = 0;     // BE speeds, the worst over LC apps
   double lc_side = 0;
   double slowest = 1;  // the least LC speed
@@ -69,6 +86,7 @@ class Evaluation {
     for (int32_t a = 0; a < question.lc_count; ++a) {
       const LcTerm& lc = question.lc[static_cast<size_t>(a)];
       load_ += lc.load;
+      bare_targets_ = bare_targets_ || lc.target_tail > 0;
       if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
     }
     load_ = std::min(load_, kLoadMax);
@@ -126,20 +144,31 @@ class Evaluation {
         effect.stable = false;
         continue;
       }
-      effect.split_load += question_.lc[static_cast<size_t>(a)].load / speed;
+      const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
+      effect.split_load += lc.load / speed;
+      if (bare_targets_) {
+        effect.peak_load += lc.peak_load / speed;
+        effect.service_ns += lc.load / speed * static_cast<double>(lc.solo_ns) / speed;
+      }
     }
+    if (bare_targets_ && effect.split_load > 0) effect.service_ns /= effect.split_load;
     if (!(effect.split_load < 1)) effect.stable = false;
     return effect;
   }
 
   bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, bool alone,
                      int64_t blocking_ns) const {
-    if (!effect.stable) return false;
+    if (!effect.stable || effect.peak_load > kTargetSideLoadMax) return false;
     const double queueing = (1 - effect.load) / (1 - effect.split_load);
     for (int32_t a = 0; a < question_.lc_count; ++a) {
       const double speed = LcSpeed(pairs_.at(a, kernel, split), alone);
       const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
-      if (!KeepsBound(lc, queueing / speed, blocking_ns)) return false;
+      LcEffect on_split = {.inflation = queueing / speed};
+      if (lc.target_tail > 0) {
+        on_split.tail_p99_ns =
+            QueueP99(static_cast<double>(lc.solo_ns) / speed, effect.service_ns, effect.split_load);
+      }
+      if (!KeepsBound(lc, on_split, blocking_ns)) return false;
     }
     return true;
   }
@@ -176,6 +205,7 @@ class Evaluation {
   const PairTable& pairs_;
   double load_ = 0;
   double queries_per_ns_ = 0;
+  bool bare_targets_ = false;
 };
 
 // The layout of the largest predicted throughput. Near a tie the layout in force wins, else the
@@ -253,8 +283,14 @@ int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {
 }
 
 LcTerm MakeLcTerm(const LcAppView& app) {
-  return {RoundLoad(app.load), app.p99_bound, app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns,
-          app.target_ns, RoundUp(app.solo_ns)};
+  LcTerm term = {RoundLoad(app.load), app.p99_bound,
+                 app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns, app.target_ns,
+                 RoundUp(app.solo_ns)};
+  if (app.target_tail > 0) {
+    term.target_tail = std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps;
+    term.peak_load = std::max(RoundLoad(app.peak_load), kTargetLoadFloor);
+  }
+  return term;
 }
 
 }  // namespace
@@ -374,27 +410,40 @@ int32_t CurrentLayout(const Snapshot& snapshot) {
 LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split) {
   double load = 0;
   double split_load = 0;
+  double service_ns = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const double rho = RoundLoad(snapshot.lc_apps[a].load);
     const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
     load += rho;
     split_load += speed > 0 ? rho / speed : 1;
+    if (speed > 0) {
+      service_ns += rho / speed * static_cast<double>(snapshot.lc_apps[a].solo_ns) / speed;
+    }
   }
+  if (split_load > 0) service_ns /= split_load;
   LatencyEstimate worst;
   double worst_ratio = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const LcTerm lc = MakeLcTerm(snapshot.lc_apps[a]);
     const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
-    const double p99 = static_cast<double>(std::max<int64_t>(lc.p99_ns, 1));
-    double limit = lc.target_ns > 0 ? static_cast<double>(lc.target_ns) : 0;
-    if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
-    if (limit == 0) continue;
-    const double value = speed > 0 && split_load < 1
-                             ? p99 / speed * (1 - std::min(load, kLoadMax)) / (1 - split_load)
-                             : static_cast<double>(kMaxDurationNs);  // the queue grows without end
-    if (value / limit > worst_ratio) {
+    const bool stable = speed > 0 && split_load < 1;
+    const auto consider = [&](double value, double limit) {
+      if (!stable) value = static_cast<double>(kMaxDurationNs);  // the queue grows without end
+      if (value / limit <= worst_ratio) return;
       worst_ratio = value / limit;
       worst = {static_cast<int64_t>(value), static_cast<int64_t>(limit)};
+    };
+    const double p99 = static_cast<double>(std::max<int64_t>(lc.p99_ns, 1));
+    const bool bare = lc.target_tail > 0;
+    double limit = lc.target_ns > 0 && !bare ? static_cast<double>(lc.target_ns) : 0;
+    if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
+    if (limit > 0) {
+      consider(p99 / speed * (1 - std::min(load, kLoadMax)) / (1 - split_load), limit);
+    }
+    if (bare) {
+      const double tail_p99_ns =
+          QueueP99(static_cast<double>(lc.solo_ns) / speed, service_ns, split_load);
+      consider(TailP99(lc, tail_p99_ns), static_cast<double>(lc.target_ns));
     }
   }
   return worst;

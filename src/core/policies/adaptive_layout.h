@@ -6,7 +6,8 @@
 //
 //   rho, v     load of an LC app; its speed on the split beside the kernel
 //   inflation  (1 / v) (1 - rho) / (1 - sum rho / v): service and queueing, all LC apps on one side
-//   bound      inflation + blocking / p99 alone <= p99 bound; target: p99 x inflation + blocking
+//   bound      inflation + blocking / p99 alone <= p99 bound; target: p99 x inflation + blocking,
+//              with an unknown p99 the tail of the queue on the split (queue_tail.h) + blocking
 //   whole      1 - rho                                  where the blocking time fits every budget
 //   elastic    (1 - rho') (lc side + be side) + rho' be side         rho' = sum rho / v; fits too
 //   static     be side                                   any blocking time: BE never waits for LC
@@ -52,6 +53,9 @@ struct LcTerm {
   int64_t p99_ns = 0;  // alone: p99, or the solo duration where that is not known
   int64_t target_ns = 0;
   int64_t solo_ns = 0;
+  // With a target and an unknown p99: factor on what the load gives (queue_tail.h), rounded up.
+  double target_tail = 0;
+  double peak_load = 0;  // then, rounded: what its side must carry
   bool operator==(const LcTerm&) const = default;
 };
 

@@ -3,7 +3,9 @@
 // LC is launched at once in order of submission. A BE kernel or library call is launched when its
 // whole predicted duration fits the headroom of every active query and T_q stays under the gate; a
 // launch is debited from both. Copies: N_tr a direction, and pinned ones are charged to headroom.
-// Nothing is ever evicted. Without an LC target a small window bounds what is issued ahead.
+// Nothing is ever evicted. Without an LC target a small window bounds what is issued ahead. Where a
+// target is below the solo time, BE runs one task at a time while no query is active. BE apps share
+// by weight (fair_share.h).
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_

@@ -3,6 +3,7 @@
 #include "src/core/policies/be_places.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/bounds.h"
@@ -41,7 +42,8 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
       layout_(layout),
       lc_(lc),
       forced_(forced),
-      budget_ns_(MinBlockingBudget(snapshot)) {
+      budget_ns_(MinBlockingBudget(snapshot)),
+      shares_(snapshot) {
   if (layout.split >= 0) {
     const SplitView& split = snapshot.splits[static_cast<size_t>(layout.split)];
     AddPlace(split.be_place, Role::kBeSide);
@@ -49,9 +51,6 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
     AddPlace(kWholeDevice, Role::kUnconfined);
   } else {
     AddPlace(kWholeDevice, Role::kWhole);
-  }
-  for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
-    attained_ns_[app] = snapshot.be_apps[app].attained_ns;
   }
   CountLive();
   for (const HeadView& head : snapshot.heads) any_be_ = any_be_ || IsBeCompute(head);
@@ -74,6 +73,7 @@ void BePlaces::CountLive() {
   for (const RunningView& running : snapshot_.running) {
     if (!IsBeCompute(running.task)) continue;
     any_be_ = true;
+    if (running.draining && running.task.followed) draining_ |= uint64_t{1} << running.task.app;
     int64_t fixed_ns = 0;
     for (int32_t i = 0; i < running.parts.size(); ++i) {
       const PartView& part = running.parts[i];
@@ -90,10 +90,7 @@ void BePlaces::CountLive() {
       for (size_t p = 0; p < place_count_; ++p) {
         Place& place = places_[p];
         if (place.index != part.place) continue;
-        if (place.live < kBeWindowPerPlace) {
-          place.queues[static_cast<size_t>(place.live)] = running.task.queue;
-        }
-        ++place.live;
+        AddLive(running.task, place);
       }
     }
     fixed_ns_ = SumNs(fixed_ns_, fixed_ns);
@@ -154,7 +151,7 @@ BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) co
   if (place.closed != Reason::kNone) {
     return {place.closed, BlockingOn(snapshot_, task, place.index), 0};
   }
-  if (place.live >= kBeWindowPerPlace || SharesQueue(task, place)) {
+  if (place.live >= kBeWindowPerPlace || SharesQueue(task, place) || LeavesPlace(task, place)) {
     return {Reason::kHoldWindow, place.live, kBeWindowPerPlace};
   }
   return {};
@@ -172,6 +169,27 @@ bool BePlaces::SharesQueue(const HeadView& task, const Place& place) const {
   return false;
 }
 
+// The place behind a running task, or beside the rest of one that drains on the other side, belongs
+// to its app where that app is next by weight.
+bool BePlaces::LeavesPlace(const HeadView& task, const Place& place) const {
+  for (uint64_t apps = draining_; apps != 0; apps &= apps - 1) {
+    if (shares_.LeavesTo(task, std::countr_zero(apps))) return true;
+  }
+  const int32_t known = std::min(place.live, kBeWindowPerPlace);
+  for (int32_t i = 0; i < known; ++i) {
+    if (shares_.LeavesTo(task, place.next[static_cast<size_t>(i)])) return true;
+  }
+  return false;
+}
+
+void BePlaces::AddLive(const HeadView& task, Place& place) {
+  if (place.live < kBeWindowPerPlace) {
+    place.queues[static_cast<size_t>(place.live)] = task.queue;
+    place.next[static_cast<size_t>(place.live)] = task.followed ? task.app : -1;
+  }
+  ++place.live;
+}
+
 Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
   if (task.resumed) return Reason::kResume;
   if (!place.overlaps_lc) {
@@ -185,7 +203,7 @@ bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& p
                                        LaneClass::kBe, reason))) {
     return false;
   }
-  place.queues[static_cast<size_t>(place.live++)] = task.queue;
+  AddLive(task, place);
   if (place.overlaps_lc) {
     const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
     if (CanBeEvicted(snapshot_, task)) {
@@ -234,10 +252,7 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
-    if (best != nullptr && attained_ns_[static_cast<size_t>(head.app)] >=
-                               attained_ns_[static_cast<size_t>(best->app)]) {
-      continue;
-    }
+    if (best != nullptr && !shares_.GoesBefore(head, *best)) continue;
     if (!MayLaunch(head, place)) continue;
     best = &head;
     best_index = h;
@@ -246,8 +261,7 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
   launched_.set(best_index);
   recent_ = static_cast<int32_t>(best_index);
   recent_place_ = place.index;
-  int64_t& attained_ns = attained_ns_[static_cast<size_t>(best->app)];
-  attained_ns = SumNs(attained_ns, best->remaining.duration_ns);
+  shares_.Charge(*best);
   return true;
 }
 

@@ -4,8 +4,8 @@
 // tasks that cannot be confined. Each place is judged by itself: one that overlaps LC's places
 // opens only while no query is active, and only for blocking times within the budget. On an open
 // place a task that already runs on the other side comes first (elastic return), then the head of
-// the BE app with the least attained time. One live task fills a place; one more may queue behind
-// it.
+// the BE app that is next by weight (fair_share.h). One live task fills a place; one more may queue
+// behind it.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
@@ -16,6 +16,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive_layout.h"
+#include "src/core/policies/fair_share.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
@@ -44,6 +45,7 @@ class BePlaces {
     Reason closed = Reason::kNone;  // why nothing may be launched on it now
     int32_t live = 0;
     std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
+    std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
   };
   struct Judgement {
     Reason reason = Reason::kNone;  // kNone: it may be launched
@@ -64,6 +66,8 @@ class BePlaces {
   bool ReturnRunning(Place& place, Plan& plan);
   bool LaunchHead(Place& place, Plan& plan);
   bool SharesQueue(const HeadView& task, const Place& place) const;
+  bool LeavesPlace(const HeadView& task, const Place& place) const;
+  static void AddLive(const HeadView& task, Place& place);
 
   const Snapshot& snapshot_;
   const Layout& layout_;
@@ -78,7 +82,8 @@ class BePlaces {
   std::bitset<kMaxHeads> launched_;
   int32_t recent_ = -1;  // the head that was launched last in this round
   PlaceIndex recent_place_ = kNoPlace;
-  std::array<int64_t, kMaxApps> attained_ns_;
+  FairShare shares_;
+  uint64_t draining_ = 0;  // apps of tasks that drain and are followed
 };
 
 }  // namespace gpushare::core

@@ -38,12 +38,19 @@ inline int64_t MinHeadroom(const Snapshot& snapshot) {
   return headroom_ns;
 }
 
+// Whether a query of the app misses its target even alone on the device.
+inline bool TargetIsLost(const LcAppView& app) {
+  return app.target_ns > 0 && app.target_ns <= app.solo_ns;
+}
+
 // Bound on T_q that lets a query that arrives now meet its target (Baymax 5.2.1 as corrected:
-// T_q <= T_tgt alone would make it miss); kNever when no LC app has a target.
+// T_q <= T_tgt alone would make it miss); kNever when no LC app has a target that can be met.
 inline int64_t MaxQueuedTime(const Snapshot& snapshot) {
   int64_t queued_ns = kNever;
   for (const LcAppView& app : snapshot.lc_apps) {
-    if (app.target_ns > 0) queued_ns = std::min(queued_ns, app.target_ns - app.solo_ns);
+    if (app.target_ns > 0 && !TargetIsLost(app)) {
+      queued_ns = std::min(queued_ns, app.target_ns - app.solo_ns);
+    }
   }
   return queued_ns;
 }

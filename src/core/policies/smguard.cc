@@ -8,6 +8,7 @@
 
 #include "src/core/policies/capsm_eviction.h"
 #include "src/core/policies/copy_slots.h"
+#include "src/core/policies/fair_share.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/policies/lc_first.h"
@@ -46,6 +47,20 @@ int32_t PackedSplit(const Snapshot& snapshot) {
   return best;
 }
 
+// The split whose BE side is the largest within a packed quota of the app; -1 for none.
+int32_t SplitOfQuota(const Snapshot& snapshot, const BeAppView& app) {
+  int32_t best = -1;
+  if (!snapshot.partitions_available || !app.packed || app.quota_capsms <= 0) return best;
+  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
+    const int32_t sms = snapshot.splits[s].be_sms;
+    if (sms > app.quota_capsms) continue;
+    if (best < 0 || sms > snapshot.splits[static_cast<size_t>(best)].be_sms) {
+      best = static_cast<int32_t>(s);
+    }
+  }
+  return best;
+}
+
 // The CapSMs of one plan: what remains for BE, and what each BE app uses.
 class CapSms {
  public:
@@ -54,17 +69,22 @@ class CapSms {
     for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
       used_[app] = snapshot.be_apps[app].used_capsms;
       used += used_[app];
+      if (snapshot.be_apps[app].packed) packed_ += used_[app];
     }
     remaining_ = std::min(snapshot.capsms_free, place_capsms - used);
   }
-  // Lines 1, 2, 8 and 9 of algorithm 1: the request, cut to the quota and to what remains.
-  double Grant(size_t app) const {
+  // Lines 1, 2, 8 and 9 of algorithm 1: the request, cut to the quota and to what remains. On a
+  // side of `side_sms` SMs for packed quotas (0: none), to what the others leave of it: all such
+  // sides lie in each other.
+  double Grant(size_t app, int32_t side_sms) const {
     const int32_t quota = snapshot_.be_apps[app].quota_capsms;
-    const double request = quota > 0 ? quota - used_[app] : remaining_;
+    double request = quota > 0 ? quota - used_[app] : remaining_;
+    if (side_sms > 0) request = std::min(request, side_sms - packed_);
     return std::max(0.0, std::min(request, remaining_));
   }
   void Take(size_t app, double capsms) {
     used_[app] += capsms;
+    if (snapshot_.be_apps[app].packed) packed_ += capsms;
     remaining_ -= capsms;
   }
   double used(size_t app) const { return used_[app]; }
@@ -72,6 +92,7 @@ class CapSms {
  private:
   const Snapshot& snapshot_;
   double remaining_ = 0;
+  double packed_ = 0;  // used by apps with packed quotas
   std::array<double, kMaxApps> used_{};
 };
 
@@ -128,10 +149,16 @@ class Turn {
   bool taken_ = false;
 };
 
+// `split`: BE's under smguard:packed, else -1.
 void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, CapSms& capsms,
                 Turn& turn, Plan& plan) {
   const size_t app = static_cast<size_t>(head.app);
-  const double granted = capsms.Grant(app);
+  int32_t side_sms = 0;
+  if (split < 0) {
+    split = SplitOfQuota(snapshot, snapshot.be_apps[app]);
+    if (split >= 0) side_sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
+  }
+  const double granted = capsms.Grant(app, side_sms);
   const bool on_split = split >= 0 && head.confinable;
   PlannedLaunch launch;
   launch.task = head.task;
@@ -191,12 +218,13 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   CapSms capsms(snapshot, sms);
   CopySlots slots(snapshot);
   Turn turn(snapshot, plan);
-  for (const HeadView& head : snapshot.heads) {
-    if (head.app_class != AppClass::kBestEffort) continue;
-    if (head.kind == TaskKind::kMemcpy) {
-      PlanCopy(head, slots, plan);
+  BeOrder order;
+  FairShare(snapshot).Order(order);
+  for (const HeadView* head : order) {
+    if (head->kind == TaskKind::kMemcpy) {
+      PlanCopy(*head, slots, plan);
     } else {
-      PlanKernel(snapshot, head, split, capsms, turn, plan);
+      PlanKernel(snapshot, *head, split, capsms, turn, plan);
     }
   }
 }

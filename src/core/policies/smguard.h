@@ -3,9 +3,11 @@
 //
 // Algorithm 1 for each task: a BE task gets min(quota, what remains) CapSMs, in workers; an LC
 // app's reservation is ensured by evicting R_gap CapSMs of BE workers, and the remaining workers
-// execute the rest of the block tasks. Spread (the paper): a CapSM is anywhere on the device.
-// Packed: BE has the BE side of the largest split within its quotas, and LC keeps the other side
-// for itself.
+// execute the rest of the block tasks. Spread (the paper): a CapSM is anywhere on the device, so a
+// quota bounds resident workers; a worker that has its SM for itself may run faster than 1/M of it.
+// A packed quota: the app's work has the largest BE side within it. smguard:packed: all BE apps
+// have the BE side of the largest split within their quotas, and LC keeps the other side for
+// itself. BE apps take their turns by weight (fair_share.h).
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_
 #define GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_

@@ -49,9 +49,13 @@ struct LcAppView {
   int64_t p99_alone_ns = 0;  // hint or profile; 0: unknown
   int64_t solo_ns = 0;       // predicted duration of one query alone
   double load = 0;           // share of time that its queries would take alone (smoothed)
+  // With a target and no p99_alone_ns: factor on the p99 that the load gives (queue_tail.h), as
+  // measured; else 0.
+  double target_tail = 0;
+  double peak_load = 0;  // then also its highest load of late
   // Longest blocking that a launch may cause to this app's next query. From the bound while there
-  // is no queueing model: (p99_bound - 1) x p99_alone_ns; from the target: target - solo; kNever
-  // when it states neither.
+  // is no queueing model: (p99_bound - 1) x p99_alone_ns; from the target: target - solo, or
+  // target - estimated p99 where target_tail is set; kNever when it states neither.
   int64_t blocking_budget_ns = kNever;
   int32_t reserved_capsms = 0;
   int32_t active_queries = 0;   // begun or submitted and not done
@@ -64,8 +68,10 @@ struct BeAppView {
   AppId app;
   int32_t quota_capsms = 0;  // 0: no quota
   double weight = 1;         // share among BE apps
-  int64_t attained_ns = 0;   // whole-device time that it got so far, over its weight; a new or idle
-                             // app is at most kFairCreditNs behind the others
+  // Its start tag in start-time fair queueing: predicted whole-device time of its work that is done
+  // or on the device, over its weight. An app without work follows the largest tag of a launch.
+  double attained_ns = 0;
+  TimeNs served_ns = 0;  // when it last had a task on the device
   double used_capsms = 0;
   bool packed = false;  // its quota is placed on whole SMs
 };
@@ -101,6 +107,7 @@ struct HeadView {
   int32_t ready_count = 1;  // tasks of this queue that may be launched in a row, this one included
   int64_t blocks_left = 0;  // block tasks not yet done; bytes for a copy
   bool resumed = false;     // it was on the device before
+  bool followed = false;    // BE: its queue has a next task, which waits for nothing but this one
   bool evictable = false;
   bool confinable = false;
   CopyDirection direction = CopyDirection::kNone;
@@ -124,6 +131,8 @@ struct RunningView {
   HeadView task;  // remaining is measured from now
   BoundedList<PartView, kMaxPartsPerTask> parts;
   uint64_t places = 0;  // bit per place with a live part that is not being evicted
+  // A part has ended by itself: the others execute the last block tasks, and none is left to claim.
+  bool draining = false;
 };
 
 // Measured or predicted speeds of LC app a beside BE kernel k on split s. Speeds relative to alone

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "src/core/base/tuning.h"
+#include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
 namespace {
@@ -65,6 +66,7 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   query.active = false;
   const int64_t latency_ns = flow.now_ns - query.arrival_ns;
   app.latency.Add(latency_ns);
+  LearnLateness(app, latency_ns);
   if (query.solo_ns > 0) {
     app.query_solo_ns =
         app.query_solo_ns == 0

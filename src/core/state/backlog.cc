@@ -9,6 +9,7 @@ void EnterBacklog(Flow& flow, Queue& queue) {
   if (queue.backlog_index >= 0) return;
   queue.backlog_index = flow.backlog.size();
   flow.backlog.Add(&queue);
+  ++queue.app->backlog_queues;
 }
 
 void LeaveBacklog(Flow& flow, Queue& queue) {
@@ -17,6 +18,7 @@ void LeaveBacklog(Flow& flow, Queue& queue) {
   flow.backlog.RemoveAt(index);
   if (index < flow.backlog.size()) flow.backlog[index]->backlog_index = index;
   queue.backlog_index = -1;
+  --queue.app->backlog_queues;
 }
 
 }  // namespace

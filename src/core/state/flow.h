@@ -135,9 +135,9 @@ struct Flow {
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
   int64_t queued_ns = 0;  // T_q
-  // Largest attained time of a BE app at its last launch (the virtual time of start-time fair
-  // queueing). No app is more than kFairCreditNs behind it.
-  int64_t attained_floor_ns = 0;
+  // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing
+  // (Goyal, Vin and Cheng 1996).
+  double virtual_time_ns = 0;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
 

@@ -132,11 +132,17 @@ void ResetApp(App& app) {
   app.load_sum = app.load_weight = app.busy_load = 0;
   app.busy_ns = app.busy_solo_ns = 0;
   app.query_solo_ns = app.options.solo_ns;
+  app.target_tail = kTargetTailStart;
+  app.peak_load = 1;
+  app.peak_updated_ns = 0;
   app.main_kernel = nullptr;
   app.main_kernel_credit = 0;
   app.reserved_capsms = 0;
   app.packed = false;
   app.attained_ns = 0;
+  app.on_device_ns = 0;
+  app.served_ns = 0;
+  app.backlog_queues = 0;
   app.depth_logged = -1;
   for (std::atomic<int64_t>* counter :
        {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,

@@ -10,6 +10,7 @@
 #ifndef GPUSHARE_SRC_CORE_STATE_TASK_H_
 #define GPUSHARE_SRC_CORE_STATE_TASK_H_
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include "src/core/base/latency_histogram.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/slot_stack.h"
+#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
@@ -91,6 +93,7 @@ struct Progress {
   bool is_region = false;      // counts in its queue's in_flight from its begin
   bool evicts = false;         // LC: it evicted the evictable work on its SMs
   bool launch_failed = false;  // one of its launches failed; the task fails when all have ended
+  bool draining = false;       // no block task is left to claim, and a part still runs
   // It had co-residents, so it trains no solo model.
   bool had_co_residents = false;
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
@@ -218,12 +221,20 @@ struct alignas(64) App {
   int64_t busy_ns = 0;
   int64_t busy_solo_ns = 0;
   int64_t query_solo_ns = 0;
+  double target_tail = kTargetTailStart;  // target_tail.h
+  double peak_load = 1;
+  TimeNs peak_updated_ns = 0;
   const KernelDesc* main_kernel = nullptr;
   int64_t main_kernel_credit = 0;
   int32_t reserved_capsms = 0;
   bool packed = false;
-  int64_t attained_ns = 0;
-  int64_t depth_logged = -1;  // in the event log
+  // BE: predicted duration of its work that is done, over its weight; and of its tasks that are on
+  // the device, not divided.
+  double attained_ns = 0;
+  int64_t on_device_ns = 0;
+  TimeNs served_ns = 0;        // BE: when a task of it last left the device
+  int32_t backlog_queues = 0;  // its queues that have a head
+  int64_t depth_logged = -1;   // in the event log
 
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};
@@ -243,6 +254,15 @@ struct alignas(64) App {
     return submitted.load(std::memory_order_acquire) - ended;
   }
 };
+
+// The weight that a BE app's time is divided by.
+inline double FairWeight(const App& app) { return std::max(app.options.weight, kFairWeightMin); }
+
+// Start tag of the BE app's next task in start-time fair queueing: what it has got and what it has
+// on the device, over its weight.
+inline double StartTag(const App& app) {
+  return app.attained_ns + static_cast<double>(app.on_device_ns) / FairWeight(app);
+}
 
 inline bool IsLc(const Task& task) {
   return task.app->options.app_class == AppClass::kLatencyCritical;

@@ -291,5 +291,45 @@ TEST(AdaptiveLayoutTest, AnAnswerIsNotRememberedBeyondItsQuestion) {
   }
 }
 
+// SMs of LC's route for a chain of 667 us at load 0.3 that states a target alone.
+int32_t SmsForTarget(int64_t target_ns, double tail, int64_t solo_ns = 667 * kUs,
+                     double peak_load = 0.3) {
+  SnapshotBuilder builder;
+  builder.AddLcAppWithTarget(0.3, solo_ns, target_ns);
+  builder.lc_apps[0].target_tail = tail;
+  builder.lc_apps[0].peak_load = peak_load;
+  builder.lc_apps[0].blocking_budget_ns = target_ns / 20;
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  for (const SplitView& split : builder.splits) {
+    builder.Pair(0, kernel, split.lc_sms).be_speed_be_side *= 1.5f;  // BE gains from a larger side
+  }
+  builder.AddBeHead(builder.AddBeApp(), kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  return builder.places[static_cast<size_t>(plan.routes[0].place)].sms;
+}
+
+// Its p99 alone is 1.94 ms by its load, not its solo time.
+TEST(AdaptiveLayoutTest, ATargetNearTheTailOfTheLoadLeavesLcTheDevice) {
+  EXPECT_EQ(SmsForTarget(2 * kMs, 1), 132);
+}
+
+TEST(AdaptiveLayoutTest, ALooseTargetGivesBeASideAndLateQueriesMakeItSmaller) {
+  EXPECT_EQ(SmsForTarget(10 * kMs, 1), 84);
+  EXPECT_EQ(SmsForTarget(8 * kMs, 2), 92);
+  EXPECT_EQ(SmsForTarget(10 * kMs, 4), 124);
+}
+
+// A query stays on its side while others are before it: on a side that its peak overloads the queue
+// would never end.
+TEST(AdaptiveLayoutTest, ALooseTargetStillLeavesLcASideThatCarriesItsPeakLoad) {
+  EXPECT_EQ(SmsForTarget(1'000 * kMs, 1), 84) << "0.5 / 0.9 of the device at least";
+  EXPECT_EQ(SmsForTarget(1'000 * kMs, 1, 667 * kUs, 0.7), 108);
+  EXPECT_EQ(SmsForTarget(1'000 * kMs, 1, 667 * kUs, 1), 132);
+}
+
+TEST(AdaptiveLayoutTest, ATargetLeavesLcTheDeviceUntilAQueryHasShownItsDuration) {
+  EXPECT_EQ(SmsForTarget(10 * kMs, 0.5, 0), 132);
+}
+
 }  // namespace
 }  // namespace gpushare::core::testing

@@ -223,6 +223,42 @@ TEST_F(WholeTest, TheAppThatGotLeastGoesFirst) {
       << "what was just launched counts: " << Describe(plan);
 }
 
+// With one queue an app, the next task of the app that is behind is no head yet.
+TEST_F(WholeTest, ThePlaceBehindARunningTaskIsLeftToItsAppWhileThatIsNext) {
+  const int32_t other = builder.AddBeApp(30 * kMs);
+  RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  const HeadView& head = builder.AddBeHead(other, kernel, 8 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "nothing follows it";
+  running.task.followed = true;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
+  builder.be_apps[0].attained_ns = 30 * kMs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "its turn has come";
+}
+
+// As above, where both heads come in one plan.
+TEST_F(WholeTest, ThePlaceBehindALaunchIsLeftToItsAppWhileThatIsNext) {
+  const int32_t other = builder.AddBeApp(30 * kMs);
+  builder.AddBeHead(be, kernel, 8 * kMs).followed = true;
+  const HeadView& head = builder.AddBeHead(other, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.launches.size(), 1);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
+}
+
+// Its last workers leave, nothing is left to claim, and its successor is next.
+TEST_F(WholeTest, APlaceThatADrainingTaskHasLeftIsLeftToItsApp) {
+  const int32_t other = builder.AddBeApp(30 * kMs);
+  RunningView& running =
+      builder.AddRunningBe(be, kernel, 100 * kUs, {{kWholeDevice, Form::kWorkers, true}});
+  running.task.followed = true;
+  const HeadView& head = builder.AddBeHead(other, kernel, 8 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  running.draining = true;
+  EXPECT_EQ(FindHold(PlanOf("adaptive", builder), head)->reason, Reason::kHoldWindow);
+}
+
 TEST_F(WholeTest, WithoutLcAppsEverythingRuns) {
   SnapshotBuilder idle;
   const int32_t app = idle.AddBeApp();

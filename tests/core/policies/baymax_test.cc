@@ -106,5 +106,49 @@ TEST(BaymaxWithoutTargetTest, AWindowBoundsWhatIsIssuedAheadOfEachApp) {
   EXPECT_NE(FindLaunch(plan, c), nullptr);
 }
 
+// With one queue an app, the next task of the app that is behind is no head yet.
+TEST(BaymaxWithoutTargetTest, AnAppLeavesTheWindowToTheAppThatIsNextByWeight) {
+  SnapshotBuilder builder;
+  const int32_t behind = builder.AddBeApp(10 * kMs);
+  const int32_t ahead = builder.AddBeApp(20 * kMs);
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  RunningView& running =
+      builder.AddRunningBe(behind, kernel, 1 * kMs, {{kWholeDevice, Form::kOriginal}});
+  const HeadView& head = builder.AddBeHead(ahead, kernel, 1 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
+  running.task.followed = true;
+  ASSERT_NE(FindHold(PlanOf("baymax", builder), head), nullptr);
+  EXPECT_EQ(FindHold(PlanOf("baymax", builder), head)->reason, Reason::kHoldWindow);
+}
+
+TEST(BaymaxWithLostTargetTest, BeRunsOneTaskAtATimeWhileNoQueryIsActive) {
+  SnapshotBuilder builder;
+  const int32_t lc = builder.AddLcAppWithTarget(0.3, 1 * kMs, 1 * kMs);
+  const int32_t be = builder.AddBeApp();
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  const HeadView& first = builder.AddBeHead(be, kernel, 3 * kMs);
+  const HeadView& second = builder.AddBeHead(be, kernel, 3 * kMs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, first), nullptr);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldQueuedTime);
+  builder.AddQuery(lc, -1 * kMs);
+  EXPECT_EQ(PlanOf("baymax", builder).launches.size(), 0);
+}
+
+// One target that is lost does not lift the gate of another.
+TEST(BaymaxWithLostTargetTest, TheGateOfAnotherAppStays) {
+  SnapshotBuilder builder;
+  builder.AddLcAppWithTarget(0.3, 1 * kMs, 500 * kUs);
+  builder.AddLcAppWithTarget(0.3, 1 * kMs, 3 * kMs);
+  const int32_t be = builder.AddBeApp();
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  const HeadView& held = builder.AddBeHead(be, kernel, 2'001 * kUs);
+  const HeadView& fits = builder.AddBeHead(be, kernel, 2'000 * kUs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_EQ(FindHold(plan, held)->limit_ns, 2 * kMs);
+  EXPECT_NE(FindLaunch(plan, fits), nullptr);
+}
+
 }  // namespace
 }  // namespace gpushare::core::testing

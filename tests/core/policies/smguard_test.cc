@@ -185,5 +185,45 @@ TEST_F(SmguardTest, WorkWithoutWorkersDoesNotAddToWhatItsAppHolds) {
   EXPECT_NE(FindHold(PlanOf("smguard", builder), library), nullptr);
 }
 
+TEST_F(SmguardTest, TheAppThatIsNextByWeightTakesTheCapSms) {
+  const int32_t rich = AddBeApp(0, 0);
+  const int32_t poor = AddBeApp(0, 0);
+  builder.be_apps[0].attained_ns = 20 * kMs;
+  builder.be_apps[1].attained_ns = 10 * kMs;
+  const HeadView& first = builder.AddBeHead(rich, kernel, 8 * kMs);
+  const HeadView& second = builder.AddBeHead(poor, kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(FindHold(plan, first)->reason, Reason::kHoldCapSm);
+  EXPECT_NE(FindLaunch(plan, second), nullptr);
+}
+
+// Spread over the device its workers would get several times their share.
+TEST_F(SmguardTest, APackedQuotaIsASideOfTheDeviceAlsoWhereTheOthersAreSpread) {
+  const int32_t packed = AddBeApp(45, 0);
+  builder.be_apps.back().packed = true;
+  const HeadView& head = builder.AddBeHead(packed, kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(92));
+  EXPECT_EQ(FindLaunch(plan, head)->workers, 40 * 8);
+  EXPECT_EQ(plan.routes[0].place, kWholeDevice) << "LC keeps the device";
+}
+
+TEST_F(SmguardTest, PackedQuotasThatLieInEachOtherTakeTurns) {
+  builder.lc_apps[0].reserved_capsms = 0;
+  builder.snapshot.capsms_free = 132 - 40;
+  const int32_t large = AddBeApp(40, 40);
+  const int32_t small = AddBeApp(24, 0);
+  for (BeAppView& app : builder.be_apps) app.packed = true;
+  builder.AddRunningBe(large, kernel, 8 * kMs, {{builder.BePlace(92), Form::kWorkers, false, 320}});
+  const HeadView& head = builder.AddBeHead(small, kernel, 8 * kMs);
+  EXPECT_EQ(FindHold(PlanOf("smguard", builder), head)->reason, Reason::kHoldCapSm);
+  builder.running.clear();
+  builder.be_apps[0].used_capsms = 0;
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(108));
+}
+
 }  // namespace
 }  // namespace gpushare::core::testing

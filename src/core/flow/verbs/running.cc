@@ -69,10 +69,11 @@ void EnterList(Flow& flow, Task& task) {
     flow.running_be.Add(&task);
   }
   ++task.app->tasks_in_flight;
-  if (!IsLc(task)) {
-    flow.attained_floor_ns = std::max(flow.attained_floor_ns, task.app->attained_ns);
-  }
   task.progress.issued_ns = RemainingOf(task).duration_ns;
+  if (!IsLc(task)) {
+    flow.virtual_time_ns = std::max(flow.virtual_time_ns, StartTag(*task.app));
+    task.app->on_device_ns += task.progress.issued_ns;
+  }
   flow.queued_ns += task.progress.issued_ns;
   if (task.query != nullptr) task.query->issued_ns += task.progress.issued_ns;
   if (task.work.kind == TaskKind::kMemcpy) {
@@ -168,6 +169,10 @@ void LeaveRunning(Flow& flow, Task& task) {
   task.progress.running_index = -1;
   --task.app->tasks_in_flight;
   flow.queued_ns -= task.progress.issued_ns;
+  if (!IsLc(task)) {
+    task.app->on_device_ns -= task.progress.issued_ns;
+    task.app->served_ns = flow.now_ns;
+  }
   task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
   if (task.work.kind == TaskKind::kMemcpy) {
     CopyState& copies = CopiesOf(flow, task);

@@ -1,0 +1,56 @@
+// Weights: which BE app is next by start-time fair queueing (Goyal, Vin and Cheng 1996).
+//
+// An app's start tag is the whole-device time that it got or has on the device, over its weight;
+// the app with the least is next. Where a window lets a second task queue behind a running one,
+// the running task's app may be next again, with a task that its queue holds until the running one
+// is done. The place in the window is then left to it: otherwise two apps with one queue each would
+// alternate, whatever their weights. Nothing is left idle but the latency of one launch.
+//
+// The head of an app that had nothing on the device for kBeWaitNsMax goes first. With a single BE
+// app the order is that of submission.
+//
+// Used by adaptive, smguard and baymax while one plan is made. Pure; nothing allocates.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_FAIR_SHARE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_FAIR_SHARE_H_
+
+#include <array>
+#include <cstdint>
+
+#include "src/core/base/bounded_list.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+using BeOrder = BoundedList<const HeadView*, kMaxHeads>;
+
+class FairShare {
+ public:
+  explicit FairShare(const Snapshot& snapshot);
+
+  // Whether BE head `a` goes before BE head `b`, which was submitted earlier.
+  bool GoesBefore(const HeadView& a, const HeadView& b) const;
+  // Whether the place in a window behind a task of `app` that is followed is left to that app.
+  bool LeavesTo(const HeadView& head, int32_t app) const;
+  // The head is launched.
+  void Charge(const HeadView& head);
+
+  // All BE heads, as if each were launched in its turn.
+  void Order(BeOrder& order) const;
+
+ private:
+  double Cost(const HeadView& head) const;
+  TimeNs WaitsSince(const HeadView& head) const;
+  bool WaitsTooLong(const HeadView& head) const;
+  bool IsOverdue(const HeadView& head) const;
+
+  const Snapshot& snapshot_;
+  bool any_overdue_ = false;
+  std::array<double, kMaxApps> tags_ns_;  // by index into be_apps
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_FAIR_SHARE_H_

@@ -1,0 +1,60 @@
+// The tail of an LC app's latency that nobody measured: p99 from the service time and the load.
+//
+// Queries of one length that arrive at random are an M/D/1 queue. Its wait has an exponential tail,
+// P(W > t) = C exp(-eta t), with eta the root of lambda (exp(eta S) - 1) = eta, and
+// C = (1 - rho) / (rho exp(eta S) - 1) (Tijms, A First Course in Stochastic Models, 9.4). So
+// p99 = S + ln(100 C) / eta, and p99 / S depends on rho alone. Against 400,000 simulated queries
+// the table is within 1 % at loads of 0.1 to 0.5, 3 % above at 0.8 and 5 % below at 0.05. Other
+// arrivals have other tails: what is measured corrects the estimate by a factor, App::target_tail.
+//
+// Pure functions; any thread.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_QUEUE_TAIL_H_
+#define GPUSHARE_SRC_CORE_SEAMS_QUEUE_TAIL_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "src/core/base/tuning.h"
+
+namespace gpushare::core {
+
+// p99 / S at the load i / 64.
+inline constexpr std::array<double, 64> kP99OverService = {
+    1.000,  1.503,  1.618,  1.710,  1.792,  1.868,  1.940,  2.011,   // 0
+    2.080,  2.149,  2.218,  2.287,  2.357,  2.428,  2.500,  2.574,   // 0.125
+    2.650,  2.728,  2.808,  2.890,  2.976,  3.064,  3.156,  3.251,   // 0.25
+    3.350,  3.453,  3.562,  3.675,  3.794,  3.919,  4.050,  4.189,   // 0.375
+    4.336,  4.491,  4.657,  4.833,  5.021,  5.222,  5.439,  5.672,   // 0.5
+    5.923,  6.196,  6.493,  6.818,  7.174,  7.567,  8.004,  8.490,   // 0.625
+    9.037,  9.656,  10.363, 11.178, 12.127, 13.248, 14.593, 16.235,  // 0.75
+    18.286, 20.922, 24.435, 29.352, 36.724, 49.009, 73.574, 147.261};
+
+// Interpolated; loads outside the table count as its ends.
+constexpr double P99OverService(double load) {
+  const double at = std::clamp(load, 0.0, 63.0 / 64) * 64;
+  const size_t below = std::min<size_t>(static_cast<size_t>(at), 62);
+  const double part = at - static_cast<double>(below);
+  return kP99OverService[below] * (1 - part) + kP99OverService[below + 1] * part;
+}
+
+// p99 of an app whose queries take `service_ns`, in a queue at `load` of queries that take
+// `mean_service_ns` on average over the load.
+constexpr double QueueP99(double service_ns, double mean_service_ns, double load) {
+  return service_ns + mean_service_ns * (P99OverService(load) - 1);
+}
+
+// The blocking that an app tolerates whose only statement is a target, with `p99_ns` as QueueP99
+// estimates it and `tail` as measured. Where the target is closer than that, or lost: still
+// kUnstatedInflation, or evictable BE work would never run. An unknown p99, 0, counts as the
+// target.
+constexpr int64_t BareTargetBudget(int64_t target_ns, double p99_ns, double tail) {
+  const double target = static_cast<double>(target_ns);
+  if (p99_ns <= 0) return static_cast<int64_t>((kUnstatedInflation - 1) * target);
+  return static_cast<int64_t>(std::max(target - p99_ns * tail, (kUnstatedInflation - 1) * p99_ns));
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_QUEUE_TAIL_H_

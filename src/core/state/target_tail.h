@@ -1,0 +1,40 @@
+// What an LC app's late queries say about the estimate of its p99 (seams/queue_tail.h).
+//
+// The factor rises with each query that misses the target and falls with each that meets it, so
+// that it rests where kTargetLateShare of them are late: the p99. Threads: the one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_TARGET_TAIL_H_
+#define GPUSHARE_SRC_CORE_STATE_TARGET_TAIL_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "src/core/base/tuning.h"
+#include "src/core/state/task.h"
+
+namespace gpushare::core {
+
+// Whether the app's target stands alone, with no p99 that was told.
+inline bool HasBareTarget(const App& app) {
+  return app.options.target_ns > 0 && app.options.p99_alone_ns == 0;
+}
+
+inline void LearnLateness(App& app, int64_t latency_ns) {
+  if (!HasBareTarget(app)) return;
+  const bool late = latency_ns > app.options.target_ns;
+  app.target_tail *= 1 + kTargetTailStep * (late ? 1 - kTargetLateShare : -kTargetLateShare);
+  app.target_tail = std::clamp(app.target_tail, kTargetTailMin, kTargetTailMax);
+}
+
+// The app's highest load of late: `load`, or what is left of a higher one before.
+inline double PeakLoad(App& app, double load, TimeNs now_ns) {
+  if (app.peak_updated_ns == 0) app.peak_updated_ns = now_ns;
+  const double passed = static_cast<double>(now_ns - app.peak_updated_ns) / kTargetPeakNs;
+  app.peak_load = std::max(load, app.peak_load - (app.peak_load - load) * std::min(passed, 1.0));
+  app.peak_updated_ns = now_ns;
+  return app.peak_load;
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_TARGET_TAIL_H_

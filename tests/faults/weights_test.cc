@@ -1,0 +1,80 @@
+// Weights: BE apps with a backlog share the device by weight, with one queue an app, under every
+// policy that shares by weight. On the simulated device.
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/faults/tenants.h"
+
+namespace gpushare_test {
+namespace {
+
+constexpr double kTolerance = 0.05;
+
+class Weights : public testing::TestWithParam<const char*> {};
+
+TEST_P(Weights, HoldWithOneQueueAnApp) {
+  Tenants tenants(GetParam());
+  tenants.AddBe("one", 1, "sincos_27us", 52'800);
+  const int nine = tenants.AddBe("nine", 9, "sincos_27us", 52'800);
+  tenants.RunUntil(600 * kMs);
+  EXPECT_NEAR(tenants.Share(nine), 0.9, kTolerance);
+}
+
+TEST_P(Weights, HoldBetweenKernelsOfDifferentDuration) {
+  Tenants tenants(GetParam());
+  tenants.AddBe("one", 1, "sincos_27us", 52'800);
+  const int two = tenants.AddBe("two", 2, "ffma", 52'800);
+  const int seven = tenants.AddBe("seven", 7, "streaming_59us", 52'800);
+  tenants.RunUntil(800 * kMs);
+  EXPECT_NEAR(tenants.Share(two), 0.2, kTolerance);
+  EXPECT_NEAR(tenants.Share(seven), 0.7, kTolerance);
+}
+
+// The share is of time, not of tasks: one app's tasks are a hundred times as long.
+TEST_P(Weights, HoldBetweenLongAndShortTasks) {
+  Tenants tenants(GetParam());
+  tenants.AddBe("long", 1, "sincos_27us", 264'000);
+  const int quick = tenants.AddBe("short", 9, "sincos_27us", 5'280);
+  tenants.RunUntil(1'000 * kMs);
+  EXPECT_NEAR(tenants.Share(quick), 0.9, kTolerance);
+}
+
+TEST_P(Weights, HoldBesideAnLcApp) {
+  Tenants tenants(GetParam());
+  tenants.AddBe("one", 1, "sincos_27us", 52'800);
+  const int nine = tenants.AddBe("nine", 9, "sincos_27us", 52'800);
+  tenants.AddService({.p99_alone_ns = 1'880 * kUs, .p99_bound = 1.05});
+  tenants.RunUntil(800 * kMs);
+  EXPECT_NEAR(tenants.Share(nine), 0.9, kTolerance);
+}
+
+// Time in which an app asked for nothing is no credit.
+TEST_P(Weights, GiveALatecomerItsShareAndNoMore) {
+  Tenants tenants(GetParam());
+  tenants.AddBe("first", 1, "sincos_27us", 52'800);
+  const int late = tenants.AddBe("late", 1, "sincos_27us", 52'800, 500 * kMs);
+  tenants.RunUntil(500 * kMs);
+  const std::vector<double> before = tenants.AllWork();
+  tenants.RunUntil(600 * kMs);
+  EXPECT_NEAR(tenants.Share(late, before), 0.5, kTolerance);
+}
+
+// By weight the light app would wait for hours. It runs every ten seconds (kBeWaitMaxNs).
+TEST_P(Weights, NeverKeepAnAppWaitingLongerThanTheBound) {
+  Tenants tenants(GetParam());
+  const int light = tenants.AddBe("light", 0.001, "sincos_27us", 528'000);
+  const int heavy = tenants.AddBe("heavy", 1'000, "sincos_27us", 528'000);
+  tenants.RunUntil(25'000 * kMs);
+  EXPECT_GE(tenants.Completed(light), 2);
+  EXPECT_LE(tenants.Completed(light), 5);
+  EXPECT_GE(tenants.Share(heavy), 0.99);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Weights, testing::Values("adaptive", "smguard", "baymax"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+}  // namespace
+}  // namespace gpushare_test
