@@ -436,8 +436,8 @@ typedef struct gpushare_app_options {
   int64_t target_ns;             // LC: latency target of a query; 0: none; BE: must be 0
   // LC: most p99 latency over p99 alone, 1.05 = 5 % more; at least 1; 0: none; BE: must be 0
   double p99_bound;
-  int64_t p99_alone_ns;     // LC, hint: p99 alone at the expected load; 0: unknown; BE: must be 0
-  int64_t solo_ns;          // LC, hint: one query on an idle device; 0: unknown; BE: must be 0
+  int64_t p99_alone_ns;  // LC, hint: p99 alone at the expected load; 0: unknown; BE: must be 0
+  int64_t solo_ns;       // LC, hint: one query on an idle device; 0: unknown; BE: must be 0
   // BE: share of device time among BE apps with work (docs/glossary.md); 0: 1; LC: not used
   double weight;
   gpushare_bool drop_late;  // LC: drop a query that is late at admission; BE: must be 0

@@ -61,11 +61,11 @@ class Workload {
     }
   }
 
-  // Completes what was accepted, still without memory.
+  // Completes what was accepted, still without memory. A hang is found after at most 20 s.
   gpushare_status Drain() {
     int64_t now_ns = 0;
     gpushare_now_ns(api_.runtime, &now_ns);
-    return gpushare_runtime_drain(api_.runtime, now_ns + int64_t{10} * 1000 * 1000 * 1000);
+    return gpushare_runtime_drain(api_.runtime, now_ns + int64_t{60} * 1000 * 1000 * 1000);
   }
 
   // Each callback has run once. With memory again.

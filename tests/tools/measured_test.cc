@@ -106,10 +106,12 @@ TEST(MeasuredTest, StandsBelowItsCaseInTheTable) {
 
 TEST(MeasuredTest, StandsBelowItsCaseInTheReport) {
   const std::string page = FormatReport(Scenario(), MakeResult(), "", Both());
-  EXPECT_THAT(page,
-              HasSubstr("<td class=\"bad\">3659, 1.00</td><td class=\"good\">1.012, 0.91</td>"));
-  EXPECT_THAT(page, HasSubstr("<tr class=\"measured\"><td>GPU A</td><td></td><td></td>"
-                              "<td class=\"bad\">651, 1.00</td><td class=\"good\">1.009, 0.90"));
+  EXPECT_THAT(page, HasSubstr("<td class=\"bad\" data-label=\"fifo\">3659, 1.00</td>"
+                              "<td class=\"good\" data-label=\"adaptive\">1.012, 0.91</td>"));
+  EXPECT_THAT(page, HasSubstr("<tr class=\"measured\"><td data-label=\"case\">GPU A</td>"
+                              "<td data-label=\"bound\"></td><td data-label=\"limit\"></td>"
+                              "<td class=\"bad\" data-label=\"fifo\">651, 1.00</td>"
+                              "<td class=\"good\" data-label=\"adaptive\">1.009, 0.90"));
   EXPECT_THAT(page, HasSubstr("GPU A, adaptive, c: p99 1.009 x alone, BE 0.899"));
   EXPECT_THAT(FormatReport(Scenario(), MakeResult(), ""), Not(HasSubstr("GPU A")));
 }

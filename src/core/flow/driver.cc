@@ -132,17 +132,16 @@ void Driver::ThreadMain() {
         Park(kNapNs);
         if (Tick()) continue;
       }
-      if (StepVirtualTime(kNever)) continue;
-      // No event is due, but a caller waits until a deadline: move the time there.
-      const TimeNs deadline = waiter_deadline_ns.exchange(kNever);
-      if (deadline != kNever) {
-        // What the caller submitted before it waited may have come after the Tick above. It waits
-        // on.
-        if (Tick()) continue;
-        flow.device->AdvanceTo(std::max(deadline, flow.device->NowNs()));
+      // Time waits for a caller whose deadline it has reached.
+      const TimeNs deadline_ns = waiter_deadline_ns.load();
+      if (deadline_ns <= flow.device->NowNs()) {
         NotifyWaiters();
+        Park(kNapNs);
         continue;
       }
+      // What the caller submitted before it waited may have come after the Tick above.
+      if (deadline_ns != kNever && NextWake() >= deadline_ns && Tick()) continue;
+      if (StepVirtualTime(deadline_ns)) continue;
       Park(kNapNs);
     } else if (const TimeNs next_ns = NextWake();
                (next_ns == kNever && flow.gate.InFlight() == 0) || IsIdle()) {
@@ -203,8 +202,12 @@ void Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
       }
       completed.WaitFor(&wake_mutex, kNapNs);
     }
+    // Other callers register theirs again within kNapNs.
+    TimeNs own_ns = deadline_ns;
+    waiter_deadline_ns.compare_exchange_strong(own_ns, kNever);
   }
   waiters.fetch_sub(1);
+  Wake();
 }
 
 void Driver::AwaitCalls() {

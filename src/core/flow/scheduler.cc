@@ -130,7 +130,7 @@ absl::Status Scheduler::Drain(TimeNs deadline_ns) {
 absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
   Flow& flow = driver_->flow;
   // A shutdown runs what was accepted, so that a quiesce beside it holds nothing and only waits.
-  if (MutexLock lock(&driver_->tick_mutex); flow.accepting.load()) {
+  if (MutexLock lock(&driver_->tick_mutex); flow.accepting.load() || flow.device_lost.load()) {
     flow.quiesced.store(true);
     flow.fast_path.store(false, std::memory_order_seq_cst);
     driver_->EvictAllBe();

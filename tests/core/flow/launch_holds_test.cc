@@ -65,7 +65,7 @@ class LaunchHoldsTest : public SimulatedSchedulerTest {
   KernelId kernel_;
 };
 
-TEST_F(LaunchHoldsTest, APlaceWithoutALaneOfTheClassIsHoldLane) {
+TEST_F(LaunchHoldsTest, APlaceWithoutALaneOfTheClassIsHoldPlan) {
   Start(std::make_unique<PlanWith>([](const Snapshot& snapshot, Plan& plan) {
     for (const HeadView& head : snapshot.heads) {
       PlannedLaunch& launch = plan.launches.Add();
@@ -76,7 +76,7 @@ TEST_F(LaunchHoldsTest, APlaceWithoutALaneOfTheClassIsHoldLane) {
   }));
   ASSERT_TRUE(scheduler_->SubmitBe(Spec(AddQueue(AppClass::kBestEffort, "be"))).ok());
   scheduler_->Tick();
-  ExpectHolds(Reason::kHoldLane, 0);
+  ExpectHolds(Reason::kHoldPlan, 0);
 }
 
 TEST_F(LaunchHoldsTest, OneBeTaskMoreThanMayRunIsHoldRunning) {

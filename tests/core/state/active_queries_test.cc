@@ -46,6 +46,7 @@ class PlacingPolicy final : public Policy {
     if (!snapshot.lc_apps.empty()) orders_.load = snapshot.lc_apps[0].load;
     for (LcRoute& route : plan.routes) route.fast_path = false;
     PlannedLaunch launch;
+    launch.form = Form::kGraph;
     launch.lane_class = LaneClass::kLc;
     for (const SplitView& split : snapshot.splits) {
       if (orders_.half && split.lc_sms == kHalfSms) launch.place = split.lc_place;
