@@ -5,7 +5,6 @@
 #include <atomic>
 #include <utility>
 
-#include "src/core/base/tuning.h"
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {
@@ -18,19 +17,18 @@ absl::Status ClaimsReader::Open(int priority) {
                      cuStreamCreateWithPriority(&stream_, CU_STREAM_NON_BLOCKING, priority));
 }
 
-std::optional<int64_t> ClaimsReader::Read(int32_t counter, const uint32_t* address,
-                                          core::TimeNs now_ns) {
+std::optional<int64_t> ClaimsReader::Read(int32_t counter, const uint32_t* address) {
   const DriverApi& api = context_.api();
-  core::TimeNs& started_ns = started_ns_[static_cast<size_t>(counter)];
+  const uint32_t*& copied = copied_[static_cast<size_t>(counter)];
   uint32_t* const value = values_.Host<uint32_t>(static_cast<size_t>(counter));
-  if (started_ns == 0 || now_ns - started_ns > core::kClaimsAnswerNs) {
+  if (copied != address) {
     const CUresult code = api.cuMemcpyDtoHAsync(value, reinterpret_cast<CUdeviceptr>(address),
                                                 sizeof(*value), stream_);
-    started_ns = code == CUDA_SUCCESS ? now_ns : 0;
+    copied = code == CUDA_SUCCESS ? address : nullptr;
     return std::nullopt;
   }
   if (api.cuStreamQuery(stream_) != CUDA_SUCCESS) return std::nullopt;
-  started_ns = 0;
+  copied = nullptr;
   std::atomic_thread_fence(std::memory_order_acquire);
   return *const_cast<const volatile uint32_t*>(value);
 }

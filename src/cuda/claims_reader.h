@@ -27,8 +27,8 @@ class ClaimsReader {
   absl::Status Open(int priority);
 
   // The counter at `address`, as a copy found it that an earlier Read started; nothing while there
-  // is none. A copy that nobody asked for in time is not used: its counter may have another task.
-  std::optional<int64_t> Read(int32_t counter, const uint32_t* address, core::TimeNs now_ns);
+  // is none. A copy from another address is not used: the counter has another task since.
+  std::optional<int64_t> Read(int32_t counter, const uint32_t* address);
 
   // Whether no copy is under way.
   bool Idle() const;
@@ -38,8 +38,8 @@ class ClaimsReader {
  private:
   const Context& context_;
   CUstream stream_ = nullptr;
-  MappedMemory values_;                                        // one word a counter
-  std::array<core::TimeNs, core::kMaxCounters> started_ns_{};  // 0: no copy was started
+  MappedMemory values_;                                       // one word a counter
+  std::array<const uint32_t*, core::kMaxCounters> copied_{};  // from where; null: no copy is on
 };
 
 }  // namespace gpushare::cuda

@@ -240,7 +240,7 @@ class CudaDevice final : public core::Device {
     const ScopedContext current(*context_);
     const ScopedRelaxedCapture relaxed(context_->api());
     const uint32_t* const address = counters_.At(counter, counters_.SideFor(counter, false));
-    return claims_reader_.Read(counter, address, clock_.NowNs());
+    return claims_reader_.Read(counter, address);
   }
 
   absl::Status Evict(LaneIndex index, uint64_t epoch, int32_t workers_to_keep) override {
@@ -680,9 +680,10 @@ absl::Status CheckProbe(int ordinal) {
   request.ordinal = ordinal;
   const ProbeResult probe = RunWorkerProbe(request);
   if (probe.error != 0) {
-    return absl::UnavailableError(
-        absl::StrCat("CUDA device ", ordinal, " is not usable: ", probe.step, " answers ",
-                     probe.error, " (", ErrorText(probe.error), ") in the worker probe."));
+    const bool exhausted = probe.error == CUDA_ERROR_OUT_OF_MEMORY;
+    return {exhausted ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kUnavailable,
+            absl::StrCat("CUDA device ", ordinal, " is not usable: ", probe.step, " answers ",
+                         probe.error, " (", ErrorText(probe.error), ") in the worker probe.")};
   }
   if (probe.executed != request.block_tasks || probe.repeated != 0) {
     return absl::InternalError(absl::StrCat(

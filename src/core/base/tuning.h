@@ -28,6 +28,10 @@ inline constexpr int64_t kBlockedEvictionFloorNs = 1000 * 1000;
 // either. Range 1 to 1,000 ms.
 inline constexpr int64_t kClaimsAnswerNs = 100 * 1000 * 1000;
 
+// Looks at a claim counter that must stay without an answer, beside the time above. The first look
+// starts the copy and the second may find it under way. Range 2 to 10.
+inline constexpr int32_t kClaimsLooksMin = 3;
+
 // Time, ns, between two looks for that answer. Range 0.1 to 10 ms.
 inline constexpr int64_t kClaimsLookNs = 1000 * 1000;
 

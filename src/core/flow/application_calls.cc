@@ -24,7 +24,9 @@ std::string RunCallback(CompletionCallback callback, void* user, const Completio
 void ApplicationCalls::Take() {
   launches_ = flow_.deferred.size();
   notices_ = flow_.notices.size();
-  if (flow_.reports.empty() && launches_ == 0 && notices_ == 0) return;
+  const bool calls = !flow_.reports.empty() || launches_ > 0 || notices_ > 0;
+  // Lanes are replaced outside the lock, too: whoever waits for the calls waits for that.
+  if (!calls && flow_.lost_lanes.empty()) return;
   taken_ = true;
   flow_.calls_running.fetch_add(1);
   reports_.swap(flow_.reports);
@@ -36,16 +38,27 @@ void ApplicationCalls::Run() {
   RunCallbacks();
 }
 
-// One at a time, so that their order holds when a function ends the thread.
+bool ApplicationCalls::TakeLaunch(BoundedList<DeferredLaunch, 1>& next) {
+  MutexLock lock(&tick_mutex_);
+  flow_.deferred.Take(1, next);
+  if (next.empty()) return false;
+  const LaunchId launch = next[0].request.parts[0].launch;
+  if (flow_.launches.Find(launch) != nullptr && !flow_.device_lost.load()) {
+    launching_ = launch;
+    launching_queue_ = next[0].queue;
+    return true;
+  }
+  EndLaunch(*next[0].queue);
+  return false;
+}
+
+// One at a time: what a function leaves that ends the thread stays in the flow. A queue has at most
+// one launch here, so another thread cannot overtake it.
 void ApplicationCalls::RunLaunches() {
-  BoundedList<LaunchRequest, 1> next;
+  BoundedList<DeferredLaunch, 1> next;
   for (; launches_ > 0; --launches_) {
-    {
-      MutexLock lock(&tick_mutex_);
-      flow_.deferred.Take(1, next);
-    }
+    if (TakeLaunch(next)) Launch(next[0].request);
     if (next.empty()) return;  // another Tick took them
-    Launch(next[0]);
   }
 }
 
@@ -69,7 +82,6 @@ void ApplicationCalls::RunCallbacks() {
 // Launches opaque work, which calls the application's function. No lock is held, so that the
 // function may submit.
 void ApplicationCalls::Launch(LaunchRequest& request) {
-  launching_ = request.parts[0].launch;
   std::string thrown;
   TicketId ticket;
   const auto on_throw = [&](const std::string& what) {
@@ -83,15 +95,20 @@ void ApplicationCalls::Launch(LaunchRequest& request) {
   const GuardedEnqueue guard(request, on_throw);
   const absl::Status status = CatchExhaustion([&] { return flow_.device->Launch(request); });
   if (!thrown.empty()) ReportEnqueueThrew(flow_, ticket, thrown);
-  launching_ = LaunchId{};
-  if (status.ok()) return;
   DeviceCompletion refused;
-  refused.launch = request.parts[0].launch;
+  refused.launch = launching_;
   refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;
   refused.start_ns = refused.end_ns = flow_.device->NowNs();
   refused.error_code = NativeCodeOf(status);
   MutexLock lock(&tick_mutex_);
-  flow_.refused.Add(refused);
+  if (!status.ok()) flow_.refused.Add(refused);
+  EndLaunch(*launching_queue_);
+  launching_ = LaunchId{};
+}
+
+void ApplicationCalls::EndLaunch(Queue& queue) {
+  queue.deferred.fetch_sub(1, std::memory_order_release);
+  flow_.dirty = true;
 }
 
 ApplicationCalls::~ApplicationCalls() {
@@ -104,6 +121,7 @@ ApplicationCalls::~ApplicationCalls() {
       failed.outcome = Outcome::kFailed;
       failed.start_ns = failed.end_ns = flow_.device->NowNs();
       flow_.refused.Add(failed);
+      EndLaunch(*launching_queue_);
     }
     while (batch_done_ < batch_.size()) flow_.notices.Push(batch_[batch_done_++]);
   }

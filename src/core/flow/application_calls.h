@@ -41,7 +41,11 @@ class ApplicationCalls {
 
   void RunLaunches();
   void RunCallbacks();
+  // Under the lock: whether the next launch is still to be made. One whose task has ended is not.
+  bool TakeLaunch(BoundedList<DeferredLaunch, 1>& next);
   void Launch(LaunchRequest& request);
+  // Launches of its queue may follow.
+  void EndLaunch(Queue& queue);
 
   Flow& flow_;
   Mutex& tick_mutex_;
@@ -50,6 +54,7 @@ class ApplicationCalls {
   size_t launches_ = 0;  // of Flow::deferred, so many are for this Tick
   size_t notices_ = 0;   // of Flow::notices
   LaunchId launching_;   // 0: none
+  Queue* launching_queue_ = nullptr;
   BoundedList<Notice, kNoticeBatch> batch_;
   int batch_done_ = 0;
 };

@@ -130,6 +130,8 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     task.progress.entered_gate = false;
   }
   SetState(task, TaskState::kReady);
+  task.progress.draining = false;
+  task.progress.claims_looks = 0;
   task.progress.ready_ns = flow.now_ns;
   task.progress.evicted_since_ns = flow.now_ns;
   PushFront(flow, task);

@@ -30,8 +30,6 @@ namespace {
 // A signal normally wakes it earlier.
 constexpr int64_t kNapNs = 2 * 1000 * 1000;
 
-// What one driver takes at a time; the rest is for others that drive beside it.
-
 }  // namespace
 
 bool Driver::RunStages() {

@@ -14,7 +14,10 @@ namespace gpushare::core {
 FastPathResult LaunchPrepared(Flow& flow, Task& task) {
   Part& part = task.progress.parts[0];
   Queue& queue = *task.queue;
-  if (part.lane == kNoLane || flow.device_lost.load(std::memory_order_relaxed)) {
+  // A region whose lane was replaced has its work on the stream that was given up.
+  const bool moved = task.progress.is_region && part.lane != kNoLane &&
+                     flow.lanes.lane(part.lane).streams.load() != part.stream;
+  if (part.lane == kNoLane || moved || flow.device_lost.load(std::memory_order_relaxed)) {
     task.progress.parts.Clear();
     return FastPathResult::kFailed;
   }
@@ -65,6 +68,7 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   App& app = *task.app;
   if (!task.wait_tickets.empty() || app.options.drop_late) return FastPathResult::kNotTaken;
   if (queue.unlaunched.load(std::memory_order_acquire) != 0) return FastPathResult::kNotTaken;
+  if (queue.deferred.load(std::memory_order_acquire) != 0) return FastPathResult::kNotTaken;
   if (queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) {
     return FastPathResult::kNotTaken;
   }

@@ -60,11 +60,13 @@ Progressing LookAtClaims(Flow& flow, Task& task) {
   Progress& progress = task.progress;
   const std::optional<int64_t> claims = flow.device->ReadClaims(progress.counter);
   if (!claims.has_value()) {
-    if (progress.claims_asked_ns == 0) progress.claims_asked_ns = flow.now_ns;
-    const bool waits = flow.now_ns - progress.claims_asked_ns < kClaimsAnswerNs;
+    if (progress.claims_looks++ == 0) progress.claims_asked_ns = flow.now_ns;
+    // A flow that is driven rarely asks rarely: count its looks, too.
+    const bool waits = flow.now_ns - progress.claims_asked_ns < kClaimsAnswerNs ||
+                       progress.claims_looks < kClaimsLooksMin;
     return waits ? Progressing::kNotKnownYet : Progressing::kNo;
   }
-  progress.claims_asked_ns = 0;
+  progress.claims_looks = 0;
   const bool moved = *claims != progress.claims_seen;
   progress.claims_seen = *claims;
   return moved ? Progressing::kYes : Progressing::kNo;

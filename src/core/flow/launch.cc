@@ -49,6 +49,7 @@ void LaunchHeads(Flow& flow, Queue& queue, const PlannedLaunch& planned) {
   for (int i = 0; i < count && queue.head != nullptr; ++i) {
     if (i > 0 && !queue.head->wait_tickets.empty()) return;
     if (lc && queue.in_flight.load(std::memory_order_acquire) >= kLcWindow) return;
+    if (queue.deferred.load(std::memory_order_acquire) > 0) return;
     PlannedLaunch each = planned;
     if (i > 0) {
       each.form = OrdinaryForm(queue.head->work.kind);

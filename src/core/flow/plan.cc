@@ -172,6 +172,7 @@ int32_t ReadyCount(const Queue& queue) {
 // Whether the planner may see the queue's head now.
 bool Offered(const Queue& queue, bool latency_critical) {
   if (queue.head->state.load(std::memory_order_relaxed) != TaskState::kReady) return false;
+  if (queue.deferred.load(std::memory_order_acquire) > 0) return false;
   const int32_t in_flight = queue.in_flight.load(std::memory_order_acquire);
   // BE tasks run one at a time: the rest of an evicted task must run before its successor.
   if (!latency_critical) return in_flight == 0;

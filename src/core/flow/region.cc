@@ -58,6 +58,7 @@ void PlaceRegion(Flow& flow, Task& task) {
                   ? flow.lanes.Pick(route.place, route.lane_class, app.slot)
                   : flow.lanes.Pick(kWholeDevice, LaneClass::kPlain, app.slot);
   part.place = part.lane == kNoLane ? kWholeDevice : flow.lanes.lane(part.lane).spec.place;
+  if (part.lane != kNoLane) part.stream = flow.lanes.lane(part.lane).streams.load();
   queue.lane.store(part.lane, std::memory_order_relaxed);
   queue.in_flight.fetch_add(1, std::memory_order_acq_rel);
   task.progress.is_region = true;

@@ -183,6 +183,7 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   StopThread();     // its callbacks have ended: no two run at once
   driver_->Tick();  // the callbacks of what was given up
   driver_->AwaitCalls();
+  driver_->Tick();  // what a thread left that ended inside a callback
   driver_->shut_down.store(true);
   return status;
 }

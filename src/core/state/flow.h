@@ -42,6 +42,12 @@ struct Notice {
   CompletionRecord record;
 };
 
+// An opaque launch that is made without any lock, because it calls the application.
+struct DeferredLaunch {
+  LaunchRequest request;
+  Queue* queue = nullptr;  // Queue::deferred counts it
+};
+
 // One measurement for the cost model.
 struct Sample {
   Observation observation;
@@ -162,12 +168,13 @@ struct Flow {
 
   std::array<DeviceCompletion, kBatch> completions;
   // launch -> whoever runs Tick: opaque work calls the caller's function, with no lock held.
-  BoundedFifo<LaunchRequest> deferred{kMaxInFlightLaunches};
+  BoundedFifo<DeferredLaunch> deferred{kMaxInFlightLaunches};
   // Back again, when the device refused it.
   BoundedList<DeviceCompletion, kMaxInFlightLaunches> refused;
   // complete -> whoever runs Tick. The C ABI has one callback slot for each of kMaxTasks.
   BoundedFifo<Notice> notices{kMaxTasks};
-  BoundedList<LaneIndex, kMaxLanes> lost_lanes;  // likewise: to be replaced
+  BoundedList<LaneIndex, kMaxLanes>
+      lost_lanes;  // lanes that were given up; replaced after the Tick
   // Sentences for the application's log, written with no lock held. -> whoever runs Tick
   std::vector<std::string> reports;
   // Ticks that have not run what was in `deferred`, `notices` and `reports` when they ended. Raised

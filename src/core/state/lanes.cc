@@ -218,6 +218,7 @@ LaneSpec Lanes::SpecOf(LaneIndex index) const {
 
 void Lanes::Install(LaneIndex index, bool evictable, TimeNs now_ns) {
   lane(index).to_replace = false;
+  lane(index).streams.fetch_add(1);
   lane(index).replaced_ns = lane(index).progress_ns = now_ns;
   Use(index, evictable);
   IndexEvictableLanes();

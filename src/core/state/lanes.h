@@ -34,6 +34,7 @@ struct Lane {
   LaneClass lane_class = LaneClass::kPlain;
   std::atomic<bool> usable{false};
   std::atomic<int32_t> in_flight{0};  // launches not yet reported
+  std::atomic<uint32_t> streams{0};   // how often its stream was replaced
   // Evictable launches that are on the device or about to be. The launcher raises it before it
   // reads the lane's epoch and the gate. An LC caller that has entered the gate and reads 0 then
   // needs neither to raise the epoch nor to write it.

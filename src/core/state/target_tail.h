@@ -30,7 +30,8 @@ inline void LearnLateness(App& app, int64_t latency_ns) {
 inline double PeakLoad(App& app, double load, TimeNs now_ns) {
   if (app.peak_updated_ns == 0) app.peak_updated_ns = now_ns;
   const double passed = static_cast<double>(now_ns - app.peak_updated_ns) / kTargetPeakNs;
-  app.peak_load = std::max(load, app.peak_load - (app.peak_load - load) * std::min(passed, 1.0));
+  app.peak_load =
+      std::max(load, app.peak_load - (app.peak_load - load) * std::clamp(passed, 0.0, 1.0));
   app.peak_updated_ns = now_ns;
   return app.peak_load;
 }

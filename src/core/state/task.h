@@ -76,6 +76,7 @@ struct Part {
   // Second part of a fused launch: the first part's lane, which gives the order and stays busy.
   LaneIndex order_lane = kNoLane;
   int64_t blocks_asked = 0;
+  uint32_t stream = 0;  // of a region: Lane::streams at its begin
   TimeNs launched_ns = 0;
   int64_t hang_limit_ns = kNever;
   TimeNs alive_ns = 0;            // when the flow last found, at its limit, that it does not hang
@@ -109,7 +110,8 @@ struct Progress {
   TimeNs ready_ns = 0;
   int64_t blocks_done = 0;
   int64_t claims_seen = 0;     // what ReadClaims last answered
-  TimeNs claims_asked_ns = 0;  // when the flow began to wait for an answer; 0: it does not
+  int32_t claims_looks = 0;    // at ReadClaims without an answer, in a row
+  TimeNs claims_asked_ns = 0;  // of the first of these
   int64_t issued_ns = 0;       // predicted duration counted in T_q
   TimeNs evicted_since_ns = 0;
   Prediction predicted;
@@ -157,6 +159,9 @@ struct alignas(64) Queue {
   std::atomic<bool> open{false};
   // Submitted and not launched: the fast path needs 0, so that it does not overtake.
   std::atomic<int32_t> unlaunched{0};
+  // In Flow::deferred: launched for the flow, and not yet on the device. What stands behind such a
+  // task waits, so that it does not overtake.
+  std::atomic<int32_t> deferred{0};
   // Tasks that are not complete and explicit queries that are not done. A submitter raises it
   // before it looks whether the queue is open; a release closes the queue before it looks at it.
   std::atomic<int32_t> tasks_open{0};

@@ -137,6 +137,30 @@ TEST_F(DeviceCallsTest, OnlyLaunchesOfAnOpenQueryAnnounceMoreAndItsEndFlushesThe
   EXPECT_TRUE(scheduler_->Drain(Soon()).ok());
 }
 
+// The scheduler launches opaque work with no lock held, after the other launches of its Tick.
+TEST_F(DeviceCallsTest, AnOpaqueTaskIsNotOvertakenByTheTaskBehindItInItsQueue) {
+  const KernelId kernel = Register();
+  AppOptions options;
+  options.name = "slow path";
+  options.app_class = AppClass::kLatencyCritical;
+  options.drop_late = true;
+  TaskSpec opaque;
+  opaque.queue = *scheduler_->CreateQueue(*scheduler_->CreateApp(options));
+  opaque.work.kind = TaskKind::kOpaque;
+  opaque.work.host_user = &diary_;
+  opaque.work.host_function = [](void* /*stream*/, void* user) {
+    static_cast<WritingDevice::Diary*>(user)->lines.push_back("enqueued");
+  };
+  TaskSpec behind = Spec(kernel, QueryId{});
+  behind.queue = opaque.queue;
+  ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("fifo")).ok());
+  ASSERT_TRUE(scheduler_->SubmitLc(opaque).ok());
+  ASSERT_TRUE(scheduler_->SubmitLc(behind).ok());
+  ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
+  ASSERT_EQ(diary_.lines.size(), 3u);
+  EXPECT_EQ(diary_.lines[1], "enqueued");
+}
+
 TEST_F(DeviceCallsTest, AnImplicitQueryAnnouncesNothingAndFlushesNothing) {
   const KernelId kernel = Register();
   OpenFastPath(kernel);

@@ -131,5 +131,24 @@ TEST_F(HangsTest, ALaneWithBlockedEvictionsIsReplacedByOneThatIsNotEvictable) {
   EXPECT_EQ(scheduler_->Stats().evictions_blocked, orders_.replaced_evictable);
 }
 
+// Its work is on the old stream, behind the launch that hangs.
+TEST_F(HangsTest, ARegionWhoseLaneIsReplacedDoesNotEndOk) {
+  Start("fifo", 1);
+  TaskSpec spec;
+  spec.queue = AddQueue(AppClass::kLatencyCritical, "service");
+  spec.kernel = kernel_;
+  spec.work.block_tasks = 1000;
+  ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  scheduler_->Tick();
+  void* stream = nullptr;
+  const auto region = scheduler_->RegionBegin(spec.queue, kMs, &stream);  // behind it on its lane
+  ASSERT_TRUE(region.ok()) << region.status();
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 1000 * kMs).ok());
+  ASSERT_EQ(orders_.replaced.size(), 1u);
+  ASSERT_TRUE(scheduler_->RegionEnd(*region).ok());
+  ASSERT_TRUE(scheduler_->Wait(*region, scheduler_->NowNs() + 1000 * kMs).ok());
+  EXPECT_EQ(scheduler_->Record(*region)->verdict, Verdict::kFailed);
+}
+
 }  // namespace
 }  // namespace gpushare::core

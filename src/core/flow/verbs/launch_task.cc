@@ -40,10 +40,11 @@ bool IsAllowed(const Task& task, Form form, const Lane& lane) {
 
 // The device has refused the launch and started nothing.
 void Refused(Flow& flow, Task& task, const absl::Status& status) {
-  task.record.error_code = NativeCodeOf(status);
   if (IsDeviceLost(status)) {
+    task.record.error_code = NativeCodeOf(status);
     LoseDevice(flow, NativeCodeOf(status));
   } else if (task.progress.parts.empty()) {
+    task.record.error_code = NativeCodeOf(status);
     if (task.progress.running_index < 0) Unlink(flow, task);
     FinishTask(flow, task, Verdict::kFailed);
   }
@@ -175,7 +176,10 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   part.launched_ns = flow.device->NowNs();
   const LaunchRequest request = MakeRequest(task, part);
   if (part.form == Form::kOpaque) {
-    flow.deferred.Push(request);  // launched after Tick, with no lock held
+    // Launched after Tick, with no lock held. Counted before the task leaves its queue: what stands
+    // behind it must see one or the other.
+    task.queue->deferred.fetch_add(1, std::memory_order_release);
+    flow.deferred.Push({request, task.queue});
   } else if (const absl::Status status = LaunchInQuery(flow, request, task.explicit_query);
              !status.ok()) {
     if (evictable) lane.evictable.fetch_sub(1, std::memory_order_relaxed);
