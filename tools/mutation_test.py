@@ -4,7 +4,7 @@
     pip install universalmutator
     git clone . ../mutants && cd ../mutants      # the script changes the sources of its own clone
     cmake -B build/mutants -G Ninja -DCMAKE_BUILD_TYPE=Debug -DGPUSHARE_CUDA=OFF -DGPUSHARE_LAYERS=SHARED \\
-          -DCMAKE_CXX_FLAGS='-O1 -g0' && ninja -C build/mutants
+          -DCMAKE_LINK_DEPENDS_NO_SHARED=ON -DCMAKE_CXX_FLAGS='-O1 -g0' && ninja -C build/mutants
     tools/mutation_test.py build/mutants --count 200 --seed 1 --out mutants.json
 
 The sample is drawn evenly from every mutant that universalmutator makes of the .cc files of src/core and src/models.
