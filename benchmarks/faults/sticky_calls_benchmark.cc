@@ -39,7 +39,8 @@ struct Completions {
 };
 
 // LC and BE kernels and copies, with a counted callback each. What is refused is not counted.
-int SubmitWork(GpuApp& app, const Kernel& kernel, const WaitParams& wait, Completions& completions) {
+int SubmitWork(GpuApp& app, const Kernel& kernel, const WaitParams& wait,
+               Completions& completions) {
   int accepted = 0;
   const auto submit = [&](const Queue& queue, TaskOptions task, bool lc) {
     task.detached = 1;
@@ -90,8 +91,8 @@ Outcome RunWork(size_t function) {
     outcome.device_lost = app.Stats().device_lost == 1;
     if (took_ns > 900 * kMs) outcome.problem = "the shutdown took more than 900 ms";
     if (completions.calls != accepted) {
-      outcome.problem = std::to_string(completions.calls) + " callbacks for " + std::to_string(accepted) +
-                        " accepted tasks";
+      outcome.problem = std::to_string(completions.calls) + " callbacks for " +
+                        std::to_string(accepted) + " accepted tasks";
     }
   } catch (const Failure& failure) {
     outcome.problem = failure.what();
@@ -148,6 +149,7 @@ Calls FindCalls() {
   {
     RuntimeOptions options;
     options.device = "cuda";
+    ResetCallCounts();
     const Runtime runtime = Take(Runtime::Create(options));
     calls.at_creation = CalledFunctions();
   }

@@ -89,7 +89,7 @@ TEST_P(DeviceFaultsTest, AHungLaunchTimesOutAndTheOthersRun) {
   }
 }
 
-TEST_P(DeviceFaultsTest, ACompletionThatIsLostOrDoubledIsToldOnce) {
+TEST_P(DeviceFaultsTest, ACompletionThatIsLostOrDoubledIsReportedOnce) {
   for (int nth = 1; nth <= kTasks; ++nth) {
     SCOPED_TRACE(nth);
     auto verdicts = Run("duplicated_completion=" + std::to_string(nth));

@@ -154,8 +154,9 @@ class ProcessTest : public ::testing::Test {
 
   // With the scenario's numbers of queries.
   std::vector<std::string> ColocateAll(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"colocate", scenario_,   "--device", "sim",        "--out",
-                                          out_,       "--threads", "1",        "--trace-ms", "5"};
+    std::vector<std::string> arguments = {"colocate",   scenario_, "--device",  "sim",
+                                          "--out",      out_,      "--threads", "1",
+                                          "--trace-ms", "5"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
