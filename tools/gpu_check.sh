@@ -318,7 +318,7 @@ group_overlap() {
   run_benchmark overlap fused_curve_benchmark fused_curve_benchmark --repeats 3
   run_benchmark overlap fused_eviction_benchmark fused_eviction_benchmark
   for name in overlap_benchmark fused_curve_benchmark fused_eviction_benchmark; do
-    if [[ -f "$out/$name.json.log" ]]; then cat "$out/$name.json.log"; fi
+    if [[ $list -eq 0 && -f "$out/$name.json.log" ]]; then cat "$out/$name.json.log"; fi
   done
 }
 
@@ -333,7 +333,7 @@ group_faults() {
   local arguments
   read -ra arguments <<< "${GPUSHARE_FAULTS_ARGUMENTS:-}"
   run_benchmark faults faults_benchmark faults_benchmark ${arguments[@]+"${arguments[@]}"}
-  if [[ -f "$out/faults_benchmark.json.log" ]]; then cat "$out/faults_benchmark.json.log"; fi
+  if [[ $list -eq 0 && -f "$out/faults_benchmark.json.log" ]]; then cat "$out/faults_benchmark.json.log"; fi
   run_benchmark faults sticky_calls_benchmark sticky_calls_benchmark
 }
 

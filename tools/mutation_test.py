@@ -9,7 +9,7 @@
 
 The sample is drawn evenly from every mutant that universalmutator makes of the .cc files of src/core and src/models.
 A mutant that does not compile, or compiles to the same code, is replaced by the next of the sample. A mutant is
-killed when a test fails, crashes or takes longer than its limit. Survivors are printed as differences: each is a
+killed when a test fails, crashes or takes longer than its limit, twice. Survivors are printed as differences: each is a
 missing test or an equivalent program, which a person decides. --shard 0/2 and 1/2 divide one sample between two
 clones. The report is written after each mutant, and a second call goes on where the first one stopped.
 """
@@ -38,7 +38,8 @@ TEST_SECONDS_MIN = 5
 
 
 def run(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    # A mutant may print any bytes.
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, **options)
 
 
 def is_code(line):
@@ -52,7 +53,9 @@ def mutants_of(source, mutate):
     before = source.read_text().splitlines()
     found = set()
     with tempfile.TemporaryDirectory() as folder:
-        run([mutate, str(source), "cpp", "--noCheck", "--mutantDir", folder])
+        made = run([mutate, str(source), "cpp", "--noCheck", "--mutantDir", folder])
+        if made.returncode != 0:
+            sys.exit(f"mutation_test: '{mutate}' fails for {source} with {made.returncode}: {made.stderr.strip()[-300:]}")
         for path in sorted(pathlib.Path(folder).iterdir()):
             after = path.read_text().splitlines()
             if len(after) == len(before) + 1:  # an inserted statement
@@ -72,6 +75,8 @@ def sample(arguments):
     for folder in FOLDERS:
         for source in sorted(pathlib.Path(folder).rglob("*.cc")):
             everything += [(str(source), *mutant) for mutant in mutants_of(source, arguments.mutate)]
+    if not everything:
+        sys.exit(f"mutation_test: '{arguments.mutate}' makes no mutants.")
     random.Random(arguments.seed).shuffle(everything)
     index, count = (int(part) for part in arguments.shard.split("/"))
     return everything[index::count]
@@ -112,10 +117,13 @@ class Tests:
 
     @staticmethod
     def _passes(test):
-        try:
-            result = run(test["command"], cwd=test["folder"], env=test["environment"], timeout=test["limit"])
-        except subprocess.TimeoutExpired:
-            return False
+        # Two clones, or two tests of one run, must not meet in a temporary folder.
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            environment = {**test["environment"], "TMPDIR": folder, "TEST_TMPDIR": folder}
+            try:
+                result = run(test["command"], cwd=test["folder"], env=environment, timeout=test["limit"])
+            except subprocess.TimeoutExpired:
+                return False
         if test["pattern"]:
             return any(re.search(pattern, result.stdout + result.stderr) for pattern in test["pattern"])
         return result.returncode in (0, test["skip"])
@@ -126,7 +134,8 @@ class Tests:
         failed = []
 
         def judge(test):
-            if not failed and not self._passes(test):
+            # A test that passes when it is repeated fails by chance, and kills nothing.
+            if not failed and not self._passes(test) and not self._passes(test):
                 failed.append(test["name"])
 
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
@@ -160,6 +169,25 @@ def describe(mutant):
     return "\n".join(difflib.unified_diff([old], [new], f"{source}:{number + 1}", "mutant", lineterm="", n=0))
 
 
+def origin_of(arguments):
+    """What a report belongs to: another sample, or other sources, cannot go on with it."""
+    head = run(["git", "rev-parse", "HEAD"]).stdout.strip()
+    return {"seed": arguments.seed, "shard": arguments.shard, "head": head}
+
+
+def judged_before(report, origin):
+    """The mutants that an earlier call judged."""
+    if not report.exists():
+        return []
+    earlier = json.loads(report.read_text())
+    before = earlier.get("origin", {}) if isinstance(earlier, dict) else {}
+    for key, value in origin.items():
+        if before.get(key) != value:
+            sys.exit(f"mutation_test: the report {report} has {key} {before.get(key)}, and this call has {value}; "
+                     "name another report with --out.")
+    return earlier["mutants"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", help="a build tree of this clone with every test built")
@@ -175,9 +203,10 @@ def main():
         sys.exit("mutation_test: this clone has changes that are not committed.")
     if run(["ninja", "-C", arguments.build]).returncode != 0:
         sys.exit("mutation_test: the sources do not build.")
-    tests = Tests(arguments.build, arguments.jobs)
     report = pathlib.Path(arguments.out)
-    judged = json.loads(report.read_text()) if report.exists() else []
+    origin = origin_of(arguments)
+    judged = judged_before(report, origin)
+    tests = Tests(arguments.build, arguments.jobs)
     healthy = {}
     done = sum(entry["result"] not in ("invalid", "same code") for entry in judged)
     for mutant in sample(arguments)[len(judged):]:
@@ -187,7 +216,7 @@ def main():
         healthy.setdefault(mutant[0], objects_of(arguments.build, mutant[0]))
         result = try_mutant(arguments, mutant, healthy, tests)
         judged.append({"mutant": mutant, "result": result, "seconds": round(time.monotonic() - start, 1)})
-        report.write_text(json.dumps(judged, indent=1) + "\n")
+        report.write_text(json.dumps({"origin": origin, "mutants": judged}, indent=1) + "\n")
         done += result not in ("invalid", "same code")
         if result == "survived":
             print(describe(mutant), flush=True)

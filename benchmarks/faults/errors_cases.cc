@@ -34,7 +34,7 @@ TaskOptions FaultTask(const Kernel& kernel) {
   return task;
 }
 
-// After the fault: every ticket ends once, the loss is told, new work is refused, the end is
+// After the fault: every ticket ends once, the loss is reported, new work is refused, the end is
 // bounded.
 Json ExpectLost(GpuApp& app, std::vector<Ticket> tickets, int64_t fault_ns) {
   int lost = 0;
@@ -206,7 +206,7 @@ Json BadLaunches() {
 }  // namespace
 
 std::vector<FaultCase> ErrorCases() {
-  static constexpr char kLost[] = "every ticket ends, device_lost is told, submits are refused";
+  static constexpr char kLost[] = "every ticket ends, device_lost is reported, submits are refused";
   return {
       {"sticky_trap_be", kLost, 20, TrapInBe},
       {"sticky_trap_lc", kLost, 20, TrapInLc},

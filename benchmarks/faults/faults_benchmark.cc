@@ -4,6 +4,7 @@
 // Use: faults_benchmark [--cases a,b,...] [--list]
 //      faults_benchmark --run CASE    that case, in this process
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -35,6 +36,15 @@ int RunHere(const std::string& name) {
     std::_Exit(0);
   }
   throw Failure("There is no case '" + name + "'.", kBadUse);
+}
+
+void RequireKnown(const std::vector<std::string>& chosen) {
+  const std::vector<FaultCase> all = AllCases();
+  for (const std::string& name : chosen) {
+    const bool known = std::any_of(all.begin(), all.end(),
+                                   [&](const FaultCase& fault) { return name == fault.name; });
+    if (!known) throw Failure("There is no case '" + name + "'; --list prints them.", kBadUse);
+  }
 }
 
 std::string LastLine(const std::string& text) {
@@ -76,6 +86,7 @@ int Run(Arguments& given) {
   const bool list = given.Has("--list");
   const std::vector<std::string> chosen = given.List("--cases", {});
   given.Finish();
+  RequireKnown(chosen);
   if (!here.empty()) return RunHere(here);
   if (list) {
     for (const FaultCase& fault : AllCases()) std::printf("%s: %s\n", fault.name, fault.promise);

@@ -11,7 +11,7 @@ namespace gpushare::benchmarks {
 namespace {
 
 constexpr int64_t kHangFloorNs = 300 * kMs;
-constexpr int64_t kSoloNs = kMs;  // what the library is told
+constexpr int64_t kSoloNs = kMs;  // what the app states
 constexpr WaitParams kSpin = {.wait_ns = 2'500'000'000, .sleep_ns = 1000};
 // Some SMs only: a kernel that never ends keeps its SMs, and nothing can take them back.
 constexpr int64_t kBlocks = 4;

@@ -145,13 +145,13 @@ Json Starvation() {
   return {{"be_tasks", tasks}, {"be_ms_a_task_alone", 2}};
 }
 
-// What the library is told is wrong by ten, either way. Nothing is taken for hung.
+// The stated solo time is wrong by ten, either way. Nothing is taken for hung.
 Json Mispredictions(double factor) {
   GpuApp app;
   app.ExpectHealthy();
-  const auto told = static_cast<int64_t>(200'000 * factor);
-  const Kernel lc = app.WaitKernel("lc_told_wrong", told);
-  const Kernel be = app.WaitKernel("be_told_wrong", told);
+  const auto stated_ns = static_cast<int64_t>(200'000 * factor);
+  const Kernel lc = app.WaitKernel("lc_stated_wrong", stated_ns);
+  const Kernel be = app.WaitKernel("be_stated_wrong", stated_ns);
   const WaitParams wait = {.wait_ns = 200'000};
   BeLoop loop(app, 2);
   std::vector<double> latencies;
@@ -169,27 +169,27 @@ Json Mispredictions(double factor) {
          std::string("The BE task ends ") + gpushare_verdict_name(record.verdict) + ".");
   Expect(app.Stats().hung == 0, "Healthy work was taken for hung.");
   app.ShutdownMs(2'000 * kMs);
-  return {{"told_us", told / 1000},
+  return {{"stated_us", stated_ns / 1000},
           {"lc_p50_ms", Rounded(Quantile(latencies, 0.5), 3)},
           {"lc_p99_ms", Rounded(Quantile(latencies, 0.99), 3)},
           {"be_tasks", tasks}};
 }
 
-Json ToldTooShort() { return Mispredictions(0.1); }
-Json ToldTooLong() { return Mispredictions(10); }
+Json StatedTooShort() { return Mispredictions(0.1); }
+Json StatedTooLong() { return Mispredictions(10); }
 
 }  // namespace
 
 std::vector<FaultCase> LatencyCases() {
-  static constexpr char kTold[] = "work goes on, nothing is taken for hung";
+  static constexpr char kStated[] = "work goes on, nothing is taken for hung";
   return {
       {"flood_of_be", "LC's p99 stays, BE is refused where its app is full", 30, FloodOfBe},
       {"lost_evictions", "no query waits for a BE task", 30, LostEvictions},
       {"priority_inversion", "the dependant runs once the BE work before it is done", 20,
        Inversion},
       {"starvation", "BE makes progress beside LC at half load", 20, Starvation},
-      {"predicted_too_short", kTold, 20, ToldTooShort},
-      {"predicted_too_long", kTold, 20, ToldTooLong},
+      {"predicted_too_short", kStated, 20, StatedTooShort},
+      {"predicted_too_long", kStated, 20, StatedTooLong},
   };
 }
 

@@ -1,8 +1,8 @@
 // Memory that is exhausted at any allocation of any call: RESOURCE_EXHAUSTED, or a call that
 // succeeds. No abort, no leak, and the call succeeds when it is repeated.
 //
-// By default a sample of the allocations of each call fails; GPUSHARE_FAULT_SEEDS=all takes every
-// one. The flow's own allocations: allocation_failure_flow_test.cc.
+// By default a sample of the allocations of each call fails; GPUSHARE_EVERY_ALLOCATION=1 takes
+// every one. The flow's own allocations: allocation_failure_flow_test.cc.
 
 #include <gpushare/gpushare.h>
 #include <gpushare/gpushare_policy.h>

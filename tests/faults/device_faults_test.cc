@@ -89,7 +89,7 @@ TEST_P(DeviceFaultsTest, AHungLaunchTimesOutAndTheOthersRun) {
   }
 }
 
-TEST_P(DeviceFaultsTest, ACompletionThatIsLostOrDoubledIsToldOnce) {
+TEST_P(DeviceFaultsTest, ACompletionThatIsLostOrDoubledIsReportedOnce) {
   for (int nth = 1; nth <= kTasks; ++nth) {
     SCOPED_TRACE(nth);
     auto verdicts = Run("duplicated_completion=" + std::to_string(nth));
@@ -102,8 +102,28 @@ TEST_P(DeviceFaultsTest, ACompletionThatIsLostOrDoubledIsToldOnce) {
 
 // The eviction takes effect with the launch's own end: LC waits for one launch, not for ever.
 TEST_P(DeviceFaultsTest, EvictionsThatAreBlockedDelayAndLoseNothing) {
-  auto verdicts = Run("blocked_eviction=p1");
-  EXPECT_EQ(verdicts[GPUSHARE_VERDICT_OK], accepted_);
+  Api api;
+  api.opening.profile_path = GPUSHARE_SMALL_PROFILE;
+  api.Open({"sim", GPUSHARE_DRIVE_POLL}, "blocked_eviction=p1", GetParam());
+  const gpushare_ticket be = api.Submit(api.BeTask(528'000), false);
+  int64_t now_ns = 0;
+  ASSERT_OK(gpushare_now_ns(api.runtime, &now_ns));
+  ASSERT_OK(gpushare_poll_until(api.runtime, now_ns + kMs));
+  const std::string policy = GetParam();
+  if (policy == "smguard") {  // evicts for reservations alone
+    gpushare_reservation_options reservation = GPUSHARE_RESERVATION_OPTIONS_INIT;
+    reservation.capsms = 132;
+    ASSERT_OK(gpushare_reserve_capsm(api.lc_app, &reservation));
+  }
+  const gpushare_ticket lc = api.Submit(api.LcTask(), true);
+  EXPECT_EQ(api.Finish(lc).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(api.Finish(be).verdict, GPUSHARE_VERDICT_OK);
+  gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
+  ASSERT_OK(gpushare_runtime_stats_get(api.runtime, &stats));
+  if (policy == "adaptive:evict" || policy == "smguard") {
+    EXPECT_GT(stats.evictions_blocked, 0);
+  }
+  api.Close();
 }
 
 TEST_P(DeviceFaultsTest, DeviceMemoryThatRunsOutIsRefusedAndLosesNothing) {

@@ -3,6 +3,8 @@
 #include <gpushare/gpushare_policy.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 namespace gpushare_test {
 namespace {
 
@@ -407,6 +409,9 @@ void EveryHandle::Close() {
   gpushare_query_end(handles.runtime, handles.query);
   for (const gpushare_ticket ticket : handles.tickets) {
     gpushare_ticket_release(handles.runtime, ticket);
+  }
+  for (const char* name : {"trace.log", "events.log", "profile.json"}) {
+    std::remove(TemporaryPath(name).c_str());
   }
 }
 

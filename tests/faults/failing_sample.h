@@ -1,5 +1,5 @@
 // Which allocation of a call fails in each try: the first ones, then about each tripled number.
-// With GPUSHARE_FAULT_SEEDS=all every one.
+// With GPUSHARE_EVERY_ALLOCATION=1 every one.
 
 #ifndef GPUSHARE_TESTS_FAULTS_FAILING_SAMPLE_H_
 #define GPUSHARE_TESTS_FAULTS_FAILING_SAMPLE_H_
@@ -15,8 +15,8 @@ namespace gpushare_test {
 class FailingSample {
  public:
   FailingSample() {
-    const char* const seeds = std::getenv("GPUSHARE_FAULT_SEEDS");
-    all_ = seeds != nullptr && std::strcmp(seeds, "all") == 0;
+    const char* const every = std::getenv("GPUSHARE_EVERY_ALLOCATION");
+    all_ = every != nullptr && std::strcmp(every, "1") == 0;
   }
   bool more() const { return number_ < kNumberMax; }
   int64_t number() const { return number_; }

@@ -1,4 +1,4 @@
-// Tasks in flight with a counted callback each: how often each was told, and how it ended.
+// Tasks in flight with a counted callback each: how often each was completed, and how it ended.
 //
 // Sequence: Submit -> ... -> a drain or a shutdown -> ExpectOnce. Threads: submits of one thread;
 // callbacks run on any.
@@ -39,7 +39,7 @@ class Flight {
   size_t size() const { return marks_.size(); }
   const gpushare_completion_record& record(size_t i) const { return marks_[i]->record; }
 
-  // Each task was told once, with a verdict. How many ended with each.
+  // Each task was completed once, with a verdict. How many ended with each.
   std::map<gpushare_verdict, int> ExpectOnce() const {
     std::map<gpushare_verdict, int> verdicts;
     for (const auto& mark : marks_) {

@@ -46,6 +46,7 @@ TEST(PackedQuotas, OfTwoAppsBothHold) {
   tenants.RunUntil(2 * kEnd);
   EXPECT_LE(tenants.Work(small) / (2 * kEnd), 16 / kSms + 0.01);
   EXPECT_LE(tenants.Work(large) / (2 * kEnd), 48 / kSms + 0.01);
+  EXPECT_LE((tenants.Work(small) + tenants.Work(large)) / (2 * kEnd), 48 / kSms + 0.01);
   EXPECT_GT(tenants.Work(small), 0);
   EXPECT_GT(tenants.Work(large), 0);
 }

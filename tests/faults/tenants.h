@@ -139,11 +139,18 @@ class Tenants {
   int32_t LastPlace(int be) const { return be_[static_cast<size_t>(be)].last_place; }
 
   const std::vector<int64_t>& latencies_ns() const { return latencies_ns_; }
+  // Of the completed queries and the open ones that are late by now. Most queries must have
+  // completed: a share of a few says nothing.
   double LateShare(int64_t target_ns) const {
+    const int64_t expected = now_ns() / service_.interval_ns;
+    EXPECT_GE(static_cast<int64_t>(latencies_ns_.size()), expected * 3 / 4);
     const auto late = std::count_if(latencies_ns_.begin(), latencies_ns_.end(),
                                     [&](int64_t latency) { return latency > target_ns; });
-    return static_cast<double>(late) /
-           static_cast<double>(std::max<size_t>(latencies_ns_.size(), 1));
+    const auto open_late = std::count_if(open_.begin(), open_.end(), [&](const Query& query) {
+      return now_ns() - query.arrival_ns > target_ns;
+    });
+    return static_cast<double>(late + open_late) /
+           static_cast<double>(std::max<size_t>(latencies_ns_.size() + open_late, 1));
   }
   int64_t now_ns() const {
     int64_t now_ns = 0;

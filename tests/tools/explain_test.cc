@@ -114,6 +114,14 @@ TEST(ExplainTest, NamesTheTicketForWhichATaskFailed) {
   EXPECT_THAT(story, Not(HasSubstr("measured")));
 }
 
+TEST(ExplainTest, EveryReasonOfADecisionHasAClause) {
+  const std::string unknown = gpushare_reason_name(-1);
+  for (gpushare_reason reason = 1; reason < GPUSHARE_REASON_DEPENDENCY_FAILED; ++reason) {
+    if (gpushare_reason_name(reason) == unknown) continue;
+    EXPECT_NE(ReasonClauseOf(reason), "") << gpushare_reason_name(reason);
+  }
+}
+
 TEST(ExplainTest, AnUnknownTicketHasNoStory) {
   EXPECT_FALSE(StoryOf(MadeUpRun(), Events(), 1).has_value());
 }

@@ -122,14 +122,16 @@ class Child {
   fs::path out_;
 };
 
-// Two cases that take a tenth of a second each with a few queries.
+// Two cases that take a tenth of a second each with a few queries. Without --queries the second
+// one takes much longer, so that a signal can meet it.
 constexpr char kScenario[] = R"json({
-  "schema_version": 1, "name": "small", "queries": 5, "be_alone_ns": 2000000,
+  "schema_version": 1, "name": "small", "queries": 200, "be_alone_ns": 2000000,
   "policies": ["fifo", "adaptive"],
   "lc": [{"name": "decode16", "kernel": "decode16", "p99_bound": 1.05}],
   "be": [{"name": "sincos", "kernel": "sincos_267us", "block_tasks": 10560}],
   "cases": [{"name": "first", "lc": ["decode16"], "be": ["sincos"], "load": 0.3},
-            {"name": "second", "lc": ["decode16"], "be": ["sincos"], "load": 0.4}],
+            {"name": "second", "lc": ["decode16"], "be": ["sincos"], "load": 0.4,
+             "queries": 4000}],
   "traced": {"case": "second", "policy": "adaptive"}
 })json";
 
@@ -150,18 +152,21 @@ class ProcessTest : public ::testing::Test {
     return Child(arguments, folder_, start).Wait();
   }
 
-  std::vector<std::string> Colocate(const std::string& queries,
-                                    const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> arguments = {"colocate",  scenario_, "--device",   "sim",
-                                          "--out",     out_,      "--queries",  queries,
-                                          "--threads", "1",       "--trace-ms", "5"};
+  // With the scenario's numbers of queries.
+  std::vector<std::string> ColocateAll(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments = {"colocate",   scenario_, "--device",  "sim",
+                                          "--out",      out_,      "--threads", "1",
+                                          "--trace-ms", "5"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
+  std::vector<std::string> Colocate(const std::string& queries) const {
+    return ColocateAll({"--queries", queries});
+  }
 
   // Interrupts a run of two cases in its second case.
-  Ending InterruptInTheSecondCase(int number, const std::string& queries) const {
-    Child child(Colocate(queries), folder_);
+  Ending InterruptInTheSecondCase(int number) const {
+    Child child(ColocateAll(), folder_);
     const fs::path log = out_ / "gpushare.partial/events/second-fifo.gpulog";
     EXPECT_TRUE(child.WaitUntil([&] { return fs::exists(log); })) << Read(folder_ / "stderr");
     child.Signal(number);
@@ -221,10 +226,9 @@ TEST_F(ProcessTest, AProfileThatDoesNotFitIsNamedAndTheOldOneStays) {
 }
 
 TEST_F(ProcessTest, AnInterruptLeavesTheOldResultsAndAPartialSetThatResumes) {
-  const std::string queries = "600";
   ASSERT_EQ(Run(Colocate("5")).exit_code, 0);
   const auto before = Contents(out_);
-  const Ending ending = InterruptInTheSecondCase(SIGINT, queries);
+  const Ending ending = InterruptInTheSecondCase(SIGINT);
   EXPECT_EQ(ending.exit_code, 130) << ending.err;
   EXPECT_EQ(ending.out, "");
   EXPECT_THAT(ending.err, HasSubstr("SIGINT"));
@@ -246,11 +250,11 @@ TEST_F(ProcessTest, AnInterruptLeavesTheOldResultsAndAPartialSetThatResumes) {
   EXPECT_EQ(Run({"explain", out_ / "gpushare.partial"}).exit_code, 0);
 
   // The rest gives the bytes of a run that nothing interrupted.
-  const Ending rest = Run(Colocate(queries, {"--resume"}));
+  const Ending rest = Run(ColocateAll({"--resume"}));
   ASSERT_EQ(rest.exit_code, 0) << rest.err;
   const auto resumed = Contents(out_);
   fs::remove_all(out_);
-  ASSERT_EQ(Run(Colocate(queries)).exit_code, 0);
+  ASSERT_EQ(Run(ColocateAll()).exit_code, 0);
   EXPECT_EQ(resumed, Contents(out_));
 }
 
@@ -266,14 +270,22 @@ TEST_F(ProcessTest, AnInterruptInTheFirstCaseKeepsNothingAndSaysSo) {
 }
 
 TEST_F(ProcessTest, APartialSetOfOtherOptionsIsNotResumed) {
-  ASSERT_EQ(InterruptInTheSecondCase(SIGINT, "600").exit_code, 130);
+  ASSERT_EQ(InterruptInTheSecondCase(SIGINT).exit_code, 130);
   const auto before = Contents(out_);
-  const Ending ending = Run(Colocate("601", {"--resume"}));
-  EXPECT_EQ(ending.exit_code, 2);
-  EXPECT_THAT(ending.err, HasSubstr("queries"));
+  const Ending queries = Run(ColocateAll({"--resume", "--queries", "201"}));
+  EXPECT_EQ(queries.exit_code, 2);
+  EXPECT_THAT(queries.err, HasSubstr("made with queries"));
+  EXPECT_EQ(Contents(out_), before);
+  // A set of one case would take the place of the case that is finished.
+  const Ending cases = Run(ColocateAll({"--resume", "--case", "second"}));
+  EXPECT_EQ(cases.exit_code, 2);
+  EXPECT_THAT(cases.err, HasSubstr("made with cases"));
+  EXPECT_EQ(Contents(out_), before);
+  // Nor does a run that is refused before it begins take it away.
+  EXPECT_EQ(Run(ColocateAll({"--policy", "adaptve"})).exit_code, 2);
   EXPECT_EQ(Contents(out_), before);
   std::ofstream(out_ / "gpushare.partial/rows.json") << "{";
-  EXPECT_EQ(Run(Colocate("600", {"--resume"})).exit_code, 2);
+  EXPECT_EQ(Run(ColocateAll({"--resume"})).exit_code, 2);
   // Without --resume the run starts again and leaves one complete set.
   EXPECT_EQ(Run(Colocate("5")).exit_code, 0);
   EXPECT_FALSE(fs::exists(out_ / "gpushare.partial"));

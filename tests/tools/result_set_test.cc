@@ -10,6 +10,7 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "tools/gpushare/errors.h"
 
@@ -65,7 +66,7 @@ class ResultSetTest : public ::testing::Test {
 TEST_F(ResultSetTest, APublishedSetReplacesAllOfTheEarlierOneAndNothingElse) {
   WriteEarlier();
   {
-    ResultSet set(folder_, false);
+    ResultSet set(folder_);
     EXPECT_TRUE(set.HasEarlierResults());
     WriteNew(set);
     set.Publish();
@@ -79,14 +80,14 @@ TEST_F(ResultSetTest, APublishedSetReplacesAllOfTheEarlierOneAndNothingElse) {
 
 TEST_F(ResultSetTest, ASetThatIsNotPublishedLeavesTheEarlierOne) {
   const Files before = WriteEarlier();
-  { WriteNew(ResultSet(folder_, false)); }
+  { WriteNew(ResultSet(folder_)); }
   EXPECT_EQ(All(), before);
 }
 
 TEST_F(ResultSetTest, ARenameThatFailsBringsTheEarlierSetBack) {
   const Files before = WriteEarlier();
   {
-    ResultSet set(folder_, false);
+    ResultSet set(folder_);
     WriteNew(set);
     // The earlier report cannot go where a folder is.
     fs::create_directories(set.partial() + "/earlier/report.html/in_the_way");
@@ -100,25 +101,53 @@ TEST_F(ResultSetTest, ARenameThatFailsBringsTheEarlierSetBack) {
   EXPECT_EQ(All(), before);
 }
 
-TEST_F(ResultSetTest, AKeptPartialSetIsThereForTheNextRunAndEmptiedWithoutResume) {
+TEST_F(ResultSetTest, AKeptPartialSetStaysUntilARunEmptiesIt) {
   {
-    ResultSet set(folder_, false);
+    ResultSet set(folder_);
     WriteNew(set);
+    Write(set.partial() + "/rows.json", "rows");
     set.KeepPartial(true);
   }
+  const Files before = All();
+  { const ResultSet refused_before_the_first_run(folder_); }
+  EXPECT_EQ(All(), before);
   {
-    ResultSet set(folder_, true);
-    EXPECT_TRUE(fs::exists(set.partial() + "/events/b.gpulog"));
-    set.KeepPartial(true);
+    ResultSet set(folder_);
+    set.Empty();
+    EXPECT_EQ(All(), Files());
+    EXPECT_TRUE(fs::exists(set.partial() + "/events"));
   }
-  const ResultSet set(folder_, false);
-  EXPECT_FALSE(fs::exists(set.partial() + "/events/b.gpulog"));
+  EXPECT_FALSE(fs::exists(folder_));
+}
+
+// Publish() makes one rename after the other; the process may end between any two.
+TEST_F(ResultSetTest, AProcessThatEndsInsidePublishLosesNoEarlierSet) {
+  const std::vector<std::string> entries = {"result.json", "report.html", "trace.pftrace",
+                                            "events"};
+  for (size_t moved = 0; moved < 2 * entries.size(); ++moved) {
+    SCOPED_TRACE(moved);
+    fs::remove_all(folder_);
+    const Files before = WriteEarlier();
+    const std::string partial = folder_ + "/gpushare.partial";
+    for (const char* name : {"result.json", "report.html", "trace.pftrace", "events/b.gpulog"}) {
+      Write(partial + "/" + name, std::string("new ") + name);
+    }
+    fs::create_directories(partial + "/earlier");
+    for (size_t i = 0; i < moved; ++i) {
+      const bool away = i < entries.size();
+      const std::string& entry = entries[away ? i : 2 * entries.size() - 1 - i];
+      fs::rename((away ? folder_ : partial) + "/" + entry,
+                 (away ? partial + "/earlier" : folder_) + "/" + entry);
+    }
+    { const ResultSet next(folder_); }
+    EXPECT_EQ(All(), before);
+  }
 }
 
 TEST_F(ResultSetTest, ASecondWriterIsRefusedAndTakesNothingAway) {
-  ResultSet first(folder_, false);
+  ResultSet first(folder_);
   WriteNew(first);
-  EXPECT_THROW(ResultSet(folder_, false), InputError);
+  EXPECT_THROW(ResultSet{folder_}, InputError);
   EXPECT_TRUE(fs::exists(first.partial() + "/report.html"));
 }
 

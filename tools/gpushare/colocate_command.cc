@@ -100,7 +100,7 @@ std::string ResumeText(const ResultSet& set) {
 
 ColocateResult RunIntoFolder(const Scenario& scenario, ColocateOptions& options,
                              const MeasuredResults& measured, const ColocateOutput& output) {
-  ResultSet set(output.folder, output.resume);
+  ResultSet set(output.folder);
   options.out = set.partial();
   if (output.resume) {
     set.KeepPartial(true);  // also when its rows are refused
@@ -109,6 +109,7 @@ ColocateResult RunIntoFolder(const Scenario& scenario, ColocateOptions& options,
   }
   options.begin = [&](const ColocateResult& opened) {
     RequireSameOrigin(options.finished, MadeWith(scenario, options, opened));
+    if (!output.resume) set.Empty();
   };
   options.save = [&](const ColocateResult& so_far) {
     SaveFinishedRows(scenario, options, so_far, set.partial());

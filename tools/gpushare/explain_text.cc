@@ -47,10 +47,12 @@ constexpr ReasonClause kReasonClauses[] = {
     {GPUSHARE_REASON_HOLD_RUNNING, "the most BE tasks were on the device"},
     {GPUSHARE_REASON_HOLD_COUNTERS, "every claim counter was in use"},
     {GPUSHARE_REASON_HOLD_LAUNCHES, "the most launches were in flight"},
+    {GPUSHARE_REASON_HOLD_PLAN, "the entry that its policy planned for it was dropped"},
     {GPUSHARE_REASON_EVICT_FOR_LC, "an LC task needed its SMs"},
     {GPUSHARE_REASON_EVICT_FOR_RESERVATION, "an LC reservation was short of CapSMs"},
     {GPUSHARE_REASON_EVICT_FOR_LAYOUT, "the planner moved to another partition layout"},
     {GPUSHARE_REASON_EVICT_FOR_QUOTA, "its quota shrank"},
+    {GPUSHARE_REASON_USER_POLICY, "the application's own policy decided so"},
 };
 
 std::string ReasonText(gpushare_reason reason) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -141,6 +142,11 @@ uint64_t ArrivalDigest(const Scenario& scenario) {
   return Fnv1a(text);
 }
 
+// In any order, each once; empty: all.
+std::set<std::string> AskedCases(const ColocateOptions& options) {
+  return {options.cases.begin(), options.cases.end()};
+}
+
 }  // namespace
 
 std::string MadeWith(const Scenario& scenario, const ColocateOptions& options,
@@ -159,6 +165,7 @@ std::string MadeWith(const Scenario& scenario, const ColocateOptions& options,
                           {"arrival_digest", HexText(ArrivalDigest(scenario))},
                           {"seed", scenario.seed},
                           {"policies", result.policies},
+                          {"cases", AskedCases(options)},
                           {"queries", scenario.queries},
                           {"duration_ns", scenario.duration_ns},
                           {"rounds", result.rounds},

@@ -57,7 +57,7 @@ class Moves {
 
 }  // namespace
 
-ResultSet::ResultSet(const std::string& folder, bool keep_partial)
+ResultSet::ResultSet(const std::string& folder)
     : folder_(folder), partial_(folder + "/gpushare.partial") {
   MakeFolder(partial_);
   lock_ = open(partial_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -65,10 +65,15 @@ ResultSet::ResultSet(const std::string& folder, bool keep_partial)
     close(lock_);
     throw InputError("Another run writes into the folder '" + folder_ + "'.");
   }
-  if (!keep_partial) {
-    for (const auto& entry : fs::directory_iterator(partial_)) fs::remove_all(entry.path());
+  try {
+    TakeBack();
+    MakeFolder(partial_ + "/events");
+  } catch (...) {
+    if (lock_ >= 0) close(lock_);
+    throw;
   }
-  MakeFolder(partial_ + "/events");
+  std::error_code ignored;
+  keep_ = fs::exists(partial_ + "/rows.json", ignored);
 }
 
 ResultSet::~ResultSet() {
@@ -78,6 +83,29 @@ ResultSet::~ResultSet() {
     fs::remove(folder_, ignored);  // only if it is empty
   }
   if (lock_ >= 0) close(lock_);
+}
+
+// The new set's events/ moves first, and only when all of the earlier set is away.
+void ResultSet::TakeBack() {
+  const std::string earlier = partial_ + "/earlier";
+  std::error_code ignored;
+  if (fs::exists(earlier, ignored) && !HasEarlierResults()) {
+    Moves moves;
+    if (!fs::exists(partial_ + "/events", ignored)) {
+      for (const char* entry : kEntries) moves.Make(folder_ + "/" + entry, partial_ + "/" + entry);
+    }
+    for (size_t i = kEntries.size(); i-- > 0;) {
+      moves.Make(earlier + "/" + kEntries[i], folder_ + "/" + kEntries[i]);
+    }
+    moves.Keep();
+  }
+  fs::remove_all(earlier, ignored);
+}
+
+void ResultSet::Empty() {
+  for (const auto& entry : fs::directory_iterator(partial_)) fs::remove_all(entry.path());
+  MakeFolder(partial_ + "/events");
+  keep_ = false;
 }
 
 bool ResultSet::HasEarlierResults() const {

@@ -16,9 +16,10 @@ namespace gpushare::tool {
 
 class ResultSet {
  public:
-  // Makes the partial folder. Empties it unless `keep_partial`. InputError when another process
-  // writes into the folder, RunError when it cannot be made.
-  ResultSet(const std::string& folder, bool keep_partial);
+  // Makes the partial folder, and takes back what a process that ended inside Publish() had moved.
+  // What an earlier run left in the partial folder stays until Empty(). InputError when another
+  // process writes into the folder, RunError when it cannot be made.
+  explicit ResultSet(const std::string& folder);
   // Removes the partial folder, and FOLDER if it is then empty, unless it shall be kept.
   ~ResultSet();
   ResultSet(const ResultSet&) = delete;
@@ -28,9 +29,12 @@ class ResultSet {
   // Where the run writes.
   const std::string& partial() const { return partial_; }
 
+  // Empties the partial folder: this run will write a whole set.
+  void Empty();
   // Whether FOLDER has an earlier complete set.
   bool HasEarlierResults() const;
-  // Whether the partial folder stays when this object goes.
+  // Whether the partial folder stays when this object goes. At first it does if it has rows that
+  // --resume can use.
   void KeepPartial(bool keep) { keep_ = keep; }
   bool keeps_partial() const { return keep_; }
   // Moves the set into FOLDER. On failure FOLDER has the earlier set again, and RunError names the
@@ -38,6 +42,8 @@ class ResultSet {
   void Publish();
 
  private:
+  void TakeBack();
+
   std::string folder_;
   std::string partial_;
   int lock_ = -1;

@@ -2,10 +2,11 @@
 // policy, options and an application, then drains and shuts down. Whatever fails, each accepted
 // task completes exactly once and its record is true (checks.h).
 //
-// Use: fault_runs [--seeds N] [--from SEED] [--seconds S]    S: stop after so long; it is no
-// failure
-//      fault_runs --seed SEED                                one run, with every action printed
-// Exit code: 0; 1 a run broke a promise, and its seed is printed; 2 bad use.
+// Use: fault_runs [--seeds N] [--from SEED] [--seconds S] [--runs-min N] [--profile FILE]
+//      fault_runs --seed SEED [--profile FILE]     one run, with every action printed
+// S: stop after so long. Fewer runs than --runs-min are a failure then (default 1).
+// Exit code: 0; 1 a run broke a promise, and its seed is printed, or too little was tested; 2 bad
+// use.
 
 #include <chrono>
 #include <cstdio>
@@ -22,11 +23,14 @@ namespace {
 
 constexpr int kFailuresMax = 20;  // printed
 constexpr int kVerdicts = 8;
+// From so many runs on, the share of those without a device is judged; in a few it is chance.
+constexpr int64_t kRunsJudged = 100;
 
 struct Options {
   int64_t seeds = 5000;
   uint64_t from = 1;
   double seconds = 1e9;
+  int64_t runs_min = 1;
   const char* profile_path = nullptr;
   bool verbose = false;
 };
@@ -81,7 +85,9 @@ bool Run(uint64_t seed, const Options& options, Totals& totals) {
   for (const std::string& problem : session.ledger().problems) {
     std::printf("  %s\n", problem.c_str());
   }
-  std::printf("  Replay: fault_runs --seed %llu\n", (unsigned long long)seed);
+  std::printf("  Replay: fault_runs --seed %llu", (unsigned long long)seed);
+  if (options.profile_path != nullptr) std::printf(" --profile %s", options.profile_path);
+  std::printf("\n");
   return false;
 }
 
@@ -95,6 +101,22 @@ void Print(const Totals& totals, double seconds) {
   std::printf("; %lld runs FAILED\n", (long long)totals.failed_runs);
 }
 
+// Whether enough runs were made, and most of them on a device.
+bool TestedEnough(const Totals& totals, const Options& options) {
+  bool enough = true;
+  if (totals.runs < options.runs_min) {
+    std::printf("FAILED: %lld runs were made, and --runs-min is %lld.\n", (long long)totals.runs,
+                (long long)options.runs_min);
+    enough = false;
+  }
+  if (totals.runs >= kRunsJudged && totals.refused_opens > totals.runs / 2) {
+    std::printf("FAILED: %lld of %lld runs had no device; at most half may have none.\n",
+                (long long)totals.refused_opens, (long long)totals.runs);
+    enough = false;
+  }
+  return enough;
+}
+
 bool Parse(int argc, char** argv, Options& options) {
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i];
@@ -105,6 +127,8 @@ bool Parse(int argc, char** argv, Options& options) {
       options.from = std::strtoull(value, nullptr, 10);
     } else if (name == "--seconds") {
       options.seconds = std::strtod(value, nullptr);
+    } else if (name == "--runs-min") {
+      options.runs_min = std::strtoll(value, nullptr, 10);
     } else if (name == "--profile") {
       options.profile_path = value;
     } else if (name == "--seed") {
@@ -122,8 +146,8 @@ int Main(int argc, char** argv) {
   Options options;
   if (!Parse(argc, argv, options)) {
     std::fprintf(stderr,
-                 "fault_runs [--seeds N] [--from SEED] [--seconds S] [--seed SEED] "
-                 "[--profile FILE]\n");
+                 "fault_runs [--seeds N] [--from SEED] [--seconds S] [--runs-min N] "
+                 "[--seed SEED] [--profile FILE]\n");
     return 2;
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -135,7 +159,7 @@ int Main(int argc, char** argv) {
     Run(options.from + static_cast<uint64_t>(i), options, totals);
   }
   Print(totals, elapsed_s());
-  return totals.failed_runs == 0 ? 0 : 1;
+  return TestedEnough(totals, options) && totals.failed_runs == 0 ? 0 : 1;
 }
 
 }  // namespace
