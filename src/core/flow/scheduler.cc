@@ -177,8 +177,10 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
     const int64_t left = flow.counters.pending.load();
     driver_->CutOff();
     if (!driver_->DriveUntil(done, deadline_ns, "shutdown").ok()) driver_->GiveUpRunning();
-    status = absl::DeadlineExceededError(absl::StrCat(
-        "The shutdown cut off ", left, " tasks that had not completed by its deadline."));
+    status = StatusOf(absl::StatusCode::kDeadlineExceeded, [&] {
+      return absl::StrCat("The shutdown cut off ", left,
+                          " tasks that had not completed by its deadline.");
+    });
   }
   StopThread();     // its callbacks have ended: no two run at once
   driver_->Tick();  // the callbacks of what was given up
