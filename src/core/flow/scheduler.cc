@@ -168,6 +168,7 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   flow.fast_path.store(false, std::memory_order_seq_cst);
   driver_->AwaitSubmitters();
   driver_->BeginShutdown(deadline_ns);
+  driver_->AwaitSubmitters();  // of a lost device's regions
   const auto done = [&] { return flow.counters.pending.load() == 0; };
   const TimeNs now_ns = NowNs();
   const bool has_time = deadline_ns > now_ns;
