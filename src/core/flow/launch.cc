@@ -88,9 +88,18 @@ void KeepWorkers(Flow& flow, const Task& task, Part& part, int32_t workers_to_ke
   part.leave_epoch = flow.gate.Epoch(part.lane) + 1;
 }
 
+// Whether the task is on the device and in the flow's tables. Until it is there, its submitter may
+// still write what a launch has.
+bool IsRunning(const Task& task) {
+  const TaskState state = task.state.load(std::memory_order_acquire);
+  return (state == TaskState::kRunning || state == TaskState::kEvicting) && task.progress.adopted;
+}
+
 void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
   Task* task = flow.tables.FindTask(planned.task);
-  if (task == nullptr || task->progress.parts.empty()) return CountDropped(flow);
+  if (task == nullptr || !IsRunning(*task) || task->progress.parts.empty()) {
+    return CountDropped(flow);
+  }
   bool all_leave = true;
   for (Part& part : task->progress.parts) {
     if (part.epoch != 0 && part.place == planned.place) {
@@ -100,6 +109,15 @@ void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
     all_leave = all_leave && IsLeaving(flow.gate, part);
   }
   if (all_leave && task->state.load() == TaskState::kRunning) SetState(*task, TaskState::kEvicting);
+}
+
+// A task that is complete keeps its record: its callers read it without a lock.
+void HoldPlanned(Flow& flow, const PlannedHold& planned) {
+  Task* task = flow.tables.FindTask(planned.task);
+  if (task == nullptr) return CountDropped(flow);
+  const TaskState state = task->state.load(std::memory_order_acquire);
+  if (state != TaskState::kWaiting && state != TaskState::kReady) return CountDropped(flow);
+  Hold(flow, *task, planned);
 }
 
 // The longest BE region that may begin now: the least blocking budget of the LC apps, and 0 while
@@ -143,9 +161,7 @@ void Launch(Flow& flow) {
   if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   for (const PlannedLaunch& launch : plan.launches) LaunchPlanned(flow, launch);
-  for (const PlannedHold& hold : plan.holds) {
-    if (Task* task = flow.tables.FindTask(hold.task); task != nullptr) Hold(flow, *task, hold);
-  }
+  for (const PlannedHold& hold : plan.holds) HoldPlanned(flow, hold);
 }
 
 }  // namespace gpushare::core
