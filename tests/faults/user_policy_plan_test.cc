@@ -203,6 +203,26 @@ TEST_F(UserPolicyPlan, AWakeUpTimeThatHasComeAsksForNothing) {
   EXPECT_FALSE(IsComplete(held));
 }
 
+// Each launch is dropped by the launch stage, so that the plan is never empty.
+TEST_F(UserPolicyPlan, APlanThatIsDroppedDoesNotStopAShutdown) {
+  ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
+  Use([](const gpushare_snapshot&, const Heads& heads, gpushare_plan& plan) {
+    for (const gpushare_head_view& head : heads) {
+      Add(plan, head, GPUSHARE_FORM_MEMCPY, GPUSHARE_LANE_BE);
+    }
+  });
+  std::vector<gpushare_ticket> tickets;
+  for (int i = 0; i < 3; ++i) tickets.push_back(api_.Submit(api_.BeTask(), false));
+  tickets.push_back(api_.Submit(api_.LcTask(), true));
+  ASSERT_OK(gpushare_runtime_shutdown(api_.runtime, GPUSHARE_NEVER));
+  for (const gpushare_ticket ticket : tickets) {
+    gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
+    EXPECT_OK(gpushare_ticket_record(api_.runtime, ticket, &record));
+    EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_OK(gpushare_ticket_release(api_.runtime, ticket));
+  }
+}
+
 // Its ticket is not released, so that the plan may still name it; others read its record.
 TEST_F(UserPolicyPlan, ACompletedTaskIsNeitherHeldNorEvicted) {
   const gpushare_ticket done = api_.Submit(api_.BeTask(), false);

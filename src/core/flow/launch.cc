@@ -150,6 +150,16 @@ void EmitDepths(Flow& flow) {
   for (App* app : flow.be_apps) emit(*app);
 }
 
+// A shutdown whose plan launches nothing, on an idle device, would wait for ever: the next plan is
+// the flow's own (AskPolicy).
+void NoteStalled(Flow& flow, bool launched) {
+  const bool stalled = !flow.accepting.load() && !flow.buffers.plan.launches.empty() && !launched &&
+                       flow.running_be.empty() && flow.running_lc.empty() &&
+                       flow.gate.InFlight() == 0;
+  if (stalled && !flow.plan_stalled) flow.dirty = true;  // once, or the flow would plan for ever
+  flow.plan_stalled = stalled;
+}
+
 }  // namespace
 
 void Launch(Flow& flow) {
@@ -160,8 +170,10 @@ void Launch(Flow& flow) {
   flow.be_region_bound_ns.store(RegionBound(flow.buffers.snapshot), std::memory_order_relaxed);
   if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
+  const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);
   for (const PlannedLaunch& launch : plan.launches) LaunchPlanned(flow, launch);
   for (const PlannedHold& hold : plan.holds) HoldPlanned(flow, hold);
+  NoteStalled(flow, flow.counters.launches.load(std::memory_order_relaxed) > launches);
 }
 
 }  // namespace gpushare::core
