@@ -483,10 +483,10 @@ typedef struct gpushare_reservation_options {
 // have an SM for themselves may run faster than their share; a packed quota bounds the SMs. A
 // packed one gets a side of a split of the device: a reservation the next larger LC side, a quota
 // the next smaller BE side. While some reservation is packed, every reservation that would leave
-// less than the smallest BE side gets all SMs that are not reserved. Threads: any. Owns: nothing.
-// Blocks: briefly. Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota
-// below the smallest BE side; RESOURCE_EXHAUSTED all reservations together exceed the device;
-// FAILED_PRECONDITION.
+// less than the smallest BE side gets all SMs that are not reserved.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota below the smallest
+// BE side; RESOURCE_EXHAUSTED all reservations together exceed the device; FAILED_PRECONDITION.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
 

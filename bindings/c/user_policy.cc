@@ -13,6 +13,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/base/application_call.h"
+#include "src/core/base/exhaustion.h"
 #include "src/core/base/tuning.h"
 
 namespace gpushare::abi {
@@ -170,8 +171,11 @@ UserPolicy::~UserPolicy() {
   const CallbackScope scope;
   const std::string thrown = core::ThrownBy([&] { table_.destroy(table_.user); });
   if (!thrown.empty()) {
+    const std::string sentence = core::TextOf([&] {
+      return absl::StrCat("The destroy function of policy '", name_, "' threw ", thrown, ".");
+    });
     log_.Write(GPUSHARE_LOG_ERROR,
-               absl::StrCat("The destroy function of policy '", name_, "' threw ", thrown, "."));
+               sentence.empty() ? "The destroy function of a policy threw." : sentence.c_str());
   }
 }
 

@@ -20,14 +20,15 @@ namespace gpushare::abi {
 
 class UserPolicy final : public core::Policy {
  public:
-  // `table` must be checked already. The destructor calls destroy(user) only after Arm: a policy
-  // that the scheduler never took over must not destroy `user`.
-  // `log` must outlive it. MakePlan passes on what make_plan throws: the flow plans without it.
+  // `table` must be checked already. `log` must outlive the policy.
   UserPolicy(const gpushare_policy_table& table, const Log& log);
+  // Calls destroy(user), but only after Arm: a policy that the scheduler never took over must not
+  // destroy `user`.
   ~UserPolicy() override;
 
   void Arm() { armed_ = true; }
   absl::string_view name() const override { return name_; }
+  // Passes on what make_plan throws; the flow then plans without it.
   void MakePlan(const core::Snapshot& snapshot, core::Plan& plan) override;
 
  private:

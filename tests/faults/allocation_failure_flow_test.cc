@@ -3,6 +3,7 @@
 // of every poll are among those that fail.
 
 #include <gpushare/gpushare.h>
+#include <gpushare/gpushare_policy.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -207,6 +208,45 @@ TEST(AllocationFailurePeaksTest, WorkThatWasAcceptedNeedsNoMemory) {
     EXPECT_OK(gpushare_queue_release(queues[i]));
     EXPECT_OK(gpushare_app_release(apps[i]));
   }
+  api.Close();
+}
+
+// The last release ends in a destructor, which must not throw.
+TEST(AllocationFailureEndTest, AShutdownThatCutsOffWorkKeepsItsCode) {
+  if (!CanFailAllocations()) GTEST_SKIP() << "A sanitizer replaces the allocator.";
+  for (const gpushare_drive drive : {GPUSHARE_DRIVE_POLL, GPUSHARE_DRIVE_THREAD}) {
+    Api api;
+    api.Open({"sim", drive});
+    ASSERT_OK(gpushare_runtime_quiesce(api.runtime, api.Deadline()));
+    const gpushare_ticket held = api.Submit(api.BeTask(), false);
+    FailingAllocations failures(1, Failing::kFromThereOn);
+    const gpushare_status status = gpushare_runtime_shutdown(api.runtime, 0);
+    failures.Stop();
+    EXPECT_EQ(status, GPUSHARE_DEADLINE_EXCEEDED);
+    EXPECT_EQ(api.Finish(held).verdict, GPUSHARE_VERDICT_SHUTDOWN);
+    api.Close();
+  }
+}
+
+TEST(AllocationFailureEndTest, TheDestroyFunctionOfAPolicyMayThrow) {
+  if (!CanFailAllocations()) GTEST_SKIP() << "A sanitizer replaces the allocator.";
+  Api api;
+  api.Open({"sim", GPUSHARE_DRIVE_POLL});
+  gpushare_policy_table table = GPUSHARE_POLICY_TABLE_INIT;
+  table.name = "a policy";
+  table.make_plan = [](void*, const gpushare_snapshot*, gpushare_plan*) {};
+  table.destroy = [](void* user) {
+    static_cast<std::unique_ptr<FailingAllocations>*>(user)->reset(
+        new FailingAllocations(1, Failing::kFromThereOn));
+    throw 1;
+  };
+  std::unique_ptr<FailingAllocations> failures;
+  table.user = &failures;
+  ASSERT_OK(gpushare_set_user_policy(api.runtime, &table));
+  ASSERT_OK(gpushare_set_policy(api.runtime, "priority"));
+  ASSERT_NE(failures, nullptr);
+  failures->Stop();
+  EXPECT_GT(failures->failed(), 0);
   api.Close();
 }
 

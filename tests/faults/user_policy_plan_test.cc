@@ -204,6 +204,48 @@ TEST_F(UserPolicyPlan, AWakeUpTimeThatHasComeAsksForNothing) {
   EXPECT_FALSE(IsComplete(held));
 }
 
+// Each launch is dropped by the launch stage, so that the plan is never empty.
+TEST_F(UserPolicyPlan, APlanThatIsDroppedDoesNotStopAShutdown) {
+  ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
+  Use([](const gpushare_snapshot&, const Heads& heads, gpushare_plan& plan) {
+    for (const gpushare_head_view& head : heads) {
+      Add(plan, head, GPUSHARE_FORM_MEMCPY, GPUSHARE_LANE_BE);
+    }
+  });
+  std::vector<gpushare_ticket> tickets;
+  for (int i = 0; i < 3; ++i) tickets.push_back(api_.Submit(api_.BeTask(), false));
+  tickets.push_back(api_.Submit(api_.LcTask(), true));
+  ASSERT_OK(gpushare_runtime_shutdown(api_.runtime, GPUSHARE_NEVER));
+  for (const gpushare_ticket ticket : tickets) {
+    gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
+    EXPECT_OK(gpushare_ticket_record(api_.runtime, ticket, &record));
+    EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_OK);
+    EXPECT_OK(gpushare_ticket_release(api_.runtime, ticket));
+  }
+}
+
+// Its ticket is not released, so that the plan may still name it; others read its record.
+TEST_F(UserPolicyPlan, ACompletedTaskIsNeitherHeldNorEvicted) {
+  const gpushare_ticket done = api_.Submit(api_.BeTask(), false);
+  ASSERT_OK(gpushare_ticket_wait(api_.runtime, done, api_.Deadline()));
+  gpushare_completion_record before = GPUSHARE_COMPLETION_RECORD_INIT;
+  ASSERT_OK(gpushare_ticket_record(api_.runtime, done, &before));
+  ASSERT_NE(before.hold_reason, GPUSHARE_REASON_HOLD_CAPSM);
+  Use([done](const gpushare_snapshot&, const Heads& heads, gpushare_plan& plan) {
+    plan.holds[plan.hold_count].task = done;
+    plan.holds[plan.hold_count++].reason = GPUSHARE_REASON_HOLD_CAPSM;
+    plan.evictions[plan.eviction_count++].task = done;
+    for (const gpushare_head_view& head : heads) {
+      Add(plan, head, GPUSHARE_FORM_ORIGINAL, GPUSHARE_LANE_PLAIN);
+    }
+  });
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_GT(Dropped(), 0);
+  EXPECT_EQ(Dropped() % 2, 0);
+  const gpushare_completion_record record = api_.Finish(done);
+  EXPECT_EQ(record.hold_reason, before.hold_reason);
+}
+
 // The clock of the simulated device is the caller's: it must not run away while nobody waits.
 TEST(UserPolicyThread, AWakeUpTimeWithoutWorkLeavesTheThreadAsleep) {
   Api api;

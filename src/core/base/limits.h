@@ -61,8 +61,8 @@ inline constexpr int64_t kMaxTensorElements = int64_t{1} << 40;
 inline constexpr int32_t kMaxLedgerSms = 4096;
 
 inline constexpr int kMaxLanes = 64;  // one bit each in an eviction mask
-// Lanes that a runtime replaces after they hung, as many as it has at first. A device may still
-// write to the words of each (some 100 KB), so they are never freed.
+// Lane replacements in a runtime's life. The words of a hung lane (some 100 KB) are never freed,
+// because the device may still write to them.
 inline constexpr int kMaxLaneReplacements = kMaxLanes;
 inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
 inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;

@@ -89,12 +89,13 @@ inline constexpr double kTargetTailStep = 0.1;
 // Late queries at which the factor rests: the p99, less what the steps overshoot. Range 0.004 to
 // 0.01.
 inline constexpr double kTargetLateShare = 0.008;
-// The LC side of a split must carry the app's highest load of late, and at least the floor: its
-// queries stay on a side until its queue is empty, and on a side that is too small for a burst it
-// never is. The highest load starts at 1 and falls to the present one in this time, ns. Ranges 0.3
-// to 0.8, 0.5 to 10 s, 0.8 to 0.98.
+// The LC side of a split must carry the app's peak load, and at least this. Its queries leave a
+// side when their queue is empty, which a burst prevents on a side that is too small. Range 0.3 to
+// 0.8.
 inline constexpr double kTargetLoadFloor = 0.5;
+// The peak load starts at 1. Time constant of its fall to the present load, ns. Range 0.5 to 10 s.
 inline constexpr double kTargetPeakNs = 2e9;
+// Highest load of the LC side at the app's peak load. Range 0.8 to 0.98.
 inline constexpr double kTargetSideLoadMax = 0.9;
 // The factor is rounded up to 1 / steps before a layout is chosen. Range 8 to 64.
 inline constexpr double kTargetTailSteps = 16;

@@ -89,9 +89,18 @@ void KeepWorkers(Flow& flow, const Task& task, Part& part, int32_t workers_to_ke
   part.leave_epoch = flow.gate.Epoch(part.lane) + 1;
 }
 
+// Whether the task is on the device and in the flow's tables. Until it is there, its submitter may
+// still write what a launch has.
+bool IsRunning(const Task& task) {
+  const TaskState state = task.state.load(std::memory_order_acquire);
+  return (state == TaskState::kRunning || state == TaskState::kEvicting) && task.progress.adopted;
+}
+
 void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
   Task* task = flow.tables.FindTask(planned.task);
-  if (task == nullptr || task->progress.parts.empty()) return CountDropped(flow);
+  if (task == nullptr || !IsRunning(*task) || task->progress.parts.empty()) {
+    return CountDropped(flow);
+  }
   bool all_leave = true;
   for (Part& part : task->progress.parts) {
     if (part.epoch != 0 && part.place == planned.place) {
@@ -101,6 +110,15 @@ void EvictPlanned(Flow& flow, const PlannedEviction& planned) {
     all_leave = all_leave && IsLeaving(flow.gate, part);
   }
   if (all_leave && task->state.load() == TaskState::kRunning) SetState(*task, TaskState::kEvicting);
+}
+
+// A task that is complete keeps its record: its callers read it without a lock.
+void HoldPlanned(Flow& flow, const PlannedHold& planned) {
+  Task* task = flow.tables.FindTask(planned.task);
+  if (task == nullptr) return CountDropped(flow);
+  const TaskState state = task->state.load(std::memory_order_acquire);
+  if (state != TaskState::kWaiting && state != TaskState::kReady) return CountDropped(flow);
+  Hold(flow, *task, planned);
 }
 
 // The longest BE region that may begin now: the least blocking budget of the LC apps, and 0 while
@@ -133,6 +151,16 @@ void EmitDepths(Flow& flow) {
   for (App* app : flow.be_apps) emit(*app);
 }
 
+// A shutdown whose plan launches nothing, on an idle device, would wait for ever: the next plan is
+// the flow's own (AskPolicy).
+void NoteStalled(Flow& flow, bool launched) {
+  const bool stalled = !flow.accepting.load() && !flow.buffers.plan.launches.empty() && !launched &&
+                       flow.running_be.empty() && flow.running_lc.empty() &&
+                       flow.gate.InFlight() == 0;
+  if (stalled && !flow.plan_stalled) flow.dirty = true;  // once, or the flow would plan for ever
+  flow.plan_stalled = stalled;
+}
+
 }  // namespace
 
 void Launch(Flow& flow) {
@@ -143,10 +171,10 @@ void Launch(Flow& flow) {
   flow.be_region_bound_ns.store(RegionBound(flow.buffers.snapshot), std::memory_order_relaxed);
   if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
+  const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);
   for (const PlannedLaunch& launch : plan.launches) LaunchPlanned(flow, launch);
-  for (const PlannedHold& hold : plan.holds) {
-    if (Task* task = flow.tables.FindTask(hold.task); task != nullptr) Hold(flow, *task, hold);
-  }
+  for (const PlannedHold& hold : plan.holds) HoldPlanned(flow, hold);
+  NoteStalled(flow, flow.counters.launches.load(std::memory_order_relaxed) > launches);
 }
 
 }  // namespace gpushare::core

@@ -280,7 +280,8 @@ void BuildSnapshot(Flow& flow) {
   snapshot.running = buffers.running.span();
 }
 
-// The policy's plan. If the policy threw, or leaves the device idle at a shutdown, the flow plans.
+// The policy's plan. If the policy threw, or leaves the device idle at a shutdown, the flow plans:
+// the policy launches nothing, or none of its last launches could be done.
 void AskPolicy(Flow& flow) {
   Plan& plan = flow.buffers.plan;
   const std::string thrown = ThrownBy([&] { flow.policy->MakePlan(flow.buffers.snapshot, plan); });
@@ -296,6 +297,7 @@ void AskPolicy(Flow& flow) {
       }
     }
   }
+  if (flow.plan_stalled) plan.launches.Clear();
   const bool completes = !flow.accepting.load() && plan.launches.empty();
   if (!thrown.empty() || completes) PlanForProgress(flow);
 }

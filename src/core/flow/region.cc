@@ -38,6 +38,8 @@ absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
   return absl::OkStatus();
 }
 
+absl::Status NoOpenRegion() { return absl::InvalidArgumentError("The ticket is no open region."); }
+
 // Chooses the region's lane and place. An LC region evicts the BE work that overlaps it.
 void PlaceRegion(Flow& flow, Task& task) {
   App& app = *task.app;
@@ -103,9 +105,15 @@ absl::StatusOr<TicketId> SubmitRegionBegin(Flow& flow, QueueId id, int64_t bound
 
 absl::Status SubmitRegionEnd(Flow& flow, TicketId region) {
   Task* task = flow.tables.FindTicket(region);
+  if (task == nullptr) return NoOpenRegion();
+  // A shutdown ends open regions itself, and awaits the threads that end one. On a lost device a
+  // region ends at once.
+  InsideSubmit inside(*task->app);
+  if (!flow.accepting.load() && !flow.device_lost.load()) return NoOpenRegion();
   RegionPhase open = RegionPhase::kOpen;
-  if (task == nullptr || !task->region.compare_exchange_strong(open, RegionPhase::kEnded)) {
-    return absl::InvalidArgumentError("The ticket is no open region.");
+  if (!Tables::IsSlotOf(*task, region) ||
+      !task->region.compare_exchange_strong(open, RegionPhase::kEnded)) {
+    return NoOpenRegion();
   }
   // The end of the region is a launch on the same lane: it completes when the stream gets there.
   const FastPathResult result = LaunchPrepared(flow, *task);

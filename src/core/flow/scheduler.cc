@@ -168,6 +168,7 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   flow.fast_path.store(false, std::memory_order_seq_cst);
   driver_->AwaitSubmitters();
   driver_->BeginShutdown(deadline_ns);
+  driver_->AwaitSubmitters();  // of a lost device's regions
   const auto done = [&] { return flow.counters.pending.load() == 0; };
   const TimeNs now_ns = NowNs();
   const bool has_time = deadline_ns > now_ns;
@@ -177,8 +178,10 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
     const int64_t left = flow.counters.pending.load();
     driver_->CutOff();
     if (!driver_->DriveUntil(done, deadline_ns, "shutdown").ok()) driver_->GiveUpRunning();
-    status = absl::DeadlineExceededError(absl::StrCat(
-        "The shutdown cut off ", left, " tasks that had not completed by its deadline."));
+    status = StatusOf(absl::StatusCode::kDeadlineExceeded, [&] {
+      return absl::StrCat("The shutdown cut off ", left,
+                          " tasks that had not completed by its deadline.");
+    });
   }
   StopThread();     // its callbacks have ended: no two run at once
   driver_->Tick();  // the callbacks of what was given up

@@ -152,8 +152,10 @@ struct Flow {
   bool loss_handled = false;  // LoseDevice ran: the loss is in the log
   bool cut_off = false;       // a shutdown's deadline is near: nothing more is launched
   bool policy_threw = false;  // the log has it
-  bool dirty = true;          // something changed since the last plan
-  bool planned = false;       // this Tick made a plan
+  bool plan_stalled =
+      false;             // at a shutdown: nothing runs, and no launch of the plan could be done
+  bool dirty = true;     // something changed since the last plan
+  bool planned = false;  // this Tick made a plan
   TimeNs replan_at_ns = kNever;
   TimeNs hang_check_ns = kNever;
 

@@ -120,6 +120,22 @@ uint64_t Drop(Task& task, const Select& select) {
   }
 }
 
+// Counts a thread inside the app, as a submit does: the app's slots stay until it has left.
+class InsideApp {
+ public:
+  explicit InsideApp(App& app) : app_(app) { app_.submitters.fetch_add(1); }
+  ~InsideApp() { app_.submitters.fetch_sub(1, std::memory_order_release); }
+  InsideApp(const InsideApp&) = delete;
+  InsideApp& operator=(const InsideApp&) = delete;
+
+ private:
+  App& app_;
+};
+
+void AwaitInside(const App& app) {
+  while (app.submitters.load() != 0) std::this_thread::yield();
+}
+
 // Clears what an earlier app on this slot left. The options are set.
 void ResetApp(App& app) {
   app.route.store(0);
@@ -196,12 +212,15 @@ absl::Status Tables::CloseApp(App& app) {
     return absl::InvalidArgumentError(
         absl::StrCat("App '", app.options.name, "' is released already."));
   }
-  while (app.submitters.load() != 0) std::this_thread::yield();
+  AwaitInside(app);
   return absl::OkStatus();
 }
 
 void Tables::FreeApp(App& app) {
   MutexLock lock(&mutex_);
+  // A thread that drops a hold sees that the app is gone, or is awaited here.
+  app.id.store(0);
+  AwaitInside(app);
   for (int i = 0; i < queue_count_.load(); ++i) {
     Queue& queue = *queues_[static_cast<size_t>(i)];
     if (queue.id.load() != 0 && queue.app == &app) {
@@ -216,7 +235,6 @@ void Tables::FreeApp(App& app) {
     task.state.store(TaskState::kFree);
   }
   task_slots_ -= app.options.tasks_max;
-  app.id.store(0);
   version_.fetch_add(1);
 }
 
@@ -395,32 +413,40 @@ Task* Tables::AllocateTask(App& app) {
   return &app.tasks[slot - 1];
 }
 
-bool Tables::HoldForWaiter(TicketId ticket) {
+App* Tables::AppOf(TicketId ticket) const {
   const SlotAddress address = UnpackSlot(ticket.value);
-  if (ticket.value == 0 || address.owner >= static_cast<uint32_t>(app_slots())) return false;
-  App& app = *apps_[address.owner];
-  // As a submit does: an app that is being released waits for this thread, and its slots stay.
-  app.submitters.fetch_add(1);
-  bool held = false;
-  if (Task* task = app.open.load() ? FindTask(ticket) : nullptr; task != nullptr) {
-    uint64_t word = task->slot_word.load(std::memory_order_acquire);
-    while (IsOf(word, ticket) && IsTicketValid(word) && !held) {
-      held = task->slot_word.compare_exchange_weak(
-          word, word + kHeldByWaiter, std::memory_order_acq_rel, std::memory_order_acquire);
+  if (ticket.value == 0 || address.owner >= static_cast<uint32_t>(app_slots())) return nullptr;
+  return apps_[address.owner].get();
+}
+
+bool Tables::HoldForWaiter(TicketId ticket) {
+  App* app = AppOf(ticket);
+  if (app == nullptr) return false;
+  const InsideApp inside(*app);
+  Task* task = app->open.load() ? FindTask(ticket) : nullptr;
+  if (task == nullptr) return false;
+  uint64_t word = task->slot_word.load(std::memory_order_acquire);
+  while (IsOf(word, ticket) && IsTicketValid(word)) {
+    if (task->slot_word.compare_exchange_weak(word, word + kHeldByWaiter, std::memory_order_acq_rel,
+                                              std::memory_order_acquire)) {
+      return true;
     }
   }
-  app.submitters.fetch_sub(1, std::memory_order_release);
-  return held;
+  return false;
 }
 
 void Tables::DropWaiter(TicketId ticket) {
+  const InsideApp inside(*AppOf(ticket));
   Task& task = *FindTask(ticket);  // the hold keeps it
   const uint64_t before = Drop(task, [](uint64_t) { return kHeldByWaiter; });
   if (HoldersOf(before) == kHeldByWaiter) FreeSlot(task);
 }
 
 bool Tables::ReleaseTicket(TicketId ticket) {
-  Task* task = FindTask(ticket);
+  App* app = AppOf(ticket);
+  if (app == nullptr) return false;
+  const InsideApp inside(*app);
+  Task* task = app->id.load() != 0 ? FindTask(ticket) : nullptr;
   if (task == nullptr) return false;
   const uint64_t before = Drop(
       *task, [ticket](uint64_t word) { return IsOf(word, ticket) ? word & kHeldByCaller : 0; });

@@ -32,6 +32,7 @@ class Tables {
   absl::StatusOr<App*> CreateApp(const AppOptions& options);
   // Closes the app to submits and waits until no submitter is inside (a submit never blocks).
   absl::Status CloseApp(App& app);
+  // Waits until no thread drops a hold of its slots.
   void FreeApp(App& app);
   void ReopenApp(App& app) { app.open.store(true); }
   absl::StatusOr<Queue*> CreateQueue(App& app);
@@ -79,6 +80,9 @@ class Tables {
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
  private:
+  // The app on the slot that the ticket names, whether or not it exists; null: no such slot.
+  App* AppOf(TicketId ticket) const;
+  // By a thread inside the app, or by the flow: apps come and go between its ticks.
   static void FreeSlot(Task& task);
 
   mutable Mutex mutex_;

@@ -372,5 +372,21 @@ TEST_F(DeviceCallsTest, AKernelThatContradictsItsFunctionIsNotRegistered) {
   EXPECT_TRUE(diary_.described.empty());
 }
 
+// Its thread has taken the region from the shutdown, and has not handed its end to the flow.
+TEST_F(DeviceCallsTest, AShutdownAwaitsTheEndOfARegionThatIsUnderWay) {
+  const TicketId region = *scheduler_->RegionBegin(queue_, kMs, nullptr);
+  std::atomic<bool> launching{false};
+  diary_.in_launch = [&] {
+    launching.store(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  std::thread ender([&] { EXPECT_TRUE(scheduler_->RegionEnd(region).ok()); });
+  while (!launching.load()) std::this_thread::yield();
+  scheduler_->Shutdown(scheduler_->NowNs()).IgnoreError();
+  EXPECT_EQ(scheduler_->Stats().tasks_pending, 0);
+  EXPECT_TRUE(*scheduler_->IsComplete(region));
+  ender.join();
+}
+
 }  // namespace
 }  // namespace gpushare::core
