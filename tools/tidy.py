@@ -96,7 +96,7 @@ def main():
     parser.add_argument('files', nargs='*')
     parser.add_argument('--seconds', type=float, default=0, help='time budget, 0: none')
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     build = arguments.build.resolve()
     if not (build / 'compile_commands.json').is_file():
         print(f'{build} has no compile_commands.json.', file=sys.stderr)
