@@ -64,6 +64,8 @@ ProbeResult RunWorkerProbe(const ProbeRequest& request) {
   const auto failed = [&result](cudaError_t code, const char* step) {
     result.error = static_cast<int>(code);
     result.step = step;
+    // The application must not find this error as its own.
+    if (code != cudaSuccess) cudaGetLastError();
     return code != cudaSuccess;
   };
   const size_t executions_bytes = request.block_tasks * sizeof(unsigned int);
@@ -93,9 +95,15 @@ ProbeResult RunWorkerProbe(const ProbeRequest& request) {
              "cudaMemsetAsync")) {
     return result;
   }
-  ProbeWorkers<<<request.workers, kProbeThreads, 0, memory.stream>>>(
-      memory.state, memory.executions, request.block_tasks, request.epoch);
-  if (failed(cudaGetLastError(), "ProbeWorkers<<<>>>")) return result;
+  // cudaGetLastError would answer with an error that the application has not read.
+  auto block_tasks = request.block_tasks;
+  auto epoch = request.epoch;
+  void* arguments[] = {&memory.state, &memory.executions, &block_tasks, &epoch};
+  if (failed(cudaLaunchKernel(ProbeWorkers, dim3(request.workers), dim3(kProbeThreads), arguments,
+                              0, memory.stream),
+             "cudaLaunchKernel")) {
+    return result;
+  }
   ProbeState final_state = {};
   if (failed(cudaMemcpyAsync(&final_state, memory.state, sizeof(final_state),
                              cudaMemcpyDeviceToHost, memory.stream),
