@@ -7,9 +7,15 @@
 #include <gpushare/gpushare.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 namespace gpushare_test {
+
+// In nanoseconds.
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000 * kUs;
+constexpr int64_t kS = 1'000 * kMs;
 
 #define EXPECT_OK(call) EXPECT_EQ((call), GPUSHARE_OK) << gpushare_last_error_message()
 #define ASSERT_OK(call) ASSERT_EQ((call), GPUSHARE_OK) << gpushare_last_error_message()
@@ -78,11 +84,23 @@ class Api {
     runtime = nullptr;
   }
 
-  // Ten seconds from now on the device's clock: a test that hangs fails instead.
-  int64_t Deadline() const {
+  int64_t NowNs() const {
     int64_t now_ns = 0;
     EXPECT_OK(gpushare_now_ns(runtime, &now_ns));
-    return now_ns + int64_t{10} * 1000 * 1000 * 1000;
+    return now_ns;
+  }
+  // Ten seconds from now on the device's clock: a test that hangs fails instead.
+  int64_t Deadline() const { return NowNs() + 10 * kS; }
+
+  gpushare_runtime_stats RuntimeStats() const {
+    gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
+    EXPECT_OK(gpushare_runtime_stats_get(runtime, &stats));
+    return stats;
+  }
+  static gpushare_app_stats AppStats(gpushare_app* app) {
+    gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
+    EXPECT_OK(gpushare_app_stats_get(app, &stats));
+    return stats;
   }
 
   gpushare_task_options LcTask() const {

@@ -9,8 +9,6 @@ namespace gpushare_test {
 namespace {
 
 constexpr int kTasks = 20;
-constexpr int64_t kMs = 1'000'000;
-constexpr int64_t kS = 1000 * kMs;
 
 class ClockTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -32,9 +30,7 @@ class ClockTest : public ::testing::TestWithParam<const char*> {
     auto verdicts = flight.ExpectOnce();
     EXPECT_EQ(verdicts[GPUSHARE_VERDICT_OK], 2 * kTasks);
     for (size_t i = 0; i < flight.size(); ++i) EXPECT_GE(flight.record(i).measured_ns, 0);
-    gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
-    ASSERT_OK(gpushare_runtime_stats_get(api.runtime, &stats));
-    EXPECT_EQ(stats.hung, 0);
+    EXPECT_EQ(api.RuntimeStats().hung, 0);
     api.Close();
   }
 };

@@ -9,7 +9,6 @@ namespace gpushare_test {
 namespace {
 
 constexpr int kTasks = 12;  // LC and BE in turn: each is a launch at least
-constexpr int64_t kMs = 1'000'000;
 
 class DeviceFaultsTest : public ::testing::TestWithParam<const char*> {
  protected:
@@ -26,7 +25,7 @@ class DeviceFaultsTest : public ::testing::TestWithParam<const char*> {
     }
     EXPECT_OK(gpushare_runtime_drain(api.runtime, api.Deadline()));
     accepted_ = static_cast<int>(flight.size());
-    EXPECT_OK(gpushare_runtime_stats_get(api.runtime, &stats_));
+    stats_ = api.RuntimeStats();
     api.Close();
     return flight.ExpectOnce();
   }
@@ -106,9 +105,7 @@ TEST_P(DeviceFaultsTest, EvictionsThatAreBlockedDelayAndLoseNothing) {
   api.opening.profile_path = GPUSHARE_SMALL_PROFILE;
   api.Open({"sim", GPUSHARE_DRIVE_POLL}, "blocked_eviction=p1", GetParam());
   const gpushare_ticket be = api.Submit(api.BeTask(528'000), false);
-  int64_t now_ns = 0;
-  ASSERT_OK(gpushare_now_ns(api.runtime, &now_ns));
-  ASSERT_OK(gpushare_poll_until(api.runtime, now_ns + kMs));
+  ASSERT_OK(gpushare_poll_until(api.runtime, api.NowNs() + kMs));
   const std::string policy = GetParam();
   if (policy == "smguard") {  // evicts for reservations alone
     gpushare_reservation_options reservation = GPUSHARE_RESERVATION_OPTIONS_INIT;
@@ -118,10 +115,8 @@ TEST_P(DeviceFaultsTest, EvictionsThatAreBlockedDelayAndLoseNothing) {
   const gpushare_ticket lc = api.Submit(api.LcTask(), true);
   EXPECT_EQ(api.Finish(lc).verdict, GPUSHARE_VERDICT_OK);
   EXPECT_EQ(api.Finish(be).verdict, GPUSHARE_VERDICT_OK);
-  gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
-  ASSERT_OK(gpushare_runtime_stats_get(api.runtime, &stats));
   if (policy == "adaptive:evict" || policy == "smguard") {
-    EXPECT_GT(stats.evictions_blocked, 0);
+    EXPECT_GT(api.RuntimeStats().evictions_blocked, 0);
   }
   api.Close();
 }

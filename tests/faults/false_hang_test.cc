@@ -9,8 +9,6 @@
 namespace gpushare_test {
 namespace {
 
-constexpr int64_t kSecondNs = int64_t{1000} * 1000 * 1000;
-
 // One BE task under smguard, with a quota.
 class Hang : public testing::Test {
  protected:
@@ -84,7 +82,7 @@ TEST_F(Hang, ALaunchWhoseCounterMovesIsNotAHang) {
   Open("misprediction=p1", 1);
   Quota(1);
   const gpushare_completion_record record = Run(20'000'000);
-  EXPECT_GT(record.complete_ns - record.submit_ns, 100 * kSecondNs);
+  EXPECT_GT(record.complete_ns - record.submit_ns, 100 * kS);
   EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_OK);
 }
 
@@ -94,7 +92,7 @@ TEST_F(Hang, ALaunchThatWaitsForAnEarlierOneIsNotAHang) {
   const gpushare_ticket first = Submit(queue_, 200'000'000);
   const gpushare_ticket second = Submit(other_queue_, 1000);
   const gpushare_completion_record waited = Finish(second);
-  EXPECT_GT(waited.complete_ns - waited.submit_ns, 20 * kSecondNs);
+  EXPECT_GT(waited.complete_ns - waited.submit_ns, 20 * kS);
   EXPECT_EQ(waited.verdict, GPUSHARE_VERDICT_OK);
   EXPECT_EQ(Finish(first).verdict, GPUSHARE_VERDICT_OK);
 }
@@ -105,8 +103,8 @@ TEST_F(Hang, AHungLaunchIsFoundWithinTwiceTheFloor) {
   // Predicted for one CapSM it takes 40 s, and 800 s would pass before 20 times that.
   const gpushare_completion_record record = Run(10'000'000);
   EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_TIMED_OUT);
-  EXPECT_GE(record.complete_ns - record.submit_ns, 10 * kSecondNs);
-  EXPECT_LE(record.complete_ns - record.submit_ns, 20 * kSecondNs + kSecondNs / 100);
+  EXPECT_GE(record.complete_ns - record.submit_ns, 10 * kS);
+  EXPECT_LE(record.complete_ns - record.submit_ns, 20 * kS + kS / 100);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ class LostLanes : public testing::TestWithParam<LostLanesCase> {
                                       : gpushare_submit_be(api_.be_queue, &task, &ticket);
     if (status != GPUSHARE_OK) {
       EXPECT_EQ(status, GPUSHARE_UNAVAILABLE) << gpushare_last_error_message();
-      EXPECT_EQ(Stats().device_lost, 1) << gpushare_last_error_message();
+      EXPECT_EQ(api_.RuntimeStats().device_lost, 1) << gpushare_last_error_message();
       return GPUSHARE_VERDICT_DEVICE_LOST;
     }
     if (gpushare_ticket_wait(api_.runtime, ticket, InTenMinutes()) != GPUSHARE_OK) {
@@ -42,12 +42,6 @@ class LostLanes : public testing::TestWithParam<LostLanesCase> {
     EXPECT_OK(gpushare_ticket_record(api_.runtime, ticket, &record));
     EXPECT_OK(gpushare_ticket_release(api_.runtime, ticket));
     return record.verdict;
-  }
-
-  gpushare_runtime_stats Stats() const {
-    gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
-    EXPECT_OK(gpushare_runtime_stats_get(api_.runtime, &stats));
-    return stats;
   }
 
   Api api_;
@@ -66,9 +60,9 @@ TEST_P(LostLanes, EveryTaskCompletesOrTheDeviceIsReportedLost) {
   }
   // More than any place has lanes.
   EXPECT_GT(timed_out, 14);
-  EXPECT_EQ(Stats().hung, timed_out);
+  EXPECT_EQ(api_.RuntimeStats().hung, timed_out);
   if (completed < 1500) {
-    EXPECT_EQ(Stats().device_lost, 1);
+    EXPECT_EQ(api_.RuntimeStats().device_lost, 1);
   }
 }
 

@@ -9,8 +9,6 @@
 namespace gpushare_test {
 namespace {
 
-constexpr int64_t kUs = 1000;
-constexpr int64_t kMs = 1000 * kUs;
 constexpr int64_t kPeriodNs = 2 * kMs;  // a query is 0.67 ms alone
 constexpr int kQueries = 400;
 
@@ -31,12 +29,6 @@ class ProgressTest : public ::testing::Test {
     api_.Close();
   }
 
-  int64_t Now() const {
-    int64_t now_ns = 0;
-    EXPECT_OK(gpushare_now_ns(api_.runtime, &now_ns));
-    return now_ns;
-  }
-
   void RunQuery() {
     const gpushare_task_options task = api_.LcTask();
     gpushare_ticket ticket = {0};
@@ -51,7 +43,7 @@ class ProgressTest : public ::testing::Test {
     for (int i = 0; i < kQueries; ++i) {
       between();
       EXPECT_TRUE(flight.Submit(queue_, api_.LcTask(), true));
-      EXPECT_OK(gpushare_poll_until(api_.runtime, Now() + kPeriodNs));
+      EXPECT_OK(gpushare_poll_until(api_.runtime, api_.NowNs() + kPeriodNs));
     }
     std::vector<int64_t> latencies_ns;
     EXPECT_EQ(flight.ExpectOnce()[GPUSHARE_VERDICT_OK], kQueries);
@@ -60,12 +52,6 @@ class ProgressTest : public ::testing::Test {
     }
     std::sort(latencies_ns.begin(), latencies_ns.end());
     return latencies_ns[latencies_ns.size() * 99 / 100];
-  }
-
-  gpushare_app_stats BeStats() const {
-    gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
-    EXPECT_OK(gpushare_app_stats_get(api_.be_app, &stats));
-    return stats;
   }
 
   Api api_;
@@ -84,8 +70,8 @@ TEST_F(ProgressTest, AFloodOfBeWorkLeavesLcItsP99) {
   };
   const int64_t flooded_ns = P99OfQueries(flood);
   EXPECT_LE(static_cast<double>(flooded_ns), 1.05 * static_cast<double>(alone_ns));
-  EXPECT_EQ(BeStats().rejected, kQueries);  // the BE app was full all the time
-  EXPECT_GT(BeStats().completed, 0);
+  EXPECT_EQ(Api::AppStats(api_.be_app).rejected, kQueries);  // the BE app was full all the time
+  EXPECT_GT(Api::AppStats(api_.be_app).completed, 0);
 }
 
 // The inversion is bounded by the BE work before the one that LC waits for.
@@ -144,7 +130,7 @@ TEST_F(ProgressTest, BeWorkAdvancesBesideASteadyLcLoad) {
     }
   };
   P99OfQueries(refill);
-  const gpushare_app_stats stats = BeStats();
+  const gpushare_app_stats stats = Api::AppStats(api_.be_app);
   // LC uses a third of the time: BE gets at least a third of it.
   EXPECT_GT(stats.work_ns, kQueries * kPeriodNs / 3);
 }
@@ -156,7 +142,7 @@ TEST_F(ProgressTest, BeWorkThatWaitsForLcRunsAfterItAndSaysWhy) {
   gpushare_query query = {0};
   ASSERT_OK(gpushare_query_begin(queue_, 0, &query));
   const gpushare_ticket ticket = api_.Submit(api_.BeTask(1000), false);
-  ASSERT_OK(gpushare_poll_until(api_.runtime, Now() + 5 * kMs));
+  ASSERT_OK(gpushare_poll_until(api_.runtime, api_.NowNs() + 5 * kMs));
   gpushare_bool complete = 1;
   ASSERT_OK(gpushare_ticket_poll(api_.runtime, ticket, &complete));
   EXPECT_EQ(complete, 0);

@@ -23,11 +23,7 @@ class RefusalsTest : public testing::Test {
     EXPECT_OK(gpushare_app_release(app));
     return status;
   }
-  int64_t RejectedOf(gpushare_app* app) {
-    gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
-    EXPECT_OK(gpushare_app_stats_get(app, &stats));
-    return stats.rejected;
-  }
+  int64_t RejectedOf(gpushare_app* app) { return Api::AppStats(app).rejected; }
 
   Api api_;
 };

@@ -9,7 +9,6 @@
 namespace gpushare_test {
 namespace {
 
-constexpr int64_t kMs = 1'000'000;
 constexpr int kRounds = 10;
 
 class ShutdownInFlightTest : public ::testing::TestWithParam<DeviceCase> {
@@ -49,22 +48,17 @@ class ShutdownInFlightTest : public ::testing::TestWithParam<DeviceCase> {
   void ExpectInTime(int64_t deadline_ns) const {
     const bool sim = std::string(GetParam().device) == "sim";
     if (sim && GetParam().drive == GPUSHARE_DRIVE_THREAD) return;
-    int64_t now_ns = 0;
-    ASSERT_OK(gpushare_now_ns(api_.runtime, &now_ns));
-    EXPECT_LE(now_ns, deadline_ns + (sim ? 0 : 2000 * kMs));
+    EXPECT_LE(api_.NowNs(), deadline_ns + (sim ? 0 : 2000 * kMs));
   }
 
   void ShutDown(int64_t patience_ns) {
-    int64_t begin_ns = 0;
-    ASSERT_OK(gpushare_now_ns(api_.runtime, &begin_ns));
+    const int64_t begin_ns = api_.NowNs();
     const gpushare_status status = gpushare_runtime_shutdown(api_.runtime, begin_ns + patience_ns);
     EXPECT_TRUE(status == GPUSHARE_OK || status == GPUSHARE_DEADLINE_EXCEEDED)
         << gpushare_last_error_message();
     ExpectInTime(begin_ns + patience_ns);
     flight_.ExpectOnce();
-    gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;
-    ASSERT_OK(gpushare_runtime_stats_get(api_.runtime, &stats));
-    EXPECT_EQ(stats.tasks_pending, 0);
+    EXPECT_EQ(api_.RuntimeStats().tasks_pending, 0);
     if (region_open_) {
       EXPECT_OK(gpushare_ticket_release(api_.runtime, region_));
     }
@@ -98,9 +92,7 @@ TEST_P(ShutdownInFlightTest, WithTimeEndsEveryTask) {
   SubmitOfEachKind();
   ExpectAllAccepted();
   if (GetParam().drive == GPUSHARE_DRIVE_POLL) {
-    int64_t now_ns = 0;
-    ASSERT_OK(gpushare_now_ns(api_.runtime, &now_ns));
-    ASSERT_OK(gpushare_poll_until(api_.runtime, now_ns + kMs));
+    ASSERT_OK(gpushare_poll_until(api_.runtime, api_.NowNs() + kMs));
   }
   ShutDown(500 * kMs);
 }

@@ -14,17 +14,10 @@
 namespace gpushare_test {
 namespace {
 
-constexpr int64_t kMs = 1000 * 1000;
-
 class ShutdownTest : public testing::TestWithParam<DeviceCase> {
  protected:
   void TearDown() override { api_.Close(); }
 
-  int64_t NowNs() const {
-    int64_t now_ns = 0;
-    EXPECT_OK(gpushare_now_ns(api_.runtime, &now_ns));
-    return now_ns;
-  }
   gpushare_verdict VerdictOf(gpushare_ticket ticket) const {
     gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
     EXPECT_OK(gpushare_ticket_record(api_.runtime, ticket, &record));
@@ -114,10 +107,10 @@ TEST_P(ShutdownTest, ByADeadlineItRunsWhatFitsAndCutsOffTheRest) {
   ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
   // About 15 ms each, so that some of them end before the deadline.
   const std::vector<gpushare_ticket> tickets = SubmitBe(20, 1000000);
-  const int64_t deadline_ns = NowNs() + 100 * kMs;
+  const int64_t deadline_ns = api_.NowNs() + 100 * kMs;
   EXPECT_FAILS(gpushare_runtime_shutdown(api_.runtime, deadline_ns), GPUSHARE_DEADLINE_EXCEEDED,
                "cut off");
-  EXPECT_LE(NowNs(), deadline_ns);
+  EXPECT_LE(api_.NowNs(), deadline_ns);
   int ran = 0;
   for (const gpushare_ticket ticket : tickets) {
     const gpushare_verdict verdict = VerdictOf(ticket);
@@ -134,7 +127,7 @@ TEST_P(ShutdownTest, ByADeadlineThatHasPassedNothingMoreIsLaunched) {
   api_.Open(GetParam());
   ASSERT_OK(gpushare_runtime_quiesce(api_.runtime, api_.Deadline()));
   const std::vector<gpushare_ticket> tickets = SubmitBe(5, 1000);
-  EXPECT_EQ(gpushare_runtime_shutdown(api_.runtime, NowNs()), GPUSHARE_DEADLINE_EXCEEDED);
+  EXPECT_EQ(gpushare_runtime_shutdown(api_.runtime, api_.NowNs()), GPUSHARE_DEADLINE_EXCEEDED);
   for (const gpushare_ticket ticket : tickets) {
     EXPECT_EQ(VerdictOf(ticket), GPUSHARE_VERDICT_SHUTDOWN);
     EXPECT_OK(gpushare_ticket_release(api_.runtime, ticket));

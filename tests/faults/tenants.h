@@ -26,9 +26,6 @@
 
 namespace gpushare_test {
 
-constexpr int64_t kUs = 1'000;
-constexpr int64_t kMs = 1'000'000;
-
 class Tenants {
  public:
   struct Service {
@@ -116,9 +113,11 @@ class Tenants {
 
   // Device time, as the work of completed block tasks alone on the device.
   double Work(int be) const {
-    return static_cast<double>(StatsOf(be_[static_cast<size_t>(be)].app).work_ns);
+    return static_cast<double>(Api::AppStats(be_[static_cast<size_t>(be)].app).work_ns);
   }
-  int64_t Completed(int be) const { return StatsOf(be_[static_cast<size_t>(be)].app).completed; }
+  int64_t Completed(int be) const {
+    return Api::AppStats(be_[static_cast<size_t>(be)].app).completed;
+  }
   std::vector<double> AllWork() const {
     std::vector<double> work;
     for (size_t i = 0; i < be_.size(); ++i) work.push_back(Work(static_cast<int>(i)));
@@ -226,11 +225,6 @@ class Tenants {
       latencies_ns_.push_back(record.complete_ns - open_.front().arrival_ns);
       open_.pop_front();
     }
-  }
-  static gpushare_app_stats StatsOf(gpushare_app* app) {
-    gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
-    EXPECT_OK(gpushare_app_stats_get(app, &stats));
-    return stats;
   }
 
   gpushare_runtime* runtime_ = nullptr;

@@ -59,11 +59,7 @@ class UserPolicyPlan : public testing::Test {
     planner_.plan = std::move(plan);
     ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
   }
-  void RunFor(int64_t ns) const {
-    int64_t now_ns = 0;
-    ASSERT_OK(gpushare_now_ns(api_.runtime, &now_ns));
-    ASSERT_OK(gpushare_poll_until(api_.runtime, now_ns + ns));
-  }
+  void RunFor(int64_t ns) const { ASSERT_OK(gpushare_poll_until(api_.runtime, api_.NowNs() + ns)); }
   bool IsComplete(gpushare_ticket ticket) const {
     gpushare_bool complete = 0;
     EXPECT_OK(gpushare_ticket_poll(api_.runtime, ticket, &complete));

@@ -139,9 +139,7 @@ TEST_F(WaitsTest, AReleasedTicketIsStaleWhileItsTaskIsPending) {
   EXPECT_EQ(out.value, 0u);
   // The task itself goes on.
   EXPECT_OK(gpushare_runtime_drain(api_.runtime, api_.Deadline()));
-  gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
-  EXPECT_OK(gpushare_app_stats_get(api_.be_app, &stats));
-  EXPECT_EQ(stats.completed, 1);
+  EXPECT_EQ(Api::AppStats(api_.be_app).completed, 1);
 }
 
 TEST_F(WaitsTest, ATicketOfAnOpenRegionCannotBeReleased) {

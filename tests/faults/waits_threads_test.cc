@@ -40,9 +40,7 @@ TEST_F(WaitsThreadsTest, AWaitGoesOnWhenAnotherThreadReleasesTheTicket) {
   }
   EXPECT_EQ(status, GPUSHARE_OK);
   EXPECT_OK(gpushare_runtime_drain(api_.runtime, api_.Deadline()));
-  gpushare_app_stats stats = GPUSHARE_APP_STATS_INIT;
-  EXPECT_OK(gpushare_app_stats_get(api_.be_app, &stats));
-  EXPECT_EQ(stats.completed, submitted);
+  EXPECT_EQ(Api::AppStats(api_.be_app).completed, submitted);
 }
 
 // One thread submits, waits, releases and reuses the slot while the scheduler's thread looks at
