@@ -14,7 +14,7 @@ namespace gpushare::core {
 // Without memory for the sentence: "".
 std::string RunCallback(CompletionCallback callback, void* user, const CompletionRecord& record) {
   const std::string thrown = ThrownBy([&] { callback(user, record); });
-  if (thrown.empty()) return thrown;
+  if (thrown.empty()) return {};
   return TextOf([&] {
     return absl::StrCat("The completion callback of ticket ", record.ticket.value, " threw ",
                         thrown, ".");
