@@ -29,9 +29,13 @@ constexpr int kTasks = 10;    // of each kind
 
 // The run without a fault calls these as well, but only when the runtime is released: by then the
 // work has ended, so that no call in flight can fail.
-constexpr std::array<const char*, 7> kCalledAtRelease = {
-    "cuDevicePrimaryCtxRelease_v2", "cuEventDestroy_v2", "cuGreenCtxDestroy", "cuMemFree_v2",
-    "cuMemFreeHost",                "cuStreamDestroy_v2", "cuStreamQuery"};
+constexpr std::array<const char*, 7> kCalledAtRelease = {"cuDevicePrimaryCtxRelease_v2",
+                                                         "cuEventDestroy_v2",
+                                                         "cuGreenCtxDestroy",
+                                                         "cuMemFree_v2",
+                                                         "cuMemFreeHost",
+                                                         "cuStreamDestroy_v2",
+                                                         "cuStreamQuery"};
 constexpr std::array<gpushare_status, 3> kCreationAnswers = {
     GPUSHARE_DATA_LOSS, GPUSHARE_UNAVAILABLE, GPUSHARE_RESOURCE_EXHAUSTED};
 
