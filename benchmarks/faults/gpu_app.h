@@ -37,7 +37,8 @@ class GpuApp {
   explicit GpuApp(const Options& options);
   GpuApp() : GpuApp(Options()) {}
 
-  // A kernel of blocks that wait, as an ordinary grid; `solo_ns` is what the library is told.
+  // A kernel of blocks that wait, as an ordinary grid; `solo_ns` is the hint given
+  // to the library.
   Kernel WaitKernel(const std::string& name, int64_t solo_ns);
   // `wait` must live until the submit has returned.
   static TaskOptions WaitTask(const Kernel& kernel, const WaitParams& wait, int64_t blocks);

@@ -14,7 +14,7 @@
 
 namespace gpushare::core {
 
-// Whether the app's target stands alone, with no p99 that was told.
+// Whether the app states a target and no p99 alone.
 inline bool HasBareTarget(const App& app) {
   return app.options.target_ns > 0 && app.options.p99_alone_ns == 0;
 }
