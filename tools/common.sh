@@ -52,14 +52,23 @@ precompiled_options() {  # PRESET
   esac
 }
 
+# The tests are some 150 executables with their debug information: lld links one in a quarter of the time.
+linker_options() {  # PRESET
+  case "$1" in
+    dev | asan | ubsan | tsan)
+      if command -v ld.lld > /dev/null; then printf '%s\n' -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld; fi
+      ;;
+  esac
+}
+
 # configure PRESET [-DOPTION=...]: cmake, quiet unless it fails. Does nothing when the same options were
 # configured before; ninja itself runs cmake again when a CMakeLists.txt has changed.
 configure() {
   local preset="$1"
   shift
-  local folder="$root/build/$preset" options precompiled log
-  mapfile -t precompiled < <(precompiled_options "$preset")
-  set -- "${precompiled[@]}" "$@"
+  local folder="$root/build/$preset" options defaults log
+  mapfile -t defaults < <(precompiled_options "$preset"; linker_options "$preset")
+  set -- "${defaults[@]}" "$@"
   options="$*"
   if [[ -f "$folder/build.ninja" && "$(cat "$folder/.configured" 2>/dev/null)" == "$options" ]]; then
     # CMake copies headers, and nothing that would run it again is built of the preset tidy.

@@ -12,6 +12,9 @@ A mutant that does not compile, or compiles to the same code, is replaced by the
 killed when a test fails, crashes or takes longer than its limit, twice. Survivors are printed as differences: each is a
 missing test or an equivalent program, which a person decides. --shard 0/2 and 1/2 divide one sample between two
 clones. The report is written after each mutant, and a second call goes on where the first one stopped.
+
+A survivor costs every test. --test-seconds-max 2 leaves the longer ones out, and a second call with --survivors-of
+mutants.json judges what survived that with all tests, and with those that were written since.
 """
 
 import argparse
@@ -82,6 +85,18 @@ def sample(arguments):
     return everything[index::count]
 
 
+def survivors_of(report):
+    """What survived in a report, found again by the line that it changes. What is not there any more is left out."""
+    found = []
+    for entry in json.loads(pathlib.Path(report).read_text())["mutants"]:
+        source, number, old, new = entry["mutant"]
+        lines = pathlib.Path(source).read_text().splitlines() if pathlib.Path(source).exists() else []
+        places = [i for i, line in enumerate(lines) if line == old]
+        if entry["result"] == "survived" and places:
+            found.append((source, min(places, key=lambda place: abs(place - number)), old, new))
+    return found
+
+
 def objects_of(build, source):
     """The digest of the file's object code."""
     paths = sorted(pathlib.Path(build).rglob(pathlib.Path(source).name + ".o"))
@@ -96,15 +111,18 @@ def objects_of(build, source):
 class Tests:
     """The tests of a build tree, run from the shortest to the longest until one fails."""
 
-    def __init__(self, build, jobs):
+    def __init__(self, build, jobs, seconds_max):
         self.jobs = jobs
+        seconds_max = seconds_max or float("inf")
         listing = run(["ctest", "--test-dir", build, "--show-only=json-v1", "-LE", LABELS_LEFT_OUT])
         self.tests = [self._parse(test) for test in json.loads(listing.stdout)["tests"] if "command" in test]
         for test in self.tests:
             start = time.monotonic()
             if not self._passes(test):
                 sys.exit(f"mutation_test: the test {test['name']} fails without a mutant.")
-            test["limit"] = TEST_SECONDS_MIN + TEST_SLOWDOWN_MAX * (time.monotonic() - start)
+            test["seconds"] = time.monotonic() - start
+            test["limit"] = TEST_SECONDS_MIN + TEST_SLOWDOWN_MAX * test["seconds"]
+        self.tests = [test for test in self.tests if test["seconds"] <= seconds_max]
         self.tests.sort(key=lambda test: test["limit"])
 
     @staticmethod
@@ -172,7 +190,7 @@ def describe(mutant):
 def origin_of(arguments):
     """What a report belongs to: another sample, or other sources, cannot go on with it."""
     head = run(["git", "rev-parse", "HEAD"]).stdout.strip()
-    return {"seed": arguments.seed, "shard": arguments.shard, "head": head}
+    return {"seed": arguments.seed, "shard": arguments.shard, "survivors_of": arguments.survivors_of, "head": head}
 
 
 def judged_before(report, origin):
@@ -194,6 +212,8 @@ def main():
     parser.add_argument("--count", type=int, default=200, help="mutants to judge (default 200)")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default 1)")
     parser.add_argument("--shard", default="0/1", help="which part of the sample, as INDEX/COUNT")
+    parser.add_argument("--test-seconds-max", type=float, default=0, help="leave longer tests out (default 0: none)")
+    parser.add_argument("--survivors-of", default="", help="judge the survivors of this report in place of a sample")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="of ninja and ctest")
     parser.add_argument("--mutate", default=shutil.which("mutate") or "mutate", help="universalmutator's program")
     parser.add_argument("--out", default="mutants.json", help="the report")
@@ -206,10 +226,11 @@ def main():
     report = pathlib.Path(arguments.out)
     origin = origin_of(arguments)
     judged = judged_before(report, origin)
-    tests = Tests(arguments.build, arguments.jobs)
+    tests = Tests(arguments.build, arguments.jobs, arguments.test_seconds_max)
     healthy = {}
     done = sum(entry["result"] not in ("invalid", "same code") for entry in judged)
-    for mutant in sample(arguments)[len(judged):]:
+    mutants = survivors_of(arguments.survivors_of) if arguments.survivors_of else sample(arguments)
+    for mutant in mutants[len(judged):]:
         if done >= arguments.count:
             break
         start = time.monotonic()

@@ -32,7 +32,7 @@ build_packages=(
 development_packages=(
   git ccache
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
-  clang clang-format clang-tidy libclang-rt-dev
+  clang clang-format clang-tidy libclang-rt-dev lld
   abigail-tools
 )
 

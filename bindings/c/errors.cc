@@ -32,7 +32,6 @@ gpushare_status CodeOf(absl::StatusCode code) {
 
 }  // namespace
 
-thread_local int CallbackScope::depth_ = 0;
 thread_local int RegistrationScope::depth_ = 0;
 thread_local bool PlanScope::active_ = false;
 

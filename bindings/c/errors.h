@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "src/core/base/application_call.h"
 
 namespace gpushare::abi {
 
@@ -29,19 +30,15 @@ bool IsForkedChild() noexcept;
 void WatchForks();
 gpushare_status FailForked() noexcept;
 
-// Depth of user callbacks on this thread. Blocking calls are refused inside one.
+// Marks a thread inside a function of the application. Blocking calls are refused there.
 class CallbackScope {
  public:
-  CallbackScope() { ++depth_; }
-  ~CallbackScope() { --depth_; }
-  CallbackScope(const CallbackScope&) = delete;
-  CallbackScope& operator=(const CallbackScope&) = delete;
-  static bool Active() { return depth_ > 0; }
+  static bool Active() { return core::callback_depth > 0; }
   // FAILED_PRECONDITION in a callback; `what` names the call.
   static absl::Status Refuse(absl::string_view what);
 
  private:
-  static thread_local int depth_;
+  const core::InsideCallback inside_;
 };
 
 // Marks a thread inside a registration, whose capture callback may call gpushare. The flow does one

@@ -38,11 +38,10 @@ double BandwidthWeight(const Side& side, double demand) {
 }
 
 // The share of its demand that this side gets of one resource. Unused capacity goes to the other
-// side.
+// side. A side that asks for something has a weight above 0.
 double Granted(double ours, double theirs, double our_weight, double their_weight) {
   if (ours <= 0 || ours + theirs <= 1) return 1;
-  const double weights = our_weight + their_weight;
-  const double share = weights > 0 ? our_weight / weights : 0.5;
+  const double share = our_weight / (our_weight + their_weight);
   return std::clamp(std::max(share, 1 - theirs) / ours, 0.0, 1.0);
 }
 
@@ -51,12 +50,12 @@ double Granted(double ours, double theirs, double our_weight, double their_weigh
 double SpeedOnSms(const KernelDesc& kernel, int32_t sms, int32_t sm_count) {
   if (sms <= 0 || sm_count <= 0) return 0;
   const auto& table = kernel.simulation.speed;
-  if (table.empty()) return std::min(1.0, static_cast<double>(sms) / sm_count);
   const auto above =
       std::lower_bound(table.begin(), table.end(), sms,
                        [](const SpeedPoint& point, int32_t wanted) { return point.sms < wanted; });
   if (above != table.end() && above->sms == sms) return above->speed;
-  // Below the table in proportion to its first point; above it towards 1 on the whole device.
+  // Below the table in proportion to its first point, above it towards 1 on the whole device;
+  // without a table both.
   SpeedPoint low;
   SpeedPoint high{sm_count, 1};
   if (above != table.begin()) low = *(above - 1);

@@ -277,13 +277,15 @@ TEST_F(PairTest, TheSpeedBesideANeighbourIsLearnedBySizeAndKept) {
   EXPECT_EQ(model_->SpeedBeside(lc_, 84, be_, 48), 1) << "another size";
   EXPECT_EQ(model_->SpeedBeside(be_, 56, lc_, 76), 1) << "the other way round";
 
-  const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
-  later->AddKernel(lc_);
-  ASSERT_TRUE(later->Load(model_->Save()).ok());
-  EXPECT_EQ(later->SpeedBeside(lc_, 76, be_, 56), 1) << "the neighbour is not registered yet";
-  EXPECT_EQ(later->Save(), model_->Save());
-  later->AddKernel(be_);
-  EXPECT_NEAR(later->SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
+  for (const bool lc_first : {true, false}) {
+    const std::unique_ptr<CostModel> later = MakeOnlineModel(DeviceProfile());
+    later->AddKernel(lc_first ? lc_ : be_);
+    ASSERT_TRUE(later->Load(model_->Save()).ok());
+    EXPECT_EQ(later->SpeedBeside(lc_, 76, be_, 56), 1) << "the other one is not registered yet";
+    EXPECT_EQ(later->Save(), model_->Save());
+    later->AddKernel(lc_first ? be_ : lc_);
+    EXPECT_NEAR(later->SpeedBeside(lc_, 76, be_, 56), 0.8, 1e-6);
+  }
 }
 
 // Of an LC kernel of which only a guess is known, a pair would learn the guess's error.

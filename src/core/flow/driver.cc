@@ -13,7 +13,7 @@
 #include "src/core/flow/admit.h"
 #include "src/core/flow/application_calls.h"
 #include "src/core/flow/complete.h"
-#include "src/core/flow/hangs.h"
+#include "src/core/flow/lane_loss.h"
 #include "src/core/flow/launch.h"
 #include "src/core/flow/learn.h"
 #include "src/core/flow/plan.h"

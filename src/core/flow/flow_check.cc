@@ -10,7 +10,7 @@ namespace gpushare::core {
 namespace {
 
 struct Totals {
-  int64_t units = 0;
+  CapSmUnits units = 0;
   int64_t issued_ns = 0;
   int64_t be_issued_ns = 0;  // of BE apps
   int64_t lc_in_gate = 0;
@@ -98,8 +98,9 @@ absl::Status CheckFlow(const Flow& flow) {
     }
   }
   if (totals.units != flow.ledger.UsedUnits()) {
-    return absl::InternalError(absl::StrCat("The CapSM ledger holds ", flow.ledger.UsedUnits(),
-                                            " units, and the launches use ", totals.units, "."));
+    return absl::InternalError(
+        absl::StrCat("The CapSM ledger holds ", CapSmsOf(flow.ledger.UsedUnits()),
+                     " CapSMs, and the launches use ", CapSmsOf(totals.units), "."));
   }
   if (flow.ledger.ReservedCapSms() > flow.device->capabilities().profile.sm_count) {
     return absl::InternalError(absl::StrCat("Reservations of ", flow.ledger.ReservedCapSms(),

@@ -6,16 +6,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "absl/status/status.h"
-#include "src/core/base/exhaustion.h"
 #include "src/core/base/tuning.h"
+#include "src/core/flow/lane_loss.h"
 #include "src/core/flow/verbs/evict.h"
-#include "src/core/flow/verbs/finish.h"
 #include "src/core/flow/verbs/hang_limit.h"
-#include "src/core/flow/verbs/request.h"
-#include "src/core/flow/verbs/running.h"
-#include "src/core/log/events.h"
-#include "src/core/seams/native_code.h"
 
 namespace gpushare::core {
 namespace {
@@ -113,60 +107,11 @@ HungLaunch FindHung(Flow& flow, absl::Span<Task* const> tasks, TimeNs* next_chec
   return {};
 }
 
-bool IsOnLane(const Task& task, LaneIndex lane) {
-  for (const Part& part : task.progress.parts) {
-    if (part.lane == lane || part.order_lane == lane) return true;
-  }
-  return false;
-}
-
 bool IsOnOldStream(const Flow& flow, const Task& task, LaneIndex lane) {
   for (const Part& part : task.progress.parts) {
     if (part.lane == lane && IsOnOldStream(part, flow.lanes.lane(lane))) return true;
   }
   return false;
-}
-
-void TimeOut(Flow& flow, Task& task, LaneIndex lane) {
-  // Its launch on the other side of a split is healthy, but the task has failed.
-  for (const Part& part : task.progress.parts) {
-    if (part.lane != lane && part.epoch != 0) {
-      EvictLane(flow, part.lane, 0, task.record.ticket, Reason::kNone);
-    }
-  }
-  DropParts(flow, task);
-  FinishTask(flow, task, Verdict::kTimedOut);
-}
-
-template <class List>
-void TimeOutOnLane(Flow& flow, const List& running, LaneIndex lane) {
-  for (int i = 0; i < running.size();) {
-    if (IsOnLane(*running[i], lane)) {
-      TimeOut(flow, *running[i], lane);  // another task takes index i
-    } else {
-      ++i;
-    }
-  }
-}
-
-void AbandonLane(Flow& flow, LaneIndex lane) {
-  flow.device->AbandonLane(lane);
-  flow.Emit(LaneAbandoned{.lane = lane});
-  TimeOutOnLane(flow, flow.running_be, lane);
-  TimeOutOnLane(flow, flow.running_lc, lane);
-  if (flow.lanes.GiveUp(lane)) {
-    flow.lost_lanes.Add(lane);
-  } else if (!flow.lanes.HasAnother(lane)) {
-    LoseDevice(flow, 0);
-  }
-}
-
-// Asks the device. An evictable lane on which evictions are blocked is made as one that is not.
-absl::Status MakeAgain(Device& device, LaneIndex lane, LaneSpec& spec) {
-  absl::Status made = device.ReplaceLane(lane, spec);
-  if (!spec.evictable || !absl::IsDeadlineExceeded(made)) return made;
-  spec.evictable = false;
-  return device.ReplaceLane(lane, spec);
 }
 
 }  // namespace
@@ -185,31 +130,9 @@ bool CheckHangs(Flow& flow) {
     found = flow.dirty = true;
     flow.counters.hung.fetch_add(1, std::memory_order_relaxed);
     if (IsOnOldStream(flow, *hung.task, hung.lane)) {
-      TimeOut(flow, *hung.task, hung.lane);
+      TimeOutTask(flow, *hung.task, hung.lane);
     } else {
-      AbandonLane(flow, hung.lane);
-    }
-  }
-}
-
-void ReplaceLanes(Flow& flow, absl::Span<const LaneIndex> lost, Mutex& tick_mutex) {
-  for (const LaneIndex lane : lost) {
-    if (flow.device_lost.load()) return;  // it takes no further call
-    LaneSpec spec = flow.lanes.SpecOf(lane);
-    const bool evictable = spec.evictable;
-    const absl::Status made = CatchExhaustion([&] { return MakeAgain(*flow.device, lane, spec); });
-    const MutexLock lock(&tick_mutex);
-    flow.now_ns = flow.device->NowNs();
-    flow.dirty = true;
-    if (made.ok()) {
-      flow.lanes.Install(lane, spec.evictable, flow.now_ns);
-      if (spec.evictable == evictable) continue;
-      flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
-      continue;
-    }
-    flow.lanes.Remove(lane);
-    if (IsDeviceLost(made) || !flow.lanes.HasAnother(lane)) {
-      LoseDevice(flow, NativeCodeOf(made));
+      GiveUpLane(flow, hung.lane);
     }
   }
 }

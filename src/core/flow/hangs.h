@@ -4,30 +4,17 @@
 // on its lane, a block task that its task claims, or an earlier launch that holds its SMs. The last
 // two are looked at only when the limit has passed, so a hang is found within twice the limit.
 //
-// The lane of a hung launch is given up, the lane's tasks end with kTimedOut, and the device makes
-// the lane again:
-//
-//   CheckHangs     in Tick: gives lanes up, lists them in Flow::lost_lanes
-//   ReplaceLanes   after Tick, with no lock held, because it calls the driver for milliseconds
-//
-// If the device makes no lane and the place has no other one of its class, the device is lost: work
-// of that class would wait for ever. Threads: the one that runs Tick.
+// The lane of a hung launch is given up (lane_loss.h). Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_HANGS_H_
 #define GPUSHARE_SRC_CORE_FLOW_HANGS_H_
 
-#include "absl/types/span.h"
-#include "src/core/base/mutex.h"
 #include "src/core/state/flow.h"
 
 namespace gpushare::core {
 
 // Gives up every lane with a hung launch. Returns whether there was one.
 bool CheckHangs(Flow& flow);
-
-// Takes `tick_mutex` to use a lane that the device has made.
-void ReplaceLanes(Flow& flow, absl::Span<const LaneIndex> lost, Mutex& tick_mutex)
-    ABSL_LOCKS_EXCLUDED(tick_mutex);
 
 // Counts evictions that took no effect in time while their launches still run, once a launch.
 void CheckBlockedEvictions(Flow& flow);

@@ -391,8 +391,7 @@ int32_t CurrentLayout(const Snapshot& snapshot) {
   int32_t by_leaving = kUnknownLayout;
   for (const RunningView& running : snapshot.running) {
     if (running.task.kind == TaskKind::kMemcpy || !running.task.confinable) continue;
-    for (int32_t i = 0; i < running.parts.size(); ++i) {
-      const PartView& part = running.parts[i];
+    for (const PartView& part : running.parts) {
       if (part.place < 0) continue;
       const int32_t split = SplitOf(snapshot, part.place);
       if (running.task.app_class == AppClass::kLatencyCritical) {

@@ -79,6 +79,8 @@ class Ledger {
     headroom_ns_ = LeftNs(headroom_ns_, head.remaining.duration_ns);
   }
 
+  const FairShare& shares() const { return shares_; }
+
  private:
   static size_t AppOf(const HeadView& head) { return static_cast<size_t>(head.app); }
   static uint64_t BitOf(const HeadView& head) { return uint64_t{1} << head.app; }
@@ -125,7 +127,7 @@ void BaymaxPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   CopySlots slots(snapshot);
 
   BeOrder order;
-  FairShare(snapshot).Order(order);
+  ledger.shares().Order(order);
   for (const HeadView* next : order) {
     const HeadView& head = *next;
     if (head.kind == TaskKind::kMemcpy) {

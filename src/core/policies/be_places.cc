@@ -75,8 +75,7 @@ void BePlaces::CountLive() {
     any_be_ = true;
     if (running.draining && running.task.followed) draining_ |= uint64_t{1} << running.task.app;
     int64_t fixed_ns = 0;
-    for (int32_t i = 0; i < running.parts.size(); ++i) {
-      const PartView& part = running.parts[i];
+    for (const PartView& part : running.parts) {
       if (part.place < 0) continue;
       if ((lc_.places & PlaceBit(part.place)) != 0) {
         const int64_t blocking_ns = RemainingOn(snapshot_, running.task, part.place);
@@ -227,8 +226,7 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
     if (running.parts.size() >= kMaxPartsPerTask) continue;
     if (task.remaining.duration_ns < kElasticPartNsMin) continue;
     bool joins = true;
-    for (int32_t i = 0; i < running.parts.size(); ++i) {
-      const PartView& part = running.parts[i];
+    for (const PartView& part : running.parts) {
       if (part.place == place.index || !ClaimsBlockTasks(part.form)) joins = false;
     }
     if (!joins || !MayLaunch(task, place)) continue;

@@ -26,9 +26,12 @@ FairShare::FairShare(const Snapshot& snapshot) : snapshot_(snapshot) {
   }
 }
 
+double FairShare::Weight(const HeadView& head) const {
+  return std::max(snapshot_.be_apps[AppOf(head)].weight, kFairWeightMin);
+}
+
 double FairShare::Cost(const HeadView& head) const {
-  const double weight = std::max(snapshot_.be_apps[AppOf(head)].weight, kFairWeightMin);
-  return static_cast<double>(std::max<int64_t>(head.remaining.duration_ns, 1)) / weight;
+  return static_cast<double>(std::max<int64_t>(head.remaining.duration_ns, 1)) / Weight(head);
 }
 
 TimeNs FairShare::WaitsSince(const HeadView& head) const {
@@ -51,8 +54,7 @@ bool FairShare::GoesBefore(const HeadView& a, const HeadView& b) const {
 
 bool FairShare::LeavesTo(const HeadView& head, int32_t app) const {
   if (app < 0 || app == head.app || IsOverdue(head)) return false;
-  const double weight = std::max(snapshot_.be_apps[AppOf(head)].weight, kFairWeightMin);
-  const double slack_ns = std::min(kFairSlack * Cost(head), kFairSlackNsMax / weight);
+  const double slack_ns = std::min(kFairSlack * Cost(head), kFairSlackNsMax / Weight(head));
   return tags_ns_[static_cast<size_t>(app)] + slack_ns < tags_ns_[AppOf(head)];
 }
 

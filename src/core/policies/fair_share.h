@@ -41,6 +41,7 @@ class FairShare {
   void Order(BeOrder& order) const;
 
  private:
+  double Weight(const HeadView& head) const;
   double Cost(const HeadView& head) const;
   TimeNs WaitsSince(const HeadView& head) const;
   bool WaitsTooLong(const HeadView& head) const;

@@ -37,8 +37,7 @@ int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to) {
   int64_t blocking_ns = 0;
   for (const RunningView& running : snapshot.running) {
     if (!IsConfinedBe(running.task)) continue;
-    for (int32_t i = 0; i < running.parts.size(); ++i) {
-      const PartView& part = running.parts[i];
+    for (const PartView& part : running.parts) {
       if (part.place < 0 || (newly & PlaceBit(part.place)) == 0) continue;
       const int64_t part_ns = ClaimsBlockTasks(part.form)
                                   ? BlockingOn(snapshot, running.task, part.place)

@@ -31,9 +31,8 @@ LcActivity FindLcActivity(const Snapshot& snapshot, const Plan& plan) {
   for (const RunningView& running : snapshot.running) {
     if (running.task.app_class != AppClass::kLatencyCritical) continue;
     activity.active = true;
-    for (int32_t i = 0; i < running.parts.size(); ++i) {
-      const PlaceIndex place = running.parts[i].place;
-      if (place >= 0) activity.places |= Overlaps(snapshot, place);
+    for (const PartView& part : running.parts) {
+      if (part.place >= 0) activity.places |= Overlaps(snapshot, part.place);
     }
   }
   return activity;

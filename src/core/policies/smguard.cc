@@ -133,9 +133,8 @@ class Turn {
       : lc_active_(FindLcActivity(snapshot, plan).active) {
     for (const RunningView& running : snapshot.running) {
       if (running.task.app_class != AppClass::kBestEffort) continue;
-      for (int32_t i = 0; i < running.parts.size(); ++i) {
-        const Form form = running.parts[i].form;
-        taken_ = taken_ || (form != Form::kMemcpy && !ClaimsBlockTasks(form));
+      for (const PartView& part : running.parts) {
+        taken_ = taken_ || (part.form != Form::kMemcpy && !ClaimsBlockTasks(part.form));
       }
     }
   }

@@ -358,6 +358,7 @@ class InputPlayer {
     }
     const std::vector<TicketId> recorded_waits = WaitsOf(input.task.ticket);
     std::vector<TicketId> waits;
+    waits.reserve(recorded_waits.size());
     for (const TicketId ticket : recorded_waits) waits.push_back(ToReplay(ticket));
     spec.wait_tickets = waits;
     const bool critical = input.task.app_class == AppClass::kLatencyCritical;

@@ -21,7 +21,10 @@ constexpr int64_t LeastCommonMultipleUpTo(int64_t n) {
 }
 static_assert(kCapSmUnit == LeastCommonMultipleUpTo(kMaxWorkersPerSm));
 
-int64_t RoundUp(int64_t value, int64_t step) { return (value + step - 1) / step * step; }
+template <class Amount>
+Amount RoundUp(Amount value, Amount step) {
+  return (value + step - 1) / step * step;
+}
 
 const char* ClassName(AppClass app_class) {
   return app_class == AppClass::kLatencyCritical ? "LC" : "BE";
@@ -36,7 +39,7 @@ CapSmLedger::CapSmLedger(int32_t sm_count, int32_t sm_granularity, int32_t remai
       remainder_(remainder > 0 && remainder < sm_count_ ? remainder : 0),
       remainder_for_lc_(remainder_for_lc),
       smallest_be_side_(remainder_ > 0 && !remainder_for_lc ? remainder_ : granularity_) {
-  capacity_ = sm_count_ * kCapSmUnit;
+  capacity_ = CapSmUnits(sm_count_) * kCapSmUnit;
   free_ = capacity_;
 }
 
@@ -145,12 +148,12 @@ void CapSmLedger::SettleBeRemainder(App& row) {
 
 int32_t CapSmLedger::PackedReservation(const App& row, int32_t capsms,
                                        bool& takes_remainder) const {
-  auto granted = static_cast<int32_t>(RoundUp(capsms, granularity_));
+  int32_t granted = RoundUp(capsms, granularity_);
   const bool remainder_free =
       remainder_ > 0 && remainder_for_lc_ && (!remainder_taken_ || row.has_remainder);
   if (remainder_free) {
-    const auto with_remainder =
-        static_cast<int32_t>(RoundUp(std::max(capsms - remainder_, 0), granularity_)) + remainder_;
+    const int32_t with_remainder =
+        RoundUp(std::max(capsms - remainder_, 0), granularity_) + remainder_;
     takes_remainder = with_remainder < granted;
     granted = std::min(granted, with_remainder);
   }
@@ -176,32 +179,33 @@ void CapSmLedger::Charge(int app, int32_t workers, int32_t workers_per_sm_max) {
 
 void CapSmLedger::Release(int app, int32_t workers, int32_t workers_per_sm_max) {
   App& row = app_[Index(app)];
-  const int64_t units = WorkerUnits(workers, workers_per_sm_max);
+  const CapSmUnits units = WorkerUnits(workers, workers_per_sm_max);
   assert(row.present && workers >= 0 && units <= row.used && "released more than was taken");
   SetUsed(row, row.used - units);
 }
 
-int64_t CapSmLedger::ClaimFor(const App& row) const {
+CapSmUnits CapSmLedger::ClaimFor(const App& row) const {
   if (row.app_class == AppClass::kLatencyCritical) {
-    return std::max(row.used, row.granted * kCapSmUnit);
+    return std::max(row.used, CapSmUnits(row.granted) * kCapSmUnit);
   }
   return row.packed ? BeSide(row) : row.used;
 }
 
-int64_t CapSmLedger::BeSide(const App& row) const {
+CapSmUnits CapSmLedger::BeSide(const App& row) const {
   if (row.used == 0) return 0;
-  const int64_t smallest = (row.has_remainder ? remainder_ : granularity_) * kCapSmUnit;
-  return smallest + RoundUp(std::max<int64_t>(row.used - smallest, 0), GroupUnits());
+  const CapSmUnits smallest =
+      CapSmUnits(row.has_remainder ? remainder_ : granularity_) * kCapSmUnit;
+  return smallest + RoundUp(std::max(row.used - smallest, CapSmUnits(0)), GroupUnits());
 }
 
-void CapSmLedger::SetUsed(App& row, int64_t used) {
+void CapSmLedger::SetUsed(App& row, CapSmUnits used) {
   used_ += used - row.used;
   row.used = used;
   if (row.app_class == AppClass::kBestEffort) SettleBeRemainder(row);
   SetClaim(row, ClaimFor(row));
 }
 
-void CapSmLedger::SetClaim(App& row, int64_t claim) {
+void CapSmLedger::SetClaim(App& row, CapSmUnits claim) {
   free_ -= claim - row.claim;
   row.claim = claim;
 }

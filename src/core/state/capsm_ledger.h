@@ -5,7 +5,8 @@
 // may have a reservation, a lower bound that is kept free for them.
 //
 // Exact: amounts are integers in units of 1 / lcm(1..32) CapSM, so 1/M is a whole number of units
-// for every M that a GPU has, and a ledger whose launches have all ended is at exactly zero.
+// for every M that a GPU has, and a ledger whose launches have all ended is at exactly zero. They
+// have 128 bits: 64 hold 63,872 CapSMs, and 484 launches that each fill 132 SMs use more.
 //
 // Spread capacity lies anywhere. Packed capacity lies on whole SMs that nobody else uses (on CUDA a
 // green context): it comes in the sizes of a partition's sides, groups of sm_granularity SMs and,
@@ -38,6 +39,7 @@
 #include <array>
 #include <cstdint>
 
+#include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "src/core/base/limits.h"
@@ -45,15 +47,16 @@
 
 namespace gpushare::core {
 
-// lcm(1..kMaxWorkersPerSm): the smallest unit count that every M divides. kMaxLedgerSms times as
-// many fit in 63 bits.
+using CapSmUnits = absl::int128;
+
+// lcm(1..kMaxWorkersPerSm): the smallest unit count that every M divides.
 inline constexpr int64_t kCapSmUnit = 144403552893600;
 
-// What `workers` workers use of the device, in units. 1 <= workers_per_sm_max <= kMaxWorkersPerSm.
-constexpr int64_t WorkerUnits(int64_t workers, int32_t workers_per_sm_max) {
-  return workers * (kCapSmUnit / workers_per_sm_max);
+// What `workers` workers use of the device. 1 <= workers_per_sm_max <= kMaxWorkersPerSm.
+inline CapSmUnits WorkerUnits(int64_t workers, int32_t workers_per_sm_max) {
+  return CapSmUnits(workers) * (kCapSmUnit / workers_per_sm_max);
 }
-constexpr double CapSmsOf(int64_t units) {
+inline double CapSmsOf(CapSmUnits units) {
   return static_cast<double>(units) / static_cast<double>(kCapSmUnit);
 }
 
@@ -79,26 +82,26 @@ class CapSmLedger {
   // Gives back what Charge took; parts may come back one by one.
   void Release(int app, int32_t workers, int32_t workers_per_sm_max);
 
-  int64_t UsedBy(int app) const { return app_[Index(app)].used; }
-  int64_t ClaimedBy(int app) const { return app_[Index(app)].claim; }
+  CapSmUnits UsedBy(int app) const { return app_[Index(app)].used; }
+  CapSmUnits ClaimedBy(int app) const { return app_[Index(app)].claim; }
   // As granted: packed amounts rounded to sides. 0: none.
   int32_t ReservationOf(int app) const { return app_[Index(app)].granted; }
   bool IsPacked(int app) const { return app_[Index(app)].packed; }
 
-  int64_t capacity() const { return capacity_; }
+  CapSmUnits capacity() const { return capacity_; }
   // Unreserved and unused; 0 when something is short.
-  int64_t FreeUnits() const { return free_ > 0 ? free_ : 0; }
+  CapSmUnits FreeUnits() const { return free_ > 0 ? free_ : CapSmUnits(0); }
   // R_gap: what must be evicted so that every claim fits. 0 when all fits.
-  int64_t Shortfall() const { return free_ < 0 ? -free_ : 0; }
-  int64_t UsedUnits() const { return used_; }
+  CapSmUnits Shortfall() const { return free_ < 0 ? -free_ : CapSmUnits(0); }
+  CapSmUnits UsedUnits() const { return used_; }
   int32_t ReservedCapSms() const { return reserved_capsms_; }
   // Nothing is used: true once every launch was released.
   bool IsIdle() const { return used_ == 0; }
 
  private:
   struct App {
-    int64_t used = 0;
-    int64_t claim = 0;
+    CapSmUnits used = 0;
+    CapSmUnits claim = 0;
     int32_t granted = 0;  // CapSMs, after rounding
     AppClass app_class = AppClass::kBestEffort;
     bool present = false;
@@ -108,8 +111,8 @@ class CapSmLedger {
   };
 
   static size_t Index(int app);
-  int64_t GroupUnits() const { return granularity_ * kCapSmUnit; }
-  int64_t ClaimFor(const App& app) const;
+  CapSmUnits GroupUnits() const { return CapSmUnits(granularity_) * kCapSmUnit; }
+  CapSmUnits ClaimFor(const App& app) const;
   int32_t PackedReservation(const App& app, int32_t capsms, bool& takes_remainder) const;
   // capsms >= smallest_be_side_.
   int32_t PackedQuota(int32_t capsms) const;
@@ -120,14 +123,14 @@ class CapSmLedger {
   void GiveRemainder(App& app, bool has);
   void SettleBeRemainder(App& app);
   // The smallest side that holds what a packed BE app uses, in units; 0 when it uses nothing.
-  int64_t BeSide(const App& app) const;
-  void SetUsed(App& app, int64_t used);
-  void SetClaim(App& app, int64_t claim);
+  CapSmUnits BeSide(const App& app) const;
+  void SetUsed(App& app, CapSmUnits used);
+  void SetClaim(App& app, CapSmUnits claim);
 
   std::array<App, kMaxApps> app_{};
-  int64_t capacity_ = 0;
-  int64_t free_ = 0;
-  int64_t used_ = 0;
+  CapSmUnits capacity_ = 0;
+  CapSmUnits free_ = 0;
+  CapSmUnits used_ = 0;
   int32_t sm_count_ = 0;
   int32_t granularity_ = 1;
   int32_t remainder_ = 0;

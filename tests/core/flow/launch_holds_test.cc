@@ -96,8 +96,7 @@ TEST_F(LaunchHoldsTest, OneLaunchMoreThanMayBeInFlightIsHoldLaunches) {
   Start(*MakePolicy("fifo"));
   for (int i = 0; i <= kMaxInFlightLaunches / kLcWindow; ++i) {
     const QueueId queue = AddQueue(AppClass::kLatencyCritical, "lc" + std::to_string(i));
-    TaskSpec spec = Spec(queue);
-    spec.work.block_tasks = 1;  // the CapSM ledger holds 483 launches that each fill 132 SMs
+    const TaskSpec spec = Spec(queue);
     for (int task = 0; task < kLcWindow; ++task) ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
   }
   for (int i = 0; i < 20; ++i) scheduler_->Tick();

@@ -10,8 +10,10 @@
 #include <bit>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/core/policies/registry.h"
@@ -33,6 +35,7 @@ class NoisyDevice final : public Device {
     capabilities_.partitions = true;
     capabilities_.eviction = true;
     capabilities_.timestamps = true;
+    capabilities_.reads_claims = true;
   }
   static DeviceCapabilities Capabilities() { return NoisyDevice(0).capabilities_; }
 
@@ -48,7 +51,19 @@ class NoisyDevice final : public Device {
     lane_free_ns_.push_back(0);
     return static_cast<LaneIndex>(lane_free_ns_.size()) - 1;
   }
-  void AbandonLane(LaneIndex) override {}
+  void AbandonLane(LaneIndex lane) override {
+    running_.erase(std::remove_if(running_.begin(), running_.end(),
+                                  [lane](const Running& running) {
+                                    return running.request.parts[0].lane == lane;
+                                  }),
+                   running_.end());
+  }
+  absl::Status ReplaceLane(LaneIndex lane, const LaneSpec&) override {
+    lane_free_ns_[static_cast<size_t>(lane)] = now_ns_;
+    return absl::OkStatus();
+  }
+  // No block task is claimed while a launch hangs.
+  std::optional<int64_t> ReadClaims(int32_t) override { return 0; }
   void* LaneStream(LaneIndex) override { return nullptr; }
   int64_t BusySmNs() const override { return 0; }
 
@@ -71,6 +86,7 @@ class NoisyDevice final : public Device {
     running.end_ns = running.start_ns +
                      static_cast<int64_t>(noise(random_) * static_cast<double>(running.blocks) *
                                           static_cast<double>(block_ns) / 64);
+    if (hang_launch > 0 && --hang_launch == 0) running.end_ns = kHungNs;
     lane = running.end_ns;
     running_.push_back(running);
     return absl::OkStatus();
@@ -81,6 +97,7 @@ class NoisyDevice final : public Device {
       const bool evicted = static_cast<int64_t>(epoch - running.request.parts[0].epoch) >= 0;
       if (running.request.parts[0].lane != lane || running.request.parts[0].epoch == 0 || !evicted)
         continue;
+      if (running.end_ns == kHungNs) continue;
       const TimeNs leaves = std::max(now_ns_, running.start_ns) + 27000;
       if (leaves >= running.end_ns) continue;
       const double share = static_cast<double>(leaves - running.start_ns) /
@@ -117,10 +134,12 @@ class NoisyDevice final : public Device {
   void AdvanceTo(TimeNs time) override { now_ns_ = std::max(now_ns_, time); }
 
   int refuse_launch = 0;  // counts down; the launch that reaches 0 is refused
+  int hang_launch = 0;    // the same, and it never ends
   int blocked_lanes = 0;  // evictable lanes, from the first, on which evictions do not arrive
 
  private:
   static constexpr TimeNs kCompletionNs = 2000;
+  static constexpr TimeNs kHungNs = kNever / 2;
   struct Running {
     LaunchRequest request;
     int64_t blocks = 0;
@@ -190,11 +209,18 @@ struct Scenario {
 // differ from those of the replay.
 class Recording {
  public:
-  Recording(uint64_t seed, const std::string& policy, int refuse_launch = 0, int blocked_lanes = 0)
-      : log_(1 << 18) {
+  struct Faults {
+    int refuse_launch = 0;
+    int blocked_lanes = 0;
+    int hang_launch = 0;
+  };
+  Recording(uint64_t seed, const std::string& policy) : Recording(seed, policy, Faults()) {}
+  Recording(uint64_t seed, const std::string& policy, const Faults& faults)
+      : log_(1 << 18), hangs_(faults.hang_launch > 0) {
     auto device = std::make_unique<NoisyDevice>(seed);
-    device->refuse_launch = refuse_launch;
-    device->blocked_lanes = blocked_lanes;
+    device->refuse_launch = faults.refuse_launch;
+    device->blocked_lanes = faults.blocked_lanes;
+    device->hang_launch = faults.hang_launch;
     SchedulerOptions options;
     options.events = &log_;
     scheduler_ = *Scheduler::Create(options, std::move(device),
@@ -240,7 +266,7 @@ class Recording {
     }
     stop_ = true;
     // Where nothing can be evicted, BE tasks this long may never fit before a query.
-    const bool drained = scheduler_->Drain(kRunNs * 10).ok();
+    const bool drained = scheduler_->Drain(kRunNs * (hangs_ ? 10'000 : 10)).ok();
     ASSERT_TRUE(drained || scheduler_->BlockedLanes() != 0);
   }
 
@@ -264,6 +290,7 @@ class Recording {
   }
 
   EventLog log_;
+  bool hangs_;
   Scenario scenario_;
   EventLogFile log_file_;
   bool stop_ = false;
@@ -344,16 +371,25 @@ TEST_P(ReplayTest, AMissingSubmissionIsFound) {
 }
 
 TEST_P(ReplayTest, ARefusedLaunchIsRefusedAgain) {
-  const Recording recording(3, GetParam(), 11);
+  const Recording recording(3, GetParam(), {.refuse_launch = 11});
   const ReplayResult result = ReplayWith(recording.log(), GetParam());
   EXPECT_TRUE(result.matches) << result.difference;
 }
 
 TEST_P(ReplayTest, LanesOnWhichEvictionsWereBlockedAreBlockedAgain) {
-  const Recording recording(3, GetParam(), 0, 1);
+  const Recording recording(3, GetParam(), {.blocked_lanes = 1});
   ASSERT_EQ(std::popcount(recording.log().header.blocked_lanes), 1);
   const ReplayResult result = ReplayWith(recording.log(), GetParam());
   EXPECT_TRUE(result.matches) << result.difference;
+}
+
+TEST_P(ReplayTest, ALaunchThatHangsHangsAgain) {
+  for (const int launch : {3, 10, 20}) {
+    const Recording recording(3, GetParam(), {.hang_launch = launch});
+    ASSERT_EQ(recording.CountOf(EventType::kLaneAbandoned), 1) << launch;
+    const ReplayResult result = ReplayWith(recording.log(), GetParam());
+    EXPECT_TRUE(result.matches) << launch << ": " << result.difference;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, ReplayTest,
@@ -378,7 +414,7 @@ TEST(ReplayErrorsTest, EvictionsAreAmongWhatIsReplayed) {
 }
 
 TEST(ReplayErrorsTest, AnUntoldBlockedLaneIsFound) {
-  EventLogFile log = Recording(1, "adaptive:evict", 0, 1).log();
+  EventLogFile log = Recording(1, "adaptive:evict", {.blocked_lanes = 1}).log();
   log.header.blocked_lanes = 0;
   EXPECT_FALSE(ReplayWith(log, "adaptive:evict").matches);
 }

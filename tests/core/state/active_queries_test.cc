@@ -128,6 +128,11 @@ class LoadTest : public SimulatedSchedulerTest {
   QueueId queue_;
 };
 
+TEST_F(LoadTest, AnAppIsNotLoadedWhenItIsNew) {
+  scheduler_->Tick();
+  EXPECT_EQ(orders_.load, 0);
+}
+
 TEST_F(LoadTest, AnAppThatNothingSlowsIsLoadedWhileItIsBusy) {
   const double busy = Serve();
   EXPECT_NEAR(busy, 0.25, kTolerance);

@@ -105,6 +105,15 @@ TEST(CapSmLedger, TheWholeDeviceIsUsedToTheLastWorkerAndOneMoreIsShort) {
   EXPECT_EQ(ledger.Shortfall(), kCapSmUnit / 32);
 }
 
+TEST(CapSmLedger, AsManyFullLaunchesAsThereCanBeTasksAddUp) {
+  CapSmLedger ledger = MakeLedger();
+  for (int i = 0; i < kMaxTasks; ++i) ledger.Charge(kTrain, kSms * 32, 32);
+  EXPECT_EQ(CapSmsOf(ledger.UsedUnits()), static_cast<double>(kMaxTasks) * kSms);
+  EXPECT_EQ(CapSmsOf(ledger.Shortfall()), static_cast<double>(kMaxTasks - 1) * kSms);
+  for (int i = 0; i < kMaxTasks; ++i) ledger.Release(kTrain, kSms * 32, 32);
+  EXPECT_TRUE(ledger.IsIdle());
+}
+
 TEST(CapSmLedger, RefusesAboveTheDeviceWithTheNumbers) {
   CapSmLedger ledger = MakeLedger();
   const absl::Status status = ledger.Reserve(kTrain, "train", 140, false);

@@ -45,7 +45,7 @@ bool IsReadyHead(const Task& task) {
 bool MayBePart(const Task& task) {
   if (task.work.kernel == nullptr || task.work.kind != TaskKind::kKernel) return false;
   // An event recorded after both parts would be late for this one.
-  if (task.signal_event != nullptr || task.progress.parts.size() > 0) return false;
+  if (task.signal_event != nullptr || !task.progress.parts.empty()) return false;
   // Block tasks that slices have done are in no counter.
   return task.progress.blocks_done == 0 || task.progress.counter >= 0;
 }
