@@ -11,8 +11,8 @@
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/admit.h"
-#include "src/core/flow/application_calls.h"
 #include "src/core/flow/complete.h"
+#include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/lane_loss.h"
 #include "src/core/flow/launch.h"
 #include "src/core/flow/learn.h"
@@ -51,7 +51,7 @@ bool Driver::Tick() {
   bool worked = false;
   BoundedList<LaneIndex, kMaxLanes> lost_lanes;
   {
-    ApplicationCalls calls(flow, tick_mutex);
+    DeferredCalls calls(flow, tick_mutex);
     {
       MutexLock lock(&tick_mutex);
       worked = RunStages();

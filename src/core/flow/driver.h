@@ -1,7 +1,7 @@
 // The driver of the flow: Tick runs the seven stages, then what must run with no lock held.
 //
 //   lock tick_mutex -> RunStages: submit (Collect), admit, predict, plan, launch, complete, learn
-//   unlock          -> deferred launches of opaque work, then callbacks (application_calls.h)
+//   unlock          -> deferred launches of opaque work, then callbacks (deferred_calls.h)
 //
 // Invariants: Tick allocates nothing, so that it needs no memory to complete what was accepted; a
 // device call that cannot allocate fails (exhaustion.h). tick_mutex lets one thread at a time run
@@ -55,7 +55,7 @@ class Driver {
   bool OthersDrive();
   // Lets the scheduler's thread drive. It also returns when that thread has ended.
   void AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns);
-  // Waits until the application's functions that were taken have ended (application_calls.h).
+  // Waits until the application's functions that were taken have ended (deferred_calls.h).
   void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
   void FinishOpenRegions() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
-#include "src/core/flow/application_calls.h"
+#include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/flow_check.h"
 #include "src/core/flow/region.h"

@@ -1,6 +1,6 @@
-// The application's functions that a Tick leaves to run. See application_calls.h.
+// The application's functions that a Tick leaves to run. See deferred_calls.h.
 
-#include "src/core/flow/application_calls.h"
+#include "src/core/flow/deferred_calls.h"
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/application_call.h"
@@ -21,7 +21,7 @@ std::string RunCallback(CompletionCallback callback, void* user, const Completio
   });
 }
 
-void ApplicationCalls::Take() {
+void DeferredCalls::Take() {
   launches_ = flow_.deferred.size();
   notices_ = flow_.notices.size();
   const bool calls = !flow_.reports.empty() || launches_ > 0 || notices_ > 0;
@@ -32,13 +32,13 @@ void ApplicationCalls::Take() {
   reports_.swap(flow_.reports);
 }
 
-void ApplicationCalls::Run() {
+void DeferredCalls::Run() {
   for (const std::string& report : reports_) flow_.Report(report);
   RunLaunches();
   RunCallbacks();
 }
 
-bool ApplicationCalls::TakeLaunch(BoundedList<DeferredLaunch, 1>& next) {
+bool DeferredCalls::TakeLaunch(BoundedList<DeferredLaunch, 1>& next) {
   MutexLock lock(&tick_mutex_);
   flow_.deferred.Take(1, next);
   if (next.empty()) return false;
@@ -54,7 +54,7 @@ bool ApplicationCalls::TakeLaunch(BoundedList<DeferredLaunch, 1>& next) {
 
 // One at a time: what a function leaves that ends the thread stays in the flow. A queue has at most
 // one launch here, so another thread cannot overtake it.
-void ApplicationCalls::RunLaunches() {
+void DeferredCalls::RunLaunches() {
   BoundedList<DeferredLaunch, 1> next;
   for (; launches_ > 0; --launches_) {
     if (TakeLaunch(next)) Launch(next[0].request);
@@ -62,7 +62,7 @@ void ApplicationCalls::RunLaunches() {
   }
 }
 
-void ApplicationCalls::RunCallbacks() {
+void DeferredCalls::RunCallbacks() {
   while (notices_ > 0) {
     {
       MutexLock lock(&tick_mutex_);
@@ -81,7 +81,7 @@ void ApplicationCalls::RunCallbacks() {
 
 // Launches opaque work, which calls the application's function. No lock is held, so that the
 // function may submit.
-void ApplicationCalls::Launch(LaunchRequest& request) {
+void DeferredCalls::Launch(LaunchRequest& request) {
   std::string thrown;
   TicketId ticket;
   const auto on_throw = [&](const std::string& what) {
@@ -106,12 +106,12 @@ void ApplicationCalls::Launch(LaunchRequest& request) {
   launching_ = LaunchId{};
 }
 
-void ApplicationCalls::EndLaunch(Queue& queue) {
+void DeferredCalls::EndLaunch(Queue& queue) {
   queue.deferred.fetch_sub(1, std::memory_order_release);
   flow_.dirty = true;
 }
 
-ApplicationCalls::~ApplicationCalls() {
+DeferredCalls::~DeferredCalls() {
   if (!taken_) return;
   {
     MutexLock lock(&tick_mutex_);

@@ -1,7 +1,7 @@
 // The application's functions that a Tick leaves to run after its stages: enqueue functions of
 // opaque work, completion callbacks, and the log.
 //
-//   ApplicationCalls calls(flow, tick_mutex);
+//   DeferredCalls calls(flow, tick_mutex);
 //   { lock tick_mutex; run the stages; calls.Take(); }
 //   calls.Run();
 //
@@ -9,8 +9,8 @@
 // calls of its stages, so that shutdown waits. If a forced unwind leaves a function, the rest stays
 // in the flow. Thread: the one that runs Tick, with no lock held in Run. Allocates nothing.
 
-#ifndef GPUSHARE_SRC_CORE_FLOW_APPLICATION_CALLS_H_
-#define GPUSHARE_SRC_CORE_FLOW_APPLICATION_CALLS_H_
+#ifndef GPUSHARE_SRC_CORE_FLOW_DEFERRED_CALLS_H_
+#define GPUSHARE_SRC_CORE_FLOW_DEFERRED_CALLS_H_
 
 #include <string>
 #include <vector>
@@ -24,12 +24,12 @@ namespace gpushare::core {
 // Runs a completion callback. Returns a sentence about what it threw, or "".
 std::string RunCallback(CompletionCallback callback, void* user, const CompletionRecord& record);
 
-class ApplicationCalls {
+class DeferredCalls {
  public:
-  ApplicationCalls(Flow& flow, Mutex& tick_mutex) : flow_(flow), tick_mutex_(tick_mutex) {}
-  ~ApplicationCalls();
-  ApplicationCalls(const ApplicationCalls&) = delete;
-  ApplicationCalls& operator=(const ApplicationCalls&) = delete;
+  DeferredCalls(Flow& flow, Mutex& tick_mutex) : flow_(flow), tick_mutex_(tick_mutex) {}
+  ~DeferredCalls();
+  DeferredCalls(const DeferredCalls&) = delete;
+  DeferredCalls& operator=(const DeferredCalls&) = delete;
 
   // The caller holds tick_mutex.
   void Take();
@@ -61,4 +61,4 @@ class ApplicationCalls {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_FLOW_APPLICATION_CALLS_H_
+#endif  // GPUSHARE_SRC_CORE_FLOW_DEFERRED_CALLS_H_
