@@ -233,7 +233,7 @@ void Driver::FinishOpenRegions() {
     App& app = flow.tables.app_slot(slot);
     if (app.id.load() == 0) continue;
     for (int i = 0; i < app.task_capacity; ++i) {
-      Task& task = app.tasks[static_cast<size_t>(i)];
+      Task& task = app.TaskAt(static_cast<size_t>(i));
       RegionPhase open = RegionPhase::kOpen;
       if (HoldersOf(task.slot_word.load()) == 0 || task.complete.load()) continue;
       if (!task.region.compare_exchange_strong(open, RegionPhase::kEnded)) continue;

@@ -57,7 +57,7 @@ void PrefetchSubmit(const Flow& flow, const Queue& queue, const QuerySlot* query
 void PrefetchTask(const App& app) {
   const uint32_t slot = app.free_tasks->Top();
   if (slot == 0) return;
-  const Task& task = app.tasks[slot - 1];
+  const Task& task = app.TaskAt(slot - 1);
   PrefetchForWrite(&task, sizeof(Task) - sizeof(task.arguments) + kCacheLineBytes);
 }
 

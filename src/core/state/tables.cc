@@ -65,15 +65,15 @@ absl::Status CheckApp(const AppOptions& options) {
 void GrowTasks(App& app, std::unique_ptr<Task[]> tasks, int32_t tasks_max) {
   uint64_t first_generation = 1;
   for (int i = 0; i < app.task_capacity; ++i) {
-    const uint64_t word = app.tasks[static_cast<size_t>(i)].slot_word.load();
+    const uint64_t word = app.TaskAt(static_cast<size_t>(i)).slot_word.load();
     first_generation = std::max(first_generation, GenerationOf(word) + 1);
   }
-  if (app.tasks != nullptr) app.outgrown_tasks.push_back(std::move(app.tasks));
-  app.tasks = std::move(tasks);
-  app.task_capacity = tasks_max;
-  for (int i = 0; i < app.task_capacity; ++i) {
-    app.tasks[static_cast<size_t>(i)].slot_word.store(FreeWord(first_generation));
+  for (int i = 0; i < tasks_max; ++i) {
+    tasks[static_cast<size_t>(i)].slot_word.store(FreeWord(first_generation));
   }
+  app.tasks.store(tasks.get(), std::memory_order_release);
+  app.task_arrays.push_back(std::move(tasks));
+  app.task_capacity.store(tasks_max, std::memory_order_release);
 }
 
 // Gives the app on a new or reused slot `tasks_max` free task slots, and its slots for large
@@ -87,11 +87,11 @@ void MakeSlots(App& app, int32_t tasks_max) {
   }
   if (app.task_capacity < tasks_max) {
     auto tasks = std::make_unique<Task[]>(static_cast<size_t>(tasks_max));
-    app.outgrown_tasks.reserve(app.outgrown_tasks.size() + 1);
+    app.task_arrays.reserve(app.task_arrays.size() + 1);
     GrowTasks(app, std::move(tasks), tasks_max);
   }
   for (int i = 0; i < app.task_capacity; ++i) {
-    Task& task = app.tasks[static_cast<size_t>(i)];
+    Task& task = app.TaskAt(static_cast<size_t>(i));
     task.slot = static_cast<uint32_t>(i);
     task.app = &app;
   }
@@ -230,7 +230,7 @@ void Tables::FreeApp(App& app) {
   }
   for (int i = 0; i < app.task_capacity; ++i) {
     // Tickets that the caller never released are stale from now on.
-    Task& task = app.tasks[static_cast<size_t>(i)];
+    Task& task = app.TaskAt(static_cast<size_t>(i));
     task.slot_word.store(FreeWord(GenerationOf(task.slot_word.load()) + 1));
     task.state.store(TaskState::kFree);
   }
@@ -390,8 +390,9 @@ Task* Tables::FindTask(TicketId ticket) const {
   const SlotAddress address = UnpackSlot(ticket.value);
   if (address.owner >= static_cast<uint32_t>(app_slots())) return nullptr;
   App& app = *apps_[address.owner];
-  if (address.slot >= static_cast<uint32_t>(app.task_capacity)) return nullptr;
-  Task& task = app.tasks[address.slot];
+  if (address.slot >= static_cast<uint32_t>(app.task_capacity.load(std::memory_order_acquire)))
+    return nullptr;
+  Task& task = app.TaskAt(address.slot);
   const uint64_t word = task.slot_word.load(std::memory_order_acquire);
   return GenerationOf(word) == address.generation && HoldersOf(word) != 0 ? &task : nullptr;
 }
@@ -410,7 +411,7 @@ bool Tables::IsSlotOf(const Task& task, TicketId ticket) {
 Task* Tables::AllocateTask(App& app) {
   uint32_t slot = 0;
   if (!app.free_tasks->TryPop(slot)) return nullptr;
-  return &app.tasks[slot - 1];
+  return &app.TaskAt(slot - 1);
 }
 
 App* Tables::AppOf(TicketId ticket) const {
@@ -464,7 +465,7 @@ void Tables::DropFinished(Task& task) {
 int Tables::SlotsAwaited(const App& app) const {
   int slots = 0;
   for (int i = 0; i < app.task_capacity; ++i) {
-    slots += WaitersOf(app.tasks[static_cast<size_t>(i)].slot_word.load()) > 0 ? 1 : 0;
+    slots += WaitersOf(app.TaskAt(static_cast<size_t>(i)).slot_word.load()) > 0 ? 1 : 0;
   }
   return slots;
 }

@@ -188,9 +188,12 @@ struct alignas(64) App {
   uint32_t generation = 0;
   AppOptions options;
 
-  std::unique_ptr<Task[]> tasks;
-  std::vector<std::unique_ptr<Task[]>> outgrown_tasks;  // of smaller apps on this slot
-  int32_t task_capacity = 0;
+  // Any thread may look up a stale ticket while the next app is made on this slot: the array is
+  // stored before its size, read after it, and never freed before the App.
+  std::atomic<Task*> tasks{nullptr};
+  std::atomic<int32_t> task_capacity{0};
+  std::vector<std::unique_ptr<Task[]>> task_arrays;  // the last is in use
+  Task& TaskAt(size_t index) const { return tasks.load(std::memory_order_acquire)[index]; }
   std::unique_ptr<SlotStack> free_tasks;
   struct alignas(kArgumentAlignment) LargeArguments {
     std::array<std::byte, kMaxArgumentBytes> bytes;

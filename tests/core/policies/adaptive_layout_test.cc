@@ -83,6 +83,19 @@ TEST(AdaptiveLayoutTest, ANeighbourThatFightsForMemorySharesByTime) {
   EXPECT_TRUE(IsWholeWithEviction(plan, head)) << Describe(plan);
 }
 
+// By time both kernels run while no query is active; on a split only one of them does.
+TEST(AdaptiveLayoutTest, EveryKernelThatFitsCountsForSharingByTime) {
+  Decode16 builder;
+  const int32_t sincos = builder.AddKernel(40 * kUs);
+  builder.SetSpeed(sincos, 1.005f);
+  const int32_t streaming = builder.AddKernel(40 * kUs);
+  builder.SetSpeed(streaming, 0.5f);
+  builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  builder.AddBeHead(builder.AddBeApp(), streaming, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.routes[0].place, kWholeDevice) << Describe(plan);
+}
+
 TEST(AdaptiveLayoutTest, ANeighbourThatFitsNoMechanismIsHeldWithItsBlockingTime) {
   Decode16 builder;  // budget 46 us
   const int32_t streaming = builder.AddKernel(58 * kUs);

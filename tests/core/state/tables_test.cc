@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "src/core/base/ids.h"
 
 namespace gpushare::core {
 namespace {
@@ -66,6 +67,26 @@ TEST(TablesThreadsTest, AReleasedTicketDoesNotFreeTheSlotOfTheNextApp) {
 TEST(TablesThreadsTest, ADroppedWaitDoesNotFreeTheSlotOfTheNextApp) {
   ExpectEachSlotFreeOnce(kHeldByWaiter,
                          [](Tables& tables, TicketId ticket) { tables.DropWaiter(ticket); });
+}
+
+// The thread sanitizer sees the race; without it a look-up reads an array by another one's size.
+TEST(TablesThreadsTest, AStaleTicketIsLookedUpWhileLargerAppsAreMadeOnItsSlot) {
+  Tables tables;
+  AppOptions options = Options();
+  App* app = *tables.CreateApp(options);
+  const TicketId stale{PackSlot({app->slot, kTasks * kRounds - 1, kGenerationMask})};
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop.load()) EXPECT_EQ(tables.FindTicket(stale), nullptr);
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    ASSERT_TRUE(tables.CloseApp(*app).ok());
+    tables.FreeApp(*app);
+    options.tasks_max += kTasks;
+    app = *tables.CreateApp(options);
+  }
+  stop.store(true);
+  reader.join();
 }
 
 // As a thread between its drop and the return of the slot.
