@@ -109,7 +109,6 @@ void WriteKind(const KernelDesc& in, JsonWriter& json) {
 }
 
 absl::Status ReadSimulation(const JsonValue& value, const JsonPath& path, KernelDesc& out) {
-  out.simulation = SimulationRecord();
   out.simulation.present = true;  // unless the object says otherwise
   return ReadObject<SimulationRecord>(kSimulationFields, value, path, out.simulation);
 }

@@ -60,7 +60,7 @@ double SpeedOnSms(const KernelDesc& kernel, int32_t sms, int32_t sm_count) {
   SpeedPoint high{sm_count, 1};
   if (above != table.begin()) low = *(above - 1);
   if (above != table.end()) high = *above;
-  if (sms >= high.sms || low.sms >= high.sms) return above == table.end() ? 1 : high.speed;
+  if (sms >= high.sms) return 1;
   return low.speed + (high.speed - low.speed) * (sms - low.sms) / (high.sms - low.sms);
 }
 

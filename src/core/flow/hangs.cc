@@ -72,7 +72,7 @@ Progressing LookAt(Flow& flow, Task& task, Part& part) {
     part.alive_ns = flow.now_ns;
     return Progressing::kYes;
   }
-  if (!ShowsClaims(flow, task, part)) return Progressing::kNo;
+  if (!ShowsClaims(flow, part)) return Progressing::kNo;
   const Progressing answer = LookAtClaims(flow, task);
   if (answer == Progressing::kYes) {
     for (Part& each : task.progress.parts) each.alive_ns = flow.now_ns;

@@ -28,7 +28,6 @@ void PushBack(Flow& flow, Task& task) {
   task.progress.next = nullptr;
   (queue.head == nullptr ? queue.head : queue.tail->progress.next) = &task;
   queue.tail = &task;
-  ++queue.length;
   EnterBacklog(flow, queue);
 }
 
@@ -37,7 +36,6 @@ void PushFront(Flow& flow, Task& task) {
   task.progress.next = queue.head;
   queue.head = &task;
   if (queue.tail == nullptr) queue.tail = &task;
-  ++queue.length;
   queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
   EnterBacklog(flow, queue);
 }
@@ -50,7 +48,6 @@ void Unlink(Flow& flow, Task& task) {
     (previous == nullptr ? queue.head : previous->progress.next) = task.progress.next;
     if (queue.tail == &task) queue.tail = previous;
     task.progress.next = nullptr;
-    --queue.length;
     queue.unlaunched.fetch_sub(1, std::memory_order_acq_rel);
     break;
   }

@@ -251,7 +251,6 @@ absl::StatusOr<Queue*> Tables::CreateQueue(App& app) {
   Queue& queue = *queues_[static_cast<size_t>(slot)];
   queue.app = &app;
   queue.head = queue.tail = nullptr;
-  queue.length = 0;
   queue.backlog_index = -1;
   queue.in_flight.store(0);
   queue.lane.store(kNoLane);

@@ -176,7 +176,6 @@ struct alignas(64) Queue {
   // is not launched, or whose rest waits for another launch.
   alignas(64) Task* head = nullptr;
   Task* tail = nullptr;
-  int32_t length = 0;          // tasks in [head, tail]
   int32_t backlog_index = -1;  // position in Flow::backlog, -1: not there
 };
 

@@ -1,6 +1,5 @@
 // Why the launch stage holds a task that the plan launches: each cause has its own reason.
 
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "src/core/log/events.h"
 #include "src/core/policies/registry.h"
 #include "src/core/seams/event_sink.h"
+#include "tests/core/plan_with.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -24,16 +24,6 @@ class Holds final : public EventSink {
       holds.push_back(Decode<Held>(record));
   }
   std::vector<Held> holds;
-};
-
-class PlanWith final : public Policy {
- public:
-  explicit PlanWith(std::function<void(const Snapshot&, Plan&)> plan) : plan_(std::move(plan)) {}
-  absl::string_view name() const override { return "test"; }
-  void MakePlan(const Snapshot& snapshot, Plan& plan) override { plan_(snapshot, plan); }
-
- private:
-  std::function<void(const Snapshot&, Plan&)> plan_;
 };
 
 class LaunchHoldsTest : public SimulatedSchedulerTest {

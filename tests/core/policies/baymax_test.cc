@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/core/base/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {
@@ -103,7 +104,26 @@ TEST(BaymaxWithoutTargetTest, AWindowBoundsWhatIsIssuedAheadOfEachApp) {
   EXPECT_NE(FindLaunch(plan, a), nullptr);
   ASSERT_NE(FindHold(plan, b), nullptr);
   EXPECT_EQ(FindHold(plan, b)->reason, Reason::kHoldWindow);
+  EXPECT_EQ(FindHold(plan, b)->value_ns, kBeWindowPerApp);
+  EXPECT_EQ(FindHold(plan, b)->limit_ns, kBeWindowPerApp);
   EXPECT_NE(FindLaunch(plan, c), nullptr);
+}
+
+// LC and BE apps are counted apart, and both from 0.
+TEST(BaymaxWithoutTargetTest, LcTasksOnTheDeviceTakeNoPlaceInTheWindowsOfBeApps) {
+  SnapshotBuilder builder;
+  const int32_t lc = builder.AddLcApp(0.3, 1 * kMs, 3 * kMs, 1.05);
+  const int32_t behind = builder.AddBeApp(0);
+  const int32_t ahead = builder.AddBeApp(20 * kMs);
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  for (int32_t i = 0; i <= kBeWindowPerApp; ++i) {
+    builder.AddRunningLc(lc, kWholeDevice).task.followed = true;
+  }
+  const HeadView& first = builder.AddBeHead(behind, kernel, 1 * kMs);
+  const HeadView& second = builder.AddBeHead(ahead, kernel, 1 * kMs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, first), nullptr);
+  EXPECT_NE(FindLaunch(plan, second), nullptr);
 }
 
 // With one queue an app, the next task of the app that is behind is no head yet.
@@ -117,8 +137,29 @@ TEST(BaymaxWithoutTargetTest, AnAppLeavesTheWindowToTheAppThatIsNextByWeight) {
   const HeadView& head = builder.AddBeHead(ahead, kernel, 1 * kMs);
   EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
   running.task.followed = true;
-  ASSERT_NE(FindHold(PlanOf("baymax", builder), head), nullptr);
-  EXPECT_EQ(FindHold(PlanOf("baymax", builder), head)->reason, Reason::kHoldWindow);
+  const Plan plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
+  EXPECT_EQ(FindHold(plan, head)->value_ns, 0) << "the app has nothing on the device";
+  EXPECT_EQ(FindHold(plan, head)->limit_ns, kBeWindowPerApp);
+  // What follows a copy does not wait for a place on the SMs.
+  running.task.kind = TaskKind::kMemcpy;
+  EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
+}
+
+TEST(BaymaxWithoutTargetTest, AnAppLeavesTheWindowToWhatFollowsATaskOfTheSamePlan) {
+  SnapshotBuilder builder;
+  const int32_t behind = builder.AddBeApp(10 * kMs);
+  const int32_t ahead = builder.AddBeApp(20 * kMs);
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  HeadView& first = builder.AddBeHead(behind, kernel, 1 * kMs);
+  const HeadView& second = builder.AddBeHead(ahead, kernel, 1 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("baymax", builder), second), nullptr);
+  first.followed = true;
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, first), nullptr);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldWindow);
 }
 
 TEST(BaymaxWithLostTargetTest, BeRunsOneTaskAtATimeWhileNoQueryIsActive) {
@@ -132,6 +173,11 @@ TEST(BaymaxWithLostTargetTest, BeRunsOneTaskAtATimeWhileNoQueryIsActive) {
   EXPECT_NE(FindLaunch(plan, first), nullptr);
   ASSERT_NE(FindHold(plan, second), nullptr);
   EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldQueuedTime);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 6 * kMs);
+  EXPECT_EQ(FindHold(plan, second)->limit_ns, 0);
+  builder.snapshot.queued_ns = 1;
+  EXPECT_EQ(PlanOf("baymax", builder).launches.size(), 0) << "something is on the device";
+  builder.snapshot.queued_ns = 0;
   builder.AddQuery(lc, -1 * kMs);
   EXPECT_EQ(PlanOf("baymax", builder).launches.size(), 0);
 }

@@ -18,9 +18,8 @@ int64_t SideBySide(const Flow& flow, const Part& part, int64_t blocks_left) {
 
 }  // namespace
 
-bool ShowsClaims(const Flow& flow, const Task& task, const Part& part) {
-  return ClaimsBlockTasks(part.form) && task.progress.counter >= 0 &&
-         flow.device->capabilities().reads_claims;
+bool ShowsClaims(const Flow& flow, const Part& part) {
+  return ClaimsBlockTasks(part.form) && flow.device->capabilities().reads_claims;
 }
 
 int64_t HangLimitNs(const Flow& flow, const Task& task, const Part& part) {
@@ -35,7 +34,7 @@ int64_t HangLimitNs(const Flow& flow, const Task& task, const Part& part) {
     const int64_t workers = std::max(1, part.workers);
     const int64_t most = SideBySide(flow, part, left);
     if (workers < most) ns *= static_cast<double>(most) / static_cast<double>(workers);
-    if (ShowsClaims(flow, task, part) && left > workers) {
+    if (ShowsClaims(flow, part) && left > workers) {
       ns *= static_cast<double>(workers) / static_cast<double>(left);
     }
   }

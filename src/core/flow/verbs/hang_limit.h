@@ -15,7 +15,7 @@
 namespace gpushare::core {
 
 // Whether the device can say how far this launch has come.
-bool ShowsClaims(const Flow& flow, const Task& task, const Part& part);
+bool ShowsClaims(const Flow& flow, const Part& part);
 
 int64_t HangLimitNs(const Flow& flow, const Task& task, const Part& part);
 

@@ -1,0 +1,246 @@
+// What the launch stage asks of the device for what a policy plans: each block task runs once, in
+// the forms that the tasks have.
+
+#include "src/core/flow/launch.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/flow/scheduler.h"
+#include "tests/core/forwarding_device.h"
+#include "tests/core/plan_with.h"
+#include "tests/core/simulated_scheduler.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kBlockTasks = 1000;
+
+// Keeps the requests.
+class RecordingDevice final : public ForwardingDevice {
+ public:
+  RecordingDevice(std::unique_ptr<Device> inner, std::vector<LaunchRequest>& requests)
+      : ForwardingDevice(std::move(inner)), requests_(requests) {}
+  absl::Status Launch(const LaunchRequest& request) override {
+    requests_.push_back(request);
+    return inner().Launch(request);
+  }
+
+ private:
+  std::vector<LaunchRequest>& requests_;
+};
+
+class LaunchTest : public SimulatedSchedulerTest {
+ protected:
+  std::unique_ptr<Device> Wrap(std::unique_ptr<Device> device) override {
+    return std::make_unique<RecordingDevice>(std::move(device), requests_);
+  }
+
+  // Routes have no fast path, so that the plan launches everything.
+  void StartWith(std::function<void(const Snapshot&, Plan&)> make_plan) {
+    auto policy = std::make_unique<PlanWith>(
+        [make_plan = std::move(make_plan)](const auto& snapshot, auto& plan) {
+          for (LcRoute& route : plan.routes) route.fast_path = false;
+          make_plan(snapshot, plan);
+        });
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(std::move(policy)));
+    kernel_ = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  }
+  static PlannedLaunch& Add(Plan& plan, TicketId task, Form form) {
+    PlannedLaunch& launch = plan.launches.Add();
+    launch.task = task;
+    launch.form = form;
+    if (form == Form::kWorkers) launch.lane_class = LaneClass::kBe;
+    return launch;
+  }
+  TaskSpec Spec(QueueId queue) const {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = kernel_;
+    spec.work.block_tasks = kBlockTasks;
+    return spec;
+  }
+  CompletionRecord RecordOf(TicketId ticket) {
+    EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 1000 * kMs).ok());
+    return *scheduler_->Record(ticket);
+  }
+  CompletionRecord RunBe() {
+    const auto ticket = scheduler_->SubmitBe(Spec(AddQueue(AppClass::kBestEffort, "train")));
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    const CompletionRecord record = RecordOf(*ticket);
+    EXPECT_EQ(record.verdict, Verdict::kOk);
+    EXPECT_EQ(record.block_tasks, kBlockTasks);
+    return record;
+  }
+
+  std::vector<LaunchRequest> requests_;
+  KernelId kernel_;
+};
+
+TEST_F(LaunchTest, EachSliceBeginsWhereTheOneBeforeItEnded) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      Add(plan, head.task, Form::kSlice).blocks_max = 300;
+    }
+  });
+  EXPECT_EQ(RunBe().launches, 4);
+  ASSERT_EQ(requests_.size(), 4u);
+  for (size_t i = 0; i < requests_.size(); ++i) {
+    EXPECT_EQ(requests_[i].form, Form::kSlice);
+    EXPECT_EQ(requests_[i].block_begin, static_cast<int64_t>(i) * 300);
+    EXPECT_EQ(requests_[i].parts[0].block_count, i < 3 ? 300 : 100);
+    EXPECT_EQ(requests_[i].parts[0].counter, -1);
+    EXPECT_EQ(requests_[i].workers, 0);
+  }
+}
+
+TEST_F(LaunchTest, EachPieceOfACopyBeginsWhereTheOneBeforeItEnded) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      PlannedLaunch& launch = Add(plan, head.task, Form::kMemcpy);
+      launch.lane_class = LaneClass::kCopy;
+      launch.blocks_max = 3 << 20;
+    }
+  });
+  TaskSpec copy;
+  copy.queue = AddQueue(AppClass::kBestEffort, "train");
+  copy.work.kind = TaskKind::kMemcpy;
+  copy.work.copy.bytes = 8 << 20;
+  copy.work.copy.direction = CopyDirection::kHostToDevice;
+  const auto ticket = scheduler_->SubmitBe(copy);
+  ASSERT_TRUE(ticket.ok()) << ticket.status();
+  EXPECT_EQ(RecordOf(*ticket).verdict, Verdict::kOk);
+  ASSERT_EQ(requests_.size(), 3u);
+  for (size_t i = 0; i < requests_.size(); ++i) {
+    EXPECT_EQ(requests_[i].parts[0].work.copy.offset, static_cast<int64_t>(i) * (3 << 20));
+    EXPECT_EQ(requests_[i].parts[0].work.copy.bytes, (i < 2 ? 3 : 2) << 20);
+    EXPECT_EQ(requests_[i].block_begin, 0);
+  }
+}
+
+// Both launches claim from one counter, which the first sets to 0.
+TEST_F(LaunchTest, TheLaunchesOfATaskShareACounterThatIsResetOnce) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      for (int i = 0; i < 2; ++i) Add(plan, head.task, Form::kWorkers).workers = 8;
+    }
+  });
+  EXPECT_EQ(RunBe().launches, 2);
+  RunBe();
+  ASSERT_EQ(requests_.size(), 4u);
+  for (size_t i = 0; i < requests_.size(); ++i) {
+    const LaunchPart& part = requests_[i].parts[0];
+    EXPECT_GE(part.counter, 0);
+    EXPECT_EQ(part.counter, requests_[i / 2 * 2].parts[0].counter);
+    EXPECT_EQ(part.reset_counter, i % 2 == 0) << i;
+    EXPECT_EQ(part.block_count, kBlockTasks);
+    EXPECT_EQ(requests_[i].workers, 8);
+  }
+}
+
+// On a lane without an eviction word nothing reads one, so workers would bring nothing.
+TEST_F(LaunchTest, WorkersOnAnEvictableLaneAloneClaimAndReadAnEvictionWord) {
+  Form form = Form::kOriginal;
+  LaneClass lane_class = LaneClass::kPlain;
+  StartWith([&](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      Add(plan, head.task, form).lane_class = lane_class;
+    }
+  });
+  for (const LaneClass each_class : {LaneClass::kPlain, LaneClass::kLc, LaneClass::kBe}) {
+    for (const Form each_form : {Form::kOriginal, Form::kSlice, Form::kWorkers}) {
+      form = each_form;
+      lane_class = each_class;
+      requests_.clear();
+      RunBe();
+      ASSERT_EQ(requests_.size(), 1u);
+      const LaunchPart& part = requests_[0].parts[0];
+      const bool evictable = form == Form::kWorkers && lane_class == LaneClass::kBe;
+      const bool slice = form == Form::kSlice;
+      EXPECT_EQ(requests_[0].form, evictable ? Form::kWorkers
+                                   : slice   ? Form::kSlice
+                                             : Form::kOriginal);
+      EXPECT_EQ(part.epoch != 0, evictable);
+      EXPECT_EQ(part.counter >= 0, evictable);
+      EXPECT_EQ(part.reset_counter, evictable);
+    }
+  }
+}
+
+// Its block tasks are in no counter, so a second launch would run them again.
+TEST_F(LaunchTest, AnOrdinaryGridGetsNoSecondLaunch) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) Add(plan, head.task, Form::kOriginal);
+    for (const RunningView& running : snapshot.running) {
+      Add(plan, running.task.task, Form::kWorkers);
+    }
+    plan.replan_at_ns = snapshot.now_ns + 10 * kUs;
+  });
+  const CompletionRecord record = RunBe();
+  EXPECT_EQ(record.launches, 1);
+  EXPECT_EQ(record.form, Form::kOriginal);
+  EXPECT_EQ(requests_.size(), 1u);
+  EXPECT_GT(scheduler_->Stats().plan_entries_dropped, 0);
+}
+
+// Workers and a limit were planned for the pair, which the two kernels do not make.
+TEST_F(LaunchTest, ATaskBehindThePlannedHalfOfAPairGoesWhole) {
+  const TicketId nobody{0};
+  StartWith([&](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      PlannedLaunch& launch = Add(plan, head.task, Form::kFused);
+      launch.fused_with = nobody;
+      launch.lane_class = LaneClass::kLc;
+      launch.count = head.ready_count;
+      launch.workers = 4;
+      launch.blocks_max = 10;
+    }
+  });
+  const QueueId queue = AddQueue(AppClass::kLatencyCritical, "service");
+  const TicketId first = *scheduler_->SubmitLc(Spec(queue));
+  const TicketId second = *scheduler_->SubmitLc(Spec(queue));
+  for (const TicketId ticket : {first, second}) {
+    const CompletionRecord record = RecordOf(ticket);
+    EXPECT_EQ(record.verdict, Verdict::kOk);
+    EXPECT_EQ(record.launches, 1);
+  }
+  ASSERT_EQ(requests_.size(), 2u);
+  for (const LaunchRequest& request : requests_) {
+    EXPECT_EQ(request.form, Form::kOriginal);
+    EXPECT_EQ(request.parts[0].block_count, kBlockTasks);
+  }
+}
+
+TEST_F(LaunchTest, LcTasksAreLaunchedInARowAsFarAsThePlanSays) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      PlannedLaunch& launch = Add(plan, head.task, Form::kOriginal);
+      launch.lane_class = LaneClass::kLc;
+      launch.count = 3;
+    }
+  });
+  const QueueId queue = AddQueue(AppClass::kLatencyCritical, "service");
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(scheduler_->SubmitLc(Spec(queue)).ok());
+  scheduler_->Tick();
+  EXPECT_EQ(requests_.size(), 3u);
+  for (const LaunchRequest& request : requests_) {
+    EXPECT_EQ(request.parts[0].lane, requests_[0].parts[0].lane) << "a lane is the queue's order";
+  }
+}
+
+TEST_F(LaunchTest, BeTasksOfAQueueRunOneAtATimeWhateverThePlanSays) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) Add(plan, head.task, Form::kWorkers).count = 3;
+  });
+  const QueueId queue = AddQueue(AppClass::kBestEffort, "train");
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(scheduler_->SubmitBe(Spec(queue)).ok());
+  scheduler_->Tick();
+  EXPECT_EQ(requests_.size(), 1u);
+}
+
+}  // namespace
+}  // namespace gpushare::core

@@ -1,0 +1,123 @@
+// Which regions may begin: the bound that they declare, and what of LC work stands against it.
+
+#include "src/core/flow/region.h"
+
+#include <cstdint>
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
+#include "tests/core/simulated_scheduler.h"
+
+namespace gpushare::core {
+namespace {
+
+class RegionTest : public SimulatedSchedulerTest {
+ protected:
+  void SetUp() override {
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
+    be_ = AddQueue(AppClass::kBestEffort, "train");
+  }
+  // An LC app without a load, that allows BE work to delay its queries by so much.
+  QueueId AddLc(const char* name, int64_t target_ns, int64_t solo_ns) {
+    AppOptions options;
+    options.name = name;
+    options.app_class = AppClass::kLatencyCritical;
+    options.target_ns = target_ns;
+    options.solo_ns = solo_ns;
+    return AddQueue(options);
+  }
+  // OK, or why a region of the BE queue may not begin.
+  absl::StatusCode Begin(int64_t bound_ns) {
+    scheduler_->Tick();
+    const auto region = scheduler_->RegionBegin(be_, bound_ns, nullptr);
+    if (!region.ok()) return region.status().code();
+    EXPECT_TRUE(scheduler_->RegionEnd(*region).ok());
+    EXPECT_TRUE(scheduler_->Wait(*region, kNever).ok());
+    EXPECT_EQ(scheduler_->Record(*region)->verdict, Verdict::kOk);
+    return absl::StatusCode::kOk;
+  }
+
+  QueueId be_;
+};
+
+TEST_F(RegionTest, ADeclaredBoundLiesBetweenOneNanosecondAndTheLongestDuration) {
+  EXPECT_EQ(Begin(1), absl::StatusCode::kOk);
+  EXPECT_EQ(Begin(kMaxDurationNs), absl::StatusCode::kOk);
+  EXPECT_EQ(Begin(0), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Begin(-1), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Begin(kMaxDurationNs + 1), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(RegionTest, ABeRegionFitsTheLeastBlockingBudget) {
+  AddLc("patient", 50 * kMs, 10 * kMs);
+  AddLc("urgent", 15 * kMs, 10 * kMs);
+  int64_t least = 0;
+  int64_t most = 50 * kMs;
+  while (least < most) {
+    const int64_t middle = least + (most - least + 1) / 2;
+    if (Begin(middle) == absl::StatusCode::kOk) {
+      least = middle;
+    } else {
+      most = middle - 1;
+    }
+  }
+  EXPECT_GT(least, 0);
+  EXPECT_LE(least, 5 * kMs) << "the urgent app's target leaves no more";
+  EXPECT_EQ(Begin(least + 1), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(RegionTest, NoBeRegionBeginsWhileAQueryIsActive) {
+  const QueueId lc = AddLc("service", 50 * kMs, 10 * kMs);
+  EXPECT_EQ(Begin(kMs), absl::StatusCode::kOk);
+  const QueryId query = *scheduler_->BeginQuery(lc, 0);
+  EXPECT_EQ(Begin(1), absl::StatusCode::kUnavailable) << "it has no task on the device yet";
+  ASSERT_TRUE(scheduler_->EndQuery(query).ok());
+  EXPECT_EQ(Begin(kMs), absl::StatusCode::kOk);
+}
+
+TEST_F(RegionTest, ABeRegionNeedsAnEmptyQueue) {
+  TaskSpec task;
+  task.queue = be_;
+  task.kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  task.work.block_tasks = 100'000;
+  const TicketId ticket = *scheduler_->SubmitBe(task);
+  EXPECT_EQ(scheduler_->RegionBegin(be_, 1, nullptr).status().code(),
+            absl::StatusCode::kUnavailable)
+      << "not launched";
+  EXPECT_EQ(Begin(1), absl::StatusCode::kUnavailable) << "on the device";
+  ASSERT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 1000 * kMs).ok());
+  EXPECT_EQ(Begin(1), absl::StatusCode::kOk);
+}
+
+TEST_F(RegionTest, NoneBeginsWhileTheRuntimeIsQuiesced) {
+  const QueueId lc = AddLc("service", 50 * kMs, 10 * kMs);
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kMs).ok());
+  for (const QueueId queue : {lc, be_}) {
+    EXPECT_EQ(scheduler_->RegionBegin(queue, kMs, nullptr).status().code(),
+              absl::StatusCode::kUnavailable);
+  }
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  EXPECT_EQ(Begin(kMs), absl::StatusCode::kOk);
+}
+
+TEST_F(RegionTest, OnlyAnOpenRegionIsEndedAndOnlyOnce) {
+  scheduler_->Tick();
+  const TicketId region = *scheduler_->RegionBegin(be_, kMs, nullptr);
+  EXPECT_TRUE(scheduler_->RegionEnd(region).ok());
+  EXPECT_EQ(scheduler_->RegionEnd(region).code(), absl::StatusCode::kInvalidArgument);
+  ASSERT_TRUE(scheduler_->Wait(region, kNever).ok());
+  EXPECT_EQ(scheduler_->RegionEnd(region).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(scheduler_->RegionEnd(TicketId{}).code(), absl::StatusCode::kInvalidArgument);
+  TaskSpec task;
+  task.queue = be_;
+  task.kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  task.work.block_tasks = 64;
+  EXPECT_EQ(scheduler_->RegionEnd(*scheduler_->SubmitBe(task)).code(),
+            absl::StatusCode::kInvalidArgument)
+      << "a task is no region";
+}
+
+}  // namespace
+}  // namespace gpushare::core

@@ -1,0 +1,465 @@
+// What the tables accept, how much of it, and which handles they know.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/base/ids.h"
+#include "src/core/state/tables.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+AppOptions Options(int32_t tasks_max = 4) {
+  AppOptions options;
+  options.name = "app";
+  options.tasks_max = tasks_max;
+  return options;
+}
+
+KernelDesc Kernel(const std::string& name) {
+  KernelDesc kernel;
+  kernel.name = name;
+  return kernel;
+}
+
+bool Accepts(const AppOptions& options) {
+  Tables tables;
+  return tables.CreateApp(options).ok();
+}
+
+// The field lies between `least` and `most`.
+template <class Value>
+void ExpectLimits(Value AppOptions::*field, const std::vector<Value>& within,
+                  const std::vector<Value>& beyond) {
+  AppOptions options = Options();
+  for (const Value& value : within) {
+    options.*field = value;
+    EXPECT_TRUE(Accepts(options)) << value;
+  }
+  for (const Value& value : beyond) {
+    options.*field = value;
+    EXPECT_FALSE(Accepts(options)) << value;
+  }
+}
+
+TEST(TablesTest, AnAppsOptionsHaveLimits) {
+  ExpectLimits(&AppOptions::name, {"a", std::string(kMaxNameBytes - 1, 'a')},
+               {"", std::string(kMaxNameBytes, 'a')});
+  for (const auto field :
+       {&AppOptions::target_ns, &AppOptions::p99_alone_ns, &AppOptions::solo_ns}) {
+    ExpectLimits<int64_t>(field, {0, 1, kMaxDurationNs}, {-1, kMaxDurationNs + 1});
+  }
+  ExpectLimits<double>(&AppOptions::p99_bound, {0, 1, 1000},
+                       {-1, 0.999, 1000.001, kInfinity, std::nan("")});
+  ExpectLimits<double>(&AppOptions::weight, {1e-300, 1, 1e6},
+                       {0, -1, 1.000001e6, kInfinity, std::nan("")});
+  ExpectLimits<int32_t>(&AppOptions::tasks_max, {1, kMaxTasksPerApp}, {0, -1, kMaxTasksPerApp + 1});
+}
+
+TEST(TablesTest, ARefusalNamesTheValueAndTheLimit) {
+  Tables tables;
+  const auto refusal = [&](const AppOptions& options) {
+    return std::string(tables.CreateApp(options).status().message());
+  };
+  AppOptions options = Options();
+  options.name = std::string(70, 'a');
+  EXPECT_EQ(refusal(options), "The app name has 70 bytes, and the limit is 63.");
+  options.name = "";
+  EXPECT_EQ(refusal(options), "The app has no name.");
+  options = Options();
+  options.target_ns = -5;
+  EXPECT_EQ(refusal(options),
+            "The latency target of 'app' is -5 ns, and it must lie between 0 and 3600000000000 "
+            "ns.");
+  options = Options();
+  options.p99_bound = 0.5;
+  EXPECT_EQ(refusal(options),
+            "The p99 bound of app 'app' is 0.5, and it must be 0 (none) or lie between 1 and "
+            "1000.");
+  options = Options();
+  options.weight = 0;
+  EXPECT_EQ(refusal(options),
+            "The weight of app 'app' is 0, and it must be positive and at most 1e6.");
+  EXPECT_EQ(refusal(Options(0)), "App 'app' asks for 0 task slots, and it may have 1 to 16384.");
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(tables.CreateApp(Options(kMaxTasksPerApp - 1)).ok());
+  EXPECT_EQ(refusal(Options(5)), "App 'app' asks for 5 task slots, and 4 of 65536 are left.");
+}
+
+TEST(TablesTest, AppsAreBoundedAndTheirSlotsComeBack) {
+  Tables tables;
+  std::vector<App*> apps;
+  for (int i = 0; i < kMaxApps; ++i) apps.push_back(*tables.CreateApp(Options()));
+  EXPECT_EQ(tables.CreateApp(Options()).status().code(), absl::StatusCode::kResourceExhausted);
+  const AppId released{apps[7]->id.load()};
+  ASSERT_TRUE(tables.CloseApp(*apps[7]).ok());
+  EXPECT_FALSE(tables.CloseApp(*apps[7]).ok()) << "released twice";
+  tables.FreeApp(*apps[7]);
+  App* const next = *tables.CreateApp(Options());
+  EXPECT_EQ(next, apps[7]);
+  EXPECT_NE(next->id.load(), released.value);
+  EXPECT_EQ(tables.FindApp(released), nullptr);
+  EXPECT_EQ(tables.FindApp(AppId{next->id.load()}), next);
+  EXPECT_EQ(tables.FindApp(AppId{}), nullptr);
+  EXPECT_EQ(tables.FindApp(AppId{PackSmall(kMaxApps, 1)}), nullptr);
+}
+
+TEST(TablesTest, TheTaskSlotsOfAllAppsAreBoundedAndComeBack) {
+  Tables tables;
+  App* last = nullptr;
+  for (int i = 0; i < kMaxTasks / kMaxTasksPerApp; ++i) {
+    last = *tables.CreateApp(Options(kMaxTasksPerApp));
+  }
+  EXPECT_EQ(tables.CreateApp(Options(1)).status().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(tables.CloseApp(*last).ok());
+  tables.FreeApp(*last);
+  EXPECT_EQ(*tables.CreateApp(Options(kMaxTasksPerApp - 1)), last);
+  EXPECT_TRUE(tables.CreateApp(Options(1)).ok());
+  EXPECT_FALSE(tables.CreateApp(Options(1)).ok());
+}
+
+// As by a plan that must see that an app or a kernel came or went.
+TEST(TablesTest, TheVersionChangesWithAppsAndKernels) {
+  Tables tables;
+  uint64_t before = tables.version();
+  const auto expect_change = [&](const char* what) {
+    EXPECT_NE(tables.version(), before) << what;
+    before = tables.version();
+  };
+  App& app = **tables.CreateApp(Options());
+  expect_change("an app came");
+  ASSERT_TRUE(tables.StageKernel(Kernel("work")).ok());
+  EXPECT_EQ(tables.version(), before);
+  tables.PublishKernel();
+  expect_change("a kernel came");
+  ASSERT_TRUE(tables.CloseApp(app).ok());
+  tables.FreeApp(app);
+  expect_change("an app went");
+}
+
+// What an app left would otherwise be the next one's share, load or lateness.
+TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
+  Tables tables;
+  App& app = **tables.CreateApp(Options());
+  app.route.store(7);
+  app.active_queries.store(7);
+  app.plan_index = app.tasks_in_flight = app.heads_waiting = 7;
+  app.idle_since_ns = app.load_updated_ns = app.peak_updated_ns = app.served_ns = 7;
+  app.was_active = app.only_waits = app.packed = true;
+  app.load_sum = app.load_weight = app.busy_load = app.attained_ns = app.target_tail = 7;
+  app.peak_load = 7;
+  app.busy_ns = app.busy_solo_ns = app.query_solo_ns = app.on_device_ns = 7;
+  app.main_kernel_credit = app.depth_logged = 7;
+  app.reserved_capsms = app.backlog_queues = 7;
+  for (auto* counter : {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled,
+                        &app.rejected, &app.evictions, &app.device_ns, &app.work_ns,
+                        &app.block_tasks}) {
+    counter->store(7);
+  }
+  app.latency.Add(7);
+  ASSERT_TRUE(tables.CloseApp(app).ok());
+  tables.FreeApp(app);
+  AppOptions options = Options();
+  options.solo_ns = 5;
+  ASSERT_EQ(*tables.CreateApp(options), &app);
+  EXPECT_EQ(app.query_solo_ns, 5) << "the hint of its options";
+  const App fresh;
+  EXPECT_EQ(app.route.load(), fresh.route.load());
+  EXPECT_EQ(app.active_queries.load(), 0);
+  EXPECT_EQ(app.plan_index, App::kNoIndex);
+  EXPECT_EQ(app.tasks_in_flight, 0);
+  EXPECT_EQ(app.heads_waiting, 0);
+  EXPECT_EQ(app.idle_since_ns, 0);
+  EXPECT_EQ(app.load_updated_ns, 0);
+  EXPECT_EQ(app.peak_updated_ns, 0);
+  EXPECT_EQ(app.served_ns, 0);
+  EXPECT_FALSE(app.was_active || app.only_waits || app.packed);
+  EXPECT_EQ(app.load_sum, 0);
+  EXPECT_EQ(app.load_weight, 0);
+  EXPECT_EQ(app.busy_load, 0);
+  EXPECT_EQ(app.attained_ns, 0);
+  EXPECT_EQ(app.target_tail, fresh.target_tail);
+  EXPECT_EQ(app.peak_load, fresh.peak_load);
+  EXPECT_EQ(app.busy_ns, 0);
+  EXPECT_EQ(app.busy_solo_ns, 0);
+  EXPECT_EQ(app.on_device_ns, 0);
+  EXPECT_EQ(app.main_kernel_credit, 0);
+  EXPECT_EQ(app.depth_logged, fresh.depth_logged);
+  EXPECT_EQ(app.reserved_capsms, 0);
+  EXPECT_EQ(app.backlog_queues, 0);
+  for (const auto* counter : {&app.submitted, &app.completed, &app.failed, &app.dropped,
+                              &app.cancelled, &app.rejected, &app.evictions, &app.device_ns,
+                              &app.work_ns, &app.block_tasks}) {
+    EXPECT_EQ(counter->load(), 0);
+  }
+  EXPECT_EQ(app.latency.Count(), 0);
+}
+
+TEST(TablesTest, QueuesAreBoundedAndTheirSlotsComeBack) {
+  Tables tables;
+  App& app = **tables.CreateApp(Options());
+  std::vector<Queue*> queues;
+  for (int i = 0; i < kMaxQueues; ++i) queues.push_back(*tables.CreateQueue(app));
+  EXPECT_EQ(tables.CreateQueue(app).status().code(), absl::StatusCode::kResourceExhausted);
+  Queue& queue = *queues[7];
+  const QueueId released{queue.id.load()};
+  queue.tasks_open.store(1);
+  EXPECT_EQ(tables.FreeQueue(queue).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(queue.open.load()) << "it goes on";
+  EXPECT_EQ(tables.FindQueue(released), &queue);
+  queue.tasks_open.store(0);
+  queue.in_flight.store(7);
+  queue.unlaunched.store(7);
+  queue.lane.store(7);
+  queue.backlog_index = 7;
+  ASSERT_TRUE(tables.FreeQueue(queue).ok());
+  EXPECT_FALSE(queue.open.load());
+  EXPECT_EQ(tables.FindQueue(released), nullptr);
+  ASSERT_EQ(*tables.CreateQueue(app), &queue);
+  EXPECT_TRUE(queue.open.load());
+  EXPECT_NE(queue.id.load(), released.value);
+  EXPECT_EQ(tables.FindQueue(released), nullptr);
+  EXPECT_EQ(tables.FindQueue(QueueId{queue.id.load()}), &queue);
+  EXPECT_EQ(queue.in_flight.load(), 0);
+  EXPECT_EQ(queue.unlaunched.load(), 0);
+  EXPECT_EQ(queue.lane.load(), kNoLane);
+  EXPECT_EQ(queue.backlog_index, -1);
+  EXPECT_EQ(tables.FindQueue(QueueId{}), nullptr);
+}
+
+TEST(TablesTest, AnAppThatGoesTakesAllOfItsQueuesAndNoOther) {
+  Tables tables;
+  App& app = **tables.CreateApp(Options());
+  App& other = **tables.CreateApp(Options());
+  std::vector<QueueId> gone;
+  std::vector<QueueId> left;
+  for (int i = 0; i < 3; ++i) {
+    gone.push_back(QueueId{(*tables.CreateQueue(app))->id.load()});
+    left.push_back(QueueId{(*tables.CreateQueue(other))->id.load()});
+  }
+  Queue& first = *tables.FindQueue(gone[0]);
+  ASSERT_TRUE(tables.CloseApp(app).ok());
+  tables.FreeApp(app);
+  EXPECT_FALSE(first.open.load());
+  for (const QueueId id : gone) EXPECT_EQ(tables.FindQueue(id), nullptr);
+  for (const QueueId id : left) {
+    ASSERT_NE(tables.FindQueue(id), nullptr);
+    EXPECT_TRUE(tables.FindQueue(id)->open.load());
+  }
+}
+
+TEST(TablesTest, AKernelIsFoundOncePublishedAndADroppedOneNever) {
+  Tables tables;
+  const KernelId dropped = (*tables.StageKernel(Kernel("dropped")))->id;
+  EXPECT_EQ(tables.FindKernel(dropped), nullptr);
+  tables.DropStagedKernel();
+  EXPECT_EQ(tables.FindKernel(dropped), nullptr);
+  const KernelDesc* const kernel = *tables.StageKernel(Kernel("kept"));
+  tables.PublishKernel();
+  EXPECT_EQ(tables.FindKernel(kernel->id), kernel);
+  EXPECT_EQ(tables.FindKernel(KernelId{}), nullptr);
+  EXPECT_EQ(tables.FindKernel(KernelId{kernel->id.value + 1}), nullptr);
+}
+
+TEST(TablesTest, KernelsAreBounded) {
+  Tables tables;
+  for (int i = 0; i < kMaxKernels; ++i) {
+    ASSERT_TRUE(tables.StageKernel(Kernel("work")).ok()) << i;
+    tables.PublishKernel();
+  }
+  EXPECT_EQ(tables.StageKernel(Kernel("work")).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(tables.FindKernel(KernelId{kMaxKernels}), nullptr);
+}
+
+class FusedTablesTest : public ::testing::Test {
+ protected:
+  FusedTablesTest() {
+    for (const char* name : {"tensor", "cuda", "other"}) {
+      kernels_.push_back(*tables_.StageKernel(Kernel(name)));
+      tables_.PublishKernel();
+    }
+    desc_.name = "pair";
+    desc_.tensor_part = kernels_[0]->id;
+    desc_.cuda_part = kernels_[1]->id;
+  }
+  template <class Value>
+  void ExpectLimits(Value FusedKernelDesc::*field, const std::vector<Value>& within,
+                    const std::vector<Value>& beyond) {
+    FusedKernelDesc desc = desc_;
+    for (const Value& value : within) {
+      desc.*field = value;
+      EXPECT_TRUE(tables_.CheckFusedKernel(desc).ok()) << value;
+    }
+    for (const Value& value : beyond) {
+      desc.*field = value;
+      EXPECT_FALSE(tables_.CheckFusedKernel(desc).ok()) << value;
+    }
+  }
+
+  Tables tables_;
+  std::vector<const KernelDesc*> kernels_;
+  FusedKernelDesc desc_;
+};
+
+TEST_F(FusedTablesTest, AFusedKernelHasLimits) {
+  ExpectLimits<std::string>(&FusedKernelDesc::name, {"a", std::string(kMaxNameBytes - 1, 'a')},
+                            {"", std::string(kMaxNameBytes, 'a')});
+  ExpectLimits<int32_t>(&FusedKernelDesc::tensor_blocks, {1, 32}, {0, -1, 33});
+  ExpectLimits<int32_t>(&FusedKernelDesc::cuda_blocks, {1, 32}, {0, -1, 33});
+  ExpectLimits<int32_t>(&FusedKernelDesc::threads_per_block, {0, kMaxThreadsPerBlock},
+                        {-1, kMaxThreadsPerBlock + 1});
+  ExpectLimits<int32_t>(&FusedKernelDesc::dynamic_shared_memory_bytes, {0, kMaxFusedSharedBytes},
+                        {-1, kMaxFusedSharedBytes + 1});
+  ExpectLimits<int32_t>(&FusedKernelDesc::blocks_per_sm, {0, kMaxFusedBlocksPerSm},
+                        {-1, kMaxFusedBlocksPerSm + 1});
+  for (KernelId FusedKernelDesc::*const part :
+       {&FusedKernelDesc::tensor_part, &FusedKernelDesc::cuda_part}) {
+    FusedKernelDesc desc = desc_;
+    for (const KernelId id : {KernelId{}, KernelId{4}}) {
+      desc.*part = id;
+      EXPECT_FALSE(tables_.CheckFusedKernel(desc).ok()) << "kernel " << id.value;
+    }
+  }
+}
+
+TEST_F(FusedTablesTest, APairIsFoundWhicheverOfItsKernelsIsNamedFirst) {
+  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), nullptr);
+  const KernelId next = tables_.NextFusedId();
+  const FusedKernelDesc* const fused = *tables_.AddFusedKernel(desc_);
+  EXPECT_EQ(fused->id, next);
+  EXPECT_NE(tables_.NextFusedId(), next);
+  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), fused);
+  EXPECT_EQ(tables_.FindFused(*kernels_[1], *kernels_[0]), fused);
+  for (const KernelDesc* kernel : kernels_) {
+    EXPECT_EQ(tables_.FindFused(*kernel, *kernel), nullptr);
+    if (kernel == kernels_[2]) continue;
+    EXPECT_EQ(tables_.FindFused(*kernel, *kernels_[2]), nullptr);
+    EXPECT_EQ(tables_.FindFused(*kernels_[2], *kernel), nullptr);
+  }
+}
+
+TEST_F(FusedTablesTest, FusedKernelsAreBounded) {
+  for (int i = 0; i < kMaxKernels; ++i) ASSERT_TRUE(tables_.AddFusedKernel(desc_).ok()) << i;
+  EXPECT_EQ(tables_.AddFusedKernel(desc_).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+class SlotsTest : public ::testing::Test {
+ protected:
+  // A task as an accepted one: the caller has its ticket, the flow its task.
+  TicketId Accept() {
+    Task* const task = tables_.AllocateTask(app_);
+    if (task == nullptr) return TicketId{};
+    task->slot_word.fetch_add(kHeldByCaller | kHeldByFlow);
+    return Tables::TicketOf(*task);
+  }
+
+  Tables tables_;
+  App& app_ = **tables_.CreateApp(Options());
+};
+
+TEST_F(SlotsTest, AnAppHasAsManyTaskSlotsAsItAskedFor) {
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(Accept()) << i;
+  EXPECT_FALSE(Accept());
+}
+
+TEST_F(SlotsTest, ASlotIsFreeOnceTheCallerTheFlowAndEveryWaiterHaveLeftIt) {
+  const TicketId ticket = Accept();
+  while (Accept()) {
+  }
+  Task& task = *tables_.FindTask(ticket);
+  ASSERT_TRUE(tables_.HoldForWaiter(ticket));
+  ASSERT_TRUE(tables_.HoldForWaiter(ticket));
+  EXPECT_EQ(tables_.SlotsAwaited(app_), 1);
+  EXPECT_TRUE(tables_.ReleaseTicket(ticket));
+  EXPECT_FALSE(tables_.ReleaseTicket(ticket)) << "released twice";
+  EXPECT_EQ(tables_.FindTicket(ticket), nullptr) << "callers do not see it any more";
+  EXPECT_FALSE(tables_.HoldForWaiter(ticket));
+  tables_.DropWaiter(ticket);
+  tables_.DropFinished(task);
+  EXPECT_EQ(tables_.FindTask(ticket), &task) << "one waits for it";
+  EXPECT_FALSE(Accept());
+  tables_.DropWaiter(ticket);
+  EXPECT_EQ(tables_.SlotsAwaited(app_), 0);
+  EXPECT_EQ(tables_.FindTask(ticket), nullptr);
+  EXPECT_FALSE(Tables::IsSlotOf(task, ticket));
+  EXPECT_TRUE(Accept());
+}
+
+TEST_F(SlotsTest, TicketsThatNameNoSlotAreStale) {
+  const TicketId ticket = Accept();
+  const SlotAddress address = UnpackSlot(ticket.value);
+  EXPECT_NE(tables_.FindTask(ticket), nullptr);
+  for (const TicketId bad :
+       {TicketId{}, TicketId{ticket.value | uint64_t{1} << 60}, TicketId{ticket.value & ~0xffffull},
+        TicketId{PackSlot({address.owner + 1, address.slot, address.generation})},
+        TicketId{PackSlot({address.owner, 4, address.generation})},
+        TicketId{PackSlot({address.owner, address.slot, address.generation + 1})}}) {
+    EXPECT_EQ(tables_.FindTask(bad), nullptr) << bad.value;
+    EXPECT_EQ(tables_.FindTicket(bad), nullptr) << bad.value;
+    EXPECT_FALSE(tables_.HoldForWaiter(bad)) << bad.value;
+    EXPECT_FALSE(tables_.ReleaseTicket(bad)) << bad.value;
+  }
+}
+
+TEST_F(SlotsTest, TicketsOfAnAppThatWentAreStale) {
+  const TicketId ticket = Accept();
+  ASSERT_TRUE(tables_.CloseApp(app_).ok());
+  tables_.FreeApp(app_);
+  EXPECT_EQ(tables_.FindTask(ticket), nullptr);
+  EXPECT_FALSE(tables_.ReleaseTicket(ticket));
+  ASSERT_EQ(*tables_.CreateApp(Options()), &app_);
+  EXPECT_EQ(tables_.FindTask(ticket), nullptr);
+  EXPECT_FALSE(tables_.ReleaseTicket(ticket));
+}
+
+// The larger app's records are others, and its tickets are not those of the smaller one.
+TEST_F(SlotsTest, ALargerAppOnTheSlotOfASmallerOneKnowsNoneOfItsTickets) {
+  std::vector<TicketId> tickets;
+  for (int i = 0; i < 4; ++i) tickets.push_back(Accept());
+  ASSERT_TRUE(tables_.CloseApp(app_).ok());
+  tables_.FreeApp(app_);
+  ASSERT_EQ(*tables_.CreateApp(Options(16)), &app_);
+  for (int i = 0; i < 16; ++i) ASSERT_TRUE(Accept()) << i;
+  EXPECT_FALSE(Accept());
+  for (const TicketId ticket : tickets) EXPECT_EQ(tables_.FindTask(ticket), nullptr);
+}
+
+TEST_F(SlotsTest, QueriesAreBoundedAndAFreeOneIsStale) {
+  Queue& queue = **tables_.CreateQueue(app_);
+  const QueryId first = *tables_.AllocateQuery(queue, 7);
+  EXPECT_EQ(queue.tasks_open.load(), 1);
+  QuerySlot& slot = *tables_.FindQuery(first);
+  EXPECT_TRUE(slot.open.load());
+  EXPECT_EQ(slot.queue, &queue);
+  EXPECT_EQ(slot.state.app, &app_);
+  EXPECT_EQ(slot.state.arrival_ns, 7);
+  EXPECT_EQ(slot.state.id, first);
+  for (int i = 1; i < kMaxExplicitQueries; ++i) {
+    ASSERT_TRUE(tables_.AllocateQuery(queue, 0).ok()) << i;
+  }
+  EXPECT_EQ(tables_.AllocateQuery(queue, 0).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  tables_.FreeQuery(slot);
+  EXPECT_EQ(queue.tasks_open.load(), kMaxExplicitQueries - 1);
+  EXPECT_EQ(tables_.FindQuery(first), nullptr);
+  slot.tasks_submitted.store(7);
+  const QueryId next = *tables_.AllocateQuery(queue, 0);
+  EXPECT_NE(next, first);
+  EXPECT_EQ(tables_.FindQuery(next), &slot);
+  EXPECT_EQ(slot.tasks_submitted.load(), 0);
+  EXPECT_EQ(tables_.FindQuery(first), nullptr);
+  for (const QueryId bad : {QueryId{}, QueryId{next.value | uint64_t{1} << 60},
+                            QueryId{next.value & ~0xffffull},
+                            QueryId{PackSlot({0, kMaxExplicitQueries, 1})}}) {
+    EXPECT_EQ(tables_.FindQuery(bad), nullptr) << bad.value;
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core
