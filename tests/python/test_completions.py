@@ -4,8 +4,9 @@ import asyncio
 import concurrent.futures
 import os
 
-import gpushare
 import pytest
+
+import gpushare
 
 
 def test_await_gives_the_record(service, chain):

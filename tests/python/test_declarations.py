@@ -4,9 +4,10 @@ import re
 import shutil
 import sys
 
-import gpushare
 import pytest
 from conftest import PACKAGE, ROOT
+
+import gpushare
 
 sys.path.insert(0, str(PACKAGE))
 import generate

@@ -1,7 +1,8 @@
 """Errors are exceptions with the library's sentence and status, and arguments that C would cut are refused."""
 
-import gpushare
 import pytest
+
+import gpushare
 from gpushare._structs import init
 
 

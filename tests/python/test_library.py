@@ -3,8 +3,9 @@
 import ctypes
 import pathlib
 
-import gpushare
 import pytest
+
+import gpushare
 from gpushare import _library
 
 

@@ -4,8 +4,9 @@ import concurrent.futures
 import gc
 import weakref
 
-import gpushare
 import pytest
+
+import gpushare
 
 
 def test_threads_submit_and_wait_at_once(runtime, service, training, chain, sincos):

@@ -1,7 +1,8 @@
 """What a runtime tells of itself: device, counters, metrics, traces, profiles, calibration, log."""
 
-import gpushare
 import pytest
+
+import gpushare
 
 
 def test_the_device_is_the_simulated_h200(runtime):

@@ -1,7 +1,8 @@
 """Submits, waits, cancels, queries and regions on the simulated device."""
 
-import gpushare
 import pytest
+
+import gpushare
 
 Verdict = gpushare.Verdict
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -80,3 +80,12 @@ def recorded_event() -> Any:
     event = torch.cuda.Event()
     event.record(torch.cuda.current_stream())
     return event
+
+
+def native_events(simulated: bool, events: Iterable[Any]) -> list[int]:
+    """The cudaEvent_t of events, for a task to wait for. On a simulated device, which has none, the host waits."""
+    if simulated:
+        for event in events:
+            event.synchronize()
+        return []
+    return [event.cuda_event for event in events]

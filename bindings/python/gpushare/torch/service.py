@@ -13,7 +13,14 @@ from gpushare.enums import AppClass, TaskKind
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 from gpushare.torch._place_captures import PlaceCaptures
-from gpushare.torch._tensors import copy_tensors, map_tensors, recorded_event, require_cuda, warm_up
+from gpushare.torch._tensors import (
+    copy_tensors,
+    map_tensors,
+    native_events,
+    recorded_event,
+    require_cuda,
+    warm_up,
+)
 
 _numbers = itertools.count(1)
 
@@ -37,6 +44,7 @@ class Service:
         require_cuda()
         self.name = name or f'service-{next(_numbers)}'
         self._runtime = runtime
+        self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
         self._pending: tuple[Ticket, Any] | None = None  # a query whose caller left, with its events
         self._read: Any = None  # event behind the last copy of the results
@@ -65,7 +73,7 @@ class Service:
             self._finish_pending()
             copy_tensors(self._inputs, inputs, 'the input')
             events = [event for event in (self._read, recorded_event()) if event is not None]
-            ticket = self.app.submit(self._kernel, wait_events=[event.cuda_event for event in events])
+            ticket = self.app.submit(self._kernel, wait_events=native_events(self._simulated, events))
             self._pending = (ticket, events)
             ticket.wait()
             self._pending = None

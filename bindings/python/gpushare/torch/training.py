@@ -14,7 +14,7 @@ from gpushare.errors import InvalidArgumentError
 from gpushare.kernel import Kernel
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
-from gpushare.torch._tensors import recorded_event, require_cuda, tensors_of, warm_up
+from gpushare.torch._tensors import native_events, recorded_event, require_cuda, tensors_of, warm_up
 
 _numbers = itertools.count(1)
 
@@ -41,6 +41,7 @@ class Training:
         require_cuda()
         self.name = name or f'training-{next(_numbers)}'
         self._runtime = runtime
+        self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
         self._last: Ticket | None = None
         self._events: list[Any] = []  # that steps in flight wait for
@@ -92,7 +93,7 @@ class Training:
             self._events.append(event)
             tickets = []
             for number in range(n):
-                events = [event.cuda_event] if number == 0 else []
+                events = native_events(self._simulated, [event]) if number == 0 else []
                 self._last = self.app.submit(self._kernel, wait_events=events)
                 tickets.append(self._last)
             return tickets
