@@ -194,10 +194,25 @@ def test_a_training_begins_where_it_was_before_the_warm_up(torch, capturing):
 
 def test_a_training_is_captured_once_on_a_stream_of_its_own(torch, capturing):
     torch.Training(capturing, lambda: None, name='chain1')
-    assert ('capture_begin', 'side', 'relaxed') in calls
-    assert ('capture_end',) in calls
+    begin = calls.index(('capture_begin', 'side', 'relaxed'))
+    # The workspace of cuBLAS is the capture's own: another capture's clearing must not free it.
+    assert calls[begin - 1:begin + 3] == [
+        ('clear_workspaces',), ('capture_begin', 'side', 'relaxed'), ('capture_end',), ('clear_workspaces',)]
     assert capturing.options['graph'] == 0xabc
     assert capturing.options['kind'] is gpushare.TaskKind.GRAPH
+
+
+def test_a_step_that_cannot_be_captured_raises_its_own_exception(torch, capturing, monkeypatch):
+    def fail(graph):
+        raise RuntimeError('the capture is invalid')
+
+    def step():
+        if fake_torch.calls[-1][0] == 'capture_begin':
+            raise KeyError('item() waits for the GPU')
+
+    monkeypatch.setattr(fake_torch.CUDAGraph, 'capture_end', fail)
+    with pytest.raises(KeyError, match='waits for the GPU'):
+        torch.Training(capturing, step, name='chain1')
 
 
 def test_submitted_steps_run_in_order_behind_the_current_stream(torch, capturing):

@@ -1,8 +1,7 @@
 """Captures a function once for each place, as the library's capture callback asks.
 
 Each capture has a memory pool of its own, which lives as long as this object: nothing else may use the memory
-that a graph reads and writes. The workspace of cuBLAS belongs to a stream, so it is dropped around a capture
-and lies in the pool. Where PyTorch can, cuBLAS is told the number of SMs of the place.
+that a graph reads and writes. Where PyTorch can, cuBLAS is told the number of SMs of the place.
 
 Threads: the one that registers.
 """
@@ -15,7 +14,7 @@ from typing import Any
 
 import torch
 
-from gpushare.torch._tensors import copy_tensors
+from gpushare.torch._tensors import copy_tensors, own_workspaces
 
 
 class PlaceCaptures:
@@ -31,20 +30,10 @@ class PlaceCaptures:
         """Enqueues the function on a stream that is being captured."""
         pool = torch.cuda.MemPool()
         self._pools.append(pool)
-        with _own_workspaces(), _sm_count(self._sms, sm_count), torch.cuda.use_mem_pool(pool), \
+        with own_workspaces(), _sm_count(self._sms, sm_count), torch.cuda.use_mem_pool(pool), \
                 torch.cuda.stream(torch.cuda.ExternalStream(stream)), backward_on_this_thread():
             copy_tensors(self._outputs, self._function(), 'the result')
         self.place_sms.append(sm_count)
-
-
-@contextlib.contextmanager
-def _own_workspaces() -> Iterator[None]:
-    clear = getattr(torch._C, '_cuda_clearCublasWorkspaces', lambda: None)
-    clear()
-    try:
-        yield
-    finally:
-        clear()
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -73,6 +74,20 @@ def warm_up(function: Callable[[], Any], stream: Any, runs: int, what: str) -> A
             Status.UNIMPLEMENTED, f'{what} draws random numbers on the GPU (dropout, for instance), and each launch of '
             'its captured graph would repeat them.')
     return result
+
+
+@contextlib.contextmanager
+def own_workspaces() -> Iterator[None]:
+    """Around a capture: cuBLAS allocates a new workspace, in the capture's pool, and nothing else gets it afterwards.
+
+    Otherwise the graph would use the workspace of eager work on the same stream, which PyTorch may free.
+    """
+    clear = getattr(torch._C, '_cuda_clearCublasWorkspaces', lambda: None)
+    clear()
+    try:
+        yield
+    finally:
+        clear()
 
 
 def recorded_event() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
@@ -14,7 +15,14 @@ from gpushare.errors import InvalidArgumentError
 from gpushare.kernel import Kernel
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
-from gpushare.torch._tensors import native_events, recorded_event, require_cuda, tensors_of, warm_up
+from gpushare.torch._tensors import (
+    native_events,
+    own_workspaces,
+    recorded_event,
+    require_cuda,
+    tensors_of,
+    warm_up,
+)
 
 _numbers = itertools.count(1)
 
@@ -53,13 +61,8 @@ class Training:
         # keep_graph: the library instantiates the graph itself, once for each place.
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            # relaxed: other threads may allocate meanwhile.
-            self._graph.capture_begin(capture_error_mode='relaxed')
-            try:
-                self.outputs = step()
-            finally:
-                self._graph.capture_end()
+        with own_workspaces(), torch.cuda.stream(stream):
+            self.outputs = _captured(self._graph, step)
         # Why the graph runs on the whole device only; '' where it can be confined.
         self.unconfinable = ''
         self._kernel = self._register(kernel_options or {})
@@ -119,6 +122,19 @@ class Training:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _captured(graph: Any, step: Callable[[], Any]) -> Any:
+    # relaxed: other threads may allocate meanwhile.
+    graph.capture_begin(capture_error_mode='relaxed')
+    try:
+        outputs = step()
+    except BaseException:
+        with contextlib.suppress(Exception):  # the step's own exception says more
+            graph.capture_end()
+        raise
+    graph.capture_end()
+    return outputs
 
 
 def _tensors_of_state(state: Sequence[Any]) -> list[Any]:
