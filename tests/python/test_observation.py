@@ -59,10 +59,7 @@ def test_a_profile_is_saved_loaded_and_validated(runtime, tmp_path):
 
 
 def item(name):
-    options = gpushare.abi.gpushare_kernel_options()
-    options.struct_size = gpushare.abi.ctypes.sizeof(options)
-    options.kind, options.name = gpushare.TaskKind.GRAPH, name
-    return options, None
+    return gpushare.KernelSpec(name, kind=gpushare.TaskKind.GRAPH), None
 
 
 def test_a_calibration_writes_a_profile_and_reports(tmp_path):
@@ -73,7 +70,7 @@ def test_a_calibration_writes_a_profile_and_reports(tmp_path):
             seen.append(given.kernel.contents.name)
 
     path = tmp_path / 'profile.json'
-    gpushare.calibrate(path, [item(b'chain1')], progress, device='sim', kernel_time_ns=100_000_000)
+    gpushare.calibrate(path, [item('chain1')], progress, device='sim', kernel_time_ns=100_000_000)
     assert seen == [b'chain1']
     gpushare.validate_profile(path)
 
@@ -83,7 +80,7 @@ def test_an_exception_stops_a_calibration_and_is_raised(tmp_path):
         raise KeyError('enough')
 
     with pytest.raises(KeyError, match='enough'):
-        gpushare.calibrate(tmp_path / 'p.json', [item(b'chain1')], progress, device='sim', kernel_time_ns=100_000_000)
+        gpushare.calibrate(tmp_path / 'p.json', [item('chain1')], progress, device='sim', kernel_time_ns=100_000_000)
 
 
 def test_the_log_callback_gets_sentences():

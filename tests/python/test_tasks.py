@@ -80,13 +80,17 @@ def test_a_released_ticket_is_stale_and_its_task_goes_on(training, sincos, runti
     assert training.stats().completed == 1
 
 
-def test_a_query_of_several_tasks_counts_once(service, chain):
-    queue = service.create_queue()
-    with queue.begin_query() as query:
-        tickets = [queue.submit(chain, query=query) for _ in range(3)]
+def test_a_query_of_several_tasks_counts_once(polled):
+    app = polled.create_app('service', gpushare.LATENCY_CRITICAL)
+    kernel = polled.register_kernel('chain1')
+    with app.queue.begin_query() as query:
+        tickets = [app.submit(kernel, query=query) for _ in range(3)]
         assert all(ticket.wait().query == query.value for ticket in tickets) is True
-    assert service.stats().latency.count == 1
-    assert service.stats().completed == 3
+    assert app.stats().latency.count == 0
+    query.end()
+    polled.poll()
+    assert app.stats().latency.count == 1
+    assert app.stats().completed == 3
 
 
 def test_a_region_completes_with_its_ticket(runtime, service):
@@ -127,18 +131,14 @@ def test_a_reservation_beyond_the_device_names_the_limit(runtime, service):
 
 
 def test_a_simulated_kernel_of_ones_own_runs(runtime, training):
-    simulation = gpushare.abi.gpushare_simulation_record()
-    simulation.struct_size = gpushare.abi.ctypes.sizeof(simulation)
-    simulation.block_task_ns = 10_000
+    simulation = gpushare.abi.init(gpushare.abi.gpushare_simulation_record, block_task_ns=10_000)
     kernel = runtime.register_kernel('mine', simulation=simulation, evictable=gpushare.Choice.YES)
     assert training.submit(kernel, block_tasks=1000).wait().measured_ns > 0
     assert gpushare.GuaranteeBit.EVICTABLE in runtime.guarantees(kernel)
 
 
 def test_a_library_call_is_registered_with_its_shapes(runtime, training):
-    simulation = gpushare.abi.gpushare_simulation_record()
-    simulation.struct_size = gpushare.abi.ctypes.sizeof(simulation)
-    simulation.block_task_ns = 10_000
+    simulation = gpushare.abi.init(gpushare.abi.gpushare_simulation_record, block_task_ns=10_000)
     kernel = runtime.register_kernel(
         'product', simulation=simulation, solo_ns=100_000,
         library_call={'operation': gpushare.LibraryOperation.MATMUL, 'm': 8, 'n': 8, 'k': 8})

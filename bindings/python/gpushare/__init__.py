@@ -49,7 +49,7 @@ from gpushare.errors import (
     UnimplementedError,
 )
 from gpushare.event_log import EventLog
-from gpushare.kernel import FusedKernel, Kernel
+from gpushare.kernel import FusedKernel, Kernel, KernelSpec
 from gpushare.profiles import calibrate, policy_names, validate_profile, version
 from gpushare.records import AppStats, CompletionRecord, DeviceInfo, Event, KernelInfo, RuntimeStats, TraceSummary
 from gpushare.runtime import Runtime
@@ -85,6 +85,7 @@ __all__ = [
     'InvalidArgumentError',
     'Kernel',
     'KernelInfo',
+    'KernelSpec',
     'LibraryMode',
     'LibraryOperation',
     'LogLevel',

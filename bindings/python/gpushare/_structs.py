@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from gpushare import abi
 from gpushare._library import check
 from gpushare.enums import Status
 from gpushare.errors import InvalidArgumentError
@@ -33,10 +34,8 @@ def _field_types(kind: type[ctypes.Structure]) -> dict[str, Any]:
 
 def init(kind: type[Struct], values: Mapping[str, Any] | None = None) -> Struct:
     """A struct with struct_size and the given fields set; every other field is zero. None is the default."""
-    struct = kind()
+    struct = abi.init(kind)
     types = _field_types(kind)
-    if 'struct_size' in types:
-        setattr(struct, 'struct_size', ctypes.sizeof(kind))  # noqa: B010
     for name, value in (values or {}).items():
         if name not in types or name == 'struct_size':
             raise TypeError(f"{kind.__name__} has no field '{name}'.")

@@ -10,7 +10,18 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+Struct = TypeVar('Struct', bound=ctypes.Structure)
+
+
+def init(kind: type[Struct], **fields: Any) -> Struct:
+    """A struct with struct_size and the given fields set; every other field is zero, as with its _INIT macro."""
+    struct = kind(**fields)
+    if hasattr(kind, 'struct_size'):
+        setattr(struct, 'struct_size', ctypes.sizeof(kind))  # noqa: B010
+    return struct
+
 
 GPUSHARE_ABI_VERSION = 1
 GPUSHARE_VERSION_MAJOR = 0

@@ -14,11 +14,41 @@ from gpushare.enums import TaskKind
 from gpushare.options import FusedKernelOptions, KernelOptions, LibraryCall
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from gpushare.runtime import Runtime
 
 # Enqueues a graph's work on a stream (the address of a cudaStream_t) that is being captured for a place of so
 # many SMs.
 Capture = Callable[[int, int], None]
+
+
+class KernelSpec:
+    """A kernel, graph or library call before it is registered: its options, and what calibrate() measures.
+
+    capture: makes a graph by enqueueing on the given stream, once for each place. It must not register or wait.
+    `struct` is the C struct, which may be changed.
+    """
+
+    def __init__(self, name: str, *, capture: Capture | None = None,
+                 simulation: abi.gpushare_simulation_record | None = None, library_call: LibraryCall | None = None,
+                 **options: Unpack[KernelOptions]) -> None:
+        self.name = name
+        self.struct = init(abi.gpushare_kernel_options, {**options, 'name': name})
+        self._raised: list[BaseException] = []
+        if simulation is not None:
+            self.struct.simulation = ctypes.pointer(simulation)
+        if library_call is not None:
+            self.struct.kind = TaskKind.LIBRARY
+            self.struct.library = ctypes.pointer(init(abi.gpushare_library_call, library_call))
+        if capture is not None:
+            self.struct.kind = TaskKind.GRAPH
+            self.struct.capture = _capture_callback(capture, self._raised)
+
+    def raise_captured(self, cause: BaseException) -> None:
+        """Raises the exception that left `capture`, if one did."""
+        if self._raised:
+            raise self._raised.pop() from cause
 
 
 class Kernel(Handle):
@@ -29,8 +59,13 @@ class Kernel(Handle):
 
     _release = 'gpushare_kernel_release'
 
-    def __init__(self, runtime: Runtime, name: str, handle: int) -> None:
-        self.name = name
+    def __init__(self, runtime: Runtime, spec: KernelSpec) -> None:
+        self.name = spec.name
+        try:
+            handle = make(library().gpushare_kernel_register, runtime.handle, ctypes.byref(spec.struct))
+        except Exception as error:
+            spec.raise_captured(error)
+            raise
         super().__init__(handle, runtime)
 
     @property
@@ -44,29 +79,12 @@ class FusedKernel(Handle):
 
     _release = 'gpushare_fused_kernel_release'
 
-
-def register(runtime: Runtime, name: str, capture: Capture | None,
-             simulation: abi.gpushare_simulation_record | None, library_call: LibraryCall | None,
-             options: KernelOptions) -> Kernel:
-    """Registers a kernel. An exception that leaves `capture` is raised here, not as the library's error."""
-    struct = init(abi.gpushare_kernel_options, {**options, 'name': name})
-    if simulation is not None:
-        struct.simulation = ctypes.pointer(simulation)
-    if library_call is not None:
-        struct.kind = TaskKind.LIBRARY
-        struct.library = ctypes.pointer(init(abi.gpushare_library_call, library_call))
-    raised: list[BaseException] = []
-    if capture is not None:
-        struct.kind = TaskKind.GRAPH
-        struct.capture = _capture_callback(capture, raised)
-    try:
-        handle = make(library().gpushare_kernel_register, runtime.handle, ctypes.byref(struct))
-    except Exception as error:
-        if raised:
-            raise raised[0] from error
-        raise
-    # The library never calls `capture` after the registration.
-    return Kernel(runtime, name, handle)
+    def __init__(self, runtime: Runtime, name: str, tensor_part: Kernel, cuda_part: Kernel,
+                 options: FusedKernelOptions) -> None:
+        self.name = name
+        struct = init(abi.gpushare_fused_kernel_options, {
+            **options, 'name': name, 'tensor_part': tensor_part.handle, 'cuda_part': cuda_part.handle})
+        super().__init__(make(library().gpushare_fused_kernel_register, runtime.handle, ctypes.byref(struct)), runtime)
 
 
 def _capture_callback(capture: Capture, raised: list[BaseException]) -> Any:
@@ -79,10 +97,3 @@ def _capture_callback(capture: Capture, raised: list[BaseException]) -> Any:
         return 0
 
     return abi.gpushare_capture_callback(call)
-
-
-def register_fused(runtime: Runtime, name: str, tensor_part: Kernel, cuda_part: Kernel,
-                   options: FusedKernelOptions) -> FusedKernel:
-    struct = init(abi.gpushare_fused_kernel_options, {
-        **options, 'name': name, 'tensor_part': tensor_part.handle, 'cuda_part': cuda_part.handle})
-    return FusedKernel(make(library().gpushare_fused_kernel_register, runtime.handle, ctypes.byref(struct)), runtime)

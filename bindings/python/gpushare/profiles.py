@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from gpushare import abi
 from gpushare._library import check, library
 from gpushare._structs import init, read_text, text_of
+from gpushare.kernel import KernelSpec
 from gpushare.options import CalibrationOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-# A kernel to measure and one sample task of it, as C structs; None: a task without arguments.
-CalibrationItem = tuple[abi.gpushare_kernel_options, 'abi.gpushare_task_options | None']
+# A kernel to measure and one sample task of it as a C struct; None: a task without arguments.
+CalibrationItem = tuple[KernelSpec, 'abi.gpushare_task_options | None']
 
 
 def version() -> str:
@@ -43,8 +44,8 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
     leaves it is raised here after the calibration.
     """
     rows = (abi.gpushare_calibration_item * len(items))()
-    for row, (kernel, task) in zip(rows, items):  # noqa: B905  # strict is new in 3.10's typeshed
-        row.kernel = ctypes.pointer(kernel)
+    for row, (kernel, task) in zip(rows, items, strict=True):
+        row.kernel = ctypes.pointer(kernel.struct)
         if task is not None:
             row.task = ctypes.pointer(task)
     struct = init(abi.gpushare_calibration_options, {**options, 'output_path': output_path})
@@ -64,4 +65,9 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
     status = library().gpushare_calibrate(ctypes.byref(struct), abi.gpushare_calibration_callback(call), None)
     if raised:
         raise raised[0]
-    check(status)
+    try:
+        check(status)
+    except Exception as error:
+        for kernel, _ in items:
+            kernel.raise_captured(error)
+        raise

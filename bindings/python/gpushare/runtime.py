@@ -23,7 +23,7 @@ from gpushare._structs import init, read_text, text_of
 from gpushare.app import App
 from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, Status, TaskKind
 from gpushare.errors import FailedPreconditionError
-from gpushare.kernel import Capture, FusedKernel, Kernel, register, register_fused
+from gpushare.kernel import Capture, FusedKernel, Kernel, KernelSpec
 from gpushare.options import AppOptions, FusedKernelOptions, KernelOptions, LibraryCall, RuntimeOptions, TraceOptions
 from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
 
@@ -76,12 +76,17 @@ class Runtime(Handle):
         capture: makes a graph by enqueueing on the given stream, once for each place, on this thread. It must
         not register or wait.
         """
-        return register(self, name, capture, simulation, library_call, options)
+        return self.register(KernelSpec(
+            name, capture=capture, simulation=simulation, library_call=library_call, **options))
+
+    def register(self, spec: KernelSpec) -> Kernel:
+        """register_kernel of options that are kept, such as those that were calibrated."""
+        return Kernel(self, spec)
 
     def register_fused_kernel(self, name: str, tensor_part: Kernel, cuda_part: Kernel,
                               **options: Unpack[FusedKernelOptions]) -> FusedKernel:
         """Registers a fused kernel of two registered kernels."""
-        return register_fused(self, name, tensor_part, cuda_part, options)
+        return FusedKernel(self, name, tensor_part, cuda_part, options)
 
     # --- driving ---
 
