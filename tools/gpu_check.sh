@@ -381,8 +381,8 @@ group_resnet() {
     report resnet resnet50 FAILED 0 'the libraries are not in the folder'
     return
   fi
-  execute "$file" python3 "$root/examples/pytorch/resnet50.py" --library "$library" --catalogue "$catalogue" \
-    --queries 1500 --calibrate-seconds 5 --out "$out/resnet50.json"
+  execute "$file" env GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python" \
+    python3 -B "$root/examples/pytorch/resnet50.py" --catalogue "$catalogue" --queries 1500 --calibrate-seconds 5 --out "$out/resnet50.json"
   tail -n 12 "$file"
   if [[ $rc -eq 0 ]]; then
     report resnet resnet50 ok "$took" ''

@@ -207,18 +207,3 @@ int32_t gpushare_example_graph_run(gpushare_example_graph* graph, const int64_t*
 }
 
 void gpushare_example_graph_free(gpushare_example_graph* graph) { delete graph; }
-
-int32_t gpushare_example_enter_stream(void* stream) {
-  return Guard([&] {
-    // Looked up by name, because the header's macros may choose a later version of the function.
-    const auto context_of =
-        gpushare::example::DriverFunction<CUresult (*)(CUstream, CUcontext*)>("cuStreamGetCtx");
-    const auto enter =
-        gpushare::example::DriverFunction<CUresult (*)(CUcontext)>("cuCtxSetCurrent");
-    CUcontext context = nullptr;
-    if (context_of(static_cast<CUstream>(stream), &context) != CUDA_SUCCESS ||
-        enter(context) != CUDA_SUCCESS) {
-      throw std::runtime_error("The stream's context cannot be made current.");
-    }
-  });
-}

@@ -9,9 +9,11 @@
 
 Both capture their function as a CUDA graph, on streams and in memory of their own, so that eager PyTorch
 work beside them stays right. What a captured function must keep to is in docs/python.md.
+PlaceCaptures is the capture function of a kernel that you register yourself.
 """
 
+from gpushare.torch._place_captures import PlaceCaptures
 from gpushare.torch.service import Service
 from gpushare.torch.training import Training
 
-__all__ = ['Service', 'Training']
+__all__ = ['PlaceCaptures', 'Service', 'Training']

@@ -18,6 +18,11 @@ from gpushare.torch._tensors import copy_tensors, own_workspaces
 
 
 class PlaceCaptures:
+    """The `capture` of a kernel: runs `function` in each place and copies its result into `outputs`.
+
+    It holds the memory of the captures: keep it until the runtime is closed (Runtime.keep does).
+    """
+
     def __init__(self, function: Callable[[], Any], outputs: Any) -> None:
         self._function = function
         self._outputs = outputs  # where every place leaves its results
