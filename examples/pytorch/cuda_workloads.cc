@@ -1,12 +1,10 @@
-// The part of libgpushare_catalogue that needs CUDA: workloads of the kernel catalogue, bare
-// launches of a graph, and entering the context of a stream.
+// The part of libgpushare_catalogue that needs CUDA: workloads of the kernel catalogue, and bare
+// launches of a graph.
 //
 // Each bare launch has an event without timing, which is polled, as in the library's own baseline.
 // Threads: one at a time for each object, with the device's primary context current.
 
-#include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <chrono>
@@ -37,16 +35,6 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-template <class Function>
-Function DriverFunction(const char* name) {
-  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  void* const function = library == nullptr ? nullptr : dlsym(library, name);
-  if (function == nullptr) {
-    throw std::runtime_error(std::string("The CUDA driver has no function ") + name + ".");
-  }
-  return reinterpret_cast<Function>(function);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ import ctypes
 import pathlib
 
 import pytest
+from conftest import PACKAGE
 
 import gpushare
 from gpushare import _library
@@ -36,8 +37,15 @@ def test_another_abi_version_is_refused(monkeypatch):
         _library._load(gpushare.library_path())
 
 
+def test_the_package_has_the_version_of_the_library():
+    project = (PACKAGE / 'pyproject.toml').read_text()
+    abi = gpushare.abi
+    expected = f'{abi.GPUSHARE_VERSION_MAJOR}.{abi.GPUSHARE_VERSION_MINOR}.{abi.GPUSHARE_VERSION_PATCH}'
+    assert f'\nversion = "{expected}"\n' in project
+    assert gpushare.version() == expected
+
+
 def test_an_older_library_names_the_missing_function():
     functions = gpushare.abi.Functions(ctypes.CDLL(None))
     with pytest.raises(AttributeError, match="no function 'gpushare_poll'"):
         functions.gpushare_poll  # noqa: B018
-    assert gpushare.version().count('.') == 2

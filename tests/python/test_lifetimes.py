@@ -90,6 +90,14 @@ steps = [training.submit(kernel, block_tasks=10_000) for _ in range(50)]
 '''
 
 
+def test_python_code_that_waits_runs_before_the_interpreter_ends(run_python):
+    assert run_python(IN_FLIGHT + '''
+runtime.quiesce()
+service = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+ticket = service.submit(enqueue=lambda stream: print('enqueued', flush=True))
+''') == 'enqueued\n'
+
+
 @pytest.mark.parametrize('rest', [
     '',
     'futures = [step.future() for step in steps]',
@@ -110,7 +118,11 @@ def test_an_exception_with_work_in_flight_is_the_one_that_is_seen(run_python):
 
 def test_a_child_after_fork_gets_errors_and_ends(run_python):
     said = run_python(IN_FLIGHT + '''
-import os, sys
+import os, sys, tempfile
+path = tempfile.mkdtemp() + '/log'
+runtime.start_trace(event_log_path=path)
+runtime.stop_trace()
+log = gpushare.EventLog(path)
 step = steps[-1]
 child = os.fork()
 if child == 0:
@@ -122,6 +134,7 @@ if child == 0:
         except gpushare.FailedPreconditionError as error:
             pass
     step.release()
+    log.close()
     runtime.close()
     print('child done', flush=True)
     sys.exit(0)

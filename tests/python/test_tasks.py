@@ -145,3 +145,16 @@ def test_a_library_call_is_registered_with_its_shapes(runtime, training):
     assert runtime.kernel_info('product').kind is gpushare.TaskKind.LIBRARY
     arguments = bytes(gpushare.abi.gpushare_library_arguments())
     assert training.submit(kernel, arguments=arguments).wait().verdict is Verdict.OK
+
+
+def test_an_exception_in_a_capture_is_raised_and_not_the_librarys(runtime, monkeypatch):
+    def register(function, handle, struct):  # a CUDA device calls it; the simulated one captures nothing
+        assert struct._obj.capture(None, 0x10, 132) == 1
+        raise gpushare.InvalidArgumentError(3, 'The capture callback returned 1.')
+
+    def capture(stream, sm_count):
+        raise KeyError(f'{stream} {sm_count}')
+
+    monkeypatch.setattr(gpushare.kernel, 'make', register)
+    with pytest.raises(KeyError, match='16 132'):
+        runtime.register_kernel('mine', capture=capture)

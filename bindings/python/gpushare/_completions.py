@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     RecordFuture = concurrent.futures.Future[CompletionRecord]
 
-ARMED_MAX = 64  # eventfds of one queue
+ARMED_MAX = 32  # eventfds of one queue; each is two file descriptors, of which the library has one
 RETRY_S = 0.01  # when no file descriptor was left
 
 
