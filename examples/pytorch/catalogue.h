@@ -1,7 +1,7 @@
 // The plain C interface of libgpushare_catalogue. With it and gpushare's C ABI, a program in
 // another language can measure LC work next to a best-effort kernel.
 //
-// Parts: the layouts of the ABI's structs as the C compiler has them; an open-loop load driver;
+// Parts: the layouts of its own structs as the C compiler has them; an open-loop load driver;
 // and, in a build with CUDA, workloads of the kernel catalogue and bare launches of a graph.
 //
 // Functions return 0, or -1 with a sentence in gpushare_example_error() of the calling thread. None
@@ -121,9 +121,6 @@ GPUSHARE_API int32_t gpushare_example_graph_run(gpushare_example_graph* graph,
                                                 int32_t query_count, int64_t* out_span_ns);
 
 GPUSHARE_API void gpushare_example_graph_free(gpushare_example_graph* graph);
-
-// Makes the context of a cudaStream_t current on the calling thread, until the thread ends.
-GPUSHARE_API int32_t gpushare_example_enter_stream(void* stream);
 
 #ifdef __cplusplus
 }  // extern "C"

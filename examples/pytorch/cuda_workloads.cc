@@ -1,12 +1,10 @@
-// The part of libgpushare_catalogue that needs CUDA: workloads of the kernel catalogue, bare
-// launches of a graph, and entering the context of a stream.
+// The part of libgpushare_catalogue that needs CUDA: workloads of the kernel catalogue, and bare
+// launches of a graph.
 //
 // Each bare launch has an event without timing, which is polled, as in the library's own baseline.
 // Threads: one at a time for each object, with the device's primary context current.
 
-#include <cuda.h>
 #include <cuda_runtime_api.h>
-#include <dlfcn.h>
 
 #include <array>
 #include <chrono>
@@ -37,16 +35,6 @@ int64_t NowNs() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-template <class Function>
-Function DriverFunction(const char* name) {
-  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  void* const function = library == nullptr ? nullptr : dlsym(library, name);
-  if (function == nullptr) {
-    throw std::runtime_error(std::string("The CUDA driver has no function ") + name + ".");
-  }
-  return reinterpret_cast<Function>(function);
 }
 
 }  // namespace
@@ -207,18 +195,3 @@ int32_t gpushare_example_graph_run(gpushare_example_graph* graph, const int64_t*
 }
 
 void gpushare_example_graph_free(gpushare_example_graph* graph) { delete graph; }
-
-int32_t gpushare_example_enter_stream(void* stream) {
-  return Guard([&] {
-    // Looked up by name, because the header's macros may choose a later version of the function.
-    const auto context_of =
-        gpushare::example::DriverFunction<CUresult (*)(CUstream, CUcontext*)>("cuStreamGetCtx");
-    const auto enter =
-        gpushare::example::DriverFunction<CUresult (*)(CUcontext)>("cuCtxSetCurrent");
-    CUcontext context = nullptr;
-    if (context_of(static_cast<CUstream>(stream), &context) != CUDA_SUCCESS ||
-        enter(context) != CUDA_SUCCESS) {
-      throw std::runtime_error("The stream's context cannot be made current.");
-    }
-  });
-}

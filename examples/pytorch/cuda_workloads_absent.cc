@@ -51,5 +51,3 @@ int32_t gpushare_example_graph_run(gpushare_example_graph* /*graph*/,
 }
 
 void gpushare_example_graph_free(gpushare_example_graph* /*graph*/) {}
-
-int32_t gpushare_example_enter_stream(void* /*stream*/) { return Absent(); }

@@ -1,0 +1,637 @@
+#!/usr/bin/env python3
+"""Writes the declarations of the Python package from the C headers of bindings/c.
+
+  generate.py            writes abi.py, enums.py, options.py and records.py into bindings/python/gpushare
+  generate.py --check    writes nothing; fails and names the files that differ from what it would write
+  generate.py --layout CC    compares every size and offset with those of the C compiler
+
+  --headers DIR   the folder of gpushare.h and gpushare_policy.h (default: bindings/c)
+  --package DIR   the package (default: bindings/python/gpushare)
+
+A field, value or function that is appended to a header appears in the package by running this again. The
+parser knows the style of these two headers, and refuses a declaration that it does not understand.
+Exit code 0: done, or all is equal; 1: a difference, or an unknown declaration; 2: bad use.
+"""
+
+import argparse
+import dataclasses
+import importlib.util
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import types
+from collections.abc import Iterator
+
+HERE = pathlib.Path(__file__).resolve().parent
+HEADERS = ('gpushare.h', 'gpushare_policy.h')
+
+SCALARS = {
+    'int': 'ctypes.c_int',
+    'int32_t': 'ctypes.c_int32',
+    'uint32_t': 'ctypes.c_uint32',
+    'int64_t': 'ctypes.c_int64',
+    'uint64_t': 'ctypes.c_uint64',
+    'size_t': 'ctypes.c_size_t',
+    'float': 'ctypes.c_float',
+    'double': 'ctypes.c_double',
+}
+
+# What the methods of the package take by other means than a keyword of the same name and type.
+BY_HAND = {
+    'gpushare_app_options': {'name', 'app_class'},
+    'gpushare_kernel_options': {'name'},
+    'gpushare_fused_kernel_options': {'name'},
+    'gpushare_task_options': {'arguments_size_bytes', 'query', 'detached'},
+    'gpushare_calibration_options': {'output_path'},
+}
+
+NOTE = '# Written by bindings/python/generate.py from the C headers. Do not edit.'
+
+
+class UnknownError(Exception):
+    """A declaration that the parser does not understand."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Field:
+    type: str  # as in C, without const and volatile: 'int32_t', 'char*', 'gpushare_ticket*'
+    name: str
+    count: str  # '' or the length of an array
+    comment: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    result: str
+    name: str
+    arguments: tuple[Field, ...]
+
+
+@dataclasses.dataclass
+class Header:
+    """What the two headers declare, in their order."""
+    constants: dict[str, str] = dataclasses.field(default_factory=dict)
+    aliases: dict[str, str] = dataclasses.field(default_factory=dict)
+    enums: dict[str, list[tuple[str, int, str]]] = dataclasses.field(default_factory=dict)
+    opaque: list[str] = dataclasses.field(default_factory=list)
+    structs: dict[str, list[Field]] = dataclasses.field(default_factory=dict)
+    callbacks: dict[str, Function] = dataclasses.field(default_factory=dict)
+    functions: dict[str, Function] = dataclasses.field(default_factory=dict)
+    order: list[str] = dataclasses.field(default_factory=list)  # structs and callbacks
+
+    def enum_of(self, type_name: str) -> str:
+        """The enum of an alias such as gpushare_verdict, or ''."""
+        return f'{type_name}_value' if f'{type_name}_value' in self.enums else ''
+
+
+# --- parsing -------------------------------------------------------------------------------------
+
+
+def statements(text: str) -> Iterator[str]:
+    """The declarations outside braces, each with its comments, up to its semicolon."""
+    start = depth = index = 0
+    while index < len(text):
+        if text.startswith('//', index):
+            index = text.index('\n', index)
+        character = text[index]
+        if character == '{':
+            depth += 1
+        elif character == '}':
+            depth -= 1
+            if depth == 0 and without_comments(text[start:index]).lstrip().startswith('static inline'):
+                start = index + 1
+        elif character == ';' and depth == 0:
+            yield text[start:index]
+            start = index + 1
+        index += 1
+
+
+def without_comments(text: str) -> str:
+    return re.sub(r'//[^\n]*', '', text)
+
+
+def without_directives(text: str) -> str:
+    """The text without preprocessor lines and without what only C++ sees."""
+    kept, skipping = [], 0
+    for line in text.replace('\\\n', ' ').splitlines():
+        word = re.match(r'\s*#\s*(\w+)', line)
+        if word is None:
+            if not skipping:
+                kept.append(line)
+        elif word[1] in ('if', 'ifdef', 'ifndef'):
+            if skipping or '__cplusplus' in line:
+                skipping += 1
+        elif word[1] == 'else':
+            if skipping == 1:
+                skipping = -1
+            elif skipping == -1:
+                skipping = 1
+        elif word[1] == 'endif' and skipping:
+            skipping = 0 if skipping == -1 else skipping - 1
+        if skipping == -1:  # the branch of C: its lines count
+            skipping = 0
+    return '\n'.join(kept) + '\n'
+
+
+def fields_of(body: str) -> list[Field]:
+    """The fields between the braces of a struct. A comment belongs to the field on its line or below it."""
+    fields: list[Field] = []
+    above: list[str] = []
+    for line in body.splitlines():
+        code, _, comment = (part.strip() for part in line.partition('//'))
+        if not code:
+            above = [*above, comment] if comment else []
+            continue
+        if not code.endswith(';'):
+            raise UnknownError(f'A field is not on one line: {code!r}.')
+        words = ' '.join([*above, comment]).strip()
+        above = []
+        fields += declared(code[:-1], words)
+    return fields
+
+
+def declared(code: str, comment: str) -> list[Field]:
+    """The fields of one declaration: 'uint32_t a, b', 'const char* name', 'int32_t reserved[2]'."""
+    if match := re.fullmatch(r'void \(\*(\w+)\)\((.*)\)', code):
+        return [Field(f'function({match[2]})', match[1], '', comment)]
+    match = re.fullmatch(r'((?:const |volatile |struct )*)(\w+)((?: ?\*)?(?: ?const ?\*)?\*?) ?(\w.*)', code)
+    if match is None:
+        raise UnknownError(f'This is no field that the generator knows: {code!r}.')
+    stars = '*' * match[3].count('*')
+    result = []
+    for name in match[4].split(','):
+        part = re.fullmatch(r'\s*(\w+)(?:\[(\w+)\])?\s*', name)
+        if part is None:
+            raise UnknownError(f'This is no name of a field: {name!r} in {code!r}.')
+        result.append(Field(match[2] + stars, part[1], part[2] or '', comment))
+    return result
+
+
+def arguments_of(text: str) -> tuple[Field, ...]:
+    text = ' '.join(text.split())
+    if text in ('', 'void'):
+        return ()
+    return tuple(declared(argument.strip(), '')[0] for argument in text.split(','))
+
+
+def values_of(body: str) -> list[tuple[str, int, str]]:
+    values = []
+    above = ''
+    for line in body.replace('{', '\n').splitlines():
+        code, _, comment = (part.strip() for part in line.partition('//'))
+        found = re.findall(r'(\w+) = (-?\d+)', code)
+        for name, number in found:
+            values.append((name, int(number), comment or above))
+        above = comment if not found and not code else ''
+    return values
+
+
+def parse(folder: pathlib.Path) -> Header:
+    header = Header()
+    for name in HEADERS:
+        text = (folder / name).read_text(encoding='utf-8')
+        for match in re.finditer(r'^#define (GPUSHARE_\w+) (\d+|INT64_MAX)$', text, re.MULTILINE):
+            header.constants[match[1]] = '2**63 - 1' if match[2] == 'INT64_MAX' else match[2]
+        text = without_directives(text).replace('extern "C" {', '')
+        for statement in statements(text):
+            parse_statement(header, statement)
+    return header
+
+
+def parse_statement(header: Header, statement: str) -> None:
+    code = ' '.join(without_comments(statement).split())
+    if match := re.fullmatch(r'enum (\w+) \{.*\}', code):
+        header.enums[match[1]] = values_of(statement[statement.index('{') + 1:statement.rindex('}')])
+    elif match := re.fullmatch(r'typedef struct (\w+) \{.*\} \1', code):
+        header.structs[match[1]] = fields_of(statement[statement.index('{') + 1:statement.rindex('}')])
+        header.order.append(match[1])
+    elif match := re.fullmatch(r'typedef struct (\w+) \1', code):
+        header.opaque.append(match[1])
+    elif match := re.fullmatch(r'typedef (\w+) \(\*(\w+)\)\((.*)\)', code):
+        header.callbacks[match[2]] = Function(match[1], match[2], arguments_of(match[3]))
+        header.order.append(match[2])
+    elif match := re.fullmatch(r'typedef (\w+) (\w+)', code):
+        header.aliases[match[2]] = match[1]
+    elif match := re.fullmatch(r'GPUSHARE_API ((?:const )?\w+\*?) (\w+)\((.*)\) GPUSHARE_NOEXCEPT', code):
+        result = match[1].removeprefix('const ')
+        header.functions[match[2]] = Function(result, match[2], arguments_of(match[3]))
+    elif code:
+        raise UnknownError(f'This is no declaration that the generator knows: {code[:200]!r}.')
+
+
+# --- abi.py --------------------------------------------------------------------------------------
+
+
+def ctype(header: Header, type_name: str) -> str:
+    """The ctypes expression of a C type."""
+    if type_name in SCALARS:
+        return SCALARS[type_name]
+    if type_name in header.aliases:
+        return ctype(header, header.aliases[type_name])
+    if type_name == 'char*':
+        return 'ctypes.c_char_p'
+    if type_name.startswith('function('):
+        inner = ', '.join(ctype(header, field.type) for field in arguments_of(type_name[9:-1]))
+        return f'ctypes.CFUNCTYPE(None, {inner})'
+    if type_name in header.structs or type_name in header.callbacks:
+        return type_name
+    if type_name.endswith('*'):
+        base = type_name[:-1]
+        if base in ('void', *header.opaque):
+            return 'ctypes.c_void_p'
+        return f'ctypes.POINTER({ctype(header, base)})'
+    raise UnknownError(f'This type is unknown: {type_name!r}.')
+
+
+def python_type(header: Header, field: Field) -> str:
+    """The annotation of a field of a ctypes struct."""
+    if field.count:
+        return f'ctypes.Array[{ctype(header, field.type)}]'
+    if field.type == 'char*':
+        return 'bytes | None'
+    resolved = header.aliases.get(field.type, field.type)
+    if resolved in ('float', 'double'):
+        return 'float'
+    if resolved in SCALARS:
+        return 'int'
+    if resolved in header.structs:
+        return resolved
+    return 'Any'
+
+
+ABI_TOP = '''"""The C ABI of gpushare as ctypes: constants, structs, callbacks and functions under their C names.
+
+<gpushare/gpushare.h> documents each. The classes of the package are built on this module; use it for what
+they do not offer. `gpushare.library()` gives the functions of the loaded library.
+"""
+
+''' + NOTE + '''
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Struct = TypeVar('Struct', bound=ctypes.Structure)
+
+
+def init(kind: type[Struct], **fields: Any) -> Struct:
+    """A struct with struct_size and the given fields set; every other field is zero, as with its _INIT macro."""
+    struct = kind(**fields)
+    if hasattr(kind, 'struct_size'):
+        setattr(struct, 'struct_size', ctypes.sizeof(kind))  # noqa: B010
+    return struct
+
+
+'''
+
+ABI_FUNCTIONS = '''
+
+class Functions:
+    """The functions of one loaded library. One that the library lacks raises AttributeError when used."""
+
+    def __init__(self, library: ctypes.CDLL) -> None:
+        self._library = library
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        declared = FUNCTIONS.get(name)
+        if declared is None:
+            raise AttributeError(f"gpushare's C ABI has no function '{name}'.")
+        try:
+            function = getattr(self._library, name)
+        except AttributeError:
+            raise AttributeError(
+                f"The loaded libgpushare is older than this package: it has no function '{name}'."
+            ) from None
+        function.restype, function.argtypes = declared
+        setattr(self, name, function)
+        return function  # type: ignore[no-any-return]
+'''
+
+
+def wrapped(prefix: str, text: str, width: int = 100) -> list[str]:
+    """Comment lines of at most `width` characters."""
+    lines, line = [], prefix
+    for word in text.split():
+        if len(line) + 1 + len(word) > width and line != prefix:
+            lines.append(line)
+            line = prefix
+        line += ' ' + word
+    return [*lines, line] if line != prefix else lines
+
+
+def write_abi(header: Header) -> str:
+    lines = []
+    for name, value in header.constants.items():
+        lines.append(f'{name} = {value}')
+    for values in header.enums.values():
+        lines += [''] + [f'{name} = {value}' for name, value, _ in values]
+    for name in header.order:
+        if name in header.callbacks:
+            callback = header.callbacks[name]
+            result = 'None' if callback.result == 'void' else ctype(header, callback.result)
+            inner = ''.join(f', {ctype(header, field.type)}' for field in callback.arguments)
+            lines += ['', '', f'{name} = ctypes.CFUNCTYPE({result}{inner})']
+            continue
+        fields = header.structs[name]
+        lines += ['', '', f'class {name}(ctypes.Structure):']
+        lines += [f'    {field.name}: {python_type(header, field)}' for field in fields]
+        lines += ['', '    _fields_ = (']
+        for field in fields:
+            kind = ctype(header, field.type)
+            if field.count:
+                count = field.count if field.count.isdigit() else header.constants[field.count]
+                kind += f' * {count}'
+            lines.append(f"        ('{field.name}', {kind}),")
+        lines.append('    )')
+    lines += ['', '', '# name: (type of the result, types of the arguments)',
+              'FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {']
+    for function in header.functions.values():
+        inner = ', '.join(ctype(header, field.type) for field in function.arguments)
+        lines.append(f"    '{function.name}': ({ctype(header, function.result)}, [{inner}]),")
+    lines.append('}')
+    return ABI_TOP + '\n'.join(lines) + '\n' + ABI_FUNCTIONS
+
+
+# --- enums.py ------------------------------------------------------------------------------------
+
+
+def class_name(name: str) -> str:
+    """gpushare_app_class_value -> AppClass."""
+    return ''.join(word.capitalize() for word in
+                   name.removeprefix('gpushare_').removesuffix('_value').split('_'))
+
+
+def common_prefix(names: list[str]) -> str:
+    """The words that all names begin with, but never the whole of one."""
+    words = [name.split('_') for name in names]
+    count = 0
+    while all(len(word) > count + 1 and word[count] == words[0][count] for word in words):
+        count += 1
+    return '_'.join(words[0][:count]) + '_' if count else ''
+
+
+ENUMS_TOP = '''"""The enums of the C ABI. A number that a newer library adds becomes a member named VALUE_<number>."""
+
+''' + NOTE + '''
+
+from __future__ import annotations
+
+import enum
+
+
+class _Open(enum.IntEnum):
+    """An enum that grows: an unknown number is a member of its own and equals the number."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> _Open | None:
+        if not isinstance(value, int):
+            return None
+        member = int.__new__(cls, value)
+        member._name_ = f'VALUE_{value}'
+        member._value_ = value
+        return member
+'''
+
+
+def write_enums(header: Header) -> str:
+    lines = []
+    for name, values in header.enums.items():
+        prefix = common_prefix([value[0] for value in values])
+        if name == 'gpushare_status_value' or len(values) == 1:
+            prefix = 'GPUSHARE_'
+        base = 'enum.IntFlag' if name.endswith('_bit') else '_Open'
+        lines += ['', '', f'class {class_name(name)}({base}):', f'    """enum {name}"""', '']
+        for member, value, comment in values:
+            short = member.removeprefix(prefix)
+            lines += wrapped('    #', comment)
+            lines.append(f'    {short} = {value}')
+    return ENUMS_TOP + '\n'.join(lines) + '\n'
+
+
+# --- options.py ----------------------------------------------------------------------------------
+
+
+OPTIONS_TOP = '''"""The options structs of the C ABI as keyword arguments. A comment is that of the C header.
+
+A keyword that is left out has the field's default. Durations are nanoseconds. A `void*` of the C header is an
+address: an int. What a method takes as a parameter of its own is missing here.
+"""
+
+''' + NOTE + '''
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from gpushare.enums import (
+'''
+
+
+def is_option(header: Header, name: str) -> bool:
+    fields = header.structs[name]
+    return fields[0].name == 'struct_size' and bool(re.search(r'_(options|record|call)$', name)) \
+        and name != 'gpushare_completion_record'
+
+
+def keyword_type(header: Header, struct: str, field: Field) -> str:
+    """The annotation of a keyword, or '' for a field that is no keyword."""
+    if field.name == 'struct_size' or field.name.startswith('reserved') or field.count:
+        return ''
+    if field.name in BY_HAND.get(struct, ()) or field.name.endswith('_user'):
+        return ''
+    if field.name.endswith('_count') and any(
+            other.type.endswith('*') and other.name.rstrip('s') == field.name.removesuffix('_count').rstrip('s')
+            for other in header.structs[struct]):
+        return ''
+    if field.type == 'gpushare_bool':
+        return 'bool'
+    if header.enum_of(field.type):
+        return class_name(field.type)
+    if field.type == 'char*':
+        return 'str'
+    if field.type == 'void*' and field.name not in ('arguments', 'wait_events'):
+        return 'int'
+    resolved = header.aliases.get(field.type, field.type)
+    if resolved in ('float', 'double'):
+        return 'float'
+    return 'int' if resolved in SCALARS else ''
+
+
+def write_options(header: Header) -> str:
+    lines, used = [], set()
+    for name in header.structs:
+        if not is_option(header, name):
+            continue
+        lines += ['', '', f'class {class_name(name)}(TypedDict, total=False):', f'    """{name}"""', '']
+        for field in header.structs[name]:
+            kind = keyword_type(header, name, field)
+            if kind:
+                if kind not in ('bool', 'str', 'int', 'float'):
+                    used.add(kind)
+                lines += wrapped('    #', field.comment)
+                lines.append(f'    {field.name}: {kind}')
+    imports = ''.join(f'    {name},\n' for name in sorted(used))
+    return OPTIONS_TOP + imports + ')\n' + '\n'.join(lines) + '\n'
+
+
+# --- records.py ----------------------------------------------------------------------------------
+
+
+RECORDS_TOP = '''"""The result structs of the C ABI as frozen dataclasses. A comment is that of the C header."""
+
+''' + NOTE + '''
+
+from __future__ import annotations
+
+import dataclasses
+
+from gpushare import abi
+from gpushare.enums import (
+'''
+
+
+def result_structs(header: Header) -> list[str]:
+    """The structs that functions fill, in the header's order, and those that they hold."""
+    found = {field.type[:-1] for function in header.functions.values() for field in function.arguments
+             if field.name.startswith('out_') and field.type[:-1] in header.structs}
+    found |= {'gpushare_kernel_calibration', 'gpushare_calibration_progress'}
+    found -= {'gpushare_ticket', 'gpushare_query'}
+    inner = {field.type for name in found for field in header.structs[name]
+             if field.type in header.structs and field.type not in ('gpushare_ticket', 'gpushare_query')}
+    return [name for name in header.structs if name in found | inner]
+
+
+def record_field(header: Header, field: Field) -> tuple[str, str]:
+    """Annotation and expression of a record's field; ('', '') for one that is left out."""
+    value = f'struct.{field.name}'
+    if field.name == 'struct_size' or field.name.startswith('reserved') or field.count:
+        return '', ''
+    if field.type == 'gpushare_bool':
+        return 'bool', f'bool({value})'
+    if header.enum_of(field.type):
+        return class_name(field.type), f'{class_name(field.type)}({value})'
+    if field.type in ('gpushare_ticket', 'gpushare_query'):
+        return 'int', f'int({value}.value)'
+    if field.type == 'char*':
+        return 'str', f"({value} or b'').decode('utf-8', 'replace')"
+    if field.type in header.structs:
+        return class_name(field.type), f'{class_name(field.type)}.from_c({value})'
+    kind = python_type(header, field)
+    return (kind, value) if kind in ('int', 'float') else ('', '')
+
+
+def write_records(header: Header) -> str:
+    lines, used = [], set()
+    for name in result_structs(header):
+        rows = [(field, *record_field(header, field)) for field in header.structs[name]]
+        lines += ['', '', '@dataclasses.dataclass(frozen=True)', f'class {class_name(name)}:',
+                  f'    """{name}"""', '']
+        for field, kind, _ in rows:
+            if kind:
+                if header.enum_of(field.type):
+                    used.add(kind)
+                lines += wrapped('    #', field.comment)
+                lines.append(f'    {field.name}: {kind}')
+        lines += ['', '    @classmethod', f'    def from_c(cls, struct: abi.{name}) -> {class_name(name)}:',
+                  '        """Copies the C struct and the strings that it points to."""', '        return cls(']
+        lines += [f'            {field.name}={value},' for field, kind, value in rows if kind]
+        lines.append('        )')
+    imports = ''.join(f'    {name},\n' for name in sorted(used))
+    return RECORDS_TOP + imports + ')\n' + '\n'.join(lines) + '\n'
+
+
+# --- writing, comparing --------------------------------------------------------------------------
+
+
+def outputs(header: Header) -> dict[str, str]:
+    return {'abi.py': write_abi(header), 'enums.py': write_enums(header),
+            'options.py': write_options(header), 'records.py': write_records(header)}
+
+
+def differences(package: pathlib.Path, texts: dict[str, str]) -> list[str]:
+    return [name for name, text in texts.items()
+            if not (package / name).is_file() or (package / name).read_text(encoding='utf-8') != text]
+
+
+def load_abi(package: pathlib.Path) -> types.ModuleType:
+    specification = importlib.util.spec_from_file_location('gpushare_abi', package / 'abi.py')
+    assert specification is not None and specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def c_layout(header: Header, folder: pathlib.Path, compiler: str) -> dict[str, tuple[int, int]]:
+    """(offset, size) of every struct and field, as the C compiler has them."""
+    rows = [(name, '', f'(size_t)0, sizeof({name})') for name in header.structs]
+    rows += [(name, field.name, f'offsetof({name}, {field.name}), sizeof((({name}*)0)->{field.name})')
+             for name, fields in header.structs.items() for field in fields]
+    with tempfile.TemporaryDirectory() as scratch:
+        include = pathlib.Path(scratch) / 'gpushare'
+        include.mkdir()
+        for name in HEADERS:
+            (include / name).write_text((folder / name).read_text(encoding='utf-8'), encoding='utf-8')
+        source = pathlib.Path(scratch) / 'layout.c'
+        body = ''.join(f'  printf("{owner}.{name} %zu %zu\\n", {value});\n' for owner, name, value in rows)
+        source.write_text('#include <gpushare/gpushare_policy.h>\n#include <stdio.h>\n'
+                          f'int main(void) {{\n{body}  return 0;\n}}\n')
+        program = pathlib.Path(scratch) / 'layout'
+        subprocess.run([compiler, '-std=c99', f'-I{scratch}', str(source), '-o', str(program)], check=True)
+        text = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+    return {key: (int(offset), int(size)) for key, offset, size in (line.split() for line in text.splitlines())}
+
+
+def layout_differences(header: Header, module: types.ModuleType, layout: dict[str, tuple[int, int]]) -> list[str]:
+    import ctypes
+    problems = []
+    for key, expected in layout.items():
+        owner, name = key.split('.')
+        struct = getattr(module, owner, None)
+        field = getattr(struct, name, None) if name else None
+        if struct is None or (name and field is None):
+            problems.append(f'{key} is missing in abi.py.')
+            continue
+        ours = (field.offset, field.size) if field is not None else (0, ctypes.sizeof(struct))
+        if ours != expected:
+            problems.append(f'{key} lies at {ours[0]} with {ours[1]} bytes in abi.py, and at {expected[0]} '
+                            f'with {expected[1]} bytes in C.')
+    return problems
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--check', action='store_true')
+    parser.add_argument('--layout', metavar='CC', default='')
+    parser.add_argument('--headers', type=pathlib.Path, default=HERE.parent / 'c')
+    parser.add_argument('--package', type=pathlib.Path, default=HERE / 'gpushare')
+    arguments = parser.parse_args(argv)
+    try:
+        header = parse(arguments.headers)
+        texts = outputs(header)
+    except UnknownError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if not arguments.check and not arguments.layout:
+        for name, text in texts.items():
+            (arguments.package / name).write_text(text, encoding='utf-8')
+        print(f'{len(header.functions)} functions, {len(header.structs)} structs, {len(header.enums)} enums.')
+        return 0
+    problems = []
+    if arguments.check:
+        problems = [f'{arguments.package.name}/{name} is not what the C headers declare; run '
+                    'bindings/python/generate.py.' for name in differences(arguments.package, texts)]
+    if arguments.layout and not problems:
+        layout = c_layout(header, arguments.headers, arguments.layout)
+        problems = layout_differences(header, load_abi(arguments.package), layout)
+        print(f'{len(layout)} sizes and offsets compared with the C compiler.')
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

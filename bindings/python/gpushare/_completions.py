@@ -1,0 +1,131 @@
+"""Resolves the futures of a runtime's tickets, on one thread of its own.
+
+The library makes an eventfd of each awaited ticket readable, so that no Python code runs on the thread that
+drives the flow: waiting for the interpreter's lock there would delay launches. A queue launches its tasks in
+order, so only its oldest ARMED_MAX tickets have an eventfd, and the file descriptors stay few.
+
+Threads: add and close may be called from any. Futures are resolved on the thread `gpushare-completions`.
+"""
+
+from __future__ import annotations
+
+import collections
+import concurrent.futures
+import ctypes
+import os
+import select
+import threading
+from typing import TYPE_CHECKING
+
+from gpushare._library import check, library
+from gpushare.enums import Status
+from gpushare.records import CompletionRecord
+
+if TYPE_CHECKING:
+    from gpushare.ticket import Ticket
+
+    RecordFuture = concurrent.futures.Future[CompletionRecord]
+
+ARMED_MAX = 32  # eventfds of one queue; each is two file descriptors, of which the library has one
+RETRY_S = 0.01  # when no file descriptor was left
+
+
+class _Lane:
+    """The awaited tickets of one queue, oldest first."""
+
+    def __init__(self) -> None:
+        self.armed = 0
+        self.waiting: collections.deque[tuple[Ticket, RecordFuture]] = collections.deque()
+
+
+class Completions:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lanes: dict[int, _Lane] = collections.defaultdict(_Lane)
+        self._armed: dict[int, tuple[int, Ticket, RecordFuture]] = {}  # by file descriptor
+        self._epoll = select.epoll()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._epoll.register(self._wake, select.EPOLLIN)
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name='gpushare-completions', daemon=True)
+        self._thread.start()
+
+    def add(self, queue: int, ticket: Ticket) -> RecordFuture:
+        """A future of the ticket's record. It keeps the ticket until it is resolved."""
+        future: RecordFuture = concurrent.futures.Future()
+        # A task goes on when its future is cancelled, so that a future never is.
+        future.set_running_or_notify_cancel()
+        with self._lock:
+            self._lanes[queue].waiting.append((ticket, future))
+            refused = self._arm(queue)
+        os.eventfd_write(self._wake, 1)
+        self._fail(refused)
+        return future
+
+    def close(self) -> None:
+        """Resolves what is left and ends the thread. Every task must be complete."""
+        self._closing = True
+        os.eventfd_write(self._wake, 1)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _arm(self, queue: int) -> list[tuple[RecordFuture, Exception]]:
+        """Gives the queue's oldest tickets an eventfd. Returns the futures whose ticket cannot have one."""
+        lane, refused = self._lanes[queue], []
+        while lane.waiting and lane.armed < ARMED_MAX:
+            ticket, future = lane.waiting[0]
+            descriptor = ctypes.c_int()
+            status = library().gpushare_ticket_eventfd(
+                ticket.runtime_handle, ticket.c_value, ctypes.byref(descriptor))
+            if status == Status.RESOURCE_EXHAUSTED:
+                break
+            lane.waiting.popleft()
+            try:
+                check(status)
+                self._epoll.register(descriptor.value, select.EPOLLIN)
+            except Exception as error:
+                refused.append((future, error))
+                continue
+            self._armed[descriptor.value] = (queue, ticket, future)
+            lane.armed += 1
+        return refused
+
+    @staticmethod
+    def _fail(refused: list[tuple[RecordFuture, Exception]]) -> None:
+        for future, error in refused:
+            future.set_exception(error)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                starved = any(lane.waiting and not lane.armed for lane in self._lanes.values())
+                if self._closing and not self._armed and not starved:
+                    break
+            events = self._epoll.poll(RETRY_S if starved else -1)
+            ready, refused = [], []
+            with self._lock:
+                for descriptor, _ in events:
+                    if descriptor == self._wake:
+                        os.eventfd_read(self._wake)
+                        continue
+                    queue, ticket, future = self._armed.pop(descriptor)
+                    self._epoll.unregister(descriptor)
+                    os.close(descriptor)
+                    self._lanes[queue].armed -= 1
+                    ready.append((ticket, future))
+                for queue in list(self._lanes):
+                    refused += self._arm(queue)
+            self._fail(refused)
+            for ticket, future in ready:
+                _resolve(ticket, future)
+            del ready, refused
+            ticket = future = None  # type: ignore[assignment]  # a waiting thread keeps nothing alive
+        self._epoll.close()
+        os.close(self._wake)
+
+
+def _resolve(ticket: Ticket, future: RecordFuture) -> None:
+    try:
+        future.set_result(ticket.result())
+    except Exception as error:
+        future.set_exception(error)

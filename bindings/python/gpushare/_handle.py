@@ -1,0 +1,73 @@
+"""One reference of a handle of the C ABI, given back by close(), by a with block or by garbage collection."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+from gpushare._library import check, library
+from gpushare.enums import Status
+from gpushare.errors import FailedPreconditionError
+
+Self = TypeVar('Self', bound='Handle')
+
+
+def make(function: Callable[..., int], *arguments: Any) -> int:
+    """The new handle that a function stores behind its last argument."""
+    handle = ctypes.c_void_p()
+    check(function(*arguments, ctypes.byref(handle)))
+    assert handle.value is not None
+    return handle.value
+
+
+class Handle:
+    """A handle that this object owns. `_release` is the C function that gives it back."""
+
+    _release = ''
+
+    def __init__(self, handle: int, runtime: Any = None) -> None:
+        self._handle: int | None = handle
+        self._process = os.getpid()
+        # A child keeps its runtime object, which releases what cannot be released yet.
+        self._runtime = runtime
+        if runtime is not None:
+            runtime._children.add(self)
+
+    @property
+    def handle(self) -> int:
+        """The C handle, for functions of gpushare.abi."""
+        if self._handle is None:
+            raise FailedPreconditionError(Status.FAILED_PRECONDITION, f'This {type(self).__name__} is closed.')
+        return self._handle
+
+    @property
+    def closed(self) -> bool:
+        return self._handle is None
+
+    def close(self) -> None:
+        """Gives the reference back. With tasks in flight the library gets it back when they are complete."""
+        handle, self._handle = self._handle, None
+        if handle is None or os.getpid() != self._process:
+            return
+        status = getattr(library(), self._release)(handle)
+        if status == Status.FAILED_PRECONDITION and self._runtime is not None:
+            self._runtime._leftovers.append((self._release, handle))
+        else:
+            check(status)
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is not None:
+            try:
+                self.close()
+            except Exception:  # nobody is left to handle it, and the library has logged what matters
+                self._handle = None

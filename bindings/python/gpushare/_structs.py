@@ -1,0 +1,80 @@
+"""Fills options structs from keyword arguments and reads text, with the checks that ctypes leaves out.
+
+ctypes cuts an integer that does not fit, and C ends a string at its first NUL; both are errors here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import operator
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from gpushare import abi
+from gpushare._library import check
+from gpushare.enums import Status
+from gpushare.errors import InvalidArgumentError
+
+Struct = TypeVar('Struct', bound=ctypes.Structure)
+
+_INTEGERS: dict[Any, tuple[int, int]] = {
+    ctypes.c_int32: (-2**31, 2**31 - 1),
+    ctypes.c_uint32: (0, 2**32 - 1),
+    ctypes.c_int64: (-2**63, 2**63 - 1),
+    ctypes.c_uint64: (0, 2**64 - 1),
+}
+
+
+@functools.cache
+def _field_types(kind: type[ctypes.Structure]) -> dict[str, Any]:
+    return {field[0]: field[1] for field in kind._fields_}
+
+
+def init(kind: type[Struct], values: Mapping[str, Any] | None = None) -> Struct:
+    """A struct with struct_size and the given fields set; every other field is zero. None is the default."""
+    struct = abi.init(kind)
+    types = _field_types(kind)
+    for name, value in (values or {}).items():
+        if name not in types or name == 'struct_size':
+            raise TypeError(f"{kind.__name__} has no field '{name}'.")
+        if value is not None:
+            setattr(struct, name, _converted(kind, name, types[name], value))
+    return struct
+
+
+def _converted(kind: type[ctypes.Structure], name: str, field_type: Any, value: Any) -> Any:
+    if field_type is ctypes.c_char_p:
+        return text_of(name, value)
+    if field_type in _INTEGERS:
+        number = operator.index(value)
+        least, most = _INTEGERS[field_type]
+        if not least <= number <= most:
+            raise InvalidArgumentError(
+                Status.INVALID_ARGUMENT, f'{kind.__name__}.{name} is {number}, and it must be from {least} to {most}.')
+        return number
+    if field_type is ctypes.c_double:
+        return float(value)
+    return value
+
+
+def text_of(name: str, value: str | bytes | os.PathLike[str]) -> bytes:
+    """A string as C gets it."""
+    path = os.fspath(value)
+    encoded = path if isinstance(path, bytes) else path.encode()
+    if b'\0' in encoded:
+        raise InvalidArgumentError(Status.INVALID_ARGUMENT, f'{name} is {path!r}, and it must not contain a NUL.')
+    return encoded
+
+
+def read_text(write: Callable[..., int]) -> str:
+    """The text of a text function. It is asked again when the text grew between two calls."""
+    size = ctypes.c_size_t()
+    check(write(None, 0, ctypes.byref(size)))
+    while True:
+        buffer = ctypes.create_string_buffer(size.value + 256)
+        status = write(buffer, len(buffer), ctypes.byref(size))
+        if status != Status.OUT_OF_RANGE:
+            check(status)
+            return buffer.value.decode('utf-8', 'replace')

@@ -1,0 +1,245 @@
+"""Apps, their queues, and what is submitted to a queue: tasks, queries and regions."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from gpushare import abi
+from gpushare._handle import Handle, make
+from gpushare._library import check, library
+from gpushare._structs import init
+from gpushare.enums import AppClass, TaskKind
+from gpushare.kernel import Kernel
+from gpushare.options import AppOptions, TaskOptions
+from gpushare.records import AppStats, CompletionRecord
+from gpushare.ticket import Ticket
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gpushare.runtime import Runtime
+
+
+class App(Handle):
+    """An owner of work, latency-critical or best-effort. Made by Runtime.create_app."""
+
+    _release = 'gpushare_app_release'
+
+    def __init__(self, runtime: Runtime, name: str, app_class: AppClass, options: AppOptions) -> None:
+        self.name = name
+        self.app_class = AppClass(app_class)
+        self.runtime = runtime
+        self._default_queue: Queue | None = None
+        self._lock = threading.Lock()
+        struct = init(abi.gpushare_app_options, {**options, 'name': name, 'app_class': app_class})
+        super().__init__(make(library().gpushare_app_create, runtime.handle, ctypes.byref(struct)), runtime)
+
+    @property
+    def id(self) -> int:
+        """The number that records, events and metrics use."""
+        return int(library().gpushare_app_id(self.handle))
+
+    def create_queue(self) -> Queue:
+        """A new FIFO of the app's tasks. Tasks of different queues are ordered only by tickets and events."""
+        return Queue(self)
+
+    @property
+    def queue(self) -> Queue:
+        """The queue of submit(), which the first use makes."""
+        with self._lock:
+            if self._default_queue is None or self._default_queue.closed:
+                self._default_queue = Queue(self)
+            return self._default_queue
+
+    def submit(self, kernel: Kernel | None = None, **options: Any) -> Ticket:
+        """Queue.submit on the app's own queue."""
+        return self.queue.submit(kernel, **options)
+
+    def reserve_capsms(self, capsms: int, packed: bool = False) -> None:
+        """Reserves CapSMs for an LC app, or bounds those of a BE app. 0 removes it."""
+        struct = init(abi.gpushare_reservation_options, {'capsms': capsms, 'packed': packed})
+        check(library().gpushare_reserve_capsm(self.handle, ctypes.byref(struct)))
+
+    def stats(self) -> AppStats:
+        """The app's counters since its creation."""
+        struct = init(abi.gpushare_app_stats)
+        check(library().gpushare_app_stats_get(self.handle, ctypes.byref(struct)))
+        return AppStats.from_c(struct)
+
+    def close(self) -> None:
+        """Gives the app and its own queue back. Tasks in flight go on."""
+        if self._default_queue is not None:
+            self._default_queue.close()
+        super().close()
+
+
+class Queue(Handle):
+    """A FIFO of an app's tasks. Made by App.create_queue."""
+
+    _release = 'gpushare_queue_release'
+
+    def __init__(self, app: App) -> None:
+        self.app_class = app.app_class
+        self.runtime = app.runtime
+        super().__init__(make(library().gpushare_queue_create, app.handle), app.runtime)
+
+    def submit(self, kernel: Kernel | None = None, *, arguments: bytes = b'', query: Query | None = None,
+               wait_tickets: Sequence[Ticket] = (), wait_events: Sequence[int] = (),
+               enqueue: Callable[[int], None] | None = None, **options: Unpack[TaskOptions]) -> Ticket:
+        """Submits one task and returns at once. Threads: any.
+
+        kernel: what runs, for the kinds KERNEL, GRAPH and LIBRARY.
+        arguments: the packed arguments of the kernel; copied.
+        wait_tickets: tasks that must end with Verdict.OK first. wait_events: cudaEvent_t that the device waits
+        for; they must live until the task is complete.
+        enqueue: for OPAQUE work, gets the address of a cudaStream_t and enqueues on it. It runs once, on a
+        thread that launches, and must not call gpushare.
+        """
+        struct = init(abi.gpushare_task_options, options)
+        if kernel is not None:
+            struct.kernel = kernel.handle
+        if arguments:
+            struct.arguments = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
+            struct.arguments_size_bytes = len(arguments)
+        if query is not None:
+            struct.query = query.c_value
+        if wait_tickets:
+            tickets = (abi.gpushare_ticket * len(wait_tickets))(*(ticket.c_value for ticket in wait_tickets))
+            struct.wait_tickets = tickets
+            struct.wait_ticket_count = len(wait_tickets)
+        if wait_events:
+            struct.wait_events = (ctypes.c_void_p * len(wait_events))(*wait_events)
+            struct.wait_event_count = len(wait_events)
+        enqueued = None
+        if enqueue is not None:
+            enqueued = _Enqueue(enqueue)
+            struct.kind = TaskKind.OPAQUE
+            struct.enqueue, struct.enqueue_user = _enqueue, enqueued.key
+        submit = (library().gpushare_submit_lc if self.app_class == AppClass.LATENCY_CRITICAL
+                  else library().gpushare_submit_be)
+        value = abi.gpushare_ticket()
+        try:
+            check(submit(self.handle, ctypes.byref(struct), ctypes.byref(value)))
+        except Exception:
+            if enqueued is not None:
+                enqueued.drop()
+            raise
+        return Ticket(self, value.value, enqueued)
+
+    def begin_query(self, arrival_ns: int = 0) -> Query:
+        """Begins a query of an LC app: its tasks are those that name it. End it by end() or a with block."""
+        value = abi.gpushare_query()
+        check(library().gpushare_query_begin(self.handle, arrival_ns, ctypes.byref(value)))
+        return Query(self, value.value)
+
+    def begin_region(self, bound_ns: int) -> Region:
+        """A region whose stream takes any work for at most bound_ns of device time.
+
+        Raises UnavailableError when it may not start now: try again later.
+        """
+        struct = init(abi.gpushare_region_options, {'bound_ns': bound_ns})
+        value, stream = abi.gpushare_ticket(), ctypes.c_void_p()
+        check(library().gpushare_region_begin(self.handle, ctypes.byref(struct), ctypes.byref(value),
+                                              ctypes.byref(stream)))
+        return Region(Ticket(self, value.value), stream.value or 0)
+
+
+class _Enqueue:
+    """A Python function that a launching thread calls once. It stays registered until then."""
+
+    waiting: dict[int, _Enqueue] = {}
+
+    def __init__(self, function: Callable[[int], None]) -> None:
+        self.function = function
+        self.error: BaseException | None = None
+        self.key = id(self)
+        _Enqueue.waiting[self.key] = self
+
+    def drop(self) -> None:
+        _Enqueue.waiting.pop(self.key, None)
+
+
+def _run_enqueue(stream: int | None, user: int) -> None:
+    enqueued = _Enqueue.waiting.pop(user)
+    try:
+        enqueued.function(stream or 0)
+    except BaseException as error:  # nothing may leave a callback of C; Ticket.result raises it
+        enqueued.error = error
+
+
+_enqueue = abi.gpushare_enqueue_callback(_run_enqueue)
+
+
+class Query:
+    """One LC request of several tasks. Its latency counts from its arrival until all of them are complete."""
+
+    def __init__(self, queue: Queue, value: int) -> None:
+        self._queue = queue
+        self._value = value
+        self._process = os.getpid()
+
+    @property
+    def value(self) -> int:
+        return self._value
+
+    @property
+    def c_value(self) -> abi.gpushare_query:
+        return abi.gpushare_query(self._value)
+
+    def end(self) -> None:
+        """Says that the query gets no more tasks. Its tasks go on."""
+        value, self._value = self._value, 0
+        if value and os.getpid() == self._process:
+            check(library().gpushare_query_end(self._queue.runtime.handle, abi.gpushare_query(value)))
+
+    def __enter__(self) -> Query:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.end()
+
+    def __del__(self) -> None:
+        try:
+            self.end()
+        except Exception:  # the runtime is gone
+            self._value = 0
+
+
+class Region:
+    """Work of the caller on a stream of the library. It ends by end(), a with block or garbage collection."""
+
+    def __init__(self, ticket: Ticket, stream: int) -> None:
+        self.ticket = ticket
+        # A cudaStream_t; 0 on simulated devices.
+        self.stream = stream
+        self._open = True
+
+    def end(self) -> Ticket:
+        """Says that nothing more is enqueued. The ticket completes when the stream has done its work."""
+        if self._open:
+            check(library().gpushare_region_end(self.ticket.runtime_handle, self.ticket.c_value))
+            self._open = False
+        return self.ticket
+
+    def wait(self, timeout_s: float | None = None) -> CompletionRecord:
+        """Ends the region and waits for its work."""
+        return self.end().wait(timeout_s)
+
+    def __enter__(self) -> Region:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.end()
+
+    def __del__(self) -> None:
+        try:
+            self.end()
+        except Exception:  # the runtime is gone, and the region with it
+            self._open = False

@@ -1,0 +1,98 @@
+"""The exceptions of the package.
+
+A call that fails raises Error, or the subclass of its status, with the library's sentence. A task that does
+not end with Verdict.OK raises TaskError where its end is awaited.
+"""
+
+from __future__ import annotations
+
+from gpushare.enums import Status, Verdict
+from gpushare.records import CompletionRecord
+
+
+class Error(Exception):
+    """A status that is not OK.
+
+    `status` is the code; `message` is the library's sentence.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = Status(status)
+        self.message = message
+        super().__init__(f'{self.status.name}: {message}')
+
+
+class InvalidArgumentError(Error, ValueError):
+    """The call is wrong in every state."""
+
+
+class DeadlineExceededError(Error, TimeoutError):
+    """The time that the caller gave has passed."""
+
+
+class NotFoundError(Error, LookupError):
+    """There is no such file or kernel."""
+
+
+class AlreadyExistsError(Error):
+    """The name is taken."""
+
+
+class ResourceExhaustedError(Error):
+    """A bounded queue or table is full: try again later."""
+
+
+class FailedPreconditionError(Error):
+    """The state is wrong: shut down, inside a callback, after a fork."""
+
+
+class UnimplementedError(Error, NotImplementedError):
+    """This library or device does not support it."""
+
+
+class UnavailableError(Error):
+    """There is no such device, or it is lost, or a region may not start now."""
+
+
+class DataLossError(Error):
+    """A file is truncated or corrupt."""
+
+
+_BY_STATUS: dict[int, type[Error]] = {
+    Status.INVALID_ARGUMENT: InvalidArgumentError,
+    Status.DEADLINE_EXCEEDED: DeadlineExceededError,
+    Status.NOT_FOUND: NotFoundError,
+    Status.ALREADY_EXISTS: AlreadyExistsError,
+    Status.RESOURCE_EXHAUSTED: ResourceExhaustedError,
+    Status.FAILED_PRECONDITION: FailedPreconditionError,
+    Status.UNIMPLEMENTED: UnimplementedError,
+    Status.UNAVAILABLE: UnavailableError,
+    Status.DATA_LOSS: DataLossError,
+}
+
+
+def error_of(status: int, message: str) -> Error:
+    """The exception of a status that is not OK."""
+    return _BY_STATUS.get(status, Error)(status, message)
+
+
+class TaskError(Exception):
+    """A task that did not end with Verdict.OK. `record` says what happened to it."""
+
+    def __init__(self, record: CompletionRecord) -> None:
+        self.record = record
+        super().__init__(_sentence(record))
+
+    @property
+    def verdict(self) -> Verdict:
+        return self.record.verdict
+
+
+def _sentence(record: CompletionRecord) -> str:
+    text = f'Task {record.ticket} ended with verdict {record.verdict.name}'
+    if record.failed_dependency:
+        text += (f' because it waited for task {record.failed_dependency}, '
+                 f'which ended with {record.failed_dependency_verdict.name}')
+    elif record.error_code:
+        text += f' and CUDA error code {record.error_code}'
+    return text + '.'

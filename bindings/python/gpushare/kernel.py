@@ -1,0 +1,99 @@
+"""Registered kernels, graphs and library calls, and how they are registered."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gpushare import abi
+from gpushare._handle import Handle, make
+from gpushare._library import library
+from gpushare._structs import init
+from gpushare.enums import TaskKind
+from gpushare.options import FusedKernelOptions, KernelOptions, LibraryCall
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from gpushare.runtime import Runtime
+
+# Enqueues a graph's work on a stream (the address of a cudaStream_t) that is being captured for a place of so
+# many SMs.
+Capture = Callable[[int, int], None]
+
+
+class KernelSpec:
+    """A kernel, graph or library call before it is registered: its options, and what calibrate() measures.
+
+    capture: makes a graph by enqueueing on the given stream, once for each place. It must not register or wait.
+    `struct` is the C struct, which may be changed.
+    """
+
+    def __init__(self, name: str, *, capture: Capture | None = None,
+                 simulation: abi.gpushare_simulation_record | None = None, library_call: LibraryCall | None = None,
+                 **options: Unpack[KernelOptions]) -> None:
+        self.name = name
+        self.struct = init(abi.gpushare_kernel_options, {**options, 'name': name})
+        self._raised: list[BaseException] = []
+        if simulation is not None:
+            self.struct.simulation = ctypes.pointer(simulation)
+        if library_call is not None:
+            self.struct.kind = TaskKind.LIBRARY
+            self.struct.library = ctypes.pointer(init(abi.gpushare_library_call, library_call))
+        if capture is not None:
+            self.struct.kind = TaskKind.GRAPH
+            self.struct.capture = _capture_callback(capture, self._raised)
+
+    def raise_captured(self, cause: BaseException) -> None:
+        """Raises the exception that left `capture`, if one did."""
+        if self._raised:
+            raise self._raised.pop() from cause
+
+
+class Kernel(Handle):
+    """A registered kernel, graph or library call. Made by Runtime.register_kernel.
+
+    The registration stays until the runtime ends, also when this object is closed.
+    """
+
+    _release = 'gpushare_kernel_release'
+
+    def __init__(self, runtime: Runtime, spec: KernelSpec) -> None:
+        self.name = spec.name
+        try:
+            handle = make(library().gpushare_kernel_register, runtime.handle, ctypes.byref(spec.struct))
+        except Exception as error:
+            spec.raise_captured(error)
+            raise
+        super().__init__(handle, runtime)
+
+    @property
+    def id(self) -> int:
+        """The number that records, events and metrics use."""
+        return int(library().gpushare_kernel_id(self.handle))
+
+
+class FusedKernel(Handle):
+    """A registered fused kernel. Made by Runtime.register_fused_kernel."""
+
+    _release = 'gpushare_fused_kernel_release'
+
+    def __init__(self, runtime: Runtime, name: str, tensor_part: Kernel, cuda_part: Kernel,
+                 options: FusedKernelOptions) -> None:
+        self.name = name
+        struct = init(abi.gpushare_fused_kernel_options, {
+            **options, 'name': name, 'tensor_part': tensor_part.handle, 'cuda_part': cuda_part.handle})
+        super().__init__(make(library().gpushare_fused_kernel_register, runtime.handle, ctypes.byref(struct)), runtime)
+
+
+def _capture_callback(capture: Capture, raised: list[BaseException]) -> Any:
+    def call(_user: int | None, stream: int | None, sm_count: int) -> int:
+        try:
+            capture(stream or 0, sm_count)
+        except BaseException as error:  # nothing may leave a callback of C
+            raised.append(error)
+            return 1
+        return 0
+
+    return abi.gpushare_capture_callback(call)

@@ -1,0 +1,73 @@
+"""Functions without a runtime: versions, policies, profiles, and the calibration of a device."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gpushare import abi
+from gpushare._library import check, library
+from gpushare._structs import init, read_text, text_of
+from gpushare.kernel import KernelSpec
+from gpushare.options import CalibrationOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+# A kernel to measure and one sample task of it as a C struct; None: a task without arguments.
+CalibrationItem = tuple[KernelSpec, 'abi.gpushare_task_options | None']
+
+
+def version() -> str:
+    """The release of the loaded library."""
+    return str(library().gpushare_version_string().decode())
+
+
+def policy_names() -> list[str]:
+    """The names of the built-in policies."""
+    return read_text(library().gpushare_policy_names).split()
+
+
+def validate_profile(path: str | os.PathLike[str]) -> None:
+    """Checks a profile file as Runtime does, and raises what is wrong with it."""
+    check(library().gpushare_profile_validate(text_of('path', path)))
+
+
+def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationItem],
+              progress: Callable[[abi.gpushare_calibration_progress], None] | None = None,
+              **options: Unpack[CalibrationOptions]) -> None:
+    """Measures a device and kernels on it, and writes their profile. No runtime may use the device.
+
+    progress runs on this thread, between measurements; its argument lives for the call. An exception that
+    leaves it is raised here after the calibration.
+    """
+    rows = (abi.gpushare_calibration_item * len(items))()
+    for row, (kernel, task) in zip(rows, items, strict=True):
+        row.kernel = ctypes.pointer(kernel.struct)
+        if task is not None:
+            row.task = ctypes.pointer(task)
+    struct = init(abi.gpushare_calibration_options, {**options, 'output_path': output_path})
+    struct.items, struct.item_count = rows, len(items)
+    cancel = ctypes.c_int32()
+    struct.cancel = ctypes.pointer(cancel)
+    raised: list[BaseException] = []
+
+    def call(_user: int | None, given: ctypes._Pointer[abi.gpushare_calibration_progress]) -> None:
+        try:
+            if progress is not None:
+                progress(given.contents)
+        except BaseException as error:  # nothing may leave a callback of C; the calibration stops soon
+            raised.append(error)
+            cancel.value = 1
+
+    status = library().gpushare_calibrate(ctypes.byref(struct), abi.gpushare_calibration_callback(call), None)
+    if raised:
+        raise raised[0]
+    try:
+        check(status)
+    except Exception as error:
+        for kernel, _ in items:
+            kernel.raise_captured(error)
+        raise

@@ -1,0 +1,265 @@
+"""A runtime: one device with its scheduler. Everything else of the package is made by one.
+
+At the end of the interpreter an open runtime is closed before Python is: the library's threads end while
+callbacks can still run. In a child after fork() the package does nothing; every call raises
+FailedPreconditionError there.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gpushare import _waits, abi
+from gpushare._completions import Completions
+from gpushare._handle import Handle, make
+from gpushare._library import check, library
+from gpushare._structs import init, read_text, text_of
+from gpushare.app import App
+from gpushare.enums import AppClass, Drive, GuaranteeBit, LogLevel, Status, TaskKind
+from gpushare.errors import FailedPreconditionError
+from gpushare.kernel import Capture, FusedKernel, Kernel, KernelSpec
+from gpushare.options import AppOptions, FusedKernelOptions, KernelOptions, LibraryCall, RuntimeOptions, TraceOptions
+from gpushare.records import DeviceInfo, KernelInfo, RuntimeStats, TraceSummary
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+CLOSE_TIMEOUT_S = 30.0
+
+_open: weakref.WeakSet[Runtime] = weakref.WeakSet()
+
+
+class Runtime(Handle):
+    """One device with its scheduler.
+
+    with gpushare.Runtime(device='sim') as runtime: ...
+
+    The options are those of gpushare_runtime_options. `log` gets each message of the library; it runs on the
+    thread that logs and must not call gpushare.
+    """
+
+    _release = 'gpushare_runtime_release'
+
+    def __init__(self, *, log: Callable[[LogLevel, str], None] | None = None,
+                 **options: Unpack[RuntimeOptions]) -> None:
+        self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
+        self._leftovers: list[tuple[str, int]] = []
+        self._lock = threading.Lock()
+        self._waiter: Completions | None = None
+        self._kept: list[Any] = []
+        struct = init(abi.gpushare_runtime_options, options)
+        self._log = _log_callback(log)
+        if self._log is not None:
+            struct.log = self._log
+        self.drive = Drive(struct.drive)
+        super().__init__(make(library().gpushare_runtime_create, ctypes.byref(struct)))
+        _open.add(self)
+
+    # --- making ---
+
+    def create_app(self, name: str, app_class: AppClass, **options: Unpack[AppOptions]) -> App:
+        """A new app: an owner of tasks with its class and its targets. Names are unique in the runtime."""
+        self._release_leftovers()
+        return App(self, name, app_class, options)
+
+    def register_kernel(self, name: str, *, capture: Capture | None = None,
+                        simulation: abi.gpushare_simulation_record | None = None,
+                        library_call: LibraryCall | None = None, **options: Unpack[KernelOptions]) -> Kernel:
+        """Registers a kernel, a graph or a library call. A name of the profile needs no more on a simulated device.
+
+        capture: makes a graph by enqueueing on the given stream, once for each place, on this thread. It must
+        not register or wait.
+        """
+        return self.register(KernelSpec(
+            name, capture=capture, simulation=simulation, library_call=library_call, **options))
+
+    def register(self, spec: KernelSpec) -> Kernel:
+        """register_kernel of options that are kept, such as those that were calibrated."""
+        return Kernel(self, spec)
+
+    def register_fused_kernel(self, name: str, tensor_part: Kernel, cuda_part: Kernel,
+                              **options: Unpack[FusedKernelOptions]) -> FusedKernel:
+        """Registers a fused kernel of two registered kernels."""
+        return FusedKernel(self, name, tensor_part, cuda_part, options)
+
+    # --- driving ---
+
+    def now_ns(self) -> int:
+        """The device's clock. A simulated device has a virtual one."""
+        return _waits.now_ns(self.handle)
+
+    def drain(self, timeout_s: float | None = None) -> None:
+        """Waits until no task is pending. Other threads may still submit."""
+        handle = self.handle
+        _waits.wait(handle, lambda until: library().gpushare_runtime_drain(handle, until), timeout_s)
+
+    def quiesce(self, timeout_s: float | None = None) -> None:
+        """Holds launches, evicts BE work and waits until the device is idle, until resume()."""
+        handle = self.handle
+        _waits.wait(handle, lambda until: library().gpushare_runtime_quiesce(handle, until), timeout_s)
+
+    def resume(self) -> None:
+        """Ends a quiesce."""
+        check(library().gpushare_runtime_resume(self.handle))
+
+    def shutdown(self, timeout_s: float | None = None) -> None:
+        """Refuses new work and runs every accepted task. What waits at the timeout ends with Verdict.SHUTDOWN.
+
+        Raises DeadlineExceededError if some work was cut off. Ctrl-C does not end it.
+        """
+        handle = self.handle
+        check(library().gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s)))
+
+    def poll(self) -> bool:
+        """Drives the flow once. For Drive.POLL only. Says whether anything happened."""
+        progress = ctypes.c_int32()
+        check(library().gpushare_poll(self.handle, ctypes.byref(progress)))
+        return bool(progress.value)
+
+    def poll_until(self, time_ns: int) -> None:
+        """Drives the flow until the device's clock reaches time_ns. For Drive.POLL only."""
+        check(library().gpushare_poll_until(self.handle, time_ns))
+
+    def set_policy(self, name: str) -> None:
+        """Replaces the policy, between two plans."""
+        check(library().gpushare_set_policy(self.handle, text_of('name', name)))
+
+    # --- observing ---
+
+    def device(self) -> DeviceInfo:
+        """What the device is and can do."""
+        struct = init(abi.gpushare_device_info)
+        check(library().gpushare_device_info_get(self.handle, ctypes.byref(struct)))
+        return DeviceInfo.from_c(struct)
+
+    def stats(self) -> RuntimeStats:
+        """The runtime's counters since its creation."""
+        struct = init(abi.gpushare_runtime_stats)
+        check(library().gpushare_runtime_stats_get(self.handle, ctypes.byref(struct)))
+        return RuntimeStats.from_c(struct)
+
+    def kernel_info(self, name: str) -> KernelInfo:
+        """What is known of a registered kernel, else of the profile's kernel of this name."""
+        struct = init(abi.gpushare_kernel_info)
+        check(library().gpushare_kernel_info_by_name(self.handle, text_of('name', name), ctypes.byref(struct)))
+        return KernelInfo.from_c(struct)
+
+    def kernel_names(self) -> list[str]:
+        """The names of the kernels in the runtime's profile."""
+        handle = self.handle
+        return read_text(lambda *buffer: library().gpushare_profile_kernel_names(handle, *buffer)).split()
+
+    def guarantees(self, kernel: Kernel | None = None, kind: TaskKind = TaskKind.DEFAULT) -> GuaranteeBit:
+        """What the library guarantees for tasks of a kernel or of a kind on this device."""
+        bits = ctypes.c_uint32()
+        check(library().gpushare_guarantees(self.handle, kind, kernel.handle if kernel else None, ctypes.byref(bits)))
+        return GuaranteeBit(bits.value)
+
+    def metrics(self) -> str:
+        """All counters as OpenMetrics text."""
+        handle = self.handle
+        return read_text(lambda *buffer: library().gpushare_metrics_text(handle, *buffer))
+
+    def start_trace(self, **options: Unpack[TraceOptions]) -> None:
+        """Starts to record events in memory. stop_trace writes the files that the options name."""
+        struct = init(abi.gpushare_trace_options, options)
+        check(library().gpushare_trace_start(self.handle, ctypes.byref(struct)))
+
+    def stop_trace(self) -> TraceSummary:
+        """Stops the trace and writes its files."""
+        struct = init(abi.gpushare_trace_summary)
+        check(library().gpushare_trace_stop(self.handle, ctypes.byref(struct)))
+        return TraceSummary.from_c(struct)
+
+    def load_profile(self, path: str | os.PathLike[str]) -> None:
+        """Loads kernels and learned values from a profile of the same GPU model."""
+        check(library().gpushare_profile_load(self.handle, text_of('path', path)))
+
+    def save_profile(self, path: str | os.PathLike[str]) -> None:
+        """Saves the runtime's profile with the learned values."""
+        check(library().gpushare_profile_save(self.handle, text_of('path', path)))
+
+    # --- ending ---
+
+    def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
+        """Shuts down, then gives everything back that the runtime made. A second call does nothing.
+
+        Raises DeadlineExceededError if some work was cut off at the timeout, which is on the device's clock.
+        """
+        if self._handle is None:
+            return
+        if os.getpid() != self._process:
+            self._handle = None
+            return
+        handle = self._handle
+        functions = library()
+        failure = None
+        status = functions.gpushare_runtime_shutdown(handle, _waits.deadline_ns(handle, timeout_s))
+        if status == Status.FAILED_PRECONDITION:
+            check(status)  # inside a callback: nothing is closed
+        try:
+            check(status)
+        except Exception as error:
+            failure = error
+        with self._lock:
+            waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.close()
+        for child in list(self._children):
+            child.close()
+        self._release_leftovers()
+        _open.discard(self)
+        super().close()
+        self._kept.clear()
+        if failure is not None:
+            raise failure
+
+    def keep(self, memory: Any) -> None:
+        """Keeps an object that tasks in flight use, until unkeep() or the runtime's end."""
+        self._kept.append(memory)
+
+    def unkeep(self, memory: Any) -> None:
+        """Drops an object that keep() got."""
+        self._kept = [kept for kept in self._kept if kept is not memory]
+
+    def _completions(self) -> Completions:
+        with self._lock:
+            if self._handle is None:
+                raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
+            if self._waiter is None:
+                self._waiter = Completions()
+            return self._waiter
+
+    def _release_leftovers(self) -> None:
+        """Releases what had tasks in flight when it was dropped."""
+        leftovers, self._leftovers = self._leftovers, []
+        for release, handle in leftovers:
+            if getattr(library(), release)(handle) == Status.FAILED_PRECONDITION:
+                self._leftovers.append((release, handle))
+
+
+def _log_callback(log: Callable[[LogLevel, str], None] | None) -> Any:
+    if log is None:
+        return None
+
+    def call(_user: int | None, level: int, message: bytes) -> None:
+        log(LogLevel(level), message.decode('utf-8', 'replace'))
+
+    return abi.gpushare_log_callback(call)
+
+
+def _close_all() -> None:
+    for runtime in list(_open):
+        try:
+            runtime.close()
+        except Exception:  # work was cut off, and the process ends
+            continue
+
+
+atexit.register(_close_all)

@@ -1,0 +1,136 @@
+"""A ticket: what a submit returns for its task. It can be waited for, awaited, cancelled and dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import ctypes
+import os
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+from gpushare import _waits, abi
+from gpushare._library import check, library
+from gpushare._structs import init
+from gpushare.enums import Status, Verdict
+from gpushare.errors import TaskError
+from gpushare.records import CompletionRecord
+
+if TYPE_CHECKING:
+    from gpushare.app import Queue
+
+
+class Ticket:
+    """One submitted task. It goes on when the ticket is dropped; nobody learns then how it ended.
+
+    wait(), await and future() give the completion record of a task that ended with Verdict.OK, and raise
+    TaskError for every other verdict. record() gives the record whatever the verdict.
+    """
+
+    __slots__ = ('_enqueued', '_future', '_process', '_queue', '_record', '_value')
+
+    def __init__(self, queue: Queue, value: int, enqueued: Any = None) -> None:
+        self._queue = queue
+        self._value = value
+        self._enqueued = enqueued
+        self._record: CompletionRecord | None = None
+        self._future: concurrent.futures.Future[CompletionRecord] | None = None
+        self._process = os.getpid()
+
+    @property
+    def value(self) -> int:
+        """The number that records and event logs use. 0 after release()."""
+        return self._value
+
+    @property
+    def c_value(self) -> abi.gpushare_ticket:
+        """The ticket as a C struct, for functions of gpushare.abi."""
+        return abi.gpushare_ticket(self._value)
+
+    @property
+    def runtime_handle(self) -> int:
+        return self._queue.runtime.handle
+
+    def done(self) -> bool:
+        """Whether the task is complete. It does not drive the flow."""
+        if self._record is not None:
+            return True
+        complete = ctypes.c_int32()
+        check(library().gpushare_ticket_poll(self.runtime_handle, self.c_value, ctypes.byref(complete)))
+        return bool(complete.value)
+
+    def wait(self, timeout_s: float | None = None) -> CompletionRecord:
+        """Waits until the task is complete; Ctrl-C ends the wait. The timeout is on the device's clock.
+
+        Raises DeadlineExceededError after the timeout, and TaskError as result() does.
+        """
+        self.wait_complete(timeout_s)
+        return self.result()
+
+    def wait_complete(self, timeout_s: float | None = None) -> None:
+        """wait() for any verdict: it raises no TaskError."""
+        if self._record is None:
+            runtime, value = self.runtime_handle, self.c_value
+            _waits.wait(runtime, lambda until: library().gpushare_ticket_wait(runtime, value, until), timeout_s)
+
+    def record(self) -> CompletionRecord:
+        """What happened to the task, which must be complete."""
+        if self._record is None:
+            struct = init(abi.gpushare_completion_record)
+            check(library().gpushare_ticket_record(self.runtime_handle, self.c_value, ctypes.byref(struct)))
+            self._record = CompletionRecord.from_c(struct)
+        return self._record
+
+    def result(self) -> CompletionRecord:
+        """The record of a complete task. Raises TaskError unless the verdict is OK.
+
+        An exception that left the enqueue function of opaque work is raised here.
+        """
+        record = self.record()
+        if self._enqueued is not None and self._enqueued.error is not None:
+            raise self._enqueued.error
+        if record.verdict != Verdict.OK:
+            raise TaskError(record)
+        return record
+
+    def cancel(self) -> bool:
+        """Asks the library not to run the task, or to evict it. False: it is complete or cannot be evicted.
+
+        A task that is cancelled in time ends with Verdict.CANCELLED.
+        """
+        if self._record is not None:
+            return False
+        status = library().gpushare_ticket_cancel(self.runtime_handle, self.c_value)
+        if status == Status.FAILED_PRECONDITION and os.getpid() == self._process:
+            return False
+        check(status)
+        return True
+
+    def future(self) -> concurrent.futures.Future[CompletionRecord]:
+        """A future of the record. Its callbacks run on a thread of the package and may submit.
+
+        It cannot be cancelled; cancel() cancels the task. With Drive.POLL another thread must drive the flow.
+        """
+        if self._future is None:
+            self.done()  # raises where the ticket or the process cannot be used
+            self._future = self._queue.runtime._completions().add(self._queue.handle, self)
+        return self._future
+
+    def __await__(self) -> Generator[Any, None, CompletionRecord]:
+        return asyncio.wrap_future(self.future()).__await__()
+
+    def release(self) -> None:
+        """Gives the ticket back before it is garbage. A record that was read stays."""
+        value, self._value = self._value, 0
+        runtime = self._queue.runtime
+        if value and not runtime.closed and os.getpid() == self._process:
+            check(library().gpushare_ticket_release(runtime.handle, abi.gpushare_ticket(value)))
+
+    def __del__(self) -> None:
+        try:
+            self.release()
+        except Exception:  # a ticket that is stale already, or the interpreter's end
+            self._value = 0
+
+    def __repr__(self) -> str:
+        return f'<gpushare.Ticket {self._value}>'

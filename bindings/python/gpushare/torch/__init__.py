@@ -1,0 +1,19 @@
+"""PyTorch through gpushare: inference as an LC service, training steps as BE work, in one process.
+
+    runtime = gpushare.Runtime()
+    service = gpushare.torch.Service(runtime, model, (image,), p99_bound=1.05)
+    training = gpushare.torch.Training(runtime, step, state=(net, optimizer))
+    tickets = training.submit(100)   # steps run when the service leaves room
+    output = service(image)          # called like the function
+    tickets[-1].wait()
+
+Both capture their function as a CUDA graph, on streams and in memory of their own, so that eager PyTorch
+work beside them stays right. What a captured function must keep to is in docs/python.md.
+PlaceCaptures is the capture function of a kernel that you register yourself.
+"""
+
+from gpushare.torch._place_captures import PlaceCaptures
+from gpushare.torch.service import Service
+from gpushare.torch.training import Training
+
+__all__ = ['PlaceCaptures', 'Service', 'Training']

@@ -1,0 +1,103 @@
+"""An LC service: a PyTorch function that answers queries through gpushare."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from gpushare.enums import AppClass, TaskKind
+from gpushare.runtime import Runtime
+from gpushare.ticket import Ticket
+from gpushare.torch._place_captures import PlaceCaptures
+from gpushare.torch._tensors import (
+    copy_tensors,
+    map_tensors,
+    native_events,
+    recorded_event,
+    require_cuda,
+    warm_up,
+)
+
+_numbers = itertools.count(1)
+
+
+class Service:
+    """A function of tensors, captured in each place, whose calls are LC queries.
+
+    fn: takes the tensors of `inputs` and returns tensors, or tuples, lists and dicts of them. It runs without
+    gradients, and must not wait for the GPU, draw random numbers or depend on values of its inputs in Python.
+    inputs: example inputs on the GPU. Each query has the same shapes and types.
+    name: of the app and its kernel; a profile knows the kernel by it. Default: 'service-1' and so on.
+    p99_bound: most p99 latency over p99 alone. Further options are those of Runtime.create_app: a service
+    that knows its p99 alone gives p99_alone_ns.
+
+    Threads: any may call the service; one query is in flight at a time. close() ends it; so does the
+    runtime's close.
+    """
+
+    def __init__(self, runtime: Runtime, fn: Callable[..., Any], inputs: Any, *, name: str | None = None,
+                 p99_bound: float = 1.05, warmup_runs: int = 3, **app_options: Any) -> None:
+        require_cuda()
+        self.name = name or f'service-{next(_numbers)}'
+        self._runtime = runtime
+        self._simulated = runtime.device().simulated
+        self._lock = threading.Lock()
+        self._pending: tuple[Ticket, Any] | None = None  # a query whose caller left, with its events
+        self._read: Any = None  # event behind the last copy of the results
+        given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        self._inputs = map_tensors(lambda tensor: tensor.detach().clone(), tuple(given))
+
+        def call() -> Any:
+            with torch.no_grad():
+                return fn(*self._inputs)
+
+        example = warm_up(call, torch.cuda.Stream(), max(1, warmup_runs), f"Service '{self.name}'")
+        self._outputs = map_tensors(torch.empty_like, example)
+        self.captures = PlaceCaptures(call, self._outputs)
+        self._kernel = runtime.register_kernel(self.name, kind=TaskKind.GRAPH, capture=self.captures)
+        # Graphs in flight use the memory, also when the service was dropped.
+        self._memory = (self._inputs, self._outputs, self.captures)
+        runtime.keep(self._memory)
+        self.app = runtime.create_app(self.name, AppClass.LATENCY_CRITICAL, p99_bound=p99_bound, **app_options)
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Answers one query: fn(*inputs), with results of its own. Work on the current stream stays in order.
+
+        It returns when the query is complete. Raises TaskError if it did not end with Verdict.OK.
+        """
+        with self._lock:
+            self._finish_pending()
+            copy_tensors(self._inputs, inputs, 'the input')
+            events = [event for event in (self._read, recorded_event()) if event is not None]
+            ticket = self.app.submit(self._kernel, wait_events=native_events(self._simulated, events))
+            self._pending = (ticket, events)
+            ticket.wait()
+            self._pending = None
+            result = map_tensors(lambda tensor: tensor.clone(), self._outputs)
+            self._read = recorded_event()
+            return result
+
+    def _finish_pending(self) -> None:
+        """A query whose wait was interrupted still uses the inputs."""
+        if self._pending is not None:
+            self._pending[0].wait_complete()
+            self._pending = None
+
+    def close(self) -> None:
+        """Waits for a query in flight, then gives the app and the memory back."""
+        with self._lock:
+            if not self._runtime.closed:
+                self._finish_pending()
+            self.app.close()
+            self._kernel.close()
+            self._runtime.unkeep(self._memory)
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,159 @@
+"""BE training: a training step with autograd and optimizer as a CUDA graph that runs when LC work leaves room."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from gpushare.enums import AppClass, Choice, TaskKind
+from gpushare.errors import InvalidArgumentError
+from gpushare.kernel import Kernel
+from gpushare.runtime import Runtime
+from gpushare.ticket import Ticket
+from gpushare.torch._tensors import (
+    native_events,
+    own_workspaces,
+    recorded_event,
+    require_cuda,
+    tensors_of,
+    warm_up,
+)
+
+_numbers = itertools.count(1)
+
+
+class Training:
+    """A training step as BE work.
+
+    step: runs one step on tensors that stay where they are: zero_grad(), forward, backward(), optimizer.step().
+    It must not wait for the GPU, draw random numbers on it or change shapes; Adam needs capturable=True.
+    state: the modules and optimizers (anything with a state_dict) and tensors that the step changes. They are put
+    back after the warm-up, so that the first submitted step is the first step. Without it the warm-up's steps count.
+    name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
+    kernel_options are those of Runtime.register_kernel, such as solo_ns; app_options those of Runtime.create_app.
+
+    The step is captured once, by PyTorch, in a memory pool of its own; the library makes a copy of the graph for
+    each place. So a step that moves between places gives the same bits. What the step returns is in `outputs`,
+    which each step overwrites.
+
+    Threads: any. close() waits for the submitted steps; the runtime's close ends what is left.
+    """
+
+    def __init__(self, runtime: Runtime, step: Callable[[], Any], *, state: Sequence[Any] = (), name: str | None = None,
+                 warmup_runs: int = 3, kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
+        require_cuda()
+        self.name = name or f'training-{next(_numbers)}'
+        self._runtime = runtime
+        self._simulated = runtime.device().simulated
+        self._lock = threading.Lock()
+        self._last: Ticket | None = None
+        self._events: list[Any] = []  # that steps in flight wait for
+        stream = torch.cuda.Stream()
+        saved = _save(state)
+        warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
+        _restore(state, saved)
+        torch.cuda.current_stream().synchronize()
+        # keep_graph: the library instantiates the graph itself, once for each place.
+        self._graph = torch.cuda.CUDAGraph(keep_graph=True)
+        stream.wait_stream(torch.cuda.current_stream())
+        with own_workspaces(), torch.cuda.stream(stream):
+            self.outputs = _captured(self._graph, step)
+        # Why the graph runs on the whole device only; '' where it can be confined.
+        self.unconfinable = ''
+        self._kernel = self._register(kernel_options or {})
+        # Steps in flight use the memory, also when the training was dropped.
+        self._memory = (self._graph, self.outputs, tuple(state), step)
+        runtime.keep(self._memory)
+        self.app = runtime.create_app(self.name, AppClass.BEST_EFFORT, **app_options)
+
+    def _register(self, options: dict[str, Any]) -> Kernel:
+        given = {'kind': TaskKind.GRAPH, 'graph': int(self._graph.raw_cuda_graph()), **options}
+        try:
+            return self._runtime.register_kernel(self.name, **given)
+        except InvalidArgumentError as error:
+            if 'confined' not in error.message:
+                raise
+            self.unconfinable = error.message
+        return self._runtime.register_kernel(self.name, **{**given, 'confinable': Choice.NO})
+
+    def submit(self, n: int = 1) -> list[Ticket]:
+        """Submits n steps, which run one after another. Returns their tickets.
+
+        The first starts behind the work that is on the current stream now, such as the copy of a batch. When
+        the app is full (tasks_max), ResourceExhaustedError is raised, and the steps before it stay submitted.
+        """
+        if n < 1:
+            raise ValueError(f'n is {n}, and it must be at least 1.')
+        with self._lock:
+            if self._last is None or self._last.done():
+                self._events.clear()
+            event = recorded_event()
+            self._events.append(event)
+            tickets = []
+            for number in range(n):
+                events = native_events(self._simulated, [event]) if number == 0 else []
+                self._last = self.app.submit(self._kernel, wait_events=events)
+                tickets.append(self._last)
+            return tickets
+
+    def wait(self, timeout_s: float | None = None) -> None:
+        """Waits for every submitted step. Then parameters and outputs may be read and inputs written."""
+        with self._lock:
+            last = self._last
+        if last is not None:
+            last.wait(timeout_s)
+
+    def close(self) -> None:
+        """Waits for every submitted step, then gives the app and the memory back."""
+        with self._lock:
+            if self._last is not None and not self._runtime.closed:
+                self._last.wait_complete()
+            self.app.close()
+            self._kernel.close()
+            self._runtime.unkeep(self._memory)
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _captured(graph: Any, step: Callable[[], Any]) -> Any:
+    # relaxed: other threads may allocate meanwhile.
+    graph.capture_begin(capture_error_mode='relaxed')
+    try:
+        outputs = step()
+    except BaseException:
+        with contextlib.suppress(Exception):  # the step's own exception says more
+            graph.capture_end()
+        raise
+    graph.capture_end()
+    return outputs
+
+
+def _tensors_of_state(state: Sequence[Any]) -> list[Any]:
+    found: list[Any] = []
+    for item in state:
+        found += tensors_of(item.state_dict() if hasattr(item, 'state_dict') else item)
+    return found
+
+
+def _save(state: Sequence[Any]) -> dict[int, Any]:
+    return {tensor.data_ptr(): tensor.detach().clone() for tensor in _tensors_of_state(state)}
+
+
+def _restore(state: Sequence[Any], saved: dict[int, Any]) -> None:
+    """Puts saved tensors back in place. One that the warm-up made, as Adam's moments, begins at zero."""
+    for tensor in _tensors_of_state(state):
+        before = saved.get(tensor.data_ptr())
+        with torch.no_grad():
+            if before is None:
+                tensor.detach().zero_()
+            else:
+                tensor.detach().copy_(before)

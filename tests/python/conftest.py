@@ -1,0 +1,66 @@
+"""Fixtures of the Python package's tests: runtimes on the simulated device.
+
+GPUSHARE_LIBRARY names the library under test; unset, it is that of build/dev. The package is that of the
+source tree.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / 'bindings/python'
+sys.path.insert(0, str(PACKAGE))
+os.environ.setdefault('GPUSHARE_LIBRARY', str(ROOT / 'build/dev/bindings/c/libgpushare.so.1'))
+
+import gpushare  # noqa: E402
+
+
+@pytest.fixture
+def runtime():
+    """A simulated runtime with its scheduler thread."""
+    with gpushare.Runtime(device='sim') as opened:
+        yield opened
+
+
+@pytest.fixture
+def polled():
+    """A simulated runtime that the test drives."""
+    with gpushare.Runtime(device='sim', drive=gpushare.Drive.POLL) as opened:
+        yield opened
+
+
+@pytest.fixture
+def service(runtime):
+    return runtime.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound=1.05, p99_alone_ns=2_000_000)
+
+
+@pytest.fixture
+def training(runtime):
+    return runtime.create_app('training', gpushare.BEST_EFFORT)
+
+
+@pytest.fixture
+def chain(runtime):
+    return runtime.register_kernel('chain1')
+
+
+@pytest.fixture
+def sincos(runtime):
+    return runtime.register_kernel('sincos_27us')
+
+
+@pytest.fixture
+def run_python():
+    """Runs a program in a new interpreter. Returns what it printed; a bad exit code fails the test."""
+    def run(program, expected=0, **environment):
+        variables = {**os.environ, 'PYTHONPATH': str(PACKAGE), **environment}
+        done = subprocess.run([sys.executable, '-X', 'faulthandler', '-c', textwrap.dedent(program)], env=variables,
+                              capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == expected, f'exit code {done.returncode}\n{done.stdout}\n{done.stderr}'
+        return done.stdout + done.stderr
+    return run

@@ -1,0 +1,140 @@
+"""What gpushare.torch uses of PyTorch, without a GPU: tensors are lists, and every call on a stream is written down.
+
+`install` puts the module in the place of torch and returns it. `calls` lists what happened, in order.
+"""
+
+import contextlib
+import itertools
+import sys
+import types
+
+
+class Tensor:
+    pointers = itertools.count(0x1000, 0x100)
+
+    def __init__(self, values, dtype='float32'):
+        self.values, self.dtype = list(values), dtype
+        self.pointer = next(Tensor.pointers)
+
+    @property
+    def shape(self):
+        return (len(self.values),)
+
+    def data_ptr(self):
+        return self.pointer
+
+    def detach(self):
+        return self
+
+    def clone(self):
+        return Tensor(self.values, self.dtype)
+
+    def copy_(self, other, non_blocking=False):
+        self.values[:] = other.values
+        return self
+
+    def zero_(self):
+        self.values[:] = [0] * len(self.values)
+        return self
+
+
+class Stream:
+    def __init__(self, name='side'):
+        self.name = name
+
+    def wait_stream(self, other):
+        calls.append(('wait_stream', self.name, other.name))
+
+    def synchronize(self):
+        calls.append(('synchronize', self.name))
+
+
+class Event:
+    numbers = itertools.count(0xe0)
+
+    def __init__(self):
+        self.cuda_event = next(Event.numbers)
+
+    def record(self, stream):
+        calls.append(('record', stream.name))
+
+    def synchronize(self):
+        calls.append(('event',))
+
+
+class CUDAGraph:
+    refuses = False
+
+    def __init__(self, keep_graph):
+        assert keep_graph
+
+    def capture_begin(self, capture_error_mode):
+        calls.append(('capture_begin', cuda.current_stream().name, capture_error_mode))
+
+    def capture_end(self):
+        calls.append(('capture_end',))
+
+    def raw_cuda_graph(self):
+        return 0xabc
+
+
+calls = []
+_streams = [Stream('current')]
+random_state = Tensor([0])
+carve_out = [None]
+
+
+@contextlib.contextmanager
+def _stream(stream):
+    _streams.append(stream)
+    try:
+        yield
+    finally:
+        _streams.pop()
+
+
+@contextlib.contextmanager
+def _noted(*words):
+    calls.append(('enter', *words))
+    try:
+        yield
+    finally:
+        calls.append(('leave', *words))
+
+
+def _set_carve_out(value):
+    carve_out[0] = value
+    calls.append(('carve_out', value))
+
+
+cuda = types.SimpleNamespace(
+    Stream=Stream, Event=Event, CUDAGraph=CUDAGraph, stream=_stream,
+    ExternalStream=lambda stream: Stream(f'external {stream:#x}'),
+    MemPool=type('MemPool', (), {}),
+    use_mem_pool=lambda pool: _noted('pool'),
+    current_stream=lambda: _streams[-1],
+    current_device=lambda: 0,
+    is_available=lambda: True,
+    get_device_properties=lambda device: types.SimpleNamespace(multi_processor_count=132),
+    get_rng_state=lambda: random_state.clone())
+
+
+def install(monkeypatch):
+    calls.clear()
+    del _streams[1:]
+    random_state.values[:] = [0]
+    carve_out[0] = None
+    module = types.ModuleType('torch')
+    module.Tensor, module.cuda = Tensor, cuda
+    module.empty_like = lambda tensor: Tensor([float('nan')] * len(tensor.values), tensor.dtype)
+    module.equal = lambda left, right: left.values == right.values
+    module.no_grad = lambda: _noted('no_grad')
+    module.autograd = types.SimpleNamespace(set_multithreading_enabled=lambda enabled: _noted('threads', enabled))
+    module._C = types.SimpleNamespace(
+        _cuda_clearCublasWorkspaces=lambda: calls.append(('clear_workspaces',)),
+        _set_sm_carveout_experimental=_set_carve_out,
+        _get_sm_carveout_experimental=lambda: carve_out[0])
+    for name in [name for name in sys.modules if name.startswith('gpushare.torch')]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, 'torch', module)
+    return module

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""gpushare.torch on a GPU: services answer right, training is bitwise that of PyTorch alone, eager work stays right.
+
+  torch_check.py [--out FILE] [--seconds S]
+
+Needs torch; GPUSHARE_LIBRARY names the library. Prints one line a case and writes JSON with the figures.
+Exit code 0: every case passed; 1: one failed; 77: there is no GPU or no PyTorch.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import pathlib
+import sys
+import threading
+import time
+import traceback
+
+# cuBLAS gives the same bits in every run only with a fixed workspace; read when its handle is made.
+os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
+
+try:
+    import torch
+except ImportError:
+    print('skipped: PyTorch is not installed')
+    sys.exit(77)
+if not torch.cuda.is_available():
+    print('skipped: PyTorch sees no GPU')
+    sys.exit(77)
+
+import gpushare
+import gpushare.torch as gt
+
+
+def quantile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def model(width=1024, depth=4):
+    layers = []
+    for _ in range(depth):
+        layers += [torch.nn.Linear(width, width), torch.nn.GELU()]
+    return torch.nn.Sequential(*layers).cuda().half().eval()
+
+
+def convolutions():
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.BatchNorm2d(32), torch.nn.ReLU(),
+        torch.nn.Conv2d(32, 64, 3, stride=2, padding=1), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(), torch.nn.Linear(64, 10)).cuda().half().eval().to(memory_format=torch.channels_last)
+
+
+class Step:
+    """A training step with autograd and Adam on a fixed batch."""
+
+    def __init__(self, seed=3, width=1024):
+        torch.manual_seed(seed)
+        self.net = torch.nn.Sequential(
+            torch.nn.Linear(width, width), torch.nn.GELU(), torch.nn.Linear(width, width), torch.nn.GELU(),
+            torch.nn.Linear(width, 16)).cuda()
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=1e-3, capturable=True)
+        self.x, self.y = torch.randn(512, width, device='cuda'), torch.randn(512, 16, device='cuda')
+        self.losses = torch.zeros(4096, device='cuda')
+        self.count = torch.zeros((), dtype=torch.int64, device='cuda')
+
+    def __call__(self):
+        self.optimizer.zero_grad(set_to_none=True)
+        with torch.autocast('cuda', dtype=torch.bfloat16):
+            loss = torch.nn.functional.mse_loss(self.net(self.x).float(), self.y)
+        loss.backward()
+        self.optimizer.step()
+        self.losses.scatter_(0, self.count.reshape(1), loss.detach().reshape(1))
+        self.count += 1
+        return loss.detach()
+
+    @property
+    def state(self):
+        return (self.net, self.optimizer, self.losses, self.count)
+
+
+class Checks:
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.figures = {}
+
+    def service_answers_like_the_function(self):
+        with gpushare.Runtime(device='cuda') as runtime, torch.no_grad():
+            for name, net, shape in (('linear', model(), (8, 1024)), ('convolution', convolutions(), (2, 3, 64, 64))):
+                began = time.monotonic()
+                with gt.Service(runtime, net, torch.randn(shape, device='cuda').half(), name=name) as service:
+                    self.figures[f'{name} registered in s'] = round(time.monotonic() - began, 2)
+                    self.figures[f'{name} places'] = len(service.captures.place_sms)
+                    for _ in range(50):
+                        x = torch.randn(shape, device='cuda').half()
+                        torch.testing.assert_close(service(x), net(x), rtol=2e-2, atol=2e-2)
+
+    def training_alone_is_bitwise(self):
+        eager, captured = Step(), Step()
+        steps = 100
+        for _ in range(steps):
+            eager()
+        torch.cuda.synchronize()
+        with gpushare.Runtime(device='cuda') as runtime:
+            with gt.Training(runtime, captured, state=captured.state) as training:
+                training.submit(steps)
+                training.wait()
+                self.figures['training unconfinable'] = training.unconfinable
+            self.same(eager, captured, steps)
+        self.figures['first and last loss'] = [captured.losses[0].item(), captured.losses[steps - 1].item()]
+        assert captured.losses[steps - 1] < captured.losses[0]
+
+    def same(self, left, right, steps):
+        assert right.count.item() == steps, f'{right.count.item()} steps ran'
+        differ = (left.losses[:steps].view(torch.int32) != right.losses[:steps].view(torch.int32)).sum().item()
+        assert differ == 0, f'{differ} of {steps} losses differ'
+        for one, other in zip(left.net.parameters(), right.net.parameters(), strict=True):
+            assert torch.equal(one, other), 'parameters differ'
+
+    def training_beside_a_service_and_eager_work(self):
+        eager, captured, net = Step(), Step(), model()
+        x = torch.randn(8, 1024, device='cuda').half()
+        with gpushare.Runtime(device='cuda') as runtime, torch.no_grad():
+            expected = net(x)
+            service = gt.Service(runtime, net, x, name='service')
+            alone = self.latencies(service, x, expected, self.seconds / 2)
+            service.close()
+            with torch.enable_grad():
+                training = gt.Training(runtime, captured, state=captured.state)
+            began = time.monotonic()
+            training.submit(200)
+            training.wait()
+            alone_rate = 200 / (time.monotonic() - began)
+            service = gt.Service(runtime, net, x, name='service2', p99_alone_ns=quantile(alone, 0.99),
+                                 solo_ns=quantile(alone, 0.5))
+            stop, wrong, rounds = threading.Event(), [], [0]
+            worker = threading.Thread(target=self.eager_work, args=(stop, wrong, rounds))
+            worker.start()
+            before = captured.count.item()
+            tickets, began = [], time.monotonic()
+            feeder_stop = threading.Event()
+            feeder = threading.Thread(target=self.feed, args=(training, tickets, feeder_stop))
+            feeder.start()
+            beside = self.latencies(service, x, expected, self.seconds)
+            feeder_stop.set()
+            feeder.join()
+            training.wait()
+            span = time.monotonic() - began
+            stop.set()
+            worker.join()
+            assert not wrong, f'eager work beside was wrong: {wrong[0]}'
+            steps = captured.count.item()
+            self.figures.update({
+                'p50 alone us': quantile(alone, 0.5) / 1e3, 'p99 alone us': quantile(alone, 0.99) / 1e3,
+                'p50 beside us': quantile(beside, 0.5) / 1e3, 'p99 beside us': quantile(beside, 0.99) / 1e3,
+                'queries beside': len(beside), 'steps beside': steps - before, 'eager rounds beside': rounds[0],
+                'BE of alone': round((steps - before) / span / alone_rate, 3)})
+            service.close()
+            training.close()
+        for _ in range(steps):
+            eager()
+        self.same(eager, captured, min(steps, 4096))
+
+    @staticmethod
+    def latencies(service, x, expected, seconds):
+        """Latencies of queries one after another, each checked."""
+        found, until = [], time.monotonic() + seconds
+        while time.monotonic() < until:
+            began = time.monotonic_ns()
+            answer = service(x)
+            found.append(time.monotonic_ns() - began)
+            torch.testing.assert_close(answer, expected, rtol=2e-2, atol=2e-2)
+        return found
+
+    @staticmethod
+    def feed(training, tickets, stop):
+        while not stop.is_set() and len(tickets) < 3800:
+            tickets += training.submit(4)
+            tickets[-4].wait()
+
+    @staticmethod
+    def eager_work(stop, wrong, rounds):
+        with torch.cuda.stream(torch.cuda.Stream()):
+            while not stop.is_set():
+                values = torch.arange(100_000, device='cuda', dtype=torch.float64)
+                total = (values * 2).sum().item()
+                rounds[0] += 1
+                if total != 9999900000.0:
+                    wrong.append(total)
+                time.sleep(0.01)
+
+    def awaits_and_futures(self):
+        step = Step()
+        with gpushare.Runtime(device='cuda') as runtime, \
+                gt.Training(runtime, step, state=step.state) as training:
+            async def ask():
+                return await asyncio.gather(*(self.awaited(ticket) for ticket in training.submit(100)))
+
+            assert {record.verdict for record in asyncio.run(ask())} == {gpushare.Verdict.OK}
+            assert training.submit(1)[0].future().result(30).measured_ns > 0
+
+    @staticmethod
+    async def awaited(ticket):
+        return await ticket
+
+    def what_cannot_be_captured_is_refused_and_the_gpu_goes_on(self):
+        x = torch.randn(8, 64, device='cuda')
+        dropout = torch.nn.Dropout(0.5).cuda().train()
+        with gpushare.Runtime(device='cuda') as runtime:
+            for name, function, words in (('dropout', dropout, 'random numbers'),
+                                          ('item', lambda t: t * t.sum().item(), '')):
+                try:
+                    gt.Service(runtime, function, x, name=name)
+                except Exception as error:  # PyTorch and the library raise different ones
+                    assert words in str(error), f'{name}: {error}'
+                    self.figures[f'{name} says'] = str(error).splitlines()[0][:200]
+                else:
+                    raise AssertionError(f'{name} was captured')
+            with gt.Service(runtime, lambda t: t + 1, x, name='after') as service:
+                assert torch.equal(service(x), x + 1)
+        torch.cuda.synchronize()
+
+    def the_ten_lines_run(self):
+        net, image = convolutions(), torch.randn(1, 3, 64, 64, device='cuda').half()
+        step = Step()
+        with gpushare.Runtime() as runtime:
+            service = gpushare.torch.Service(runtime, net, (image,), p99_bound=1.05)
+            training = gpushare.torch.Training(runtime, step, state=step.state)
+            tickets = training.submit(100)
+            output = service(image)
+            tickets[-1].wait()
+        assert output.shape == (1, 10)
+        assert step.count.item() == 100
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--out', default='')
+    parser.add_argument('--seconds', type=float, default=10, help='of the measured case')
+    arguments = parser.parse_args()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    checks, failed = Checks(arguments.seconds), []
+    cases = [name for name in vars(Checks) if '_' in name and not name.startswith('_') and name not in ('eager_work',)]
+    for name in cases:
+        began = time.monotonic()
+        try:
+            getattr(checks, name)()
+            state = 'ok'
+        except Exception:
+            state = 'FAILED'
+            failed.append(name)
+            traceback.print_exc()
+        checks.figures[name] = state
+        print(f'{state:6} {time.monotonic() - began:6.1f} s  {name}', flush=True)
+    checks.figures.update(gpu=torch.cuda.get_device_name(), torch=torch.__version__, library=gpushare.version())
+    for key, value in checks.figures.items():
+        print(f'  {key}: {value}')
+    if arguments.out:
+        pathlib.Path(arguments.out).write_text(json.dumps(checks.figures, indent=1) + '\n')
+    print(f'{len(cases) - len(failed)} of {len(cases)} cases passed')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""asyncio and concurrent.futures: completions arrive, few file descriptors are used, nothing delays the flow."""
+
+import asyncio
+import concurrent.futures
+import os
+
+import pytest
+
+import gpushare
+
+
+def test_await_gives_the_record(service, chain):
+    async def ask():
+        return await service.submit(chain)
+
+    assert asyncio.run(ask()).verdict is gpushare.Verdict.OK
+
+
+def test_many_futures_use_few_file_descriptors_and_other_queues_are_not_behind_them(polled):
+    training = polled.create_app('training', gpushare.BEST_EFFORT)
+    service = polled.create_app('service', gpushare.LATENCY_CRITICAL)
+    kernel, chain = (polled.register_kernel(name) for name in ('sincos_27us', 'chain1'))
+    before = len(os.listdir('/proc/self/fd'))
+    steps = [training.submit(kernel, block_tasks=1_000_000).future() for _ in range(500)]
+    query = service.submit(chain)
+    assert len(os.listdir('/proc/self/fd')) - before <= 2 * 32 + 2
+    answered = query.future()
+    query.wait()
+    assert answered.result(timeout=30) is query.record()
+    assert not steps[-1].done()
+    polled.drain()
+    done, left = concurrent.futures.wait(steps, timeout=30)
+    assert (len(done), len(left)) == (500, 0)
+
+
+def test_many_tickets_are_awaited(training, sincos):
+    async def work():
+        async def step():
+            return await training.submit(sincos, block_tasks=100)
+
+        return await asyncio.gather(*(step() for _ in range(300)))
+
+    assert len(asyncio.run(work())) == 300
+
+
+def test_a_cancelled_wait_leaves_the_task_and_other_waits_alone(service, chain):
+    async def ask():
+        ticket = service.submit(chain)
+        first = asyncio.ensure_future(asyncio.wait_for(ticket, 100))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        return await ticket
+
+    assert asyncio.run(ask()).verdict is gpushare.Verdict.OK
+
+
+def test_a_task_that_fails_raises_where_it_is_awaited(runtime, training, sincos):
+    async def ask():
+        runtime.quiesce()
+        ticket = training.submit(sincos, block_tasks=1000)
+        assert ticket.cancel()
+        runtime.resume()
+        await ticket
+
+    with pytest.raises(gpushare.TaskError, match='CANCELLED'):
+        asyncio.run(ask())
+
+
+def test_futures_complete_and_their_callbacks_may_submit(service, chain):
+    second = []
+    first = service.submit(chain).future()
+    first.add_done_callback(lambda _: second.append(service.submit(chain)))
+    assert first.result(timeout=30).verdict is gpushare.Verdict.OK
+    assert not first.cancel()
+    futures = [service.submit(chain).future() for _ in range(100)]
+    done, left = concurrent.futures.wait(futures, timeout=30)
+    assert (len(done), len(left)) == (100, 0)
+    assert second[0].wait().verdict is gpushare.Verdict.OK
+
+
+def test_a_future_of_a_complete_ticket_is_resolved_and_is_one(service, chain):
+    ticket = service.submit(chain)
+    ticket.wait()
+    assert ticket.future() is ticket.future()
+    assert ticket.future().result(timeout=30) is ticket.record()
+
+
+def test_closing_the_runtime_resolves_every_future(run_python):
+    with gpushare.Runtime(device='sim') as runtime:
+        app = runtime.create_app('training', gpushare.BEST_EFFORT)
+        kernel = runtime.register_kernel('sincos_27us')
+        futures = [app.submit(kernel, block_tasks=1000).future() for _ in range(200)]
+    assert all(future.done() for future in futures)
+    assert {future.result().verdict for future in futures} == {gpushare.Verdict.OK}
+
+
+def test_without_file_descriptors_futures_come_late_and_not_never(run_python):
+    said = run_python('''
+        import gpushare, os, resource
+        runtime = gpushare.Runtime(device='sim')
+        app = runtime.create_app('training', gpushare.BEST_EFFORT)
+        kernel = runtime.register_kernel('sincos_27us')
+        app.submit(kernel, block_tasks=10).future().result(30)
+        used = len(os.listdir('/proc/self/fd'))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (used + 4, used + 4))
+        futures = [app.submit(kernel, block_tasks=1000).future() for _ in range(100)]
+        print(sum(future.result(30).verdict for future in futures))
+    ''')
+    assert said == '100\n'
+
+
+def test_a_wait_can_be_interrupted(run_python):
+    said = run_python('''
+        import gpushare, os, signal, threading
+        runtime = gpushare.Runtime(device='sim')
+        runtime.quiesce()
+        app = runtime.create_app('training', gpushare.BEST_EFFORT)
+        ticket = app.submit(runtime.register_kernel('sincos_27us'), block_tasks=10)
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            ticket.wait()
+        except KeyboardInterrupt:
+            print('interrupted')
+    ''')
+    assert said == 'interrupted\n'

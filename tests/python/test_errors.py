@@ -1,0 +1,66 @@
+"""Errors are exceptions with the library's sentence and status, and arguments that C would cut are refused."""
+
+import pytest
+
+import gpushare
+from gpushare._structs import init
+
+
+def test_an_error_carries_the_sentence_and_the_status(runtime):
+    with pytest.raises(gpushare.InvalidArgumentError, match='-1') as caught:
+        runtime.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound=-1)
+    assert caught.value.status is gpushare.Status.INVALID_ARGUMENT
+    assert str(caught.value) == f'INVALID_ARGUMENT: {caught.value.message}'
+    assert caught.value.message.endswith('.')
+
+
+@pytest.mark.parametrize(('call', 'error', 'builtin'), [
+    (lambda runtime: gpushare.Runtime(policy='no_such_policy'), gpushare.InvalidArgumentError, ValueError),
+    (lambda runtime: runtime.kernel_info('no_such_kernel'), gpushare.NotFoundError, LookupError),
+    (lambda runtime: runtime.resume(), gpushare.FailedPreconditionError, gpushare.Error),
+    (lambda runtime: runtime.poll(), gpushare.FailedPreconditionError, gpushare.Error),
+    (lambda runtime: [runtime.create_app('a', gpushare.BEST_EFFORT) for _ in range(2)],
+     gpushare.AlreadyExistsError, gpushare.Error),
+    (lambda runtime: gpushare.EventLog('/no/such/file'), gpushare.NotFoundError, LookupError),
+])
+def test_each_status_has_its_exception(runtime, call, error, builtin):
+    with pytest.raises(error) as caught:
+        call(runtime)
+    assert isinstance(caught.value, builtin)
+
+
+def test_a_missing_gpu_is_unavailable():
+    with pytest.raises(gpushare.UnavailableError):
+        gpushare.Runtime(device='cuda', device_ordinal=1000)
+
+
+def test_an_integer_that_does_not_fit_is_not_cut(runtime):
+    with pytest.raises(gpushare.InvalidArgumentError, match=f'tasks_max is {2**32}, and it must be from'):
+        runtime.create_app('service', gpushare.LATENCY_CRITICAL, tasks_max=2**32)
+
+
+def test_a_name_with_a_nul_is_not_cut(runtime):
+    with pytest.raises(gpushare.InvalidArgumentError, match='must not contain a NUL'):
+        runtime.create_app('a\0b', gpushare.BEST_EFFORT)
+
+
+def test_an_unknown_option_is_named(runtime):
+    with pytest.raises(TypeError, match="gpushare_app_options has no field 'p98_bound'"):
+        runtime.create_app('service', gpushare.LATENCY_CRITICAL, p98_bound=1.1)
+
+
+def test_none_is_the_default():
+    assert init(gpushare.abi.gpushare_runtime_options, {'policy': None, 'seed': 7}).seed == 7
+
+
+def test_a_closed_object_says_so(runtime):
+    app = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+    app.close()
+    app.close()
+    with pytest.raises(gpushare.FailedPreconditionError, match='This App is closed'):
+        app.create_queue()
+
+
+def test_a_negative_timeout_is_refused(service, chain):
+    with pytest.raises(gpushare.InvalidArgumentError, match='timeout_s is -1'):
+        service.submit(chain).wait(timeout_s=-1)

@@ -1,0 +1,152 @@
+"""Threads, garbage, the interpreter's end and fork: nothing crashes, hangs or leaks."""
+
+import concurrent.futures
+import gc
+import weakref
+
+import pytest
+
+import gpushare
+
+
+def test_threads_submit_and_wait_at_once(runtime, service, training, chain, sincos):
+    def work(number):
+        queue = (service if number % 2 else training).create_queue()
+        kernel, options = (chain, {}) if number % 2 else (sincos, {'block_tasks': 100})
+        return sum(queue.submit(kernel, **options).wait().verdict for _ in range(50))
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(work, range(8))) == [50] * 8
+    runtime.drain()
+    assert service.stats().completed + training.stats().completed == 400
+
+
+def test_dropped_tickets_give_their_slots_back(runtime, chain):
+    app = runtime.create_app('small', gpushare.LATENCY_CRITICAL, tasks_max=8)
+    for _ in range(100):
+        app.submit(chain).wait()
+    assert app.stats().completed == 100
+
+
+def test_a_queue_that_is_dropped_with_work_in_flight_is_released_later(polled):
+    app = polled.create_app('training', gpushare.BEST_EFFORT)
+    kernel = polled.register_kernel('sincos_27us')
+    app.create_queue().submit(kernel, block_tasks=1_000_000)
+    gc.collect()
+    assert polled._leftovers
+    polled.drain()
+    assert app.stats().completed == 1
+    polled.create_app('next', gpushare.BEST_EFFORT)
+    assert not polled._leftovers
+
+
+def test_a_dropped_runtime_closes_and_its_name_space_is_free():
+    for _ in range(3):
+        runtime = gpushare.Runtime(device='sim')
+        app = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+        app.submit(runtime.register_kernel('chain1')).future()
+        gone = weakref.ref(runtime)
+        del runtime, app
+        for _ in range(100):  # the thread of the futures ends its round first
+            gc.collect()
+            if gone() is None:
+                break
+            gpushare.runtime.threading.Event().wait(0.05)
+        assert gone() is None
+
+
+def test_everything_can_be_closed_in_any_order():
+    runtime = gpushare.Runtime(device='sim')
+    app = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+    queue, kernel = app.create_queue(), runtime.register_kernel('chain1')
+    ticket = queue.submit(kernel)
+    record = ticket.wait()
+    kernel.close()
+    runtime.close()
+    queue.close()
+    app.close()
+    runtime.close()
+    ticket.release()
+    assert ticket.record() is record
+    with pytest.raises(gpushare.FailedPreconditionError, match='This Runtime is closed'):
+        runtime.stats()
+
+
+def test_work_that_a_close_cuts_off_is_told(runtime):
+    other = gpushare.Runtime(device='sim', drive=gpushare.Drive.POLL)
+    app = other.create_app('training', gpushare.BEST_EFFORT)
+    app.submit(other.register_kernel('sincos_27us'), block_tasks=2**40)
+    with pytest.raises(gpushare.DeadlineExceededError):
+        other.close(timeout_s=0.001)
+    assert other.closed
+
+
+IN_FLIGHT = '''
+import gpushare
+runtime = gpushare.Runtime(device='sim')
+training = runtime.create_app('training', gpushare.BEST_EFFORT)
+kernel = runtime.register_kernel('sincos_27us')
+steps = [training.submit(kernel, block_tasks=10_000) for _ in range(50)]
+'''
+
+
+def test_python_code_that_waits_runs_before_the_interpreter_ends(run_python):
+    assert run_python(IN_FLIGHT + '''
+runtime.quiesce()
+service = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+ticket = service.submit(enqueue=lambda stream: print('enqueued', flush=True))
+''') == 'enqueued\n'
+
+
+@pytest.mark.parametrize('rest', [
+    '',
+    'futures = [step.future() for step in steps]',
+    'import threading; threading.Thread(target=runtime.drain, daemon=True).start()',
+    'del runtime',
+    'steps[0].future().add_done_callback(lambda f: [step.done() for step in steps])',
+    'runtime.keep(steps)',
+])
+def test_the_interpreter_ends_with_work_in_flight(run_python, rest):
+    assert run_python(IN_FLIGHT + rest) == ''
+
+
+def test_an_exception_with_work_in_flight_is_the_one_that_is_seen(run_python):
+    said = run_python(IN_FLIGHT + 'with runtime:\n    raise KeyError("mine")', expected=1)
+    assert "KeyError: 'mine'" in said
+    assert 'gpushare' not in said.splitlines()[-1]
+
+
+def test_a_child_after_fork_gets_errors_and_ends(run_python):
+    said = run_python(IN_FLIGHT + '''
+import os, sys, tempfile
+path = tempfile.mkdtemp() + '/log'
+runtime.start_trace(event_log_path=path)
+runtime.stop_trace()
+log = gpushare.EventLog(path)
+step = steps[-1]
+child = os.fork()
+if child == 0:
+    for call in (step.done, step.wait, step.cancel, step.future, runtime.stats,
+                 lambda: training.submit(kernel, block_tasks=1)):
+        try:
+            call()
+            print('no error', call)
+        except gpushare.FailedPreconditionError as error:
+            pass
+    step.release()
+    log.close()
+    runtime.close()
+    print('child done', flush=True)
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+print('child', status, step.wait().verdict.name)
+''', PYTHONWARNINGS='ignore')
+    assert said == 'child done\nchild 0 OK\n'
+
+
+def test_workers_of_a_pool_that_forks_can_be_used_beside_a_runtime(run_python):
+    assert run_python(IN_FLIGHT + '''
+import multiprocessing
+with multiprocessing.get_context('fork').Pool(2) as pool:
+    print(pool.map(abs, [-1, -2]))
+''', PYTHONWARNINGS='ignore') == '[1, 2]\n'

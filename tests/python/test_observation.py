@@ -1,0 +1,92 @@
+"""What a runtime tells of itself: device, counters, metrics, traces, profiles, calibration, log."""
+
+import pytest
+
+import gpushare
+
+
+def test_the_device_is_the_simulated_h200(runtime):
+    device = runtime.device()
+    assert (device.name, device.simulated, device.sm_count) == ('sim', True, 132)
+    assert device.policy == 'adaptive'
+    assert 'chain1' in runtime.kernel_names()
+    assert runtime.kernel_info('chain1').kind is gpushare.TaskKind.GRAPH
+    assert 'adaptive' in gpushare.policy_names()
+
+
+def test_counters_and_metrics_count(runtime, service, chain):
+    service.submit(chain).wait()
+    runtime.drain()
+    assert runtime.stats().launches >= 1
+    assert 'simulated="true"' in runtime.metrics()
+    runtime.set_policy('priority')
+    with pytest.raises(gpushare.InvalidArgumentError):
+        runtime.set_policy('no_such_policy')
+
+
+def test_a_quiesced_runtime_holds_work_until_it_resumes(runtime, service, chain):
+    runtime.quiesce()
+    ticket = service.submit(chain)
+    with pytest.raises(gpushare.DeadlineExceededError):
+        ticket.wait(timeout_s=0.01)
+    runtime.resume()
+    ticket.wait()
+
+
+def test_a_trace_is_read_back(runtime, service, chain, tmp_path):
+    path = tmp_path / 'events.log'
+    runtime.start_trace(event_log_path=str(path))
+    service.submit(chain).wait()
+    runtime.drain()
+    summary = runtime.stop_trace()
+    with gpushare.EventLog(path) as log:
+        events = list(log)
+        assert len(log) == len(events) == summary.records > 0
+        assert log[-1] == events[-1]
+        with pytest.raises(IndexError, match=str(len(log))):
+            log[len(log)]
+    assert gpushare.EventType.COMPLETED in {event.type for event in events}
+
+
+def test_a_profile_is_saved_loaded_and_validated(runtime, tmp_path):
+    path = tmp_path / 'profile.json'
+    runtime.save_profile(path)
+    gpushare.validate_profile(path)
+    runtime.load_profile(path)
+    path.write_text('{')
+    with pytest.raises(gpushare.Error, match=r'profile\.json'):
+        gpushare.validate_profile(path)
+
+
+def item(name):
+    return gpushare.KernelSpec(name, kind=gpushare.TaskKind.GRAPH), None
+
+
+def test_a_calibration_writes_a_profile_and_reports(tmp_path):
+    seen = []
+
+    def progress(given):
+        if given.kernel:
+            seen.append(given.kernel.contents.name)
+
+    path = tmp_path / 'profile.json'
+    gpushare.calibrate(path, [item('chain1')], progress, device='sim', kernel_time_ns=100_000_000)
+    assert seen == [b'chain1']
+    gpushare.validate_profile(path)
+
+
+def test_an_exception_stops_a_calibration_and_is_raised(tmp_path):
+    def progress(given):
+        raise KeyError('enough')
+
+    with pytest.raises(KeyError, match='enough'):
+        gpushare.calibrate(tmp_path / 'p.json', [item('chain1')], progress, device='sim', kernel_time_ns=100_000_000)
+
+
+def test_the_log_callback_gets_sentences():
+    said = []
+    with gpushare.Runtime(device='auto', device_ordinal=1000, log=lambda level, text: said.append((level, text))):
+        pass
+    for level, text in said:
+        assert level in gpushare.LogLevel
+        assert text.endswith('.')

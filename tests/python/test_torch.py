@@ -1,0 +1,249 @@
+"""gpushare.torch against a PyTorch without a GPU (fake_torch.py) and the simulated device.
+
+The simulated device captures nothing; CapturingRuntime calls the capture callback as a CUDA device does.
+"""
+
+import importlib
+import sys
+import threading
+
+import fake_torch
+import pytest
+from fake_torch import Tensor, calls
+
+import gpushare
+
+PLACES = (132, 96, 36)
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    fake_torch.install(monkeypatch)
+    yield importlib.import_module('gpushare.torch')
+    for name in [name for name in sys.modules if name.startswith('gpushare.torch')]:
+        del sys.modules[name]
+
+
+class CapturingRuntime(gpushare.Runtime):
+    """Registers simulated kernels, and refuses graphs that `refused` says."""
+
+    refused = ''
+
+    def register_kernel(self, name, *, capture=None, **options):
+        if capture is not None:
+            for index, sms in enumerate(PLACES):
+                capture(0x100 + index, sms)
+        elif self.refused and options.get('confinable') != gpushare.Choice.NO:
+            raise gpushare.InvalidArgumentError(3, self.refused)
+        self.options = options
+        return super().register_kernel(name, **options)
+
+
+@pytest.fixture
+def capturing():
+    with CapturingRuntime(device='sim') as opened:
+        yield opened
+
+
+def double(tensor):
+    calls.append(('double', fake_torch.cuda.current_stream().name))
+    return Tensor([2 * value for value in tensor.values])
+
+
+def test_a_service_is_captured_in_each_place_in_memory_of_its_own(torch, capturing):
+    service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    assert service.captures.place_sms == list(PLACES)
+    runs = [call for call in calls if call[0] == 'double']
+    assert [run[1] for run in runs] == ['side'] * 3 + ['external 0x100', 'external 0x101', 'external 0x102']
+    last = calls.index(('double', 'external 0x102'))
+    assert calls[last - 5:last + 3] == [
+        ('clear_workspaces',), ('carve_out', 96), ('enter', 'pool'), ('enter', 'threads', False), ('enter', 'no_grad'),
+        ('double', 'external 0x102'), ('leave', 'no_grad'), ('leave', 'threads', False)]
+    assert fake_torch.carve_out == [None]
+    assert len(service.captures._pools) == 3
+
+
+def test_the_whole_device_has_no_carve_out_and_the_callers_is_put_back(torch, capturing):
+    fake_torch.carve_out[0] = 10
+    torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    assert [call[1] for call in calls if call[0] == 'carve_out'] == [36, 10, 96, 10]
+
+
+def test_a_service_is_called_like_the_function(torch, capturing):
+    with torch.Service(capturing, double, (Tensor([1, 2]),), name='resnet50_b1', p99_bound=1.2) as service:
+        # The last capture left its result; a simulated launch computes nothing.
+        result = service(Tensor([5, 6]))
+        assert result.values == [2, 4]
+        assert service._inputs[0].values == [5, 6]
+        result.values[0] = 7
+        assert service(Tensor([5, 6])).values == [2, 4]
+        assert service.app.stats().latency.count == 2
+    assert service.app.closed
+    assert not capturing._kept
+
+
+def test_a_query_starts_behind_the_copies_of_its_caller_and_of_the_one_before(torch, capturing, monkeypatch):
+    service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    seen = []
+    submit = service.app.submit
+    service._simulated = False  # as on a GPU, the device waits for the events
+    monkeypatch.setattr(service.app, 'submit',
+                        lambda kernel, wait_events: (seen.append(wait_events), submit(kernel))[1])
+    service(Tensor([1, 2]))
+    service(Tensor([1, 2]))
+    assert [len(events) for events in seen] == [1, 2]
+    assert seen[1][0] not in seen[0]
+
+
+def test_an_input_of_another_shape_is_refused_before_a_copy(torch, capturing):
+    service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    with pytest.raises(gpushare.InvalidArgumentError, match=r'Tensor 0 of the input is \(3,\) of float32'):
+        service(Tensor([1, 2, 3]))
+    with pytest.raises(gpushare.InvalidArgumentError, match='has 2 tensors, and the captured one has 1'):
+        service(Tensor([1, 2]), Tensor([1, 2]))
+    assert service._inputs[0].values == [1, 2]
+
+
+def test_nested_results_keep_their_shape(torch, capturing):
+    service = torch.Service(capturing, lambda tensor: {'a': [double(tensor)], 'b': (double(tensor), 3)},
+                            Tensor([1]), name='resnet50_b1')
+    result = service(Tensor([1]))
+    assert result['a'][0].values == [2]
+    assert result['b'][1] == 3
+
+
+def test_an_interrupted_query_is_waited_for_before_the_next_copy(torch, capturing, monkeypatch):
+    service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    with monkeypatch.context() as patch:
+        patch.setattr(gpushare.Ticket, 'wait', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            service(Tensor([5, 6]))
+    pending, found = service._pending[0], []
+    wait_complete = gpushare.Ticket.wait_complete
+    monkeypatch.setattr(gpushare.Ticket, 'wait_complete', lambda ticket, timeout_s=None: (
+        found.append((ticket, list(service._inputs[0].values))), wait_complete(ticket))[1])
+    service(Tensor([7, 8]))
+    assert found[0] == (pending, [5, 6])
+    assert service._pending is None
+
+
+def test_threads_share_a_service_one_query_at_a_time(torch, capturing):
+    service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    threads = [threading.Thread(target=lambda: [service(Tensor([1, 2])) for _ in range(10)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert service.app.stats().latency.count == 40
+
+
+def test_random_numbers_are_refused(torch, capturing):
+    def dropout(tensor):
+        fake_torch.random_state.values[0] += 4
+        return tensor
+
+    with pytest.raises(gpushare.UnimplementedError, match='draws random numbers on the GPU'):
+        torch.Service(capturing, dropout, Tensor([1]), name='resnet50_b1')
+
+
+def test_an_exception_of_the_function_is_raised_and_not_the_librarys(torch, capturing):
+    def fail(tensor):
+        if fake_torch.cuda.current_stream().name.startswith('external'):
+            raise KeyError('mine')
+        return tensor
+
+    with pytest.raises(KeyError, match='mine'):
+        torch.Service(capturing, fail, Tensor([1]), name='resnet50_b1')
+
+
+def test_without_a_gpu_it_says_so(torch, capturing, monkeypatch):
+    monkeypatch.setattr(fake_torch.cuda, 'is_available', lambda: False)
+    with pytest.raises(gpushare.UnavailableError, match='PyTorch sees no GPU'):
+        torch.Training(capturing, lambda: None)
+
+
+class Optimizer:
+    """Makes its state in its first step, as Adam does."""
+
+    def __init__(self, weight):
+        self.weight, self.state = weight, {}
+
+    def state_dict(self):
+        return {'state': self.state, 'lr': 0.1}
+
+    def step(self):
+        self.state.setdefault('moment', Tensor([0, 0]))
+        for index in range(2):
+            self.state['moment'].values[index] += 1
+            self.weight.values[index] += 1
+        return self.weight
+
+
+def test_a_training_begins_where_it_was_before_the_warm_up(torch, capturing):
+    weight = Tensor([1, 2])
+    optimizer = Optimizer(weight)
+    seen = []
+
+    def step():
+        seen.append(list(weight.values))
+        return optimizer.step()
+
+    training = torch.Training(capturing, step, state=([weight], optimizer), name='chain1')
+    # Three runs to warm up; the fourth is the capture, which the fake runs although a GPU would not.
+    assert seen == [[1, 2], [2, 3], [3, 4], [1, 2]]
+    assert optimizer.state['moment'].values == [1, 1]
+    assert training.outputs is weight
+
+
+def test_a_training_is_captured_once_on_a_stream_of_its_own(torch, capturing):
+    torch.Training(capturing, lambda: None, name='chain1')
+    begin = calls.index(('capture_begin', 'side', 'relaxed'))
+    # The workspace of cuBLAS is the capture's own: another capture's clearing must not free it.
+    assert calls[begin - 1:begin + 3] == [
+        ('clear_workspaces',), ('capture_begin', 'side', 'relaxed'), ('capture_end',), ('clear_workspaces',)]
+    assert capturing.options['graph'] == 0xabc
+    assert capturing.options['kind'] is gpushare.TaskKind.GRAPH
+
+
+def test_a_step_that_cannot_be_captured_raises_its_own_exception(torch, capturing, monkeypatch):
+    def fail(graph):
+        raise RuntimeError('the capture is invalid')
+
+    def step():
+        if fake_torch.calls[-1][0] == 'capture_begin':
+            raise KeyError('item() waits for the GPU')
+
+    monkeypatch.setattr(fake_torch.CUDAGraph, 'capture_end', fail)
+    with pytest.raises(KeyError, match='waits for the GPU'):
+        torch.Training(capturing, step, name='chain1')
+
+
+def test_submitted_steps_run_in_order_behind_the_current_stream(torch, capturing):
+    with torch.Training(capturing, lambda: None, name='chain1', weight=2.0) as training:
+        before = len(calls)
+        tickets = training.submit(5)
+        assert calls[before:] == [('record', 'current'), ('event',)]
+        training.wait()
+        records = [ticket.wait() for ticket in tickets]
+        assert [record.start_ns for record in records] == sorted(record.start_ns for record in records)
+        with pytest.raises(ValueError, match='n is 0'):
+            training.submit(0)
+    assert training.app.closed
+    assert not capturing._kept
+
+
+def test_a_dropped_training_keeps_its_memory_until_the_runtime_ends(torch, capturing):
+    torch.Training(capturing, lambda: None, name='chain1').submit(3)
+    assert len(capturing._kept) == 1
+    capturing.close()
+    assert not capturing._kept
+
+
+def test_a_graph_that_cannot_be_confined_runs_on_the_whole_device(torch, capturing):
+    capturing.refused = "Graph 'chain1' has a kernel that is bound to its context, so it cannot be confined."
+    training = torch.Training(capturing, lambda: None, name='chain1')
+    assert training.unconfinable == capturing.refused
+    assert capturing.options['confinable'] == gpushare.Choice.NO
+    capturing.refused = 'Another reason.'
+    with pytest.raises(gpushare.InvalidArgumentError, match='Another reason'):
+        torch.Training(capturing, lambda: None, name='decode16')

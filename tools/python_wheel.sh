@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Makes a wheel of the Python package that carries libgpushare.so and the libraries that it needs.
+#
+#   tools/python_wheel.sh FOLDER [LIBRARY]    FOLDER: where the wheel goes; LIBRARY: a libgpushare.so that is built
+#                                             (default: builds it in build/release)
+#
+# The wheel is for every Python from 3.10 on and for systems with a glibc at least as new as this one's.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+[[ $# -ge 1 && $# -le 2 ]] || die "tools/python_wheel.sh needs the folder to put the wheel in."
+mkdir -p "$1"
+folder="$(cd "$1" && pwd)"
+[[ -x "$python_tools/bin/auditwheel" ]] || die "auditwheel is missing; tools/setup.sh installs it into $python_tools."
+library="${2:-}"
+if [[ -z "$library" ]]; then
+  configure release
+  compile release gpushare
+  library="$root/build/release/bindings/c/libgpushare.so.1"
+fi
+[[ -f "$library" ]] || die "There is no library '$library'."
+
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cp -R "$root/bindings/python" "$scratch/python"
+rm -rf "$scratch/python/build" "$scratch"/python/*.egg-info
+mkdir -p "$scratch/python/gpushare/lib"
+cp -L "$library" "$scratch/python/gpushare/lib/libgpushare.so.1"
+strip "$scratch/python/gpushare/lib/libgpushare.so.1"
+
+log="$scratch/log"
+if ! { "$python_tools/bin/python" -m pip wheel --disable-pip-version-check --no-index --no-deps --no-build-isolation \
+  --wheel-dir "$scratch/raw" "$scratch/python" &&
+  PATH="$python_tools/bin:$PATH" auditwheel repair --wheel-dir "$scratch/repaired" "$scratch"/raw/*.whl; } > "$log" 2>&1; then
+  cat "$log" >&2
+  die "the wheel could not be made."
+fi
+rm -f "$folder"/gpushare-*.whl
+mv "$scratch"/repaired/*.whl "$folder/"
+say "$(cd "$folder" && ls gpushare-*.whl), $(du -sh "$folder" | cut -f 1), in $folder"
