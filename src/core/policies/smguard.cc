@@ -135,7 +135,7 @@ class Turn {
       if (running.task.app_class != AppClass::kBestEffort) continue;
       for (int32_t i = 0; i < running.parts.size(); ++i) {
         const Form form = running.parts[i].form;
-        taken_ = taken_ || (form != Form::kMemcpy && !ClaimsBlockTasks(form));
+        taken_ = taken_ || (form != Form::kMemcpy && !HasWorkers(form));
       }
     }
   }
