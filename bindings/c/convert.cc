@@ -11,7 +11,7 @@ using core::Reason;
 using core::Verdict;
 
 // Enumerations with equal numbers on both sides: values are passed as they are.
-static_assert(static_cast<int>(Form::kOpaque) == GPUSHARE_FORM_OPAQUE);
+static_assert(static_cast<int>(Form::kSegments) == GPUSHARE_FORM_SEGMENTS);
 static_assert(static_cast<int>(CopyDirection::kPeer) == GPUSHARE_COPY_PEER);
 static_assert(static_cast<int>(Verdict::kShutdown) == GPUSHARE_VERDICT_SHUTDOWN);
 static_assert(static_cast<int>(Reason::kFillsGap) == GPUSHARE_REASON_FILLS_GAP);
@@ -147,6 +147,11 @@ gpushare_kernel_info ToC(const core::KernelDesc& kernel) {
   }
   if (out.node_count > 0) chain_ns -= record.node_gap_ns;  // no gap after the last
   out.solo_ns = kernel.solo_hint_ns > 0 ? kernel.solo_hint_ns : chain_ns;
+  if (kernel.kind != core::TaskKind::kGraph || !kernel.id) return out;
+  const core::GraphCut& cut = kernel.cut;
+  out.segment_count = cut.segments;
+  out.longest_segment_ns = cut.longest_ns;
+  if (!cut.whole_reason.empty()) out.whole_reason = cut.whole_reason.c_str();
   return out;
 }
 

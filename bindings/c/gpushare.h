@@ -191,7 +191,9 @@ enum gpushare_form_value {
   GPUSHARE_FORM_GRAPH = 4,
   GPUSHARE_FORM_LIBRARY = 5,
   GPUSHARE_FORM_MEMCPY = 6,
-  GPUSHARE_FORM_OPAQUE = 7
+  GPUSHARE_FORM_OPAQUE = 7,
+  // Parts of a graph, launched one after another until none is left or the graph is evicted.
+  GPUSHARE_FORM_SEGMENTS = 8
 };
 
 typedef int32_t gpushare_copy_direction;
@@ -644,7 +646,7 @@ typedef struct gpushare_kernel_options {
   // M of CapSM: most workers that fit in an SM. 0: the profile's, else what the function's
   // resources allow, else 8.
   int32_t workers_per_sm_max;
-  // It has a worker form that reads an eviction word; default: the profile's, else no.
+  // KERNEL: it has a worker form that reads an eviction word; default: the profile's, else no.
   gpushare_choice evictable;
   // It may run on a part of the device; default: the profile's, else yes.
   gpushare_choice confinable;
@@ -671,6 +673,10 @@ typedef struct gpushare_kernel_options {
   int32_t dynamic_shared_memory_bytes;
   const gpushare_library_call* library;  // LIBRARY: must be given; may be null on simulated devices
   void* slice_function;  // CUfunction of the slice form; null: the worker form runs slices
+  // GRAPH: length of the segments that BE tasks of the graph run in and are evicted between; tasks
+  // of LC apps run it whole. 0: 100 us; -1: never cut. Longer nodes are segments of their own.
+  // gpushare_kernel_info has what came of it (docs/segments.md).
+  int64_t segment_ns;
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 
@@ -708,7 +714,7 @@ typedef struct gpushare_kernel_info {
   int32_t registers_per_thread;
   int32_t shared_memory_bytes;
   int32_t workers_per_sm_max;
-  gpushare_bool evictable;
+  gpushare_bool evictable;  // a registered GRAPH: it has several segments
   gpushare_bool confinable;
   gpushare_bool roomy;
   int32_t node_count;     // GRAPH: nodes, each counted as often as it repeats
@@ -719,6 +725,12 @@ typedef struct gpushare_kernel_info {
   // executes SMs times workers_per_sm_max block tasks.
   int64_t solo_ns;
   gpushare_resource_demand demand;
+  // GRAPH: why it runs whole, a sentence; null: it has segments, is not registered, or is no graph.
+  // Lives as long as the runtime.
+  const char* whole_reason;
+  int64_t longest_segment_ns;  // GRAPH: alone on the whole device; 0: unknown
+  int32_t segment_count;       // GRAPH: 1: it runs whole; 0: it is not registered
+  int32_t reserved;
 } gpushare_kernel_info;
 #define GPUSHARE_KERNEL_INFO_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_info)
 

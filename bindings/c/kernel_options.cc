@@ -274,6 +274,7 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   GPUSHARE_RETURN_IF_ERROR(ReadChoice("kernel_options.roomy", options.roomy, out.roomy));
   if (options.yield_interval_ns != 0) out.yield_interval_ns = options.yield_interval_ns;
   if (options.solo_ns != 0) out.solo_hint_ns = options.solo_ns;
+  out.segment_ns = options.segment_ns;
   GPUSHARE_RETURN_IF_ERROR(ReadHandles(options, out));
   if (options.library != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadLibraryCall(*options.library, out.library_call));

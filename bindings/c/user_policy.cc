@@ -231,7 +231,7 @@ void UserPolicy::TakeOver(const core::Snapshot& snapshot, core::Plan& plan) cons
   }
   for (uint32_t i = 0; i < Bounded(plan_.launch_count); ++i) {
     const gpushare_planned_launch& launch = launches_[i];
-    if (launch.task.value == 0 || !InRange(launch.form, GPUSHARE_FORM_OPAQUE) ||
+    if (launch.task.value == 0 || !InRange(launch.form, GPUSHARE_FORM_SEGMENTS) ||
         !InRange(launch.place, last_place) || !InRange(launch.lane_class, GPUSHARE_LANE_COPY) ||
         launch.workers < 0 || launch.blocks_max < 0 || launch.count < 0 ||
         launch.reserved[0] != 0 || launch.reserved[1] != 0) {

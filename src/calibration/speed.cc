@@ -94,7 +94,7 @@ absl::StatusOr<double> TimeOn(KernelRun& run, core::LaneIndex lane, int batch) {
 
 // On a partition that does not confine it, the kernel would show the speed of the whole device, and
 // BE work beside it would get no SM. Such a size counts as fast as the next smaller one that holds
-// the kernel.
+// the kernel; if none does, at most in proportion to its SMs.
 void AddUnconfined(const KernelRun& run, const std::vector<int32_t>& unconfined,
                    KernelMeasurement& out) {
   for (const int32_t sms : unconfined) {
@@ -102,7 +102,8 @@ void AddUnconfined(const KernelRun& run, const std::vector<int32_t>& unconfined,
         out.speed.begin(), out.speed.end(), sms,
         [](const core::SpeedPoint& point, int32_t size) { return point.sms < size; });
     if (above->sms == sms) continue;  // the other side of a split has as many SMs and holds it
-    const double speed = above == out.speed.begin() ? above->speed : std::prev(above)->speed;
+    const double speed =
+        above == out.speed.begin() ? above->speed * sms / above->sms : std::prev(above)->speed;
     out.speed.insert(above, {sms, std::min(speed, above->speed)});
     run.notes.push_back(absl::StrCat("Kernel '", out.name, "' does not run on ", sms,
                                      " SMs alone: a cluster of it does not fit there."));

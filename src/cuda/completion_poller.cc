@@ -100,14 +100,37 @@ size_t CompletionPoller::Collect(const DriverApi& api, CudaLane& lane, core::Tim
       continue;
     }
     uint64_t last = std::min(launched, lane.marks.Reached(api));
-    // A mark behind a worker launch does not report it: the launch's own record does.
+    // A mark behind a worker launch does not report it: the launch's own record does, and the feed
+    // that of a launch in segments.
     for (uint64_t sequence = reported + 1; sequence <= last; ++sequence) {
-      if (lane.At(sequence).workers) last = sequence - 1;
+      const InFlightLaunch& launch = lane.At(sequence);
+      if (launch.workers || launch.segments) last = sequence - 1;
     }
     if (last <= reported) break;
     count = CollectMarked(lane, now_ns, last, out, count);
   }
   return count;
+}
+
+void CompletionPoller::CollectSegments(CudaLane& lane, core::TimeNs now_ns,
+                                       core::DeviceCompletion& out) {
+  const SegmentFeed& feed = lane.feed;
+  const uint64_t sequence = feed.run().sequence;
+  const InFlightLaunch& launch = lane.At(sequence);
+  out = core::DeviceCompletion();
+  out.launch = launch.launch;
+  out.outcome = feed.finished() ? core::Outcome::kFinished : core::Outcome::kEvicted;
+  out.block_tasks_done = static_cast<int64_t>(feed.next() - feed.run().first);
+  out.longest_segment_ns = feed.longest_ns();
+  for (const CUresult error : {feed.signal_error(), feed.error()}) {
+    if (error == CUDA_SUCCESS) continue;
+    out.outcome = core::Outcome::kFailed;
+    out.error_code = static_cast<int32_t>(error);
+  }
+  out.start_ns = launch.launched_ns + profile_.graph_launch_latency_ns;
+  out.end_ns = std::max(out.start_ns, now_ns - profile_.completion_latency_ns);
+  Finish(lane, out, false);
+  lane.reported.store(sequence, std::memory_order_release);
 }
 
 size_t CompletionPoller::CollectLost(CudaLane& lane, int32_t error_code,

@@ -85,7 +85,9 @@ class CudaDevice final : public core::Device {
         kernels_(*context_, places_),
         lane_check_(*context_, kWordSets),
         claims_reader_(*context_),
-        library_(LibraryCalls::Make(context_->api())) {}
+        library_(LibraryCalls::Make(context_->api())) {
+    for (std::atomic<int32_t>& claimed : segments_claimed_) claimed.store(-1);
+  }
 
   ~CudaDevice() override { Close(); }
 
@@ -128,6 +130,10 @@ class CudaDevice final : public core::Device {
     if (kernel.kind != core::TaskKind::kLibrary) return absl::OkStatus();
     const ScopedContext current(*context_);
     return library_->Prepare(kernel);
+  }
+
+  core::GraphCut CutOf(const core::KernelDesc& graph) const override {
+    return kernels_.CutOf(graph.id);
   }
 
   absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {
@@ -237,6 +243,9 @@ class CudaDevice final : public core::Device {
 
   std::optional<int64_t> ReadClaims(int32_t counter) override {
     if (lost_.load(std::memory_order_relaxed) != 0) return std::nullopt;
+    const int32_t segments =
+        segments_claimed_[static_cast<size_t>(counter)].load(std::memory_order_relaxed);
+    if (segments >= 0) return segments;
     const ScopedContext current(*context_);
     const ScopedRelaxedCapture relaxed(context_->api());
     const uint32_t* const address = counters_.At(counter, counters_.SideFor(counter, false));
@@ -277,10 +286,14 @@ class CudaDevice final : public core::Device {
         CudaLane& lane = *Find(index);
         if (lost) {
           count = CompletionPoller::CollectLost(lane, lost_.load(), out, count);
+          lane.feed.Take();
         } else if (!lane.abandoned.load(std::memory_order_acquire)) {
           SetWantedMark(lane);
           const size_t before = count;
           count = poller_->Collect(context_->api(), lane, now_ns, out, count);
+          if (lane.feed.busy() && count < out.size()) {
+            count = FeedSegments(lane, now_ns, out, count);
+          }
           if (count == before) CheckSilentLane(lane, now_ns);
         }
         StopPollingIfEmpty(lane, index);
@@ -340,10 +353,12 @@ class CudaDevice final : public core::Device {
     if (!status.ok()) return status;
     status = lane->marks.Open(context_->api(), lane->stream, sequence,
                               spec.evictable ? LaneMarks::kMarksOfWorkers : LaneMarks::kMarksMax);
+    if (status.ok()) status = lane->feed.Open(context_->api());
     if (status.ok()) {
       status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
     }
     if (!status.ok()) {
+      lane->feed.Close(context_->api());
       lane->marks.Close(context_->api());
       context_->api().cuStreamDestroy(lane->stream);
       return status;
@@ -479,20 +494,29 @@ class CudaDevice final : public core::Device {
 
   absl::Status LaunchFusedLocked(CudaLane& lane, CudaLane& partner,
                                  const core::LaunchRequest& request) {
+    if (lane.feed.busy()) return HasSegments(request.parts[0].lane);
+    if (partner.feed.busy()) return HasSegments(request.parts[1].lane);
     const bool one_lane = &partner == &lane;
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
     const uint64_t second =
         one_lane ? sequence + 1 : partner.launched.load(std::memory_order_relaxed) + 1;
     if (!HasRoom(lane, sequence)) return RingFull(request.parts[0].lane);
     if (!HasRoom(partner, second)) return RingFull(request.parts[1].lane);
+    for (const core::LaunchPart& part : request.parts) NoteWorkersCounter(part);
     // Mark the lane now. The poller's next mark would be behind both parts, and earlier launches
     // would seem to end with the longer one.
     if (lane.reported.load(std::memory_order_relaxed) + 1 < sequence) MarkLocked(lane);
     const TimeNs now_ns = clock_.NowNs();
-    lane.At(sequence) = {
-        request.parts[0].launch, now_ns, request.parts[0].block_count, true, true, false, nullptr};
-    partner.At(second) = {
-        request.parts[1].launch, now_ns, request.parts[1].block_count, true, true, false, &lane};
+    const auto enter = [now_ns](InFlightLaunch& entry, const core::LaunchPart& part) {
+      entry = InFlightLaunch();
+      entry.launch = part.launch;
+      entry.launched_ns = now_ns;
+      entry.block_tasks = part.block_count;
+      entry.workers = entry.fused = true;
+    };
+    enter(lane.At(sequence), request.parts[0]);
+    enter(partner.At(second), request.parts[1]);
+    partner.At(second).stream_lane = &lane;
     absl::Status status = launcher_->EnqueueFused(lane, sequence, partner, second, request);
     if (!status.ok()) {
       RecordLoss(status);
@@ -505,6 +529,7 @@ class CudaDevice final : public core::Device {
   }
 
   absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
+    if (lane.feed.busy()) return HasSegments(request.parts[0].lane);
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
     if (!HasRoom(lane, sequence)) return RingFull(request.parts[0].lane);
     InFlightLaunch& entry = lane.At(sequence);
@@ -512,8 +537,12 @@ class CudaDevice final : public core::Device {
     entry.launched_ns = clock_.NowNs();
     entry.block_tasks = request.parts[0].block_count;
     entry.workers = request.form == core::Form::kWorkers;
+    entry.segments = request.form == core::Form::kSegments;
     entry.fused = entry.collected = false;
     entry.stream_lane = nullptr;
+    entry.signal_error = CUDA_SUCCESS;
+    if (entry.segments) return LaunchSegments(lane, sequence, request);
+    NoteWorkersCounter(request.parts[0]);
     absl::Status status = launcher_->Enqueue(lane, sequence, request);
     if (!status.ok()) {
       RecordLoss(status);
@@ -528,6 +557,73 @@ class CudaDevice final : public core::Device {
     // lane for it.
     if (request.more_follows) MarkIfDue(lane, launched_ns);
     return absl::OkStatus();
+  }
+
+  static absl::Status HasSegments(LaneIndex lane) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Lane ", lane, " has a launch in segments and takes no other."));
+  }
+
+  // Puts the first segments on the stream; polls of the lane put the others there.
+  absl::Status LaunchSegments(CudaLane& lane, uint64_t sequence,
+                              const core::LaunchRequest& request) {
+    const core::LaunchPart& part = request.parts[0];
+    const absl::Span<const CUgraphExec> segments =
+        kernels_.SegmentsFor(part.work.kernel->id, lane.spec.place);
+    if (segments.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Graph '", part.work.kernel->name, "' has no segments on this device."));
+    }
+    std::atomic<int32_t>& claimed = segments_claimed_[static_cast<size_t>(part.counter)];
+    if (part.reset_counter) claimed.store(0, std::memory_order_relaxed);
+    // The next mark would be behind the segments, and earlier launches would seem to end with them.
+    if (lane.reported.load(std::memory_order_relaxed) + 1 < sequence) MarkLocked(lane);
+    absl::Status status = launcher_->WaitForEvents(lane, request);
+    if (status.ok()) {
+      SegmentRun run;
+      run.segments = segments;
+      run.first = static_cast<size_t>(std::max(0, claimed.load(std::memory_order_relaxed)));
+      run.sequence = sequence;
+      run.epoch = static_cast<uint32_t>(part.epoch);
+      run.counter = part.counter;
+      run.eviction_word = lane.words.host_eviction_word;
+      run.signal = static_cast<CUevent>(request.signal_event);
+      const CUresult code =
+          lane.feed.Start(context_->api(), lane.stream, run, lane.At(sequence).launched_ns);
+      status = StatusOf(context_->api(), code, "cuGraphLaunch", __FILE__, __LINE__);
+    }
+    if (!status.ok()) {
+      RecordLoss(status);
+      return status;
+    }
+    claimed.store(static_cast<int32_t>(lane.feed.next()), std::memory_order_relaxed);
+    Publish(lane, part.lane, sequence);
+    return absl::OkStatus();
+  }
+
+  // From now on the counter is the device's, until a launch in segments zeroes it.
+  void NoteWorkersCounter(const core::LaunchPart& part) {
+    if (part.counter < 0 || !part.reset_counter) return;
+    segments_claimed_[static_cast<size_t>(part.counter)].store(-1, std::memory_order_relaxed);
+  }
+
+  // Launches the segments that are due, and reports the launch once it has ended.
+  size_t FeedSegments(CudaLane& lane, TimeNs now_ns, absl::Span<core::DeviceCompletion> out,
+                      size_t count) {
+    SegmentFeed& feed = lane.feed;
+    const bool ended = feed.Advance(context_->api(), lane.stream, now_ns);
+    for (const CUresult error : {feed.error(), feed.signal_error()}) {
+      int none = 0;
+      if (IsSticky(error)) lost_.compare_exchange_strong(none, static_cast<int>(error));
+    }
+    segments_claimed_[static_cast<size_t>(feed.run().counter)].store(
+        static_cast<int32_t>(feed.next()), std::memory_order_relaxed);
+    // Launches before it on the lane are reported first.
+    const bool is_next = lane.reported.load(std::memory_order_relaxed) + 1 == feed.run().sequence;
+    if (!ended || !is_next || lost_.load(std::memory_order_relaxed) != 0) return count;
+    poller_->CollectSegments(lane, now_ns, out[count]);
+    feed.Take();
+    return count + 1;
   }
 
   // The launch is published whatever the driver answers: its workers will write their record and
@@ -585,7 +681,8 @@ class CudaDevice final : public core::Device {
     if (oldest > lane.launched.load(std::memory_order_acquire)) return;
     if (lane.marks.lost()) ReplaceMark(lane);
     const InFlightLaunch& launch = lane.At(oldest);
-    if (!launch.workers && now_ns - launch.launched_ns > kMarkAfterNs + kSubmitterMarksNs) {
+    if (!launch.workers && !launch.segments &&
+        now_ns - launch.launched_ns > kMarkAfterNs + kSubmitterMarksNs) {
       RequestMark(lane, oldest);
     }
     if (now_ns - std::max(launch.launched_ns, lane.checked_ns) < kErrorCheckNs) return;
@@ -636,6 +733,7 @@ class CudaDevice final : public core::Device {
       return;
     }
     for (const std::unique_ptr<CudaLane>& lane : owned_lanes_) {
+      lane->feed.Close(context_->api());
       lane->marks.Close(context_->api());
       context_->api().cuStreamDestroy(lane->stream);
     }
@@ -669,6 +767,8 @@ class CudaDevice final : public core::Device {
   size_t word_sets_used_ ABSL_GUARDED_BY(making_) = core::kMaxLanes;
   // By lane: the set that a failed ReplaceLane took, or 0.
   std::array<size_t, core::kMaxLanes> words_of_attempt_ ABSL_GUARDED_BY(making_) = {};
+  // By counter: the segments that were launched since it was zeroed; -1: workers use it.
+  std::array<std::atomic<int32_t>, core::kMaxCounters> segments_claimed_;
   std::atomic<uint64_t> busy_lanes_{0};
   std::atomic<int> lost_{0};  // the error code that lost the device, or 0
 };

@@ -20,6 +20,7 @@
 #include "src/core/seams/device.h"
 #include "src/cuda/driver_api.h"
 #include "src/cuda/lane_marks.h"
+#include "src/cuda/segment_feed.h"
 
 namespace gpushare::cuda {
 
@@ -35,6 +36,7 @@ struct InFlightLaunch {
   core::TimeNs launched_ns = 0;
   int64_t block_tasks = 0;
   bool workers = false;
+  bool segments = false;   // the lane's feed knows its end
   bool fused = false;      // one of the two parts of a fused launch
   bool collected = false;  // reported before the launch in front of it
   // For the second part of a fused launch, the lane whose stream runs it; null otherwise.
@@ -68,6 +70,7 @@ struct CudaLane {
   alignas(64) std::atomic<uint64_t> launched{0};  // sequence number of the newest launch
   std::atomic<uint64_t> mark_wanted{0};           // the newest launch that still needs a mark
   LaneMarks marks;
+  SegmentFeed feed;  // of the lane's newest launch, where that is one in segments
   // Only the poller writes these.
   alignas(64) std::atomic<uint64_t> reported{0};
   core::TimeNs last_end_ns = 0;

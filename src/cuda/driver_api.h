@@ -20,14 +20,14 @@ namespace gpushare::cuda {
   X(cuCtxGetStreamPriorityRange)                 \
   X(cuCtxPopCurrent)                             \
   X(cuCtxPushCurrent)                            \
+  X(cuDevResourceGenerateDesc)                   \
+  X(cuDevSmResourceSplitByCount)                 \
   X(cuDeviceGet)                                 \
   X(cuDeviceGetAttribute)                        \
   X(cuDeviceGetDevResource)                      \
   X(cuDeviceGetName)                             \
   X(cuDevicePrimaryCtxRelease)                   \
   X(cuDevicePrimaryCtxRetain)                    \
-  X(cuDevResourceGenerateDesc)                   \
-  X(cuDevSmResourceSplitByCount)                 \
   X(cuEventCreate)                               \
   X(cuEventDestroy)                              \
   X(cuEventQuery)                                \
@@ -38,21 +38,34 @@ namespace gpushare::cuda {
   X(cuFuncSetAttribute)                          \
   X(cuGetErrorName)                              \
   X(cuGetErrorString)                            \
+  X(cuGraphAddChildGraphNode)                    \
+  X(cuGraphAddDependencies)                      \
+  X(cuGraphAddEmptyNode)                         \
+  X(cuGraphAddKernelNode)                        \
+  X(cuGraphAddMemcpyNode)                        \
+  X(cuGraphAddMemsetNode)                        \
   X(cuGraphChildGraphNodeGetGraph)               \
   X(cuGraphClone)                                \
+  X(cuGraphCreate)                               \
   X(cuGraphDestroy)                              \
   X(cuGraphExecDestroy)                          \
+  X(cuGraphGetEdges)                             \
   X(cuGraphGetNodes)                             \
   X(cuGraphInstantiate)                          \
+  X(cuGraphKernelNodeGetAttribute)               \
   X(cuGraphKernelNodeGetParams)                  \
+  X(cuGraphKernelNodeSetAttribute)               \
   X(cuGraphKernelNodeSetParams)                  \
   X(cuGraphLaunch)                               \
+  X(cuGraphMemcpyNodeGetParams)                  \
+  X(cuGraphMemsetNodeGetParams)                  \
   X(cuGraphNodeGetType)                          \
   X(cuGraphUpload)                               \
   X(cuGreenCtxCreate)                            \
   X(cuGreenCtxDestroy)                           \
   X(cuGreenCtxStreamCreate)                      \
   X(cuInit)                                      \
+  X(cuKernelGetFunction)                         \
   X(cuLaunchKernel)                              \
   X(cuMemAlloc)                                  \
   X(cuMemFree)                                   \

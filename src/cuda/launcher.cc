@@ -86,6 +86,8 @@ absl::Status Launcher::EnqueueWork(CudaLane& lane, uint64_t sequence,
       return absl::OkStatus();
     case core::Form::kLibrary:
       return Library(request);
+    case core::Form::kSegments:
+      return absl::InternalError("A launch in segments is the feed of its lane's.");
     case core::Form::kFused:
       return absl::InternalError("A fused launch has two lanes, and EnqueueFused takes them.");
     case core::Form::kOriginal:

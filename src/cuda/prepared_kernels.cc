@@ -11,14 +11,13 @@
 #include "src/core/seams/capture_call.h"
 #include "src/core/seams/claim_batch.h"
 #include "src/cuda/errors.h"
+#include "src/cuda/graph_binder.h"
 
 namespace gpushare::cuda {
 namespace {
 
 // CUDA's limit of dynamic shared memory for a block without an opt-in.
 constexpr int kDefaultSharedBytesMax = 48 * 1024;
-// The depth of child graphs is bounded, and so is the recursion.
-constexpr int kGraphDepthMax = 8;
 // Per cent of an SM's memory that serves as shared memory instead of L1 cache.
 constexpr int kCarveOutMax = 100;
 constexpr int kCarveOutDefault = -1;
@@ -43,6 +42,8 @@ PreparedKernels::~PreparedKernels() {
       if (CUgraphExec exec = instance.load(); exec != nullptr)
         context_.api().cuGraphExecDestroy(exec);
     }
+    DestroySegments(*kernel);
+    if (kernel->captured != nullptr) context_.api().cuGraphDestroy(kernel->captured);
   }
 }
 
@@ -176,44 +177,13 @@ absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,
   return answer.ok() ? status : answer;
 }
 
-// Moves the kernels of a captured graph to the context of the place. A graph binds its nodes to the
-// context of its capture. A kernel node can change context if its CUkernel is known, but not if
-// only its CUfunction is, which belongs to one context. Copies need no SM and stay. Returns false
-// if a kernel cannot move.
-absl::StatusOr<bool> PreparedKernels::BindToPlace(CUgraph graph, core::PlaceIndex place,
-                                                  int depth) const {
-  const DriverApi& api = context_.api();
-  size_t count = 0;
-  GPUSHARE_CU_RETURN(api, cuGraphGetNodes(graph, nullptr, &count));
-  std::vector<CUgraphNode> nodes(count);
-  GPUSHARE_CU_RETURN(api, cuGraphGetNodes(graph, nodes.data(), &count));
-  for (CUgraphNode node : nodes) {
-    CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-    GPUSHARE_CU_RETURN(api, cuGraphNodeGetType(node, &type));
-    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      CUgraph child = nullptr;
-      GPUSHARE_CU_RETURN(api, cuGraphChildGraphNodeGetGraph(node, &child));
-      if (depth == kGraphDepthMax) return false;
-      absl::StatusOr<bool> bound = BindToPlace(child, place, depth + 1);
-      if (!bound.ok() || !*bound) return bound;
-    }
-    if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
-    CUDA_KERNEL_NODE_PARAMS params = {};
-    GPUSHARE_CU_RETURN(api, cuGraphKernelNodeGetParams(node, &params));
-    if (params.kern == nullptr) return false;
-    params.func = nullptr;
-    params.ctx = places_.place(place).context;
-    GPUSHARE_CU_RETURN(api, cuGraphKernelNodeSetParams(node, &params));
-  }
-  return true;
-}
-
 // Copies the caller's graph so that its kernels run in the place. Null if they cannot be confined.
 absl::StatusOr<CUgraph> PreparedKernels::CloneFor(CUgraph graph, core::PlaceIndex place) const {
   CUgraph clone = nullptr;
   GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&clone, graph));
   if (place == core::kWholeDevice) return clone;
-  absl::StatusOr<bool> bound = BindToPlace(clone, place, 0);
+  GraphBinder binder(context_, places_, place);
+  absl::StatusOr<bool> bound = binder.BindGraph(clone);
   if (bound.ok() && *bound) return clone;
   context_.api().cuGraphDestroy(clone);
   if (!bound.ok()) return bound.status();
@@ -240,25 +210,104 @@ absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceI
                      "' has a kernel that is bound to its context (a CUfunction of a "
                      "module), so it cannot be confined; register it as not confinable."));
   }
+  absl::StatusOr<CUgraphExec> exec = MakeInstance(*graph, place);
+  if (kernel.capture != nullptr && place == core::kWholeDevice && exec.ok()) {
+    prepared.captured = *graph;
+  } else {
+    api.cuGraphDestroy(*graph);
+  }
+  if (!exec.ok()) return exec.status();
+  if (*exec == nullptr) return absl::OkStatus();
+  Upload(place, absl::MakeConstSpan(&*exec, 1));
+  instance.store(*exec, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+// Null: a library's kernel with clusters needs more SMs than the place has.
+absl::StatusOr<CUgraphExec> PreparedKernels::MakeInstance(CUgraph graph,
+                                                          core::PlaceIndex place) const {
+  const DriverApi& api = context_.api();
   CUgraphExec exec = nullptr;
-  const CUresult code = api.cuGraphInstantiate(&exec, *graph, 0);
-  api.cuGraphDestroy(*graph);
-  // A library's kernel with clusters may need more SMs than the place has: make no instance there.
-  if (code == CUDA_ERROR_INVALID_CLUSTER_SIZE && place != core::kWholeDevice) {
+  const CUresult code = api.cuGraphInstantiate(&exec, graph, 0);
+  if (code == CUDA_ERROR_INVALID_CLUSTER_SIZE && place != core::kWholeDevice) return nullptr;
+  absl::Status status = StatusOf(api, code, "cuGraphInstantiate", __FILE__, __LINE__);
+  if (!status.ok()) return status;
+  return exec;
+}
+
+// Puts instances on the device, so that their first launch does not wait for that.
+void PreparedKernels::Upload(core::PlaceIndex place,
+                             absl::Span<const CUgraphExec> instances) const {
+  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
+  if (!stream.ok()) return;
+  for (CUgraphExec instance : instances) context_.api().cuGraphUpload(instance, *stream);
+  context_.api().cuStreamSynchronize(*stream);
+  context_.api().cuStreamDestroy(*stream);
+}
+
+absl::Status PreparedKernels::CutIntoSegments(PreparedKernel& prepared) const {
+  const core::KernelDesc& kernel = prepared.desc;
+  if (kernel.graph_exec != nullptr) {
+    prepared.cut.whole_reason = "The graph came as an instance (graph_exec), which has no nodes.";
     return absl::OkStatus();
   }
-  if (absl::Status status = StatusOf(api, code, "cuGraphInstantiate", __FILE__, __LINE__);
-      !status.ok()) {
+  const CUgraph graph =
+      kernel.capture != nullptr ? prepared.captured : static_cast<CUgraph>(kernel.graph);
+  absl::StatusOr<SegmentedGraph> cut = CutGraph(context_.api(), graph, kernel);
+  if (!cut.ok()) return cut.status();
+  prepared.cut = *std::move(cut);
+  return absl::OkStatus();
+}
+
+// A place that a segment does not fit gets none.
+absl::Status PreparedKernels::InstantiateSegments(PreparedKernel& prepared,
+                                                  core::PlaceIndex place) const {
+  const SegmentedGraph& cut = prepared.cut;
+  if (cut.begins.size() < 2) return absl::OkStatus();
+  if (place != core::kWholeDevice && !prepared.desc.confinable) return absl::OkStatus();
+  const DriverApi& api = context_.api();
+  GraphBinder binder(context_, places_, place);
+  std::vector<CUgraphExec> segments;
+  segments.reserve(cut.begins.size());
+  absl::Status status;
+  while (status.ok() && segments.size() < cut.begins.size()) {
+    absl::StatusOr<CUgraph> graph = BuildSegment(api, cut, segments.size(), binder);
+    status = graph.status();
+    if (!status.ok()) break;
+    absl::StatusOr<CUgraphExec> exec = MakeInstance(*graph, place);
+    api.cuGraphDestroy(*graph);
+    status = exec.status();
+    if (!status.ok() || *exec == nullptr) break;
+    segments.push_back(*exec);
+  }
+  if (segments.size() < cut.begins.size()) {
+    for (CUgraphExec segment : segments) api.cuGraphExecDestroy(segment);
     return status;
   }
-  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
-  if (stream.ok()) {
-    api.cuGraphUpload(exec, *stream);
-    api.cuStreamSynchronize(*stream);
-    api.cuStreamDestroy(*stream);
-  }
-  instance.store(exec, std::memory_order_release);
+  Upload(place, segments);
+  prepared.segments[static_cast<size_t>(place)] = std::move(segments);
   return absl::OkStatus();
+}
+
+// Cuts the graph and instantiates its segments for every place. A graph of which that fails runs
+// whole, unless the device is lost.
+absl::Status PreparedKernels::MakeSegments(PreparedKernel& prepared) const {
+  absl::Status status = CutIntoSegments(prepared);
+  for (core::PlaceIndex place = 0; status.ok() && place < places_.count(); ++place) {
+    status = InstantiateSegments(prepared, place);
+  }
+  if (status.ok() || absl::IsDataLoss(status)) return status;
+  DestroySegments(prepared);
+  prepared.cut = SegmentedGraph();
+  prepared.cut.whole_reason = absl::StrCat("Its segments cannot be made: ", status.message());
+  return absl::OkStatus();
+}
+
+void PreparedKernels::DestroySegments(PreparedKernel& prepared) const {
+  for (std::vector<CUgraphExec>& segments : prepared.segments) {
+    for (CUgraphExec exec : segments) context_.api().cuGraphExecDestroy(exec);
+    segments.clear();
+  }
 }
 
 absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
@@ -281,6 +330,7 @@ absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
     for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
       if (absl::Status status = Instantiate(*prepared, place); !status.ok()) return status;
     }
+    if (absl::Status status = MakeSegments(*prepared); !status.ok()) return status;
   }
   kernels_[kernel.id.value] = std::move(prepared);
   return absl::OkStatus();
@@ -353,10 +403,29 @@ absl::Status PreparedKernels::PrepareFused(core::FusedKernelDesc& fused) {
   return absl::OkStatus();
 }
 
+core::GraphCut PreparedKernels::CutOf(core::KernelId id) const {
+  const PreparedKernel* const kernel = Find(id);
+  if (kernel == nullptr) return {.segments = 1, .whole_reason = "The graph is not prepared."};
+  const SegmentedGraph& cut = kernel->cut;
+  return {.segments = static_cast<int32_t>(std::max<size_t>(1, cut.begins.size())),
+          .whole_reason = cut.whole_reason};
+}
+
+absl::Span<const CUgraphExec> PreparedKernels::SegmentsFor(core::KernelId id,
+                                                           core::PlaceIndex place) const {
+  const PreparedKernel* const kernel = Find(id);
+  if (kernel == nullptr) return {};
+  const std::vector<CUgraphExec>& segments = kernel->segments[static_cast<size_t>(place)];
+  return segments.empty() ? kernel->segments[core::kWholeDevice] : segments;
+}
+
 bool PreparedKernels::Confines(core::KernelId id, core::PlaceIndex place) const {
   const PreparedKernel* const kernel = Find(id);
   if (kernel == nullptr || kernel->desc.kind != core::TaskKind::kGraph) return true;
-  return kernel->instances[static_cast<size_t>(place)].load(std::memory_order_acquire) != nullptr;
+  const auto at = static_cast<size_t>(place);
+  const bool cut = kernel->cut.begins.size() > 1;
+  return kernel->instances[at].load(std::memory_order_acquire) != nullptr &&
+         (!cut || !kernel->segments[at].empty());
 }
 
 absl::Status PreparedKernels::AddPlace(core::PlaceIndex place) {
@@ -364,6 +433,7 @@ absl::Status PreparedKernels::AddPlace(core::PlaceIndex place) {
   for (const auto& kernel : kernels_) {
     if (kernel == nullptr || kernel->desc.kind != core::TaskKind::kGraph) continue;
     if (absl::Status status = Instantiate(*kernel, place); !status.ok()) return status;
+    if (absl::Status status = InstantiateSegments(*kernel, place); !status.ok()) return status;
   }
   return absl::OkStatus();
 }

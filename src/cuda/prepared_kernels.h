@@ -14,11 +14,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "src/core/base/limits.h"
 #include "src/core/seams/kernel.h"
 #include "src/cuda/context.h"
+#include "src/cuda/graph_segments.h"
 #include "src/cuda/parameter_layout.h"
 #include "src/cuda/places.h"
 
@@ -42,6 +45,11 @@ struct PreparedKernel {
   bool yields = false;  // block tasks have yield points
   // By place; null if a kernel of the graph does not fit the place.
   std::array<std::atomic<CUgraphExec>, core::kMaxPlaces> instances{};
+  // A graph that is cut: how, and by place its segments; none where one does not fit the place.
+  // Both are complete before the first lane of the place is made.
+  SegmentedGraph cut;
+  std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
+  CUgraph captured = nullptr;  // the capture for the whole device, which `cut` names the nodes of
 };
 
 struct PreparedFused {
@@ -79,6 +87,10 @@ class PreparedKernels {
   const PreparedFused* FindFused(core::KernelId id) const {
     return id.value < fused_.size() ? fused_[id.value].get() : nullptr;
   }
+  // How the prepared graph is cut.
+  core::GraphCut CutOf(core::KernelId id) const;
+  // The graph's segments for the place, or where they do not fit it, for the whole device.
+  absl::Span<const CUgraphExec> SegmentsFor(core::KernelId id, core::PlaceIndex place) const;
   // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;
 
@@ -91,7 +103,12 @@ class PreparedKernels {
   absl::Status Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
   absl::StatusOr<CUgraph> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
   absl::StatusOr<CUgraph> CloneFor(CUgraph graph, core::PlaceIndex place) const;
-  absl::StatusOr<bool> BindToPlace(CUgraph graph, core::PlaceIndex place, int depth) const;
+  absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
+  void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
+  absl::Status MakeSegments(PreparedKernel& prepared) const;
+  void DestroySegments(PreparedKernel& prepared) const;
+  absl::Status CutIntoSegments(PreparedKernel& prepared) const;
+  absl::Status InstantiateSegments(PreparedKernel& prepared, core::PlaceIndex place) const;
 
   const Context& context_;
   const Places& places_;

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
+#include "src/core/seams/graph_cut.h"
 
 namespace gpushare::models {
 namespace {
@@ -22,9 +24,22 @@ constexpr double kUnknownBlockTaskNs = 100000;
 constexpr int64_t kTrustedSamples = 8;
 constexpr double kAnnouncedChange = 0.10;
 
+// A graph leaves when its running segment and those behind it on the device have ended: at a random
+// time half a segment less than all of them on average, and all of them at the p99.
+EvictionState GraphEvictionPrior(const core::DeviceProfile& device, const core::KernelDesc& graph) {
+  const int64_t segment_ns =
+      graph.cut.longest_ns > 0 ? graph.cut.longest_ns : core::SegmentNsOf(graph);
+  EvictionState prior;
+  prior.mean_ns = static_cast<double>(device.eviction_write_latency_ns) +
+                  (core::kSegmentsOutstanding - 0.5) * static_cast<double>(segment_ns);
+  prior.error_ns = kWriteErrorNs + 0.25 * static_cast<double>(segment_ns);
+  return prior;
+}
+
 }  // namespace
 
 EvictionState EvictionPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel) {
+  if (kernel.kind == core::TaskKind::kGraph) return GraphEvictionPrior(device, kernel);
   // The block task of workers, which are what is evicted, differs from that of the grid.
   const double block_task = static_cast<double>(kernel.simulation.block_task_ns) *
                             (1 + kernel.simulation.worker_overhead);

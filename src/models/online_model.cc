@@ -93,6 +93,14 @@ class OnlineModel final : public CostModel {
     return model->solo.Predict(tasks, model->prior.NsOf(features.block_tasks));
   }
 
+  int64_t LearnedSoloNs(const std::string& name) const override {
+    const auto learned = pending_.find(name);
+    if (learned == pending_.end() || learned->second.solo.samples == 0) return 0;
+    LinearModel solo;
+    solo.Restore(learned->second.solo);
+    return solo.Predict(0, 0).duration_ns;
+  }
+
   Prediction PredictEviction(const KernelDesc& kernel) const override {
     if (!kernel.evictable) return {core::kNever, 0, false};
     const KernelModel* model = Find(kernel);

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "atomic_queue/atomic_queue.h"
 #include "src/core/base/mutex.h"
+#include "src/core/seams/graph_cut.h"
 #include "src/core/seams/launch_check.h"
 #include "src/core/seams/launch_claims.h"
 
@@ -60,6 +61,9 @@ class NullDevice final : public core::Device {
   const core::DeviceCapabilities& capabilities() const override { return capabilities_; }
 
   absl::Status PrepareKernel(const core::KernelDesc&) override { return absl::OkStatus(); }
+  core::GraphCut CutOf(const core::KernelDesc& graph) const override {
+    return core::CutOfRecord(graph);
+  }
 
   absl::StatusOr<PlaceIndex> CreatePlace(const core::PlaceSpec& spec) override {
     if (absl::Status status = core::CheckPlaceSpec(spec, capabilities_.profile); !status.ok()) {
@@ -206,7 +210,7 @@ class NullDevice final : public core::Device {
     std::atomic<int64_t>* counter =
         has_counter ? &counters_[static_cast<size_t>(request.parts[0].counter)] : nullptr;
     if (has_counter && request.parts[0].reset_counter) counter->store(0, std::memory_order_relaxed);
-    if (is_workers && lane.evictable && IsEvicted(lane, request.parts[0].epoch)) {
+    if (is_workers && lane.evictable && IsEvicted(lane, request)) {
       // Every worker reads the word before its first claim.
       completion.outcome = core::Outcome::kEvicted;
       return;
@@ -234,10 +238,11 @@ class NullDevice final : public core::Device {
     completions_.push(entry);
   }
 
-  static bool IsEvicted(const Lane& lane, uint64_t epoch) {
+  static bool IsEvicted(const Lane& lane, const core::LaunchRequest& request) {
     const uint64_t word = lane.word.load(std::memory_order_acquire);
-    return static_cast<int64_t>(word - epoch) >= 0 &&
-           lane.workers_to_keep.load(std::memory_order_relaxed) == 0;
+    return static_cast<int64_t>(word - request.parts[0].epoch) >= 0 &&
+           (request.form == core::Form::kSegments ||
+            lane.workers_to_keep.load(std::memory_order_relaxed) == 0);
   }
 
   const core::SteadyClock clock_;

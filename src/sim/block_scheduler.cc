@@ -21,7 +21,7 @@ void Engine::MakePending(int32_t slot) {
     return launches_[other].priority < launch.priority;
   });
   pending_.insert(later, slot);
-  BreakSegments(*launch.place, slot);
+  BreakRuns(*launch.place, slot);
   dirty_ = true;
 }
 

@@ -35,6 +35,10 @@ double Engine::TakeFromPool(Pool& pool, int64_t tasks) {
 
 int64_t Engine::ClaimsOf(int32_t counter) const {
   const Pool& pool = pools_[counter];
+  for (const int32_t slot : resident_launches_) {
+    const Launch& launch = launches_[slot];
+    if (launch.in_segments && launch.pool == counter) return SegmentsClaimed(launch);
+  }
   int64_t unsynced = 0;
   for (const int32_t index : active_residencies_) {
     Residency residency = residencies_[index];

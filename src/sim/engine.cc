@@ -300,9 +300,11 @@ size_t Engine::Poll(absl::Span<core::DeviceCompletion> out) {
     visible_head_ = (visible_head_ + 1) % visible_.size();
     --visible_count_;
     Launch& launch = launches_[slot];
+    if (launch.in_segments) lanes_[launch.lane].has_segments = false;
     if (!launch.given_up) {
       out[count++] = {launch.id,     launch.outcome,    launch.start_ns,
                       launch.end_ns, launch.tasks_done, launch.error_code};
+      out[count - 1].longest_segment_ns = launch.longest_segment_ns;
     }
     if (launch.duplicated) {
       launch.duplicated = false;

@@ -48,7 +48,7 @@ enum class ChainState : uint8_t {
   kPending,  // the next node waits for its SMs
   kNode,     // one node runs
   kGap,      // between two nodes: its SMs are free
-  kSegment,  // nothing else uses its SMs: the rest of the chain is one event
+  kRun,  // nothing else uses its SMs: the rest of the chain is one event
 };
 
 struct Launch {
@@ -107,7 +107,11 @@ struct Launch {
   NodeRun own_node;  // for opaque work and library calls with their own bound
   bool has_own_node = false;
   int64_t node = 0;
-  double left_ns = 0;  // time left of the node or segment, alone on the whole device
+  int64_t node_end = 0;      // the launch ends before this node; an eviction lowers it
+  bool in_segments = false;  // kSegments: starts at its counter's segment, may be evicted
+  int32_t segment_first = 0;
+  int64_t longest_segment_ns = 0;
+  double left_ns = 0;  // time left of the node or of the run, alone on the whole device
   double rate = 0;
   core::TimeNs synced_ns = 0;
   core::TimeNs due_ns = core::kNever;
@@ -171,6 +175,7 @@ struct Lane {
   int32_t priority = 0;
   bool evictable = false;
   bool abandoned = false;
+  bool has_segments = false;  // a launch in segments is not reported yet
   int32_t queue = 0;
   int32_t running = -1;  // the launch on the SMs; the next launch waits for it
   bool had_predecessor = false;
@@ -245,6 +250,7 @@ class Engine {
                      const PreparedKernel& cuda) const;
   void ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request);
   void FillChain(Launch& launch, const core::LaunchRequest& request);
+  void FillSegments(Launch& launch, const core::LaunchPart& part);
   void StartCopy(int32_t slot);
   void DrawLaunchFaults(Launch& launch);
   void Enqueue(int32_t queue, int32_t command);
@@ -289,10 +295,15 @@ class Engine {
 
   // graphs.cc
   bool PlaceNode(int32_t slot);
-  void StartSegment(int32_t slot);
-  void BreakSegments(const Place& place, int32_t except);
-  void BreakSegment(int32_t slot);
+  void StartRun(int32_t slot);
+  void BreakRuns(const Place& place, int32_t except);
+  void BreakRun(int32_t slot);
   void ChainIsDue(int32_t slot);
+  void EndChain(int32_t slot);
+  double PositionOf(const Launch& launch) const;
+  double EndPositionOf(const Launch& launch) const;
+  void EvictSegments(int32_t slot);
+  int64_t SegmentsClaimed(const Launch& launch) const;
   void GapIsOver(int32_t slot);
   void FreeCells(int32_t slot);
   void SyncChain(Launch& launch);

@@ -3,12 +3,14 @@
 // A node starts when all SMs that its blocks need are free. GEMM nodes are persistent grids with a
 // static share for each SM, so one late SM delays the whole node. In the gap before the next node
 // the SMs are free, and other launches may fill them. While nothing else uses the chain's SMs or
-// waits for them, the rest of the chain runs as one segment: one event instead of one for each
-// node.
+// waits for them, the rest of the chain is one run: one event instead of one for each node. A
+// launch in segments is a chain that starts at its counter's segment and, evicted, ends at a
+// boundary.
 
 #include <algorithm>
 #include <cmath>
 
+#include "src/core/base/tuning.h"
 #include "src/sim/engine.h"
 
 namespace gpushare::sim {
@@ -44,7 +46,7 @@ bool Engine::IsAlone(int32_t slot) const {
 bool Engine::PlaceNode(int32_t slot) {
   Launch& launch = launches_[slot];
   if (IsAlone(slot)) {
-    StartSegment(slot);
+    StartRun(slot);
     return true;
   }
   const NodeRun& node = CurrentNode(launch);
@@ -82,7 +84,7 @@ bool Engine::PlaceNode(int32_t slot) {
   return true;
 }
 
-void Engine::StartSegment(int32_t slot) {
+void Engine::StartRun(int32_t slot) {
   Launch& launch = launches_[slot];
   launch.needs = kWholeSm;
   double busy_share = 1;
@@ -90,7 +92,7 @@ void Engine::StartSegment(int32_t slot) {
     launch.left_ns = static_cast<double>(launch.own_node.node.duration_ns);
     launch.demand = launch.own_node.node.demand;
   } else {
-    launch.left_ns = launch.kernel->chain_ns - launch.kernel->NodeOf(launch.node).begin_ns;
+    launch.left_ns = EndPositionOf(launch) - launch.kernel->NodeOf(launch.node).begin_ns;
     launch.demand = launch.kernel->demand;
     busy_share = std::min(
         1.0, launch.kernel->busy_share * capabilities_.profile.sm_count / launch.place->sms);
@@ -101,39 +103,39 @@ void Engine::StartSegment(int32_t slot) {
       AddResidency(slot, index, kWholeSm, sms, sms).busy_sms = sms * busy_share;
     }
   }
-  launch.chain = ChainState::kSegment;
+  launch.chain = ChainState::kRun;
   launch.rate = 0;
   launch.synced_ns = now_;
   if (launch.start_ns == core::kNever) launch.start_ns = now_;
   dirty_ = true;
 }
 
-void Engine::BreakSegments(const Place& place, int32_t except) {
+void Engine::BreakRuns(const Place& place, int32_t except) {
   for (size_t i = 0; i < resident_launches_.size();) {
     const int32_t slot = resident_launches_[i];
     const Launch& launch = launches_[slot];
-    if (slot != except && launch.chain == ChainState::kSegment &&
+    if (slot != except && launch.chain == ChainState::kRun &&
         (launch.place->cells & place.cells).any()) {
-      BreakSegment(slot);
+      BreakRun(slot);
     }
     // A chain in a gap has freed its cells and so left this list; then the index stays.
     if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
   }
 }
 
-void Engine::BreakSegment(int32_t slot) {
+void Engine::BreakRun(int32_t slot) {
   Launch& launch = launches_[slot];
   SyncChain(launch);
   dirty_ = true;
   launch.chain = ChainState::kNode;
   if (launch.has_own_node) return;
   const PreparedKernel& kernel = *launch.kernel;
-  const double position = std::max(0.0, kernel.chain_ns - launch.left_ns);
+  const double position = PositionOf(launch);
   const NodePosition node = kernel.NodeAt(position);
   const double duration = static_cast<double>(node.run->node.duration_ns);
   const double inside = position - node.begin_ns;
   launch.node = node.index;
-  if (inside < duration || node.index + 1 >= kernel.nodes) {
+  if (inside < duration || node.index + 1 >= launch.node_end) {
     launch.left_ns = std::max(0.0, duration - inside);
     launch.demand = node.run->node.demand;
     return;
@@ -152,14 +154,64 @@ void Engine::ChainIsDue(int32_t slot) {
   const double rate = std::max(launch.rate, 1e-9);
   FreeCells(slot);
   if (launch.chain == ChainState::kNode) ++launch.node;
-  if (launch.chain == ChainState::kSegment || launch.node >= NodeCount(launch)) {
-    EndLaunch(slot, core::Outcome::kFinished, 0);
+  if (launch.chain == ChainState::kRun) launch.node = launch.node_end;
+  if (launch.node >= launch.node_end) {
+    EndChain(slot);
     return;
   }
   launch.chain = ChainState::kGap;
   const double gap = launch.kernel->gap_ns / rate;
   AddTimer(now_ + static_cast<core::TimeNs>(std::llround(gap)), TimerKind::kGapEnd, slot,
            launch.generation);
+}
+
+// In time alone on the whole device: where the running chain is, and where its launch ends.
+double Engine::PositionOf(const Launch& launch) const {
+  return std::max(0.0, EndPositionOf(launch) - launch.left_ns);
+}
+
+double Engine::EndPositionOf(const Launch& launch) const {
+  const PreparedKernel& kernel = *launch.kernel;
+  if (launch.node_end >= kernel.nodes) return kernel.chain_ns;
+  return kernel.NodeOf(launch.node_end).begin_ns - kernel.gap_ns;
+}
+
+void Engine::EndChain(int32_t slot) {
+  Launch& launch = launches_[slot];
+  if (!launch.in_segments) return EndLaunch(slot, core::Outcome::kFinished, 0);
+  const bool finished = launch.node >= launch.kernel->nodes;
+  const auto segments = static_cast<int64_t>(launch.kernel->segments.size());
+  const int64_t next = finished ? segments : launch.kernel->SegmentOf(launch.node);
+  launch.tasks_done = next - launch.segment_first;
+  pools_[launch.pool].taken = next;
+  if (launch.tasks_done > 0) {
+    const double stretch = launch.slowness / launch.place_speed;
+    launch.longest_segment_ns =
+        std::llround(static_cast<double>(launch.kernel->longest_segment_ns) * stretch);
+  }
+  EndLaunch(slot, finished ? core::Outcome::kFinished : core::Outcome::kEvicted, 0);
+}
+
+// The segments that are on the device run to their ends: the current one and those behind it.
+void Engine::EvictSegments(int32_t slot) {
+  Launch& launch = launches_[slot];
+  if (launch.evicted) return;
+  launch.evicted = true;
+  if (launch.chain == ChainState::kRun) BreakRun(slot);
+  const std::vector<int64_t>& begins = launch.kernel->segments;
+  const size_t end =
+      static_cast<size_t>(launch.kernel->SegmentOf(launch.node)) + core::kSegmentsOutstanding;
+  if (end < begins.size()) launch.node_end = begins[end];
+}
+
+// Counted from the graph's first segment, with the current one.
+int64_t Engine::SegmentsClaimed(const Launch& launch) const {
+  int64_t node = launch.node;
+  if (launch.chain == ChainState::kRun) {
+    const double since = static_cast<double>(now_ - launch.synced_ns);
+    node = launch.kernel->NodeAt(PositionOf(launch) + launch.rate * since).index;
+  }
+  return launch.kernel->SegmentOf(std::min(node, launch.kernel->nodes - 1)) + 1;
 }
 
 void Engine::GapIsOver(int32_t slot) {

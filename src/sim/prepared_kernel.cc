@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
+#include "src/core/seams/graph_cut.h"
 #include "src/sim/tuning.h"
 
 namespace gpushare::sim {
@@ -154,6 +155,10 @@ NodePosition PreparedKernel::NodeOf(int64_t index) const {
   return {&run, index, run.begin_ns + step * static_cast<double>(index - run.first)};
 }
 
+int64_t PreparedKernel::SegmentOf(int64_t node) const {
+  return std::upper_bound(segments.begin(), segments.end(), node) - segments.begin() - 1;
+}
+
 absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
                                                    const core::DeviceProfile& profile,
                                                    const SmState& sms) {
@@ -181,6 +186,11 @@ absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
   if (desc.kind == core::TaskKind::kGraph || desc.kind == core::TaskKind::kLibrary ||
       !desc.simulation.nodes.empty()) {
     BuildChain(kernel, profile.sm_count);
+    const core::GraphCut cut = core::CutOfRecord(desc);
+    if (desc.kind == core::TaskKind::kGraph && cut.segments > 1) {
+      kernel.segments = core::CutRecord(desc.simulation, core::SegmentNsOf(desc));
+      kernel.longest_segment_ns = cut.longest_ns;
+    }
   } else {
     int64_t task_ns = desc.simulation.block_task_ns;
     if (task_ns <= 0) task_ns = kBlockTaskDefaultNs;

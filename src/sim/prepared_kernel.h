@@ -39,6 +39,8 @@ struct PreparedKernel {
   // For chains: graphs and library calls. A library call is a chain of one node.
   std::vector<NodeRun> runs;
   int64_t nodes = 0;
+  std::vector<int64_t> segments;  // the first node of each; empty where the graph is not cut
+  int64_t longest_segment_ns = 0;
   double gap_ns = 0;
   double chain_ns = 0;          // alone on the whole device
   core::ResourceDemand demand;  // of the chain, mean over its duration
@@ -49,6 +51,8 @@ struct PreparedKernel {
   double SpeedOn(int32_t sms, int32_t device_sms) const;
   NodePosition NodeAt(double time_ns) const;
   NodePosition NodeOf(int64_t index) const;
+  // The segment that has the node.
+  int64_t SegmentOf(int64_t node) const;
 };
 
 // Errors: INVALID_ARGUMENT if no block fits into an SM, or if a number is out of range.

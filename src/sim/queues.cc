@@ -22,7 +22,8 @@ namespace gpushare::sim {
 namespace {
 
 bool IsChainForm(core::Form form) {
-  return form == core::Form::kGraph || form == core::Form::kLibrary || form == core::Form::kOpaque;
+  return form == core::Form::kGraph || form == core::Form::kSegments ||
+         form == core::Form::kLibrary || form == core::Form::kOpaque;
 }
 
 }  // namespace
@@ -56,6 +57,10 @@ absl::Status Engine::Check(const core::LaunchRequest& request) const {
   if (lane.abandoned) {
     return absl::FailedPreconditionError(
         absl::StrCat("Lane ", request.parts[0].lane, " was abandoned and takes no launch."));
+  }
+  if (lane.has_segments) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Lane ", request.parts[0].lane, " has a launch in segments and takes no other."));
   }
   if (absl::Status status = core::CheckLaunchRequest(request); !status.ok()) return status;
   if (!request.wait_events.empty()) {
@@ -99,7 +104,9 @@ absl::Status Engine::CheckKernelForm(const core::LaunchRequest& request) const {
       return absl::InvalidArgumentError(absl::StrCat("Kernel '", kernel->desc.name,
                                                      "' is launched as a graph and has no nodes."));
     }
-    return absl::OkStatus();
+    if (request.form != core::Form::kSegments) return absl::OkStatus();
+    return CheckCounter(request.parts[0].counter, request.parts[0].reset_counter,
+                        request.parts[0].block_count);
   }
   if (request.form == core::Form::kFused) {
     if (absl::Status status = CheckFused(request); !status.ok()) return status;
@@ -214,8 +221,11 @@ void Engine::Fill(int32_t slot, const core::LaunchRequest& request) {
     launch.copy = request.parts[0].work.copy;
     launch.slowness *= faults_.SlowCopy() ? faults_.plan().slow_copy_factor : 1;
   } else if (IsChainForm(request.form) || launch.kernel->is_chain()) {
-    if (request.form == core::Form::kGraph) latency = profile.graph_launch_latency_ns;
+    const bool graph = request.form == core::Form::kGraph || request.form == core::Form::kSegments;
+    if (graph) latency = profile.graph_launch_latency_ns;
     FillChain(launch, request);
+    launch.node_end = NodeCount(launch);
+    if (request.form == core::Form::kSegments) FillSegments(launch, request.parts[0]);
   } else {
     FillTasks(slot, request);
     if (request.form == core::Form::kFused) FillFused(slot, request);
@@ -383,6 +393,25 @@ void Engine::FillChain(Launch& launch, const core::LaunchRequest& request) {
   launch.has_own_node = true;
 }
 
+// The counter's pool holds how many segments are done.
+void Engine::FillSegments(Launch& launch, const core::LaunchPart& part) {
+  const PreparedKernel& kernel = *launch.kernel;
+  Pool& pool = pools_[part.counter];
+  if (part.reset_counter) {
+    pool = Pool();
+    pool.zeroed = true;
+  }
+  launch.in_segments = true;
+  lanes_[launch.lane].has_segments = true;
+  launch.pool = part.counter;
+  launch.epoch = part.epoch;
+  launch.segment_first = static_cast<int32_t>(pool.taken);
+  const auto first = static_cast<size_t>(pool.taken);
+  launch.node = first < kernel.segments.size() ? kernel.segments[first] : kernel.nodes;
+  const auto cuts = static_cast<double>(kernel.segments.size() - 1);
+  launch.slowness *= 1 + cuts * kSegmentGapNs / kernel.chain_ns;
+}
+
 int32_t& Engine::NextOf(int32_t command) {
   return command >= 0 ? launches_[command].next_in_queue : writes_[-2 - command].next;
 }
@@ -439,6 +468,8 @@ void Engine::Ready(int32_t slot) {
     EndLaunch(slot, core::Outcome::kFailed, kFaultNativeCode);
   } else if (launch.form == core::Form::kMemcpy) {
     StartCopy(slot);
+  } else if (launch.in_segments && (MustLeave(launch) || launch.node >= launch.kernel->nodes)) {
+    EndChain(slot);
   } else if (launch.workers && MustLeave(launch)) {
     const Lane& lane = lanes_[launch.lane];
     launch.evicted = true;
@@ -549,8 +580,8 @@ void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {
   lane.keep = keep;
   // A launch that is not yet ready reads the word when it starts.
   const auto leaves = [this](const Launch& launch) {
-    return launch.phase == LaunchPhase::kResident && launch.workers && !launch.hung &&
-           MustLeave(launch);
+    return launch.phase == LaunchPhase::kResident && (launch.workers || launch.in_segments) &&
+           !launch.hung && MustLeave(launch);
   };
   // Second parts of fused launches on other lanes. One without a block reads the word when it gets
   // one.
@@ -561,8 +592,12 @@ void Engine::WordArrives(core::LaneIndex index, uint64_t epoch, int64_t keep) {
   }
   if (lane.running == -1) return;
   const Launch& launch = launches_[lane.running];
-  if (launch.lane == index && !launch.is_second_part && leaves(launch))
+  if (launch.lane != index || launch.is_second_part || !leaves(launch)) return;
+  if (launch.in_segments) {
+    EvictSegments(lane.running);
+  } else {
     EvictLaunch(lane.running, keep);
+  }
 }
 
 }  // namespace gpushare::sim

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/mutex.h"
+#include "src/core/seams/graph_cut.h"
 #include "src/sim/engine.h"
 
 namespace gpushare::sim {
@@ -35,6 +36,10 @@ class SimDevice final : public core::Device {
   absl::Status PrepareKernel(const core::KernelDesc& kernel) override {
     core::MutexLock lock(&mutex_);
     return engine_.Prepare(kernel);
+  }
+
+  core::GraphCut CutOf(const core::KernelDesc& graph) const override {
+    return core::CutOfRecord(graph);
   }
 
   absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {

@@ -23,6 +23,10 @@ inline constexpr double kEvictionWriteJitter = 0.25;
 // graph node, 0.52 us (docs/hardware.md). Range: 0 to 1500 ns.
 inline constexpr int64_t kSuccessorGapNs = 500;
 
+// Time that a cut between two segments costs, with two of them outstanding: 0.95 us at segments of
+// 25 us, 1.3 us at 50 us, 1.8 us at 100 us (docs/hardware.md). Range: 500 to 3000 ns.
+inline constexpr double kSegmentGapNs = 1600;
+
 // Duration of opaque work that declares none. Range: 1000 to 100000 ns.
 inline constexpr int64_t kOpaqueDefaultNs = 5000;
 // Duration of a library call without a record, a bound or a hint.

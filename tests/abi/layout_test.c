@@ -129,7 +129,7 @@ GPUSHARE_AT_BYTE(gpushare_library_arguments, d, 24);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, alpha, 32);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, beta, 36);
 
-GPUSHARE_SIZE(gpushare_kernel_options, 152);
+GPUSHARE_SIZE(gpushare_kernel_options, 160);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, kind, 4);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, name, 8);
@@ -156,8 +156,9 @@ GPUSHARE_AT_BYTE(gpushare_kernel_options, block_z, 128);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, dynamic_shared_memory_bytes, 132);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, library, 136);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, slice_function, 144);
+GPUSHARE_AT_BYTE(gpushare_kernel_options, segment_ns, 152);
 
-GPUSHARE_SIZE(gpushare_kernel_info, 104);
+GPUSHARE_SIZE(gpushare_kernel_info, 128);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, kind, 4);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, threads_per_block, 8);
@@ -172,6 +173,10 @@ GPUSHARE_AT_BYTE(gpushare_kernel_info, block_task_ns, 40);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, yield_interval_ns, 48);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, solo_ns, 56);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, demand, 64);
+GPUSHARE_AT_BYTE(gpushare_kernel_info, whole_reason, 104);
+GPUSHARE_AT_BYTE(gpushare_kernel_info, longest_segment_ns, 112);
+GPUSHARE_AT_BYTE(gpushare_kernel_info, segment_count, 120);
+GPUSHARE_AT_BYTE(gpushare_kernel_info, reserved, 124);
 
 GPUSHARE_SIZE(gpushare_fused_kernel_options, 80);
 GPUSHARE_AT_BYTE(gpushare_fused_kernel_options, struct_size, 0);
@@ -662,6 +667,7 @@ GPUSHARE_VALUE(GPUSHARE_FORM_GRAPH, 4);
 GPUSHARE_VALUE(GPUSHARE_FORM_LIBRARY, 5);
 GPUSHARE_VALUE(GPUSHARE_FORM_MEMCPY, 6);
 GPUSHARE_VALUE(GPUSHARE_FORM_OPAQUE, 7);
+GPUSHARE_VALUE(GPUSHARE_FORM_SEGMENTS, 8);
 GPUSHARE_VALUE(GPUSHARE_COPY_NONE, 0);
 GPUSHARE_VALUE(GPUSHARE_COPY_HOST_TO_DEVICE, 1);
 GPUSHARE_VALUE(GPUSHARE_COPY_DEVICE_TO_HOST, 2);

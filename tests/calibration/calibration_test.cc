@@ -67,7 +67,7 @@ class BlindDevice final : public core::ForwardingDevice {
     return place;
   }
   bool Confines(core::KernelId /*kernel*/, core::PlaceIndex place) const override {
-    return place != too_small_;
+    return place != too_small_ && (place == core::kWholeDevice || !confines_nothing);
   }
   void AbandonLane(core::LaneIndex lane) override {
     ++abandoned;
@@ -93,7 +93,8 @@ class BlindDevice final : public core::ForwardingDevice {
 
   int launches = 0;
   int abandoned = 0;
-  int32_t too_few_groups = -1;  // on so many, and the remainder, no kernel is confined
+  bool confines_nothing = false;  // no kernel stays in a partition
+  int32_t too_few_groups = -1;    // on so many, and the remainder, no kernel is confined
   // How long the host stands still before it sees the end of a launch. The second argument: the
   // launch before it said that more follows.
   std::function<int64_t(const core::LaunchRequest&, bool)> stall;
@@ -149,6 +150,7 @@ class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
   absl::StatusOr<CalibrationResult> Run(const std::vector<CalibrationItem>& items) {
     device_ = MakeDevice(faults_);
     device_->too_few_groups = too_few_groups_;
+    device_->confines_nothing = confines_nothing_;
     device_->stall = stall_;
     Profile base = Truth();
     base.device = Guess();
@@ -162,6 +164,7 @@ class CalibrationTest : public ::testing::TestWithParam<sim::Tier> {
   CalibrationOptions options_;
   sim::FaultPlan faults_;
   int32_t too_few_groups_ = -1;
+  bool confines_nothing_ = false;
   std::function<int64_t(const core::LaunchRequest&, bool)> stall_;
   std::unique_ptr<BlindDevice> device_;
 };
@@ -245,6 +248,18 @@ TEST_P(CalibrationTest, ASizeThatDoesNotConfineAGraphIsAsSlowAsTheNextSmallerOne
   EXPECT_EQ(size->speed, std::prev(size)->speed);
   EXPECT_LT(size->speed, TrueSpeed(Item("decode16").kernel, 44));
   EXPECT_THAT(result->notes, Contains(HasSubstr("does not run on 44 SMs alone")));
+}
+
+// As a graph whose clusters no partition takes: its launches there run on every SM.
+TEST_P(CalibrationTest, AGraphThatNoPartitionConfinesIsNotAsFastThereAsOnTheWholeDevice) {
+  confines_nothing_ = true;
+  const absl::StatusOr<CalibrationResult> result = Run({Item("decode16")});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const std::vector<core::SpeedPoint>& speed = result->kernels.front().speed;
+  ASSERT_GT(speed.size(), 10U);
+  for (const core::SpeedPoint& point : speed) {
+    EXPECT_LE(point.speed, point.sms / 132.0 + 0.001) << point.sms << " SMs";
+  }
 }
 
 // On 84 SMs decode keeps its speed beside compute and less than half of it beside streaming.

@@ -38,6 +38,8 @@ namespace {
 
 constexpr int kGraphKernels = 8;
 constexpr uint32_t kGraphKernelNs = 5'000;
+constexpr int kLongGraphKernels = 40;
+constexpr uint32_t kLongGraphKernelNs = 50'000;
 
 bool Load(CudaContractKernels& kernels) {
   int count = 0;
@@ -69,13 +71,25 @@ const CudaContractKernels* FindCudaContractKernels() {
   return loaded ? &kernels : nullptr;
 }
 
-int CaptureContractGraph(void* /*user*/, void* stream, int sm_count) {
-  const ContractSpin::Params params = {kGraphKernelNs};
-  for (int i = 0; i < kGraphKernels; ++i) {
+namespace {
+
+int CaptureSpins(void* stream, int sm_count, int kernels, uint32_t wait_ns) {
+  const ContractSpin::Params params = {wait_ns};
+  for (int i = 0; i < kernels; ++i) {
     ContractSpin_original<<<sm_count, ContractSpin::kThreads, 0,
                             static_cast<cudaStream_t>(stream)>>>(params);
   }
   return static_cast<int>(cudaGetLastError());
+}
+
+}  // namespace
+
+int CaptureContractGraph(void* /*user*/, void* stream, int sm_count) {
+  return CaptureSpins(stream, sm_count, kGraphKernels, kGraphKernelNs);
+}
+
+int CaptureContractLongGraph(void* /*user*/, void* stream, int sm_count) {
+  return CaptureSpins(stream, sm_count, kLongGraphKernels, kLongGraphKernelNs);
 }
 
 }  // namespace gpushare::contract

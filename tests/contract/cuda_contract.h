@@ -28,6 +28,8 @@ const CudaContractKernels* FindCudaContractKernels();
 
 // Captures eight kernels of 5 us on every SM of the place (core::CaptureFunction).
 int CaptureContractGraph(void* user, void* stream, int sm_count);
+// Captures 40 kernels of 50 us.
+int CaptureContractLongGraph(void* user, void* stream, int sm_count);
 
 }  // namespace gpushare::contract
 

@@ -40,6 +40,17 @@ core::KernelDesc MakeGraph() {
   return graph;
 }
 
+core::KernelDesc MakeLongGraph() {
+  core::KernelDesc graph = MakeGraph();
+  graph.id = core::KernelId{4};
+  graph.name = "contract_long_graph";
+  graph.simulation.nodes = {
+      {.duration_ns = 50'000, .blocks = 132, .repeat = 40, .whole_sm = true, .demand = {}}};
+  graph.solo_hint_ns = 40 * 50'000;
+  graph.segment_ns = 200'000;
+  return graph;
+}
+
 core::KernelDesc MakePartner() {
   core::KernelDesc partner = MakeKernel();
   partner.id = core::KernelId{3};
@@ -71,6 +82,10 @@ void DeviceContract::SetUp() {
   if (GetParam().fill_kernels) GetParam().fill_kernels(kernel_, graph_);
   ASSERT_TRUE(device_->PrepareKernel(kernel_).ok());
   ASSERT_TRUE(device_->PrepareKernel(graph_).ok());
+  long_graph_ = MakeLongGraph();
+  if (GetParam().fill_long_graph) GetParam().fill_long_graph(long_graph_);
+  ASSERT_TRUE(device_->PrepareKernel(long_graph_).ok());
+  long_graph_.cut = device_->CutOf(long_graph_);
   partner_ = MakePartner();
   fused_ = MakeFused();
   if (GetParam().fill_fused) GetParam().fill_fused(partner_, fused_);
@@ -179,6 +194,18 @@ core::LaunchRequest DeviceContract::Graph(core::LaneIndex lane) {
   request.parts[0].lane = lane;
   request.form = core::Form::kGraph;
   request.parts[0].work.kernel = &graph_;
+  return request;
+}
+
+core::LaunchRequest DeviceContract::Segments(core::LaneIndex lane, int32_t counter, bool reset,
+                                             uint64_t epoch) {
+  core::LaunchRequest request = Graph(lane);
+  request.form = core::Form::kSegments;
+  request.parts[0].work.kernel = &long_graph_;
+  request.parts[0].block_count = long_graph_.cut.segments;
+  request.parts[0].counter = counter;
+  request.parts[0].reset_counter = reset;
+  request.parts[0].epoch = epoch;
   return request;
 }
 

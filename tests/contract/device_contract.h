@@ -33,6 +33,8 @@ struct DeviceFactory {
   // Sets what this device launches for the kernel, whose block tasks take 10 us, and for the graph.
   // May be null.
   std::function<void(core::KernelDesc& kernel, core::KernelDesc& graph)> fill_kernels = nullptr;
+  // The same for the graph of 40 nodes.
+  std::function<void(core::KernelDesc& long_graph)> fill_long_graph = nullptr;
   // The same for the second kernel, with equal block tasks and arguments, and for the fused kernel
   // of both.
   std::function<void(core::KernelDesc& partner, core::FusedKernelDesc& fused)> fill_fused = nullptr;
@@ -58,6 +60,8 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   // An evictable kernel with block tasks of 10 us and eight workers an SM.
   const core::KernelDesc& kernel() const { return kernel_; }
   const core::KernelDesc& graph() const { return graph_; }
+  // A graph of 40 nodes of 50 us, cut into segments of about 200 us.
+  const core::KernelDesc& long_graph() const { return long_graph_; }
   // Another such kernel, and a fused kernel with one block of `kernel` and two of `partner`.
   const core::KernelDesc& partner() const { return partner_; }
   const core::FusedKernelDesc& fused() const { return fused_; }
@@ -79,6 +83,8 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   // the first half of one device buffer to its second.
   void SetBuffers(core::LaunchRequest& request) const;
   core::LaunchRequest Graph(core::LaneIndex lane);
+  // `long_graph` from the counter's segment on.
+  core::LaunchRequest Segments(core::LaneIndex lane, int32_t counter, bool reset, uint64_t epoch);
   // Launches, and expects success.
   core::LaunchId Launch(const core::LaunchRequest& request);
 
@@ -103,6 +109,7 @@ class DeviceContract : public testing::TestWithParam<DeviceFactory> {
   std::unique_ptr<core::Device> device_;
   core::KernelDesc kernel_;
   core::KernelDesc graph_;
+  core::KernelDesc long_graph_;
   core::KernelDesc partner_;
   core::FusedKernelDesc fused_;
   uint64_t next_launch_ = 1;

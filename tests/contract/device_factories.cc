@@ -31,6 +31,9 @@ void AddCuda(std::vector<DeviceFactory>& factories) {
     kernel.slice_function = kernels->slice_function;
     graph.capture = &CaptureContractGraph;
   };
+  factory.fill_long_graph = [](core::KernelDesc& long_graph) {
+    long_graph.capture = &CaptureContractLongGraph;
+  };
   factory.fill_fused = [kernels](core::KernelDesc& partner, core::FusedKernelDesc& fused) {
     partner.original_function = kernels->partner_original_function;
     partner.worker_function = kernels->partner_worker_function;

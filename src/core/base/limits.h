@@ -68,6 +68,8 @@ inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
 inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;
 inline constexpr int kMaxSpeedPoints = 32;
 inline constexpr int kMaxGraphNodes = 4096;
+// Segments of one graph: 0.4 s of work in segments of the default length.
+inline constexpr int kMaxSegments = 4096;
 inline constexpr int kMaxInFlightLaunches = 1024;  // slots of the device's launch table
 inline constexpr int kMaxCounters = kMaxInFlightLaunches;
 

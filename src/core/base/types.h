@@ -59,6 +59,7 @@ enum class Form : uint8_t {
   kLibrary = 5,
   kMemcpy = 6,
   kOpaque = 7,
+  kSegments = 8,  // parts of a graph, one after another, until none is left or it is evicted
 };
 
 // kPeer: device memory to device memory, of one GPU or of two.

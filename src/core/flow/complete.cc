@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/base/tuning.h"
 #include "src/core/flow/hangs.h"
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
@@ -43,7 +44,10 @@ void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceComplet
   const TimeNs evicted_at = flow.lanes.lane(part.lane).evicted_at_ns.load();
   if (evicted_at < part.launched_ns || completion.end_ns < evicted_at) return;
   const int64_t latency_ns = completion.end_ns - evicted_at;
-  if (!part.blocked_eviction && latency_ns > BlockedEvictionNs(task)) {
+  // A graph's last segments have the lowest priority: they may wait for the LC work that evicted
+  // them, which says nothing about the next eviction.
+  const bool in_segments = part.form == Form::kSegments;
+  if (!in_segments && !part.blocked_eviction && latency_ns > BlockedEvictionNs(task)) {
     flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
   }
   if (completion.outcome != Outcome::kEvicted) return;
@@ -53,9 +57,16 @@ void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceComplet
   flow.counters.eviction_latency.Add(latency_ns);
   // A launch that left before its first block task has no latency to learn from. Block tasks of a
   // fused launch take longer than those of the kernel alone.
-  if (completion.block_tasks_done > 0 && part.form != Form::kFused) {
+  if (completion.block_tasks_done > 0 && part.form == Form::kWorkers) {
     AddSample(flow, task, part, latency_ns, true);
   }
+}
+
+// An eviction of a graph waits at most for the segments that are on the device.
+void LearnSegments(Flow& flow, const Task& task, const Part& part,
+                   const DeviceCompletion& completion) {
+  if (part.form != Form::kSegments || completion.longest_segment_ns <= 0) return;
+  AddSample(flow, task, part, kSegmentsOutstanding * completion.longest_segment_ns, true);
 }
 
 // Charges the device time and the work of an ended launch to its task and app.
@@ -166,6 +177,7 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
     task->record.error_code = completion.error_code;
   }
   LearnEviction(flow, *task, part, completion);
+  LearnSegments(flow, *task, part, completion);
   DropPart(flow, *task, index);
   Account(flow, *task, part, completion);
   if (task->progress.parts.empty()) {

@@ -142,6 +142,7 @@ void CheckBlockedEvictions(Flow& flow) {
     if (task->progress.eviction_p99_ns == kNever) continue;
     for (Part& part : task->progress.parts) {
       if (part.blocked_eviction || !IsLeaving(flow.gate, part)) continue;
+      if (part.form == Form::kSegments) continue;  // may wait for LC work (complete.cc)
       if (part.eviction_seen_ns == 0) part.eviction_seen_ns = flow.now_ns;
       if (flow.now_ns - part.eviction_seen_ns <= BlockedEvictionNs(*task)) continue;
       part.blocked_eviction = true;

@@ -10,6 +10,7 @@
 #include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/log/events.h"
 #include "src/core/seams/headroom.h"
+#include "src/core/seams/launch_claims.h"
 #include "src/core/seams/ordinary_form.h"
 #include "src/core/state/route.h"
 #include "src/core/state/state_change.h"
@@ -82,7 +83,7 @@ void LaunchPlanned(Flow& flow, const PlannedLaunch& planned) {
 // After a partial eviction the ledger charges the workers that stay. The launch is not leaving:
 // only a later word evicts the rest.
 void KeepWorkers(Flow& flow, const Task& task, Part& part, int32_t workers_to_keep) {
-  if (workers_to_keep <= 0 || workers_to_keep >= part.workers) return;
+  if (workers_to_keep <= 0 || workers_to_keep >= part.workers || !HasWorkers(part.form)) return;
   flow.ledger.Release(static_cast<int>(task.app->slot), part.workers - workers_to_keep,
                       part.workers_per_sm);
   part.workers = workers_to_keep;

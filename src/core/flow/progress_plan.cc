@@ -13,8 +13,7 @@ bool LaunchHead(const Snapshot& snapshot, const HeadView& head, Plan& plan) {
   PlannedLaunch launch;
   launch.task = head.task;
   launch.count = head.ready_count;
-  launch.form =
-      evictable && head.kind == TaskKind::kKernel ? Form::kWorkers : OrdinaryForm(head.kind);
+  launch.form = evictable ? EvictableForm(head.kind) : OrdinaryForm(head.kind);
   launch.lane_class = lc ? LaneClass::kLc : evictable ? LaneClass::kBe : LaneClass::kPlain;
   launch.reason = lc ? Reason::kLcFirst : Reason::kIdleDevice;
   return plan.launches.TryAdd(launch);

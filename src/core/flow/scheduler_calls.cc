@@ -110,6 +110,19 @@ absl::Status Scheduler::ReleaseQueue(QueueId id) {
   return driver_->flow.tables.FreeQueue(*queue);
 }
 
+namespace {
+
+// Prepares the staged kernel, and takes over what the device made of a graph.
+absl::Status Prepare(Device& device, KernelDesc& kernel) {
+  absl::Status status = device.PrepareKernel(kernel);
+  if (!status.ok() || kernel.kind != TaskKind::kGraph) return status;
+  kernel.cut = device.CutOf(kernel);
+  kernel.evictable = kernel.cut.segments > 1;
+  return status;
+}
+
+}  // namespace
+
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
   Flow& flow = driver_->flow;
@@ -119,11 +132,16 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   if (absl::Status status = CheckKernel(as_given); !status.ok()) return status;
   MutexLock one_at_a_time(&driver_->registration_mutex);
   if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
+  if (desc.kind == TaskKind::kGraph && desc.solo_hint_ns == 0) {
+    // How long the graph took in earlier runs says how many of its nodes are a segment.
+    MutexLock lock(&driver_->tick_mutex);
+    desc.solo_hint_ns = flow.model->LearnedSoloNs(desc.name);
+  }
   FillUnknown(desc);
   absl::StatusOr<KernelDesc*> kernel = flow.tables.StageKernel(std::move(desc));
   if (!kernel.ok()) return kernel.status();
   // Modules and graphs take tens of milliseconds: plans are made meanwhile.
-  absl::Status status = CatchExhaustion([&] { return flow.device->PrepareKernel(**kernel); });
+  absl::Status status = CatchExhaustion([&] { return Prepare(*flow.device, **kernel); });
   if (status.ok()) status = PublishStaged(**kernel);
   if (!status.ok()) {
     flow.tables.DropStagedKernel();

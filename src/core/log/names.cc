@@ -39,7 +39,7 @@ constexpr NameRow<TaskKind> kTaskKinds[] = {
 constexpr NameRow<Form> kForms[] = {
     {Form::kOriginal, "original"}, {Form::kWorkers, "workers"}, {Form::kSlice, "slice"},
     {Form::kFused, "fused"},       {Form::kGraph, "graph"},     {Form::kLibrary, "library"},
-    {Form::kMemcpy, "memcpy"},     {Form::kOpaque, "opaque"},
+    {Form::kMemcpy, "memcpy"},     {Form::kOpaque, "opaque"},   {Form::kSegments, "segments"},
 };
 
 constexpr NameRow<Verdict> kVerdicts[] = {

@@ -90,6 +90,7 @@ void BePlaces::CountLive() {
         Place& place = places_[p];
         if (place.index != part.place) continue;
         AddLive(running.task, place);
+        NoteSegments(running.task, place);
       }
     }
     fixed_ns_ = SumNs(fixed_ns_, fixed_ns);
@@ -115,9 +116,9 @@ bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
     case Role::kBeSide:
       return task.confinable;
     case Role::kLcSide:
-      return task.confinable && SidesOf(task) == Sides::kBoth;
+      return task.confinable && SidesOf(task) == Sides::kBoth && !RunsInSegments(snapshot_, task);
     case Role::kUnconfined:
-      return !task.confinable;
+      return !task.confinable || (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth);
   }
   return false;
 }
@@ -142,6 +143,12 @@ BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& p
 }
 
 BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) const {
+  const Judgement room = JudgeRoom(task, place);
+  if (room.reason != Reason::kNone || !MustWaitAlone(task, place)) return room;
+  return {Reason::kHoldWindow, place.live, 1};
+}
+
+BePlaces::Judgement BePlaces::JudgeRoom(const HeadView& task, const Place& place) const {
   const Judgement blocking = JudgeBlocking(task, place);
   if (blocking.reason != Reason::kNone) return blocking;
   if (place.closed == Reason::kHoldHysteresis) {
@@ -154,6 +161,21 @@ BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) co
     return {Reason::kHoldWindow, place.live, kBeWindowPerPlace};
   }
   return {};
+}
+
+// Whether the task, or what is on the place, is a graph in segments, and the two would share SMs.
+bool BePlaces::MustWaitAlone(const HeadView& task, const Place& place) const {
+  if (whole_taken_ || (place.live > 0 && place.segments)) return true;
+  if (!RunsInSegments(snapshot_, task)) return false;
+  if (place.role != Role::kUnconfined) return place.live > 0;
+  return std::any_of(places_.begin(), places_.begin() + place_count_,
+                     [](const Place& each) { return each.live > 0; });
+}
+
+void BePlaces::NoteSegments(const HeadView& task, Place& place) {
+  if (!RunsInSegments(snapshot_, task)) return;
+  place.segments = true;
+  whole_taken_ = whole_taken_ || place.role == Role::kUnconfined;
 }
 
 bool BePlaces::MayLaunch(const HeadView& task, const Place& place) const {
@@ -203,6 +225,7 @@ bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& p
     return false;
   }
   AddLive(task, place);
+  NoteSegments(task, place);
   if (place.overlaps_lc) {
     const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
     if (CanBeEvicted(snapshot_, task)) {
@@ -222,12 +245,13 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
   for (const RunningView& running : snapshot_.running) {
     const HeadView& task = running.task;
     if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
+    if (RunsInSegments(snapshot_, task)) continue;
     if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
     if (running.parts.size() >= kMaxPartsPerTask) continue;
     if (task.remaining.duration_ns < kElasticPartNsMin) continue;
     bool joins = true;
     for (const PartView& part : running.parts) {
-      if (part.place == place.index || !ClaimsBlockTasks(part.form)) joins = false;
+      if (part.place == place.index || !HasWorkers(part.form)) joins = false;
     }
     if (!joins || !MayLaunch(task, place)) continue;
     return Launch(task, place, Reason::kElasticReturn, plan);
@@ -239,8 +263,8 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
   // A head that was just launched on the other side gets a part on this side too.
   if (recent_ >= 0 && recent_place_ != place.index) {
     const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
-    if (CanBeEvicted(snapshot_, head) && MayLaunch(head, place) &&
-        head.remaining.duration_ns >= kElasticPartNsMin) {
+    if (CanBeEvicted(snapshot_, head) && !RunsInSegments(snapshot_, head) &&
+        MayLaunch(head, place) && head.remaining.duration_ns >= kElasticPartNsMin) {
       return Launch(head, place, Reason::kElasticReturn, plan);
     }
   }
@@ -251,19 +275,44 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
     if (best != nullptr && !shares_.GoesBefore(head, *best)) continue;
-    if (!MayLaunch(head, place)) continue;
+    if (!MayUse(head, place) || JudgeRoom(head, place).reason != Reason::kNone) continue;
     best = &head;
     best_index = h;
   }
-  if (best == nullptr || !Launch(*best, place, LaunchReason(*best, place), plan)) return false;
+  // A graph in segments waits until the place is empty, and nobody goes before it meanwhile.
+  if (best == nullptr || MustWaitAlone(*best, place)) return false;
+  Place& chosen = place.role == Role::kBeSide && PrefersWhole(*best) ? places_[2] : place;
+  if (!Launch(*best, chosen, LaunchReason(*best, chosen), plan)) return false;
   launched_.set(best_index);
   recent_ = static_cast<int32_t>(best_index);
-  recent_place_ = place.index;
+  recent_place_ = chosen.index;
   shares_.Charge(*best);
   return true;
 }
 
+// Whether a graph in segments that a side would take runs on the whole device instead: while no
+// query is active it may use both sides, and its eviction returns it to the BE side.
+bool BePlaces::PrefersWhole(const HeadView& task) const {
+  return RunsInSegments(snapshot_, task) && task.remaining.duration_ns >= kElasticPartNsMin &&
+         MayLaunch(task, places_[2]);
+}
+
+// Evicts a graph in segments from the BE side once the whole device is open: its rest is a head
+// when it has left, and takes the whole. Other BE work would take the side before.
+void BePlaces::ReturnSegments(Plan& plan) const {
+  if (place_count_ < 3 || places_[2].closed != Reason::kNone || places_[1].live > 0) return;
+  if (std::any_of(snapshot_.heads.begin(), snapshot_.heads.end(), IsBeCompute)) return;
+  for (const RunningView& running : snapshot_.running) {
+    const HeadView& task = running.task;
+    if (!IsBeCompute(task) || !RunsInSegments(snapshot_, task)) continue;
+    if (task.remaining.duration_ns < kElasticPartNsMin || !MayUse(task, places_[2])) continue;
+    if (JudgeBlocking(task, places_[2]).reason != Reason::kNone) continue;
+    EvictTaskParts(running, PlaceBit(places_[0].index), Reason::kEvictForLayout, plan);
+  }
+}
+
 void BePlaces::Fill(Plan& plan) {
+  ReturnSegments(plan);
   for (size_t p = 0; p < place_count_ && any_be_; ++p) {
     if (places_[p].closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
   }

@@ -5,7 +5,8 @@
 // opens only while no query is active, and only for blocking times within the budget. On an open
 // place a task that already runs on the other side comes first (elastic return), then the head of
 // the BE app that is next by weight (fair_share.h). One live task fills a place; one more may queue
-// behind it.
+// behind it. A graph in segments has no task beside or behind it: what is outstanding of both would
+// block a query.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
@@ -36,7 +37,9 @@ class BePlaces {
     kWhole,       // the only place of the whole layout
     kBeSide,      // of the split
     kLcSide,      // of the split
-    kUnconfined,  // the whole device under a split, for tasks that no partition holds
+    // The whole device under a split: for tasks that no partition holds, and for graphs in segments
+    // while no query is active. They cannot have a part on each side.
+    kUnconfined,
   };
   struct Place {
     PlaceIndex index = kNoPlace;
@@ -44,6 +47,7 @@ class BePlaces {
     bool overlaps_lc = false;
     Reason closed = Reason::kNone;  // why nothing may be launched on it now
     int32_t live = 0;
+    bool segments = false;  // a live task is a graph in segments
     std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
     std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
   };
@@ -59,14 +63,19 @@ class BePlaces {
   Sides SidesOf(const HeadView& task) const;
   bool MayUse(const HeadView& task, const Place& place) const;
   Judgement JudgeBlocking(const HeadView& task, const Place& place) const;
+  Judgement JudgeRoom(const HeadView& task, const Place& place) const;
   Judgement Judge(const HeadView& task, const Place& place) const;
   bool MayLaunch(const HeadView& task, const Place& place) const;
   Reason LaunchReason(const HeadView& task, const Place& place) const;
   bool Launch(const HeadView& task, Place& place, Reason reason, Plan& plan);
   bool ReturnRunning(Place& place, Plan& plan);
   bool LaunchHead(Place& place, Plan& plan);
+  bool PrefersWhole(const HeadView& task) const;
+  void ReturnSegments(Plan& plan) const;
   bool SharesQueue(const HeadView& task, const Place& place) const;
   bool LeavesPlace(const HeadView& task, const Place& place) const;
+  bool MustWaitAlone(const HeadView& task, const Place& place) const;
+  void NoteSegments(const HeadView& task, Place& place);
   static void AddLive(const HeadView& task, Place& place);
 
   const Snapshot& snapshot_;
@@ -77,6 +86,7 @@ class BePlaces {
   std::array<Place, 3> places_;
   size_t place_count_ = 0;
   bool any_be_ = false;      // BE work runs or is ready
+  bool whole_taken_ = false;  // a graph in segments has the whole device, with the sides
   int64_t fixed_ns_ = 0;     // remaining time of BE on LC's places that cannot be evicted
   int64_t eviction_ns_ = 0;  // most that an eviction adds, of BE on LC's places
   std::bitset<kMaxHeads> launched_;

@@ -59,8 +59,9 @@ double CapSmEvictor::Free(double capsms, int32_t app, Reason reason, Plan& plan)
     const HeadView& task = snapshot_.running[static_cast<size_t>(candidate.running)].task;
     if (candidate.workers == 0 || (app >= 0 && task.app != app)) continue;
     const double per_capsm = WorkersPerCapSm(task);
-    const int32_t leaving = static_cast<int32_t>(
+    int32_t leaving = static_cast<int32_t>(
         std::min<double>(candidate.workers, std::ceil((capsms - freed) * per_capsm - 1e-9)));
+    if (leaving > 0 && RunsInSegments(snapshot_, task)) leaving = candidate.workers;
     if (leaving <= 0) break;
     if (candidate.planned < 0) {
       candidate.planned = plan.evictions.size();

@@ -13,12 +13,17 @@ namespace gpushare::core {
 
 // Whether this task can be evicted while it runs.
 inline bool CanBeEvicted(const Snapshot& snapshot, const HeadView& task) {
-  return snapshot.eviction_available && task.evictable && task.kind == TaskKind::kKernel;
+  return snapshot.eviction_available && task.evictable;
 }
 
-// Workers where they can be evicted, else as CUDA would.
+// A graph in segments: one launch of it runs at a time.
+inline bool RunsInSegments(const Snapshot& snapshot, const HeadView& task) {
+  return CanBeEvicted(snapshot, task) && task.kind == TaskKind::kGraph;
+}
+
+// Workers or segments where they can be evicted, else as CUDA would.
 inline Form EvictableForm(const Snapshot& snapshot, const HeadView& task) {
-  return CanBeEvicted(snapshot, task) ? Form::kWorkers : OrdinaryForm(task.kind);
+  return CanBeEvicted(snapshot, task) ? EvictableForm(task.kind) : OrdinaryForm(task.kind);
 }
 
 inline PlannedLaunch MakeLaunch(TicketId task, Form form, PlaceIndex place, LaneClass lane_class,

@@ -53,7 +53,10 @@ void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, P
   const uint64_t places = ~(BePlacesOf(snapshot, layout) | except);
   for (const RunningView& running : snapshot.running) {
     if (!IsConfinedBe(running.task)) continue;
-    EvictTaskParts(running, places, Reason::kEvictForLayout, plan);
+    // Beside a split a graph in segments may have the whole device (be_places.h).
+    const uint64_t whole =
+        RunsInSegments(snapshot, running.task) ? PlaceBit(kWholeDevice) : uint64_t{0};
+    EvictTaskParts(running, places & ~whole, Reason::kEvictForLayout, plan);
   }
 }
 

@@ -134,7 +134,7 @@ class Turn {
     for (const RunningView& running : snapshot.running) {
       if (running.task.app_class != AppClass::kBestEffort) continue;
       for (const PartView& part : running.parts) {
-        taken_ = taken_ || (part.form != Form::kMemcpy && !ClaimsBlockTasks(part.form));
+        taken_ = taken_ || (part.form != Form::kMemcpy && !HasWorkers(part.form));
       }
     }
   }

@@ -20,6 +20,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/base/tuning.h"
 #include "src/core/log/events.h"
+#include "src/core/seams/graph_cut.h"
 
 namespace gpushare::core {
 namespace {
@@ -168,6 +169,21 @@ class ReplayDevice final : public Device {
   TimeNs NowNs() const override { return now_ns_; }
   const DeviceCapabilities& capabilities() const override { return capabilities_; }
   absl::Status PrepareKernel(const KernelDesc&) override { return absl::OkStatus(); }
+  // As many segments as the BE tasks of the recorded run had.
+  GraphCut CutOf(const KernelDesc& graph) const override {
+    GraphCut cut = CutOfRecord(graph);
+    for (const EventRecord& record : comparison_.recorded()) {
+      if (TypeOf(record) != EventType::kSubmitted) continue;
+      const auto submitted = Decode<Submitted>(record);
+      if (submitted.task.kernel != graph.id || submitted.kind != TaskKind::kGraph) continue;
+      if (submitted.task.app_class != AppClass::kBestEffort) continue;
+      if (submitted.amount != cut.segments) {
+        cut = {.segments = static_cast<int32_t>(submitted.amount)};
+      }
+      break;
+    }
+    return cut;
+  }
   absl::StatusOr<PlaceIndex> CreatePlace(const PlaceSpec&) override { return ++places_; }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
     const bool blocked = lanes_ < kMaxLanes && (blocked_lanes_ >> lanes_ & 1) != 0;

@@ -62,6 +62,10 @@ class CostModel {
 
   virtual void AddKernel(const KernelDesc& kernel) = 0;
 
+  // The measured duration alone of a kernel of this name, from a loaded profile; 0: none. A device
+  // may ask before the kernel is registered.
+  virtual int64_t LearnedSoloNs(const std::string& /*name*/) const { return 0; }
+
   // Duration alone on the whole device.
   virtual Prediction PredictSolo(const TaskFeatures& features) const = 0;
 

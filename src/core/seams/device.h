@@ -19,6 +19,12 @@
 // - Launches of one task share a counter: block tasks are claimed once, whoever claims them; the
 //   counter is zeroed only by a launch with reset_counter. What an evicted launch did not claim
 //   stays for the next launch on that counter.
+// - A launch in segments (kSegments) runs the segments of its graph one after another, from the
+//   counter's position on. At most kSegmentsOutstanding of them are on the device at a time, so the
+//   device launches the next ones inside PollCompletions. Once its lane's word w satisfies
+//   w - e >= 0, whatever the word keeps, it starts no further segment and is reported when those on
+//   the device have ended. The rest may run in any place. Until it is reported its counter has no
+//   other launch, and its lane takes none.
 // - A fused launch (kFused) is two launches that share blocks: each part has its own identifier,
 //   claim counter, epoch and lane, and is reported as soon as it has ended, finished or evicted,
 //   whatever the other part does. It starts in the order of the first part's lane, whose next
@@ -81,10 +87,11 @@ struct LaunchPart {
   LaneIndex lane = kNoLane;
   // Of the whole task, but for a copy: there the bytes and the offset are this launch's.
   Work work;
-  int64_t block_count = 0;     // block tasks of the slice, or of the whole task for kWorkers
-  int32_t counter = -1;        // kWorkers and kFused: the task's claim counter
-  bool reset_counter = false;  // kWorkers and kFused
-  uint64_t epoch = 0;          // kWorkers and kFused
+  // Block tasks of the slice, or of the whole task where it claims them (launch_claims.h).
+  int64_t block_count = 0;
+  int32_t counter = -1;        // where it claims: the task's claim counter
+  bool reset_counter = false;  // where it claims
+  uint64_t epoch = 0;          // where it claims
 };
 
 struct LaunchRequest {
@@ -126,6 +133,8 @@ struct DeviceCompletion {
   // False where the launch shared its completion word with others of its query, so that its own
   // times are a share of theirs: nothing is learned from them.
   bool timed = true;
+  // kSegments: the longest of its segments that ran without LC work beside them; 0: unknown.
+  int64_t longest_segment_ns = 0;
 };
 
 // A call that returns a status and finds no memory left may throw std::bad_alloc instead: it has
@@ -144,6 +153,11 @@ class Device : public Clock {
   // ReplaceLane may be called meanwhile, and must not wait for this call: the kernel may run on the
   // new lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
+
+  // How the prepared graph is cut, at the same nodes for every place.
+  virtual GraphCut CutOf(const KernelDesc& /*graph*/) const {
+    return {.segments = 1, .whole_reason = "This device does not cut graphs."};
+  }
 
   // Called once for each fused kernel before its first launch, with its identifier, once both parts
   // are prepared; as PrepareKernel as to other calls. Fills what the caller left at 0.
@@ -189,7 +203,7 @@ class Device : public Clock {
   virtual TimeNs NextEventNs() const = 0;
   virtual void AdvanceTo(TimeNs time) = 0;
 
-  // How many block tasks were claimed from a counter since it was zeroed: shows whether a launch
+  // How many block tasks or segments were claimed from a counter since it was zeroed: shows whether a launch
   // that seems to hang makes progress. A device whose counters are in its own memory starts to read
   // and answers at a later call; nothing until then.
   virtual std::optional<int64_t> ReadClaims(int32_t /*counter*/) { return std::nullopt; }

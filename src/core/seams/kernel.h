@@ -68,6 +68,13 @@ inline constexpr int32_t kDefaultThreadsPerBlock = 256;
 inline constexpr int32_t kDefaultRegistersPerThread = 32;
 inline constexpr int32_t kDefaultWorkersPerSm = 8;
 
+// How a device cut a graph into segments: contiguous parts of one topological order.
+struct GraphCut {
+  int32_t segments = 1;     // 1: the graph runs whole
+  int64_t longest_ns = 0;   // the longest segment alone on the whole device; 0: unknown
+  std::string whole_reason = {};  // a sentence, where it runs whole
+};
+
 struct KernelDesc {
   KernelId id;
   std::string name;
@@ -86,6 +93,11 @@ struct KernelDesc {
   bool roomy = false;             // another kernel's blocks fit beside it in an SM
   int64_t yield_interval_ns = 0;  // distance of yield points inside a block task, 0: none
   int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
+  // kGraph: length of the segments that its BE tasks run in. 0: kSegmentNs; below 0: never cut.
+  int64_t segment_ns = 0;
+  // kGraph: what the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and sets
+  // `evictable` where there are several segments.
+  GraphCut cut;
   // Native handles of the variants, opaque to core; null on the simulated device. original, worker
   // and slice are CUfunctions; without a slice function the worker function runs slices. A graph
   // comes as one of three: captured once per place, a cudaGraph_t that is instantiated once per

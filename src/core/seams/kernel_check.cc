@@ -112,6 +112,20 @@ absl::Status CheckGraphSources(const KernelDesc& kernel) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSegments(const KernelDesc& kernel) {
+  if (kernel.segment_ns != 0 && kernel.kind != TaskKind::kGraph) {
+    return absl::InvalidArgumentError(absl::StrCat("'", kernel.name, "' has segments of ",
+                                                   kernel.segment_ns,
+                                                   " ns, and only a graph is cut into segments."));
+  }
+  if (kernel.segment_ns < -1 || kernel.segment_ns > kMaxDurationNs) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "Graph '", kernel.name, "' has segments of ", kernel.segment_ns, " ns, and they have 1 to ",
+        kMaxDurationNs, " ns, 0 (default) or -1 (never)."));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKind(const KernelDesc& kernel) {
   if (kernel.kind == TaskKind::kMemcpy || kernel.kind == TaskKind::kOpaque) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -127,6 +141,7 @@ absl::Status CheckKind(const KernelDesc& kernel) {
                      "kind kernel."));
   }
   if (absl::Status status = CheckGraphSources(kernel); !status.ok()) return status;
+  if (absl::Status status = CheckSegments(kernel); !status.ok()) return status;
   if (kernel.library_call.operation == LibraryOperation::kNone) return absl::OkStatus();
   if (kernel.kind != TaskKind::kLibrary) {
     return absl::InvalidArgumentError(

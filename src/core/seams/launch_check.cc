@@ -18,6 +18,7 @@ bool NeedsKernel(Form form) {
     case Form::kSlice:
     case Form::kFused:
     case Form::kGraph:
+    case Form::kSegments:
       return true;
     case Form::kLibrary:  // a library call may come as declared time alone
     case Form::kMemcpy:
@@ -52,6 +53,18 @@ absl::Status CheckBlocks(const LaunchRequest& request) {
         absl::StrCat("A launch asks for ", request.workers, " workers, and the least is 0."));
   }
   return ClaimsBlockTasks(request.form) ? CheckCounter(request.parts[0].counter) : absl::OkStatus();
+}
+
+absl::Status CheckSegments(const LaunchPart& part) {
+  const KernelDesc& graph = *part.work.kernel;
+  if (graph.kind != TaskKind::kGraph) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Kernel '", graph.name, "' is launched in segments, and it is no graph."));
+  }
+  if (part.block_count == graph.cut.segments && part.block_count > 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("Graph '", graph.name, "' is launched in ",
+                                                 part.block_count, " segments, and it has ",
+                                                 graph.cut.segments, "."));
 }
 
 absl::Status CheckArguments(const void* arguments, size_t bytes) {
@@ -104,7 +117,7 @@ absl::Status CheckFused(const LaunchRequest& request) {
 
 absl::Status CheckLaunchRequest(const LaunchRequest& request) {
   if (!request.parts[0].launch) return absl::InvalidArgumentError("A launch has no identifier.");
-  if (static_cast<int>(request.form) > static_cast<int>(Form::kOpaque)) {
+  if (static_cast<int>(request.form) > static_cast<int>(Form::kSegments)) {
     return absl::InvalidArgumentError(
         absl::StrCat("Form ", static_cast<int>(request.form), " is not a form of launch."));
   }
@@ -116,6 +129,9 @@ absl::Status CheckLaunchRequest(const LaunchRequest& request) {
           CheckArguments(request.parts[0].work.arguments, request.parts[0].work.arguments_bytes);
       !status.ok()) {
     return status;
+  }
+  if (request.form == Form::kSegments) {
+    if (absl::Status status = CheckSegments(request.parts[0]); !status.ok()) return status;
   }
   if (request.form == Form::kFused) {
     if (absl::Status status = CheckFused(request); !status.ok()) return status;

@@ -7,11 +7,12 @@
 
 namespace gpushare::core {
 
-// Such a launch names a counter and an epoch, reads an eviction word where its lane has one, and
-// reports how many block tasks it did.
-constexpr bool ClaimsBlockTasks(Form form) {
-  return form == Form::kWorkers || form == Form::kFused;
-}
+// Has persistent workers: their number may be bounded, and an eviction may keep some of them.
+constexpr bool HasWorkers(Form form) { return form == Form::kWorkers || form == Form::kFused; }
+
+// Such a launch names a counter and an epoch, leaves by its lane's eviction word where it has one,
+// and reports how many block tasks it did. The block tasks of kSegments are the graph's segments.
+constexpr bool ClaimsBlockTasks(Form form) { return HasWorkers(form) || form == Form::kSegments; }
 
 }  // namespace gpushare::core
 

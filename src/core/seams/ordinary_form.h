@@ -1,4 +1,4 @@
-// The form in which a task goes to the device when nothing asks for another.
+// The forms in which a task goes to the device: the ordinary one, and the one that can be evicted.
 
 #ifndef GPUSHARE_SRC_CORE_SEAMS_ORDINARY_FORM_H_
 #define GPUSHARE_SRC_CORE_SEAMS_ORDINARY_FORM_H_
@@ -21,6 +21,11 @@ constexpr Form OrdinaryForm(TaskKind kind) {
       return Form::kOpaque;
   }
   return Form::kOriginal;
+}
+
+// Of a task that can be evicted: a kernel with a worker form, or a graph that was cut.
+constexpr Form EvictableForm(TaskKind kind) {
+  return kind == TaskKind::kGraph ? Form::kSegments : Form::kWorkers;
 }
 
 }  // namespace gpushare::core

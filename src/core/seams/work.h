@@ -34,7 +34,7 @@ struct Work {
   // kKernel: the original grid; zeros: one dimension. Its product is block_tasks.
   std::array<int32_t, 3> grid{};
   // kKernel: blocks of the original grid. Submit sets it for the other kinds: the bytes of a copy,
-  // else 1.
+  // the segments of a BE graph, else 1.
   int64_t block_tasks = 0;
   const void* arguments = nullptr;
   size_t arguments_bytes = 0;

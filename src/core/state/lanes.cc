@@ -158,6 +158,7 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
     const Lane& candidate = lane(index);
     if (!candidate.usable.load(std::memory_order_relaxed)) continue;
     if (candidate.holds_fused_partner.load(std::memory_order_relaxed)) continue;
+    if (candidate.holds_segments.load(std::memory_order_relaxed)) continue;
     // LC and plain work of one app stays on one lane, for stream order. A lane that still runs the
     // second part of a fused launch is avoided while another lane has none.
     if (lane_class == LaneClass::kLc || lane_class == LaneClass::kPlain) {

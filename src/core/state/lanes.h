@@ -46,6 +46,8 @@ struct Lane {
   // The second part of a fused launch uses this lane's eviction word. The lane holds nothing else
   // until that part is reported, because one leader at a time writes a lane's word.
   std::atomic<bool> holds_fused_partner{false};
+  // A launch in segments is on the lane: until it is reported the device takes no other there.
+  std::atomic<bool> holds_segments{false};
   // The flow's own.
   int32_t parts = 0;        // launches in the flow's tables
   TimeNs progress_ns = 0;   // last completion

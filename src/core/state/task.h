@@ -150,7 +150,11 @@ struct alignas(64) Task {
 
   alignas(kArgumentAlignment) std::array<std::byte, kInlineArgumentBytes> arguments;
 
-  bool IsEvictable() const { return work.kind == TaskKind::kKernel && work.kernel->evictable; }
+  // A graph that runs in segments, as BE graphs do that the device cut.
+  bool IsSegmented() const { return work.kind == TaskKind::kGraph && work.block_tasks > 1; }
+  bool IsEvictable() const {
+    return IsSegmented() || (work.kind == TaskKind::kKernel && work.kernel->evictable);
+  }
 };
 
 // A stream-like FIFO. Only its head is ever ready.

@@ -70,6 +70,7 @@ class World {
   std::unique_ptr<Scheduler> scheduler_;
   std::vector<KernelId> kernels_;
   KernelId graph_;
+  KernelId steps_;  // a graph that BE runs in segments
   std::vector<Source> sources_;
   std::vector<std::unique_ptr<Submitted>> submitted_;
   bool misreports_ =
@@ -135,6 +136,10 @@ void World::Build(uint64_t seed) {
   graph.simulation.present = true;
   graph.simulation.nodes.push_back({20 * kUs, 132, 10, true, {}});
   graph_ = *scheduler_->RegisterKernel(graph);
+  KernelDesc steps = graph;
+  steps.name = "steps";
+  steps.simulation.nodes.push_back({30 * kUs, 66, 60, true, {}});
+  steps_ = *scheduler_->RegisterKernel(steps);
   const int64_t lc_apps = Draw(1, 2);
   const int64_t apps = lc_apps + Draw(1, 3);
   for (int64_t i = 0; i < apps; ++i) {
@@ -165,6 +170,10 @@ void World::SubmitOne() {
     spec.work.kind = TaskKind::kGraph;
     spec.kernel = graph_;
     entry->blocks = 1;
+  } else if (source.app_class == AppClass::kBestEffort && pick < 0.25) {
+    spec.work.kind = TaskKind::kGraph;
+    spec.kernel = steps_;
+    entry->blocks = scheduler_->FindKernel(steps_)->cut.segments;
   } else if (pick < 0.85) {
     spec.kernel = kernels_[static_cast<size_t>(Draw(0, 3))];
     spec.work.block_tasks = entry->blocks = Draw(1, 4000);

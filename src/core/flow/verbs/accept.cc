@@ -30,10 +30,13 @@ bool CopyArguments(App& app, Task& task, const Work& work) {
   return true;
 }
 
-int64_t BlockTasksOf(const Work& work) {
+// The graphs of LC apps run whole.
+int64_t BlockTasksOf(const Work& work, const KernelDesc* kernel, AppClass app_class) {
   switch (work.kind) {
     case TaskKind::kKernel:
       return work.block_tasks;
+    case TaskKind::kGraph:
+      return app_class == AppClass::kBestEffort ? kernel->cut.segments : 1;
     case TaskKind::kMemcpy:
       return work.copy.bytes;
     default:
@@ -52,7 +55,7 @@ void Fill(Task& task, Queue& queue, const TaskSpec& spec, const KernelDesc* kern
   const void* const arguments = task.work.arguments;  // CopyArguments set it
   task.work = spec.work;
   task.work.kernel = kernel;
-  task.work.block_tasks = BlockTasksOf(spec.work);
+  task.work.block_tasks = BlockTasksOf(spec.work, kernel, task.app->options.app_class);
   task.work.arguments = arguments;
   task.wait_tickets.Assign(spec.wait_tickets);
   task.wait_events.Assign(spec.wait_events);

@@ -29,7 +29,7 @@ int64_t HangLimitNs(const Flow& flow, const Task& task, const Part& part) {
     const double speed = flow.model->SpeedOn(*kernel, flow.lanes.place(part.place).sms);
     if (speed > 0) ns /= speed;
   }
-  if (ClaimsBlockTasks(part.form)) {
+  if (HasWorkers(part.form)) {
     const int64_t left = std::max<int64_t>(1, task.work.block_tasks - task.progress.blocks_done);
     const int64_t workers = std::max(1, part.workers);
     const int64_t most = SideBySide(flow, part, left);

@@ -20,8 +20,13 @@ namespace gpushare::core {
 namespace {
 
 // The rest of a task needs a form that skips the block tasks that are done: workers continue from
-// the task's counter, an ordinary grid as a slice. A grid that is cut short is a slice too.
+// the task's counter, a graph with its next segment, an ordinary grid as a slice. A grid that is
+// cut short is a slice too.
 Form FormOf(const Task& task, const PlannedLaunch& planned, bool evictable_lane) {
+  if (task.IsSegmented()) {
+    if (task.progress.counter >= 0) return Form::kSegments;
+    return planned.form == Form::kSegments && evictable_lane ? Form::kSegments : Form::kGraph;
+  }
   if (task.work.kind != TaskKind::kKernel || planned.form == Form::kFused) return planned.form;
   if (task.progress.counter >= 0) return Form::kWorkers;
   if (task.progress.blocks_done > 0) return Form::kSlice;
@@ -35,6 +40,8 @@ Form FormOf(const Task& task, const PlannedLaunch& planned, bool evictable_lane)
 bool IsAllowed(const Task& task, Form form, const Lane& lane) {
   const bool confined = lane.spec.place != kWholeDevice;
   if (confined && task.work.kernel != nullptr && !task.work.kernel->confinable) return false;
+  // LC work never waits for the end of a graph's segments on its own lane.
+  if (form == Form::kSegments && lane.lane_class == LaneClass::kLc) return false;
   return HasForm(task, form);
 }
 
@@ -126,7 +133,9 @@ void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {
   }
   task.record.form = part.form;
   task.record.place = part.place;
-  flow.lanes.lane(part.lane).in_flight.fetch_add(1, std::memory_order_relaxed);
+  Lane& lane = flow.lanes.lane(part.lane);
+  lane.in_flight.fetch_add(1, std::memory_order_relaxed);
+  if (part.form == Form::kSegments) lane.holds_segments.store(true, std::memory_order_relaxed);
   EnterRunning(flow, task, task.progress.parts.Add(part), reason);
 }
 
@@ -156,12 +165,12 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
     return hold(Reason::kHoldPlan);
   }
   SizePart(flow, task, planned, part);
-  if (part.form == Form::kWorkers && !HasCounter(flow, task)) {
+  if (ClaimsBlockTasks(part.form) && !HasCounter(flow, task)) {
     return hold(Reason::kHoldCounters, kMaxCounters);
   }
   part.launch = flow.launches.Take(&task);
   if (!part.launch) return hold(Reason::kHoldLaunches, kMaxInFlightLaunches);
-  const bool evictable = lane.spec.evictable && part.form == Form::kWorkers;
+  const bool evictable = lane.spec.evictable && ClaimsBlockTasks(part.form);
   if (evictable) {
     // The order matters: counted, then the epoch, then the gate (lanes.h, lc_gate.h).
     lane.evictable.fetch_add(1, std::memory_order_seq_cst);

@@ -18,6 +18,7 @@ bool RunsSlices(const KernelDesc& kernel) {
 
 bool HasForm(const Task& task, Form form) {
   if (form == OrdinaryForm(task.work.kind)) return true;
+  if (form == Form::kSegments) return task.IsSegmented();
   // A simulated chain of nodes has no block tasks.
   if (task.work.kind != TaskKind::kKernel || !task.work.kernel->simulation.nodes.empty()) {
     return false;

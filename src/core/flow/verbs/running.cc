@@ -146,6 +146,7 @@ void DropPart(Flow& flow, Task& task, int index) {
     first.progress_ns = flow.now_ns;
     lane.holds_fused_partner.store(false, std::memory_order_relaxed);
   }
+  if (part.form == Form::kSegments) lane.holds_segments.store(false, std::memory_order_relaxed);
   if (--lane.parts == 0) --flow.lanes_busy;
   lane.progress_ns = flow.now_ns;
   flow.launches.Free(part.launch);

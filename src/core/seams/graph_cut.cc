@@ -1,0 +1,84 @@
+// Cuts simulation records into segments. See graph_cut.h.
+
+#include "src/core/seams/graph_cut.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
+
+namespace gpushare::core {
+namespace {
+
+struct RecordCut {
+  std::vector<int64_t> begins;
+  int64_t longest_ns = 0;
+};
+
+int64_t ChainNs(const SimulationRecord& record) {
+  int64_t sum_ns = 0;
+  for (const GraphNode& node : record.nodes) {
+    sum_ns += (node.duration_ns + record.node_gap_ns) * node.repeat;
+  }
+  return sum_ns;
+}
+
+RecordCut Cut(const SimulationRecord& record, int64_t segment_ns) {
+  // Two neighbouring segments are longer than one may be, so half the bound is enough.
+  segment_ns = std::max(segment_ns, ChainNs(record) / (kMaxSegments / 2));
+  RecordCut cut;
+  int64_t index = 0;
+  int64_t length_ns = 0;  // of the open segment, with the gap behind its last node
+  for (const GraphNode& node : record.nodes) {
+    const int64_t step_ns = std::max<int64_t>(1, node.duration_ns + record.node_gap_ns);
+    for (int64_t left = node.repeat; left > 0;) {
+      // The gap behind a segment's last node does not count.
+      int64_t fit = (segment_ns + record.node_gap_ns - length_ns) / step_ns;
+      if (length_ns == 0) fit = std::max<int64_t>(1, fit);
+      if (fit <= 0) {
+        length_ns = 0;
+        continue;
+      }
+      if (length_ns == 0) cut.begins.push_back(index);
+      const int64_t taken = std::min(fit, left);
+      index += taken;
+      left -= taken;
+      length_ns += taken * step_ns;
+      cut.longest_ns = std::max(cut.longest_ns, length_ns - record.node_gap_ns);
+    }
+  }
+  return cut;
+}
+
+}  // namespace
+
+int64_t SegmentNsOf(const KernelDesc& graph) {
+  return graph.segment_ns > 0 ? graph.segment_ns : kSegmentNs;
+}
+
+std::string WholeReasonOf(const KernelDesc& graph) {
+  if (graph.segment_ns < 0) return "The kernel option segment_ns asks for the whole graph.";
+  return "";
+}
+
+std::vector<int64_t> CutRecord(const SimulationRecord& record, int64_t segment_ns) {
+  return Cut(record, segment_ns).begins;
+}
+
+GraphCut CutOfRecord(const KernelDesc& graph) {
+  if (std::string reason = WholeReasonOf(graph); !reason.empty()) {
+    return {.segments = 1, .whole_reason = std::move(reason)};
+  }
+  const RecordCut cut = Cut(graph.simulation, SegmentNsOf(graph));
+  if (cut.begins.empty()) return {.segments = 1, .whole_reason = "The graph has no nodes."};
+  if (cut.begins.size() == 1) {
+    return {.segments = 1,
+            .longest_ns = cut.longest_ns,
+            .whole_reason = absl::StrCat("The graph takes ", cut.longest_ns,
+                                         " ns, and a segment has ", SegmentNsOf(graph), " ns.")};
+  }
+  return {.segments = static_cast<int32_t>(cut.begins.size()), .longest_ns = cut.longest_ns};
+}
+
+}  // namespace gpushare::core

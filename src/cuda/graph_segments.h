@@ -1,0 +1,50 @@
+// A graph cut into segments: contiguous parts of one topological order, each a graph of its own.
+//
+// The order is that of creation wherever the edges allow it, so every place gets the same cut. A
+// cut turns the edges across it into the order of the stream; branches inside a segment stay
+// parallel. Kernels, copies, fills, empty nodes and child graphs of these can be cut around.
+// Threads: one at a time; the primary context is current.
+
+#ifndef GPUSHARE_SRC_CUDA_GRAPH_SEGMENTS_H_
+#define GPUSHARE_SRC_CUDA_GRAPH_SEGMENTS_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/core/seams/kernel.h"
+#include "src/cuda/context.h"
+#include "src/cuda/graph_binder.h"
+
+namespace gpushare::cuda {
+
+struct SegmentedGraph {
+  struct Edge {
+    size_t from = 0;  // positions in `nodes`
+    size_t to = 0;
+    CUgraphEdgeData data = {};
+  };
+  std::vector<CUgraphNode> nodes;         // in topological order; of the graph that was cut
+  std::vector<std::vector<Edge>> inside;  // by segment: the edges between two of its nodes
+  std::vector<size_t> begins;             // the first node of each segment; one: it runs whole
+  std::string whole_reason;
+
+  size_t EndOf(size_t segment) const {
+    return segment + 1 < begins.size() ? begins[segment + 1] : nodes.size();
+  }
+};
+
+// Nothing is known of a node's duration, so segments have equal numbers of nodes: as many as take
+// segment_ns at the mean duration of the graph's nodes, or of kGraphNodeNs where the graph's
+// duration is not known either.
+absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
+                                        const core::KernelDesc& kernel);
+
+// A new graph of one segment for the binder's place. The caller destroys it.
+absl::StatusOr<CUgraph> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
+                                     size_t segment, GraphBinder& binder);
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_GRAPH_SEGMENTS_H_

@@ -1,0 +1,86 @@
+// Feeds a lane with segments. See segment_feed.h.
+
+#include "src/cuda/segment_feed.h"
+
+#include <algorithm>
+
+#include "src/cuda/errors.h"
+
+namespace gpushare::cuda {
+
+absl::Status SegmentFeed::Open(const DriverApi& api) {
+  for (CUevent& event : events_) {
+    GPUSHARE_CU_RETURN(api, cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+  }
+  return absl::OkStatus();
+}
+
+void SegmentFeed::Close(const DriverApi& api) {
+  for (CUevent& event : events_) {
+    if (event != nullptr) api.cuEventDestroy(event);
+    event = nullptr;
+  }
+}
+
+bool SegmentFeed::IsEvicted() const {
+  if (run_.eviction_word == nullptr) return false;
+  const auto word =
+      static_cast<uint32_t>(run_.eviction_word->load(std::memory_order_acquire) >> 32);
+  return static_cast<int32_t>(word - run_.epoch) >= 0;
+}
+
+CUresult SegmentFeed::LaunchNext(const DriverApi& api, CUstream stream) {
+  const size_t segment = next();
+  CUresult code = api.cuGraphLaunch(run_.segments[segment], stream);
+  if (code != CUDA_SUCCESS) return code;
+  // From here on the segment runs, whatever the driver answers.
+  next_.store(segment + 1, std::memory_order_relaxed);
+  if (finished() && run_.signal != nullptr) signal_error_ = api.cuEventRecord(run_.signal, stream);
+  return api.cuEventRecord(events_[segment % kOutstanding], stream);
+}
+
+CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const SegmentRun& run,
+                            core::TimeNs now_ns) {
+  run_ = run;
+  next_.store(run.first, std::memory_order_relaxed);
+  ended_ = run.first;
+  error_ = signal_error_ = CUDA_SUCCESS;
+  last_end_ns_ = now_ns;
+  longest_ns_ = 0;
+  while (!finished() && next() - ended_ < kOutstanding && !IsEvicted()) {
+    const CUresult code = LaunchNext(api, stream);
+    if (code == CUDA_SUCCESS) continue;
+    if (next() == run.first) return code;
+    error_ = code;
+    break;
+  }
+  busy_.store(true, std::memory_order_release);
+  return CUDA_SUCCESS;
+}
+
+bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns) {
+  while (ended_ < next()) {
+    const CUresult code = api.cuEventQuery(events_[ended_ % kOutstanding]);
+    if (code == CUDA_ERROR_NOT_READY) break;
+    if (code != CUDA_SUCCESS) {
+      error_ = code;
+      return true;
+    }
+    // The first one may have waited for what was on the lane, those of an eviction for LC work.
+    if (ended_ > run_.first && !IsEvicted()) {
+      longest_ns_ = std::max(longest_ns_, now_ns - last_end_ns_);
+    }
+    last_end_ns_ = now_ns;
+    ++ended_;
+  }
+  const bool goes_on = !finished() && error_ == CUDA_SUCCESS && !IsEvicted();
+  while (goes_on && !finished() && next() - ended_ < kOutstanding) {
+    const CUresult code = LaunchNext(api, stream);
+    if (code == CUDA_SUCCESS) continue;
+    error_ = code;
+    break;
+  }
+  return ended_ == next() && (finished() || error_ != CUDA_SUCCESS || IsEvicted());
+}
+
+}  // namespace gpushare::cuda

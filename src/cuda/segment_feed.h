@@ -1,0 +1,78 @@
+// Feeds a lane with the segments of one graph: at most kSegmentsOutstanding of them on its stream.
+//
+// Where in the flow: Launch starts the run with the first segments, and each poll of the lane asks
+// for the end of the oldest one and launches the next, unless the lane's eviction word says leave.
+//   Open -> (Start -> Advance ... -> true -> Take) ... -> Close
+// An event without timing behind each segment takes no GPU time (docs/hardware.md).
+// Threads: Start under the lane's mutex, Advance and Take on the polling thread, busy on any. The
+// lane takes no launch while it is busy, so nobody else uses its stream.
+
+#ifndef GPUSHARE_SRC_CUDA_SEGMENT_FEED_H_
+#define GPUSHARE_SRC_CUDA_SEGMENT_FEED_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "src/core/base/clock.h"
+#include "src/core/base/tuning.h"
+#include "src/cuda/driver_api.h"
+
+namespace gpushare::cuda {
+
+struct SegmentRun {
+  absl::Span<const CUgraphExec> segments;  // of the whole graph
+  size_t first = 0;                        // the segment that the launch begins with
+  uint64_t sequence = 0;                   // of the launch on its lane
+  uint32_t epoch = 0;                      // low 32 bits of the launch's epoch
+  int32_t counter = 0;
+  const std::atomic<uint64_t>* eviction_word = nullptr;  // null: it is never evicted
+  CUevent signal = nullptr;                              // recorded behind the last segment
+};
+
+class SegmentFeed {
+ public:
+  // Makes the events. The primary context must be current.
+  absl::Status Open(const DriverApi& api);
+  // Destroys them. No other call may follow.
+  void Close(const DriverApi& api);
+
+  // A run was started and not taken.
+  bool busy() const { return busy_.load(std::memory_order_acquire); }
+  // Launches the first segments. An error: nothing was launched, and the feed is not busy.
+  CUresult Start(const DriverApi& api, CUstream stream, const SegmentRun& run, core::TimeNs now_ns);
+  // Looks at the device and launches what is due. True: the run has ended.
+  bool Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns);
+  // After the end, or after the loss of the device.
+  void Take() { busy_.store(false, std::memory_order_release); }
+
+  const SegmentRun& run() const { return run_; }
+  size_t next() const { return next_.load(std::memory_order_relaxed); }  // launched so far
+  bool finished() const { return next() == run_.segments.size(); }
+  CUresult error() const { return error_; }
+  CUresult signal_error() const { return signal_error_; }
+  int64_t longest_ns() const { return longest_ns_; }
+
+ private:
+  static constexpr size_t kOutstanding = core::kSegmentsOutstanding;
+
+  bool IsEvicted() const;
+  CUresult LaunchNext(const DriverApi& api, CUstream stream);
+
+  std::array<CUevent, kOutstanding> events_{};  // of segment s: s % kOutstanding
+  std::atomic<bool> busy_{false};
+  SegmentRun run_;
+  std::atomic<size_t> next_{0};
+  size_t ended_ = 0;
+  CUresult error_ = CUDA_SUCCESS;
+  CUresult signal_error_ = CUDA_SUCCESS;
+  core::TimeNs last_end_ns_ = 0;  // when the host saw the last segment's end
+  int64_t longest_ns_ = 0;
+};
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_SRC_CUDA_SEGMENT_FEED_H_

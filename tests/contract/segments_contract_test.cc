@@ -1,0 +1,169 @@
+// Graphs in segments: how many are on the device when an eviction comes, that none is lost or
+// repeated, and that the rest runs elsewhere.
+
+#include <vector>
+
+#include "src/core/base/tuning.h"
+#include "tests/contract/device_contract.h"
+
+namespace gpushare::contract {
+namespace {
+
+using core::LaneIndex;
+using core::LaunchId;
+using core::Outcome;
+using core::PlaceIndex;
+using core::TimeNs;
+
+class SegmentsContract : public DeviceContract {
+ protected:
+  void SetUp() override {
+    DeviceContract::SetUp();
+    if (testing::Test::HasFatalFailure()) return;
+    if (!capabilities().eviction) GTEST_SKIP() << "no eviction";
+    ASSERT_GT(segments(), 4) << long_graph().cut.whole_reason;
+  }
+  int32_t segments() const { return long_graph().cut.segments; }
+  LaneIndex EvictableLane() { return MakeLane(core::kWholeDevice, true); }
+  void Evict(LaneIndex lane, uint64_t epoch, int32_t keep = 0) {
+    const absl::Status status = device().Evict(lane, epoch, keep);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  // The duration of the whole graph over its segments.
+  static constexpr int64_t kGraphNs = 40 * 50'000;
+};
+
+TEST_P(SegmentsContract, TheWholeGraphRunsToItsEnd) {
+  const LaunchId launch = Launch(Segments(EvictableLane(), 0, true, 1));
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(launch).block_tasks_done, segments());
+  if (!GetParam().work_takes_time) return;
+  const int64_t took_ns = Of(launch).end_ns - Of(launch).start_ns;
+  EXPECT_GT(took_ns, kGraphNs);
+  EXPECT_LT(took_ns, kGraphNs * 11 / 10);
+}
+
+TEST_P(SegmentsContract, AnEvictedGraphRunsWhatIsOnTheDeviceAndNoMore) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = EvictableLane();
+  const LaunchId first = Launch(Segments(lane, 0, true, 1));
+  WaitUntilTime(device().NowNs() + kGraphNs / 2);
+  const TimeNs evicted_at = device().NowNs();
+  Evict(lane, 1);
+  WaitForCount(1);
+  EXPECT_EQ(Of(first).outcome, Outcome::kEvicted);
+  EXPECT_GE(Of(first).block_tasks_done, segments() / 4);
+  EXPECT_LT(Of(first).block_tasks_done, segments() - 1);
+  // The current segment and the one behind it, and the latencies of the host.
+  const int64_t segment_ns = kGraphNs / segments();
+  EXPECT_LT(Of(first).end_ns - evicted_at, (core::kSegmentsOutstanding + 1) * segment_ns);
+  EXPECT_GT(Of(first).end_ns - evicted_at, segment_ns / 2);
+  const LaunchId rest = Launch(Segments(lane, 0, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(first).block_tasks_done + Of(rest).block_tasks_done, segments());
+}
+
+// An eviction that keeps workers keeps no segment: a graph has none to keep.
+TEST_P(SegmentsContract, AnEvictionThatKeepsWorkersEndsTheGraph) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex lane = EvictableLane();
+  const LaunchId launch = Launch(Segments(lane, 0, true, 1));
+  WaitUntilTime(device().NowNs() + kGraphNs / 4);
+  Evict(lane, 1, 8);
+  WaitForAll();
+  EXPECT_EQ(Of(launch).outcome, Outcome::kEvicted);
+}
+
+TEST_P(SegmentsContract, ALateLaunchDoesNotLoseItsEviction) {
+  const LaneIndex lane = EvictableLane();
+  // A launcher read epoch 1, an LC caller raised the word to 1, and only then the launch arrives.
+  Evict(lane, 1);
+  const LaunchId launch = Launch(Segments(lane, 0, true, 1));
+  WaitForCount(1);
+  EXPECT_EQ(Of(launch).outcome, Outcome::kEvicted);
+  EXPECT_LE(Of(launch).block_tasks_done, core::kSegmentsOutstanding);
+  const LaunchId rest = Launch(Segments(lane, 0, false, 2));
+  WaitForAll();
+  EXPECT_EQ(Of(rest).outcome, Outcome::kFinished);
+  EXPECT_EQ(Of(launch).block_tasks_done + Of(rest).block_tasks_done, segments());
+}
+
+TEST_P(SegmentsContract, TheRestRunsInAnotherPlace) {
+  if (!capabilities().partitions) GTEST_SKIP() << "no partitions";
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before an eviction";
+  const LaneIndex whole = EvictableLane();
+  const LaneIndex side = MakeLane(MakePlace(0, capabilities().profile.Groups() / 2), true);
+  int64_t done = 0;
+  uint64_t epoch = 1;
+  bool reset = true;
+  for (int turn = 0; turn < 50 && done < segments(); ++turn) {
+    const LaneIndex lane = turn % 2 == 0 ? whole : side;
+    const LaunchId launch = Launch(Segments(lane, 0, reset, epoch));
+    reset = false;
+    WaitUntilTime(device().NowNs() + kGraphNs / segments());
+    Evict(lane, epoch);
+    WaitForCount(completions().size() + (IsReported(launch) ? 0 : 1));
+    done += Of(launch).block_tasks_done;
+    ++epoch;
+  }
+  EXPECT_EQ(done, segments());
+  WaitForAll();
+  EXPECT_GT(completions().size(), 2U);
+}
+
+TEST_P(SegmentsContract, NothingElseIsLaunchedOnTheLaneOfAGraphInSegments) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before another one comes";
+  const LaneIndex lane = EvictableLane();
+  Launch(Segments(lane, 0, true, 1));
+  EXPECT_EQ(device().Launch(Graph(lane)).code(), absl::StatusCode::kFailedPrecondition);
+  WaitForAll();
+  Launch(Graph(lane));
+  WaitForAll();
+}
+
+TEST_P(SegmentsContract, ItStartsBehindWhatIsOnTheLane) {
+  const LaneIndex lane = EvictableLane();
+  const LaunchId graph = Launch(Graph(lane));
+  const LaunchId launch = Launch(Segments(lane, 0, true, 1));
+  WaitForAll();
+  EXPECT_LE(Of(graph).end_ns, Of(launch).start_ns);
+  EXPECT_EQ(Of(launch).block_tasks_done, segments());
+}
+
+TEST_P(SegmentsContract, ClaimsShowTheProgressOfAGraph) {
+  if (!capabilities().reads_claims) GTEST_SKIP() << "claims are not read";
+  Launch(Segments(EvictableLane(), 0, true, 1));
+  WaitUntilTime(device().NowNs() + kGraphNs / 2);
+  const auto half = device().ReadClaims(0);
+  ASSERT_TRUE(half.has_value());
+  EXPECT_GT(*half, segments() / 4);
+  EXPECT_LT(*half, segments());
+  WaitForAll();
+  EXPECT_EQ(device().ReadClaims(0), segments());
+}
+
+TEST_P(SegmentsContract, AnotherNumberOfSegmentsIsRefused) {
+  const LaneIndex lane = EvictableLane();
+  core::LaunchRequest request = Segments(lane, 0, true, 1);
+  request.parts[0].block_count = segments() + 1;
+  EXPECT_EQ(device().Launch(request).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST_P(SegmentsContract, AGraphThatMustNotBeCutTellsWhy) {
+  core::KernelDesc graph = long_graph();
+  graph.id = core::KernelId{5};
+  graph.name = "never_cut";
+  graph.segment_ns = -1;
+  ASSERT_TRUE(device().PrepareKernel(graph).ok());
+  EXPECT_EQ(device().CutOf(graph).segments, 1);
+  EXPECT_EQ(device().CutOf(graph).whole_reason,
+            "The kernel option segment_ns asks for the whole graph.");
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SegmentsContract, testing::ValuesIn(DeviceFactories()),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace gpushare::contract

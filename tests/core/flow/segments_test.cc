@@ -1,0 +1,225 @@
+// A BE graph in segments through the whole flow: evicted between two segments, continued in any
+// place, complete once; what runs whole, and what runs beside it. On the simulated device.
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/base/tuning.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/log/event_log.h"
+#include "src/core/log/events.h"
+#include "src/core/policies/registry.h"
+#include "tests/core/simulated_scheduler.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kNodeNs = 10 * kUs;
+constexpr int32_t kNodes = 1000;
+constexpr int64_t kStepNs = kNodes * kNodeNs;
+constexpr int64_t kQueryNs = 500 * kUs;
+
+class CollectingSink final : public EventSink {
+ public:
+  void Append(const EventRecord& record) override { records.push_back(record); }
+  std::vector<EventRecord> records;
+};
+
+class SegmentsTest : public SimulatedSchedulerTest {
+ protected:
+  void Open(const std::string& policy, double p99_bound = 0) {
+    SchedulerOptions options;
+    options.events = &events_;
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy(policy), options));
+    KernelDesc step = Graph("step", kNodeNs);
+    step.simulation.nodes[0].repeat = kNodes;
+    step_ = *scheduler_->RegisterKernel(step);
+    KernelDesc query = Graph("query", kQueryNs);
+    query.simulation.speed = {{84, 1}, {132, 1}};  // so a split pays
+    query_ = *scheduler_->RegisterKernel(query);
+    AppOptions service;
+    service.name = "service";
+    service.app_class = AppClass::kLatencyCritical;
+    service.p99_bound = p99_bound;
+    service_ = AddQueue(service);
+    train_ = AddQueue(AppClass::kBestEffort, "train");
+  }
+
+  TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = graph;
+    spec.work.kind = TaskKind::kGraph;
+    return lc ? *scheduler_->SubmitLc(spec) : *scheduler_->SubmitBe(spec);
+  }
+  CompletionRecord Finish(TicketId ticket) {
+    EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 10'000 * kMs).ok());
+    const CompletionRecord record = *scheduler_->Record(ticket);
+    EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+    return record;
+  }
+  void Pass(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
+  int32_t Segments() const { return scheduler_->FindKernel(step_)->cut.segments; }
+  std::set<PlaceIndex> PlacesOfSegments() const {
+    std::set<PlaceIndex> places;
+    for (const EventRecord& record : events_.records) {
+      if (static_cast<EventType>(record.type) != EventType::kLaunched) continue;
+      const auto launched = Decode<Launched>(record);
+      if (launched.form == Form::kSegments) places.insert(launched.place);
+    }
+    return places;
+  }
+
+  CollectingSink events_;
+  KernelId step_, query_;
+  QueueId service_, train_;
+};
+
+TEST_F(SegmentsTest, ABeGraphRunsInSegmentsOfTheDefaultLength) {
+  Open("adaptive");
+  EXPECT_EQ(Segments(), kStepNs / kSegmentNs);
+  const CompletionRecord record = Finish(SubmitGraph(train_, step_, false));
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.form, Form::kSegments);
+  EXPECT_EQ(record.block_tasks, Segments());
+  EXPECT_EQ(record.launches, 1);
+  // 2 % for the cuts, as measured on the GPU.
+  EXPECT_LT(record.measured_ns, kStepNs * 103 / 100);
+}
+
+TEST_F(SegmentsTest, AQueryEvictsTheGraphWhichLosesNoSegment) {
+  Open("adaptive:evict");
+  const TicketId step = SubmitGraph(train_, step_, false);
+  int64_t slowest_ns = 0;
+  for (int i = 0; i < 8; ++i) {
+    Pass(1037 * kUs);
+    const CompletionRecord query = Finish(SubmitGraph(service_, query_, true));
+    slowest_ns = std::max(slowest_ns, query.complete_ns - query.submit_ns);
+  }
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.evictions, 8);
+  EXPECT_EQ(record.launches, 9);
+  EXPECT_EQ(record.block_tasks, Segments());
+  // The query has priority: it starts at the end of a node, and the segments that were on the
+  // device go on behind it.
+  EXPECT_LT(slowest_ns, kQueryNs + 2 * kNodeNs + 40 * kUs);
+}
+
+TEST_F(SegmentsTest, TheGraphsOfLcAppsStayWhole) {
+  Open("adaptive");
+  const CompletionRecord record = Finish(SubmitGraph(service_, step_, true));
+  EXPECT_EQ(record.form, Form::kGraph);
+  EXPECT_EQ(record.block_tasks, 1);
+}
+
+TEST_F(SegmentsTest, AGraphThatIsNeverCutRunsWholeAndTellsWhy) {
+  Open("adaptive");
+  KernelDesc step = Graph("whole", kNodeNs);
+  step.simulation.nodes[0].repeat = 100;
+  step.segment_ns = -1;
+  const KernelId whole = *scheduler_->RegisterKernel(step);
+  EXPECT_EQ(scheduler_->FindKernel(whole)->cut.whole_reason,
+            "The kernel option segment_ns asks for the whole graph.");
+  EXPECT_FALSE(scheduler_->FindKernel(whole)->evictable);
+  const CompletionRecord record = Finish(SubmitGraph(train_, whole, false));
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.form, Form::kGraph);
+}
+
+// Under a policy that never evicts, a graph runs as before.
+TEST_F(SegmentsTest, AFifoRunsItWhole) {
+  Open("fifo");
+  const CompletionRecord record = Finish(SubmitGraph(train_, step_, false));
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.form, Form::kGraph);
+  EXPECT_EQ(record.block_tasks, Segments());
+}
+
+// The whole device while no query is active, the BE side while one is.
+TEST_F(SegmentsTest, AnElasticGraphMovesBetweenTheWholeDeviceAndTheBeSide) {
+  Open("adaptive:elastic", 2);
+  Finish(SubmitGraph(service_, query_, true));  // from here on its duration is known
+  std::vector<TicketId> steps;
+  for (int i = 0; i < 4; ++i) steps.push_back(SubmitGraph(train_, step_, false));
+  for (int i = 0; i < 20; ++i) {
+    Pass(1500 * kUs);
+    const CompletionRecord query = Finish(SubmitGraph(service_, query_, true));
+    EXPECT_EQ(query.verdict, Verdict::kOk);
+  }
+  for (const TicketId step : steps) {
+    const CompletionRecord record = Finish(step);
+    EXPECT_EQ(record.verdict, Verdict::kOk);
+    EXPECT_EQ(record.block_tasks, Segments());
+  }
+  const std::set<PlaceIndex> places = PlacesOfSegments();
+  EXPECT_EQ(places.count(kWholeDevice), 1U);
+  EXPECT_GT(places.size(), 1U) << "only place " << *places.begin();
+}
+
+TEST_F(SegmentsTest, APartitionKeepsTheGraphOnTheBeSide) {
+  Open("adaptive:partition");
+  Finish(SubmitGraph(service_, query_, true));
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(3 * kMs);
+  Finish(SubmitGraph(service_, query_, true));
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.evictions, 0);
+  EXPECT_EQ(PlacesOfSegments().count(kWholeDevice), 0U);
+}
+
+// Neither a graph in segments nor workers may wait for the other for ever.
+TEST_F(SegmentsTest, AGraphAndWorkersOfAnotherAppShareByWeight) {
+  Open("adaptive");
+  const KernelId kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  const AppId other = *scheduler_->CreateApp({.name = "other", .app_class = AppClass::kBestEffort});
+  std::vector<QueueId> queues = {*scheduler_->CreateQueue(other), *scheduler_->CreateQueue(other)};
+  for (int i = 0; i < 200; ++i) {
+    TaskSpec spec;
+    spec.queue = queues[static_cast<size_t>(i % 2)];
+    spec.kernel = kernel;
+    spec.work.block_tasks = int64_t{132} * 8 * 40;  // 1 ms
+    spec.detached = true;
+    ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+  }
+  std::vector<TicketId> steps;
+  for (int i = 0; i < 5; ++i) steps.push_back(SubmitGraph(train_, step_, false));
+  Pass(60 * kMs);
+  const CompletionRecord second = Finish(steps[1]);
+  EXPECT_LT(second.complete_ns, 60 * kMs);
+  EXPECT_GT(scheduler_->StatsOf(other)->completed, 15);
+  EXPECT_TRUE(scheduler_->Drain(scheduler_->NowNs() + 10'000 * kMs).ok());
+}
+
+TEST_F(SegmentsTest, ACancelledGraphLeavesAtASegmentsEnd) {
+  Open("adaptive");
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(3 * kMs);
+  const TimeNs cancelled_ns = scheduler_->NowNs();
+  ASSERT_TRUE(scheduler_->Cancel(step).ok());
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kCancelled);
+  EXPECT_GT(record.block_tasks, 0);
+  EXPECT_LT(record.block_tasks, Segments());
+  EXPECT_LT(record.complete_ns - cancelled_ns, (kSegmentsOutstanding + 1) * kSegmentNs);
+}
+
+TEST_F(SegmentsTest, SmguardEvictsAGraphAsAWhole) {
+  Open("smguard");
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(2 * kMs);
+  for (int i = 0; i < 3; ++i) {
+    Finish(SubmitGraph(service_, query_, true));
+    Pass(kMs);
+  }
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.block_tasks, Segments());
+}
+
+}  // namespace
+}  // namespace gpushare::core

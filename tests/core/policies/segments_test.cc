@@ -1,0 +1,119 @@
+// Where the adaptive policy puts a graph in segments: the whole device or the BE side of a split,
+// alone on its SMs, one launch at a time.
+
+#include "gtest/gtest.h"
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+class SegmentsPlanTest : public ::testing::Test {
+ protected:
+  SegmentsPlanTest() { builder.Pair(lc, kernel, 84).lc_speed = 1.0f; }
+  void LcActive() { builder.AddRunningLc(lc, lc_place); }
+  HeadView& AddStep() {
+    HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+    head.kind = TaskKind::kGraph;
+    return head;
+  }
+  RunningView& AddRunningStep(PlaceIndex place) {
+    RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{place, Form::kSegments}});
+    running.task.kind = TaskKind::kGraph;
+    return running;
+  }
+
+  SnapshotBuilder builder;
+  int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);
+  int32_t be = builder.AddBeApp();
+  int32_t other = builder.AddBeApp();
+  int32_t kernel = builder.AddKernel(40 * kUs);
+  PlaceIndex lc_place = builder.LcPlace(84);
+  PlaceIndex be_place = builder.BePlace(84);
+};
+
+TEST_F(SegmentsPlanTest, AGraphKeepsTheBeSideWhileAQueryIsActive) {
+  LcActive();
+  const HeadView& step = AddStep();
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, step, be_place), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, step, be_place)->form, Form::kSegments);
+  EXPECT_EQ(plan.launches.size(), 1);
+}
+
+TEST_F(SegmentsPlanTest, AGraphHasTheWholeDeviceWhileNoQueryIsActive) {
+  const HeadView& step = AddStep();
+  const HeadView& workers = builder.AddBeHead(other, kernel, 8 * kMs);
+  builder.be_apps[1].attained_ns = 1e9;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, step, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_EQ(plan.launches.size(), 1) << Describe(plan);
+  ASSERT_NE(FindHold(plan, workers), nullptr);
+  EXPECT_EQ(FindHold(plan, workers)->reason, Reason::kHoldWindow);
+}
+
+TEST_F(SegmentsPlanTest, NothingIsLaunchedBesideAGraphOnTheWholeDevice) {
+  AddRunningStep(kWholeDevice);
+  const HeadView& workers = builder.AddBeHead(other, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  EXPECT_EQ(plan.launches.size(), 0) << Describe(plan);
+  EXPECT_NE(FindHold(plan, workers), nullptr);
+}
+
+TEST_F(SegmentsPlanTest, AGraphOnTheBeSideLeavesForTheWholeDeviceWhenNoQueryIsActive) {
+  const RunningView& running = AddRunningStep(be_place);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindEviction(plan, running.task, be_place), nullptr) << Describe(plan);
+  EXPECT_EQ(FindEviction(plan, running.task, be_place)->reason, Reason::kEvictForLayout);
+  EXPECT_EQ(plan.launches.size(), 0) << "one launch of a graph at a time";
+}
+
+TEST_F(SegmentsPlanTest, AGraphKeepsTheBeSideWhereOtherBeWorkWouldTakeIt) {
+  AddRunningStep(be_place);
+  builder.AddBeHead(other, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+TEST_F(SegmentsPlanTest, AGraphOnTheBeSideStaysWhileAQueryIsActive) {
+  LcActive();
+  AddRunningStep(be_place);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  EXPECT_EQ(plan.launches.size(), 0);
+}
+
+TEST_F(SegmentsPlanTest, AnActiveQueryEvictsAGraphFromTheWholeDevice) {
+  LcActive();
+  const RunningView& running = AddRunningStep(kWholeDevice);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->reason, Reason::kEvictForLc);
+}
+
+// Workers of other queues must not queue one behind the other before a graph for ever.
+TEST_F(SegmentsPlanTest, NobodyGoesBeforeAGraphThatWaitsUntilItsPlaceIsEmpty) {
+  LcActive();
+  builder.AddRunningBe(other, kernel, 8 * kMs, {{be_place}});
+  const HeadView& step = AddStep();
+  const HeadView& next = builder.AddBeHead(other, kernel, 8 * kMs);
+  builder.be_apps[1].attained_ns = 1e9;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(FindLaunch(plan, step), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, next), nullptr) << Describe(plan);
+  ASSERT_NE(FindHold(plan, step), nullptr);
+  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldWindow);
+}
+
+TEST_F(SegmentsPlanTest, SmguardEvictsAllOfAGraphForAReservation) {
+  builder.lc_apps[0].reserved_capsms = 32;
+  RunningView& running = AddRunningStep(kWholeDevice);
+  running.parts[0].workers = 132 * 8;
+  builder.be_apps[0].used_capsms = 132;
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->workers_to_keep, 0);
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing

@@ -1,0 +1,67 @@
+// Where a record is cut: the length of a segment, long nodes, and the bound on their number.
+
+#include "src/core/seams/graph_cut.h"
+
+#include "gtest/gtest.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
+
+namespace gpushare::core {
+namespace {
+
+KernelDesc GraphOf(const std::vector<GraphNode>& nodes, int64_t gap_ns = 0) {
+  KernelDesc graph;
+  graph.name = "graph";
+  graph.kind = TaskKind::kGraph;
+  graph.simulation.present = true;
+  graph.simulation.nodes = nodes;
+  graph.simulation.node_gap_ns = gap_ns;
+  return graph;
+}
+
+std::vector<int64_t> BeginsOf(const KernelDesc& graph) {
+  return CutRecord(graph.simulation, SegmentNsOf(graph));
+}
+
+TEST(GraphCut, ASegmentHoldsAsManyNodesAsFit) {
+  const KernelDesc graph = GraphOf({{.duration_ns = 30'000, .repeat = 10, .demand = {}}});
+  EXPECT_EQ(BeginsOf(graph), (std::vector<int64_t>{0, 3, 6, 9}));
+  EXPECT_EQ(CutOfRecord(graph).segments, 4);
+  EXPECT_EQ(CutOfRecord(graph).longest_ns, 90'000);
+  EXPECT_EQ(CutOfRecord(graph).whole_reason, "");
+}
+
+TEST(GraphCut, TheGapsBetweenNodesCount) {
+  const KernelDesc graph = GraphOf({{.duration_ns = 50'000, .repeat = 4, .demand = {}}}, 500);
+  EXPECT_EQ(BeginsOf(graph), (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(GraphCut, ALongNodeIsASegmentOfItsOwn) {
+  const KernelDesc graph = GraphOf({{.duration_ns = 10'000, .demand = {}},
+                                    {.duration_ns = 400'000, .repeat = 2, .demand = {}},
+                                    {.duration_ns = 10'000, .repeat = 3, .demand = {}}});
+  EXPECT_EQ(BeginsOf(graph), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(CutOfRecord(graph).longest_ns, 400'000);
+}
+
+TEST(GraphCut, TheOptionSetsTheLength) {
+  KernelDesc graph = GraphOf({{.duration_ns = 10'000, .repeat = 10, .demand = {}}});
+  EXPECT_EQ(CutOfRecord(graph).segments, 1);
+  EXPECT_EQ(CutOfRecord(graph).whole_reason,
+            "The graph takes 100000 ns, and a segment has 100000 ns.");
+  graph.segment_ns = 25'000;
+  EXPECT_EQ(CutOfRecord(graph).segments, 5);
+  graph.segment_ns = -1;
+  EXPECT_EQ(CutOfRecord(graph).segments, 1);
+}
+
+TEST(GraphCut, NoGraphHasMoreSegmentsThanTheBound) {
+  KernelDesc graph = GraphOf({{.duration_ns = 150'000, .repeat = 1 << 20, .demand = {}}});
+  EXPECT_LE(CutOfRecord(graph).segments, kMaxSegments);
+  EXPECT_GT(CutOfRecord(graph).segments, kMaxSegments / 4);
+  graph.segment_ns = 1;
+  EXPECT_LE(CutOfRecord(graph).segments, kMaxSegments);
+}
+
+}  // namespace
+}  // namespace gpushare::core

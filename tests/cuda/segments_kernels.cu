@@ -1,0 +1,191 @@
+// The graphs of segments_kernels.h.
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tests/cuda/segments_kernels.h"
+
+namespace gpushare::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kClusterSharedBytes = 64 * 1024;
+using Value = unsigned long long;
+
+__global__ void AppendKernel(uint64_t id, uint32_t wait_ns, Value* log) {
+  uint64_t begin = 0;
+  uint64_t now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < wait_ns);
+  if (blockIdx.x != 0 || threadIdx.x != 0) return;
+  log[1 + log[0]] = id;
+  ++log[0];
+}
+
+__global__ void MixKernel(int id, int first, int second, Value* values) {
+  Value sum = 0;
+  if (first >= 0) sum += values[first];
+  if (second >= 0) sum += values[second];
+  values[id] = 1 + 31 * sum;
+}
+
+__global__ void ClusterKernel(Value* count) {
+  extern __shared__ char shared[];
+  shared[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(count, static_cast<Value>(shared[0]));
+}
+
+Value* Of(uint64_t* values) { return reinterpret_cast<Value*>(values); }
+
+template <class Enqueue>
+void* Capture(Enqueue enqueue) {
+  cudaStream_t stream = nullptr;
+  if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return nullptr;
+  cudaGraph_t graph = nullptr;
+  cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+  enqueue(stream);
+  if (cudaStreamEndCapture(stream, &graph) != cudaSuccess) graph = nullptr;
+  cudaStreamDestroy(stream);
+  return cudaGetLastError() == cudaSuccess ? graph : nullptr;
+}
+
+}  // namespace
+
+uint64_t* MakeValues(int count) {
+  uint64_t* values = nullptr;
+  if (cudaMalloc(&values, sizeof(uint64_t) * static_cast<size_t>(count)) != cudaSuccess)
+    return nullptr;
+  ClearValues(values, count);
+  return values;
+}
+
+std::vector<uint64_t> ReadValues(const uint64_t* values, int count) {
+  std::vector<uint64_t> out(static_cast<size_t>(count));
+  cudaDeviceSynchronize();
+  cudaMemcpy(out.data(), values, sizeof(uint64_t) * out.size(), cudaMemcpyDeviceToHost);
+  return out;
+}
+
+void ClearValues(uint64_t* values, int count) {
+  cudaMemset(values, 0, sizeof(uint64_t) * static_cast<size_t>(count));
+  cudaDeviceSynchronize();
+}
+
+void* MakeChain(int nodes, uint32_t wait_ns, int blocks, uint64_t* log) {
+  return Capture([&](cudaStream_t stream) {
+    for (int i = 0; i < nodes; ++i) {
+      AppendKernel<<<blocks, kThreads, 0, stream>>>(static_cast<uint64_t>(i), wait_ns, Of(log));
+    }
+  });
+}
+
+void* MakeMixture(const std::vector<Parents>& nodes, uint64_t* values) {
+  cudaGraph_t graph = nullptr;
+  if (cudaGraphCreate(&graph, 0) != cudaSuccess) return nullptr;
+  std::vector<cudaGraphNode_t> made(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<int>& parents = nodes[i].of;
+    std::vector<cudaGraphNode_t> dependencies;
+    for (const int parent : parents) dependencies.push_back(made[static_cast<size_t>(parent)]);
+    const size_t count = dependencies.size();
+    cudaError_t error = cudaSuccess;
+    if (i % 16 == 0) {
+      cudaMemsetParams params = {};
+      params.dst = values + i;
+      params.elementSize = 1;
+      params.width = sizeof(uint64_t);
+      params.height = 1;
+      params.value = 7;
+      error = cudaGraphAddMemsetNode(&made[i], graph, dependencies.data(), count, &params);
+    } else if (i % 16 == 8) {
+      error =
+          cudaGraphAddMemcpyNode1D(&made[i], graph, dependencies.data(), count, values + i,
+                                   values + parents[0], sizeof(uint64_t), cudaMemcpyDeviceToDevice);
+    } else {
+      int id = static_cast<int>(i);
+      int first = parents.empty() ? -1 : parents[0];
+      int second = parents.size() < 2 ? -1 : parents[1];
+      Value* all = Of(values);
+      void* arguments[] = {&id, &first, &second, &all};
+      cudaKernelNodeParams params = {};
+      params.func = reinterpret_cast<void*>(&MixKernel);
+      params.gridDim = params.blockDim = dim3(1);
+      params.kernelParams = arguments;
+      error = cudaGraphAddKernelNode(&made[i], graph, dependencies.data(), count, &params);
+    }
+    if (error != cudaSuccess) return nullptr;
+  }
+  return graph;
+}
+
+void* MakeClusters(int nodes, int cluster, uint64_t* count) {
+  if (cudaFuncSetAttribute(ClusterKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           kClusterSharedBytes) != cudaSuccess) {
+    return nullptr;
+  }
+  if (cluster > 8) {
+    cudaFuncSetAttribute(ClusterKernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  }
+  return Capture([&](cudaStream_t stream) {
+    for (int i = 0; i < nodes; ++i) {
+      cudaLaunchAttribute attribute = {};
+      attribute.id = cudaLaunchAttributeClusterDimension;
+      attribute.val.clusterDim.x = static_cast<unsigned int>(cluster);
+      attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+      cudaLaunchConfig_t config = {};
+      config.gridDim = dim3(static_cast<unsigned int>(cluster) * 4);
+      config.blockDim = dim3(kThreads);
+      config.dynamicSmemBytes = kClusterSharedBytes;
+      config.stream = stream;
+      config.attrs = &attribute;
+      config.numAttrs = 1;
+      cudaLaunchKernelEx(&config, ClusterKernel, Of(count));
+    }
+  });
+}
+
+void* MakeWithHostFunction(uint64_t* log) {
+  return Capture([&](cudaStream_t stream) {
+    AppendKernel<<<1, 1, 0, stream>>>(0, 1000, Of(log));
+    cudaLaunchHostFunc(
+        stream, [](void*) {}, nullptr);
+    AppendKernel<<<1, 1, 0, stream>>>(1, 1000, Of(log));
+    AppendKernel<<<1, 1, 0, stream>>>(2, 1000, Of(log));
+  });
+}
+
+void DestroyGraph(void* graph) { cudaGraphDestroy(static_cast<cudaGraph_t>(graph)); }
+
+double TimeWholeGraph(void* graph, int times) {
+  cudaGraphExec_t exec = nullptr;
+  cudaStream_t stream = nullptr;
+  if (cudaGraphInstantiate(&exec, static_cast<cudaGraph_t>(graph), 0) != cudaSuccess) return 0;
+  cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  cudaGraphLaunch(exec, stream);
+  cudaStreamSynchronize(stream);
+  double best = 1e18;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) cudaGraphLaunch(exec, stream);
+    cudaStreamSynchronize(stream);
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, took.count() / times);
+  }
+  cudaStreamDestroy(stream);
+  cudaGraphExecDestroy(exec);
+  return best;
+}
+
+int64_t FreeMemoryBytes() {
+  size_t free = 0;
+  size_t total = 0;
+  cudaMemGetInfo(&free, &total);
+  return static_cast<int64_t>(free);
+}
+
+}  // namespace gpushare::cuda

@@ -1,0 +1,44 @@
+// Graphs whose runs can be checked, for segments_test.cc. Plain types, so that the .cu file needs
+// no Abseil. Every function answers a CUDA runtime error code, or null, where something fails.
+
+#ifndef GPUSHARE_TESTS_CUDA_SEGMENTS_KERNELS_H_
+#define GPUSHARE_TESTS_CUDA_SEGMENTS_KERNELS_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace gpushare::cuda {
+
+// Device memory of `count` zeros.
+uint64_t* MakeValues(int count);
+std::vector<uint64_t> ReadValues(const uint64_t* values, int count);
+void ClearValues(uint64_t* values, int count);
+
+// A chain of `nodes` kernels that spin for `wait_ns` on `blocks` blocks each. Kernel i appends i to
+// the log: log[0] is the number of entries.
+void* MakeChain(int nodes, uint32_t wait_ns, int blocks, uint64_t* log);
+
+// Node i sets values[i] to 1 + 31 x the sum of its parents' values. Every 16th node is a fill of
+// values[i] with 7 in each byte, every 16th (from the 8th on) a copy of its first parent's value.
+struct Parents {
+  std::vector<int> of;  // at most 2
+};
+void* MakeMixture(const std::vector<Parents>& nodes, uint64_t* values);
+
+// A chain of `nodes` kernels in clusters of `cluster` blocks with 64 KB of dynamic shared memory.
+// The blocks of each add 1 to *count.
+void* MakeClusters(int nodes, int cluster, uint64_t* count);
+
+// A chain of three kernels with a host function behind the first.
+void* MakeWithHostFunction(uint64_t* log);
+
+void DestroyGraph(void* graph);
+
+// Runs an instance of the graph on a stream of its own: ns for each of `times` runs back to back,
+// the best of three tries.
+double TimeWholeGraph(void* graph, int times);
+int64_t FreeMemoryBytes();
+
+}  // namespace gpushare::cuda
+
+#endif  // GPUSHARE_TESTS_CUDA_SEGMENTS_KERNELS_H_

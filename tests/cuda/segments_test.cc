@@ -1,0 +1,282 @@
+// On a GPU: graphs in segments run every node once and in order, whatever evicts them and wherever
+// they continue; what is refused says why; what cutting and registering cost.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "src/core/base/tuning.h"
+#include "tests/cuda/gpu_fixture.h"
+#include "tests/cuda/segments_kernels.h"
+
+namespace gpushare::cuda {
+namespace {
+
+constexpr int kSplits = 16;
+
+class SegmentsGpuTest : public GpuTest {
+ protected:
+  SegmentsGpuTest() : GpuTest(true) {}
+
+  void TearDown() override {
+    device_ = nullptr;
+    for (void* graph : graphs_) DestroyGraph(graph);
+  }
+
+  // An evictable lane on each side of the splits that a scheduler makes.
+  void MakePlaces() {
+    const core::DeviceProfile& profile = device_->capabilities().profile;
+    lanes_ = {lane_};
+    for (int groups = 1; groups < profile.Groups() && groups <= kSplits; ++groups) {
+      for (const core::PlaceSpec& spec :
+           {core::PlaceSpec{0, groups, true},
+            core::PlaceSpec{groups, profile.Groups() - groups, false}}) {
+        const auto place = device_->CreatePlace(spec);
+        ASSERT_TRUE(place.ok()) << place.status();
+        const auto lane = device_->CreateLane({.place = *place, .evictable = true});
+        ASSERT_TRUE(lane.ok()) << lane.status();
+        places_.push_back(*place);
+        lanes_.push_back(*lane);
+      }
+    }
+  }
+
+  void Register(void* graph, int64_t solo_ns, int64_t segment_ns = 0) {
+    ASSERT_NE(graph, nullptr);
+    graphs_.push_back(graph);
+    kernel_ = core::KernelDesc();
+    kernel_.id = core::KernelId{++kernels_};
+    kernel_.name = "graph" + std::to_string(kernels_);
+    kernel_.kind = core::TaskKind::kGraph;
+    kernel_.graph = graph;
+    kernel_.solo_hint_ns = solo_ns;
+    kernel_.segment_ns = segment_ns;
+    const absl::Status status = device_->PrepareKernel(kernel_);
+    ASSERT_TRUE(status.ok()) << status;
+    kernel_.cut = device_->CutOf(kernel_);
+  }
+
+  core::LaunchRequest Request(core::LaneIndex lane, bool reset) {
+    core::LaunchRequest request;
+    core::LaunchPart& part = request.parts[0];
+    request.form = core::Form::kSegments;
+    part.launch = core::LaunchId{++launches_};
+    part.lane = lane;
+    part.work.kernel = &kernel_;
+    part.block_count = kernel_.cut.segments;
+    part.counter = 0;
+    part.reset_counter = reset;
+    part.epoch = ++epoch_;
+    return request;
+  }
+
+  // Runs the graph once, evicted after a random time again and again, each time on another lane.
+  // Returns the number of evictions.
+  int RunWithEvictions(int64_t between_ns) {
+    std::uniform_int_distribution<size_t> any_lane(0, lanes_.size() - 1);
+    std::uniform_int_distribution<int64_t> any_time(0, 2 * between_ns);
+    int64_t done = 0;
+    int evictions = 0;
+    for (bool first = true; done < kernel_.cut.segments; first = false) {
+      const core::LaneIndex lane = lanes_[any_lane(random_)];
+      const core::LaunchRequest request = Request(lane, first);
+      const absl::Status status = device_->Launch(request);
+      EXPECT_TRUE(status.ok()) << status;
+      if (!status.ok()) return evictions;
+      const core::TimeNs evict_at = device_->NowNs() + any_time(random_);
+      std::array<core::DeviceCompletion, 1> out;
+      bool evicted = false;
+      const core::TimeNs give_up_ns = device_->NowNs() + kHungNs;
+      while (device_->PollCompletions(absl::MakeSpan(out)) == 0) {
+        if (device_->NowNs() > give_up_ns) {
+          ADD_FAILURE() << "A launch in segments does not complete.";
+          return evictions;
+        }
+        if (evicted || device_->NowNs() < evict_at) continue;
+        EXPECT_TRUE(device_->Evict(lane, epoch_, 0).ok());
+        evicted = true;
+      }
+      EXPECT_NE(out[0].outcome, core::Outcome::kFailed) << out[0].error_code;
+      if (out[0].outcome == core::Outcome::kFailed) return evictions;
+      evictions += out[0].outcome == core::Outcome::kEvicted ? 1 : 0;
+      done += out[0].block_tasks_done;
+    }
+    EXPECT_EQ(done, kernel_.cut.segments);
+    return evictions;
+  }
+
+  // Runs the graph `times` in segments without evictions; ns of each.
+  double TimeSegments(int times) {
+    const core::TimeNs begin_ns = device_->NowNs();
+    for (int i = 0; i < times; ++i) {
+      EXPECT_TRUE(device_->Launch(Request(lane_, true)).ok());
+      EXPECT_EQ(NextCompletion().outcome, core::Outcome::kFinished);
+    }
+    return static_cast<double>(device_->NowNs() - begin_ns) / times;
+  }
+
+  std::vector<core::LaneIndex> lanes_;
+  std::vector<core::PlaceIndex> places_;
+  core::KernelDesc kernel_;
+  uint32_t kernels_ = 0;
+  uint64_t launches_ = 0;
+  uint64_t epoch_ = 0;
+  std::mt19937_64 random_{1};
+  std::vector<void*> graphs_;
+};
+
+TEST_F(SegmentsGpuTest, EveryNodeOfAChainRunsOnceAndInOrder) {
+  constexpr int kNodes = 400;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const log = MakeValues(kNodes + 1);
+  ASSERT_NE(log, nullptr);
+  Register(MakeChain(kNodes, 5'000, device_->capabilities().profile.sm_count, log),
+           int64_t{kNodes} * 6'000);
+  EXPECT_GT(kernel_.cut.segments, 10) << kernel_.cut.whole_reason;
+  int evictions = 0;
+  for (int run = 0; run < 30; ++run) {
+    ClearValues(log, kNodes + 1);
+    evictions += RunWithEvictions(300'000);
+    const std::vector<uint64_t> entries = ReadValues(log, kNodes + 1);
+    ASSERT_EQ(entries[0], static_cast<uint64_t>(kNodes)) << "run " << run;
+    for (int i = 0; i < kNodes; ++i) {
+      ASSERT_EQ(entries[static_cast<size_t>(i) + 1], static_cast<uint64_t>(i)) << "run " << run;
+    }
+  }
+  EXPECT_GT(evictions, 60);
+  std::printf("chain: %d segments, %d evictions in 30 runs on %zu lanes\n", kernel_.cut.segments,
+              evictions, lanes_.size());
+}
+
+TEST_F(SegmentsGpuTest, BranchesCopiesAndFillsGiveTheWholeGraphsResult) {
+  constexpr int kNodes = 600;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  std::vector<Parents> nodes(kNodes);
+  std::vector<uint64_t> expected(kNodes);
+  for (int i = 0; i < kNodes; ++i) {
+    const auto at = static_cast<size_t>(i);
+    std::uniform_int_distribution<int> near(std::max(0, i - 40), std::max(0, i - 1));
+    std::vector<int>& parents = nodes[at].of;
+    if (i > 0) parents.push_back(near(random_));
+    if (i > 1 && i % 3 == 0) {
+      const int other = near(random_);
+      if (other != parents[0]) parents.push_back(other);
+    }
+    uint64_t sum = 0;
+    for (const int parent : parents) sum += expected[static_cast<size_t>(parent)];
+    expected[at] = i % 16 == 0   ? 0x0707070707070707u
+                   : i % 16 == 8 ? expected[static_cast<size_t>(parents[0])]
+                                 : 1 + 31 * sum;
+  }
+  uint64_t* const values = MakeValues(kNodes);
+  ASSERT_NE(values, nullptr);
+  Register(MakeMixture(nodes, values), int64_t{kNodes} * 2'000, 20'000);
+  EXPECT_GT(kernel_.cut.segments, 10) << kernel_.cut.whole_reason;
+  for (int run = 0; run < 30; ++run) {
+    ClearValues(values, kNodes);
+    RunWithEvictions(100'000);
+    ASSERT_EQ(ReadValues(values, kNodes), expected) << "run " << run;
+  }
+}
+
+// As cuBLAS and cuDNN capture them. Release 0.1 refused such a graph in every place.
+TEST_F(SegmentsGpuTest, AGivenGraphWithClustersRunsInPlaces) {
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const count = MakeValues(1);
+  for (const int cluster : {2, 4, 8, 16}) {
+    Register(MakeClusters(64, cluster, count), 64 * 10'000);
+    int confined = 0;
+    for (const core::PlaceIndex place : places_) {
+      confined += device_->Confines(kernel_.id, place) ? 1 : 0;
+    }
+    ClearValues(count, 1);
+    RunWithEvictions(50'000);
+    EXPECT_EQ(ReadValues(count, 1)[0], static_cast<uint64_t>(64 * cluster * 4));
+    std::printf("clusters of %d: %d segments, confined in %d of %zu places\n", cluster,
+                kernel_.cut.segments, confined, places_.size());
+    if (cluster <= 8) {
+      EXPECT_GT(confined, static_cast<int>(places_.size()) / 2);
+    }
+  }
+}
+
+TEST_F(SegmentsGpuTest, AGraphWithAHostFunctionRunsWholeAndTellsWhy) {
+  uint64_t* const log = MakeValues(4);
+  Register(MakeWithHostFunction(log), 3'000, 1'000);
+  EXPECT_EQ(kernel_.cut.segments, 1);
+  EXPECT_EQ(kernel_.cut.whole_reason, "Node 1 is a host function.");
+}
+
+TEST_F(SegmentsGpuTest, AnEvictionWaitsForTwoSegments) {
+  constexpr int kNodes = 80;
+  constexpr int64_t kNodeNs = 25'000;
+  uint64_t* const log = MakeValues(kNodes + 1);
+  Register(MakeChain(kNodes, kNodeNs, device_->capabilities().profile.sm_count, log),
+           kNodes * kNodeNs);
+  ASSERT_EQ(kernel_.cut.segments, kNodes / 4);
+  std::vector<int64_t> latencies;
+  for (int run = 0; run < 300; ++run) {
+    ClearValues(log, kNodes + 1);
+    ASSERT_TRUE(device_->Launch(Request(lane_, true)).ok());
+    const core::TimeNs evict_at = device_->NowNs() + 300'000 + 1'000 * (run % 97);
+    std::array<core::DeviceCompletion, 1> out;
+    while (device_->NowNs() < evict_at) {
+      ASSERT_EQ(device_->PollCompletions(absl::MakeSpan(out)), 0U);
+    }
+    ASSERT_TRUE(device_->Evict(lane_, epoch_, 0).ok());
+    ASSERT_EQ(NextCompletion().outcome, core::Outcome::kEvicted);
+    latencies.push_back(device_->NowNs() - evict_at);
+  }
+  std::sort(latencies.begin(), latencies.end());
+  const int64_t p99_ns = latencies[latencies.size() * 99 / 100];
+  std::printf("eviction at 100 us segments: p50 %.1f us, p99 %.1f us\n",
+              static_cast<double>(latencies[latencies.size() / 2]) / 1e3,
+              static_cast<double>(p99_ns) / 1e3);
+  EXPECT_LT(p99_ns, 2 * (4 * kNodeNs + 4'000) + 20'000);
+}
+
+TEST_F(SegmentsGpuTest, SegmentsOf100UsKeep98PercentOfTheWholeGraph) {
+  constexpr int kNodes = 64;
+  constexpr int64_t kNodeNs = 25'000;
+  uint64_t* const log = MakeValues(kNodes * 50 + 1);
+  for (const int64_t segment_ns : {25'000, 50'000, 100'000, 200'000}) {
+    ClearValues(log, 1);
+    void* const graph = MakeChain(kNodes, kNodeNs, device_->capabilities().profile.sm_count, log);
+    const double whole_ns = TimeWholeGraph(graph, 10);
+    Register(graph, kNodes * kNodeNs, segment_ns);
+    ClearValues(log, 1);
+    TimeSegments(2);
+    double best_ns = 1e18;
+    for (int attempt = 0; attempt < 3; ++attempt) best_ns = std::min(best_ns, TimeSegments(10));
+    std::printf(
+        "segments of %.0f us: %.4f of the whole graph's speed (%.1f us a run, %.1f whole)\n",
+        static_cast<double>(segment_ns) / 1e3, whole_ns / best_ns, best_ns / 1e3, whole_ns / 1e3);
+    if (segment_ns >= 100'000) {
+      EXPECT_GT(whole_ns / best_ns, 0.98);
+    }
+  }
+}
+
+TEST_F(SegmentsGpuTest, TwoThousandNodesAreRegisteredForAllPlacesInTwoSeconds) {
+  constexpr int kNodes = 2'000;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const log = MakeValues(kNodes + 1);
+  void* const graph = MakeChain(kNodes, 1'000, 8, log);
+  const int64_t free_bytes = FreeMemoryBytes();
+  const core::TimeNs begin_ns = device_->NowNs();
+  Register(graph, 0);
+  const int64_t took_ns = device_->NowNs() - begin_ns;
+  std::printf("%d nodes, %d segments, %zu places: %.3f s, %.1f MB of device memory\n", kNodes,
+              kernel_.cut.segments, places_.size() + 1, static_cast<double>(took_ns) / 1e9,
+              static_cast<double>(free_bytes - FreeMemoryBytes()) / 1e6);
+  EXPECT_LT(took_ns, 2'000'000'000);
+}
+
+}  // namespace
+}  // namespace gpushare::cuda
