@@ -26,7 +26,7 @@ def test_best_effort_work_makes_way_and_completes(service, training, chain, sinc
     assert service.stats().latency.count == 20
 
 
-def test_the_options_of_a_wait_that_is_too_short_are_told(polled):
+def test_a_wait_that_is_too_short_raises_and_the_task_goes_on(polled):
     app = polled.create_app('training', gpushare.BEST_EFFORT)
     step = app.submit(polled.register_kernel('sincos_27us'), block_tasks=1_000_000)
     assert not step.done()

@@ -32,7 +32,6 @@ if not torch.cuda.is_available():
 import gpushare
 import gpushare.torch as gt
 
-
 LIMIT_S = 60  # of one wait: work that never runs is a failure, not a hang
 PAUSE_S = 0.002  # between queries: without a pause they leave no room for BE work
 
