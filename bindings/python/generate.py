@@ -324,8 +324,11 @@ def result_structs(header: Header) -> list[str]:
 def record_field(header: Header, field: Field) -> tuple[str, str]:
     """Annotation and expression of a record's field; ('', '') for one that is left out."""
     value = f'struct.{field.name}'
-    if field.name == 'struct_size' or field.name.startswith('reserved') or field.count:
+    if field.name == 'struct_size' or field.name.startswith('reserved'):
         return '', ''
+    if field.count:
+        kind = python_type(header, Field(field.type, field.name, '', ''))
+        return (f'tuple[{kind}, ...]', f'tuple({value})') if kind in ('int', 'float') else ('', '')
     if field.type == 'gpushare_bool':
         return 'bool', f'bool({value})'
     if header.enum_of(field.type):
