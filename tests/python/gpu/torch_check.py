@@ -141,9 +141,9 @@ class Checks:
             worker = threading.Thread(target=self.eager_work, args=(stop, wrong, rounds))
             worker.start()
             before = captured.count.item()
-            tickets, began = [], time.monotonic()
+            began = time.monotonic()
             feeder_stop = threading.Event()
-            feeder = threading.Thread(target=self.feed, args=(training, tickets, feeder_stop))
+            feeder = threading.Thread(target=self.feed, args=(training, feeder_stop))
             feeder.start()
             beside = self.latencies(service, x, expected, self.seconds)
             feeder_stop.set()
@@ -178,10 +178,15 @@ class Checks:
         return found
 
     @staticmethod
-    def feed(training, tickets, stop):
-        while not stop.is_set() and len(tickets) < 3800:
-            tickets += training.submit(4)
-            tickets[-4].wait_complete(LIMIT_S)
+    def feed(training, stop):
+        """Keeps up to eight steps submitted."""
+        before = training.submit(4)
+        for _ in range(900):
+            if stop.is_set():
+                return
+            after = training.submit(4)
+            before[-1].wait_complete(LIMIT_S)
+            before = after
 
     @staticmethod
     def eager_work(stop, wrong, rounds):
