@@ -112,6 +112,18 @@ def test_an_enqueue_function_runs_once_and_its_exception_is_raised(service):
     assert not gpushare.app._Enqueue.waiting
 
 
+def test_an_enqueue_function_of_a_cancelled_task_never_runs_and_is_dropped(runtime, training):
+    runtime.quiesce()
+    streams = []
+    ticket = training.submit(enqueue=streams.append, declared_ns=1000)
+    assert ticket.cancel()
+    runtime.resume()
+    with pytest.raises(gpushare.TaskError, match='CANCELLED'):
+        ticket.wait()
+    assert not streams
+    assert not gpushare.app._Enqueue.waiting
+
+
 def test_a_copy_needs_no_kernel(service):
     ticket = service.submit(kind=gpushare.TaskKind.MEMCPY, copy_size_bytes=1 << 20,
                             copy_direction=gpushare.CopyDirection.HOST_TO_DEVICE)

@@ -82,6 +82,8 @@ class Ticket:
             struct = init(abi.gpushare_completion_record)
             check(library().gpushare_ticket_record(self.runtime_handle, self.c_value, ctypes.byref(struct)))
             self._record = CompletionRecord.from_c(struct)
+            if self._enqueued is not None:
+                self._enqueued.drop()  # a task that is complete never calls it
         return self._record
 
     def result(self) -> CompletionRecord:
