@@ -235,14 +235,15 @@ static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapsh
 // - `task` is neither a head nor a running BE task that gets one more part. A part is a launch of
 //   WORKERS beside workers. An LC task has one part, because its lane keeps its queue's order;
 // - the task has no such form: a task that is not a kernel has the form of its kind, an evictable
-//   graph also SEGMENTS, which an LC lane does not take; a kernel has ORIGINAL, with a worker function (evictable) WORKERS, with a worker or slice function SLICE;
+//   graph also SEGMENTS, which an LC lane does not take; a kernel has ORIGINAL, with a worker
+//   function (evictable) WORKERS, with a worker or slice function SLICE;
 // - the place does not exist or has no lane of the class (the sides of a split have LC and BE
 //   lanes), or the kernel is not confinable and the place is not the whole device;
 // - a number is negative, or a reserved field is not 0.
 // Legal, and read so: more workers than the place holds are as many as it holds. WORKERS on a lane
-// that cannot be evicted are ORIGINAL, and SEGMENTS are GRAPH there. An ORIGINAL grid cut by blocks_max is a SLICE. The rest of a
-// task continues in the form that skips what is done. FUSED without a pair launches the task alone.
-// A count above ready_count is ready_count.
+// that cannot be evicted are ORIGINAL, and SEGMENTS are GRAPH there. An ORIGINAL grid cut by
+// blocks_max is a SLICE. The rest of a task continues in the form that skips what is done. FUSED
+// without a pair launches the task alone. A count above ready_count is ready_count.
 typedef struct gpushare_planned_launch {
   gpushare_ticket task;        // a head, or a running BE task that gets one more part
   gpushare_ticket fused_with;  // FUSED: the other task

@@ -100,11 +100,9 @@ absl::StatusOr<bool> GraphBinder::BindGraph(CUgraph graph, int depth) {
     if (type != CU_GRAPH_NODE_TYPE_KERNEL) continue;
     CUDA_KERNEL_NODE_PARAMS params = {};
     GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeGetParams(node, &params));
-    const NodeAttributes attributes = NodeAttributes::Of(api_, node);
     absl::StatusOr<bool> bound = BindParams(params);
     if (!bound.ok() || !*bound) return bound;
     GPUSHARE_CU_RETURN(api_, cuGraphKernelNodeSetParams(node, &params));
-    if (absl::Status status = attributes.Set(api_, node); !status.ok()) return status;
   }
   return true;
 }

@@ -136,19 +136,20 @@ std::vector<SegmentedGraph::Edge> Sort(const Edges& edges, std::vector<CUgraphNo
   return by_position;
 }
 
-int64_t DurationOf(const core::KernelDesc& kernel) {
-  if (kernel.solo_hint_ns > 0) return kernel.solo_hint_ns;
-  int64_t sum_ns = 0;
+// 0: unknown. In floating point, as the sum of a record may exceed 64 bits.
+double DurationOf(const core::KernelDesc& kernel) {
+  if (kernel.solo_hint_ns > 0) return static_cast<double>(kernel.solo_hint_ns);
+  double sum_ns = 0;
   for (const core::GraphNode& node : kernel.simulation.nodes) {
-    sum_ns += (node.duration_ns + kernel.simulation.node_gap_ns) * node.repeat;
+    sum_ns += static_cast<double>(node.duration_ns + kernel.simulation.node_gap_ns) * node.repeat;
   }
   return sum_ns;
 }
 
 size_t NodesPerSegment(const core::KernelDesc& kernel, size_t nodes) {
-  const int64_t known_ns = DurationOf(kernel);
-  const double node_ns = known_ns > 0 ? static_cast<double>(known_ns) / static_cast<double>(nodes)
-                                      : static_cast<double>(kGraphNodeNs);
+  const double known_ns = DurationOf(kernel);
+  const double node_ns =
+      known_ns > 0 ? known_ns / static_cast<double>(nodes) : static_cast<double>(kGraphNodeNs);
   const double fit = static_cast<double>(core::SegmentNsOf(kernel)) / std::max(1.0, node_ns);
   const size_t least = (nodes + core::kMaxSegments - 1) / core::kMaxSegments;
   return std::max({size_t{1}, least, static_cast<size_t>(std::lround(std::min(fit, 1e9)))});

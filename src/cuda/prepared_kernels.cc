@@ -24,6 +24,11 @@ constexpr int kCarveOutDefault = -1;
 
 CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
 
+// Whether the place's segment is that of the whole device.
+bool IsWhole(const PreparedKernel& kernel, size_t place, size_t segment) {
+  return kernel.segments[place][segment] == kernel.segments[core::kWholeDevice][segment];
+}
+
 absl::Status CheckOne(const core::KernelDesc& kernel, const char* what, int64_t value,
                       int64_t limit) {
   if (value <= limit) return absl::OkStatus();
@@ -259,7 +264,8 @@ absl::Status PreparedKernels::CutIntoSegments(PreparedKernel& prepared) const {
   return absl::OkStatus();
 }
 
-// A place that a segment does not fit gets none.
+// A segment that does not fit the place is there the one of the whole device, so that the others
+// stay in the place. The whole device is the first place.
 absl::Status PreparedKernels::InstantiateSegments(PreparedKernel& prepared,
                                                   core::PlaceIndex place) const {
   const SegmentedGraph& cut = prepared.cut;
@@ -267,26 +273,24 @@ absl::Status PreparedKernels::InstantiateSegments(PreparedKernel& prepared,
   if (place != core::kWholeDevice && !prepared.desc.confinable) return absl::OkStatus();
   const DriverApi& api = context_.api();
   GraphBinder binder(context_, places_, place);
+  const std::vector<CUgraphExec>& whole = prepared.segments[core::kWholeDevice];
   std::vector<CUgraphExec> segments;
   segments.reserve(cut.begins.size());
   absl::Status status;
-  while (status.ok() && segments.size() < cut.begins.size()) {
+  while (segments.size() < cut.begins.size()) {
     absl::StatusOr<CUgraph> graph = BuildSegment(api, cut, segments.size(), binder);
     status = graph.status();
     if (!status.ok()) break;
     absl::StatusOr<CUgraphExec> exec = MakeInstance(*graph, place);
     api.cuGraphDestroy(*graph);
     status = exec.status();
-    if (!status.ok() || *exec == nullptr) break;
-    segments.push_back(*exec);
+    if (!status.ok()) break;
+    segments.push_back(*exec != nullptr ? *exec : whole[segments.size()]);
   }
-  if (segments.size() < cut.begins.size()) {
-    for (CUgraphExec segment : segments) api.cuGraphExecDestroy(segment);
-    return status;
-  }
-  Upload(place, segments);
+  if (status.ok()) Upload(place, segments);
   prepared.segments[static_cast<size_t>(place)] = std::move(segments);
-  return absl::OkStatus();
+  if (!status.ok()) DestroySegments(prepared, place);
+  return status;
 }
 
 // Cuts the graph and instantiates its segments for every place. A graph of which that fails runs
@@ -303,11 +307,19 @@ absl::Status PreparedKernels::MakeSegments(PreparedKernel& prepared) const {
   return absl::OkStatus();
 }
 
-void PreparedKernels::DestroySegments(PreparedKernel& prepared) const {
-  for (std::vector<CUgraphExec>& segments : prepared.segments) {
-    for (CUgraphExec exec : segments) context_.api().cuGraphExecDestroy(exec);
-    segments.clear();
+void PreparedKernels::DestroySegments(PreparedKernel& prepared, core::PlaceIndex place) const {
+  const auto at = static_cast<size_t>(place);
+  std::vector<CUgraphExec>& segments = prepared.segments[at];
+  for (size_t i = 0; i < segments.size(); ++i) {
+    if (place != core::kWholeDevice && IsWhole(prepared, at, i)) continue;
+    context_.api().cuGraphExecDestroy(segments[i]);
   }
+  segments.clear();
+}
+
+// The whole device's last: other places may have some of them.
+void PreparedKernels::DestroySegments(PreparedKernel& prepared) const {
+  for (core::PlaceIndex place = core::kMaxPlaces; place-- > 0;) DestroySegments(prepared, place);
 }
 
 absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
@@ -423,9 +435,14 @@ bool PreparedKernels::Confines(core::KernelId id, core::PlaceIndex place) const 
   const PreparedKernel* const kernel = Find(id);
   if (kernel == nullptr || kernel->desc.kind != core::TaskKind::kGraph) return true;
   const auto at = static_cast<size_t>(place);
-  const bool cut = kernel->cut.begins.size() > 1;
-  return kernel->instances[at].load(std::memory_order_acquire) != nullptr &&
-         (!cut || !kernel->segments[at].empty());
+  if (kernel->instances[at].load(std::memory_order_acquire) == nullptr) return false;
+  const size_t segments = kernel->segments[core::kWholeDevice].size();
+  if (place == core::kWholeDevice || segments == 0) return true;
+  if (kernel->segments[at].empty()) return false;
+  for (size_t i = 0; i < segments; ++i) {
+    if (IsWhole(*kernel, at, i)) return false;
+  }
+  return true;
 }
 
 absl::Status PreparedKernels::AddPlace(core::PlaceIndex place) {

@@ -45,8 +45,8 @@ struct PreparedKernel {
   bool yields = false;  // block tasks have yield points
   // By place; null if a kernel of the graph does not fit the place.
   std::array<std::atomic<CUgraphExec>, core::kMaxPlaces> instances{};
-  // A graph that is cut: how, and by place its segments; none where one does not fit the place.
-  // Both are complete before the first lane of the place is made.
+  // A graph that is cut: how, and by place its segments. One that does not fit the place is there
+  // the whole device's. Both are complete before the first lane of the place is made.
   SegmentedGraph cut;
   std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
   CUgraph captured = nullptr;  // the capture for the whole device, which `cut` names the nodes of
@@ -89,7 +89,7 @@ class PreparedKernels {
   }
   // How the prepared graph is cut.
   core::GraphCut CutOf(core::KernelId id) const;
-  // The graph's segments for the place, or where they do not fit it, for the whole device.
+  // The graph's segments for the place; for the whole device where it has none.
   absl::Span<const CUgraphExec> SegmentsFor(core::KernelId id, core::PlaceIndex place) const;
   // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;
@@ -107,6 +107,7 @@ class PreparedKernels {
   void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
   absl::Status MakeSegments(PreparedKernel& prepared) const;
   void DestroySegments(PreparedKernel& prepared) const;
+  void DestroySegments(PreparedKernel& prepared, core::PlaceIndex place) const;
   absl::Status CutIntoSegments(PreparedKernel& prepared) const;
   absl::Status InstantiateSegments(PreparedKernel& prepared, core::PlaceIndex place) const;
 

@@ -48,7 +48,7 @@ enum class ChainState : uint8_t {
   kPending,  // the next node waits for its SMs
   kNode,     // one node runs
   kGap,      // between two nodes: its SMs are free
-  kRun,  // nothing else uses its SMs: the rest of the chain is one event
+  kRun,      // nothing else uses its SMs: the rest of the chain is one event
 };
 
 struct Launch {

@@ -123,30 +123,32 @@ void* MakeMixture(const std::vector<Parents>& nodes, uint64_t* values) {
   return graph;
 }
 
-void* MakeClusters(int nodes, int cluster, uint64_t* count) {
-  if (cudaFuncSetAttribute(ClusterKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           kClusterSharedBytes) != cudaSuccess) {
-    return nullptr;
+int32_t CaptureClusters(void* user, void* stream, int32_t /*sm_count*/) {
+  const auto& chain = *static_cast<const ClusterChain*>(user);
+  cudaFuncSetAttribute(ClusterKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       kClusterSharedBytes);
+  cudaFuncSetAttribute(ClusterKernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  for (int i = 0; i < chain.nodes; ++i) {
+    const bool last = i + 1 == chain.nodes && chain.last_cluster > 0;
+    const int cluster = last ? chain.last_cluster : chain.cluster;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = static_cast<unsigned int>(cluster);
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned int>(cluster) * 4);
+    config.blockDim = dim3(kThreads);
+    config.dynamicSmemBytes = kClusterSharedBytes;
+    config.stream = static_cast<cudaStream_t>(stream);
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, ClusterKernel, Of(chain.count));
   }
-  if (cluster > 8) {
-    cudaFuncSetAttribute(ClusterKernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-  }
-  return Capture([&](cudaStream_t stream) {
-    for (int i = 0; i < nodes; ++i) {
-      cudaLaunchAttribute attribute = {};
-      attribute.id = cudaLaunchAttributeClusterDimension;
-      attribute.val.clusterDim.x = static_cast<unsigned int>(cluster);
-      attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-      cudaLaunchConfig_t config = {};
-      config.gridDim = dim3(static_cast<unsigned int>(cluster) * 4);
-      config.blockDim = dim3(kThreads);
-      config.dynamicSmemBytes = kClusterSharedBytes;
-      config.stream = stream;
-      config.attrs = &attribute;
-      config.numAttrs = 1;
-      cudaLaunchKernelEx(&config, ClusterKernel, Of(count));
-    }
-  });
+  return static_cast<int32_t>(cudaGetLastError());
+}
+
+void* MakeClusters(ClusterChain chain) {
+  return Capture([&](cudaStream_t stream) { CaptureClusters(&chain, stream, 0); });
 }
 
 void* MakeWithHostFunction(uint64_t* log) {

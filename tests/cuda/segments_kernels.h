@@ -25,9 +25,17 @@ struct Parents {
 };
 void* MakeMixture(const std::vector<Parents>& nodes, uint64_t* values);
 
-// A chain of `nodes` kernels in clusters of `cluster` blocks with 64 KB of dynamic shared memory.
-// The blocks of each add 1 to *count.
-void* MakeClusters(int nodes, int cluster, uint64_t* count);
+// A chain of kernels in clusters, each with 64 KB of dynamic shared memory. Its blocks add 1 to
+// *count: four clusters of each kernel.
+struct ClusterChain {
+  int nodes = 0;
+  int cluster = 1;
+  uint64_t* count = nullptr;
+  int last_cluster = 0;  // of the last kernel; 0: as the others
+};
+void* MakeClusters(ClusterChain chain);
+// The same by a capture callback (core::CaptureFunction); `user` is a ClusterChain.
+int32_t CaptureClusters(void* user, void* stream, int32_t sm_count);
 
 // A chain of three kernels with a host function behind the first.
 void* MakeWithHostFunction(uint64_t* log);

@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "src/core/base/tuning.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
+#include "src/models/online_model.h"
 #include "tests/cuda/gpu_fixture.h"
 #include "tests/cuda/segments_kernels.h"
 
@@ -47,19 +50,29 @@ class SegmentsGpuTest : public GpuTest {
     }
   }
 
-  void Register(void* graph, int64_t solo_ns, int64_t segment_ns = 0) {
-    ASSERT_NE(graph, nullptr);
-    graphs_.push_back(graph);
+  // A graph, or a chain that is captured in each place.
+  void Register(void* graph, int64_t solo_ns, int64_t segment_ns = 0,
+                ClusterChain* captured = nullptr) {
+    ASSERT_TRUE(graph != nullptr || captured != nullptr);
+    if (graph != nullptr) graphs_.push_back(graph);
     kernel_ = core::KernelDesc();
     kernel_.id = core::KernelId{++kernels_};
     kernel_.name = "graph" + std::to_string(kernels_);
     kernel_.kind = core::TaskKind::kGraph;
     kernel_.graph = graph;
+    kernel_.capture = captured == nullptr ? nullptr : &CaptureClusters;
+    kernel_.capture_user = captured;
     kernel_.solo_hint_ns = solo_ns;
     kernel_.segment_ns = segment_ns;
     const absl::Status status = device_->PrepareKernel(kernel_);
     ASSERT_TRUE(status.ok()) << status;
     kernel_.cut = device_->CutOf(kernel_);
+  }
+
+  int PlacesThatConfine() const {
+    return static_cast<int>(std::count_if(
+        places_.begin(), places_.end(),
+        [this](core::PlaceIndex place) { return device_->Confines(kernel_.id, place); }));
   }
 
   core::LaunchRequest Request(core::LaneIndex lane, bool reset) {
@@ -186,23 +199,37 @@ TEST_F(SegmentsGpuTest, BranchesCopiesAndFillsGiveTheWholeGraphsResult) {
 }
 
 // As cuBLAS and cuDNN capture them. Release 0.1 refused such a graph in every place.
-TEST_F(SegmentsGpuTest, AGivenGraphWithClustersRunsInPlaces) {
+TEST_F(SegmentsGpuTest, AGivenGraphWithClustersRunsInPlacesAsItsCapturedTwinDoes) {
   ASSERT_NO_FATAL_FAILURE(MakePlaces());
   uint64_t* const count = MakeValues(1);
   for (const int cluster : {2, 4, 8, 16}) {
-    Register(MakeClusters(64, cluster, count), 64 * 10'000);
-    int confined = 0;
-    for (const core::PlaceIndex place : places_) {
-      confined += device_->Confines(kernel_.id, place) ? 1 : 0;
-    }
+    ClusterChain chain{64, cluster, count, 0};
+    Register(nullptr, 64 * 10'000, -1, &chain);
+    const int captured = PlacesThatConfine();
+    Register(MakeClusters(chain), 64 * 10'000, -1);
+    const int whole = PlacesThatConfine();
+    Register(MakeClusters(chain), 64 * 10'000);
+    std::printf("clusters of %d: confined in %d (captured), %d (given), %d (segments) of %zu\n",
+                cluster, captured, whole, PlacesThatConfine(), places_.size());
+    EXPECT_EQ(whole, captured);
+    EXPECT_EQ(PlacesThatConfine(), captured);
     ClearValues(count, 1);
     RunWithEvictions(50'000);
     EXPECT_EQ(ReadValues(count, 1)[0], static_cast<uint64_t>(64 * cluster * 4));
-    std::printf("clusters of %d: %d segments, confined in %d of %zu places\n", cluster,
-                kernel_.cut.segments, confined, places_.size());
-    if (cluster <= 8) {
-      EXPECT_GT(confined, static_cast<int>(places_.size()) / 2);
-    }
+  }
+}
+
+// A cluster of 16 blocks fits no partition of groups of 8 SMs; the rest of its graph does.
+TEST_F(SegmentsGpuTest, ASegmentThatFitsNoPlaceRunsOnTheWholeDeviceAndTheOthersStay) {
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const count = MakeValues(1);
+  Register(MakeClusters({64, 2, count, 16}), 64 * 10'000);
+  EXPECT_GT(kernel_.cut.segments, 4);
+  EXPECT_EQ(PlacesThatConfine(), 0);
+  for (int run = 0; run < 10; ++run) {
+    ClearValues(count, 1);
+    RunWithEvictions(50'000);
+    EXPECT_EQ(ReadValues(count, 1)[0], static_cast<uint64_t>(63 * 2 * 4 + 16 * 4));
   }
 }
 
@@ -276,6 +303,97 @@ TEST_F(SegmentsGpuTest, TwoThousandNodesAreRegisteredForAllPlacesInTwoSeconds) {
               kernel_.cut.segments, places_.size() + 1, static_cast<double>(took_ns) / 1e9,
               static_cast<double>(free_bytes - FreeMemoryBytes()) / 1e6);
   EXPECT_LT(took_ns, 2'000'000'000);
+}
+
+// The whole library: queries of 0.5 ms beside steps of 4 ms, under the default policy's mechanisms.
+TEST_F(SegmentsGpuTest, ASchedulerKeepsQueriesShortBesideSteps) {
+  constexpr int kNodes = 400;
+  constexpr int kSteps = 60;
+  const int sms = device_->capabilities().profile.sm_count;
+  for (const char* const name : {"adaptive:evict", "adaptive:elastic"}) {
+    uint64_t* const log = MakeValues(1 + kNodes * kSteps);
+    uint64_t* const queries = MakeValues(1 + 20 * 600);
+    graphs_.push_back(MakeChain(kNodes, 8'000, sms, log));
+    void* const step = graphs_.back();
+    graphs_.push_back(MakeChain(20, 20'000, sms, queries));
+    void* const query = graphs_.back();
+    auto device = MakeCudaDevice(0, core::DeviceProfile());
+    ASSERT_TRUE(device.ok()) << device.status();
+    auto model = models::MakeOnlineModel((*device)->capabilities().profile);
+    auto scheduler = core::Scheduler::Create(core::SchedulerOptions(), *std::move(device),
+                                             std::move(model), *core::MakePolicy(name));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    core::Scheduler& flow = **scheduler;
+    const auto register_graph = [&](const char* kernel_name, void* graph, int64_t solo_ns) {
+      core::KernelDesc kernel;
+      kernel.name = kernel_name;
+      kernel.kind = core::TaskKind::kGraph;
+      kernel.graph = graph;
+      kernel.solo_hint_ns = solo_ns;
+      return *flow.RegisterKernel(kernel);
+    };
+    const core::KernelId be_kernel = register_graph("step", step, kNodes * 9'500);
+    const core::KernelId lc_kernel = register_graph("query", query, 20 * 22'000);
+    const auto queue_of = [&](core::AppClass app_class, const char* app_name) {
+      core::AppOptions options;
+      options.name = app_name;
+      options.app_class = app_class;
+      return *flow.CreateQueue(*flow.CreateApp(options));
+    };
+    const core::QueueId lc = queue_of(core::AppClass::kLatencyCritical, "service");
+    const core::QueueId be = queue_of(core::AppClass::kBestEffort, "train");
+    const auto submit = [&](core::QueueId queue, core::KernelId kernel, bool is_lc) {
+      core::TaskSpec spec;
+      spec.queue = queue;
+      spec.kernel = kernel;
+      spec.work.kind = core::TaskKind::kGraph;
+      return is_lc ? *flow.SubmitLc(spec) : *flow.SubmitBe(spec);
+    };
+    const auto finish = [&](core::TicketId ticket) {
+      EXPECT_TRUE(flow.Wait(ticket, flow.NowNs() + kHungNs).ok());
+      const core::CompletionRecord record = *flow.Record(ticket);
+      EXPECT_TRUE(flow.ReleaseTicket(ticket).ok());
+      EXPECT_EQ(record.verdict, core::Verdict::kOk);
+      return record;
+    };
+    const auto run_query = [&] {
+      const core::CompletionRecord record = finish(submit(lc, lc_kernel, true));
+      return record.complete_ns - record.submit_ns;
+    };
+    std::vector<int64_t> alone, beside;
+    for (int i = 0; i < 100; ++i) alone.push_back(run_query());
+    std::vector<core::TicketId> steps;
+    for (int i = 0; i < kSteps; ++i) steps.push_back(submit(be, be_kernel, false));
+    const core::TimeNs begin_ns = flow.NowNs();
+    std::uniform_int_distribution<int64_t> gap(200'000, 2'000'000);
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_TRUE(flow.PollUntil(flow.NowNs() + gap(random_)).ok());
+      beside.push_back(run_query());
+    }
+    int64_t launches = 0;
+    for (const core::TicketId ticket : steps) {
+      const core::CompletionRecord record = finish(ticket);
+      EXPECT_EQ(record.form, core::Form::kSegments);
+      EXPECT_EQ(record.block_tasks, flow.FindKernel(be_kernel)->cut.segments);
+      launches += record.launches;
+    }
+    const double took_ms = static_cast<double>(flow.NowNs() - begin_ns) / 1e6;
+    std::sort(alone.begin(), alone.end());
+    std::sort(beside.begin(), beside.end());
+    std::printf(
+        "%s: query p50 %.0f us alone, %.0f beside; p99 %.0f, %.0f; %d steps, %lld launches, "
+        "%.0f ms\n",
+        name, static_cast<double>(alone[50]) / 1e3, static_cast<double>(beside[50]) / 1e3,
+        static_cast<double>(alone[98]) / 1e3, static_cast<double>(beside[98]) / 1e3, kSteps,
+        static_cast<long long>(launches), took_ms);
+    EXPECT_GT(launches, kSteps + 50);
+    EXPECT_LT(beside[98], alone[98] + 2 * core::kSegmentNs + 50'000);
+    const std::vector<uint64_t> entries = ReadValues(log, 1 + kNodes * kSteps);
+    ASSERT_EQ(entries[0], static_cast<uint64_t>(kNodes * kSteps));
+    for (int i = 0; i < kNodes * kSteps; ++i) {
+      ASSERT_EQ(entries[static_cast<size_t>(i) + 1], static_cast<uint64_t>(i % kNodes)) << i;
+    }
+  }
 }
 
 }  // namespace

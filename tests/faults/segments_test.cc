@@ -113,7 +113,7 @@ TEST_F(SegmentsTest, TheOptionSetsTheLengthOfASegment) {
 TEST_F(SegmentsTest, ALengthThatMakesNoSenseIsRefused) {
   gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
   gpushare_kernel* kernel = nullptr;
-  options.name = "sincos_59us";
+  options.name = "sincos_267us";
   options.segment_ns = 1000;
   EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
                "only a graph is cut into segments");

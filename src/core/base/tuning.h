@@ -35,12 +35,12 @@ inline constexpr int32_t kClaimsLooksMin = 3;
 // Time, ns, between two looks for that answer. Range 0.1 to 10 ms.
 inline constexpr int64_t kClaimsLookNs = 1000 * 1000;
 
-// Length of a segment of a BE graph, ns. With two outstanding, an eviction waits for at most two, and
-// the cuts cost 2 % of the graph at 95 us (docs/hardware.md). Range 25,000 to 1,000,000.
+// Length of a segment of a BE graph, ns. With two outstanding, an eviction waits for at most two,
+// and the cuts cost 2 % of the graph at 95 us (docs/hardware.md). Range 25,000 to 1,000,000.
 inline constexpr int64_t kSegmentNs = 100 * 1000;
 
-// Segments of one launch that are on the device at a time. One costs 8 % at 100 us: the device idles
-// while the host sees the end and launches the next (docs/hardware.md). Range 1 to 3.
+// Segments of one launch that are on the device at a time. One costs 8 % at 100 us: the device
+// idles while the host sees the end and launches the next (docs/hardware.md). Range 1 to 3.
 inline constexpr int kSegmentsOutstanding = 2;
 
 // Time after the last work, ns, during which the scheduler's thread spins before it parks. To wake

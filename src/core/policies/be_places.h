@@ -34,9 +34,9 @@ class BePlaces {
 
  private:
   enum class Role : uint8_t {
-    kWhole,       // the only place of the whole layout
-    kBeSide,      // of the split
-    kLcSide,      // of the split
+    kWhole,   // the only place of the whole layout
+    kBeSide,  // of the split
+    kLcSide,  // of the split
     // The whole device under a split: for tasks that no partition holds, and for graphs in segments
     // while no query is active. They cannot have a part on each side.
     kUnconfined,
@@ -47,7 +47,7 @@ class BePlaces {
     bool overlaps_lc = false;
     Reason closed = Reason::kNone;  // why nothing may be launched on it now
     int32_t live = 0;
-    bool segments = false;  // a live task is a graph in segments
+    bool segments = false;                          // a live task is a graph in segments
     std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
     std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
   };
@@ -85,10 +85,10 @@ class BePlaces {
   const int64_t budget_ns_;
   std::array<Place, 3> places_;
   size_t place_count_ = 0;
-  bool any_be_ = false;      // BE work runs or is ready
+  bool any_be_ = false;       // BE work runs or is ready
   bool whole_taken_ = false;  // a graph in segments has the whole device, with the sides
-  int64_t fixed_ns_ = 0;     // remaining time of BE on LC's places that cannot be evicted
-  int64_t eviction_ns_ = 0;  // most that an eviction adds, of BE on LC's places
+  int64_t fixed_ns_ = 0;      // remaining time of BE on LC's places that cannot be evicted
+  int64_t eviction_ns_ = 0;   // most that an eviction adds, of BE on LC's places
   std::bitset<kMaxHeads> launched_;
   int32_t recent_ = -1;  // the head that was launched last in this round
   PlaceIndex recent_place_ = kNoPlace;

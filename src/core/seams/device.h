@@ -203,9 +203,9 @@ class Device : public Clock {
   virtual TimeNs NextEventNs() const = 0;
   virtual void AdvanceTo(TimeNs time) = 0;
 
-  // How many block tasks or segments were claimed from a counter since it was zeroed: shows whether a launch
-  // that seems to hang makes progress. A device whose counters are in its own memory starts to read
-  // and answers at a later call; nothing until then.
+  // How many block tasks or segments were claimed from a counter since it was zeroed: shows whether
+  // a launch that seems to hang makes progress. A device whose counters are in its own memory
+  // starts to read and answers at a later call; nothing until then.
   virtual std::optional<int64_t> ReadClaims(int32_t /*counter*/) { return std::nullopt; }
 
   // Device seconds times SMs that were busy, for utilisation: SM-nanoseconds since creation.

@@ -3,6 +3,7 @@
 #include "src/core/seams/graph_cut.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
@@ -16,17 +17,19 @@ struct RecordCut {
   int64_t longest_ns = 0;
 };
 
-int64_t ChainNs(const SimulationRecord& record) {
-  int64_t sum_ns = 0;
+// In floating point: 4,096 nodes of an hour, each repeated a million times, exceed 64 bits.
+double ChainNs(const SimulationRecord& record) {
+  double sum_ns = 0;
   for (const GraphNode& node : record.nodes) {
-    sum_ns += (node.duration_ns + record.node_gap_ns) * node.repeat;
+    sum_ns += static_cast<double>(node.duration_ns + record.node_gap_ns) * node.repeat;
   }
   return sum_ns;
 }
 
 RecordCut Cut(const SimulationRecord& record, int64_t segment_ns) {
   // Two neighbouring segments are longer than one may be, so half the bound is enough.
-  segment_ns = std::max(segment_ns, ChainNs(record) / (kMaxSegments / 2));
+  const double least_ns = ChainNs(record) / (kMaxSegments / 2);
+  segment_ns = std::max(segment_ns, static_cast<int64_t>(std::min(least_ns, 9e18)));
   RecordCut cut;
   int64_t index = 0;
   int64_t length_ns = 0;  // of the open segment, with the gap behind its last node

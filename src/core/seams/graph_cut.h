@@ -1,7 +1,8 @@
 // Where a graph that comes as a simulation record is cut into segments.
 //
-// A segment is as long as the kernel's segment_ns, or one node. The cut is greedy along the record's
-// order, so two neighbours are together longer than one segment may be. Pure; threads: any.
+// A segment is as long as the kernel's segment_ns, or one node. The cut is greedy along the
+// record's order, so two neighbours are together longer than one segment may be. Pure; threads:
+// any.
 
 #ifndef GPUSHARE_SRC_CORE_SEAMS_GRAPH_CUT_H_
 #define GPUSHARE_SRC_CORE_SEAMS_GRAPH_CUT_H_

@@ -70,8 +70,8 @@ inline constexpr int32_t kDefaultWorkersPerSm = 8;
 
 // How a device cut a graph into segments: contiguous parts of one topological order.
 struct GraphCut {
-  int32_t segments = 1;     // 1: the graph runs whole
-  int64_t longest_ns = 0;   // the longest segment alone on the whole device; 0: unknown
+  int32_t segments = 1;           // 1: the graph runs whole
+  int64_t longest_ns = 0;         // the longest segment alone on the whole device; 0: unknown
   std::string whole_reason = {};  // a sentence, where it runs whole
 };
 

@@ -59,6 +59,9 @@ TEST(GraphCut, NoGraphHasMoreSegmentsThanTheBound) {
   KernelDesc graph = GraphOf({{.duration_ns = 150'000, .repeat = 1 << 20, .demand = {}}});
   EXPECT_LE(CutOfRecord(graph).segments, kMaxSegments);
   EXPECT_GT(CutOfRecord(graph).segments, kMaxSegments / 4);
+  graph.simulation.nodes.assign(kMaxGraphNodes,
+                                {.duration_ns = kMaxDurationNs, .repeat = 1 << 20, .demand = {}});
+  EXPECT_LE(CutOfRecord(graph).segments, kMaxSegments);
   graph.segment_ns = 1;
   EXPECT_LE(CutOfRecord(graph).segments, kMaxSegments);
 }
