@@ -115,6 +115,15 @@ TEST(EvictionModelTest, TheBoundPassesNeitherTheRecordNorWhatWasSeen) {
   EXPECT_NEAR(late.state().mean_ns + 2 * late.state().error_ns, 180 * kUs, 1);
 }
 
+// As of a process that a debugger stops. The second largest of 128 is the p99, far below the mean.
+TEST(EvictionModelTest, OneEvictionThatTookASecondKeepsNobodyOut) {
+  EvictionModel model(kPrior);
+  Observe(model, 50 * kUs, 127);
+  model.Observe(1e9);
+  EXPECT_GE(model.Predict().error_ns, 0);
+  EXPECT_NEAR(model.state().mean_ns + 2 * model.state().error_ns, 140 * kUs, 1);
+}
+
 TEST(EvictionModelTest, TheLast128SamplesCount) {
   EvictionModel model(kPrior);
   Observe(model, 200 * kUs, 1000);
