@@ -33,7 +33,8 @@ void Observe(EvictionModel& model, double latency_ns, int count) {
   for (int i = 0; i < count; ++i) model.Observe(latency_ns);
 }
 
-// hardware.md: a 27 us block task leaves within 40 us (p99), 267 us within 262, 2.7 ms within 2,560.
+// hardware.md: a 27 us block task leaves within 40 us (p99), 267 us within 262, 2.7 ms within
+// 2,560.
 TEST(EvictionPriorTest, IsTheWriteAndMostOfABlockTaskWithTheMeasuredTail) {
   for (const auto& [block_task_us, p99_us] :
        {std::pair{27, 40}, std::pair{267, 262}, std::pair{2700, 2560}}) {

@@ -189,9 +189,12 @@ TEST_P(SchedulerTest, CallsThatWaitAreRefusedInACallback) {
   spec.callback_user = &probe;
   spec.callback = [](void* user, const CompletionRecord& record) {
     auto& [scheduler, refusals] = *static_cast<Probe*>(user);
-    refusals = {scheduler->Wait(record.ticket, kNever), scheduler->Drain(kNever),
-                scheduler->Quiesce(kNever),             scheduler->Shutdown(kNever),
-                scheduler->Poll().status(),             scheduler->PollUntil(kNever)};
+    refusals = {scheduler->Wait(record.ticket, kNever),
+                scheduler->Drain(kNever),
+                scheduler->Quiesce(kNever),
+                scheduler->Shutdown(kNever),
+                scheduler->Poll().status(),
+                scheduler->PollUntil(kNever)};
   };
   ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
   ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
