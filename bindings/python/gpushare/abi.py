@@ -72,6 +72,7 @@ GPUSHARE_FORM_GRAPH = 4
 GPUSHARE_FORM_LIBRARY = 5
 GPUSHARE_FORM_MEMCPY = 6
 GPUSHARE_FORM_OPAQUE = 7
+GPUSHARE_FORM_SEGMENTS = 8
 
 GPUSHARE_COPY_NONE = 0
 GPUSHARE_COPY_HOST_TO_DEVICE = 1
@@ -454,6 +455,7 @@ class gpushare_kernel_options(ctypes.Structure):
     dynamic_shared_memory_bytes: int
     library: Any
     slice_function: Any
+    segment_ns: int
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -482,6 +484,7 @@ class gpushare_kernel_options(ctypes.Structure):
         ('dynamic_shared_memory_bytes', ctypes.c_int32),
         ('library', ctypes.POINTER(gpushare_library_call)),
         ('slice_function', ctypes.c_void_p),
+        ('segment_ns', ctypes.c_int64),
     )
 
 
@@ -500,6 +503,10 @@ class gpushare_kernel_info(ctypes.Structure):
     yield_interval_ns: int
     solo_ns: int
     demand: gpushare_resource_demand
+    whole_reason: bytes | None
+    longest_segment_ns: int
+    segment_count: int
+    reserved: int
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -516,6 +523,10 @@ class gpushare_kernel_info(ctypes.Structure):
         ('yield_interval_ns', ctypes.c_int64),
         ('solo_ns', ctypes.c_int64),
         ('demand', gpushare_resource_demand),
+        ('whole_reason', ctypes.c_char_p),
+        ('longest_segment_ns', ctypes.c_int64),
+        ('segment_count', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
     )
 
 

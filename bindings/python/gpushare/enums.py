@@ -98,6 +98,8 @@ class Form(_Open):
     LIBRARY = 5
     MEMCPY = 6
     OPAQUE = 7
+    # Parts of a graph, launched one after another until none is left or the graph is evicted.
+    SEGMENTS = 8
 
 
 class CopyDirection(_Open):

@@ -149,7 +149,7 @@ class KernelOptions(TypedDict, total=False):
     # M of CapSM: most workers that fit in an SM. 0: the profile's, else what the function's
     # resources allow, else 8.
     workers_per_sm_max: int
-    # It has a worker form that reads an eviction word; default: the profile's, else no.
+    # KERNEL: it has a worker form that reads an eviction word; default: the profile's, else no.
     evictable: Choice
     # It may run on a part of the device; default: the profile's, else yes.
     confinable: Choice
@@ -174,6 +174,10 @@ class KernelOptions(TypedDict, total=False):
     dynamic_shared_memory_bytes: int
     # CUfunction of the slice form; null: the worker form runs slices
     slice_function: int
+    # GRAPH: length of the segments that BE tasks of the graph run in and are evicted between; tasks
+    # of LC apps run it whole. 0: 100 us; -1: never cut. Longer nodes are segments of their own.
+    # gpushare_kernel_info has what came of it (docs/segments.md).
+    segment_ns: int
 
 
 class FusedKernelOptions(TypedDict, total=False):

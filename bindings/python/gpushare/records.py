@@ -54,6 +54,7 @@ class KernelInfo:
     registers_per_thread: int
     shared_memory_bytes: int
     workers_per_sm_max: int
+    # a registered GRAPH: it has several segments
     evictable: bool
     confinable: bool
     roomy: bool
@@ -67,6 +68,13 @@ class KernelInfo:
     # executes SMs times workers_per_sm_max block tasks.
     solo_ns: int
     demand: ResourceDemand
+    # GRAPH: why it runs whole, a sentence; null: it has segments, is not registered, or is no
+    # graph. Lives as long as the runtime.
+    whole_reason: str
+    # GRAPH: alone on the whole device; 0: unknown
+    longest_segment_ns: int
+    # GRAPH: 1: it runs whole; 0: it is not registered
+    segment_count: int
 
     @classmethod
     def from_c(cls, struct: abi.gpushare_kernel_info) -> KernelInfo:
@@ -85,6 +93,9 @@ class KernelInfo:
             yield_interval_ns=struct.yield_interval_ns,
             solo_ns=struct.solo_ns,
             demand=ResourceDemand.from_c(struct.demand),
+            whole_reason=(struct.whole_reason or b'').decode('utf-8', 'replace'),
+            longest_segment_ns=struct.longest_segment_ns,
+            segment_count=struct.segment_count,
         )
 
 
