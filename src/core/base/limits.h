@@ -35,6 +35,9 @@ inline constexpr double kMaxWorkerOverhead = 10;
 // plan.
 inline constexpr int kMaxActiveQueries = 64;
 inline constexpr int kMaxHeads = 128;
+// Latencies of an LC app that a window holds at least, and half of the most: 41 lie above the 99th
+// percentile.
+inline constexpr int kRecentQueries = 4096;
 inline constexpr int kMaxRunning = 64;
 inline constexpr int kMaxPartsPerTask = 4;  // live launches of one task
 inline constexpr int kMaxLaunchParts = 2;   // tasks in one launch: two in a fused one

@@ -100,6 +100,15 @@ inline constexpr double kTargetSideLoadMax = 0.9;
 // The factor is rounded up to 1 / steps before a layout is chosen. Range 8 to 64.
 inline constexpr double kTargetTailSteps = 16;
 
+// The tail of an LC app's latencies (latency_tail.h). Queries before which its rate counts as
+// unknown: five of them lie above the 99th percentile. Range 200 to 4,000.
+inline constexpr int32_t kTailQueriesMin = 500;
+// Queries between two estimates: one takes some 2 us. Range 16 to 512.
+inline constexpr int64_t kTailQueriesStep = 64;
+// The 95th and the 99th percentile of a queue are at least this share of the 99th apart: 0.23 to
+// 0.35 in an M/D/1 queue of any load from 0.05 on. Closer ones show no queue. Range 0.05 to 0.2.
+inline constexpr double kTailSpanMin = 0.125;
+
 // Claims of a worker (claim_batch.h). Largest overhead of the worker form, as a share: 2 %. Range
 // 0.005 to 0.05.
 inline constexpr double kClaimOverheadMax = 0.02;

@@ -328,17 +328,17 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
   }
 
-  const int64_t budget_ns = MinBlockingBudget(snapshot);
+  const Budgets budgets(snapshot);
   const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
   std::array<uint64_t, kMaxKernels / 64> present{};
-  const auto add = [&](const HeadView& task, int64_t blocking_ns) {
+  const auto add = [&](const HeadView& task, int64_t blocking_ns) {  // as an eviction
     if (task.app_class != AppClass::kBestEffort || task.kernel_index < 0 ||
         task.kernel_index >= kernels || !task.confinable) {
       return;
     }
     const size_t k = static_cast<size_t>(task.kernel_index);
     BeTerm& term = by_kernel_[k];
-    const bool fits = blocking_ns <= budget_ns;
+    const bool fits = blocking_ns <= budgets.eviction_ns;
     const double weight = snapshot.be_apps[static_cast<size_t>(task.app)].weight;
     const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
     if (first) {
@@ -353,8 +353,9 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     term.weight = std::max(term.weight, weight);
   };
   for (const HeadView& head : snapshot.heads) {
-    add(head,
-        CanBeEvicted(snapshot, head) ? head.eviction_ns : BlockingOn(snapshot, head, kWholeDevice));
+    add(head, CanBeEvicted(snapshot, head)
+                  ? head.eviction_ns
+                  : budgets.AsEviction(BlockingOn(snapshot, head, kWholeDevice)));
   }
   for (const RunningView& running : snapshot.running) {
     // Without eviction a running task's blocking time shrinks as it runs, and the layout must not

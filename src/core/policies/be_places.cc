@@ -42,7 +42,7 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
       layout_(layout),
       lc_(lc),
       forced_(forced),
-      budget_ns_(MinBlockingBudget(snapshot)),
+      budgets_(snapshot),
       shares_(snapshot) {
   if (layout.split >= 0) {
     const SplitView& split = snapshot.splits[static_cast<size_t>(layout.split)];
@@ -133,13 +133,16 @@ BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& p
       return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
     }
     // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
-    if (!IsMeasured(task)) total_ns = blocking_ns;
+    if (!IsMeasured(task)) total_ns = evictable ? blocking_ns : budgets_.AsEviction(blocking_ns);
   } else if (!(evictable && forced_)) {
-    total_ns = evictable ? SumNs(fixed_ns_, std::max(eviction_ns_, blocking_ns))
-                         : SumNs(SumNs(fixed_ns_, blocking_ns), eviction_ns_);
+    const int64_t fixed_ns = evictable ? fixed_ns_ : SumNs(fixed_ns_, blocking_ns);
+    total_ns = SumNs(budgets_.AsEviction(fixed_ns),
+                     evictable ? std::max(eviction_ns_, blocking_ns) : eviction_ns_);
   }
-  if (total_ns <= budget_ns_) return {};
-  return {Reason::kHoldBlocking, total_ns, budget_ns_};
+  if (total_ns <= budgets_.eviction_ns) return {};
+  return evictable ? Judgement{Reason::kHoldBlocking, total_ns, budgets_.eviction_ns}
+                   : Judgement{Reason::kHoldBlocking, budgets_.AsUncuttable(total_ns),
+                               budgets_.uncuttable_ns};
 }
 
 BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) const {
@@ -195,7 +198,7 @@ Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
   if (!place.overlaps_lc) {
     return snapshot_.lc_apps.empty() ? Reason::kIdleDevice : Reason::kBesidePartition;
   }
-  return budget_ns_ == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
+  return budgets_.eviction_ns == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
 }
 
 bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& plan) {

@@ -16,6 +16,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive_layout.h"
+#include "src/core/policies/bounds.h"
 #include "src/core/policies/fair_share.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/seams/snapshot.h"
@@ -73,7 +74,7 @@ class BePlaces {
   const Layout& layout_;
   const LcActivity& lc_;
   const bool forced_;
-  const int64_t budget_ns_;
+  const Budgets budgets_;
   std::array<Place, 3> places_;
   size_t place_count_ = 0;
   bool any_be_ = false;      // BE work runs or is ready

@@ -66,6 +66,7 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   query.active = false;
   const int64_t latency_ns = flow.now_ns - query.arrival_ns;
   app.latency.Add(latency_ns);
+  app.tail.Add(latency_ns);
   LearnLateness(app, latency_ns);
   if (query.solo_ns > 0) {
     app.query_solo_ns =

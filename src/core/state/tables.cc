@@ -148,6 +148,7 @@ void ResetApp(App& app) {
   app.load_sum = app.load_weight = app.busy_load = 0;
   app.busy_ns = app.busy_solo_ns = 0;
   app.query_solo_ns = app.options.solo_ns;
+  app.tail.Clear();
   app.target_tail = kTargetTailStart;
   app.peak_load = 1;
   app.peak_updated_ns = 0;

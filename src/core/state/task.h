@@ -26,6 +26,7 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
+#include "src/core/state/latency_tail.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
 #include "src/core/state/slot_word.h"
@@ -226,6 +227,7 @@ struct alignas(64) App {
   int64_t busy_ns = 0;
   int64_t busy_solo_ns = 0;
   int64_t query_solo_ns = 0;
+  LatencyTail tail;
   double target_tail = kTargetTailStart;  // target_tail.h
   double peak_load = 1;
   TimeNs peak_updated_ns = 0;

@@ -202,6 +202,30 @@ TEST_F(WholeTest, EvictableAndOtherWorkTogetherStayWithinTheBudget) {
   EXPECT_EQ(FindHold(plan, held)->value_ns, 160 * kUs);
 }
 
+// Budgets: 109 us for an eviction, 180 us for what nothing evicts.
+TEST_F(WholeTest, WhatNothingEvictsMayBeLongerThanAnEviction) {
+  builder.lc_apps[0].uncuttable_budget_ns = 180 * kUs;
+  const HeadView& longest = builder.AddBeTask(be, TaskKind::kLibrary, 179 * kUs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), longest), nullptr);
+  const HeadView& slow = builder.AddBeHead(be, builder.AddKernel(120 * kUs), 8 * kMs);
+  builder.heads.pop_front();
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, slow), nullptr) << "every busy period begins with its eviction";
+  EXPECT_EQ(FindHold(plan, slow)->limit_ns, builder.lc_apps[0].blocking_budget_ns);
+}
+
+TEST_F(WholeTest, AnEvictionTakesItsPartOfTheLongerBudget) {
+  builder.lc_apps[0].uncuttable_budget_ns = 180 * kUs;
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});  // 40 of 109 us: 113 us are left
+  const HeadView& fits = builder.AddBeTask(be, TaskKind::kLibrary, 113 * kUs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), fits), nullptr);
+  builder.heads[0].remaining.duration_ns = 115 * kUs;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, fits), nullptr);
+  EXPECT_NEAR(static_cast<double>(FindHold(plan, fits)->value_ns), 181e3, 1e3);
+  EXPECT_EQ(FindHold(plan, fits)->limit_ns, 180 * kUs);
+}
+
 TEST_F(WholeTest, TheErrorBarOfAPredictionCounts) {
   HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 100 * kUs);
   head.remaining.error_ns = 9 * kUs;
