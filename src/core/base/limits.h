@@ -93,6 +93,8 @@ inline constexpr int64_t kMaxHangLimitNs = int64_t{365} * 24 * 3600 * 1000 * 100
 inline constexpr int64_t kMaxDurationNs = int64_t{3600} * 1000 * 1000 * 1000;
 inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;
 
+// Reasons to hold a task: Reason::kHoldHeadroom and the 31 numbers behind it.
+inline constexpr int kHoldReasons = 32;
 // Records that a trace keeps before it counts drops (64 bytes each, 64 MB).
 inline constexpr int64_t kDefaultTraceRecords = int64_t{1} << 20;
 // Records of an event log file, 256 MB: four times what a scheduler keeps by default.

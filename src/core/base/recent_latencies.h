@@ -23,18 +23,20 @@ namespace gpushare::core {
 class RecentLatencies {
  public:
   // Values outside 1 us to 17 s count as the nearer end.
-  void Add(int64_t value_ns) {
+  void Add(int64_t value_ns, bool late = false) {
     if (counts_[filling_] >= kRecentQueries) {
       filling_ ^= 1;
       buckets_[filling_].fill(0);
-      counts_[filling_] = 0;
+      counts_[filling_] = late_[filling_] = 0;
     }
     ++buckets_[filling_][BucketOf(value_ns)];
     ++counts_[filling_];
+    late_[filling_] += late ? 1 : 0;
   }
   void Clear() { *this = RecentLatencies(); }
 
   int32_t count() const { return counts_[0] + counts_[1]; }
+  int32_t late() const { return late_[0] + late_[1]; }
 
   // The value that a share q of the window is below; 0 when the window is empty.
   double Quantile(double q) const {
@@ -71,6 +73,7 @@ class RecentLatencies {
 
   std::array<std::array<uint16_t, kBuckets>, 2> buckets_{};
   std::array<int32_t, 2> counts_{};
+  std::array<int32_t, 2> late_{};
   size_t filling_ = 0;
 };
 

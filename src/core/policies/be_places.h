@@ -52,6 +52,7 @@ class BePlaces {
     Reason reason = Reason::kNone;  // kNone: it may be launched
     int64_t value_ns = 0;
     int64_t limit_ns = 0;
+    bool on_credit = false;  // of the tail accounts
   };
 
   void AddPlace(PlaceIndex index, Role role);
@@ -60,6 +61,7 @@ class BePlaces {
   Sides SidesOf(const HeadView& task) const;
   bool MayUse(const HeadView& task, const Place& place) const;
   Judgement JudgeBlocking(const HeadView& task, const Place& place) const;
+  Judgement JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const;
   Judgement Judge(const HeadView& task, const Place& place) const;
   bool MayLaunch(const HeadView& task, const Place& place) const;
   Reason LaunchReason(const HeadView& task, const Place& place) const;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/snapshot.h"
 
@@ -55,6 +56,27 @@ struct Budgets {
     return static_cast<int64_t>(part * static_cast<double>(uncuttable_ns));
   }
 };
+
+// What the tail accounts say to BE work that blocks for `blocking_ns`.
+struct CreditAnswer {
+  bool covered = true;  // every app whose budget is shorter has the credit
+  // Of the app that lacks most, in queries. need 0: it has no account.
+  double need = 0;
+  double credit = 0;
+};
+inline CreditAnswer AskTailAccounts(const Snapshot& snapshot, int64_t blocking_ns) {
+  CreditAnswer answer;
+  for (const LcAppView& app : snapshot.lc_apps) {
+    if (blocking_ns <= app.blocking_budget_ns) continue;
+    const double need =
+        std::min(app.tail_need_per_ns * static_cast<double>(blocking_ns), kTailCreditMax);
+    if (need > 0 && app.tail_credit >= need) continue;
+    if (answer.covered || need - app.tail_credit > answer.need - answer.credit) {
+      answer = {false, need, app.tail_credit};
+    }
+  }
+  return answer;
+}
 
 // What every active query can still give away (Baymax eq. 3-4, Tacker eq. 7-9); kNever without a
 // query that has a target.

@@ -60,6 +60,11 @@ struct LcAppView {
   // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.
   int64_t uncuttable_budget_ns = 0;
+  double p50_bound = 0;  // bound on the median over the median alone; 0: none
+  // Tail account (state/tail_account.h), in queries: credit, and what a blocking of one nanosecond
+  // is likely to delay. BE work that blocks longer than a budget may start on credit for it.
+  double tail_credit = 0;
+  double tail_need_per_ns = 0;  // 0: no account
   int32_t reserved_capsms = 0;
   int32_t active_queries = 0;   // begun or submitted and not done
   int32_t tasks_in_flight = 0;  // launched, not completed
