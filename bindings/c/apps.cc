@@ -19,14 +19,15 @@ namespace {
 
 // A caller who gives a BE app a target expects an effect.
 absl::Status CheckBe(const gpushare_app_options& options) {
-  if (options.target_ns == 0 && options.p99_bound == 0 && options.p99_alone_ns == 0 &&
-      options.solo_ns == 0 && options.drop_late == 0) {
+  if (options.target_ns == 0 && options.p99_bound == 0 && options.p50_bound == 0 &&
+      options.p99_alone_ns == 0 && options.solo_ns == 0 && options.drop_late == 0) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat(
-      "BE app '", options.name, "' states a target (target_ns ", options.target_ns, ", p99_bound ",
-      options.p99_bound, ", p99_alone_ns ", options.p99_alone_ns, ", solo_ns ", options.solo_ns,
-      ", drop_late ", options.drop_late, "), and only an LC app has one."));
+  return absl::InvalidArgumentError(
+      absl::StrCat("BE app '", options.name, "' states a target (target_ns ", options.target_ns,
+                   ", p99_bound ", options.p99_bound, ", p50_bound ", options.p50_bound,
+                   ", p99_alone_ns ", options.p99_alone_ns, ", solo_ns ", options.solo_ns,
+                   ", drop_late ", options.drop_late, "), and only an LC app has one."));
 }
 
 absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& options) {
@@ -49,6 +50,7 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
   }
   out.target_ns = options.target_ns;
   out.p99_bound = options.p99_bound;
+  out.p50_bound = options.p50_bound;
   out.p99_alone_ns = options.p99_alone_ns;
   out.solo_ns = options.solo_ns;
   out.drop_late = options.drop_late == 1;

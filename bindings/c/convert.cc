@@ -2,6 +2,8 @@
 
 #include "bindings/c/convert.h"
 
+#include <algorithm>
+
 namespace gpushare::abi {
 namespace {
 
@@ -11,13 +13,16 @@ using core::Reason;
 using core::Verdict;
 
 // Enumerations with equal numbers on both sides: values are passed as they are.
+static_assert(core::kHoldReasons == GPUSHARE_HOLD_REASONS);
 static_assert(static_cast<int>(Form::kSegments) == GPUSHARE_FORM_SEGMENTS);
 static_assert(static_cast<int>(CopyDirection::kPeer) == GPUSHARE_COPY_PEER);
 static_assert(static_cast<int>(Verdict::kShutdown) == GPUSHARE_VERDICT_SHUTDOWN);
 static_assert(static_cast<int>(Reason::kFillsGap) == GPUSHARE_REASON_FILLS_GAP);
+static_assert(static_cast<int>(Reason::kTailCredit) == GPUSHARE_REASON_TAIL_CREDIT);
 static_assert(static_cast<int>(Reason::kHoldHeadroom) == GPUSHARE_REASON_HOLD_HEADROOM);
 static_assert(static_cast<int>(Reason::kHoldLaunches) == GPUSHARE_REASON_HOLD_LAUNCHES);
 static_assert(static_cast<int>(Reason::kHoldPlan) == GPUSHARE_REASON_HOLD_PLAN);
+static_assert(static_cast<int>(Reason::kHoldTailCredit) == GPUSHARE_REASON_HOLD_TAIL_CREDIT);
 static_assert(static_cast<int>(Reason::kEvictForLc) == GPUSHARE_REASON_EVICT_FOR_LC);
 static_assert(static_cast<int>(Reason::kEvictForQuota) == GPUSHARE_REASON_EVICT_FOR_QUOTA);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);
@@ -105,6 +110,23 @@ gpushare_app_stats ToC(const core::AppStats& stats) {
   out.work_ns = stats.work_ns;
   out.block_tasks = stats.block_tasks;
   out.latency = ToC(stats.latency);
+  return out;
+}
+
+gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
+  gpushare_app_guarantee out = GPUSHARE_APP_GUARANTEE_INIT;
+  out.app_class = ToC(guarantee.app_class);
+  out.target_ns = guarantee.target_ns;
+  out.p99_bound = guarantee.p99_bound;
+  out.p50_bound = guarantee.p50_bound;
+  out.queries = guarantee.queries;
+  out.p50_ns = guarantee.p50_ns;
+  out.p99_ns = guarantee.p99_ns;
+  out.p99_over_alone = guarantee.p99_over_alone;
+  out.late_share = guarantee.late_share;
+  out.tail_credit = guarantee.tail_credit;
+  out.queries_late_for_be = guarantee.queries_late_for_be;
+  std::copy(guarantee.held_ns.begin(), guarantee.held_ns.end(), out.held_ns);
   return out;
 }
 

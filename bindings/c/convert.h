@@ -23,6 +23,7 @@ gpushare_completion_record ToC(const core::CompletionRecord& record);
 gpushare_latency_summary ToC(const core::LatencySummary& summary);
 gpushare_runtime_stats ToC(const core::SchedulerStats& stats, bool simulated, int app_count);
 gpushare_app_stats ToC(const core::AppStats& stats);
+gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee);
 gpushare_event ToC(const core::EventRecord& record);
 gpushare_kernel_info ToC(const core::KernelDesc& kernel);
 

@@ -233,6 +233,7 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_RESUME = 9,                  // it continues after an eviction
   GPUSHARE_REASON_QUOTA = 10,                  // it runs within its CapSM quota
   GPUSHARE_REASON_FILLS_GAP = 11,              // it was cut to the blocking budget
+  GPUSHARE_REASON_TAIL_CREDIT = 12,            // on credit of the LC apps' tail accounts
   GPUSHARE_REASON_HOLD_HEADROOM = 32,          // it is longer than the headroom of an active query
   GPUSHARE_REASON_HOLD_BLOCKING = 33,          // its blocking time exceeds a blocking budget
   GPUSHARE_REASON_HOLD_LC_ACTIVE = 34,         // LC work is on the SMs that it needs
@@ -248,6 +249,7 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_COUNTERS = 44,          // every claim counter is in use
   GPUSHARE_REASON_HOLD_LAUNCHES = 45,          // the most launches are in flight
   GPUSHARE_REASON_HOLD_PLAN = 48,              // its policy's plan entry was dropped
+  GPUSHARE_REASON_HOLD_TAIL_CREDIT = 49,       // beyond a budget, and a tail account lacks credit
   GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split
@@ -255,6 +257,9 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_USER_POLICY = 96,            // the caller's own policy gave no reason
   GPUSHARE_REASON_DEPENDENCY_FAILED = 128      // a task that it waited for did not end with OK
 };
+
+// Numbers of reasons to hold a task, from GPUSHARE_REASON_HOLD_HEADROOM on.
+#define GPUSHARE_HOLD_REASONS 32
 
 // Names of the values above, in lower case: "latency_critical", "memcpy", "fits_headroom".
 // "unknown" for any other number.
@@ -444,6 +449,9 @@ typedef struct gpushare_app_options {
   double weight;
   gpushare_bool drop_late;  // LC: drop a query that is late at admission; BE: must be 0
   int32_t tasks_max;        // tasks accepted and not yet released; 0: 1024, at most 16384
+  // LC: most median latency over the median alone; at least 1; 0: none; BE: must be 0. The policy
+  // adaptive keeps it; the median moves more than the p99 does.
+  double p50_bound;
 } gpushare_app_options;
 #define GPUSHARE_APP_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_app_options)
 
@@ -1133,6 +1141,37 @@ typedef struct gpushare_app_stats {
 // Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status
 gpushare_app_stats_get(gpushare_app* app, gpushare_app_stats* out_stats) GPUSHARE_NOEXCEPT;
+
+// What an app was promised and what it got. Of an LC app over a window of its last 4,096 to 8,192
+// queries, of a BE app since its creation. Fields of the other class are 0.
+typedef struct gpushare_app_guarantee {
+  uint32_t struct_size;
+  gpushare_app_class app_class;
+  int64_t target_ns;  // promised, as in gpushare_app_options; 0: none
+  double p99_bound;
+  double p50_bound;
+  int64_t queries;  // in the window
+  int64_t p50_ns;   // delivered, from arrival to completion; to 1.6 %
+  int64_t p99_ns;
+  double p99_over_alone;  // p99_ns / p99_alone_ns; 0: p99 alone is unknown
+  // Share of the window above the target, or above p99_bound x p99_alone_ns; 0 where neither is
+  // known. The promise is kept up to 0.01.
+  double late_share;
+  // The tail account (docs/glossary.md): queries that BE work may still make late; negative: a
+  // debt.
+  double tail_credit;
+  int64_t queries_late_for_be;  // late since the app's creation, and met BE work on credit
+  // BE: time that the planner held the app's queue heads, for GPUSHARE_REASON_HOLD_HEADROOM +
+  // index.
+  int64_t held_ns[GPUSHARE_HOLD_REASONS];
+} gpushare_app_guarantee;
+#define GPUSHARE_APP_GUARANTEE_INIT GPUSHARE_STRUCT_INIT(gpushare_app_guarantee)
+
+// Copies what an app was promised and what it got.
+// Threads: any. Owns: nothing. Blocks: briefly.
+// Errors: INVALID_ARGUMENT.
+GPUSHARE_API gpushare_status gpushare_app_guarantee_get(
+    gpushare_app* app, gpushare_app_guarantee* out_guarantee) GPUSHARE_NOEXCEPT;
 
 // The number that records, events and metrics use for an app or a kernel. 0 for an invalid handle.
 // Threads: any. Owns: nothing. Blocks: no.

@@ -129,6 +129,17 @@ gpushare_status gpushare_app_stats_get(gpushare_app* app, gpushare_app_stats* ou
   });
 }
 
+gpushare_status gpushare_app_guarantee_get(gpushare_app* app,
+                                           gpushare_app_guarantee* out_guarantee) noexcept {
+  return Enter([&]() -> absl::Status {
+    GPUSHARE_FIND(object, app);
+    const auto guarantee = object->runtime->scheduler->GuaranteeOf(object->id);
+    if (!guarantee.ok()) return guarantee.status();
+    return gpushare::abi::WriteResult("app_guarantee", gpushare::abi::ToC(*guarantee),
+                                      out_guarantee);
+  });
+}
+
 gpushare_status gpushare_metrics_text(gpushare_runtime* runtime, char* buffer,
                                       size_t buffer_size_bytes, size_t* out_size_bytes) noexcept {
   return Enter([&]() -> absl::Status {

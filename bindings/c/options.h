@@ -41,6 +41,7 @@ GPUSHARE_FIRST_SIZE(gpushare_region_options, 16);
 GPUSHARE_FIRST_SIZE(gpushare_device_info, 112);
 GPUSHARE_FIRST_SIZE(gpushare_runtime_stats, 168);
 GPUSHARE_FIRST_SIZE(gpushare_app_stats, 128);
+GPUSHARE_FIRST_SIZE(gpushare_app_guarantee, 344);
 GPUSHARE_FIRST_SIZE(gpushare_trace_options, 32);
 GPUSHARE_FIRST_SIZE(gpushare_trace_summary, 32);
 GPUSHARE_FIRST_SIZE(gpushare_event, 80);

@@ -119,6 +119,7 @@ using CompletionRecord = Sized<gpushare_completion_record>;
 using DeviceInfo = Sized<gpushare_device_info>;
 using RuntimeStats = Sized<gpushare_runtime_stats>;
 using AppStats = Sized<gpushare_app_stats>;
+using AppGuarantee = Sized<gpushare_app_guarantee>;
 using TraceSummary = Sized<gpushare_trace_summary>;
 using Event = Sized<gpushare_event>;
 
@@ -378,6 +379,12 @@ class App : public AppHandle {
     const gpushare_status code = gpushare_app_stats_get(get(), &stats);
     if (code != GPUSHARE_OK) return Status::From(code);
     return stats;
+  }
+  Result<AppGuarantee> Guarantee() const {
+    AppGuarantee guarantee;
+    const gpushare_status code = gpushare_app_guarantee_get(get(), &guarantee);
+    if (code != GPUSHARE_OK) return Status::From(code);
+    return guarantee;
   }
 
  private:

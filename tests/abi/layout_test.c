@@ -44,7 +44,7 @@ GPUSHARE_AT_BYTE(gpushare_runtime_options, shutdown_timeout_ns, 88);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, log, 96);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, log_user, 104);
 
-GPUSHARE_SIZE(gpushare_app_options, 64);
+GPUSHARE_SIZE(gpushare_app_options, 72);
 GPUSHARE_AT_BYTE(gpushare_app_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_app_options, app_class, 4);
 GPUSHARE_AT_BYTE(gpushare_app_options, name, 8);
@@ -55,6 +55,7 @@ GPUSHARE_AT_BYTE(gpushare_app_options, solo_ns, 40);
 GPUSHARE_AT_BYTE(gpushare_app_options, weight, 48);
 GPUSHARE_AT_BYTE(gpushare_app_options, drop_late, 56);
 GPUSHARE_AT_BYTE(gpushare_app_options, tasks_max, 60);
+GPUSHARE_AT_BYTE(gpushare_app_options, p50_bound, 64);
 
 GPUSHARE_SIZE(gpushare_reservation_options, 16);
 GPUSHARE_AT_BYTE(gpushare_reservation_options, struct_size, 0);
@@ -325,6 +326,22 @@ GPUSHARE_AT_BYTE(gpushare_app_stats, device_ns, 72);
 GPUSHARE_AT_BYTE(gpushare_app_stats, work_ns, 80);
 GPUSHARE_AT_BYTE(gpushare_app_stats, block_tasks, 88);
 GPUSHARE_AT_BYTE(gpushare_app_stats, latency, 96);
+
+GPUSHARE_SIZE(gpushare_app_guarantee, 344);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, app_class, 4);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, target_ns, 8);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, p99_bound, 16);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, p50_bound, 24);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, queries, 32);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, p50_ns, 40);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, p99_ns, 48);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, p99_over_alone, 56);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, late_share, 64);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, tail_credit, 72);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, queries_late_for_be, 80);
+GPUSHARE_AT_BYTE(gpushare_app_guarantee, held_ns, 88);
+GPUSHARE_VALUE(GPUSHARE_HOLD_REASONS, 32);
 
 GPUSHARE_SIZE(gpushare_trace_options, 32);
 GPUSHARE_AT_BYTE(gpushare_trace_options, struct_size, 0);
@@ -707,6 +724,8 @@ GPUSHARE_VALUE(GPUSHARE_REASON_HOLD_RUNNING, 43);
 GPUSHARE_VALUE(GPUSHARE_REASON_HOLD_COUNTERS, 44);
 GPUSHARE_VALUE(GPUSHARE_REASON_HOLD_LAUNCHES, 45);
 GPUSHARE_VALUE(GPUSHARE_REASON_HOLD_PLAN, 48);
+GPUSHARE_VALUE(GPUSHARE_REASON_TAIL_CREDIT, 12);
+GPUSHARE_VALUE(GPUSHARE_REASON_HOLD_TAIL_CREDIT, 49);
 GPUSHARE_VALUE(GPUSHARE_REASON_EVICT_FOR_LC, 64);
 GPUSHARE_VALUE(GPUSHARE_REASON_EVICT_FOR_RESERVATION, 65);
 GPUSHARE_VALUE(GPUSHARE_REASON_EVICT_FOR_LAYOUT, 66);

@@ -374,6 +374,12 @@ const Call kRuntimeCalls[] = {
        return gpushare_app_stats_get(world.api_.lc_app, &stats);
      },
      Nothing},
+    {"app_guarantee", true, Nothing,
+     [](World& world) {
+       gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;
+       return gpushare_app_guarantee_get(world.api_.lc_app, &guarantee);
+     },
+     Nothing},
     {"metrics_text", true, Nothing,
      [](World& world) {
        return gpushare_metrics_text(world.api_.runtime, world.text_.data(), world.text_.size(),

@@ -199,6 +199,11 @@ gpushare_status AppStats(const Handles& handles) {
   return gpushare_app_stats_get(handles.app, &stats);
 }
 
+gpushare_status AppGuarantee(const Handles& handles) {
+  gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;
+  return gpushare_app_guarantee_get(handles.app, &guarantee);
+}
+
 gpushare_status Metrics(const Handles& handles) {
   size_t size = 0;
   return gpushare_metrics_text(handles.runtime, nullptr, 0, &size);
@@ -318,6 +323,7 @@ std::vector<Call> ObservationCalls() {
       {"gpushare_guarantees", Guarantees},
       {"gpushare_runtime_stats_get", RuntimeStats},
       {"gpushare_app_stats_get", AppStats},
+      {"gpushare_app_guarantee_get", AppGuarantee},
       {"gpushare_metrics_text", Metrics},
       {"gpushare_trace_start", StartTrace},
       {"gpushare_trace_stop", [](H h) { return gpushare_trace_stop(h.runtime, nullptr); }},

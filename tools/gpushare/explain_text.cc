@@ -32,6 +32,7 @@ constexpr ReasonClause kReasonClauses[] = {
     {GPUSHARE_REASON_RESUME, "it went on after an eviction"},
     {GPUSHARE_REASON_QUOTA, "it was limited to its CapSM quota"},
     {GPUSHARE_REASON_FILLS_GAP, "it was cut to the blocking budget"},
+    {GPUSHARE_REASON_TAIL_CREDIT, "the LC apps' tail accounts had credit for what it delays"},
     {GPUSHARE_REASON_HOLD_HEADROOM, "it was longer than the headroom of an active query"},
     {GPUSHARE_REASON_HOLD_BLOCKING,
      "it could have blocked an LC query for longer than a blocking budget"},
@@ -48,6 +49,8 @@ constexpr ReasonClause kReasonClauses[] = {
     {GPUSHARE_REASON_HOLD_COUNTERS, "every claim counter was in use"},
     {GPUSHARE_REASON_HOLD_LAUNCHES, "the most launches were in flight"},
     {GPUSHARE_REASON_HOLD_PLAN, "the entry that its policy planned for it was dropped"},
+    {GPUSHARE_REASON_HOLD_TAIL_CREDIT,
+     "it blocks longer than a blocking budget, and a tail account lacks credit"},
     {GPUSHARE_REASON_EVICT_FOR_LC, "an LC task needed its SMs"},
     {GPUSHARE_REASON_EVICT_FOR_RESERVATION, "an LC reservation was short of CapSMs"},
     {GPUSHARE_REASON_EVICT_FOR_LAYOUT, "the planner moved to another partition layout"},
@@ -65,7 +68,11 @@ std::string Time(int64_t ns) { return DurationText(static_cast<double>(ns)); }
 
 std::string HeldText(const StoryStep& step) {
   std::string text = "held because " + ReasonText(step.reason);
-  if (step.limit_ns > 0) {
+  if (step.reason == GPUSHARE_REASON_HOLD_TAIL_CREDIT) {  // thousandths of a query
+    text += Format(": it may delay %.2f queries, and the credit is %.2f",
+                   static_cast<double>(step.value_ns) / 1000,
+                   static_cast<double>(step.limit_ns) / 1000);
+  } else if (step.limit_ns > 0) {
     text += ": " + Time(step.value_ns) + " against a limit of " + Time(step.limit_ns);
   }
   if (step.plans > 1) text += Format(", in %lld plans", static_cast<long long>(step.plans));

@@ -28,6 +28,7 @@ GPUSHARE_VERSION_MAJOR = 0
 GPUSHARE_VERSION_MINOR = 1
 GPUSHARE_VERSION_PATCH = 0
 GPUSHARE_NEVER = 2**63 - 1
+GPUSHARE_HOLD_REASONS = 32
 GPUSHARE_POLICY_VERSION = 1
 GPUSHARE_PLAN_ACTIONS_MAX = 128
 GPUSHARE_PARTS_MAX = 4
@@ -100,6 +101,7 @@ GPUSHARE_REASON_ELASTIC_RETURN = 8
 GPUSHARE_REASON_RESUME = 9
 GPUSHARE_REASON_QUOTA = 10
 GPUSHARE_REASON_FILLS_GAP = 11
+GPUSHARE_REASON_TAIL_CREDIT = 12
 GPUSHARE_REASON_HOLD_HEADROOM = 32
 GPUSHARE_REASON_HOLD_BLOCKING = 33
 GPUSHARE_REASON_HOLD_LC_ACTIVE = 34
@@ -115,6 +117,7 @@ GPUSHARE_REASON_HOLD_RUNNING = 43
 GPUSHARE_REASON_HOLD_COUNTERS = 44
 GPUSHARE_REASON_HOLD_LAUNCHES = 45
 GPUSHARE_REASON_HOLD_PLAN = 48
+GPUSHARE_REASON_HOLD_TAIL_CREDIT = 49
 GPUSHARE_REASON_EVICT_FOR_LC = 64
 GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65
 GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66
@@ -250,6 +253,7 @@ class gpushare_app_options(ctypes.Structure):
     weight: float
     drop_late: int
     tasks_max: int
+    p50_bound: float
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -262,6 +266,7 @@ class gpushare_app_options(ctypes.Structure):
         ('weight', ctypes.c_double),
         ('drop_late', ctypes.c_int32),
         ('tasks_max', ctypes.c_int32),
+        ('p50_bound', ctypes.c_double),
     )
 
 
@@ -845,6 +850,38 @@ class gpushare_app_stats(ctypes.Structure):
         ('work_ns', ctypes.c_int64),
         ('block_tasks', ctypes.c_int64),
         ('latency', gpushare_latency_summary),
+    )
+
+
+class gpushare_app_guarantee(ctypes.Structure):
+    struct_size: int
+    app_class: int
+    target_ns: int
+    p99_bound: float
+    p50_bound: float
+    queries: int
+    p50_ns: int
+    p99_ns: int
+    p99_over_alone: float
+    late_share: float
+    tail_credit: float
+    queries_late_for_be: int
+    held_ns: ctypes.Array[ctypes.c_int64]
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('app_class', ctypes.c_int32),
+        ('target_ns', ctypes.c_int64),
+        ('p99_bound', ctypes.c_double),
+        ('p50_bound', ctypes.c_double),
+        ('queries', ctypes.c_int64),
+        ('p50_ns', ctypes.c_int64),
+        ('p99_ns', ctypes.c_int64),
+        ('p99_over_alone', ctypes.c_double),
+        ('late_share', ctypes.c_double),
+        ('tail_credit', ctypes.c_double),
+        ('queries_late_for_be', ctypes.c_int64),
+        ('held_ns', ctypes.c_int64 * 32),
     )
 
 
@@ -1532,6 +1569,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     'gpushare_guarantees': (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32)]),
     'gpushare_runtime_stats_get': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_runtime_stats)]),
     'gpushare_app_stats_get': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_app_stats)]),
+    'gpushare_app_guarantee_get': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_app_guarantee)]),
     'gpushare_app_id': (ctypes.c_uint32, [ctypes.c_void_p]),
     'gpushare_kernel_id': (ctypes.c_uint32, [ctypes.c_void_p]),
     'gpushare_metrics_text': (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),

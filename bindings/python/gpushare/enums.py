@@ -156,6 +156,8 @@ class Reason(_Open):
     QUOTA = 10
     # it was cut to the blocking budget
     FILLS_GAP = 11
+    # on credit of the LC apps' tail accounts
+    TAIL_CREDIT = 12
     # it is longer than the headroom of an active query
     HOLD_HEADROOM = 32
     # its blocking time exceeds a blocking budget
@@ -186,6 +188,8 @@ class Reason(_Open):
     HOLD_LAUNCHES = 45
     # its policy's plan entry was dropped
     HOLD_PLAN = 48
+    # beyond a budget, and a tail account lacks credit
+    HOLD_TAIL_CREDIT = 49
     # an LC task needs its SMs
     EVICT_FOR_LC = 64
     # an LC reservation is short of CapSMs

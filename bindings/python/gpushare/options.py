@@ -74,6 +74,9 @@ class AppOptions(TypedDict, total=False):
     drop_late: bool
     # tasks accepted and not yet released; 0: 1024, at most 16384
     tasks_max: int
+    # LC: most median latency over the median alone; at least 1; 0: none; BE: must be 0. The policy
+    # adaptive keeps it; the median moves more than the p99 does.
+    p50_bound: float
 
 
 class ReservationOptions(TypedDict, total=False):

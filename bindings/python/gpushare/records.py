@@ -370,6 +370,53 @@ class AppStats:
 
 
 @dataclasses.dataclass(frozen=True)
+class AppGuarantee:
+    """gpushare_app_guarantee"""
+
+    app_class: AppClass
+    # promised, as in gpushare_app_options; 0: none
+    target_ns: int
+    p99_bound: float
+    p50_bound: float
+    # in the window
+    queries: int
+    # delivered, from arrival to completion; to 1.6 %
+    p50_ns: int
+    p99_ns: int
+    # p99_ns / p99_alone_ns; 0: p99 alone is unknown
+    p99_over_alone: float
+    # Share of the window above the target, or above p99_bound x p99_alone_ns; 0 where neither is
+    # known. The promise is kept up to 0.01.
+    late_share: float
+    # The tail account (docs/glossary.md): queries that BE work may still make late; negative: a
+    # debt.
+    tail_credit: float
+    # late since the app's creation, and met BE work on credit
+    queries_late_for_be: int
+    # BE: time that the planner held the app's queue heads, for GPUSHARE_REASON_HOLD_HEADROOM +
+    # index.
+    held_ns: tuple[int, ...]
+
+    @classmethod
+    def from_c(cls, struct: abi.gpushare_app_guarantee) -> AppGuarantee:
+        """Copies the C struct and the strings that it points to."""
+        return cls(
+            app_class=AppClass(struct.app_class),
+            target_ns=struct.target_ns,
+            p99_bound=struct.p99_bound,
+            p50_bound=struct.p50_bound,
+            queries=struct.queries,
+            p50_ns=struct.p50_ns,
+            p99_ns=struct.p99_ns,
+            p99_over_alone=struct.p99_over_alone,
+            late_share=struct.late_share,
+            tail_credit=struct.tail_credit,
+            queries_late_for_be=struct.queries_late_for_be,
+            held_ns=tuple(struct.held_ns),
+        )
+
+
+@dataclasses.dataclass(frozen=True)
 class TraceSummary:
     """gpushare_trace_summary"""
 

@@ -35,6 +35,9 @@ inline constexpr double kMaxWorkerOverhead = 10;
 // plan.
 inline constexpr int kMaxActiveQueries = 64;
 inline constexpr int kMaxHeads = 128;
+// Latencies of an LC app that a window holds at least, and half of the most: 41 lie above the 99th
+// percentile.
+inline constexpr int kRecentQueries = 4096;
 inline constexpr int kMaxRunning = 64;
 inline constexpr int kMaxPartsPerTask = 4;  // live launches of one task
 inline constexpr int kMaxLaunchParts = 2;   // tasks in one launch: two in a fused one
@@ -92,6 +95,8 @@ inline constexpr int64_t kMaxHangLimitNs = int64_t{365} * 24 * 3600 * 1000 * 100
 inline constexpr int64_t kMaxDurationNs = int64_t{3600} * 1000 * 1000 * 1000;
 inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;
 
+// Reasons to hold a task: Reason::kHoldHeadroom and the 31 numbers behind it.
+inline constexpr int kHoldReasons = 32;
 // Records that a trace keeps before it counts drops (64 bytes each, 64 MB).
 inline constexpr int64_t kDefaultTraceRecords = int64_t{1} << 20;
 // Records of an event log file, 256 MB: four times what a scheduler keeps by default.

@@ -108,6 +108,41 @@ inline constexpr double kTargetSideLoadMax = 0.9;
 // The factor is rounded up to 1 / steps before a layout is chosen. Range 8 to 64.
 inline constexpr double kTargetTailSteps = 16;
 
+// The tail of an LC app's latencies (latency_tail.h). Queries before which its rate counts as
+// unknown: five of them lie above the 99th percentile. Range 200 to 4,000.
+inline constexpr int32_t kTailQueriesMin = 500;
+// Queries between two estimates: one takes some 2 us. Range 16 to 512.
+inline constexpr int64_t kTailQueriesStep = 64;
+// The 95th and the 99th percentile of a queue are at least this share of the 99th apart: 0.23 to
+// 0.35 in an M/D/1 queue of any load from 0.05 on. Closer ones show no queue. Range 0.05 to 0.2.
+inline constexpr double kTailSpanMin = 0.125;
+
+// The tail account of an LC app (tail_account.h). Share of its queries that may be late: the p99,
+// less 10 % for what starts delay beyond their estimates. Range 0.005 to 0.01.
+inline constexpr double kTailShare = 0.009;
+// The least share of its queries that it leaves to tasks on credit, so that these go on where its
+// own queue is late as often as it may be, or nobody can tell. It costs ln(0.01 / 0.009) / eta, or
+// 1.8 % of the p99, where eta x p99 is 6, as in M/D/1 queues of any load. Range 0.0002 to 0.002.
+inline constexpr double kTailShareMin = 0.001;
+// What is assumed of its late queries at first, and the number of queries that this counts as.
+// A queue is late in bursts, so a good start of few queries says little. Ranges 0.01 to 0.02 and
+// 200 to 4,000.
+inline constexpr double kTailShareStart = 0.01;
+inline constexpr int64_t kTailShareQueries = 1000;
+// Most credit, queries: the late ones of 10,000. A task that is likely to delay more starts at a
+// full account. Range 10 to 1,000.
+inline constexpr double kTailCreditMax = 100;
+// Arrivals that the mean gap between them is taken from. Range 32 to 4,096.
+inline constexpr int64_t kTailGaps = 256;
+// Time without a query, in mean gaps, that still belongs to a load: of random arrivals one gap in
+// 22,000 is longer. Range 5 to 20.
+inline constexpr double kTailQuietGaps = 10;
+// Time, ns, after which an app that never sent a query counts as silent; also the gap of one that
+// shows none yet. An app that serves sends its first query soon. Range 10 ms to 1 s.
+inline constexpr double kTailSilentNs = 100e6;
+// Largest load that the time until a queue is empty again is computed with. Range 0.8 to 0.95.
+inline constexpr double kTailLoadMax = 0.9;
+
 // Claims of a worker (claim_batch.h). Largest overhead of the worker form, as a share: 2 %. Range
 // 0.005 to 0.05.
 inline constexpr double kClaimOverheadMax = 0.02;
@@ -139,6 +174,10 @@ inline constexpr int64_t kReturnGapNs = 11'000;
 // Another layout must be better by this much predicted throughput, share of the device. Range 0 to
 // 0.1.
 inline constexpr double kLayoutHysteresis = 0.02;
+
+// Added to a smoothed load before the queue of a split is judged, as a share of the device. The
+// load of 0.5 s of random queries of 1 ms errs by about that. Range 0.02 to 0.1.
+inline constexpr double kLayoutLoadMargin = 0.05;
 
 // Inflation of its latency that an LC app without bound and target still keeps to, as a factor: the
 // 5 % that the library promises. Range 1 to 1.2.

@@ -108,6 +108,7 @@ enum class Reason : uint8_t {
   kResume = 9,                // the rest of an evicted task
   kQuota = 10,                // limited to its CapSM quota (SMGuard algorithm 1)
   kFillsGap = 11,             // a copy or slice cut to the blocking budget
+  kTailCredit = 12,           // on credit of the tail accounts: it blocks longer than a budget
   kHoldHeadroom = 32,         // held: longer than the headroom of an active query
   kHoldBlocking = 33,         // held: its blocking time exceeds a blocking budget
   kHoldLcActive = 34,         // held: LC work is on the SMs it needs
@@ -123,6 +124,7 @@ enum class Reason : uint8_t {
   kHoldCounters = 44,         // held: every claim counter is in use
   kHoldLaunches = 45,         // held: the most launches are in flight
   kHoldPlan = 48,             // held: the policy's plan asks for what cannot be done
+  kHoldTailCredit = 49,       // held: beyond a blocking budget, and a tail account lacks credit
   kEvictForLc = 64,           // evicted: an LC task needs its SMs
   kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
   kEvictForLayout = 66,       // evicted: the planner changed the partition layout

@@ -42,17 +42,39 @@ LcQueue LcQueueOf(Flow& flow) {
   return queue;
 }
 
-int64_t BlockingBudgetOf(const App& app, const LcQueue& queue) {
-  const AppOptions& stated = app.options;
-  if (!HasBareTarget(app)) {
-    return BlockingBudget(stated.target_ns, stated.p99_bound, stated.p99_alone_ns,
-                          app.query_solo_ns);
-  }
+// What the app's target leaves; kNever without a target.
+int64_t TargetBudget(const App& app, const LcQueue& queue) {
+  if (!HasBareTarget(app)) return BlockingBudget(app.options.target_ns, 0, 0, app.query_solo_ns);
   const double p99_ns = app.query_solo_ns == 0 ? 0
                                                : QueueP99(static_cast<double>(app.query_solo_ns),
                                                           queue.mean_service_ns, queue.load);
-  return std::min(BlockingBudget(0, stated.p99_bound, 0, app.query_solo_ns),
-                  BareTargetBudget(stated.target_ns, p99_ns, app.target_tail));
+  return BareTargetBudget(app.options.target_ns, p99_ns, app.target_tail);
+}
+
+// A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
+// moves by nearly all of it.
+void ViewBudgets(App& app, const LcQueue& queue, TimeNs now_ns, LcAppView& view) {
+  view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
+  if (IsSilent(app.account, now_ns)) return;
+  const int64_t target_ns = std::min(
+      TargetBudget(app, queue), BlockingBudget(0, app.options.p50_bound, 0, app.query_solo_ns));
+  const int64_t shift_ns =
+      BlockingBudget(0, app.options.p99_bound, app.options.p99_alone_ns, app.query_solo_ns);
+  view.blocking_budget_ns = std::min(target_ns, shift_ns);
+  view.uncuttable_budget_ns = std::min(target_ns, app.tail.LongestVacation(shift_ns));
+}
+
+void ViewAccounts(Flow& flow) {
+  double load = 0;
+  for (const LcAppView& view : flow.buffers.lc_apps) load += view.load;
+  for (int i = 0; i < flow.lc_apps.size(); ++i) {
+    LcAppView& view = flow.buffers.lc_apps[i];
+    if (view.blocking_budget_ns == kNever) continue;
+    TailAccount& account = flow.lc_apps[i]->account;
+    if (view.active_queries == 0) CreditQuietTime(account, flow.now_ns);
+    view.tail_credit = account.credit;
+    view.tail_need_per_ns = TailNeedPerNs(account, load);
+  }
 }
 
 void ViewLcApps(Flow& flow) {
@@ -69,7 +91,8 @@ void ViewLcApps(Flow& flow) {
     view.load = LoadOf(app, flow.now_ns);
     view.target_tail = HasBareTarget(app) ? app.target_tail : 0;
     view.peak_load = HasBareTarget(app) ? PeakLoad(app, view.load, flow.now_ns) : 0;
-    view.blocking_budget_ns = BlockingBudgetOf(app, queue);
+    view.p50_bound = app.options.p50_bound;
+    ViewBudgets(app, queue, flow.now_ns, view);
     view.reserved_capsms = app.reserved_capsms;
     const int32_t active = app.active_queries.load(std::memory_order_acquire);
     view.active_queries =
@@ -78,6 +101,7 @@ void ViewLcApps(Flow& flow) {
     view.idle_since_ns = app.idle_since_ns;
     view.main_kernel = app.main_kernel == nullptr ? KernelId{} : app.main_kernel->id;
   }
+  ViewAccounts(flow);
 }
 
 // BE apps share the device by their start tags. An app without work follows the virtual time, so it

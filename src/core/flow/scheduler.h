@@ -109,6 +109,7 @@ class Scheduler {
   const DeviceCapabilities& capabilities() const;
   SchedulerStats Stats() const;
   absl::StatusOr<AppStats> StatsOf(AppId app) const;
+  absl::StatusOr<AppGuarantee> GuaranteeOf(AppId app) const;
   int AppCount() const;
   std::vector<AppId> Apps() const;
   std::string OpenMetrics() const;

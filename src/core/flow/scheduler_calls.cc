@@ -19,6 +19,7 @@
 #include "src/core/log/open_metrics.h"
 #include "src/core/seams/kernel_check.h"
 #include "src/core/state/backlog.h"
+#include "src/core/state/hold_time.h"
 
 namespace gpushare::core {
 namespace {
@@ -56,6 +57,7 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
   if (!app.ok()) return app.status();
   flow.ledger.AddApp(static_cast<int>((*app)->slot), options.app_class);
   (*app)->load_updated_ns = (*app)->idle_since_ns = flow.device->NowNs();
+  (*app)->account.arrival_ns = (*app)->idle_since_ns;
   flow.dirty = true;
   const AppId id{(*app)->id.load()};
   flow.EmitAt(flow.device->NowNs(),
@@ -401,6 +403,41 @@ absl::StatusOr<AppStats> Scheduler::StatsOf(AppId id) const {
   return stats;
 }
 
+absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
+  const Flow& flow = driver_->flow;
+  MutexLock lock(&driver_->tick_mutex);
+  const App* app = flow.tables.FindApp(id);
+  if (app == nullptr) return NoApp(id);
+  AppGuarantee guarantee;
+  guarantee.app = id;
+  guarantee.app_class = app->options.app_class;
+  guarantee.target_ns = app->options.target_ns;
+  guarantee.p99_bound = app->options.p99_bound;
+  guarantee.p50_bound = app->options.p50_bound;
+  const RecentLatencies& delivered = app->delivered;
+  guarantee.queries = delivered.count();
+  guarantee.p50_ns = static_cast<int64_t>(delivered.Quantile(0.5));
+  guarantee.p99_ns = static_cast<int64_t>(delivered.Quantile(0.99));
+  if (app->options.p99_alone_ns > 0) {
+    guarantee.p99_over_alone =
+        static_cast<double>(guarantee.p99_ns) / static_cast<double>(app->options.p99_alone_ns);
+  }
+  if (delivered.count() > 0) {
+    guarantee.late_share = static_cast<double>(delivered.late()) / delivered.count();
+  }
+  guarantee.tail_credit = app->account.credit;
+  guarantee.queries_late_for_be = app->account.late_for_be;
+  guarantee.held_ns = app->held_ns;
+  const TimeNs now_ns = flow.device->NowNs();
+  for (const Queue* queue : flow.backlog) {  // and what is held now
+    if (queue->app != app || queue->head->progress.held_since_ns == 0) continue;
+    const size_t row = HoldRow(queue->head->record.hold_reason);
+    if (row >= kHoldReasons) continue;
+    guarantee.held_ns[row] += std::max<int64_t>(0, now_ns - queue->head->progress.held_since_ns);
+  }
+  return guarantee;
+}
+
 std::vector<AppId> Scheduler::Apps() const {
   std::vector<AppId> apps;
   for (int slot = 0; slot < driver_->flow.tables.app_slots(); ++slot) {
@@ -414,14 +451,20 @@ int Scheduler::AppCount() const { return static_cast<int>(Apps().size()); }
 
 std::string Scheduler::OpenMetrics() const {
   std::vector<AppStats> apps;
+  std::vector<AppGuarantee> guarantees;
   for (AppId id : Apps()) {
-    if (absl::StatusOr<AppStats> stats = StatsOf(id); stats.ok()) apps.push_back(*std::move(stats));
+    absl::StatusOr<AppStats> stats = StatsOf(id);
+    const absl::StatusOr<AppGuarantee> guarantee = GuaranteeOf(id);
+    if (!stats.ok() || !guarantee.ok()) continue;  // released meanwhile
+    apps.push_back(*std::move(stats));
+    guarantees.push_back(*guarantee);
   }
   MetricsSource source;
   source.device_name = capabilities().profile.name;
   source.simulated = capabilities().simulated;
   source.scheduler = Stats();
   source.apps = apps;
+  source.guarantees = guarantees;
   MutexLock lock(&driver_->tick_mutex);
   source.policy_name = driver_->flow.policy->name();
   return FormatOpenMetrics(source);

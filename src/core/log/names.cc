@@ -92,6 +92,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kResume, "resume", "resumed"},
     {Reason::kQuota, "quota", "within its quota"},
     {Reason::kFillsGap, "fills_gap", "cut to fill a gap"},
+    {Reason::kTailCredit, "tail_credit", "on credit of the tail accounts"},
     {Reason::kHoldHeadroom, "hold_headroom", "held: longer than a headroom"},
     {Reason::kHoldBlocking, "hold_blocking", "held: blocks longer than a budget"},
     {Reason::kHoldLcActive, "hold_lc_active", "held: LC work is on its SMs"},
@@ -107,6 +108,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kHoldCounters, "hold_counters", "held: no claim counter is free"},
     {Reason::kHoldLaunches, "hold_launches", "held: enough launches are in flight"},
     {Reason::kHoldPlan, "hold_plan", "held: its plan entry was dropped"},
+    {Reason::kHoldTailCredit, "hold_tail_credit", "held: a tail account lacks credit"},
     {Reason::kEvictForLc, "evict_for_lc", "evicted for LC"},
     {Reason::kEvictForReservation, "evict_for_reservation", "evicted for a reservation"},
     {Reason::kEvictForLayout, "evict_for_layout", "evicted for another layout"},
@@ -115,7 +117,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kDependencyFailed, "dependency_failed", "failed: what it waited for did not end OK"},
 };
 
-// The row of `number`, or null. Linear: the longest table has 33 rows.
+// The row of `number`, or null. Linear: the longest table has 35 rows.
 template <class Row, size_t count>
 constexpr const Row* FindRow(const Row (&rows)[count], int64_t number) {
   for (const Row& row : rows) {

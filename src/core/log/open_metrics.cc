@@ -6,11 +6,13 @@
 
 #include "src/core/log/open_metrics.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/log/names.h"
 
 namespace gpushare::core {
 namespace {
@@ -88,6 +90,30 @@ const Metric<AppStats> kAppMetrics[] = {
     {"gpushare_app_work_seconds", Kind::kCounter, "seconds",
      "Predicted whole-device time of what the app completed.",
      [](const AppStats& a) { return Seconds(a.work_ns); }},
+};
+
+const Metric<AppGuarantee> kLcGuaranteeMetrics[] = {
+    {"gpushare_app_recent_p50_seconds", Kind::kGauge, "seconds", "Median of the last queries.",
+     [](const AppGuarantee& g) { return Seconds(g.p50_ns); }},
+    {"gpushare_app_recent_p99_seconds", Kind::kGauge, "seconds", "p99 of the last queries.",
+     [](const AppGuarantee& g) { return Seconds(g.p99_ns); }},
+    {"gpushare_app_recent_p99_over_alone", Kind::kGauge, "",
+     "p99 of the last queries over p99 alone; 0: unknown.",
+     [](const AppGuarantee& g) { return g.p99_over_alone; }},
+    {"gpushare_app_p99_bound", Kind::kGauge, "", "Bound on p99 over p99 alone; 0: none.",
+     [](const AppGuarantee& g) { return g.p99_bound; }},
+    {"gpushare_app_p50_bound", Kind::kGauge, "", "Bound on the median over that alone; 0: none.",
+     [](const AppGuarantee& g) { return g.p50_bound; }},
+    {"gpushare_app_target_seconds", Kind::kGauge, "seconds", "Latency target; 0: none.",
+     [](const AppGuarantee& g) { return Seconds(g.target_ns); }},
+    {"gpushare_app_recent_late_ratio", Kind::kGauge, "ratio",
+     "Share of the last queries above the target or the bound.",
+     [](const AppGuarantee& g) { return g.late_share; }},
+    {"gpushare_app_tail_credit", Kind::kGauge, "", "Queries that BE work may still make late.",
+     [](const AppGuarantee& g) { return g.tail_credit; }},
+    {"gpushare_app_queries_late_for_be", Kind::kCounter, "",
+     "Late queries that met BE work on credit.",
+     [](const AppGuarantee& g) { return Count(g.queries_late_for_be); }},
 };
 
 // Backslash, quote and line feed are escaped in label values and help texts alike; bytes that are
@@ -171,6 +197,31 @@ std::string AppLabels(const AppStats& app, absl::string_view stamp) {
                       Label("class", critical ? "LC" : "BE"));
 }
 
+// `guarantees` are those of `apps`.
+void AddGuarantees(std::string& out, const MetricsSource& source, absl::string_view stamp) {
+  const size_t count = std::min(source.apps.size(), source.guarantees.size());
+  for (const Metric<AppGuarantee>& metric : kLcGuaranteeMetrics) {
+    AddHeader(out, metric);
+    for (size_t i = 0; i < count; ++i) {
+      if (source.guarantees[i].app_class != AppClass::kLatencyCritical) continue;
+      AddValue(out, metric, AppLabels(source.apps[i], stamp), source.guarantees[i]);
+    }
+  }
+  const char* kHeld = "gpushare_app_held_seconds";
+  AddFamily(out, kHeld, "counter", "seconds", "Time that the app's queue heads were held.");
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t row = 0; row < source.guarantees[i].held_ns.size(); ++row) {
+      const int64_t held_ns = source.guarantees[i].held_ns[row];
+      if (held_ns <= 0) continue;
+      const auto reason = static_cast<Reason>(static_cast<size_t>(Reason::kHoldHeadroom) + row);
+      AddSample(out, absl::StrCat(kHeld, "_total"),
+                absl::StrCat(AppLabels(source.apps[i], stamp), ",",
+                             Label("reason", ReasonName(static_cast<int64_t>(reason)))),
+                Seconds(held_ns));
+    }
+  }
+}
+
 }  // namespace
 
 std::string FormatOpenMetrics(const MetricsSource& source) {
@@ -203,6 +254,7 @@ std::string FormatOpenMetrics(const MetricsSource& source) {
     for (const AppStats& app : source.apps) {
       AddQuantiles(out, kLatency, AppLabels(app, stamp), app.latency);
     }
+    if (!source.guarantees.empty()) AddGuarantees(out, source, stamp);
   }
   absl::StrAppend(&out, "# EOF\n");
   return out;

@@ -21,6 +21,7 @@ struct MetricsSource {
   bool simulated = false;  // stamps the info metric and a label of every sample
   SchedulerStats scheduler;
   absl::Span<const AppStats> apps;
+  absl::Span<const AppGuarantee> guarantees;  // of the same apps, in the same order; or none
 };
 
 std::string FormatOpenMetrics(const MetricsSource& source);

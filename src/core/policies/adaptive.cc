@@ -39,9 +39,16 @@ bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
                      [](const LcAppView& app) { return app.load * kLoadSteps >= 0.5; });
 }
 
-bool HoldsForBlocking(const Plan& plan) {
+bool AccountsGrow(const Snapshot& snapshot, const LcActivity& lc) {
+  if (lc.active) return false;
+  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), [](const LcAppView& app) {
+    return app.tail_need_per_ns > 0 && app.tail_credit < kTailCreditMax;
+  });
+}
+
+bool HoldsFor(const Plan& plan, Reason reason) {
   return std::any_of(plan.holds.begin(), plan.holds.begin() + plan.holds.size(),
-                     [](const PlannedHold& hold) { return hold.reason == Reason::kHoldBlocking; });
+                     [reason](const PlannedHold& hold) { return hold.reason == reason; });
 }
 
 }  // namespace
@@ -83,7 +90,10 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     places.HoldRest(plan);
   }
   PlanBeCopies(snapshot, lc, plan);
-  if (HoldsForBlocking(plan) && LoadFades(snapshot, lc)) {
+  // Time alone ends these holds: a load fades, quiet time earns credit, an app is silent at last.
+  const bool changes = LoadFades(snapshot, lc) || AccountsGrow(snapshot, lc);
+  if (changes &&
+      (HoldsFor(plan, Reason::kHoldBlocking) || HoldsFor(plan, Reason::kHoldTailCredit))) {
     plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.now_ns + kLoadLookNs);
   }
 }

@@ -48,8 +48,14 @@ bool KeepsBound(const LcTerm& lc, const LcEffect& effect, int64_t blocking_ns) {
   // An app without bound and target still gets at most kUnstatedInflation: it must not move to a
   // few SMs for BE's sake.
   const double inflation = effect.inflation;
-  if (lc.p99_bound <= 0 && lc.target_ns <= 0) return inflation <= kUnstatedInflation;
+  if (lc.p99_bound <= 0 && lc.p50_bound <= 0 && lc.target_ns <= 0) {
+    return inflation <= kUnstatedInflation;
+  }
   const double blocking = static_cast<double>(blocking_ns);
+  if (lc.p50_bound > 0) {  // the median alone is at least the solo duration
+    const double share = lc.solo_ns > 0 ? blocking / static_cast<double>(lc.solo_ns) : 0;
+    if (inflation + share > lc.p50_bound + kRounding) return false;
+  }
   const double p99 = static_cast<double>(lc.p99_ns);
   if (lc.p99_bound > 0) {
     const double share = lc.p99_ns > 0 ? blocking / p99 : 0;
@@ -60,6 +66,16 @@ bool KeepsBound(const LcTerm& lc, const LcEffect& effect, int64_t blocking_ns) {
     if (predicted + blocking > static_cast<double>(lc.target_ns)) return false;
   }
   return true;
+}
+
+constexpr double kUnboundedInflation = 1e9;
+
+// The factor on the p99 of a queue whose load rises from `load` to `split_load`. The smoothed load
+// errs, and near a load of 1 a small error is a long queue: both are taken as a little higher.
+double Queueing(double load, double split_load) {
+  if (split_load <= load) return (1 - load) / (1 - split_load);
+  const double raised = split_load / std::max(load, 1e-9) * (load + kLayoutLoadMargin);
+  return raised < 1 ? (1 - load - kLayoutLoadMargin) / (1 - raised) : kUnboundedInflation;
 }
 
 // Predicted speeds and loads while one BE kernel runs beside all LC apps on one split.
@@ -117,7 +133,7 @@ class Evaluation {
       const BeTerm& be = question_.be[static_cast<size_t>(b)];
       const SplitEffect effect = EffectOf(be.kernel, split, alone);
       Sides sides = AllowedSides(be, effect, split, mechanism, alone);
-      value += be.weight * ValueOf(effect, sides);
+      value += be.weight * ValueOf(effect, sides, be.evictable);
       if (mechanism != Mechanism::kBest) sides = ForcedSides(be, mechanism);
       if (layout != nullptr) layout->sides[static_cast<size_t>(be.kernel)] = sides;
     }
@@ -159,7 +175,7 @@ class Evaluation {
   bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, bool alone,
                      int64_t blocking_ns) const {
     if (!effect.stable || effect.peak_load > kTargetSideLoadMax) return false;
-    const double queueing = (1 - effect.load) / (1 - effect.split_load);
+    const double queueing = Queueing(effect.load, effect.split_load);
     for (int32_t a = 0; a < question_.lc_count; ++a) {
       const double speed = LcSpeed(pairs_.at(a, kernel, split), alone);
       const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
@@ -186,9 +202,10 @@ class Evaluation {
                                                                          : Sides::kBeSide;
   }
 
-  double ValueOf(const SplitEffect& effect, Sides sides) const {
+  // A task that nothing evicts has one launch: its two sides do not add up.
+  double ValueOf(const SplitEffect& effect, Sides sides, bool evictable) const {
     if (sides == Sides::kNone) return 0;
-    if (sides == Sides::kBeSide) return effect.be_side;
+    if (sides == Sides::kBeSide || !evictable) return effect.be_side;
     const double idle = IdleShare(effect.split_load);
     return idle * (effect.lc_side + effect.be_side) + (1 - idle) * effect.be_side;
   }
@@ -211,10 +228,9 @@ class Evaluation {
 // The layout of the largest predicted throughput. Near a tie the layout in force wins, else the
 // whole device, where LC is fastest.
 int32_t BestLayout(const LayoutQuestion& question, const Evaluation& evaluation) {
-  if (question.be_count == 0) return std::max(question.current, kWholeLayout);
-  const auto bonus = [&](int32_t split) {
-    return split == question.current ? kLayoutHysteresis : 0.0;
-  };
+  const int32_t current = std::max(question.current, kWholeLayout);  // unknown: the whole device
+  if (question.be_count == 0) return current;
+  const auto bonus = [&](int32_t split) { return split == current ? kLayoutHysteresis : 0.0; };
   int32_t best = kWholeLayout;
   double best_value = evaluation.WholeValue();
   best_value += best_value > 0 ? bonus(kWholeLayout) : 0;
@@ -284,13 +300,26 @@ int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {
 
 LcTerm MakeLcTerm(const LcAppView& app) {
   LcTerm term = {RoundLoad(app.load), app.p99_bound,
-                 app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns, app.target_ns,
-                 RoundUp(app.solo_ns)};
+                 app.p50_bound,       app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns,
+                 app.target_ns,       RoundUp(app.solo_ns)};
   if (app.target_tail > 0) {
     term.target_tail = std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps;
     term.peak_load = std::max(RoundLoad(app.peak_load), kTargetLoadFloor);
   }
   return term;
+}
+
+// What a running task has done so far, as time on the whole device.
+int64_t SpentOn(const Snapshot& snapshot, const RunningView& running) {
+  double spent_ns = 0;
+  for (int32_t i = 0; i < running.parts.size(); ++i) {
+    const PartView& part = running.parts[i];
+    if (part.place < 0) continue;
+    const double sms = snapshot.places[static_cast<size_t>(part.place)].sms;
+    spent_ns += static_cast<double>(snapshot.now_ns - part.launched_ns) * sms /
+                std::max(snapshot.sm_count, 1);
+  }
+  return static_cast<int64_t>(std::clamp(spent_ns, 0.0, static_cast<double>(kMaxDurationNs)));
 }
 
 }  // namespace
@@ -328,17 +357,24 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
   }
 
-  const int64_t budget_ns = MinBlockingBudget(snapshot);
+  const Budgets budgets(snapshot);
   const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
   std::array<uint64_t, kMaxKernels / 64> present{};
-  const auto add = [&](const HeadView& task, int64_t blocking_ns) {
+  const bool quiet = std::all_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
+                                 [](const LcAppView& app) { return RoundLoad(app.load) == 0; });
+  const auto add = [&](const HeadView& task, int64_t blocking_ns) {  // as an eviction
     if (task.app_class != AppClass::kBestEffort || task.kernel_index < 0 ||
         task.kernel_index >= kernels || !task.confinable) {
       return;
     }
     const size_t k = static_cast<size_t>(task.kernel_index);
     BeTerm& term = by_kernel_[k];
-    const bool fits = blocking_ns <= budget_ns;
+    // On credit, while no LC app has a load: beside one, credit is for a task now and then, and a
+    // layout for all of them.
+    const bool on_credit = quiet && blocking_ns > budgets.eviction_ns &&
+                           AskTailAccounts(snapshot, budgets.AsUncuttable(blocking_ns)).covered;
+    if (on_credit) blocking_ns = 0;
+    const bool fits = blocking_ns <= budgets.eviction_ns;
     const double weight = snapshot.be_apps[static_cast<size_t>(task.app)].weight;
     const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
     if (first) {
@@ -353,15 +389,20 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     term.weight = std::max(term.weight, weight);
   };
   for (const HeadView& head : snapshot.heads) {
-    add(head,
-        CanBeEvicted(snapshot, head) ? head.eviction_ns : BlockingOn(snapshot, head, kWholeDevice));
+    add(head, CanBeEvicted(snapshot, head)
+                  ? head.eviction_ns
+                  : budgets.AsEviction(BlockingOn(snapshot, head, kWholeDevice)));
   }
   for (const RunningView& running : snapshot.running) {
     // Without eviction a running task's blocking time shrinks as it runs, and the layout must not
-    // follow that. On a BE side the task counts as long; elsewhere it fitted when it was launched.
+    // follow that. On a BE side the task counts as when it was launched; elsewhere it fitted then.
     const HeadView& task = running.task;
     const bool on_be_side = (running.places & PlaceBit(kWholeDevice)) == 0;
-    add(task, CanBeEvicted(snapshot, task) ? task.eviction_ns : (on_be_side ? kNever : 0));
+    const int64_t launched_ns =
+        on_be_side ? budgets.AsEviction(SumNs(BlockingOn(snapshot, task, kWholeDevice),
+                                              SpentOn(snapshot, running)))
+                   : 0;
+    add(task, CanBeEvicted(snapshot, task) ? task.eviction_ns : launched_ns);
   }
   for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
@@ -437,7 +478,11 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
     double limit = lc.target_ns > 0 && !bare ? static_cast<double>(lc.target_ns) : 0;
     if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
     if (limit > 0) {
-      consider(p99 / speed * (1 - std::min(load, kLoadMax)) / (1 - split_load), limit);
+      consider(p99 / speed * Queueing(std::min(load, kLoadMax), split_load), limit);
+    }
+    if (lc.p50_bound > 0 && lc.solo_ns > 0) {
+      const double solo = static_cast<double>(lc.solo_ns);
+      consider(solo / speed * Queueing(std::min(load, kLoadMax), split_load), lc.p50_bound * solo);
     }
     if (bare) {
       const double tail_p99_ns =

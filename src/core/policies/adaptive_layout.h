@@ -50,6 +50,7 @@ struct Layout {
 struct LcTerm {
   double load = 0;
   double p99_bound = 0;
+  double p50_bound = 0;
   int64_t p99_ns = 0;  // alone: p99, or the solo duration where that is not known
   int64_t target_ns = 0;
   int64_t solo_ns = 0;

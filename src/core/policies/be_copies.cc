@@ -68,6 +68,16 @@ int64_t BytesWithin(const HeadView& head, int64_t ns) {
   return bytes / kCopyPieceAlignment * kCopyPieceAlignment;
 }
 
+// Whether a budget is shorter than the smallest piece, and the tail accounts have credit for it.
+bool HasCredit(const Snapshot& snapshot, const HeadView& head) {
+  const double share = static_cast<double>(kCopyPieceBytesMin) /
+                       static_cast<double>(std::max(head.blocks_left, kCopyPieceBytesMin));
+  const auto piece_ns =
+      static_cast<int64_t>(share * static_cast<double>(head.remaining.duration_ns));
+  return piece_ns > MinBlockingBudget(snapshot) / kIdlePieceDivisor &&
+         AskTailAccounts(snapshot, kIdlePieceDivisor * piece_ns).covered;
+}
+
 }  // namespace
 
 void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
@@ -89,6 +99,10 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
     if (duration_ns > left_ns) {
       launch.blocks_max = BytesWithin(head, left_ns);
       launch.reason = Reason::kFillsGap;
+      if (launch.blocks_max < kCopyPieceBytesMin && !lc.active && HasCredit(snapshot, head)) {
+        launch.blocks_max = kCopyPieceBytesMin;
+        launch.reason = Reason::kTailCredit;
+      }
       if (launch.blocks_max < kCopyPieceBytesMin) {
         plan.holds.TryAdd({head.task, time.hold(), duration_ns, left_ns});
         continue;

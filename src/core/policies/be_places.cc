@@ -42,7 +42,7 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
       layout_(layout),
       lc_(lc),
       forced_(forced),
-      budget_ns_(MinBlockingBudget(snapshot)),
+      budgets_(snapshot),
       shares_(snapshot) {
   if (layout.split >= 0) {
     const SplitView& split = snapshot.splits[static_cast<size_t>(layout.split)];
@@ -118,7 +118,10 @@ bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
     case Role::kLcSide:
       return task.confinable && SidesOf(task) == Sides::kBoth && !RunsInSegments(snapshot_, task);
     case Role::kUnconfined:
-      return !task.confinable || (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth);
+      // A kernel that the layout excludes and nothing evicts would otherwise wait for as long as
+      // the layout lasts.
+      return !task.confinable || (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
+             (!CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone);
   }
   return false;
 }
@@ -126,20 +129,36 @@ bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
 BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& place) const {
   const bool evictable = CanBeEvicted(snapshot_, task);
   const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
-  int64_t total_ns = 0;
+  int64_t fixed_ns = 0;
+  int64_t eviction_ns = 0;
   if (place.role == Role::kBeSide) {
     if (SidesOf(task) == Sides::kNone) {
       const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, layout_.split);
       return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
     }
     // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
-    if (!IsMeasured(task)) total_ns = blocking_ns;
+    if (!IsMeasured(task)) (evictable ? eviction_ns : fixed_ns) = blocking_ns;
   } else if (!(evictable && forced_)) {
-    total_ns = evictable ? SumNs(fixed_ns_, std::max(eviction_ns_, blocking_ns))
-                         : SumNs(SumNs(fixed_ns_, blocking_ns), eviction_ns_);
+    fixed_ns = evictable ? fixed_ns_ : SumNs(fixed_ns_, blocking_ns);
+    eviction_ns = evictable ? std::max(eviction_ns_, blocking_ns) : eviction_ns_;
   }
-  if (total_ns <= budget_ns_) return {};
-  return {Reason::kHoldBlocking, total_ns, budget_ns_};
+  const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), eviction_ns);
+  if (total_ns <= budgets_.eviction_ns) return {};
+  const Judgement held = evictable
+                             ? Judgement{Reason::kHoldBlocking, total_ns, budgets_.eviction_ns}
+                             : Judgement{Reason::kHoldBlocking, budgets_.AsUncuttable(total_ns),
+                                         budgets_.uncuttable_ns};
+  return JudgeCredit(SumNs(fixed_ns, eviction_ns), held);
+}
+
+// Work that blocks longer than a budget may start on credit.
+BePlaces::Judgement BePlaces::JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const {
+  const CreditAnswer answer = AskTailAccounts(snapshot_, blocking_ns);
+  if (answer.covered) return {.on_credit = true};
+  if (answer.need <= 0) return blocking;
+  constexpr double kThousandths = 1000;
+  return {Reason::kHoldTailCredit, static_cast<int64_t>(answer.need * kThousandths),
+          static_cast<int64_t>(std::max(0.0, answer.credit) * kThousandths)};
 }
 
 BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) const {
@@ -216,10 +235,11 @@ Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
   if (!place.overlaps_lc) {
     return snapshot_.lc_apps.empty() ? Reason::kIdleDevice : Reason::kBesidePartition;
   }
-  return budget_ns_ == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
+  return budgets_.eviction_ns == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
 }
 
 bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& plan) {
+  if (JudgeBlocking(task, place).on_credit) reason = Reason::kTailCredit;
   if (!plan.launches.TryAdd(MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index,
                                        LaneClass::kBe, reason))) {
     return false;

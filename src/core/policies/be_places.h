@@ -17,6 +17,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive_layout.h"
+#include "src/core/policies/bounds.h"
 #include "src/core/policies/fair_share.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/seams/snapshot.h"
@@ -55,6 +56,7 @@ class BePlaces {
     Reason reason = Reason::kNone;  // kNone: it may be launched
     int64_t value_ns = 0;
     int64_t limit_ns = 0;
+    bool on_credit = false;  // of the tail accounts
   };
 
   void AddPlace(PlaceIndex index, Role role);
@@ -64,6 +66,7 @@ class BePlaces {
   bool MayUse(const HeadView& task, const Place& place) const;
   Judgement JudgeBlocking(const HeadView& task, const Place& place) const;
   Judgement JudgeRoom(const HeadView& task, const Place& place) const;
+  Judgement JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const;
   Judgement Judge(const HeadView& task, const Place& place) const;
   bool MayLaunch(const HeadView& task, const Place& place) const;
   Reason LaunchReason(const HeadView& task, const Place& place) const;
@@ -82,7 +85,7 @@ class BePlaces {
   const Layout& layout_;
   const LcActivity& lc_;
   const bool forced_;
-  const int64_t budget_ns_;
+  const Budgets budgets_;
   std::array<Place, 3> places_;
   size_t place_count_ = 0;
   bool any_be_ = false;       // BE work runs or is ready

@@ -51,11 +51,11 @@ int64_t LeastHeadroom(absl::Span<const QueryView> queries);
 // are not positive numbers. Any unit, the same for both.
 int32_t ConcurrentCopies(double peak_rate, double copy_rate);
 
-// The blocking that an LC app tolerates from a launch that is on the device when its next query
-// arrives. From the bound on p99, while there is no queueing model: (bound - 1) x p99 alone; from
-// the target: target - solo; the smaller when it states both, kNever when neither. Never negative.
-// p99_alone_ns 0 is unknown: then the solo duration stands in for it (p99 is never below it), and
-// with neither known the budget is 0.
+// The delay that an LC app tolerates at the begin of every busy period, as an eviction is. From the
+// bound on p99: (bound - 1) x p99 alone; from the target: target - solo; the smaller when it states
+// both, kNever when neither. Never negative. vacation.h has the longer launches that nothing
+// evicts. p99_alone_ns 0 is unknown: then the solo duration stands in for it (p99 is never below
+// it), and with neither known the budget is 0.
 int64_t BlockingBudget(int64_t target_ns, double p99_bound, int64_t p99_alone_ns, int64_t solo_ns);
 
 }  // namespace gpushare::core

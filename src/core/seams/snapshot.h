@@ -53,10 +53,18 @@ struct LcAppView {
   // measured; else 0.
   double target_tail = 0;
   double peak_load = 0;  // then also its highest load of late
-  // Longest blocking that a launch may cause to this app's next query. From the bound while there
-  // is no queueing model: (p99_bound - 1) x p99_alone_ns; from the target: target - solo, or
-  // target - estimated p99 where target_tail is set; kNever when it states neither.
+  // Longest delay that every busy period of this app may begin with, as an eviction is. From the
+  // bound: (p99_bound - 1) x p99_alone_ns; from the target: target - solo, or target - estimated
+  // p99 where target_tail is set; kNever when it states neither.
   int64_t blocking_budget_ns = kNever;
+  // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
+  // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.
+  int64_t uncuttable_budget_ns = 0;
+  double p50_bound = 0;  // bound on the median over the median alone; 0: none
+  // Tail account (state/tail_account.h), in queries: credit, and what a blocking of one nanosecond
+  // is likely to delay. BE work that blocks longer than a budget may start on credit for it.
+  double tail_credit = 0;
+  double tail_need_per_ns = 0;  // 0: no account
   int32_t reserved_capsms = 0;
   int32_t active_queries = 0;   // begun or submitted and not done
   int32_t tasks_in_flight = 0;  // launched, not completed

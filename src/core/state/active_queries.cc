@@ -53,6 +53,9 @@ void LinkQuery(Flow& flow, QueryState& query) {
   query.next = before == nullptr ? flow.first_query : before->next;
   (query.next == nullptr ? flow.last_query : query.next->previous) = &query;
   (before == nullptr ? flow.first_query : before->next) = &query;
+  NoteArrival(app.account, flow.now_ns);
+  flow.busy_on_credit = flow.busy_on_credit || flow.on_credit > 0;
+  query.met_credit = flow.busy_on_credit;
   if (!app.was_active) {
     AdvanceLoad(app, flow.now_ns);
     app.was_active = true;
@@ -66,6 +69,10 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   query.active = false;
   const int64_t latency_ns = flow.now_ns - query.arrival_ns;
   app.latency.Add(latency_ns);
+  if (!query.met_credit) app.tail.Add(latency_ns);
+  app.delivered.Add(latency_ns, latency_ns > LatencyLimit(app.options));
+  NoteQuery(app.account, app.options, latency_ns, query.met_credit);
+  if (flow.first_query == nullptr) flow.busy_on_credit = false;
   LearnLateness(app, latency_ns);
   if (query.solo_ns > 0) {
     app.query_solo_ns =

@@ -140,7 +140,9 @@ struct Flow {
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
-  int64_t queued_ns = 0;  // T_q
+  int64_t queued_ns = 0;        // T_q
+  int32_t on_credit = 0;        // BE tasks that run on credit of the tail accounts
+  bool busy_on_credit = false;  // the LC busy period began while one ran
   // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing
   // (Goyal, Vin and Cheng 1996).
   double virtual_time_ns = 0;

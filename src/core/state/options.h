@@ -40,6 +40,7 @@ struct AppOptions {
   AppClass app_class = AppClass::kBestEffort;
   int64_t target_ns = 0;     // LC: absolute latency, 0 none
   double p99_bound = 0;      // LC: p99 over p99 alone, 0 none
+  double p50_bound = 0;      // LC: median over the median alone, 0 none
   int64_t p99_alone_ns = 0;  // LC: hint
   int64_t solo_ns = 0;       // LC: hint for one query's duration alone
   bool drop_late = false;    // LC: a query that is late at admission is dropped

@@ -7,9 +7,11 @@
 #ifndef GPUSHARE_SRC_CORE_STATE_RECORDS_H_
 #define GPUSHARE_SRC_CORE_STATE_RECORDS_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 
+#include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 
 namespace gpushare::core {
@@ -75,6 +77,24 @@ struct AppStats {
   int64_t work_ns = 0;      // predicted whole-device time of what it completed
   int64_t block_tasks = 0;  // executed (bytes for copies), those of unfinished tasks included
   LatencySummary latency;   // submit (arrival for queries) to complete
+};
+
+// What an app was promised, and what it got. Of an LC app over a window of its last 4,096 to 8,192
+// queries; of a BE app since it was created.
+struct AppGuarantee {
+  AppId app;
+  AppClass app_class = AppClass::kBestEffort;
+  int64_t target_ns = 0;  // promised, 0 none
+  double p99_bound = 0;
+  double p50_bound = 0;
+  int64_t queries = 0;  // in the window
+  int64_t p50_ns = 0;
+  int64_t p99_ns = 0;
+  double p99_over_alone = 0;  // 0: p99 alone is unknown
+  double late_share = 0;      // of the window: above the target or the bound, where these are known
+  double tail_credit = 0;     // queries that BE work may still make late
+  int64_t queries_late_for_be = 0;  // since the app was created: late, and met a task on credit
+  std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its queue heads were held
 };
 
 struct SchedulerStats {

@@ -42,10 +42,13 @@ absl::Status CheckApp(const AppOptions& options) {
                                     std::pair{"The solo hint", options.solo_ns}}) {
     if (absl::Status status = CheckDuration(what, options.name, value); !status.ok()) return status;
   }
-  if (!(options.p99_bound == 0 || (options.p99_bound >= 1 && options.p99_bound <= 1000))) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("The p99 bound of app '", options.name, "' is ", options.p99_bound,
-                     ", and it must be 0 (none) or lie between 1 and 1000."));
+  for (const auto& [what, bound] :
+       {std::pair{"p99", options.p99_bound}, std::pair{"p50", options.p50_bound}}) {
+    if (bound == 0 || (bound >= 1 && bound <= 1000)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("The ", what, " bound of app '", options.name,
+                                                   "' is ", bound,
+                                                   ", and it must be 0 (none) or lie between 1 and "
+                                                   "1000."));
   }
   if (!std::isfinite(options.weight) || options.weight <= 0 || options.weight > 1e6) {
     return absl::InvalidArgumentError(absl::StrCat("The weight of app '", options.name, "' is ",
@@ -148,6 +151,10 @@ void ResetApp(App& app) {
   app.load_sum = app.load_weight = app.busy_load = 0;
   app.busy_ns = app.busy_solo_ns = 0;
   app.query_solo_ns = app.options.solo_ns;
+  app.tail.Clear();
+  app.account = TailAccount();
+  app.delivered.Clear();
+  app.held_ns.fill(0);
   app.target_tail = kTargetTailStart;
   app.peak_load = 1;
   app.peak_updated_ns = 0;

@@ -26,9 +26,11 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
+#include "src/core/state/latency_tail.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
 #include "src/core/state/slot_word.h"
+#include "src/core/state/tail_account.h"
 
 namespace gpushare::core {
 
@@ -45,6 +47,7 @@ struct QueryState {
   int32_t tasks_finished = 0;
   bool ended = false;          // no more tasks will come
   bool active = false;         // in the list of active queries
+  bool met_credit = false;     // it met a task on credit (tail_account.h)
   int64_t solo_ns = 0;         // predicted, all tasks admitted so far
   int64_t issued_ns = 0;       // predicted, on the device
   int64_t done_ns = 0;         // measured, complete
@@ -93,6 +96,7 @@ struct Progress {
   bool entered_gate = false;
   bool is_region = false;      // counts in its queue's in_flight from its begin
   bool evicts = false;         // LC: it evicted the evictable work on its SMs
+  bool on_credit = false;      // BE: it runs on credit of the tail accounts
   bool launch_failed = false;  // one of its launches failed; the task fails when all have ended
   bool draining = false;       // no block task is left to claim, and a part still runs
   // It had co-residents, so it trains no solo model.
@@ -114,6 +118,7 @@ struct Progress {
   TimeNs claims_asked_ns = 0;  // of the first of these
   int64_t issued_ns = 0;       // predicted duration counted in T_q
   TimeNs evicted_since_ns = 0;
+  TimeNs held_since_ns = 0;  // for record.hold_reason; 0: it is not held
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
   int64_t blocking_ns = kNever;      // what its eviction adds to an LC query; kNever: not evictable
@@ -232,6 +237,9 @@ struct alignas(64) App {
   int64_t busy_ns = 0;
   int64_t busy_solo_ns = 0;
   int64_t query_solo_ns = 0;
+  LatencyTail tail;  // of queries that met no task on credit
+  TailAccount account;
+  RecentLatencies delivered;              // of all queries
   double target_tail = kTargetTailStart;  // target_tail.h
   double peak_load = 1;
   TimeNs peak_updated_ns = 0;
@@ -243,9 +251,10 @@ struct alignas(64) App {
   // the device, not divided.
   double attained_ns = 0;
   int64_t on_device_ns = 0;
-  TimeNs served_ns = 0;        // BE: when a task of it last left the device
-  int32_t backlog_queues = 0;  // its queues that have a head
-  int64_t depth_logged = -1;   // in the event log
+  TimeNs served_ns = 0;                         // BE: when a task of it last left the device
+  int32_t backlog_queues = 0;                   // its queues that have a head
+  std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
+  int64_t depth_logged = -1;                    // in the event log
 
   std::atomic<int64_t> completed{0};
   std::atomic<int64_t> failed{0};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "src/core/base/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {
@@ -200,6 +201,92 @@ TEST_F(WholeTest, EvictableAndOtherWorkTogetherStayWithinTheBudget) {
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, fits), nullptr);
   EXPECT_EQ(FindHold(plan, held)->value_ns, 160 * kUs);
+}
+
+// Budgets: 109 us for an eviction, 180 us for what nothing evicts.
+TEST_F(WholeTest, WhatNothingEvictsMayBeLongerThanAnEviction) {
+  builder.lc_apps[0].uncuttable_budget_ns = 180 * kUs;
+  const HeadView& longest = builder.AddBeTask(be, TaskKind::kLibrary, 179 * kUs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), longest), nullptr);
+  const HeadView& slow = builder.AddBeHead(be, builder.AddKernel(120 * kUs), 8 * kMs);
+  builder.heads.pop_front();
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, slow), nullptr) << "every busy period begins with its eviction";
+  EXPECT_EQ(FindHold(plan, slow)->limit_ns, builder.lc_apps[0].blocking_budget_ns);
+}
+
+TEST_F(WholeTest, AnEvictionTakesItsPartOfTheLongerBudget) {
+  builder.lc_apps[0].uncuttable_budget_ns = 180 * kUs;
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});  // 40 of 109 us: 113 us are left
+  const HeadView& fits = builder.AddBeTask(be, TaskKind::kLibrary, 113 * kUs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), fits), nullptr);
+  builder.heads[0].remaining.duration_ns = 115 * kUs;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, fits), nullptr);
+  EXPECT_NEAR(static_cast<double>(FindHold(plan, fits)->value_ns), 181e3, 1e3);
+  EXPECT_EQ(FindHold(plan, fits)->limit_ns, 180 * kUs);
+}
+
+// 5 ms delay 7.5 queries.
+TEST_F(WholeTest, WorkBeyondTheBudgetStartsOnCreditAndOnlyWithEnoughOfIt) {
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  builder.lc_apps[0].tail_credit = 7.4;
+  const HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldTailCredit);
+  EXPECT_EQ(FindHold(plan, head)->value_ns, 7'500);
+  EXPECT_EQ(FindHold(plan, head)->limit_ns, 7'400);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + kLoadLookNs) << "quiet time earns";
+  builder.lc_apps[0].tail_credit = 7.6;
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kTailCredit);
+}
+
+TEST_F(WholeTest, OnCreditBeStillWaitsForTheActiveQuery) {
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  builder.lc_apps[0].tail_credit = 50;
+  const HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
+  builder.AddQuery(lc, kNever);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
+}
+
+TEST_F(WholeTest, TasksOnCreditTogetherNeedTheSumAndAFullAccountIsEnoughForAny) {
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  builder.lc_apps[0].tail_credit = 8;
+  builder.AddRunningBe(be, -1, 5 * kMs, {{kWholeDevice, Form::kLibrary}});
+  const HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), head), nullptr);
+  builder.lc_apps[0].tail_credit = kTailCreditMax;
+  builder.heads[0].remaining.duration_ns = 3600 * 1000 * kMs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+}
+
+TEST_F(WholeTest, EveryAppWhoseBudgetIsTooShortMustHaveTheCredit) {
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  builder.lc_apps[0].tail_credit = 50;
+  const int32_t other = builder.AddLcApp(0.1, 100 * kUs, 300 * kUs, 1.05);
+  builder.lc_apps[other].tail_need_per_ns = 1.5e-6;
+  const HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), head), nullptr);
+  builder.lc_apps[other].blocking_budget_ns = kNever;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+}
+
+TEST_F(WholeTest, ACopyBeyondTheBudgetMovesItsSmallestPieceOnCredit) {
+  builder.snapshot.copies[1].lc_uses = true;
+  builder.lc_apps[0].blocking_budget_ns = 0;
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), copy), nullptr);
+  builder.lc_apps[0].tail_credit = 1;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, copy), nullptr);
+  EXPECT_EQ(FindLaunch(plan, copy)->blocks_max, kCopyPieceBytesMin);
+  EXPECT_EQ(FindLaunch(plan, copy)->reason, Reason::kTailCredit);
 }
 
 TEST_F(WholeTest, TheErrorBarOfAPredictionCounts) {

@@ -7,6 +7,7 @@
 #include "src/core/flow/verbs/running.h"
 #include "src/core/flow/verbs/waits.h"
 #include "src/core/state/backlog.h"
+#include "src/core/state/hold_time.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {
@@ -58,6 +59,7 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
     if (!counted) task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
     flow.open_regions.fetch_sub(1, std::memory_order_acq_rel);
   }
+  CountHeld(task, flow.now_ns);
   DropWaits(flow, task);
   SetState(task, StateOf(verdict));
   if (task.progress.entered_gate) flow.gate.LeaveLc();

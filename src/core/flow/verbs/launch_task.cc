@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <utility>
 
 #include "src/core/flow/verbs/evict.h"
 #include "src/core/flow/verbs/finish.h"
@@ -14,6 +15,7 @@
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/native_code.h"
 #include "src/core/state/backlog.h"
+#include "src/core/state/hold_time.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {
@@ -61,8 +63,10 @@ void Refused(Flow& flow, Task& task, const absl::Status& status) {
 
 void Hold(Flow& flow, Task& task, const PlannedHold& hold) {
   // One event, however many plans in a row hold the task for the same reason.
-  if (task.record.hold_reason == hold.reason) return;
-  task.record.hold_reason = hold.reason;
+  if (task.progress.held_since_ns > 0 && task.record.hold_reason == hold.reason) return;
+  CountHeld(task, flow.now_ns);
+  task.progress.held_since_ns = flow.now_ns;
+  if (std::exchange(task.record.hold_reason, hold.reason) == hold.reason) return;
   flow.Emit(Held{.task = LabelOf(task),
                  .value_ns = hold.value_ns,
                  .limit_ns = hold.limit_ns,
@@ -123,6 +127,7 @@ void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {
     SetState(task, TaskState::kReady);  // an LC task right behind its head
   }
   SetState(task, TaskState::kRunning);
+  CountHeld(task, flow.now_ns);
   if (task.record.launches++ == 0) {
     task.record.launch_ns = part.launched_ns;
     task.record.launch_reason = reason;

@@ -3,6 +3,7 @@
 #include "src/core/flow/verbs/running.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/core/flow/verbs/hang_limit.h"
 #include "src/core/flow/verbs/label.h"
@@ -89,6 +90,15 @@ void RemoveFrom(List& list, int index) {
   if (index < list.size()) list[index]->progress.running_index = index;
 }
 
+// Queries that are active now meet the task too.
+void BeginCredit(Flow& flow, Task& task) {
+  if (std::exchange(task.progress.on_credit, true)) return;
+  ++flow.on_credit;
+  for (QueryState* query = flow.first_query; query != nullptr; query = query->next) {
+    query->met_credit = flow.busy_on_credit = true;
+  }
+}
+
 Launched LaunchedEvent(const Task& task, const Part& part, Reason reason) {
   return {.task = LabelOf(task),
           .launch = part.launch,
@@ -119,6 +129,7 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
 
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.running_index < 0) EnterList(flow, task);
+  if (reason == Reason::kTailCredit) BeginCredit(flow, task);
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
@@ -169,6 +180,7 @@ void LeaveRunning(Flow& flow, Task& task) {
   }
   task.progress.running_index = -1;
   --task.app->tasks_in_flight;
+  if (std::exchange(task.progress.on_credit, false)) --flow.on_credit;
   flow.queued_ns -= task.progress.issued_ns;
   if (!IsLc(task)) {
     task.app->on_device_ns -= task.progress.issued_ns;

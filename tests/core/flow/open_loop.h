@@ -1,0 +1,197 @@
+// An LC app with a Poisson stream of queries of one length, and BE apps that always have a task, on
+// the simulated device.
+//
+//   OpenLoop loop("adaptive", {.load = 0.5, .p99_bound = 1.05, .p99_alone_ns = alone_ns});
+//   const int be = loop.AddBe({.duration_ns = 5 * kMs});
+//   loop.Run(2'000);   // queries
+//   loop.P99Ns(), loop.Rate(be)
+
+#ifndef GPUSHARE_TESTS_CORE_FLOW_OPEN_LOOP_H_
+#define GPUSHARE_TESTS_CORE_FLOW_OPEN_LOOP_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
+#include "src/models/online_model.h"
+#include "src/sim/sim_device.h"
+
+namespace gpushare::core {
+
+class OpenLoop {
+ public:
+  struct Service {
+    double load = 0;  // 0: it never sends a query
+    int64_t solo_ns = 667'000;
+    double p99_bound = 0;
+    double p50_bound = 0;
+    int64_t p99_alone_ns = 0;
+    uint64_t seed = 1;
+  };
+  struct Be {
+    int64_t duration_ns = 0;    // of a task alone on the whole device
+    int64_t block_task_ns = 0;  // > 0: evictable, with such block tasks
+    int tasks = 0;              // 0: always another
+  };
+
+  OpenLoop(const char* policy, const Service& service) : service_(service), random_(service.seed) {
+    auto device = sim::MakeSimDevice({});
+    EXPECT_TRUE(device.ok());
+    const DeviceProfile profile = (*device)->capabilities().profile;
+    sms_ = profile.sm_count;
+    auto scheduler = Scheduler::Create({}, *std::move(device), models::MakeOnlineModel(profile),
+                                       *MakePolicy(policy));
+    EXPECT_TRUE(scheduler.ok());
+    scheduler_ = *std::move(scheduler);
+    AppOptions options;
+    options.name = "service";
+    options.app_class = AppClass::kLatencyCritical;
+    options.p99_bound = service.p99_bound;
+    options.p50_bound = service.p50_bound;
+    options.p99_alone_ns = service.p99_alone_ns;
+    lc_app_ = *scheduler_->CreateApp(options);
+    lc_.queue = *scheduler_->CreateQueue(lc_app_);
+    lc_.kernel = Graph("query", service.solo_ns);
+    lc_.work.kind = TaskKind::kGraph;
+  }
+
+  ~OpenLoop() { ending_ = true; }
+  OpenLoop(const OpenLoop&) = delete;
+  OpenLoop& operator=(const OpenLoop&) = delete;
+
+  int AddBe(const Be& be) {
+    const std::string name = "be" + std::to_string(tenants_.size());
+    AppOptions options;
+    options.name = name;
+    auto tenant = std::make_unique<Tenant>();
+    tenant->owner = this;
+    tenant->app = *scheduler_->CreateApp(options);
+    tenant->spec.queue = *scheduler_->CreateQueue(tenant->app);
+    tenant->endless = be.tasks == 0;
+    tenant->left = be.tasks;
+    if (be.block_task_ns > 0) {
+      KernelDesc kernel;
+      kernel.name = name;
+      kernel.evictable = true;
+      kernel.workers_per_sm_max = 8;
+      kernel.simulation.present = true;
+      kernel.simulation.block_task_ns = be.block_task_ns;
+      tenant->spec.kernel = *scheduler_->RegisterKernel(kernel);
+      tenant->spec.work.block_tasks =
+          std::max<int64_t>(1, be.duration_ns / be.block_task_ns) * 8 * sms_;
+    } else {
+      tenant->spec.kernel = Graph(name, be.duration_ns);
+      tenant->spec.work.kind = TaskKind::kGraph;
+    }
+    tenant->spec.detached = true;
+    tenant->spec.callback = [](void* user, const CompletionRecord& record) {
+      auto* const of = static_cast<Tenant*>(user);
+      if (of->owner->ending_) return;
+      EXPECT_EQ(record.verdict, Verdict::kOk);
+      of->longest_ns = std::max(of->longest_ns, record.complete_ns - record.submit_ns);
+      ++of->done;
+      of->owner->Feed(*of);
+    };
+    tenant->spec.callback_user = tenant.get();
+    tenants_.push_back(std::move(tenant));
+    for (int ahead = 0; ahead < 3; ++ahead) Feed(*tenants_.back());
+    return static_cast<int>(tenants_.size()) - 1;
+  }
+
+  // Sends so many queries and waits for them.
+  void Run(int queries) {
+    std::exponential_distribution<double> gap(service_.load /
+                                              static_cast<double>(service_.solo_ns));
+    const size_t expected = latencies_ns_.size() + static_cast<size_t>(queries);
+    double arrival_ns = static_cast<double>(scheduler_->NowNs());
+    for (int i = 0; i < queries; ++i) {
+      arrival_ns += gap(random_);
+      const auto at_ns = static_cast<TimeNs>(arrival_ns);
+      if (scheduler_->NowNs() < at_ns) {
+        ASSERT_TRUE(scheduler_->PollUntil(at_ns).ok());
+      }
+      lc_.arrival_ns = at_ns;
+      lc_.detached = true;
+      sent_.push_back({&latencies_ns_, at_ns});
+      lc_.callback = [](void* user, const CompletionRecord& record) {
+        auto* const query = static_cast<Sent*>(user);
+        query->latencies_ns->push_back(record.complete_ns - query->arrival_ns);
+      };
+      lc_.callback_user = &sent_.back();
+      ASSERT_TRUE(scheduler_->SubmitLc(lc_).ok());
+    }
+    while (latencies_ns_.size() < expected) ASSERT_TRUE(scheduler_->Poll().ok());
+  }
+  void RunFor(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
+
+  int64_t QuantileNs(double q) const {
+    std::vector<int64_t> sorted = latencies_ns_;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1))];
+  }
+  int64_t P99Ns() const { return QuantileNs(0.99); }
+  int64_t done(int be) const { return tenants_[static_cast<size_t>(be)]->done; }
+  int64_t LongestNs(int be) const { return tenants_[static_cast<size_t>(be)]->longest_ns; }
+  // Work of completed block tasks, over the time so far.
+  double Rate(int be) const {
+    const AppStats stats = *scheduler_->StatsOf(tenants_[static_cast<size_t>(be)]->app);
+    return static_cast<double>(stats.work_ns) / static_cast<double>(scheduler_->NowNs());
+  }
+  AppGuarantee Guarantee() const { return *scheduler_->GuaranteeOf(lc_app_); }
+  AppGuarantee GuaranteeOf(int be) const {
+    return *scheduler_->GuaranteeOf(tenants_[static_cast<size_t>(be)]->app);
+  }
+  Scheduler& scheduler() { return *scheduler_; }
+
+ private:
+  struct Sent {
+    std::vector<int64_t>* latencies_ns;
+    TimeNs arrival_ns;
+  };
+  struct Tenant {
+    OpenLoop* owner = nullptr;
+    AppId app;
+    TaskSpec spec;
+    bool endless = false;
+    int left = 0;
+    int64_t done = 0;
+    int64_t longest_ns = 0;
+  };
+
+  KernelId Graph(const std::string& name, int64_t solo_ns) {
+    KernelDesc graph;
+    graph.name = name;
+    graph.kind = TaskKind::kGraph;
+    graph.simulation.present = true;
+    graph.simulation.nodes = {{solo_ns, sms_, 1, true, {}}};
+    return *scheduler_->RegisterKernel(graph);
+  }
+  void Feed(Tenant& tenant) {
+    if (!tenant.endless && tenant.left-- <= 0) return;
+    EXPECT_TRUE(scheduler_->SubmitBe(tenant.spec).ok());
+  }
+
+  const Service service_;
+  bool ending_ = false;
+  std::mt19937_64 random_;
+  int32_t sms_ = 0;
+  AppId lc_app_;
+  TaskSpec lc_;
+  std::deque<Sent> sent_;
+  std::vector<int64_t> latencies_ns_;
+  std::vector<std::unique_ptr<Tenant>> tenants_;
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_TESTS_CORE_FLOW_OPEN_LOOP_H_

@@ -1,0 +1,121 @@
+// What an LC app's queries and its quiet time earn, and what late ones spend.
+
+#include "src/core/state/tail_account.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+
+class TailAccountTest : public ::testing::Test {
+ protected:
+  TailAccountTest() {
+    options.p99_bound = 1.05;
+    options.p99_alone_ns = 2 * kMs;
+  }
+  // `late_of_thousand` of a thousand queries are late, one every gap_ns.
+  void Run(int queries, int late_of_thousand, bool met_credit = false, int64_t gap_ns = kMs) {
+    for (int i = 0; i < queries; ++i) {
+      now_ns += gap_ns;
+      NoteArrival(account, now_ns);
+      const bool late = i * late_of_thousand / 1000 != (i + 1) * late_of_thousand / 1000;
+      NoteQuery(account, options, late ? 3 * kMs : kMs, met_credit);
+    }
+  }
+
+  AppOptions options;
+  TailAccount account;
+  TimeNs now_ns = 0;
+};
+
+TEST_F(TailAccountTest, EarnsWhatTheAppsOwnLateQueriesLeaveOfTheHundredth) {
+  Run(8'192, 7);
+  const double before = account.credit;
+  Run(1'000, 7);
+  EXPECT_NEAR(account.credit - before, 1000 * (kTailShare - 0.007), 0.6);
+}
+
+TEST_F(TailAccountTest, EarnsALittleWhereTheAppIsLateByItself) {
+  Run(4'000, 50);
+  EXPECT_NEAR(account.credit, 4'000 * kTailShareMin, 0.01);
+  EXPECT_EQ(account.late_for_be, 0);
+}
+
+TEST_F(TailAccountTest, OnlyLateQueriesThatMetATaskOnCreditSpend) {
+  Run(2'000, 2);
+  const double before = account.credit;
+  Run(100, 0, true);
+  EXPECT_GT(account.credit, before);
+  Run(10, 1'000, true);
+  EXPECT_NEAR(account.credit, before - 10, 1.5);
+  EXPECT_EQ(account.late_for_be, 10);
+}
+
+// So that credit and debt together keep the share of late queries.
+TEST_F(TailAccountTest, ADebtIsKept) {
+  Run(100, 1'000, true);
+  EXPECT_LT(account.credit, -99);
+}
+
+TEST_F(TailAccountTest, WithoutAKnownP99EveryQueryThatMetTheTaskSpends) {
+  options.p99_alone_ns = 0;
+  Run(1'000, 0);
+  EXPECT_NEAR(account.credit, 1'000 * kTailShareMin, 0.01);
+  Run(1, 0, true);
+  EXPECT_LT(account.credit, 0.01);
+}
+
+TEST_F(TailAccountTest, QuietTimeEarnsWhatItsQueriesWouldHave) {
+  Run(1'000, 9);
+  const double before = account.credit;
+  CreditQuietTime(account, now_ns + 10 * kMs);
+  EXPECT_EQ(account.credit, before) << "a gap of a load";
+  CreditQuietTime(account, now_ns + 1'010 * kMs);
+  EXPECT_NEAR(account.credit - before, 1'000 * kTailShare, 0.1);
+  CreditQuietTime(account, now_ns + 1'010 * kMs);
+  EXPECT_NEAR(account.credit - before, 1'000 * kTailShare, 0.1) << "once";
+}
+
+TEST_F(TailAccountTest, RandomArrivalsEarnNothingBetweenThem) {
+  std::mt19937_64 random(5);
+  std::exponential_distribution<double> gap(1e-6);
+  double quiet = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    now_ns += static_cast<int64_t>(gap(random));
+    const double before = account.credit;
+    CreditQuietTime(account, now_ns);
+    quiet += account.credit - before;
+    NoteArrival(account, now_ns);
+    NoteQuery(account, options, kMs, false);
+  }
+  EXPECT_LT(quiet, 0.1);
+}
+
+TEST_F(TailAccountTest, CreditEndsAtItsCap) {
+  Run(1'000, 0);
+  CreditQuietTime(account, now_ns + 1'000'000 * kMs);
+  EXPECT_EQ(account.credit, kTailCreditMax);
+}
+
+// 0.5 queries a millisecond at load 0.5: 5 ms delay the 2.5 that arrive in it, and as many again.
+TEST_F(TailAccountTest, ATaskNeedsCreditForWhatArrivesUntilTheQueueIsEmpty) {
+  Run(1'000, 0, false, 2 * kMs);
+  EXPECT_NEAR(TailNeedPerNs(account, 0.5) * 5 * kMs, 5, 0.01);
+  EXPECT_LE(TailNeedPerNs(account, 3) * 5 * kMs, 26);
+}
+
+TEST_F(TailAccountTest, AnAppIsSilentUntilItsFirstQueryHasEnded) {
+  EXPECT_FALSE(IsSilent(account, 10 * kMs)) << "it was only just created";
+  EXPECT_TRUE(IsSilent(account, 100 * kMs));
+  NoteArrival(account, 10 * kMs);
+  EXPECT_TRUE(IsSilent(account, 20 * kMs)) << "the query may wait for BE work";
+  NoteQuery(account, options, kMs, false);
+  EXPECT_FALSE(IsSilent(account, 10'000 * kMs));
+}
+
+}  // namespace
+}  // namespace gpushare::core
