@@ -78,7 +78,7 @@ class LaunchTest : public SimulatedSchedulerTest {
     return record;
   }
 
-  // What a test tells its policy, which lives as long as the scheduler.
+  // A test sets these values and its policy reads them. The policy outlives the test's locals.
   struct Orders {
     Form form = Form::kOriginal;
     LaneClass lane_class = LaneClass::kPlain;
