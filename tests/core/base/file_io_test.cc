@@ -2,9 +2,10 @@
 
 #include "src/core/base/file_io.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -77,8 +78,26 @@ TEST_F(FileIoTest, OnlyRegularFilesAreRead) {
   for (const std::string& path : {Path("fifo"), folder_, std::string("/dev/zero")}) {
     const absl::Status status = ReadWholeFile(path, 100).status();
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << path;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("is not a regular file")) << path;
+    EXPECT_EQ(status.message(), "'" + path + "' is not a regular file.");
   }
+}
+
+// As on a full disk.
+TEST_F(FileIoTest, AWriteThatIsRefusedIsReportedAndLeavesNoFile) {
+  const std::string path = Write("file", "old");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 10;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status status = WriteFileAtomically(path, {"more than ten bytes"});
+  EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot be written"));
+  EXPECT_EQ(*ReadWholeFile(path, 100), "old");
+  EXPECT_EQ(Files(), 1) << "no temporary file is left";
 }
 
 // The memory of a process is a regular file, and its first page cannot be read.

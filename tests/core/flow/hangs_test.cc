@@ -1,4 +1,4 @@
-// What counts as a hang and as a blocked eviction, and what does not yet.
+// Which evictions count as blocked: those that are lost, and not those that take effect in time.
 
 #include "src/core/flow/hangs.h"
 

@@ -67,7 +67,7 @@ TEST(NamesTest, EachValueHasAPhraseOfItsOwn) {
   for (const Enumeration& phrases : kPhrases) ExpectDistinctTexts(phrases);
 }
 
-// A reader of a trace tells held, evicted and launched tasks apart by how the phrase begins.
+// Phrases of holds begin with "held: ", those of evictions with "evicted".
 TEST(NamesTest, APhraseSaysWhetherTheTaskIsHeldOrEvicted) {
   for (int64_t number = 0; number <= static_cast<int64_t>(Reason::kDependencyFailed); ++number) {
     const std::string word = ReasonName(number);

@@ -142,7 +142,7 @@ TEST(BaymaxWithoutTargetTest, AnAppLeavesTheWindowToTheAppThatIsNextByWeight) {
   EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
   EXPECT_EQ(FindHold(plan, head)->value_ns, 0) << "the app has nothing on the device";
   EXPECT_EQ(FindHold(plan, head)->limit_ns, kBeWindowPerApp);
-  // What follows a copy does not wait for a place on the SMs.
+  // The window is for kernels: a followed copy keeps nobody out of it.
   running.task.kind = TaskKind::kMemcpy;
   EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
 }

@@ -328,6 +328,23 @@ TEST_F(FusedTablesTest, AFusedKernelHasLimits) {
   }
 }
 
+TEST_F(FusedTablesTest, ARefusalNamesTheValueAndTheLimit) {
+  const auto refusal = [&](const FusedKernelDesc& desc) {
+    return std::string(tables_.CheckFusedKernel(desc).message());
+  };
+  FusedKernelDesc desc = desc_;
+  desc.cuda_blocks = 33;
+  EXPECT_EQ(refusal(desc),
+            "Fused kernel 'pair' has the ratio 1:33, and each side has 1 to 32 blocks.");
+  desc = desc_;
+  desc.blocks_per_sm = 65;
+  EXPECT_EQ(refusal(desc),
+            "Fused kernel 'pair' has 65 fused blocks an SM, and 0 to 64 are allowed.");
+  desc = desc_;
+  desc.cuda_part = KernelId{};
+  EXPECT_EQ(refusal(desc), "Fused kernel 'pair' names a part that is not registered.");
+}
+
 TEST_F(FusedTablesTest, APairIsFoundWhicheverOfItsKernelsIsNamedFirst) {
   EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), nullptr);
   const KernelId next = tables_.NextFusedId();
