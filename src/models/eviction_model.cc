@@ -60,8 +60,10 @@ bool EvictionModel::Observe(double latency_ns) {
   double sum = 0;
   double squares = 0;
   for (size_t i = 0; i < count; ++i) sum += sorted[i];
-  const double mean = sum / static_cast<double>(count);
-  for (size_t i = 0; i < count; ++i) squares += (sorted[i] - mean) * (sorted[i] - mean);
+  const double average = sum / static_cast<double>(count);
+  for (size_t i = 0; i < count; ++i) {
+    squares += (sorted[i] - average) * (sorted[i] - average);
+  }
   const double deviation = std::sqrt(squares / static_cast<double>(count));
   const size_t rank = static_cast<size_t>(std::ceil(0.99 * static_cast<double>(count))) - 1;
   // The largest of fewer than a hundred samples understates the p99, which the deviation bounds
@@ -69,8 +71,9 @@ bool EvictionModel::Observe(double latency_ns) {
   // says or what was seen, whichever is later: a few early leavers must not make a kernel look
   // slow.
   const double latest = std::max<double>(prior_.mean_ns + 2 * prior_.error_ns, sorted[rank]);
-  const double tail =
-      std::clamp(std::max((sorted[rank] - mean) / 2, deviation), 0.0, (latest - mean) / 2);
+  // One eviction that took very long, beyond the p99, may pull the average past both.
+  const double mean = std::min(average, latest);
+  const double tail = std::min(std::max((sorted[rank] - mean) / 2, deviation), (latest - mean) / 2);
   const double trust =
       std::min(1.0, static_cast<double>(count) / static_cast<double>(kTrustedSamples));
   state_.mean_ns = prior_.mean_ns + trust * (mean - prior_.mean_ns);

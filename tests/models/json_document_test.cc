@@ -79,6 +79,21 @@ TEST(JsonDocumentTest, BytesThatAreNotUtf8AreReplacedWhenTheyAreWritten) {
   EXPECT_EQ(text, "\"a\xef\xbf\xbd\"");
 }
 
+// As a message says what stands in the place of something else.
+TEST(JsonDocumentTest, EachValueIsShownAsItStands) {
+  const auto shown = [](const std::string& text) {
+    const absl::StatusOr<JsonDocument> read = ParseStrictJson(text, "The text", kBytesMax);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return read.ok() ? ShowJson(read->root()) : "";
+  };
+  for (const char* value : {"true", "false", "null", "-2", "18446744073709551615", "0.25",
+                            "\"text\"", "\"\"", "\"a \\\"quote\\\"\""}) {
+    EXPECT_EQ(shown(value), value);
+  }
+  EXPECT_EQ(shown("{\"a\": 1}"), "an object");
+  EXPECT_EQ(shown("[1]"), "an array");
+}
+
 TEST(JsonDocumentTest, EachBoundHasItsMessage) {
   EXPECT_EQ(ErrorOf("{\"a\": 1, \"b\": {\"c\": 1, \"c\": 2}}"),
             "The text has the key \"c\" twice in one object.");

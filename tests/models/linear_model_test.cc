@@ -76,6 +76,34 @@ TEST(LinearModelTest, ASuddenChangeIsRefittedFromTheSamplesThatWereOff) {
   EXPECT_NEAR(PredictedNs(model, 1000), 2e6, 0.01e6);
 }
 
+// Of what came before, nothing counts towards the next refit, which takes six samples again.
+TEST(LinearModelTest, ARefitBeginsANewWindow) {
+  LinearModel model;
+  Feed(model, 1000, 1e6, 100);
+  // Two samples that are off are enough to refit; a third one trains the model again.
+  Feed(model, 1000, 2e6, 2);
+  ASSERT_EQ(model.state().refits, 1);
+  Feed(model, 1000, 2e6, 1);
+  Feed(model, 1000, 20e6, 5);
+  EXPECT_EQ(model.state().refits, 1);
+  Feed(model, 1000, 20e6, 1);
+  EXPECT_EQ(model.state().refits, 2);
+}
+
+TEST(LinearModelTest, AStateThatIsRestoredBeginsANewWindow) {
+  LinearModel learned;
+  Feed(learned, 1000, 1e6, 100);
+  LinearModel model;
+  Feed(model, 1000, 1e6, 3);
+  Feed(model, 1000, 20e6, 5);
+  ASSERT_EQ(model.state().refits, 0);
+  model.Restore(learned.state());
+  Feed(model, 1000, 20e6, 5);
+  EXPECT_EQ(model.state().refits, 0);
+  Feed(model, 1000, 20e6, 1);
+  EXPECT_EQ(model.state().refits, 1);
+}
+
 TEST(LinearModelTest, ARefitKeepsTheShapeOfTheLine) {
   LinearModel model;
   for (int i = 0; i < 50; ++i) {

@@ -299,6 +299,13 @@ TEST_F(PairTest, NothingIsLearnedAgainstAGuess) {
   EXPECT_EQ(model_->SpeedBeside(unknown, 76, be_, 56), 1);
 }
 
+// Several kernels ran beside it, so that none is to blame.
+TEST_F(PairTest, NothingIsLearnedOfANeighbourWithoutSms) {
+  for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 76, 781'250, {&be_, 0, false}));
+  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1);
+  EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, model_->PredictEviction(be_).duration_ns);
+}
+
 TEST_F(PairTest, SteadySamplesAnnounceNothingAndAChangeIsFollowed) {
   const CoResident beside{&be_, 56, false};
   for (int i = 0; i < 100; ++i) model_->Observe(Beside(lc_, 76, 650'000 + i % 2 * 2000, beside));

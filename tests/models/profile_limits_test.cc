@@ -109,6 +109,25 @@ TEST(ProfileLimitsTest, OfASimulationRecord) {
                 {"repeat", "0", "1", "1048576", "1048577"}});
 }
 
+// With the gap after each, as often as it is repeated.
+TEST(ProfileLimitsTest, TheNodesOfAGraphTakeAtMostTheLongestDurationTogether) {
+  const auto message = [](const std::string& nodes, int gap_ns) {
+    const absl::StatusOr<Profile> profile = ParseProfile(absl::StrCat(
+        R"({"schema_version": 1, "device": {}, "kernels": [{"name": "k", "kind": "graph",)"
+        R"( "simulation": {"node_gap_ns": )",
+        gap_ns, R"(, "nodes": [)", nodes, "]}}]}"));
+    return profile.ok() ? std::string() : std::string(profile.status().message());
+  };
+  const std::string half = R"({"duration_ns": 1800000000000})";
+  EXPECT_EQ(message(absl::StrCat(half, ",", half), 0), "");
+  EXPECT_THAT(message(absl::StrCat(half, ",", half), 1), HasSubstr("the limit is 3600000000000"));
+  EXPECT_THAT(message(absl::StrCat(half, ",", half, R"(,{"duration_ns": 1})"), 0),
+              HasSubstr("kernels[0].simulation.nodes"));
+  EXPECT_EQ(message(R"({"duration_ns": 1199999999999, "repeat": 3})", 1), "");
+  EXPECT_THAT(message(R"({"duration_ns": 1200000000000, "repeat": 3})", 1),
+              HasSubstr("the limit is 3600000000000"));
+}
+
 TEST(ProfileLimitsTest, WhatADeviceHoldsIsAcceptedToItsLastAndRefusedAboveIt) {
   const std::string device = R"("device": {"sm_count": 10, "sm_granularity": 5, "sm_groups": $0,)"
                              R"( "threads_per_sm": 64, "registers_per_sm": 640,)"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
@@ -309,9 +310,8 @@ class InputPlayer {
       if (!status.ok()) {
         comparison_.Stop(absl::StrCat("Event ", before, ", ", Comparison::Show(input),
                                       ", is refused in the replay: ", status.message()));
-      } else if (comparison_.at() == before) {
-        return;  // appended later, or not at all: Run decides
       }
+      assert((comparison_.at() > before || !comparison_.Going()) && "an input is recorded at once");
     }
   }
 

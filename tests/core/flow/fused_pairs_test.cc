@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "tests/core/forwarding_device.h"
+#include "tests/core/plan_with.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -388,6 +389,38 @@ TEST_F(FusedPairsTest, ATaskThatSignalsAnEventIsInNoPair) {
       done_.clear();
     }
   }
+}
+
+// Neither part of a pair of queries can be evicted, so both are on one lane, and it stays in use.
+TEST_F(FusedPairsTest, AQueryMayQueueBehindAPairOfQueriesOnTheOnlyLane) {
+  const QueueId first = AddQueue(AppClass::kLatencyCritical);
+  const QueueId second = AddQueue(AppClass::kLatencyCritical);
+  const QueueId third = AddQueue(AppClass::kLatencyCritical);
+  ASSERT_TRUE(scheduler_
+                  ->SetPolicy(std::make_unique<PlanWith>([&](const Snapshot& snapshot, Plan& plan) {
+                    for (LcRoute& route : plan.routes) route.fast_path = false;
+                    PlannedLaunch launch;
+                    launch.place = snapshot.splits[0].lc_place;  // it has one LC lane
+                    launch.lane_class = LaneClass::kLc;
+                    for (const HeadView& head : snapshot.heads) {
+                      if (head.queue == second) continue;
+                      launch.task = head.task;
+                      launch.form = head.queue == first ? Form::kFused : Form::kOriginal;
+                      if (head.queue == first) launch.fused_with = snapshot.heads[1].task;
+                      plan.launches.TryAdd(launch);
+                    }
+                  }))
+                  .ok());
+  SubmitLc(Spec(first, tensor_, 5, "first"));
+  SubmitLc(Spec(second, cuda_, 5, "second"));
+  Pass(20 * kUs);
+  SubmitLc(Spec(third, tensor_, 1, "third"));
+  Pass(100 * kMs);
+  ExpectDone("first", Form::kFused);
+  ExpectDone("second", Form::kFused);
+  ExpectDone("third", Form::kOriginal);
+  EXPECT_LT(Of("third").launch_ns, Of("first").end_ns);
+  EXPECT_LT(Of("third").launch_ns, Of("second").end_ns);
 }
 
 // The other query's queue has a task in flight on another lane, which stream order does not order.

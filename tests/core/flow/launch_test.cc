@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -240,6 +241,60 @@ TEST_F(LaunchTest, BeTasksOfAQueueRunOneAtATimeWhateverThePlanSays) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(scheduler_->SubmitBe(Spec(queue)).ok());
   scheduler_->Tick();
   EXPECT_EQ(requests_.size(), 1u);
+}
+
+TEST_F(LaunchTest, ATaskBehindTheHeadOfItsQueueIsNotLaunched) {
+  TicketId behind;
+  StartWith([&](const Snapshot&, Plan& plan) {
+    if (behind) Add(plan, behind, Form::kOriginal);
+  });
+  const QueueId queue = AddQueue(AppClass::kBestEffort, "train");
+  const TicketId head = *scheduler_->SubmitBe(Spec(queue));
+  behind = *scheduler_->SubmitBe(Spec(queue));
+  scheduler_->Tick();
+  EXPECT_TRUE(requests_.empty());
+  EXPECT_EQ(scheduler_->Stats().plan_entries_dropped, 1);
+  behind = head;
+  ASSERT_TRUE(scheduler_->SubmitBe(Spec(queue)).ok());  // another plan is made
+  scheduler_->Tick();
+  EXPECT_EQ(requests_.size(), 1u);
+}
+
+// The destructor gives the work that is left a second.
+TEST_F(LaunchTest, ASchedulerThatEndsRunsWhatFitsIntoASecond) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) Add(plan, head.task, Form::kOriginal);
+  });
+  std::vector<Verdict> verdicts;
+  for (const int64_t ms : {300, 3000}) {
+    TaskSpec spec = Spec(AddQueue(AppClass::kBestEffort, "train"));
+    spec.kernel = *scheduler_->RegisterKernel(Graph("graph" + std::to_string(ms), ms * kMs));
+    spec.work.kind = TaskKind::kGraph;
+    spec.callback_user = &verdicts;
+    spec.callback = [](void* user, const CompletionRecord& record) {
+      static_cast<std::vector<Verdict>*>(user)->push_back(record.verdict);
+    };
+    ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+  }
+  scheduler_ = nullptr;
+  EXPECT_EQ(verdicts, (std::vector<Verdict>{Verdict::kOk, Verdict::kTimedOut}));
+}
+
+TEST_F(LaunchTest, AnLcRegionIsOnThePlaceOfItsRoute) {
+  PlaceIndex place = kNoPlace;
+  ASSERT_NO_FATAL_FAILURE(
+      StartScheduler(std::make_unique<PlanWith>([&](const Snapshot& snapshot, Plan& plan) {
+        place = snapshot.splits[0].lc_place;
+        for (LcRoute& route : plan.routes) {
+          route.place = place;
+          route.lane_class = LaneClass::kLc;
+        }
+      })));
+  const QueueId queue = AddQueue(AppClass::kLatencyCritical, "service");
+  scheduler_->Tick();
+  const TicketId region = *scheduler_->RegionBegin(queue, kMs, nullptr);
+  ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
+  EXPECT_EQ(RecordOf(region).place, place);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "src/core/flow/scheduler.h"
 #include "src/models/online_model.h"
 #include "src/null/null_device.h"
+#include "tests/core/forwarding_device.h"
 
 namespace gpushare::core {
 namespace {
@@ -20,6 +21,7 @@ constexpr int64_t kMs = 1000 * 1000;
 struct Seen {
   std::vector<AppClass> classes;
   std::vector<uint64_t> sequences;
+  std::vector<int64_t> eviction_ns;
   bool hold_lc = false;
 };
 
@@ -31,10 +33,12 @@ class HoldingPolicy final : public Policy {
   void MakePlan(const Snapshot& snapshot, Plan& plan) override {
     seen_.classes.clear();
     seen_.sequences.clear();
+    seen_.eviction_ns.clear();
     for (LcRoute& route : plan.routes) route.fast_path = false;
     for (const HeadView& head : snapshot.heads) {
       seen_.classes.push_back(head.app_class);
       seen_.sequences.push_back(head.sequence);
+      seen_.eviction_ns.push_back(head.eviction_ns);
       if (head.app_class != AppClass::kLatencyCritical || seen_.hold_lc) continue;
       PlannedLaunch launch;
       launch.task = head.task;
@@ -47,10 +51,22 @@ class HoldingPolicy final : public Policy {
   Seen& seen_;
 };
 
+class DeviceWithoutEviction final : public ForwardingDevice {
+ public:
+  DeviceWithoutEviction() : ForwardingDevice(null::MakeNullDevice()) {
+    capabilities_ = inner().capabilities();
+    capabilities_.eviction = false;
+  }
+  const DeviceCapabilities& capabilities() const override { return capabilities_; }
+
+ private:
+  DeviceCapabilities capabilities_;
+};
+
 class PlanTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    auto device = null::MakeNullDevice();
+  void SetUp() override { Start(null::MakeNullDevice()); }
+  void Start(std::unique_ptr<Device> device) {
     auto model = models::MakeOnlineModel(device->capabilities().profile);
     auto scheduler = Scheduler::Create(SchedulerOptions(), std::move(device), std::move(model),
                                        std::make_unique<HoldingPolicy>(seen_));
@@ -58,6 +74,7 @@ class PlanTest : public ::testing::Test {
     scheduler_ = *std::move(scheduler);
     KernelDesc kernel;
     kernel.name = "work";
+    kernel.evictable = true;
     kernel_ = *scheduler_->RegisterKernel(kernel);
     lc_app_ = MakeApp(AppClass::kLatencyCritical, "server");
     be_app_ = MakeApp(AppClass::kBestEffort, "train");
@@ -116,6 +133,19 @@ TEST_F(PlanTest, LcHeadsComeFirstAndEachClassInOrderOfSubmission) {
   }
   // The oldest of the BE heads: 30 before the first three LC ones, the rest after them.
   EXPECT_EQ(seen_.sequences[5 + 29] + 4, seen_.sequences[5 + 30]);
+}
+
+// A policy would otherwise count on a time in which nothing leaves.
+TEST_F(PlanTest, NothingHasAnEvictionTimeOnADeviceThatEvictsNothing) {
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.eviction_ns.size(), 1u);
+  EXPECT_LT(seen_.eviction_ns[0], kMs);
+  Start(std::make_unique<DeviceWithoutEviction>());
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.eviction_ns.size(), 1u);
+  EXPECT_EQ(seen_.eviction_ns[0], kNever);
 }
 
 }  // namespace

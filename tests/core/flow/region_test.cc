@@ -102,6 +102,26 @@ TEST_F(RegionTest, NoneBeginsWhileTheRuntimeIsQuiesced) {
   EXPECT_EQ(Begin(kMs), absl::StatusCode::kOk);
 }
 
+// A quiesce waits for the regions that are open.
+TEST_F(RegionTest, ARegionThatWasRefusedHoldsUpNoQuiesce) {
+  AppOptions options;
+  options.name = "full";
+  options.app_class = AppClass::kLatencyCritical;
+  options.tasks_max = 1;
+  const QueueId queue = AddQueue(options);
+  scheduler_->Tick();
+  const TicketId open = *scheduler_->RegionBegin(queue, kMs, nullptr);
+  EXPECT_EQ(scheduler_->RegionBegin(queue, kMs, nullptr).status().code(),
+            absl::StatusCode::kResourceExhausted)
+      << "the app has one task slot";
+  EXPECT_FALSE(scheduler_->RegionBegin(be_, 0, nullptr).ok());
+  EXPECT_EQ(scheduler_->Quiesce(scheduler_->NowNs() + kMs).code(),
+            absl::StatusCode::kDeadlineExceeded)
+      << "one is open";
+  ASSERT_TRUE(scheduler_->RegionEnd(open).ok());
+  EXPECT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + 10 * kMs).ok());
+}
+
 TEST_F(RegionTest, OnlyAnOpenRegionIsEndedAndOnlyOnce) {
   scheduler_->Tick();
   const TicketId region = *scheduler_->RegionBegin(be_, kMs, nullptr);

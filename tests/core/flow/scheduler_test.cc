@@ -179,22 +179,32 @@ TEST_P(SchedulerTest, AQueryIsDoneWhenItWasEndedAndItsTasksAre) {
   EXPECT_FALSE(scheduler_->EndQuery(query).ok()) << "ended twice";
 }
 
-TEST_P(SchedulerTest, WaitFromACallbackIsRefused) {
+// A call that waits would wait for its own callback to return.
+TEST_P(SchedulerTest, CallsThatWaitAreRefusedInACallback) {
   struct Probe {
     Scheduler* scheduler;
-    absl::Status status;
-  } probe{scheduler_.get(), absl::OkStatus()};
+    std::vector<absl::Status> refusals;
+  } probe{scheduler_.get(), {}};
   TaskSpec spec = Spec(lc_);
   spec.callback_user = &probe;
   spec.callback = [](void* user, const CompletionRecord& record) {
-    auto* p = static_cast<Probe*>(user);
-    p->status = p->scheduler->Wait(record.ticket, kNever);
+    auto& [scheduler, refusals] = *static_cast<Probe*>(user);
+    refusals = {scheduler->Wait(record.ticket, kNever),
+                scheduler->Drain(kNever),
+                scheduler->Quiesce(kNever),
+                scheduler->Shutdown(kNever),
+                scheduler->Poll().status(),
+                scheduler->PollUntil(kNever)};
   };
   ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
   ASSERT_TRUE(scheduler_->Drain(Soon()).ok());
   while (scheduler_->Tick()) {
   }
-  EXPECT_EQ(probe.status.code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_EQ(probe.refusals.size(), 6u);
+  for (const absl::Status& refusal : probe.refusals) {
+    EXPECT_EQ(refusal.code(), absl::StatusCode::kFailedPrecondition) << refusal;
+  }
+  EXPECT_TRUE(scheduler_->SubmitLc(Spec(lc_)).ok()) << "the scheduler still accepts work";
 }
 
 TEST_P(SchedulerTest, ShutdownCompletesWhatIsLeftAndRefusesNewWork) {

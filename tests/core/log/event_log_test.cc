@@ -114,6 +114,29 @@ TEST(EventLogTest, AFileIsReadBackTheSame) {
   }
 }
 
+// Tools of others read these files, and later versions read those of this one.
+TEST(EventLogTest, TheHeaderIsThatOfTheFormat) {
+  EventLogHeader header;
+  header.seed = 0x0102030405060708;
+  header.dropped = 7;
+  header.blocked_lanes = 5;
+  const std::string bytes = FileOf(header, SomeRecords(3));
+  EXPECT_EQ(bytes.substr(0, 8), "GPUSHLOG");
+  const auto word = [&](size_t at, size_t size) {
+    uint64_t value = 0;
+    std::memcpy(&value, bytes.data() + at, size);
+    return value;
+  };
+  EXPECT_EQ(word(8, 4), 1u) << "the version";
+  EXPECT_EQ(word(12, 4), sizeof(EventRecord));
+  EXPECT_EQ(word(16, 8), header.seed);
+  EXPECT_EQ(word(24, 8), 3u) << "records";
+  EXPECT_EQ(word(32, 8), 7u) << "dropped";
+  EXPECT_EQ(word(48, 8), 5u) << "blocked lanes";
+  EXPECT_EQ(word(56, 8), 0u) << "reserved";
+  EXPECT_EQ(bytes.substr(64), Bytes(SomeRecords(3)));
+}
+
 TEST(EventLogTest, EveryTruncationIsRefused) {
   const std::string bytes = FileOf({}, SomeRecords(5));
   ASSERT_EQ(bytes.size(), 64u * 6);

@@ -5,11 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <regex>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gpushare::core {
@@ -165,6 +168,24 @@ TEST(OpenMetricsTest, NumbersStandUnderTheirNamesWithUnits) {
   EXPECT_EQ(parsed.Find("gpushare_app_device_seconds_total", "app", "chat").value, "1.5");
   EXPECT_NEAR(std::stod(parsed.Find("gpushare_app_latency_seconds", "at", "p50").value), 667e-6,
               1e-15);
+}
+
+TEST(OpenMetricsTest, NumbersAreSpelledAsTheFormatSays) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const auto& [value, text] :
+       std::vector<std::pair<double, std::string>>{{0, "0"},
+                                                   {-3, "-3"},
+                                                   {8999999999999999, "8999999999999999"},
+                                                   {0.5, "0.5"},
+                                                   {1e16, "10000000000000000"},
+                                                   {kInfinity, "+Inf"},
+                                                   {-kInfinity, "-Inf"},
+                                                   {std::nan(""), "NaN"}}) {
+    MetricsSource source;
+    source.scheduler.prediction_error = value;
+    EXPECT_THAT(FormatOpenMetrics(source),
+                HasSubstr("\ngpushare_prediction_error_ratio{simulated=\"false\"} " + text + "\n"));
+  }
 }
 
 TEST(OpenMetricsTest, EverySampleSaysWhetherItWasSimulated) {

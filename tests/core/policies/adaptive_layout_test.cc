@@ -340,6 +340,25 @@ TEST(AdaptiveLayoutTest, ALooseTargetStillLeavesLcASideThatCarriesItsPeakLoad) {
   EXPECT_EQ(SmsForTarget(1'000 * kMs, 1, 667 * kUs, 1), 132);
 }
 
+// The floor of a peak load, half of the device, is for apps of which only a target is known.
+TEST(AdaptiveLayoutTest, AnAppWithABoundAddsItsLoadButNoPeakToTheSide) {
+  SnapshotBuilder builder;
+  builder.AddLcAppWithTarget(0.3, 667 * kUs, 10 * kMs);
+  builder.lc_apps[0].target_tail = 1;
+  builder.lc_apps[0].peak_load = 0.3;
+  builder.AddLcApp(0.02, 100 * kUs, 300 * kUs, 10);
+  builder.lc_apps[1].peak_load = 1;
+  for (LcAppView& app : builder.lc_apps) app.blocking_budget_ns = 500 * kUs;
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  for (const SplitView& split : builder.splits) {
+    for (const int32_t app : {0, 1}) {
+      builder.Pair(app, kernel, split.lc_sms).be_speed_be_side *= 1.5f;
+    }
+  }
+  builder.AddBeHead(builder.AddBeApp(), kernel, 8 * kMs);
+  EXPECT_EQ(PlanOf("adaptive", builder).routes[0].place, builder.LcPlace(84));
+}
+
 TEST(AdaptiveLayoutTest, ATargetLeavesLcTheDeviceUntilAQueryHasShownItsDuration) {
   EXPECT_EQ(SmsForTarget(10 * kMs, 0.5, 0), 132);
 }

@@ -156,9 +156,9 @@ TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   app.busy_ns = app.busy_solo_ns = app.query_solo_ns = app.on_device_ns = 7;
   app.main_kernel_credit = app.depth_logged = 7;
   app.reserved_capsms = app.backlog_queues = 7;
-  for (auto* counter : {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled,
-                        &app.rejected, &app.evictions, &app.device_ns, &app.work_ns,
-                        &app.block_tasks}) {
+  for (auto* counter :
+       {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
+        &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {
     counter->store(7);
   }
   app.latency.Add(7);
@@ -192,9 +192,9 @@ TEST(TablesTest, AnAppOnAReusedSlotStartsAtNothing) {
   EXPECT_EQ(app.depth_logged, fresh.depth_logged);
   EXPECT_EQ(app.reserved_capsms, 0);
   EXPECT_EQ(app.backlog_queues, 0);
-  for (const auto* counter : {&app.submitted, &app.completed, &app.failed, &app.dropped,
-                              &app.cancelled, &app.rejected, &app.evictions, &app.device_ns,
-                              &app.work_ns, &app.block_tasks}) {
+  for (const auto* counter :
+       {&app.submitted, &app.completed, &app.failed, &app.dropped, &app.cancelled, &app.rejected,
+        &app.evictions, &app.device_ns, &app.work_ns, &app.block_tasks}) {
     EXPECT_EQ(counter->load(), 0);
   }
   EXPECT_EQ(app.latency.Count(), 0);
@@ -328,6 +328,23 @@ TEST_F(FusedTablesTest, AFusedKernelHasLimits) {
   }
 }
 
+TEST_F(FusedTablesTest, ARefusalNamesTheValueAndTheLimit) {
+  const auto refusal = [&](const FusedKernelDesc& desc) {
+    return std::string(tables_.CheckFusedKernel(desc).message());
+  };
+  FusedKernelDesc desc = desc_;
+  desc.cuda_blocks = 33;
+  EXPECT_EQ(refusal(desc),
+            "Fused kernel 'pair' has the ratio 1:33, and each side has 1 to 32 blocks.");
+  desc = desc_;
+  desc.blocks_per_sm = 65;
+  EXPECT_EQ(refusal(desc),
+            "Fused kernel 'pair' has 65 fused blocks an SM, and 0 to 64 are allowed.");
+  desc = desc_;
+  desc.cuda_part = KernelId{};
+  EXPECT_EQ(refusal(desc), "Fused kernel 'pair' names a part that is not registered.");
+}
+
 TEST_F(FusedTablesTest, APairIsFoundWhicheverOfItsKernelsIsNamedFirst) {
   EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), nullptr);
   const KernelId next = tables_.NextFusedId();
@@ -443,8 +460,7 @@ TEST_F(SlotsTest, QueriesAreBoundedAndAFreeOneIsStale) {
   for (int i = 1; i < kMaxExplicitQueries; ++i) {
     ASSERT_TRUE(tables_.AllocateQuery(queue, 0).ok()) << i;
   }
-  EXPECT_EQ(tables_.AllocateQuery(queue, 0).status().code(),
-            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(tables_.AllocateQuery(queue, 0).status().code(), absl::StatusCode::kResourceExhausted);
   tables_.FreeQuery(slot);
   EXPECT_EQ(queue.tasks_open.load(), kMaxExplicitQueries - 1);
   EXPECT_EQ(tables_.FindQuery(first), nullptr);
@@ -454,9 +470,9 @@ TEST_F(SlotsTest, QueriesAreBoundedAndAFreeOneIsStale) {
   EXPECT_EQ(tables_.FindQuery(next), &slot);
   EXPECT_EQ(slot.tasks_submitted.load(), 0);
   EXPECT_EQ(tables_.FindQuery(first), nullptr);
-  for (const QueryId bad : {QueryId{}, QueryId{next.value | uint64_t{1} << 60},
-                            QueryId{next.value & ~0xffffull},
-                            QueryId{PackSlot({0, kMaxExplicitQueries, 1})}}) {
+  for (const QueryId bad :
+       {QueryId{}, QueryId{next.value | uint64_t{1} << 60}, QueryId{next.value & ~0xffffull},
+        QueryId{PackSlot({0, kMaxExplicitQueries, 1})}}) {
     EXPECT_EQ(tables_.FindQuery(bad), nullptr) << bad.value;
   }
 }

@@ -215,8 +215,7 @@ FusedResult Enqueue(Flow& flow, FusedPair& pair, Reason reason) {
     return FusedResult::kLaunched;
   }
   first_lane.fused_partners_pending.fetch_sub(1, std::memory_order_acq_rel);
-  if (&second_lane != &first_lane)
-    second_lane.holds_fused_partner.store(false, std::memory_order_relaxed);
+  second_lane.holds_fused_partner.store(false, std::memory_order_relaxed);
   ReleasePair(flow, pair);
   if (!IsDeviceLost(status)) return FusedResult::kRefused;
   LoseDevice(flow, NativeCodeOf(status));

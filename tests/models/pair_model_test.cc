@@ -1,0 +1,71 @@
+// Measured pairs: when they are trusted, how they follow, what they announce, and how many are
+// kept.
+
+#include "src/models/pair_model.h"
+
+#include <cstdint>
+
+#include "gtest/gtest.h"
+
+namespace gpushare::models {
+namespace {
+
+constexpr PairKey kPair = {.kernel = 1, .neighbour = 2, .sms = 84};
+
+TEST(PairModelTest, FourSamplesMakeAPairKnownAndAnnounceIt) {
+  PairModel pairs;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(pairs.ObserveSpeed(kPair, 0.8));
+    EXPECT_EQ(pairs.SpeedOf(kPair), 0);
+  }
+  EXPECT_TRUE(pairs.ObserveSpeed(kPair, 0.4));
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(kPair), 0.7) << "the mean of the four";
+  for (const PairKey& other : {PairKey{2, 1, 84}, PairKey{1, 2, 92}, PairKey{1, 3, 84}}) {
+    EXPECT_EQ(pairs.SpeedOf(other), 0);
+  }
+}
+
+TEST(PairModelTest, AChangeOfHalfAPerCentIsAnnounced) {
+  PairModel pairs;
+  for (int i = 0; i < 64; ++i) pairs.ObserveSpeed(kPair, 0.5);
+  // 1 / 64 of each step reaches the mean.
+  EXPECT_FALSE(pairs.ObserveSpeed(kPair, 0.5 + 64 * 0.0049));
+  EXPECT_TRUE(pairs.ObserveSpeed(kPair, 0.5049 + 64 * 0.0002));
+  EXPECT_FALSE(pairs.ObserveSpeed(kPair, 0.5051)) << "announced already";
+}
+
+TEST(PairModelTest, TheMeanFollowsTheLast64Samples) {
+  PairModel pairs;
+  for (int i = 0; i < 1000; ++i) pairs.ObserveSpeed(kPair, 0.5);
+  pairs.ObserveSpeed(kPair, 0.9);
+  EXPECT_NEAR(pairs.SpeedOf(kPair), 0.5 + 0.4 / 64, 1e-9);
+}
+
+TEST(PairModelTest, AFactorIsCutToWhatANeighbourCanDo) {
+  PairModel pairs;
+  for (int i = 0; i < 8; ++i) pairs.ObserveSpeed(kPair, 3);
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(kPair), 1);
+  constexpr PairKey kOther = {.kernel = 3, .neighbour = 2, .sms = 84};
+  for (int i = 0; i < 8; ++i) pairs.ObserveSpeed(kOther, 1e-9);
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(kOther), 0.02);
+}
+
+TEST(PairModelTest, AFullTableKeepsItsPairsAndTakesNoOther) {
+  PairModel pairs;
+  const auto key = [](size_t kernel) { return PairKey{static_cast<uint32_t>(kernel + 1), 2, 84}; };
+  const FollowedMean known = {.samples = 4, .mean = 0.5, .announced = 0.5};
+  for (size_t i = 0; i + 1 < kMaxPairs; ++i) pairs.Restore(key(i), known);
+  pairs.ObserveSpeed(key(kMaxPairs - 1), 0.5);
+  ASSERT_EQ(pairs.speeds().size(), kMaxPairs);
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(pairs.ObserveSpeed(key(kMaxPairs), 0.9));
+  pairs.Restore(key(kMaxPairs), known);
+  EXPECT_EQ(pairs.SpeedOf(key(kMaxPairs)), 0);
+  EXPECT_EQ(pairs.speeds().size(), kMaxPairs);
+  for (int i = 0; i < 8; ++i) pairs.ObserveSpeed(key(kMaxPairs - 1), 0.5);
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(key(kMaxPairs - 1)), 0.5) << "one that is kept still learns";
+  pairs.Restore(key(0), {.samples = 4, .mean = 0.25, .announced = 0.25});
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(key(0)), 0.25);
+}
+
+}  // namespace
+}  // namespace gpushare::models
