@@ -22,7 +22,8 @@
 #     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
 #                     its choice of kernels
 #     resnet          examples/pytorch/resnet50.py
-#     python          gpushare.torch: tests/python/gpu/torch_check.py; GPUSHARE_PYTHON_ARGUMENTS are its arguments
+#     python          gpushare.torch: tests/python/gpu/torch_check.py, with FOLDER's wheel (tools/python_wheel.sh) if it has
+#                     one; GPUSHARE_PYTHON_ARGUMENTS are its arguments
 #     faults          the faults of docs/reliability.md that need a GPU, each in a process of its own;
 #                     GPUSHARE_FAULTS_ARGUMENTS chooses cases (--cases a,b)
 #   --limit GROUP=S   seconds that a group may take; a group that is cut off has failed
@@ -392,15 +393,25 @@ group_resnet() {
 }
 
 group_python() {
-  local library arguments file="$out/python.txt"
+  local library wheel site arguments variables file="$out/python.txt"
   library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
-  if [[ -z "$library" ]]; then
-    report python torch_check FAILED 0 'the library is not in the folder'
+  wheel="$(find "$folder" -maxdepth 1 -name 'gpushare-*.whl' -print -quit)"
+  if [[ -n "$wheel" ]]; then
+    site="$(mktemp -d)"
+    if ! python3 -m pip install --quiet --no-index --no-deps --target "$site" "$wheel"; then
+      report python torch_check FAILED 0 "pip cannot install $(basename "$wheel")"
+      return
+    fi
+    variables=(-u GPUSHARE_LIBRARY PYTHONPATH="$site")
+  elif [[ -n "$library" ]]; then
+    variables=(GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python")
+  else
+    report python torch_check FAILED 0 'neither a wheel nor the library is in the folder'
     return
   fi
   read -ra arguments <<< "${GPUSHARE_PYTHON_ARGUMENTS:-}"
-  execute "$file" env GPUSHARE_LIBRARY="$library" PYTHONPATH="$root/bindings/python" PYTHONDONTWRITEBYTECODE=1 \
-    python3 "$root/tests/python/gpu/torch_check.py" --out "$out/python.json" ${arguments[@]+"${arguments[@]}"}
+  execute "$file" env "${variables[@]}" python3 -B "$root/tests/python/gpu/torch_check.py" --out "$out/python.json" \
+    ${arguments[@]+"${arguments[@]}"}
   cat "$file"
   case $rc in
     0) report python torch_check ok "$took" "$(tail -n 1 "$file")" ;;

@@ -65,7 +65,7 @@ python_checks() {
     set -e
     cd bindings/python
     "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples
-    "$python_tools/bin/mypy" --strict --cache-dir=/dev/null gpushare generate.py ../../tests/python/typing_check.py
+    "$python_tools/bin/mypy" --strict --cache-dir=/dev/null gpushare c_header.py generate.py ../../tests/python/typing_check.py
   )
 }
 

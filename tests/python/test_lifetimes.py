@@ -40,7 +40,7 @@ def test_a_queue_that_is_dropped_with_work_in_flight_is_released_later(polled):
     assert not polled._leftovers
 
 
-def test_a_dropped_runtime_closes_and_its_name_space_is_free():
+def test_a_dropped_runtime_closes_and_is_collected():
     for _ in range(3):
         runtime = gpushare.Runtime(device='sim')
         app = runtime.create_app('service', gpushare.LATENCY_CRITICAL)

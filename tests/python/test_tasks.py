@@ -26,7 +26,7 @@ def test_best_effort_work_makes_way_and_completes(service, training, chain, sinc
     assert service.stats().latency.count == 20
 
 
-def test_the_options_of_a_wait_that_is_too_short_are_told(polled):
+def test_a_wait_that_is_too_short_raises_and_the_task_goes_on(polled):
     app = polled.create_app('training', gpushare.BEST_EFFORT)
     step = app.submit(polled.register_kernel('sincos_27us'), block_tasks=1_000_000)
     assert not step.done()
@@ -109,6 +109,18 @@ def test_an_enqueue_function_runs_once_and_its_exception_is_raised(service):
 
     with pytest.raises(KeyError, match='no such thing'):
         service.submit(enqueue=fail).wait()
+    assert not gpushare.app._Enqueue.waiting
+
+
+def test_an_enqueue_function_of_a_cancelled_task_never_runs_and_is_dropped(runtime, training):
+    runtime.quiesce()
+    streams = []
+    ticket = training.submit(enqueue=streams.append, declared_ns=1000)
+    assert ticket.cancel()
+    runtime.resume()
+    with pytest.raises(gpushare.TaskError, match='CANCELLED'):
+        ticket.wait()
+    assert not streams
     assert not gpushare.app._Enqueue.waiting
 
 

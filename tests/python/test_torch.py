@@ -232,6 +232,13 @@ def test_submitted_steps_run_in_order_behind_the_current_stream(torch, capturing
     assert not capturing._kept
 
 
+def test_a_training_that_is_fed_for_ever_keeps_few_events_and_slots(torch, capturing):
+    training = torch.Training(capturing, lambda: None, name='chain1', tasks_max=16)
+    for _ in range(100):
+        training.submit(3)[0].wait()
+    assert len(training._events) <= 2
+
+
 def test_a_dropped_training_keeps_its_memory_until_the_runtime_ends(torch, capturing):
     torch.Training(capturing, lambda: None, name='chain1').submit(3)
     assert len(capturing._kept) == 1

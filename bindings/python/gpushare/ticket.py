@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures
 import ctypes
 import os
+import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from gpushare.records import CompletionRecord
 
 if TYPE_CHECKING:
     from gpushare.app import Queue
+
+_future_lock = threading.Lock()
 
 
 class Ticket:
@@ -79,6 +82,8 @@ class Ticket:
             struct = init(abi.gpushare_completion_record)
             check(library().gpushare_ticket_record(self.runtime_handle, self.c_value, ctypes.byref(struct)))
             self._record = CompletionRecord.from_c(struct)
+            if self._enqueued is not None:
+                self._enqueued.drop()  # a task that is complete never calls it
         return self._record
 
     def result(self) -> CompletionRecord:
@@ -113,7 +118,9 @@ class Ticket:
         """
         if self._future is None:
             self.done()  # raises where the ticket or the process cannot be used
-            self._future = self._queue.runtime._completions().add(self._queue.handle, self)
+            with _future_lock:  # a ticket has at most one eventfd
+                if self._future is None:
+                    self._future = self._queue.runtime._completions().add(self._queue.handle, self)
         return self._future
 
     def __await__(self) -> Generator[Any, None, CompletionRecord]:

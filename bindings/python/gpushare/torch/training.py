@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import itertools
 import threading
@@ -52,7 +53,7 @@ class Training:
         self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
         self._last: Ticket | None = None
-        self._events: list[Any] = []  # that steps in flight wait for
+        self._events: collections.deque[tuple[Ticket, Any]] = collections.deque()  # that steps in flight wait for
         stream = torch.cuda.Stream()
         saved = _save(state)
         warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
@@ -90,15 +91,16 @@ class Training:
         if n < 1:
             raise ValueError(f'n is {n}, and it must be at least 1.')
         with self._lock:
-            if self._last is None or self._last.done():
-                self._events.clear()
+            while self._events and self._events[0][0].done():
+                self._events.popleft()
             event = recorded_event()
-            self._events.append(event)
-            tickets = []
+            tickets: list[Ticket] = []
             for number in range(n):
                 events = native_events(self._simulated, [event]) if number == 0 else []
                 self._last = self.app.submit(self._kernel, wait_events=events)
                 tickets.append(self._last)
+                if number == 0:
+                    self._events.append((self._last, event))
             return tickets
 
     def wait(self, timeout_s: float | None = None) -> None:
