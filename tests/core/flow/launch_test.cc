@@ -78,6 +78,14 @@ class LaunchTest : public SimulatedSchedulerTest {
     return record;
   }
 
+  // What a test tells its policy, which lives as long as the scheduler.
+  struct Orders {
+    Form form = Form::kOriginal;
+    LaneClass lane_class = LaneClass::kPlain;
+    TicketId task;
+    PlaceIndex place = kNoPlace;
+  };
+  Orders orders_;
   std::vector<LaunchRequest> requests_;
   KernelId kernel_;
 };
@@ -145,11 +153,11 @@ TEST_F(LaunchTest, TheLaunchesOfATaskShareACounterThatIsResetOnce) {
 
 // On a lane without an eviction word nothing reads one, so workers would bring nothing.
 TEST_F(LaunchTest, WorkersOnAnEvictableLaneAloneClaimAndReadAnEvictionWord) {
-  Form form = Form::kOriginal;
-  LaneClass lane_class = LaneClass::kPlain;
-  StartWith([&](const Snapshot& snapshot, Plan& plan) {
+  Form& form = orders_.form;
+  LaneClass& lane_class = orders_.lane_class;
+  StartWith([this](const Snapshot& snapshot, Plan& plan) {
     for (const HeadView& head : snapshot.heads) {
-      Add(plan, head.task, form).lane_class = lane_class;
+      Add(plan, head.task, orders_.form).lane_class = orders_.lane_class;
     }
   });
   for (const LaneClass each_class : {LaneClass::kPlain, LaneClass::kLc, LaneClass::kBe}) {
@@ -190,11 +198,10 @@ TEST_F(LaunchTest, AnOrdinaryGridGetsNoSecondLaunch) {
 
 // Workers and a limit were planned for the pair, which the two kernels do not make.
 TEST_F(LaunchTest, ATaskBehindThePlannedHalfOfAPairGoesWhole) {
-  const TicketId nobody{0};
-  StartWith([&](const Snapshot& snapshot, Plan& plan) {
+  StartWith([](const Snapshot& snapshot, Plan& plan) {
     for (const HeadView& head : snapshot.heads) {
       PlannedLaunch& launch = Add(plan, head.task, Form::kFused);
-      launch.fused_with = nobody;
+      launch.fused_with = TicketId{0};
       launch.lane_class = LaneClass::kLc;
       launch.count = head.ready_count;
       launch.workers = 4;
@@ -244,17 +251,17 @@ TEST_F(LaunchTest, BeTasksOfAQueueRunOneAtATimeWhateverThePlanSays) {
 }
 
 TEST_F(LaunchTest, ATaskBehindTheHeadOfItsQueueIsNotLaunched) {
-  TicketId behind;
-  StartWith([&](const Snapshot&, Plan& plan) {
-    if (behind) Add(plan, behind, Form::kOriginal);
+  TicketId& planned = orders_.task;
+  StartWith([this](const Snapshot&, Plan& plan) {
+    if (orders_.task) Add(plan, orders_.task, Form::kOriginal);
   });
   const QueueId queue = AddQueue(AppClass::kBestEffort, "train");
   const TicketId head = *scheduler_->SubmitBe(Spec(queue));
-  behind = *scheduler_->SubmitBe(Spec(queue));
+  planned = *scheduler_->SubmitBe(Spec(queue));
   scheduler_->Tick();
   EXPECT_TRUE(requests_.empty());
   EXPECT_EQ(scheduler_->Stats().plan_entries_dropped, 1);
-  behind = head;
+  planned = head;
   ASSERT_TRUE(scheduler_->SubmitBe(Spec(queue)).ok());  // another plan is made
   scheduler_->Tick();
   EXPECT_EQ(requests_.size(), 1u);
@@ -281,12 +288,11 @@ TEST_F(LaunchTest, ASchedulerThatEndsRunsWhatFitsIntoASecond) {
 }
 
 TEST_F(LaunchTest, AnLcRegionIsOnThePlaceOfItsRoute) {
-  PlaceIndex place = kNoPlace;
   ASSERT_NO_FATAL_FAILURE(
-      StartScheduler(std::make_unique<PlanWith>([&](const Snapshot& snapshot, Plan& plan) {
-        place = snapshot.splits[0].lc_place;
+      StartScheduler(std::make_unique<PlanWith>([this](const Snapshot& snapshot, Plan& plan) {
+        orders_.place = snapshot.splits[0].lc_place;
         for (LcRoute& route : plan.routes) {
-          route.place = place;
+          route.place = orders_.place;
           route.lane_class = LaneClass::kLc;
         }
       })));
@@ -294,7 +300,7 @@ TEST_F(LaunchTest, AnLcRegionIsOnThePlaceOfItsRoute) {
   scheduler_->Tick();
   const TicketId region = *scheduler_->RegionBegin(queue, kMs, nullptr);
   ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
-  EXPECT_EQ(RecordOf(region).place, place);
+  EXPECT_EQ(RecordOf(region).place, orders_.place);
 }
 
 }  // namespace
