@@ -3,9 +3,11 @@
 The simulated device captures nothing; CapturingRuntime calls the capture callback as a CUDA device does.
 """
 
+import gc
 import importlib
 import sys
 import threading
+import weakref
 
 import fake_torch
 import pytest
@@ -118,7 +120,7 @@ def test_an_interrupted_query_is_waited_for_before_the_next_copy(torch, capturin
         patch.setattr(gpushare.Ticket, 'wait', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             service(Tensor([5, 6]))
-    pending, found = service._pending[0], []
+    pending, found = service._pending, []
     wait_complete = gpushare.Ticket.wait_complete
     monkeypatch.setattr(gpushare.Ticket, 'wait_complete', lambda ticket, timeout_s=None: (
         found.append((ticket, list(service._inputs[0].values))), wait_complete(ticket))[1])
@@ -244,6 +246,42 @@ def test_a_dropped_training_keeps_its_memory_until_the_runtime_ends(torch, captu
     assert len(capturing._kept) == 1
     capturing.close()
     assert not capturing._kept
+
+
+@pytest.fixture
+def live_events(monkeypatch):
+    """The events that exist."""
+    events = weakref.WeakSet()
+
+    class Event(fake_torch.Event):
+        def __init__(self):
+            super().__init__()
+            events.add(self)
+
+    monkeypatch.setattr(fake_torch.cuda, 'Event', Event)
+    return events
+
+
+def test_a_queued_step_keeps_its_event_when_its_training_is_dropped(torch, capturing, live_events):
+    training = torch.Training(capturing, lambda: None, name='chain1')
+    capturing.quiesce()
+    training.submit(3)
+    del training
+    gc.collect()
+    assert len(live_events) == 1
+    capturing.resume()
+
+
+def test_an_interrupted_query_keeps_its_events_when_its_service_is_dropped(
+        torch, capturing, live_events, monkeypatch):
+    service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    with monkeypatch.context() as patch:
+        patch.setattr(gpushare.Ticket, 'wait', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            service(Tensor([5, 6]))
+    del service
+    gc.collect()
+    assert len(live_events) == 1
 
 
 def test_a_graph_that_cannot_be_confined_runs_on_the_whole_device(torch, capturing):

@@ -53,7 +53,9 @@ class Training:
         self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
         self._last: Ticket | None = None
-        self._events: collections.deque[tuple[Ticket, Any]] = collections.deque()  # that steps in flight wait for
+        # The events that steps in flight wait for, oldest first, and the tickets of those steps.
+        self._events: collections.deque[Any] = collections.deque()
+        self._event_tickets: collections.deque[Ticket] = collections.deque()
         stream = torch.cuda.Stream()
         saved = _save(state)
         warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
@@ -68,7 +70,7 @@ class Training:
         self.unconfinable = ''
         self._kernel = self._register(kernel_options or {})
         # Steps in flight use the memory, also when the training was dropped.
-        self._memory = (self._graph, self.outputs, tuple(state), step)
+        self._memory = (self._graph, self.outputs, tuple(state), step, self._events)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.BEST_EFFORT, **app_options)
 
@@ -91,16 +93,23 @@ class Training:
         if n < 1:
             raise ValueError(f'n is {n}, and it must be at least 1.')
         with self._lock:
-            while self._events and self._events[0][0].done():
+            while self._event_tickets and self._event_tickets[0].done():
+                self._event_tickets.popleft()
                 self._events.popleft()
             event = recorded_event()
+            self._events.append(event)
             tickets: list[Ticket] = []
             for number in range(n):
                 events = native_events(self._simulated, [event]) if number == 0 else []
-                self._last = self.app.submit(self._kernel, wait_events=events)
+                try:
+                    self._last = self.app.submit(self._kernel, wait_events=events)
+                except Exception:
+                    if number == 0:
+                        self._events.pop()  # no step waits for it
+                    raise
                 tickets.append(self._last)
                 if number == 0:
-                    self._events.append((self._last, event))
+                    self._event_tickets.append(self._last)
             return tickets
 
     def wait(self, timeout_s: float | None = None) -> None:
