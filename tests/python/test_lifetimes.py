@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import gc
+import threading
 import weakref
 
 import pytest
@@ -150,3 +151,33 @@ import multiprocessing
 with multiprocessing.get_context('fork').Pool(2) as pool:
     print(pool.map(abs, [-1, -2]))
 ''', PYTHONWARNINGS='ignore') == '[1, 2]\n'
+
+
+def test_a_callback_of_a_future_cannot_close_the_runtime(runtime, service, chain):
+    raised, called = [], threading.Event()
+
+    def close(_):
+        try:
+            runtime.close()
+        except gpushare.FailedPreconditionError as error:
+            raised.append(error.message)
+        called.set()
+
+    runtime.quiesce()
+    service.submit(chain).future().add_done_callback(close)
+    runtime.resume()
+    assert called.wait(timeout=30)
+    assert 'A callback of a future cannot close its runtime' in raised[0]
+    assert not runtime.closed
+
+
+def test_threads_that_close_at_once_close_once():
+    for _ in range(20):
+        runtime = gpushare.Runtime(device='sim')
+        service = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+        future = service.submit(runtime.register_kernel('chain1')).future()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            ends = [pool.submit(runtime.close) for _ in range(4)]
+        assert [end.result() for end in ends] == [None] * 4
+        assert runtime.closed
+        assert future.result(timeout=0).verdict is gpushare.Verdict.OK

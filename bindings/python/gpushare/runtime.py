@@ -51,6 +51,8 @@ class Runtime(Handle):
         self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
         self._leftovers: list[tuple[str, int]] = []
         self._lock = threading.Lock()
+        self._close_lock = threading.RLock()
+        self._closing = False
         self._waiter: Completions | None = None
         self._kept: list[Any] = []
         struct = init(abi.gpushare_runtime_options, options)
@@ -190,12 +192,37 @@ class Runtime(Handle):
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Shuts down, then gives everything back that the runtime made. A second call does nothing.
 
-        Raises DeadlineExceededError if some work was cut off at the timeout, which is on the device's clock.
+        Raises DeadlineExceededError if some work was cut off at the timeout, which is on the device's clock, and
+        FailedPreconditionError in a callback of a future. Of two threads that close, the second waits for the first.
         """
-        if self._handle is None:
-            return
-        if os.getpid() != self._process:
+        waiter = self._waiter
+        if waiter is not None and waiter.on_thread() and self._handle is not None:
+            raise FailedPreconditionError(
+                Status.FAILED_PRECONDITION, 'A callback of a future cannot close its runtime: the close waits for it.')
+        self._close(timeout_s)
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is not None:
+            try:
+                self._close(CLOSE_TIMEOUT_S)
+            except Exception:  # nobody is left to handle it
+                self._handle = None
+
+    def _close(self, timeout_s: float) -> None:
+        if os.getpid() != self._process:  # another thread of the parent may have held the lock
             self._handle = None
+            return
+        with self._close_lock:
+            if self._closing:  # a signal handler on the thread that closes
+                return
+            self._closing = True
+            try:
+                self._close_once(timeout_s)
+            finally:
+                self._closing = False
+
+    def _close_once(self, timeout_s: float) -> None:
+        if self._handle is None:
             return
         handle = self._handle
         functions = library()
@@ -208,7 +235,7 @@ class Runtime(Handle):
         except Exception as error:
             failure = error
         with self._lock:
-            waiter, self._waiter = self._waiter, None
+            waiter = self._waiter
         if waiter is not None:
             waiter.close()
         for child in list(self._children):
