@@ -41,6 +41,18 @@ def test_a_queue_that_is_dropped_with_work_in_flight_is_released_later(polled):
     assert not polled._leftovers
 
 
+def test_a_new_queue_releases_queues_that_were_dropped_with_work_in_flight(polled):
+    app = polled.create_app('training', gpushare.BEST_EFFORT)
+    kernel = polled.register_kernel('sincos_27us')
+    for _ in range(3):
+        app.create_queue().submit(kernel, block_tasks=1_000_000)
+    gc.collect()
+    assert len(polled._leftovers) == 3
+    polled.drain()
+    app.create_queue()
+    assert not polled._leftovers
+
+
 def test_a_dropped_runtime_closes_and_is_collected():
     for _ in range(3):
         runtime = gpushare.Runtime(device='sim')

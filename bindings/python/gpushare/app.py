@@ -86,6 +86,7 @@ class Queue(Handle):
     def __init__(self, app: App) -> None:
         self.app_class = app.app_class
         self.runtime = app.runtime
+        self.runtime._release_leftovers()
         super().__init__(make(library().gpushare_queue_create, app.handle), app.runtime)
 
     def submit(self, kernel: Kernel | None = None, *, arguments: bytes = b'', query: Query | None = None,

@@ -8,6 +8,7 @@ FailedPreconditionError there.
 from __future__ import annotations
 
 import atexit
+import collections
 import ctypes
 import os
 import threading
@@ -49,7 +50,7 @@ class Runtime(Handle):
     def __init__(self, *, log: Callable[[LogLevel, str], None] | None = None,
                  **options: Unpack[RuntimeOptions]) -> None:
         self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
-        self._leftovers: list[tuple[str, int]] = []
+        self._leftovers: collections.deque[tuple[str, int]] = collections.deque()
         self._lock = threading.Lock()
         self._close_lock = threading.RLock()
         self._closing = False
@@ -265,8 +266,11 @@ class Runtime(Handle):
 
     def _release_leftovers(self) -> None:
         """Releases what had tasks in flight when it was dropped."""
-        leftovers, self._leftovers = self._leftovers, []
-        for release, handle in leftovers:
+        for _ in range(len(self._leftovers)):
+            try:
+                release, handle = self._leftovers.popleft()
+            except IndexError:  # another thread was first
+                return
             if getattr(library(), release)(handle) == Status.FAILED_PRECONDITION:
                 self._leftovers.append((release, handle))
 
