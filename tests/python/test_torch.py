@@ -223,6 +223,33 @@ def test_a_training_begins_where_it_was_before_the_warm_up(torch, capturing):
     assert training.outputs is weight
 
 
+def test_a_warm_up_that_raises_leaves_the_model_as_it_was(torch, capturing):
+    weight = Tensor([1, 2])
+
+    def step():
+        weight.values[0] += 1
+        raise KeyError('mine')
+
+    with pytest.raises(KeyError, match='mine'):
+        torch.Training(capturing, step, state=[weight], name='chain1')
+    assert weight.values == [1, 2]
+
+
+def test_a_step_that_fails_fails_the_steps_behind_it(torch, capturing):
+    training = torch.Training(capturing, lambda: None, name='chain1')
+    capturing.quiesce()
+    first, second = training.submit(2)
+    third, = training.submit()
+    assert first.cancel()
+    capturing.resume()
+    for ticket in (first, second, third):
+        ticket.wait_complete()
+    assert first.record().verdict is gpushare.Verdict.CANCELLED
+    assert second.record().failed_dependency == first.value
+    assert third.record().failed_dependency == second.value
+    training.submit()[0].wait()
+
+
 def test_a_training_is_captured_once_on_a_stream_of_its_own(torch, capturing):
     torch.Training(capturing, lambda: None, name='chain1')
     begin = calls.index(('capture_begin', 'side', 'relaxed'))

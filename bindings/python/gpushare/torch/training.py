@@ -58,9 +58,12 @@ class Training:
         self._event_tickets: collections.deque[Ticket] = collections.deque()
         stream = torch.cuda.Stream()
         saved = _save(state)
-        warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
-        _restore(state, saved)
-        torch.cuda.current_stream().synchronize()
+        try:
+            warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
+        finally:
+            stream.synchronize()  # steps before one that raised may still run
+            _restore(state, saved)
+            torch.cuda.current_stream().synchronize()
         # keep_graph: the library instantiates the graph itself, once for each place.
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
@@ -85,7 +88,8 @@ class Training:
         return self._runtime.register_kernel(self.name, **{**given, 'confinable': Choice.NO})
 
     def submit(self, n: int = 1) -> list[Ticket]:
-        """Submits n steps, which run one after another. Returns their tickets.
+        """Submits n steps, which run one after another. Returns their tickets. A step that fails also
+        fails the submitted steps behind it.
 
         The first starts behind the work that is on the current stream now, such as the copy of a batch. When
         the app is full (tasks_max), ResourceExhaustedError is raised, and the steps before it stay submitted.
@@ -102,7 +106,7 @@ class Training:
             for number in range(n):
                 events = native_events(self._simulated, [event]) if number == 0 else []
                 try:
-                    self._last = self.app.submit(self._kernel, wait_events=events)
+                    self._last = self.app.submit(self._kernel, wait_events=events, wait_tickets=self._previous())
                 except Exception:
                     if number == 0:
                         self._events.pop()  # no step waits for it
@@ -111,6 +115,11 @@ class Training:
                 if number == 0:
                     self._event_tickets.append(self._last)
             return tickets
+
+    def _previous(self) -> list[Ticket]:
+        """The step before the next one, unless it is complete: a step that fails also fails those behind it."""
+        last = self._last
+        return [] if last is None or not last.value or last.done() else [last]
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Waits for every submitted step. Then parameters and outputs may be read and inputs written."""
