@@ -193,3 +193,19 @@ def test_threads_that_close_at_once_close_once():
         assert [end.result() for end in ends] == [None] * 4
         assert runtime.closed
         assert future.result(timeout=0).verdict is gpushare.Verdict.OK
+
+
+def test_a_release_that_fails_can_be_repeated(service, chain, monkeypatch):
+    ticket, query = service.submit(chain), service.queue.begin_query()
+    ticket.wait()
+    values = ticket.value, query.value
+    with monkeypatch.context() as patch:
+        patch.setattr(gpushare.library(), 'gpushare_ticket_release', lambda *_: gpushare.Status.UNAVAILABLE)
+        patch.setattr(gpushare.library(), 'gpushare_query_end', lambda *_: gpushare.Status.UNAVAILABLE)
+        for call in (ticket.release, query.end):
+            with pytest.raises(gpushare.UnavailableError):
+                call()
+    assert (ticket.value, query.value) == values
+    ticket.release()
+    query.end()
+    assert (ticket.value, query.value) == (0, 0)

@@ -194,9 +194,9 @@ class Query:
 
     def end(self) -> None:
         """Says that the query gets no more tasks. Its tasks go on."""
-        value, self._value = self._value, 0
-        if value and os.getpid() == self._process:
-            check(library().gpushare_query_end(self._queue.runtime.handle, abi.gpushare_query(value)))
+        if self._value and os.getpid() == self._process:
+            check(library().gpushare_query_end(self._queue.runtime.handle, self.c_value))
+        self._value = 0
 
     def __enter__(self) -> Query:
         return self
