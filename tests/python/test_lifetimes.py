@@ -209,3 +209,39 @@ def test_a_release_that_fails_can_be_repeated(service, chain, monkeypatch):
     ticket.release()
     query.end()
     assert (ticket.value, query.value) == (0, 0)
+
+
+def test_an_app_lives_as_long_as_a_queue_or_ticket_of_it(runtime, sincos):
+    runtime.quiesce()
+    tickets = [runtime.create_app('own', gpushare.BEST_EFFORT).submit(sincos, block_tasks=10),
+               runtime.create_app('made', gpushare.BEST_EFFORT).create_queue().submit(sincos, block_tasks=10)]
+    queue = runtime.create_app('held', gpushare.BEST_EFFORT).queue
+    gc.collect()
+    assert not runtime._leftovers
+    runtime.resume()
+    for ticket in [*tickets, queue.submit(sincos, block_tasks=10)]:
+        assert ticket.future().result(timeout=30).verdict is gpushare.Verdict.OK
+
+
+def test_a_dropped_app_is_released_without_garbage_collection(runtime, service, chain):
+    gc.disable()
+    try:
+        for _ in range(3):
+            app = runtime.create_app('again', gpushare.LATENCY_CRITICAL)
+            assert app.queue is app.queue
+            app.submit(chain).wait()
+            del app
+    finally:
+        gc.enable()
+
+
+def test_a_ticket_outlives_the_close_of_its_app(runtime, sincos):
+    runtime.quiesce()
+    with runtime.create_app('training', gpushare.BEST_EFFORT) as app:
+        tickets = [app.submit(sincos, block_tasks=10) for _ in range(2)]
+        future = tickets[0].future()
+    runtime.resume()
+    assert future.result(timeout=30) is tickets[0].record()
+    assert tickets[1].wait().verdict is gpushare.Verdict.OK
+    with pytest.raises(gpushare.FailedPreconditionError, match='closed'):
+        tickets[1].future()
