@@ -125,3 +125,32 @@ def test_a_wait_can_be_interrupted(run_python):
             print('interrupted')
     ''')
     assert said == 'interrupted\n'
+
+
+@pytest.mark.parametrize('kind', [SystemExit, KeyboardInterrupt, asyncio.CancelledError])
+def test_an_exception_that_is_no_error_fails_its_future_only(service, chain, kind):
+    def leave(stream):
+        raise kind
+
+    with pytest.raises(kind):
+        service.submit(enqueue=leave).future().result(timeout=30)
+    leaves = service.submit(chain).future()
+    leaves.add_done_callback(leave)
+    assert leaves.result(timeout=30).verdict is gpushare.Verdict.OK
+    assert service.submit(chain).future().result(timeout=30).verdict is gpushare.Verdict.OK
+
+
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnhandledThreadExceptionWarning')
+def test_when_the_thread_ends_its_futures_fail(polled, monkeypatch):
+    service = polled.create_app('service', gpushare.LATENCY_CRITICAL)
+    chain = polled.register_kernel('chain1')
+    first, second = service.submit(chain), service.submit(chain)
+    future = first.future()
+    monkeypatch.setattr(polled._waiter, '_arm', lambda queue: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        second.future()  # it wakes the thread where it has armed the ticket
+    os.eventfd_write(polled._waiter._wake, 1)
+    with pytest.raises(ZeroDivisionError):
+        future.result(timeout=30)
+    with pytest.raises(ZeroDivisionError):
+        service.submit(chain).future().result(timeout=30)

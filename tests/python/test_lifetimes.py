@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import gc
+import threading
 import weakref
 
 import pytest
@@ -37,6 +38,18 @@ def test_a_queue_that_is_dropped_with_work_in_flight_is_released_later(polled):
     polled.drain()
     assert app.stats().completed == 1
     polled.create_app('next', gpushare.BEST_EFFORT)
+    assert not polled._leftovers
+
+
+def test_a_new_queue_releases_queues_that_were_dropped_with_work_in_flight(polled):
+    app = polled.create_app('training', gpushare.BEST_EFFORT)
+    kernel = polled.register_kernel('sincos_27us')
+    for _ in range(3):
+        app.create_queue().submit(kernel, block_tasks=1_000_000)
+    gc.collect()
+    assert len(polled._leftovers) == 3
+    polled.drain()
+    app.create_queue()
     assert not polled._leftovers
 
 
@@ -150,3 +163,85 @@ import multiprocessing
 with multiprocessing.get_context('fork').Pool(2) as pool:
     print(pool.map(abs, [-1, -2]))
 ''', PYTHONWARNINGS='ignore') == '[1, 2]\n'
+
+
+def test_a_callback_of_a_future_cannot_close_the_runtime(runtime, service, chain):
+    raised, called = [], threading.Event()
+
+    def close(_):
+        try:
+            runtime.close()
+        except gpushare.FailedPreconditionError as error:
+            raised.append(error.message)
+        called.set()
+
+    runtime.quiesce()
+    service.submit(chain).future().add_done_callback(close)
+    runtime.resume()
+    assert called.wait(timeout=30)
+    assert 'A callback of a future cannot close its runtime' in raised[0]
+    assert not runtime.closed
+
+
+def test_threads_that_close_at_once_close_once():
+    for _ in range(20):
+        runtime = gpushare.Runtime(device='sim')
+        service = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+        future = service.submit(runtime.register_kernel('chain1')).future()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            ends = [pool.submit(runtime.close) for _ in range(4)]
+        assert [end.result() for end in ends] == [None] * 4
+        assert runtime.closed
+        assert future.result(timeout=0).verdict is gpushare.Verdict.OK
+
+
+def test_a_release_that_fails_can_be_repeated(service, chain, monkeypatch):
+    ticket, query = service.submit(chain), service.queue.begin_query()
+    ticket.wait()
+    values = ticket.value, query.value
+    with monkeypatch.context() as patch:
+        patch.setattr(gpushare.library(), 'gpushare_ticket_release', lambda *_: gpushare.Status.UNAVAILABLE)
+        patch.setattr(gpushare.library(), 'gpushare_query_end', lambda *_: gpushare.Status.UNAVAILABLE)
+        for call in (ticket.release, query.end):
+            with pytest.raises(gpushare.UnavailableError):
+                call()
+    assert (ticket.value, query.value) == values
+    ticket.release()
+    query.end()
+    assert (ticket.value, query.value) == (0, 0)
+
+
+def test_an_app_lives_as_long_as_a_queue_or_ticket_of_it(runtime, sincos):
+    runtime.quiesce()
+    tickets = [runtime.create_app('own', gpushare.BEST_EFFORT).submit(sincos, block_tasks=10),
+               runtime.create_app('made', gpushare.BEST_EFFORT).create_queue().submit(sincos, block_tasks=10)]
+    queue = runtime.create_app('held', gpushare.BEST_EFFORT).queue
+    gc.collect()
+    assert not runtime._leftovers
+    runtime.resume()
+    for ticket in [*tickets, queue.submit(sincos, block_tasks=10)]:
+        assert ticket.future().result(timeout=30).verdict is gpushare.Verdict.OK
+
+
+def test_a_dropped_app_is_released_without_garbage_collection(runtime, service, chain):
+    gc.disable()
+    try:
+        for _ in range(3):
+            app = runtime.create_app('again', gpushare.LATENCY_CRITICAL)
+            assert app.queue is app.queue
+            app.submit(chain).wait()
+            del app
+    finally:
+        gc.enable()
+
+
+def test_a_ticket_outlives_the_close_of_its_app(runtime, sincos):
+    runtime.quiesce()
+    with runtime.create_app('training', gpushare.BEST_EFFORT) as app:
+        tickets = [app.submit(sincos, block_tasks=10) for _ in range(2)]
+        future = tickets[0].future()
+    runtime.resume()
+    assert future.result(timeout=30) is tickets[0].record()
+    assert tickets[1].wait().verdict is gpushare.Verdict.OK
+    with pytest.raises(gpushare.FailedPreconditionError, match='closed'):
+        tickets[1].future()

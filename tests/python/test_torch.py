@@ -3,9 +3,11 @@
 The simulated device captures nothing; CapturingRuntime calls the capture callback as a CUDA device does.
 """
 
+import gc
 import importlib
 import sys
 import threading
+import weakref
 
 import fake_torch
 import pytest
@@ -58,7 +60,7 @@ def test_a_service_is_captured_in_each_place_in_memory_of_its_own(torch, capturi
     last = calls.index(('double', 'external 0x102'))
     assert calls[last - 5:last + 3] == [
         ('clear_workspaces',), ('carve_out', 96), ('enter', 'pool'), ('enter', 'threads', False), ('enter', 'no_grad'),
-        ('double', 'external 0x102'), ('leave', 'no_grad'), ('leave', 'threads', False)]
+        ('double', 'external 0x102'), ('leave', 'no_grad'), ('enter', 'no_grad')]
     assert fake_torch.carve_out == [None]
     assert len(service.captures._pools) == 3
 
@@ -99,9 +101,35 @@ def test_an_input_of_another_shape_is_refused_before_a_copy(torch, capturing):
     service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
     with pytest.raises(gpushare.InvalidArgumentError, match=r'Tensor 0 of the input is \(3,\) of float32'):
         service(Tensor([1, 2, 3]))
-    with pytest.raises(gpushare.InvalidArgumentError, match='has 2 tensors, and the captured one has 1'):
+    with pytest.raises(gpushare.InvalidArgumentError, match='has a tuple of 2, and the captured one has 1'):
         service(Tensor([1, 2]), Tensor([1, 2]))
     assert service._inputs[0].values == [1, 2]
+
+
+def test_inputs_must_be_nested_as_the_captured_ones_and_dicts_match_by_key(torch, capturing):
+    def add(given, factor):
+        return Tensor([factor * value for value in given['a'].values])
+
+    service = torch.Service(capturing, add, ({'a': Tensor([1]), 'b': [Tensor([2])]}, 2), name='resnet50_b1')
+    before = len(calls)
+    service({'b': [Tensor([6])], 'a': Tensor([5])}, 2)
+    given = service._inputs[0]
+    assert (given['a'].values, given['b'][0].values) == ([5], [6])
+    assert ('enter', 'no_grad') in calls[before:]
+    for inputs, sentence in [
+        (({'a': Tensor([7]), 'c': [Tensor([8])]}, 2), "with the keys"),
+        (({'a': Tensor([7]), 'b': (Tensor([8]),)}, 2), 'has a tuple where the captured one has a list'),
+        (({'a': 7, 'b': [Tensor([8])]}, 2), 'has a int where the captured one has a tensor'),
+        (({'a': Tensor([7]), 'b': [Tensor([8])]}, 3), 'has 3 where the captured one has 2'),
+    ]:
+        with pytest.raises(gpushare.InvalidArgumentError, match=sentence):
+            service(*inputs)
+    assert (given['a'].values, given['b'][0].values) == ([5], [6])
+
+
+def test_a_value_that_cannot_be_captured_is_refused(torch, capturing):
+    with pytest.raises(gpushare.InvalidArgumentError, match='A set is neither a tensor'):
+        torch.Service(capturing, lambda tensor: {tensor}, Tensor([1]), name='resnet50_b1')
 
 
 def test_nested_results_keep_their_shape(torch, capturing):
@@ -118,7 +146,7 @@ def test_an_interrupted_query_is_waited_for_before_the_next_copy(torch, capturin
         patch.setattr(gpushare.Ticket, 'wait', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             service(Tensor([5, 6]))
-    pending, found = service._pending[0], []
+    pending, found = service._pending, []
     wait_complete = gpushare.Ticket.wait_complete
     monkeypatch.setattr(gpushare.Ticket, 'wait_complete', lambda ticket, timeout_s=None: (
         found.append((ticket, list(service._inputs[0].values))), wait_complete(ticket))[1])
@@ -195,6 +223,33 @@ def test_a_training_begins_where_it_was_before_the_warm_up(torch, capturing):
     assert training.outputs is weight
 
 
+def test_a_warm_up_that_raises_leaves_the_model_as_it_was(torch, capturing):
+    weight = Tensor([1, 2])
+
+    def step():
+        weight.values[0] += 1
+        raise KeyError('mine')
+
+    with pytest.raises(KeyError, match='mine'):
+        torch.Training(capturing, step, state=[weight], name='chain1')
+    assert weight.values == [1, 2]
+
+
+def test_a_step_that_fails_fails_the_steps_behind_it(torch, capturing):
+    training = torch.Training(capturing, lambda: None, name='chain1')
+    capturing.quiesce()
+    first, second = training.submit(2)
+    third, = training.submit()
+    assert first.cancel()
+    capturing.resume()
+    for ticket in (first, second, third):
+        ticket.wait_complete()
+    assert first.record().verdict is gpushare.Verdict.CANCELLED
+    assert second.record().failed_dependency == first.value
+    assert third.record().failed_dependency == second.value
+    training.submit()[0].wait()
+
+
 def test_a_training_is_captured_once_on_a_stream_of_its_own(torch, capturing):
     torch.Training(capturing, lambda: None, name='chain1')
     begin = calls.index(('capture_begin', 'side', 'relaxed'))
@@ -244,6 +299,42 @@ def test_a_dropped_training_keeps_its_memory_until_the_runtime_ends(torch, captu
     assert len(capturing._kept) == 1
     capturing.close()
     assert not capturing._kept
+
+
+@pytest.fixture
+def live_events(monkeypatch):
+    """The events that exist."""
+    events = weakref.WeakSet()
+
+    class Event(fake_torch.Event):
+        def __init__(self):
+            super().__init__()
+            events.add(self)
+
+    monkeypatch.setattr(fake_torch.cuda, 'Event', Event)
+    return events
+
+
+def test_a_queued_step_keeps_its_event_when_its_training_is_dropped(torch, capturing, live_events):
+    training = torch.Training(capturing, lambda: None, name='chain1')
+    capturing.quiesce()
+    training.submit(3)
+    del training
+    gc.collect()
+    assert len(live_events) == 1
+    capturing.resume()
+
+
+def test_an_interrupted_query_keeps_its_events_when_its_service_is_dropped(
+        torch, capturing, live_events, monkeypatch):
+    service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
+    with monkeypatch.context() as patch:
+        patch.setattr(gpushare.Ticket, 'wait', lambda ticket: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            service(Tensor([5, 6]))
+    kept, = capturing._kept
+    del service
+    assert any(event in part for event in live_events for part in kept if isinstance(part, list))
 
 
 def test_a_graph_that_cannot_be_confined_runs_on_the_whole_device(torch, capturing):

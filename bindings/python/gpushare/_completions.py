@@ -12,13 +12,16 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import ctypes
+import logging
 import os
 import select
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from gpushare._library import check, library
 from gpushare.enums import Status
+from gpushare.errors import FailedPreconditionError
 from gpushare.records import CompletionRecord
 
 if TYPE_CHECKING:
@@ -46,7 +49,9 @@ class Completions:
         self._epoll = select.epoll()
         self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake, select.EPOLLIN)
+        self._ready: collections.deque[tuple[Ticket, RecordFuture]] = collections.deque()
         self._closing = False
+        self._ended: BaseException | None = None  # why the thread resolves nothing any more
         self._thread = threading.Thread(target=self._run, name='gpushare-completions', daemon=True)
         self._thread.start()
 
@@ -56,22 +61,33 @@ class Completions:
         # A task goes on when its future is cancelled, so that a future never is.
         future.set_running_or_notify_cancel()
         with self._lock:
-            self._lanes[queue].waiting.append((ticket, future))
-            refused = self._arm(queue)
-        os.eventfd_write(self._wake, 1)
-        self._fail(refused)
+            if self._ended is not None:
+                refused = [(future, self._ended)]
+            else:
+                self._lanes[queue].waiting.append((ticket, future))
+                refused = self._arm(queue)
+                os.eventfd_write(self._wake, 1)
+        for _, error in refused:
+            future.set_exception(error)
         return future
+
+    def on_thread(self) -> bool:
+        """Whether the caller is the thread that resolves futures."""
+        return threading.current_thread() is self._thread
 
     def close(self) -> None:
         """Resolves what is left and ends the thread. Every task must be complete."""
-        self._closing = True
-        os.eventfd_write(self._wake, 1)
-        if threading.current_thread() is not self._thread:
+        with self._lock:
+            self._closing = True
+            if self._ended is None:
+                os.eventfd_write(self._wake, 1)
+        if not self.on_thread():
             self._thread.join()
 
-    def _arm(self, queue: int) -> list[tuple[RecordFuture, Exception]]:
+    def _arm(self, queue: int) -> list[tuple[RecordFuture, BaseException]]:
         """Gives the queue's oldest tickets an eventfd. Returns the futures whose ticket cannot have one."""
-        lane, refused = self._lanes[queue], []
+        lane = self._lanes[queue]
+        refused: list[tuple[RecordFuture, BaseException]] = []
         while lane.waiting and lane.armed < ARMED_MAX:
             ticket, future = lane.waiting[0]
             descriptor = ctypes.c_int()
@@ -90,19 +106,40 @@ class Completions:
             lane.armed += 1
         return refused
 
-    @staticmethod
-    def _fail(refused: list[tuple[RecordFuture, Exception]]) -> None:
-        for future, error in refused:
-            future.set_exception(error)
-
     def _run(self) -> None:
+        try:
+            self._serve()
+        except BaseException as error:  # a future that is never resolved would block its waiter for ever
+            self._abandon(error)
+            raise
+        finally:
+            self._epoll.close()
+            os.close(self._wake)
+
+    def _abandon(self, error: BaseException) -> None:
+        """Fails every future, those of now and those to come."""
+        with self._lock:
+            self._ended = error
+            left = [future for _, _, future in self._armed.values()] + [future for _, future in self._ready]
+            left += [future for lane in self._lanes.values() for _, future in lane.waiting]
+            for descriptor in self._armed:
+                os.close(descriptor)
+            self._armed.clear()
+            self._ready.clear()
+            self._lanes.clear()
+        for future in left:
+            if not future.done():
+                _settle(future.set_exception, error)
+
+    def _serve(self) -> None:
         while True:
             with self._lock:
                 starved = any(lane.waiting and not lane.armed for lane in self._lanes.values())
                 if self._closing and not self._armed and not starved:
-                    break
+                    self._ended = FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
+                    return
             events = self._epoll.poll(RETRY_S if starved else -1)
-            ready, refused = [], []
+            refused = []
             with self._lock:
                 for descriptor, _ in events:
                     if descriptor == self._wake:
@@ -112,20 +149,30 @@ class Completions:
                     self._epoll.unregister(descriptor)
                     os.close(descriptor)
                     self._lanes[queue].armed -= 1
-                    ready.append((ticket, future))
+                    self._ready.append((ticket, future))
                 for queue in list(self._lanes):
                     refused += self._arm(queue)
-            self._fail(refused)
-            for ticket, future in ready:
+            for future, error in refused:
+                _settle(future.set_exception, error)
+            while self._ready:
+                ticket, future = self._ready[0]
                 _resolve(ticket, future)
-            del ready, refused
-            ticket = future = None  # type: ignore[assignment]  # a waiting thread keeps nothing alive
-        self._epoll.close()
-        os.close(self._wake)
+                self._ready.popleft()
+            del refused
+            ticket = future = error = None  # type: ignore[assignment]  # a waiting thread keeps nothing alive
 
 
 def _resolve(ticket: Ticket, future: RecordFuture) -> None:
     try:
-        future.set_result(ticket.result())
-    except Exception as error:
-        future.set_exception(error)
+        record = ticket.result()
+    except BaseException as error:  # also SystemExit of an enqueue function: the thread must go on
+        _settle(future.set_exception, error)
+    else:
+        _settle(future.set_result, record)
+
+
+def _settle(settle: Callable[[Any], None], value: Any) -> None:
+    try:
+        settle(value)
+    except BaseException:  # of a callback; the future itself has its result
+        logging.getLogger(__name__).exception('A callback of a future raised an exception.')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,8 @@ class App(Handle):
         self.name = name
         self.app_class = AppClass(app_class)
         self.runtime = runtime
-        self._default_queue: Queue | None = None
+        self._own_handle: _QueueHandle | None = None
+        self._own_queue: weakref.ref[Queue] | None = None
         self._lock = threading.Lock()
         struct = init(abi.gpushare_app_options, {**options, 'name': name, 'app_class': app_class})
         super().__init__(make(library().gpushare_app_create, runtime.handle, ctypes.byref(struct)), runtime)
@@ -52,9 +54,13 @@ class App(Handle):
     def queue(self) -> Queue:
         """The queue of submit(), which the first use makes."""
         with self._lock:
-            if self._default_queue is None or self._default_queue.closed:
-                self._default_queue = Queue(self)
-            return self._default_queue
+            if self._own_handle is None or self._own_handle.closed:
+                self._own_handle, self._own_queue = _QueueHandle(self), None
+            queue = self._own_queue() if self._own_queue is not None else None
+            if queue is None:
+                queue = _OwnQueue(self, self._own_handle)
+                self._own_queue = weakref.ref(queue)
+            return queue
 
     def submit(self, kernel: Kernel | None = None, **options: Any) -> Ticket:
         """Queue.submit on the app's own queue."""
@@ -73,20 +79,27 @@ class App(Handle):
 
     def close(self) -> None:
         """Gives the app and its own queue back. Tasks in flight go on."""
-        if self._default_queue is not None:
-            self._default_queue.close()
+        if self._own_handle is not None:
+            self._own_handle.close()
         super().close()
 
 
-class Queue(Handle):
-    """A FIFO of an app's tasks. Made by App.create_queue."""
-
+class _QueueHandle(Handle):
     _release = 'gpushare_queue_release'
 
     def __init__(self, app: App) -> None:
+        app.runtime._release_leftovers()
+        super().__init__(make(library().gpushare_queue_create, app.handle), app.runtime)
+
+
+class Queue(_QueueHandle):
+    """A FIFO of an app's tasks. Made by App.create_queue. It keeps its app, and its tickets keep the queue."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
         self.app_class = app.app_class
         self.runtime = app.runtime
-        super().__init__(make(library().gpushare_queue_create, app.handle), app.runtime)
+        super().__init__(app)
 
     def submit(self, kernel: Kernel | None = None, *, arguments: bytes = b'', query: Query | None = None,
                wait_tickets: Sequence[Ticket] = (), wait_events: Sequence[int] = (),
@@ -149,6 +162,28 @@ class Queue(Handle):
         return Region(Ticket(self, value.value), stream.value or 0)
 
 
+class _OwnQueue(Queue):
+    """The app's own queue. The app has its handle and not this object, so that no cycle keeps a dropped app."""
+
+    def __init__(self, app: App, shared: _QueueHandle) -> None:
+        self.app = app
+        self.app_class = app.app_class
+        self.runtime = app.runtime
+        self._handle = None
+        self._shared = shared
+
+    @property
+    def handle(self) -> int:
+        return self._shared._handle or super().handle
+
+    @property
+    def closed(self) -> bool:
+        return self._shared.closed
+
+    def close(self) -> None:
+        self._shared.close()
+
+
 class _Enqueue:
     """A Python function that a launching thread calls once. It stays registered until then."""
 
@@ -193,9 +228,9 @@ class Query:
 
     def end(self) -> None:
         """Says that the query gets no more tasks. Its tasks go on."""
-        value, self._value = self._value, 0
-        if value and os.getpid() == self._process:
-            check(library().gpushare_query_end(self._queue.runtime.handle, abi.gpushare_query(value)))
+        if self._value and os.getpid() == self._process:
+            check(library().gpushare_query_end(self._queue.runtime.handle, self.c_value))
+        self._value = 0
 
     def __enter__(self) -> Query:
         return self

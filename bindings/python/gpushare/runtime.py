@@ -8,6 +8,7 @@ FailedPreconditionError there.
 from __future__ import annotations
 
 import atexit
+import collections
 import ctypes
 import os
 import threading
@@ -49,8 +50,10 @@ class Runtime(Handle):
     def __init__(self, *, log: Callable[[LogLevel, str], None] | None = None,
                  **options: Unpack[RuntimeOptions]) -> None:
         self._children: weakref.WeakSet[Handle] = weakref.WeakSet()
-        self._leftovers: list[tuple[str, int]] = []
+        self._leftovers: collections.deque[tuple[str, int]] = collections.deque()
         self._lock = threading.Lock()
+        self._close_lock = threading.RLock()
+        self._closing = False
         self._waiter: Completions | None = None
         self._kept: list[Any] = []
         struct = init(abi.gpushare_runtime_options, options)
@@ -190,12 +193,37 @@ class Runtime(Handle):
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Shuts down, then gives everything back that the runtime made. A second call does nothing.
 
-        Raises DeadlineExceededError if some work was cut off at the timeout, which is on the device's clock.
+        Raises DeadlineExceededError if some work was cut off at the timeout, which is on the device's clock, and
+        FailedPreconditionError in a callback of a future. Of two threads that close, the second waits for the first.
         """
-        if self._handle is None:
-            return
-        if os.getpid() != self._process:
+        waiter = self._waiter
+        if waiter is not None and waiter.on_thread() and self._handle is not None:
+            raise FailedPreconditionError(
+                Status.FAILED_PRECONDITION, 'A callback of a future cannot close its runtime: the close waits for it.')
+        self._close(timeout_s)
+
+    def __del__(self) -> None:
+        if getattr(self, '_handle', None) is not None:
+            try:
+                self._close(CLOSE_TIMEOUT_S)
+            except Exception:  # nobody is left to handle it
+                self._handle = None
+
+    def _close(self, timeout_s: float) -> None:
+        if os.getpid() != self._process:  # another thread of the parent may have held the lock
             self._handle = None
+            return
+        with self._close_lock:
+            if self._closing:  # a signal handler on the thread that closes
+                return
+            self._closing = True
+            try:
+                self._close_once(timeout_s)
+            finally:
+                self._closing = False
+
+    def _close_once(self, timeout_s: float) -> None:
+        if self._handle is None:
             return
         handle = self._handle
         functions = library()
@@ -208,7 +236,7 @@ class Runtime(Handle):
         except Exception as error:
             failure = error
         with self._lock:
-            waiter, self._waiter = self._waiter, None
+            waiter = self._waiter
         if waiter is not None:
             waiter.close()
         for child in list(self._children):
@@ -238,8 +266,11 @@ class Runtime(Handle):
 
     def _release_leftovers(self) -> None:
         """Releases what had tasks in flight when it was dropped."""
-        leftovers, self._leftovers = self._leftovers, []
-        for release, handle in leftovers:
+        for _ in range(len(self._leftovers)):
+            try:
+                release, handle = self._leftovers.popleft()
+            except IndexError:  # another thread was first
+                return
             if getattr(library(), release)(handle) == Status.FAILED_PRECONDITION:
                 self._leftovers.append((release, handle))
 

@@ -128,10 +128,10 @@ class Ticket:
 
     def release(self) -> None:
         """Gives the ticket back before it is garbage. A record that was read stays."""
-        value, self._value = self._value, 0
         runtime = self._queue.runtime
-        if value and not runtime.closed and os.getpid() == self._process:
-            check(library().gpushare_ticket_release(runtime.handle, abi.gpushare_ticket(value)))
+        if self._value and not runtime.closed and os.getpid() == self._process:
+            check(library().gpushare_ticket_release(runtime.handle, self.c_value))
+        self._value = 0
 
     def __del__(self) -> None:
         try:

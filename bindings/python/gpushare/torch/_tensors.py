@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 
@@ -13,7 +13,7 @@ from gpushare.errors import InvalidArgumentError, UnavailableError, Unimplemente
 
 
 def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
-    """The same nest with function(tensor) in the place of each tensor. Other leaves stay as they are."""
+    """The same nest with function(tensor) in the place of each tensor. Numbers, strings and None stay as they are."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, dict):
@@ -22,6 +22,7 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
         return type(value)(*(map_tensors(function, item) for item in value))
     if isinstance(value, (tuple, list)):
         return type(value)(map_tensors(function, item) for item in value)
+    _require_constant(value)
     return value
 
 
@@ -38,18 +39,54 @@ def tensors_of(value: Any) -> Iterator[Any]:
 
 
 def copy_tensors(target: Any, source: Any, what: str) -> None:
-    """Copies each tensor of a nest into the one at its place, which must have the same shape and type."""
-    targets, sources = list(tensors_of(target)), list(tensors_of(source))
-    if len(targets) != len(sources):
-        raise InvalidArgumentError(
-            Status.INVALID_ARGUMENT, f'{what} has {len(sources)} tensors, and the captured one has {len(targets)}.')
-    for index, (left, right) in enumerate(zip(targets, sources, strict=True)):
-        if left.shape != right.shape or left.dtype != right.dtype:
-            raise InvalidArgumentError(
-                Status.INVALID_ARGUMENT, f'Tensor {index} of {what} is {tuple(right.shape)} of {right.dtype}, and the '
-                f'captured one is {tuple(left.shape)} of {left.dtype}.')
-    for left, right in zip(targets, sources, strict=True):
-        left.copy_(right, non_blocking=True)
+    """Copies each tensor of a nest into the one at its place. Both nests must agree in all but the values of tensors.
+
+    It checks everything before the first copy.
+    """
+    pairs: list[tuple[Any, Any]] = []
+    _pair(target, source, what, pairs)
+    with torch.no_grad():
+        for left, right in pairs:
+            left.copy_(right, non_blocking=True)
+
+
+def _pair(target: Any, source: Any, what: str, pairs: list[tuple[Any, Any]]) -> None:
+    """Appends the pairs of tensors at the same place. Entries of dicts are matched by key."""
+    if isinstance(target, torch.Tensor):
+        if not isinstance(source, torch.Tensor):
+            _refuse(f'{what} has a {type(source).__name__} where the captured one has a tensor.')
+        if target.shape != source.shape or target.dtype != source.dtype:
+            _refuse(f'Tensor {len(pairs)} of {what} is {tuple(source.shape)} of {source.dtype}, and the captured one '
+                    f'is {tuple(target.shape)} of {target.dtype}.')
+        pairs.append((target, source))
+        return
+    # map_tensors makes a dict of any mapping that is a subclass of dict.
+    if type(target) is not type(source) and not (isinstance(target, dict) and isinstance(source, dict)):
+        _refuse(f'{what} has a {type(source).__name__} where the captured one has a {type(target).__name__}.')
+    if isinstance(target, dict):
+        if target.keys() != source.keys():
+            _refuse(f'{what} has a dict with the keys {list(source)}, and the captured one has {list(target)}.')
+        for key in target:
+            _pair(target[key], source[key], what, pairs)
+    elif isinstance(target, (tuple, list)):
+        if len(target) != len(source):
+            _refuse(f'{what} has a {type(target).__name__} of {len(source)}, and the captured one has {len(target)}.')
+        for left, right in zip(target, source, strict=True):
+            _pair(left, right, what, pairs)
+    else:
+        _require_constant(source)
+        if not (target == source or (target != target and source != source)):  # NaN is as it was
+            _refuse(f'{what} has {source!r} where the captured one has {target!r}. The graph keeps the captured value.')
+
+
+def _require_constant(value: Any) -> None:
+    if not (value is None or isinstance(value, (bool, int, float, complex, str))):
+        _refuse(f'A {type(value).__name__} is neither a tensor, a tuple, list or dict of them, a number, a string nor '
+                'None, so it cannot be captured.')
+
+
+def _refuse(sentence: str) -> NoReturn:
+    raise InvalidArgumentError(Status.INVALID_ARGUMENT, sentence)
 
 
 def require_cuda() -> None:

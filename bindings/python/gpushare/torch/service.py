@@ -46,7 +46,8 @@ class Service:
         self._runtime = runtime
         self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
-        self._pending: tuple[Ticket, Any] | None = None  # a query whose caller left, with its events
+        self._pending: Ticket | None = None  # a query whose caller left
+        self._events: list[Any] = []  # that the query in flight waits for
         self._read: Any = None  # event behind the last copy of the results
         given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
         self._inputs = map_tensors(lambda tensor: tensor.detach().clone(), tuple(given))
@@ -60,7 +61,7 @@ class Service:
         self.captures = PlaceCaptures(call, self._outputs)
         self._kernel = runtime.register_kernel(self.name, kind=TaskKind.GRAPH, capture=self.captures)
         # Graphs in flight use the memory, also when the service was dropped.
-        self._memory = (self._inputs, self._outputs, self.captures)
+        self._memory = (self._inputs, self._outputs, self.captures, self._events)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.LATENCY_CRITICAL, p99_bound=p99_bound, **app_options)
 
@@ -72,10 +73,10 @@ class Service:
         with self._lock:
             self._finish_pending()
             copy_tensors(self._inputs, inputs, 'the input')
-            events = [event for event in (self._read, recorded_event()) if event is not None]
-            ticket = self.app.submit(self._kernel, wait_events=native_events(self._simulated, events))
-            self._pending = (ticket, events)
-            ticket.wait()
+            self._events[:] = [event for event in (self._read, recorded_event()) if event is not None]
+            self._pending = self.app.submit(
+                self._kernel, wait_events=native_events(self._simulated, self._events))
+            self._pending.wait()
             self._pending = None
             result = map_tensors(lambda tensor: tensor.clone(), self._outputs)
             self._read = recorded_event()
@@ -84,7 +85,7 @@ class Service:
     def _finish_pending(self) -> None:
         """A query whose wait was interrupted still uses the inputs."""
         if self._pending is not None:
-            self._pending[0].wait_complete()
+            self._pending.wait_complete()
             self._pending = None
 
     def close(self) -> None:

@@ -53,12 +53,17 @@ class Training:
         self._simulated = runtime.device().simulated
         self._lock = threading.Lock()
         self._last: Ticket | None = None
-        self._events: collections.deque[tuple[Ticket, Any]] = collections.deque()  # that steps in flight wait for
+        # The events that steps in flight wait for, oldest first, and the tickets of those steps.
+        self._events: collections.deque[Any] = collections.deque()
+        self._event_tickets: collections.deque[Ticket] = collections.deque()
         stream = torch.cuda.Stream()
         saved = _save(state)
-        warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
-        _restore(state, saved)
-        torch.cuda.current_stream().synchronize()
+        try:
+            warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
+        finally:
+            stream.synchronize()  # steps before one that raised may still run
+            _restore(state, saved)
+            torch.cuda.current_stream().synchronize()
         # keep_graph: the library instantiates the graph itself, once for each place.
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
@@ -68,7 +73,7 @@ class Training:
         self.unconfinable = ''
         self._kernel = self._register(kernel_options or {})
         # Steps in flight use the memory, also when the training was dropped.
-        self._memory = (self._graph, self.outputs, tuple(state), step)
+        self._memory = (self._graph, self.outputs, tuple(state), step, self._events)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.BEST_EFFORT, **app_options)
 
@@ -83,7 +88,8 @@ class Training:
         return self._runtime.register_kernel(self.name, **{**given, 'confinable': Choice.NO})
 
     def submit(self, n: int = 1) -> list[Ticket]:
-        """Submits n steps, which run one after another. Returns their tickets.
+        """Submits n steps, which run one after another. Returns their tickets. A step that fails also
+        fails the submitted steps behind it.
 
         The first starts behind the work that is on the current stream now, such as the copy of a batch. When
         the app is full (tasks_max), ResourceExhaustedError is raised, and the steps before it stay submitted.
@@ -91,17 +97,29 @@ class Training:
         if n < 1:
             raise ValueError(f'n is {n}, and it must be at least 1.')
         with self._lock:
-            while self._events and self._events[0][0].done():
+            while self._event_tickets and self._event_tickets[0].done():
+                self._event_tickets.popleft()
                 self._events.popleft()
             event = recorded_event()
+            self._events.append(event)
             tickets: list[Ticket] = []
             for number in range(n):
                 events = native_events(self._simulated, [event]) if number == 0 else []
-                self._last = self.app.submit(self._kernel, wait_events=events)
+                try:
+                    self._last = self.app.submit(self._kernel, wait_events=events, wait_tickets=self._previous())
+                except Exception:
+                    if number == 0:
+                        self._events.pop()  # no step waits for it
+                    raise
                 tickets.append(self._last)
                 if number == 0:
-                    self._events.append((self._last, event))
+                    self._event_tickets.append(self._last)
             return tickets
+
+    def _previous(self) -> list[Ticket]:
+        """The step before the next one, unless it is complete: a step that fails also fails those behind it."""
+        last = self._last
+        return [] if last is None or not last.value or last.done() else [last]
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Waits for every submitted step. Then parameters and outputs may be read and inputs written."""
