@@ -131,6 +131,7 @@ absl::Status MeasureSpeedOverWorkers(KernelRun& run, KernelMeasurement& out) {
     }
   }
   std::vector<double> speeds;
+  speeds.reserve(samples.size());
   for (std::vector<double>& one : samples) speeds.push_back(Median(std::move(one)));
   speeds.back() = 1;
   out.saturating_occupancy = FitSaturatingOccupancy(speeds);

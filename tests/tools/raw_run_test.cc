@@ -56,13 +56,17 @@ class Diary {
   // Call as it begins and as it ends.
   int64_t Begin() {
     const int64_t now_ns = WallNs();
-    if (end_ns_ > 0 && now_ns - end_ns_ > kStallNs) stalled_ns_ += now_ns - end_ns_;
+    if (end_ns_ > 0) CountPause(now_ns - end_ns_);
+    begin_ns_ = now_ns;
     if (!be.empty() && seen_ > 0 && be[seen_ - 1].seen.max_ns == 0) {
       be[seen_ - 1].seen.max_ns = now_ns;
     }
     return now_ns;
   }
-  void End() { end_ns_ = WallNs(); }
+  void End() {
+    end_ns_ = WallNs();
+    CountPause(end_ns_ - begin_ns_);
+  }
 
   void BeLaunched(int64_t now_ns) {
     be.push_back({{end_ns_, now_ns}, {}});
@@ -70,7 +74,8 @@ class Diary {
   }
   void BeSeen() { be[seen_++].seen.min_ns = WallNs(); }
 
-  // Time in pauses between two calls; a run that has its processor makes one in a few microseconds.
+  // Time in pauses, in a call or between two; a run that has its processor makes a call in a few
+  // microseconds.
   int64_t stalled_ns() const { return stalled_ns_; }
 
   // Work done by `time_ns` when a task's work is spread evenly over its span, from its launch or
@@ -96,6 +101,11 @@ class Diary {
  private:
   static constexpr int64_t kStallNs = 200'000;
 
+  void CountPause(int64_t pause_ns) {
+    if (pause_ns > kStallNs) stalled_ns_ += pause_ns;
+  }
+
+  int64_t begin_ns_ = 0;
   int64_t end_ns_ = 0;
   int64_t stalled_ns_ = 0;
   size_t seen_ = 0;
