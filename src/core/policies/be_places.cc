@@ -120,7 +120,8 @@ bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
     case Role::kUnconfined:
       // A kernel that the layout excludes and nothing evicts would otherwise wait for as long as
       // the layout lasts.
-      return !task.confinable || (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
+      return !task.confinable ||
+             (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
              (!CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone);
   }
   return false;
