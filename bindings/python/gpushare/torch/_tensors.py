@@ -26,18 +26,6 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
     return value
 
 
-def tensors_of(value: Any) -> Iterator[Any]:
-    """The tensors of a nest, in order."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_of(item)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from tensors_of(item)
-
-
 def copy_tensors(target: Any, source: Any, what: str) -> None:
     """Copies each tensor of a nest into the one at its place. Both nests must agree in all but the values of tensors.
 
