@@ -132,8 +132,9 @@ def test_an_exception_that_is_no_error_fails_its_future_only(service, chain, kin
     def leave(stream):
         raise kind
 
-    with pytest.raises(kind):
+    with pytest.raises(gpushare.TaskError) as caught:
         service.submit(enqueue=leave).future().result(timeout=30)
+    assert isinstance(caught.value.__cause__, kind)
     leaves = service.submit(chain).future()
     leaves.add_done_callback(leave)
     assert leaves.result(timeout=30).verdict is gpushare.Verdict.OK

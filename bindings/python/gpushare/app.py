@@ -11,13 +11,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from gpushare import abi
+from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import check, library
 from gpushare._structs import init
 from gpushare.enums import AppClass, TaskKind
+from gpushare.errors import described
 from gpushare.kernel import Kernel
 from gpushare.options import AppOptions, TaskOptions
-from gpushare.records import AppStats, CompletionRecord
+from gpushare.records import AppGuarantee, AppStats, CompletionRecord
 from gpushare.ticket import Ticket
 
 if TYPE_CHECKING:
@@ -76,6 +78,12 @@ class App(Handle):
         struct = init(abi.gpushare_app_stats)
         check(library().gpushare_app_stats_get(self.handle, ctypes.byref(struct)))
         return AppStats.from_c(struct)
+
+    def guarantee(self) -> AppGuarantee:
+        """What the app was promised and what it got: an LC app's latencies, and why BE work was held."""
+        struct = init(abi.gpushare_app_guarantee)
+        check(library().gpushare_app_guarantee_get(self.handle, ctypes.byref(struct)))
+        return AppGuarantee.from_c(struct)
 
     def close(self) -> None:
         """Gives the app and its own queue back. Tasks in flight go on."""
@@ -200,11 +208,17 @@ class _Enqueue:
 
 
 def _run_enqueue(stream: int | None, user: int) -> None:
+    with Inside():
+        _call_enqueue(stream or 0, user)
+
+
+def _call_enqueue(stream: int, user: int) -> None:
     enqueued = _Enqueue.waiting.pop(user)
     try:
-        enqueued.function(stream or 0)
+        enqueued.function(stream)
     except BaseException as error:  # nothing may leave a callback of C; Ticket.result raises it
         enqueued.error = error
+        library().gpushare_enqueue_fail(described(error).encode('utf-8', 'replace').replace(b'\0', b''))
 
 
 _enqueue = abi.gpushare_enqueue_callback(_run_enqueue)
