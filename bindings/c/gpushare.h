@@ -937,8 +937,9 @@ GPUSHARE_API gpushare_status gpushare_submit_be(gpushare_queue* queue,
 
 // Fails the task whose enqueue callback runs on this thread: for callers that cannot throw. The
 // task ends with VERDICT_FAILED behind what was enqueued, and error_code 0. The log names the
-// ticket and `reason`, a UTF-8 text without a full stop at its end; it may be null. A second call
-// changes nothing. Threads: one that is inside an enqueue callback. Owns: nothing. Blocks: no.
+// ticket and `reason`, a UTF-8 text without a full stop at its end, which may be null. A second
+// call changes nothing.
+// Threads: one that is inside an enqueue callback. Owns: nothing. Blocks: no.
 // Errors: FAILED_PRECONDITION outside of an enqueue callback.
 GPUSHARE_API gpushare_status gpushare_enqueue_fail(const char* reason) GPUSHARE_NOEXCEPT;
 
