@@ -8,6 +8,7 @@ import gc
 import importlib
 import sys
 import threading
+import types
 import weakref
 
 import fake_torch
@@ -189,6 +190,34 @@ def test_without_a_gpu_it_says_so(torch, capturing, monkeypatch):
     monkeypatch.setattr(fake_torch.cuda, 'is_available', lambda: False)
     with pytest.raises(gpushare.UnavailableError, match='PyTorch sees no GPU'):
         torch.Training(capturing, lambda: None)
+
+
+def test_example_inputs_on_the_cpu_are_refused(torch, capturing):
+    given = Tensor([1, 2])
+    given.is_cuda = False
+    with pytest.raises(gpushare.InvalidArgumentError, match=r'An input of shape \(2,\) is on the CPU'):
+        torch.Service(capturing, double, given, name='resnet50_b1')
+
+
+def test_another_gpu_than_the_runtimes_is_refused(torch, capturing, monkeypatch):
+    capturing.device_ordinal = 1
+    monkeypatch.setattr(capturing, 'device', lambda: types.SimpleNamespace(simulated=False))
+    for make in (lambda: torch.Service(capturing, double, Tensor([1])),
+                 lambda: torch.Training(capturing, lambda: None)):
+        with pytest.raises(gpushare.InvalidArgumentError, match=r'Call torch\.cuda\.set_device\(1\) first'):
+            make()
+
+
+def test_without_pytorch_the_import_says_what_to_do(run_python):
+    said = run_python('''
+        import sys
+        sys.modules['torch'] = None
+        try:
+            import gpushare.torch
+        except ModuleNotFoundError as error:
+            print(error)
+    ''')
+    assert said == 'gpushare.torch needs PyTorch 2.8 or later: pip install torch.\n'
 
 
 class Optimizer:

@@ -69,6 +69,9 @@ class Kernel(Handle):
             raise
         super().__init__(handle, runtime)
 
+    def __repr__(self) -> str:
+        return f'<gpushare.Kernel {self.name!r}>'
+
     @property
     def id(self) -> int:
         """The number that records, events and metrics use."""

@@ -61,8 +61,12 @@ class Runtime(Handle):
         if self._log is not None:
             struct.log = self._log
         self.drive = Drive(struct.drive)
+        self.device_ordinal: int = struct.device_ordinal
         super().__init__(make(library().gpushare_runtime_create, ctypes.byref(struct)))
         _open.add(self)
+
+    def __repr__(self) -> str:
+        return '<gpushare.Runtime, closed>' if self.closed else f'<gpushare.Runtime on {self.device().name}>'
 
     # --- making ---
 

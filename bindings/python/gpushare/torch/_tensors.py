@@ -10,6 +10,7 @@ import torch
 
 from gpushare.enums import Status
 from gpushare.errors import InvalidArgumentError, UnavailableError, UnimplementedError
+from gpushare.runtime import Runtime
 
 
 def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
@@ -77,9 +78,22 @@ def _refuse(sentence: str) -> NoReturn:
     raise InvalidArgumentError(Status.INVALID_ARGUMENT, sentence)
 
 
-def require_cuda() -> None:
+def require_cuda(runtime: Runtime) -> None:
+    """Raises unless PyTorch's current GPU is the runtime's."""
     if not torch.cuda.is_available():
         raise UnavailableError(Status.UNAVAILABLE, 'gpushare.torch captures CUDA graphs, and PyTorch sees no GPU.')
+    current, wanted = torch.cuda.current_device(), runtime.device_ordinal
+    if current != wanted and not runtime.device().simulated:
+        _refuse(f"PyTorch's current GPU is {current}, and the runtime is on GPU {wanted}. Call "
+                f'torch.cuda.set_device({wanted}) first.')
+
+
+def require_on_gpu(tensor: Any) -> Any:
+    """The tensor, if it is on a GPU."""
+    if not tensor.is_cuda:
+        _refuse(f'An input of shape {tuple(tensor.shape)} is on the CPU, and the captured function reads its inputs on '
+                'the GPU. Pass example inputs that are there: tensor.cuda().')
+    return tensor
 
 
 def warm_up(function: Callable[[], Any], stream: Any, runs: int, what: str) -> Any:

@@ -41,7 +41,7 @@ class Training:
 
     def __init__(self, runtime: Runtime, step: Callable[[], Any], *, state: Sequence[Any] = (), name: str | None = None,
                  warmup_runs: int = 3, kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
-        require_cuda()
+        require_cuda(runtime)
         self.name = name or f'training-{next(_numbers)}'
         self._runtime = runtime
         self._simulated = runtime.device().simulated
