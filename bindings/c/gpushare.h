@@ -870,7 +870,7 @@ typedef void (*gpushare_completion_callback)(void* user, const gpushare_completi
 
 // Enqueues the caller's work on `stream`, a cudaStream_t; null on simulated devices. It runs once,
 // on a thread that launches, or never if the task is never launched. It must enqueue and return: it
-// must not call the library or wait for anything.
+// must not wait, and of the library it may only call gpushare_enqueue_fail.
 typedef void (*gpushare_enqueue_callback)(void* stream, void* user);
 
 // One task. Fields that its kind does not use must be zero; comments of fields start with the kinds
@@ -934,6 +934,14 @@ GPUSHARE_API gpushare_status gpushare_submit_lc(gpushare_queue* queue,
 GPUSHARE_API gpushare_status gpushare_submit_be(gpushare_queue* queue,
                                                 const gpushare_task_options* options,
                                                 gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;
+
+// Fails the task whose enqueue callback runs on this thread: for callers that cannot throw. The
+// task ends with VERDICT_FAILED behind what was enqueued, and error_code 0. The log names the
+// ticket and `reason`, a UTF-8 text without a full stop at its end, which may be null. A second
+// call changes nothing.
+// Threads: one that is inside an enqueue callback. Owns: nothing. Blocks: no.
+// Errors: FAILED_PRECONDITION outside of an enqueue callback.
+GPUSHARE_API gpushare_status gpushare_enqueue_fail(const char* reason) GPUSHARE_NOEXCEPT;
 
 typedef struct gpushare_region_options {
   uint32_t struct_size;

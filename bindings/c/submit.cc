@@ -12,6 +12,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/flow/verbs/guarded_enqueue.h"
 
 namespace gpushare::abi {
 namespace {
@@ -192,6 +193,16 @@ gpushare_status gpushare_submit_lc(gpushare_queue* queue, const gpushare_task_op
 gpushare_status gpushare_submit_be(gpushare_queue* queue, const gpushare_task_options* options,
                                    gpushare_ticket* out_ticket) noexcept {
   return gpushare::abi::Submit(queue, options, out_ticket, &Scheduler::SubmitBe);
+}
+
+gpushare_status gpushare_enqueue_fail(const char* reason) noexcept {
+  return Enter([&]() -> absl::Status {
+    if (gpushare::core::GuardedEnqueue::Fail(reason == nullptr ? "" : reason)) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(
+        "gpushare_enqueue_fail is called outside of an enqueue callback.");
+  });
 }
 
 gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,

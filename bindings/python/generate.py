@@ -304,9 +304,19 @@ RECORDS_TOP = '''"""The result structs of the C ABI as frozen dataclasses. A com
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from gpushare import abi
 from gpushare.enums import (
+'''
+
+
+RECORDS_BY_REASON = ''')
+
+
+def _by_reason(held_ns: Iterable[int]) -> dict[Reason, int]:
+    """Times by the reason of a hold. A reason without any is left out."""
+    return {Reason(abi.GPUSHARE_REASON_HOLD_HEADROOM + index): held for index, held in enumerate(held_ns) if held}
 '''
 
 
@@ -326,6 +336,8 @@ def record_field(header: Header, field: Field) -> tuple[str, str]:
     value = f'struct.{field.name}'
     if field.name == 'struct_size' or field.name.startswith('reserved'):
         return '', ''
+    if field.count == 'GPUSHARE_HOLD_REASONS':
+        return 'dict[Reason, int]', f'_by_reason({value})'
     if field.count:
         kind = python_type(header, Field(field.type, field.name, '', ''))
         return (f'tuple[{kind}, ...]', f'tuple({value})') if kind in ('int', 'float') else ('', '')
@@ -353,6 +365,8 @@ def write_records(header: Header) -> str:
             if kind:
                 if header.enum_of(field.type):
                     used.add(kind)
+                if 'Reason' in kind:
+                    used.add('Reason')
                 lines += wrapped('    #', field.comment)
                 lines.append(f'    {field.name}: {kind}')
         lines += ['', '    @classmethod', f'    def from_c(cls, struct: abi.{name}) -> {class_name(name)}:',
@@ -360,7 +374,7 @@ def write_records(header: Header) -> str:
         lines += [f'            {field.name}={value},' for field, kind, value in rows if kind]
         lines.append('        )')
     imports = ''.join(f'    {name},\n' for name in sorted(used))
-    return RECORDS_TOP + imports + ')\n' + '\n'.join(lines) + '\n'
+    return RECORDS_TOP + imports + RECORDS_BY_REASON + '\n'.join(lines) + '\n'
 
 
 # --- writing, comparing --------------------------------------------------------------------------

@@ -105,6 +105,36 @@ TEST_P(CallbackExceptionsTest, ACallbackAddedToACompleteTaskMayThrow) {
   ExpectLogged("threw std::runtime_error: boom.");
 }
 
+// A caller that cannot throw, such as a binding of another language, fails its task by a call.
+TEST_P(CallbackExceptionsTest, AnEnqueueCallbackThatSaysItFailedFailsItsTaskAndThoseThatWaitForIt) {
+  for (const bool lc : {true, false}) {
+    gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+    task.kind = GPUSHARE_TASK_OPAQUE;
+    task.declared_ns = 1000;
+    task.enqueue = [](void*, void*) {
+      EXPECT_OK(gpushare_enqueue_fail("no buffer"));
+      EXPECT_OK(gpushare_enqueue_fail("the first reason stays"));
+    };
+    gpushare_ticket ticket = api_.Submit(task, lc);
+    task.enqueue = [](void*, void*) { EXPECT_OK(gpushare_enqueue_fail(nullptr)); };
+    const gpushare_ticket silent = api_.Submit(task, lc);
+    task.enqueue = [](void*, void*) { ADD_FAILURE() << "It waits for a task that failed."; };
+    task.wait_tickets = &ticket;
+    task.wait_ticket_count = 1;
+    const gpushare_ticket waiting = api_.Submit(task, lc);
+    EXPECT_EQ(api_.Finish(waiting).failed_dependency.value, ticket.value);
+    const gpushare_completion_record record = api_.Finish(ticket);
+    EXPECT_EQ(record.verdict, GPUSHARE_VERDICT_FAILED);
+    EXPECT_EQ(record.error_code, 0);  // no native call failed
+    EXPECT_EQ(api_.Finish(silent).verdict, GPUSHARE_VERDICT_FAILED);
+    const std::string callback = "The enqueue callback of ticket ";
+    ExpectLogged(callback + std::to_string(ticket.value) + " failed: no buffer.");
+    ExpectLogged(callback + std::to_string(silent.value) + " failed.");
+    EXPECT_FAILS(gpushare_enqueue_fail("no"), GPUSHARE_FAILED_PRECONDITION,
+                 "outside of an enqueue");
+  }
+}
+
 // On the LC side the submitter's thread launches, on the BE side the thread that drives.
 TEST_P(CallbackExceptionsTest, AnEnqueueCallbackThatThrowsFailsItsTaskOnly) {
   for (const bool lc : {true, false}) {

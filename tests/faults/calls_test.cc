@@ -20,6 +20,7 @@ constexpr gpushare_status kRefused = GPUSHARE_FAILED_PRECONDITION;
 const std::map<std::string, gpushare_status>& Always() {
   static const std::map<std::string, gpushare_status> always = {
       {"gpushare_calibrate", kInvalid},       // no output
+      {"gpushare_enqueue_fail", kRefused},    // no enqueue callback runs
       {"gpushare_region_end", kInvalid},      // no region
       {"gpushare_runtime_resume", kRefused},  // not quiesced
       {"gpushare_ticket_cancel", kRefused},   // complete

@@ -349,6 +349,7 @@ std::vector<Call> WorkCalls() {
       {"gpushare_query_begin", BeginQuery},
       {"gpushare_submit_lc", SubmitLc},
       {"gpushare_submit_be", SubmitBe},
+      {"gpushare_enqueue_fail", [](H) { return gpushare_enqueue_fail("no"); }, false},
       {"gpushare_region_begin", BeginRegion},
       {"gpushare_region_end",
        [](H h) { return gpushare_region_end(h.runtime, h.tickets[0]); }},  // it is no region

@@ -11,6 +11,7 @@ import types
 
 class Tensor:
     pointers = itertools.count(0x1000, 0x100)
+    is_cuda = True
 
     def __init__(self, values, dtype='float32'):
         self.values, self.dtype = list(values), dtype
@@ -33,9 +34,18 @@ class Tensor:
         self.values[:] = other.values
         return self
 
-    def zero_(self):
-        self.values[:] = [0] * len(self.values)
+    def numel(self):
+        return len(self.values)
+
+    def flatten(self):
         return self
+
+    def item(self):
+        value, = self.values
+        return value
+
+    def __getitem__(self, index):
+        return Tensor([self.values[index]], self.dtype)
 
 
 class Stream:
@@ -127,6 +137,8 @@ def install(monkeypatch):
     module = types.ModuleType('torch')
     module.Tensor, module.cuda = Tensor, cuda
     module.empty_like = lambda tensor: Tensor([float('nan')] * len(tensor.values), tensor.dtype)
+    module.full_like = lambda tensor, value: Tensor([value] * len(tensor.values), tensor.dtype)
+    module.zeros_like = lambda tensor: module.full_like(tensor, 0)
     module.equal = lambda left, right: left.values == right.values
     module.no_grad = lambda: _noted('no_grad')
     module.autograd = types.SimpleNamespace(set_multithreading_enabled=lambda enabled: _noted('threads', enabled))

@@ -132,8 +132,9 @@ def test_an_exception_that_is_no_error_fails_its_future_only(service, chain, kin
     def leave(stream):
         raise kind
 
-    with pytest.raises(kind):
+    with pytest.raises(gpushare.TaskError) as caught:
         service.submit(enqueue=leave).future().result(timeout=30)
+    assert isinstance(caught.value.__cause__, kind)
     leaves = service.submit(chain).future()
     leaves.add_done_callback(leave)
     assert leaves.result(timeout=30).verdict is gpushare.Verdict.OK
@@ -154,3 +155,59 @@ def test_when_the_thread_ends_its_futures_fail(polled, monkeypatch):
         future.result(timeout=30)
     with pytest.raises(ZeroDivisionError):
         service.submit(chain).future().result(timeout=30)
+
+
+def test_nothing_is_written_to_an_eventfd_that_the_thread_has_closed(polled):
+    service = polled.create_app('service', gpushare.LATENCY_CRITICAL)
+    ticket = service.submit(polled.register_kernel('chain1'))
+    waiter = polled._completions()
+    waiter.close()
+    with os.fdopen(os.eventfd(0, os.EFD_NONBLOCK)) as other:  # which may get the number of the closed one
+        if other.fileno() != waiter._wake:
+            os.dup2(other.fileno(), waiter._wake)
+        with pytest.raises(gpushare.FailedPreconditionError, match='This Runtime is closed'):
+            waiter.add(service.queue.handle, ticket).result(timeout=30)
+        waiter.close()
+        with pytest.raises(BlockingIOError):
+            os.eventfd_read(waiter._wake)
+        if other.fileno() != waiter._wake:
+            os.close(waiter._wake)
+
+
+def test_futures_that_are_made_during_a_close_are_resolved_or_refused(monkeypatch):
+    closed, wrong = set(), []
+    made, close, write = os.eventfd, os.close, os.eventfd_write
+
+    def make(*arguments):
+        descriptor = made(*arguments)
+        closed.discard(descriptor)
+        return descriptor
+
+    monkeypatch.setattr(os, 'eventfd', make)
+    monkeypatch.setattr(os, 'close', lambda descriptor: (closed.add(descriptor), close(descriptor)))
+    monkeypatch.setattr(os, 'eventfd_write', lambda descriptor, value: (
+        wrong.append(descriptor) if descriptor in closed else write(descriptor, value)))
+
+    def ask(tickets):
+        futures = []
+        for ticket in tickets:
+            try:
+                futures.append(ticket.future())
+            except gpushare.FailedPreconditionError:  # closed
+                break
+        for future in futures:
+            assert future.exception(timeout=30) is None or 'closed' in str(future.exception())
+        return len(futures)
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for _ in range(20):
+            runtime = gpushare.Runtime(device='sim')
+            service = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+            chain = runtime.register_kernel('chain1')
+            tickets = [service.submit(chain) for _ in range(200)]
+            runtime.drain()
+            tickets[0].future().result(timeout=30)
+            asked = [pool.submit(ask, tickets[number::2]) for number in range(2)]
+            runtime.close()
+            assert [call.result() >= 0 for call in asked] == [True, True]
+    assert not wrong

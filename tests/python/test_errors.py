@@ -45,8 +45,26 @@ def test_a_name_with_a_nul_is_not_cut(runtime):
 
 
 def test_an_unknown_option_is_named(runtime):
-    with pytest.raises(TypeError, match="gpushare_app_options has no field 'p98_bound'"):
+    with pytest.raises(TypeError, match="There is no option 'p98_bound'; did you mean 'p99_bound'"):
         runtime.create_app('service', gpushare.LATENCY_CRITICAL, p98_bound=1.1)
+    with pytest.raises(TypeError, match=r"There is no option 'xyzzy'\."):
+        runtime.create_app('service', gpushare.LATENCY_CRITICAL, xyzzy=1)
+
+
+def test_an_argument_of_a_wrong_type_is_named(service, chain):
+    with pytest.raises(TypeError, match=r'block_tasks is 1\.5, and it must be an integer'):
+        service.submit(chain, block_tasks=1.5)
+    with pytest.raises(TypeError, match="kernel is 'chain1', and it must be a Kernel"):
+        service.submit('chain1')
+
+
+def test_objects_say_what_they_are(runtime, service, chain):
+    assert repr([runtime, service, service.queue, chain]) == (
+        "[<gpushare.Runtime on sim>, <gpushare.App 'service', LATENCY_CRITICAL>, "
+        "<gpushare.Queue of <gpushare.App 'service', LATENCY_CRITICAL>>, <gpushare.Kernel 'chain1'>]")
+    closed = gpushare.Runtime(device='sim')
+    closed.close()
+    assert repr(closed) == '<gpushare.Runtime, closed>'
 
 
 def test_none_is_the_default():

@@ -1,6 +1,7 @@
 """Threads, garbage, the interpreter's end and fork: nothing crashes, hangs or leaks."""
 
 import concurrent.futures
+import ctypes
 import gc
 import threading
 import weakref
@@ -245,3 +246,96 @@ def test_a_ticket_outlives_the_close_of_its_app(runtime, sincos):
     assert tickets[1].wait().verdict is gpushare.Verdict.OK
     with pytest.raises(gpushare.FailedPreconditionError, match='closed'):
         tickets[1].future()
+
+
+class Held:
+    """A runtime with the library's thread and that of futures, in a cycle with this object."""
+
+    def __init__(self):
+        self.runtime = gpushare.Runtime(device='sim')
+        self.app = self.runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+        self.app.submit(self.runtime.register_kernel('chain1')).wait()
+        self.runtime._completions()
+        self.queue = self.app.create_queue()
+        self.cycle = self.runtime.cycle = self.app.cycle = self
+        self.handle = self.runtime.handle
+
+
+def is_released(handle):
+    """Whether the library has ended the runtime of a handle."""
+    time = ctypes.c_int64()
+    return gpushare.library().gpushare_now_ns(handle, ctypes.byref(time)) == gpushare.Status.INVALID_ARGUMENT
+
+
+def drop(held):
+    """Drops the last references; garbage collection finds them at once. Returns the handle."""
+    handle = held.pop().handle
+    gc.collect()
+    return handle
+
+
+DROPS = {
+    'an enqueue function': lambda service, chain, call: service.submit(enqueue=call).wait(),
+    'a callback of a future': lambda service, chain, call: service.submit(chain).future().add_done_callback(call),
+    'a capture function': lambda service, chain, call: gpushare.kernel._capture_callback(call, [])(None, 0, 132),
+    'a log function': lambda service, chain, call: gpushare.runtime._log_callback(lambda *_: call(0))(None, 1, b''),
+}
+
+
+@pytest.mark.parametrize('where', DROPS)
+def test_a_runtime_that_is_dropped_inside_a_callback_is_closed_elsewhere(service, chain, where):
+    held, handles, called = [Held()], [], threading.Event()
+
+    def call(*_):
+        handles.append(drop(held))
+        called.set()
+
+    DROPS[where](service, chain, call)
+    assert called.wait(timeout=30)
+    assert within(30, lambda: is_released(handles[0]))
+    assert within(30, lambda: not gpushare._callbacks._unfinished)
+    service.submit(chain).wait()
+
+
+def test_a_runtime_whose_own_callback_drops_it_is_closed():
+    runtime = gpushare.Runtime(device='sim')
+    handle = runtime.handle
+    app = runtime.create_app('service', gpushare.LATENCY_CRITICAL)
+    runtime.quiesce()
+    held = [runtime, app, app.submit(enqueue=lambda stream: held.clear())]
+    del app
+    runtime.resume()
+    del runtime
+    assert within(30, lambda: is_released(handle))
+
+
+def test_a_runtime_that_is_dropped_in_a_callback_of_ones_own_is_closed(service, chain):
+    """The package does not know a callback of gpushare.abi; the library refuses the shutdown there."""
+    held, handles = [Held()], []
+    callback = gpushare.abi.gpushare_completion_callback(lambda user, record: handles.append(drop(held)))
+    ticket = service.submit(chain)
+    gpushare._library.check(gpushare.library().gpushare_ticket_set_callback(
+        ticket.runtime_handle, ticket.c_value, callback, None))
+    ticket.wait()
+    assert within(30, lambda: handles and is_released(handles[0]))
+
+
+def test_the_interpreter_ends_while_a_dropped_runtime_is_closed(run_python):
+    assert run_python(IN_FLIGHT + '''
+import gc
+held = [runtime, training, steps]
+runtime.cycle = runtime
+other = gpushare.Runtime(device='sim')
+service = other.create_app('service', gpushare.LATENCY_CRITICAL)
+del runtime, training, steps
+service.submit(enqueue=lambda stream: (held.clear(), gc.collect())).wait()
+''') == ''
+
+
+def within(seconds, condition):
+    """Whether a condition becomes true in time."""
+    for _ in range(int(seconds / 0.01)):
+        if condition():
+            return True
+        threading.Event().wait(0.01)
+    return False

@@ -24,6 +24,32 @@ def test_counters_and_metrics_count(runtime, service, chain):
         runtime.set_policy('no_such_policy')
 
 
+def test_a_guarantee_says_what_was_promised_and_delivered(polled):
+    service = polled.create_app('service', gpushare.LATENCY_CRITICAL, p99_bound=1.05, p50_bound=1.1,
+                                p99_alone_ns=2_000_000)
+    training = polled.create_app('training', gpushare.BEST_EFFORT)
+    copy = training.submit(enqueue=lambda stream: None, declared_ns=50_000_000)  # longer than any budget
+    chain = polled.register_kernel('chain1')
+    for _ in range(20):
+        service.submit(chain).wait()
+    given = service.guarantee()
+    assert (given.app_class, given.p99_bound, given.p50_bound) == (gpushare.AppClass.LATENCY_CRITICAL, 1.05, 1.1)
+    assert given.queries == 20
+    assert 0 < given.p50_ns <= given.p99_ns
+    assert given.p99_over_alone == pytest.approx(given.p99_ns / 2_000_000)
+    copy.wait()
+    held = training.guarantee().held_ns
+    assert held
+    assert all(reason.name.startswith('HOLD_') and time > 0 for reason, time in held.items())
+
+
+def test_a_graph_that_is_never_cut_says_so(runtime):
+    runtime.register_kernel('chain1', segment_ns=-1)
+    info = runtime.kernel_info('chain1')
+    assert info.segment_count == 1
+    assert info.whole_reason.endswith('.')
+
+
 def test_a_quiesced_runtime_holds_work_until_it_resumes(runtime, service, chain):
     runtime.quiesce()
     ticket = service.submit(chain)

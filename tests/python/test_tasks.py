@@ -107,9 +107,24 @@ def test_an_enqueue_function_runs_once_and_its_exception_is_raised(service):
     def fail(stream):
         raise KeyError('no such thing')
 
-    with pytest.raises(KeyError, match='no such thing'):
-        service.submit(enqueue=fail).wait()
+    ticket = service.submit(enqueue=fail)
+    with pytest.raises(gpushare.TaskError, match=r"its enqueue function raised KeyError: 'no such thing'\.$") as caught:
+        ticket.wait()
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert ticket.record().verdict is Verdict.FAILED
     assert not gpushare.app._Enqueue.waiting
+
+
+def test_a_task_behind_an_enqueue_function_that_raises_fails_and_the_log_says_why():
+    said = []
+    with gpushare.Runtime(device='sim', log=lambda level, text: said.append(text)) as runtime:
+        app = runtime.create_app('training', gpushare.BEST_EFFORT)
+        first = app.submit(enqueue=lambda stream: int('many\nlines'), declared_ns=1000)
+        behind = app.submit(runtime.register_kernel('sincos_27us'), block_tasks=1, wait_tickets=[first])
+        with pytest.raises(gpushare.TaskError, match=f'it waited for task {first.value}, which ended with FAILED'):
+            behind.wait()
+    assert f'The enqueue callback of ticket {first.value} failed: ValueError: invalid literal for int()' in said[0]
+    assert '\n' not in said[0]
 
 
 def test_an_enqueue_function_of_a_cancelled_task_never_runs_and_is_dropped(runtime, training):

@@ -3,10 +3,12 @@
 The simulated device captures nothing; CapturingRuntime calls the capture callback as a CUDA device does.
 """
 
+import collections
 import gc
 import importlib
 import sys
 import threading
+import types
 import weakref
 
 import fake_torch
@@ -190,20 +192,53 @@ def test_without_a_gpu_it_says_so(torch, capturing, monkeypatch):
         torch.Training(capturing, lambda: None)
 
 
-class Optimizer:
-    """Makes its state in its first step, as Adam does."""
+def test_example_inputs_on_the_cpu_are_refused(torch, capturing):
+    given = Tensor([1, 2])
+    given.is_cuda = False
+    with pytest.raises(gpushare.InvalidArgumentError, match=r'An input of shape \(2,\) is on the CPU'):
+        torch.Service(capturing, double, given, name='resnet50_b1')
 
-    def __init__(self, weight):
-        self.weight, self.state = weight, {}
+
+def test_another_gpu_than_the_runtimes_is_refused(torch, capturing, monkeypatch):
+    capturing.device_ordinal = 1
+    monkeypatch.setattr(capturing, 'device', lambda: types.SimpleNamespace(simulated=False))
+    for make in (lambda: torch.Service(capturing, double, Tensor([1])),
+                 lambda: torch.Training(capturing, lambda: None)):
+        with pytest.raises(gpushare.InvalidArgumentError, match=r'Call torch\.cuda\.set_device\(1\) first'):
+            make()
+
+
+def test_without_pytorch_the_import_says_what_to_do(run_python):
+    said = run_python('''
+        import sys
+        sys.modules['torch'] = None
+        try:
+            import gpushare.torch
+        except ModuleNotFoundError as error:
+            print(error)
+    ''')
+    assert said == 'gpushare.torch needs PyTorch 2.8 or later: pip install torch.\n'
+
+
+class Optimizer:
+    """Makes its state in its first step, as those of torch.optim do."""
+
+    def __init__(self, weight, first=None, **group):
+        self.weight = weight
+        self.first = first or {'moment': [0, 0], 'product': [1, 1]}
+        self.state = collections.defaultdict(dict)
+        self.param_groups = [{'lr': 0.1, **group}]
 
     def state_dict(self):
-        return {'state': self.state, 'lr': 0.1}
+        return {'state': dict(enumerate(self.state.values())), 'param_groups': self.param_groups}
 
     def step(self):
-        self.state.setdefault('moment', Tensor([0, 0]))
-        for index in range(2):
-            self.state['moment'].values[index] += 1
-            self.weight.values[index] += 1
+        entry = self.state[self.weight]
+        if not entry:
+            for name, values in self.first.items():
+                entry[name] = Tensor(values)
+        for tensor in (self.weight, *entry.values()):
+            tensor.values[:] = [value + 1 for value in tensor.values]
         return self.weight
 
 
@@ -219,20 +254,67 @@ def test_a_training_begins_where_it_was_before_the_warm_up(torch, capturing):
     training = torch.Training(capturing, step, state=([weight], optimizer), name='chain1')
     # Three runs to warm up; the fourth is the capture, which the fake runs although a GPU would not.
     assert seen == [[1, 2], [2, 3], [3, 4], [1, 2]]
-    assert optimizer.state['moment'].values == [1, 1]
+    entry = optimizer.state[weight]
+    assert {name: tensor.values for name, tensor in entry.items()} == {'moment': [1, 1], 'product': [2, 2]}
+    assert type(entry) is dict
+    assert optimizer.state.default_factory is dict
     assert training.outputs is weight
+
+
+def test_state_that_an_optimizer_has_is_put_back(torch, capturing):
+    weight = Tensor([1, 2])
+    optimizer = Optimizer(weight, {'average': [1, 2]}, dampening=0.5)
+    optimizer.step()
+    torch.Training(capturing, optimizer.step, state=([weight], optimizer), name='chain1')
+    assert optimizer.state[weight]['average'].values == [3, 4]  # the step of the caller and that of the capture
+
+
+@pytest.mark.parametrize(('first', 'dampening', 'after'), [
+    ({'momentum_buffer': [3, 4]}, 0, [1, 1]),  # a first gradient: the buffer was zero
+    ({'momentum_buffer': [3, 4]}, 0.5, None),
+    ({'average': [3, 4]}, 0, None),
+])
+def test_state_that_comes_from_the_first_step_is_refused_unless_it_can_be_undone(
+        torch, capturing, first, dampening, after):
+    weight = Tensor([1, 2])
+    optimizer = Optimizer(weight, first, dampening=dampening)
+    if after:
+        torch.Training(capturing, optimizer.step, state=([weight], optimizer), name='chain1')
+        assert optimizer.state[weight]['momentum_buffer'].values == after
+        return
+    with pytest.raises(gpushare.UnimplementedError, match=f"makes 'state.0.{next(iter(first))}' in item 1 of the st"):
+        torch.Training(capturing, optimizer.step, state=([weight], optimizer), name='chain1')
+    assert weight.values == [1, 2]
+    assert not optimizer.state
+
+
+def test_tensors_that_share_memory_are_each_put_back(torch, capturing):
+    whole, first = Tensor([1, 2]), Tensor([1])
+    first.pointer = whole.pointer
+
+    def step():
+        whole.values[:] = first.values[:] = [5]
+
+    snapshot = torch._snapshot.Snapshot([[whole], {'first': first}])
+    with snapshot:
+        step()
+        snapshot.restore()
+    assert (whole.values, first.values) == ([1, 2], [1])
 
 
 def test_a_warm_up_that_raises_leaves_the_model_as_it_was(torch, capturing):
     weight = Tensor([1, 2])
 
+    optimizer = Optimizer(weight)
+
     def step():
-        weight.values[0] += 1
+        optimizer.step()
         raise KeyError('mine')
 
     with pytest.raises(KeyError, match='mine'):
-        torch.Training(capturing, step, state=[weight], name='chain1')
+        torch.Training(capturing, step, state=[weight, optimizer], name='chain1')
     assert weight.values == [1, 2]
+    assert not optimizer.state
 
 
 def test_a_step_that_fails_fails_the_steps_behind_it(torch, capturing):

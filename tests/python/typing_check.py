@@ -21,6 +21,8 @@ def main() -> None:
         future: concurrent.futures.Future[gpushare.CompletionRecord] = service.submit(model).future()
         verdict: gpushare.Verdict = future.result().verdict
         name: str = runtime.device().name
+        held: dict[gpushare.Reason, int] = service.guarantee().held_ns
+        print(held)
         print(verdict.name, name, asyncio.run(serve(service, model)))
 
         runtime.create_app('service', gpushare.LATENCY_CRITICAL, p98_bound=1.05)  # type: ignore[call-arg]
@@ -28,5 +30,7 @@ def main() -> None:
         runtime.create_app('service', 1)  # type: ignore[arg-type]
         runtime.register_kernel('chain1', kind='graph')  # type: ignore[arg-type]
         service.queue.submit(model, block_tasks=1.5)  # type: ignore[arg-type]
+        service.submit(model, block_tasks=1.5)  # type: ignore[arg-type]
+        service.submit(model, block_task=1)  # type: ignore[call-arg]
         wrong: int = runtime.device().name  # type: ignore[assignment]
         print(wrong, runtime.device().no_such_field)  # type: ignore[attr-defined]

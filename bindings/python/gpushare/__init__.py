@@ -51,7 +51,16 @@ from gpushare.errors import (
 from gpushare.event_log import EventLog
 from gpushare.kernel import FusedKernel, Kernel, KernelSpec
 from gpushare.profiles import calibrate, policy_names, validate_profile, version
-from gpushare.records import AppStats, CompletionRecord, DeviceInfo, Event, KernelInfo, RuntimeStats, TraceSummary
+from gpushare.records import (
+    AppGuarantee,
+    AppStats,
+    CompletionRecord,
+    DeviceInfo,
+    Event,
+    KernelInfo,
+    RuntimeStats,
+    TraceSummary,
+)
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
 
@@ -65,6 +74,7 @@ __all__ = [
     'AlreadyExistsError',
     'App',
     'AppClass',
+    'AppGuarantee',
     'AppStats',
     'Choice',
     'CompletionRecord',

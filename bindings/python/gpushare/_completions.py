@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gpushare._callbacks import Inside
 from gpushare._library import check, library
 from gpushare.enums import Status
 from gpushare.errors import FailedPreconditionError
@@ -98,8 +99,13 @@ class Completions:
             lane.waiting.popleft()
             try:
                 check(status)
+            except Exception as error:
+                refused.append((future, error))
+                continue
+            try:
                 self._epoll.register(descriptor.value, select.EPOLLIN)
             except Exception as error:
+                os.close(descriptor.value)
                 refused.append((future, error))
                 continue
             self._armed[descriptor.value] = (queue, ticket, future)
@@ -108,7 +114,8 @@ class Completions:
 
     def _run(self) -> None:
         try:
-            self._serve()
+            with Inside():  # callbacks of futures; and the close of a runtime waits for this thread
+                self._serve()
         except BaseException as error:  # a future that is never resolved would block its waiter for ever
             self._abandon(error)
             raise

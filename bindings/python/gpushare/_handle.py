@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from gpushare import _callbacks
 from gpushare._library import check, library
 from gpushare.enums import Status
 from gpushare.errors import FailedPreconditionError
@@ -55,6 +56,8 @@ class Handle:
         status = getattr(library(), self._release)(handle)
         if status == Status.FAILED_PRECONDITION and self._runtime is not None:
             self._runtime._leftovers.append((self._release, handle))
+            if self._runtime.closed:  # inside a callback: it was the runtime's last reference
+                _callbacks.elsewhere(self._runtime._release_leftovers)
         else:
             check(status)
 

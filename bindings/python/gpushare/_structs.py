@@ -6,6 +6,7 @@ ctypes cuts an integer that does not fit, and C ends a string at its first NUL; 
 from __future__ import annotations
 
 import ctypes
+import difflib
 import functools
 import operator
 import os
@@ -38,17 +39,25 @@ def init(kind: type[Struct], values: Mapping[str, Any] | None = None) -> Struct:
     types = _field_types(kind)
     for name, value in (values or {}).items():
         if name not in types or name == 'struct_size':
-            raise TypeError(f"{kind.__name__} has no field '{name}'.")
+            raise TypeError(f"There is no option '{name}'{_instead(name, types)}.")
         if value is not None:
             setattr(struct, name, _converted(kind, name, types[name], value))
     return struct
+
+
+def _instead(name: str, types: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, [known for known in types if known != 'struct_size'], 1)
+    return f"; did you mean '{close[0]}'?" if close else ''
 
 
 def _converted(kind: type[ctypes.Structure], name: str, field_type: Any, value: Any) -> Any:
     if field_type is ctypes.c_char_p:
         return text_of(name, value)
     if field_type in _INTEGERS:
-        number = operator.index(value)
+        try:
+            number = operator.index(value)
+        except TypeError:
+            raise TypeError(f'{name} is {value!r}, and it must be an integer.') from None
         least, most = _INTEGERS[field_type]
         if not least <= number <= most:
             raise InvalidArgumentError(

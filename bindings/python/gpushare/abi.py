@@ -1556,6 +1556,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     'gpushare_query_end': (ctypes.c_int32, [ctypes.c_void_p, gpushare_query]),
     'gpushare_submit_lc': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_task_options), ctypes.POINTER(gpushare_ticket)]),
     'gpushare_submit_be': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_task_options), ctypes.POINTER(gpushare_ticket)]),
+    'gpushare_enqueue_fail': (ctypes.c_int32, [ctypes.c_char_p]),
     'gpushare_region_begin': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_region_options), ctypes.POINTER(gpushare_ticket), ctypes.POINTER(ctypes.c_void_p)]),
     'gpushare_region_end': (ctypes.c_int32, [ctypes.c_void_p, gpushare_ticket]),
     'gpushare_ticket_wait': (ctypes.c_int32, [ctypes.c_void_p, gpushare_ticket, ctypes.c_int64]),

@@ -8,16 +8,18 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpushare import abi
+from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import check, library
 from gpushare._structs import init
 from gpushare.enums import AppClass, TaskKind
+from gpushare.errors import described
 from gpushare.kernel import Kernel
 from gpushare.options import AppOptions, TaskOptions
-from gpushare.records import AppStats, CompletionRecord
+from gpushare.records import AppGuarantee, AppStats, CompletionRecord
 from gpushare.ticket import Ticket
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ class App(Handle):
         struct = init(abi.gpushare_app_options, {**options, 'name': name, 'app_class': app_class})
         super().__init__(make(library().gpushare_app_create, runtime.handle, ctypes.byref(struct)), runtime)
 
+    def __repr__(self) -> str:
+        return f'<gpushare.App {self.name!r}, {self.app_class.name}>'
+
     @property
     def id(self) -> int:
         """The number that records, events and metrics use."""
@@ -62,9 +67,12 @@ class App(Handle):
                 self._own_queue = weakref.ref(queue)
             return queue
 
-    def submit(self, kernel: Kernel | None = None, **options: Any) -> Ticket:
+    def submit(self, kernel: Kernel | None = None, *, arguments: bytes = b'', query: Query | None = None,
+               wait_tickets: Sequence[Ticket] = (), wait_events: Sequence[int] = (),
+               enqueue: Callable[[int], None] | None = None, **options: Unpack[TaskOptions]) -> Ticket:
         """Queue.submit on the app's own queue."""
-        return self.queue.submit(kernel, **options)
+        return self.queue.submit(kernel, arguments=arguments, query=query, wait_tickets=wait_tickets,
+                                 wait_events=wait_events, enqueue=enqueue, **options)
 
     def reserve_capsms(self, capsms: int, packed: bool = False) -> None:
         """Reserves CapSMs for an LC app, or bounds those of a BE app. 0 removes it."""
@@ -76,6 +84,12 @@ class App(Handle):
         struct = init(abi.gpushare_app_stats)
         check(library().gpushare_app_stats_get(self.handle, ctypes.byref(struct)))
         return AppStats.from_c(struct)
+
+    def guarantee(self) -> AppGuarantee:
+        """What the app was promised and what it got: an LC app's latencies, and why BE work was held."""
+        struct = init(abi.gpushare_app_guarantee)
+        check(library().gpushare_app_guarantee_get(self.handle, ctypes.byref(struct)))
+        return AppGuarantee.from_c(struct)
 
     def close(self) -> None:
         """Gives the app and its own queue back. Tasks in flight go on."""
@@ -101,6 +115,9 @@ class Queue(_QueueHandle):
         self.runtime = app.runtime
         super().__init__(app)
 
+    def __repr__(self) -> str:
+        return f'<gpushare.Queue of {self.app!r}>'
+
     def submit(self, kernel: Kernel | None = None, *, arguments: bytes = b'', query: Query | None = None,
                wait_tickets: Sequence[Ticket] = (), wait_events: Sequence[int] = (),
                enqueue: Callable[[int], None] | None = None, **options: Unpack[TaskOptions]) -> Ticket:
@@ -111,10 +128,12 @@ class Queue(_QueueHandle):
         wait_tickets: tasks that must end with Verdict.OK first. wait_events: cudaEvent_t that the device waits
         for; they must live until the task is complete.
         enqueue: for OPAQUE work, gets the address of a cudaStream_t and enqueues on it. It runs once, on a
-        thread that launches, and must not call gpushare.
+        thread that launches, and must not call gpushare. If it raises, the task fails.
         """
         struct = init(abi.gpushare_task_options, options)
         if kernel is not None:
+            if not isinstance(kernel, Kernel):
+                raise TypeError(f'kernel is {kernel!r}, and it must be a Kernel, which register_kernel makes.')
             struct.kernel = kernel.handle
         if arguments:
             struct.arguments = ctypes.cast(ctypes.c_char_p(arguments), ctypes.c_void_p)
@@ -200,11 +219,17 @@ class _Enqueue:
 
 
 def _run_enqueue(stream: int | None, user: int) -> None:
+    with Inside():
+        _call_enqueue(stream or 0, user)
+
+
+def _call_enqueue(stream: int, user: int) -> None:
     enqueued = _Enqueue.waiting.pop(user)
     try:
-        enqueued.function(stream or 0)
+        enqueued.function(stream)
     except BaseException as error:  # nothing may leave a callback of C; Ticket.result raises it
         enqueued.error = error
+        library().gpushare_enqueue_fail(described(error).encode('utf-8', 'replace').replace(b'\0', b''))
 
 
 _enqueue = abi.gpushare_enqueue_callback(_run_enqueue)

@@ -77,20 +77,34 @@ def error_of(status: int, message: str) -> Error:
 
 
 class TaskError(Exception):
-    """A task that did not end with Verdict.OK. `record` says what happened to it."""
+    """A task that did not end with Verdict.OK.
 
-    def __init__(self, record: CompletionRecord) -> None:
+    `record` says what happened to it. An exception that left the task's enqueue function is the `__cause__`.
+    """
+
+    def __init__(self, record: CompletionRecord, raised: BaseException | None = None) -> None:
         self.record = record
-        super().__init__(_sentence(record))
+        super().__init__(_sentence(record, raised))
 
     @property
     def verdict(self) -> Verdict:
         return self.record.verdict
 
 
-def _sentence(record: CompletionRecord) -> str:
+def described(error: BaseException) -> str:
+    """An exception in words, on one line: "KeyError: 'weight'"."""
+    try:
+        text = str(error).strip().partition('\n')[0].rstrip('.')
+    except Exception:  # an exception that cannot say what it is
+        text = ''
+    return f'{type(error).__name__}: {text}' if text else type(error).__name__
+
+
+def _sentence(record: CompletionRecord, raised: BaseException | None) -> str:
     text = f'Task {record.ticket} ended with verdict {record.verdict.name}'
-    if record.failed_dependency:
+    if raised is not None:
+        text += f' because its enqueue function raised {described(raised)}'
+    elif record.failed_dependency:
         text += (f' because it waited for task {record.failed_dependency}, '
                  f'which ended with {record.failed_dependency_verdict.name}')
     elif record.error_code:

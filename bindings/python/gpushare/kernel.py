@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gpushare import abi
+from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import library
 from gpushare._structs import init
@@ -68,6 +69,9 @@ class Kernel(Handle):
             raise
         super().__init__(handle, runtime)
 
+    def __repr__(self) -> str:
+        return f'<gpushare.Kernel {self.name!r}>'
+
     @property
     def id(self) -> int:
         """The number that records, events and metrics use."""
@@ -90,7 +94,8 @@ class FusedKernel(Handle):
 def _capture_callback(capture: Capture, raised: list[BaseException]) -> Any:
     def call(_user: int | None, stream: int | None, sm_count: int) -> int:
         try:
-            capture(stream or 0, sm_count)
+            with Inside():
+                capture(stream or 0, sm_count)
         except BaseException as error:  # nothing may leave a callback of C
             raised.append(error)
             return 1

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gpushare import abi
+from gpushare._callbacks import Inside
 from gpushare._library import check, library
 from gpushare._structs import init, read_text, text_of
 from gpushare.kernel import KernelSpec
@@ -57,7 +58,8 @@ def calibrate(output_path: str | os.PathLike[str], items: Sequence[CalibrationIt
     def call(_user: int | None, given: ctypes._Pointer[abi.gpushare_calibration_progress]) -> None:
         try:
             if progress is not None:
-                progress(given.contents)
+                with Inside():
+                    progress(given.contents)
         except BaseException as error:  # nothing may leave a callback of C; the calibration stops soon
             raised.append(error)
             cancel.value = 1

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 
 from gpushare import abi
 from gpushare.enums import (
@@ -16,6 +17,11 @@ from gpushare.enums import (
     TaskKind,
     Verdict,
 )
+
+
+def _by_reason(held_ns: Iterable[int]) -> dict[Reason, int]:
+    """Times by the reason of a hold. A reason without any is left out."""
+    return {Reason(abi.GPUSHARE_REASON_HOLD_HEADROOM + index): held for index, held in enumerate(held_ns) if held}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -395,7 +401,7 @@ class AppGuarantee:
     queries_late_for_be: int
     # BE: time that the planner held the app's queue heads, for GPUSHARE_REASON_HOLD_HEADROOM +
     # index.
-    held_ns: tuple[int, ...]
+    held_ns: dict[Reason, int]
 
     @classmethod
     def from_c(cls, struct: abi.gpushare_app_guarantee) -> AppGuarantee:
@@ -412,7 +418,7 @@ class AppGuarantee:
             late_share=struct.late_share,
             tail_credit=struct.tail_credit,
             queries_late_for_be=struct.queries_late_for_be,
-            held_ns=tuple(struct.held_ns),
+            held_ns=_by_reason(struct.held_ns),
         )
 
 

@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gpushare import _waits, abi
+from gpushare import _callbacks, _waits, abi
 from gpushare._completions import Completions
 from gpushare._handle import Handle, make
 from gpushare._library import check, library
@@ -61,8 +61,12 @@ class Runtime(Handle):
         if self._log is not None:
             struct.log = self._log
         self.drive = Drive(struct.drive)
+        self.device_ordinal: int = struct.device_ordinal
         super().__init__(make(library().gpushare_runtime_create, ctypes.byref(struct)))
         _open.add(self)
+
+    def __repr__(self) -> str:
+        return '<gpushare.Runtime, closed>' if self.closed else f'<gpushare.Runtime on {self.device().name}>'
 
     # --- making ---
 
@@ -203,11 +207,18 @@ class Runtime(Handle):
         self._close(timeout_s)
 
     def __del__(self) -> None:
-        if getattr(self, '_handle', None) is not None:
+        if getattr(self, '_handle', None) is None:
+            return
+        if not _callbacks.inside():
             try:
                 self._close(CLOSE_TIMEOUT_S)
-            except Exception:  # nobody is left to handle it
-                self._handle = None
+            except Exception:  # nobody is left to handle it; or in a callback that the package does not know
+                pass
+        if self._handle is not None:
+            _callbacks.elsewhere(self._close_dropped)
+
+    def _close_dropped(self) -> None:
+        self._close(CLOSE_TIMEOUT_S)
 
     def _close(self, timeout_s: float) -> None:
         if os.getpid() != self._process:  # another thread of the parent may have held the lock
@@ -244,6 +255,7 @@ class Runtime(Handle):
         self._release_leftovers()
         _open.discard(self)
         super().close()
+        self._release_leftovers()  # of a child that was dropped meanwhile
         self._kept.clear()
         if failure is not None:
             raise failure
@@ -280,7 +292,8 @@ def _log_callback(log: Callable[[LogLevel, str], None] | None) -> Any:
         return None
 
     def call(_user: int | None, level: int, message: bytes) -> None:
-        log(LogLevel(level), message.decode('utf-8', 'replace'))
+        with _callbacks.Inside():
+            log(LogLevel(level), message.decode('utf-8', 'replace'))
 
     return abi.gpushare_log_callback(call)
 
@@ -291,6 +304,7 @@ def _close_all() -> None:
             runtime.close()
         except Exception:  # work was cut off, and the process ends
             continue
+    _callbacks.finish()
 
 
 atexit.register(_close_all)

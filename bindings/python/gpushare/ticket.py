@@ -89,13 +89,12 @@ class Ticket:
     def result(self) -> CompletionRecord:
         """The record of a complete task. Raises TaskError unless the verdict is OK.
 
-        An exception that left the enqueue function of opaque work is raised here.
+        An exception that left the task's enqueue function is the __cause__ of that TaskError.
         """
         record = self.record()
-        if self._enqueued is not None and self._enqueued.error is not None:
-            raise self._enqueued.error
-        if record.verdict != Verdict.OK:
-            raise TaskError(record)
+        raised = None if self._enqueued is None else self._enqueued.error
+        if record.verdict != Verdict.OK or raised is not None:
+            raise TaskError(record, raised) from raised
         return record
 
     def cancel(self) -> bool:

@@ -107,8 +107,9 @@ int64_t MeasuredFor(const Flow& flow, const Task& task, const Part& part,
 // The task's last launch has ended: the task finishes, or its rest returns to its queue.
 void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   // Any failed launch fails the task, also when its other launches ran every block task: the failed
-  // one may have left its signal event unrecorded. So does a function that threw while it enqueued.
-  if (task.progress.launch_failed || task.progress.enqueue_threw) {
+  // one may have left its signal event unrecorded. So does a function that failed while it
+  // enqueued.
+  if (task.progress.launch_failed || task.progress.enqueue_failed) {
     FinishTask(flow, task, Verdict::kFailed);
     return;
   }

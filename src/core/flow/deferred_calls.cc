@@ -82,19 +82,19 @@ void DeferredCalls::RunCallbacks() {
 // Launches opaque work, which calls the application's function. No lock is held, so that the
 // function may submit.
 void DeferredCalls::Launch(LaunchRequest& request) {
-  std::string thrown;
+  std::string failure;
   TicketId ticket;
-  const auto on_throw = [&](const std::string& what) {
+  const auto on_failure = [&](const std::string& what) {
     MutexLock lock(&tick_mutex_);
     Task* const task = flow_.launches.Find(launching_);
     if (task == nullptr) return;  // given up meanwhile
-    task->progress.enqueue_threw = true;
+    task->progress.enqueue_failed = true;
     ticket = task->record.ticket;
-    thrown = what;
+    failure = what;
   };
-  const GuardedEnqueue guard(request, on_throw);
+  const GuardedEnqueue guard(request, on_failure);
   const absl::Status status = CatchExhaustion([&] { return flow_.device->Launch(request); });
-  if (!thrown.empty()) ReportEnqueueThrew(flow_, ticket, thrown);
+  if (!failure.empty()) ReportEnqueueFailure(flow_, ticket, failure);
   DeviceCompletion refused;
   refused.launch = launching_;
   refused.outcome = IsDeviceLost(status) ? Outcome::kDeviceLost : Outcome::kFailed;

@@ -38,15 +38,15 @@ FastPathResult LaunchPrepared(Flow& flow, Task& task) {
   LaunchRequest request = MakeRequest(task, part);
   const QuerySlot* const query = task.explicit_query;
   const TicketId ticket = task.record.ticket;
-  std::string thrown;
-  const auto on_throw = [&](const std::string& what) {
-    task.progress.enqueue_threw = true;
-    thrown = what;
+  std::string failure;
+  const auto on_failure = [&](const std::string& what) {
+    task.progress.enqueue_failed = true;
+    failure = what;
   };
-  const GuardedEnqueue guard(request, on_throw);
+  const GuardedEnqueue guard(request, on_failure);
   task.state.store(TaskState::kRunning, std::memory_order_release);
   const absl::Status status = LaunchInQuery(flow, request, query);
-  if (!thrown.empty()) ReportEnqueueThrew(flow, ticket, thrown);
+  if (!failure.empty()) ReportEnqueueFailure(flow, ticket, failure);
   if (status.ok()) {
     flow.counters.fast_path_launches.fetch_add(1, std::memory_order_relaxed);
     return FastPathResult::kLaunched;

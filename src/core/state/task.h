@@ -107,10 +107,10 @@ struct Progress {
   bool beside_overlaps = false;
   int32_t counter = -1;  // claim counter of its block tasks, -1: none
   bool counter_fresh = true;
-  bool enqueue_threw = false;  // the application's enqueue function threw: the task fails
-  int32_t running_index = -1;  // in Flow::running_lc or running_be
-  int32_t kernel_row = -1;     // row of the pair table
-  uint64_t sequence = 0;       // order of admission
+  bool enqueue_failed = false;  // the application's enqueue function failed: so does the task
+  int32_t running_index = -1;   // in Flow::running_lc or running_be
+  int32_t kernel_row = -1;      // row of the pair table
+  uint64_t sequence = 0;        // order of admission
   TimeNs ready_ns = 0;
   int64_t blocks_done = 0;
   int64_t claims_seen = 0;     // what ReadClaims last answered

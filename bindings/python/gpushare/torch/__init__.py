@@ -12,6 +12,11 @@ work beside them stays right. What a captured function must keep to is in docs/p
 PlaceCaptures is the capture function of a kernel that you register yourself.
 """
 
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError('gpushare.torch needs PyTorch 2.8 or later: pip install torch.', name='torch') from error
+
 from gpushare.torch._place_captures import PlaceCaptures
 from gpushare.torch.service import Service
 from gpushare.torch.training import Training

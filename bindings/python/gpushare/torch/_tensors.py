@@ -10,6 +10,7 @@ import torch
 
 from gpushare.enums import Status
 from gpushare.errors import InvalidArgumentError, UnavailableError, UnimplementedError
+from gpushare.runtime import Runtime
 
 
 def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
@@ -24,18 +25,6 @@ def map_tensors(function: Callable[[Any], Any], value: Any) -> Any:
         return type(value)(map_tensors(function, item) for item in value)
     _require_constant(value)
     return value
-
-
-def tensors_of(value: Any) -> Iterator[Any]:
-    """The tensors of a nest, in order."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_of(item)
-    elif isinstance(value, (tuple, list)):
-        for item in value:
-            yield from tensors_of(item)
 
 
 def copy_tensors(target: Any, source: Any, what: str) -> None:
@@ -89,9 +78,22 @@ def _refuse(sentence: str) -> NoReturn:
     raise InvalidArgumentError(Status.INVALID_ARGUMENT, sentence)
 
 
-def require_cuda() -> None:
+def require_cuda(runtime: Runtime) -> None:
+    """Raises unless PyTorch's current GPU is the runtime's."""
     if not torch.cuda.is_available():
         raise UnavailableError(Status.UNAVAILABLE, 'gpushare.torch captures CUDA graphs, and PyTorch sees no GPU.')
+    current, wanted = torch.cuda.current_device(), runtime.device_ordinal
+    if current != wanted and not runtime.device().simulated:
+        _refuse(f"PyTorch's current GPU is {current}, and the runtime is on GPU {wanted}. Call "
+                f'torch.cuda.set_device({wanted}) first.')
+
+
+def require_on_gpu(tensor: Any) -> Any:
+    """The tensor, if it is on a GPU."""
+    if not tensor.is_cuda:
+        _refuse(f'An input of shape {tuple(tensor.shape)} is on the CPU, and the captured function reads its inputs on '
+                'the GPU. Pass example inputs that are there: tensor.cuda().')
+    return tensor
 
 
 def warm_up(function: Callable[[], Any], stream: Any, runs: int, what: str) -> Any:

@@ -19,6 +19,7 @@ from gpushare.torch._tensors import (
     native_events,
     recorded_event,
     require_cuda,
+    require_on_gpu,
     warm_up,
 )
 
@@ -30,7 +31,8 @@ class Service:
 
     fn: takes the tensors of `inputs` and returns tensors, or tuples, lists and dicts of them. It runs without
     gradients, and must not wait for the GPU, draw random numbers or depend on values of its inputs in Python.
-    inputs: example inputs on the GPU. Each query has the same shapes and types.
+    inputs: example inputs on the GPU, a tensor or a tuple of fn's positional arguments. Each query has the same
+    shapes and types; a query's tensors may also be on the CPU.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'service-1' and so on.
     p99_bound: most p99 latency over p99 alone. Further options are those of Runtime.create_app: a service
     that knows its p99 alone gives p99_alone_ns.
@@ -41,7 +43,7 @@ class Service:
 
     def __init__(self, runtime: Runtime, fn: Callable[..., Any], inputs: Any, *, name: str | None = None,
                  p99_bound: float = 1.05, warmup_runs: int = 3, **app_options: Any) -> None:
-        require_cuda()
+        require_cuda(runtime)
         self.name = name or f'service-{next(_numbers)}'
         self._runtime = runtime
         self._simulated = runtime.device().simulated
@@ -50,7 +52,7 @@ class Service:
         self._events: list[Any] = []  # that the query in flight waits for
         self._read: Any = None  # event behind the last copy of the results
         given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-        self._inputs = map_tensors(lambda tensor: tensor.detach().clone(), tuple(given))
+        self._inputs = map_tensors(lambda tensor: require_on_gpu(tensor).detach().clone(), tuple(given))
 
         def call() -> Any:
             with torch.no_grad():

@@ -16,14 +16,8 @@ from gpushare.errors import InvalidArgumentError
 from gpushare.kernel import Kernel
 from gpushare.runtime import Runtime
 from gpushare.ticket import Ticket
-from gpushare.torch._tensors import (
-    native_events,
-    own_workspaces,
-    recorded_event,
-    require_cuda,
-    tensors_of,
-    warm_up,
-)
+from gpushare.torch._snapshot import Snapshot
+from gpushare.torch._tensors import native_events, own_workspaces, recorded_event, require_cuda, warm_up
 
 _numbers = itertools.count(1)
 
@@ -47,7 +41,7 @@ class Training:
 
     def __init__(self, runtime: Runtime, step: Callable[[], Any], *, state: Sequence[Any] = (), name: str | None = None,
                  warmup_runs: int = 3, kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
-        require_cuda()
+        require_cuda(runtime)
         self.name = name or f'training-{next(_numbers)}'
         self._runtime = runtime
         self._simulated = runtime.device().simulated
@@ -57,13 +51,7 @@ class Training:
         self._events: collections.deque[Any] = collections.deque()
         self._event_tickets: collections.deque[Ticket] = collections.deque()
         stream = torch.cuda.Stream()
-        saved = _save(state)
-        try:
-            warm_up(step, stream, max(1, warmup_runs), f"Training '{self.name}'")
-        finally:
-            stream.synchronize()  # steps before one that raised may still run
-            _restore(state, saved)
-            torch.cuda.current_stream().synchronize()
+        self._warm_up(step, state, stream, warmup_runs)
         # keep_graph: the library instantiates the graph itself, once for each place.
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         stream.wait_stream(torch.cuda.current_stream())
@@ -76,6 +64,17 @@ class Training:
         self._memory = (self._graph, self.outputs, tuple(state), step, self._events)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.BEST_EFFORT, **app_options)
+
+    def _warm_up(self, step: Callable[[], Any], state: Sequence[Any], stream: Any, runs: int) -> None:
+        try:
+            with Snapshot(state) as snapshot:
+                try:
+                    warm_up(step, stream, max(1, runs), f"Training '{self.name}'")
+                finally:
+                    stream.synchronize()  # steps before one that raised may still run
+                snapshot.restore()
+        finally:
+            torch.cuda.current_stream().synchronize()
 
     def _register(self, options: dict[str, Any]) -> Kernel:
         given = {'kind': TaskKind.GRAPH, 'graph': int(self._graph.raw_cuda_graph()), **options}
@@ -155,25 +154,3 @@ def _captured(graph: Any, step: Callable[[], Any]) -> Any:
         raise
     graph.capture_end()
     return outputs
-
-
-def _tensors_of_state(state: Sequence[Any]) -> list[Any]:
-    found: list[Any] = []
-    for item in state:
-        found += tensors_of(item.state_dict() if hasattr(item, 'state_dict') else item)
-    return found
-
-
-def _save(state: Sequence[Any]) -> dict[int, Any]:
-    return {tensor.data_ptr(): tensor.detach().clone() for tensor in _tensors_of_state(state)}
-
-
-def _restore(state: Sequence[Any], saved: dict[int, Any]) -> None:
-    """Puts saved tensors back in place. One that the warm-up made, as Adam's moments, begins at zero."""
-    for tensor in _tensors_of_state(state):
-        before = saved.get(tensor.data_ptr())
-        with torch.no_grad():
-            if before is None:
-                tensor.detach().zero_()
-            else:
-                tensor.detach().copy_(before)

@@ -12,9 +12,9 @@ bool IsDeviceLost(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDataLoss(status);
 }
 
-void ReportEnqueueThrew(const Flow& flow, TicketId ticket, const std::string& thrown) {
+void ReportEnqueueFailure(const Flow& flow, TicketId ticket, const std::string& failure) {
   const std::string sentence = TextOf([&] {
-    return absl::StrCat("The enqueue callback of ticket ", ticket.value, " threw ", thrown, ".");
+    return absl::StrCat("The enqueue callback of ticket ", ticket.value, " ", failure, ".");
   });
   if (!sentence.empty()) flow.Report(sentence);
 }

@@ -24,8 +24,9 @@ absl::Status LaunchInQuery(Flow& flow, const LaunchRequest& request, const Query
 // Whether the status of a device call means that the whole device is lost (seams/device.h).
 bool IsDeviceLost(const absl::Status& status);
 
-// Writes to the application's log that the enqueue function of a task threw.
-void ReportEnqueueThrew(const Flow& flow, TicketId ticket, const std::string& thrown);
+// Writes to the application's log that the enqueue function of a task failed; `failure` is the
+// sentence's verb and reason, "threw std::bad_alloc".
+void ReportEnqueueFailure(const Flow& flow, TicketId ticket, const std::string& failure);
 
 }  // namespace gpushare::core
 
