@@ -6,6 +6,7 @@
 #
 #   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
 #     tests           the tests that need a GPU
+#     segments        graphs in segments: the contract suite, and tests/cuda/segments_test.cc, which prints what it measures
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
@@ -40,7 +41,7 @@ seconds=560
 scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
-declare -A limits=([tests]=240 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
+declare -A limits=([tests]=240 [segments]=90 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540
   [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90 [faults]=240 [python]=240)
 
@@ -236,6 +237,7 @@ group_tests() {
   run_test tests cuda_yield_lists_test cuda_yield_lists_test
   run_test tests cuda_signal_event_test cuda_signal_event_test
   run_test tests cuda_capture_test cuda_capture_test
+  run_test tests cuda_segments_test cuda_segments_test
   run_test tests cuda_catalogue_kernels_test cuda_catalogue_kernels_test
   if command -v nvidia-smi > /dev/null && [[ "$(nvidia-smi -L | wc -l)" -gt 1 ]]; then
     run_test tests cuda_two_devices_test cuda_two_devices_test
@@ -250,6 +252,13 @@ group_tests() {
   run_test tests kernels_interface_gpu_test kernels_interface_gpu_test
   GPUSHARE_DEVICE=cuda run_program tests own_kernel example_own_kernel
   GPUSHARE_DEVICE=cuda run_program tests kernels_beside_lc example_kernels
+}
+
+# The lines of the second that are no verdicts are measurements.
+group_segments() {
+  run_test segments segments_contract_test device_contract_test '--gtest_filter=*/cuda'
+  run_test segments segments_test cuda_segments_test
+  if [[ $list -eq 0 && -f "$out/segments_test.txt" ]]; then grep -vE '^\[|^Running|^$' "$out/segments_test.txt"; fi
 }
 
 # Of each Tensor kernel one fused pair, plain and with setmaxnreg, and the pair of two Tensor kernels: all pairs take too
@@ -429,7 +438,7 @@ if [[ $list -eq 1 ]]; then
   run_benchmark() { echo "$1 $3"; }
   run_program() { echo "$1 $3"; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate faults; do
+  for group in tests segments sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'

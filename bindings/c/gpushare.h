@@ -683,7 +683,10 @@ typedef struct gpushare_kernel_options {
   void* slice_function;  // CUfunction of the slice form; null: the worker form runs slices
   // GRAPH: length of the segments that BE tasks of the graph run in and are evicted between; tasks
   // of LC apps run it whole. 0: 100 us; -1: never cut. Longer nodes are segments of their own.
-  // gpushare_kernel_info has what came of it (docs/segments.md).
+  // On CUDA no node's duration is known: a segment has as many nodes as fit into segment_ns at
+  // their mean duration, solo_ns over their number, or 9 us each without solo_ns. So segments whose
+  // nodes are longer than the mean take longer, as do those of a graph that would need too many
+  // (docs/segments.md). gpushare_kernel_info has what came of it.
   int64_t segment_ns;
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)

@@ -17,7 +17,7 @@ absl::StatusOr<std::unique_ptr<Context>> Context::Open(int ordinal) {
   GPUSHARE_CU_RETURN(*api, cuInit(0));
   GPUSHARE_CU_RETURN(*api, cuDeviceGet(&device, ordinal));
   GPUSHARE_CU_RETURN(*api, cuDevicePrimaryCtxRetain(&primary, device));
-  return std::unique_ptr<Context>(new Context(*api, device, primary));
+  return std::make_unique<Context>(*api, device, primary);
 }
 
 Context::~Context() { api_.cuDevicePrimaryCtxRelease(device_); }

@@ -21,6 +21,9 @@ class Context {
  public:
   // Errors: UNAVAILABLE without a driver; otherwise the driver's error.
   static absl::StatusOr<std::unique_ptr<Context>> Open(int ordinal);
+  // Takes over a context that was retained: Open's, or a test's of a fake driver.
+  Context(const DriverApi& api, CUdevice device, CUcontext primary)
+      : api_(api), device_(device), primary_(primary) {}
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -32,9 +35,6 @@ class Context {
   int Attribute(CUdevice_attribute attribute) const;
 
  private:
-  Context(const DriverApi& api, CUdevice device, CUcontext primary)
-      : api_(api), device_(device), primary_(primary) {}
-
   const DriverApi api_;
   const CUdevice device_;
   const CUcontext primary_;

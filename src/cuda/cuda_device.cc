@@ -219,16 +219,8 @@ class CudaDevice final : public core::Device {
     }
     if (lost_.load(std::memory_order_relaxed) != 0) return Lost();
     const ScopedContext current(*context_);
-    // Call the caller's function without a lock. The mark that LaunchLocked wants comes behind the
-    // work that it enqueues.
-    const bool calls_back =
-        request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr;
-    if (calls_back) {
-      if (absl::Status status = launcher_->WaitForEvents(*lane, request); !status.ok()) {
-        RecordLoss(status);
-        return status;
-      }
-      request.parts[0].work.host_function(lane->stream, request.parts[0].work.host_user);
+    if (request.form == core::Form::kOpaque && request.parts[0].work.host_function != nullptr) {
+      return CallAndLaunch(*lane, request);
     }
     if (request.form == core::Form::kFused) return LaunchFused(*lane, request);
     const LaneLock lock(*lane);
@@ -528,10 +520,38 @@ class CudaDevice final : public core::Device {
     return absl::OkStatus();
   }
 
-  absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
-    if (lane.feed.busy()) return HasSegments(request.parts[0].lane);
+  // Whether the lane takes a launch now. Its mutex is held.
+  static absl::Status CheckTakes(const CudaLane& lane, LaneIndex index) {
+    if (lane.feed.busy()) return HasSegments(index);
     const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
-    if (!HasRoom(lane, sequence)) return RingFull(request.parts[0].lane);
+    return HasRoom(lane, sequence) ? absl::OkStatus() : RingFull(index);
+  }
+
+  // Calls the caller's function without a lock, once the lane is known to take the launch. Until it
+  // is launched the lane starts no segments, and its ring is as large as the scheduler's table of
+  // launches, so the call is never for nothing. The mark that LaunchLocked wants comes behind the
+  // work that the function enqueues.
+  absl::Status CallAndLaunch(CudaLane& lane, const core::LaunchRequest& request) {
+    std::optional<CudaLane::Callback> callback;
+    {
+      const LaneLock lock(lane);
+      absl::Status status = CheckTakes(lane, request.parts[0].lane);
+      if (!status.ok()) return status;
+      callback.emplace(lane);
+    }
+    if (absl::Status status = launcher_->WaitForEvents(lane, request); !status.ok()) {
+      RecordLoss(status);
+      return status;
+    }
+    request.parts[0].work.host_function(lane.stream, request.parts[0].work.host_user);
+    const LaneLock lock(lane);
+    return LaunchLocked(lane, request);
+  }
+
+  absl::Status LaunchLocked(CudaLane& lane, const core::LaunchRequest& request) {
+    absl::Status takes = CheckTakes(lane, request.parts[0].lane);
+    if (!takes.ok()) return takes;
+    const uint64_t sequence = lane.launched.load(std::memory_order_relaxed) + 1;
     InFlightLaunch& entry = lane.At(sequence);
     entry.launch = request.parts[0].launch;
     entry.launched_ns = clock_.NowNs();
@@ -568,6 +588,12 @@ class CudaDevice final : public core::Device {
   absl::Status LaunchSegments(CudaLane& lane, uint64_t sequence,
                               const core::LaunchRequest& request) {
     const core::LaunchPart& part = request.parts[0];
+    if (lane.callbacks.load(std::memory_order_relaxed) > 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("Lane ", part.lane,
+                       " is in an opaque task's function and takes no graph in "
+                       "segments."));
+    }
     const absl::Span<const CUgraphExec> segments =
         kernels_.SegmentsFor(part.work.kernel->id, lane.spec.place);
     if (segments.empty()) {
@@ -611,6 +637,8 @@ class CudaDevice final : public core::Device {
   size_t FeedSegments(CudaLane& lane, TimeNs now_ns, absl::Span<core::DeviceCompletion> out,
                       size_t count) {
     SegmentFeed& feed = lane.feed;
+    // The launcher publishes the launch after it noted what it launched.
+    if (lane.launched.load(std::memory_order_acquire) < feed.run().sequence) return count;
     const bool ended = feed.Advance(context_->api(), lane.stream, now_ns);
     for (const CUresult error : {feed.error(), feed.signal_error()}) {
       int none = 0;

@@ -71,10 +71,25 @@ struct CudaLane {
   std::atomic<uint64_t> mark_wanted{0};           // the newest launch that still needs a mark
   LaneMarks marks;
   SegmentFeed feed;  // of the lane's newest launch, where that is one in segments
+  // Callers' functions that were called and whose work was not launched yet. It rises only under
+  // `mutex`.
+  std::atomic<int> callbacks{0};
   // Only the poller writes these.
   alignas(64) std::atomic<uint64_t> reported{0};
   core::TimeNs last_end_ns = 0;
   core::TimeNs checked_ns = 0;  // when the poller last asked the stream for errors
+
+  // Counts one such function for as long as it lives; made under `mutex`.
+  class Callback {
+   public:
+    explicit Callback(CudaLane& lane) : callbacks_(lane.callbacks) { callbacks_.fetch_add(1); }
+    ~Callback() { callbacks_.fetch_sub(1); }
+    Callback(const Callback&) = delete;
+    Callback& operator=(const Callback&) = delete;
+
+   private:
+    std::atomic<int>& callbacks_;
+  };
 
   InFlightLaunch& At(uint64_t sequence) {
     return ring[static_cast<size_t>((sequence - 1) & (kLaneRing - 1))];

@@ -22,7 +22,51 @@ bool IsZero(const CUlaunchAttributeValue& value) {
   return std::memcmp(&value, &kZero, sizeof(value)) == 0;
 }
 
+// Attributes that stay with the node.
+struct Lost {
+  CUlaunchAttributeID id;
+  const char* what;
+  bool (*has)(const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& cluster);
+};
+constexpr std::array kLost = {
+    // The application's kernels update the node that it made.
+    Lost{CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, "can be updated from the device",
+         [](const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& /*cluster*/) {
+           return value.deviceUpdatableKernelNode.deviceUpdatable != 0;
+         }},
+    Lost{CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, "prefers another cluster size",
+         [](const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& cluster) {
+           const auto& preferred = value.preferredClusterDim;
+           const auto differs = [](unsigned int wanted, unsigned int size) {
+             return wanted > 1 && wanted != size;
+           };
+           return differs(preferred.x, cluster.clusterDim.x) ||
+                  differs(preferred.y, cluster.clusterDim.y) ||
+                  differs(preferred.z, cluster.clusterDim.z);
+         }},
+    // CUDA's own map is {0, 1}, or {0, 0} on a GPU with one domain.
+    Lost{CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, "has its own memory synchronization domains",
+         [](const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& /*cluster*/) {
+           return value.memSyncDomainMap.default_ != 0 || value.memSyncDomainMap.remote > 1;
+         }},
+    Lost{CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, "is scheduled for NVLink",
+         [](const CUlaunchAttributeValue& value, const CUlaunchAttributeValue& /*cluster*/) {
+           return value.nvlinkUtilCentricScheduling != 0;
+         }},
+};
+
 }  // namespace
+
+const char* NodeAttributes::LostByCopy(const DriverApi& api, CUgraphNode node) {
+  CUlaunchAttributeValue cluster = {};
+  api.cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &cluster);
+  for (const Lost& lost : kLost) {
+    CUlaunchAttributeValue value = {};
+    if (api.cuGraphKernelNodeGetAttribute(node, lost.id, &value) != CUDA_SUCCESS) continue;
+    if (lost.has(value, cluster)) return lost.what;
+  }
+  return nullptr;
+}
 
 const std::array<CUlaunchAttributeID, NodeAttributes::kCount> NodeAttributes::kIds = {
     CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,

@@ -28,6 +28,9 @@ inline constexpr int kGraphDepthMax = 8;
 // only between nodes of one context.
 class NodeAttributes {
  public:
+  // What a node has that Set does not give to another one, as the end of "The kernel ..."; null:
+  // nothing.
+  static const char* LostByCopy(const DriverApi& api, CUgraphNode node);
   static NodeAttributes Of(const DriverApi& api, CUgraphNode node);
   absl::Status Set(const DriverApi& api, CUgraphNode node) const;
 

@@ -3,7 +3,6 @@
 #include "src/cuda/graph_segments.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <queue>
 #include <unordered_map>
@@ -61,9 +60,14 @@ absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
       case CU_GRAPH_NODE_TYPE_KERNEL: {
         CUDA_KERNEL_NODE_PARAMS params = {};
         GPUSHARE_CU_RETURN(api, cuGraphKernelNodeGetParams(nodes[i], &params));
-        if (params.kern != nullptr || !confinable) break;
-        return absl::StrCat("The kernel of node ", i,
-                            " is bound to its context (a CUfunction of a module).");
+        if (params.kern == nullptr && confinable) {
+          return absl::StrCat("The kernel of node ", i,
+                              " is bound to its context (a CUfunction of a module).");
+        }
+        const char* const lost = NodeAttributes::LostByCopy(api, nodes[i]);
+        if (lost == nullptr) break;
+        return absl::StrCat("The kernel of node ", i, " ", lost,
+                            ", which a copy of the node would lose.");
       }
       case CU_GRAPH_NODE_TYPE_GRAPH: {
         CUgraph child = nullptr;
@@ -146,13 +150,15 @@ double DurationOf(const core::KernelDesc& kernel) {
   return sum_ns;
 }
 
-size_t NodesPerSegment(const core::KernelDesc& kernel, size_t nodes) {
+size_t NodesPerSegment(const core::KernelDesc& kernel, size_t nodes, size_t segments_max) {
   const double known_ns = DurationOf(kernel);
-  const double node_ns =
-      known_ns > 0 ? known_ns / static_cast<double>(nodes) : static_cast<double>(kGraphNodeNs);
-  const double fit = static_cast<double>(core::SegmentNsOf(kernel)) / std::max(1.0, node_ns);
-  const size_t least = (nodes + core::kMaxSegments - 1) / core::kMaxSegments;
-  return std::max({size_t{1}, least, static_cast<size_t>(std::lround(std::min(fit, 1e9)))});
+  const double graph_ns =
+      known_ns > 0 ? known_ns : static_cast<double>(kGraphNodeNs) * static_cast<double>(nodes);
+  // The product first: a quotient of whole numbers is then exact where it is whole.
+  const double fit = static_cast<double>(core::SegmentNsOf(kernel)) * static_cast<double>(nodes) /
+                     std::max(1.0, graph_ns);
+  const size_t least = (nodes + segments_max - 1) / segments_max;
+  return std::max({size_t{1}, least, static_cast<size_t>(std::min(fit, 1e9))});
 }
 
 absl::Status AddNode(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,
@@ -183,16 +189,16 @@ absl::Status AddNode(const DriverApi& api, CUgraph graph, CUgraphNode node, Grap
     }
     case CU_GRAPH_NODE_TYPE_GRAPH: {
       CUgraph child = nullptr;
-      CUgraph clone = nullptr;
+      CUgraph copy = nullptr;
       GPUSHARE_CU_RETURN(api, cuGraphChildGraphNodeGetGraph(node, &child));
-      GPUSHARE_CU_RETURN(api, cuGraphClone(&clone, child));
-      const absl::StatusOr<bool> bound = binder.BindGraph(clone);
-      absl::Status status = bound.status();
-      if (status.ok()) {
-        status = GPUSHARE_CU(api, cuGraphAddChildGraphNode(&added, graph, nullptr, 0, clone));
+      GPUSHARE_CU_RETURN(api, cuGraphClone(&copy, child));
+      const GraphHandle clone(copy, {&api});
+      const absl::StatusOr<bool> bound = binder.BindGraph(clone.get());
+      if (!bound.ok()) return bound.status();
+      if (!*bound) {
+        return absl::InternalError("A child graph of a segment is bound to its context.");
       }
-      api.cuGraphDestroy(clone);
-      return status;
+      return GPUSHARE_CU(api, cuGraphAddChildGraphNode(&added, graph, nullptr, 0, clone.get()));
     }
     default:
       return GPUSHARE_CU(api, cuGraphAddEmptyNode(&added, graph, nullptr, 0));
@@ -220,8 +226,14 @@ absl::Status AddNodes(const DriverApi& api, const SegmentedGraph& graph, size_t 
 
 }  // namespace
 
+size_t SegmentRoom::SegmentsMax() const {
+  const size_t left = kMaxSegmentInstances - std::min(used, kMaxSegmentInstances);
+  return std::min(
+      {size_t{core::kMaxSegments}, left / places, kMaxSegmentInstancesOfGraph / places});
+}
+
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
-                                        const core::KernelDesc& kernel) {
+                                        const core::KernelDesc& kernel, const SegmentRoom& room) {
   SegmentedGraph out;
   absl::StatusOr<std::vector<CUgraphNode>> nodes = NodesOf(api, graph);
   if (!nodes.ok()) return nodes.status();
@@ -232,11 +244,17 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
     if (!reason.ok()) return reason.status();
     out.whole_reason = *std::move(reason);
   }
+  const size_t segments_max = room.SegmentsMax();
+  if (out.whole_reason.empty() && segments_max < 2) {
+    out.whole_reason = absl::StrCat(
+        "Two segments in ", room.places, " places exceed the ", kMaxSegmentInstances,
+        " instances of segments of a device, of which other graphs have ", room.used, ".");
+  }
   if (!out.whole_reason.empty()) return out;
   absl::StatusOr<Edges> edges = EdgesOf(api, graph);
   if (!edges.ok()) return edges.status();
   const std::vector<SegmentedGraph::Edge> sorted = Sort(*edges, out.nodes);
-  const size_t fit = NodesPerSegment(kernel, out.nodes.size());
+  const size_t fit = NodesPerSegment(kernel, out.nodes.size(), segments_max);
   if (fit >= out.nodes.size()) {
     out.whole_reason =
         absl::StrCat("The graph has ", out.nodes.size(), " nodes, and a segment ", fit, ".");
@@ -250,12 +268,12 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
   return out;
 }
 
-absl::StatusOr<CUgraph> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
-                                     size_t segment, GraphBinder& binder) {
-  CUgraph target = nullptr;
-  GPUSHARE_CU_RETURN(api, cuGraphCreate(&target, 0));
-  if (absl::Status status = AddNodes(api, graph, segment, binder, target); !status.ok()) {
-    api.cuGraphDestroy(target);
+absl::StatusOr<GraphHandle> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
+                                         size_t segment, GraphBinder& binder) {
+  CUgraph made = nullptr;
+  GPUSHARE_CU_RETURN(api, cuGraphCreate(&made, 0));
+  GraphHandle target(made, {&api});
+  if (absl::Status status = AddNodes(api, graph, segment, binder, made); !status.ok()) {
     return status;
   }
   return target;

@@ -1,8 +1,9 @@
 // A graph cut into segments: contiguous parts of one topological order, each a graph of its own.
 //
 // The order is that of creation wherever the edges allow it, so every place gets the same cut. A
-// cut turns the edges across it into the order of the stream; branches inside a segment stay
-// parallel. Kernels, copies, fills, empty nodes and child graphs of these can be cut around.
+// cut turns the edges across it into the order of the stream, which is the stronger of the two;
+// branches and programmatic edges inside a segment stay. Kernels, copies, fills, empty nodes and
+// child graphs of these can be cut around, where a copy of the node is the same node.
 // Threads: one at a time; the primary context is current.
 
 #ifndef GPUSHARE_SRC_CUDA_GRAPH_SEGMENTS_H_
@@ -16,8 +17,22 @@
 #include "src/core/seams/kernel.h"
 #include "src/cuda/context.h"
 #include "src/cuda/graph_binder.h"
+#include "src/cuda/graph_handle.h"
 
 namespace gpushare::cuda {
+
+// Instances of segments on one device, about 160 KB of device memory each (docs/segments.md): 5.2
+// GB at most, and half of that for one graph.
+inline constexpr size_t kMaxSegmentInstances = 32'768;
+inline constexpr size_t kMaxSegmentInstancesOfGraph = kMaxSegmentInstances / 2;
+
+// The room for one more graph in segments.
+struct SegmentRoom {
+  size_t places = 1;  // each has an instance of each segment
+  size_t used = 0;    // instances of the other graphs
+
+  size_t SegmentsMax() const;
+};
 
 struct SegmentedGraph {
   struct Edge {
@@ -35,15 +50,15 @@ struct SegmentedGraph {
   }
 };
 
-// Nothing is known of a node's duration, so segments have equal numbers of nodes: as many as take
-// segment_ns at the mean duration of the graph's nodes, or of kGraphNodeNs where the graph's
-// duration is not known either.
+// Nothing is known of a node's duration, so segments have equal numbers of nodes: as many as fit
+// into segment_ns at the mean duration of the graph's nodes, or of kGraphNodeNs where the graph's
+// duration is not known either; at least one, and more where the room is small.
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
-                                        const core::KernelDesc& kernel);
+                                        const core::KernelDesc& kernel, const SegmentRoom& room);
 
-// A new graph of one segment for the binder's place. The caller destroys it.
-absl::StatusOr<CUgraph> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
-                                     size_t segment, GraphBinder& binder);
+// A new graph of one segment for the binder's place.
+absl::StatusOr<GraphHandle> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,
+                                         size_t segment, GraphBinder& binder);
 
 }  // namespace gpushare::cuda
 

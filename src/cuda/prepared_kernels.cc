@@ -24,11 +24,6 @@ constexpr int kCarveOutDefault = -1;
 
 CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
 
-// Whether the place's segment is that of the whole device.
-bool IsWhole(const PreparedKernel& kernel, size_t place, size_t segment) {
-  return kernel.segments[place][segment] == kernel.segments[core::kWholeDevice][segment];
-}
-
 absl::Status CheckOne(const core::KernelDesc& kernel, const char* what, int64_t value,
                       int64_t limit) {
   if (value <= limit) return absl::OkStatus();
@@ -38,17 +33,52 @@ absl::Status CheckOne(const core::KernelDesc& kernel, const char* what, int64_t 
 
 }  // namespace
 
+PreparedKernel::~PreparedKernel() {
+  if (leaked) return;
+  // The whole device's last: other places may have some of its segments.
+  for (core::PlaceIndex place = core::kMaxPlaces; place-- > 0;) DestroyAt(place);
+}
+
+void PreparedKernel::DestroyAt(core::PlaceIndex place) {
+  DestroySegmentsAt(place);
+  CUgraphExec exec = instances[static_cast<size_t>(place)].exchange(nullptr);
+  if (exec != nullptr && desc.graph_exec == nullptr) api.cuGraphExecDestroy(exec);
+}
+
+void PreparedKernel::DestroySegmentsAt(core::PlaceIndex place) {
+  const auto at = static_cast<size_t>(place);
+  for (size_t i = 0; i < segments[at].size(); ++i) {
+    if (place != core::kWholeDevice && IsWhole(at, i)) continue;
+    api.cuGraphExecDestroy(segments[at][i]);
+  }
+  segments[at].clear();
+}
+
+void PreparedKernel::DestroySegments() {
+  for (core::PlaceIndex place = core::kMaxPlaces; place-- > 0;) DestroySegmentsAt(place);
+}
+
+size_t PreparedKernel::SegmentInstances() const {
+  size_t count = 0;
+  for (const std::vector<CUgraphExec>& at_place : segments) count += at_place.size();
+  return count;
+}
+
+void PreparedKernel::Leak() {
+  leaked = true;
+  static_cast<void>(captured.release());
+}
+
 PreparedKernels::~PreparedKernels() {
   if (leaked_) return;
   const ScopedContext current(context_);
-  for (const auto& kernel : kernels_) {
-    if (kernel == nullptr || kernel->desc.graph_exec != nullptr) continue;
-    for (const auto& instance : kernel->instances) {
-      if (CUgraphExec exec = instance.load(); exec != nullptr)
-        context_.api().cuGraphExecDestroy(exec);
-    }
-    DestroySegments(*kernel);
-    if (kernel->captured != nullptr) context_.api().cuGraphDestroy(kernel->captured);
+  for (std::unique_ptr<PreparedKernel>& kernel : kernels_) kernel.reset();
+}
+
+void PreparedKernels::Leak() {
+  leaked_ = true;
+  for (const std::unique_ptr<PreparedKernel>& kernel : kernels_) {
+    if (kernel != nullptr) kernel->Leak();
   }
 }
 
@@ -162,37 +192,37 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
   return absl::OkStatus();
 }
 
-absl::StatusOr<CUgraph> PreparedKernels::Capture(const core::KernelDesc& kernel,
-                                                 core::PlaceIndex place) const {
+absl::StatusOr<GraphHandle> PreparedKernels::Capture(const core::KernelDesc& kernel,
+                                                     core::PlaceIndex place) const {
   const DriverApi& api = context_.api();
   absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
   if (!stream.ok()) return stream.status();
-  CUgraph graph = nullptr;
+  CUgraph captured = nullptr;
   absl::Status answer;
   // Relaxed mode: this capture and other threads' captures do not disturb each other.
   absl::Status status =
       GPUSHARE_CU(api, cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_RELAXED));
   if (status.ok()) {
     answer = core::CallCapture(kernel, *stream, places_.place(place).sms);
-    status = GPUSHARE_CU(api, cuStreamEndCapture(*stream, &graph));
+    status = GPUSHARE_CU(api, cuStreamEndCapture(*stream, &captured));
   }
+  GraphHandle graph(captured, {&api});
   api.cuStreamDestroy(*stream);
   if (answer.ok() && status.ok()) return graph;
-  if (graph != nullptr) api.cuGraphDestroy(graph);
   return answer.ok() ? status : answer;
 }
 
 // Copies the caller's graph so that its kernels run in the place. Null if they cannot be confined.
-absl::StatusOr<CUgraph> PreparedKernels::CloneFor(CUgraph graph, core::PlaceIndex place) const {
-  CUgraph clone = nullptr;
-  GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&clone, graph));
+absl::StatusOr<GraphHandle> PreparedKernels::CloneFor(CUgraph graph, core::PlaceIndex place) const {
+  CUgraph made = nullptr;
+  GPUSHARE_CU_RETURN(context_.api(), cuGraphClone(&made, graph));
+  GraphHandle clone(made, {&context_.api()});
   if (place == core::kWholeDevice) return clone;
   GraphBinder binder(context_, places_, place);
-  absl::StatusOr<bool> bound = binder.BindGraph(clone);
-  if (bound.ok() && *bound) return clone;
-  context_.api().cuGraphDestroy(clone);
+  absl::StatusOr<bool> bound = binder.BindGraph(made);
   if (!bound.ok()) return bound.status();
-  return nullptr;
+  if (!*bound) clone = nullptr;
+  return clone;
 }
 
 absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const {
@@ -204,10 +234,9 @@ absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceI
     return absl::OkStatus();
   }
   if (place != core::kWholeDevice && !kernel.confinable) return absl::OkStatus();
-  const DriverApi& api = context_.api();
-  absl::StatusOr<CUgraph> graph = kernel.capture != nullptr
-                                      ? Capture(kernel, place)
-                                      : CloneFor(static_cast<CUgraph>(kernel.graph), place);
+  absl::StatusOr<GraphHandle> graph = kernel.capture != nullptr
+                                          ? Capture(kernel, place)
+                                          : CloneFor(static_cast<CUgraph>(kernel.graph), place);
   if (!graph.ok()) return graph.status();
   if (*graph == nullptr) {
     return absl::InvalidArgumentError(
@@ -215,16 +244,13 @@ absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceI
                      "' has a kernel that is bound to its context (a CUfunction of a "
                      "module), so it cannot be confined; register it as not confinable."));
   }
-  absl::StatusOr<CUgraphExec> exec = MakeInstance(*graph, place);
-  if (kernel.capture != nullptr && place == core::kWholeDevice && exec.ok()) {
-    prepared.captured = *graph;
-  } else {
-    api.cuGraphDestroy(*graph);
-  }
+  absl::StatusOr<CUgraphExec> exec = MakeInstance(graph->get(), place);
   if (!exec.ok()) return exec.status();
-  if (*exec == nullptr) return absl::OkStatus();
-  Upload(place, absl::MakeConstSpan(&*exec, 1));
   instance.store(*exec, std::memory_order_release);
+  if (*exec != nullptr) Upload(place, absl::MakeConstSpan(&*exec, 1));
+  if (kernel.capture != nullptr && place == core::kWholeDevice) {
+    prepared.captured = *std::move(graph);
+  }
   return absl::OkStatus();
 }
 
@@ -257,8 +283,11 @@ absl::Status PreparedKernels::CutIntoSegments(PreparedKernel& prepared) const {
     return absl::OkStatus();
   }
   const CUgraph graph =
-      kernel.capture != nullptr ? prepared.captured : static_cast<CUgraph>(kernel.graph);
-  absl::StatusOr<SegmentedGraph> cut = CutGraph(context_.api(), graph, kernel);
+      kernel.capture != nullptr ? prepared.captured.get() : static_cast<CUgraph>(kernel.graph);
+  SegmentRoom room;
+  room.places = kernel.confinable ? static_cast<size_t>(places_.count()) : 1;
+  room.used = SegmentInstances();
+  absl::StatusOr<SegmentedGraph> cut = CutGraph(context_.api(), graph, kernel, room);
   if (!cut.ok()) return cut.status();
   prepared.cut = *std::move(cut);
   return absl::OkStatus();
@@ -274,23 +303,17 @@ absl::Status PreparedKernels::InstantiateSegments(PreparedKernel& prepared,
   const DriverApi& api = context_.api();
   GraphBinder binder(context_, places_, place);
   const std::vector<CUgraphExec>& whole = prepared.segments[core::kWholeDevice];
-  std::vector<CUgraphExec> segments;
+  std::vector<CUgraphExec>& segments = prepared.segments[static_cast<size_t>(place)];
   segments.reserve(cut.begins.size());
-  absl::Status status;
   while (segments.size() < cut.begins.size()) {
-    absl::StatusOr<CUgraph> graph = BuildSegment(api, cut, segments.size(), binder);
-    status = graph.status();
-    if (!status.ok()) break;
-    absl::StatusOr<CUgraphExec> exec = MakeInstance(*graph, place);
-    api.cuGraphDestroy(*graph);
-    status = exec.status();
-    if (!status.ok()) break;
+    absl::StatusOr<GraphHandle> graph = BuildSegment(api, cut, segments.size(), binder);
+    if (!graph.ok()) return graph.status();
+    absl::StatusOr<CUgraphExec> exec = MakeInstance(graph->get(), place);
+    if (!exec.ok()) return exec.status();
     segments.push_back(*exec != nullptr ? *exec : whole[segments.size()]);
   }
-  if (status.ok()) Upload(place, segments);
-  prepared.segments[static_cast<size_t>(place)] = std::move(segments);
-  if (!status.ok()) DestroySegments(prepared, place);
-  return status;
+  Upload(place, segments);
+  return absl::OkStatus();
 }
 
 // Cuts the graph and instantiates its segments for every place. A graph of which that fails runs
@@ -301,25 +324,32 @@ absl::Status PreparedKernels::MakeSegments(PreparedKernel& prepared) const {
     status = InstantiateSegments(prepared, place);
   }
   if (status.ok() || absl::IsDataLoss(status)) return status;
-  DestroySegments(prepared);
+  prepared.DestroySegments();
   prepared.cut = SegmentedGraph();
   prepared.cut.whole_reason = absl::StrCat("Its segments cannot be made: ", status.message());
   return absl::OkStatus();
 }
 
-void PreparedKernels::DestroySegments(PreparedKernel& prepared, core::PlaceIndex place) const {
-  const auto at = static_cast<size_t>(place);
-  std::vector<CUgraphExec>& segments = prepared.segments[at];
-  for (size_t i = 0; i < segments.size(); ++i) {
-    if (place != core::kWholeDevice && IsWhole(prepared, at, i)) continue;
-    context_.api().cuGraphExecDestroy(segments[i]);
+size_t PreparedKernels::SegmentInstances() const {
+  size_t count = 0;
+  for (const auto& kernel : kernels_) {
+    if (kernel != nullptr) count += kernel->SegmentInstances();
   }
-  segments.clear();
+  return count;
 }
 
-// The whole device's last: other places may have some of them.
-void PreparedKernels::DestroySegments(PreparedKernel& prepared) const {
-  for (core::PlaceIndex place = core::kMaxPlaces; place-- > 0;) DestroySegments(prepared, place);
+absl::Status PreparedKernels::PrepareGraph(PreparedKernel& prepared) const {
+  const core::KernelDesc& kernel = prepared.desc;
+  if (kernel.graph == nullptr && kernel.graph_exec == nullptr && kernel.capture == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("Graph '", kernel.name,
+                     "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
+                     "needs one of them."));
+  }
+  for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
+    if (absl::Status status = Instantiate(prepared, place); !status.ok()) return status;
+  }
+  return MakeSegments(prepared);
 }
 
 absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
@@ -328,24 +358,14 @@ absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
         "Kernel identifier ", kernel.id.value, " is not between 1 and ", core::kMaxKernels, "."));
   }
   const ScopedContext current(context_);
-  auto prepared = std::make_unique<PreparedKernel>();
-  prepared->desc = kernel;
-  if (kernel.kind == core::TaskKind::kKernel) {
-    if (absl::Status status = LoadFunctions(kernel, *prepared); !status.ok()) return status;
-  } else if (kernel.kind == core::TaskKind::kGraph) {
-    if (kernel.graph == nullptr && kernel.graph_exec == nullptr && kernel.capture == nullptr) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("Graph '", kernel.name,
-                       "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
-                       "needs one of them."));
-    }
-    for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
-      if (absl::Status status = Instantiate(*prepared, place); !status.ok()) return status;
-    }
-    if (absl::Status status = MakeSegments(*prepared); !status.ok()) return status;
-  }
-  kernels_[kernel.id.value] = std::move(prepared);
-  return absl::OkStatus();
+  auto prepared = std::make_unique<PreparedKernel>(context_.api(), kernel);
+  absl::Status status;
+  if (kernel.kind == core::TaskKind::kKernel) status = LoadFunctions(kernel, *prepared);
+  if (kernel.kind == core::TaskKind::kGraph) status = PrepareGraph(*prepared);
+  if (status.ok()) kernels_[kernel.id.value] = std::move(prepared);
+  // The library makes no call to a device that is lost.
+  if (absl::IsDataLoss(status)) prepared->Leak();
+  return status;
 }
 
 absl::Status PreparedKernels::PrepareFused(core::FusedKernelDesc& fused) {
@@ -440,19 +460,37 @@ bool PreparedKernels::Confines(core::KernelId id, core::PlaceIndex place) const 
   if (place == core::kWholeDevice || segments == 0) return true;
   if (kernel->segments[at].empty()) return false;
   for (size_t i = 0; i < segments; ++i) {
-    if (IsWhole(*kernel, at, i)) return false;
+    if (kernel->IsWhole(at, i)) return false;
   }
   return true;
 }
 
+absl::Status PreparedKernels::AddPlaceTo(PreparedKernel& prepared, core::PlaceIndex place) const {
+  if (absl::Status status = Instantiate(prepared, place); !status.ok()) return status;
+  const size_t segments = prepared.desc.confinable ? prepared.cut.begins.size() : 0;
+  const size_t used = SegmentInstances();
+  if (used + segments > kMaxSegmentInstances) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "Graph '", prepared.desc.name, "' needs ", segments,
+        " instances of segments in a new place, and the device has ", used, " of at most ",
+        kMaxSegmentInstances, "; make places before graphs, or make segments longer."));
+  }
+  return InstantiateSegments(prepared, place);
+}
+
 absl::Status PreparedKernels::AddPlace(core::PlaceIndex place) {
   const ScopedContext current(context_);
+  absl::Status status;
   for (const auto& kernel : kernels_) {
     if (kernel == nullptr || kernel->desc.kind != core::TaskKind::kGraph) continue;
-    if (absl::Status status = Instantiate(*kernel, place); !status.ok()) return status;
-    if (absl::Status status = InstantiateSegments(*kernel, place); !status.ok()) return status;
+    status = AddPlaceTo(*kernel, place);
+    if (!status.ok()) break;
   }
-  return absl::OkStatus();
+  if (status.ok() || absl::IsDataLoss(status)) return status;
+  for (const auto& kernel : kernels_) {
+    if (kernel != nullptr) kernel->DestroyAt(place);
+  }
+  return status;
 }
 
 }  // namespace gpushare::cuda

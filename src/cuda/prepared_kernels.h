@@ -21,6 +21,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/seams/kernel.h"
 #include "src/cuda/context.h"
+#include "src/cuda/graph_handle.h"
 #include "src/cuda/graph_segments.h"
 #include "src/cuda/parameter_layout.h"
 #include "src/cuda/places.h"
@@ -33,7 +34,28 @@ struct PreparedFunction {
   ParameterLayout parameters;
 };
 
+// Owns its graphs and their instances. The primary context is current when it is destroyed.
 struct PreparedKernel {
+  PreparedKernel(const DriverApi& driver, const core::KernelDesc& kernel)
+      : api(driver), desc(kernel), captured(nullptr, {&api}) {}
+  ~PreparedKernel();
+  PreparedKernel(const PreparedKernel&) = delete;
+  PreparedKernel& operator=(const PreparedKernel&) = delete;
+
+  // Destroys what the place has.
+  void DestroyAt(core::PlaceIndex place);
+  void DestroySegmentsAt(core::PlaceIndex place);
+  void DestroySegments();
+  // Whether the place's segment is that of the whole device.
+  bool IsWhole(size_t place, size_t segment) const {
+    return segments[place][segment] == segments[core::kWholeDevice][segment];
+  }
+  // How many instances its segments have.
+  size_t SegmentInstances() const;
+  // Keeps everything until the process ends: the context is lost or busy.
+  void Leak();
+
+  const DriverApi& api;
   core::KernelDesc desc;
   PreparedFunction original;
   PreparedFunction worker;
@@ -49,7 +71,8 @@ struct PreparedKernel {
   // the whole device's. Both are complete before the first lane of the place is made.
   SegmentedGraph cut;
   std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
-  CUgraph captured = nullptr;  // the capture for the whole device, which `cut` names the nodes of
+  GraphHandle captured;  // the capture for the whole device, which `cut` names the nodes of
+  bool leaked = false;
 };
 
 struct PreparedFused {
@@ -78,7 +101,8 @@ class PreparedKernels {
   // Prepares a fused kernel and fills in what its function says. Accepts one without a function,
   // which cannot be launched.
   absl::Status PrepareFused(core::FusedKernelDesc& fused);
-  // Call after making a place: prepared graphs get an instance there.
+  // Call after making a place: prepared graphs get an instance there. After an error no graph has
+  // one.
   absl::Status AddPlace(core::PlaceIndex place);
 
   const PreparedKernel* Find(core::KernelId id) const {
@@ -94,20 +118,21 @@ class PreparedKernels {
   // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;
 
-  void Leak() { leaked_ = true; }
+  void Leak();
 
  private:
   absl::Status LoadFunction(const core::KernelDesc& kernel, void* handle, size_t headers,
                             PreparedFunction& prepared) const;
   absl::Status LoadFunctions(const core::KernelDesc& kernel, PreparedKernel& prepared) const;
   absl::Status Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
-  absl::StatusOr<CUgraph> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
-  absl::StatusOr<CUgraph> CloneFor(CUgraph graph, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
   void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
   absl::Status MakeSegments(PreparedKernel& prepared) const;
-  void DestroySegments(PreparedKernel& prepared) const;
-  void DestroySegments(PreparedKernel& prepared, core::PlaceIndex place) const;
+  absl::Status PrepareGraph(PreparedKernel& prepared) const;
+  absl::Status AddPlaceTo(PreparedKernel& prepared, core::PlaceIndex place) const;
+  size_t SegmentInstances() const;
   absl::Status CutIntoSegments(PreparedKernel& prepared) const;
   absl::Status InstantiateSegments(PreparedKernel& prepared, core::PlaceIndex place) const;
 

@@ -58,13 +58,20 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
   return CUDA_SUCCESS;
 }
 
+bool SegmentFeed::Drained(const DriverApi& api, CUstream stream) const {
+  if (IsSticky(error_)) return true;
+  const CUresult code = api.cuStreamQuery(stream);
+  return code == CUDA_SUCCESS || IsSticky(code);
+}
+
 bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns) {
+  if (error_ != CUDA_SUCCESS) return Drained(api, stream);
   while (ended_ < next()) {
     const CUresult code = api.cuEventQuery(events_[ended_ % kOutstanding]);
     if (code == CUDA_ERROR_NOT_READY) break;
     if (code != CUDA_SUCCESS) {
       error_ = code;
-      return true;
+      return Drained(api, stream);
     }
     // The first one may have waited for what was on the lane, those of an eviction for LC work.
     if (ended_ > run_.first && !IsEvicted()) {
@@ -73,14 +80,11 @@ bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs no
     last_end_ns_ = now_ns;
     ++ended_;
   }
-  const bool goes_on = !finished() && error_ == CUDA_SUCCESS && !IsEvicted();
-  while (goes_on && !finished() && next() - ended_ < kOutstanding) {
-    const CUresult code = LaunchNext(api, stream);
-    if (code == CUDA_SUCCESS) continue;
-    error_ = code;
-    break;
+  while (!finished() && next() - ended_ < kOutstanding && !IsEvicted()) {
+    error_ = LaunchNext(api, stream);
+    if (error_ != CUDA_SUCCESS) return Drained(api, stream);
   }
-  return ended_ == next() && (finished() || error_ != CUDA_SUCCESS || IsEvicted());
+  return ended_ == next() && (finished() || IsEvicted());
 }
 
 }  // namespace gpushare::cuda

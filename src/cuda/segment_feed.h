@@ -4,8 +4,10 @@
 // for the end of the oldest one and launches the next, unless the lane's eviction word says leave.
 //   Open -> (Start -> Advance ... -> true -> Take) ... -> Close
 // An event without timing behind each segment takes no GPU time (docs/hardware.md).
-// Threads: Start under the lane's mutex, Advance and Take on the polling thread, busy on any. The
-// lane takes no launch while it is busy, so nobody else uses its stream.
+// Invariants: after an error nothing more is launched, and the run ends when the stream is empty:
+// an event that was not recorded seems to be reached. Threads: Start under the lane's mutex,
+// Advance and Take on the polling thread, busy on any. The lane takes no launch while it is busy,
+// so nobody else uses its stream.
 
 #ifndef GPUSHARE_SRC_CUDA_SEGMENT_FEED_H_
 #define GPUSHARE_SRC_CUDA_SEGMENT_FEED_H_
@@ -61,6 +63,8 @@ class SegmentFeed {
 
   bool IsEvicted() const;
   CUresult LaunchNext(const DriverApi& api, CUstream stream);
+  // After an error: nothing of the run is left on the stream, or the device is lost.
+  bool Drained(const DriverApi& api, CUstream stream) const;
 
   std::array<CUevent, kOutstanding> events_{};  // of segment s: s % kOutstanding
   std::atomic<bool> busy_{false};

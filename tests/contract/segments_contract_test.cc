@@ -123,6 +123,27 @@ TEST_P(SegmentsContract, NothingElseIsLaunchedOnTheLaneOfAGraphInSegments) {
   WaitForAll();
 }
 
+// The flow launches a refused task again: its function would be called twice.
+TEST_P(SegmentsContract, AnOpaqueTaskOnTheLaneOfAGraphInSegmentsIsNotCalled) {
+  if (!GetParam().work_takes_time) GTEST_SKIP() << "a launch is over before another one comes";
+  const LaneIndex lane = EvictableLane();
+  int calls = 0;
+  core::LaunchRequest opaque;
+  opaque.form = core::Form::kOpaque;
+  opaque.parts[0].launch = NewLaunch();
+  opaque.parts[0].lane = lane;
+  opaque.parts[0].work.declared_ns = 20'000;
+  opaque.parts[0].work.host_user = &calls;
+  opaque.parts[0].work.host_function = [](void*, void* user) { ++*static_cast<int*>(user); };
+  Launch(Segments(lane, 0, true, 1));
+  EXPECT_EQ(device().Launch(opaque).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(calls, 0);
+  WaitForAll();
+  Launch(opaque);
+  EXPECT_EQ(calls, 1);
+  WaitForAll();
+}
+
 TEST_P(SegmentsContract, ItStartsBehindWhatIsOnTheLane) {
   const LaneIndex lane = EvictableLane();
   const LaunchId graph = Launch(Graph(lane));

@@ -14,7 +14,7 @@ constexpr int kThreads = 128;
 constexpr int kClusterSharedBytes = 64 * 1024;
 using Value = unsigned long long;
 
-__global__ void AppendKernel(uint64_t id, uint32_t wait_ns, Value* log) {
+__device__ void SpinAndAppend(uint64_t id, uint32_t wait_ns, Value* log) {
   uint64_t begin = 0;
   uint64_t now = 0;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
@@ -24,6 +24,18 @@ __global__ void AppendKernel(uint64_t id, uint32_t wait_ns, Value* log) {
   if (blockIdx.x != 0 || threadIdx.x != 0) return;
   log[1 + log[0]] = id;
   ++log[0];
+}
+
+__global__ void AppendKernel(uint64_t id, uint32_t wait_ns, Value* log) {
+  SpinAndAppend(id, wait_ns, log);
+}
+
+__global__ void ProgrammaticKernel(uint64_t id, uint32_t wait_ns, Value* log) {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();
+#endif
+  SpinAndAppend(id, wait_ns, log);
 }
 
 __global__ void MixKernel(int id, int first, int second, Value* values) {
@@ -52,6 +64,40 @@ void* Capture(Enqueue enqueue) {
   if (cudaStreamEndCapture(stream, &graph) != cudaSuccess) graph = nullptr;
   cudaStreamDestroy(stream);
   return cudaGetLastError() == cudaSuccess ? graph : nullptr;
+}
+
+// Adds MixKernel behind `previous`, which may be null; false: an error.
+bool AddMix(cudaGraph_t graph, cudaGraphNode_t previous, int id, int first, int second,
+            uint64_t* values, cudaGraphNode_t& made) {
+  Value* all = Of(values);
+  void* arguments[] = {&id, &first, &second, &all};
+  cudaKernelNodeParams params = {};
+  params.func = reinterpret_cast<void*>(&MixKernel);
+  params.gridDim = params.blockDim = dim3(1);
+  params.kernelParams = arguments;
+  return cudaGraphAddKernelNode(&made, graph, &previous, previous == nullptr ? 0 : 1, &params) ==
+         cudaSuccess;
+}
+
+// One child of MakeNested.
+cudaGraph_t MakeChild(int i, uint64_t* values) {
+  cudaGraph_t graph = nullptr;
+  if (cudaGraphCreate(&graph, 0) != cudaSuccess) return nullptr;
+  cudaGraphNode_t fill = nullptr;
+  cudaGraphNode_t mix = nullptr;
+  cudaGraphNode_t copy = nullptr;
+  cudaMemsetParams params = {};
+  params.dst = values + 3 * i;
+  params.elementSize = 1;
+  params.width = sizeof(uint64_t);
+  params.height = 1;
+  params.value = 1 + static_cast<unsigned int>(i) % 9;
+  if (cudaGraphAddMemsetNode(&fill, graph, nullptr, 0, &params) != cudaSuccess) return nullptr;
+  if (!AddMix(graph, fill, 3 * i + 1, 3 * i, 3 * i - 1, values, mix)) return nullptr;
+  const cudaError_t error =
+      cudaGraphAddMemcpyNode1D(&copy, graph, &mix, 1, values + 3 * i + 2, values + 3 * i + 1,
+                               sizeof(uint64_t), cudaMemcpyDeviceToDevice);
+  return error == cudaSuccess ? graph : nullptr;
 }
 
 }  // namespace
@@ -151,6 +197,104 @@ void* MakeClusters(ClusterChain chain) {
   return Capture([&](cudaStream_t stream) { CaptureClusters(&chain, stream, 0); });
 }
 
+void* MakeNested(int count, uint64_t* values) {
+  cudaGraph_t graph = nullptr;
+  if (cudaGraphCreate(&graph, 0) != cudaSuccess) return nullptr;
+  cudaGraphNode_t previous = nullptr;
+  for (int i = 0; i < count; ++i) {
+    cudaGraph_t child = MakeChild(i, values);
+    if (child == nullptr) return nullptr;
+    if (i % 4 == 3) {
+      cudaGraph_t outer = nullptr;
+      cudaGraphNode_t inner = nullptr;
+      if (cudaGraphCreate(&outer, 0) != cudaSuccess ||
+          cudaGraphAddChildGraphNode(&inner, outer, nullptr, 0, child) != cudaSuccess) {
+        return nullptr;
+      }
+      cudaGraphDestroy(child);
+      child = outer;
+    }
+    cudaGraphNode_t node = nullptr;
+    const size_t behind = previous == nullptr ? 0 : 1;
+    if (cudaGraphAddChildGraphNode(&node, graph, &previous, behind, child) != cudaSuccess) {
+      return nullptr;
+    }
+    cudaGraphDestroy(child);
+    previous = node;
+  }
+  return graph;
+}
+
+void* MakeShapes(int count, uint64_t* values) {
+  cudaGraph_t graph = nullptr;
+  if (cudaGraphCreate(&graph, 0) != cudaSuccess) return nullptr;
+  cudaGraphNode_t previous = nullptr;
+  for (int i = 0; i < count; ++i) {
+    uint64_t* const own = values + i * kShapeWords;
+    cudaGraphNode_t node = nullptr;
+    const size_t behind = previous == nullptr ? 0 : 1;
+    bool made = false;
+    if (i % 3 == 0) {
+      cudaMemsetParams params = {};
+      params.dst = own;
+      params.pitch = 64;
+      params.elementSize = i % 2 == 0 ? 4 : 2;
+      params.width = 5;
+      params.height = 3;
+      params.value = 100 + static_cast<unsigned int>(i);
+      made = cudaGraphAddMemsetNode(&node, graph, &previous, behind, &params) == cudaSuccess;
+    } else if (i % 3 == 1) {
+      cudaMemcpy3DParms params = {};
+      params.srcPtr = make_cudaPitchedPtr(own - kShapeWords, 64, 64, 4);
+      params.dstPtr = make_cudaPitchedPtr(own, 32, 32, 8);
+      params.srcPos = make_cudaPos(2, 0, 0);
+      params.dstPos = make_cudaPos(8, 1, 0);
+      params.extent = make_cudaExtent(16, 3, 1);
+      params.kind = cudaMemcpyDeviceToDevice;
+      made = cudaGraphAddMemcpyNode(&node, graph, &previous, behind, &params) == cudaSuccess;
+    } else {
+      const int at = i * kShapeWords;
+      made = AddMix(graph, previous, at, at - kShapeWords + 5, at - 3 * kShapeWords, values, node);
+    }
+    if (!made) return nullptr;
+    previous = node;
+  }
+  return graph;
+}
+
+void* MakeProgrammatic(int nodes, uint32_t wait_ns, uint64_t* log) {
+  return Capture([&](cudaStream_t stream) {
+    for (int i = 0; i < nodes; ++i) {
+      cudaLaunchAttribute attribute = {};
+      attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attribute.val.programmaticStreamSerializationAllowed = 1;
+      cudaLaunchConfig_t config = {};
+      config.gridDim = dim3(1);
+      config.blockDim = dim3(kThreads);
+      config.stream = stream;
+      config.attrs = &attribute;
+      config.numAttrs = i == 0 ? 0 : 1;
+      cudaLaunchKernelEx(&config, ProgrammaticKernel, static_cast<uint64_t>(i), wait_ns, Of(log));
+    }
+  });
+}
+
+int32_t CaptureUpdatable(void* user, void* stream, int32_t /*sm_count*/) {
+  Value* const log = Of(static_cast<uint64_t*>(user));
+  for (uint64_t i = 0; i < 3; ++i) {
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeDeviceUpdatableKernelNode;
+    attribute.val.deviceUpdatableKernelNode.deviceUpdatable = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = config.blockDim = dim3(1);
+    config.stream = static_cast<cudaStream_t>(stream);
+    config.attrs = &attribute;
+    config.numAttrs = i == 1 ? 1 : 0;
+    cudaLaunchKernelEx(&config, AppendKernel, i, 1000u, log);
+  }
+  return static_cast<int32_t>(cudaGetLastError());
+}
+
 void* MakeWithHostFunction(uint64_t* log) {
   return Capture([&](cudaStream_t stream) {
     AppendKernel<<<1, 1, 0, stream>>>(0, 1000, Of(log));
@@ -181,6 +325,15 @@ double TimeWholeGraph(void* graph, int times) {
   cudaStreamDestroy(stream);
   cudaGraphExecDestroy(exec);
   return best;
+}
+
+bool RunWholeGraph(void* graph) {
+  cudaGraphExec_t exec = nullptr;
+  if (cudaGraphInstantiate(&exec, static_cast<cudaGraph_t>(graph), 0) != cudaSuccess) return false;
+  const bool launched = cudaGraphLaunch(exec, cudaStreamPerThread) == cudaSuccess;
+  const bool ran = cudaStreamSynchronize(cudaStreamPerThread) == cudaSuccess;
+  cudaGraphExecDestroy(exec);
+  return launched && ran;
 }
 
 int64_t FreeMemoryBytes() {

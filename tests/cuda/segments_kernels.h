@@ -37,6 +37,23 @@ void* MakeClusters(ClusterChain chain);
 // The same by a capture callback (core::CaptureFunction); `user` is a ClusterChain.
 int32_t CaptureClusters(void* user, void* stream, int32_t sm_count);
 
+// A chain of `count` child graphs, every fourth of them inside another one. Child i fills
+// values[3i], adds it to the child before in values[3i + 1], and copies that to values[3i + 2].
+void* MakeNested(int count, uint64_t* values);
+
+// A chain of `count` nodes, each for kShapeWords values of its own: a fill of rows, a copy of rows
+// between two pitches, and a kernel, in turn.
+inline constexpr int kShapeWords = 32;
+void* MakeShapes(int count, uint64_t* values);
+
+// The chain of MakeChain with programmatic edges: each kernel starts early, and then waits for the
+// one before it.
+void* MakeProgrammatic(int nodes, uint32_t wait_ns, uint64_t* log);
+
+// Three kernels, of which the application's kernels may update the second. A capture callback;
+// `user` is a log.
+int32_t CaptureUpdatable(void* user, void* stream, int32_t sm_count);
+
 // A chain of three kernels with a host function behind the first.
 void* MakeWithHostFunction(uint64_t* log);
 
@@ -45,6 +62,8 @@ void DestroyGraph(void* graph);
 // Runs an instance of the graph on a stream of its own: ns for each of `times` runs back to back,
 // the best of three tries.
 double TimeWholeGraph(void* graph, int times);
+// Runs the graph once, whole. False: it does not run.
+bool RunWholeGraph(void* graph);
 int64_t FreeMemoryBytes();
 
 }  // namespace gpushare::cuda

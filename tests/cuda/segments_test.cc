@@ -14,6 +14,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
+#include "src/cuda/graph_segments.h"
 #include "src/models/online_model.h"
 #include "tests/cuda/gpu_fixture.h"
 #include "tests/cuda/segments_kernels.h"
@@ -198,6 +199,79 @@ TEST_F(SegmentsGpuTest, BranchesCopiesAndFillsGiveTheWholeGraphsResult) {
   }
 }
 
+TEST_F(SegmentsGpuTest, ChildGraphsGiveTheWholeGraphsResultInEveryPlace) {
+  constexpr int kChildren = 60;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const values = MakeValues(3 * kChildren);
+  void* const graph = MakeNested(kChildren, values);
+  ASSERT_NE(graph, nullptr);
+  ASSERT_TRUE(RunWholeGraph(graph));
+  const std::vector<uint64_t> expected = ReadValues(values, 3 * kChildren);
+  ASSERT_NE(expected.back(), 0U);
+  Register(graph, kChildren * 6'000, 20'000);
+  EXPECT_EQ(kernel_.cut.segments, 20) << kernel_.cut.whole_reason;
+  EXPECT_EQ(PlacesThatConfine(), static_cast<int>(places_.size()));
+  for (int run = 0; run < 30; ++run) {
+    ClearValues(values, 3 * kChildren);
+    RunWithEvictions(60'000);
+    ASSERT_EQ(ReadValues(values, 3 * kChildren), expected) << "run " << run;
+  }
+}
+
+TEST_F(SegmentsGpuTest, FillsAndCopiesOfRowsGiveTheWholeGraphsResult) {
+  constexpr int kNodes = 120;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const values = MakeValues(kNodes * kShapeWords);
+  void* const graph = MakeShapes(kNodes, values);
+  ASSERT_NE(graph, nullptr);
+  ASSERT_TRUE(RunWholeGraph(graph));
+  const std::vector<uint64_t> expected = ReadValues(values, kNodes * kShapeWords);
+  Register(graph, kNodes * 2'000, 8'000);
+  EXPECT_EQ(kernel_.cut.segments, 30) << kernel_.cut.whole_reason;
+  for (int run = 0; run < 30; ++run) {
+    ClearValues(values, kNodes * kShapeWords);
+    RunWithEvictions(60'000);
+    ASSERT_EQ(ReadValues(values, kNodes * kShapeWords), expected) << "run " << run;
+  }
+}
+
+// Overlapping starts inside a segment, stream order across a cut.
+TEST_F(SegmentsGpuTest, AChainWithProgrammaticEdgesRunsInOrder) {
+  constexpr int kNodes = 100;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const log = MakeValues(kNodes + 1);
+  void* const graph = MakeProgrammatic(kNodes, 3'000, log);
+  ASSERT_NE(graph, nullptr);
+  Register(graph, kNodes * 4'000, 40'000);
+  EXPECT_EQ(kernel_.cut.segments, 10) << kernel_.cut.whole_reason;
+  if (kernel_.cut.segments == 1) return;
+  for (int run = 0; run < 20; ++run) {
+    ClearValues(log, kNodes + 1);
+    RunWithEvictions(60'000);
+    const std::vector<uint64_t> entries = ReadValues(log, kNodes + 1);
+    ASSERT_EQ(entries[0], static_cast<uint64_t>(kNodes)) << "run " << run;
+    for (int i = 0; i < kNodes; ++i) {
+      ASSERT_EQ(entries[static_cast<size_t>(i) + 1], static_cast<uint64_t>(i)) << "run " << run;
+    }
+  }
+}
+
+TEST_F(SegmentsGpuTest, AGraphThatTheDeviceUpdatesRunsWholeAndTellsWhy) {
+  uint64_t* const log = MakeValues(4);
+  core::KernelDesc kernel;
+  kernel.id = core::KernelId{1};
+  kernel.name = "updatable";
+  kernel.kind = core::TaskKind::kGraph;
+  kernel.capture = &CaptureUpdatable;
+  kernel.capture_user = log;
+  kernel.segment_ns = 1;
+  const absl::Status status = device_->PrepareKernel(kernel);
+  if (!status.ok()) GTEST_SKIP() << status;
+  EXPECT_EQ(device_->CutOf(kernel).whole_reason,
+            "The kernel of node 1 can be updated from the device, which a copy of the node would "
+            "lose.");
+}
+
 // As cuBLAS and cuDNN capture them. Release 0.1 refused such a graph in every place.
 TEST_F(SegmentsGpuTest, AGivenGraphWithClustersRunsInPlacesAsItsCapturedTwinDoes) {
   ASSERT_NO_FATAL_FAILURE(MakePlaces());
@@ -303,6 +377,26 @@ TEST_F(SegmentsGpuTest, TwoThousandNodesAreRegisteredForAllPlacesInTwoSeconds) {
               kernel_.cut.segments, places_.size() + 1, static_cast<double>(took_ns) / 1e9,
               static_cast<double>(free_bytes - FreeMemoryBytes()) / 1e6);
   EXPECT_LT(took_ns, 2'000'000'000);
+}
+
+// Segments of one node each would have 348,000 instances, 56 GB.
+TEST_F(SegmentsGpuTest, AGraphOfManyNodesStaysWithinItsMemory) {
+  constexpr int kNodes = 12'000;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const log = MakeValues(kNodes + 1);
+  void* const graph = MakeChain(kNodes, 1'000, 8, log);
+  const int64_t free_bytes = FreeMemoryBytes();
+  const core::TimeNs begin_ns = device_->NowNs();
+  Register(graph, 0, 1);
+  const int64_t took_ns = device_->NowNs() - begin_ns;
+  const int64_t used_bytes = free_bytes - FreeMemoryBytes();
+  std::printf("%d nodes, %d segments, %zu places: %.3f s, %.1f MB of device memory\n", kNodes,
+              kernel_.cut.segments, places_.size() + 1, static_cast<double>(took_ns) / 1e9,
+              static_cast<double>(used_bytes) / 1e6);
+  EXPECT_GT(kernel_.cut.segments, 400) << kernel_.cut.whole_reason;
+  EXPECT_LE(static_cast<size_t>(kernel_.cut.segments) * (places_.size() + 1),
+            kMaxSegmentInstancesOfGraph);
+  EXPECT_LT(used_bytes, 6'000'000'000);
 }
 
 // The whole library: queries of 0.5 ms beside steps of 4 ms, under the default policy's mechanisms.

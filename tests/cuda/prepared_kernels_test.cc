@@ -1,0 +1,137 @@
+// What registering a graph leaves behind, with a fake driver: instances are bounded, and a
+// registration that fails leaves none.
+
+#include "src/cuda/prepared_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tests/cuda/fake_graphs.h"
+
+namespace gpushare::cuda {
+namespace {
+
+class PreparedKernelsTest : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(places_.Split(132).ok()); }
+
+  core::PlaceIndex MakePlace() {
+    core::PlaceSpec spec;
+    spec.groups = 1 + places_.count() % 8;
+    return places_.Create(spec).value();
+  }
+
+  // A chain of kernels, each in a segment of its own.
+  core::KernelDesc Chain(int nodes) {
+    graphs_.push_back(std::make_unique<FakeGraph>());
+    for (int i = 0; i < nodes; ++i) graphs_.back()->AddKernel();
+    core::KernelDesc kernel;
+    kernel.id = core::KernelId{static_cast<uint32_t>(graphs_.size())};
+    kernel.name = "chain" + std::to_string(graphs_.size());
+    kernel.kind = core::TaskKind::kGraph;
+    kernel.graph = graphs_.back()->handle();
+    kernel.segment_ns = 1;
+    return kernel;
+  }
+
+  static size_t Alive() { return FakeGraphs().instances.size() + FakeGraphs().graphs.size(); }
+  static void FailAfter(int instantiations) {
+    FakeGraphs().instantiations_max = FakeGraphs().instantiated + instantiations;
+  }
+
+  const Context context_{MakeFakeGraphs(), 0, FakePrimary()};
+  Places places_{context_};
+  std::vector<std::unique_ptr<FakeGraph>> graphs_;
+};
+
+TEST_F(PreparedKernelsTest, ARegistrationThatFailsPartWayLeavesNoInstance) {
+  for (int i = 0; i < 3; ++i) MakePlace();
+  PreparedKernels kernels(context_, places_);
+  const core::KernelDesc chain = Chain(5);
+  for (int made = 0; made < 4; ++made) {
+    FailAfter(made);
+    EXPECT_EQ(kernels.Prepare(chain).code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_EQ(kernels.Find(chain.id), nullptr);
+    EXPECT_EQ(Alive(), 0U) << "after " << made << " instances";
+  }
+}
+
+TEST_F(PreparedKernelsTest, AGraphWhoseSegmentsFailRunsWholeAndKeepsNoneOfThem) {
+  for (int i = 0; i < 3; ++i) MakePlace();
+  for (const int made : {0, 1, 5, 13, 19}) {
+    PreparedKernels kernels(context_, places_);
+    const core::KernelDesc chain = Chain(5);
+    FailAfter(4 + made);
+    EXPECT_TRUE(kernels.Prepare(chain).ok());
+    EXPECT_EQ(Alive(), 4U) << "after " << made << " segments";
+    EXPECT_EQ(kernels.CutOf(chain.id).segments, 1);
+    EXPECT_NE(kernels.CutOf(chain.id).whole_reason.find("cannot be made"), std::string::npos);
+    FakeGraphs().instantiations_max = -1;
+  }
+  EXPECT_EQ(Alive(), 0U);
+}
+
+TEST_F(PreparedKernelsTest, EveryInstanceGoesWithTheDevice) {
+  for (int i = 0; i < 3; ++i) MakePlace();
+  {
+    PreparedKernels kernels(context_, places_);
+    ASSERT_TRUE(kernels.Prepare(Chain(5)).ok());
+    EXPECT_EQ(Alive(), 4U + 4 * 5);
+  }
+  EXPECT_EQ(Alive(), 0U);
+}
+
+TEST_F(PreparedKernelsTest, APlaceThatFailsPartWayLeavesNoInstance) {
+  PreparedKernels kernels(context_, places_);
+  const core::KernelDesc first = Chain(5);
+  const core::KernelDesc second = Chain(5);
+  ASSERT_TRUE(kernels.Prepare(first).ok());
+  ASSERT_TRUE(kernels.Prepare(second).ok());
+  const size_t before = Alive();
+  const core::PlaceIndex place = MakePlace();
+  for (const int made : {0, 1, 4, 6, 7, 11}) {
+    FailAfter(made);
+    EXPECT_FALSE(kernels.AddPlace(place).ok());
+    EXPECT_EQ(Alive(), before) << "after " << made << " instances";
+  }
+  FakeGraphs().instantiations_max = -1;
+  EXPECT_TRUE(kernels.AddPlace(place).ok());
+  EXPECT_TRUE(kernels.Confines(second.id, place));
+}
+
+TEST_F(PreparedKernelsTest, TheSegmentsOfAllGraphsStayWithinTheBound) {
+  while (places_.count() < 29) MakePlace();
+  PreparedKernels kernels(context_, places_);
+  constexpr int kGraphs = 3;
+  size_t whole = 0;
+  for (int i = 0; i < kGraphs; ++i) {
+    const core::KernelDesc chain = Chain(4'000);
+    ASSERT_TRUE(kernels.Prepare(chain).ok());
+    const core::GraphCut cut = kernels.CutOf(chain.id);
+    EXPECT_LE(cut.segments * places_.count(), static_cast<int>(kMaxSegmentInstancesOfGraph));
+    whole += cut.segments == 1 ? 1 : 0;
+    EXPECT_EQ(cut.whole_reason.empty(), cut.segments > 1);
+  }
+  EXPECT_LE(FakeGraphs().instances.size(),
+            kMaxSegmentInstances + static_cast<size_t>(kGraphs * places_.count()));
+  EXPECT_LE(whole, 1U);
+}
+
+TEST_F(PreparedKernelsTest, APlaceForWhichTheSegmentsAreTooManyIsRefused) {
+  PreparedKernels kernels(context_, places_);
+  const core::KernelDesc chain = Chain(4'000);
+  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  ASSERT_EQ(kernels.CutOf(chain.id).segments, 4'000);
+  absl::Status status;
+  while (places_.count() < 12 && status.ok()) status = kernels.AddPlace(MakePlace());
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "Graph 'chain1' needs 4000 instances of segments in a new place, and the device has "
+            "32000 of at most 32768; make places before graphs, or make segments longer.");
+}
+
+}  // namespace
+}  // namespace gpushare::cuda
