@@ -73,6 +73,22 @@ class SegmentsTest : public SimulatedSchedulerTest {
     return places;
   }
 
+  // The most tasks of `step_` that had begun and were not complete at one time.
+  size_t MostGraphsBegun() const {
+    std::set<uint64_t> begun;
+    size_t most = 0;
+    for (const EventRecord& record : events_.records) {
+      if (static_cast<EventType>(record.type) == EventType::kLaunched) {
+        const auto launched = Decode<Launched>(record);
+        if (launched.task.kernel == step_) begun.insert(launched.task.ticket.value);
+      } else if (static_cast<EventType>(record.type) == EventType::kCompleted) {
+        begun.erase(Decode<Completed>(record).task.ticket.value);
+      }
+      most = std::max(most, begun.size());
+    }
+    return most;
+  }
+
   CollectingSink events_;
   KernelId step_, query_;
   QueueId service_, train_;
@@ -206,6 +222,78 @@ TEST_F(SegmentsTest, ACancelledGraphLeavesAtASegmentsEnd) {
   EXPECT_GT(record.block_tasks, 0);
   EXPECT_LT(record.block_tasks, Segments());
   EXPECT_LT(record.complete_ns - cancelled_ns, (kSegmentsOutstanding + 1) * kSegmentNs);
+}
+
+// Both tasks write the same buffers, which belong to the capture.
+TEST_F(SegmentsTest, ASecondTaskOfAGraphNeverStartsBeforeTheFirstIsComplete) {
+  for (const char* policy : {"adaptive", "adaptive:evict", "adaptive:elastic", "smguard", "baymax",
+                             "priority", "fifo"}) {
+    SCOPED_TRACE(policy);
+    events_.records.clear();
+    ASSERT_NO_FATAL_FAILURE(Open(policy));
+    const QueueId other = AddQueue(AppClass::kBestEffort, "other");
+    std::vector<TicketId> steps;
+    for (int i = 0; i < 3; ++i) {
+      steps.push_back(SubmitGraph(train_, step_, false));
+      steps.push_back(SubmitGraph(other, step_, false));
+    }
+    for (int i = 0; i < 8; ++i) {
+      Pass(1537 * kUs);
+      Finish(SubmitGraph(service_, query_, true));
+    }
+    for (const TicketId step : steps) EXPECT_EQ(Finish(step).verdict, Verdict::kOk);
+    EXPECT_EQ(MostGraphsBegun(), 1);
+  }
+}
+
+TEST_F(SegmentsTest, ATaskThatEndsEarlyLetsTheNextOneOfItsGraphStart) {
+  Open("adaptive");
+  const QueueId other = AddQueue(AppClass::kBestEffort, "other");
+  const TicketId first = SubmitGraph(train_, step_, false);
+  Pass(kMs);
+  const TicketId second = SubmitGraph(other, step_, false);
+  Pass(kMs);
+  ASSERT_TRUE(scheduler_->Cancel(first).ok());
+  const CompletionRecord record = Finish(second);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.hold_reason, Reason::kHoldWindow);
+  EXPECT_EQ(Finish(first).verdict, Verdict::kCancelled);
+}
+
+TEST_F(SegmentsTest, ATaskThatIsCancelledBeforeItStartsLetsNoOtherOfItsGraphStart) {
+  Open("adaptive:evict");
+  const QueueId other = AddQueue(AppClass::kBestEffort, "other");
+  const TicketId first = SubmitGraph(train_, step_, false);
+  Pass(kMs);
+  const TicketId cancelled = SubmitGraph(other, step_, false);
+  const TicketId third = SubmitGraph(other, step_, false);
+  Pass(kMs);
+  ASSERT_TRUE(scheduler_->Cancel(cancelled).ok());
+  Finish(SubmitGraph(service_, query_, true));  // evicts the first
+  EXPECT_EQ(Finish(cancelled).verdict, Verdict::kCancelled);
+  EXPECT_EQ(Finish(third).verdict, Verdict::kOk);
+  EXPECT_EQ(Finish(first).verdict, Verdict::kOk);
+  EXPECT_EQ(MostGraphsBegun(), 1);
+}
+
+TEST_F(SegmentsTest, AGraphInSegmentsBelongsToTheClassThatFirstSubmitsIt) {
+  Open("adaptive");
+  TaskSpec spec;
+  spec.queue = service_;
+  spec.kernel = step_;
+  spec.work.kind = TaskKind::kGraph;
+  Finish(SubmitGraph(train_, step_, false));
+  const auto refused = scheduler_->SubmitLc(spec);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.status().message(),
+            "Graph 'step' runs in segments for best-effort apps, and a task of a latency-critical "
+            "app would use the same buffers; register a second capture for it.");
+  KernelDesc inference = Graph("inference", kNodeNs);
+  inference.simulation.nodes[0].repeat = kNodes;
+  spec.queue = train_;
+  spec.kernel = *scheduler_->RegisterKernel(inference);
+  Finish(SubmitGraph(service_, spec.kernel, true));
+  EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 TEST_F(SegmentsTest, SmguardEvictsAGraphAsAWhole) {
