@@ -44,8 +44,10 @@ class SegmentsTest : public SimulatedSchedulerTest {
     service.name = "service";
     service.app_class = AppClass::kLatencyCritical;
     service.p99_bound = p99_bound;
-    service_ = AddQueue(service);
-    train_ = AddQueue(AppClass::kBestEffort, "train");
+    service_app_ = *scheduler_->CreateApp(service);
+    service_ = *scheduler_->CreateQueue(service_app_);
+    train_app_ = *scheduler_->CreateApp({.name = "train", .app_class = AppClass::kBestEffort});
+    train_ = *scheduler_->CreateQueue(train_app_);
   }
 
   TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
@@ -91,6 +93,7 @@ class SegmentsTest : public SimulatedSchedulerTest {
 
   CollectingSink events_;
   KernelId step_, query_;
+  AppId service_app_, train_app_;
   QueueId service_, train_;
 };
 
@@ -294,6 +297,37 @@ TEST_F(SegmentsTest, AGraphInSegmentsBelongsToTheClassThatFirstSubmitsIt) {
   spec.kernel = *scheduler_->RegisterKernel(inference);
   Finish(SubmitGraph(service_, spec.kernel, true));
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// A graph cannot keep some of its workers, so the next plan would evict it again.
+TEST_F(SegmentsTest, SmguardDoesNotEvictAGraphForAQuotaThatItsNextLaunchWouldExceedToo) {
+  Open("smguard");
+  ASSERT_TRUE(scheduler_->ReserveCapSm({.app = train_app_, .capsms = 20}).ok());
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(2 * kMs);
+  for (int i = 0; i < 3; ++i) {
+    Finish(SubmitGraph(service_, query_, true));
+    Pass(kMs);
+  }
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.evictions, 0);
+  EXPECT_EQ(record.launches, 1);
+}
+
+TEST_F(SegmentsTest, SmguardEvictsAGraphForAReservationOnceAQuery) {
+  Open("smguard");
+  ASSERT_TRUE(scheduler_->ReserveCapSm({.app = service_app_, .capsms = 32}).ok());
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(2 * kMs);
+  for (int i = 0; i < 3; ++i) {
+    Finish(SubmitGraph(service_, query_, true));
+    Pass(kMs);
+  }
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.evictions, 3);
+  EXPECT_EQ(record.launches, 4);
 }
 
 TEST_F(SegmentsTest, SmguardEvictsAGraphAsAWhole) {

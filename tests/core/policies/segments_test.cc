@@ -105,14 +105,59 @@ TEST_F(SegmentsPlanTest, NobodyGoesBeforeAGraphThatWaitsUntilItsPlaceIsEmpty) {
   EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldWindow);
 }
 
-TEST_F(SegmentsPlanTest, SmguardEvictsAllOfAGraphForAReservation) {
+// The whole device, with all of its CapSMs.
+class SmguardSegmentsTest : public SegmentsPlanTest {
+ protected:
+  RunningView& AddWhole() {
+    RunningView& running = AddRunningStep(kWholeDevice);
+    running.parts[0].workers = 132 * 8;
+    builder.be_apps[0].used_capsms = 132;
+    builder.snapshot.capsms_free = 0;
+    return running;
+  }
+};
+
+TEST_F(SmguardSegmentsTest, AQueryWithAReservationEvictsAllOfAGraph) {
   builder.lc_apps[0].reserved_capsms = 32;
-  RunningView& running = AddRunningStep(kWholeDevice);
-  running.parts[0].workers = 132 * 8;
-  builder.be_apps[0].used_capsms = 132;
+  LcActive();
+  const RunningView& running = AddWhole();
   const Plan plan = PlanOf("smguard", builder);
   ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
   EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->workers_to_keep, 0);
+}
+
+TEST_F(SmguardSegmentsTest, AReservationEvictsNoGraphWhileNoQueryIsActive) {
+  builder.lc_apps[0].reserved_capsms = 32;
+  AddWhole();
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+TEST_F(SmguardSegmentsTest, AQuotaEvictsNoGraphThatCannotRunWithinIt) {
+  builder.be_apps[0].quota_capsms = 20;
+  AddWhole();
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+// Its next launch has the BE side of 48 SMs.
+TEST_F(SmguardSegmentsTest, APackedQuotaEvictsAGraphFromMoreSmsThanItHas) {
+  builder.be_apps[0].quota_capsms = 50;
+  builder.be_apps[0].packed = true;
+  const RunningView& running = AddWhole();
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+// What leaves for a reservation is free soon: a plan meanwhile evicts nobody else for it.
+TEST_F(SmguardSegmentsTest, WorkersStayWhileAGraphLeavesForTheReservation) {
+  builder.lc_apps[0].reserved_capsms = 32;
+  LcActive();
+  AddWhole().parts[0].evicting = true;
+  builder.AddRunningBe(other, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 80}});
+  builder.be_apps[1].used_capsms = 10;
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
 }
 
 }  // namespace
