@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/scheduler.h"
@@ -64,6 +65,20 @@ class SegmentsTest : public SimulatedSchedulerTest {
     return record;
   }
   void Pass(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
+  // Two queues of an app that always has work, in tasks of so many milliseconds.
+  void Flood(KernelId kernel, int64_t task_ms, AppId* app) {
+    *app = *scheduler_->CreateApp({.name = "other", .app_class = AppClass::kBestEffort});
+    const std::vector<QueueId> queues = {*scheduler_->CreateQueue(*app),
+                                         *scheduler_->CreateQueue(*app)};
+    for (int i = 0; i < 200; ++i) {
+      TaskSpec spec;
+      spec.queue = queues[static_cast<size_t>(i % 2)];
+      spec.kernel = kernel;
+      spec.work.block_tasks = int64_t{132} * 8 * 40 * task_ms;
+      spec.detached = true;
+      ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+    }
+  }
   int32_t Segments() const { return scheduler_->FindKernel(step_)->cut.segments; }
   std::set<PlaceIndex> PlacesOfSegments() const {
     std::set<PlaceIndex> places;
@@ -195,16 +210,8 @@ TEST_F(SegmentsTest, APartitionKeepsTheGraphOnTheBeSide) {
 TEST_F(SegmentsTest, AGraphAndWorkersOfAnotherAppShareByWeight) {
   Open("adaptive");
   const KernelId kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
-  const AppId other = *scheduler_->CreateApp({.name = "other", .app_class = AppClass::kBestEffort});
-  std::vector<QueueId> queues = {*scheduler_->CreateQueue(other), *scheduler_->CreateQueue(other)};
-  for (int i = 0; i < 200; ++i) {
-    TaskSpec spec;
-    spec.queue = queues[static_cast<size_t>(i % 2)];
-    spec.kernel = kernel;
-    spec.work.block_tasks = int64_t{132} * 8 * 40;  // 1 ms
-    spec.detached = true;
-    ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
-  }
+  AppId other;
+  Flood(kernel, 1, &other);
   std::vector<TicketId> steps;
   for (int i = 0; i < 5; ++i) steps.push_back(SubmitGraph(train_, step_, false));
   Pass(60 * kMs);
@@ -212,6 +219,34 @@ TEST_F(SegmentsTest, AGraphAndWorkersOfAnotherAppShareByWeight) {
   EXPECT_LT(second.complete_ns, 60 * kMs);
   EXPECT_GT(scheduler_->StatsOf(other)->completed, 15);
   EXPECT_TRUE(scheduler_->Drain(scheduler_->NowNs() + 10'000 * kMs).ok());
+}
+
+// A graph with memory of one context, for example. The workers fill both sides of the split.
+TEST_F(SegmentsTest, AGraphThatNoPartitionHoldsGetsItsTurnsBesideABusyApp) {
+  for (const char* policy : {"adaptive:elastic", "adaptive:partition"}) {
+    for (const bool evictable : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(policy, evictable ? ", evictable" : ", uncuttable"));
+      ASSERT_NO_FATAL_FAILURE(Open(policy, 2));
+      Finish(SubmitGraph(service_, query_, true));
+      KernelDesc step = Graph("unconfinable", kNodeNs);
+      step.simulation.nodes[0].repeat = kNodes;
+      step.confinable = false;
+      const KernelId unconfinable = *scheduler_->RegisterKernel(step);
+      KernelDesc kernel = EvictableKernel("work", 25 * kUs);
+      kernel.evictable = evictable;
+      AppId other;
+      Flood(*scheduler_->RegisterKernel(kernel), evictable ? 40 : 4, &other);
+      std::vector<TicketId> steps;
+      for (int i = 0; i < 3; ++i) steps.push_back(SubmitGraph(train_, unconfinable, false));
+      for (int i = 0; i < 200; ++i) {
+        Pass(kMs);
+        Finish(SubmitGraph(service_, query_, true));
+      }
+      EXPECT_TRUE(*scheduler_->IsComplete(steps[evictable ? 2 : 0]));
+      EXPECT_GT(scheduler_->StatsOf(other)->completed, 2);
+      scheduler_ = nullptr;
+    }
+  }
 }
 
 TEST_F(SegmentsTest, ACancelledGraphLeavesAtASegmentsEnd) {
