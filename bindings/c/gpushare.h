@@ -682,7 +682,8 @@ typedef struct gpushare_kernel_options {
   const gpushare_library_call* library;  // LIBRARY: must be given; may be null on simulated devices
   void* slice_function;  // CUfunction of the slice form; null: the worker form runs slices
   // GRAPH: length of the segments that BE tasks of the graph run in and are evicted between; tasks
-  // of LC apps run it whole. 0: 100 us; -1: never cut. Longer nodes are segments of their own.
+  // of LC apps run it whole. 0: 100 us; -1: never cut. Longer nodes are segments of their own. A
+  // graph in segments is submitted by apps of one class; the other class needs a second capture.
   // On CUDA no node's duration is known: a segment has as many nodes as fit into segment_ns at
   // their mean duration, solo_ns over their number, or 9 us each without solo_ns. So segments whose
   // nodes are longer than the mean take longer, as do those of a graph that would need too many
@@ -927,7 +928,8 @@ typedef struct gpushare_task_options {
 // Errors: INVALID_ARGUMENT the queue is of a BE app, a field is out of range, the arguments are too
 // large, or a ticket or query is stale; RESOURCE_EXHAUSTED the app has tasks_max tasks, or 32 tasks
 // with more than 512 bytes of arguments, or all callback slots are taken; FAILED_PRECONDITION shut
-// down; UNAVAILABLE the device is lost.
+// down, or a graph in segments that an app of the other class submitted before; UNAVAILABLE the
+// device is lost.
 GPUSHARE_API gpushare_status gpushare_submit_lc(gpushare_queue* queue,
                                                 const gpushare_task_options* options,
                                                 gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;

@@ -12,6 +12,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/flow/progress_plan.h"
 #include "src/core/flow/promote.h"
+#include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/seams/headroom.h"
 #include "src/core/seams/queue_tail.h"
@@ -220,13 +221,25 @@ void InsertHead(OldestHeads& oldest, const Queue& queue) {
   }
 }
 
+// The head of a graph of which another task has begun waits until that one is complete. A policy
+// that saw it could choose it for ever.
+void HoldForGraph(Flow& flow, Task& head) {
+  Hold(flow, head,
+       {.task = head.record.ticket, .reason = Reason::kHoldWindow, .value_ns = 1, .limit_ns = 1});
+}
+
 // LC heads come first, so that many old BE heads cannot crowd out a query's head.
 void ViewHeads(Flow& flow) {
   OldestHeads lc;
   OldestHeads be;
   for (const Queue* queue : flow.backlog) {
     const bool latency_critical = queue->app->options.app_class == AppClass::kLatencyCritical;
-    if (Offered(*queue, latency_critical)) InsertHead(latency_critical ? lc : be, *queue);
+    if (!Offered(*queue, latency_critical)) continue;
+    if (flow.GraphIsTaken(*queue->head)) {
+      HoldForGraph(flow, *queue->head);
+    } else {
+      InsertHead(latency_critical ? lc : be, *queue);
+    }
   }
   auto& views = flow.buffers.heads;
   views.Clear();

@@ -54,6 +54,7 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
   }
   CountLive();
   for (const HeadView& head : snapshot.heads) any_be_ = any_be_ || IsBeCompute(head);
+  FindUnconfinable();
 }
 
 void BePlaces::AddPlace(PlaceIndex index, Role role) {
@@ -85,7 +86,12 @@ void BePlaces::CountLive() {
           fixed_ns = std::max(fixed_ns, blocking_ns);
         }
       }
-      if (part.evicting) continue;
+      if (part.evicting) {
+        if (part.form == Form::kSegments) {
+          leaving_ |= snapshot_.places[static_cast<size_t>(part.place)].overlaps;
+        }
+        continue;
+      }
       for (size_t p = 0; p < place_count_; ++p) {
         Place& place = places_[p];
         if (place.index != part.place) continue;
@@ -184,7 +190,9 @@ BePlaces::Judgement BePlaces::JudgeRoom(const HeadView& task, const Place& place
 }
 
 // Whether the task, or what is on the place, is a graph in segments, and the two would share SMs.
+// The last segments of an evicted graph would wait behind the task as long as it runs.
 bool BePlaces::MustWaitAlone(const HeadView& task, const Place& place) const {
+  if ((leaving_ & PlaceBit(place.index)) != 0) return true;
   if (whole_taken_ || (place.live > 0 && place.segments)) return true;
   if (!RunsInSegments(snapshot_, task)) return false;
   if (place.role != Role::kUnconfined) return place.live > 0;
@@ -275,6 +283,7 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
       if (part.place == place.index || !HasWorkers(part.form)) joins = false;
     }
     if (!joins || !MayLaunch(task, place)) continue;
+    if (unconfinable_ != nullptr && shares_.Displaces(*unconfinable_, task)) continue;
     return Launch(task, place, Reason::kElasticReturn, plan);
   }
   return false;
@@ -301,7 +310,7 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
     best_index = h;
   }
   // A graph in segments waits until the place is empty, and nobody goes before it meanwhile.
-  if (best == nullptr || MustWaitAlone(*best, place)) return false;
+  if (best == nullptr || MustWaitAlone(*best, place) || LeavesSides(*best, place)) return false;
   Place& chosen = place.role == Role::kBeSide && PrefersWhole(*best) ? places_[2] : place;
   if (!Launch(*best, chosen, LaunchReason(*best, chosen), plan)) return false;
   launched_.set(best_index);
@@ -332,8 +341,44 @@ void BePlaces::ReturnSegments(Plan& plan) const {
   }
 }
 
+void BePlaces::FindUnconfinable() {
+  if (place_count_ < 3) return;
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || head.confinable || !RunsInSegments(snapshot_, head)) continue;
+    if (unconfinable_ != nullptr && !shares_.GoesBefore(head, *unconfinable_)) continue;
+    if (JudgeBlocking(head, places_[2]).reason == Reason::kNone) unconfinable_ = &head;
+  }
+}
+
+// Whether the task leaves the side to a graph that needs both. While a query is active, the graph
+// cannot start: then one task after another has the BE side, and none queues behind it.
+bool BePlaces::LeavesSides(const HeadView& task, const Place& place) const {
+  if (unconfinable_ == nullptr || place.role == Role::kUnconfined) return false;
+  if (places_[2].closed != Reason::kNone && place.live == 0) return false;
+  return task.app == unconfinable_->app ? unconfinable_->sequence < task.sequence
+                                        : shares_.GoesBefore(*unconfinable_, task);
+}
+
+// Long tasks on the sides would outlast the time until the next query.
+void BePlaces::EvictForUnconfinable(Plan& plan) const {
+  if (unconfinable_ == nullptr || places_[2].closed != Reason::kNone) return;
+  const auto leaves = [&](const RunningView& running) {
+    return CanBeEvicted(snapshot_, running.task) && shares_.Displaces(*unconfinable_, running.task);
+  };
+  for (const RunningView& running : snapshot_.running) {
+    if (IsBeCompute(running.task) && !leaves(running)) return;
+  }
+  const uint64_t sides = PlaceBit(places_[0].index) | PlaceBit(places_[1].index);
+  for (const RunningView& running : snapshot_.running) {
+    if (IsBeCompute(running.task)) EvictTaskParts(running, sides, Reason::kEvictForLayout, plan);
+  }
+}
+
 void BePlaces::Fill(Plan& plan) {
   ReturnSegments(plan);
+  EvictForUnconfinable(plan);
   for (size_t p = 0; p < place_count_ && any_be_; ++p) {
     if (places_[p].closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
   }

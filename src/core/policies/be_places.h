@@ -6,7 +6,8 @@
 // place a task that already runs on the other side comes first (elastic return), then the head of
 // the BE app that is next by weight (fair_share.h). One live task fills a place; one more may queue
 // behind it. A graph in segments has no task beside or behind it: what is outstanding of both would
-// block a query.
+// block a query. One that no partition holds needs both sides of a split to be empty. When it is
+// next by weight nobody else is launched on them, and tasks whose apps had more leave them.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
@@ -75,6 +76,9 @@ class BePlaces {
   bool LaunchHead(Place& place, Plan& plan);
   bool PrefersWhole(const HeadView& task) const;
   void ReturnSegments(Plan& plan) const;
+  void FindUnconfinable();
+  bool LeavesSides(const HeadView& task, const Place& place) const;
+  void EvictForUnconfinable(Plan& plan) const;
   bool SharesQueue(const HeadView& task, const Place& place) const;
   bool LeavesPlace(const HeadView& task, const Place& place) const;
   bool MustWaitAlone(const HeadView& task, const Place& place) const;
@@ -89,6 +93,7 @@ class BePlaces {
   std::array<Place, 3> places_;
   size_t place_count_ = 0;
   bool any_be_ = false;       // BE work runs or is ready
+  uint64_t leaving_ = 0;      // places that share SMs with a graph in segments that is evicted
   bool whole_taken_ = false;  // a graph in segments has the whole device, with the sides
   int64_t fixed_ns_ = 0;      // remaining time of BE on LC's places that cannot be evicted
   int64_t eviction_ns_ = 0;   // most that an eviction adds, of BE on LC's places
@@ -96,6 +101,8 @@ class BePlaces {
   int32_t recent_ = -1;  // the head that was launched last in this round
   PlaceIndex recent_place_ = kNoPlace;
   FairShare shares_;
+  // The next graph in segments that no partition holds and that may start when no query is active.
+  const HeadView* unconfinable_ = nullptr;
   uint64_t draining_ = 0;  // apps of tasks that drain and are followed
 };
 

@@ -52,20 +52,22 @@ CapSmEvictor::CapSmEvictor(const Snapshot& snapshot) : snapshot_(snapshot) {
   }
 }
 
-double CapSmEvictor::Free(double capsms, int32_t app, Reason reason, Plan& plan) {
+double CapSmEvictor::Free(const Shortage& shortage, const Tasks& stay, Plan& plan) {
   double freed = 0;
-  for (size_t c = 0; c < count_ && freed < capsms; ++c) {
+  for (size_t c = 0; c < count_ && freed < shortage.capsms; ++c) {
     Candidate& candidate = candidates_[c];
     const HeadView& task = snapshot_.running[static_cast<size_t>(candidate.running)].task;
-    if (candidate.workers == 0 || (app >= 0 && task.app != app)) continue;
+    if (candidate.workers == 0 || stay.test(static_cast<size_t>(candidate.running))) continue;
+    if (shortage.app >= 0 && task.app != shortage.app) continue;
     const double per_capsm = WorkersPerCapSm(task);
-    int32_t leaving = static_cast<int32_t>(
-        std::min<double>(candidate.workers, std::ceil((capsms - freed) * per_capsm - 1e-9)));
+    int32_t leaving = static_cast<int32_t>(std::min<double>(
+        candidate.workers, std::ceil((shortage.capsms - freed) * per_capsm - 1e-9)));
     if (leaving > 0 && RunsInSegments(snapshot_, task)) leaving = candidate.workers;
     if (leaving <= 0) break;
     if (candidate.planned < 0) {
       candidate.planned = plan.evictions.size();
-      if (!plan.evictions.TryAdd({.task = task.task, .place = candidate.place, .reason = reason}))
+      if (!plan.evictions.TryAdd(
+              {.task = task.task, .place = candidate.place, .reason = shortage.reason}))
         break;
     }
     candidate.workers -= leaving;

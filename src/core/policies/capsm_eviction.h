@@ -7,6 +7,7 @@
 #define GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 
 #include "src/core/base/types.h"
@@ -23,12 +24,19 @@ inline int32_t WorkersPerCapSm(const HeadView& task) {
 
 class CapSmEvictor {
  public:
+  using Tasks = std::bitset<kMaxRunning>;  // by index into Snapshot::running
+  struct Shortage {
+    double capsms = 0;
+    int32_t app = -1;  // BE app that frees them; -1: any
+    Reason reason = Reason::kNone;
+  };
+
   explicit CapSmEvictor(const Snapshot& snapshot);
 
-  // Evicts workers of BE app `app` (-1: of any) until at least `capsms` are free, shortest eviction
-  // latency first: a long block task would free its CapSMs too late to help (SMGuard fig. 15).
-  // Returns the CapSMs freed, fewer when no evictable worker is left.
-  double Free(double capsms, int32_t app, Reason reason, Plan& plan);
+  // Evicts workers until at least `shortage.capsms` are free, shortest eviction latency first: a
+  // long block task would free its CapSMs too late to help (SMGuard fig. 15). Tasks that `stay`
+  // keep their workers. Returns the CapSMs freed, fewer when no evictable worker is left.
+  double Free(const Shortage& shortage, const Tasks& stay, Plan& plan);
 
  private:
   struct Candidate {

@@ -58,6 +58,17 @@ bool FairShare::LeavesTo(const HeadView& head, int32_t app) const {
   return tags_ns_[static_cast<size_t>(app)] + slack_ns < tags_ns_[AppOf(head)];
 }
 
+bool FairShare::Displaces(const HeadView& head, const HeadView& running) const {
+  if (head.app == running.app) return head.sequence < running.sequence;
+  if (IsOverdue(head)) return true;
+  // A tag counts all of a task on the device. What is left of it is not yet got.
+  double got_ns = tags_ns_[AppOf(running)];
+  for (const RunningView& each : snapshot_.running) {
+    if (IsBe(each.task) && each.task.app == running.app) got_ns -= Cost(each.task);
+  }
+  return tags_ns_[AppOf(head)] + kFairSlackNsMax / Weight(head) < got_ns;
+}
+
 void FairShare::Charge(const HeadView& head) { tags_ns_[AppOf(head)] += Cost(head); }
 
 void FairShare::Order(BeOrder& order) const {

@@ -34,6 +34,9 @@ class FairShare {
   bool GoesBefore(const HeadView& a, const HeadView& b) const;
   // Whether the place in a window behind a task of `app` that is followed is left to that app.
   bool LeavesTo(const HeadView& head, int32_t app) const;
+  // Whether a running task of BE app leaves for the head: its app got more than the head's, by more
+  // than the slack, so that the two do not evict each other in turns.
+  bool Displaces(const HeadView& head, const HeadView& running) const;
   // The head is launched.
   void Charge(const HeadView& head);
 

@@ -96,23 +96,85 @@ class CapSms {
   std::array<double, kMaxApps> used_{};
 };
 
+// The SMs that the task's next launch would have. `split`: BE's under smguard:packed, else -1.
+struct NextPlace {
+  int32_t sms = 0;
+  bool apart_from_lc = false;  // LC work has enough SMs beside them
+};
+NextPlace NextPlaceOf(const Snapshot& snapshot, const HeadView& head, int32_t split) {
+  const bool lc_has_a_side = split >= 0;
+  if (!lc_has_a_side)
+    split = SplitOfQuota(snapshot, snapshot.be_apps[static_cast<size_t>(head.app)]);
+  if (split < 0 || !head.confinable) return {snapshot.sm_count, false};
+  const int32_t sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
+  return {sms, lc_has_a_side || sms + ReservedCapSms(snapshot) <= snapshot.sm_count};
+}
+
+// The CapSMs that BE apps use and that an eviction could free. Parts that leave are free soon. A
+// graph in segments cannot keep some of its workers: where its next launch would have as many SMs,
+// it stays, or it would be evicted and launched again and again.
+class Evictable {
+ public:
+  Evictable(const Snapshot& snapshot, int32_t split, bool lc_active) : snapshot_(snapshot) {
+    for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
+      of_app_[app] = snapshot.be_apps[app].used_capsms;
+      all_ += of_app_[app];
+    }
+    for (size_t r = 0; r < snapshot.running.size(); ++r) {
+      const HeadView& task = snapshot.running[r].task;
+      if (task.app_class != AppClass::kBestEffort) continue;
+      for (const PartView& part : snapshot.running[r].parts) {
+        if (part.place < 0) continue;
+        const NextPlace next = NextPlaceOf(snapshot, task, split);
+        const bool stays = part.form == Form::kSegments && SmsOf(part) <= next.sms;
+        const bool stays_beside_lc = stays && (next.apart_from_lc || !lc_active);
+        if (stays) stays_.set(r);
+        if (stays_beside_lc) stays_beside_lc_.set(r);
+        if (part.evicting || stays) of_app_[static_cast<size_t>(task.app)] -= CapSmsOf(task, part);
+        if (part.evicting || stays_beside_lc) all_ -= CapSmsOf(task, part);
+      }
+    }
+  }
+  double of_app(size_t app) const { return of_app_[app]; }
+  double all() const { return all_; }
+  // Tasks that stay, by index into the running ones: whatever the quotas, and the reservations.
+  const CapSmEvictor::Tasks& stays() const { return stays_; }
+  const CapSmEvictor::Tasks& stays_beside_lc() const { return stays_beside_lc_; }
+
+ private:
+  int32_t SmsOf(const PartView& part) const {
+    return snapshot_.places[static_cast<size_t>(part.place)].sms;
+  }
+  double CapSmsOf(const HeadView& task, const PartView& part) const {
+    if (!HasWorkers(part.form)) return SmsOf(part);
+    return static_cast<double>(part.workers) / WorkersPerCapSm(task);
+  }
+
+  const Snapshot& snapshot_;
+  std::array<double, kMaxApps> of_app_{};
+  double all_ = 0;
+  CapSmEvictor::Tasks stays_, stays_beside_lc_;
+};
+
 // Evicts what a BE app uses beyond its quota, then R_gap: what the reservations lack.
-void EvictShortage(const Snapshot& snapshot, CapSmEvictor& evictor, Plan& plan) {
-  double used = 0;
+void EvictShortage(const Snapshot& snapshot, const Evictable& use, Plan& plan) {
+  CapSmEvictor evictor(snapshot);
+  double used = use.all();
   for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
     const BeAppView& be = snapshot.be_apps[app];
-    used += be.used_capsms;
-    const double over = be.quota_capsms > 0 ? be.used_capsms - be.quota_capsms : 0;
+    const double over = be.quota_capsms > 0 ? use.of_app(app) - be.quota_capsms : 0;
     if (over > kCapSmEpsilon) {
-      used -= evictor.Free(over, static_cast<int32_t>(app), Reason::kEvictForQuota, plan);
+      used -= evictor.Free({over, static_cast<int32_t>(app), Reason::kEvictForQuota}, use.stays(),
+                           plan);
     }
   }
   const int32_t reserved = ReservedCapSms(snapshot);
   const double gap = used + reserved - snapshot.sm_count;
   // Work that cannot be bounded may use more than the device has. Without a reservation that evicts
   // nothing.
-  if (reserved > 0 && gap > kCapSmEpsilon)
-    evictor.Free(gap, -1, Reason::kEvictForReservation, plan);
+  if (reserved > 0 && gap > kCapSmEpsilon) {
+    evictor.Free({gap, -1, Reason::kEvictForReservation}, use.stays_beside_lc(), plan);
+  }
 }
 
 // Work without workers cannot be bounded: it needs all SMs of its place.
@@ -129,8 +191,7 @@ bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, doub
 // on the SMs of the place.
 class Turn {
  public:
-  Turn(const Snapshot& snapshot, const Plan& plan)
-      : lc_active_(FindLcActivity(snapshot, plan).active) {
+  Turn(const Snapshot& snapshot, bool lc_active) : lc_active_(lc_active) {
     for (const RunningView& running : snapshot.running) {
       if (running.task.app_class != AppClass::kBestEffort) continue;
       for (const PartView& part : running.parts) {
@@ -148,16 +209,18 @@ class Turn {
   bool taken_ = false;
 };
 
-// `split`: BE's under smguard:packed, else -1.
-void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, CapSms& capsms,
+// `bes_split`: BE's under smguard:packed, else -1.
+void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_split, CapSms& capsms,
                 Turn& turn, Plan& plan) {
   const size_t app = static_cast<size_t>(head.app);
+  int32_t split = bes_split;
   int32_t side_sms = 0;
   if (split < 0) {
     split = SplitOfQuota(snapshot, snapshot.be_apps[app]);
     if (split >= 0) side_sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
   }
   const double granted = capsms.Grant(app, side_sms);
+  const NextPlace next = NextPlaceOf(snapshot, head, bes_split);
   const bool on_split = split >= 0 && head.confinable;
   PlannedLaunch launch;
   launch.task = head.task;
@@ -175,7 +238,8 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, C
     taken = launch.workers / per_capsm;
     fits = launch.workers > 0;
   } else {
-    fits = MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), on_split);
+    fits =
+        MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), next.apart_from_lc);
   }
   if (!fits) {
     // Both in CapSMs: what the app uses, and its quota or, without one, what is not reserved.
@@ -209,14 +273,14 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   PublishRoutes(snapshot, route, plan);
   LaunchLcHeads(snapshot, plan);
 
-  CapSmEvictor evictor(snapshot);
-  EvictShortage(snapshot, evictor, plan);
+  const bool lc_active = FindLcActivity(snapshot, plan).active;
+  EvictShortage(snapshot, Evictable(snapshot, split, lc_active), plan);
 
   const int32_t sms =
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
   CapSms capsms(snapshot, sms);
   CopySlots slots(snapshot);
-  Turn turn(snapshot, plan);
+  Turn turn(snapshot, lc_active);
   BeOrder order;
   FairShare(snapshot).Order(order);
   for (const HeadView* head : order) {

@@ -90,6 +90,12 @@ inline bool IsLeaving(const LcGate& gate, const Part& part) {
   return part.epoch != 0 && static_cast<int64_t>(gate.Epoch(part.lane) - part.leave_epoch) >= 0;
 }
 
+// Whether the tasks of its kernel run one after another: a BE graph's, which share the buffers of
+// its capture.
+inline bool IsExclusive(const Task& task) {
+  return task.work.kind == TaskKind::kGraph && !IsLc(task);
+}
+
 struct Flow {
   Flow(const SchedulerOptions& scheduler_options, std::unique_ptr<Device> flow_device,
        std::unique_ptr<CostModel> flow_model, std::unique_ptr<Policy> flow_policy)
@@ -167,6 +173,8 @@ struct Flow {
   BoundedList<App*, kMaxApps> be_apps;
   BoundedList<const KernelDesc*, kMaxPairKernels> pair_kernels;
   std::array<int16_t, kMaxKernels + 1> pair_row{};  // by KernelId, 0: none, else row + 1
+  // By KernelId of a graph: the BE task of it that has begun and is not complete.
+  std::array<const Task*, kMaxKernels + 1> graph_tasks{};
   bool pairs_stale = true;
   PlanBuffers buffers;
 
@@ -184,6 +192,13 @@ struct Flow {
   // Ticks that have not run what was in `deferred`, `notices` and `reports` when they ended. Raised
   // under the lock of Tick.
   std::atomic<int> calls_running{0};
+
+  // Whether another task of this graph has begun and is not complete.
+  bool GraphIsTaken(const Task& task) const {
+    if (!IsExclusive(task)) return false;
+    const Task* const begun = graph_tasks[task.work.kernel->id.value];
+    return begun != nullptr && begun != &task;
+  }
 
   // Writes a sentence to the application's log. Threads: any, with no lock held.
   void Report(const std::string& sentence) const {

@@ -51,6 +51,9 @@ class Tables {
   App* FindApp(AppId id) const;
   Queue* FindQueue(QueueId id) const;
   const KernelDesc* FindKernel(KernelId id) const;
+  // The class of the apps that may submit a graph in segments: that of its first submit. All tasks
+  // of it use the buffers of one capture, and an LC task cannot wait until a BE task is complete.
+  AppClass ClaimGraph(KernelId graph, AppClass app_class);
   const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b) const;
   // The task as long as anybody holds its slot.
   Task* FindTask(TicketId ticket) const;
@@ -89,6 +92,7 @@ class Tables {
   std::array<std::unique_ptr<App>, kMaxApps> apps_;
   std::array<std::unique_ptr<Queue>, kMaxQueues> queues_;
   std::array<std::unique_ptr<KernelDesc>, kMaxKernels> kernels_;
+  std::array<std::atomic<uint8_t>, kMaxKernels> graph_class_{};  // 0: none, else AppClass + 1
   std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
   std::unique_ptr<std::array<QuerySlot, kMaxExplicitQueries>> queries_;
   SlotStack free_queries_;

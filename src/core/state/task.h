@@ -85,6 +85,7 @@ struct Part {
   TimeNs alive_ns = 0;            // when the flow last found, at its limit, that it does not hang
   TimeNs eviction_seen_ns = 0;    // when the flow first saw it evicted; 0: it is not
   bool blocked_eviction = false;  // the eviction took too long, and was counted as blocked
+  bool had_co_residents = false;  // before it was evicted: other work ran on another lane
 };
 
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/scheduler.h"
@@ -44,8 +45,10 @@ class SegmentsTest : public SimulatedSchedulerTest {
     service.name = "service";
     service.app_class = AppClass::kLatencyCritical;
     service.p99_bound = p99_bound;
-    service_ = AddQueue(service);
-    train_ = AddQueue(AppClass::kBestEffort, "train");
+    service_app_ = *scheduler_->CreateApp(service);
+    service_ = *scheduler_->CreateQueue(service_app_);
+    train_app_ = *scheduler_->CreateApp({.name = "train", .app_class = AppClass::kBestEffort});
+    train_ = *scheduler_->CreateQueue(train_app_);
   }
 
   TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
@@ -62,6 +65,20 @@ class SegmentsTest : public SimulatedSchedulerTest {
     return record;
   }
   void Pass(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
+  // Two queues of an app that always has work, in tasks of so many milliseconds.
+  void Flood(KernelId kernel, int64_t task_ms, AppId* app) {
+    *app = *scheduler_->CreateApp({.name = "other", .app_class = AppClass::kBestEffort});
+    const std::vector<QueueId> queues = {*scheduler_->CreateQueue(*app),
+                                         *scheduler_->CreateQueue(*app)};
+    for (int i = 0; i < 200; ++i) {
+      TaskSpec spec;
+      spec.queue = queues[static_cast<size_t>(i % 2)];
+      spec.kernel = kernel;
+      spec.work.block_tasks = int64_t{132} * 8 * 40 * task_ms;
+      spec.detached = true;
+      ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+    }
+  }
   int32_t Segments() const { return scheduler_->FindKernel(step_)->cut.segments; }
   std::set<PlaceIndex> PlacesOfSegments() const {
     std::set<PlaceIndex> places;
@@ -73,8 +90,25 @@ class SegmentsTest : public SimulatedSchedulerTest {
     return places;
   }
 
+  // The most tasks of `step_` that had begun and were not complete at one time.
+  size_t MostGraphsBegun() const {
+    std::set<uint64_t> begun;
+    size_t most = 0;
+    for (const EventRecord& record : events_.records) {
+      if (static_cast<EventType>(record.type) == EventType::kLaunched) {
+        const auto launched = Decode<Launched>(record);
+        if (launched.task.kernel == step_) begun.insert(launched.task.ticket.value);
+      } else if (static_cast<EventType>(record.type) == EventType::kCompleted) {
+        begun.erase(Decode<Completed>(record).task.ticket.value);
+      }
+      most = std::max(most, begun.size());
+    }
+    return most;
+  }
+
   CollectingSink events_;
   KernelId step_, query_;
+  AppId service_app_, train_app_;
   QueueId service_, train_;
 };
 
@@ -176,16 +210,8 @@ TEST_F(SegmentsTest, APartitionKeepsTheGraphOnTheBeSide) {
 TEST_F(SegmentsTest, AGraphAndWorkersOfAnotherAppShareByWeight) {
   Open("adaptive");
   const KernelId kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
-  const AppId other = *scheduler_->CreateApp({.name = "other", .app_class = AppClass::kBestEffort});
-  std::vector<QueueId> queues = {*scheduler_->CreateQueue(other), *scheduler_->CreateQueue(other)};
-  for (int i = 0; i < 200; ++i) {
-    TaskSpec spec;
-    spec.queue = queues[static_cast<size_t>(i % 2)];
-    spec.kernel = kernel;
-    spec.work.block_tasks = int64_t{132} * 8 * 40;  // 1 ms
-    spec.detached = true;
-    ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
-  }
+  AppId other;
+  Flood(kernel, 1, &other);
   std::vector<TicketId> steps;
   for (int i = 0; i < 5; ++i) steps.push_back(SubmitGraph(train_, step_, false));
   Pass(60 * kMs);
@@ -193,6 +219,34 @@ TEST_F(SegmentsTest, AGraphAndWorkersOfAnotherAppShareByWeight) {
   EXPECT_LT(second.complete_ns, 60 * kMs);
   EXPECT_GT(scheduler_->StatsOf(other)->completed, 15);
   EXPECT_TRUE(scheduler_->Drain(scheduler_->NowNs() + 10'000 * kMs).ok());
+}
+
+// A graph with memory of one context, for example. The workers fill both sides of the split.
+TEST_F(SegmentsTest, AGraphThatNoPartitionHoldsGetsItsTurnsBesideABusyApp) {
+  for (const char* policy : {"adaptive:elastic", "adaptive:partition"}) {
+    for (const bool evictable : {true, false}) {
+      SCOPED_TRACE(absl::StrCat(policy, evictable ? ", evictable" : ", uncuttable"));
+      ASSERT_NO_FATAL_FAILURE(Open(policy, 2));
+      Finish(SubmitGraph(service_, query_, true));
+      KernelDesc step = Graph("unconfinable", kNodeNs);
+      step.simulation.nodes[0].repeat = kNodes;
+      step.confinable = false;
+      const KernelId unconfinable = *scheduler_->RegisterKernel(step);
+      KernelDesc kernel = EvictableKernel("work", 25 * kUs);
+      kernel.evictable = evictable;
+      AppId other;
+      Flood(*scheduler_->RegisterKernel(kernel), evictable ? 40 : 4, &other);
+      std::vector<TicketId> steps;
+      for (int i = 0; i < 3; ++i) steps.push_back(SubmitGraph(train_, unconfinable, false));
+      for (int i = 0; i < 200; ++i) {
+        Pass(kMs);
+        Finish(SubmitGraph(service_, query_, true));
+      }
+      EXPECT_TRUE(*scheduler_->IsComplete(steps[evictable ? 2 : 0]));
+      EXPECT_GT(scheduler_->StatsOf(other)->completed, 2);
+      scheduler_ = nullptr;
+    }
+  }
 }
 
 TEST_F(SegmentsTest, ACancelledGraphLeavesAtASegmentsEnd) {
@@ -206,6 +260,109 @@ TEST_F(SegmentsTest, ACancelledGraphLeavesAtASegmentsEnd) {
   EXPECT_GT(record.block_tasks, 0);
   EXPECT_LT(record.block_tasks, Segments());
   EXPECT_LT(record.complete_ns - cancelled_ns, (kSegmentsOutstanding + 1) * kSegmentNs);
+}
+
+// Both tasks write the same buffers, which belong to the capture.
+TEST_F(SegmentsTest, ASecondTaskOfAGraphNeverStartsBeforeTheFirstIsComplete) {
+  for (const char* policy : {"adaptive", "adaptive:evict", "adaptive:elastic", "smguard", "baymax",
+                             "priority", "fifo"}) {
+    SCOPED_TRACE(policy);
+    events_.records.clear();
+    ASSERT_NO_FATAL_FAILURE(Open(policy));
+    const QueueId other = AddQueue(AppClass::kBestEffort, "other");
+    std::vector<TicketId> steps;
+    for (int i = 0; i < 3; ++i) {
+      steps.push_back(SubmitGraph(train_, step_, false));
+      steps.push_back(SubmitGraph(other, step_, false));
+    }
+    for (int i = 0; i < 8; ++i) {
+      Pass(1537 * kUs);
+      Finish(SubmitGraph(service_, query_, true));
+    }
+    for (const TicketId step : steps) EXPECT_EQ(Finish(step).verdict, Verdict::kOk);
+    EXPECT_EQ(MostGraphsBegun(), 1);
+  }
+}
+
+TEST_F(SegmentsTest, ATaskThatEndsEarlyLetsTheNextOneOfItsGraphStart) {
+  Open("adaptive");
+  const QueueId other = AddQueue(AppClass::kBestEffort, "other");
+  const TicketId first = SubmitGraph(train_, step_, false);
+  Pass(kMs);
+  const TicketId second = SubmitGraph(other, step_, false);
+  Pass(kMs);
+  ASSERT_TRUE(scheduler_->Cancel(first).ok());
+  const CompletionRecord record = Finish(second);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.hold_reason, Reason::kHoldWindow);
+  EXPECT_EQ(Finish(first).verdict, Verdict::kCancelled);
+}
+
+TEST_F(SegmentsTest, ATaskThatIsCancelledBeforeItStartsLetsNoOtherOfItsGraphStart) {
+  Open("adaptive:evict");
+  const QueueId other = AddQueue(AppClass::kBestEffort, "other");
+  const TicketId first = SubmitGraph(train_, step_, false);
+  Pass(kMs);
+  const TicketId cancelled = SubmitGraph(other, step_, false);
+  const TicketId third = SubmitGraph(other, step_, false);
+  Pass(kMs);
+  ASSERT_TRUE(scheduler_->Cancel(cancelled).ok());
+  Finish(SubmitGraph(service_, query_, true));  // evicts the first
+  EXPECT_EQ(Finish(cancelled).verdict, Verdict::kCancelled);
+  EXPECT_EQ(Finish(third).verdict, Verdict::kOk);
+  EXPECT_EQ(Finish(first).verdict, Verdict::kOk);
+  EXPECT_EQ(MostGraphsBegun(), 1);
+}
+
+TEST_F(SegmentsTest, AGraphInSegmentsBelongsToTheClassThatFirstSubmitsIt) {
+  Open("adaptive");
+  TaskSpec spec;
+  spec.queue = service_;
+  spec.kernel = step_;
+  spec.work.kind = TaskKind::kGraph;
+  Finish(SubmitGraph(train_, step_, false));
+  const auto refused = scheduler_->SubmitLc(spec);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused.status().message(),
+            "Graph 'step' runs in segments for best-effort apps, and a task of a latency-critical "
+            "app would use the same buffers; register a second capture for it.");
+  KernelDesc inference = Graph("inference", kNodeNs);
+  inference.simulation.nodes[0].repeat = kNodes;
+  spec.queue = train_;
+  spec.kernel = *scheduler_->RegisterKernel(inference);
+  Finish(SubmitGraph(service_, spec.kernel, true));
+  EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// A graph cannot keep some of its workers, so the next plan would evict it again.
+TEST_F(SegmentsTest, SmguardDoesNotEvictAGraphForAQuotaThatItsNextLaunchWouldExceedToo) {
+  Open("smguard");
+  ASSERT_TRUE(scheduler_->ReserveCapSm({.app = train_app_, .capsms = 20}).ok());
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(2 * kMs);
+  for (int i = 0; i < 3; ++i) {
+    Finish(SubmitGraph(service_, query_, true));
+    Pass(kMs);
+  }
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.evictions, 0);
+  EXPECT_EQ(record.launches, 1);
+}
+
+TEST_F(SegmentsTest, SmguardEvictsAGraphForAReservationOnceAQuery) {
+  Open("smguard");
+  ASSERT_TRUE(scheduler_->ReserveCapSm({.app = service_app_, .capsms = 32}).ok());
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(2 * kMs);
+  for (int i = 0; i < 3; ++i) {
+    Finish(SubmitGraph(service_, query_, true));
+    Pass(kMs);
+  }
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.evictions, 3);
+  EXPECT_EQ(record.launches, 4);
 }
 
 TEST_F(SegmentsTest, SmguardEvictsAGraphAsAWhole) {

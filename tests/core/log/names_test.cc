@@ -27,7 +27,7 @@ struct Enumeration {
 constexpr Enumeration kWords[] = {
     {"AppClass", AppClassName, static_cast<int64_t>(AppClass::kBestEffort)},
     {"TaskKind", TaskKindName, static_cast<int64_t>(TaskKind::kOpaque)},
-    {"Form", FormName, static_cast<int64_t>(Form::kOpaque)},
+    {"Form", FormName, static_cast<int64_t>(Form::kSegments)},
     {"Verdict", VerdictName, static_cast<int64_t>(Verdict::kShutdown)},
     {"Reason", ReasonName, static_cast<int64_t>(Reason::kDependencyFailed)},
     {"EventType", EventTypeName, static_cast<int64_t>(EventType::kQueryEndCalled)},

@@ -105,14 +105,123 @@ TEST_F(SegmentsPlanTest, NobodyGoesBeforeAGraphThatWaitsUntilItsPlaceIsEmpty) {
   EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldWindow);
 }
 
-TEST_F(SegmentsPlanTest, SmguardEvictsAllOfAGraphForAReservation) {
+// They would have the SMs that its last segments wait for.
+TEST_F(SegmentsPlanTest, NothingIsLaunchedOnTheSmsOfAGraphThatLeaves) {
+  LcActive();
+  AddRunningStep(kWholeDevice).parts[0].evicting = true;
+  const HeadView& workers = builder.AddBeHead(other, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(FindLaunch(plan, workers), nullptr) << Describe(plan);
+  ASSERT_NE(FindHold(plan, workers), nullptr);
+  EXPECT_EQ(FindHold(plan, workers)->reason, Reason::kHoldWindow);
+}
+
+// A graph that no partition holds has its turns while no query is active.
+class UnconfinableGraphTest : public SegmentsPlanTest {
+ protected:
+  HeadView& AddGraph() {
+    HeadView& head = AddStep();
+    head.confinable = false;
+    return head;
+  }
+  RunningView& AddWorkers(int64_t got_ns) {
+    builder.be_apps[1].attained_ns = static_cast<double>(got_ns + 8 * kMs);
+    return builder.AddRunningBe(other, kernel, 8 * kMs, {{be_place}, {lc_place}});
+  }
+};
+
+TEST_F(UnconfinableGraphTest, NobodyGoesBeforeItOnTheSidesOfASplit) {
+  const HeadView& graph = AddGraph();
+  builder.AddRunningBe(other, kernel, 8 * kMs, {{be_place}, {lc_place}});
+  const HeadView& next = builder.AddBeHead(other, kernel, 8 * kMs);
+  builder.be_apps[1].attained_ns = 8e6;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(FindLaunch(plan, next), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, graph), nullptr) << Describe(plan);
+  EXPECT_EQ(plan.evictions.size(), 0) << "the workers have had no more than the graph";
+}
+
+TEST_F(UnconfinableGraphTest, WorkersThatHadMoreLeaveForIt) {
+  AddGraph();
+  const RunningView& workers = AddWorkers(5 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  for (const PlaceIndex place : {be_place, lc_place}) {
+    ASSERT_NE(FindEviction(plan, workers.task, place), nullptr) << Describe(plan);
+    EXPECT_EQ(FindEviction(plan, workers.task, place)->reason, Reason::kEvictForLayout);
+  }
+}
+
+TEST_F(UnconfinableGraphTest, WorkersThatHadLessStay) {
+  AddGraph();
+  builder.be_apps[0].attained_ns = 10e6;
+  AddWorkers(5 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+// It cannot start then, so the BE side is not left empty for it.
+TEST_F(UnconfinableGraphTest, WorkersKeepTheBeSideWhileAQueryIsActive) {
+  LcActive();
+  AddGraph();
+  const HeadView& next = builder.AddBeHead(other, kernel, 8 * kMs);
+  builder.be_apps[1].attained_ns = 1e9;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, next, be_place), nullptr) << Describe(plan);
+}
+
+// The whole device, with all of its CapSMs.
+class SmguardSegmentsTest : public SegmentsPlanTest {
+ protected:
+  RunningView& AddWhole() {
+    RunningView& running = AddRunningStep(kWholeDevice);
+    running.parts[0].workers = 132 * 8;
+    builder.be_apps[0].used_capsms = 132;
+    builder.snapshot.capsms_free = 0;
+    return running;
+  }
+};
+
+TEST_F(SmguardSegmentsTest, AQueryWithAReservationEvictsAllOfAGraph) {
   builder.lc_apps[0].reserved_capsms = 32;
-  RunningView& running = AddRunningStep(kWholeDevice);
-  running.parts[0].workers = 132 * 8;
-  builder.be_apps[0].used_capsms = 132;
+  LcActive();
+  const RunningView& running = AddWhole();
   const Plan plan = PlanOf("smguard", builder);
   ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
   EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->workers_to_keep, 0);
+}
+
+TEST_F(SmguardSegmentsTest, AReservationEvictsNoGraphWhileNoQueryIsActive) {
+  builder.lc_apps[0].reserved_capsms = 32;
+  AddWhole();
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+TEST_F(SmguardSegmentsTest, AQuotaEvictsNoGraphThatCannotRunWithinIt) {
+  builder.be_apps[0].quota_capsms = 20;
+  AddWhole();
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+// Its next launch has the BE side of 48 SMs.
+TEST_F(SmguardSegmentsTest, APackedQuotaEvictsAGraphFromMoreSmsThanItHas) {
+  builder.be_apps[0].quota_capsms = 50;
+  builder.be_apps[0].packed = true;
+  const RunningView& running = AddWhole();
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+// What leaves for a reservation is free soon: a plan meanwhile evicts nobody else for it.
+TEST_F(SmguardSegmentsTest, WorkersStayWhileAGraphLeavesForTheReservation) {
+  builder.lc_apps[0].reserved_capsms = 32;
+  LcActive();
+  AddWhole().parts[0].evicting = true;
+  builder.AddRunningBe(other, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 80}});
+  builder.be_apps[1].used_capsms = 10;
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
 }
 
 }  // namespace

@@ -59,6 +59,9 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
     if (!counted) task.queue->in_flight.fetch_sub(1, std::memory_order_acq_rel);
     flow.open_regions.fetch_sub(1, std::memory_order_acq_rel);
   }
+  if (IsExclusive(task) && !flow.GraphIsTaken(task)) {
+    flow.graph_tasks[task.work.kernel->id.value] = nullptr;
+  }
   CountHeld(task, flow.now_ns);
   DropWaits(flow, task);
   SetState(task, StateOf(verdict));

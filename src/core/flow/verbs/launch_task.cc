@@ -136,6 +136,7 @@ void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {
     task.record.evicted_ns += part.launched_ns - task.progress.evicted_since_ns;
     task.progress.evicted_since_ns = 0;
   }
+  if (IsExclusive(task)) flow.graph_tasks[task.work.kernel->id.value] = &task;
   task.record.form = part.form;
   task.record.place = part.place;
   Lane& lane = flow.lanes.lane(part.lane);
@@ -151,6 +152,8 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
     Hold(flow, task, {task.record.ticket, reason, limit, limit});
     return false;
   };
+  // Of two heads of one graph in a plan, the first is launched.
+  if (flow.GraphIsTaken(task)) return hold(Reason::kHoldWindow, 1);
   if (task.progress.parts.full()) return hold(Reason::kHoldParts, kMaxPartsPerTask);
   if (!lc && task.progress.running_index < 0 && flow.running_be.full()) {
     return hold(Reason::kHoldRunning, kMaxRunning);
