@@ -5,7 +5,7 @@
 // opens only while no query is active, and only for blocking times within the budget. On an open
 // place a task that already runs on the other side comes first (elastic return), then the head of
 // the BE app that is next by weight (fair_share.h). One live task fills a place; one more may queue
-// behind it. A graph in segments has no task beside or behind it: what is outstanding of both would
+// behind it. Work that a reservation or a quota confines has only its home (be_quota.h). A graph in segments has no task beside or behind it: what is outstanding of both would
 // block a query.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
@@ -17,6 +17,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive_layout.h"
+#include "src/core/policies/be_quota.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/fair_share.h"
 #include "src/core/policies/lc_activity.h"
@@ -41,6 +42,7 @@ class BePlaces {
     // The whole device under a split: for tasks that no partition holds, and for graphs in segments
     // while no query is active. They cannot have a part on each side.
     kUnconfined,
+    kHome,  // of work that a reservation or a quota confines, where no other place is it
   };
   struct Place {
     PlaceIndex index = kNoPlace;
@@ -60,12 +62,15 @@ class BePlaces {
   };
 
   void AddPlace(PlaceIndex index, Role role);
+  void AddHomes();
+  bool IsBesideLc(const Place& place) const;
   void CountLive();
   bool IsMeasured(const HeadView& task) const;
   Sides SidesOf(const HeadView& task) const;
   bool MayUse(const HeadView& task, const Place& place) const;
   Judgement JudgeBlocking(const HeadView& task, const Place& place) const;
   Judgement JudgeRoom(const HeadView& task, const Place& place) const;
+  Judgement HoldForQuota(const HeadView& task) const;
   Judgement JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const;
   Judgement Judge(const HeadView& task, const Place& place) const;
   bool MayLaunch(const HeadView& task, const Place& place) const;
@@ -86,7 +91,7 @@ class BePlaces {
   const LcActivity& lc_;
   const bool forced_;
   const Budgets budgets_;
-  std::array<Place, 3> places_;
+  std::array<Place, 3 + kMaxSplits> places_;
   size_t place_count_ = 0;
   bool any_be_ = false;       // BE work runs or is ready
   bool whole_taken_ = false;  // a graph in segments has the whole device, with the sides
@@ -96,6 +101,7 @@ class BePlaces {
   int32_t recent_ = -1;  // the head that was launched last in this round
   PlaceIndex recent_place_ = kNoPlace;
   FairShare shares_;
+  BeQuotas quotas_;
   uint64_t draining_ = 0;  // apps of tasks that drain and are followed
 };
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "src/core/policies/be_quota.h"
 #include "src/core/policies/capsm_eviction.h"
 #include "src/core/policies/copy_slots.h"
 #include "src/core/policies/fair_share.h"
@@ -20,12 +21,6 @@ namespace {
 
 // Rounding of sums of 1/M; far below the smallest worker.
 constexpr double kCapSmEpsilon = 1e-6;
-
-int32_t ReservedCapSms(const Snapshot& snapshot) {
-  int32_t reserved = 0;
-  for (const LcAppView& app : snapshot.lc_apps) reserved += app.reserved_capsms;
-  return reserved;
-}
 
 // The split whose BE side is the largest within the BE apps' quotas (rounded down) that leaves the
 // reservations their SMs; -1 for none. An app without a quota may take all that is not reserved.
@@ -47,18 +42,9 @@ int32_t PackedSplit(const Snapshot& snapshot) {
   return best;
 }
 
-// The split whose BE side is the largest within a packed quota of the app; -1 for none.
+// The split whose BE side holds the app's packed quota; -1 for none.
 int32_t SplitOfQuota(const Snapshot& snapshot, const BeAppView& app) {
-  int32_t best = -1;
-  if (!snapshot.partitions_available || !app.packed || app.quota_capsms <= 0) return best;
-  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
-    const int32_t sms = snapshot.splits[s].be_sms;
-    if (sms > app.quota_capsms) continue;
-    if (best < 0 || sms > snapshot.splits[static_cast<size_t>(best)].be_sms) {
-      best = static_cast<int32_t>(s);
-    }
-  }
-  return best;
+  return app.packed && app.quota_capsms > 0 ? SplitWithin(snapshot, app.quota_capsms) : -1;
 }
 
 // The CapSMs of one plan: what remains for BE, and what each BE app uses.
@@ -124,9 +110,8 @@ bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, doub
   return granted >= snapshot.sm_count - kCapSmEpsilon;
 }
 
-// A quota, a reservation or other apps' workers may keep work without workers from its place for
-// ever. Such work then runs one task at a time, while its app uses nothing and no query is active
-// on the SMs of the place.
+// Other apps' workers may keep work without workers from its place for ever. Such work then runs
+// one task at a time, while its app uses nothing and no query is active on the SMs of the place.
 class Turn {
  public:
   Turn(const Snapshot& snapshot, const Plan& plan)
@@ -149,8 +134,8 @@ class Turn {
 };
 
 // `split`: BE's under smguard:packed, else -1.
-void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, CapSms& capsms,
-                Turn& turn, Plan& plan) {
+void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split,
+                const BeQuotas& quotas, CapSms& capsms, Turn& turn, Plan& plan) {
   const size_t app = static_cast<size_t>(head.app);
   int32_t side_sms = 0;
   if (split < 0) {
@@ -174,8 +159,18 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split, C
         std::min(workers, static_cast<double>(std::max<int64_t>(head.blocks_left, 1))));
     taken = launch.workers / per_capsm;
     fits = launch.workers > 0;
+  } else if (quotas.IsConfined(head)) {
+    // What a quota or a reservation leaves to work that has no workers is a place.
+    launch.place = quotas.HomeOf(head);
+    taken = launch.place < 0 ? 0 : snapshot.places[static_cast<size_t>(launch.place)].sms;
+    fits = launch.place >= 0 && (granted >= taken - kCapSmEpsilon ||
+                                 turn.Free(capsms.used(app), split >= 0));
   } else {
     fits = MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), on_split);
+  }
+  if (!fits && launch.place < 0) {
+    plan.holds.TryAdd(quotas.HoldOf(head));
+    return;
   }
   if (!fits) {
     // Both in CapSMs: what the app uses, and its quota or, without one, what is not reserved.
@@ -216,6 +211,7 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
   CapSms capsms(snapshot, sms);
   CopySlots slots(snapshot);
+  const BeQuotas quotas(snapshot, split);
   Turn turn(snapshot, plan);
   BeOrder order;
   FairShare(snapshot).Order(order);
@@ -223,7 +219,7 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     if (head->kind == TaskKind::kMemcpy) {
       PlanCopy(*head, slots, plan);
     } else {
-      PlanKernel(snapshot, *head, split, capsms, turn, plan);
+      PlanKernel(snapshot, *head, split, quotas, capsms, turn, plan);
     }
   }
 }
