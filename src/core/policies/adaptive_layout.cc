@@ -417,9 +417,11 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     term.confined = term.confined && confined;
   };
   for (const HeadView& head : snapshot.heads) {
+    if (head.app_class != AppClass::kBestEffort) continue;
+    const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
     add(head, CanBeEvicted(snapshot, head)
                   ? head.eviction_ns
-                  : budgets.AsEviction(BlockingOn(snapshot, head, kWholeDevice)));
+                  : budgets.AsEviction(BlockingOn(snapshot, head, std::max(home, kWholeDevice))));
   }
   for (const RunningView& running : snapshot.running) {
     // Without eviction a running task's blocking time shrinks as it runs, and the layout must not

@@ -106,7 +106,12 @@ void BePlaces::CountLive() {
           fixed_ns = std::max(fixed_ns, blocking_ns);
         }
       }
-      if (part.evicting) continue;
+      if (part.evicting) {
+        if (part.form == Form::kSegments) {
+          leaving_ |= snapshot_.places[static_cast<size_t>(part.place)].overlaps;
+        }
+        continue;
+      }
       for (size_t p = 0; p < place_count_; ++p) {
         Place& place = places_[p];
         if (place.index != part.place) continue;
@@ -215,6 +220,8 @@ BePlaces::Judgement BePlaces::JudgeRoom(const HeadView& task, const Place& place
 // Whether the task, or what is on the place, is a graph in segments, and the two would share SMs.
 bool BePlaces::MustWaitAlone(const HeadView& task, const Place& place) const {
   if (whole_taken_ || (place.live > 0 && place.segments)) return true;
+  // What takes SMs of segments that are leaving keeps them from ending.
+  if ((leaving_ & PlaceBit(place.index)) != 0) return true;
   if (!RunsInSegments(snapshot_, task)) return false;
   if (place.role != Role::kUnconfined) return place.live > 0;
   return std::any_of(places_.begin(), places_.begin() + place_count_,

@@ -95,6 +95,7 @@ class BePlaces {
   size_t place_count_ = 0;
   bool any_be_ = false;       // BE work runs or is ready
   bool whole_taken_ = false;  // a graph in segments has the whole device, with the sides
+  uint64_t leaving_ = 0;      // places that share an SM with segments that are being evicted
   int64_t fixed_ns_ = 0;      // remaining time of BE on LC's places that cannot be evicted
   int64_t eviction_ns_ = 0;   // most that an eviction adds, of BE on LC's places
   std::bitset<kMaxHeads> launched_;
