@@ -29,6 +29,11 @@ absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
         "The queue has ", waiting, " tasks that are not launched yet. Try again later."));
   }
   if (queue.app->options.app_class == AppClass::kLatencyCritical) return absl::OkStatus();
+  if (const int32_t quota = queue.app->reserved_capsms.load(); quota > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("BE app '", queue.app->options.name, "' has a quota of ", quota,
+                     " CapSMs, and a region has the whole device; submit opaque work instead."));
+  }
   const int64_t allowed = flow.gate.InFlight() == 0 ? flow.be_region_bound_ns.load() : 0;
   if (bound_ns > allowed || queue.in_flight.load() > 0) {
     return absl::UnavailableError(

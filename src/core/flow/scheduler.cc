@@ -191,14 +191,4 @@ absl::Status Scheduler::Shutdown(TimeNs deadline_ns) {
   return status;
 }
 
-absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
-  if (policy == nullptr) return absl::InvalidArgumentError("There is no policy to set.");
-  MutexLock lock(&driver_->tick_mutex);
-  driver_->flow.policy.swap(policy);
-  driver_->flow.policy_threw = false;
-  driver_->flow.learns.store(driver_->flow.policy->properties().learns);
-  driver_->flow.dirty = true;
-  return absl::OkStatus();
-}
-
 }  // namespace gpushare::core

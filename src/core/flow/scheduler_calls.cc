@@ -24,6 +24,14 @@
 namespace gpushare::core {
 namespace {
 
+absl::Status KeepsNoReservation(absl::string_view policy, const App& app, int32_t capsms) {
+  const bool lc = app.options.app_class == AppClass::kLatencyCritical;
+  return absl::FailedPreconditionError(
+      absl::StrCat("The policy '", policy, "' keeps no reservations and quotas, and ",
+                   lc ? "LC app '" : "BE app '", app.options.name, "' asks for ", capsms,
+                   " CapSMs; adaptive and smguard keep them."));
+}
+
 absl::Status NoApp(AppId app) {
   return absl::InvalidArgumentError(
       absl::StrCat("App ", app.value, " does not exist or is released."));
@@ -189,6 +197,9 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
   MutexLock lock(&driver_->tick_mutex);
   App* app = flow.tables.FindApp(options.app);
   if (app == nullptr) return NoApp(options.app);
+  if (options.capsms > 0 && !flow.policy->properties().keeps_reservations) {
+    return KeepsNoReservation(flow.policy->name(), *app, options.capsms);
+  }
   const int slot = static_cast<int>(app->slot);
   absl::Status status =
       flow.ledger.Reserve(slot, app->options.name, options.capsms, options.packed);
@@ -200,6 +211,24 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
                                                  .app_class = app->options.app_class,
                                                  .capsms = app->reserved_capsms,
                                                  .packed = options.packed});
+  return absl::OkStatus();
+}
+
+absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
+  if (policy == nullptr) return absl::InvalidArgumentError("There is no policy to set.");
+  MutexLock lock(&driver_->tick_mutex);
+  if (!policy->properties().keeps_reservations) {
+    Tables& tables = driver_->flow.tables;
+    for (int slot = 0; slot < tables.app_slots(); ++slot) {
+      const App& app = tables.app_slot(slot);
+      const int32_t capsms = app.reserved_capsms.load();
+      if (app.id.load() != 0 && capsms > 0) return KeepsNoReservation(policy->name(), app, capsms);
+    }
+  }
+  driver_->flow.policy.swap(policy);
+  driver_->flow.policy_threw = false;
+  driver_->flow.learns.store(driver_->flow.policy->properties().learns);
+  driver_->flow.dirty = true;
   return absl::OkStatus();
 }
 

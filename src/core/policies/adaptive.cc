@@ -7,6 +7,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/policies/be_copies.h"
 #include "src/core/policies/be_places.h"
+#include "src/core/policies/be_quota.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/eviction.h"
 #include "src/core/policies/layout_change.h"
@@ -81,6 +82,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const uint64_t for_lc = lc.active ? lc.places : 0;
   EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
   EvictForLayout(snapshot, layout.split, for_lc, plan);
+  EvictOverQuotas(snapshot, plan);
 
   if (waits_for_change) {
     HoldBeCompute(snapshot, change_ns, budget_ns, plan);

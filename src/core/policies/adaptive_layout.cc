@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "src/core/policies/be_quota.h"
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/eviction.h"
@@ -120,7 +121,7 @@ class Evaluation {
     double fitting = 0;
     for (int32_t b = 0; b < question_.be_count; ++b) {
       const BeTerm& be = question_.be[static_cast<size_t>(b)];
-      if (be.fits) fitting += be.weight;
+      if (be.fits) fitting += be.weight * std::min(be.most, 1.0);
     }
     return fitting * IdleShare(load_) / WeightSum();
   }
@@ -133,7 +134,7 @@ class Evaluation {
       const BeTerm& be = question_.be[static_cast<size_t>(b)];
       const SplitEffect effect = EffectOf(be.kernel, split, alone);
       Sides sides = AllowedSides(be, effect, split, mechanism, alone);
-      value += be.weight * ValueOf(effect, sides, be.evictable);
+      value += be.weight * ValueOf(effect, sides, be);
       if (mechanism != Mechanism::kBest) sides = ForcedSides(be, mechanism);
       if (layout != nullptr) layout->sides[static_cast<size_t>(be.kernel)] = sides;
     }
@@ -203,11 +204,12 @@ class Evaluation {
   }
 
   // A task that nothing evicts has one launch: its two sides do not add up.
-  double ValueOf(const SplitEffect& effect, Sides sides, bool evictable) const {
+  double ValueOf(const SplitEffect& effect, Sides sides, const BeTerm& be) const {
     if (sides == Sides::kNone) return 0;
-    if (sides == Sides::kBeSide || !evictable) return effect.be_side;
+    const double be_side = std::min(effect.be_side, be.most);
+    if (sides == Sides::kBeSide || !be.evictable || be.confined) return be_side;
     const double idle = IdleShare(effect.split_load);
-    return idle * (effect.lc_side + effect.be_side) + (1 - idle) * effect.be_side;
+    return idle * std::min(effect.lc_side + effect.be_side, be.most) + (1 - idle) * be_side;
   }
 
   double WeightSum() const {
@@ -234,7 +236,8 @@ int32_t BestLayout(const LayoutQuestion& question, const Evaluation& evaluation)
   int32_t best = kWholeLayout;
   double best_value = evaluation.WholeValue();
   best_value += best_value > 0 ? bonus(kWholeLayout) : 0;
-  for (int32_t split = 0; split < question.splits; ++split) {
+  // From the largest LC side on: a quota makes BE sides equally good.
+  for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
     double value = evaluation.SplitValue(split, Mechanism::kBest, false, nullptr);
     value += value > 0 ? bonus(split) : 0;
     if (value > best_value + 1e-9) {
@@ -261,12 +264,14 @@ int32_t ForcedSplit(const LayoutQuestion& question, Mechanism mechanism,
     }
   };
   for (const bool alone : {false, true}) {
-    for (int32_t split = 0; split < question.splits; ++split) {
+    for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
       take(split, evaluation.SplitValue(split, mechanism, alone, nullptr));
     }
     if (best != kWholeLayout) return best;
   }
-  for (int32_t split = 0; split < question.splits; ++split) take(split, evaluation.Knee(split));
+  for (int32_t split = question.first_split; split < question.splits; ++split) {
+    take(split, evaluation.Knee(split));
+  }
   return best;
 }
 
@@ -322,11 +327,23 @@ int64_t SpentOn(const Snapshot& snapshot, const RunningView& running) {
   return static_cast<int64_t>(std::clamp(spent_ns, 0.0, static_cast<double>(kMaxDurationNs)));
 }
 
+// The share of the device that quotas and reservations leave to a task.
+double MostOf(const Snapshot& snapshot, const BeQuotas& quotas, const HeadView& task) {
+  int32_t sms = quotas.any() ? quotas.LimitOf(task) : snapshot.sm_count;
+  if (sms >= snapshot.sm_count) return BeTerm::kUnbounded;
+  if (quotas.IsConfined(task)) {
+    const PlaceIndex home = quotas.HomeOf(task);
+    sms = home == kNoPlace ? 0 : snapshot.places[static_cast<size_t>(home)].sms;
+  }
+  return static_cast<double>(sms) / std::max(snapshot.sm_count, 1);
+}
+
 }  // namespace
 
 bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
   return pairs_version == other.pairs_version && current == other.current &&
-         splits == other.splits && lc_count == other.lc_count && be_count == other.be_count &&
+         splits == other.splits && first_split == other.first_split && lc_count == other.lc_count &&
+         be_count == other.be_count &&
          std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
          std::equal(be.begin(), be.begin() + be_count, other.be.begin());
 }
@@ -335,6 +352,7 @@ void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
   pairs_version = other.pairs_version;
   current = other.current;
   splits = other.splits;
+  first_split = other.first_split;
   lc_count = other.lc_count;
   be_count = other.be_count;
   std::copy_n(other.lc.begin(), lc_count, lc.begin());
@@ -353,11 +371,18 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
           : 0;
   question_.lc_count = question_.be_count = 0;
   if (question_.splits == 0) return;  // the answer is the whole device
+  const int32_t reserved = ReservedCapSms(snapshot);
+  question_.first_split = 0;
+  while (question_.first_split < question_.splits &&
+         snapshot.splits[static_cast<size_t>(question_.first_split)].lc_sms < reserved) {
+    ++question_.first_split;
+  }
   for (const LcAppView& app : snapshot.lc_apps) {
     question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
   }
 
   const Budgets budgets(snapshot);
+  const BeQuotas quotas(snapshot, kWholeLayout);
   const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
   std::array<uint64_t, kMaxKernels / 64> present{};
   const bool quiet = std::all_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
@@ -376,22 +401,33 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     if (on_credit) blocking_ns = 0;
     const bool fits = blocking_ns <= budgets.eviction_ns;
     const double weight = snapshot.be_apps[static_cast<size_t>(task.app)].weight;
+    const bool confined = quotas.IsConfined(task);
+    const double most = MostOf(snapshot, quotas, task);
     const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
     if (first) {
       present[k / 64] |= uint64_t{1} << (k % 64);
-      term = {task.kernel_index, fits, CanBeEvicted(snapshot, task), fits ? blocking_ns : 0,
-              weight};
+      term = {task.kernel_index,
+              fits,
+              CanBeEvicted(snapshot, task),
+              fits ? blocking_ns : 0,
+              weight,
+              most,
+              confined};
       return;
     }
     term.fits = term.fits && fits;
     term.evictable = term.evictable && CanBeEvicted(snapshot, task);
     term.blocking_ns = term.fits ? std::max(term.blocking_ns, blocking_ns) : 0;
     term.weight = std::max(term.weight, weight);
+    term.most = std::max(term.most, most);
+    term.confined = term.confined && confined;
   };
   for (const HeadView& head : snapshot.heads) {
+    if (head.app_class != AppClass::kBestEffort) continue;
+    const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
     add(head, CanBeEvicted(snapshot, head)
                   ? head.eviction_ns
-                  : budgets.AsEviction(BlockingOn(snapshot, head, kWholeDevice)));
+                  : budgets.AsEviction(BlockingOn(snapshot, head, std::max(home, kWholeDevice))));
   }
   for (const RunningView& running : snapshot.running) {
     // Without eviction a running task's blocking time shrinks as it runs, and the layout must not

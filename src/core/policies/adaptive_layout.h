@@ -12,6 +12,8 @@
 //   elastic    (1 - rho') (lc side + be side) + rho' be side         rho' = sum rho / v; fits too
 //   static     be side                                   any blocking time: BE never waits for LC
 //
+// An LC side holds at least the reserved CapSMs, and a value counts what a quota leaves BE.
+//
 // The choice is a pure function of a small question: loads are rounded, blocking times rounded up.
 // The last few answers are remembered, so most plans only build the question and compare it.
 // Threads: the planner's.
@@ -62,18 +64,22 @@ struct LcTerm {
 
 // One BE kernel that has a head or runs.
 struct BeTerm {
+  static constexpr double kUnbounded = 1e9;
   int32_t kernel = -1;
   bool fits = false;  // its blocking time fits every blocking budget
   bool evictable = false;
   int64_t blocking_ns = 0;  // rounded up; 0 unless it fits
   double weight = 1;
+  double most = kUnbounded;  // throughput that its quota or a reservation leaves it
+  bool confined = false;     // it has one place, never the LC side (be_quota.h)
   bool operator==(const BeTerm&) const = default;
 };
 
 struct LayoutQuestion {
   uint64_t pairs_version = 0;
   int32_t current = kUnknownLayout;
-  int32_t splits = 0;  // 0: no partitions
+  int32_t splits = 0;       // 0: no partitions
+  int32_t first_split = 0;  // the first whose LC side holds the reservations
   int32_t lc_count = 0;
   int32_t be_count = 0;
   std::array<LcTerm, kMaxApps> lc;

@@ -17,6 +17,7 @@ namespace gpushare::core {
 class BaymaxPolicy final : public Policy {
  public:
   absl::string_view name() const override { return "baymax"; }
+  PolicyProperties properties() const override { return {.keeps_reservations = false}; }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 };
 

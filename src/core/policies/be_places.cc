@@ -43,7 +43,8 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
       lc_(lc),
       forced_(forced),
       budgets_(snapshot),
-      shares_(snapshot) {
+      shares_(snapshot),
+      quotas_(snapshot, layout.split) {
   if (layout.split >= 0) {
     const SplitView& split = snapshot.splits[static_cast<size_t>(layout.split)];
     AddPlace(split.be_place, Role::kBeSide);
@@ -52,6 +53,7 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
   } else {
     AddPlace(kWholeDevice, Role::kWhole);
   }
+  if (quotas_.any()) AddHomes();
   CountLive();
   for (const HeadView& head : snapshot.heads) any_be_ = any_be_ || IsBeCompute(head);
   FindUnconfinable();
@@ -68,6 +70,25 @@ void BePlaces::AddPlace(PlaceIndex index, Role role) {
   } else if (snapshot_.now_ns < lc_.open_at_ns) {
     place.closed = Reason::kHoldHysteresis;
   }
+}
+
+// Each home once, where it is no side of the layout.
+void BePlaces::AddHomes() {
+  const auto add = [&](const HeadView& task) {
+    if (!IsBeCompute(task) || !quotas_.IsConfined(task)) return;
+    const PlaceIndex home = quotas_.HomeOf(task);
+    const auto end = places_.begin() + place_count_;
+    const auto is_home = [&](const Place& place) { return place.index == home; };
+    if (home == kNoPlace || std::any_of(places_.begin(), end, is_home)) return;
+    if (place_count_ < places_.size()) AddPlace(home, Role::kHome);
+  };
+  for (const RunningView& running : snapshot_.running) add(running.task);
+  for (const HeadView& head : snapshot_.heads) add(head);
+}
+
+// Whether the place lies beside the LC side of a split.
+bool BePlaces::IsBesideLc(const Place& place) const {
+  return place.role == Role::kBeSide || (place.role == Role::kHome && layout_.split >= 0);
 }
 
 void BePlaces::CountLive() {
@@ -116,6 +137,7 @@ Sides BePlaces::SidesOf(const HeadView& task) const {
 // Whether a task of this kind may ever use the place. A kernel that the layout excludes from both
 // sides is judged, and held, on the BE side.
 bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
+  if (quotas_.IsConfined(task)) return quotas_.HomeOf(task) == place.index;
   switch (place.role) {
     case Role::kWhole:
       return true;
@@ -129,6 +151,8 @@ bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
       return !task.confinable ||
              (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
              (!CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone);
+    case Role::kHome:
+      return false;
   }
   return false;
 }
@@ -138,7 +162,7 @@ BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& p
   const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
   int64_t fixed_ns = 0;
   int64_t eviction_ns = 0;
-  if (place.role == Role::kBeSide) {
+  if (IsBesideLc(place)) {
     if (SidesOf(task) == Sides::kNone) {
       const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, layout_.split);
       return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
@@ -168,6 +192,11 @@ BePlaces::Judgement BePlaces::JudgeCredit(int64_t blocking_ns, const Judgement& 
           static_cast<int64_t>(std::max(0.0, answer.credit) * kThousandths)};
 }
 
+BePlaces::Judgement BePlaces::HoldForQuota(const HeadView& task) const {
+  const PlannedHold hold = quotas_.HoldOf(task);
+  return {hold.reason, hold.value_ns, hold.limit_ns};
+}
+
 BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) const {
   const Judgement room = JudgeRoom(task, place);
   if (room.reason != Reason::kNone || !MustWaitAlone(task, place)) return room;
@@ -177,6 +206,7 @@ BePlaces::Judgement BePlaces::Judge(const HeadView& task, const Place& place) co
 BePlaces::Judgement BePlaces::JudgeRoom(const HeadView& task, const Place& place) const {
   const Judgement blocking = JudgeBlocking(task, place);
   if (blocking.reason != Reason::kNone) return blocking;
+  if (!quotas_.HasRoom(task, place.index)) return HoldForQuota(task);
   if (place.closed == Reason::kHoldHysteresis) {
     return {place.closed, snapshot_.now_ns, lc_.open_at_ns};
   }
@@ -192,8 +222,8 @@ BePlaces::Judgement BePlaces::JudgeRoom(const HeadView& task, const Place& place
 // Whether the task, or what is on the place, is a graph in segments, and the two would share SMs.
 // The last segments of an evicted graph would wait behind the task as long as it runs.
 bool BePlaces::MustWaitAlone(const HeadView& task, const Place& place) const {
-  if ((leaving_ & PlaceBit(place.index)) != 0) return true;
   if (whole_taken_ || (place.live > 0 && place.segments)) return true;
+  if ((leaving_ & PlaceBit(place.index)) != 0) return true;
   if (!RunsInSegments(snapshot_, task)) return false;
   if (place.role != Role::kUnconfined) return place.live > 0;
   return std::any_of(places_.begin(), places_.begin() + place_count_,
@@ -249,10 +279,11 @@ Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
 
 bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& plan) {
   if (JudgeBlocking(task, place).on_credit) reason = Reason::kTailCredit;
-  if (!plan.launches.TryAdd(MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index,
-                                       LaneClass::kBe, reason))) {
-    return false;
-  }
+  PlannedLaunch launch =
+      MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index, LaneClass::kBe, reason);
+  if (quotas_.BoundsWorkers(task)) launch.workers = quotas_.WorkersLeft(task);
+  if (!plan.launches.TryAdd(launch)) return false;
+  quotas_.Take(task, place.index);
   AddLive(task, place);
   NoteSegments(task, place);
   if (place.overlaps_lc) {
@@ -330,7 +361,7 @@ bool BePlaces::PrefersWhole(const HeadView& task) const {
 // Evicts a graph in segments from the BE side once the whole device is open: its rest is a head
 // when it has left, and takes the whole. Other BE work would take the side before.
 void BePlaces::ReturnSegments(Plan& plan) const {
-  if (place_count_ < 3 || places_[2].closed != Reason::kNone || places_[1].live > 0) return;
+  if (layout_.split < 0 || places_[2].closed != Reason::kNone || places_[1].live > 0) return;
   if (std::any_of(snapshot_.heads.begin(), snapshot_.heads.end(), IsBeCompute)) return;
   for (const RunningView& running : snapshot_.running) {
     const HeadView& task = running.task;
@@ -342,11 +373,12 @@ void BePlaces::ReturnSegments(Plan& plan) const {
 }
 
 void BePlaces::FindUnconfinable() {
-  if (place_count_ < 3) return;
+  if (layout_.split < 0) return;
   const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || head.confinable || !RunsInSegments(snapshot_, head)) continue;
+    if (!MayUse(head, places_[2])) continue;
     if (unconfinable_ != nullptr && !shares_.GoesBefore(head, *unconfinable_)) continue;
     if (JudgeBlocking(head, places_[2]).reason == Reason::kNone) unconfinable_ = &head;
   }
@@ -399,6 +431,7 @@ void BePlaces::HoldRest(Plan& plan) const {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
     Judgement first_to_clear{Reason::kHoldWindow, 0, 0};
+    if (quotas_.IsConfined(head)) first_to_clear = HoldForQuota(head);  // it may have no home
     int first_rank = 100;
     for (size_t p = 0; p < place_count_; ++p) {
       if (!MayUse(head, places_[p])) continue;

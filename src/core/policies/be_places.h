@@ -7,7 +7,8 @@
 // the BE app that is next by weight (fair_share.h). One live task fills a place; one more may queue
 // behind it. A graph in segments has no task beside or behind it: what is outstanding of both would
 // block a query. One that no partition holds needs both sides of a split to be empty. When it is
-// next by weight nobody else is launched on them, and tasks whose apps had more leave them.
+// next by weight nobody else is launched on them, and tasks whose apps had more leave them. Work
+// that a reservation or a quota confines has only its home (be_quota.h).
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
@@ -18,6 +19,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive_layout.h"
+#include "src/core/policies/be_quota.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/fair_share.h"
 #include "src/core/policies/lc_activity.h"
@@ -42,6 +44,7 @@ class BePlaces {
     // The whole device under a split: for tasks that no partition holds, and for graphs in segments
     // while no query is active. They cannot have a part on each side.
     kUnconfined,
+    kHome,  // of work that a reservation or a quota confines, where no other place is it
   };
   struct Place {
     PlaceIndex index = kNoPlace;
@@ -61,12 +64,15 @@ class BePlaces {
   };
 
   void AddPlace(PlaceIndex index, Role role);
+  void AddHomes();
+  bool IsBesideLc(const Place& place) const;
   void CountLive();
   bool IsMeasured(const HeadView& task) const;
   Sides SidesOf(const HeadView& task) const;
   bool MayUse(const HeadView& task, const Place& place) const;
   Judgement JudgeBlocking(const HeadView& task, const Place& place) const;
   Judgement JudgeRoom(const HeadView& task, const Place& place) const;
+  Judgement HoldForQuota(const HeadView& task) const;
   Judgement JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const;
   Judgement Judge(const HeadView& task, const Place& place) const;
   bool MayLaunch(const HeadView& task, const Place& place) const;
@@ -90,7 +96,7 @@ class BePlaces {
   const LcActivity& lc_;
   const bool forced_;
   const Budgets budgets_;
-  std::array<Place, 3> places_;
+  std::array<Place, 3 + kMaxSplits> places_;
   size_t place_count_ = 0;
   bool any_be_ = false;       // BE work runs or is ready
   uint64_t leaving_ = 0;      // places that share SMs with a graph in segments that is evicted
@@ -103,6 +109,7 @@ class BePlaces {
   FairShare shares_;
   // The next graph in segments that no partition holds and that may start when no query is active.
   const HeadView* unconfinable_ = nullptr;
+  BeQuotas quotas_;
   uint64_t draining_ = 0;  // apps of tasks that drain and are followed
 };
 

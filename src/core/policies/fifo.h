@@ -11,6 +11,7 @@ namespace gpushare::core {
 class FifoPolicy final : public Policy {
  public:
   absl::string_view name() const override { return "fifo"; }
+  PolicyProperties properties() const override { return {.keeps_reservations = false}; }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 };
 

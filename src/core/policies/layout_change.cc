@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/policies/be_quota.h"
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/eviction.h"
 #include "src/core/seams/launch_claims.h"
@@ -51,8 +52,15 @@ int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to) {
 void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, Plan& plan) {
   if (!snapshot.eviction_available) return;
   const uint64_t places = ~(BePlacesOf(snapshot, layout) | except);
+  const BeQuotas quotas(snapshot, layout);
   for (const RunningView& running : snapshot.running) {
     if (!IsConfinedBe(running.task)) continue;
+    if (quotas.IsConfined(running.task)) {
+      const PlaceIndex home = quotas.HomeOf(running.task);
+      const uint64_t kept = home == kNoPlace ? 0 : PlaceBit(home);
+      EvictTaskParts(running, ~(kept | except), Reason::kEvictForQuota, plan);
+      continue;
+    }
     // Beside a split a graph in segments may have the whole device (be_places.h).
     const uint64_t whole =
         RunsInSegments(snapshot, running.task) ? PlaceBit(kWholeDevice) : uint64_t{0};

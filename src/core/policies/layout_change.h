@@ -23,7 +23,8 @@ uint64_t BePlacesOf(const Snapshot& snapshot, int32_t layout);
 // overlaps it that did not overlap the old route as well.
 int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to);
 
-// Evicts parts of confinable BE tasks on places that neither `layout` uses nor `except` names.
+// Evicts parts of confinable BE tasks on places that neither `layout` uses nor `except` names, and
+// parts of confined work outside its home (be_quota.h).
 void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, Plan& plan);
 
 }  // namespace gpushare::core

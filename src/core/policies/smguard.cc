@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "src/core/policies/be_quota.h"
 #include "src/core/policies/capsm_eviction.h"
 #include "src/core/policies/copy_slots.h"
 #include "src/core/policies/fair_share.h"
@@ -20,12 +21,6 @@ namespace {
 
 // Rounding of sums of 1/M; far below the smallest worker.
 constexpr double kCapSmEpsilon = 1e-6;
-
-int32_t ReservedCapSms(const Snapshot& snapshot) {
-  int32_t reserved = 0;
-  for (const LcAppView& app : snapshot.lc_apps) reserved += app.reserved_capsms;
-  return reserved;
-}
 
 // The split whose BE side is the largest within the BE apps' quotas (rounded down) that leaves the
 // reservations their SMs; -1 for none. An app without a quota may take all that is not reserved.
@@ -47,18 +42,9 @@ int32_t PackedSplit(const Snapshot& snapshot) {
   return best;
 }
 
-// The split whose BE side is the largest within a packed quota of the app; -1 for none.
+// The split whose BE side holds the app's packed quota; -1 for none.
 int32_t SplitOfQuota(const Snapshot& snapshot, const BeAppView& app) {
-  int32_t best = -1;
-  if (!snapshot.partitions_available || !app.packed || app.quota_capsms <= 0) return best;
-  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
-    const int32_t sms = snapshot.splits[s].be_sms;
-    if (sms > app.quota_capsms) continue;
-    if (best < 0 || sms > snapshot.splits[static_cast<size_t>(best)].be_sms) {
-      best = static_cast<int32_t>(s);
-    }
-  }
-  return best;
+  return app.packed && app.quota_capsms > 0 ? SplitWithin(snapshot, app.quota_capsms) : -1;
 }
 
 // The CapSMs of one plan: what remains for BE, and what each BE app uses.
@@ -101,12 +87,21 @@ struct NextPlace {
   int32_t sms = 0;
   bool apart_from_lc = false;  // LC work has enough SMs beside them
 };
-NextPlace NextPlaceOf(const Snapshot& snapshot, const HeadView& head, int32_t split) {
+NextPlace NextPlaceOf(const Snapshot& snapshot, const HeadView& head, int32_t split,
+                      const BeQuotas& quotas) {
   const bool lc_has_a_side = split >= 0;
-  if (!lc_has_a_side)
+  if (!lc_has_a_side) {
     split = SplitOfQuota(snapshot, snapshot.be_apps[static_cast<size_t>(head.app)]);
-  if (split < 0 || !head.confinable) return {snapshot.sm_count, false};
-  const int32_t sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
+  }
+  int32_t sms = snapshot.sm_count;
+  if (quotas.IsConfined(head)) {
+    const PlaceIndex home = quotas.HomeOf(head);
+    sms = home == kNoPlace ? 0 : snapshot.places[static_cast<size_t>(home)].sms;
+  } else if (split < 0 || !head.confinable) {
+    return {sms, false};
+  } else {
+    sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
+  }
   return {sms, lc_has_a_side || sms + ReservedCapSms(snapshot) <= snapshot.sm_count};
 }
 
@@ -115,7 +110,8 @@ NextPlace NextPlaceOf(const Snapshot& snapshot, const HeadView& head, int32_t sp
 // it stays, or it would be evicted and launched again and again.
 class Evictable {
  public:
-  Evictable(const Snapshot& snapshot, int32_t split, bool lc_active) : snapshot_(snapshot) {
+  Evictable(const Snapshot& snapshot, int32_t split, const BeQuotas& quotas, bool lc_active)
+      : snapshot_(snapshot) {
     for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
       of_app_[app] = snapshot.be_apps[app].used_capsms;
       all_ += of_app_[app];
@@ -125,7 +121,7 @@ class Evictable {
       if (task.app_class != AppClass::kBestEffort) continue;
       for (const PartView& part : snapshot.running[r].parts) {
         if (part.place < 0) continue;
-        const NextPlace next = NextPlaceOf(snapshot, task, split);
+        const NextPlace next = NextPlaceOf(snapshot, task, split, quotas);
         const bool stays = part.form == Form::kSegments && SmsOf(part) <= next.sms;
         const bool stays_beside_lc = stays && (next.apart_from_lc || !lc_active);
         if (stays) stays_.set(r);
@@ -186,9 +182,8 @@ bool MayFill(const Snapshot& snapshot, const HeadView& head, int32_t split, doub
   return granted >= snapshot.sm_count - kCapSmEpsilon;
 }
 
-// A quota, a reservation or other apps' workers may keep work without workers from its place for
-// ever. Such work then runs one task at a time, while its app uses nothing and no query is active
-// on the SMs of the place.
+// Other apps' workers may keep work without workers from its place for ever. Such work then runs
+// one task at a time, while its app uses nothing and no query is active on the SMs of the place.
 class Turn {
  public:
   Turn(const Snapshot& snapshot, bool lc_active) : lc_active_(lc_active) {
@@ -210,8 +205,8 @@ class Turn {
 };
 
 // `bes_split`: BE's under smguard:packed, else -1.
-void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_split, CapSms& capsms,
-                Turn& turn, Plan& plan) {
+void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_split,
+                const BeQuotas& quotas, CapSms& capsms, Turn& turn, Plan& plan) {
   const size_t app = static_cast<size_t>(head.app);
   int32_t split = bes_split;
   int32_t side_sms = 0;
@@ -220,7 +215,7 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_spli
     if (split >= 0) side_sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
   }
   const double granted = capsms.Grant(app, side_sms);
-  const NextPlace next = NextPlaceOf(snapshot, head, bes_split);
+  const NextPlace next = NextPlaceOf(snapshot, head, bes_split, quotas);
   const bool on_split = split >= 0 && head.confinable;
   PlannedLaunch launch;
   launch.task = head.task;
@@ -237,9 +232,19 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_spli
         std::min(workers, static_cast<double>(std::max<int64_t>(head.blocks_left, 1))));
     taken = launch.workers / per_capsm;
     fits = launch.workers > 0;
+  } else if (quotas.IsConfined(head)) {
+    // What a quota or a reservation leaves to work that has no workers is a place.
+    launch.place = quotas.HomeOf(head);
+    taken = launch.place < 0 ? 0 : snapshot.places[static_cast<size_t>(launch.place)].sms;
+    fits = launch.place >= 0 &&
+           (granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), next.apart_from_lc));
   } else {
     fits =
         MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), next.apart_from_lc);
+  }
+  if (!fits && launch.place < 0) {
+    plan.holds.TryAdd(quotas.HoldOf(head));
+    return;
   }
   if (!fits) {
     // Both in CapSMs: what the app uses, and its quota or, without one, what is not reserved.
@@ -274,7 +279,8 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   LaunchLcHeads(snapshot, plan);
 
   const bool lc_active = FindLcActivity(snapshot, plan).active;
-  EvictShortage(snapshot, Evictable(snapshot, split, lc_active), plan);
+  const BeQuotas quotas(snapshot, split);
+  EvictShortage(snapshot, Evictable(snapshot, split, quotas, lc_active), plan);
 
   const int32_t sms =
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
@@ -287,7 +293,7 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     if (head->kind == TaskKind::kMemcpy) {
       PlanCopy(*head, slots, plan);
     } else {
-      PlanKernel(snapshot, *head, split, capsms, turn, plan);
+      PlanKernel(snapshot, *head, split, quotas, capsms, turn, plan);
     }
   }
 }

@@ -15,6 +15,9 @@ struct PolicyProperties {
   // Measured durations train the cost model. False for the reference policy, whose runs leave out
   // the library's own costs.
   bool learns = true;
+  // It keeps reservations and quotas, or reads them in the snapshot. Where it cannot keep any, the
+  // call that makes one is refused.
+  bool keeps_reservations = true;
 };
 
 class Policy {

@@ -105,37 +105,42 @@ TEST_F(StarvationTest, AnAppThatRestedDoesNotTakeTheDeviceForAsLong) {
   EXPECT_TRUE(CompletesWithin(ticket, 300 * kMs));
 }
 
-// Nobody can bound opaque work: a quota below the device must not hold it for ever.
-TEST_F(StarvationTest, WorkWithoutWorkersRunsUnderAQuota) {
-  for (const bool packed : {false, true}) {
-    Start(packed ? "smguard:packed" : "smguard");
+// Nobody can bound opaque work: it runs in a place within its quota. A quota that no place is
+// within holds it, and says so, until the quota is raised.
+TEST_F(StarvationTest, WorkWithoutWorkersRunsUnderAQuotaThatAPlaceIsWithin) {
+  for (const char* policy : {"smguard", "smguard:packed", "adaptive"}) {
+    Start(policy);
     AppId app, other_app;
     const QueueId queue = AddBe("opaque", &app);
-    ASSERT_TRUE(scheduler_->ReserveCapSm({app, 8, packed}).ok());
-    EXPECT_TRUE(CompletesWithin(*scheduler_->SubmitBe(Opaque(queue)), 100 * kMs));
+    ASSERT_TRUE(scheduler_->ReserveCapSm({app, 1, false}).ok());
+    const TicketId held = *scheduler_->SubmitBe(Opaque(queue));
+    EXPECT_FALSE(CompletesWithin(held, 50 * kMs)) << policy;
+    ASSERT_TRUE(scheduler_->ReserveCapSm({app, 16, false}).ok());
+    EXPECT_TRUE(CompletesWithin(held, 50 * kMs)) << policy;
     // Also while others always hold CapSMs.
     const QueueId other = AddBe("other", &other_app);
     Flood(Kernels(other, 5), 100);
     Flood(Kernels(*scheduler_->CreateQueue(other_app), 5), 100);
-    EXPECT_TRUE(CompletesWithin(*scheduler_->SubmitBe(Opaque(queue)), 100 * kMs));
+    EXPECT_TRUE(CompletesWithin(*scheduler_->SubmitBe(Opaque(queue)), 100 * kMs)) << policy;
     EXPECT_TRUE(scheduler_->CheckInvariants().ok());
   }
 }
 
-TEST_F(StarvationTest, WorkWithoutWorkersRunsBesideAReservationOnceNoQueryIsActive) {
+TEST_F(StarvationTest, WorkWithoutWorkersRunsBesideAReservationUnlessItLeavesNoPlace) {
   Start("smguard");
   AppId lc_app, be_app;
   const QueueId lc = AddQueue(AppClass::kLatencyCritical, "server", &lc_app);
-  ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app, 32, false}).ok());
+  ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app, sms_ - 1, false}).ok());
   const QueueId be = AddBe("opaque", &be_app);
   const QueryId query = *scheduler_->BeginQuery(lc, scheduler_->NowNs());
   TaskSpec spec = Kernels(lc, 1);
   spec.query = query;
   ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
   const TicketId ticket = *scheduler_->SubmitBe(Opaque(be));
-  EXPECT_FALSE(CompletesWithin(ticket, 50 * kMs)) << "the query is active until it ends";
+  EXPECT_FALSE(CompletesWithin(ticket, 50 * kMs)) << "no place has one SM";
+  ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app, 32, false}).ok());
+  EXPECT_TRUE(CompletesWithin(ticket, 50 * kMs)) << "beside the active query";
   ASSERT_TRUE(scheduler_->EndQuery(query).ok());
-  EXPECT_TRUE(CompletesWithin(ticket, 50 * kMs));
 }
 
 // The least quota is one CapSM, which is a worker of every kernel.

@@ -139,33 +139,68 @@ TEST_F(SmguardTest, PackedNeverCutsIntoTheReservation) {
   EXPECT_EQ(FindLaunch(plan, head)->workers, 24 * 8);
 }
 
-TEST_F(SmguardTest, WorkWithoutWorkersIsHeldWhileAQueryIsActiveUnlessItsPlaceIsWhollyGranted) {
-  const int32_t app = AddBeApp(48, 0);
+// Nobody can bound its workers, so its place is what bounds it.
+TEST_F(SmguardTest, WorkWithoutWorkersRunsInAPlaceWithinTheQuotaWhileAQueryIsActive) {
   builder.lc_apps[0].active_queries = 1;
-  const HeadView& library = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
-  EXPECT_EQ(FindHold(PlanOf("smguard", builder), library)->reason, Reason::kHoldCapSm);
-  const Plan packed = PlanOf("smguard:packed", builder);
-  ASSERT_NE(FindLaunch(packed, library), nullptr);
-  EXPECT_EQ(FindLaunch(packed, library)->place, builder.BePlace(84));
+  const HeadView& library = builder.AddBeTask(AddBeApp(45, 0), TaskKind::kLibrary, 1 * kMs);
+  for (const char* policy : {"smguard", "smguard:packed"}) {
+    const Plan plan = PlanOf(policy, builder);
+    ASSERT_NE(FindLaunch(plan, library), nullptr) << policy;
+    EXPECT_EQ(FindLaunch(plan, library)->place, builder.BePlace(92)) << policy;
+  }
 }
 
-// Its quota is below the device for ever, and nobody can bound it.
+// Under smguard:packed all BE apps have one side, which is larger than one app's quota.
+TEST_F(SmguardTest, WorkWithoutWorkersKeepsItsOwnQuotaOnTheSideOfAllApps) {
+  const HeadView& small = builder.AddBeTask(AddBeApp(24, 0), TaskKind::kOpaque, 1 * kMs);
+  AddBeApp(24, 0);
+  const Plan plan = PlanOf("smguard:packed", builder);
+  EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84));
+  ASSERT_NE(FindLaunch(plan, small), nullptr);
+  EXPECT_EQ(FindLaunch(plan, small)->place, builder.BePlace(108));
+}
+
+TEST_F(SmguardTest, WorkThatNoPlaceHoldsWithinItsQuotaIsHeldWithTheSmallestPlace) {
+  const HeadView& library = builder.AddBeTask(AddBeApp(7, 0), TaskKind::kLibrary, 1 * kMs);
+  HeadView& anywhere = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kLibrary, 1 * kMs);
+  anywhere.confinable = false;
+  const Plan plan = PlanOf("smguard", builder);
+  EXPECT_EQ(FindLaunch(plan, library), nullptr);
+  EXPECT_EQ(FindLaunch(plan, anywhere), nullptr);
+  ASSERT_NE(FindHold(plan, library), nullptr);
+  EXPECT_EQ(FindHold(plan, library)->reason, Reason::kHoldCapSm);
+  EXPECT_EQ(FindHold(plan, library)->value_ns, 8);
+  EXPECT_EQ(FindHold(plan, library)->limit_ns, 7);
+  EXPECT_EQ(FindHold(plan, anywhere)->value_ns, 132);
+  EXPECT_EQ(FindHold(plan, anywhere)->limit_ns, 48);
+}
+
+// The reserved SMs are free when the next query comes.
+TEST_F(SmguardTest, WorkWithoutWorkersAndQuotaStaysOffTheReservedSms) {
+  const HeadView& library = builder.AddBeTask(AddBeApp(0, 0), TaskKind::kLibrary, 1 * kMs);
+  const Plan plan = PlanOf("smguard", builder);
+  ASSERT_NE(FindLaunch(plan, library), nullptr);
+  EXPECT_EQ(FindLaunch(plan, library)->place, builder.BePlace(84));
+}
+
 TEST_F(SmguardTest, WorkWithoutWorkersTakesItsTurnWhenNoQueryIsActive) {
-  const int32_t app = AddBeApp(48, 0);
-  const HeadView& first = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
+  builder.snapshot.capsms_free = 0;  // others' workers hold what its place needs
+  const HeadView& first = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kLibrary, 1 * kMs);
   const HeadView& second = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kOpaque, 1 * kMs);
   const Plan plan = PlanOf("smguard", builder);
   ASSERT_NE(FindLaunch(plan, first), nullptr);
-  EXPECT_EQ(FindLaunch(plan, first)->place, kWholeDevice);
+  EXPECT_EQ(FindLaunch(plan, first)->place, builder.BePlace(84));
   ASSERT_NE(FindHold(plan, second), nullptr) << "one at a time";
   EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldCapSm);
+  builder.lc_apps[0].active_queries = 1;
+  EXPECT_EQ(FindLaunch(PlanOf("smguard", builder), first), nullptr);
 }
 
 TEST_F(SmguardTest, WorkWithoutWorkersWaitsForTheTurnOfAnother) {
-  const int32_t app = AddBeApp(48, 0);
+  builder.snapshot.capsms_free = 0;
   builder.AddRunningBe(AddBeApp(48, 48), builder.AddKernel(kNever), 1 * kMs,
-                       {{kWholeDevice, Form::kOriginal, false, 0}});
-  const HeadView& library = builder.AddBeTask(app, TaskKind::kLibrary, 1 * kMs);
+                       {{builder.BePlace(84), Form::kOriginal, false, 0}});
+  const HeadView& library = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kLibrary, 1 * kMs);
   EXPECT_NE(FindHold(PlanOf("smguard", builder), library), nullptr);
 }
 

@@ -1,0 +1,141 @@
+// Limits, homes and workers of BE work (be_quota.h).
+
+#include "src/core/policies/be_quota.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/core/policies/capsm_eviction.h"
+#include "src/core/policies/launch_form.h"
+
+namespace gpushare::core {
+namespace {
+
+// Rounding of sums of 1/M; far below the smallest worker.
+constexpr double kCapSmEpsilon = 1e-6;
+
+bool IsBeCompute(const HeadView& task) {
+  return task.app_class == AppClass::kBestEffort && task.kind != TaskKind::kMemcpy;
+}
+
+}  // namespace
+
+int32_t ReservedCapSms(const Snapshot& snapshot) {
+  int32_t reserved = 0;
+  for (const LcAppView& app : snapshot.lc_apps) reserved += app.reserved_capsms;
+  return reserved;
+}
+
+int32_t SplitWithin(const Snapshot& snapshot, int32_t sms) {
+  int32_t best = -1;
+  if (!snapshot.partitions_available) return best;
+  for (size_t s = 0; s < snapshot.splits.size(); ++s) {
+    const int32_t be_sms = snapshot.splits[s].be_sms;
+    if (be_sms > sms) continue;
+    if (best < 0 || be_sms > snapshot.splits[static_cast<size_t>(best)].be_sms) {
+      best = static_cast<int32_t>(s);
+    }
+  }
+  return best;
+}
+
+BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
+    : snapshot_(snapshot),
+      be_sms_(layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].be_sms),
+      unreserved_(snapshot.sm_count - ReservedCapSms(snapshot)) {
+  any_ = unreserved_ < snapshot.sm_count;
+  for (size_t a = 0; a < snapshot.be_apps.size(); ++a) {
+    any_ = any_ || snapshot.be_apps[a].quota_capsms > 0;
+    used_[a] = snapshot.be_apps[a].used_capsms;
+  }
+  if (!any_) return;
+  // The ledger does not count opaque work: it has no workers.
+  for (const RunningView& running : snapshot.running) {
+    if (!IsBeCompute(running.task) || running.task.kind != TaskKind::kOpaque) continue;
+    for (const PartView& part : running.parts) {
+      if (part.place < 0) continue;
+      used_[static_cast<size_t>(running.task.app)] +=
+          snapshot.places[static_cast<size_t>(part.place)].sms;
+    }
+  }
+}
+
+int32_t BeQuotas::LimitOf(const HeadView& task) const {
+  int32_t limit = CanBeEvicted(snapshot_, task) ? snapshot_.sm_count : unreserved_;
+  const BeAppView& app = AppOf(task);
+  if (app.quota_capsms > 0) limit = std::min(limit, app.quota_capsms);
+  return limit;
+}
+
+bool BeQuotas::BoundsWorkers(const HeadView& task) const {
+  const BeAppView& app = AppOf(task);
+  return app.quota_capsms > 0 && !app.packed && EvictableForm(snapshot_, task) == Form::kWorkers;
+}
+
+bool BeQuotas::IsConfined(const HeadView& task) const {
+  return any_ && !BoundsWorkers(task) && LimitOf(task) < snapshot_.sm_count;
+}
+
+PlaceIndex BeQuotas::HomeOf(const HeadView& task) const {
+  const int32_t split = SplitWithin(snapshot_, std::min(LimitOf(task), be_sms_));
+  if (split < 0 || !task.confinable) return kNoPlace;
+  return snapshot_.splits[static_cast<size_t>(split)].be_place;
+}
+
+double BeQuotas::LeftOf(const HeadView& task) const {
+  return AppOf(task).quota_capsms - used_[static_cast<size_t>(task.app)];
+}
+
+int32_t BeQuotas::WorkersLeft(const HeadView& task) const {
+  const double workers = std::floor(LeftOf(task) * WorkersPerCapSm(task) + kCapSmEpsilon);
+  const double blocks = static_cast<double>(std::max<int64_t>(task.blocks_left, 1));
+  return static_cast<int32_t>(std::clamp(workers, 0.0, blocks));
+}
+
+bool BeQuotas::HasRoom(const HeadView& task, PlaceIndex place) const {
+  if (!any_ || AppOf(task).quota_capsms <= 0) return true;
+  if (BoundsWorkers(task)) return WorkersLeft(task) > 0;
+  return LeftOf(task) >= snapshot_.places[static_cast<size_t>(place)].sms - kCapSmEpsilon;
+}
+
+PlannedHold BeQuotas::HoldOf(const HeadView& task) const {
+  PlannedHold hold{task.task, Reason::kHoldCapSm, snapshot_.sm_count, LimitOf(task)};
+  if (IsConfined(task) && HomeOf(task) == kNoPlace) {
+    for (const SplitView& split : snapshot_.splits) {
+      if (!task.confinable || !snapshot_.partitions_available) break;
+      hold.value_ns = std::min<int64_t>(hold.value_ns, split.be_sms);
+    }
+  } else {
+    hold.value_ns = static_cast<int64_t>(std::ceil(used_[static_cast<size_t>(task.app)]));
+  }
+  return hold;
+}
+
+void BeQuotas::Take(const HeadView& task, PlaceIndex place) {
+  if (!any_) return;
+  double capsms = snapshot_.places[static_cast<size_t>(place)].sms;
+  if (BoundsWorkers(task)) {
+    capsms = std::min(capsms, static_cast<double>(WorkersLeft(task)) / WorkersPerCapSm(task));
+  }
+  used_[static_cast<size_t>(task.app)] += capsms;
+}
+
+void EvictOverQuotas(const Snapshot& snapshot, Plan& plan) {
+  const auto over = [](const BeAppView& app) {
+    return app.quota_capsms > 0 ? app.used_capsms - app.quota_capsms : 0;
+  };
+  if (!plan.evictions.empty() ||
+      std::none_of(snapshot.be_apps.begin(), snapshot.be_apps.end(),
+                   [&](const BeAppView& app) { return over(app) > kCapSmEpsilon; })) {
+    return;
+  }
+  CapSmEvictor evictor(snapshot);
+  for (size_t a = 0; a < snapshot.be_apps.size(); ++a) {
+    const double capsms = over(snapshot.be_apps[a]);
+    if (capsms > kCapSmEpsilon) {
+      evictor.Free({capsms, static_cast<int32_t>(a), Reason::kEvictForQuota}, {}, plan);
+    }
+  }
+}
+
+}  // namespace gpushare::core

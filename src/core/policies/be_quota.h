@@ -1,0 +1,68 @@
+// What reservations and quotas leave to BE work under adaptive (gpushare_reserve_capsm).
+//
+// A reservation leaves LC its CapSMs free, or freed within an eviction. So work that nothing evicts
+// has at most the SMs that are not reserved; work that can be evicted may use them all. A quota
+// bounds its app: a spread quota bounds workers by their number; all other work, and a packed
+// quota, is bounded by a place. Such work is *confined*: it runs in its home, the largest BE side
+// within the limit that does not reach into the layout's LC side. All BE sides lie in each other,
+// so what runs in two homes holds no more SMs than the larger one.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
+
+#include <array>
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// Of all LC apps: one side holds them.
+int32_t ReservedCapSms(const Snapshot& snapshot);
+
+// The split with the largest BE side of at most `sms` SMs; -1: none is so small.
+int32_t SplitWithin(const Snapshot& snapshot, int32_t sms);
+
+class BeQuotas {
+ public:
+  // `layout`: an index into snapshot.splits, or negative for the whole device.
+  BeQuotas(const Snapshot& snapshot, int32_t layout);
+
+  bool any() const { return any_; }
+  // SMs that the task may hold; the device's when nothing bounds it.
+  int32_t LimitOf(const HeadView& task) const;
+  bool IsConfined(const HeadView& task) const;
+  // Of a confined task; kNoPlace where no place is within its limit.
+  PlaceIndex HomeOf(const HeadView& task) const;
+  // Whether a spread quota bounds the task's workers.
+  bool BoundsWorkers(const HeadView& task) const;
+  // Workers that its quota leaves to a launch of it.
+  int32_t WorkersLeft(const HeadView& task) const;
+  // Whether a launch of the task on the place stays within its app's quota.
+  bool HasRoom(const HeadView& task, PlaceIndex place) const;
+  // What its app holds of its quota; a task that nothing can bound: what it needs and its limit.
+  PlannedHold HoldOf(const HeadView& task) const;
+  void Take(const HeadView& task, PlaceIndex place);
+
+ private:
+  const BeAppView& AppOf(const HeadView& task) const {
+    return snapshot_.be_apps[static_cast<size_t>(task.app)];
+  }
+  double LeftOf(const HeadView& task) const;
+
+  const Snapshot& snapshot_;
+  int32_t be_sms_;  // of the layout's BE side; of the device without one
+  int32_t unreserved_;
+  bool any_ = false;
+  std::array<double, kMaxApps> used_{};
+};
+
+// Evicts what an app uses beyond a quota that shrank. Does nothing beside other evictions: their
+// end asks for the next plan.
+void EvictOverQuotas(const Snapshot& snapshot, Plan& plan);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
