@@ -144,7 +144,7 @@ void FillGraphs(DriverApi& api) {
   };
   api.cuGraphInstantiate = [](CUgraphExec* instance, CUgraph graph, unsigned long long /*flags*/) {
     FakeGraphDriver& driver = FakeGraphs();
-    if (driver.instantiated++ == driver.instantiations_max) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (driver.instantiated++ == driver.instantiations_max) return driver.failure;
     auto* const made = new FakeGraph(GraphOf(graph));
     driver.instances.insert(made);
     *instance = reinterpret_cast<CUgraphExec>(made);
@@ -288,6 +288,9 @@ FakeGraphDriver& FakeGraphs() {
 }
 
 DriverApi MakeFakeGraphs() {
+  // What a test left on purpose.
+  for (FakeGraph* graph : FakeGraphs().graphs) delete graph;
+  for (FakeGraph* instance : FakeGraphs().instances) delete instance;
   FakeGraphs() = FakeGraphDriver();
   FakeGraphs().current = FakePrimary();
   DriverApi api;

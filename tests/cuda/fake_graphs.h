@@ -55,7 +55,8 @@ struct FakeGraphDriver {
   std::set<FakeGraph*> graphs;     // those that the library made
   std::set<FakeGraph*> instances;  // copies of what was instantiated
   int instantiated = 0;
-  int instantiations_max = -1;  // a later one fails for want of memory; -1: none fails
+  int instantiations_max = -1;  // the next one fails; -1: none does
+  CUresult failure = CUDA_ERROR_OUT_OF_MEMORY;
   CUcontext current = nullptr;
   int contexts = 0;
 };
