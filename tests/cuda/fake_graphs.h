@@ -53,7 +53,7 @@ struct FakeGraph {
 // What exists, and what the next calls answer.
 struct FakeGraphDriver {
   std::set<FakeGraph*> graphs;     // those that the library made
-  std::set<FakeGraph*> instances;  // copies of what was instantiated
+  std::set<FakeGraph*> instances;  // empty: nobody looks into one
   int instantiated = 0;
   int instantiations_max = -1;  // the next one fails; -1: none does
   CUresult failure = CUDA_ERROR_OUT_OF_MEMORY;
