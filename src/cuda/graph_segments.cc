@@ -227,9 +227,7 @@ absl::Status AddNodes(const DriverApi& api, const SegmentedGraph& graph, size_t 
 }  // namespace
 
 size_t SegmentRoom::SegmentsMax() const {
-  const size_t left = kMaxSegmentInstances - std::min(used, kMaxSegmentInstances);
-  return std::min(
-      {size_t{core::kMaxSegments}, left / places, kMaxSegmentInstancesOfGraph / places});
+  return std::min(size_t{core::kMaxSegments}, Left() / 2 / places);
 }
 
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
@@ -247,8 +245,8 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
   const size_t segments_max = room.SegmentsMax();
   if (out.whole_reason.empty() && segments_max < 2) {
     out.whole_reason = absl::StrCat(
-        "Two segments in ", room.places, " places exceed the ", kMaxSegmentInstances,
-        " instances of segments of a device, of which other graphs have ", room.used, ".");
+        "Two segments in ", room.places, " places take more than half of the ", room.Left(),
+        " instances of segments that are left of the device's ", kMaxSegmentInstances, ".");
   }
   if (!out.whole_reason.empty()) return out;
   absl::StatusOr<Edges> edges = EdgesOf(api, graph);

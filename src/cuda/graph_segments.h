@@ -9,6 +9,7 @@
 #ifndef GPUSHARE_SRC_CUDA_GRAPH_SEGMENTS_H_
 #define GPUSHARE_SRC_CUDA_GRAPH_SEGMENTS_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -22,15 +23,16 @@
 namespace gpushare::cuda {
 
 // Instances of segments on one device, about 160 KB of device memory each (docs/segments.md): 5.2
-// GB at most, and half of that for one graph.
+// GB.
 inline constexpr size_t kMaxSegmentInstances = 32'768;
-inline constexpr size_t kMaxSegmentInstancesOfGraph = kMaxSegmentInstances / 2;
 
 // The room for one more graph in segments.
 struct SegmentRoom {
   size_t places = 1;  // each has an instance of each segment
   size_t used = 0;    // instances of the other graphs
 
+  size_t Left() const { return kMaxSegmentInstances - std::min(used, kMaxSegmentInstances); }
+  // A graph takes at most half of what is left, so that the next one still has room.
   size_t SegmentsMax() const;
 };
 

@@ -362,10 +362,13 @@ absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
   absl::Status status;
   if (kernel.kind == core::TaskKind::kKernel) status = LoadFunctions(kernel, *prepared);
   if (kernel.kind == core::TaskKind::kGraph) status = PrepareGraph(*prepared);
-  if (status.ok()) kernels_[kernel.id.value] = std::move(prepared);
-  // The library makes no call to a device that is lost.
-  if (absl::IsDataLoss(status)) prepared->Leak();
-  return status;
+  if (!status.ok()) {
+    // The library makes no call to a device that is lost.
+    if (absl::IsDataLoss(status)) prepared->Leak();
+    return status;
+  }
+  kernels_[kernel.id.value] = std::move(prepared);
+  return absl::OkStatus();
 }
 
 absl::Status PreparedKernels::PrepareFused(core::FusedKernelDesc& fused) {

@@ -142,10 +142,11 @@ void FillGraphs(DriverApi& api) {
     *count = source.edges.size();
     return CUDA_SUCCESS;
   };
-  api.cuGraphInstantiate = [](CUgraphExec* instance, CUgraph graph, unsigned long long /*flags*/) {
+  api.cuGraphInstantiate = [](CUgraphExec* instance, CUgraph /*graph*/,
+                              unsigned long long /*flags*/) {
     FakeGraphDriver& driver = FakeGraphs();
-    if (driver.instantiated++ == driver.instantiations_max) return CUDA_ERROR_OUT_OF_MEMORY;
-    auto* const made = new FakeGraph(GraphOf(graph));
+    if (driver.instantiated++ == driver.instantiations_max) return driver.failure;
+    auto* const made = new FakeGraph();
     driver.instances.insert(made);
     *instance = reinterpret_cast<CUgraphExec>(made);
     return CUDA_SUCCESS;
@@ -288,6 +289,9 @@ FakeGraphDriver& FakeGraphs() {
 }
 
 DriverApi MakeFakeGraphs() {
+  // What a test left on purpose.
+  for (FakeGraph* graph : FakeGraphs().graphs) delete graph;
+  for (FakeGraph* instance : FakeGraphs().instances) delete instance;
   FakeGraphs() = FakeGraphDriver();
   FakeGraphs().current = FakePrimary();
   DriverApi api;

@@ -53,9 +53,10 @@ struct FakeGraph {
 // What exists, and what the next calls answer.
 struct FakeGraphDriver {
   std::set<FakeGraph*> graphs;     // those that the library made
-  std::set<FakeGraph*> instances;  // copies of what was instantiated
+  std::set<FakeGraph*> instances;  // empty: nobody looks into one
   int instantiated = 0;
-  int instantiations_max = -1;  // a later one fails for want of memory; -1: none fails
+  int instantiations_max = -1;  // the next one fails; -1: none does
+  CUresult failure = CUDA_ERROR_OUT_OF_MEMORY;
   CUcontext current = nullptr;
   int contexts = 0;
 };
