@@ -3,10 +3,19 @@
 #include "src/cuda/segment_feed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {
+
+namespace {
+
+// A segment is measured if the host last looked at it within this part of its duration before it
+// saw the end. The scheduler's thread looks each few us, and a segment takes about 100 us.
+constexpr int64_t kLateLook = 4;
+
+}  // namespace
 
 absl::Status SegmentFeed::Open(const DriverApi& api) {
   for (CUevent& event : events_) {
@@ -45,7 +54,7 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
   next_.store(run.first, std::memory_order_relaxed);
   ended_ = run.first;
   error_ = signal_error_ = CUDA_SUCCESS;
-  last_end_ns_ = now_ns;
+  looked_ns_ = last_end_ns_ = now_ns;
   longest_ns_ = 0;
   while (!finished() && next() - ended_ < kOutstanding && !IsEvicted()) {
     const CUresult code = LaunchNext(api, stream);
@@ -58,6 +67,16 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
   return CUDA_SUCCESS;
 }
 
+// The oldest segment has ended since the host last looked. One that may have waited for what was on
+// the lane is not measured, nor those of an eviction, which wait for LC work, nor one whose end was
+// seen late.
+void SegmentFeed::Measure(core::TimeNs now_ns) {
+  const int64_t took_ns = now_ns - std::exchange(last_end_ns_, now_ns);
+  if (ended_ == run_.first && !run_.starts_at_once) return;
+  if (IsEvicted() || now_ns - looked_ns_ > took_ns / kLateLook) return;
+  longest_ns_ = std::max(longest_ns_, took_ns);
+}
+
 bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns) {
   while (ended_ < next()) {
     const CUresult code = api.cuEventQuery(events_[ended_ % kOutstanding]);
@@ -66,13 +85,10 @@ bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs no
       error_ = code;
       return true;
     }
-    // The first one may have waited for what was on the lane, those of an eviction for LC work.
-    if (ended_ > run_.first && !IsEvicted()) {
-      longest_ns_ = std::max(longest_ns_, now_ns - last_end_ns_);
-    }
-    last_end_ns_ = now_ns;
+    Measure(now_ns);
     ++ended_;
   }
+  looked_ns_ = now_ns;
   const bool goes_on = !finished() && error_ == CUDA_SUCCESS && !IsEvicted();
   while (goes_on && !finished() && next() - ended_ < kOutstanding) {
     const CUresult code = LaunchNext(api, stream);
