@@ -384,7 +384,8 @@ class Director final : public Actor {
     if (policies.empty()) return;
     ++shared_.ledger.policy_changes;
     const auto chosen = static_cast<size_t>(random_.Below(static_cast<int64_t>(policies.size())));
-    shared_.ledger.Expect(shared_.runtime.SetPolicy(policies[chosen]), "gpushare_set_policy");
+    shared_.ledger.Expect(shared_.runtime.SetPolicy(policies[chosen]), "gpushare_set_policy",
+                          {GPUSHARE_FAILED_PRECONDITION});
   }
 
   Shared& shared_;

@@ -130,7 +130,6 @@ void CompletionPoller::CollectSegments(CudaLane& lane, core::TimeNs now_ns,
   out.start_ns = launch.launched_ns + profile_.graph_launch_latency_ns;
   out.end_ns = std::max(out.start_ns, now_ns - profile_.completion_latency_ns);
   Finish(lane, out, false);
-  lane.reported.store(sequence, std::memory_order_release);
 }
 
 size_t CompletionPoller::CollectLost(CudaLane& lane, int32_t error_code,

@@ -32,7 +32,8 @@ class CompletionPoller {
   // count.
   size_t Collect(const DriverApi& api, CudaLane& lane, core::TimeNs now_ns,
                  absl::Span<core::DeviceCompletion> out, size_t count);
-  // Reports the lane's launch in segments, whose feed has ended.
+  // Reports the lane's launch in segments, whose feed has ended. The caller takes the feed, and
+  // then counts the launch as reported.
   void CollectSegments(CudaLane& lane, core::TimeNs now_ns, core::DeviceCompletion& out);
   // Reports every launch of the lane as ended by the loss of the device.
   static size_t CollectLost(CudaLane& lane, int32_t error_code,

@@ -614,8 +614,11 @@ class CudaDevice final : public core::Device {
       run.counter = part.counter;
       run.eviction_word = lane.words.host_eviction_word;
       run.signal = static_cast<CUevent>(request.signal_event);
-      const CUresult code =
-          lane.feed.Start(context_->api(), lane.stream, run, lane.At(sequence).launched_ns);
+      run.starts_at_once = lane.reported.load(std::memory_order_relaxed) + 1 == sequence &&
+                           request.wait_events.empty();
+      const TimeNs starts_ns =
+          lane.At(sequence).launched_ns + capabilities_.profile.graph_launch_latency_ns;
+      const CUresult code = lane.feed.Start(context_->api(), lane.stream, run, starts_ns);
       status = StatusOf(context_->api(), code, "cuGraphLaunch", __FILE__, __LINE__);
     }
     if (!status.ok()) {
@@ -650,7 +653,10 @@ class CudaDevice final : public core::Device {
     const bool is_next = lane.reported.load(std::memory_order_relaxed) + 1 == feed.run().sequence;
     if (!ended || !is_next || lost_.load(std::memory_order_relaxed) != 0) return count;
     poller_->CollectSegments(lane, now_ns, out[count]);
+    // The order matters: a lane without launches in flight must take the next one.
+    const uint64_t sequence = feed.run().sequence;
     feed.Take();
+    lane.reported.store(sequence, std::memory_order_release);
     return count + 1;
   }
 

@@ -3,10 +3,19 @@
 #include "src/cuda/segment_feed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {
+
+namespace {
+
+// A segment is measured if the host last looked at it within this part of its duration before it
+// saw the end. The scheduler's thread looks each few us, and a segment takes about 100 us.
+constexpr int64_t kLateLook = 4;
+
+}  // namespace
 
 absl::Status SegmentFeed::Open(const DriverApi& api) {
   for (CUevent& event : events_) {
@@ -45,7 +54,7 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
   next_.store(run.first, std::memory_order_relaxed);
   ended_ = run.first;
   error_ = signal_error_ = CUDA_SUCCESS;
-  last_end_ns_ = now_ns;
+  looked_ns_ = last_end_ns_ = now_ns;
   longest_ns_ = 0;
   while (!finished() && next() - ended_ < kOutstanding && !IsEvicted()) {
     const CUresult code = LaunchNext(api, stream);
@@ -64,6 +73,16 @@ bool SegmentFeed::Drained(const DriverApi& api, CUstream stream) const {
   return code == CUDA_SUCCESS || IsSticky(code);
 }
 
+// The oldest segment has ended since the host last looked. One that may have waited for what was on
+// the lane is not measured, nor those of an eviction, which wait for LC work, nor one whose end was
+// seen late.
+void SegmentFeed::Measure(core::TimeNs now_ns) {
+  const int64_t took_ns = now_ns - std::exchange(last_end_ns_, now_ns);
+  if (ended_ == run_.first && !run_.starts_at_once) return;
+  if (IsEvicted() || now_ns - looked_ns_ > took_ns / kLateLook) return;
+  longest_ns_ = std::max(longest_ns_, took_ns);
+}
+
 bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns) {
   if (error_ != CUDA_SUCCESS) return Drained(api, stream);
   while (ended_ < next()) {
@@ -73,13 +92,10 @@ bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs no
       error_ = code;
       return Drained(api, stream);
     }
-    // The first one may have waited for what was on the lane, those of an eviction for LC work.
-    if (ended_ > run_.first && !IsEvicted()) {
-      longest_ns_ = std::max(longest_ns_, now_ns - last_end_ns_);
-    }
-    last_end_ns_ = now_ns;
+    Measure(now_ns);
     ++ended_;
   }
+  looked_ns_ = now_ns;
   while (!finished() && next() - ended_ < kOutstanding && !IsEvicted()) {
     error_ = LaunchNext(api, stream);
     if (error_ != CUDA_SUCCESS) return Drained(api, stream);

@@ -33,6 +33,8 @@ struct SegmentRun {
   int32_t counter = 0;
   const std::atomic<uint64_t>* eviction_word = nullptr;  // null: it is never evicted
   CUevent signal = nullptr;                              // recorded behind the last segment
+  // Nothing was on the lane before the first segment, so that its duration is known too.
+  bool starts_at_once = false;
 };
 
 class SegmentFeed {
@@ -44,7 +46,8 @@ class SegmentFeed {
 
   // A run was started and not taken.
   bool busy() const { return busy_.load(std::memory_order_acquire); }
-  // Launches the first segments. An error: nothing was launched, and the feed is not busy.
+  // Launches the first segments, which begin at `now_ns` where the run starts at once. An error:
+  // nothing was launched, and the feed is not busy.
   CUresult Start(const DriverApi& api, CUstream stream, const SegmentRun& run, core::TimeNs now_ns);
   // Looks at the device and launches what is due. True: the run has ended.
   bool Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns);
@@ -62,6 +65,7 @@ class SegmentFeed {
   static constexpr size_t kOutstanding = core::kSegmentsOutstanding;
 
   bool IsEvicted() const;
+  void Measure(core::TimeNs now_ns);
   CUresult LaunchNext(const DriverApi& api, CUstream stream);
   // After an error: nothing of the run is left on the stream, or the device is lost.
   bool Drained(const DriverApi& api, CUstream stream) const;
@@ -73,6 +77,7 @@ class SegmentFeed {
   size_t ended_ = 0;
   CUresult error_ = CUDA_SUCCESS;
   CUresult signal_error_ = CUDA_SUCCESS;
+  core::TimeNs looked_ns_ = 0;    // when the host last looked at the device
   core::TimeNs last_end_ns_ = 0;  // when the host saw the last segment's end
   int64_t longest_ns_ = 0;
 };

@@ -58,8 +58,17 @@ const Field<LearnedPair> kPairFields[] = {
     {"speed", ObjectField<LearnedPair, FollowedMean, &LearnedPair::speed, kFactorFields>()},
 };
 
+constexpr Field<LearnedKernel>::Custom kSegmentsField = {
+    [](const JsonValue& value, const JsonPath& path, LearnedKernel& out) {
+      return ReadInteger(value, path, 0, core::kMaxSegments, out.segments);
+    },
+    [](const LearnedKernel& in, JsonWriter& json) { json.Write(in.segments); },
+    [](const LearnedKernel& in) { return in.segments == 0; },
+};
+
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
+    {"segments", kSegmentsField},
     {"blocking", ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kTimeFields>()},
     {"solo", ObjectField<LearnedKernel, LinearState, &LearnedKernel::solo, kLinearFields>()},
     {"eviction",

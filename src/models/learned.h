@@ -21,6 +21,8 @@ namespace gpushare::models {
 struct LearnedKernel {
   std::string name;
   LinearState solo;
+  // Of a graph: how many segments it had when the next two were measured. 0: no graph.
+  int64_t segments = 0;
   EvictionState eviction;
   FollowedMean blocking;
 };

@@ -49,6 +49,7 @@ struct KernelModel {
   std::string name;
   KernelPrior prior;
   LinearModel solo;
+  int64_t segments = 0;  // of a graph that is cut
   EvictionModel eviction;
   FollowedMean blocking;  // what its evictions added to LC launches, ns
 };
@@ -60,8 +61,13 @@ class OnlineModel final : public CostModel {
   }
 
   void AddKernel(const KernelDesc& kernel) override {
-    KernelModel model{kernel.name, KernelPrior(device_, kernel), LinearModel(),
-                      EvictionModel(EvictionPrior(device_, kernel)), FollowedMean()};
+    const bool cut = kernel.kind == TaskKind::kGraph && kernel.cut.segments > 1;
+    KernelModel model{kernel.name,
+                      KernelPrior(device_, kernel),
+                      LinearModel(),
+                      cut ? kernel.cut.segments : 0,
+                      EvictionModel(EvictionPrior(device_, kernel)),
+                      FollowedMean()};
     const auto learned = pending_.find(kernel.name);
     if (learned != pending_.end()) Apply(learned->second, model);
     const auto known = by_id_.find(kernel.id.value);
@@ -162,7 +168,7 @@ class OnlineModel final : public CostModel {
         continue;
       }
       learned.kernels.push_back(
-          {model.name, model.solo.state(), model.eviction.state(), model.blocking});
+          {model.name, model.solo.state(), model.segments, model.eviction.state(), model.blocking});
     }
     SavePairs(learned.pairs);
     // The next run gets what was loaded for kernels that this run never registered.
@@ -201,6 +207,7 @@ class OnlineModel final : public CostModel {
  private:
   static void Apply(const LearnedKernel& learned, KernelModel& model) {
     model.solo.Restore(learned.solo);
+    if (learned.segments != model.segments) return;  // another cut has other latencies
     if (learned.eviction.trained) model.eviction.Restore(learned.eviction);
     model.blocking = learned.blocking;
     model.blocking.announced = learned.blocking.mean;

@@ -573,6 +573,40 @@ TEST_F(OnlineModelTest, SavedPredictionsAreLoadedWhateverTheOrder) {
   }
 }
 
+// The latency of a graph is that of its segments.
+TEST_F(OnlineModelTest, ALearnedLatencyOfAGraphDoesNotSurviveAnotherCut) {
+  KernelDesc graph;
+  graph.id = KernelId{1};
+  graph.name = "step";
+  graph.kind = TaskKind::kGraph;
+  graph.evictable = true;
+  graph.cut.segments = 90;
+  model_->AddKernel(graph);
+  Observation sample;
+  sample.features.kind = TaskKind::kGraph;
+  sample.features.kernel = &graph;
+  sample.form = core::Form::kSegments;
+  sample.evicted = true;
+  sample.measured_ns = 260000;
+  for (int i = 0; i < 20; ++i) model_->Observe(sample);
+  const std::string text = model_->Save();
+
+  KernelDesc shorter = graph;
+  shorter.segment_ns = 25000;
+  shorter.cut.segments = 360;
+  const int64_t prior_ns = MakeOnlineModel(DeviceProfile())->PredictEviction(shorter).duration_ns;
+  for (bool add_first : {true, false}) {
+    std::unique_ptr<CostModel> next = MakeOnlineModel(DeviceProfile());
+    if (add_first) next->AddKernel(shorter);
+    ASSERT_TRUE(next->Load(text).ok());
+    if (!add_first) next->AddKernel(shorter);
+    EXPECT_EQ(next->PredictEviction(shorter).duration_ns, prior_ns);
+    EXPECT_FALSE(next->PredictEviction(shorter).trained);
+    next->AddKernel(graph);
+    EXPECT_EQ(next->PredictEviction(graph).duration_ns, model_->PredictEviction(graph).duration_ns);
+  }
+}
+
 TEST_F(OnlineModelTest, WhatARunDidNotUseIsKeptForTheNext) {
   const KernelDesc kernel = Worker(1, "k", 20000);
   model_->AddKernel(kernel);

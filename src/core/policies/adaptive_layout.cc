@@ -332,8 +332,7 @@ double MostOf(const Snapshot& snapshot, const BeQuotas& quotas, const HeadView& 
   int32_t sms = quotas.any() ? quotas.LimitOf(task) : snapshot.sm_count;
   if (sms >= snapshot.sm_count) return BeTerm::kUnbounded;
   if (quotas.IsConfined(task)) {
-    const PlaceIndex home = quotas.HomeOf(task);
-    sms = home == kNoPlace ? 0 : snapshot.places[static_cast<size_t>(home)].sms;
+    sms = snapshot.places[static_cast<size_t>(quotas.HomeOf(task))].sms;
   }
   return static_cast<double>(sms) / std::max(snapshot.sm_count, 1);
 }
@@ -427,7 +426,7 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
     add(head, CanBeEvicted(snapshot, head)
                   ? head.eviction_ns
-                  : budgets.AsEviction(BlockingOn(snapshot, head, std::max(home, kWholeDevice))));
+                  : budgets.AsEviction(BlockingOn(snapshot, head, home)));
   }
   for (const RunningView& running : snapshot.running) {
     // Without eviction a running task's blocking time shrinks as it runs, and the layout must not

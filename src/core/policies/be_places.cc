@@ -79,7 +79,7 @@ void BePlaces::AddHomes() {
     const PlaceIndex home = quotas_.HomeOf(task);
     const auto end = places_.begin() + place_count_;
     const auto is_home = [&](const Place& place) { return place.index == home; };
-    if (home == kNoPlace || std::any_of(places_.begin(), end, is_home)) return;
+    if (std::any_of(places_.begin(), end, is_home)) return;
     if (place_count_ < places_.size()) AddPlace(home, Role::kHome);
   };
   for (const RunningView& running : snapshot_.running) add(running.task);
@@ -138,6 +138,7 @@ Sides BePlaces::SidesOf(const HeadView& task) const {
 // sides is judged, and held, on the BE side.
 bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
   if (quotas_.IsConfined(task)) return quotas_.HomeOf(task) == place.index;
+  if (quotas_.IsUnbounded(task)) return place.index == kWholeDevice;
   switch (place.role) {
     case Role::kWhole:
       return true;
@@ -224,14 +225,17 @@ BePlaces::Judgement BePlaces::JudgeRoom(const HeadView& task, const Place& place
 bool BePlaces::MustWaitAlone(const HeadView& task, const Place& place) const {
   if (whole_taken_ || (place.live > 0 && place.segments)) return true;
   if ((leaving_ & PlaceBit(place.index)) != 0) return true;
-  if (!RunsInSegments(snapshot_, task)) return false;
-  if (place.role != Role::kUnconfined) return place.live > 0;
+  const bool unbounded = quotas_.IsUnbounded(task);
+  if (!unbounded && !RunsInSegments(snapshot_, task)) return false;
+  if (!unbounded && place.role != Role::kUnconfined) return place.live > 0;
   return std::any_of(places_.begin(), places_.begin() + place_count_,
                      [](const Place& each) { return each.live > 0; });
 }
 
 void BePlaces::NoteSegments(const HeadView& task, Place& place) {
-  if (!RunsInSegments(snapshot_, task)) return;
+  const bool unbounded = quotas_.IsUnbounded(task);
+  whole_taken_ = whole_taken_ || unbounded;
+  if (unbounded || !RunsInSegments(snapshot_, task)) return;
   place.segments = true;
   whole_taken_ = whole_taken_ || place.role == Role::kUnconfined;
 }
@@ -372,15 +376,21 @@ void BePlaces::ReturnSegments(Plan& plan) const {
   }
 }
 
+// Whether the task runs alone on the whole device.
+bool BePlaces::NeedsAll(const HeadView& task) const {
+  if (quotas_.IsUnbounded(task)) return true;
+  if (quotas_.IsConfined(task) || layout_.split < 0) return false;
+  return !task.confinable && RunsInSegments(snapshot_, task);
+}
+
 void BePlaces::FindUnconfinable() {
-  if (layout_.split < 0) return;
+  if (place_count_ == 1) return;
   const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
-    if (!IsBeCompute(head) || head.confinable || !RunsInSegments(snapshot_, head)) continue;
-    if (!MayUse(head, places_[2])) continue;
+    if (!IsBeCompute(head) || !NeedsAll(head)) continue;
     if (unconfinable_ != nullptr && !shares_.GoesBefore(head, *unconfinable_)) continue;
-    if (JudgeBlocking(head, places_[2]).reason == Reason::kNone) unconfinable_ = &head;
+    if (JudgeBlocking(head, WholePlace()).reason == Reason::kNone) unconfinable_ = &head;
   }
 }
 
@@ -388,23 +398,23 @@ void BePlaces::FindUnconfinable() {
 // cannot start: then one task after another has the BE side, and none queues behind it.
 bool BePlaces::LeavesSides(const HeadView& task, const Place& place) const {
   if (unconfinable_ == nullptr || place.role == Role::kUnconfined) return false;
-  if (places_[2].closed != Reason::kNone && place.live == 0) return false;
+  if (WholePlace().closed != Reason::kNone && place.live == 0) return false;
   return task.app == unconfinable_->app ? unconfinable_->sequence < task.sequence
                                         : shares_.GoesBefore(*unconfinable_, task);
 }
 
-// Long tasks on the sides would outlast the time until the next query.
+// Long tasks on other places would outlast the time until the next query.
 void BePlaces::EvictForUnconfinable(Plan& plan) const {
-  if (unconfinable_ == nullptr || places_[2].closed != Reason::kNone) return;
+  if (unconfinable_ == nullptr || WholePlace().closed != Reason::kNone) return;
   const auto leaves = [&](const RunningView& running) {
     return CanBeEvicted(snapshot_, running.task) && shares_.Displaces(*unconfinable_, running.task);
   };
   for (const RunningView& running : snapshot_.running) {
     if (IsBeCompute(running.task) && !leaves(running)) return;
   }
-  const uint64_t sides = PlaceBit(places_[0].index) | PlaceBit(places_[1].index);
+  const uint64_t others = ~(layout_.split < 0 ? uint64_t{0} : PlaceBit(kWholeDevice));
   for (const RunningView& running : snapshot_.running) {
-    if (IsBeCompute(running.task)) EvictTaskParts(running, sides, Reason::kEvictForLayout, plan);
+    if (IsBeCompute(running.task)) EvictTaskParts(running, others, Reason::kEvictForLayout, plan);
   }
 }
 
@@ -431,7 +441,6 @@ void BePlaces::HoldRest(Plan& plan) const {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
     Judgement first_to_clear{Reason::kHoldWindow, 0, 0};
-    if (quotas_.IsConfined(head)) first_to_clear = HoldForQuota(head);  // it may have no home
     int first_rank = 100;
     for (size_t p = 0; p < place_count_; ++p) {
       if (!MayUse(head, places_[p])) continue;

@@ -80,6 +80,8 @@ class BePlaces {
   bool Launch(const HeadView& task, Place& place, Reason reason, Plan& plan);
   bool ReturnRunning(Place& place, Plan& plan);
   bool LaunchHead(Place& place, Plan& plan);
+  const Place& WholePlace() const { return places_[layout_.split < 0 ? 0 : 2]; }
+  bool NeedsAll(const HeadView& task) const;
   bool PrefersWhole(const HeadView& task) const;
   void ReturnSegments(Plan& plan) const;
   void FindUnconfinable();
@@ -107,7 +109,8 @@ class BePlaces {
   int32_t recent_ = -1;  // the head that was launched last in this round
   PlaceIndex recent_place_ = kNoPlace;
   FairShare shares_;
-  // The next graph in segments that no partition holds and that may start when no query is active.
+  // The next task that needs the whole device for itself and may start when no query is active: a
+  // graph in segments that no partition holds, or unbounded work (be_quota.h).
   const HeadView* unconfinable_ = nullptr;
   BeQuotas quotas_;
   uint64_t draining_ = 0;  // apps of tasks that drain and are followed

@@ -72,8 +72,16 @@ bool BeQuotas::BoundsWorkers(const HeadView& task) const {
   return app.quota_capsms > 0 && !app.packed && EvictableForm(snapshot_, task) == Form::kWorkers;
 }
 
-bool BeQuotas::IsConfined(const HeadView& task) const {
+bool BeQuotas::IsLimited(const HeadView& task) const {
   return any_ && !BoundsWorkers(task) && LimitOf(task) < snapshot_.sm_count;
+}
+
+bool BeQuotas::IsConfined(const HeadView& task) const {
+  return IsLimited(task) && HomeOf(task) != kNoPlace;
+}
+
+bool BeQuotas::IsUnbounded(const HeadView& task) const {
+  return IsLimited(task) && HomeOf(task) == kNoPlace;
 }
 
 PlaceIndex BeQuotas::HomeOf(const HeadView& task) const {
@@ -93,14 +101,14 @@ int32_t BeQuotas::WorkersLeft(const HeadView& task) const {
 }
 
 bool BeQuotas::HasRoom(const HeadView& task, PlaceIndex place) const {
-  if (!any_ || AppOf(task).quota_capsms <= 0) return true;
+  if (!any_ || AppOf(task).quota_capsms <= 0 || IsUnbounded(task)) return true;
   if (BoundsWorkers(task)) return WorkersLeft(task) > 0;
   return LeftOf(task) >= snapshot_.places[static_cast<size_t>(place)].sms - kCapSmEpsilon;
 }
 
 PlannedHold BeQuotas::HoldOf(const HeadView& task) const {
   PlannedHold hold{task.task, Reason::kHoldCapSm, snapshot_.sm_count, LimitOf(task)};
-  if (IsConfined(task) && HomeOf(task) == kNoPlace) {
+  if (IsUnbounded(task)) {
     for (const SplitView& split : snapshot_.splits) {
       if (!task.confinable || !snapshot_.partitions_available) break;
       hold.value_ns = std::min<int64_t>(hold.value_ns, split.be_sms);
@@ -129,11 +137,17 @@ void EvictOverQuotas(const Snapshot& snapshot, Plan& plan) {
                    [&](const BeAppView& app) { return over(app) > kCapSmEpsilon; })) {
     return;
   }
+  const BeQuotas quotas(snapshot, kWholeLayout);
+  CapSmEvictor::Tasks unbounded;  // an eviction would launch them again
+  for (size_t r = 0; r < snapshot.running.size(); ++r) {
+    const HeadView& task = snapshot.running[r].task;
+    unbounded[r] = IsBeCompute(task) && quotas.IsUnbounded(task);
+  }
   CapSmEvictor evictor(snapshot);
   for (size_t a = 0; a < snapshot.be_apps.size(); ++a) {
     const double capsms = over(snapshot.be_apps[a]);
     if (capsms > kCapSmEpsilon) {
-      evictor.Free({capsms, static_cast<int32_t>(a), Reason::kEvictForQuota}, {}, plan);
+      evictor.Free({capsms, static_cast<int32_t>(a), Reason::kEvictForQuota}, unbounded, plan);
     }
   }
 }

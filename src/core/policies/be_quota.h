@@ -6,6 +6,9 @@
 // quota, is bounded by a place. Such work is *confined*: it runs in its home, the largest BE side
 // within the limit that does not reach into the layout's LC side. All BE sides lie in each other,
 // so what runs in two homes holds no more SMs than the larger one.
+//
+// Work that no place holds within its limit is *unbounded*. A submit of it is refused; what was
+// accepted before the quota or reservation takes its turn alone, while no query is active.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
@@ -34,15 +37,17 @@ class BeQuotas {
   // SMs that the task may hold; the device's when nothing bounds it.
   int32_t LimitOf(const HeadView& task) const;
   bool IsConfined(const HeadView& task) const;
-  // Of a confined task; kNoPlace where no place is within its limit.
+  // Of a confined task.
   PlaceIndex HomeOf(const HeadView& task) const;
+  // Whether the task has a limit that neither workers nor a place keep.
+  bool IsUnbounded(const HeadView& task) const;
   // Whether a spread quota bounds the task's workers.
   bool BoundsWorkers(const HeadView& task) const;
   // Workers that its quota leaves to a launch of it.
   int32_t WorkersLeft(const HeadView& task) const;
   // Whether a launch of the task on the place stays within its app's quota.
   bool HasRoom(const HeadView& task, PlaceIndex place) const;
-  // What its app holds of its quota; a task that nothing can bound: what it needs and its limit.
+  // What its app holds of its quota; an unbounded task: the SMs that it needs, and its limit.
   PlannedHold HoldOf(const HeadView& task) const;
   void Take(const HeadView& task, PlaceIndex place);
 
@@ -50,6 +55,7 @@ class BeQuotas {
   const BeAppView& AppOf(const HeadView& task) const {
     return snapshot_.be_apps[static_cast<size_t>(task.app)];
   }
+  bool IsLimited(const HeadView& task) const;
   double LeftOf(const HeadView& task) const;
 
   const Snapshot& snapshot_;

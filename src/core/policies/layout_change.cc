@@ -55,9 +55,9 @@ void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, P
   const BeQuotas quotas(snapshot, layout);
   for (const RunningView& running : snapshot.running) {
     if (!IsConfinedBe(running.task)) continue;
+    if (quotas.IsUnbounded(running.task)) continue;
     if (quotas.IsConfined(running.task)) {
-      const PlaceIndex home = quotas.HomeOf(running.task);
-      const uint64_t kept = home == kNoPlace ? 0 : PlaceBit(home);
+      const uint64_t kept = PlaceBit(quotas.HomeOf(running.task));
       EvictTaskParts(running, ~(kept | except), Reason::kEvictForQuota, plan);
       continue;
     }

@@ -95,9 +95,8 @@ NextPlace NextPlaceOf(const Snapshot& snapshot, const HeadView& head, int32_t sp
   }
   int32_t sms = snapshot.sm_count;
   if (quotas.IsConfined(head)) {
-    const PlaceIndex home = quotas.HomeOf(head);
-    sms = home == kNoPlace ? 0 : snapshot.places[static_cast<size_t>(home)].sms;
-  } else if (split < 0 || !head.confinable) {
+    sms = snapshot.places[static_cast<size_t>(quotas.HomeOf(head))].sms;
+  } else if (quotas.IsUnbounded(head) || split < 0 || !head.confinable) {
     return {sms, false};
   } else {
     sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
@@ -235,14 +234,16 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_spli
   } else if (quotas.IsConfined(head)) {
     // What a quota or a reservation leaves to work that has no workers is a place.
     launch.place = quotas.HomeOf(head);
-    taken = launch.place < 0 ? 0 : snapshot.places[static_cast<size_t>(launch.place)].sms;
-    fits = launch.place >= 0 &&
-           (granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), next.apart_from_lc));
+    taken = next.sms;
+    fits = granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), next.apart_from_lc);
+  } else if (quotas.IsUnbounded(head)) {
+    launch.place = kWholeDevice;
+    fits = turn.Free(capsms.used(app), false);
   } else {
     fits =
         MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), next.apart_from_lc);
   }
-  if (!fits && launch.place < 0) {
+  if (!fits && quotas.IsUnbounded(head)) {
     plan.holds.TryAdd(quotas.HoldOf(head));
     return;
   }

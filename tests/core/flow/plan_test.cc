@@ -63,6 +63,13 @@ class DeviceWithoutEviction final : public ForwardingDevice {
   DeviceCapabilities capabilities_;
 };
 
+// Cuts each graph, and knows nothing of its nodes, as on a GPU.
+class CuttingDevice final : public ForwardingDevice {
+ public:
+  CuttingDevice() : ForwardingDevice(null::MakeNullDevice()) {}
+  GraphCut CutOf(const KernelDesc& /*graph*/) const override { return {.segments = 90}; }
+};
+
 class PlanTest : public ::testing::Test {
  protected:
   void SetUp() override { Start(null::MakeNullDevice()); }
@@ -146,6 +153,24 @@ TEST_F(PlanTest, NothingHasAnEvictionTimeOnADeviceThatEvictsNothing) {
   scheduler_->Tick();
   ASSERT_EQ(seen_.eviction_ns.size(), 1u);
   EXPECT_EQ(seen_.eviction_ns[0], kNever);
+}
+
+// Two segments are on the device when the eviction comes.
+TEST_F(PlanTest, AGraphThatHasNotRunHasTheEvictionTimeOfItsSegments) {
+  Start(std::make_unique<CuttingDevice>());
+  KernelDesc graph;
+  graph.name = "step";
+  graph.kind = TaskKind::kGraph;
+  graph.segment_ns = 200 * 1000;
+  TaskSpec spec;
+  spec.queue = *scheduler_->CreateQueue(be_app_);
+  spec.kernel = *scheduler_->RegisterKernel(graph);
+  spec.work.kind = TaskKind::kGraph;
+  ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.eviction_ns.size(), 1u);
+  EXPECT_GE(seen_.eviction_ns[0], 300 * 1000) << "one and a half on average";
+  EXPECT_LE(seen_.eviction_ns[0], 420 * 1000);
 }
 
 }  // namespace

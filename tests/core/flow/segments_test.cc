@@ -2,8 +2,10 @@
 // place, complete once; what runs whole, and what runs beside it. On the simulated device.
 
 #include <algorithm>
+#include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +15,7 @@
 #include "src/core/log/event_log.h"
 #include "src/core/log/events.h"
 #include "src/core/policies/registry.h"
+#include "tests/core/forwarding_model.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -29,8 +32,29 @@ class CollectingSink final : public EventSink {
   std::vector<EventRecord> records;
 };
 
+// The online model, and the eviction latencies of graphs that it observed.
+class WatchingModel final : public ForwardingModel {
+ public:
+  WatchingModel(std::unique_ptr<CostModel> model, std::vector<int64_t>& seen)
+      : ForwardingModel(std::move(model)), seen_(seen) {}
+  void Observe(const Observation& observation) override {
+    if (observation.evicted && observation.form == Form::kSegments) {
+      seen_.push_back(observation.measured_ns);
+    }
+    ForwardingModel::Observe(observation);
+  }
+
+ private:
+  std::vector<int64_t>& seen_;
+};
+
 class SegmentsTest : public SimulatedSchedulerTest {
  protected:
+  using SimulatedSchedulerTest::Wrap;
+  std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
+    return std::make_unique<WatchingModel>(std::move(model), latencies_);
+  }
+
   void Open(const std::string& policy, double p99_bound = 0) {
     SchedulerOptions options;
     options.events = &events_;
@@ -107,6 +131,7 @@ class SegmentsTest : public SimulatedSchedulerTest {
   }
 
   CollectingSink events_;
+  std::vector<int64_t> latencies_;  // learned
   KernelId step_, query_;
   AppId service_app_, train_app_;
   QueueId service_, train_;
@@ -141,6 +166,40 @@ TEST_F(SegmentsTest, AQueryEvictsTheGraphWhichLosesNoSegment) {
   // The query has priority: it starts at the end of a node, and the segments that were on the
   // device go on behind it.
   EXPECT_LT(slowest_ns, kQueryNs + 2 * kNodeNs + 40 * kUs);
+}
+
+// What ran before each eviction was alone, whatever came then.
+TEST_F(SegmentsTest, EachLaunchAloneOnTheWholeDeviceTeachesTheEvictionLatency) {
+  Open("adaptive:evict");
+  const TicketId step = SubmitGraph(train_, step_, false);
+  for (int i = 0; i < 4; ++i) {
+    Pass(1037 * kUs);
+    Finish(SubmitGraph(service_, query_, true));
+  }
+  Finish(step);
+  ASSERT_EQ(latencies_.size(), 5U);
+  for (const int64_t latency_ns : latencies_) {
+    EXPECT_NEAR(static_cast<double>(latency_ns), kSegmentsOutstanding * kSegmentNs, 5 * kUs);
+  }
+}
+
+TEST_F(SegmentsTest, ALaunchOnFewerSmsTeachesNoEvictionLatency) {
+  Open("adaptive:partition");
+  Finish(SubmitGraph(service_, query_, true));
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(3 * kMs);
+  Finish(SubmitGraph(service_, query_, true));
+  Finish(step);
+  EXPECT_TRUE(latencies_.empty());
+}
+
+TEST_F(SegmentsTest, ALaunchThatRanBesideAQueryTeachesNoEvictionLatency) {
+  Open("smguard");  // without a reservation it evicts nothing
+  const TicketId step = SubmitGraph(train_, step_, false);
+  Pass(3 * kMs);
+  Finish(SubmitGraph(service_, query_, true));
+  EXPECT_EQ(Finish(step).evictions, 0);
+  EXPECT_TRUE(latencies_.empty());
 }
 
 TEST_F(SegmentsTest, TheGraphsOfLcAppsStayWhole) {

@@ -36,6 +36,13 @@ TEST(GraphCut, TheGapsBetweenNodesCount) {
   EXPECT_EQ(BeginsOf(graph), (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
+// Two nodes and the gap between them fill a segment.
+TEST(GraphCut, TheGapBehindASegmentDoesNotCount) {
+  const KernelDesc graph = GraphOf({{.duration_ns = 49'750, .repeat = 4, .demand = {}}}, 500);
+  EXPECT_EQ(BeginsOf(graph), (std::vector<int64_t>{0, 2}));
+  EXPECT_EQ(CutOfRecord(graph).longest_ns, 100'000);
+}
+
 TEST(GraphCut, ALongNodeIsASegmentOfItsOwn) {
   const KernelDesc graph = GraphOf({{.duration_ns = 10'000, .demand = {}},
                                     {.duration_ns = 400'000, .repeat = 2, .demand = {}},

@@ -29,16 +29,18 @@ void LinkCoResidents(Task& task, Task& other) {
 }
 
 // Records which tasks run beside the part, for completion records and for the model's samples.
-void RecordCoResidents(Flow& flow, Task& task, const Part& part) {
+void RecordCoResidents(Flow& flow, Task& task, Part& part) {
   if (flow.lanes_busy <= 1) return;
   Progress& progress = task.progress;
   const uint64_t own = flow.lanes.place(part.place).overlaps;
   bool one_neighbour = true;
   for (Task* other : flow.running_be) {
     if (other == &task) continue;
-    for (const Part& its : other->progress.parts) {
+    for (Part& its : other->progress.parts) {
       if (its.lane == part.lane) continue;
       LinkCoResidents(task, *other);
+      part.had_co_residents = true;
+      if (!IsLeaving(flow.gate, its)) its.had_co_residents = true;
       one_neighbour =
           one_neighbour && other->record.kernel && task.record.beside == other->record.kernel;
       if ((own >> its.place & 1) != 0) {
@@ -51,7 +53,10 @@ void RecordCoResidents(Flow& flow, Task& task, const Part& part) {
   for (Task* other : flow.running_lc) {
     if (other == &task || other->progress.parts.empty()) continue;
     const bool before_us = other->progress.parts[0].lane == part.lane;
-    if (!before_us) LinkCoResidents(task, *other);
+    if (!before_us) {
+      LinkCoResidents(task, *other);
+      part.had_co_residents = true;
+    }
     // With two causes of delay the sample cannot be attributed; drop it.
     one_neighbour = one_neighbour && before_us && !progress.beside_overlaps;
   }
