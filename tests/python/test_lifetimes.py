@@ -362,11 +362,11 @@ def refuse(*_):
 gpushare._callbacks._thread = types.SimpleNamespace(start_new_thread={threads} or refuse)
 runtime.quiesce()
 training.submit(enqueue=lambda stream: print('enqueued', flush=True), declared_ns=1000)
-held = [runtime, training, steps]
+held = [runtime, training, steps, kernel]
 runtime.cycle = runtime
 other = gpushare.Runtime(device='sim')
 service = other.create_app('service', gpushare.LATENCY_CRITICAL)
-del runtime, training, steps
+del runtime, training, steps, kernel
 service.submit(enqueue=lambda stream: (held.clear(), gc.collect())).wait()
 ''') == 'enqueued\n'
 
