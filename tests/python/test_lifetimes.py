@@ -3,6 +3,7 @@
 import concurrent.futures
 import ctypes
 import gc
+import os
 import threading
 import weakref
 
@@ -283,18 +284,50 @@ DROPS = {
 
 
 @pytest.mark.parametrize('where', DROPS)
-def test_a_runtime_that_is_dropped_inside_a_callback_is_closed_elsewhere(service, chain, where):
-    held, handles, called = [Held()], [], threading.Event()
+def test_a_runtime_that_is_dropped_inside_a_callback_is_closed_on_another_thread(service, chain, where, monkeypatch):
+    held, handles, threads, called = [Held()], [], [], threading.Event()
+    close = gpushare.Runtime._close_once
+    monkeypatch.setattr(gpushare.Runtime, '_close_once', lambda runtime, timeout_s: (
+        threads.append(threading.get_ident()), close(runtime, timeout_s)))
 
     def call(*_):
         handles.append(drop(held))
+        threads.append(threading.get_ident())
         called.set()
 
     DROPS[where](service, chain, call)
     assert called.wait(timeout=30)
     assert within(30, lambda: is_released(handles[0]))
     assert within(30, lambda: not gpushare._callbacks._unfinished)
+    assert len(set(threads)) == len(threads) == 2
     service.submit(chain).wait()
+
+
+def test_a_runtime_that_its_own_thread_of_futures_collects_is_closed():
+    """The thread holds the lock that a close takes, and garbage collection may come at any time."""
+    held = Held()
+    handle, waiter = held.handle, held.runtime._waiter
+
+    class Collecting(dict):
+        def values(self):
+            gc.collect()
+            return super().values()
+
+    del held
+    waiter._lanes = Collecting()
+    os.eventfd_write(waiter._wake, 1)
+    assert within(30, lambda: is_released(handle))
+
+
+def test_an_app_that_is_dropped_inside_a_callback_after_its_runtime_is_released(service):
+    runtime = gpushare.Runtime(device='sim')
+    app = runtime.create_app('late', gpushare.LATENCY_CRITICAL)
+    runtime._children.discard(app)  # as garbage collection does, which clears weak references first
+    runtime.close()
+    handle = app.handle
+    service.submit(enqueue=lambda stream: app.close()).wait()
+    assert within(30, lambda: gpushare.library().gpushare_app_id(handle) == 0)
+    assert not runtime._leftovers
 
 
 def test_a_runtime_whose_own_callback_drops_it_is_closed():
@@ -320,16 +353,22 @@ def test_a_runtime_that_is_dropped_in_a_callback_of_ones_own_is_closed(service, 
     assert within(30, lambda: handles and is_released(handles[0]))
 
 
-def test_the_interpreter_ends_while_a_dropped_runtime_is_closed(run_python):
-    assert run_python(IN_FLIGHT + '''
-import gc
-held = [runtime, training, steps]
+@pytest.mark.parametrize('threads', ['_thread.start_new_thread', 'None'])  # None: no thread can be started
+def test_the_interpreters_end_waits_for_a_runtime_that_was_dropped_in_a_callback(run_python, threads):
+    assert run_python(IN_FLIGHT + f'''
+import _thread, gc, types
+def refuse(*_):
+    raise RuntimeError("can't start new thread")
+gpushare._callbacks._thread = types.SimpleNamespace(start_new_thread={threads} or refuse)
+runtime.quiesce()
+training.submit(enqueue=lambda stream: print('enqueued', flush=True), declared_ns=1000)
+held = [runtime, training, steps, kernel]
 runtime.cycle = runtime
 other = gpushare.Runtime(device='sim')
 service = other.create_app('service', gpushare.LATENCY_CRITICAL)
-del runtime, training, steps
+del runtime, training, steps, kernel
 service.submit(enqueue=lambda stream: (held.clear(), gc.collect())).wait()
-''') == ''
+''') == 'enqueued\n'
 
 
 def within(seconds, condition):
