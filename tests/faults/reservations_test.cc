@@ -116,9 +116,7 @@ class Device {
     query_ = {0};
   }
   // Gives the service a load and the planner a kernel of it.
-  void RunQuery() const {
-    api_.Finish(api_.Submit(api_.LcTask(), true));
-  }
+  void RunQuery() const { api_.Finish(api_.Submit(api_.LcTask(), true)); }
   int64_t completed() const { return completed_; }
   gpushare_reason HoldReason() const {
     gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
@@ -201,13 +199,13 @@ TEST_P(Reservation, IsFreeWithinAnEvictionWheneverTheAppHasAQuery) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Adaptive, Reservation,
-    testing::Combine(testing::Values("adaptive"),
-                     testing::Values(Work::kWorkers, Work::kFixed, Work::kOpaque, Work::kSegments,
-                                     Work::kUnconfinable),
-                     testing::Values(32, 64, 96)),
-    NameOfRow);
+INSTANTIATE_TEST_SUITE_P(Adaptive, Reservation,
+                         testing::Combine(testing::Values("adaptive"),
+                                          testing::Values(Work::kWorkers, Work::kFixed,
+                                                          Work::kOpaque, Work::kSegments,
+                                                          Work::kUnconfinable),
+                                          testing::Values(32, 64, 96)),
+                         NameOfRow);
 INSTANTIATE_TEST_SUITE_P(
     EveryPolicyThatKeepsIt, Reservation,
     testing::Combine(testing::Values("adaptive:evict", "adaptive:partition", "adaptive:elastic",
@@ -244,13 +242,13 @@ TEST_P(Quota, BoundsTheSmsOfEveryKindOfWork) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Adaptive, Quota,
-    testing::Combine(testing::Values("adaptive"),
-                     testing::Values(Work::kWorkers, Work::kFixed, Work::kOpaque, Work::kSegments,
-                                     Work::kUnconfinable),
-                     testing::Values(16, 48)),
-    NameOfRow);
+INSTANTIATE_TEST_SUITE_P(Adaptive, Quota,
+                         testing::Combine(testing::Values("adaptive"),
+                                          testing::Values(Work::kWorkers, Work::kFixed,
+                                                          Work::kOpaque, Work::kSegments,
+                                                          Work::kUnconfinable),
+                                          testing::Values(16, 48)),
+                         NameOfRow);
 INSTANTIATE_TEST_SUITE_P(
     EveryPolicyThatKeepsIt, Quota,
     testing::Combine(testing::Values("adaptive:evict", "adaptive:partition", "adaptive:elastic",
@@ -269,8 +267,7 @@ TEST_P(Refusal, OfAPolicyThatKeepsNeither) {
                "BE app 'training' asks for 16 CapSMs");
   EXPECT_OK(device.Reserve(0, false));
 }
-INSTANTIATE_TEST_SUITE_P(Policies, Refusal,
-                         testing::Values("bare", "fifo", "priority", "baymax"));
+INSTANTIATE_TEST_SUITE_P(Policies, Refusal, testing::Values("bare", "fifo", "priority", "baymax"));
 
 // Otherwise what was accepted under one policy would end unseen with another.
 TEST(ReservationsTest, APolicyThatKeepsNoneIsRefusedWhileThereIsOne) {

@@ -159,7 +159,9 @@ class Evaluation {
 
   // The least LC speed on the split with the BE side empty.
   double Knee(int32_t split) const {
-    return question_.be_count == 0 ? 0 : EffectOf(question_.be[0].kernel, split, Speeds::kAlone).slowest;
+    return question_.be_count == 0
+               ? 0
+               : EffectOf(question_.be[0].kernel, split, Speeds::kAlone).slowest;
   }
 
  private:
@@ -211,7 +213,7 @@ class Evaluation {
     if (!AllKeepBounds(effect, be.kernel, split, speeds, 0)) return Sides::kNone;
     if (mechanism == Mechanism::kPartition || !be.fits) return Sides::kBeSide;
     return AllKeepBounds(effect, be.kernel, split, speeds, be.blocking_ns) ? Sides::kBoth
-                                                                          : Sides::kBeSide;
+                                                                           : Sides::kBeSide;
   }
 
   static Sides ForcedSides(const BeTerm& be, Mechanism mechanism) {
@@ -387,11 +389,40 @@ double MostOf(const Snapshot& snapshot, const BeQuotas& quotas, const HeadView& 
   return static_cast<double>(sms) / std::max(snapshot.sm_count, 1);
 }
 
+// The first split whose LC side holds the reservations.
+int32_t FirstSplit(const Snapshot& snapshot, int32_t splits) {
+  const int32_t reserved = ReservedCapSms(snapshot);
+  int32_t first = 0;
+  while (first < splits && snapshot.splits[static_cast<size_t>(first)].lc_sms < reserved) ++first;
+  return first;
+}
+
+// What a head would block on the whole device, or in its home there; as an eviction.
+int64_t HeadBlocking(const Snapshot& snapshot, const Budgets& budgets, const BeQuotas& quotas,
+                     const HeadView& head) {
+  if (head.app_class != AppClass::kBestEffort) return 0;
+  if (CanBeEvicted(snapshot, head)) return head.eviction_ns;
+  const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
+  return budgets.AsEviction(BlockingOn(snapshot, head, std::max(home, kWholeDevice)));
+}
+
+// Without eviction a running task's blocking time shrinks as it runs, and the layout must not
+// follow that. On a BE side the task counts as when it was launched; elsewhere it fitted then.
+int64_t RunningBlocking(const Snapshot& snapshot, const Budgets& budgets,
+                        const RunningView& running) {
+  const HeadView& task = running.task;
+  if (CanBeEvicted(snapshot, task)) return task.eviction_ns;
+  if ((running.places & PlaceBit(kWholeDevice)) != 0) return 0;
+  return budgets.AsEviction(
+      SumNs(BlockingOn(snapshot, task, kWholeDevice), SpentOn(snapshot, running)));
+}
+
 }  // namespace
 
 bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
   return pairs_version == other.pairs_version && current == other.current &&
-         splits == other.splits && first_split == other.first_split && trial == other.trial && lc_count == other.lc_count && be_count == other.be_count &&
+         splits == other.splits && first_split == other.first_split && trial == other.trial &&
+         lc_count == other.lc_count && be_count == other.be_count &&
          std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
          std::equal(be.begin(), be.begin() + be_count, other.be.begin());
 }
@@ -421,12 +452,7 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
   question_.lc_count = question_.be_count = 0;
   question_.trial = snapshot.trial;
   if (question_.splits == 0) return;  // the answer is the whole device
-  const int32_t reserved = ReservedCapSms(snapshot);
-  question_.first_split = 0;
-  while (question_.first_split < question_.splits &&
-         snapshot.splits[static_cast<size_t>(question_.first_split)].lc_sms < reserved) {
-    ++question_.first_split;
-  }
+  question_.first_split = FirstSplit(snapshot, question_.splits);
   for (const LcAppView& app : snapshot.lc_apps) {
     question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
   }
@@ -456,8 +482,13 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
     if (first) {
       present[k / 64] |= uint64_t{1} << (k % 64);
-      term = {task.kernel_index, fits,   CanBeEvicted(snapshot, task), fits ? blocking_ns : 0,
-              weight,            most, confined};
+      term = {task.kernel_index,
+              fits,
+              CanBeEvicted(snapshot, task),
+              fits ? blocking_ns : 0,
+              weight,
+              most,
+              confined};
       return;
     }
     term.fits = term.fits && fits;
@@ -468,23 +499,10 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     term.confined = term.confined && confined;
   };
   for (const HeadView& head : snapshot.heads) {
-    if (head.app_class != AppClass::kBestEffort) continue;
-    const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
-    add(head, CanBeEvicted(snapshot, head)
-                  ? head.eviction_ns
-                  : budgets.AsEviction(BlockingOn(snapshot, head, std::max(home, kWholeDevice))));
+    add(head, HeadBlocking(snapshot, budgets, quotas, head));
   }
-  for (const RunningView& running : snapshot.running) {
-    // Without eviction a running task's blocking time shrinks as it runs, and the layout must not
-    // follow that. On a BE side the task counts as when it was launched; elsewhere it fitted then.
-    const HeadView& task = running.task;
-    const bool on_be_side = (running.places & PlaceBit(kWholeDevice)) == 0;
-    const int64_t launched_ns =
-        on_be_side ? budgets.AsEviction(SumNs(BlockingOn(snapshot, task, kWholeDevice),
-                                              SpentOn(snapshot, running)))
-                   : 0;
-    add(task, CanBeEvicted(snapshot, task) ? task.eviction_ns : launched_ns);
-  }
+  for (const RunningView& running : snapshot.running)
+    add(running.task, RunningBlocking(snapshot, budgets, running));
   for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
       const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));

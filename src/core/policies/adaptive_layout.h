@@ -14,9 +14,9 @@
 //
 // An LC side holds at least the reserved CapSMs, and a value counts what a quota leaves BE.
 //
-// A pair that nobody measured has a pessimistic speed. Where a trial may be made, a split that by the
-// hoped speeds is better than the best layout by kTrialGain is used instead, and BE stays on its
-// side: a sample needs the neighbour from the query's start.
+// A pair that nobody measured has a pessimistic speed. Where a trial may be made, a split that by
+// the hoped speeds is better than the best layout by kTrialGain is used instead, and BE stays on
+// its side: a sample needs the neighbour from the query's start.
 //
 // The choice is a pure function of a small question: loads are rounded, blocking times rounded up.
 // The last few answers are remembered, so most plans only build the question and compare it.
@@ -76,7 +76,7 @@ struct BeTerm {
   int64_t blocking_ns = 0;  // rounded up; 0 unless it fits
   double weight = 1;
   double most = kUnbounded;  // throughput that its quota or a reservation leaves it
-  bool confined = false;  // it has one place, never the LC side (be_quota.h)
+  bool confined = false;     // it has one place, never the LC side (be_quota.h)
   bool operator==(const BeTerm&) const = default;
 };
 

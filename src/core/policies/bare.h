@@ -11,7 +11,9 @@ namespace gpushare::core {
 class BarePolicy final : public Policy {
  public:
   absl::string_view name() const override { return "bare"; }
-  PolicyProperties properties() const override { return {.learns = false, .keeps_reservations = false}; }
+  PolicyProperties properties() const override {
+    return {.learns = false, .keeps_reservations = false};
+  }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 };
 

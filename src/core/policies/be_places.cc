@@ -147,7 +147,8 @@ bool BePlaces::MayUse(const HeadView& task, const Place& place) const {
     case Role::kUnconfined:
       // A kernel that the layout excludes and nothing evicts would otherwise wait for as long as
       // the layout lasts.
-      return !task.confinable || (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
+      return !task.confinable ||
+             (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
              (!CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone);
     case Role::kHome:
       return false;
@@ -277,8 +278,8 @@ Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
 
 bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& plan) {
   if (JudgeBlocking(task, place).on_credit) reason = Reason::kTailCredit;
-  PlannedLaunch launch = MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index,
-                                    LaneClass::kBe, reason);
+  PlannedLaunch launch =
+      MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index, LaneClass::kBe, reason);
   if (quotas_.BoundsWorkers(task)) launch.workers = quotas_.WorkersLeft(task);
   if (!plan.launches.TryAdd(launch)) return false;
   quotas_.Take(task, place.index);

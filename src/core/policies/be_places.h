@@ -5,8 +5,8 @@
 // opens only while no query is active, and only for blocking times within the budget. On an open
 // place a task that already runs on the other side comes first (elastic return), then the head of
 // the BE app that is next by weight (fair_share.h). One live task fills a place; one more may queue
-// behind it. Work that a reservation or a quota confines has only its home (be_quota.h). A graph in segments has no task beside or behind it: what is outstanding of both would
-// block a query.
+// behind it. Work that a reservation or a quota confines has only its home (be_quota.h). A graph in
+// segments has no task beside or behind it: what is outstanding of both would block a query.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_

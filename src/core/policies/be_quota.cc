@@ -41,8 +41,7 @@ int32_t SplitWithin(const Snapshot& snapshot, int32_t sms) {
 
 BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
     : snapshot_(snapshot),
-      be_sms_(layout < 0 ? snapshot.sm_count
-                         : snapshot.splits[static_cast<size_t>(layout)].be_sms),
+      be_sms_(layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].be_sms),
       unreserved_(snapshot.sm_count - ReservedCapSms(snapshot)) {
   any_ = unreserved_ < snapshot.sm_count;
   for (size_t a = 0; a < snapshot.be_apps.size(); ++a) {

@@ -163,8 +163,8 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t split,
     // What a quota or a reservation leaves to work that has no workers is a place.
     launch.place = quotas.HomeOf(head);
     taken = launch.place < 0 ? 0 : snapshot.places[static_cast<size_t>(launch.place)].sms;
-    fits = launch.place >= 0 && (granted >= taken - kCapSmEpsilon ||
-                                 turn.Free(capsms.used(app), split >= 0));
+    fits = launch.place >= 0 &&
+           (granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), split >= 0));
   } else {
     fits = MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), on_split);
   }

@@ -165,7 +165,8 @@ struct PairTable {
     return options[static_cast<size_t>((app * kernels + kernel) * splits + split)];
   }
   float HopedAt(int32_t app, int32_t kernel, int32_t split) const {
-    return hoped.empty() ? 0 : hoped[static_cast<size_t>((app * kernels + kernel) * splits + split)];
+    return hoped.empty() ? 0
+                         : hoped[static_cast<size_t>((app * kernels + kernel) * splits + split)];
   }
 };
 

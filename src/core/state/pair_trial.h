@@ -1,10 +1,10 @@
 // Trials of pairs that nobody measured: an LC app beside a BE kernel on a split.
 //
 // The planner counts on a pessimistic speed for such a pair. A trial uses the split all the same,
-// for kTrialQueries queries, and no more than kTrialShare of all queries belong to trials. A bad pair
-// costs its app that many queries. After the trial the pair is known: by what it did to the queries,
-// or, if none could be attributed, by the pessimistic guess. The cost model keeps it, and a profile
-// what the model keeps.
+// for kTrialQueries queries, and no more than kTrialShare of all queries belong to trials. A bad
+// pair costs its app that many queries. After the trial the pair is known: by what it did to the
+// queries, or, if none could be attributed, by the pessimistic guess. The cost model keeps it, and
+// a profile what the model keeps.
 //
 // Where in the flow: NoteTrialQuery at a query's end, the rest in plan. Threads: the scheduler's.
 

@@ -2,6 +2,8 @@
 // which the library knows nothing. A trial costs the stated queries; a bad pair is dropped, a good
 // one kept, and a profile has either.
 
+#include "src/core/state/pair_trial.h"
+
 #include <random>
 
 #include "gtest/gtest.h"
@@ -16,10 +18,13 @@ namespace {
 // Knows no demands of the kernel "stranger", as of a kernel that no profile has.
 class StrangerModel final : public ForwardingModel {
  public:
-  using ForwardingModel::ForwardingModel;
-  void AddKernel(const KernelDesc& kernel) override {
-    ForwardingModel::AddKernel(AsSeen(kernel));
+  StrangerModel(std::unique_ptr<CostModel> model, const bool& deaf)
+      : ForwardingModel(std::move(model)), deaf_(deaf) {}
+  void Observe(const Observation& observation) override {
+    if (deaf_ && !observation.beside.empty()) return;
+    ForwardingModel::Observe(observation);
   }
+  void AddKernel(const KernelDesc& kernel) override { ForwardingModel::AddKernel(AsSeen(kernel)); }
   double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                      int32_t neighbour_sms) const override {
     return ForwardingModel::SpeedBeside(AsSeen(kernel), sms, AsSeen(neighbour), neighbour_sms);
@@ -34,6 +39,7 @@ class StrangerModel final : public ForwardingModel {
     if (kernel.name == "stranger") kernel.simulation = SimulationRecord();
     return kernel;
   }
+  const bool& deaf_;  // no query can be attributed to a neighbour
 };
 
 class PairTrialTest : public SimulatedSchedulerTest {
@@ -41,7 +47,7 @@ class PairTrialTest : public SimulatedSchedulerTest {
   static constexpr int64_t kSoloNs = 600 * kUs;
 
   std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
-    return std::make_unique<StrangerModel>(std::move(model));
+    return std::make_unique<StrangerModel>(std::move(model), deaf_);
   }
 
   // `dram`: of the device's bandwidth, that the stranger asks for.
@@ -50,7 +56,7 @@ class PairTrialTest : public SimulatedSchedulerTest {
     if (!learned.empty()) {
       ASSERT_TRUE(scheduler_->LoadModel(learned).ok());
     }
-    on_split_ = queries_ = 0;
+    on_split_ = queries_ = be_done_ = 0;
     KernelDesc service = Graph("service", kSoloNs);
     service.simulation.nodes[0].demand.dram = 0.7;
     service.simulation.speed = {{sms_ / 2, 0.98}, {sms_ - 1, 1}};
@@ -84,6 +90,7 @@ class PairTrialTest : public SimulatedSchedulerTest {
     be_.callback = [](void* user, const CompletionRecord&) {
       auto& test = *static_cast<PairTrialTest*>(user);
       if (test.ending_) return;
+      ++test.be_done_;
       EXPECT_TRUE(test.scheduler_->SubmitBe(test.be_).ok()) << test.queries_;
     };
     for (int i = 0; i < 3; ++i) ASSERT_TRUE(scheduler_->SubmitBe(be_).ok());
@@ -100,12 +107,15 @@ class PairTrialTest : public SimulatedSchedulerTest {
     ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 50 * kMs).ok());
     ASSERT_TRUE(scheduler_->CheckInvariants().ok());
   }
-  void Restart(double dram) {
-    const std::string learned = scheduler_->SaveModel();
+  void Stop() {
     ending_ = true;
     ASSERT_TRUE(scheduler_->Shutdown(scheduler_->NowNs() + 1000 * kMs).ok());
     scheduler_ = nullptr;
     ending_ = false;
+  }
+  void Restart(double dram) {
+    const std::string learned = scheduler_->SaveModel();
+    ASSERT_NO_FATAL_FAILURE(Stop());
     ASSERT_NO_FATAL_FAILURE(Start(dram, 1.3, learned));
   }
   void TearDown() override {
@@ -116,8 +126,10 @@ class PairTrialTest : public SimulatedSchedulerTest {
   TaskSpec lc_, be_;
   AppId be_app_;
   int queries_ = 0;
+  int be_done_ = 0;   // BE tasks of 8 ms
   int on_split_ = 0;  // queries on the LC side of a split
   bool ending_ = false;
+  bool deaf_ = false;
   std::mt19937_64 random_{7};
 };
 
@@ -136,6 +148,43 @@ TEST_F(PairTrialTest, AGoodPairIsKept) {
   ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
   ASSERT_NO_FATAL_FAILURE(Run(1'500));
   EXPECT_GT(on_split_, queries_ * 9 / 10);
+}
+
+// One trial for each split that is hoped for, and each no longer than it may be.
+TEST_F(PairTrialTest, ATrialThatMeasuresNothingEndsAndIsNotRepeated) {
+  deaf_ = true;
+  ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GE(on_split_, kTrialQueries);
+  EXPECT_LE(on_split_, kTrialQueries + kTrialShare * queries_);
+}
+
+TEST_F(PairTrialTest, TrialsAreAShareOfTheQueries) {
+  PairTrial trial;
+  EXPECT_EQ(ViewOf(trial), (TrialView{true, -1})) << "the first one at once";
+  FollowPlan(trial, 3, 0);
+  EXPECT_EQ(ViewOf(trial), (TrialView{true, 3})) << "no other split meanwhile";
+  for (int i = 0; i < kTrialQueries; ++i) NoteTrialQuery(trial);
+  EXPECT_EQ(ViewOf(trial), (TrialView{false, 3}));
+  FollowPlan(trial, -1, -1);
+  int queries = kTrialQueries;
+  for (; !ViewOf(trial).open; ++queries) NoteTrialQuery(trial);
+  EXPECT_EQ(queries, static_cast<int>(kTrialQueries / kTrialShare));
+}
+
+TEST_F(PairTrialTest, ALooserBoundNeverGivesLessOfAStranger) {
+  for (const double dram : {0.0, 0.5, 1.0}) {
+    double most = 0;
+    for (const double bound : {1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0}) {
+      random_.seed(7);
+      ASSERT_NO_FATAL_FAILURE(Start(dram, bound));
+      ASSERT_NO_FATAL_FAILURE(Run(1'500));
+      const double rate = be_done_ * 8.0 * kMs / static_cast<double>(scheduler_->NowNs());
+      EXPECT_GE(rate, most - 0.03) << "bandwidth " << dram << ", bound " << bound;
+      most = std::max(most, rate);
+      ASSERT_NO_FATAL_FAILURE(Stop());
+    }
+  }
 }
 
 // A run that starts from the profile of an earlier one.

@@ -105,8 +105,8 @@ TEST_F(StarvationTest, AnAppThatRestedDoesNotTakeTheDeviceForAsLong) {
   EXPECT_TRUE(CompletesWithin(ticket, 300 * kMs));
 }
 
-// Nobody can bound opaque work: it runs in a place within its quota. A quota that no place is within
-// holds it, and says so, until the quota is raised.
+// Nobody can bound opaque work: it runs in a place within its quota. A quota that no place is
+// within holds it, and says so, until the quota is raised.
 TEST_F(StarvationTest, WorkWithoutWorkersRunsUnderAQuotaThatAPlaceIsWithin) {
   for (const char* policy : {"smguard", "smguard:packed", "adaptive"}) {
     Start(policy);
