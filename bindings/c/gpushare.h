@@ -420,7 +420,8 @@ GPUSHARE_API gpushare_status gpushare_now_ns(gpushare_runtime* runtime,
 
 // Replaces the policy, between two plans.
 // Threads: any. Owns: nothing. Blocks: until the current pass of the flow ends.
-// Errors: INVALID_ARGUMENT an unknown name; the message lists the known ones.
+// Errors: INVALID_ARGUMENT an unknown name; the message lists the known ones; FAILED_PRECONDITION
+// an app has a reservation or quota, and the policy keeps none.
 GPUSHARE_API gpushare_status gpushare_set_policy(gpushare_runtime* runtime,
                                                  const char* name) GPUSHARE_NOEXCEPT;
 
@@ -489,14 +490,16 @@ typedef struct gpushare_reservation_options {
 #define GPUSHARE_RESERVATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_reservation_options)
 
 // Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). The policies
-// smguard and smguard:packed keep to it. A spread quota bounds resident workers, and workers that
-// have an SM for themselves may run faster than their share; a packed quota bounds the SMs. A
-// packed one gets a side of a split of the device: a reservation the next larger LC side, a quota
-// the next smaller BE side. While some reservation is packed, every reservation that would leave
-// less than the smallest BE side gets all SMs that are not reserved.
-// Threads: any. Owns: nothing. Blocks: briefly.
-// Errors: INVALID_ARGUMENT negative, more than the device has, or a packed quota below the smallest
-// BE side; RESOURCE_EXHAUSTED all reservations together exceed the device; FAILED_PRECONDITION.
+// adaptive and smguard, in all forms, keep to it; bare, fifo, priority and baymax refuse it. BE
+// work without workers runs on a side of the device within its quota and off the reserved SMs;
+// where no side is small enough it is held with HOLD_CAPSM. A spread quota bounds resident workers,
+// and workers that have an SM for themselves may run faster than their share; a packed quota bounds
+// the SMs. A packed one gets a side of a split of the device: a reservation the next larger LC
+// side, a quota the next smaller BE side. While some reservation is packed, every reservation that
+// would leave less than the smallest BE side gets all SMs that are not reserved. Threads: any.
+// Owns: nothing. Blocks: briefly. Errors: INVALID_ARGUMENT negative, more than the device has, or a
+// packed quota below the smallest BE side; RESOURCE_EXHAUSTED all reservations together exceed the
+// device; FAILED_PRECONDITION the policy keeps no reservations, or shut down.
 GPUSHARE_API gpushare_status gpushare_reserve_capsm(
     gpushare_app* app, const gpushare_reservation_options* options) GPUSHARE_NOEXCEPT;
 
@@ -961,7 +964,8 @@ typedef struct gpushare_region_options {
 // enqueue -> gpushare_region_end -> gpushare_ticket_wait -> gpushare_ticket_release.
 // Threads: any, not in a callback. Owns: the caller must end the region, then release *out_ticket.
 // Blocks: no.
-// Errors: as gpushare_submit_lc; FAILED_PRECONDITION inside a callback; UNAVAILABLE the region may
+// Errors: as gpushare_submit_lc; FAILED_PRECONDITION inside a callback, or the BE app has a quota,
+// which nothing holds a region to; UNAVAILABLE the region may
 // not start now. Causes: the runtime is quiesced; earlier tasks of the queue are not launched; for
 // a BE region also LC work, work of its own queue, or a bound_ns above what the policy allows. A
 // lost device is UNAVAILABLE too, and for ever: device_lost in gpushare_runtime_stats is 1 before

@@ -133,6 +133,18 @@ class OnlineModel final : public CostModel {
     return SpeedBesideNeighbour({&kernel, sms}, {&neighbour, neighbour_sms}, device_.sm_count);
   }
 
+  bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
+                   const KernelDesc& neighbour) const override {
+    return neighbour.simulation.present ||
+           pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms}) > 0;
+  }
+
+  void GiveUpBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                    double factor) override {
+    pairs_.GiveUp({kernel.id.value, neighbour.id.value, sms}, factor);
+    ++version_;
+  }
+
   void Observe(const Observation& observation) override {
     if (observation.measured_ns < 0 || observation.measured_ns > core::kMaxDurationNs) return;
     if (observation.evicted) {

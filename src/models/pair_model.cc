@@ -44,6 +44,12 @@ bool PairModel::ObserveSpeed(const PairKey& key, double factor) {
   return state.Observe(std::clamp(factor, kFactorMin, kFactorMax), kAnnouncedStep);
 }
 
+void PairModel::GiveUp(const PairKey& key, double factor) {
+  if (SpeedOf(key) > 0) return;
+  const double mean = std::clamp(factor, kFactorMin, kFactorMax);
+  Restore(key, {.samples = kTrustedSamples, .mean = mean, .announced = mean});
+}
+
 void PairModel::Restore(const PairKey& key, const FollowedMean& state) {
   if (speeds_.size() < kMaxPairs || speeds_.contains(key)) speeds_[key] = state;
 }

@@ -54,6 +54,9 @@ class PairModel {
   // Returns whether predictions have changed enough to plan anew.
   bool ObserveSpeed(const PairKey& key, double factor);
 
+  // A pair that a trial did not measure counts as trusted at `factor`. One that is trusted stays.
+  void GiveUp(const PairKey& key, double factor);
+
   const absl::flat_hash_map<PairKey, FollowedMean>& speeds() const { return speeds_; }
   void Restore(const PairKey& key, const FollowedMean& state);
 

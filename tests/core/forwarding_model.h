@@ -29,6 +29,14 @@ class ForwardingModel : public CostModel {
                      int32_t neighbour_sms) const override {
     return model_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
   }
+  bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
+                   const KernelDesc& neighbour) const override {
+    return model_->KnowsBeside(kernel, sms, neighbour);
+  }
+  void GiveUpBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                    double factor) override {
+    model_->GiveUpBeside(kernel, sms, neighbour, factor);
+  }
   void Observe(const Observation& observation) override { model_->Observe(observation); }
   uint64_t version() const override { return model_->version(); }
   double MeanRelativeError(int64_t* samples) const override {

@@ -179,6 +179,19 @@ inline constexpr double kLayoutHysteresis = 0.02;
 // load of 0.5 s of random queries of 1 ms errs by about that. Range 0.02 to 0.1.
 inline constexpr double kLayoutLoadMargin = 0.05;
 
+// An (LC app, BE kernel, split) that nobody measured (state/pair_trial.h). Queries of one trial: a
+// pair is known after 4 samples, and a query that meets two kernels gives none. Range 4 to 32.
+inline constexpr int32_t kTrialQueries = 8;
+// Trials last for this share of all queries at most. A bad neighbour makes each of them late, and a
+// p99 leaves a hundredth, of which an app's own queue needs some. Range 0.001 to 0.008.
+inline constexpr double kTrialShare = 0.004;
+// What a trial must promise above the best layout that is known, share of the device: more than
+// kLayoutHysteresis, so that what is kept is also chosen. Range 0.02 to 0.2.
+inline constexpr double kTrialGain = 0.05;
+// Speed of an LC app beside a kernel that nobody measured, as a share of its speed on that side
+// alone: that of decode beside streaming (docs/hardware.md, "Spatial overlap"). Range 0.1 to 0.8.
+inline constexpr double kUnknownPairSpeed = 0.47;
+
 // Inflation of its latency that an LC app without bound and target still keeps to, as a factor: the
 // 5 % that the library promises. Range 1 to 1.2.
 inline constexpr double kUnstatedInflation = 1.05;

@@ -303,6 +303,7 @@ void BuildSnapshot(Flow& flow) {
   snapshot.eviction_available = capabilities.eviction && flow.lanes.lanes_blocked() == 0;
   snapshot.places = flow.lanes.places();
   snapshot.splits = flow.lanes.splits();
+  snapshot.trial = ViewOf(flow.trial);
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
   ViewBeApps(flow);
@@ -315,6 +316,26 @@ void BuildSnapshot(Flow& flow) {
   snapshot.queries = buffers.queries.span();
   snapshot.heads = buffers.heads.span();
   snapshot.running = buffers.running.span();
+}
+
+// A trial whose queries have ended: the pair is known now, if need be by the guess.
+void EndTrial(Flow& flow) {
+  PairTrial& trial = flow.trial;
+  if (!trial.over) return;
+  const PairTable& pairs = flow.buffers.snapshot.pairs;
+  const auto splits = flow.lanes.splits();
+  if (trial.split < static_cast<int32_t>(splits.size()) &&
+      trial.kernel < flow.pair_kernels.size() && pairs.kernels == flow.pair_kernels.size()) {
+    const int32_t sms = splits[static_cast<size_t>(trial.split)].lc_sms;
+    for (int32_t a = 0; a < flow.lc_apps.size(); ++a) {
+      const KernelDesc* const kernel = flow.lc_apps[a]->main_kernel;
+      const PairOption& option = pairs.at(a, trial.kernel, trial.split);
+      if (kernel == nullptr || pairs.HopedAt(a, trial.kernel, trial.split) <= 0) continue;
+      flow.model->GiveUpBeside(*kernel, sms, *flow.pair_kernels[trial.kernel],
+                               option.lc_speed / option.lc_speed_alone);
+    }
+  }
+  FollowPlan(trial, -1, -1);
 }
 
 // The policy's plan. If the policy threw, or leaves the device idle at a shutdown, the flow plans:
@@ -349,10 +370,12 @@ void MakePlan(Flow& flow) {
   const bool timed = !flow.device->capabilities().virtual_time;
   const auto begin =
       timed ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+  EndTrial(flow);
   BuildSnapshot(flow);
   Plan& plan = flow.buffers.plan;
   plan.Clear();
   AskPolicy(flow);
+  FollowPlan(flow.trial, plan.trial_split, plan.trial_kernel);
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;

@@ -2,6 +2,9 @@
 
 #include "src/core/flow/predict.h"
 
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
 #include "src/core/flow/verbs/predict_task.h"
 
 namespace gpushare::core {
@@ -35,11 +38,33 @@ PairOption OptionOf(const CostModel& model, const KernelDesc& lc, const KernelDe
   return option;
 }
 
+// The splits of one pair that nobody measured. The prior may be as if alone: that is what a trial
+// hopes for, and what is planned with is pessimistic. Neither is better than what the same kernel
+// did on a split where it was measured.
+void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
+                  absl::Span<const SplitView> splits, PairOption* options, float* hoped) {
+  float worst = 1;
+  for (size_t s = 0; s < splits.size(); ++s) {
+    const PairOption& option = options[s];
+    hoped[s] = model.KnowsBeside(lc, splits[s].lc_sms, be) ? 0 : option.lc_speed;
+    if (hoped[s] > 0 || !(option.lc_speed_alone > 0)) continue;
+    worst = std::min(worst, option.lc_speed / option.lc_speed_alone);
+  }
+  for (size_t s = 0; s < splits.size(); ++s) {
+    PairOption& option = options[s];
+    if (!(hoped[s] > 0)) continue;
+    hoped[s] = std::min(hoped[s], option.lc_speed_alone * worst);
+    option.lc_speed =
+        std::min(hoped[s], option.lc_speed_alone * static_cast<float>(kUnknownPairSpeed));
+  }
+}
+
 void RebuildPairs(Flow& flow) {
   const auto splits = flow.lanes.splits();
   const size_t size = flow.lc_apps.span().size() * flow.pair_kernels.span().size() * splits.size();
   // Within what PlanBuffers reserves.
   if (flow.buffers.pairs.size() < size) flow.buffers.pairs.resize(size);
+  if (flow.buffers.hoped.size() < size) flow.buffers.hoped.resize(size);
   size_t next = 0;
   for (const App* app : flow.lc_apps) {
     const KernelDesc* lc = app->main_kernel;
@@ -48,10 +73,17 @@ void RebuildPairs(Flow& flow) {
         flow.buffers.pairs[next++] =
             lc == nullptr ? PairOption() : OptionOf(*flow.model, *lc, *be, split);
       }
+      const size_t first = next - splits.size();
+      float* const hoped = flow.buffers.hoped.data() + first;
+      std::fill_n(hoped, splits.size(), 0.0F);
+      if (lc != nullptr) {
+        JudgeUnknown(*flow.model, *lc, *be, splits, flow.buffers.pairs.data() + first, hoped);
+      }
     }
   }
   PairTable& table = flow.buffers.snapshot.pairs;
   table.options = absl::MakeConstSpan(flow.buffers.pairs.data(), size);
+  table.hoped = absl::MakeConstSpan(flow.buffers.hoped.data(), size);
   table.kernels = flow.pair_kernels.size();
   table.splits = static_cast<int32_t>(splits.size());
   ++table.version;

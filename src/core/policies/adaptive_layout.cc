@@ -91,9 +91,14 @@ struct SplitEffect {
   bool stable = true;
 };
 
-// LC speeds with the BE side busy or, with `alone`, empty.
-float LcSpeed(const PairOption& option, bool alone) {
-  return alone ? option.lc_speed_alone : option.lc_speed;
+// Which LC speed counts: with the BE side busy, busy and as a trial hopes, or empty.
+enum class Speeds : uint8_t { kPlanned, kHoped, kAlone };
+
+float LcSpeed(const PairTable& pairs, int32_t app, int32_t kernel, int32_t split, Speeds speeds) {
+  const PairOption& option = pairs.at(app, kernel, split);
+  if (speeds == Speeds::kAlone) return option.lc_speed_alone;
+  const float hoped = speeds == Speeds::kHoped ? pairs.HopedAt(app, kernel, split) : 0;
+  return hoped > 0 ? hoped : option.lc_speed;
 }
 
 class Evaluation {
@@ -127,13 +132,13 @@ class Evaluation {
   }
 
   // A forced mechanism runs every kernel, but a kernel adds to the value only where the LC apps
-  // keep their bounds beside it (with `alone`: beside an empty BE side).
-  double SplitValue(int32_t split, Mechanism mechanism, bool alone, Layout* layout) const {
+  // keep their bounds beside it (kAlone: beside an empty BE side).
+  double SplitValue(int32_t split, Mechanism mechanism, Speeds speeds, Layout* layout) const {
     double value = 0;
     for (int32_t b = 0; b < question_.be_count; ++b) {
       const BeTerm& be = question_.be[static_cast<size_t>(b)];
-      const SplitEffect effect = EffectOf(be.kernel, split, alone);
-      Sides sides = AllowedSides(be, effect, split, mechanism, alone);
+      const SplitEffect effect = EffectOf(be.kernel, split, speeds);
+      Sides sides = AllowedSides(be, effect, split, mechanism, speeds);
       value += be.weight * ValueOf(effect, sides, be);
       if (mechanism != Mechanism::kBest) sides = ForcedSides(be, mechanism);
       if (layout != nullptr) layout->sides[static_cast<size_t>(be.kernel)] = sides;
@@ -141,19 +146,32 @@ class Evaluation {
     return value / WeightSum();
   }
 
+  // A BE kernel that nobody measured beside an LC app on the split; -1: none.
+  int32_t UnknownOn(int32_t split) const {
+    for (int32_t b = 0; b < question_.be_count; ++b) {
+      const int32_t kernel = question_.be[static_cast<size_t>(b)].kernel;
+      for (int32_t a = 0; a < question_.lc_count; ++a) {
+        if (pairs_.HopedAt(a, kernel, split) > 0) return kernel;
+      }
+    }
+    return -1;
+  }
+
   // The least LC speed on the split with the BE side empty.
   double Knee(int32_t split) const {
-    return question_.be_count == 0 ? 0 : EffectOf(question_.be[0].kernel, split, true).slowest;
+    return question_.be_count == 0
+               ? 0
+               : EffectOf(question_.be[0].kernel, split, Speeds::kAlone).slowest;
   }
 
  private:
-  SplitEffect EffectOf(int32_t kernel, int32_t split, bool alone) const {
+  SplitEffect EffectOf(int32_t kernel, int32_t split, Speeds speeds) const {
     SplitEffect effect;
     effect.load = load_;
     effect.be_side = effect.lc_side = effect.slowest = 1e9;
     for (int32_t a = 0; a < question_.lc_count; ++a) {
       const PairOption& option = pairs_.at(a, kernel, split);
-      const double speed = LcSpeed(option, alone);
+      const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
       effect.be_side = std::min<double>(effect.be_side, option.be_speed_be_side);
       effect.lc_side = std::min<double>(effect.lc_side, option.be_speed_lc_side);
       effect.slowest = std::min(effect.slowest, speed);
@@ -173,12 +191,12 @@ class Evaluation {
     return effect;
   }
 
-  bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, bool alone,
+  bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, Speeds speeds,
                      int64_t blocking_ns) const {
     if (!effect.stable || effect.peak_load > kTargetSideLoadMax) return false;
     const double queueing = Queueing(effect.load, effect.split_load);
     for (int32_t a = 0; a < question_.lc_count; ++a) {
-      const double speed = LcSpeed(pairs_.at(a, kernel, split), alone);
+      const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
       const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
       LcEffect on_split = {.inflation = queueing / speed};
       if (lc.target_tail > 0) {
@@ -191,11 +209,11 @@ class Evaluation {
   }
 
   Sides AllowedSides(const BeTerm& be, const SplitEffect& effect, int32_t split,
-                     Mechanism mechanism, bool alone) const {
-    if (!AllKeepBounds(effect, be.kernel, split, alone, 0)) return Sides::kNone;
+                     Mechanism mechanism, Speeds speeds) const {
+    if (!AllKeepBounds(effect, be.kernel, split, speeds, 0)) return Sides::kNone;
     if (mechanism == Mechanism::kPartition || !be.fits) return Sides::kBeSide;
-    return AllKeepBounds(effect, be.kernel, split, alone, be.blocking_ns) ? Sides::kBoth
-                                                                          : Sides::kBeSide;
+    return AllKeepBounds(effect, be.kernel, split, speeds, be.blocking_ns) ? Sides::kBoth
+                                                                           : Sides::kBeSide;
   }
 
   static Sides ForcedSides(const BeTerm& be, Mechanism mechanism) {
@@ -227,23 +245,38 @@ class Evaluation {
   bool bare_targets_ = false;
 };
 
+struct Choice {
+  int32_t split = kWholeLayout;
+  double value = 0;
+};
+
 // The layout of the largest predicted throughput. Near a tie the layout in force wins, else the
 // whole device, where LC is fastest.
-int32_t BestLayout(const LayoutQuestion& question, const Evaluation& evaluation) {
+Choice BestLayout(const LayoutQuestion& question, const Evaluation& evaluation) {
   const int32_t current = std::max(question.current, kWholeLayout);  // unknown: the whole device
-  if (question.be_count == 0) return current;
+  if (question.be_count == 0) return {current, 0};
   const auto bonus = [&](int32_t split) { return split == current ? kLayoutHysteresis : 0.0; };
-  int32_t best = kWholeLayout;
-  double best_value = evaluation.WholeValue();
-  best_value += best_value > 0 ? bonus(kWholeLayout) : 0;
+  Choice best = {kWholeLayout, evaluation.WholeValue()};
+  best.value += best.value > 0 ? bonus(kWholeLayout) : 0;
   // From the largest LC side on: a quota makes BE sides equally good.
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-    double value = evaluation.SplitValue(split, Mechanism::kBest, false, nullptr);
+    double value = evaluation.SplitValue(split, Mechanism::kBest, Speeds::kPlanned, nullptr);
     value += value > 0 ? bonus(split) : 0;
-    if (value > best_value + 1e-9) {
-      best = split;
-      best_value = value;
-    }
+    if (value > best.value + 1e-9) best = {split, value};
+  }
+  return best;
+}
+
+// The split to try instead of `known`, the best layout without a trial: by the hoped speeds it is
+// better by kTrialGain.
+Choice BestTrial(const LayoutQuestion& question, const Evaluation& evaluation,
+                 const Choice& known) {
+  Choice best = {kWholeLayout, known.value + kTrialGain};
+  for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
+    if (question.trial.split >= 0 && question.trial.split != split) continue;
+    if (evaluation.UnknownOn(split) < 0) continue;
+    const double value = evaluation.SplitValue(split, Mechanism::kBest, Speeds::kHoped, nullptr);
+    if (value > best.value + 1e-9) best = {split, value};
   }
   return best;
 }
@@ -263,9 +296,9 @@ int32_t ForcedSplit(const LayoutQuestion& question, Mechanism mechanism,
       best_value = value;
     }
   };
-  for (const bool alone : {false, true}) {
+  for (const Speeds speeds : {Speeds::kPlanned, Speeds::kAlone}) {
     for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-      take(split, evaluation.SplitValue(split, mechanism, alone, nullptr));
+      take(split, evaluation.SplitValue(split, mechanism, speeds, nullptr));
     }
     if (best != kWholeLayout) return best;
   }
@@ -275,17 +308,35 @@ int32_t ForcedSplit(const LayoutQuestion& question, Mechanism mechanism,
   return best;
 }
 
+// BE stays on its side.
+void AnswerTrial(const LayoutQuestion& question, const Evaluation& evaluation, int32_t split,
+                 Layout& layout) {
+  layout.split = split;
+  layout.trial_kernel = evaluation.UnknownOn(split);
+  evaluation.SplitValue(split, Mechanism::kBest, Speeds::kHoped, &layout);
+  for (int32_t b = 0; b < question.be_count; ++b) {
+    Sides& sides = layout.sides[static_cast<size_t>(question.be[static_cast<size_t>(b)].kernel)];
+    sides = std::min(sides, Sides::kBeSide);
+  }
+}
+
 void Answer(const LayoutQuestion& question, const PairTable& pairs, Mechanism mechanism,
             Layout& layout) {
   const Evaluation evaluation(question, pairs);
+  layout.trial_kernel = -1;
   if (mechanism == Mechanism::kEvict || question.splits == 0) {
     layout.split = kWholeLayout;
   } else if (mechanism == Mechanism::kBest) {
-    layout.split = BestLayout(question, evaluation);
+    const Choice known = BestLayout(question, evaluation);
+    layout.split = known.split;
+    if (question.trial.open) {
+      const Choice trial = BestTrial(question, evaluation, known);
+      if (trial.split >= 0) return AnswerTrial(question, evaluation, trial.split, layout);
+    }
   } else {
     layout.split = ForcedSplit(question, mechanism, evaluation);
   }
-  if (layout.split >= 0) evaluation.SplitValue(layout.split, mechanism, false, &layout);
+  if (layout.split >= 0) evaluation.SplitValue(layout.split, mechanism, Speeds::kPlanned, &layout);
 }
 
 bool PairsUsable(const Snapshot& snapshot) {
@@ -337,12 +388,40 @@ double MostOf(const Snapshot& snapshot, const BeQuotas& quotas, const HeadView& 
   return static_cast<double>(sms) / std::max(snapshot.sm_count, 1);
 }
 
+// The first split whose LC side holds the reservations.
+int32_t FirstSplit(const Snapshot& snapshot, int32_t splits) {
+  const int32_t reserved = ReservedCapSms(snapshot);
+  int32_t first = 0;
+  while (first < splits && snapshot.splits[static_cast<size_t>(first)].lc_sms < reserved) ++first;
+  return first;
+}
+
+// What a head would block on the whole device, or in its home there; as an eviction.
+int64_t HeadBlocking(const Snapshot& snapshot, const Budgets& budgets, const BeQuotas& quotas,
+                     const HeadView& head) {
+  if (head.app_class != AppClass::kBestEffort) return 0;
+  if (CanBeEvicted(snapshot, head)) return head.eviction_ns;
+  const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
+  return budgets.AsEviction(BlockingOn(snapshot, head, std::max(home, kWholeDevice)));
+}
+
+// Without eviction a running task's blocking time shrinks as it runs, and the layout must not
+// follow that. On a BE side the task counts as when it was launched; elsewhere it fitted then.
+int64_t RunningBlocking(const Snapshot& snapshot, const Budgets& budgets,
+                        const RunningView& running) {
+  const HeadView& task = running.task;
+  if (CanBeEvicted(snapshot, task)) return task.eviction_ns;
+  if ((running.places & PlaceBit(kWholeDevice)) != 0) return 0;
+  return budgets.AsEviction(
+      SumNs(BlockingOn(snapshot, task, kWholeDevice), SpentOn(snapshot, running)));
+}
+
 }  // namespace
 
 bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
   return pairs_version == other.pairs_version && current == other.current &&
-         splits == other.splits && first_split == other.first_split && lc_count == other.lc_count &&
-         be_count == other.be_count &&
+         splits == other.splits && first_split == other.first_split && trial == other.trial &&
+         lc_count == other.lc_count && be_count == other.be_count &&
          std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
          std::equal(be.begin(), be.begin() + be_count, other.be.begin());
 }
@@ -352,6 +431,7 @@ void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
   current = other.current;
   splits = other.splits;
   first_split = other.first_split;
+  trial = other.trial;
   lc_count = other.lc_count;
   be_count = other.be_count;
   std::copy_n(other.lc.begin(), lc_count, lc.begin());
@@ -369,13 +449,9 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
           ? std::min<int32_t>(snapshot.pairs.splits, static_cast<int32_t>(snapshot.splits.size()))
           : 0;
   question_.lc_count = question_.be_count = 0;
+  question_.trial = snapshot.trial;
   if (question_.splits == 0) return;  // the answer is the whole device
-  const int32_t reserved = ReservedCapSms(snapshot);
-  question_.first_split = 0;
-  while (question_.first_split < question_.splits &&
-         snapshot.splits[static_cast<size_t>(question_.first_split)].lc_sms < reserved) {
-    ++question_.first_split;
-  }
+  question_.first_split = FirstSplit(snapshot, question_.splits);
   for (const LcAppView& app : snapshot.lc_apps) {
     question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
   }
@@ -422,23 +498,10 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     term.confined = term.confined && confined;
   };
   for (const HeadView& head : snapshot.heads) {
-    if (head.app_class != AppClass::kBestEffort) continue;
-    const PlaceIndex home = quotas.IsConfined(head) ? quotas.HomeOf(head) : kWholeDevice;
-    add(head, CanBeEvicted(snapshot, head)
-                  ? head.eviction_ns
-                  : budgets.AsEviction(BlockingOn(snapshot, head, home)));
+    add(head, HeadBlocking(snapshot, budgets, quotas, head));
   }
-  for (const RunningView& running : snapshot.running) {
-    // Without eviction a running task's blocking time shrinks as it runs, and the layout must not
-    // follow that. On a BE side the task counts as when it was launched; elsewhere it fitted then.
-    const HeadView& task = running.task;
-    const bool on_be_side = (running.places & PlaceBit(kWholeDevice)) == 0;
-    const int64_t launched_ns =
-        on_be_side ? budgets.AsEviction(SumNs(BlockingOn(snapshot, task, kWholeDevice),
-                                              SpentOn(snapshot, running)))
-                   : 0;
-    add(task, CanBeEvicted(snapshot, task) ? task.eviction_ns : launched_ns);
-  }
+  for (const RunningView& running : snapshot.running)
+    add(running.task, RunningBlocking(snapshot, budgets, running));
   for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
       const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));

@@ -14,6 +14,10 @@
 //
 // An LC side holds at least the reserved CapSMs, and a value counts what a quota leaves BE.
 //
+// A pair that nobody measured has a pessimistic speed. Where a trial may be made, a split that by
+// the hoped speeds is better than the best layout by kTrialGain is used instead, and BE stays on
+// its side: a sample needs the neighbour from the query's start.
+//
 // The choice is a pure function of a small question: loads are rounded, blocking times rounded up.
 // The last few answers are remembered, so most plans only build the question and compare it.
 // Threads: the planner's.
@@ -46,6 +50,7 @@ enum class Sides : uint8_t {
 struct Layout {
   int32_t split = kWholeLayout;
   std::array<Sides, kMaxKernels> sides;  // by kernel index; meaningful under a split
+  int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none
 };
 
 // One LC app in the question.
@@ -80,6 +85,7 @@ struct LayoutQuestion {
   int32_t current = kUnknownLayout;
   int32_t splits = 0;       // 0: no partitions
   int32_t first_split = 0;  // the first whose LC side holds the reservations
+  TrialView trial;
   int32_t lc_count = 0;
   int32_t be_count = 0;
   std::array<LcTerm, kMaxApps> lc;

@@ -137,7 +137,8 @@ void EvictOverQuotas(const Snapshot& snapshot, Plan& plan) {
                    [&](const BeAppView& app) { return over(app) > kCapSmEpsilon; })) {
     return;
   }
-  const BeQuotas quotas(snapshot, kWholeLayout);
+  constexpr int32_t kWhole = -1;
+  const BeQuotas quotas(snapshot, kWhole);
   CapSmEvictor::Tasks unbounded;  // an eviction would launch them again
   for (size_t r = 0; r < snapshot.running.size(); ++r) {
     const HeadView& task = snapshot.running[r].task;

@@ -86,6 +86,16 @@ class CostModel {
   virtual double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                              int32_t neighbour_sms) const = 0;
 
+  // Whether that factor was measured or follows from the neighbour's measured demands. Otherwise
+  // nothing tells what the neighbour does.
+  virtual bool KnowsBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
+                           const KernelDesc& /*neighbour*/) const {
+    return true;
+  }
+  // Records a trial of the two that gave no measurement: the factor counts as known.
+  virtual void GiveUpBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
+                            const KernelDesc& /*neighbour*/, double /*factor*/) {}
+
   virtual void Observe(const Observation& observation) = 0;
 
   // Changes whenever a prediction may have changed by more than the refit threshold; lets the

@@ -155,12 +155,26 @@ struct PairOption {
 struct PairTable {
   // options[(app * kernels + kernel_index) * splits + split]
   absl::Span<const PairOption> options;
+  // By option. Above 0: nobody measured the app beside the kernel there; lc_speed is a pessimistic
+  // guess, and a trial may find this. Empty: every pair is known.
+  absl::Span<const float> hoped;
   int32_t kernels = 0;
   int32_t splits = 0;
   uint64_t version = 0;  // changes when any option changed
   const PairOption& at(int32_t app, int32_t kernel, int32_t split) const {
     return options[static_cast<size_t>((app * kernels + kernel) * splits + split)];
   }
+  float HopedAt(int32_t app, int32_t kernel, int32_t split) const {
+    return hoped.empty() ? 0
+                         : hoped[static_cast<size_t>((app * kernels + kernel) * splits + split)];
+  }
+};
+
+// Whether a split may be used beside kernels that nobody measured there (state/pair_trial.h).
+struct TrialView {
+  bool open = false;
+  int32_t split = -1;  // the one that is being tried; -1: any
+  bool operator==(const TrialView&) const = default;
 };
 
 struct Snapshot {
@@ -184,6 +198,7 @@ struct Snapshot {
   absl::Span<const HeadView> heads;       // LC first; in each class in order of submission
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
+  TrialView trial;
 };
 
 // --- the plan -----------------------------------------------------------------------------------
@@ -240,6 +255,9 @@ struct Plan {
   std::array<LcRoute, kMaxApps> routes;  // by index into lc_apps
   // Ask for another plan at this time even if nothing happens (hysteresis), kNever: no.
   TimeNs replan_at_ns = kNever;
+  // The split and the BE kernel (row of `pairs`) that are on trial; -1: none.
+  int32_t trial_split = -1;
+  int32_t trial_kernel = -1;
   // Entries of a policy from outside that were malformed, and are not in the lists.
   int64_t dropped = 0;
 
@@ -249,6 +267,7 @@ struct Plan {
     holds.Clear();
     routes.fill(LcRoute());
     replan_at_ns = kNever;
+    trial_split = trial_kernel = -1;
     dropped = 0;
   }
 };

@@ -74,6 +74,7 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   NoteQuery(app.account, app.options, latency_ns, query.met_credit);
   if (flow.first_query == nullptr) flow.busy_on_credit = false;
   LearnLateness(app, latency_ns);
+  NoteTrialQuery(flow.trial);
   if (query.solo_ns > 0) {
     app.query_solo_ns =
         app.query_solo_ns == 0

@@ -30,6 +30,7 @@
 #include "src/core/state/launch_table.h"
 #include "src/core/state/lc_gate.h"
 #include "src/core/state/options.h"
+#include "src/core/state/pair_trial.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
 
@@ -57,7 +58,10 @@ struct Sample {
 
 // The rows of the snapshot, allocated once, and the plan that answers it.
 struct PlanBuffers {
-  PlanBuffers() { pairs.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits); }
+  PlanBuffers() {
+    pairs.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits);
+    hoped.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits);
+  }
 
   BoundedList<LcAppView, kMaxApps> lc_apps;
   BoundedList<BeAppView, kMaxApps> be_apps;
@@ -65,6 +69,7 @@ struct PlanBuffers {
   BoundedList<HeadView, kMaxHeads> heads;
   BoundedList<RunningView, kMaxRunning> running;
   std::vector<PairOption> pairs;
+  std::vector<float> hoped;  // PairTable::hoped
   Snapshot snapshot;
   Plan plan;
 };
@@ -152,6 +157,7 @@ struct Flow {
   // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing
   // (Goyal, Vin and Cheng 1996).
   double virtual_time_ns = 0;
+  PairTrial trial;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
 

@@ -107,7 +107,8 @@ void ChangePolicy(Session& session) {
   static constexpr const char* kNames[] = {"adaptive", "smguard", "baymax", "priority", "fifo"};
   const char* const name = kNames[session.random().Below(std::ssize(kNames))];
   session.Say(std::string("policy ") + name);
-  session.Call("gpushare_set_policy", gpushare_set_policy(session.runtime(), name), {});
+  session.Call("gpushare_set_policy", gpushare_set_policy(session.runtime(), name),
+               {GPUSHARE_FAILED_PRECONDITION});  // a reservation that it would not keep
 }
 
 struct Action {

@@ -1,0 +1,209 @@
+// Pairs that nobody measured: a service that runs as fast on half of the device, beside a kernel of
+// which the library knows nothing. A trial costs the stated queries; a bad pair is dropped, a good
+// one kept, and a profile has either.
+
+#include "src/core/state/pair_trial.h"
+
+#include <random>
+
+#include "gtest/gtest.h"
+#include "src/core/base/tuning.h"
+#include "src/core/policies/registry.h"
+#include "tests/core/forwarding_model.h"
+#include "tests/core/simulated_scheduler.h"
+
+namespace gpushare::core {
+namespace {
+
+// Knows no demands of the kernel "stranger", as of a kernel that no profile has.
+class StrangerModel final : public ForwardingModel {
+ public:
+  StrangerModel(std::unique_ptr<CostModel> model, const bool& deaf)
+      : ForwardingModel(std::move(model)), deaf_(deaf) {}
+  void Observe(const Observation& observation) override {
+    if (deaf_ && !observation.beside.empty()) return;
+    ForwardingModel::Observe(observation);
+  }
+  void AddKernel(const KernelDesc& kernel) override { ForwardingModel::AddKernel(AsSeen(kernel)); }
+  double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                     int32_t neighbour_sms) const override {
+    return ForwardingModel::SpeedBeside(AsSeen(kernel), sms, AsSeen(neighbour), neighbour_sms);
+  }
+  bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
+                   const KernelDesc& neighbour) const override {
+    return ForwardingModel::KnowsBeside(kernel, sms, AsSeen(neighbour));
+  }
+
+ private:
+  static KernelDesc AsSeen(KernelDesc kernel) {
+    if (kernel.name == "stranger") kernel.simulation = SimulationRecord();
+    return kernel;
+  }
+  const bool& deaf_;  // no query can be attributed to a neighbour
+};
+
+class PairTrialTest : public SimulatedSchedulerTest {
+ protected:
+  static constexpr int64_t kSoloNs = 600 * kUs;
+
+  std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
+    return std::make_unique<StrangerModel>(std::move(model), deaf_);
+  }
+
+  // `dram`: of the device's bandwidth, that the stranger asks for.
+  void Start(double dram, double bound, const std::string& learned = "") {
+    ASSERT_NO_FATAL_FAILURE(StartScheduler(*MakePolicy("adaptive")));
+    if (!learned.empty()) {
+      ASSERT_TRUE(scheduler_->LoadModel(learned).ok());
+    }
+    on_split_ = queries_ = be_done_ = 0;
+    KernelDesc service = Graph("service", kSoloNs);
+    service.simulation.nodes[0].demand.dram = 0.7;
+    service.simulation.speed = {{sms_ / 2, 0.98}, {sms_ - 1, 1}};
+    KernelDesc stranger = EvictableKernel("stranger", 27 * kUs);
+    stranger.workers_per_sm_max = 8;
+    stranger.simulation.demand.dram = dram;
+    AppOptions options;
+    options.name = "service";
+    options.app_class = AppClass::kLatencyCritical;
+    options.p99_bound = bound;
+    options.p99_alone_ns = 1'500 * kUs;
+    options.solo_ns = kSoloNs;
+    lc_.queue = AddQueue(options);
+    lc_.kernel = *scheduler_->RegisterKernel(service);
+    lc_.work.kind = TaskKind::kGraph;
+    lc_.detached = true;
+    lc_.callback_user = this;
+    lc_.callback = [](void* user, const CompletionRecord& record) {
+      auto& test = *static_cast<PairTrialTest*>(user);
+      ++test.queries_;
+      if (record.place != kWholeDevice) ++test.on_split_;
+    };
+    options = AppOptions();
+    options.name = "train";
+    be_app_ = *scheduler_->CreateApp(options);
+    be_.queue = *scheduler_->CreateQueue(be_app_);
+    be_.kernel = *scheduler_->RegisterKernel(stranger);
+    be_.work.block_tasks = int64_t{8} * sms_ * 300;  // 8 ms
+    be_.detached = true;
+    be_.callback_user = this;
+    be_.callback = [](void* user, const CompletionRecord&) {
+      auto& test = *static_cast<PairTrialTest*>(user);
+      if (test.ending_) return;
+      ++test.be_done_;
+      EXPECT_TRUE(test.scheduler_->SubmitBe(test.be_).ok()) << test.queries_;
+    };
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(scheduler_->SubmitBe(be_).ok());
+  }
+
+  // A Poisson stream of load 0.3.
+  void Run(int queries) {
+    std::exponential_distribution<double> gap(0.3 / static_cast<double>(kSoloNs));
+    for (int i = 0; i < queries; ++i) {
+      const auto gap_ns = static_cast<int64_t>(gap(random_));
+      ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + gap_ns).ok());
+      ASSERT_TRUE(scheduler_->SubmitLc(lc_).ok());
+    }
+    ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 50 * kMs).ok());
+    ASSERT_TRUE(scheduler_->CheckInvariants().ok());
+  }
+  void Stop() {
+    ending_ = true;
+    ASSERT_TRUE(scheduler_->Shutdown(scheduler_->NowNs() + 1000 * kMs).ok());
+    scheduler_ = nullptr;
+    ending_ = false;
+  }
+  void Restart(double dram) {
+    const std::string learned = scheduler_->SaveModel();
+    ASSERT_NO_FATAL_FAILURE(Stop());
+    ASSERT_NO_FATAL_FAILURE(Start(dram, 1.3, learned));
+  }
+  void TearDown() override {
+    ending_ = true;
+    SimulatedSchedulerTest::TearDown();
+  }
+
+  TaskSpec lc_, be_;
+  AppId be_app_;
+  int queries_ = 0;
+  int be_done_ = 0;   // BE tasks of 8 ms
+  int on_split_ = 0;  // queries on the LC side of a split
+  bool ending_ = false;
+  bool deaf_ = false;
+  std::mt19937_64 random_{7};
+};
+
+// Beside it the service has 0.6 of its speed.
+TEST_F(PairTrialTest, ABadPairCostsTheStatedQueriesAndIsDropped) {
+  ASSERT_NO_FATAL_FAILURE(Start(1.0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GT(on_split_, 0) << "it was never tried";
+  EXPECT_LE(on_split_, kTrialQueries + kTrialShare * queries_);
+  const int tried = on_split_;
+  ASSERT_NO_FATAL_FAILURE(Run(3'000));
+  EXPECT_EQ(on_split_, tried) << "it was tried again";
+}
+
+TEST_F(PairTrialTest, AGoodPairIsKept) {
+  ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GT(on_split_, queries_ * 9 / 10);
+}
+
+// One trial for each split that is hoped for, and each no longer than it may be.
+TEST_F(PairTrialTest, ATrialThatMeasuresNothingEndsAndIsNotRepeated) {
+  deaf_ = true;
+  ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GE(on_split_, kTrialQueries);
+  EXPECT_LE(on_split_, kTrialQueries + kTrialShare * queries_);
+}
+
+TEST_F(PairTrialTest, TrialsAreAShareOfTheQueries) {
+  PairTrial trial;
+  EXPECT_EQ(ViewOf(trial), (TrialView{true, -1})) << "the first one at once";
+  FollowPlan(trial, 3, 0);
+  EXPECT_EQ(ViewOf(trial), (TrialView{true, 3})) << "no other split meanwhile";
+  for (int i = 0; i < kTrialQueries; ++i) NoteTrialQuery(trial);
+  EXPECT_EQ(ViewOf(trial), (TrialView{false, 3}));
+  FollowPlan(trial, -1, -1);
+  int queries = kTrialQueries;
+  for (; !ViewOf(trial).open; ++queries) NoteTrialQuery(trial);
+  EXPECT_EQ(queries, static_cast<int>(kTrialQueries / kTrialShare));
+}
+
+TEST_F(PairTrialTest, ALooserBoundNeverGivesLessOfAStranger) {
+  for (const double dram : {0.0, 0.5, 1.0}) {
+    double most = 0;
+    for (const double bound : {1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0}) {
+      random_.seed(7);
+      ASSERT_NO_FATAL_FAILURE(Start(dram, bound));
+      ASSERT_NO_FATAL_FAILURE(Run(1'500));
+      const double rate = be_done_ * 8.0 * kMs / static_cast<double>(scheduler_->NowNs());
+      EXPECT_GE(rate, most - 0.03) << "bandwidth " << dram << ", bound " << bound;
+      most = std::max(most, rate);
+      ASSERT_NO_FATAL_FAILURE(Stop());
+    }
+  }
+}
+
+// A run that starts from the profile of an earlier one.
+TEST_F(PairTrialTest, TheProfileHasThatAPairWasDropped) {
+  ASSERT_NO_FATAL_FAILURE(Start(1.0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GT(on_split_, 0);
+  Restart(1.0);
+  ASSERT_NO_FATAL_FAILURE(Run(300));
+  EXPECT_EQ(on_split_, 0) << "it is known to be bad";
+}
+
+TEST_F(PairTrialTest, TheProfileHasThatAPairWasKept) {
+  ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  Restart(0);
+  ASSERT_NO_FATAL_FAILURE(Run(kTrialQueries + 4));
+  EXPECT_GT(on_split_, kTrialQueries / 2) << "without another trial";
+}
+
+}  // namespace
+}  // namespace gpushare::core
