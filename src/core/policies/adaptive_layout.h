@@ -73,7 +73,8 @@ struct BeTerm {
 struct LayoutQuestion {
   uint64_t pairs_version = 0;
   int32_t current = kUnknownLayout;
-  int32_t splits = 0;  // 0: no partitions
+  double load_margin = 0;  // the LC load may be that much higher; rounded up
+  int32_t splits = 0;      // 0: no partitions
   int32_t lc_count = 0;
   int32_t be_count = 0;
   std::array<LcTerm, kMaxApps> lc;
