@@ -14,6 +14,8 @@ namespace gpushare::core {
 // Window of the smoothed LC load. Long against a query (0.5-1 ms), short against a change of load
 // in a day's trace. Range 50 ms to 2 s.
 inline constexpr double kLoadWindowNs = 500e6;
+// Windows after which what came before counts as forgotten: 0.7 % of it is left. Range 3 to 10.
+inline constexpr double kLoadWindowsKept = 5;
 
 // The newest query has weight 2^-shift in an app's smoothed solo time: 1/16. Range 2 to 6.
 inline constexpr int64_t kQuerySoloShift = 4;
@@ -121,14 +123,21 @@ inline constexpr double kTailSpanMin = 0.125;
 // less 10 % for what starts delay beyond their estimates. Range 0.005 to 0.01.
 inline constexpr double kTailShare = 0.009;
 // The least share of its queries that it leaves to tasks on credit, so that these go on where its
-// own queue is late as often as it may be, or nobody can tell. It costs ln(0.01 / 0.009) / eta, or
-// 1.8 % of the p99, where eta x p99 is 6, as in M/D/1 queues of any load. Range 0.0002 to 0.002.
-inline constexpr double kTailShareMin = 0.001;
-// What is assumed of its late queries at first, and the number of queries that this counts as.
-// A queue is late in bursts, so a good start of few queries says little. Ranges 0.01 to 0.02 and
-// 200 to 4,000.
+// own queue, or a layout, makes as many late as may be. It costs ln(0.0102 / 0.01) / eta, or 0.3 %
+// of the p99, where eta x p99 is 6, as in M/D/1 queues of any load. Range 0.0001 to 0.001.
+inline constexpr double kTailShareMin = 0.0002;
+// The same where nobody knows its p99, and every query that met a task counts as late: 1.6 % of the
+// p99, if all of them are. Range 0.0002 to 0.002.
+inline constexpr double kTailShareUnknown = 0.001;
+// What is assumed of its late queries at first, and the number of queries that this counts as. A
+// queue is late in bursts, so a good start of few queries says little. Ranges 0.01 to 0.02 and 500
+// to 8,000.
 inline constexpr double kTailShareStart = 0.01;
-inline constexpr int64_t kTailShareQueries = 1000;
+inline constexpr int64_t kTailShareQueries = 2'000;
+// Queries that its share of late ones is smoothed over. Late ones come some eight at once, so 160
+// of 16,000 err by a fifth; what is earned while the share seems low is not paid back. Range 4,000
+// to 65,536.
+inline constexpr int64_t kTailShareWindow = 16'384;
 // Most credit, queries: the late ones of 10,000. A task that is likely to delay more starts at a
 // full account. Range 10 to 1,000.
 inline constexpr double kTailCreditMax = 100;
@@ -175,9 +184,15 @@ inline constexpr int64_t kReturnGapNs = 11'000;
 // 0.1.
 inline constexpr double kLayoutHysteresis = 0.02;
 
-// Added to a smoothed load before the queue of a split is judged, as a share of the device. The
-// load of 0.5 s of random queries of 1 ms errs by about that. Range 0.02 to 0.1.
+// Added to a smoothed load before the queue of a split is judged: this many of its standard
+// deviations, and at least this share of the device. An uncuttable task keeps the split for up to
+// its whole length, 33 times as long on 4 of 132 SMs, so an error lasts. Ranges 2 to 4 and 0.02 to
+// 0.1.
+inline constexpr double kLayoutLoadErrors = 3;
 inline constexpr double kLayoutLoadMargin = 0.05;
+// Highest load of the LC side of a split, as judged. Nearer to 1 the queue's length is anyone's
+// guess. Range 0.8 to 0.98.
+inline constexpr double kLayoutSideLoadMax = 0.95;
 
 // An (LC app, BE kernel, split) that nobody measured (state/pair_trial.h). Queries of one trial: a
 // pair is known after 4 samples, and a query that meets two kernels gives none. Range 4 to 32.

@@ -90,6 +90,7 @@ void ViewLcApps(Flow& flow) {
     view.solo_ns = app.query_solo_ns;
     view.p99_alone_ns = app.options.p99_alone_ns;
     view.load = LoadOf(app, flow.now_ns);
+    view.load_error = LoadErrorOf(app, view.load, flow.now_ns);
     view.target_tail = HasBareTarget(app) ? app.target_tail : 0;
     view.peak_load = HasBareTarget(app) ? PeakLoad(app, view.load, flow.now_ns) : 0;
     view.p50_bound = app.options.p50_bound;

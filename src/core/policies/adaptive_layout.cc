@@ -71,12 +71,20 @@ bool KeepsBound(const LcTerm& lc, const LcEffect& effect, int64_t blocking_ns) {
 
 constexpr double kUnboundedInflation = 1e9;
 
+// How much higher than measured the load of all LC apps may be, rounded up.
+double LoadMargin(const Snapshot& snapshot) {
+  double variance = 0;
+  for (const LcAppView& app : snapshot.lc_apps) variance += app.load_error * app.load_error;
+  const double steps = std::ceil(kLayoutLoadErrors * std::sqrt(variance) * kLoadSteps);
+  return std::clamp(steps / kLoadSteps, kLayoutLoadMargin, 1.0);
+}
+
 // The factor on the p99 of a queue whose load rises from `load` to `split_load`. The smoothed load
-// errs, and near a load of 1 a small error is a long queue: both are taken as a little higher.
-double Queueing(double load, double split_load) {
+// errs, and near a load of 1 a small error is a long queue: both are taken as higher by `margin`.
+double Queueing(double load, double split_load, double margin) {
   if (split_load <= load) return (1 - load) / (1 - split_load);
-  const double raised = split_load / std::max(load, 1e-9) * (load + kLayoutLoadMargin);
-  return raised < 1 ? (1 - load - kLayoutLoadMargin) / (1 - raised) : kUnboundedInflation;
+  const double raised = split_load / std::max(load, 1e-9) * (load + margin);
+  return raised < kLayoutSideLoadMax ? (1 - load - margin) / (1 - raised) : kUnboundedInflation;
 }
 
 // Predicted speeds and loads while one BE kernel runs beside all LC apps on one split.
@@ -194,7 +202,7 @@ class Evaluation {
   bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, Speeds speeds,
                      int64_t blocking_ns) const {
     if (!effect.stable || effect.peak_load > kTargetSideLoadMax) return false;
-    const double queueing = Queueing(effect.load, effect.split_load);
+    const double queueing = Queueing(effect.load, effect.split_load, question_.load_margin);
     for (int32_t a = 0; a < question_.lc_count; ++a) {
       const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
       const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
@@ -420,8 +428,9 @@ int64_t RunningBlocking(const Snapshot& snapshot, const Budgets& budgets,
 
 bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
   return pairs_version == other.pairs_version && current == other.current &&
-         splits == other.splits && first_split == other.first_split && trial == other.trial &&
-         lc_count == other.lc_count && be_count == other.be_count &&
+         load_margin == other.load_margin && splits == other.splits &&
+         first_split == other.first_split && trial == other.trial && lc_count == other.lc_count &&
+         be_count == other.be_count &&
          std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
          std::equal(be.begin(), be.begin() + be_count, other.be.begin());
 }
@@ -429,6 +438,7 @@ bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
 void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
   pairs_version = other.pairs_version;
   current = other.current;
+  load_margin = other.load_margin;
   splits = other.splits;
   first_split = other.first_split;
   trial = other.trial;
@@ -444,6 +454,7 @@ LayoutChooser::LayoutChooser(Mechanism mechanism)
 void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
   question_.pairs_version = snapshot.pairs.version;
   question_.current = current;
+  question_.load_margin = LoadMargin(snapshot);
   question_.splits =
       snapshot.partitions_available && PairsUsable(snapshot)
           ? std::min<int32_t>(snapshot.pairs.splits, static_cast<int32_t>(snapshot.splits.size()))
@@ -559,6 +570,7 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
     }
   }
   if (split_load > 0) service_ns /= split_load;
+  const double margin = LoadMargin(snapshot);
   LatencyEstimate worst;
   double worst_ratio = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
@@ -576,11 +588,12 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
     double limit = lc.target_ns > 0 && !bare ? static_cast<double>(lc.target_ns) : 0;
     if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
     if (limit > 0) {
-      consider(p99 / speed * Queueing(std::min(load, kLoadMax), split_load), limit);
+      consider(p99 / speed * Queueing(std::min(load, kLoadMax), split_load, margin), limit);
     }
     if (lc.p50_bound > 0 && lc.solo_ns > 0) {
       const double solo = static_cast<double>(lc.solo_ns);
-      consider(solo / speed * Queueing(std::min(load, kLoadMax), split_load), lc.p50_bound * solo);
+      consider(solo / speed * Queueing(std::min(load, kLoadMax), split_load, margin),
+               lc.p50_bound * solo);
     }
     if (bare) {
       const double tail_p99_ns =

@@ -83,6 +83,7 @@ struct BeTerm {
 struct LayoutQuestion {
   uint64_t pairs_version = 0;
   int32_t current = kUnknownLayout;
+  double load_margin = 0;   // the LC load may be that much higher; rounded up
   int32_t splits = 0;       // 0: no partitions
   int32_t first_split = 0;  // the first whose LC side holds the reservations
   TrialView trial;

@@ -49,6 +49,7 @@ struct LcAppView {
   int64_t p99_alone_ns = 0;  // hint or profile; 0: unknown
   int64_t solo_ns = 0;       // predicted duration of one query alone
   double load = 0;           // share of time that its queries would take alone (smoothed)
+  double load_error = 0;     // its standard deviation; large while little has been seen
   // With a target and no p99_alone_ns: factor on the p99 that the load gives (queue_tail.h), as
   // measured; else 0.
   double target_tail = 0;

@@ -88,6 +88,15 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   }
 }
 
+double LoadErrorOf(const App& app, double load, TimeNs now_ns) {
+  if (app.account.arrivals == 0) return 0;
+  const auto seen = static_cast<double>(now_ns - app.account.first_arrival_ns) / kLoadWindowNs;
+  const double weight = seen > kLoadWindowsKept ? 1 : 1 - std::exp(-seen);
+  const double query_ns = static_cast<double>(std::max<int64_t>(app.query_solo_ns, 1));
+  const double query = query_ns / (2 * kLoadWindowNs * weight / (2 - weight) + query_ns);
+  return std::sqrt((load + query) * query);
+}
+
 double LoadOf(App& app, TimeNs now_ns) {
   AdvanceLoad(app, now_ns);
   app.only_waits = app.tasks_in_flight == 0 &&

@@ -22,6 +22,10 @@ void UnlinkQuery(Flow& flow, QueryState& query);
 // alone.
 double LoadOf(App& app, TimeNs now_ns);
 
+// Standard deviation of that load, where queries arrive at random: n queries in the window leave an
+// error of sqrt(n) queries. The window begins with the first query.
+double LoadErrorOf(const App& app, double load, TimeNs now_ns);
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_STATE_ACTIVE_QUERIES_H_

@@ -35,8 +35,9 @@ struct TailAccount {
   int64_t arrivals = 0;
   int64_t queries = 0;      // ended
   int64_t late_for_be = 0;  // of these, late and met a task on credit
-  TimeNs arrival_ns = 0;    // the last one; before the first, when the app was created
-  TimeNs quiet_ns = 0;      // quiet time is credited up to here
+  TimeNs first_arrival_ns = 0;
+  TimeNs arrival_ns = 0;  // the last one; before the first, when the app was created
+  TimeNs quiet_ns = 0;    // quiet time is credited up to here
 };
 
 // A latency above this is late; kNever while that is unknown.
@@ -59,6 +60,8 @@ inline void NoteArrival(TailAccount& account, TimeNs now_ns) {
     const auto gap_ns = static_cast<double>(std::max<int64_t>(0, now_ns - account.arrival_ns));
     const auto weight = static_cast<double>(std::min(account.arrivals - 1, kTailGaps));
     account.gap_ns += (gap_ns - account.gap_ns) / weight;
+  } else {
+    account.first_arrival_ns = now_ns;
   }
   account.arrival_ns = now_ns;
 }
@@ -72,17 +75,18 @@ inline void NoteQuery(TailAccount& account, const AppOptions& options, int64_t l
   const int64_t limit_ns = LatencyLimit(options);
   const bool late = latency_ns > limit_ns;
   ++account.queries;
-  // Without a known limit nothing shows what the app's own queue leaves: the least.
-  const double own_share = limit_ns == kNever ? kTailShare : account.late_share;
-  AddCredit(account, std::max(kTailShare - own_share, kTailShareMin));
+  // Without a known limit nothing shows what the app's own queue leaves.
+  const bool known = limit_ns != kNever;
+  AddCredit(account,
+            known ? std::max(kTailShare - account.late_share, kTailShareMin) : kTailShareUnknown);
   if (met_credit) {
-    const bool spends = late || limit_ns == kNever;
+    const bool spends = late || !known;
     account.credit -= spends ? 1 : 0;
     account.late_for_be += spends ? 1 : 0;
     return;
   }
   const auto weight =
-      static_cast<double>(std::min<int64_t>(account.queries + kTailShareQueries, kRecentQueries));
+      static_cast<double>(std::min(account.queries + kTailShareQueries, kTailShareWindow));
   account.late_share += ((late ? 1.0 : 0.0) - account.late_share) / weight;
 }
 
