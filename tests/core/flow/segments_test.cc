@@ -114,6 +114,15 @@ class SegmentsTest : public SimulatedSchedulerTest {
     return places;
   }
 
+  int64_t SegmentsDone(TicketId task) const {
+    int64_t done = 0;
+    for (const EventRecord& record : events_.records) {
+      if (static_cast<EventType>(record.type) != EventType::kPartDone) continue;
+      const auto part = Decode<PartDone>(record);
+      if (part.task.ticket == task) done += part.block_tasks_done;
+    }
+    return done;
+  }
   // The most tasks of `step_` that had begun and were not complete at one time.
   size_t MostGraphsBegun() const {
     std::set<uint64_t> begun;
@@ -163,9 +172,22 @@ TEST_F(SegmentsTest, AQueryEvictsTheGraphWhichLosesNoSegment) {
   EXPECT_EQ(record.evictions, 8);
   EXPECT_EQ(record.launches, 9);
   EXPECT_EQ(record.block_tasks, Segments());
+  EXPECT_EQ(SegmentsDone(step), Segments()) << "none twice";
   // The query has priority: it starts at the end of a node, and the segments that were on the
   // device go on behind it.
   EXPECT_LT(slowest_ns, kQueryNs + 2 * kNodeNs + 40 * kUs);
+}
+
+TEST_F(SegmentsTest, AnEvictionBeforeTheLastSegmentsLosesNoneOfThem) {
+  Open("adaptive:evict");
+  for (int i = 0; i < 20; ++i) {
+    const TicketId step = SubmitGraph(train_, step_, false);
+    Pass(kStepNs - kMs + i * kSegmentNs / 2);
+    Finish(SubmitGraph(service_, query_, true));
+    const CompletionRecord record = Finish(step);
+    EXPECT_EQ(record.verdict, Verdict::kOk);
+    EXPECT_EQ(record.block_tasks, Segments()) << "evicted at " << i;
+  }
 }
 
 // What ran before each eviction was alone, whatever came then.
