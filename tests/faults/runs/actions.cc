@@ -76,8 +76,9 @@ void RunRegion(Session& session) {
   void* stream = nullptr;
   const gpushare_status status =
       gpushare_region_begin(session.AnySource().queue, &options, &ticket, &stream);
-  if (!session.Call("gpushare_region_begin", status,
-                    {GPUSHARE_UNAVAILABLE, GPUSHARE_RESOURCE_EXHAUSTED})) {
+  if (!session.Call(
+          "gpushare_region_begin", status,
+          {GPUSHARE_UNAVAILABLE, GPUSHARE_RESOURCE_EXHAUSTED, GPUSHARE_FAILED_PRECONDITION})) {
     return;
   }
   if (session.random().Chance(0.5)) PollUntil(session);
