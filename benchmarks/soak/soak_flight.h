@@ -83,7 +83,8 @@ class Flight {
     if (!ticket.ok()) {
       if (calls_back) --receipts_expected_;
       if (ticket.status().code() == GPUSHARE_RESOURCE_EXHAUSTED) ++shared_.ledger.refused;
-      shared_.ledger.Expect(ticket.status(), "A submit", {GPUSHARE_RESOURCE_EXHAUSTED});
+      shared_.ledger.Expect(ticket.status(), "A submit",
+                            {GPUSHARE_RESOURCE_EXHAUSTED, GPUSHARE_FAILED_PRECONDITION});
       return false;
     }
     ticket_ = std::move(*ticket);

@@ -492,7 +492,8 @@ typedef struct gpushare_reservation_options {
 // Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). The policies
 // adaptive and smguard, in all forms, keep to it; bare, fifo, priority and baymax refuse it. BE
 // work without workers runs on a side of the device within its quota and off the reserved SMs;
-// where no side is small enough it is held with HOLD_CAPSM. A spread quota bounds resident workers,
+// where no side is small enough its submit is refused, and what was accepted before runs alone
+// while no query is active. A spread quota bounds resident workers,
 // and workers that have an SM for themselves may run faster than their share; a packed quota bounds
 // the SMs. A packed one gets a side of a split of the device: a reservation the next larger LC
 // side, a quota the next smaller BE side. While some reservation is packed, every reservation that
@@ -938,7 +939,9 @@ GPUSHARE_API gpushare_status gpushare_submit_lc(gpushare_queue* queue,
                                                 gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;
 
 // Submits a task of a BE app. It runs when and where the policy finds room.
-// Threads, Owns, Blocks, Errors: as gpushare_submit_lc, with LC and BE exchanged.
+// Threads, Owns, Blocks, Errors: as gpushare_submit_lc, with LC and BE exchanged;
+// FAILED_PRECONDITION also where nothing holds the task to the app's quota, or off the reserved
+// SMs.
 GPUSHARE_API gpushare_status gpushare_submit_be(gpushare_queue* queue,
                                                 const gpushare_task_options* options,
                                                 gpushare_ticket* out_ticket) GPUSHARE_NOEXCEPT;

@@ -155,7 +155,7 @@ class OnlineModel final : public CostModel {
       }
       return;
     }
-    if (!observation.beside.empty()) {  // says nothing about the duration alone
+    if (!observation.beside.empty() && !IsFirstOfBe(observation)) {
       if (ObserveBeside(observation, observation.beside.front())) ++version_;
       return;
     }
@@ -297,6 +297,15 @@ class OnlineModel final : public CostModel {
     if (kernel == nullptr) return nullptr;
     const auto found = by_id_.find(kernel->id.value);
     return found == by_id_.end() ? nullptr : found->second;
+  }
+
+  // Beside a neighbour a kernel is slower than alone, which says nothing about a known duration. Of
+  // a BE kernel of which nothing is known it is a first idea, though, without which the kernel
+  // would never be given a second part.
+  bool IsFirstOfBe(const Observation& observation) const {
+    if (observation.features.kernel == nullptr || observation.beside.front().sms != 0) return false;
+    const KernelModel* model = Find(*observation.features.kernel);
+    return model != nullptr && !model->prior.known() && model->solo.state().samples == 0;
   }
 
   // The duration on the whole device that the sample implies; 0 if it implies none.

@@ -32,7 +32,8 @@ KernelPrior::KernelPrior(const core::DeviceProfile& device, const core::KernelDe
         std::max<int64_t>(1, static_cast<int64_t>(device.sm_count) * kernel.workers_per_sm_max);
   } else {
     const auto hint = static_cast<double>(kernel.solo_hint_ns);
-    constant_ns_ = hint > 0 ? hint : kUnknownDurationNs;
+    known_ = hint > 0;
+    constant_ns_ = known_ ? hint : kUnknownDurationNs;
   }
 }
 

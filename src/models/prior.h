@@ -22,8 +22,11 @@ class KernelPrior {
   KernelPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel);
   // Of a task of so many block tasks.
   double NsOf(int64_t block_tasks) const;
+  // Whether a record or a hint is behind it.
+  bool known() const { return known_; }
 
  private:
+  bool known_ = true;
   double constant_ns_ = 0;    // graphs, hints
   double block_task_ns_ = 0;  // else: rounds of block tasks
   int64_t concurrent_ = 1;    // block tasks that the whole device runs at once

@@ -65,6 +65,13 @@ class Device {
   gpushare_status Reserve(int32_t capsms, bool packed) { return Ask(api_.lc_app, capsms, packed); }
   gpushare_status Quota(int32_t capsms, bool packed) { return Ask(api_.be_app, capsms, packed); }
 
+  // Under a reservation or quota that nothing can hold the work to.
+  void ExpectRefused(Work work) {
+    Submits(work);
+    gpushare_ticket ticket = {0};
+    EXPECT_FAILS(gpushare_submit_be(queues_[0], &task_, &ticket), GPUSHARE_FAILED_PRECONDITION,
+                 "'Unconfinable' needs 132 SMs");
+  }
   void Submits(Work work) {
     gpushare_simulation_record record = GPUSHARE_SIMULATION_RECORD_INIT;
     const gpushare_graph_node node = {20 * kUs, kSms, 100, GPUSHARE_CHOICE_DEFAULT, 0, {}};
@@ -118,13 +125,6 @@ class Device {
   // Gives the service a load and the planner a kernel of it.
   void RunQuery() const { api_.Finish(api_.Submit(api_.LcTask(), true)); }
   int64_t completed() const { return completed_; }
-  gpushare_reason HoldReason() const {
-    gpushare_completion_record record = GPUSHARE_COMPLETION_RECORD_INIT;
-    EXPECT_OK(gpushare_ticket_cancel(api_.runtime, tickets_[0]));
-    EXPECT_OK(gpushare_ticket_wait(api_.runtime, tickets_[0], api_.Deadline()));
-    EXPECT_OK(gpushare_ticket_record(api_.runtime, tickets_[0], &record));
-    return record.hold_reason;
-  }
 
  private:
   static gpushare_status Ask(gpushare_app* app, int32_t capsms, bool packed) {
@@ -179,8 +179,12 @@ TEST_P(Reservation, IsFreeWithinAnEvictionWheneverTheAppHasAQuery) {
   const auto& [policy, work, capsms] = GetParam();
   for (const bool packed : {false, true}) {
     Device device(policy);
-    device.Submits(work);
     ASSERT_OK(device.Reserve(capsms, packed));
+    if (work == Work::kUnconfinable) {
+      device.ExpectRefused(work);
+      continue;
+    }
+    device.Submits(work);
     for (int query = 0; query < 20; ++query) {
       device.RunFor(1 * kMs);
       device.RunQuery();
@@ -190,10 +194,7 @@ TEST_P(Reservation, IsFreeWithinAnEvictionWheneverTheAppHasAQuery) {
       EXPECT_LE(device.RunFor(600 * kUs), kSms - capsms + 0.01) << query << " " << packed;
       device.EndQuery();
     }
-    if (work == Work::kUnconfinable) {
-      EXPECT_EQ(device.completed(), 0) << "it would hold reserved SMs";
-      EXPECT_EQ(device.HoldReason(), GPUSHARE_REASON_HOLD_CAPSM);
-    } else if (!HoldsForTheBudget(policy, work)) {
+    if (!HoldsForTheBudget(policy, work)) {
       EXPECT_GT(device.completed(), 0);
     }
   }
@@ -221,8 +222,12 @@ TEST_P(Quota, BoundsTheSmsOfEveryKindOfWork) {
   const auto& [policy, work, capsms] = GetParam();
   for (const bool packed : {false, true}) {
     Device device(policy);
-    device.Submits(work);
     ASSERT_OK(device.Quota(capsms, packed));
+    if (work == Work::kUnconfinable) {
+      device.ExpectRefused(work);
+      continue;
+    }
+    device.Submits(work);
     double most = device.RunFor(5 * kMs);
     for (int query = 0; query < 10; ++query) {
       device.RunQuery();
@@ -232,12 +237,12 @@ TEST_P(Quota, BoundsTheSmsOfEveryKindOfWork) {
       device.EndQuery();
     }
     EXPECT_LE(most, capsms + 0.01) << packed;
-    if (work == Work::kUnconfinable) {
-      EXPECT_EQ(device.completed(), 0) << "nothing can bound it";
-      EXPECT_EQ(device.HoldReason(), GPUSHARE_REASON_HOLD_CAPSM);
-    } else if (!HoldsForTheBudget(policy, work)) {
+    if (!HoldsForTheBudget(policy, work)) {
       EXPECT_GT(device.completed(), 0);
-      EXPECT_TRUE(work == Work::kOpaque || most >= capsms - 8) << most << " " << packed;
+      // Opaque work here has few blocks. After ten queries the load is hardly known, so the side of
+      // work that nothing evicts is small.
+      const bool small = work == Work::kOpaque || work == Work::kFixed;
+      EXPECT_TRUE(small || most >= capsms - 8) << most << " " << packed;
     }
   }
 }

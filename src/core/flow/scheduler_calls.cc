@@ -95,6 +95,7 @@ absl::Status Scheduler::ReleaseApp(AppId id) {
                      " tickets that tasks of other apps wait for."));
   }
   flow.ledger.RemoveApp(static_cast<int>(app->slot));
+  flow.lc_reserved_capsms = flow.ledger.ReservedCapSms();
   flow.tables.FreeApp(*app);
   flow.dirty = true;
   return absl::OkStatus();
@@ -206,6 +207,7 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
   if (!status.ok()) return status;
   app->reserved_capsms = flow.ledger.ReservationOf(slot);
   app->packed = options.packed;
+  flow.lc_reserved_capsms = flow.ledger.ReservedCapSms();
   flow.dirty = true;
   flow.EmitAt(flow.device->NowNs(), QuotaChanged{.app = options.app,
                                                  .app_class = app->options.app_class,

@@ -6,6 +6,7 @@
 #include "src/core/base/ids.h"
 #include "src/core/base/prefetch.h"
 #include "src/core/flow/fast_path.h"
+#include "src/core/flow/quota_check.h"
 #include "src/core/flow/submit_check.h"
 #include "src/core/flow/verbs/accept.h"
 #include "src/core/flow/verbs/waits.h"
@@ -90,6 +91,10 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   if (!flow.accepting.load()) return RefusalOf(flow);
   const KernelDesc* kernel = flow.tables.FindKernel(spec.kernel);
   if (absl::Status status = CheckSpec(spec, kernel); !status.ok()) return status;
+  if (app_class == AppClass::kBestEffort) {
+    if (absl::Status status = CheckQuota(flow, app, spec.work.kind, kernel); !status.ok())
+      return status;
+  }
   absl::StatusOr<QuerySlot*> query = FindSpecQuery(flow, spec, queue);
   if (!query.ok()) return query.status();
   WaitHolds waits(flow.tables);

@@ -34,6 +34,9 @@ int Rank(Reason reason) {
   }
 }
 
+// Whether the rest of the task is not worth a launch of its own.
+bool IsShort(const HeadView& task) { return task.remaining.duration_ns < kElasticPartNsMin; }
+
 }  // namespace
 
 BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc,
@@ -312,7 +315,7 @@ bool BePlaces::ReturnRunning(Place& place, Plan& plan) {
     if (RunsInSegments(snapshot_, task)) continue;
     if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
     if (running.parts.size() >= kMaxPartsPerTask) continue;
-    if (task.remaining.duration_ns < kElasticPartNsMin) continue;
+    if (IsShort(task)) continue;
     bool joins = true;
     for (const PartView& part : running.parts) {
       if (part.place == place.index || !HasWorkers(part.form)) joins = false;
@@ -329,7 +332,7 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
   if (recent_ >= 0 && recent_place_ != place.index) {
     const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
     if (CanBeEvicted(snapshot_, head) && !RunsInSegments(snapshot_, head) &&
-        MayLaunch(head, place) && head.remaining.duration_ns >= kElasticPartNsMin) {
+        MayLaunch(head, place) && !IsShort(head)) {
       return Launch(head, place, Reason::kElasticReturn, plan);
     }
   }
@@ -358,19 +361,19 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
 // Whether a graph in segments that a side would take runs on the whole device instead: while no
 // query is active it may use both sides, and its eviction returns it to the BE side.
 bool BePlaces::PrefersWhole(const HeadView& task) const {
-  return RunsInSegments(snapshot_, task) && task.remaining.duration_ns >= kElasticPartNsMin &&
-         MayLaunch(task, places_[2]);
+  return RunsInSegments(snapshot_, task) && !IsShort(task) && MayLaunch(task, places_[2]);
 }
 
 // Evicts a graph in segments from the BE side once the whole device is open: its rest is a head
 // when it has left, and takes the whole. Other BE work would take the side before.
 void BePlaces::ReturnSegments(Plan& plan) const {
   if (layout_.split < 0 || places_[2].closed != Reason::kNone || places_[1].live > 0) return;
+  if (!plan.evictions.empty()) return;
   if (std::any_of(snapshot_.heads.begin(), snapshot_.heads.end(), IsBeCompute)) return;
   for (const RunningView& running : snapshot_.running) {
     const HeadView& task = running.task;
     if (!IsBeCompute(task) || !RunsInSegments(snapshot_, task)) continue;
-    if (task.remaining.duration_ns < kElasticPartNsMin || !MayUse(task, places_[2])) continue;
+    if (IsShort(task) || !MayUse(task, places_[2])) continue;
     if (JudgeBlocking(task, places_[2]).reason != Reason::kNone) continue;
     EvictTaskParts(running, PlaceBit(places_[0].index), Reason::kEvictForLayout, plan);
   }
@@ -406,6 +409,7 @@ bool BePlaces::LeavesSides(const HeadView& task, const Place& place) const {
 // Long tasks on other places would outlast the time until the next query.
 void BePlaces::EvictForUnconfinable(Plan& plan) const {
   if (unconfinable_ == nullptr || WholePlace().closed != Reason::kNone) return;
+  if (!plan.evictions.empty()) return;  // their end asks for the next plan
   const auto leaves = [&](const RunningView& running) {
     return CanBeEvicted(snapshot_, running.task) && shares_.Displaces(*unconfinable_, running.task);
   };

@@ -235,7 +235,7 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_spli
     // What a quota or a reservation leaves to work that has no workers is a place.
     launch.place = quotas.HomeOf(head);
     taken = next.sms;
-    fits = granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), next.apart_from_lc);
+    fits = granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), bes_split >= 0);
   } else if (quotas.IsUnbounded(head)) {
     launch.place = kWholeDevice;
     fits = turn.Free(capsms.used(app), false);

@@ -128,6 +128,7 @@ struct Flow {
   std::atomic<bool> device_lost{false};
   std::atomic<int32_t> loss_code{0};  // native code of the loss, set before device_lost
   // LC callers may launch by themselves: off while quiesced, closed or lost.
+  std::atomic<int32_t> lc_reserved_capsms{0};  // of all LC apps
   std::atomic<bool> fast_path{true};
   std::atomic<bool> learns{true};  // PolicyProperties::learns
   alignas(64) std::atomic<int32_t> open_regions{0};

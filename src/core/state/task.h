@@ -247,7 +247,7 @@ struct alignas(64) App {
   const KernelDesc* main_kernel = nullptr;
   int64_t main_kernel_credit = 0;
   std::atomic<int32_t> reserved_capsms{0};
-  bool packed = false;
+  std::atomic<bool> packed{false};
   // BE: predicted duration of its work that is done, over its weight; and of its tasks that are on
   // the device, not divided.
   double attained_ns = 0;

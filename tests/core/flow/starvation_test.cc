@@ -105,18 +105,22 @@ TEST_F(StarvationTest, AnAppThatRestedDoesNotTakeTheDeviceForAsLong) {
   EXPECT_TRUE(CompletesWithin(ticket, 300 * kMs));
 }
 
-// Nobody can bound opaque work: it runs in a place within its quota. A quota that no place is
-// within holds it, and says so, until the quota is raised.
+// Nobody can bound opaque work: it runs in a place within its quota. Where no place is within the
+// quota, a submit is refused, and what was accepted before takes its turn.
 TEST_F(StarvationTest, WorkWithoutWorkersRunsUnderAQuotaThatAPlaceIsWithin) {
   for (const char* policy : {"smguard", "smguard:packed", "adaptive"}) {
     Start(policy);
     AppId app, other_app;
     const QueueId queue = AddBe("opaque", &app);
+    const TicketId earlier = *scheduler_->SubmitBe(Opaque(queue));
     ASSERT_TRUE(scheduler_->ReserveCapSm({app, 1, false}).ok());
-    const TicketId held = *scheduler_->SubmitBe(Opaque(queue));
-    EXPECT_FALSE(CompletesWithin(held, 50 * kMs)) << policy;
+    EXPECT_TRUE(CompletesWithin(earlier, 50 * kMs)) << policy;
+    const absl::Status refused = scheduler_->SubmitBe(Opaque(queue)).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << policy;
+    EXPECT_EQ(refused.message(),
+              "Opaque work needs 4 SMs, the least that it can be held to, and the quota of BE app "
+              "'opaque' is 1.");
     ASSERT_TRUE(scheduler_->ReserveCapSm({app, 16, false}).ok());
-    EXPECT_TRUE(CompletesWithin(held, 50 * kMs)) << policy;
     // Also while others always hold CapSMs.
     const QueueId other = AddBe("other", &other_app);
     Flood(Kernels(other, 5), 100);
@@ -130,14 +134,17 @@ TEST_F(StarvationTest, WorkWithoutWorkersRunsBesideAReservationUnlessItLeavesNoP
   Start("smguard");
   AppId lc_app, be_app;
   const QueueId lc = AddQueue(AppClass::kLatencyCritical, "server", &lc_app);
-  ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app, sms_ - 1, false}).ok());
   const QueueId be = AddBe("opaque", &be_app);
   const QueryId query = *scheduler_->BeginQuery(lc, scheduler_->NowNs());
   TaskSpec spec = Kernels(lc, 1);
   spec.query = query;
   ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
   const TicketId ticket = *scheduler_->SubmitBe(Opaque(be));
+  ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app, sms_ - 1, false}).ok());
   EXPECT_FALSE(CompletesWithin(ticket, 50 * kMs)) << "no place has one SM";
+  EXPECT_EQ(scheduler_->SubmitBe(Opaque(be)).status().message(),
+            "Opaque work needs 4 SMs, the least that it can be held to, and the reservations leave "
+            "BE app 'opaque' 1.");
   ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app, 32, false}).ok());
   EXPECT_TRUE(CompletesWithin(ticket, 50 * kMs)) << "beside the active query";
   ASSERT_TRUE(scheduler_->EndQuery(query).ok());

@@ -197,8 +197,8 @@ TEST_F(SmguardSegmentsTest, AReservationEvictsNoGraphWhileNoQueryIsActive) {
   EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
 }
 
-TEST_F(SmguardSegmentsTest, AQuotaEvictsNoGraphThatCannotRunWithinIt) {
-  builder.be_apps[0].quota_capsms = 20;
+TEST_F(SmguardSegmentsTest, AQuotaEvictsNoGraphThatNoPlaceHoldsWithinIt) {
+  builder.be_apps[0].quota_capsms = 5;
   AddWhole();
   const Plan plan = PlanOf("smguard", builder);
   EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);

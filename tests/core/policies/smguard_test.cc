@@ -160,10 +160,16 @@ TEST_F(SmguardTest, WorkWithoutWorkersKeepsItsOwnQuotaOnTheSideOfAllApps) {
   EXPECT_EQ(FindLaunch(plan, small)->place, builder.BePlace(108));
 }
 
-TEST_F(SmguardTest, WorkThatNoPlaceHoldsWithinItsQuotaIsHeldWithTheSmallestPlace) {
+// It was accepted before the quota, and takes its turn while no query is active.
+TEST_F(SmguardTest, WorkThatNoPlaceHoldsWithinItsQuotaIsHeldForAQueryWithTheSmallestPlace) {
   const HeadView& library = builder.AddBeTask(AddBeApp(7, 0), TaskKind::kLibrary, 1 * kMs);
   HeadView& anywhere = builder.AddBeTask(AddBeApp(48, 0), TaskKind::kLibrary, 1 * kMs);
   anywhere.confinable = false;
+  const Plan turn = PlanOf("smguard", builder);
+  ASSERT_NE(FindLaunch(turn, library), nullptr);
+  EXPECT_EQ(FindLaunch(turn, library)->place, kWholeDevice);
+  EXPECT_EQ(FindLaunch(turn, anywhere), nullptr) << "one at a time";
+  builder.lc_apps[0].active_queries = 1;
   const Plan plan = PlanOf("smguard", builder);
   EXPECT_EQ(FindLaunch(plan, library), nullptr);
   EXPECT_EQ(FindLaunch(plan, anywhere), nullptr);

@@ -93,8 +93,9 @@ void SubmitRandom(Session& session, const Source& source, gpushare_query query) 
   gpushare_ticket* const out = entry.held ? &entry.ticket : nullptr;
   const gpushare_status status = source.lc ? gpushare_submit_lc(source.queue, &options, out)
                                            : gpushare_submit_be(source.queue, &options, out);
-  entry.accepted =
-      session.Call("a submit", status, {GPUSHARE_RESOURCE_EXHAUSTED, GPUSHARE_UNAVAILABLE});
+  entry.accepted = session.Call("a submit", status,
+                                {GPUSHARE_RESOURCE_EXHAUSTED, GPUSHARE_UNAVAILABLE,
+                                 GPUSHARE_FAILED_PRECONDITION});  // nothing bounds it
   if (!entry.accepted) {
     ++ledger.refused;
   } else if (entry.held) {
