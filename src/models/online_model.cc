@@ -299,13 +299,15 @@ class OnlineModel final : public CostModel {
     return found == by_id_.end() ? nullptr : found->second;
   }
 
+  static constexpr int64_t kFirstSamples = 8;  // then the guess that it began with hardly counts
+
   // Beside a neighbour a kernel is slower than alone, which says nothing about a known duration. Of
   // a BE kernel of which nothing is known it is a first idea, though, without which the kernel
   // would never be given a second part.
   bool IsFirstOfBe(const Observation& observation) const {
     if (observation.features.kernel == nullptr || observation.beside.front().sms != 0) return false;
     const KernelModel* model = Find(*observation.features.kernel);
-    return model != nullptr && !model->prior.known() && model->solo.state().samples == 0;
+    return model != nullptr && !model->prior.known() && model->solo.state().samples < kFirstSamples;
   }
 
   // The duration on the whole device that the sample implies; 0 if it implies none.

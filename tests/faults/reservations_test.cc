@@ -229,7 +229,7 @@ TEST_P(Quota, BoundsTheSmsOfEveryKindOfWork) {
     }
     device.Submits(work);
     double most = device.RunFor(5 * kMs);
-    for (int query = 0; query < 10; ++query) {
+    for (int query = 0; query < 30; ++query) {
       device.RunQuery();
       most = std::max(most, device.RunFor(900 * kUs));
       device.BeginQuery();

@@ -424,6 +424,16 @@ int64_t RunningBlocking(const Snapshot& snapshot, const Budgets& budgets,
       SumNs(BlockingOn(snapshot, task, kWholeDevice), SpentOn(snapshot, running)));
 }
 
+// Another task of the same kernel.
+void AddTo(BeTerm& term, const BeTerm& other) {
+  term.fits = term.fits && other.fits;
+  term.evictable = term.evictable && other.evictable;
+  term.blocking_ns = term.fits ? std::max(term.blocking_ns, other.blocking_ns) : 0;
+  term.weight = std::max(term.weight, other.weight);
+  term.most = std::max(term.most, other.most);
+  term.confined = term.confined && other.confined;
+}
+
 }  // namespace
 
 bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
@@ -486,33 +496,27 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
                            AskTailAccounts(snapshot, budgets.AsUncuttable(blocking_ns)).covered;
     if (on_credit) blocking_ns = 0;
     const bool fits = blocking_ns <= budgets.eviction_ns;
-    const double weight = snapshot.be_apps[static_cast<size_t>(task.app)].weight;
-    const bool confined = quotas.IsConfined(task);
-    const double most = MostOf(snapshot, quotas, task);
+    const BeTerm one = {task.kernel_index,
+                        fits,
+                        CanBeEvicted(snapshot, task),
+                        fits ? blocking_ns : 0,
+                        snapshot.be_apps[static_cast<size_t>(task.app)].weight,
+                        MostOf(snapshot, quotas, task),
+                        quotas.IsConfined(task)};
     const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
+    present[k / 64] |= uint64_t{1} << (k % 64);
     if (first) {
-      present[k / 64] |= uint64_t{1} << (k % 64);
-      term = {task.kernel_index,
-              fits,
-              CanBeEvicted(snapshot, task),
-              fits ? blocking_ns : 0,
-              weight,
-              most,
-              confined};
-      return;
+      term = one;
+    } else {
+      AddTo(term, one);
     }
-    term.fits = term.fits && fits;
-    term.evictable = term.evictable && CanBeEvicted(snapshot, task);
-    term.blocking_ns = term.fits ? std::max(term.blocking_ns, blocking_ns) : 0;
-    term.weight = std::max(term.weight, weight);
-    term.most = std::max(term.most, most);
-    term.confined = term.confined && confined;
   };
   for (const HeadView& head : snapshot.heads) {
     add(head, HeadBlocking(snapshot, budgets, quotas, head));
   }
-  for (const RunningView& running : snapshot.running)
+  for (const RunningView& running : snapshot.running) {
     add(running.task, RunningBlocking(snapshot, budgets, running));
+  }
   for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
       const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));
