@@ -967,9 +967,9 @@ typedef struct gpushare_region_options {
 // enqueue -> gpushare_region_end -> gpushare_ticket_wait -> gpushare_ticket_release.
 // Threads: any, not in a callback. Owns: the caller must end the region, then release *out_ticket.
 // Blocks: no.
-// Errors: as gpushare_submit_lc; FAILED_PRECONDITION inside a callback, or the BE app has a quota,
-// which nothing holds a region to; UNAVAILABLE the region may
-// not start now. Causes: the runtime is quiesced; earlier tasks of the queue are not launched; for
+// Errors: as gpushare_submit_lc; FAILED_PRECONDITION inside a callback, or the BE app has a quota
+// or an LC app a reservation, which nothing holds a region to; UNAVAILABLE the region may not start
+// now. Causes: the runtime is quiesced; earlier tasks of the queue are not launched; for
 // a BE region also LC work, work of its own queue, or a bound_ns above what the policy allows. A
 // lost device is UNAVAILABLE too, and for ever: device_lost in gpushare_runtime_stats is 1 before
 // any call returns that.

@@ -123,12 +123,11 @@ void HoldPlanned(Flow& flow, const PlannedHold& planned) {
 }
 
 // The longest BE region that may begin now, as nothing evicts it: the least budget of the LC apps,
-// and 0 while one of them has an active query or a reservation.
+// and 0 while one of them has an active query.
 int64_t RegionBound(const Snapshot& snapshot) {
   int64_t bound = kMaxDurationNs;
   for (const LcAppView& app : snapshot.lc_apps) {
-    // A region has the whole device, and nothing evicts it.
-    if (app.active_queries > 0 || app.reserved_capsms > 0) return 0;
+    if (app.active_queries > 0) return 0;
     bound = std::min(bound, std::max(app.blocking_budget_ns, app.uncuttable_budget_ns));
   }
   return bound;

@@ -34,6 +34,12 @@ absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
         absl::StrCat("BE app '", queue.app->options.name, "' has a quota of ", quota,
                      " CapSMs, and a region has the whole device; submit opaque work instead."));
   }
+  if (const int32_t reserved = flow.lc_reserved_capsms.load(); reserved > 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(reserved,
+                     " CapSMs are reserved, and a region has the whole device; submit "
+                     "opaque work instead."));
+  }
   const int64_t allowed = flow.gate.InFlight() == 0 ? flow.be_region_bound_ns.load() : 0;
   if (bound_ns > allowed || queue.in_flight.load() > 0) {
     return absl::UnavailableError(

@@ -120,7 +120,6 @@ void BePlaces::CountLive() {
         Place& place = places_[p];
         if (place.index != part.place) continue;
         AddLive(running.task, place);
-        NoteSegments(running.task, place);
       }
     }
     fixed_ns_ = SumNs(fixed_ns_, fixed_ns);
@@ -169,7 +168,9 @@ BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& p
   if (IsBesideLc(place)) {
     if (SidesOf(task) == Sides::kNone) {
       const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, layout_.split);
-      return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
+      const Judgement held = {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
+      // Confined work has no other place.
+      return quotas_.IsConfined(task) ? JudgeCredit(blocking_ns, held) : held;
     }
     // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
     if (!IsMeasured(task)) (evictable ? eviction_ns : fixed_ns) = blocking_ns;
@@ -223,24 +224,11 @@ BePlaces::Judgement BePlaces::JudgeRoom(const HeadView& task, const Place& place
   return {};
 }
 
-// Whether the task, or what is on the place, is a graph in segments, and the two would share SMs.
-// The last segments of an evicted graph would wait behind the task as long as it runs.
+// Whether the task, or what shares SMs with the place, runs alone. The last segments of an evicted
+// graph would wait behind the task as long as it runs.
 bool BePlaces::MustWaitAlone(const HeadView& task, const Place& place) const {
-  if (whole_taken_ || (place.live > 0 && place.segments)) return true;
-  if ((leaving_ & PlaceBit(place.index)) != 0) return true;
-  const bool unbounded = quotas_.IsUnbounded(task);
-  if (!unbounded && !RunsInSegments(snapshot_, task)) return false;
-  if (!unbounded && place.role != Role::kUnconfined) return place.live > 0;
-  return std::any_of(places_.begin(), places_.begin() + place_count_,
-                     [](const Place& each) { return each.live > 0; });
-}
-
-void BePlaces::NoteSegments(const HeadView& task, Place& place) {
-  const bool unbounded = quotas_.IsUnbounded(task);
-  whole_taken_ = whole_taken_ || unbounded;
-  if (unbounded || !RunsInSegments(snapshot_, task)) return;
-  place.segments = true;
-  whole_taken_ = whole_taken_ || place.role == Role::kUnconfined;
+  const uint64_t bit = PlaceBit(place.index);
+  return ((leaving_ | alone_) & bit) != 0 || (RunsAlone(task) && (live_ & bit) != 0);
 }
 
 bool BePlaces::MayLaunch(const HeadView& task, const Place& place) const {
@@ -274,6 +262,9 @@ void BePlaces::AddLive(const HeadView& task, Place& place) {
     place.next[static_cast<size_t>(place.live)] = task.followed ? task.app : -1;
   }
   ++place.live;
+  const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
+  live_ |= shared;
+  if (RunsAlone(task)) alone_ |= shared;
 }
 
 Reason BePlaces::LaunchReason(const HeadView& task, const Place& place) const {
@@ -292,7 +283,6 @@ bool BePlaces::Launch(const HeadView& task, Place& place, Reason reason, Plan& p
   if (!plan.launches.TryAdd(launch)) return false;
   quotas_.Take(task, place.index);
   AddLive(task, place);
-  NoteSegments(task, place);
   if (place.overlaps_lc) {
     const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
     if (CanBeEvicted(snapshot_, task)) {
@@ -344,6 +334,7 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
     if (!IsBeCompute(head) || launched_[h]) continue;
     if (best != nullptr && !shares_.GoesBefore(head, *best)) continue;
     if (!MayUse(head, place) || JudgeRoom(head, place).reason != Reason::kNone) continue;
+    if (OlderNeedsRoom(head)) continue;
     best = &head;
     best_index = h;
   }
@@ -358,6 +349,34 @@ bool BePlaces::LaunchHead(Place& place, Plan& plan) {
   return true;
 }
 
+const BePlaces::Place* BePlaces::HomeOf(const HeadView& task) const {
+  const PlaceIndex home = quotas_.HomeOf(task);
+  for (size_t p = 0; p < place_count_; ++p) {
+    if (places_[p].index == home) return &places_[p];
+  }
+  return nullptr;
+}
+
+// Whether an older task of the same app waits for its quota's room in a home. Younger ones would
+// take that room again and again.
+bool BePlaces::OlderNeedsRoom(const HeadView& task) const {
+  if (!quotas_.any() || snapshot_.be_apps[static_cast<size_t>(task.app)].quota_capsms <= 0) {
+    return false;
+  }
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h] || head.app != task.app) continue;
+    if (head.sequence >= task.sequence || !quotas_.IsConfined(head)) continue;
+    const Place* home = HomeOf(head);
+    if (home != nullptr && home->closed == Reason::kNone &&
+        JudgeBlocking(head, *home).reason == Reason::kNone) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Whether a graph in segments that a side would take runs on the whole device instead: while no
 // query is active it may use both sides, and its eviction returns it to the BE side.
 bool BePlaces::PrefersWhole(const HeadView& task) const {
@@ -367,8 +386,11 @@ bool BePlaces::PrefersWhole(const HeadView& task) const {
 // Evicts a graph in segments from the BE side once the whole device is open: its rest is a head
 // when it has left, and takes the whole. Other BE work would take the side before.
 void BePlaces::ReturnSegments(Plan& plan) const {
-  if (layout_.split < 0 || places_[2].closed != Reason::kNone || places_[1].live > 0) return;
-  if (!plan.evictions.empty()) return;
+  if (layout_.split < 0 || places_[2].closed != Reason::kNone || !plan.evictions.empty()) return;
+  const auto others =
+      std::count_if(snapshot_.running.begin(), snapshot_.running.end(),
+                    [](const RunningView& running) { return IsBeCompute(running.task); });
+  if (others > 1) return;
   if (std::any_of(snapshot_.heads.begin(), snapshot_.heads.end(), IsBeCompute)) return;
   for (const RunningView& running : snapshot_.running) {
     const HeadView& task = running.task;

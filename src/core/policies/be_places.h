@@ -22,6 +22,7 @@
 #include "src/core/policies/be_quota.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/fair_share.h"
+#include "src/core/policies/launch_form.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
@@ -52,7 +53,6 @@ class BePlaces {
     bool overlaps_lc = false;
     Reason closed = Reason::kNone;  // why nothing may be launched on it now
     int32_t live = 0;
-    bool segments = false;                          // a live task is a graph in segments
     std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
     std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
   };
@@ -80,6 +80,10 @@ class BePlaces {
   bool Launch(const HeadView& task, Place& place, Reason reason, Plan& plan);
   bool ReturnRunning(Place& place, Plan& plan);
   bool LaunchHead(Place& place, Plan& plan);
+  bool RunsAlone(const HeadView& task) const {
+    return RunsInSegments(snapshot_, task) || quotas_.IsUnbounded(task);
+  }
+  const Place* HomeOf(const HeadView& task) const;
   const Place& WholePlace() const { return places_[layout_.split < 0 ? 0 : 2]; }
   bool NeedsAll(const HeadView& task) const;
   bool PrefersWhole(const HeadView& task) const;
@@ -90,8 +94,8 @@ class BePlaces {
   bool SharesQueue(const HeadView& task, const Place& place) const;
   bool LeavesPlace(const HeadView& task, const Place& place) const;
   bool MustWaitAlone(const HeadView& task, const Place& place) const;
-  void NoteSegments(const HeadView& task, Place& place);
-  static void AddLive(const HeadView& task, Place& place);
+  bool OlderNeedsRoom(const HeadView& task) const;
+  void AddLive(const HeadView& task, Place& place);
 
   const Snapshot& snapshot_;
   const Layout& layout_;
@@ -100,11 +104,14 @@ class BePlaces {
   const Budgets budgets_;
   std::array<Place, 3 + kMaxSplits> places_;
   size_t place_count_ = 0;
-  bool any_be_ = false;       // BE work runs or is ready
-  uint64_t leaving_ = 0;      // places that share SMs with a graph in segments that is evicted
-  bool whole_taken_ = false;  // a graph in segments has the whole device, with the sides
-  int64_t fixed_ns_ = 0;      // remaining time of BE on LC's places that cannot be evicted
-  int64_t eviction_ns_ = 0;   // most that an eviction adds, of BE on LC's places
+  bool any_be_ = false;  // BE work runs or is ready
+  // Places that share SMs with live BE work; with live work that runs alone; with a graph in
+  // segments that is evicted.
+  uint64_t live_ = 0;
+  uint64_t alone_ = 0;
+  uint64_t leaving_ = 0;
+  int64_t fixed_ns_ = 0;     // remaining time of BE on LC's places that cannot be evicted
+  int64_t eviction_ns_ = 0;  // most that an eviction adds, of BE on LC's places
   std::bitset<kMaxHeads> launched_;
   int32_t recent_ = -1;  // the head that was launched last in this round
   PlaceIndex recent_place_ = kNoPlace;

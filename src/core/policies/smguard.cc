@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cmath>
 
 #include "src/core/policies/be_quota.h"
@@ -205,7 +206,8 @@ class Turn {
 
 // `bes_split`: BE's under smguard:packed, else -1.
 void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_split,
-                const BeQuotas& quotas, CapSms& capsms, Turn& turn, Plan& plan) {
+                const BeQuotas& quotas, CapSms& capsms, Turn& turn, std::bitset<kMaxApps>& waiting,
+                Plan& plan) {
   const size_t app = static_cast<size_t>(head.app);
   int32_t split = bes_split;
   int32_t side_sms = 0;
@@ -243,6 +245,9 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_spli
     fits =
         MayFill(snapshot, head, split, granted) || turn.Free(capsms.used(app), next.apart_from_lc);
   }
+  // Younger tasks of the app would take the room of a confined one again and again.
+  fits = fits && !waiting[app];
+  if (!fits && quotas.IsConfined(head)) waiting.set(app);
   if (!fits && quotas.IsUnbounded(head)) {
     plan.holds.TryAdd(quotas.HoldOf(head));
     return;
@@ -287,6 +292,7 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
   CapSms capsms(snapshot, sms);
   CopySlots slots(snapshot);
+  std::bitset<kMaxApps> waiting;  // apps whose oldest confined task lacks room
   Turn turn(snapshot, lc_active);
   BeOrder order;
   FairShare(snapshot).Order(order);
@@ -294,7 +300,7 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     if (head->kind == TaskKind::kMemcpy) {
       PlanCopy(*head, slots, plan);
     } else {
-      PlanKernel(snapshot, *head, split, quotas, capsms, turn, plan);
+      PlanKernel(snapshot, *head, split, quotas, capsms, turn, waiting, plan);
     }
   }
 }

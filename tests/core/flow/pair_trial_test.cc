@@ -172,10 +172,10 @@ TEST_F(PairTrialTest, TrialsAreAShareOfTheQueries) {
   EXPECT_EQ(queries, static_cast<int>(kTrialQueries / kTrialShare));
 }
 
-// The goal is 0.03. From 1.3 on the planner expects 0.82 of a split and gets 0.69, after 0.75 on
-// the whole device.
+// The goal is 0.03. From 1.3 on the planner expects 0.82 of a split and gets 0.69, after 0.78
+// at 1.2.
 TEST_F(PairTrialTest, ALooserBoundGivesLittleLessOfAStranger) {
-  constexpr double kLoss = 0.07;
+  constexpr double kLoss = 0.1;
   for (const double dram : {0.0, 0.5, 1.0}) {
     double most = 0;
     for (const double bound : {1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0}) {
