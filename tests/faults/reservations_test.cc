@@ -103,6 +103,26 @@ class Device {
     task_.kernel = kernel_;
   }
 
+  // Whether an opaque task of the second queue ends in that time, while the first one is never
+  // empty.
+  bool CompletesOpaque(int64_t duration_ns) {
+    gpushare_task_options task = GPUSHARE_TASK_OPTIONS_INIT;
+    task.kind = GPUSHARE_TASK_OPAQUE;
+    task.enqueue = [](void*, void*) {};
+    task.declared_ns = 20 * kUs;
+    gpushare_queue* queue = nullptr;
+    EXPECT_OK(gpushare_queue_create(api_.be_app, &queue));
+    gpushare_ticket ticket = {0};
+    EXPECT_OK(gpushare_submit_be(queue, &task, &ticket));
+    RunFor(duration_ns);
+    gpushare_bool done = 0;
+    EXPECT_OK(gpushare_ticket_poll(api_.runtime, ticket, &done));
+    EXPECT_OK(gpushare_ticket_wait(api_.runtime, ticket, api_.Deadline()));
+    EXPECT_OK(gpushare_ticket_release(api_.runtime, ticket));
+    EXPECT_OK(gpushare_queue_release(queue));
+    return done != 0;
+  }
+
   // Runs for `duration_ns` and returns the most SMs that were busy in any 50 us of it.
   double RunFor(int64_t duration_ns) {
     double most = 0;
@@ -304,6 +324,17 @@ TEST(ReservationsTest, ARegionOfAnAppWithAQuotaIsRefused) {
   EXPECT_FAILS(gpushare_region_begin(api.be_queue, &region, &ticket, &stream),
                GPUSHARE_FAILED_PRECONDITION, "a quota of 16 CapSMs");
   api.Close();
+}
+
+// Workers of one queue would take the room that the other queue's task needs again and again.
+TEST(ReservationsTest, ATaskWaitsForRoomNoLongerThanForThoseBeforeIt) {
+  for (const char* policy : {"adaptive", "smguard"}) {
+    Device device(policy);
+    ASSERT_OK(device.Quota(16, false));
+    device.Submits(Work::kWorkers);
+    device.RunFor(3 * kMs);
+    EXPECT_TRUE(device.CompletesOpaque(60 * kMs)) << policy;
+  }
 }
 
 // Tasks that held more leave.
