@@ -242,8 +242,9 @@ static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapsh
 // - a number is negative, or a reserved field is not 0.
 // Legal, and read so: more workers than the place holds are as many as it holds. WORKERS on a lane
 // that cannot be evicted are ORIGINAL, and SEGMENTS are GRAPH there. An ORIGINAL grid cut by
-// blocks_max is a SLICE. The rest of a task continues in the form that skips what is done. FUSED
-// without a pair launches the task alone. A count above ready_count is ready_count.
+// blocks_max is a SLICE; only kernels and copies are cut. The rest of a task continues in the form
+// that skips what is done, and that of a graph on a BE lane. FUSED without a pair launches the task
+// alone. A count above ready_count is ready_count.
 typedef struct gpushare_planned_launch {
   gpushare_ticket task;        // a head, or a running BE task that gets one more part
   gpushare_ticket fused_with;  // FUSED: the other task

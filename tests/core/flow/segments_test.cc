@@ -16,6 +16,7 @@
 #include "src/core/log/events.h"
 #include "src/core/policies/registry.h"
 #include "tests/core/forwarding_model.h"
+#include "tests/core/plan_with.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -75,6 +76,18 @@ class SegmentsTest : public SimulatedSchedulerTest {
     train_ = *scheduler_->CreateQueue(train_app_);
   }
 
+  // Launches every head in this form.
+  static std::unique_ptr<Policy> LaunchAll(Form form, LaneClass lane_class, int64_t blocks_max) {
+    return std::make_unique<PlanWith>([=](const Snapshot& snapshot, Plan& plan) {
+      for (const HeadView& head : snapshot.heads) {
+        PlannedLaunch& launch = plan.launches.Add();
+        launch.task = head.task;
+        launch.form = form;
+        launch.lane_class = lane_class;
+        launch.blocks_max = blocks_max;
+      }
+    });
+  }
   TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
     TaskSpec spec;
     spec.queue = queue;
@@ -413,6 +426,42 @@ TEST_F(SegmentsTest, AGraphInSegmentsBelongsToTheClassThatFirstSubmitsIt) {
   spec.kernel = *scheduler_->RegisterKernel(inference);
   Finish(SubmitGraph(service_, spec.kernel, true));
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// No launch runs a part of a graph: with this bound it ran once for each of its segments.
+TEST_F(SegmentsTest, AGraphRunsOnceWhateverThePlanBounds) {
+  Open("fifo");
+  // Without a partner a fused launch becomes one of the task alone.
+  for (const Form form : {Form::kGraph, Form::kSegments, Form::kFused}) {
+    for (const LaneClass lane_class : {LaneClass::kPlain, LaneClass::kBe}) {
+      ASSERT_TRUE(scheduler_->SetPolicy(LaunchAll(form, lane_class, 1)).ok());
+      const CompletionRecord record = Finish(SubmitGraph(train_, step_, false));
+      EXPECT_EQ(record.verdict, Verdict::kOk);
+      EXPECT_EQ(record.launches, 1);
+      EXPECT_EQ(record.block_tasks, Segments());
+      EXPECT_LT(record.measured_ns, kStepNs * 103 / 100) << "more than one execution";
+    }
+  }
+}
+
+TEST_F(SegmentsTest, AFormThatNoGraphHasIsDroppedAndRunsNothing) {
+  Open("fifo");
+  for (const Form form : {Form::kSlice, Form::kWorkers, Form::kOriginal}) {
+    for (const LaneClass lane_class : {LaneClass::kPlain, LaneClass::kBe}) {
+      SCOPED_TRACE(absl::StrCat(static_cast<int>(form), " on ", static_cast<int>(lane_class)));
+      const int64_t dropped = scheduler_->Stats().plan_entries_dropped;
+      ASSERT_TRUE(scheduler_->SetPolicy(LaunchAll(form, lane_class, 1)).ok());
+      const TicketId step = SubmitGraph(train_, step_, false);
+      Pass(2 * kStepNs);
+      EXPECT_GT(scheduler_->Stats().plan_entries_dropped, dropped);
+      EXPECT_FALSE(*scheduler_->IsComplete(step));
+      ASSERT_TRUE(scheduler_->SetPolicy(*MakePolicy("fifo")).ok());
+      const CompletionRecord record = Finish(step);
+      EXPECT_EQ(record.verdict, Verdict::kOk);
+      EXPECT_EQ(record.hold_reason, Reason::kHoldPlan);
+      EXPECT_EQ(record.launches, 1);
+    }
+  }
 }
 
 // A graph cannot keep some of its workers, so the next plan would evict it again.

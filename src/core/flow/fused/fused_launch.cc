@@ -250,7 +250,7 @@ bool LaunchAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
   alone.workers = 0;
   alone.blocks_max = 0;
   const bool leaves = !IsLc(task) && task.IsEvictable();
-  alone.form = leaves ? Form::kWorkers : OrdinaryForm(task.work.kind);
+  alone.form = leaves ? EvictableForm(task.work.kind) : OrdinaryForm(task.work.kind);
   if (IsLc(task) && alone.lane_class == LaneClass::kBe) alone.lane_class = LaneClass::kLc;
   if (task.work.kernel != nullptr && !task.work.kernel->confinable) alone.place = kWholeDevice;
   return LaunchTask(flow, task, alone);

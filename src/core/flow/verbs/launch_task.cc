@@ -27,7 +27,9 @@ namespace {
 Form FormOf(const Task& task, const PlannedLaunch& planned, bool evictable_lane) {
   if (task.IsSegmented()) {
     if (task.progress.counter >= 0) return Form::kSegments;
-    return planned.form == Form::kSegments && evictable_lane ? Form::kSegments : Form::kGraph;
+    // A form that no graph has is dropped (IsAllowed), and never runs the graph whole instead.
+    if (planned.form != Form::kSegments) return planned.form;
+    return evictable_lane ? Form::kSegments : Form::kGraph;
   }
   if (task.work.kind != TaskKind::kKernel || planned.form == Form::kFused) return planned.form;
   if (task.progress.counter >= 0) return Form::kWorkers;

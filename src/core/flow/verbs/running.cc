@@ -129,7 +129,11 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
     part.workers = static_cast<int32_t>(holds);
   }
   part.blocks_asked = left;
-  if (planned.blocks_max > 0) part.blocks_asked = std::min(left, planned.blocks_max);
+  // The block tasks of a graph are its segments, and no launch runs a part of them.
+  const bool divisible = task.work.kind == TaskKind::kKernel || task.work.kind == TaskKind::kMemcpy;
+  if (divisible && planned.blocks_max > 0) {
+    part.blocks_asked = std::min(left, planned.blocks_max);
+  }
 }
 
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
