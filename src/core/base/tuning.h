@@ -197,6 +197,9 @@ inline constexpr double kLayoutSideLoadMax = 0.95;
 // An (LC app, BE kernel, split) that nobody measured (state/pair_trial.h). Queries of one trial: a
 // pair is known after 4 samples, and a query that meets two kernels gives none. Range 4 to 32.
 inline constexpr int32_t kTrialQueries = 8;
+// Time, ns, after which a trial ends without a verdict: too few queries met the kernel. Eight
+// queries of an app that sends one a second fit. Range 1 to 60 s.
+inline constexpr int64_t kTrialTimeNs = 10'000'000'000;
 // Trials last for this share of all queries at most. A bad neighbour makes each of them late, and a
 // p99 leaves a hundredth, of which an app's own queue needs some. Range 0.001 to 0.008.
 inline constexpr double kTrialShare = 0.004;
