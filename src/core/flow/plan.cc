@@ -74,7 +74,7 @@ void ViewAccounts(Flow& flow) {
     TailAccount& account = flow.lc_apps[i]->account;
     if (view.active_queries == 0) CreditQuietTime(account, flow.now_ns);
     view.tail_credit = account.credit;
-    view.tail_need_per_ns = TailNeedPerNs(account, load);
+    view.tail_need_per_ns = TailNeedPerNs(account, load, flow.now_ns);
   }
 }
 
