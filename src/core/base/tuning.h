@@ -141,11 +141,15 @@ inline constexpr int64_t kTailShareWindow = 16'384;
 // Most credit, queries: the late ones of 10,000. A task that is likely to delay more starts at a
 // full account. Range 10 to 1,000.
 inline constexpr double kTailCreditMax = 100;
+// Most debt, queries: what it takes to delay a thousand. A service of 100 queries a second that
+// leaves 0.009 of them earns it in 19 minutes; one task of ten minutes would take hours. Range 100
+// to 10,000.
+inline constexpr double kTailDebtMax = 10 * kTailCreditMax;
 // Arrivals that the mean gap between them is taken from. Range 32 to 4,096.
 inline constexpr int64_t kTailGaps = 256;
-// Time without a query, in mean gaps, that still belongs to a load: of random arrivals one gap in
-// 22,000 is longer. Range 5 to 20.
-inline constexpr double kTailQuietGaps = 10;
+// Time without a query, ns, that still belongs to a load, and the least time that a rate is taken
+// over: after it the load counts as forgotten.
+inline constexpr double kTailPauseNs = kLoadWindowsKept * kLoadWindowNs;
 // Time, ns, after which an app that never sent a query counts as silent; also the gap of one that
 // shows none yet. An app that serves sends its first query soon. Range 10 ms to 1 s.
 inline constexpr double kTailSilentNs = 100e6;
@@ -197,6 +201,9 @@ inline constexpr double kLayoutSideLoadMax = 0.95;
 // An (LC app, BE kernel, split) that nobody measured (state/pair_trial.h). Queries of one trial: a
 // pair is known after 4 samples, and a query that meets two kernels gives none. Range 4 to 32.
 inline constexpr int32_t kTrialQueries = 8;
+// Time, ns, after which a trial ends without a verdict: too few queries met the kernel. Eight
+// queries of an app that sends one a second fit. Range 1 to 60 s.
+inline constexpr int64_t kTrialTimeNs = 10'000'000'000;
 // Trials last for this share of all queries at most. A bad neighbour makes each of them late, and a
 // p99 leaves a hundredth, of which an app's own queue needs some. Range 0.001 to 0.008.
 inline constexpr double kTrialShare = 0.004;

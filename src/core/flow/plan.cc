@@ -74,7 +74,7 @@ void ViewAccounts(Flow& flow) {
     TailAccount& account = flow.lc_apps[i]->account;
     if (view.active_queries == 0) CreditQuietTime(account, flow.now_ns);
     view.tail_credit = account.credit;
-    view.tail_need_per_ns = TailNeedPerNs(account, load);
+    view.tail_need_per_ns = TailNeedPerNs(account, load, flow.now_ns);
   }
 }
 
@@ -319,9 +319,14 @@ void BuildSnapshot(Flow& flow) {
   snapshot.running = buffers.running.span();
 }
 
-// A trial whose queries have ended: the pair is known now, if need be by the guess.
+// A trial whose queries have ended: the pair of each app that had one is known now, if need be by
+// the guess. A trial whose time is over says nothing, and its queries count as spent.
 void EndTrial(Flow& flow) {
   PairTrial& trial = flow.trial;
+  if (TrialTimedOut(trial, flow.now_ns)) {
+    trial.left = 0;
+    return FollowPlan(trial, -1, -1, flow.now_ns);
+  }
   if (!trial.over) return;
   const PairTable& pairs = flow.buffers.snapshot.pairs;
   const auto splits = flow.lanes.splits();
@@ -331,12 +336,13 @@ void EndTrial(Flow& flow) {
     for (int32_t a = 0; a < flow.lc_apps.size(); ++a) {
       const KernelDesc* const kernel = flow.lc_apps[a]->main_kernel;
       const PairOption& option = pairs.at(a, trial.kernel, trial.split);
+      if ((trial.apps >> flow.lc_apps[a]->slot & 1) == 0) continue;
       if (kernel == nullptr || pairs.HopedAt(a, trial.kernel, trial.split) <= 0) continue;
       flow.model->GiveUpBeside(*kernel, sms, *flow.pair_kernels[trial.kernel],
                                option.lc_speed / option.lc_speed_alone);
     }
   }
-  FollowPlan(trial, -1, -1);
+  FollowPlan(trial, -1, -1, flow.now_ns);
 }
 
 // The policy's plan. If the policy threw, or leaves the device idle at a shutdown, the flow plans:
@@ -376,7 +382,7 @@ void MakePlan(Flow& flow) {
   Plan& plan = flow.buffers.plan;
   plan.Clear();
   AskPolicy(flow);
-  FollowPlan(flow.trial, plan.trial_split, plan.trial_kernel);
+  FollowPlan(flow.trial, plan.trial_split, plan.trial_kernel, flow.now_ns);
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;

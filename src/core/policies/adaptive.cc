@@ -72,13 +72,15 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
   const int32_t current = CurrentLayout(snapshot);
   const Layout& layout = layouts_.Choose(snapshot, current);
-  if (layout.trial_kernel >= 0) {
-    plan.trial_split = layout.split;
-    plan.trial_kernel = layout.trial_kernel;
-  }
   const int64_t budget_ns = MinBlockingBudget(snapshot);
   const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
   const bool waits_for_change = change_ns > budget_ns;
+  // A trial begins with the route to its split.
+  const bool begun = snapshot.trial.split == layout.split;
+  if (layout.trial_kernel >= 0 && (begun || !waits_for_change)) {
+    plan.trial_split = layout.split;
+    plan.trial_kernel = layout.trial_kernel;
+  }
 
   PublishRoutes(snapshot, RouteOf(snapshot, waits_for_change ? current : layout.split), plan);
   LaunchLcHeads(snapshot, plan);

@@ -40,6 +40,34 @@ void EndBusyPeriod(App& app, TimeNs now_ns) {
   app.idle_since_ns = now_ns;
 }
 
+// The row of a BE kernel on the place that nobody measured beside the app on the split; -1: none.
+int32_t UnknownKernelOn(const Flow& flow, PlaceIndex place, int32_t app, int32_t split) {
+  const PairTable& pairs = flow.buffers.snapshot.pairs;
+  for (const Task* const task : flow.running_be) {
+    const int32_t row = task->progress.kernel_row;
+    if (row < 0 || row >= pairs.kernels || !(pairs.HopedAt(app, row, split) > 0)) continue;
+    for (const Part& part : task->progress.parts) {
+      if (part.place == place) return row;
+    }
+  }
+  return -1;
+}
+
+void NoteTrial(Flow& flow, const QueryState& query) {
+  PairTrial& trial = flow.trial;
+  EarnTrialCredit(trial);
+  const auto splits = flow.lanes.splits();
+  const int32_t split = trial.split;
+  if (split < 0 || split >= static_cast<int32_t>(splits.size())) return;
+  // An app that the table of this plan does not have yet has no query on trial.
+  const int32_t app = query.app->plan_index;
+  if (flow.pairs_stale || app < 0 || app >= flow.lc_apps.size()) return;
+  if (query.arrival_ns < trial.begin_ns) return;
+  const PlaceIndex place = splits[static_cast<size_t>(split)].be_place;
+  const int32_t kernel = UnknownKernelOn(flow, place, app, split);
+  if (kernel >= 0) NoteTrialQuery(trial, static_cast<int32_t>(query.app->slot), kernel);
+}
+
 }  // namespace
 
 void LinkQuery(Flow& flow, QueryState& query) {
@@ -74,7 +102,7 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   NoteQuery(app.account, app.options, latency_ns, query.met_credit);
   if (flow.first_query == nullptr) flow.busy_on_credit = false;
   LearnLateness(app, latency_ns);
-  NoteTrialQuery(flow.trial);
+  NoteTrial(flow, query);
   if (query.solo_ns > 0) {
     app.query_solo_ns =
         app.query_solo_ns == 0

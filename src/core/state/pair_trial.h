@@ -6,7 +6,12 @@
 // queries, or, if none could be attributed, by the pessimistic guess. The cost model keeps it, and
 // a profile what the model keeps.
 //
-// Where in the flow: NoteTrialQuery at a query's end, the rest in plan. Threads: the scheduler's.
+// A query belongs to the trial if it arrived since the trial began, and ends while the kernel has a
+// part on the split's BE place. The first such query says which kernel that is. Without enough of
+// them in kTrialTimeNs the trial ends, and says nothing about the pair.
+//
+// Where in the flow: EarnTrialCredit and NoteTrialQuery at a query's end, the rest in plan.
+// Threads: the scheduler's.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_PAIR_TRIAL_H_
 #define GPUSHARE_SRC_CORE_STATE_PAIR_TRIAL_H_
@@ -15,6 +20,7 @@
 #include <cstdint>
 
 #include "src/core/base/tuning.h"
+#include "src/core/base/types.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -24,7 +30,9 @@ struct PairTrial {
   int32_t left = 0;               // queries of the trial that is under way
   int32_t split = -1;             // what is tried; -1: nothing
   int32_t kernel = -1;            // row of the pair table
-  bool over = false;              // its last query has ended
+  uint64_t apps = 0;              // bit per slot of an app with a query of the trial
+  TimeNs begin_ns = 0;
+  bool over = false;  // its last query has ended
 };
 
 inline TrialView ViewOf(const PairTrial& trial) {
@@ -32,20 +40,34 @@ inline TrialView ViewOf(const PairTrial& trial) {
   return {trial.credit >= kTrialQueries, -1};
 }
 
-inline void NoteTrialQuery(PairTrial& trial) {
+// A query has ended, of whatever app.
+inline void EarnTrialCredit(PairTrial& trial) {
   constexpr double kRounding = 1e-9;  // of 1 / kTrialShare additions
   trial.credit = std::min(trial.credit + kTrialShare * (1 + kRounding), double{kTrialQueries});
-  if (trial.split >= 0 && --trial.left <= 0) trial.over = true;
+}
+
+// A query has ended beside `kernel`, on the split's BE place.
+inline void NoteTrialQuery(PairTrial& trial, int32_t app_slot, int32_t kernel) {
+  if (trial.apps == 0) trial.kernel = kernel;
+  if (trial.over || trial.kernel != kernel) return;
+  trial.apps |= uint64_t{1} << app_slot;
+  if (--trial.left <= 0) trial.over = true;
+}
+
+inline bool TrialTimedOut(const PairTrial& trial, TimeNs now_ns) {
+  return trial.split >= 0 && !trial.over && now_ns - trial.begin_ns >= kTrialTimeNs;
 }
 
 // The planner's answer: what is tried from now on. Queries that a trial did not need stay.
-inline void FollowPlan(PairTrial& trial, int32_t split, int32_t kernel) {
+inline void FollowPlan(PairTrial& trial, int32_t split, int32_t kernel, TimeNs now_ns) {
   if (split == trial.split) return;
   trial.credit += trial.left;
   trial.split = split;
   trial.kernel = kernel;
   trial.left = split < 0 ? 0 : kTrialQueries;
   trial.credit -= trial.left;
+  trial.apps = 0;
+  trial.begin_ns = now_ns;
   trial.over = false;
 }
 

@@ -5,7 +5,11 @@
 //
 //   a query ends            + kTailShare - share of late queries that met no task on credit
 //   quiet time              + kTailShare for each query that would have arrived in it
-//   late, met such a task   - 1
+//   late, met such a task   - 1, down to a debt of kTailDebtMax
+//
+// Quiet time begins after a pause of kTailPauseNs. What it earns is an advance on the queries that
+// come after it: what these earn repays it first. So arrivals in bursts earn no more than a steady
+// load.
 //
 // A task on credit is BE work that blocks longer than the app's budget and starts while no query is
 // active. A query meets it if it arrives while the task runs, or in the busy period that this
@@ -30,8 +34,9 @@ namespace gpushare::core {
 
 struct TailAccount {
   double credit = 0;                    // queries
+  double advance = 0;                   // of it, earned by quiet time and not yet by queries
   double late_share = kTailShareStart;  // of the queries that met no task on credit
-  double gap_ns = 0;                    // mean time between arrivals, pauses included
+  double gap_ns = 0;                    // mean time between the last arrivals
   int64_t arrivals = 0;
   int64_t queries = 0;      // ended
   int64_t late_for_be = 0;  // of these, late and met a task on credit
@@ -53,6 +58,16 @@ inline int64_t LatencyLimit(const AppOptions& options) {
 // A first query, or several at once, show no rate yet.
 inline double GapNs(const TailAccount& account) {
   return account.gap_ns > 0 ? account.gap_ns : kTailSilentNs;
+}
+
+// Arrivals a nanosecond over all the time from the first one to `until_ns`, pauses included.
+inline double LongRate(const TailAccount& account, TimeNs until_ns) {
+  const auto seen_ns = static_cast<double>(until_ns - account.first_arrival_ns);
+  return static_cast<double>(account.arrivals) / std::max(seen_ns, kTailPauseNs);
+}
+
+inline bool IsQuiet(const TailAccount& account, TimeNs now_ns) {
+  return account.arrivals > 0 && static_cast<double>(now_ns - account.arrival_ns) > kTailPauseNs;
 }
 
 inline void NoteArrival(TailAccount& account, TimeNs now_ns) {
@@ -77,11 +92,14 @@ inline void NoteQuery(TailAccount& account, const AppOptions& options, int64_t l
   ++account.queries;
   // Without a known limit nothing shows what the app's own queue leaves.
   const bool known = limit_ns != kNever;
-  AddCredit(account,
-            known ? std::max(kTailShare - account.late_share, kTailShareMin) : kTailShareUnknown);
+  const double earned =
+      known ? std::max(kTailShare - account.late_share, kTailShareMin) : kTailShareUnknown;
+  const double repaid = std::min(earned, account.advance);
+  account.advance -= repaid;
+  AddCredit(account, earned - repaid);
   if (met_credit) {
     const bool spends = late || !known;
-    account.credit -= spends ? 1 : 0;
+    if (spends) account.credit = std::max(account.credit - 1, -kTailDebtMax);
     account.late_for_be += spends ? 1 : 0;
     return;
   }
@@ -92,19 +110,22 @@ inline void NoteQuery(TailAccount& account, const AppOptions& options, int64_t l
 
 // A pause between two queries of a loaded app is no quiet time.
 inline void CreditQuietTime(TailAccount& account, TimeNs now_ns) {
-  if (account.arrivals == 0) return;
-  const double gap_ns = GapNs(account);
-  const TimeNs begin_ns = std::max(
-      account.quiet_ns, account.arrival_ns + static_cast<int64_t>(kTailQuietGaps * gap_ns));
-  if (now_ns <= begin_ns) return;
-  AddCredit(account, kTailShare * static_cast<double>(now_ns - begin_ns) / gap_ns);
+  if (!IsQuiet(account, now_ns)) return;
+  const TimeNs begin_ns =
+      std::max(account.quiet_ns, account.arrival_ns + static_cast<int64_t>(kTailPauseNs));
+  const double missed = LongRate(account, now_ns) * static_cast<double>(now_ns - begin_ns);
+  const double before = account.credit;
+  AddCredit(account, kTailShare * missed);
+  account.advance += account.credit - before;
   account.quiet_ns = now_ns;
 }
 
 // Queries that a blocking of one nanosecond is likely to delay, on a device with this LC load:
-// those that arrive in it, and until the queue that it leaves is empty again.
-inline double TailNeedPerNs(const TailAccount& account, double load) {
-  return 1 / (GapNs(account) * (1 - std::clamp(load, 0.0, kTailLoadMax)));
+// those that arrive in it, and until the queue that it leaves is empty again. In quiet time the
+// last gaps say nothing of when the next query comes.
+inline double TailNeedPerNs(const TailAccount& account, double load, TimeNs now_ns) {
+  const double rate = IsQuiet(account, now_ns) ? LongRate(account, now_ns) : 1 / GapNs(account);
+  return rate / (1 - std::clamp(load, 0.0, kTailLoadMax));
 }
 
 // Whether no query of the app has ever ended. It then holds no BE work, but for a moment after its

@@ -457,6 +457,29 @@ TEST(LayoutChangeTest, LcKeepsItsRouteUntilLongBlockTasksHaveLeftTheNewOne) {
   }
 }
 
+// Its queries would say nothing of the split that they do not use yet.
+TEST(LayoutChangeTest, NoTrialBeginsWhileLcKeepsItsOldRoute) {
+  for (const bool waits : {false, true}) {
+    SnapshotBuilder builder;
+    const int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);
+    const int32_t be = builder.AddBeApp();
+    const int32_t kernel = builder.AddKernel(2'550 * kUs);
+    builder.Pair(lc, kernel, 84).lc_speed = 0.9f;
+    builder.Pair(lc, kernel, 108).lc_speed = 0.47f;
+    std::vector<float> hoped(builder.splits.size());
+    hoped[static_cast<size_t>(builder.Split(108))] = 1.0f;
+    builder.snapshot.pairs.hoped = hoped;
+    builder.snapshot.trial.open = true;
+    if (waits) builder.AddRunningBe(be, kernel, 80 * kMs, {{builder.BePlace(84)}});
+    builder.AddBeHead(be, kernel, 80 * kMs);
+    Plan plan = PlanOf("adaptive", builder);
+    EXPECT_EQ(plan.trial_split, waits ? -1 : builder.Split(108)) << Describe(plan);
+    builder.snapshot.trial.split = builder.Split(108);
+    plan = PlanOf("adaptive", builder);
+    EXPECT_EQ(plan.trial_split, builder.Split(108)) << "one that has begun goes on";
+  }
+}
+
 TEST(LayoutChangeTest, LcDoesNotStayForWorkThatBlocksTheOldRouteAsWell) {
   SnapshotBuilder builder;
   const int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);

@@ -69,15 +69,58 @@ TEST_F(TailAccountTest, WithoutAKnownP99EveryQueryThatMetTheTaskSpends) {
   EXPECT_LT(account.credit, 0.01);
 }
 
+TEST_F(TailAccountTest, TheDebtHasAFloor) {
+  Run(5'000, 1'000, true);
+  EXPECT_GE(account.credit, -kTailDebtMax);
+  Run(1, 1'000, true);
+  EXPECT_NEAR(account.credit, -kTailDebtMax, 1);
+}
+
 TEST_F(TailAccountTest, QuietTimeEarnsWhatItsQueriesWouldHave) {
-  Run(1'000, 9);
+  const auto pause_ns = static_cast<int64_t>(kTailPauseNs);
+  Run(5'000, 9);
+  const double arrive = 5'000.0 / 8.5;  // of 5,000 in 5 s and a silence of 3.5 s
   const double before = account.credit;
-  CreditQuietTime(account, now_ns + 10 * kMs);
-  EXPECT_EQ(account.credit, before) << "a gap of a load";
-  CreditQuietTime(account, now_ns + 1'010 * kMs);
-  EXPECT_NEAR(account.credit - before, 1'000 * kTailShare, 0.1);
-  CreditQuietTime(account, now_ns + 1'010 * kMs);
-  EXPECT_NEAR(account.credit - before, 1'000 * kTailShare, 0.1) << "once";
+  CreditQuietTime(account, now_ns + pause_ns);
+  EXPECT_EQ(account.credit, before) << "a pause of a load";
+  CreditQuietTime(account, now_ns + pause_ns + 1'000 * kMs);
+  EXPECT_NEAR(account.credit - before, arrive * kTailShare, 0.1);
+  CreditQuietTime(account, now_ns + pause_ns + 1'000 * kMs);
+  EXPECT_NEAR(account.credit - before, arrive * kTailShare, 0.1) << "once";
+}
+
+// Credit earned a query, spent as it is earned, in bursts with pauses.
+TEST_F(TailAccountTest, BurstsEarnNoMoreThanASteadyLoad) {
+  for (const int64_t pause_ns : {100 * kMs, 3'000 * kMs, 60'000 * kMs}) {
+    for (const int burst : {1, 10, 1'000}) {
+      for (const int64_t gap_ns : {int64_t{10'000}, kMs}) {
+        account = TailAccount();
+        account.late_share = 0;
+        double earned = 0;
+        const int bursts = 100'000 / burst;
+        for (int i = 0; i < bursts; ++i) {
+          Run(burst, 0, false, gap_ns);
+          for (int look = 0; look < 20; ++look) {
+            now_ns += pause_ns / 20;
+            CreditQuietTime(account, now_ns);
+          }
+          earned += account.credit;
+          account.credit = 0;
+        }
+        EXPECT_LE(earned / (bursts * burst), 0.0095)
+            << "pause " << pause_ns << ", burst " << burst << ", gap " << gap_ns;
+      }
+    }
+  }
+}
+
+TEST_F(TailAccountTest, TwoQueriesAtOnceShowNoHighRate) {
+  Run(2, 0, false, 1'000);
+  const double before = account.credit;
+  CreditQuietTime(account, now_ns + 10'000 * kMs);
+  EXPECT_LE(account.credit - before, 2 * kTailShare * 10'000 * kMs / kTailPauseNs);
+  EXPECT_GT(account.credit, TailNeedPerNs(account, 0, now_ns + 10'000 * kMs) * 50 * kMs)
+      << "a silent app blocks nobody for long";
 }
 
 TEST_F(TailAccountTest, RandomArrivalsEarnNothingBetweenThem) {
@@ -97,6 +140,7 @@ TEST_F(TailAccountTest, RandomArrivalsEarnNothingBetweenThem) {
 
 TEST_F(TailAccountTest, CreditEndsAtItsCap) {
   Run(1'000, 0);
+  account.credit = kTailCreditMax - 1;
   CreditQuietTime(account, now_ns + 1'000'000 * kMs);
   EXPECT_EQ(account.credit, kTailCreditMax);
 }
@@ -104,8 +148,8 @@ TEST_F(TailAccountTest, CreditEndsAtItsCap) {
 // 0.5 queries a millisecond at load 0.5: 5 ms delay the 2.5 that arrive in it, and as many again.
 TEST_F(TailAccountTest, ATaskNeedsCreditForWhatArrivesUntilTheQueueIsEmpty) {
   Run(1'000, 0, false, 2 * kMs);
-  EXPECT_NEAR(TailNeedPerNs(account, 0.5) * 5 * kMs, 5, 0.01);
-  EXPECT_LE(TailNeedPerNs(account, 3) * 5 * kMs, 26);
+  EXPECT_NEAR(TailNeedPerNs(account, 0.5, now_ns) * 5 * kMs, 5, 0.01);
+  EXPECT_LE(TailNeedPerNs(account, 3, now_ns) * 5 * kMs, 26);
 }
 
 TEST_F(TailAccountTest, AnAppIsSilentUntilItsFirstQueryHasEnded) {
