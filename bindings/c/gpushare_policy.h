@@ -235,8 +235,8 @@ static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapsh
 // - `task` is neither a head nor a running BE task that gets one more part. A part is a launch of
 //   WORKERS beside workers. An LC task has one part, because its lane keeps its queue's order;
 // - the task has no such form: a task that is not a kernel has the form of its kind, an evictable
-//   graph also SEGMENTS, which an LC lane does not take; a kernel has ORIGINAL, with a worker
-//   function (evictable) WORKERS, with a worker or slice function SLICE;
+//   graph also SEGMENTS; a kernel has ORIGINAL, with a worker function (evictable) WORKERS, with a
+//   worker or slice function SLICE;
 // - the place does not exist or has no lane of the class (the sides of a split have LC and BE
 //   lanes), or the kernel is not confinable and the place is not the whole device;
 // - a number is negative, or a reserved field is not 0.

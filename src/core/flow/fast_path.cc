@@ -99,9 +99,12 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
   const bool behind_fused =
       usable && in_order &&
       flow.lanes.lane(part.lane).fused_partners_pending.load(std::memory_order_relaxed) > 0;
+  // Pick avoids such a lane; a queue in order stays on its own.
+  const bool behind_segments =
+      usable && flow.lanes.lane(part.lane).holds_segments.load(std::memory_order_relaxed);
   part.place = usable ? flow.lanes.lane(part.lane).spec.place : kNoPlace;
   const bool confined = part.place != kWholeDevice;
-  if (!usable || behind_fused ||
+  if (!usable || behind_fused || behind_segments ||
       (confined && task.work.kernel != nullptr && !task.work.kernel->confinable)) {
     return give_up();
   }

@@ -464,6 +464,43 @@ TEST_F(SegmentsTest, AFormThatNoGraphHasIsDroppedAndRunsNothing) {
   }
 }
 
+// These put LC queues, which stay on their lanes, and BE work on plain lanes: a graph's rest there
+// made the device refuse the query behind it.
+TEST_F(SegmentsTest, TheRestOfAGraphFailsNoQueryUnderAnyLaterPolicy) {
+  for (const char* policy : {"fifo", "bare", "baymax", "priority", "own: plain", "own: lc",
+                             "own: be"}) {
+    SCOPED_TRACE(policy);
+    ASSERT_NO_FATAL_FAILURE(Open("adaptive:evict"));
+    std::vector<QueueId> services;  // on each plain lane one
+    for (const char* name : {"a", "b", "c", "d"}) {
+      services.push_back(AddQueue(AppClass::kLatencyCritical, name));
+    }
+    const TicketId step = SubmitGraph(train_, step_, false);
+    Pass(3 * kMs);
+    std::vector<TicketId> queries = {SubmitGraph(service_, query_, true)};  // evicts the graph
+    Pass(20 * kUs);
+    const LaneClass lane_class = policy == std::string("own: lc")   ? LaneClass::kLc
+                                 : policy == std::string("own: be") ? LaneClass::kBe
+                                                                    : LaneClass::kPlain;
+    ASSERT_TRUE(scheduler_
+                    ->SetPolicy(policy[0] == 'o' ? LaunchAll(Form::kGraph, lane_class, 0)
+                                                 : *MakePolicy(policy))
+                    .ok());
+    Pass(kUs);  // publishes the routes
+    for (int i = 0; i < 20; ++i) {
+      for (const QueueId queue : services) queries.push_back(SubmitGraph(queue, query_, true));
+      Pass(kQueryNs / 4);
+    }
+    for (const TicketId query : queries) EXPECT_EQ(Finish(query).verdict, Verdict::kOk);
+    const CompletionRecord record = Finish(step);
+    EXPECT_EQ(record.verdict, Verdict::kOk);
+    EXPECT_EQ(record.block_tasks, Segments());
+    EXPECT_EQ(SegmentsDone(step), Segments());
+    EXPECT_GT(record.launches, 1);
+    events_.records.clear();
+  }
+}
+
 // A graph cannot keep some of its workers, so the next plan would evict it again.
 TEST_F(SegmentsTest, SmguardDoesNotEvictAGraphForAQuotaThatItsNextLaunchWouldExceedToo) {
   Open("smguard");

@@ -44,9 +44,14 @@ Form FormOf(const Task& task, const PlannedLaunch& planned, bool evictable_lane)
 bool IsAllowed(const Task& task, Form form, const Lane& lane) {
   const bool confined = lane.spec.place != kWholeDevice;
   if (confined && task.work.kernel != nullptr && !task.work.kernel->confinable) return false;
-  // LC work never waits for the end of a graph's segments on its own lane.
-  if (form == Form::kSegments && lane.lane_class == LaneClass::kLc) return false;
   return HasForm(task, form);
+}
+
+// A launch in segments has its lane to itself until it is reported, and LC queues stay on plain
+// lanes under some policies. So the rest of a graph goes to a BE lane, whatever the plan says.
+LaneClass LaneClassOf(const Task& task, const PlannedLaunch& planned) {
+  const bool rest = task.IsSegmented() && task.progress.counter >= 0;
+  return rest ? LaneClass::kBe : planned.lane_class;
 }
 
 // The device has refused the launch and started nothing.
@@ -92,6 +97,8 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
       // part alone and then takes another lane.
       if (flow.lanes.lane(lane).fused_partners_pending.load(std::memory_order_relaxed) > 0)
         return kNoLane;
+      // A policy of the application's own may put LC work on BE lanes.
+      if (flow.lanes.lane(lane).holds_segments.load(std::memory_order_relaxed)) return kNoLane;
       // Work that no partition can hold waits until the queue's lane is empty.
       const bool fits = task.work.kernel == nullptr || task.work.kernel->confinable ||
                         flow.lanes.lane(lane).spec.place == kWholeDevice;
@@ -101,7 +108,7 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
   const uint32_t salt = task.work.kind == TaskKind::kMemcpy
                             ? static_cast<uint32_t>(task.work.copy.direction)
                             : task.app->slot;
-  return flow.lanes.Pick(planned.place, planned.lane_class, salt);
+  return flow.lanes.Pick(planned.place, LaneClassOf(task, planned), salt);
 }
 
 void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
@@ -162,7 +169,7 @@ bool LaunchTask(Flow& flow, Task& task, const PlannedLaunch& planned) {
   }
   Part part;
   part.lane = PickLane(flow, task, planned);
-  if (part.lane == kNoLane && !flow.lanes.HasKind(planned.place, planned.lane_class)) {
+  if (part.lane == kNoLane && !flow.lanes.HasKind(planned.place, LaneClassOf(task, planned))) {
     CountDropped(flow);
     return hold(Reason::kHoldPlan);
   }
