@@ -508,9 +508,9 @@ TEST_F(SegmentsTest, TheRestOfAGraphFailsNoQueryUnderAnyLaterPolicy) {
                                                  : *MakePolicy(policy))
                     .ok());
     Pass(kUs);  // publishes the routes
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 40; ++i) {
       for (const QueueId queue : services) queries.push_back(SubmitGraph(queue, small, true));
-      Pass(kQueryNs / 2);
+      Pass(kQueryNs * 3 / 4);  // one query at least is in flight
     }
     for (const TicketId query : queries) EXPECT_EQ(Finish(query).verdict, Verdict::kOk);
     const CompletionRecord record = Finish(step);
