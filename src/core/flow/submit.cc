@@ -41,20 +41,6 @@ absl::StatusOr<Queue*> FindOpenQueue(const Flow& flow, QueueId id, AppClass app_
   return queue;
 }
 
-// A graph in segments is of one class; that of its first submit.
-absl::Status ClaimGraph(Flow& flow, const KernelDesc* kernel, AppClass app_class) {
-  if (kernel == nullptr || kernel->kind != TaskKind::kGraph || kernel->cut.segments <= 1 ||
-      flow.tables.ClaimGraph(kernel->id, app_class) == app_class) {
-    return absl::OkStatus();
-  }
-  const bool lc = app_class == AppClass::kLatencyCritical;
-  return absl::FailedPreconditionError(absl::StrCat(
-      "Graph '", kernel->name, lc ? "' runs in segments for best-effort" : "' runs whole for",
-      lc ? " apps, and a task of a latency-critical"
-         : " latency-critical apps, and a task of a best-effort",
-      " app would use the same buffers; register a second capture for it."));
-}
-
 // Prefetches the cache lines that an LC submit writes next and the flow wrote last (prefetch.h).
 void PrefetchSubmit(const Flow& flow, const Queue& queue, const QuerySlot* query) {
   const App& app = *queue.app;
@@ -99,7 +85,6 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   if (!query.ok()) return query.status();
   WaitHolds waits(flow.tables);
   if (absl::Status status = waits.Take(spec.wait_tickets); !status.ok()) return status;
-  if (absl::Status status = ClaimGraph(flow, kernel, app_class); !status.ok()) return status;
   absl::StatusOr<Task*> accepted = AcceptTask(flow, queue, spec, kernel, *query);
   if (!accepted.ok()) return accepted.status();
   hold.Keep();

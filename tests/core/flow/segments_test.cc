@@ -428,6 +428,24 @@ TEST_F(SegmentsTest, AGraphInSegmentsBelongsToTheClassThatFirstSubmitsIt) {
   EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
+TEST_F(SegmentsTest, ASubmitThatFailsClaimsNoGraph) {
+  Open("adaptive");
+  AppOptions options{.name = "full", .app_class = AppClass::kBestEffort};
+  options.tasks_max = 1;
+  TaskSpec spec;
+  spec.queue = AddQueue(options);
+  spec.kernel = step_;
+  spec.work.kind = TaskKind::kGraph;
+  KernelDesc other = Graph("other", kNodeNs);
+  other.simulation.nodes[0].repeat = kNodes;
+  const TicketId held = SubmitGraph(spec.queue, *scheduler_->RegisterKernel(other), false);
+  EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Finish(SubmitGraph(service_, step_, true)).verdict, Verdict::kOk);
+  Finish(held);
+  // A claim of an earlier task stays.
+  EXPECT_EQ(scheduler_->SubmitBe(spec).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
 // No launch runs a part of a graph: with this bound it ran once for each of its segments.
 TEST_F(SegmentsTest, AGraphRunsOnceWhateverThePlanBounds) {
   Open("fifo");
@@ -467,10 +485,13 @@ TEST_F(SegmentsTest, AFormThatNoGraphHasIsDroppedAndRunsNothing) {
 // These put LC queues, which stay on their lanes, and BE work on plain lanes: a graph's rest there
 // made the device refuse the query behind it.
 TEST_F(SegmentsTest, TheRestOfAGraphFailsNoQueryUnderAnyLaterPolicy) {
-  for (const char* policy : {"fifo", "bare", "baymax", "priority", "own: plain", "own: lc",
-                             "own: be"}) {
+  for (const char* policy :
+       {"fifo", "bare", "baymax", "priority", "own: plain", "own: lc", "own: be"}) {
     SCOPED_TRACE(policy);
     ASSERT_NO_FATAL_FAILURE(Open("adaptive:evict"));
+    KernelDesc desc = Graph("small", kQueryNs);  // the graph's segments end beside it
+    desc.simulation.nodes[0].blocks = 8;
+    const KernelId small = *scheduler_->RegisterKernel(desc);
     std::vector<QueueId> services;  // on each plain lane one
     for (const char* name : {"a", "b", "c", "d"}) {
       services.push_back(AddQueue(AppClass::kLatencyCritical, name));
@@ -487,9 +508,9 @@ TEST_F(SegmentsTest, TheRestOfAGraphFailsNoQueryUnderAnyLaterPolicy) {
                                                  : *MakePolicy(policy))
                     .ok());
     Pass(kUs);  // publishes the routes
-    for (int i = 0; i < 20; ++i) {
-      for (const QueueId queue : services) queries.push_back(SubmitGraph(queue, query_, true));
-      Pass(kQueryNs / 4);
+    for (int i = 0; i < 40; ++i) {
+      for (const QueueId queue : services) queries.push_back(SubmitGraph(queue, small, true));
+      Pass(kQueryNs * 3 / 4);  // one query at least is in flight
     }
     for (const TicketId query : queries) EXPECT_EQ(Finish(query).verdict, Verdict::kOk);
     const CompletionRecord record = Finish(step);

@@ -30,6 +30,29 @@ bool CopyArguments(App& app, Task& task, const Work& work) {
   return true;
 }
 
+void FreeSlots(App& app, Task& task) {
+  if (task.large_arguments >= 0) {
+    app.free_large->Push(static_cast<uint32_t>(task.large_arguments) + 1);
+    task.large_arguments = -1;
+  }
+  app.free_tasks->Push(task.slot + 1);
+}
+
+// A graph in segments is of one class: that of its first task. A claim stays, so nothing of the
+// submit may fail after it.
+absl::Status ClaimGraph(Flow& flow, const KernelDesc* kernel, AppClass app_class) {
+  if (kernel == nullptr || kernel->kind != TaskKind::kGraph || kernel->cut.segments <= 1 ||
+      flow.tables.ClaimGraph(kernel->id, app_class) == app_class) {
+    return absl::OkStatus();
+  }
+  const bool lc = app_class == AppClass::kLatencyCritical;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "Graph '", kernel->name, lc ? "' runs in segments for best-effort" : "' runs whole for",
+      lc ? " apps, and a task of a latency-critical"
+         : " latency-critical apps, and a task of a best-effort",
+      " app would use the same buffers; register a second capture for it."));
+}
+
 // The graphs of LC apps run whole.
 int64_t BlockTasksOf(const Work& work, const KernelDesc* kernel, AppClass app_class) {
   switch (work.kind) {
@@ -144,10 +167,14 @@ absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
                      " tasks that are not complete or not released."));
   }
   if (!CopyArguments(app, *task, spec.work)) {
-    app.free_tasks->Push(task->slot + 1);
+    FreeSlots(app, *task);
     return absl::ResourceExhaustedError(absl::StrCat("App '", app.options.name, "' has ",
                                                      kLargeArgumentSlotsPerApp,
                                                      " tasks with large arguments in flight."));
+  }
+  if (absl::Status status = ClaimGraph(flow, kernel, app.options.app_class); !status.ok()) {
+    FreeSlots(app, *task);
+    return status;
   }
   const TimeNs now = flow.device->NowNs();
   Fill(*task, queue, spec, kernel, now);

@@ -51,7 +51,8 @@ absl::Status RefusalOf(const Flow& flow);
 absl::Status QueueReleased(QueueId id);
 
 // A filled task, held by the caller (unless it is detached) and by the flow. From here on it
-// completes exactly once. RESOURCE_EXHAUSTED: the app has no free slot.
+// completes exactly once. RESOURCE_EXHAUSTED: the app has no free slot. FAILED_PRECONDITION: the
+// graph belongs to apps of the other class.
 absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
                                  const KernelDesc* kernel, QuerySlot* query);
 
