@@ -194,6 +194,11 @@ class Runtime(Handle):
 
     # --- ending ---
 
+    @property
+    def closing(self) -> bool:
+        """Whether close() has begun, or has ended."""
+        return self._closing or self._handle is None
+
     def close(self, timeout_s: float = CLOSE_TIMEOUT_S) -> None:
         """Shuts down, then gives everything back that the runtime made. A second call does nothing.
 

@@ -14,13 +14,14 @@ from gpushare import _waits, abi
 from gpushare._library import check, library
 from gpushare._structs import init
 from gpushare.enums import Status, Verdict
-from gpushare.errors import TaskError
+from gpushare.errors import FailedPreconditionError, InvalidArgumentError, TaskError
 from gpushare.records import CompletionRecord
 
 if TYPE_CHECKING:
     from gpushare.app import Queue
 
 _future_lock = threading.Lock()
+_record_lock = threading.RLock()  # what drop() frees may run code of the application
 
 
 class Ticket:
@@ -81,9 +82,11 @@ class Ticket:
         if self._record is None:
             struct = init(abi.gpushare_completion_record)
             check(library().gpushare_ticket_record(self.runtime_handle, self.c_value, ctypes.byref(struct)))
-            self._record = CompletionRecord.from_c(struct)
-            if self._enqueued is not None:
-                self._enqueued.drop()  # a task that is complete never calls it
+            with _record_lock:  # one object, also for threads that ask at once
+                if self._record is None:
+                    self._record = CompletionRecord.from_c(struct)
+                    if self._enqueued is not None:
+                        self._enqueued.drop()  # a task that is complete never calls it
         return self._record
 
     def result(self) -> CompletionRecord:
@@ -116,11 +119,20 @@ class Ticket:
         It cannot be cancelled; cancel() cancels the task. With Drive.POLL another thread must drive the flow.
         """
         if self._future is None:
-            self.done()  # raises where the ticket or the process cannot be used
+            self._check_usable()
             with _future_lock:  # a ticket has at most one eventfd
                 if self._future is None:
                     self._future = self._queue.runtime._completions().add(self._queue.handle, self)
         return self._future
+
+    def _check_usable(self) -> None:
+        """Raises where the ticket or the process cannot be used; a runtime that closes meanwhile is closed."""
+        try:
+            self.done()
+        except InvalidArgumentError:
+            if self._queue.runtime.closing:
+                raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.') from None
+            raise
 
     def __await__(self) -> Generator[Any, None, CompletionRecord]:
         return asyncio.wrap_future(self.future()).__await__()

@@ -376,8 +376,7 @@ LcTerm MakeLcTerm(const LcAppView& app) {
 // What a running task has done so far, as time on the whole device.
 int64_t SpentOn(const Snapshot& snapshot, const RunningView& running) {
   double spent_ns = 0;
-  for (int32_t i = 0; i < running.parts.size(); ++i) {
-    const PartView& part = running.parts[i];
+  for (const PartView& part : running.parts) {
     if (part.place < 0) continue;
     const double sms = snapshot.places[static_cast<size_t>(part.place)].sms;
     spent_ns += static_cast<double>(snapshot.now_ns - part.launched_ns) * sms /

@@ -28,7 +28,7 @@ double ChainNs(const SimulationRecord& record) {
 
 RecordCut Cut(const SimulationRecord& record, int64_t segment_ns) {
   // Two neighbouring segments are longer than one may be, so half the bound is enough.
-  const double least_ns = ChainNs(record) / (kMaxSegments / 2);
+  const double least_ns = ChainNs(record) * 2.0 / kMaxSegments;
   segment_ns = std::max(segment_ns, static_cast<int64_t>(std::min(least_ns, 9e18)));
   RecordCut cut;
   int64_t index = 0;
