@@ -14,7 +14,7 @@ namespace {
 
 struct RecordCut {
   std::vector<int64_t> begins;
-  int64_t longest_ns = 0;
+  std::vector<int64_t> durations_ns;
 };
 
 // In floating point: 4,096 nodes of an hour, each repeated a million times, exceed 64 bits.
@@ -43,12 +43,15 @@ RecordCut Cut(const SimulationRecord& record, int64_t segment_ns) {
         length_ns = 0;
         continue;
       }
-      if (length_ns == 0) cut.begins.push_back(index);
+      if (length_ns == 0) {
+        cut.begins.push_back(index);
+        cut.durations_ns.push_back(0);
+      }
       const int64_t taken = std::min(fit, left);
       index += taken;
       left -= taken;
       length_ns += taken * step_ns;
-      cut.longest_ns = std::max(cut.longest_ns, length_ns - record.node_gap_ns);
+      cut.durations_ns.back() = length_ns - record.node_gap_ns;
     }
   }
   return cut;
@@ -75,13 +78,16 @@ GraphCut CutOfRecord(const KernelDesc& graph) {
   }
   const RecordCut cut = Cut(graph.simulation, SegmentNsOf(graph));
   if (cut.begins.empty()) return {.segments = 1, .whole_reason = "The graph has no nodes."};
+  const int64_t longest_ns = *std::max_element(cut.durations_ns.begin(), cut.durations_ns.end());
   if (cut.begins.size() == 1) {
     return {.segments = 1,
-            .longest_ns = cut.longest_ns,
-            .whole_reason = absl::StrCat("The graph takes ", cut.longest_ns,
-                                         " ns, and a segment has ", SegmentNsOf(graph), " ns.")};
+            .longest_ns = longest_ns,
+            .whole_reason = absl::StrCat("The graph takes ", longest_ns, " ns, and a segment has ",
+                                         SegmentNsOf(graph), " ns.")};
   }
-  return {.segments = static_cast<int32_t>(cut.begins.size()), .longest_ns = cut.longest_ns};
+  return {.segments = static_cast<int32_t>(cut.begins.size()),
+          .longest_ns = longest_ns,
+          .blocking = SegmentBlocking(cut.durations_ns, SegmentNsOf(graph))};
 }
 
 }  // namespace gpushare::core

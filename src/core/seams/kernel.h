@@ -13,6 +13,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/seams/library_call.h"
+#include "src/core/seams/segment_blocking.h"
 
 namespace gpushare::core {
 
@@ -72,6 +73,7 @@ inline constexpr int32_t kDefaultWorkersPerSm = 8;
 struct GraphCut {
   int32_t segments = 1;           // 1: the graph runs whole
   int64_t longest_ns = 0;         // the longest segment alone on the whole device; 0: unknown
+  SegmentBlocking blocking = {};  // unknown unless the durations of all segments are known
   std::string whole_reason = {};  // a sentence, where it runs whole
 };
 
@@ -95,6 +97,8 @@ struct KernelDesc {
   int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
   // kGraph: length of the segments that its BE tasks run in. 0: kSegmentNs; below 0: never cut.
   int64_t segment_ns = 0;
+  // kGraph: registering it may execute it twice, which measures its nodes.
+  bool measure_nodes = false;
   // kGraph: what the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and sets
   // `evictable` where there are several segments.
   GraphCut cut;

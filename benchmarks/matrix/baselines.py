@@ -1,0 +1,145 @@
+"""What users do today, without the library: one CUDA graph of the service and one of the step, launched side by side.
+
+Each way serves the queries in the order of their arrival and keeps the step running meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from clock import Clock, Mark, sleep_until, timed_event
+from green import GreenContexts
+
+from gpushare.torch._place_captures import _sm_count, backward_on_this_thread
+from gpushare.torch._tensors import own_workspaces
+
+OUTSTANDING = 2  # steps on the BE stream
+DRAIN_S = 20.0  # the longest wait for queries that a way left behind
+
+
+def captured(function: Callable[[], Any], stream: Any, sms: int | None = None) -> Any:
+    """A graph of the function, for a stream. sms: how many cuBLAS is told, if not all."""
+    everything = torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    with own_workspaces(), _sm_count(everything, sms or everything), backward_on_this_thread(), \
+            torch.cuda.graph(graph, stream=stream, capture_error_mode='relaxed'):
+        function()
+    return graph
+
+
+class Way:
+    """One way to run a service's graph beside a step's graph."""
+
+    def __init__(self, name: str, service: Callable[[], Any], step: Callable[[], Any] | None,
+                 streams: tuple[Any, Any], sms: tuple[int | None, int | None] = (None, None),
+                 gated: bool = False) -> None:
+        self.name, self.gated = name, gated
+        self._lc, self._be = streams
+        self._service = captured(service, self._lc, sms[0])
+        self._step = captured(step, self._be, sms[1]) if step is not None else None
+        self._active = 0
+        self._changed = threading.Condition()
+
+    def run(self, arrivals: Sequence[int]) -> dict[str, Any]:
+        """Latencies in ns by the GPU's clock, and the steps until the last arrival."""
+        torch.cuda.synchronize()
+        first, ends, steps, stop = Mark(), [], [], threading.Event()
+        waited: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        threads = [threading.Thread(target=self._count_down, args=(waited,))] if self.gated else []
+        if self._step is not None:
+            threads.append(threading.Thread(target=self._feed, args=(steps, stop)))
+        for thread in threads:
+            thread.start()
+        start = time.monotonic_ns() + 20_000_000
+        with torch.cuda.stream(self._lc):
+            for arrival in arrivals:
+                sleep_until(start + arrival)
+                if self.gated:
+                    with self._changed:
+                        self._active += 1
+                self._service.replay()
+                ends.append(timed_event())
+                if self.gated:
+                    waited.put(ends[-1])
+        last = time.monotonic_ns()
+        stop.set()
+        waited.put(None)
+        for thread in threads:
+            thread.join(DRAIN_S)
+        torch.cuda.synchronize()
+        clock = Clock(first, Mark())
+        done = [clock.host_ns(end) for end in steps]
+        meant = [start + arrival for arrival in arrivals]
+        return {'latencies': [clock.host_ns(end) - at for end, at in zip(ends, meant, strict=True)],
+                'steps': sum(start <= end < last for end in done), 'window_ns': last - start}
+
+    def _feed(self, steps: list[Any], stop: threading.Event) -> None:
+        assert self._step is not None
+        with torch.cuda.stream(self._be):
+            while not stop.is_set():
+                if self.gated:
+                    with self._changed:
+                        if not self._changed.wait_for(lambda: self._active == 0, timeout=0.1):
+                            continue
+                self._step.replay()
+                steps.append(timed_event())
+                behind = 1 if self.gated else OUTSTANDING
+                if len(steps) >= behind:
+                    steps[-behind].synchronize()
+
+    def _count_down(self, waited: queue.SimpleQueue[Any]) -> None:
+        """Tells the step's thread when a query is complete."""
+        while (event := waited.get()) is not None:
+            event.synchronize()
+            with self._changed:
+                self._active -= 1
+                self._changed.notify_all()
+
+    def rate(self, runs: int) -> float:
+        """Nanoseconds of one step alone, of steps back to back."""
+        assert self._step is not None
+        with torch.cuda.stream(self._be):
+            self._step.replay()
+            first = timed_event()
+            for _ in range(runs):
+                self._step.replay()
+            last = timed_event()
+        torch.cuda.synchronize()
+        return float(first.elapsed_time(last)) * 1e6 / runs
+
+    def solo(self, runs: int = 50) -> float:
+        """Median nanoseconds of one query alone."""
+        spans = []
+        with torch.cuda.stream(self._lc):
+            for _ in range(runs):
+                first = timed_event()
+                self._service.replay()
+                last = timed_event()
+                last.synchronize()
+                spans.append(first.elapsed_time(last) * 1e6)
+        return float(sorted(spans)[runs // 2])
+
+
+def ways(service: Callable[[], Any], step: Callable[[], Any], greens: Sequence[GreenContexts]) -> dict[str, Way]:
+    """Every way of the table, by its name. The service's function must leave its answer where all find it."""
+    def streams(lc_priority: int) -> tuple[Any, Any]:
+        return torch.cuda.Stream(priority=lc_priority), torch.cuda.Stream()
+
+    made = {
+        'alone': Way('alone', service, None, streams(0)),
+        'streams': Way('streams', service, step, streams(0)),
+        'priorities': Way('priorities', service, step, streams(-5)),
+        'gated': Way('gated', service, step, streams(-5), gated=True),
+    }
+    for green in greens:
+        name = f'green {green.sms[0]}/{green.sms[1]}'
+        with contextlib.suppress(RuntimeError):  # a cluster of the service that does not fit
+            made[name] = Way(name, service, step, green.streams, green.sms)
+    return made

@@ -1,0 +1,70 @@
+"""Arrivals, quantiles, and GPU events on the host's clock."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+SPIN_NS = 150_000  # before an instant: a sleep ends late by about 60 us
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The quantile by nearest rank."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def poisson(seed: int, count: int, gap_ns: float) -> list[int]:
+    """Arrival times in ns from 0, with exponential gaps."""
+    draw, now, arrivals = random.Random(seed), 0.0, []
+    for _ in range(count):
+        now += draw.expovariate(1.0) * gap_ns
+        arrivals.append(int(now))
+    return arrivals
+
+
+def sleep_until(instant_ns: int) -> None:
+    """Sleeps until an instant of time.monotonic_ns()."""
+    left = instant_ns - time.monotonic_ns()
+    if left > SPIN_NS:
+        time.sleep((left - SPIN_NS) / 1e9)
+    while time.monotonic_ns() < instant_ns:
+        pass
+
+
+def timed_event() -> Any:
+    """An event with a time, on the current stream."""
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+class Mark:
+    """An event whose instant on the host's clock is known to a few us. The current stream must be idle."""
+
+    def __init__(self) -> None:
+        best = math.inf
+        for _ in range(8):
+            before = time.monotonic_ns()
+            event = timed_event()
+            event.synchronize()
+            after = time.monotonic_ns()
+            if after - before < best:
+                best, self.event, self.host_ns = after - before, event, (before + after) / 2
+
+
+class Clock:
+    """Host times of events between two marks: the GPU's clock drifts against the host's, so two are needed."""
+
+    def __init__(self, first: Mark, last: Mark) -> None:
+        self._first = first
+        elapsed = first.event.elapsed_time(last.event)
+        self._ns_per_ms = (last.host_ns - first.host_ns) / elapsed
+
+    def host_ns(self, event: Any) -> float:
+        return self._first.host_ns + self._first.event.elapsed_time(event) * self._ns_per_ms

@@ -1,0 +1,200 @@
+"""Services (LC) and training steps (BE) that people run, with random weights.
+
+A service is (function, input): the function takes the input on the GPU and gives a tensor, without gradients.
+A step is a training step with autograd and an optimizer that keeps its own losses on the GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+Service = tuple[Callable[[Any], Any], Any]
+LOSSES_MAX = 8192  # of a step; later losses overwrite the last one
+
+
+def resnet50_b1() -> Service:
+    import torchvision
+
+    net = torchvision.models.resnet50(weights=None).cuda()
+    for module in net.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.momentum = None  # the plain mean over batches, so that activations fit in fp16
+    net.train()
+    with torch.no_grad():
+        net(torch.randn(16, 3, 224, 224, device='cuda'))
+    net.eval().requires_grad_(False).to(dtype=torch.half, memory_format=torch.channels_last)
+    image = torch.randn(1, 3, 224, 224, device='cuda').half()
+    return net, image.contiguous(memory_format=torch.channels_last)
+
+
+class Attention(nn.Module):
+    def __init__(self, width: int, heads: int, causal: bool) -> None:
+        super().__init__()
+        self.heads, self.causal = heads, causal
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+    def forward(self, x: Any) -> Any:
+        batch, length, width = x.shape
+        q, k, v = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        # Its backward pass has a deterministic form.
+        with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+            mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=self.causal)
+        return self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+
+
+class Block(nn.Module):
+    """A transformer layer: normalised after each part as in BERT, or before it as in GPT-2."""
+
+    def __init__(self, width: int, heads: int, causal: bool, norm_first: bool) -> None:
+        super().__init__()
+        self.attention, self.norm_first = Attention(width, heads, causal), norm_first
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x: Any) -> Any:
+        if self.norm_first:
+            x = x + self.attention(self.first(x))
+            return x + self.mlp(self.second(x))
+        x = self.first(x + self.attention(x))
+        return self.second(x + self.mlp(x))
+
+
+class Bert(nn.Module):
+    """BERT-base: 12 layers of 768, 12 heads."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(30522, 768), nn.Embedding(length, 768)
+        self.norm = nn.LayerNorm(768)
+        self.layers = nn.Sequential(*(Block(768, 12, causal=False, norm_first=False) for _ in range(12)))
+
+    def forward(self, tokens: Any) -> Any:
+        return self.layers(self.norm(self.tokens(tokens) + self.positions.weight))
+
+
+def bert_b1() -> Service:
+    net = Bert(128).cuda().half().eval().requires_grad_(False)
+    return net, torch.randint(0, 30522, (1, 128), device='cuda')
+
+
+class DecodeLayer(nn.Module):
+    """A layer of an 8B decoder for one new token: 4096 wide, 32 heads over 8 of keys and values, 14336 inside."""
+
+    def __init__(self, batch: int, context: int) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(4096, 4096 + 2 * 1024, bias=False), nn.Linear(4096, 4096, bias=False)
+        self.gate_up, self.down = nn.Linear(4096, 2 * 14336, bias=False), nn.Linear(14336, 4096, bias=False)
+        self.first, self.second = nn.RMSNorm(4096), nn.RMSNorm(4096)
+        self.register_buffer('keys', torch.randn(batch, 8, context, 128))
+        self.register_buffer('values', torch.randn(batch, 8, context, 128))
+
+    def forward(self, x: Any) -> Any:
+        batch = x.shape[0]
+        q, k, v = self.qkv(self.first(x)).split((4096, 1024, 1024), dim=-1)
+        self.keys[:, :, -1] = k.view(batch, 8, 128)
+        self.values[:, :, -1] = v.view(batch, 8, 128)
+        # The four heads that share keys and values are four rows of one query.
+        mixed = functional.scaled_dot_product_attention(q.view(batch, 8, 4, 128), self.keys, self.values)
+        x = x + self.out(mixed.reshape(batch, 4096))
+        gate, up = self.gate_up(self.second(x)).chunk(2, dim=-1)
+        return x + self.down(functional.silu(gate) * up)
+
+
+def decode_b16() -> Service:
+    net = nn.Sequential(*(DecodeLayer(16, 1024) for _ in range(6))).cuda().half().eval().requires_grad_(False)
+    return net, torch.randn(16, 4096, device='cuda').half()
+
+
+SERVICES: dict[str, Callable[[], Service]] = {
+    'resnet50_b1': resnet50_b1, 'bert_b1': bert_b1, 'decode_b16': decode_b16}
+
+
+class Step:
+    """One training step on a fixed batch. It writes its loss into `losses` and counts itself, both on the GPU."""
+
+    def __init__(self, net: Any, optimizer: Any, loss: Callable[[], Any]) -> None:
+        self.net, self.optimizer, self.loss = net, optimizer, loss
+        self.losses = torch.zeros(LOSSES_MAX, device='cuda')
+        self.count = torch.zeros((), dtype=torch.int64, device='cuda')
+
+    def __call__(self) -> Any:
+        self.optimizer.zero_grad(set_to_none=True)
+        loss = self.loss()
+        loss.backward()
+        self.optimizer.step()
+        place = self.count.clamp(max=LOSSES_MAX - 1).reshape(1)
+        self.losses.scatter_(0, place, loss.detach().float().reshape(1))
+        self.count += 1
+        return loss.detach()
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        return (self.net, self.optimizer, self.losses, self.count)
+
+
+def _mlp(batch: int) -> Step:
+    """Three fp16 linear layers of 4096 with SGD: few long kernels, most of them of cuBLAS."""
+    net = nn.Sequential(nn.Linear(4096, 4096), nn.ReLU(), nn.Linear(4096, 4096), nn.ReLU(),
+                        nn.Linear(4096, 4096)).cuda().half()
+    x, y = torch.randn(batch, 4096, device='cuda').half(), torch.randn(batch, 4096, device='cuda').half()
+    return Step(net, torch.optim.SGD(net.parameters(), lr=1e-2), lambda: functional.mse_loss(net(x), y))
+
+
+def mlp_small() -> Step:
+    return _mlp(1024)
+
+
+def mlp_large() -> Step:
+    return _mlp(6144)
+
+
+def _autocast_step(net: Any, loss: Callable[[], Any]) -> Step:
+    def call() -> Any:
+        with torch.autocast('cuda', dtype=torch.bfloat16, cache_enabled=False):
+            return loss()
+
+    return Step(net, torch.optim.Adam(net.parameters(), lr=1e-4, capturable=True), call)
+
+
+def resnet50_b32() -> Step:
+    import torchvision
+
+    net = torchvision.models.resnet50(weights=None).cuda().to(memory_format=torch.channels_last)
+    x = torch.randn(32, 3, 224, 224, device='cuda').contiguous(memory_format=torch.channels_last)
+    y = torch.randint(0, 1000, (32,), device='cuda')
+    return _autocast_step(net, lambda: functional.cross_entropy(net(x), y))
+
+
+class Gpt2(nn.Module):
+    """GPT-2 small: 12 layers of 768, 12 heads, tied embeddings, no dropout."""
+
+    def __init__(self, length: int) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(50257, 768), nn.Embedding(length, 768)
+        self.layers = nn.Sequential(*(Block(768, 12, causal=True, norm_first=True) for _ in range(12)))
+        self.norm = nn.LayerNorm(768)
+        nn.init.normal_(self.tokens.weight, std=0.02)
+
+    def forward(self, tokens: Any) -> Any:
+        x = self.layers(self.tokens(tokens) + self.positions.weight)
+        return functional.linear(self.norm(x), self.tokens.weight)
+
+
+def gpt2() -> Step:
+    net = Gpt2(512).cuda()
+    tokens = torch.randint(0, 50257, (8, 513), device='cuda')
+
+    def loss() -> Any:
+        return functional.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+    return _autocast_step(net, loss)
+
+
+STEPS: dict[str, Callable[[], Step]] = {
+    'mlp_small': mlp_small, 'mlp_large': mlp_large, 'resnet50_b32': resnet50_b32, 'gpt2': gpt2}

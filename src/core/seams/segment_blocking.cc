@@ -1,0 +1,69 @@
+// The wait for a graph in segments. See segment_blocking.h.
+
+#include "src/core/seams/segment_blocking.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "src/core/seams/vacation.h"
+
+namespace gpushare::core {
+namespace {
+
+// exp of more says nothing about a p99: a share of 1e-13 of such waits would still move it.
+constexpr double kExponentMax = 60;
+
+}  // namespace
+
+SegmentBlocking::SegmentBlocking(absl::Span<const int64_t> durations_ns, int64_t segment_ns) {
+  double sum_ns = 0;
+  const auto behind_ns = [&](size_t i) -> int64_t {
+    if (i + 1 == durations_ns.size()) return 0;
+    return JoinsOutstanding(durations_ns[i], durations_ns[i + 1], segment_ns) ? durations_ns[i + 1]
+                                                                              : 0;
+  };
+  for (size_t i = 0; i < durations_ns.size(); ++i) {
+    sum_ns += static_cast<double>(durations_ns[i]);
+    longest_ns_ = std::max(longest_ns_, durations_ns[i] + behind_ns(i));
+  }
+  if (!(sum_ns > 0)) return;
+  classes_ = kClasses;
+  for (size_t i = 0; i < durations_ns.size(); ++i) {
+    const auto running_ns = static_cast<double>(durations_ns[i]);
+    if (running_ns <= 0) continue;
+    const double wait_ns = running_ns + static_cast<double>(behind_ns(i));
+    const double octaves = std::log2(static_cast<double>(longest_ns_) / wait_ns);
+    Class& one = class_[std::min(kClasses - 1, static_cast<size_t>(2 * octaves))];
+    const double share = running_ns / sum_ns;
+    one.share += share;
+    one.running_ns += share * running_ns;
+    one.behind_ns += share * static_cast<double>(behind_ns(i));
+  }
+  for (Class& one : class_) {
+    if (one.share <= 0) continue;
+    one.running_ns /= one.share;
+    one.behind_ns /= one.share;
+  }
+}
+
+double SegmentBlocking::Moment(double tail_rate) const {
+  double sum = 0;
+  for (size_t i = 0; i < classes_; ++i) {
+    const Class& one = class_[i];
+    if (one.share <= 0) continue;
+    const double exponent = tail_rate * one.behind_ns + ShiftOfVacation(tail_rate * one.running_ns);
+    if (exponent > kExponentMax) return std::numeric_limits<double>::infinity();
+    sum += one.share * std::exp(exponent);
+  }
+  return sum;
+}
+
+int64_t SegmentBlocking::ShiftNs(double tail_rate) const {
+  if (!(tail_rate > 0)) return longest_ns_;
+  const double shift_ns = std::log(Moment(tail_rate)) / tail_rate;
+  return shift_ns >= static_cast<double>(longest_ns_) ? longest_ns_
+                                                      : static_cast<int64_t>(shift_ns);
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,62 @@
+// How long a query waits for a BE graph in segments, and what that does to the p99.
+//
+// A query that arrives while segment i runs waits for its rest, uniform on (0, d_i), and for the
+// segment behind it if that is on the device too (c_i, else 0). With i drawn by the time that the
+// segments take, the wait W is an independent residual of the queue (vacation.h), so that the p99
+// moves by
+//
+//   ln E[exp(eta W)] / eta,   E[exp(eta W)] = sum d_i / T  exp(eta c_i) (exp(eta d_i) - 1) / (eta
+//   d_i)
+//
+// One long kernel among many short ones moves it by much less than its length. Segments whose
+// longest wait d + c is within a factor of sqrt(2) share a class, with their mean d and c; the
+// shorter ones share the last class. Pure; any thread.
+
+#ifndef GPUSHARE_SRC_CORE_SEAMS_SEGMENT_BLOCKING_H_
+#define GPUSHARE_SRC_CORE_SEAMS_SEGMENT_BLOCKING_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+namespace gpushare::core {
+
+// Whether a segment joins those on the device: two at a time, but none beside a long one, whose end
+// hides the cost of a launch.
+constexpr bool JoinsOutstanding(int64_t outstanding_ns, int64_t next_ns, int64_t segment_ns) {
+  return outstanding_ns + next_ns <= 2 * segment_ns;
+}
+
+class SegmentBlocking {
+ public:
+  SegmentBlocking() = default;  // nothing is known
+  // Of segments that take so long alone on the whole device.
+  SegmentBlocking(absl::Span<const int64_t> durations_ns, int64_t segment_ns);
+
+  bool known() const { return classes_ > 0; }
+  // The longest that a query waits.
+  int64_t longest_ns() const { return longest_ns_; }
+  // E[exp(eta W)]; infinite where the exponent is too large to matter.
+  double Moment(double tail_rate) const;
+  // How far the p99 moves; the longest wait where eta is 0, which is unknown.
+  int64_t ShiftNs(double tail_rate) const;
+
+ private:
+  static constexpr size_t kClasses = 16;  // half octaves: from the longest wait to 1 / 180 of it
+
+  struct Class {
+    double share = 0;  // of the graph's time
+    double running_ns = 0;
+    double behind_ns = 0;
+  };
+
+  std::array<Class, kClasses> class_ = {};
+  size_t classes_ = 0;
+  int64_t longest_ns_ = 0;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_SEAMS_SEGMENT_BLOCKING_H_
