@@ -45,7 +45,8 @@ import gpushare.torch
 
 GREEN_SMS = (64, 96)  # SMs of the service
 FAR_SHARE = 0.25  # of the queries, for ways whose p99 is far from any bound
-FAR = ('streams', 'priorities')
+FAR = ('streams', 'priorities', 'green')
+TWIN_STEPS = 150  # that tell whether a step alone gives the same bits twice
 RATE_S = 0.8  # how long the step's rate alone is measured
 
 
@@ -113,6 +114,12 @@ class Row:
             self._rounds(made, training)
             shared_ns = self.service.sharing.rate(training, max(8, int(RATE_S * 1e9 / self.step_ns)))
             losses = self._losses(plain, shared)
+            if losses['differ']:  # does the step alone repeat itself?
+                torch.manual_seed(11)
+                twin = STEPS[self.step_name]()
+                streams = (torch.cuda.Stream(), torch.cuda.Stream())
+                Way('twin', self.service.call, twin, streams).rate(min(losses['compared'], TWIN_STEPS))
+                losses['alone_differ'] = self._losses(plain, twin)['differ']
         return {'service': self.service.name, 'step': self.step_name, 'load': self.arguments.load,
                 'seed': self.arguments.seed, 'solo_us': round(self.solo_ns / 1e3, 1),
                 'step_us': round(self.step_ns / 1e3, 1), 'registered_s': round(registered, 2),
@@ -134,7 +141,7 @@ class Row:
         for number in range(arguments.rounds):
             arrivals = poisson(1000 * arguments.seed + number, count, self.solo_ns / arguments.load)
             for name, way in made.items():
-                few = arrivals[:int(FAR_SHARE * count)] if name in FAR else arrivals
+                few = arrivals[:int(FAR_SHARE * count)] if name.split(' ')[0] in FAR else arrivals
                 self.service.answer.fill_(float('nan'))
                 self._keep(name, way.run(few))
                 self.service.check(self.service.answer, name)
@@ -190,15 +197,20 @@ class Row:
         counts = int(plain.count.item()), int(shared.count.item())
         both = min(*counts, LOSSES_MAX - 1)
         left, right = plain.losses[:both], shared.losses[:both]
-        differ = int((left.view(torch.int32) != right.view(torch.int32)).sum().item())
-        return {'compared': both, 'differ': differ, 'steps': counts[1], 'finite': bool(right.isfinite().all().item()),
-                'first': right[0].item(), 'last': right[both - 1].item()}
+        differ = (left.view(torch.int32) != right.view(torch.int32)).nonzero().flatten().tolist()
+        every = shared.losses[:min(counts[1], LOSSES_MAX - 1)]
+        result = {'compared': both, 'differ': len(differ), 'steps': counts[1],
+                  'finite': bool(every.isfinite().all().item()), 'first': every[0].item(), 'last': every[-1].item()}
+        if differ:
+            at = differ[0]
+            result.update(differ_from=at, alone=left[at].item(), shared=right[at].item())
+        return result
 
 
 def show(row: dict[str, Any]) -> None:
     print(f"{row['service']} beside {row['step']}: query {row['solo_us']} us, step {row['step_us']} us, "
-          f"{row['nodes']} nodes in {row['segments']} segments of at most {row['longest_us']} us {row['whole_reason']}, "
-          f"BE alone {row['be_alone']}, losses {row['losses']}")
+          f"registered in {row['registered_s']} s, {row['segments']} segments of at most {row['longest_us']} us "
+          f"{row['whole_reason']}, BE alone {row['be_alone']}, losses {row['losses']}")
     for name, figures in row['conditions'].items():
         print(f"  {name:18} p50 {figures['p50_over_alone']:7.3f}  p99 {figures['p99_over_alone']:7.3f}  "
               f"BE {figures.get('be', 0):.3f} of {1 - figures['load']:.3f}  {figures.get('held_s', '')} "
@@ -209,7 +221,7 @@ def main() -> int:
     arguments = parsed()
     began = time.monotonic()
     sys.setswitchinterval(5e-5)  # threads that feed the GPU wait less for the interpreter
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
     greens = [GreenContexts(sms) for sms in GREEN_SMS] if 'green' in arguments.baselines else []

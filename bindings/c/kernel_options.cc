@@ -275,6 +275,9 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   if (options.yield_interval_ns != 0) out.yield_interval_ns = options.yield_interval_ns;
   if (options.solo_ns != 0) out.solo_hint_ns = options.solo_ns;
   out.segment_ns = options.segment_ns;
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved2));
+  GPUSHARE_RETURN_IF_ERROR(CheckBool("kernel_options.measure_nodes", options.measure_nodes));
+  out.measure_nodes = options.measure_nodes == 1;
   GPUSHARE_RETURN_IF_ERROR(ReadHandles(options, out));
   if (options.library != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadLibraryCall(*options.library, out.library_call));

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/mutex.h"
+#include "src/core/seams/graph_cut.h"
 #include "src/core/seams/launch_check.h"
 #include "src/core/seams/native_code.h"
 #include "src/cuda/busy_time.h"
@@ -608,6 +609,8 @@ class CudaDevice final : public core::Device {
     if (status.ok()) {
       SegmentRun run;
       run.segments = segments;
+      run.durations_ns = kernels_.SegmentTimes(part.work.kernel->id);
+      run.segment_ns = core::SegmentNsOf(*part.work.kernel);
       run.first = static_cast<size_t>(std::max(0, claimed.load(std::memory_order_relaxed)));
       run.sequence = sequence;
       run.epoch = static_cast<uint32_t>(part.epoch);

@@ -30,6 +30,7 @@ namespace gpushare::cuda {
   X(cuDevicePrimaryCtxRetain)                    \
   X(cuEventCreate)                               \
   X(cuEventDestroy)                              \
+  X(cuEventElapsedTime)                          \
   X(cuEventQuery)                                \
   X(cuEventRecord)                               \
   X(cuFuncGetAttribute)                          \
@@ -41,6 +42,7 @@ namespace gpushare::cuda {
   X(cuGraphAddChildGraphNode)                    \
   X(cuGraphAddDependencies)                      \
   X(cuGraphAddEmptyNode)                         \
+  X(cuGraphAddEventRecordNode)                   \
   X(cuGraphAddKernelNode)                        \
   X(cuGraphAddMemcpyNode)                        \
   X(cuGraphAddMemsetNode)                        \

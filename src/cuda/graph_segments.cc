@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <queue>
 #include <unordered_map>
 #include <utility>
@@ -161,8 +162,59 @@ size_t NodesPerSegment(const core::KernelDesc& kernel, size_t nodes, size_t segm
   return std::max({size_t{1}, least, static_cast<size_t>(std::min(fit, 1e9))});
 }
 
-absl::Status AddNode(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,
-                     CUgraphNode& added) {
+void CutByCount(size_t fit, SegmentedGraph& out) {
+  for (size_t begin = 0; begin < out.nodes.size(); begin += fit) out.begins.push_back(begin);
+}
+
+void CutByTime(const std::vector<int64_t>& times_ns, int64_t segment_ns, size_t segments_max,
+               SegmentedGraph& out) {
+  // Two neighbouring segments are longer than one may be, so half the bound is enough.
+  const int64_t sum_ns = std::accumulate(times_ns.begin(), times_ns.end(), int64_t{0});
+  segment_ns = std::max(segment_ns, 2 * sum_ns / static_cast<int64_t>(segments_max) + 1);
+  for (size_t i = 0; i < times_ns.size(); ++i) {
+    if (out.begins.empty() || out.durations_ns.back() + times_ns[i] > segment_ns) {
+      out.begins.push_back(i);
+      out.durations_ns.push_back(0);
+    }
+    out.durations_ns.back() += times_ns[i];
+  }
+}
+
+void KeepInnerEdges(const std::vector<SegmentedGraph::Edge>& edges, SegmentedGraph& out) {
+  std::vector<size_t> segment_of(out.nodes.size());
+  out.inside.resize(out.begins.size());
+  for (size_t segment = 0; segment < out.begins.size(); ++segment) {
+    for (size_t i = out.begins[segment]; i < out.EndOf(segment); ++i) segment_of[i] = segment;
+  }
+  for (const SegmentedGraph::Edge& edge : edges) {
+    const size_t segment = segment_of[edge.from];
+    if (segment == segment_of[edge.to]) out.inside[segment].push_back(edge);
+  }
+}
+
+absl::Status AddNodes(const DriverApi& api, const SegmentedGraph& graph, size_t segment,
+                      GraphBinder& binder, CUgraph target) {
+  const size_t begin = graph.begins[segment];
+  std::vector<CUgraphNode> added(graph.EndOf(segment) - begin);
+  for (size_t i = 0; i < added.size(); ++i) {
+    absl::Status status = AddNodeCopy(api, target, graph.nodes[begin + i], binder, added[i]);
+    if (!status.ok()) return status;
+  }
+  Edges edges;
+  for (const SegmentedGraph::Edge& edge : graph.inside[segment]) {
+    edges.from.push_back(added[edge.from - begin]);
+    edges.to.push_back(added[edge.to - begin]);
+    edges.data.push_back(edge.data);
+  }
+  if (edges.from.empty()) return absl::OkStatus();
+  return GPUSHARE_CU(api, cuGraphAddDependencies(target, edges.from.data(), edges.to.data(),
+                                                 edges.data.data(), edges.from.size()));
+}
+
+}  // namespace
+
+absl::Status AddNodeCopy(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,
+                         CUgraphNode& added) {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   GPUSHARE_CU_RETURN(api, cuGraphNodeGetType(node, &type));
   switch (type) {
@@ -205,33 +257,13 @@ absl::Status AddNode(const DriverApi& api, CUgraph graph, CUgraphNode node, Grap
   }
 }
 
-absl::Status AddNodes(const DriverApi& api, const SegmentedGraph& graph, size_t segment,
-                      GraphBinder& binder, CUgraph target) {
-  const size_t begin = graph.begins[segment];
-  std::vector<CUgraphNode> added(graph.EndOf(segment) - begin);
-  for (size_t i = 0; i < added.size(); ++i) {
-    absl::Status status = AddNode(api, target, graph.nodes[begin + i], binder, added[i]);
-    if (!status.ok()) return status;
-  }
-  Edges edges;
-  for (const SegmentedGraph::Edge& edge : graph.inside[segment]) {
-    edges.from.push_back(added[edge.from - begin]);
-    edges.to.push_back(added[edge.to - begin]);
-    edges.data.push_back(edge.data);
-  }
-  if (edges.from.empty()) return absl::OkStatus();
-  return GPUSHARE_CU(api, cuGraphAddDependencies(target, edges.from.data(), edges.to.data(),
-                                                 edges.data.data(), edges.from.size()));
-}
-
-}  // namespace
-
 size_t SegmentRoom::SegmentsMax() const {
   return std::min(size_t{core::kMaxSegments}, Left() / 2 / places);
 }
 
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
-                                        const core::KernelDesc& kernel, const SegmentRoom& room) {
+                                        const core::KernelDesc& kernel, const SegmentRoom& room,
+                                        const NodeTimer& timer) {
   SegmentedGraph out;
   absl::StatusOr<std::vector<CUgraphNode>> nodes = NodesOf(api, graph);
   if (!nodes.ok()) return nodes.status();
@@ -252,17 +284,20 @@ absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
   absl::StatusOr<Edges> edges = EdgesOf(api, graph);
   if (!edges.ok()) return edges.status();
   const std::vector<SegmentedGraph::Edge> sorted = Sort(*edges, out.nodes);
-  const size_t fit = NodesPerSegment(kernel, out.nodes.size(), segments_max);
-  if (fit >= out.nodes.size()) {
-    out.whole_reason =
-        absl::StrCat("The graph has ", out.nodes.size(), " nodes, and a segment ", fit, ".");
+  if (kernel.measure_nodes) {
+    absl::StatusOr<std::vector<int64_t>> times_ns = timer(out.nodes);
+    if (!times_ns.ok()) return times_ns.status();
+    CutByTime(*times_ns, core::SegmentNsOf(kernel), segments_max, out);
+  } else {
+    CutByCount(NodesPerSegment(kernel, out.nodes.size(), segments_max), out);
+  }
+  if (out.begins.size() < 2) {
+    out.whole_reason = absl::StrCat("All ", out.nodes.size(), " nodes fit into a segment.");
+    out.begins.clear();
+    out.durations_ns.clear();
     return out;
   }
-  for (size_t begin = 0; begin < out.nodes.size(); begin += fit) out.begins.push_back(begin);
-  out.inside.resize(out.begins.size());
-  for (const SegmentedGraph::Edge& edge : sorted) {
-    if (edge.from / fit == edge.to / fit) out.inside[edge.from / fit].push_back(edge);
-  }
+  KeepInnerEdges(sorted, out);
   return out;
 }
 

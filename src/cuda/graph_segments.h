@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,7 @@ struct SegmentedGraph {
   std::vector<CUgraphNode> nodes;         // in topological order; of the graph that was cut
   std::vector<std::vector<Edge>> inside;  // by segment: the edges between two of its nodes
   std::vector<size_t> begins;             // the first node of each segment; one: it runs whole
+  std::vector<int64_t> durations_ns;      // of each segment alone; empty: nobody measured them
   std::string whole_reason;
 
   size_t EndOf(size_t segment) const {
@@ -52,11 +55,21 @@ struct SegmentedGraph {
   }
 };
 
-// Nothing is known of a node's duration, so segments have equal numbers of nodes: as many as fit
-// into segment_ns at the mean duration of the graph's nodes, or of kGraphNodeNs where the graph's
-// duration is not known either; at least one, and more where the room is small.
+// Durations of nodes in their order (node_times.h).
+using NodeTimer =
+    std::function<absl::StatusOr<std::vector<int64_t>>(const std::vector<CUgraphNode>&)>;
+
+// With measure_nodes, segments are filled up to segment_ns by what `timer` says. Else nothing is
+// known of a node's duration, and segments have equal numbers of nodes: as many as fit into
+// segment_ns at the mean duration of the graph's nodes, or of kGraphNodeNs where the graph's
+// duration is not known either; at least one. Segments are longer where the room is small.
 absl::StatusOr<SegmentedGraph> CutGraph(const DriverApi& api, CUgraph graph,
-                                        const core::KernelDesc& kernel, const SegmentRoom& room);
+                                        const core::KernelDesc& kernel, const SegmentRoom& room,
+                                        const NodeTimer& timer);
+
+// Adds a copy of the node to another graph, for the binder's place and without edges.
+absl::Status AddNodeCopy(const DriverApi& api, CUgraph graph, CUgraphNode node, GraphBinder& binder,
+                         CUgraphNode& added);
 
 // A new graph of one segment for the binder's place.
 absl::StatusOr<GraphHandle> BuildSegment(const DriverApi& api, const SegmentedGraph& graph,

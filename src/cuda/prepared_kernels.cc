@@ -3,6 +3,7 @@
 #include "src/cuda/prepared_kernels.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,8 +11,10 @@
 #include "gpushare/device/launch.h"
 #include "src/core/seams/capture_call.h"
 #include "src/core/seams/claim_batch.h"
+#include "src/core/seams/graph_cut.h"
 #include "src/cuda/errors.h"
 #include "src/cuda/graph_binder.h"
+#include "src/cuda/node_times.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -276,6 +279,17 @@ void PreparedKernels::Upload(core::PlaceIndex place,
   context_.api().cuStreamDestroy(*stream);
 }
 
+absl::StatusOr<std::vector<int64_t>> PreparedKernels::TimeNodes(
+    const std::vector<CUgraphNode>& nodes) const {
+  absl::StatusOr<CUstream> stream = places_.MakeStream(core::kWholeDevice, 0);
+  if (!stream.ok()) return stream.status();
+  GraphBinder binder(context_, places_, core::kWholeDevice);
+  absl::StatusOr<std::vector<int64_t>> times_ns =
+      MeasureNodes(context_.api(), nodes, binder, *stream);
+  context_.api().cuStreamDestroy(*stream);
+  return times_ns;
+}
+
 absl::Status PreparedKernels::CutIntoSegments(PreparedKernel& prepared) const {
   const core::KernelDesc& kernel = prepared.desc;
   if (kernel.graph_exec != nullptr) {
@@ -287,7 +301,9 @@ absl::Status PreparedKernels::CutIntoSegments(PreparedKernel& prepared) const {
   SegmentRoom room;
   room.places = kernel.confinable ? static_cast<size_t>(places_.count()) : 1;
   room.used = SegmentInstances();
-  absl::StatusOr<SegmentedGraph> cut = CutGraph(context_.api(), graph, kernel, room);
+  absl::StatusOr<SegmentedGraph> cut =
+      CutGraph(context_.api(), graph, kernel, room,
+               [this](const std::vector<CUgraphNode>& nodes) { return TimeNodes(nodes); });
   if (!cut.ok()) return cut.status();
   prepared.cut = *std::move(cut);
   return absl::OkStatus();
@@ -442,8 +458,19 @@ core::GraphCut PreparedKernels::CutOf(core::KernelId id) const {
   const PreparedKernel* const kernel = Find(id);
   if (kernel == nullptr) return {.segments = 1, .whole_reason = "The graph is not prepared."};
   const SegmentedGraph& cut = kernel->cut;
+  const std::vector<int64_t>& durations_ns = cut.durations_ns;
   return {.segments = static_cast<int32_t>(std::max<size_t>(1, cut.begins.size())),
+          .longest_ns = durations_ns.empty()
+                            ? 0
+                            : *std::max_element(durations_ns.begin(), durations_ns.end()),
+          .blocking = core::SegmentBlocking(durations_ns, core::SegmentNsOf(kernel->desc)),
           .whole_reason = cut.whole_reason};
+}
+
+absl::Span<const int64_t> PreparedKernels::SegmentTimes(core::KernelId id) const {
+  const PreparedKernel* const kernel = Find(id);
+  if (kernel == nullptr) return {};
+  return kernel->cut.durations_ns;
 }
 
 absl::Span<const CUgraphExec> PreparedKernels::SegmentsFor(core::KernelId id,

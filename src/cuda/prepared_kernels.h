@@ -115,6 +115,8 @@ class PreparedKernels {
   core::GraphCut CutOf(core::KernelId id) const;
   // The graph's segments for the place; for the whole device where it has none.
   absl::Span<const CUgraphExec> SegmentsFor(core::KernelId id, core::PlaceIndex place) const;
+  // How long each takes alone on the whole device; empty where nobody measured it.
+  absl::Span<const int64_t> SegmentTimes(core::KernelId id) const;
   // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;
 
@@ -129,6 +131,7 @@ class PreparedKernels {
   absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
   void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
+  absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
   absl::Status MakeSegments(PreparedKernel& prepared) const;
   absl::Status PrepareGraph(PreparedKernel& prepared) const;
   absl::Status AddPlaceTo(PreparedKernel& prepared, core::PlaceIndex place) const;

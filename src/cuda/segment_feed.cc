@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/core/seams/segment_blocking.h"
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {
@@ -38,6 +39,15 @@ bool SegmentFeed::IsEvicted() const {
   return static_cast<int32_t>(word - run_.epoch) >= 0;
 }
 
+bool SegmentFeed::HasRoom() const {
+  const size_t outstanding = next() - ended_;
+  if (finished() || outstanding >= kOutstanding) return false;
+  if (outstanding == 0 || run_.durations_ns.empty()) return true;
+  int64_t sum_ns = 0;
+  for (size_t segment = ended_; segment < next(); ++segment) sum_ns += run_.durations_ns[segment];
+  return core::JoinsOutstanding(sum_ns, run_.durations_ns[next()], run_.segment_ns);
+}
+
 CUresult SegmentFeed::LaunchNext(const DriverApi& api, CUstream stream) {
   const size_t segment = next();
   CUresult code = api.cuGraphLaunch(run_.segments[segment], stream);
@@ -56,7 +66,7 @@ CUresult SegmentFeed::Start(const DriverApi& api, CUstream stream, const Segment
   error_ = signal_error_ = CUDA_SUCCESS;
   looked_ns_ = last_end_ns_ = now_ns;
   longest_ns_ = 0;
-  while (!finished() && next() - ended_ < kOutstanding && !IsEvicted()) {
+  while (HasRoom() && !IsEvicted()) {
     const CUresult code = LaunchNext(api, stream);
     if (code == CUDA_SUCCESS) continue;
     if (next() == run.first) return code;
@@ -96,7 +106,7 @@ bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs no
     ++ended_;
   }
   looked_ns_ = now_ns;
-  while (!finished() && next() - ended_ < kOutstanding && !IsEvicted()) {
+  while (HasRoom() && !IsEvicted()) {
     error_ = LaunchNext(api, stream);
     if (error_ != CUDA_SUCCESS) return Drained(api, stream);
   }

@@ -1,4 +1,5 @@
-// Feeds a lane with the segments of one graph: at most kSegmentsOutstanding of them on its stream.
+// Feeds a lane with the segments of one graph: at most kSegmentsOutstanding of them on its stream,
+// and a long one alone.
 //
 // Where in the flow: Launch starts the run with the first segments, and each poll of the lane asks
 // for the end of the oldest one and launches the next, unless the lane's eviction word says leave.
@@ -27,6 +28,8 @@ namespace gpushare::cuda {
 
 struct SegmentRun {
   absl::Span<const CUgraphExec> segments;  // of the whole graph
+  absl::Span<const int64_t> durations_ns;  // of each alone; empty: unknown
+  int64_t segment_ns = 0;                  // what the graph was cut by
   size_t first = 0;                        // the segment that the launch begins with
   uint64_t sequence = 0;                   // of the launch on its lane
   uint32_t epoch = 0;                      // low 32 bits of the launch's epoch
@@ -65,6 +68,8 @@ class SegmentFeed {
   static constexpr size_t kOutstanding = core::kSegmentsOutstanding;
 
   bool IsEvicted() const;
+  // Whether the next segment joins those on the stream.
+  bool HasRoom() const;
   void Measure(core::TimeNs now_ns);
   CUresult LaunchNext(const DriverApi& api, CUstream stream);
   // After an error: nothing of the run is left on the stream, or the device is lost.

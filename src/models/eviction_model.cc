@@ -30,6 +30,14 @@ EvictionState GraphEvictionPrior(const core::DeviceProfile& device, const core::
   const int64_t segment_ns =
       graph.cut.longest_ns > 0 ? graph.cut.longest_ns : core::SegmentNsOf(graph);
   EvictionState prior;
+  if (const core::SegmentBlocking& blocking = graph.cut.blocking; blocking.known()) {
+    const double write_ns = static_cast<double>(device.eviction_write_latency_ns);
+    const double longest_ns = static_cast<double>(blocking.longest_ns());
+    const double mean_ns = blocking.mean_ns();
+    prior.mean_ns = write_ns + mean_ns;
+    prior.error_ns = kWriteErrorNs + (longest_ns - mean_ns) / 2;
+    return prior;
+  }
   prior.mean_ns = static_cast<double>(device.eviction_write_latency_ns) +
                   (core::kSegmentsOutstanding - 0.5) * static_cast<double>(segment_ns);
   prior.error_ns = kWriteErrorNs + 0.25 * static_cast<double>(segment_ns);

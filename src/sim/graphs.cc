@@ -199,8 +199,8 @@ void Engine::EvictSegments(int32_t slot) {
   launch.evicted = true;
   if (launch.chain == ChainState::kRun) BreakRun(slot);
   const std::vector<int64_t>& begins = launch.kernel->segments;
-  const size_t end =
-      static_cast<size_t>(launch.kernel->SegmentOf(launch.node)) + core::kSegmentsOutstanding;
+  const size_t end = launch.kernel->FirstNotOutstanding(
+      static_cast<size_t>(launch.kernel->SegmentOf(launch.node)));
   if (end < begins.size()) launch.node_end = begins[end];
 }
 

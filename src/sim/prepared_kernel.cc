@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
 #include "src/core/seams/graph_cut.h"
 #include "src/sim/tuning.h"
 
@@ -159,6 +160,16 @@ int64_t PreparedKernel::SegmentOf(int64_t node) const {
   return std::upper_bound(segments.begin(), segments.end(), node) - segments.begin() - 1;
 }
 
+size_t PreparedKernel::FirstNotOutstanding(size_t segment) const {
+  const size_t next = segment + 1;
+  if (segment_times_ns.empty() || next >= segments.size()) {
+    return segment + core::kSegmentsOutstanding;
+  }
+  const bool joins = core::JoinsOutstanding(segment_times_ns[segment], segment_times_ns[next],
+                                            core::SegmentNsOf(desc));
+  return next + (joins ? 1 : 0);
+}
+
 absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
                                                    const core::DeviceProfile& profile,
                                                    const SmState& sms) {
@@ -188,7 +199,9 @@ absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
     BuildChain(kernel, profile.sm_count);
     const core::GraphCut cut = core::CutOfRecord(desc);
     if (desc.kind == core::TaskKind::kGraph && cut.segments > 1) {
-      kernel.segments = core::CutRecord(desc.simulation, core::SegmentNsOf(desc));
+      core::RecordCut record = core::CutRecord(desc.simulation, core::SegmentNsOf(desc));
+      kernel.segments = std::move(record.begins);
+      if (desc.measure_nodes) kernel.segment_times_ns = std::move(record.durations_ns);
       kernel.longest_segment_ns = cut.longest_ns;
     }
   } else {

@@ -40,6 +40,7 @@ struct PreparedKernel {
   std::vector<NodeRun> runs;
   int64_t nodes = 0;
   std::vector<int64_t> segments;  // the first node of each; empty where the graph is not cut
+  std::vector<int64_t> segment_times_ns;  // alone; empty: the graph was not measured
   int64_t longest_segment_ns = 0;
   double gap_ns = 0;
   double chain_ns = 0;          // alone on the whole device
@@ -53,6 +54,8 @@ struct PreparedKernel {
   NodePosition NodeOf(int64_t index) const;
   // The segment that has the node.
   int64_t SegmentOf(int64_t node) const;
+  // The first segment behind those that are on the device while `segment` runs.
+  size_t FirstNotOutstanding(size_t segment) const;
 };
 
 // Errors: INVALID_ARGUMENT if no block fits into an SM, or if a number is out of range.

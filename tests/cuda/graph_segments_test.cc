@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,11 @@ class GraphSegmentsTest : public testing::Test {
   }
 
   SegmentedGraph Cut() {
-    auto cut = CutGraph(context_.api(), graph_.handle(), kernel_, room_);
+    auto cut = CutGraph(context_.api(), graph_.handle(), kernel_, room_,
+                        [this](const std::vector<CUgraphNode>& nodes) {
+                          timed_nodes_ = nodes.size();
+                          return absl::StatusOr<std::vector<int64_t>>(times_ns_);
+                        });
     EXPECT_TRUE(cut.ok()) << cut.status();
     return *std::move(cut);
   }
@@ -52,7 +57,48 @@ class GraphSegmentsTest : public testing::Test {
   core::KernelDesc kernel_;
   SegmentRoom room_;
   FakeGraph graph_;
+  std::vector<int64_t> times_ns_;  // of the nodes, as measured
+  size_t timed_nodes_ = 0;
 };
+
+TEST_F(GraphSegmentsTest, NoNodeIsMeasuredUnlessAsked) {
+  AddKernels(100);
+  Cut();
+  EXPECT_EQ(timed_nodes_, 0U);
+}
+
+TEST_F(GraphSegmentsTest, MeasuredNodesFillSegmentsAndALongNodeIsOneOfItsOwn) {
+  AddKernels(8);
+  kernel_.measure_nodes = true;
+  kernel_.segment_ns = 100;
+  times_ns_ = {40, 40, 40, 900, 10, 60, 30, 20};
+  const SegmentedGraph cut = Cut();
+  EXPECT_EQ(timed_nodes_, 8U);
+  EXPECT_EQ(cut.begins, (std::vector<size_t>{0, 2, 3, 4, 7}));
+  EXPECT_EQ(cut.durations_ns, (std::vector<int64_t>{80, 40, 900, 100, 20}));
+  ASSERT_EQ(cut.inside.size(), 5U);
+}
+
+TEST_F(GraphSegmentsTest, MeasuredSegmentsAreLongerWhereTheRoomIsSmall) {
+  AddKernels(1'000);
+  kernel_.measure_nodes = true;
+  kernel_.segment_ns = 1;
+  times_ns_.assign(1'000, 10);
+  room_.places = 164;  // room for 99 segments in each
+  const SegmentedGraph cut = Cut();
+  EXPECT_LE(cut.begins.size(), room_.SegmentsMax());
+  EXPECT_GE(cut.begins.size(), room_.SegmentsMax() / 3);
+}
+
+TEST_F(GraphSegmentsTest, AMeasuredGraphOfOneSegmentRunsWhole) {
+  AddKernels(3);
+  kernel_.measure_nodes = true;
+  kernel_.segment_ns = 100;
+  times_ns_ = {30, 30, 30};
+  const SegmentedGraph cut = Cut();
+  EXPECT_TRUE(cut.begins.empty());
+  EXPECT_EQ(cut.whole_reason, "All 3 nodes fit into a segment.");
+}
 
 TEST_F(GraphSegmentsTest, ASegmentIsNotLongerThanAskedAtTheMeanDuration) {
   AddKernels(100);

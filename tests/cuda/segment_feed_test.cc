@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <vector>
 
 namespace gpushare::cuda {
 namespace {
@@ -77,6 +78,8 @@ class SegmentFeedTest : public testing::Test {
   CUresult Start() {
     SegmentRun run;
     run.segments = segments_;
+    run.durations_ns = durations_ns_;
+    run.segment_ns = 10;
     run.epoch = 1;
     run.eviction_word = &word_;
     return feed_.Start(api_, nullptr, run, 0);
@@ -85,6 +88,7 @@ class SegmentFeedTest : public testing::Test {
 
   const DriverApi api_ = FakeDriver();
   const std::array<CUgraphExec, kSegments> segments_{};
+  std::vector<int64_t> durations_ns_;  // empty: unknown
   std::atomic<uint64_t> word_{0};
   SegmentFeed feed_;
   core::TimeNs now_ns_ = 0;
@@ -100,6 +104,27 @@ TEST_F(SegmentFeedTest, TwoSegmentsAreOutstandingUntilTheLast) {
   EXPECT_TRUE(Advance());
   EXPECT_TRUE(feed_.finished());
   EXPECT_EQ(feed_.error(), CUDA_SUCCESS);
+}
+
+// Of 10 units each, two outstanding ones have at most 20.
+TEST_F(SegmentFeedTest, ALongSegmentRunsAlone) {
+  durations_ns_ = {10, 10, 11, 9, 300};
+  ASSERT_EQ(Start(), CUDA_SUCCESS);
+  EXPECT_EQ(Fake().launched, 2);
+  Fake().ended = 1;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 2) << "10 and 11 are longer than two segments";
+  Fake().ended = 2;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 4) << "11 and 9 are not";
+  Fake().ended = 3;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 4);
+  Fake().ended = 4;
+  EXPECT_FALSE(Advance());
+  EXPECT_EQ(Fake().launched, 5);
+  Fake().ended = 5;
+  EXPECT_TRUE(Advance());
 }
 
 TEST_F(SegmentFeedTest, AnEvictionEndsTheRunBehindWhatIsOutstanding) {

@@ -122,12 +122,16 @@ void ClearValues(uint64_t* values, int count) {
   cudaDeviceSynchronize();
 }
 
-void* MakeChain(int nodes, uint32_t wait_ns, int blocks, uint64_t* log) {
+void* MakeUnevenChain(const std::vector<uint32_t>& waits_ns, int blocks, uint64_t* log) {
   return Capture([&](cudaStream_t stream) {
-    for (int i = 0; i < nodes; ++i) {
-      AppendKernel<<<blocks, kThreads, 0, stream>>>(static_cast<uint64_t>(i), wait_ns, Of(log));
+    for (size_t i = 0; i < waits_ns.size(); ++i) {
+      AppendKernel<<<blocks, kThreads, 0, stream>>>(i, waits_ns[i], Of(log));
     }
   });
+}
+
+void* MakeChain(int nodes, uint32_t wait_ns, int blocks, uint64_t* log) {
+  return MakeUnevenChain(std::vector<uint32_t>(static_cast<size_t>(nodes), wait_ns), blocks, log);
 }
 
 void* MakeMixture(const std::vector<Parents>& nodes, uint64_t* values) {

@@ -17,6 +17,8 @@ void ClearValues(uint64_t* values, int count);
 // A chain of `nodes` kernels that spin for `wait_ns` on `blocks` blocks each. Kernel i appends i to
 // the log: log[0] is the number of entries.
 void* MakeChain(int nodes, uint32_t wait_ns, int blocks, uint64_t* log);
+// The same with a wait for each kernel.
+void* MakeUnevenChain(const std::vector<uint32_t>& waits_ns, int blocks, uint64_t* log);
 
 // Node i sets values[i] to 1 + 31 x the sum of its parents' values. Every 16th node is a fill of
 // values[i] with 7 in each byte, every 16th (from the 8th on) a copy of its first parent's value.

@@ -65,6 +65,7 @@ class SegmentsGpuTest : public GpuTest {
     kernel_.capture_user = captured;
     kernel_.solo_hint_ns = solo_ns;
     kernel_.segment_ns = segment_ns;
+    kernel_.measure_nodes = measure_;
     const absl::Status status = device_->PrepareKernel(kernel_);
     ASSERT_TRUE(status.ok()) << status;
     kernel_.cut = device_->CutOf(kernel_);
@@ -138,6 +139,7 @@ class SegmentsGpuTest : public GpuTest {
   std::vector<core::LaneIndex> lanes_;
   std::vector<core::PlaceIndex> places_;
   core::KernelDesc kernel_;
+  bool measure_ = false;  // the nodes, at registration
   uint32_t kernels_ = 0;
   uint64_t launches_ = 0;
   uint64_t epoch_ = 0;
@@ -340,6 +342,55 @@ TEST_F(SegmentsGpuTest, AnEvictionWaitsForTwoSegments) {
               static_cast<double>(latencies[latencies.size() / 2]) / 1e3,
               static_cast<double>(p99_ns) / 1e3);
   EXPECT_LT(p99_ns, 2 * (4 * kNodeNs + 4'000) + 20'000);
+}
+
+// 60 short kernels with a long one behind each 20.
+std::vector<uint32_t> UnevenWaits() {
+  std::vector<uint32_t> waits_ns;
+  for (int i = 0; i < 60; ++i) {
+    waits_ns.push_back(10'000);
+    if (i % 20 == 19) waits_ns.push_back(400'000);
+  }
+  return waits_ns;
+}
+
+TEST_F(SegmentsGpuTest, MeasuringExecutesTheGraphTwiceAndALongKernelIsASegmentOfItsOwn) {
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  const std::vector<uint32_t> waits_ns = UnevenWaits();
+  const int nodes = static_cast<int>(waits_ns.size());
+  uint64_t* const log = MakeValues(2 * nodes + 1);
+  measure_ = true;
+  Register(MakeUnevenChain(waits_ns, 1, log), 0);
+  const std::vector<uint64_t> ran = ReadValues(log, 2 * nodes + 1);
+  ASSERT_EQ(ran[0], static_cast<uint64_t>(2 * nodes));
+  for (int i = 0; i < 2 * nodes; ++i) {
+    ASSERT_EQ(ran[static_cast<size_t>(i) + 1], static_cast<uint64_t>(i % nodes));
+  }
+  std::printf("measured: %d segments, the longest %.1f us, a query waits for %.1f us at most\n",
+              kernel_.cut.segments, static_cast<double>(kernel_.cut.longest_ns) / 1e3,
+              static_cast<double>(kernel_.cut.blocking.longest_ns()) / 1e3);
+  EXPECT_GE(kernel_.cut.longest_ns, 400'000);
+  EXPECT_LT(kernel_.cut.longest_ns, 430'000);
+  EXPECT_EQ(kernel_.cut.blocking.longest_ns(), kernel_.cut.longest_ns);
+  EXPECT_GE(kernel_.cut.segments, 9);
+  EXPECT_LE(kernel_.cut.segments, 15);
+  for (int run = 0; run < 10; ++run) {
+    ClearValues(log, 2 * nodes + 1);
+    RunWithEvictions(200'000);
+    const std::vector<uint64_t> order = ReadValues(log, nodes + 1);
+    ASSERT_EQ(order[0], static_cast<uint64_t>(nodes));
+    for (int i = 0; i < nodes; ++i) {
+      ASSERT_EQ(order[static_cast<size_t>(i) + 1], static_cast<uint64_t>(i));
+    }
+  }
+}
+
+TEST_F(SegmentsGpuTest, NoNodeRunsAtRegistrationUnlessAsked) {
+  uint64_t* const log = MakeValues(41);
+  Register(MakeChain(40, 10'000, 1, log), 400'000);
+  EXPECT_GT(kernel_.cut.segments, 1);
+  EXPECT_FALSE(kernel_.cut.blocking.known());
+  EXPECT_EQ(ReadValues(log, 41)[0], 0U);
 }
 
 TEST_F(SegmentsGpuTest, SegmentsOf100UsKeep98PercentOfTheWholeGraph) {

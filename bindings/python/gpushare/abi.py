@@ -461,6 +461,8 @@ class gpushare_kernel_options(ctypes.Structure):
     library: Any
     slice_function: Any
     segment_ns: int
+    measure_nodes: int
+    reserved2: int
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -490,6 +492,8 @@ class gpushare_kernel_options(ctypes.Structure):
         ('library', ctypes.POINTER(gpushare_library_call)),
         ('slice_function', ctypes.c_void_p),
         ('segment_ns', ctypes.c_int64),
+        ('measure_nodes', ctypes.c_int32),
+        ('reserved2', ctypes.c_int32),
     )
 
 

@@ -180,11 +180,14 @@ class KernelOptions(TypedDict, total=False):
     # GRAPH: length of the segments that BE tasks of the graph run in and are evicted between; tasks
     # of LC apps run it whole. 0: 100 us; -1: never cut. Longer nodes are segments of their own. A
     # graph in segments is submitted by apps of one class; the other class needs a second capture.
-    # On CUDA no node's duration is known: a segment has as many nodes as fit into segment_ns at
-    # their mean duration, solo_ns over their number, or 9 us each without solo_ns. So segments
-    # whose nodes are longer than the mean take longer, as do those of a graph that would need too
-    # many (docs/segments.md). gpushare_kernel_info has what came of it.
+    # On CUDA no node's duration is known without measure_nodes: a segment has as many nodes as fit
+    # into segment_ns at their mean duration, solo_ns over their number, or 9 us each without
+    # solo_ns. So segments whose nodes are longer than the mean take longer, as do those of a graph
+    # that would need too many (docs/segments.md). gpushare_kernel_info has what came of it.
     segment_ns: int
+    # GRAPH: registering may execute the graph, twice and whole, which measures its nodes: then
+    # segments are cut by duration. Never for a graph_exec.
+    measure_nodes: bool
 
 
 class FusedKernelOptions(TypedDict, total=False):

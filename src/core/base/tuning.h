@@ -111,13 +111,22 @@ inline constexpr double kTargetSideLoadMax = 0.9;
 inline constexpr double kTargetTailSteps = 16;
 
 // The tail of an LC app's latencies (latency_tail.h). Queries before which its rate counts as
-// unknown: five of them lie above the 99th percentile. Range 200 to 4,000.
-inline constexpr int32_t kTailQueriesMin = 500;
+// unknown: two of them lie above the 99th percentile. Range 200 to 4,000.
+inline constexpr int32_t kTailQueriesMin = 200;
+// The tail of an app is taken for at most this much steeper than that of random arrivals, unless
+// it shows otherwise. Range 1 to 2.
+inline constexpr double kPoissonTailMargin = 1.25;
 // Queries between two estimates: one takes some 2 us. Range 16 to 512.
 inline constexpr int64_t kTailQueriesStep = 64;
 // The 95th and the 99th percentile of a queue are at least this share of the 99th apart: 0.23 to
 // 0.35 in an M/D/1 queue of any load from 0.05 on. Closer ones show no queue. Range 0.05 to 0.2.
 inline constexpr double kTailSpanMin = 0.125;
+
+// Least share of idle periods (idle_share.h) in which BE work runs beyond the bounds. Less is left
+// to the tail account. Range 0.01 to 0.2.
+inline constexpr double kIdleShareMin = 0.04;
+// The share is rounded down to 1 / steps before a layout is chosen. Range 8 to 64.
+inline constexpr double kIdleShareSteps = 32;
 
 // The tail account of an LC app (tail_account.h). Share of its queries that may be late: the p99,
 // less 10 % for what starts delay beyond their estimates. Range 0.005 to 0.01.

@@ -64,10 +64,12 @@ void LearnEviction(Flow& flow, Task& task, const Part& part, const DeviceComplet
 
 // An eviction of a graph waits at most for the segments that are on the device. Longer ones, on
 // fewer SMs or beside other work, would not tell what an eviction from the whole device waits for.
+// Where the cut knows all segments, there is nothing to learn.
 void LearnSegments(Flow& flow, const Task& task, const Part& part,
                    const DeviceCompletion& completion) {
   if (part.form != Form::kSegments || completion.longest_segment_ns <= 0) return;
   if (part.place != kWholeDevice || part.had_co_residents) return;
+  if (task.work.kernel->cut.blocking.known()) return;
   AddSample(flow, task, part, kSegmentsOutstanding * completion.longest_segment_ns, true);
 }
 

@@ -22,18 +22,13 @@
 namespace gpushare::core {
 namespace {
 
-// The load of all LC apps, and the mean service time of their queries, weighted by load. Zeros
-// where no app needs them.
+// The load of all LC apps, and the mean service time of their queries, weighted by load.
 struct LcQueue {
   double load = 0;
   double mean_service_ns = 0;
 };
 LcQueue LcQueueOf(Flow& flow) {
   LcQueue queue;
-  if (std::none_of(flow.lc_apps.begin(), flow.lc_apps.end(),
-                   [](const App* app) { return HasBareTarget(*app); })) {
-    return queue;
-  }
   for (App* const app : flow.lc_apps) {
     const double load = LoadOf(*app, flow.now_ns);
     queue.load += load;
@@ -62,7 +57,33 @@ void ViewBudgets(App& app, const LcQueue& queue, TimeNs now_ns, LcAppView& view)
   const int64_t shift_ns =
       BlockingBudget(0, app.options.p99_bound, app.options.p99_alone_ns, app.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
-  view.uncuttable_budget_ns = std::min(target_ns, app.tail.LongestVacation(shift_ns));
+  const double poisson_rate = PoissonTailRate(queue.load, queue.mean_service_ns);
+  view.uncuttable_budget_ns = std::min(target_ns, app.tail.LongestVacation(shift_ns, poisson_rate));
+  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(poisson_rate) : 0;
+}
+
+// The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
+double SteepestTail(const Flow& flow) {
+  double steepest = 0;
+  for (const LcAppView& app : flow.buffers.lc_apps) {
+    if (app.blocking_budget_ns == kNever) continue;
+    if (!(app.tail_rate > 0)) return 0;
+    steepest = std::max(steepest, app.tail_rate);
+  }
+  return steepest;
+}
+
+// A graph whose segments are known moves a p99 by less than its longest wait.
+int64_t EvictionShift(Task& task, double tail_rate) {
+  Progress& progress = task.progress;
+  if (!task.IsSegmented() || !task.work.kernel->cut.blocking.known()) return progress.blocking_ns;
+  if (progress.blocking_ns == kNever) return kNever;
+  if (progress.shift_rate != tail_rate) {
+    progress.shift_rate = tail_rate;
+    progress.shift_ns = task.work.kernel->cut.blocking.ShiftNs(
+        tail_rate, static_cast<double>(progress.blocking_mean_ns));
+  }
+  return std::min(progress.blocking_ns, progress.shift_ns);
 }
 
 void ViewAccounts(Flow& flow) {
@@ -158,7 +179,7 @@ bool IsFollowed(const Task& task) {
          next->wait_tickets.empty();
 }
 
-void ViewTask(const Task& task, HeadView& view) {
+void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.task = task.record.ticket;
   view.app_class = task.app->options.app_class;
   view.app = task.app->plan_index;
@@ -179,7 +200,7 @@ void ViewTask(const Task& task, HeadView& view) {
       task.work.kind == TaskKind::kMemcpy ? task.work.copy.direction : CopyDirection::kNone;
   view.pinned = task.work.copy.pinned;
   view.remaining = RemainingOf(task);
-  view.eviction_ns = task.progress.blocking_ns;
+  view.eviction_ns = EvictionShift(task, tail_rate);
 }
 
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the
@@ -242,17 +263,18 @@ void ViewHeads(Flow& flow) {
       InsertHead(latency_critical ? lc : be, *queue);
     }
   }
+  const double tail_rate = SteepestTail(flow);
   auto& views = flow.buffers.heads;
   views.Clear();
   for (const Queue* queue : lc) {
     HeadView& view = views.Add();
-    ViewTask(*queue->head, view);
+    ViewTask(*queue->head, tail_rate, view);
     view.ready_count = ReadyCount(*queue);
   }
   for (const Queue* queue : be) {
     if (views.full()) return;
     HeadView& view = views.Add();
-    ViewTask(*queue->head, view);
+    ViewTask(*queue->head, tail_rate, view);
     view.followed = IsFollowed(*queue->head);
   }
 }
@@ -268,9 +290,10 @@ void ViewPart(const Flow& flow, const Part& part, PartView& view) {
 
 void ViewRunning(Flow& flow) {
   flow.buffers.running.Clear();
-  for (const Task* task : flow.running_be) {
+  const double tail_rate = SteepestTail(flow);
+  for (Task* const task : flow.running_be) {
     RunningView& view = flow.buffers.running.Add();
-    ViewTask(*task, view.task);
+    ViewTask(*task, tail_rate, view.task);
     view.task.followed = IsFollowed(*task);
     view.draining = task->progress.draining;
     int64_t spent_ns = 0;

@@ -10,6 +10,7 @@
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/eviction.h"
+#include "src/core/policies/idle_share.h"
 #include "src/core/seams/queue_tail.h"
 
 namespace gpushare::core {
@@ -134,7 +135,7 @@ class Evaluation {
     double fitting = 0;
     for (int32_t b = 0; b < question_.be_count; ++b) {
       const BeTerm& be = question_.be[static_cast<size_t>(b)];
-      if (be.fits) fitting += be.weight * std::min(be.most, 1.0);
+      fitting += be.weight * be.share * std::min(be.most, 1.0);
     }
     return fitting * IdleShare(load_) / WeightSum();
   }
@@ -395,6 +396,9 @@ double MostOf(const Snapshot& snapshot, const BeQuotas& quotas, const HeadView& 
   return static_cast<double>(sms) / std::max(snapshot.sm_count, 1);
 }
 
+// A share in steps, so that the question stays the same while a tail is estimated anew.
+double RoundDown(double share) { return std::floor(share * kIdleShareSteps) / kIdleShareSteps; }
+
 // The first split whose LC side holds the reservations.
 int32_t FirstSplit(const Snapshot& snapshot, int32_t splits) {
   const int32_t reserved = ReservedCapSms(snapshot);
@@ -426,6 +430,7 @@ int64_t RunningBlocking(const Snapshot& snapshot, const Budgets& budgets,
 // Another task of the same kernel.
 void AddTo(BeTerm& term, const BeTerm& other) {
   term.fits = term.fits && other.fits;
+  term.share = std::min(term.share, other.share);
   term.evictable = term.evictable && other.evictable;
   term.blocking_ns = term.fits ? std::max(term.blocking_ns, other.blocking_ns) : 0;
   term.weight = std::max(term.weight, other.weight);
@@ -497,6 +502,7 @@ void LayoutChooser::Ask(const Snapshot& snapshot, int32_t current) {
     const bool fits = blocking_ns <= budgets.eviction_ns;
     const BeTerm one = {task.kernel_index,
                         fits,
+                        fits ? 1 : RoundDown(IdleShare(snapshot, blocking_ns, 0)),
                         CanBeEvicted(snapshot, task),
                         fits ? blocking_ns : 0,
                         snapshot.be_apps[static_cast<size_t>(task.app)].weight,

@@ -72,6 +72,7 @@ struct BeTerm {
   static constexpr double kUnbounded = 1e9;
   int32_t kernel = -1;
   bool fits = false;  // its blocking time fits every blocking budget
+  double share = 0;   // of the idle periods in which it runs on the whole device; 1 if it fits
   bool evictable = false;
   int64_t blocking_ns = 0;  // rounded up; 0 unless it fits
   double weight = 1;

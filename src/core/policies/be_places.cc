@@ -8,6 +8,7 @@
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/eviction.h"
+#include "src/core/policies/idle_share.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/seams/launch_claims.h"
 
@@ -180,6 +181,10 @@ BePlaces::Judgement BePlaces::JudgeBlocking(const HeadView& task, const Place& p
   }
   const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), eviction_ns);
   if (total_ns <= budgets_.eviction_ns) return {};
+  if (!IsBesideLc(place) &&
+      IsSharedPeriod(snapshot_, IdleShare(snapshot_, eviction_ns, fixed_ns))) {
+    return {};
+  }
   const Judgement held = evictable
                              ? Judgement{Reason::kHoldBlocking, total_ns, budgets_.eviction_ns}
                              : Judgement{Reason::kHoldBlocking, budgets_.AsUncuttable(total_ns),

@@ -12,11 +12,6 @@
 namespace gpushare::core {
 namespace {
 
-struct RecordCut {
-  std::vector<int64_t> begins;
-  std::vector<int64_t> durations_ns;
-};
-
 // In floating point: 4,096 nodes of an hour, each repeated a million times, exceed 64 bits.
 double ChainNs(const SimulationRecord& record) {
   double sum_ns = 0;
@@ -26,7 +21,18 @@ double ChainNs(const SimulationRecord& record) {
   return sum_ns;
 }
 
-RecordCut Cut(const SimulationRecord& record, int64_t segment_ns) {
+}  // namespace
+
+int64_t SegmentNsOf(const KernelDesc& graph) {
+  return graph.segment_ns > 0 ? graph.segment_ns : kSegmentNs;
+}
+
+std::string WholeReasonOf(const KernelDesc& graph) {
+  if (graph.segment_ns < 0) return "The kernel option segment_ns asks for the whole graph.";
+  return "";
+}
+
+RecordCut CutRecord(const SimulationRecord& record, int64_t segment_ns) {
   // Two neighbouring segments are longer than one may be, so half the bound is enough.
   const double least_ns = ChainNs(record) * 2.0 / kMaxSegments;
   segment_ns = std::max(segment_ns, static_cast<int64_t>(std::min(least_ns, 9e18)));
@@ -57,26 +63,11 @@ RecordCut Cut(const SimulationRecord& record, int64_t segment_ns) {
   return cut;
 }
 
-}  // namespace
-
-int64_t SegmentNsOf(const KernelDesc& graph) {
-  return graph.segment_ns > 0 ? graph.segment_ns : kSegmentNs;
-}
-
-std::string WholeReasonOf(const KernelDesc& graph) {
-  if (graph.segment_ns < 0) return "The kernel option segment_ns asks for the whole graph.";
-  return "";
-}
-
-std::vector<int64_t> CutRecord(const SimulationRecord& record, int64_t segment_ns) {
-  return Cut(record, segment_ns).begins;
-}
-
 GraphCut CutOfRecord(const KernelDesc& graph) {
   if (std::string reason = WholeReasonOf(graph); !reason.empty()) {
     return {.segments = 1, .whole_reason = std::move(reason)};
   }
-  const RecordCut cut = Cut(graph.simulation, SegmentNsOf(graph));
+  const RecordCut cut = CutRecord(graph.simulation, SegmentNsOf(graph));
   if (cut.begins.empty()) return {.segments = 1, .whole_reason = "The graph has no nodes."};
   const int64_t longest_ns = *std::max_element(cut.durations_ns.begin(), cut.durations_ns.end());
   if (cut.begins.size() == 1) {
@@ -87,7 +78,8 @@ GraphCut CutOfRecord(const KernelDesc& graph) {
   }
   return {.segments = static_cast<int32_t>(cut.begins.size()),
           .longest_ns = longest_ns,
-          .blocking = SegmentBlocking(cut.durations_ns, SegmentNsOf(graph))};
+          .blocking = graph.measure_nodes ? SegmentBlocking(cut.durations_ns, SegmentNsOf(graph))
+                                          : SegmentBlocking()};
 }
 
 }  // namespace gpushare::core

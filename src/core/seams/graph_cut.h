@@ -21,8 +21,13 @@ int64_t SegmentNsOf(const KernelDesc& graph);
 // Why no device cuts the graph; empty: its nodes decide.
 std::string WholeReasonOf(const KernelDesc& graph);
 
-// The first node of each segment; at most kMaxSegments. Empty for a record without nodes.
-std::vector<int64_t> CutRecord(const SimulationRecord& record, int64_t segment_ns);
+struct RecordCut {
+  std::vector<int64_t> begins;        // the first node of each segment; at most kMaxSegments
+  std::vector<int64_t> durations_ns;  // of each, alone on the whole device
+};
+
+// Empty for a record without nodes.
+RecordCut CutRecord(const SimulationRecord& record, int64_t segment_ns);
 
 // The cut of a device that runs the graph by its simulation record.
 GraphCut CutOfRecord(const KernelDesc& graph);

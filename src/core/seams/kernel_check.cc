@@ -123,6 +123,12 @@ absl::Status CheckSegments(const KernelDesc& kernel) {
         "Graph '", kernel.name, "' has segments of ", kernel.segment_ns, " ns, and they have 1 to ",
         kMaxDurationNs, " ns, 0 (default) or -1 (never)."));
   }
+  if (kernel.measure_nodes && (kernel.kind != TaskKind::kGraph || kernel.graph_exec != nullptr)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", kernel.name,
+                     "' has measure_nodes, and only a graph that comes as a graph or as a capture "
+                     "has nodes to measure."));
+  }
   return absl::OkStatus();
 }
 

@@ -45,6 +45,21 @@ constexpr double QueueP99(double service_ns, double mean_service_ns, double load
   return service_ns + mean_service_ns * (P99OverService(load) - 1);
 }
 
+// eta x S at the load i / 32, from i = 3 on; it falls with the load.
+inline constexpr int kTailRateFirst = 3;
+inline constexpr std::array<double, 28> kTailRateOverService = {
+    3.701, 3.315, 3.008, 2.752, 2.532, 2.337, 2.162, 2.003, 1.856, 1.721,
+    1.594, 1.475, 1.363, 1.256, 1.155, 1.058, 0.966, 0.876, 0.791, 0.708,
+    0.628, 0.550, 0.475, 0.402, 0.331, 0.261, 0.194, 0.128};
+
+// eta of that queue, 1 / ns, at the load rounded down; 0 where hardly a query waits.
+constexpr double PoissonTailRate(double load, double service_ns) {
+  if (!(service_ns > 0) || !(load * 32 >= kTailRateFirst)) return 0;
+  const size_t last = kTailRateOverService.size() - 1;
+  const size_t at = static_cast<size_t>(std::min(load, 1.0) * 32) - kTailRateFirst;
+  return kTailRateOverService[std::min(at, last)] / service_ns;
+}
+
 // The blocking that an app tolerates whose only statement is a target, with `p99_ns` as QueueP99
 // estimates it and `tail` as measured. Where the target is closer than that, or lost: still
 // kUnstatedInflation, or evictable BE work would never run. An unknown p99, 0, counts as the

@@ -59,11 +59,19 @@ double SegmentBlocking::Moment(double tail_rate) const {
   return sum;
 }
 
-int64_t SegmentBlocking::ShiftNs(double tail_rate) const {
-  if (!(tail_rate > 0)) return longest_ns_;
-  const double shift_ns = std::log(Moment(tail_rate)) / tail_rate;
-  return shift_ns >= static_cast<double>(longest_ns_) ? longest_ns_
-                                                      : static_cast<int64_t>(shift_ns);
+double SegmentBlocking::mean_ns() const {
+  double sum = 0;
+  for (const Class& one : class_) sum += one.share * (one.running_ns / 2 + one.behind_ns);
+  return sum;
+}
+
+int64_t SegmentBlocking::ShiftNs(double tail_rate, double seen_mean_ns) const {
+  const double scale = seen_mean_ns > 0 ? std::min(1.0, seen_mean_ns / mean_ns()) : 1;
+  const double longest_ns = scale * static_cast<double>(longest_ns_);
+  if (!(tail_rate > 0)) return static_cast<int64_t>(longest_ns);
+  // ln E[exp(eta s W)] / eta.
+  return static_cast<int64_t>(
+      std::min(longest_ns, std::log(Moment(scale * tail_rate)) / tail_rate));
 }
 
 }  // namespace gpushare::core

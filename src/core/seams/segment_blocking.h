@@ -40,8 +40,12 @@ class SegmentBlocking {
   int64_t longest_ns() const { return longest_ns_; }
   // E[exp(eta W)]; infinite where the exponent is too large to matter.
   double Moment(double tail_rate) const;
-  // How far the p99 moves; the longest wait where eta is 0, which is unknown.
-  int64_t ShiftNs(double tail_rate) const;
+  // How far the p99 moves; the longest wait where eta is 0, which is unknown. `seen_mean_ns`, if it
+  // is not 0, is the mean wait of queries so far. Where it is the shorter one, all waits count as
+  // shorter in proportion: a query has priority, so its blocks start where blocks of a kernel end.
+  int64_t ShiftNs(double tail_rate, double seen_mean_ns = 0) const;
+  // The mean of W.
+  double mean_ns() const;
 
  private:
   static constexpr size_t kClasses = 16;  // half octaves: from the longest wait to 1 / 180 of it

@@ -61,6 +61,9 @@ struct LcAppView {
   // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.
   int64_t uncuttable_budget_ns = 0;
+  // Decay rate eta of its latencies' tail, 1 / ns, where its p99 bound is what limits BE work; 0:
+  // unknown, or another bound does.
+  double tail_rate = 0;
   double p50_bound = 0;  // bound on the median over the median alone; 0: none
   // Tail account (state/tail_account.h), in queries: credit, and what a blocking of one nanosecond
   // is likely to delay. BE work that blocks longer than a budget may start on credit for it.

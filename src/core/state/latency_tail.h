@@ -3,9 +3,11 @@
 // With P(latency > t) ~ exp(-eta t) the 99th percentile lies ln(5) / eta above the 95th. BE work
 // that adds an independent residual leaves eta as it is (seams/vacation.h), so queries beside BE
 // work count too; queries that met a task on credit (tail_account.h) do not. A rate that is too
-// high is the safe side: the estimate is raised by two standard deviations, and there is none (0)
-// before kTailQueriesMin queries, nor where so few queries wait that the two percentiles are near
-// each other. Threads: the one that runs Tick.
+// high is the safe side: the estimate is raised by two standard deviations. Few queries make that
+// twice the rate or more, so it is bounded by kPoissonTailMargin times the rate of random arrivals
+// (queue_tail.h) unless the estimate itself is above that, and before kTailQueriesMin queries that
+// bound is all there is. There is no rate (0) where so few queries wait that the two percentiles
+// are near each other. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_LATENCY_TAIL_H_
 #define GPUSHARE_SRC_CORE_STATE_LATENCY_TAIL_H_
@@ -19,27 +21,39 @@
 
 namespace gpushare::core {
 
-// eta in 1 / ns; 0: unknown.
-inline double TailRate(const RecentLatencies& latencies) {
+// eta in 1 / ns; 0: unknown. `poisson_rate` is that of random arrivals at the load, 0 unknown.
+inline double TailRate(const RecentLatencies& latencies, double poisson_rate) {
   const double count = latencies.count();
-  if (count < kTailQueriesMin) return 0;
+  const double usual = kPoissonTailMargin * poisson_rate;
+  if (count < kTailQueriesMin) return usual;
   const double p99_ns = latencies.Quantile(0.99);
   const double span_ns = p99_ns - latencies.Quantile(0.95);
   if (span_ns < p99_ns * kTailSpanMin) return 0;
   const double deviation = 1 / std::sqrt(0.01 * count);  // of a quantile with so many values above
-  return std::log(5) / span_ns * (1 + 2 * deviation);
+  const double rate = std::log(5) / span_ns;
+  const double raised = rate * (1 + 2 * deviation);
+  return usual > 0 ? std::min(raised, std::max(usual, kPoissonTailMargin * rate)) : raised;
 }
 
 class LatencyTail {
  public:
   void Add(int64_t latency_ns) {
     latencies_.Add(latency_ns);
-    if (++added_ % kTailQueriesStep == 0) rate_ = TailRate(latencies_);
+    ++added_;
   }
-  double rate() const { return rate_; }  // eta in 1 / ns; 0: unknown
+  // eta in 1 / ns; 0: unknown. Estimated anew after kTailQueriesStep queries, and for another load.
+  double Rate(double poisson_rate) {
+    if (added_ / kTailQueriesStep != estimated_ || poisson_rate != poisson_rate_) {
+      estimated_ = added_ / kTailQueriesStep;
+      poisson_rate_ = poisson_rate;
+      rate_ = TailRate(latencies_, poisson_rate);
+    }
+    return rate_;
+  }
 
   // Of this tail (vacation.h). Remembers the last answer: the shift seldom changes.
-  int64_t LongestVacation(int64_t shift_ns) {
+  int64_t LongestVacation(int64_t shift_ns, double poisson_rate) {
+    Rate(poisson_rate);
     if (shift_ns != asked_shift_ns_ || rate_ != asked_rate_) {
       asked_shift_ns_ = shift_ns;
       asked_rate_ = rate_;
@@ -52,6 +66,8 @@ class LatencyTail {
  private:
   RecentLatencies latencies_;
   int64_t added_ = 0;
+  int64_t estimated_ = 0;  // added_ in steps, at the last estimate
+  double poisson_rate_ = 0;
   double rate_ = 0;
   int64_t asked_shift_ns_ = 0;
   double asked_rate_ = 0;

@@ -123,6 +123,9 @@ struct Progress {
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
   int64_t blocking_ns = kNever;      // what its eviction adds to an LC query; kNever: not evictable
+  int64_t blocking_mean_ns = 0;      // a graph: the mean wait that queries showed; 0: none yet
+  double shift_rate = -1;            // the tail that shift_ns is for; -1: none yet
+  int64_t shift_ns = 0;              // how far a graph in segments moves a p99 of that tail
   Task* next = nullptr;              // queue order
   BoundedList<Part, kMaxPartsPerTask> parts;  // last: its unused storage keeps the rest together
 };

@@ -1,6 +1,8 @@
 // Where the adaptive policy puts a graph in segments: the whole device or the BE side of a split,
 // alone on its SMs, one launch at a time.
 
+#include <cmath>
+
 #include "gtest/gtest.h"
 #include "tests/core/policies/snapshot_builder.h"
 
@@ -222,6 +224,46 @@ TEST_F(SmguardSegmentsTest, WorkersStayWhileAGraphLeavesForTheReservation) {
   builder.be_apps[1].used_capsms = 10;
   const Plan plan = PlanOf("smguard", builder);
   EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+// Its evictions move the p99 by four times the budget: in all idle periods the bound would be
+// missed, in none of them it would starve.
+TEST_F(SegmentsPlanTest, AGraphWithLongSegmentsRunsInTheShareOfIdlePeriodsThatTheBoundAllows) {
+  builder.snapshot.partitions_available = false;
+  builder.lc_apps[0].tail_rate = 1e-6;
+  builder.lc_apps[0].blocking_budget_ns = 100 * kUs;
+  HeadView& step = AddStep();
+  step.eviction_ns = 400 * kUs;
+  const double share = std::expm1(0.1) / std::expm1(0.4);
+  constexpr int kPeriods = 2000;
+  builder.snapshot.now_ns = (kPeriods + 100) * kMs;
+  int launched = 0;
+  for (int period = 0; period < kPeriods; ++period) {
+    builder.lc_apps[0].idle_since_ns = (period + 1) * kMs;
+    const Plan plan = PlanOf("adaptive", builder);
+    if (FindLaunch(plan, step, kWholeDevice) != nullptr) {
+      ++launched;
+    } else {
+      ASSERT_NE(FindHold(plan, step), nullptr) << Describe(plan);
+      EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldBlocking);
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(launched) / kPeriods, share, 0.04);
+}
+
+TEST_F(SegmentsPlanTest, AShareOfIdlePeriodsOpensNoPlaceBesideAQuery) {
+  LcActive();
+  builder.snapshot.partitions_available = false;
+  builder.lc_apps[0].tail_rate = 1e-6;
+  builder.lc_apps[0].blocking_budget_ns = 100 * kUs;
+  builder.Pair(lc, kernel, 84).lc_speed = 0.1f;  // no split pays
+  HeadView& step = AddStep();
+  step.eviction_ns = 110 * kUs;
+  builder.snapshot.now_ns = 100 * kMs;
+  for (int period = 0; period < 50; ++period) {
+    builder.lc_apps[0].idle_since_ns = (period + 1) * kMs;
+    EXPECT_EQ(PlanOf("adaptive", builder).launches.size(), 0);
+  }
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ KernelDesc GraphOf(const std::vector<GraphNode>& nodes, int64_t gap_ns = 0) {
 }
 
 std::vector<int64_t> BeginsOf(const KernelDesc& graph) {
-  return CutRecord(graph.simulation, SegmentNsOf(graph));
+  return CutRecord(graph.simulation, SegmentNsOf(graph)).begins;
 }
 
 TEST(GraphCut, ASegmentHoldsAsManyNodesAsFit) {

@@ -83,6 +83,20 @@ TEST(SegmentBlockingTest, TheShiftGrowsWithTheRateFromTheMeanToTheLongest) {
   }
 }
 
+TEST(SegmentBlockingTest, ShorterWaitsThanTheCutSaysMoveTheTailLess) {
+  const SegmentBlocking blocking(TrainingStep(), kSegment);
+  const double eta = 1e-6;
+  const double half_ns = blocking.mean_ns() / 2;
+  // Segments of half the length have the same wait.
+  std::vector<int64_t> halves = TrainingStep();
+  for (int64_t& duration_ns : halves) duration_ns /= 2;
+  const SegmentBlocking of_halves(halves, kSegment / 2);
+  EXPECT_NEAR(static_cast<double>(blocking.ShiftNs(eta, half_ns)),
+              static_cast<double>(of_halves.ShiftNs(eta)), 2);
+  EXPECT_EQ(blocking.ShiftNs(0, half_ns), blocking.longest_ns() / 2);
+  EXPECT_EQ(blocking.ShiftNs(eta, 10 * half_ns), blocking.ShiftNs(eta)) << "never longer";
+}
+
 TEST(SegmentBlockingTest, NothingIsKnownWithoutDurations) {
   EXPECT_FALSE(SegmentBlocking().known());
   EXPECT_FALSE(SegmentBlocking(std::vector<int64_t>(3, 0), kSegment).known());

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "src/core/seams/queue_tail.h"
 #include "src/core/state/latency_tail.h"
 
 namespace gpushare::core {
@@ -90,21 +91,41 @@ TEST(LatencyTail, IsEstimatedFromLatenciesAndErrsTowardsASteeperTail) {
       for (const double latency_ns : Simulate(load, vacation_ns, 8'192)) {
         tail.Add(static_cast<int64_t>(latency_ns));
       }
-      EXPECT_GT(tail.rate(), RateOf(load) * 0.9) << load;
-      EXPECT_LT(tail.rate(), RateOf(load) * 1.8) << load;
+      EXPECT_GT(tail.Rate(0), RateOf(load) * 0.9) << load;
+      EXPECT_LT(tail.Rate(0), RateOf(load) * 1.8) << load;
     }
   }
 }
 
+TEST(LatencyTail, OfFewQueriesIsThatOfRandomArrivalsAtTheLoad) {
+  LatencyTail few;
+  EXPECT_NEAR(few.Rate(PoissonTailRate(0.5, kServiceNs)) / RateOf(0.5), kPoissonTailMargin, 1e-3);
+  EXPECT_EQ(PoissonTailRate(0.05, kServiceNs), 0) << "hardly a query waits";
+  for (const double load : {0.1, 0.3, 0.52, 0.7, 0.9}) {
+    EXPECT_GE(PoissonTailRate(load, kServiceNs), RateOf(load) * 0.999) << load;
+  }
+}
+
+// Regular arrivals never wait, so whatever a query meets is its tail.
+TEST(LatencyTail, SteeperThanThatOfRandomArrivalsIsBelieved) {
+  LatencyTail tail;
+  std::mt19937_64 random(3);
+  std::exponential_distribution<double> late(10 / kServiceNs);
+  for (int i = 0; i < 4'000; ++i) {
+    tail.Add(static_cast<int64_t>(0.5 * kServiceNs + 3 * late(random)));
+  }
+  EXPECT_GT(tail.Rate(PoissonTailRate(0.5, kServiceNs)), 0.9 * 10 / 3 / kServiceNs);
+}
+
 TEST(LatencyTail, IsUnknownForFewQueriesAndWhereNobodyWaits) {
   LatencyTail few;
-  for (const double latency_ns : Simulate(0.5, 0, 400)) few.Add(static_cast<int64_t>(latency_ns));
-  EXPECT_EQ(few.rate(), 0);
+  for (const double latency_ns : Simulate(0.5, 0, 150)) few.Add(static_cast<int64_t>(latency_ns));
+  EXPECT_EQ(few.Rate(0), 0);
   LatencyTail light;
   for (const double latency_ns : Simulate(0.005, 0, 5'000)) {
     light.Add(static_cast<int64_t>(latency_ns));
   }
-  EXPECT_EQ(light.rate(), 0);
+  EXPECT_EQ(light.Rate(0), 0);
 }
 
 // Whatever the load, also where hardly anybody waits, and with the rate as it is estimated beside
@@ -122,7 +143,7 @@ TEST(LatencyTail, KeepsEveryBoundAtEveryLoad) {
         p99_ns = P99(latencies);
         RecentLatencies recent;
         for (size_t i = 0; i < 8'000; ++i) recent.Add(static_cast<int64_t>(latencies[i]));
-        rate = TailRate(recent);
+        rate = TailRate(recent, PoissonTailRate(load, kServiceNs));
       }
       EXPECT_LE(p99_ns / alone_ns, bound + 0.03) << "load " << load;
     }

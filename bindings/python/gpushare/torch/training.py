@@ -28,9 +28,11 @@ class Training:
     step: runs one step on tensors that stay where they are: zero_grad(), forward, backward(), optimizer.step().
     It must not wait for the GPU, draw random numbers on it or change shapes; Adam needs capturable=True.
     state: the modules and optimizers (anything with a state_dict) and tensors that the step changes. They are put
-    back after the warm-up, so that the first submitted step is the first step. Without it the warm-up's steps count.
+    back after the registration, so that the first submitted step is the first step. Without it the steps of the
+    warm-up and of the measurement count.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
-    kernel_options are those of Runtime.register_kernel, such as solo_ns; app_options those of Runtime.create_app.
+    measure: the registration executes the step twice, so that its segments are cut by the durations of its kernels.
+    kernel_options are those of Runtime.register_kernel, such as segment_ns; app_options those of Runtime.create_app.
 
     The step is captured once, by PyTorch, in a memory pool of its own; the library makes a copy of the graph for
     each place. So a step that moves between places gives the same bits. What the step returns is in `outputs`,
@@ -40,7 +42,7 @@ class Training:
     """
 
     def __init__(self, runtime: Runtime, step: Callable[[], Any], *, state: Sequence[Any] = (), name: str | None = None,
-                 warmup_runs: int = 3, kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
+                 warmup_runs: int = 3, measure: bool = True, kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
         require_cuda(runtime)
         self.name = name or f'training-{next(_numbers)}'
         self._runtime = runtime
@@ -50,31 +52,35 @@ class Training:
         # The events that steps in flight wait for, oldest first, and the tickets of those steps.
         self._events: collections.deque[Any] = collections.deque()
         self._event_tickets: collections.deque[Ticket] = collections.deque()
-        stream = torch.cuda.Stream()
-        self._warm_up(step, state, stream, warmup_runs)
-        # keep_graph: the library instantiates the graph itself, once for each place.
-        self._graph = torch.cuda.CUDAGraph(keep_graph=True)
-        stream.wait_stream(torch.cuda.current_stream())
-        with own_workspaces(), torch.cuda.stream(stream):
-            self.outputs = _captured(self._graph, step)
         # Why the graph runs on the whole device only; '' where it can be confined.
         self.unconfinable = ''
-        self._kernel = self._register(kernel_options or {})
+        stream = torch.cuda.Stream()
+        try:
+            with Snapshot(state) as snapshot:
+                self._warm_up(step, stream, warmup_runs)
+                self._capture(step, stream)
+                self._kernel = self._register({'measure_nodes': measure, **(kernel_options or {})})
+                snapshot.restore()
+        finally:
+            torch.cuda.current_stream().synchronize()
         # Steps in flight use the memory, also when the training was dropped.
         self._memory = (self._graph, self.outputs, tuple(state), step, self._events)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.BEST_EFFORT, **app_options)
 
-    def _warm_up(self, step: Callable[[], Any], state: Sequence[Any], stream: Any, runs: int) -> None:
+    def _warm_up(self, step: Callable[[], Any], stream: Any, runs: int) -> None:
         try:
-            with Snapshot(state) as snapshot:
-                try:
-                    warm_up(step, stream, max(1, runs), f"Training '{self.name}'")
-                finally:
-                    stream.synchronize()  # steps before one that raised may still run
-                snapshot.restore()
+            warm_up(step, stream, max(1, runs), f"Training '{self.name}'")
         finally:
-            torch.cuda.current_stream().synchronize()
+            stream.synchronize()  # steps before one that raised may still run
+
+    def _capture(self, step: Callable[[], Any], stream: Any) -> None:
+        # keep_graph: the library instantiates the graph itself, once for each place.
+        self._graph = torch.cuda.CUDAGraph(keep_graph=True)
+        stream.wait_stream(torch.cuda.current_stream())
+        with own_workspaces(), torch.cuda.stream(stream):
+            self.outputs = _captured(self._graph, step)
+        torch.cuda.synchronize()  # nothing else runs while the registration measures the step
 
     def _register(self, options: dict[str, Any]) -> Kernel:
         given = {'kind': TaskKind.GRAPH, 'graph': int(self._graph.raw_cuda_graph()), **options}

@@ -73,9 +73,15 @@ void PredictTask(Flow& flow, Task& task) {
     if (!eviction.trained && !task.work.kernel->simulation.present && !task.IsSegmented()) {
       task.progress.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;
     }
-    // A delay at the start of a busy period adds its mean to every quantile of the latency.
-    task.progress.blocking_ns = std::min(
-        task.progress.eviction_p99_ns, flow.model->PredictBlocking(*task.work.kernel).duration_ns);
+    // A delay at the start of a busy period adds its mean to every quantile of the latency, if it
+    // is nearly the same each time. That of a graph whose segments are known is not (plan.cc).
+    const Prediction blocking = flow.model->PredictBlocking(*task.work.kernel);
+    if (task.IsSegmented() && task.work.kernel->cut.blocking.known()) {
+      task.progress.blocking_ns = task.progress.eviction_p99_ns;
+      task.progress.blocking_mean_ns = blocking.trained ? blocking.duration_ns : 0;
+    } else {
+      task.progress.blocking_ns = std::min(task.progress.eviction_p99_ns, blocking.duration_ns);
+    }
   }
   if (task.app->options.app_class == AppClass::kBestEffort) {
     if (task.work.kernel != nullptr) task.progress.kernel_row = PairRow(flow, *task.work.kernel);

@@ -1,0 +1,127 @@
+// The share of idle periods: against simulated queues, and its limits.
+
+#include "src/core/policies/idle_share.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace gpushare::core {
+namespace {
+
+constexpr double kServiceNs = 1e6;
+constexpr int kQueries = 400'000;
+
+// eta of the M/D/1 queue: the root of lambda (exp(eta S) - 1) = eta.
+double RateOf(double load) {
+  double low = 1e-9;
+  double high = 100;
+  for (int i = 0; i < 200; ++i) {
+    const double x = (low + high) / 2;
+    (load * std::expm1(x) < x ? low : high) = x;
+  }
+  return low / kServiceNs;
+}
+
+LcAppView App(double tail_rate, int64_t budget_ns) {
+  LcAppView app;
+  app.tail_rate = tail_rate;
+  app.blocking_budget_ns = budget_ns;
+  return app;
+}
+
+// p99 of a FIFO server that takes vacations of `vacation_ns` in the idle periods that the policy
+// draws for `share`; and in `drawn` their part.
+double P99(double load, double vacation_ns, double share, double& drawn) {
+  std::mt19937_64 random(11);
+  std::exponential_distribution<double> gap(load / kServiceNs);
+  std::vector<double> latencies;
+  std::array<LcAppView, 1> apps = {};
+  Snapshot snapshot;
+  snapshot.lc_apps = apps;
+  double arrival = 0;
+  double free_at = 0;
+  int periods = 0;
+  int shared = 0;
+  for (int i = 0; i < kQueries; ++i) {
+    arrival += gap(random);
+    if (arrival > free_at) {
+      apps[0].idle_since_ns = static_cast<TimeNs>(free_at);
+      ++periods;
+      if (vacation_ns > 0 && IsSharedPeriod(snapshot, share)) {
+        ++shared;
+        free_at += std::ceil((arrival - free_at) / vacation_ns) * vacation_ns;
+      }
+    }
+    free_at = std::max(free_at, arrival) + kServiceNs;
+    latencies.push_back(free_at - arrival);
+  }
+  drawn = static_cast<double>(shared) / periods;
+  std::nth_element(latencies.begin(), latencies.begin() + kQueries * 99 / 100, latencies.end());
+  return latencies[static_cast<size_t>(kQueries) * 99 / 100];
+}
+
+TEST(IdleShareTest, TheBoundIsReachedAndKeptInSimulatedQueues) {
+  double drawn = 0;
+  for (const double load : {0.3, 0.5, 0.7}) {
+    const double alone_ns = P99(load, 0, 0, drawn);
+    for (const double vacation_ns : {0.5e6, 1e6, 1.5e6}) {
+      const auto budget_ns = static_cast<int64_t>(0.05 * alone_ns);
+      const LcAppView app = App(RateOf(load), budget_ns);
+      const double share = IdleShareFor(app, 0, static_cast<int64_t>(vacation_ns));
+      const double p99_ns = P99(load, vacation_ns, share, drawn);
+      EXPECT_NEAR(drawn, share, 0.02);
+      EXPECT_LE(p99_ns / alone_ns, 1.07) << load << ' ' << vacation_ns << ' ' << share;
+      if (share < 1) {
+        EXPECT_GE(p99_ns / alone_ns, 1.03) << load << ' ' << vacation_ns << ' ' << share;
+      }
+    }
+  }
+}
+
+TEST(IdleShareTest, WhatFitsTheBudgetRunsInEveryPeriod) {
+  EXPECT_EQ(IdleShareFor(App(1e-6, 200'000), 200'000, 0), 1);
+  EXPECT_EQ(IdleShareFor(App(1e-6, 200'000), 0, 300'000), 1);  // a query meets half of it
+  EXPECT_EQ(IdleShareFor(App(1e-6, kNever), kNever / 4, kNever / 4), 1);
+}
+
+TEST(IdleShareTest, AnUnknownTailAllowsAllOrNothing) {
+  EXPECT_EQ(IdleShareFor(App(0, 200'000), 200'000, 0), 1);
+  EXPECT_EQ(IdleShareFor(App(0, 200'000), 200'001, 0), 0);
+  EXPECT_EQ(IdleShareFor(App(0, 200'000), 100'000, 100'001), 0);
+}
+
+TEST(IdleShareTest, ALooserBoundNeverGivesLess) {
+  double before = 0;
+  for (int64_t budget_ns = 0; budget_ns < 3'000'000; budget_ns += 50'000) {
+    const double share = IdleShareFor(App(1e-6, budget_ns), 300'000, 1'000'000);
+    EXPECT_GE(share, before);
+    before = share;
+  }
+  EXPECT_EQ(before, 1);
+}
+
+TEST(IdleShareTest, TheStrictestAppDecides) {
+  const std::array<LcAppView, 2> apps = {App(1e-6, 300'000), App(1e-6, 50'000)};
+  Snapshot snapshot;
+  snapshot.lc_apps = apps;
+  const double share = IdleShare(snapshot, 500'000, 0);
+  EXPECT_DOUBLE_EQ(share, IdleShareFor(apps[1], 500'000, 0));
+  EXPECT_GT(share, 0);
+}
+
+TEST(IdleShareTest, AnHourIsLeftToTheTailAccount) {
+  const std::array<LcAppView, 1> apps = {App(1e-6, 200'000)};
+  Snapshot snapshot;
+  snapshot.lc_apps = apps;
+  EXPECT_EQ(IdleShare(snapshot, 0, int64_t{3600} * 1'000'000'000), 0);
+  EXPECT_EQ(IdleShare(snapshot, kNever / 4, 0), 0);
+  EXPECT_FALSE(IsSharedPeriod(snapshot, 0));
+}
+
+}  // namespace
+}  // namespace gpushare::core
