@@ -5,7 +5,6 @@ Each way serves the queries in the order of their arrival and keeps the step run
 
 from __future__ import annotations
 
-import contextlib
 import queue
 import threading
 import time
@@ -127,11 +126,16 @@ class Way:
         return float(sorted(spans)[runs // 2])
 
 
-def ways(service: Callable[[], Any], step: Callable[[], Any], greens: Sequence[GreenContexts]) -> dict[str, Way]:
-    """Every way of the table, by its name. The service's function must leave its answer where all find it."""
+def ways(service: Callable[[], Any], step: Callable[[], Any],
+         greens: Sequence[GreenContexts]) -> tuple[dict[str, Way], dict[str, str]]:
+    """Every way of the table by its name, and why others are absent.
+
+    The service's function must leave its answer where all find it.
+    """
     def streams(lc_priority: int) -> tuple[Any, Any]:
         return torch.cuda.Stream(priority=lc_priority), torch.cuda.Stream()
 
+    absent: dict[str, str] = {}
     made = {
         'alone': Way('alone', service, None, streams(0)),
         'streams': Way('streams', service, step, streams(0)),
@@ -140,6 +144,9 @@ def ways(service: Callable[[], Any], step: Callable[[], Any], greens: Sequence[G
     }
     for green in greens:
         name = f'green {green.sms[0]}/{green.sms[1]}'
-        with contextlib.suppress(RuntimeError):  # a cluster of the service that does not fit
+        try:
             made[name] = Way(name, service, step, green.streams, green.sms)
-    return made
+        except RuntimeError as error:  # a kernel that does not run in the context
+            absent[name] = str(error).splitlines()[0]
+            torch.cuda.synchronize()
+    return made, absent

@@ -199,4 +199,4 @@ def gpt2() -> Step:
 
 
 STEPS: dict[str, Callable[[], Step]] = {
-    'mlp_small': mlp_small, 'mlp_large': mlp_large, 'resnet50_b32': resnet50_b32, 'gpt2': gpt2}
+    'mlp_small': mlp_small, 'mlp_large': mlp_large, 'gpt2': gpt2, 'resnet50_b32': resnet50_b32}

@@ -14,6 +14,7 @@ wrong or a row failed; 77: there is no GPU or no PyTorch.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import pathlib
@@ -111,7 +112,12 @@ class Row:
                                      name=f'{self.service.name}-{self.step_name}') as training:
             registered = time.monotonic() - began
             info = self.service.sharing.runtime.kernel_info(training.name)
-            self._rounds(made, training)
+            gc.collect()
+            gc.disable()  # a collection stops every thread for tens of milliseconds
+            try:
+                self._rounds(made, training)
+            finally:
+                gc.enable()
             shared_ns = self.service.sharing.rate(training, max(8, int(RATE_S * 1e9 / self.step_ns)))
             losses = self._losses(plain, shared)
             if losses['differ']:  # does the step alone repeat itself?
@@ -126,12 +132,12 @@ class Row:
                 'be_alone': round(self.step_ns / shared_ns, 4),
                 'nodes': info.node_count, 'segments': info.segment_count, 'longest_us': info.longest_segment_ns / 1e3,
                 'whole_reason': info.whole_reason,
-                'library_s': round(self.library_s, 1), 'losses': losses,
+                'absent': self.absent, 'library_s': round(self.library_s, 1), 'losses': losses,
                 'conditions': {name: self._summary(name) for name in self.runs}}
 
     def _ways(self, plain: Any, greens: list[GreenContexts]) -> dict[str, Way]:
         wanted = ['alone', *filter(None, self.arguments.baselines.split(','))]
-        made = ways(self.service.call, plain, greens)
+        made, self.absent = ways(self.service.call, plain, greens)
         return {name: way for name, way in made.items() if name.split(' ')[0] in wanted}
 
     def _rounds(self, made: dict[str, Way], training: Any) -> None:
@@ -211,6 +217,8 @@ def show(row: dict[str, Any]) -> None:
     print(f"{row['service']} beside {row['step']}: query {row['solo_us']} us, step {row['step_us']} us, "
           f"registered in {row['registered_s']} s, {row['segments']} segments of at most {row['longest_us']} us "
           f"{row['whole_reason']}, BE alone {row['be_alone']}, losses {row['losses']}")
+    for name, why in row['absent'].items():
+        print(f'  {name:18} absent: {why}')
     for name, figures in row['conditions'].items():
         print(f"  {name:18} p50 {figures['p50_over_alone']:7.3f}  p99 {figures['p99_over_alone']:7.3f}  "
               f"BE {figures.get('be', 0):.3f} of {1 - figures['load']:.3f}  {figures.get('held_s', '')} "
