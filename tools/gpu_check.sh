@@ -7,6 +7,7 @@
 #   --groups a,b      what runs, in this order (default tests,kernels,eviction,cost):
 #     tests           the tests that need a GPU
 #     segments        graphs in segments: the contract suite, and tests/cuda/segments_test.cc, which prints what it measures
+#     reservations    reservations and quotas: SMs that BE blocks really hold, by %smid
 #     sanitizer       compute-sanitizer: memcheck and racecheck on the kernel contract, memcheck on the device
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
@@ -41,7 +42,7 @@ seconds=560
 scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
-declare -A limits=([tests]=240 [segments]=90 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
+declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540
   [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90 [faults]=240 [python]=240)
 
@@ -261,6 +262,12 @@ group_segments() {
   if [[ $list -eq 0 && -f "$out/segments_test.txt" ]]; then grep -vE '^\[|^Running|^$' "$out/segments_test.txt"; fi
 }
 
+# Prints one line a row; its rows as JSON are in reservations.json.
+group_reservations() {
+  GPUSHARE_RESERVATIONS_JSON="$out/reservations.json" run_test reservations reservations_test cuda_reservations_test
+  if [[ $list -eq 0 && -f "$out/reservations_test.txt" ]]; then grep -E '^(reservation|quota|refused) ' "$out/reservations_test.txt"; fi
+}
+
 # Of each Tensor kernel one fused pair, plain and with setmaxnreg, and the pair of two Tensor kernels: all pairs take too
 # long under racecheck or 1000 times.
 fused_pairs='--gtest_filter=*gemm_mma_with_sincos_1_1*:*gemm_roomy_with_streaming_1_1*:*gemm_skinny_with_sincos_1_1*:*gemm_roomy_with_gemm_skinny_compact_1_1*'
@@ -438,7 +445,7 @@ if [[ $list -eq 1 ]]; then
   run_benchmark() { echo "$1 $3"; }
   run_program() { echo "$1 $3"; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests segments sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate faults; do
+  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'
