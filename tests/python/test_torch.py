@@ -29,9 +29,10 @@ def torch(monkeypatch):
 
 
 class CapturingRuntime(gpushare.Runtime):
-    """Registers simulated kernels, and refuses graphs that `refused` says."""
+    """Registers simulated kernels, and refuses graphs that `refused` says. One that is measured runs `step` twice."""
 
     refused = ''
+    step = None
 
     def register_kernel(self, name, *, capture=None, **options):
         if capture is not None:
@@ -40,6 +41,10 @@ class CapturingRuntime(gpushare.Runtime):
         elif self.refused and options.get('confinable') != gpushare.Choice.NO:
             raise gpushare.InvalidArgumentError(3, self.refused)
         self.options = options
+        if options.get('measure_nodes') and self.step is not None:
+            calls.append(('measure',))
+            for _ in range(2):
+                self.step()
         return super().register_kernel(name, **options)
 
 
@@ -253,12 +258,41 @@ def test_a_training_begins_where_it_was_before_the_warm_up(torch, capturing):
 
     training = torch.Training(capturing, step, state=([weight], optimizer), name='chain1')
     # Three runs to warm up; the fourth is the capture, which the fake runs although a GPU would not.
-    assert seen == [[1, 2], [2, 3], [3, 4], [1, 2]]
+    assert seen == [[1, 2], [2, 3], [3, 4], [4, 5]]
+    assert weight.values == [1, 2]
     entry = optimizer.state[weight]
-    assert {name: tensor.values for name, tensor in entry.items()} == {'moment': [1, 1], 'product': [2, 2]}
+    assert {name: tensor.values for name, tensor in entry.items()} == {'moment': [0, 0], 'product': [1, 1]}
     assert type(entry) is dict
     assert optimizer.state.default_factory is dict
     assert training.outputs is weight
+
+
+def test_the_steps_that_measure_are_undone_and_run_behind_the_capture(torch, capturing):
+    weight = Tensor([1, 2])
+    capturing.step = Optimizer(weight).step
+    torch.Training(capturing, capturing.step, state=[weight], name='chain1')
+    assert weight.values == [1, 2]
+    # The snapshot's copies are on the current stream, and the measurement on one of the library.
+    end = calls.index(('capture_end',))
+    assert calls[end:end + 4] == [
+        ('capture_end',), ('clear_workspaces',), ('synchronize', 'current'), ('measure',)]
+
+
+def test_a_registration_that_fails_leaves_the_model_as_it_was(torch, capturing):
+    weight = Tensor([1, 2])
+    optimizer = Optimizer(weight)
+    capturing.refused = 'A reason.'
+    with pytest.raises(gpushare.InvalidArgumentError, match='A reason'):
+        torch.Training(capturing, optimizer.step, state=[weight, optimizer], name='chain1')
+    assert weight.values == [1, 2]
+    assert not optimizer.state
+
+
+def test_a_step_is_measured_unless_the_caller_says_no(torch, capturing):
+    torch.Training(capturing, lambda: None, name='chain1')
+    assert capturing.options['measure_nodes'] is True
+    torch.Training(capturing, lambda: None, name='decode16', measure=False)
+    assert capturing.options['measure_nodes'] is False
 
 
 def test_state_that_an_optimizer_has_is_put_back(torch, capturing):
@@ -266,11 +300,11 @@ def test_state_that_an_optimizer_has_is_put_back(torch, capturing):
     optimizer = Optimizer(weight, {'average': [1, 2]}, dampening=0.5)
     optimizer.step()
     torch.Training(capturing, optimizer.step, state=([weight], optimizer), name='chain1')
-    assert optimizer.state[weight]['average'].values == [3, 4]  # the step of the caller and that of the capture
+    assert optimizer.state[weight]['average'].values == [2, 3]  # the step of the caller
 
 
 @pytest.mark.parametrize(('first', 'dampening', 'after'), [
-    ({'momentum_buffer': [3, 4]}, 0, [1, 1]),  # a first gradient: the buffer was zero
+    ({'momentum_buffer': [3, 4]}, 0, [0, 0]),  # a first gradient: the buffer was zero
     ({'momentum_buffer': [3, 4]}, 0.5, None),
     ({'average': [3, 4]}, 0, None),
 ])

@@ -42,7 +42,8 @@ class Training:
     """
 
     def __init__(self, runtime: Runtime, step: Callable[[], Any], *, state: Sequence[Any] = (), name: str | None = None,
-                 warmup_runs: int = 3, measure: bool = True, kernel_options: dict[str, Any] | None = None, **app_options: Any) -> None:
+                 warmup_runs: int = 3, measure: bool = True, kernel_options: dict[str, Any] | None = None,
+                 **app_options: Any) -> None:
         require_cuda(runtime)
         self.name = name or f'training-{next(_numbers)}'
         self._runtime = runtime
@@ -80,7 +81,9 @@ class Training:
         stream.wait_stream(torch.cuda.current_stream())
         with own_workspaces(), torch.cuda.stream(stream):
             self.outputs = _captured(self._graph, step)
-        torch.cuda.synchronize()  # nothing else runs while the registration measures the step
+        # The registration may execute the step, on a stream of its own. A wait for the whole GPU would break a
+        # capture of another thread.
+        torch.cuda.current_stream().synchronize()
 
     def _register(self, options: dict[str, Any]) -> Kernel:
         given = {'kind': TaskKind.GRAPH, 'graph': int(self._graph.raw_cuda_graph()), **options}
