@@ -100,6 +100,22 @@ TEST_F(GraphSegmentsTest, AMeasuredGraphOfOneSegmentRunsWhole) {
   EXPECT_EQ(cut.whole_reason, "All 3 nodes fit into a segment.");
 }
 
+TEST_F(GraphSegmentsTest, AGraphThatCannotBeCutIsNotExecuted) {
+  AddKernels(1);
+  kernel_.measure_nodes = true;
+  EXPECT_EQ(Cut().whole_reason, "All 1 nodes fit into a segment.");
+  AddKernels(7);
+  kernel_.segment_ns = -1;
+  Cut();
+  kernel_.segment_ns = 1;
+  room_.places = kMaxSegmentInstances;
+  Cut();
+  room_.places = 1;
+  graph_.Add(CU_GRAPH_NODE_TYPE_HOST);
+  Cut();
+  EXPECT_EQ(timed_nodes_, 0U);
+}
+
 TEST_F(GraphSegmentsTest, ASegmentIsNotLongerThanAskedAtTheMeanDuration) {
   AddKernels(100);
   for (const auto& [solo_ns, segment_ns, nodes] :
