@@ -123,5 +123,22 @@ TEST_F(SegmentsTest, ALengthThatMakesNoSenseIsRefused) {
                "has segments of -2 ns");
 }
 
+TEST_F(SegmentsTest, OnlyAGraphWithNodesIsMeasured) {
+  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
+  gpushare_kernel* kernel = nullptr;
+  options.name = "sincos_267us";
+  options.measure_nodes = 1;
+  EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
+               "'sincos_267us' has measure_nodes, and only a graph");
+  options.name = "decode16";
+  options.measure_nodes = 2;
+  EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
+               "kernel_options.measure_nodes");
+  options.measure_nodes = 1;
+  options.reserved2 = 1;
+  EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_UNIMPLEMENTED,
+               "reserved is 1");
+}
+
 }  // namespace
 }  // namespace gpushare_test

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "src/core/base/limits.h"
@@ -64,6 +65,24 @@ TEST(EvictionPriorTest, WorkersThatAreSlowerOrVaryMoreLeaveLater) {
   kernel.simulation.block_task_spread = 0.2;
   EXPECT_NEAR(EvictionPrior(Device(), kernel).error_ns, plain.error_ns + 0.1 * 100'000, 1);
   EXPECT_EQ(EvictionPrior(Device(), kernel).mean_ns, plain.mean_ns);
+}
+
+TEST(EvictionPriorTest, AMeasuredGraphCountsItsLongestWaitAtTheP99AndTheMeanOfAllOtherwise) {
+  constexpr int64_t kSegment = 100'000;
+  std::vector<int64_t> durations_ns(90, kSegment);
+  durations_ns[40] = 1'000'000;
+  core::KernelDesc graph;
+  graph.kind = core::TaskKind::kGraph;
+  graph.cut.segments = 90;
+  graph.cut.longest_ns = 1'000'000;
+  graph.cut.blocking = core::SegmentBlocking(durations_ns, kSegment);
+  const EvictionState prior = EvictionPrior(Device(), graph);
+  // 3 us for the spread of the write, twice.
+  EXPECT_NEAR(prior.mean_ns + 2 * prior.error_ns, 2'000 + 1'000'000 + 6'000, 1);
+  // A tenth of the time in the long one, and else one and a half of the others.
+  EXPECT_NEAR(prior.mean_ns, 2'000 + 0.1 * 500'000 + 0.9 * 150'000, 5'000);
+  graph.cut.blocking = {};
+  EXPECT_GT(EvictionPrior(Device(), graph).mean_ns, 1'400'000) << "only the longest is known";
 }
 
 TEST(EvictionModelTest, SamplesReplaceThePriorByAnEighthEach) {

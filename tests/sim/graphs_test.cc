@@ -135,5 +135,60 @@ TEST_P(GraphsTest, ALibraryCallTakesWhatItsCallerDeclares) {
   EXPECT_EQ(done[0].end_ns - done[0].start_ns, 123'000);
 }
 
+// Ten nodes of 100 us with one of 1 ms in their middle, each a segment.
+core::KernelDesc UnevenGraph(bool measure_nodes) {
+  core::KernelDesc graph;
+  graph.id = core::KernelId{measure_nodes ? 901U : 900U};
+  graph.name = "uneven";
+  graph.kind = core::TaskKind::kGraph;
+  graph.measure_nodes = measure_nodes;
+  graph.simulation.present = true;
+  for (const int64_t us : {100, 1000, 100}) {
+    core::GraphNode& node = graph.simulation.nodes.emplace_back();
+    node.duration_ns = us * 1000;
+    node.blocks = 132;
+    node.repeat = us == 100 ? 5 : 1;
+  }
+  return graph;
+}
+
+// Of an eviction in the fifth segment, in front of the long one.
+core::DeviceCompletion EvictedBeforeTheLongSegment(core::Device& device, core::LaneIndex lane,
+                                                   bool measure_nodes) {
+  core::KernelDesc graph = UnevenGraph(measure_nodes);
+  EXPECT_TRUE(device.PrepareKernel(graph).ok());
+  graph.cut = device.CutOf(graph);
+  EXPECT_EQ(graph.cut.segments, 11);
+  core::LaunchRequest request;
+  core::LaunchPart& part = request.parts[0];
+  request.form = core::Form::kSegments;
+  part.launch = core::LaunchId{1};
+  part.lane = lane;
+  part.work.kernel = &graph;
+  part.block_count = graph.cut.segments;
+  part.counter = 0;
+  part.reset_counter = true;
+  part.epoch = 1;
+  const absl::Status launched = device.Launch(request);
+  EXPECT_TRUE(launched.ok()) << launched;
+  device.AdvanceTo(device.NowNs() + 450'000);
+  EXPECT_TRUE(device.Evict(lane, 1, 0).ok());
+  const auto done = RunUntilIdle(device);
+  EXPECT_EQ(done.size(), 1U);
+  return done.empty() ? core::DeviceCompletion() : done[0];
+}
+
+TEST_P(GraphsTest, AnEvictionDoesNotWaitForALongSegmentBehindAShortOne) {
+  const core::DeviceCompletion done = EvictedBeforeTheLongSegment(*device_, low_, true);
+  EXPECT_EQ(done.outcome, core::Outcome::kEvicted);
+  EXPECT_EQ(done.block_tasks_done, 5);
+}
+
+TEST_P(GraphsTest, AnEvictionWaitsForTheSegmentBehindIfNobodyMeasuredIt) {
+  const core::DeviceCompletion done = EvictedBeforeTheLongSegment(*device_, low_, false);
+  EXPECT_EQ(done.outcome, core::Outcome::kEvicted);
+  EXPECT_EQ(done.block_tasks_done, 6);
+}
+
 }  // namespace
 }  // namespace gpushare::sim

@@ -54,6 +54,22 @@ TEST(KernelCheckTest, NumbersLieWithinTheirLimits) {
   }
 }
 
+TEST(KernelCheckTest, OnlyAGraphThatHasNodesIsMeasured) {
+  KernelDesc graph = Kernel(TaskKind::kGraph);
+  graph.measure_nodes = true;
+  graph.graph = &graph;
+  EXPECT_EQ(Refusal(graph), "");
+  graph.graph = nullptr;
+  graph.graph_exec = &graph;
+  graph.confinable = false;
+  EXPECT_EQ(Refusal(graph),
+            "'work' has measure_nodes, and only a graph that comes as a graph or as a capture has "
+            "nodes to measure.");
+  KernelDesc kernel = Kernel();
+  kernel.measure_nodes = true;
+  EXPECT_NE(Refusal(kernel), "");
+}
+
 TEST(KernelCheckTest, ARefusalNamesTheValueAndTheLimit) {
   KernelDesc kernel = Kernel();
   kernel.name = "";
