@@ -154,6 +154,13 @@ TEST_F(MarkovChainTest, MoreStatesThanTheBoundJoinWarpsAndKeepTheirNumber) {
   EXPECT_LE(SolveChain(kSm, kernels, kPlannedStatesMax, *workspace_).states, kPlannedStatesMax);
 }
 
+TEST_F(MarkovChainTest, AKernelOfFewWarpsKeepsItsStatesBesideALargeOne) {
+  std::array<ResidentKernel, 2> kernels = {Warps(60, 0.1), Warps(2, 0.3)};
+  BoundStates(kernels, kPlannedStatesMax);
+  EXPECT_EQ(kernels[0].units, 26);
+  EXPECT_EQ(kernels[1].units, 2);
+}
+
 TEST_F(MarkovChainTest, InputsOutOfRangeHaveNoPrediction) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(Solve({Warps(4, nan)}).known);
