@@ -5,7 +5,7 @@
 // negative, and their sum is at most the number of schedulers. Allocates nothing: the caller owns
 // the workspace. Threads: one a workspace.
 //
-//   ChainWorkspace workspace;  // 135 KB: a member, not a local
+//   ChainWorkspace workspace;  // 141 KB: a member, not a local
 //   ChainIpc ipc = SolveChain(sm, kernels, kStatesMax, workspace);
 
 #ifndef GPUSHARE_SRC_MODELS_MARKOV_CHAIN_H_
