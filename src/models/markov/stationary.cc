@@ -14,32 +14,26 @@ double Leaving(const double* row, size_t last) {
   return leaving;
 }
 
-bool CanDivideBy(double leaving) { return leaving > 0 && std::isfinite(1 / leaving); }
-
 // Removes state `last` and gives its paths to the states before it. Column `last` keeps, for each
 // state i, the expected visits to `last` between visits to the states before it, starting from i.
-bool CensorOne(double* transitions, size_t states, size_t last) {
+void CensorOne(double* transitions, size_t states, size_t last) {
   const double* row = transitions + last * states;
   const double leaving = Leaving(row, last);
-  if (!CanDivideBy(leaving)) return false;
   for (size_t from = 0; from < last; ++from) {
     double* other = transitions + from * states;
     other[last] /= leaving;
     for (size_t to = 0; to < last; ++to) other[to] += other[last] * row[to];
   }
-  return true;
 }
 
 // Removes `last` and the state before it in one pass, which halves the traffic with memory.
-bool CensorTwo(double* transitions, size_t states, size_t last) {
+void CensorTwo(double* transitions, size_t states, size_t last) {
   const double* row = transitions + last * states;
   double* next_row = transitions + (last - 1) * states;
   const double leaving = Leaving(row, last);
-  if (!CanDivideBy(leaving)) return false;
   next_row[last] /= leaving;
   for (size_t to = 0; to < last; ++to) next_row[to] += next_row[last] * row[to];
   const double next_leaving = Leaving(next_row, last - 1);
-  if (!CanDivideBy(next_leaving)) return false;
   for (size_t from = 0; from < last - 1; ++from) {
     double* other = transitions + from * states;
     const double visits = other[last] / leaving;
@@ -50,7 +44,6 @@ bool CensorTwo(double* transitions, size_t states, size_t last) {
     other[last] = visits;
     other[last - 1] = next_visits;
   }
-  return true;
 }
 
 }  // namespace
@@ -59,10 +52,8 @@ bool SolveStationary(std::span<double> transitions, std::span<double> steady) {
   const size_t states = steady.size();
   if (states == 0 || transitions.size() != states * states) return false;
   size_t last = states - 1;
-  for (; last > 1; last -= 2) {
-    if (!CensorTwo(transitions.data(), states, last)) return false;
-  }
-  if (last == 1 && !CensorOne(transitions.data(), states, last)) return false;
+  for (; last > 1; last -= 2) CensorTwo(transitions.data(), states, last);
+  if (last == 1) CensorOne(transitions.data(), states, last);
   steady[0] = 1;
   double sum = 1;
   for (size_t state = 1; state < states; ++state) {
@@ -73,6 +64,7 @@ bool SolveStationary(std::span<double> transitions, std::span<double> steady) {
     steady[state] = weight;
     sum += weight;
   }
+  // A state that never leaves for one before it divides by zero.
   if (!std::isfinite(sum)) return false;
   for (double& probability : steady) probability /= sum;
   return true;

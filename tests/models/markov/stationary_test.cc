@@ -73,6 +73,9 @@ TEST(MarkovStationaryTest, AStateThatIsNeverLeftIsRefused) {
   std::array<double, 4> chain = {0.5, 0.5, 0, 1};
   std::array<double, 2> steady = {};
   EXPECT_FALSE(SolveStationary(chain, steady));
+  std::array<double, 9> unreached = {1, 0, 0, 0, 1, 0, 0.5, 0, 0.5};
+  std::array<double, 3> three = {};
+  EXPECT_FALSE(SolveStationary(unreached, three)) << "0 / 0 on the way";
 }
 
 TEST(MarkovStationaryTest, ANumberThatIsNoneIsRefused) {
