@@ -1,0 +1,87 @@
+// What a prediction of the Markov model costs: a pair solved, a pair from the cache, one kernel.
+// Goals: 50 us for a pair, 100 ns from the cache.
+
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+#include "src/models/markov/co_schedule.h"
+#include "src/models/markov/pair_cache.h"
+
+namespace gpushare::models::markov {
+namespace {
+
+// An SM of four schedulers and 64 warps: 16 warps a scheduler, 8 of each kernel, 81 states.
+constexpr GpuShape kGpu = {.sms = 132,
+                           .schedulers_per_sm = 4,
+                           .warps_per_sm = 64,
+                           .blocks_per_sm = 32,
+                           .registers_per_sm = 65536,
+                           .shared_bytes_per_sm = 233472,
+                           .clock_hz = 1.98e9,
+                           .bandwidth_bytes_per_s = 4.8e12,
+                           .latency_cycles = 600};
+constexpr KernelCounters kCompute = {
+    .instructions_per_block = 4000, .memory_share = 0.002, .warps_per_block = 8};
+constexpr KernelCounters kMemory = {
+    .instructions_per_block = 1000, .memory_share = 0.2, .warps_per_block = 8};
+
+void PredictAPair(benchmark::State& state, Unit unit, double uncoalesced_share) {
+  const auto workspace = std::make_unique<ChainWorkspace>();
+  KernelCounters memory = kMemory;
+  memory.uncoalesced_share = uncoalesced_share;
+  std::array<Side, 2> sides = {{{kCompute, 4, 1e4}, {memory, 4, 1e4}}};
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(sides);
+    const PairPrediction pair = PredictPair(kGpu, sides, unit, *workspace);
+    if (!pair.known) std::abort();
+    benchmark::DoNotOptimize(pair);
+  }
+}
+
+void PairOfWarps(benchmark::State& state) { PredictAPair(state, Unit::kWarp, 0); }
+void PairOfBlocks(benchmark::State& state) { PredictAPair(state, Unit::kBlock, 0); }
+void PairWithBothAccesses(benchmark::State& state) { PredictAPair(state, Unit::kWarp, 0.5); }
+
+void BalancedSlicesOfAPair(benchmark::State& state) {
+  const auto workspace = std::make_unique<ChainWorkspace>();
+  for (auto _ : state) {
+    const BalancedSlices slices =
+        FindBalancedSlices(kGpu, {kCompute, kMemory}, Unit::kWarp, *workspace);
+    benchmark::DoNotOptimize(slices);
+  }
+}
+
+// Half of the cache's pairs, in turn and in both orders.
+void CachedPair(benchmark::State& state) {
+  constexpr uint32_t kPairs = kCacheSets * kCacheWays / 2;
+  const auto cache = std::make_unique<PairCache>();
+  for (uint32_t i = 0; i < kPairs; ++i) {
+    cache->Insert({i, 4, 1000}, {i + 1, 4, 1000}, PairPrediction{.known = true});
+  }
+  uint32_t i = 0;
+  uint64_t found = 0;
+  for (auto _ : state) {
+    const SideKey low = {i, 4, 1000};
+    const SideKey high = {i + 1, 4, 1000};
+    const PairPrediction* const pair = i % 2 == 0 ? cache->Find(low, high) : cache->Find(high, low);
+    benchmark::DoNotOptimize(pair);
+    found += pair != nullptr ? 1U : 0U;
+    i = (i + 1) % kPairs;
+  }
+  state.counters["found"] = static_cast<double>(found) / static_cast<double>(state.iterations());
+}
+
+BENCHMARK(PairOfWarps)->Unit(benchmark::kMicrosecond);
+BENCHMARK(PairOfBlocks)->Unit(benchmark::kMicrosecond);
+BENCHMARK(PairWithBothAccesses)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BalancedSlicesOfAPair)->Unit(benchmark::kMicrosecond);
+BENCHMARK(CachedPair);
+
+}  // namespace
+}  // namespace gpushare::models::markov
+
+BENCHMARK_MAIN();
