@@ -10,6 +10,7 @@
 #include "src/core/policies/eviction.h"
 #include "src/core/policies/idle_share.h"
 #include "src/core/policies/launch_form.h"
+#include "src/core/policies/worst_latency.h"
 #include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
