@@ -9,16 +9,6 @@
 #include "src/core/policies/launch_form.h"
 
 namespace gpushare::core {
-namespace {
-
-// Rounding of sums of 1/M; far below the smallest worker.
-constexpr double kCapSmEpsilon = 1e-6;
-
-bool IsBeCompute(const HeadView& task) {
-  return task.app_class == AppClass::kBestEffort && task.kind != TaskKind::kMemcpy;
-}
-
-}  // namespace
 
 int32_t ReservedCapSms(const Snapshot& snapshot) {
   int32_t reserved = 0;

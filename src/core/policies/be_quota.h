@@ -22,6 +22,9 @@
 
 namespace gpushare::core {
 
+// Rounding of sums of 1/M; far below the smallest worker.
+inline constexpr double kCapSmEpsilon = 1e-6;
+
 // Of all LC apps: one side holds them.
 int32_t ReservedCapSms(const Snapshot& snapshot);
 

@@ -11,6 +11,11 @@
 
 namespace gpushare::core {
 
+// BE work for the SMs. Copies are planned by be_copies.h.
+inline bool IsBeCompute(const HeadView& task) {
+  return task.app_class == AppClass::kBestEffort && task.kind != TaskKind::kMemcpy;
+}
+
 // Whether this task can be evicted while it runs.
 inline bool CanBeEvicted(const Snapshot& snapshot, const HeadView& task) {
   return snapshot.eviction_available && task.evictable;

@@ -20,9 +20,6 @@
 namespace gpushare::core {
 namespace {
 
-// Rounding of sums of 1/M; far below the smallest worker.
-constexpr double kCapSmEpsilon = 1e-6;
-
 // The split whose BE side is the largest within the BE apps' quotas (rounded down) that leaves the
 // reservations their SMs; -1 for none. An app without a quota may take all that is not reserved.
 int32_t PackedSplit(const Snapshot& snapshot) {

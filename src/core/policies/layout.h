@@ -1,0 +1,36 @@
+// A layout: where LC is routed (place 0, or the LC side of a split) and on which sides each BE
+// kernel may run. Pure data.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_H_
+#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_H_
+
+#include <array>
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+#include "src/core/base/types.h"
+
+namespace gpushare::core {
+
+// kBest compares all mechanisms; the others force one, also where LC apps then miss their bounds.
+enum class Mechanism : uint8_t { kBest, kEvict, kPartition, kElastic };
+
+inline constexpr int32_t kWholeLayout = -1;    // else an index into snapshot.splits
+inline constexpr int32_t kUnknownLayout = -2;  // no running task shows it
+
+// Where a BE kernel may run under a split.
+enum class Sides : uint8_t {
+  kNone = 0,    // LC beside it would miss its bound
+  kBeSide = 1,  // on the BE side always
+  kBoth = 2,    // and on the LC side while no query is active
+};
+
+struct Layout {
+  int32_t split = kWholeLayout;
+  std::array<Sides, kMaxKernels> sides;  // by kernel index; meaningful under a split
+  int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_H_
