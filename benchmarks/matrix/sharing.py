@@ -67,6 +67,7 @@ class Sharing:
             from_ns, to_ns = start + self._clock_offset, last + self._clock_offset
             result['steps'] = sum(from_ns <= step.complete_ns < to_ns for step in done)
             result['evictions'] = sum(step.evictions for step in done)
+            result['records'] = done
         after = self.runtime.stats()
         app.close()
         meant = [start + arrival + self._clock_offset for arrival in arrivals]

@@ -123,6 +123,8 @@ class Row:
             if losses['differ']:  # does the step alone repeat itself?
                 torch.manual_seed(11)
                 twin = STEPS[self.step_name]()
+                for _ in range(3):
+                    twin()  # as for the other instance: its capture must not make the optimizer's state
                 streams = (torch.cuda.Stream(), torch.cuda.Stream())
                 Way('twin', self.service.call, twin, streams).rate(min(losses['compared'], TWIN_STEPS))
                 losses['alone_differ'] = self._losses(plain, twin)['differ']
