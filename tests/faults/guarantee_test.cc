@@ -84,7 +84,7 @@ TEST_F(GuaranteeTest, SaysForHowLongBeWasHeldAndWhy) {
   gpushare_task_options opaque = GPUSHARE_TASK_OPTIONS_INIT;
   opaque.kind = GPUSHARE_TASK_OPAQUE;
   opaque.enqueue = [](void*, void*) {};
-  opaque.declared_ns = 100 * kUs;
+  opaque.declared_ns = 20 * kMs;  // too long for any share of the idle periods
   const gpushare_ticket ticket = api_.Submit(opaque, false);
   ASSERT_OK(gpushare_poll_until(api_.runtime, api_.NowNs() + 5 * kMs));
   const gpushare_app_guarantee held = Of(api_.be_app);
