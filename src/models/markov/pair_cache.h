@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <tuple>
 
 #include "src/models/markov/co_schedule.h"
 #include "src/models/markov/limits.h"
@@ -20,7 +21,11 @@ struct SideKey {
   int32_t blocks_per_sm = 0;
   int64_t blocks = 0;
 
-  auto operator<=>(const SideKey&) const = default;
+  bool operator==(const SideKey&) const = default;
+  bool operator<(const SideKey& other) const {
+    return std::tie(kernel, blocks_per_sm, blocks) <
+           std::tie(other.kernel, other.blocks_per_sm, other.blocks);
+  }
 };
 
 class PairCache {
