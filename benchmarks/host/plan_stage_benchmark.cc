@@ -37,7 +37,8 @@ T Must(absl::StatusOr<T> value) {
 }
 
 // Tables with the asked heads; nothing is launched, so that every plan sees the same.
-std::unique_ptr<Flow> BusyFlow(const std::string& policy) {
+// `quotas`: every BE app has a packed quota, and an LC app reserves CapSMs.
+std::unique_ptr<Flow> BusyFlow(const std::string& policy, bool quotas) {
   auto device = null::MakeNullDevice();
   auto model = models::MakeOnlineModel(device->capabilities().profile);
   auto flow = std::make_unique<Flow>(SchedulerOptions(), std::move(device), std::move(model),
@@ -68,6 +69,10 @@ std::unique_ptr<Flow> BusyFlow(const std::string& policy) {
     }
     App& app = *Must(flow->tables.CreateApp(options));
     flow->ledger.AddApp(static_cast<int>(app.slot), options.app_class);
+    if (quotas && (i == 0 || i >= kQueries)) {
+      app.packed = i >= kQueries;
+      app.reserved_capsms = i == 0 ? 16 : 32;
+    }
     TaskSpec spec;
     spec.queue = QueueId{Must(flow->tables.CreateQueue(app))->id.load()};
     spec.kernel = registered.id;
@@ -81,8 +86,8 @@ std::unique_ptr<Flow> BusyFlow(const std::string& policy) {
   return flow;
 }
 
-void PlanStage(benchmark::State& state, const std::string& policy) {
-  const std::unique_ptr<Flow> flow = BusyFlow(policy);
+void PlanStage(benchmark::State& state, const std::string& policy, bool quotas) {
+  const std::unique_ptr<Flow> flow = BusyFlow(policy, quotas);
   std::vector<int64_t> times_ns;
   times_ns.reserve(size_t{1} << 22);
   for (auto _ : state) {
@@ -106,8 +111,11 @@ void PlanStage(benchmark::State& state, const std::string& policy) {
 
 int main(int argc, char** argv) {
   for (const std::string& name : gpushare::core::PolicyNames()) {
-    benchmark::RegisterBenchmark(("PlanStage/" + name).c_str(), gpushare::core::PlanStage, name);
+    benchmark::RegisterBenchmark(("PlanStage/" + name).c_str(), gpushare::core::PlanStage, name,
+                                 false);
   }
+  benchmark::RegisterBenchmark("PlanStage/adaptive/quotas", gpushare::core::PlanStage, "adaptive",
+                               true);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();

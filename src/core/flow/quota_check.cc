@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/seams/sm_limit.h"
 
 namespace gpushare::core {
 namespace {
@@ -32,11 +33,12 @@ absl::Status CheckQuota(const Flow& flow, const App& app, TaskKind kind, const K
   if ((quota == 0 && reserved == 0) || kind == TaskKind::kMemcpy) return absl::OkStatus();
   const bool eviction = flow.device->capabilities().eviction;
   const bool workers = eviction && HasWorkers(kind, kernel);
-  if (workers && !app.packed.load(std::memory_order_relaxed)) return absl::OkStatus();
+  if (QuotaBoundsWorkers(quota, app.packed.load(std::memory_order_relaxed), workers)) {
+    return absl::OkStatus();
+  }
   const int32_t sms = flow.device->capabilities().profile.sm_count;
   const bool evictable = workers || (eviction && RunsInSegments(kind, kernel));
-  const int32_t unreserved = evictable ? sms : sms - reserved;
-  const int32_t limit = quota > 0 ? std::min(quota, unreserved) : unreserved;
+  const int32_t limit = SmLimit({sms, sms - reserved}, quota, evictable);
   const bool confinable = kernel == nullptr || kernel->confinable;
   const int32_t need = confinable ? SmallestBeSide(flow) : sms;
   if (need <= limit) return absl::OkStatus();

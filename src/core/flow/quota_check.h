@@ -1,7 +1,6 @@
 // Part of stage 1, submit: refuses BE work that its app's quota, or the reservations, rule out.
 //
-// A spread quota bounds workers by their number; all other work is bounded by its place
-// (policies/be_quota.h). Work that no place holds within its limit could never run.
+// Work that no place holds within its limit (seams/sm_limit.h) could never run.
 //
 // Threads: any. Allocates only for an error's message.
 

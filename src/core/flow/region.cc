@@ -12,6 +12,14 @@
 namespace gpushare::core {
 namespace {
 
+// Whether the queue is in order on a lane that holds a graph in segments. The end of a region is a
+// launch, and the device takes none there. An empty queue gets another lane (Lanes::Pick).
+bool IsBehindSegments(const Flow& flow, const Queue& queue) {
+  if (queue.in_flight.load(std::memory_order_acquire) == 0) return false;
+  const LaneIndex lane = queue.lane.load(std::memory_order_relaxed);
+  return lane != kNoLane && flow.lanes.lane(lane).holds_segments.load(std::memory_order_relaxed);
+}
+
 // Whether a region of the queue may begin now. The caller has counted it in open_regions, and
 // quiesce sets its flag before it reads that count: either the flag is seen here, or quiesce waits
 // for the region.
@@ -27,6 +35,10 @@ absl::Status MayBegin(const Flow& flow, const Queue& queue, int64_t bound_ns) {
   if (const int waiting = queue.unlaunched.load(); waiting > 0) {
     return absl::UnavailableError(absl::StrCat(
         "The queue has ", waiting, " tasks that are not launched yet. Try again later."));
+  }
+  if (IsBehindSegments(flow, queue)) {
+    return absl::UnavailableError(
+        "The queue's lane holds a graph in segments. Try again later, when the graph has left it.");
   }
   if (queue.app->options.app_class == AppClass::kLatencyCritical) return absl::OkStatus();
   if (const int32_t quota = queue.app->reserved_capsms.load(); quota > 0) {

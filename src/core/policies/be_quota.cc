@@ -32,13 +32,14 @@ int32_t SplitWithin(const Snapshot& snapshot, int32_t sms) {
 BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
     : snapshot_(snapshot),
       be_sms_(layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].be_sms),
-      unreserved_(snapshot.sm_count - ReservedCapSms(snapshot)) {
-  any_ = unreserved_ < snapshot.sm_count;
+      sms_{snapshot.sm_count, snapshot.sm_count - ReservedCapSms(snapshot)} {
+  any_ = sms_.unreserved < sms_.device;
   for (size_t a = 0; a < snapshot.be_apps.size(); ++a) {
     any_ = any_ || snapshot.be_apps[a].quota_capsms > 0;
     used_[a] = snapshot.be_apps[a].used_capsms;
   }
   if (!any_) return;
+  MakeBounds();
   // The ledger does not count opaque work: it has no workers.
   for (const RunningView& running : snapshot.running) {
     if (!IsBeCompute(running.task) || running.task.kind != TaskKind::kOpaque) continue;
@@ -50,16 +51,35 @@ BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
   }
 }
 
+BeQuotas::Bound BeQuotas::MakeBound(int32_t quota_capsms, bool evictable) const {
+  Bound bound{SmLimit(sms_, quota_capsms, evictable), kNoPlace};
+  const int32_t split = SplitWithin(snapshot_, std::min(bound.sms, be_sms_));
+  if (split >= 0) bound.home = snapshot_.splits[static_cast<size_t>(split)].be_place;
+  return bound;
+}
+
+// Apps without a quota have the same bounds.
+void BeQuotas::MakeBounds() {
+  const std::array<Bound, 2> unstated = {MakeBound(0, false), MakeBound(0, true)};
+  for (size_t a = 0; a < snapshot_.be_apps.size(); ++a) {
+    const int32_t quota = snapshot_.be_apps[a].quota_capsms;
+    bounds_[a] = quota > 0 ? std::array<Bound, 2>{MakeBound(quota, false), MakeBound(quota, true)}
+                           : unstated;
+  }
+}
+
+const BeQuotas::Bound& BeQuotas::BoundOf(const HeadView& task) const {
+  return bounds_[static_cast<size_t>(task.app)][CanBeEvicted(snapshot_, task) ? 1 : 0];
+}
+
 int32_t BeQuotas::LimitOf(const HeadView& task) const {
-  int32_t limit = CanBeEvicted(snapshot_, task) ? snapshot_.sm_count : unreserved_;
-  const BeAppView& app = AppOf(task);
-  if (app.quota_capsms > 0) limit = std::min(limit, app.quota_capsms);
-  return limit;
+  return any_ ? BoundOf(task).sms : sms_.device;
 }
 
 bool BeQuotas::BoundsWorkers(const HeadView& task) const {
   const BeAppView& app = AppOf(task);
-  return app.quota_capsms > 0 && !app.packed && EvictableForm(snapshot_, task) == Form::kWorkers;
+  return QuotaBoundsWorkers(app.quota_capsms, app.packed,
+                            EvictableForm(snapshot_, task) == Form::kWorkers);
 }
 
 bool BeQuotas::IsLimited(const HeadView& task) const {
@@ -75,9 +95,7 @@ bool BeQuotas::IsUnbounded(const HeadView& task) const {
 }
 
 PlaceIndex BeQuotas::HomeOf(const HeadView& task) const {
-  const int32_t split = SplitWithin(snapshot_, std::min(LimitOf(task), be_sms_));
-  if (split < 0 || !task.confinable) return kNoPlace;
-  return snapshot_.splits[static_cast<size_t>(split)].be_place;
+  return any_ && task.confinable ? BoundOf(task).home : kNoPlace;
 }
 
 double BeQuotas::LeftOf(const HeadView& task) const {

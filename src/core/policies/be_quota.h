@@ -1,11 +1,9 @@
 // What reservations and quotas leave to BE work under adaptive (gpushare_reserve_capsm).
 //
-// A reservation leaves LC its CapSMs free, or freed within an eviction. So work that nothing evicts
-// has at most the SMs that are not reserved; work that can be evicted may use them all. A quota
-// bounds its app: a spread quota bounds workers by their number; all other work, and a packed
-// quota, is bounded by a place. Such work is *confined*: it runs in its home, the largest BE side
-// within the limit that does not reach into the layout's LC side. All BE sides lie in each other,
-// so what runs in two homes holds no more SMs than the larger one.
+// A reservation leaves LC its CapSMs free, or freed within an eviction; a quota bounds its app
+// (sm_limit.h). Work that is bounded by a place is *confined*: it runs in its home, the largest BE
+// side within the limit that does not reach into the layout's LC side. All BE sides lie in each
+// other, so what runs in two homes holds no more SMs than the larger one. Homes are found once.
 //
 // Work that no place holds within its limit is *unbounded*. A submit of it is refused; what was
 // accepted before the quota or reservation takes its turn alone, while no query is active.
@@ -18,6 +16,7 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
+#include "src/core/seams/sm_limit.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -58,13 +57,22 @@ class BeQuotas {
   const BeAppView& AppOf(const HeadView& task) const {
     return snapshot_.be_apps[static_cast<size_t>(task.app)];
   }
+  // What bounds the tasks of an app that can be evicted, or those that cannot.
+  struct Bound {
+    int32_t sms = 0;
+    PlaceIndex home = kNoPlace;  // of tasks that a partition holds
+  };
+  Bound MakeBound(int32_t quota_capsms, bool evictable) const;
+  void MakeBounds();
+  const Bound& BoundOf(const HeadView& task) const;
   bool IsLimited(const HeadView& task) const;
   double LeftOf(const HeadView& task) const;
 
   const Snapshot& snapshot_;
   int32_t be_sms_;  // of the layout's BE side; of the device without one
-  int32_t unreserved_;
+  SmCounts sms_;
   bool any_ = false;
+  std::array<std::array<Bound, 2>, kMaxApps> bounds_;  // by BE app; [1]: of what can be evicted
   std::array<double, kMaxApps> used_{};
 };
 

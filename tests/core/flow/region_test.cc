@@ -4,10 +4,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
+#include "tests/core/plan_with.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -137,6 +140,69 @@ TEST_F(RegionTest, OnlyAnOpenRegionIsEndedAndOnlyOnce) {
   EXPECT_EQ(scheduler_->RegionEnd(*scheduler_->SubmitBe(task)).code(),
             absl::StatusCode::kInvalidArgument)
       << "a task is no region";
+}
+
+// A policy of the application's own puts LC work on BE lanes, and a graph in segments behind it.
+// The device takes no other launch on the graph's lane, so the end of a region there would fail.
+class RegionBehindSegmentsTest : public SimulatedSchedulerTest {
+ protected:
+  static void LaunchOnBeLanes(const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      const bool lc = head.app_class == AppClass::kLatencyCritical;
+      PlannedLaunch& launch = plan.launches.Add();
+      launch.task = head.task;
+      launch.form = lc ? Form::kGraph : Form::kSegments;
+      launch.lane_class = LaneClass::kBe;
+    }
+  }
+  TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = graph;
+    spec.work.kind = TaskKind::kGraph;
+    return lc ? *scheduler_->SubmitLc(spec) : *scheduler_->SubmitBe(spec);
+  }
+};
+
+TEST_F(RegionBehindSegmentsTest, NoRegionBeginsOnALaneThatHoldsAGraphInSegments) {
+  ASSERT_NO_FATAL_FAILURE(StartScheduler(std::make_unique<PlanWith>(LaunchOnBeLanes)));
+  const KernelId query = *scheduler_->RegisterKernel(Graph("query", 5 * kMs));
+  KernelDesc step = Graph("step", 10 * kUs);
+  step.simulation.nodes[0].repeat = 1000;
+  const KernelId step_id = *scheduler_->RegisterKernel(step);
+  std::vector<QueueId> queues;  // on each BE lane one at least
+  for (int i = 0; i < 8; ++i) {
+    queues.push_back(AddQueue(AppClass::kLatencyCritical, "service" + std::to_string(i)));
+    SubmitGraph(queues.back(), query, true);
+  }
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 100 * kUs).ok());
+  const TicketId graph = SubmitGraph(AddQueue(AppClass::kBestEffort, "train"), step_id, false);
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 100 * kUs).ok());
+  int refused = 0;
+  std::vector<TicketId> regions;
+  for (const QueueId queue : queues) {
+    const auto region = scheduler_->RegionBegin(queue, kMs, nullptr);
+    if (!region.ok()) {
+      EXPECT_EQ(region.status().code(), absl::StatusCode::kUnavailable) << region.status();
+      ++refused;
+      continue;
+    }
+    regions.push_back(*region);
+  }
+  for (const TicketId region : regions) ASSERT_TRUE(scheduler_->RegionEnd(region).ok());
+  for (const TicketId region : regions) {
+    ASSERT_TRUE(scheduler_->Wait(region, kNever).ok());
+    EXPECT_EQ(scheduler_->Record(region)->verdict, Verdict::kOk);
+  }
+  EXPECT_GT(refused, 0);
+  EXPECT_LT(refused, 8) << "other lanes are free";
+  ASSERT_TRUE(scheduler_->Wait(graph, kNever).ok());
+  EXPECT_EQ(scheduler_->Record(graph)->form, Form::kSegments);
+  for (const QueueId queue : queues) {
+    const auto region = scheduler_->RegionBegin(queue, kMs, nullptr);
+    ASSERT_TRUE(region.ok()) << region.status();
+    EXPECT_TRUE(scheduler_->RegionEnd(*region).ok());
+  }
 }
 
 }  // namespace
