@@ -74,6 +74,14 @@ class SimulatedSchedulerTest : public ::testing::Test {
     return AddQueue(options);
   }
 
+  TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = graph;
+    spec.work.kind = TaskKind::kGraph;
+    return lc ? *scheduler_->SubmitLc(spec) : *scheduler_->SubmitBe(spec);
+  }
+
   int32_t sms_ = 0;
   std::unique_ptr<Scheduler> scheduler_;
 };

@@ -155,13 +155,6 @@ class RegionBehindSegmentsTest : public SimulatedSchedulerTest {
       launch.lane_class = LaneClass::kBe;
     }
   }
-  TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
-    TaskSpec spec;
-    spec.queue = queue;
-    spec.kernel = graph;
-    spec.work.kind = TaskKind::kGraph;
-    return lc ? *scheduler_->SubmitLc(spec) : *scheduler_->SubmitBe(spec);
-  }
 };
 
 TEST_F(RegionBehindSegmentsTest, NoRegionBeginsOnALaneThatHoldsAGraphInSegments) {

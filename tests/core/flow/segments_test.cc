@@ -88,13 +88,6 @@ class SegmentsTest : public SimulatedSchedulerTest {
       }
     });
   }
-  TicketId SubmitGraph(QueueId queue, KernelId graph, bool lc) {
-    TaskSpec spec;
-    spec.queue = queue;
-    spec.kernel = graph;
-    spec.work.kind = TaskKind::kGraph;
-    return lc ? *scheduler_->SubmitLc(spec) : *scheduler_->SubmitBe(spec);
-  }
   CompletionRecord Finish(TicketId ticket) {
     EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 10'000 * kMs).ok());
     const CompletionRecord record = *scheduler_->Record(ticket);

@@ -10,22 +10,16 @@
 #include <random>
 #include <vector>
 
+#include "tests/core/md1_queue.h"
+
 namespace gpushare::core {
 namespace {
 
 constexpr double kServiceNs = 1e6;
 constexpr int kQueries = 400'000;
 
-// eta of the M/D/1 queue: the root of lambda (exp(eta S) - 1) = eta.
-double RateOf(double load) {
-  double low = 1e-9;
-  double high = 100;
-  for (int i = 0; i < 200; ++i) {
-    const double x = (low + high) / 2;
-    (load * std::expm1(x) < x ? low : high) = x;
-  }
-  return low / kServiceNs;
-}
+// eta of the M/D/1 queue.
+double RateOf(double load) { return TailRateOverService(load) / kServiceNs; }
 
 LcAppView App(double tail_rate, int64_t budget_ns) {
   LcAppView app;

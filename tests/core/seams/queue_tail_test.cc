@@ -6,19 +6,16 @@
 
 #include <cmath>
 
+#include "tests/core/md1_queue.h"
+
 namespace gpushare::core {
 namespace {
 
-// p99 / S by bisection for x = eta S: rho (exp(x) - 1) = x.
+// p99 / S from the root.
 double ByEquation(double load) {
-  double low = 1e-9;
-  double high = 100;
-  for (int i = 0; i < 200; ++i) {
-    const double x = (low + high) / 2;
-    (load * std::expm1(x) < x ? low : high) = x;
-  }
-  const double share = (1 - load) / (load * std::exp(low) - 1);
-  return 1 + std::log(100 * share) / low;
+  const double x = TailRateOverService(load);
+  const double share = (1 - load) / (load * std::exp(x) - 1);
+  return 1 + std::log(100 * share) / x;
 }
 
 TEST(QueueTail, TheTableIsTheEquations) {
@@ -26,6 +23,19 @@ TEST(QueueTail, TheTableIsTheEquations) {
   for (int i = 1; i < 64; ++i) {
     EXPECT_NEAR(P99OverService(i / 64.0), ByEquation(i / 64.0), 0.001) << i;
   }
+}
+
+TEST(QueueTail, TheTableOfRatesIsTheEquations) {
+  constexpr double kServiceNs = 1e6;
+  const int entries = static_cast<int>(kTailRateOverService.size());
+  for (int i = kTailRateFirst; i < kTailRateFirst + entries; ++i) {
+    const double rate = PoissonTailRate(i / 32.0, kServiceNs) * kServiceNs;
+    EXPECT_NEAR(rate, TailRateOverService(i / 32.0), 0.001) << i;
+    EXPECT_EQ(PoissonTailRate((i + 0.9) / 32, kServiceNs) * kServiceNs, rate) << "rounded down";
+  }
+  EXPECT_EQ(PoissonTailRate(0.09, kServiceNs), 0) << "hardly a query waits";
+  EXPECT_EQ(PoissonTailRate(0.5, 0), 0) << "nothing is known of the queries";
+  EXPECT_GT(PoissonTailRate(7, kServiceNs), 0);
 }
 
 TEST(QueueTail, IsInterpolatedAndEndsWithTheTable) {
