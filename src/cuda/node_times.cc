@@ -3,7 +3,6 @@
 #include "src/cuda/node_times.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>

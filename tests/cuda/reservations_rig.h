@@ -57,8 +57,9 @@ class Rig {
     std::vector<int64_t> latencies_ns;  // one a query
     int64_t be_tasks = 0;               // complete before the last wait
   };
-  // Keeps BE work submitted while it sends `queries` queries, or for `duration_ns` with none, then
-  // waits for all of it. ok() tells whether everything completed.
+  // Both keep BE work submitted and then wait until it is complete; afterwards ok() is false if a
+  // task or a query failed. RunQueries ends after `queries` queries. RunAlone sends none and ends
+  // after `duration_ns`.
   Run RunQueries(int queries);
   Run RunAlone(int64_t duration_ns);
 

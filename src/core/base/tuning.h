@@ -110,8 +110,8 @@ inline constexpr double kTargetSideLoadMax = 0.9;
 // The factor is rounded up to 1 / steps before a layout is chosen. Range 8 to 64.
 inline constexpr double kTargetTailSteps = 16;
 
-// The tail of an LC app's latencies (latency_tail.h). Queries before which its rate counts as
-// unknown: two of them lie above the 99th percentile. Range 200 to 4,000.
+// The tail of an LC app's latencies (latency_tail.h). Queries before which its rate is not
+// estimated from them: two of them lie above the 99th percentile. Range 200 to 4,000.
 inline constexpr int32_t kTailQueriesMin = 200;
 // The tail of an app is taken for at most this much steeper than that of random arrivals, unless
 // it shows otherwise. Range 1 to 2.

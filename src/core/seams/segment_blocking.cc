@@ -11,7 +11,8 @@
 namespace gpushare::core {
 namespace {
 
-// exp of more says nothing about a p99: a share of 1e-13 of such waits would still move it.
+// Waits with a larger exponent would decide the moment even at a share of 1e-20, which no p99
+// shows. The moment then counts as infinite, and the longest wait limits the shift.
 constexpr double kExponentMax = 60;
 
 }  // namespace

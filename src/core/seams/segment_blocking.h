@@ -1,12 +1,11 @@
 // How long a query waits for a BE graph in segments, and what that does to the p99.
 //
-// A query that arrives while segment i runs waits for its rest, uniform on (0, d_i), and for the
-// segment behind it if that is on the device too (c_i, else 0). With i drawn by the time that the
-// segments take, the wait W is an independent residual of the queue (vacation.h), so that the p99
-// moves by
+// A query that arrives while segment i runs waits for the rest of that segment, uniform on
+// (0, d_i), and for c_i: the segment behind it if that is on the device too, else 0. A query meets
+// segment i with the probability d_i / T, its share of the graph's time T. The wait W is an
+// independent residual of the queue (vacation.h). So the p99 moves by ln E[exp(eta W)] / eta, where
 //
-//   ln E[exp(eta W)] / eta,   E[exp(eta W)] = sum d_i / T  exp(eta c_i) (exp(eta d_i) - 1) / (eta
-//   d_i)
+//   E[exp(eta W)] = sum over i of (d_i / T) exp(eta c_i) (exp(eta d_i) - 1) / (eta d_i)
 //
 // One long kernel among many short ones moves it by much less than its length. Segments whose
 // longest wait d + c is within a factor of sqrt(2) share a class, with their mean d and c; the
@@ -20,13 +19,14 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "src/core/base/tuning.h"
 
 namespace gpushare::core {
 
-// Whether a segment joins those on the device: two at a time, but none beside a long one, whose end
-// hides the cost of a launch.
+// Whether a segment is launched behind those on the device, before they have ended. Together they
+// take at most as long as kSegmentsOutstanding segments of segment_ns, so a long one runs alone.
 constexpr bool JoinsOutstanding(int64_t outstanding_ns, int64_t next_ns, int64_t segment_ns) {
-  return outstanding_ns + next_ns <= 2 * segment_ns;
+  return outstanding_ns + next_ns <= kSegmentsOutstanding * segment_ns;
 }
 
 class SegmentBlocking {
