@@ -57,6 +57,11 @@ TEST(SegmentBlockingTest, EqualSegmentsWaitForOneAndTheRestOfAnother) {
   EXPECT_NEAR(static_cast<double>(blocking.ShiftNs(eta)), expected_ns, 200);
 }
 
+TEST(SegmentBlockingTest, TwoSegmentsThatTakeLongerThanTwoDoNotJoin) {
+  EXPECT_EQ(SegmentBlocking(std::vector<int64_t>{110'000, 90'000}, kSegment).longest_ns(), 200'000);
+  EXPECT_EQ(SegmentBlocking(std::vector<int64_t>{110'000, 90'001}, kSegment).longest_ns(), 110'000);
+}
+
 TEST(SegmentBlockingTest, OneLongSegmentAmongShortOnesMovesTheTailByLessThanItsLength) {
   std::vector<int64_t> durations_ns(100, kSegment);
   durations_ns[50] = 1'000'000;
