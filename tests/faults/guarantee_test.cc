@@ -69,6 +69,21 @@ TEST_F(GuaranteeTest, SaysWhatAnLcAppWasPromisedAndGot) {
   EXPECT_EQ(guarantee.queries_late_for_be, 0);
 }
 
+// Nothing runs beside the queries, so each takes what one takes alone.
+TEST_F(GuaranteeTest, MetricsCompareTheMedianWithOneQueryAlone) {
+  Open(1.5, 1.1, kMs);
+  RunQueries(200);
+  size_t size = 0;
+  gpushare_metrics_text(api_.runtime, nullptr, 0, &size);
+  std::string text(size, '\0');
+  ASSERT_OK(gpushare_metrics_text(api_.runtime, text.data(), text.size(), &size));
+  const size_t sample = text.find("\ngpushare_app_recent_p50_over_solo{");
+  ASSERT_NE(sample, std::string::npos);
+  const size_t line = text.find("app=\"bounded\"", sample);
+  ASSERT_NE(line, std::string::npos);
+  EXPECT_NEAR(std::stod(text.substr(text.find("} ", line) + 2)), 1, 0.1);
+}
+
 TEST_F(GuaranteeTest, CountsQueriesBeyondTheBound) {
   Open(1, 0, 100 * kUs);
   RunQueries(50);

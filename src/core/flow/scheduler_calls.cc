@@ -453,6 +453,10 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
     guarantee.p99_over_alone =
         static_cast<double>(guarantee.p99_ns) / static_cast<double>(app->options.p99_alone_ns);
   }
+  if (app->query_solo_ns > 0) {
+    guarantee.p50_over_solo =
+        static_cast<double>(guarantee.p50_ns) / static_cast<double>(app->query_solo_ns);
+  }
   if (delivered.count() > 0) {
     guarantee.late_share = static_cast<double>(delivered.late()) / delivered.count();
   }

@@ -91,8 +91,11 @@ struct AppGuarantee {
   int64_t p50_ns = 0;
   int64_t p99_ns = 0;
   double p99_over_alone = 0;  // 0: p99 alone is unknown
-  double late_share = 0;      // of the window: above the target or the bound, where these are known
-  double tail_credit = 0;     // queries that BE work may still make late
+  // Over one query on an idle device; 0: that is unknown. The median alone is at least that long,
+  // so this is at least the median over the median alone.
+  double p50_over_solo = 0;
+  double late_share = 0;   // of the window: above the target or the bound, where these are known
+  double tail_credit = 0;  // queries that BE work may still make late
   int64_t queries_late_for_be = 0;  // since the app was created: late, and met a task on credit
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its queue heads were held
 };

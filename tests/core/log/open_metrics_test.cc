@@ -170,6 +170,32 @@ TEST(OpenMetricsTest, NumbersStandUnderTheirNamesWithUnits) {
               1e-15);
 }
 
+TEST(OpenMetricsTest, AnLcAppHasItsMedianBesideItsP99AndABeAppNeither) {
+  const std::vector<AppStats> apps = {App(1, "chat", AppClass::kLatencyCritical),
+                                      App(2, "train", AppClass::kBestEffort)};
+  std::vector<AppGuarantee> guarantees(2);
+  guarantees[0].app_class = AppClass::kLatencyCritical;
+  guarantees[0].p50_ns = 600'000;
+  guarantees[0].p99_ns = 1'500'000;
+  guarantees[0].p50_over_solo = 1.25;
+  guarantees[0].p99_over_alone = 1.5;
+  MetricsSource source;
+  source.apps = apps;
+  source.guarantees = guarantees;
+  const Parsed parsed = Parse(FormatOpenMetrics(source));
+  const auto value = [&](const std::string& name) {
+    return std::stod(parsed.Find(name, "app", "chat").value);
+  };
+  EXPECT_NEAR(value("gpushare_app_recent_p50_seconds"), 600e-6, 1e-15);
+  EXPECT_NEAR(value("gpushare_app_recent_p99_seconds"), 1500e-6, 1e-15);
+  EXPECT_EQ(value("gpushare_app_recent_p50_over_solo"), 1.25);
+  EXPECT_EQ(value("gpushare_app_recent_p99_over_alone"), 1.5);
+  for (const Sample& sample : parsed.samples) {
+    if (sample.name.find("gpushare_app_recent") != 0) continue;
+    EXPECT_EQ(sample.labels.at("app"), "chat") << sample.name;
+  }
+}
+
 TEST(OpenMetricsTest, NumbersAreSpelledAsTheFormatSays) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const auto& [value, text] :
