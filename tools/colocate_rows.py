@@ -4,8 +4,8 @@
   tools/colocate_rows.py RESULT_JSON... OUT
   tools/colocate_rows.py out/h200_gpu/result.json benchmarks/results/h200_gpu_colocate.json
 
-Of several results a row comes from the first that has it. A row: case, policy, p50_ns and
-p99_over_alone of the first LC app, be (the first BE app's rate over its rate alone) and
+Of several results a row comes from the first that has it. A row: case, policy, p50_ns,
+p50_over_alone and p99_over_alone of the first LC app, be (the first BE app's rate over its rate alone) and
 realised_load. The references of a case (lc_alone, library_alone) are kept; be_alone is 1 by
 definition and left out.
 """
@@ -22,6 +22,7 @@ def rows_of(result):
             "case": run["case"],
             "policy": run["policy"],
             "p50_ns": run["lc"][0]["p50_ns"],
+            "p50_over_alone": round(run["lc"][0]["p50_over_alone"], 4),
             "p99_over_alone": round(run["lc"][0]["p99_over_alone"], 4),
             "be": round(run["be"][0]["rate_of_solo"], 4) if run["be"] else 0,
             "realised_load": round(run["realised_load"], 4),

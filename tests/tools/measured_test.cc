@@ -22,10 +22,12 @@ using ::testing::Not;
 
 constexpr const char* kFirst = R"({"schema_version": 1, "gpu": "GPU A", "driver": "1.2",
   "queries": 3000, "rows": [
-    {"case": "c", "policy": "adaptive", "p99_over_alone": 1.0089, "be": 0.8988},
-    {"case": "d", "policy": "adaptive", "p99_over_alone": 1.2, "be": 0.5}]})";
+    {"case": "c", "policy": "lc_alone", "p50_ns": 500, "p99_over_alone": 1, "be": 0},
+    {"case": "c", "policy": "adaptive", "p50_ns": 550, "p99_over_alone": 1.0089, "be": 0.8988},
+    {"case": "d", "policy": "adaptive", "p50_ns": 550, "p99_over_alone": 1.2, "be": 0.5}]})";
 constexpr const char* kSecond = R"({"schema_version": 1, "gpu": "GPU A", "queries": 1000, "rows": [
-    {"case": "c", "policy": "fifo", "p99_over_alone": 651.2605, "be": 0.9961},
+    {"case": "c", "policy": "fifo", "p50_over_alone": 420.4, "p99_over_alone": 651.2605,
+     "be": 0.9961},
     {"case": "c", "policy": "adaptive", "p99_over_alone": 9, "be": 0.1}]})";
 
 MeasuredResults Both() {
@@ -43,6 +45,7 @@ RunResult MakeRun(const std::string& case_name, const std::string& policy, doubl
   run.realised_load = 0.3;
   LcResult app;
   app.app = "lc";
+  app.p50_over_alone = ratio - 0.01;
   app.p99_over_alone = ratio;
   app.p99_bound = 1.05;
   app.qos_ns = 1000;
@@ -72,6 +75,13 @@ TEST(MeasuredTest, TheFirstFileWins) {
   EXPECT_EQ(results.Find("d", "fifo"), nullptr);
 }
 
+TEST(MeasuredTest, AMedianOverAloneIsReadOrComesFromTheP50OfLcAlone) {
+  const MeasuredResults results = Both();
+  EXPECT_EQ(results.Find("c", "fifo")->p50_over_alone, 420.4);
+  EXPECT_EQ(results.Find("c", "adaptive")->p50_over_alone, 1.1);
+  EXPECT_EQ(results.Find("d", "adaptive")->p50_over_alone, 0) << "no row of LC alone";
+}
+
 TEST(MeasuredTest, SaysWhereTheRowsComeFrom) {
   EXPECT_EQ(MeasuredOrigin(Both(), {"fifo", "adaptive"}),
             "Lines 'GPU A' were measured on that GPU, driver 1.2; 3000 queries a row under "
@@ -96,22 +106,23 @@ TEST(MeasuredTest, RefusesWhatIsNoResult) {
 
 TEST(MeasuredTest, StandsBelowItsCaseInTheTable) {
   const std::string table = FormatTable(Scenario(), MakeResult(), Both());
-  EXPECT_THAT(table, HasSubstr("3659! 1.00   1.012  0.91\n  GPU A "));
-  EXPECT_THAT(table, HasSubstr("651! 1.00   1.009  0.90\n"));
+  EXPECT_THAT(table, HasSubstr("3659    3659! 1.00  1.002   1.012  0.91\n  GPU A "));
+  EXPECT_THAT(table, HasSubstr("420     651! 1.00  1.100   1.009  0.90\n"));
   // The GPU did not run case e, and the run has no case d.
-  EXPECT_THAT(table, HasSubstr("-   1.500! 0.70\n\n"));
+  EXPECT_THAT(table, HasSubstr("-  1.490   1.500! 0.70\n\n"));
   EXPECT_THAT(table, Not(HasSubstr("1.200")));
   EXPECT_THAT(FormatTable(Scenario(), MakeResult()), Not(HasSubstr("GPU A")));
 }
 
 TEST(MeasuredTest, StandsBelowItsCaseInTheReport) {
   const std::string page = FormatReport(Scenario(), MakeResult(), "", Both());
-  EXPECT_THAT(page, HasSubstr("<td class=\"bad\" data-label=\"fifo\">3659, 1.00</td>"
-                              "<td class=\"good\" data-label=\"adaptive\">1.012, 0.91</td>"));
+  EXPECT_THAT(page,
+              HasSubstr("<td class=\"bad\" data-label=\"fifo\">3659, 3659, 1.00</td>"
+                        "<td class=\"good\" data-label=\"adaptive\">1.002, 1.012, 0.91</td>"));
   EXPECT_THAT(page, HasSubstr("<tr class=\"measured\"><td data-label=\"case\">GPU A</td>"
                               "<td data-label=\"bound\"></td><td data-label=\"limit\"></td>"
-                              "<td class=\"bad\" data-label=\"fifo\">651, 1.00</td>"
-                              "<td class=\"good\" data-label=\"adaptive\">1.009, 0.90"));
+                              "<td class=\"bad\" data-label=\"fifo\">420, 651, 1.00</td>"
+                              "<td class=\"good\" data-label=\"adaptive\">1.100, 1.009, 0.90"));
   EXPECT_THAT(page, HasSubstr("GPU A, adaptive, c: p99 1.009 x alone, BE 0.899"));
   EXPECT_THAT(FormatReport(Scenario(), MakeResult(), ""), Not(HasSubstr("GPU A")));
 }

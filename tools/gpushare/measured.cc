@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "tools/gpushare/colocate.h"
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/files.h"
 #include "tools/gpushare/json_reader.h"
@@ -16,9 +17,27 @@ namespace {
 constexpr int kSchemaVersion = 1;
 constexpr size_t kRowsMax = 10'000;
 constexpr double kRatioMax = 1e9;
+constexpr double kNsMax = 1e18;
 
 void Require(const ObjectReader& object, const char* key) {
   if (!object.Has(key)) object.Fail(key, "is missing");
+}
+
+// The p50 of LC alone by case. Rows written before p50_over_alone was have their p50 only.
+std::map<std::string, double> P50AloneOf(const Json& rows, const std::string& file) {
+  std::map<std::string, double> p50_ns;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    ObjectReader entry(rows[i], file, "rows[" + std::to_string(i) + "]");
+    if (entry.Text("policy") != kLcAlone) continue;
+    p50_ns[entry.Text("case")] = entry.Number("p50_ns", 0, 0, kNsMax);
+  }
+  return p50_ns;
+}
+
+double P50OverAlone(ObjectReader& entry, double p50_alone_ns) {
+  const double p50_ns = entry.Number("p50_ns", 0, 0, kNsMax);
+  const double derived = p50_alone_ns > 0 ? p50_ns / p50_alone_ns : 0;
+  return entry.Number("p50_over_alone", derived, 0, kRatioMax);
 }
 
 }  // namespace
@@ -67,6 +86,7 @@ void AddMeasured(std::string_view text, const std::string& file, MeasuredResults
   const int64_t queries = in.Integer("queries", 0, 1, kQueriesMax);
   Require(in, "rows");
   const Json* rows = in.Array("rows", kRowsMax);
+  std::map<std::string, double> p50_alone_ns = P50AloneOf(*rows, file);
   for (size_t i = 0; i < rows->size(); ++i) {
     ObjectReader entry((*rows)[i], file, "rows[" + std::to_string(i) + "]");
     MeasuredRow row;
@@ -74,6 +94,7 @@ void AddMeasured(std::string_view text, const std::string& file, MeasuredResults
     row.policy = entry.Name("policy");
     Require(entry, "p99_over_alone");
     Require(entry, "be");
+    row.p50_over_alone = P50OverAlone(entry, p50_alone_ns[row.case_name]);
     row.p99_over_alone = entry.NumberAbove("p99_over_alone", 0, 0, kRatioMax);
     row.be_rate_of_solo = entry.Number("be", 0, 0, kRatioMax);
     row.queries = queries;

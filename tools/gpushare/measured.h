@@ -16,6 +16,7 @@ namespace gpushare::tool {
 struct MeasuredRow {
   std::string case_name;
   std::string policy;
+  double p50_over_alone = 0;  // 0: the file does not have it
   double p99_over_alone = 0;
   double be_rate_of_solo = 0;
   int64_t queries = 0;

@@ -30,9 +30,14 @@ std::string TimeLabel(double ns) {
 
 constexpr int kRing = 7;  // SvgPlot's shape for what a GPU measured
 
-// LC p99 over alone and the BE rate, as the text of one cell.
-std::string PairText(double p99_over_alone, double be) {
-  return Format(p99_over_alone < 100 ? "%.3f, %.2f" : "%.0f, %.2f", p99_over_alone, be);
+std::string RatioText(double over_alone) {
+  if (over_alone == 0) return "-";
+  return Format(over_alone < 100 ? "%.3f" : "%.0f", over_alone);
+}
+
+// LC p50 and p99 over alone and the BE rate, as the text of one cell.
+std::string CellText(double p50_over_alone, double p99_over_alone, double be) {
+  return RatioText(p50_over_alone) + ", " + RatioText(p99_over_alone) + Format(", %.2f", be);
 }
 
 class Report {
@@ -125,13 +130,14 @@ class Report {
           best->cases_with_line, RatioLabel(best->worst_p99_over_alone).c_str(),
           100 * best->be_rate_mean, 100 * (1 + best->gain_over_limit_mean));
     }
-    HtmlTable table({"policy", "QoS kept", "worst p99 over alone", "mean BE rate of solo",
-                     "mean work over time sharing"});
+    HtmlTable table({"policy", "QoS kept", "worst p50 over alone", "worst p99 over alone",
+                     "mean BE rate of solo", "mean work over time sharing"});
     for (const PolicyVerdict& one : verdicts_) {
       table.Row();
       table.Cell(one.policy, "", MarkerSvg(ClassOf(one.policy), SeriesOf(one.policy)));
       table.Cell(Format("%d of %d", one.cases_met, one.cases_with_line),
                  one.cases_met == one.cases_with_line ? "good" : "bad");
+      table.Cell(RatioLabel(one.worst_p50_over_alone));
       table.Cell(RatioLabel(one.worst_p99_over_alone));
       table.Cell(Format("%.3f", one.be_rate_mean));
       table.Cell(Format("%+.3f", one.gain_over_limit_mean));
@@ -143,9 +149,8 @@ class Report {
   std::string Overview() const {
     if (result_.policies.empty()) return "";
     std::string html =
-        "<section class=\"card\"><h2>All cases</h2><p class=\"soft\">LC p99 over alone, and BE as "
-        "a "
-        "share of its rate alone.";
+        "<section class=\"card\"><h2>All cases</h2><p class=\"soft\">LC p50 and p99 over "
+        "alone, and BE as a share of its rate alone.";
     if (!measured_.empty()) {
       html += " " + EscapeHtml(MeasuredOrigin(measured_, result_.policies));
     }
@@ -173,7 +178,8 @@ class Report {
         table.Cell("-");
         continue;
       }
-      table.Cell(PairText(WorstP99OverAlone(**found), (*found)->be_rate_of_solo),
+      table.Cell(CellText(WorstP50OverAlone(**found), WorstP99OverAlone(**found),
+                          (*found)->be_rate_of_solo),
                  bound == 0          ? ""
                  : KeepsQos(**found) ? "good"
                                      : "bad");
@@ -197,10 +203,10 @@ class Report {
         table.Cell("-");
         continue;
       }
-      table.Cell(PairText(row->p99_over_alone, row->be_rate_of_solo), bound == 0 ? ""
-                                                                      : row->p99_over_alone <= bound
-                                                                          ? "good"
-                                                                          : "bad");
+      table.Cell(CellText(row->p50_over_alone, row->p99_over_alone, row->be_rate_of_solo),
+                 bound == 0                     ? ""
+                 : row->p99_over_alone <= bound ? "good"
+                                                : "bad");
     }
   }
 
@@ -318,8 +324,9 @@ class Report {
   }
 
   std::string CaseTable(const std::vector<const RunResult*>& runs) const {
-    HtmlTable table({"policy", "LC app", "p50", "p99", "over alone", "violations", "BE rate",
-                     "ANTT", "STP", "SM busy", "pred. error", "evictions", "eviction p99"});
+    HtmlTable table({"policy", "LC app", "p50", "p50 over alone", "p99", "p99 over alone",
+                     "violations", "BE rate", "ANTT", "STP", "SM busy", "pred. error", "evictions",
+                     "eviction p99"});
     for (const RunResult* run : runs) {
       const size_t rows = std::max<size_t>(1, run->lc.size());
       for (size_t i = 0; i < rows; ++i) CaseRow(*run, i, table);
@@ -334,13 +341,14 @@ class Report {
       const LcResult& app = run.lc[index];
       table.Cell(app.app);
       table.Cell(DurationText(static_cast<double>(app.p50_ns)));
+      table.Cell(RatioText(app.p50_over_alone));
       table.Cell(DurationText(static_cast<double>(app.p99_ns)));
       table.Cell(Format("%.3f", app.p99_over_alone), app.qos_ns == 0 ? ""
                                                      : app.qos_met   ? "good"
                                                                      : "bad");
       table.Cell(app.qos_ns == 0 ? "-" : Format("%.2f %%", 100 * app.violation_share));
     } else {
-      for (int i = 0; i < 5; ++i) table.Cell("-");
+      for (int i = 0; i < 6; ++i) table.Cell("-");
     }
     if (index > 0) {  // the rest is of the run, not of the app
       for (int i = 0; i < 7; ++i) table.Cell("");

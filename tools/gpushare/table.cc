@@ -19,7 +19,8 @@ std::string LcCells(const LcResult& app) {
       app.qos_ns == 0 ? "-"
                       : Format("%lld (%.2f %%)", static_cast<long long>(app.violations),
                                100 * app.violation_share);
-  return Format("%10s %10s %8s%c %15s", DurationText(static_cast<double>(app.p50_ns)).c_str(),
+  return Format("%10s %8s %10s %8s%c %15s", DurationText(static_cast<double>(app.p50_ns)).c_str(),
+                Ratio(app.p50_over_alone).c_str(),
                 DurationText(static_cast<double>(app.p99_ns)).c_str(),
                 Ratio(app.p99_over_alone).c_str(), app.qos_met ? ' ' : '!', violations.c_str());
 }
@@ -33,7 +34,7 @@ std::string UnstableText(const RunResult& run) {
 }
 
 std::string RunRow(const RunResult& run) {
-  const std::string blank = Format("%10s %10s %8s  %15s", "-", "-", "-", "-");
+  const std::string blank = Format("%10s %8s %10s %8s  %15s", "-", "-", "-", "-", "-");
   std::string row = Format("  %-24s ", run.policy.c_str());
   row += run.lc.empty() ? blank : LcCells(run.lc[0]);
   row += Format(" %7s", run.be.empty() ? "-" : Format("%.3f", run.be_rate_of_solo).c_str());
@@ -56,7 +57,7 @@ std::string RunRow(const RunResult& run) {
     row += Format("    %-22.22s ", app.app.c_str()) + LcCells(app) + "\n";
   }
   for (const BeResult& app : run.be) {
-    row += Format("    %-22.22s %48s %7.3f\n", app.app.c_str(), "", app.rate_of_solo);
+    row += Format("    %-22.22s %57s %7.3f\n", app.app.c_str(), "", app.rate_of_solo);
   }
   return row;
 }
@@ -66,9 +67,10 @@ std::string CaseHeader(const RunResult& first) {
   if (first.load > 0) line += Format(": load %.2f", first.load);
   line += Format(", realised %.3f; time sharing would leave BE %.3f\n", first.realised_load,
                  TimeSharingLimit(first));
-  line += Format("  %-24s %10s %10s %8s  %15s %7s %6s %6s %8s %6s %8s %8s %8s %8s %8s\n", "policy",
-                 "LC p50", "LC p99", "x alone", "violations", "BE rate", "load", "limit", "ANTT",
-                 "STP", "SM busy", "pred.err", "evicted", "ev. p50", "ev. p99");
+  line +=
+      Format("  %-24s %10s %8s %10s %8s  %15s %7s %6s %6s %8s %6s %8s %8s %8s %8s %8s\n", "policy",
+             "LC p50", "x alone", "LC p99", "x alone", "violations", "BE rate", "load", "limit",
+             "ANTT", "STP", "SM busy", "pred.err", "evicted", "ev. p50", "ev. p99");
   return line;
 }
 
@@ -90,11 +92,11 @@ std::string HardwareText(const ColocateResult& result) {
 // --- all cases, a line each ---
 
 constexpr int kCaseWidth = 34;
-constexpr int kCellWidth = 13;
+constexpr int kCellWidth = 20;
 
-std::string OverviewCell(double p99_over_alone, bool marked, double be) {
-  return Format("%*s%c %4.2f", kCellWidth - 6, Ratio(p99_over_alone).c_str(), marked ? '!' : ' ',
-                be);
+std::string OverviewCell(double p50_over_alone, double p99_over_alone, bool marked, double be) {
+  return Format("%6s %*s%c %4.2f", Ratio(p50_over_alone).c_str(), kCellWidth - 13,
+                Ratio(p99_over_alone).c_str(), marked ? '!' : ' ', be);
 }
 
 // `row` gives the cell of one policy, empty for none.
@@ -123,7 +125,8 @@ std::string OverviewLine(const ColocateResult& result, const RunResult& first) {
          OverviewCells(result, [&](const std::string& policy) {
            const RunResult* run = FindRun(result, first.case_name, policy);
            if (run == nullptr) return std::string();
-           return OverviewCell(WorstP99OverAlone(*run), !KeepsQos(*run), run->be_rate_of_solo);
+           return OverviewCell(WorstP50OverAlone(*run), WorstP99OverAlone(*run), !KeepsQos(*run),
+                               run->be_rate_of_solo);
          });
 }
 
@@ -135,8 +138,8 @@ std::string MeasuredLine(const ColocateResult& result, const MeasuredResults& me
     const MeasuredRow* row = measured.Find(first.case_name, policy);
     if (row == nullptr) return std::string();
     any = true;
-    return OverviewCell(row->p99_over_alone, bound > 0 && row->p99_over_alone > bound,
-                        row->be_rate_of_solo);
+    return OverviewCell(row->p50_over_alone, row->p99_over_alone,
+                        bound > 0 && row->p99_over_alone > bound, row->be_rate_of_solo);
   });
   if (!any) return "";
   return Format("  %-*s %5s %6s", kCaseWidth - 2, measured.gpu.c_str(), "", "") + cells;
@@ -149,8 +152,9 @@ std::string Overview(const ColocateResult& result, const MeasuredResults& measur
     header += Format(" %*.*s", kCellWidth, kCellWidth, policy.c_str());
   }
   std::string text =
-      "\nAll cases: LC p99 over alone ('!': above the bound), then BE as a share of its rate "
-      "alone.\n";
+      "\nAll cases: LC p50 over alone, p99 over alone ('!': above the bound), then BE as a share "
+      "of "
+      "its rate alone.\n";
   if (!measured.empty()) text += MeasuredOrigin(measured, result.policies) + "\n";
   text += header + "\n";
   std::string current;
@@ -178,14 +182,18 @@ std::string FormatTable(const Scenario& scenario, const ColocateResult& result,
     text += RunRow(run);
   }
   text +=
-      "\n'x alone': LC p99 over that of lc_alone, '!' above the QoS line. 'BE rate': of its rate "
-      "alone. 'load': what\nthe arrivals came to; 'limit': 1 - load, what time sharing leaves BE. "
-      "'evicted': evictions, and how long they\ntook. docs/result-schema.md has the rest.\n";
+      "\n'x alone': LC p50 and p99 over those of lc_alone, '!' p99 above the QoS line. 'BE rate': "
+      "of "
+      "its rate alone.\n'load': what the arrivals came to; 'limit': 1 - load, what time sharing "
+      "leaves BE. 'evicted': evictions,\nand how long they took. docs/result-schema.md has the "
+      "rest.\n";
   text += Overview(result, measured) + "Over all cases:\n";
   for (const PolicyVerdict& verdict : JudgePolicies(result)) {
-    text += Format("  %-24s QoS kept in %d of %d cases, worst p99 %s x alone, mean BE rate %.3f\n",
-                   verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,
-                   Ratio(verdict.worst_p99_over_alone).c_str(), verdict.be_rate_mean);
+    text += Format(
+        "  %-24s QoS kept in %d of %d cases, worst p50 %s and p99 %s x alone, mean BE rate %.3f\n",
+        verdict.policy.c_str(), verdict.cases_met, verdict.cases_with_line,
+        Ratio(verdict.worst_p50_over_alone).c_str(), Ratio(verdict.worst_p99_over_alone).c_str(),
+        verdict.be_rate_mean);
   }
   return text;
 }

@@ -14,6 +14,7 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
       ++verdict.cases;
       bool has_line = false;
       for (const LcResult& app : run.lc) has_line |= app.qos_ns > 0;
+      verdict.worst_p50_over_alone = std::max(verdict.worst_p50_over_alone, WorstP50OverAlone(run));
       verdict.worst_p99_over_alone = std::max(verdict.worst_p99_over_alone, WorstP99OverAlone(run));
       verdict.cases_with_line += has_line;
       verdict.cases_met += has_line && KeepsQos(run);
@@ -27,6 +28,12 @@ std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
     }
   }
   return verdicts;
+}
+
+double WorstP50OverAlone(const RunResult& run) {
+  double worst = 0;
+  for (const LcResult& app : run.lc) worst = std::max(worst, app.p50_over_alone);
+  return worst;
 }
 
 double WorstP99OverAlone(const RunResult& run) {

@@ -19,11 +19,13 @@ struct PolicyVerdict {
   int cases_with_line = 0;  // at least one LC app has a line
   double be_rate_mean = 0;
   double gain_over_limit_mean = 0;  // work rate - 1: above 0, overlap gave more than time sharing
+  double worst_p50_over_alone = 0;
   double worst_p99_over_alone = 0;
 };
 std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result);
 
-// The largest p99 over alone of the run's LC apps, 0 without any.
+// The largest p50 or p99 over alone of the run's LC apps, 0 without any.
+double WorstP50OverAlone(const RunResult& run);
 double WorstP99OverAlone(const RunResult& run);
 // Whether every LC app with a QoS line kept it.
 bool KeepsQos(const RunResult& run);
