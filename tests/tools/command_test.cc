@@ -267,6 +267,17 @@ TEST_F(CommandTest, ResultsHaveTheReferencesAndSaneNumbers) {
     for (const auto& app : run.at("be")) {
       EXPECT_GE(app.at("rate_of_solo").get<double>(), 0);
       EXPECT_LE(app.at("rate_of_solo").get<double>(), 1.02);
+      // fifo holds nothing; under baymax a query's headroom holds BE, but not longer than the run.
+      const auto& held = app.at("held_ns");
+      if (run.at("policy") == "fifo") {
+        EXPECT_TRUE(held.empty()) << held;
+      }
+      if (run.at("policy") != "baymax") continue;
+      EXPECT_GT(held.at("hold_headroom").get<int64_t>(), 1'000'000);
+      EXPECT_LE(held.at("hold_headroom").get<int64_t>(), run.at("span_ns").get<int64_t>());
+    }
+    if (run.at("policy") == "adaptive") {
+      EXPECT_GT(run.at("lc")[0].at("tail_credit"), 0.0);
     }
   }
 }

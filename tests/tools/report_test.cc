@@ -139,6 +139,36 @@ TEST(ReportTest, TagsAreBalanced) {
   EXPECT_THAT(page, Not(HasSubstr("inf\"")));
 }
 
+TEST(ReportTest, SaysForEachAppAndPolicyWhatWasPromisedAndGot) {
+  ColocateResult result = MakeResult();
+  LcResult& lc = result.runs[2].lc[0];
+  lc.p50_bound = 1.1;
+  lc.violation_share = 0.004;
+  lc.tail_credit = -2.5;
+  lc.queries_late_for_be = 17;
+  result.runs[2].be[0].held = {{GPUSHARE_REASON_HOLD_BLOCKING, 12'000'000},
+                               {GPUSHARE_REASON_HOLD_LC_ACTIVE, 3'000}};
+  const std::string page = FormatReport(MakeScenario(), result, "");
+  const std::string tables = page.substr(page.find("<h3>Guarantees</h3>"));
+  EXPECT_THAT(tables, HasSubstr(">p99 within 1.05 x alone, median within 1.1 x alone<"));
+  EXPECT_THAT(tables, HasSubstr("class=\"bad\" data-label=\"p50 over alone\">1.530<"));
+  EXPECT_THAT(tables, HasSubstr("class=\"good\" data-label=\"p99 over alone\">1.020<"));
+  EXPECT_THAT(tables, HasSubstr("data-label=\"beyond the bound\">0.40 %<"));
+  EXPECT_THAT(tables, HasSubstr("data-label=\"tail account\">-2.50<"));
+  EXPECT_THAT(tables, HasSubstr("data-label=\"late for BE\">17<"));
+  EXPECT_THAT(tables, HasSubstr(">12.0 ms hold_blocking, 3.00 us hold_lc_active<"));
+  EXPECT_THAT(tables, Not(HasSubstr(">lc_alone</td>"))) << "a reference is promised nothing";
+}
+
+TEST(ReportTest, ARowWithoutTheLibraryHasNoTailAccount) {
+  ColocateResult result = MakeResult();
+  result.runs[1].policy = "plain_streams";
+  const std::string page = FormatReport(MakeScenario(), result, "");
+  const std::string row = page.substr(page.find("<h3>Guarantees</h3>"));
+  const size_t at = row.find("data-label=\"tail account\">");
+  EXPECT_EQ(row.substr(at, 30), "data-label=\"tail account\">-</t");
+}
+
 TEST(VerdictTest, CountsCasesWhereEveryLcAppKeptItsLine) {
   const std::vector<PolicyVerdict> verdicts = JudgePolicies(MakeResult());
   ASSERT_EQ(verdicts.size(), 2u);

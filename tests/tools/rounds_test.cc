@@ -81,10 +81,16 @@ TEST(RoundsTest, PoolingJoinsSamplesAndWeighsRatesBySpan) {
   one.stats.eviction_latency = {2, 100, 300, 400};
   one.stats.prediction_samples = 1;
   one.stats.prediction_error = 0.1;
+  one.lc[0].guarantee.tail_credit = 0.5;
+  one.lc[0].guarantee.queries_late_for_be = 3;
+  one.be[0].guarantee.held_ns[2] = 70;
   RunOutcome two = one;
+  two.lc[0].guarantee.tail_credit = 0.25;
   two.span_ns = 300;
-  two.lc = {{{7}}};
-  two.be = {{20.0, 4, 2}};
+  two.lc[0].latencies_ns = {7};
+  two.be[0].work_per_second = 20;
+  two.be[0].tasks = 4;
+  two.be[0].evictions = 2;
   two.utilisation = 0.9;
   two.stats.eviction_latency = {6, 200, 250, 260};
   two.stats.prediction_samples = 3;
@@ -104,6 +110,9 @@ TEST(RoundsTest, PoolingJoinsSamplesAndWeighsRatesBySpan) {
   EXPECT_EQ(pooled.stats.eviction_latency.p50_ns, 175);
   EXPECT_EQ(pooled.stats.eviction_latency.p99_ns, 300);
   EXPECT_DOUBLE_EQ(pooled.stats.prediction_error, 0.4);
+  EXPECT_EQ(pooled.lc[0].guarantee.tail_credit, 0.25) << "each round has an account of its own";
+  EXPECT_EQ(pooled.lc[0].guarantee.queries_late_for_be, 6);
+  EXPECT_EQ(pooled.be[0].guarantee.held_ns[2], 140);
   EXPECT_TRUE(pooled.verified);
   two.verified = false;
   Pool(two, pooled);

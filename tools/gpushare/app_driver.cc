@@ -30,6 +30,12 @@ void ReserveCapSms(gpushare_app* app, int capsms, bool packed) {
   Check(gpushare_reserve_capsm(app, &options));
 }
 
+gpushare_app_guarantee GuaranteeOf(gpushare_app* app) {
+  gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;
+  Check(gpushare_app_guarantee_get(app, &guarantee));
+  return guarantee;
+}
+
 std::string VerdictSentence(const std::string& app, const gpushare_completion_record& record) {
   return "A task of app '" + app + "' ends with the verdict '" +
          gpushare_verdict_name(record.verdict) + "' (code " + std::to_string(record.error_code) +
@@ -128,6 +134,8 @@ LcDriver::LcDriver(gpushare_runtime* runtime, const LcPlan& plan, KernelTable& k
       queue_(CreateQueue(app_.get())),
       tasks_(BindTasks(plan.app->name, plan.app->tasks, kernels)),
       think_random_(plan.think_seed) {}
+
+gpushare_app_guarantee LcDriver::Guarantee() const { return GuaranteeOf(app_.get()); }
 
 NamedId LcDriver::Id() const { return {gpushare_app_id(app_.get()), plan_.app->name, true}; }
 
@@ -322,6 +330,8 @@ BeDriver::BeDriver(gpushare_runtime* runtime, const BePlan& plan, KernelTable& k
   tasks_ = BindTasks(plan.app->name, plan.app->tasks, kernels);
   next_item_ = std::make_unique<std::atomic<size_t>[]>(queues_.size());
 }
+
+gpushare_app_guarantee BeDriver::Guarantee() const { return GuaranteeOf(app_.get()); }
 
 NamedId BeDriver::Id() const { return {gpushare_app_id(app_.get()), plan_.app->name, false}; }
 

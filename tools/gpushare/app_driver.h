@@ -101,6 +101,7 @@ class LcDriver {
   std::vector<int64_t> LatenciesNs() const;
   const TaskCount& count() const { return count_; }
   const LcPlan& plan() const { return plan_; }
+  gpushare_app_guarantee Guarantee() const;
   NamedId Id() const;
 
  private:
@@ -166,6 +167,7 @@ class BeDriver {
   void Stop(int64_t end_ns);  // no new task; work up to end_ns counts
   BeWork Work() const;        // only when no callback can run any more
   const TaskCount& count() const { return count_; }
+  gpushare_app_guarantee Guarantee() const;
   NamedId Id() const;
 
  private:

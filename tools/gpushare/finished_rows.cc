@@ -47,6 +47,9 @@ void VisitLc(In& app, Visit&& visit) {
   visit("violation_share", app.violation_share);
   visit("qos_met", app.qos_met);
   visit("target_ns", app.target_ns);
+  visit("p50_bound", app.p50_bound);
+  visit("tail_credit", app.tail_credit);
+  visit("queries_late_for_be", app.queries_late_for_be);
 }
 
 template <class In, class Visit>
@@ -56,6 +59,12 @@ void VisitBe(In& app, Visit&& visit) {
   visit("work_per_second", app.work_per_second);
   visit("tasks", app.tasks);
   visit("evictions", app.evictions);
+}
+
+template <class In, class Visit>
+void VisitHeld(In& held, Visit&& visit) {
+  visit("reason", held.reason);
+  visit("time_ns", held.time_ns);
 }
 
 template <class In, class Visit>
@@ -114,7 +123,12 @@ Json ToJson(const RunResult& run) {
     }
   }
   json["be"] = Json::array();
-  for (const BeResult& app : run.be) VisitBe(app, Writer{json["be"].emplace_back()});
+  for (const BeResult& app : run.be) {
+    Json& be = json["be"].emplace_back();
+    VisitBe(app, Writer{be});
+    be["held"] = Json::array();
+    for (const HeldTime& held : app.held) VisitHeld(held, Writer{be["held"].emplace_back()});
+  }
   return json;
 }
 
@@ -128,7 +142,11 @@ RunResult FromJson(const Json& json) {
       VisitCurvePoint(app.curve.emplace_back(), Reader{point});
     }
   }
-  for (const Json& be : json.at("be")) VisitBe(run.be.emplace_back(), Reader{be});
+  for (const Json& be : json.at("be")) {
+    BeResult& app = run.be.emplace_back();
+    VisitBe(app, Reader{be});
+    for (const Json& held : be.at("held")) VisitHeld(app.held.emplace_back(), Reader{held});
+  }
   return run;
 }
 

@@ -44,9 +44,18 @@ struct LcResult {
   int64_t qos_ns = 0;      // QoS line: the latency that a query must not exceed; 0: none
   int64_t violations = 0;  // queries above the QoS line
   double violation_share = 0;
-  bool qos_met = true;            // p99 is not above the line
-  int64_t target_ns = 0;          // absolute target that the policy was given; 0: none
+  bool qos_met = true;     // p99 is not above the line
+  int64_t target_ns = 0;   // absolute target that the policy was given; 0: none
+  double p50_bound = 0;    // given to the library; 0: none
+  double tail_credit = 0;  // queries that BE work may still make late, at the end
+  int64_t queries_late_for_be = 0;
   std::vector<CurvePoint> curve;  // for the report, not in result.json
+};
+
+// For how long an app's queue heads were held for one reason.
+struct HeldTime {
+  int32_t reason = 0;  // gpushare_reason
+  int64_t time_ns = 0;
 };
 
 struct BeResult {
@@ -55,6 +64,7 @@ struct BeResult {
   double work_per_second = 0;  // block tasks, bytes or graph launches
   int64_t tasks = 0;           // completed
   int64_t evictions = 0;
+  std::vector<HeldTime> held = {};  // over the span, the longest first
 };
 
 struct EvictionResult {

@@ -7,6 +7,7 @@
 
 #include "tools/gpushare/files.h"
 #include "tools/gpushare/html_table.h"
+#include "tools/gpushare/report_guarantees.h"
 #include "tools/gpushare/report_style.h"
 #include "tools/gpushare/svg_plot.h"
 #include "tools/gpushare/text.h"
@@ -318,7 +319,8 @@ class Report {
     for (size_t i = 0; i < cases_.size(); ++i) {
       html += Format("<div class=\"case%s\" id=\"case%zu\">", i == 0 ? " shown" : "", i) + "<h3>" +
               EscapeHtml(cases_[i].first) + "</h3>" + CaseTable(cases_[i].second) +
-              "<div class=\"plots\">" + PercentilePlots(cases_[i].second) + "</div></div>\n";
+              GuaranteeTables(cases_[i].second) + "<div class=\"plots\">" +
+              PercentilePlots(cases_[i].second) + "</div></div>\n";
     }
     return html + "</section>\n";
   }

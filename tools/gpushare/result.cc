@@ -28,15 +28,23 @@ Json LcToJson(const LcResult& app, bool real_time) {
   json["qos_ns"] = app.qos_ns;
   json["qos_met"] = app.qos_met;
   if (real_time) json["unanswered"] = app.unanswered;
+  json["p50_bound"] = Rounded(app.p50_bound);
+  json["tail_credit"] = Rounded(app.tail_credit);
+  json["queries_late_for_be"] = app.queries_late_for_be;
   return json;
 }
 
 Json BeToJson(const BeResult& app) {
-  return {{"app", app.app},
-          {"rate_of_solo", Rounded(app.rate_of_solo)},
-          {"work_per_second", Rounded(app.work_per_second)},
-          {"tasks", app.tasks},
-          {"evictions", app.evictions}};
+  Json json = {{"app", app.app},
+               {"rate_of_solo", Rounded(app.rate_of_solo)},
+               {"work_per_second", Rounded(app.work_per_second)},
+               {"tasks", app.tasks},
+               {"evictions", app.evictions}};
+  json["held_ns"] = Json::object();
+  for (const HeldTime& held : app.held) {
+    json["held_ns"][gpushare_reason_name(held.reason)] = held.time_ns;
+  }
+  return json;
 }
 
 Json RunToJson(const RunResult& run, bool real_time) {

@@ -40,6 +40,13 @@ void PoolStats(const gpushare_runtime_stats& round, gpushare_runtime_stats& pool
   pooled.fast_path_launches += round.fast_path_launches;
 }
 
+// Times and counts add up; each round has a runtime, and so a tail account, of its own.
+void PoolGuarantee(const gpushare_app_guarantee& round, gpushare_app_guarantee& pooled) {
+  pooled.tail_credit = round.tail_credit;
+  pooled.queries_late_for_be += round.queries_late_for_be;
+  for (int i = 0; i < GPUSHARE_HOLD_REASONS; ++i) pooled.held_ns[i] += round.held_ns[i];
+}
+
 }  // namespace
 
 std::vector<LcPlan> RoundOf(const std::vector<LcPlan>& plans, int round, int rounds) {
@@ -87,12 +94,14 @@ void Pool(const RunOutcome& round, RunOutcome& pooled) {
     std::vector<int64_t>& samples = pooled.lc[i].latencies_ns;
     samples.insert(samples.end(), round.lc[i].latencies_ns.begin(), round.lc[i].latencies_ns.end());
     pooled.lc[i].unanswered += round.lc[i].unanswered;
+    PoolGuarantee(round.lc[i].guarantee, pooled.lc[i].guarantee);
   }
   for (size_t i = 0; i < pooled.be.size(); ++i) {
     BeWork& work = pooled.be[i];
     work.work_per_second = Weighted(work.work_per_second, span, round.be[i].work_per_second, more);
     work.tasks += round.be[i].tasks;
     work.evictions += round.be[i].evictions;
+    PoolGuarantee(round.be[i].guarantee, work.guarantee);
   }
   pooled.utilisation = Weighted(pooled.utilisation, span, round.utilisation, more);
   pooled.realised_load = Weighted(pooled.realised_load, span, round.realised_load, more);

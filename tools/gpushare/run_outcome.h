@@ -24,12 +24,14 @@ struct LcSamples {
   // Raw runs: queries without an answer when the run was given up. Their latencies are the times
   // that they had waited by then.
   int64_t unanswered = 0;
+  gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;  // at the end of the span
 };
 
 struct BeWork {
   double work_per_second = 0;
   int64_t tasks = 0;
   int64_t evictions = 0;
+  gpushare_app_guarantee guarantee = GPUSHARE_APP_GUARANTEE_INIT;  // at the end of the span
 };
 
 struct RunOutcome {

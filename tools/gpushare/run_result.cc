@@ -1,5 +1,6 @@
 #include "tools/gpushare/run_result.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -33,6 +34,17 @@ LcResult LatenciesOf(const RunPlan& plan, const RunOutcome& outcome, size_t app)
   result.unanswered = outcome.lc[app].unanswered;
   result.solo_ns = plan.lc[app].solo_ns;
   return result;
+}
+
+std::vector<HeldTime> HeldTimesOf(const gpushare_app_guarantee& guarantee) {
+  std::vector<HeldTime> held;
+  for (int i = 0; i < GPUSHARE_HOLD_REASONS; ++i) {
+    if (guarantee.held_ns[i] <= 0) continue;
+    held.push_back({GPUSHARE_REASON_HOLD_HEADROOM + i, guarantee.held_ns[i]});
+  }
+  std::stable_sort(held.begin(), held.end(),
+                   [](const HeldTime& a, const HeldTime& b) { return a.time_ns > b.time_ns; });
+  return held;
 }
 
 }  // namespace
@@ -89,6 +101,9 @@ RunResult PolicyResult(const Case& one, const RunPlan& plan, const RunOutcome& o
   for (size_t i = 0; i < plan.lc.size(); ++i) {
     LcResult app = LatenciesOf(plan, outcome, i);
     app.target_ns = plan.lc[i].target_ns;
+    app.p50_bound = outcome.lc[i].guarantee.p50_bound;
+    app.tail_credit = outcome.lc[i].guarantee.tail_credit;
+    app.queries_late_for_be = outcome.lc[i].guarantee.queries_late_for_be;
     CompareWithAlone(lc_alone.lc[i], outcome.lc[i].latencies_ns, BoundOf(one, *plan.lc[i].app),
                      TargetOf(plan.lc[i]), app);
     result.lc.push_back(app);
@@ -97,7 +112,8 @@ RunResult PolicyResult(const Case& one, const RunPlan& plan, const RunOutcome& o
     const BeWork& work = outcome.be[i];
     const double alone_per_second = be_alone[i]->be[0].work_per_second;
     result.be.push_back({plan.be[i].app->name, work.work_per_second / alone_per_second,
-                         work.work_per_second, work.tasks, work.evictions});
+                         work.work_per_second, work.tasks, work.evictions,
+                         HeldTimesOf(work.guarantee)});
   }
   FillThroughput(result);
   return result;

@@ -87,6 +87,7 @@ class Run {
     }
     const int64_t end_ns = std::max(NowNs(runtime_.get()), start_ns_ + 1);
     for (auto& be : be_) be->Stop(end_ns);
+    ReadGuarantees();
     RunOutcome outcome;
     outcome.start_ns = start_ns_;
     outcome.span_ns = end_ns - start_ns_;
@@ -306,12 +307,18 @@ class Run {
     return plan_.workloads->Verify(app, completed);
   }
 
+  // Before the drain, in which nothing holds BE work for LC.
+  void ReadGuarantees() {
+    for (auto& lc : lc_) lc_guarantees_.push_back(lc->Guarantee());
+    for (auto& be : be_) be_guarantees_.push_back(be->Guarantee());
+  }
+
   void Collect(RunOutcome& outcome) {
     outcome.verified = true;
     for (auto& lc : lc_) {
       RequireExactlyOnce(lc->Id().name, lc->count());
       outcome.verified &= Verify(lc->Id().name, lc->count().completed);
-      outcome.lc.push_back({lc->LatenciesNs()});
+      outcome.lc.push_back({lc->LatenciesNs(), 0, lc_guarantees_[outcome.lc.size()]});
       outcome.apps.push_back(lc->Id());
       outcome.realised_load += static_cast<double>(lc->plan().solo_ns) *
                                static_cast<double>(lc->Started()) /
@@ -320,6 +327,7 @@ class Run {
     for (auto& be : be_) {
       RequireExactlyOnce(be->Id().name, be->count());
       outcome.be.push_back(be->Work());
+      outcome.be.back().guarantee = be_guarantees_[outcome.be.size() - 1];
       outcome.verified &= Verify(be->Id().name, outcome.be.back().tasks);
       outcome.apps.push_back(be->Id());
     }
@@ -337,6 +345,8 @@ class Run {
   KernelTable kernels_;
   std::vector<std::unique_ptr<LcDriver>> lc_;
   std::vector<std::unique_ptr<BeDriver>> be_;
+  std::vector<gpushare_app_guarantee> lc_guarantees_;
+  std::vector<gpushare_app_guarantee> be_guarantees_;
   int64_t start_ns_ = 0;
   TraceState trace_state_ = TraceState::kBefore;
   gpushare_trace_summary trace_summary_ = GPUSHARE_TRACE_SUMMARY_INIT;
