@@ -237,11 +237,43 @@ TEST_F(CommandTest, WritesEveryFileAndExplainsATicket) {
   std::getline(lines, line);
   std::string ticket;
   lines >> ticket;
+  EXPECT_THAT(slowest.out, HasSubstr("LC decode16, promised p99 within 1.05 x alone\n"));
+  EXPECT_THAT(slowest.out, HasSubstr("BE sincos_27us, "));
   const Answer story = RunTool({"explain", out, ticket});
   ASSERT_EQ(story.code, 0) << story.err;
   EXPECT_THAT(story.out, HasSubstr("Ticket " + ticket + " of app decode16"));
   EXPECT_THAT(story.out, HasSubstr("Predicted"));
   ExpectBadInput({"explain", out, "18446744073709551615"}, "has the ticket");
+}
+
+// result.json has the time that the library counted. A log of the whole run yields the same, but
+// for holds that go on when the log ends.
+TEST_F(CommandTest, ExplainFindsInTheLogTheHeldTimesThatTheLibraryCounted) {
+  const std::string out = folder_ + "/out";
+  ASSERT_EQ(
+      RunTool({"colocate", Smoke(), "--device", "sim", "--trace-ms", "10000", "--out", out}).code,
+      0);
+  const auto result = nlohmann::json::parse(Read(out + "/result.json"));
+  int reasons = 0;
+  for (const auto& run : result.at("runs")) {
+    if (run.at("events").get<std::string>().empty()) continue;
+    const std::string policy = run.at("policy");
+    const Answer answer =
+        RunTool({"explain", out, "--case", run.at("case"), "--policy", policy, "--json"});
+    const auto apps = nlohmann::json::parse(answer.out).at("guarantees");
+    const auto& held = run.at("be")[0].at("held_ns");
+    EXPECT_EQ(apps[1].at("held_ns").size(), held.size()) << policy;
+    for (const auto& [reason, time_ns] : held.items()) {
+      const double counted = time_ns;
+      EXPECT_NEAR(apps[1].at("held_ns").value(reason, 0.0), counted, 0.01 * counted) << policy;
+      ++reasons;
+    }
+    EXPECT_EQ(apps[0].at("p99_bound"), 1.05);
+    if (policy != "adaptive") continue;  // others have queries that end after the log
+    const double p50 = run.at("lc")[0].at("p50_over_alone");
+    EXPECT_NEAR(apps[0].at("p50_over_alone").get<double>(), p50, 0.01);
+  }
+  EXPECT_GE(reasons, 2 * 3);  // baymax, smguard and adaptive hold BE in both cases
 }
 
 TEST_F(CommandTest, ResultsHaveTheReferencesAndSaneNumbers) {

@@ -154,7 +154,8 @@ CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments) {
       "explain", "Why a task waited, what ran beside it, predicted against measured");
   Add(*command, "OUTPUT_FOLDER", arguments.folder, "FOLDER", "What colocate wrote")->required();
   Add(*command, "TICKET", arguments.ticket, "NUMBER",
-      "Ticket; without one, the slowest LC tickets of the traced window are listed");
+      "Ticket; without one, the slowest LC tickets of the traced window are listed, and what each "
+      "app was promised and got");
   Add(*command, "--case", arguments.case_name, "CASE", "Only in this case");
   Add(*command, "--policy", arguments.policy, "POLICY", "Only under this policy");
   command->add_flag("--json", arguments.json, "Print JSON (docs/command.md)");

@@ -50,6 +50,18 @@ struct LibraryAlone {
   bool done = false;
 };
 
+// The LC apps are the first ones of a run.
+std::vector<LcPromise> PromisesOf(const RunOutcome& outcome, const RunResult& lc_alone) {
+  std::vector<LcPromise> promises;
+  for (size_t i = 0; i < outcome.lc.size(); ++i) {
+    const gpushare_app_guarantee& guarantee = outcome.lc[i].guarantee;
+    promises.push_back({outcome.apps[i].id, guarantee.target_ns, guarantee.p99_bound,
+                        guarantee.p50_bound, lc_alone.lc[i].p99_ns, lc_alone.lc[i].p50_ns,
+                        guarantee.tail_credit, guarantee.queries_late_for_be});
+  }
+  return promises;
+}
+
 class Colocation {
  public:
   Colocation(const Scenario& scenario, const ColocateOptions& options)
@@ -430,6 +442,7 @@ class Colocation {
     run.events.start_ns = outcome.start_ns;
     run.events.apps = outcome.apps;
     run.events.kernels = outcome.kernels;
+    run.events.promises = PromisesOf(outcome, alone_.at(KeyOf(*run.one)).result);
     run.result.events = run.events.file;
     run.result.decision_digest = HexText(outcome.trace.decision_digest);
     run.result.events_dropped = outcome.trace.dropped;

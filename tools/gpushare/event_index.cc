@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kSchemaVersion = 1;
 constexpr size_t kNamesMax = 1024;
+constexpr double kNumberMax = 1e15;
 
 std::string NameOf(const std::vector<NamedId>& names, uint32_t id) {
   for (const NamedId& name : names) {
@@ -47,6 +48,42 @@ std::vector<NamedId> NamesFromJson(ObjectReader& in, const char* key, const std:
   return names;
 }
 
+Json PromisesToJson(const std::vector<LcPromise>& promises) {
+  Json list = Json::array();
+  for (const LcPromise& promise : promises) {
+    list.push_back({{"app", promise.app_id},
+                    {"target_ns", promise.target_ns},
+                    {"p99_bound", promise.p99_bound},
+                    {"p50_bound", promise.p50_bound},
+                    {"p99_alone_ns", promise.p99_alone_ns},
+                    {"p50_alone_ns", promise.p50_alone_ns},
+                    {"tail_credit", promise.tail_credit},
+                    {"queries_late_for_be", promise.queries_late_for_be}});
+  }
+  return list;
+}
+
+std::vector<LcPromise> PromisesFromJson(ObjectReader& in, const std::string& file) {
+  std::vector<LcPromise> promises;
+  const Json* list = in.Array("promises", kNamesMax);
+  if (list == nullptr) return promises;
+  for (const Json& entry : *list) {
+    ObjectReader reader(entry, file, in.Where("promises"));
+    LcPromise promise;
+    promise.app_id = static_cast<uint32_t>(reader.Integer("app", 0, 0, UINT32_MAX));
+    promise.target_ns = reader.Integer("target_ns", 0, 0, INT64_MAX);
+    promise.p99_bound = reader.Number("p99_bound", 0, 0, kNumberMax);
+    promise.p50_bound = reader.Number("p50_bound", 0, 0, kNumberMax);
+    promise.p99_alone_ns = reader.Integer("p99_alone_ns", 0, 0, INT64_MAX);
+    promise.p50_alone_ns = reader.Integer("p50_alone_ns", 0, 0, INT64_MAX);
+    promise.tail_credit = reader.Number("tail_credit", 0, -kNumberMax, kNumberMax);
+    promise.queries_late_for_be = reader.Integer("queries_late_for_be", 0, 0, INT64_MAX);
+    reader.Finish();
+    promises.push_back(promise);
+  }
+  return promises;
+}
+
 }  // namespace
 
 std::string EventIndexEntry::AppName(uint32_t id) const { return NameOf(apps, id); }
@@ -61,7 +98,8 @@ std::string FormatEventIndex(const std::vector<EventIndexEntry>& entries) {
                     {"chosen", entry.chosen},
                     {"start_ns", entry.start_ns},
                     {"apps", NamesToJson(entry.apps, true)},
-                    {"kernels", NamesToJson(entry.kernels, false)}});
+                    {"kernels", NamesToJson(entry.kernels, false)},
+                    {"promises", PromisesToJson(entry.promises)}});
   }
   const Json document = {{"schema_version", kSchemaVersion}, {"runs", std::move(runs)}};
   return document.dump(1) + "\n";
@@ -91,6 +129,7 @@ std::vector<EventIndexEntry> LoadEventIndex(const std::string& folder) {
     entry.start_ns = reader.Integer("start_ns", 0, 0, INT64_MAX);
     entry.apps = NamesFromJson(reader, "apps", file, true);
     entry.kernels = NamesFromJson(reader, "kernels", file, false);
+    entry.promises = PromisesFromJson(reader, file);
     reader.Finish();
     entries.push_back(std::move(entry));
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tools/gpushare/library.h"
+#include "tools/gpushare/promise.h"
 #include "tools/gpushare/run_outcome.h"
 
 namespace gpushare::tool {
@@ -21,6 +22,7 @@ struct EventIndexEntry {
   int64_t start_ns = 0;  // of the run, on the device's clock
   std::vector<NamedId> apps;
   std::vector<NamedId> kernels;
+  std::vector<LcPromise> promises;  // of the LC apps; sets of earlier versions have none
 
   // "?" and the number for an unknown id.
   std::string AppName(uint32_t id) const;

@@ -196,9 +196,12 @@ Explanation Explain(const ExplainOptions& options) {
     if (!Matches(run, options)) continue;
     any = true;
     const std::vector<gpushare_event> events = LoadEvents(options.folder + "/" + run.file);
-    if (options.ticket == 0) return {std::nullopt, SlowestOf(run, events, kSlowestShown)};
+    if (options.ticket == 0) {
+      return {std::nullopt, SlowestOf(run, events, kSlowestShown), GuaranteesOf(run, events),
+              WindowNs(events)};
+    }
     std::optional<TicketStory> story = StoryOf(run, events, options.ticket);
-    if (story.has_value()) return {std::move(story), {}};
+    if (story.has_value()) return {std::move(story), {}, {}, 0};
   }
   if (!any) RefuseNames(runs, options);
   throw InputError(Format("No event log of '%s' has the ticket %llu inside its window.",

@@ -1,5 +1,6 @@
 // `gpushare explain OUTPUT_FOLDER TICKET`: why a task waited, what ran beside it, and its predicted
-// against its measured duration, from the event logs of a run.
+// against its measured duration, from the event logs of a run. Without a ticket: the slowest ones,
+// and what each app was promised and got (guarantees.h).
 //
 // Explain() finds the run and reads its log. StoryOf() and SlowestOf() are pure: events in, facts
 // out. explain_text.h prints the facts; json_output.h writes them as JSON.
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "tools/gpushare/event_index.h"
+#include "tools/gpushare/guarantees.h"
 
 namespace gpushare::tool {
 
@@ -75,10 +77,13 @@ struct SlowestTickets {
   std::vector<SlowTicket> tickets;  // the slowest first
 };
 
-// What one call explains: a ticket, or without one the slowest tickets.
+// What one call explains: a ticket, or without one the slowest tickets and what each app was
+// promised and got.
 struct Explanation {
   std::optional<TicketStory> story;
   SlowestTickets slowest;
+  std::vector<AppGuarantee> guarantees;
+  int64_t window_ns = 0;
 };
 
 // Throws InputError if no log of the folder has the ticket.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tools/gpushare/promise.h"
 #include "tools/gpushare/text.h"
 
 namespace gpushare::tool {
@@ -144,6 +145,44 @@ std::string PredictionText(const TicketStory& story) {
   return text;
 }
 
+std::string OverAloneText(double ratio) {
+  return ratio > 0 ? Format(" (%.3f x alone)", ratio) : "";
+}
+
+std::string LcGuaranteeText(const AppGuarantee& app) {
+  const LcPromise& promise = app.promise;
+  std::string text = "  LC " + app.app;
+  if (app.has_promise) {
+    text += ", promised " + PromiseText(promise.p99_bound, promise.p50_bound, promise.target_ns);
+  }
+  if (app.queries == 0) {
+    text += "\n    no query ended inside the window\n";
+  } else {
+    text += Format("\n    its last %lld queries: p50 ", static_cast<long long>(app.queries)) +
+            Time(app.p50_ns) + OverAloneText(app.p50_over_alone) + ", p99 " + Time(app.p99_ns) +
+            OverAloneText(app.p99_over_alone);
+    const bool limited = promise.p99_bound > 0 || promise.target_ns > 0;
+    text += limited ? Format(", %.2f %% beyond the bound\n", 100 * app.late_share) : "\n";
+  }
+  if (!app.has_promise) return text;
+  return text + Format(
+                    "    tail account at the end of the run: %.2f queries that BE work may still "
+                    "make late, %lld late for it so far\n",
+                    promise.tail_credit, static_cast<long long>(promise.queries_late_for_be));
+}
+
+std::string BeGuaranteeText(const AppGuarantee& app) {
+  if (app.held.empty()) return "  BE " + app.app + ", never held\n";
+  std::string text = "  BE " + app.app + ", its tasks held for\n";
+  for (const HeldTime& held : app.held) {
+    text +=
+        "    " + Time(held.time_ns) +
+        (held.reason == GPUSHARE_REASON_NONE ? " for a reason that was logged before the window\n"
+                                             : " because " + ReasonText(held.reason) + "\n");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string OutcomeText(int32_t outcome) {
@@ -190,8 +229,18 @@ std::string TextOf(const SlowestTickets& slowest) {
   return text;
 }
 
+std::string TextOf(const std::vector<AppGuarantee>& guarantees, int64_t window_ns) {
+  std::string text =
+      "What each app was promised and got in the traced window of " + Time(window_ns) + ":\n";
+  for (const AppGuarantee& app : guarantees) {
+    text += app.latency_critical ? LcGuaranteeText(app) : BeGuaranteeText(app);
+  }
+  return text;
+}
+
 std::string TextOf(const Explanation& explanation) {
-  return explanation.story.has_value() ? TextOf(*explanation.story) : TextOf(explanation.slowest);
+  if (explanation.story.has_value()) return TextOf(*explanation.story);
+  return TextOf(explanation.slowest) + TextOf(explanation.guarantees, explanation.window_ns);
 }
 
 }  // namespace gpushare::tool

@@ -13,6 +13,7 @@ namespace gpushare::tool {
 
 std::string TextOf(const TicketStory& story);
 std::string TextOf(const SlowestTickets& slowest);
+std::string TextOf(const std::vector<AppGuarantee>& guarantees, int64_t window_ns);
 std::string TextOf(const Explanation& explanation);
 
 // What a reason means, as a clause after "because"; empty for a reason that has only a name.

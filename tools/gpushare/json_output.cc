@@ -96,6 +96,31 @@ Json SlowestToJson(const SlowestTickets& slowest) {
   return json;
 }
 
+Json GuaranteeToJson(const AppGuarantee& app) {
+  Json json = {{"app", app.app}, {"class", app.latency_critical ? "LC" : "BE"}};
+  if (!app.latency_critical) {
+    json["held_ns"] = Json::object();
+    for (const HeldTime& held : app.held) {
+      json["held_ns"][gpushare_reason_name(held.reason)] = held.time_ns;
+    }
+    return json;
+  }
+  if (app.has_promise) {
+    json["p99_bound"] = app.promise.p99_bound;
+    json["p50_bound"] = app.promise.p50_bound;
+    json["target_ns"] = app.promise.target_ns;
+    json["tail_credit"] = app.promise.tail_credit;
+    json["queries_late_for_be"] = app.promise.queries_late_for_be;
+  }
+  json["queries"] = app.queries;
+  json["p50_ns"] = app.p50_ns;
+  json["p99_ns"] = app.p99_ns;
+  json["p50_over_alone"] = Rounded(app.p50_over_alone);
+  json["p99_over_alone"] = Rounded(app.p99_over_alone);
+  json["late_share"] = Rounded(app.late_share);
+  return json;
+}
+
 }  // namespace
 
 std::string JsonOf(const Explanation& explanation) {
@@ -104,6 +129,11 @@ std::string JsonOf(const Explanation& explanation) {
     json["story"] = StoryToJson(*explanation.story);
   } else {
     json["slowest"] = SlowestToJson(explanation.slowest);
+    json["window_ns"] = explanation.window_ns;
+    json["guarantees"] = Json::array();
+    for (const AppGuarantee& app : explanation.guarantees) {
+      json["guarantees"].push_back(GuaranteeToJson(app));
+    }
   }
   return Dump(json);
 }
