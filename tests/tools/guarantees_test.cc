@@ -95,6 +95,14 @@ TEST(GuaranteesTest, ATargetBelowTheBoundCountsToo) {
   EXPECT_EQ(GuaranteesOf(run, Queries())[0].late_share, 1);
 }
 
+// A corrupt index must not overflow the limit.
+TEST(GuaranteesTest, ABoundBeyondAllTimesIsNone) {
+  EventIndexEntry run = MadeUpRun();
+  run.promises[0].p99_bound = 1e15;
+  run.promises[0].p99_alone_ns = INT64_MAX;
+  EXPECT_EQ(GuaranteesOf(run, Queries())[0].late_share, 0);
+}
+
 TEST(GuaranteesTest, WithoutAPromiseThereAreOnlyLatencies) {
   EventIndexEntry run = MadeUpRun();
   run.promises.clear();

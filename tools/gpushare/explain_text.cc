@@ -172,7 +172,7 @@ std::string LcGuaranteeText(const AppGuarantee& app) {
 }
 
 std::string BeGuaranteeText(const AppGuarantee& app) {
-  if (app.held.empty()) return "  BE " + app.app + ", never held\n";
+  if (app.held.empty()) return "  BE " + app.app + ", not held inside the window\n";
   std::string text = "  BE " + app.app + ", its tasks held for\n";
   for (const HeldTime& held : app.held) {
     text +=

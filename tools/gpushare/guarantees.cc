@@ -14,7 +14,7 @@ int64_t LimitOf(const LcPromise& promise) {
   int64_t limit_ns = promise.target_ns > 0 ? promise.target_ns : GPUSHARE_NEVER;
   if (promise.p99_bound > 0 && promise.p99_alone_ns > 0) {
     const double bound_ns = promise.p99_bound * static_cast<double>(promise.p99_alone_ns);
-    limit_ns = std::min(limit_ns, static_cast<int64_t>(bound_ns));
+    if (bound_ns < 9e18) limit_ns = std::min(limit_ns, static_cast<int64_t>(bound_ns));
   }
   return limit_ns;
 }

@@ -26,9 +26,9 @@ struct AppGuarantee {
   int64_t queries = 0;
   int64_t p50_ns = 0;
   int64_t p99_ns = 0;
-  double p50_over_alone = 0;  // 0: the p50 alone is unknown; below the same of the p99
-  double p99_over_alone = 0;
-  double late_share = 0;  // of the queries: above the target or the bound
+  double p50_over_alone = 0;  // 0: the p50 alone is unknown
+  double p99_over_alone = 0;  // 0: the p99 alone is unknown
+  double late_share = 0;      // of the queries: above the target or the bound
   // BE: for how long the heads of its queues were held, the longest first. The reason NONE stands
   // for one that the library logged before the window.
   std::vector<HeldTime> held;
