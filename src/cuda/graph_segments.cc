@@ -92,17 +92,17 @@ absl::StatusOr<std::string> WholeReasonOf(const DriverApi& api,
 struct Edges {
   std::vector<CUgraphNode> from;
   std::vector<CUgraphNode> to;
-  std::vector<CUgraphEdgeData> data;
 };
 
 absl::StatusOr<Edges> EdgesOf(const DriverApi& api, CUgraph graph) {
   size_t count = 0;
   GPUSHARE_CU_RETURN(api, cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &count));
-  Edges edges{std::vector<CUgraphNode>(count), std::vector<CUgraphNode>(count),
-              std::vector<CUgraphEdgeData>(count)};
+  Edges edges{std::vector<CUgraphNode>(count), std::vector<CUgraphNode>(count)};
   if (count == 0) return edges;
+  // The driver refuses to list programmatic edges without their data.
+  std::vector<CUgraphEdgeData> data(count);
   GPUSHARE_CU_RETURN(
-      api, cuGraphGetEdges(graph, edges.from.data(), edges.to.data(), edges.data.data(), &count));
+      api, cuGraphGetEdges(graph, edges.from.data(), edges.to.data(), data.data(), &count));
   return edges;
 }
 
@@ -134,8 +134,7 @@ std::vector<SegmentedGraph::Edge> Sort(const Edges& edges, std::vector<CUgraphNo
   }
   std::vector<SegmentedGraph::Edge> by_position;
   for (size_t e = 0; e < edges.from.size(); ++e) {
-    by_position.push_back(
-        {position[created[edges.from[e]]], position[created[edges.to[e]]], edges.data[e]});
+    by_position.push_back({position[created[edges.from[e]]], position[created[edges.to[e]]]});
   }
   nodes = std::move(sorted);
   return by_position;
@@ -204,11 +203,11 @@ absl::Status AddNodes(const DriverApi& api, const SegmentedGraph& graph, size_t 
   for (const SegmentedGraph::Edge& edge : graph.inside[segment]) {
     edges.from.push_back(added[edge.from - begin]);
     edges.to.push_back(added[edge.to - begin]);
-    edges.data.push_back(edge.data);
   }
   if (edges.from.empty()) return absl::OkStatus();
+  const std::vector<CUgraphEdgeData> full(edges.from.size());
   return GPUSHARE_CU(api, cuGraphAddDependencies(target, edges.from.data(), edges.to.data(),
-                                                 edges.data.data(), edges.from.size()));
+                                                 full.data(), full.size()));
 }
 
 }  // namespace

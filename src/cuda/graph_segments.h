@@ -1,9 +1,10 @@
 // A graph cut into segments: contiguous parts of one topological order, each a graph of its own.
 //
 // The order is that of creation wherever the edges allow it, so every place gets the same cut. A
-// cut turns the edges across it into the order of the stream, which is the stronger of the two;
-// branches and programmatic edges inside a segment stay. Kernels, copies, fills, empty nodes and
-// child graphs of these can be cut around, where a copy of the node is the same node.
+// cut turns the edges across it into the order of the stream, which is the stronger of the two.
+// Branches inside a segment stay. A programmatic edge becomes a full one: the follower does not
+// start early (docs/segments.md says why). Kernels, copies, fills, empty nodes and child graphs of
+// these can be cut around, where a copy of the node is the same node.
 // Threads: one at a time; the primary context is current.
 
 #ifndef GPUSHARE_SRC_CUDA_GRAPH_SEGMENTS_H_
@@ -42,7 +43,6 @@ struct SegmentedGraph {
   struct Edge {
     size_t from = 0;  // positions in `nodes`
     size_t to = 0;
-    CUgraphEdgeData data = {};
   };
   std::vector<CUgraphNode> nodes;         // in topological order; of the graph that was cut
   std::vector<std::vector<Edge>> inside;  // by segment: the edges between two of its nodes

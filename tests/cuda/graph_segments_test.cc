@@ -239,7 +239,7 @@ TEST_F(GraphSegmentsTest, TheAttributesOfAKernelAreThoseOfItsCopyInAPlace) {
   }
 }
 
-TEST_F(GraphSegmentsTest, AProgrammaticEdgeStaysInsideASegmentAndIsStreamOrderAcrossACut) {
+TEST_F(GraphSegmentsTest, AProgrammaticEdgeIsAFullOneInsideASegmentAndStreamOrderAcrossACut) {
   AddKernels(4);
   for (FakeEdge& edge : graph_.edges) {
     edge.data.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
@@ -252,8 +252,8 @@ TEST_F(GraphSegmentsTest, AProgrammaticEdgeStaysInsideASegmentAndIsStreamOrderAc
   for (const GraphHandle& segment : segments) {
     const FakeGraph& part = GraphOf(segment.get());
     ASSERT_EQ(part.edges.size(), 1U);
-    EXPECT_EQ(part.edges[0].data.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
-    EXPECT_EQ(part.edges[0].data.from_port, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+    EXPECT_EQ(part.edges[0].data.type, CU_GRAPH_DEPENDENCY_TYPE_DEFAULT);
+    EXPECT_EQ(part.edges[0].data.from_port, CU_GRAPH_KERNEL_NODE_PORT_DEFAULT);
   }
 }
 

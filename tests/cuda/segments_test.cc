@@ -237,7 +237,7 @@ TEST_F(SegmentsGpuTest, FillsAndCopiesOfRowsGiveTheWholeGraphsResult) {
   }
 }
 
-// Overlapping starts inside a segment, stream order across a cut.
+// Full edges inside a segment, stream order across a cut.
 TEST_F(SegmentsGpuTest, AChainWithProgrammaticEdgesRunsInOrder) {
   constexpr int kNodes = 100;
   ASSERT_NO_FATAL_FAILURE(MakePlaces());
