@@ -26,7 +26,7 @@ struct Answer {
   std::string err;
 };
 
-Answer RunTool(std::vector<std::string> arguments) {
+Answer RunTool(const std::vector<std::string>& arguments) {
   std::vector<const char*> argv = {"gpushare"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   ::testing::internal::CaptureStdout();
@@ -69,7 +69,7 @@ class CommandTest : public ::testing::Test {
     text.replace(at, from.size(), to);
     const size_t profile = text.find("../../profiles");
     if (profile != std::string::npos) text.insert(profile, scenarios_ + "/");
-    const std::string path = folder_ + "/changed.json";
+    std::string path = folder_ + "/changed.json";
     std::ofstream(path) << text;
     return path;
   }

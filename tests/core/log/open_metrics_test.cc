@@ -19,7 +19,6 @@ namespace gpushare::core {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 struct Family {
   std::string type;
