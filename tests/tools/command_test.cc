@@ -209,7 +209,8 @@ TEST_F(CommandTest, TheSameSeedGivesTheSameBytes) {
         RunTool({"colocate", Smoke(), "--device", "sim", "--queries", "60", "--seed", seed, "--out",
                  folder_ + "/" + out, "--threads", threads});
     EXPECT_EQ(answer.code, 0) << answer.err;
-    EXPECT_EQ(answer.err, "");
+    // A run of several seconds, on a machine that is busy, says how far it is.
+    EXPECT_THAT(answer.err, ::testing::AnyOf("", ::testing::HasSubstr(" done, ")));
     return Read(folder_ + "/" + out + "/result.json");
   };
   const std::string first = run("a", "5", "1");
