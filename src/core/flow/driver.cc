@@ -167,8 +167,8 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     });
   };
   if (threaded()) {
-    AwaitThread(done, deadline_ns);
-    if (threaded() && !done()) return late();
+    if (AwaitThread(done, deadline_ns)) return absl::OkStatus();
+    if (threaded()) return late();
   }
   while (!done()) {
     const bool worked = Tick();
@@ -189,16 +189,19 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
 // it is inside a function of the application, which may submit.
 bool Driver::OthersDrive() { return Tick() || flow.calls_running.load() != 0; }
 
-void Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
+bool Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
+  bool was_done = false;
   waiters.fetch_add(1, std::memory_order_seq_cst);
   {
     MutexLock lock(&wake_mutex);
-    while (!done() && flow.device->NowNs() < deadline_ns && threaded()) {
+    was_done = done();
+    while (!was_done && flow.device->NowNs() < deadline_ns && threaded()) {
       TimeNs registered = waiter_deadline_ns.load();
       while (deadline_ns < registered &&
              !waiter_deadline_ns.compare_exchange_weak(registered, deadline_ns)) {
       }
       completed.WaitFor(&wake_mutex, kNapNs);
+      was_done = done();
     }
     // Other callers register theirs again within kNapNs.
     TimeNs own_ns = deadline_ns;
@@ -206,6 +209,7 @@ void Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
   }
   waiters.fetch_sub(1);
   Wake();
+  return was_done;
 }
 
 void Driver::AwaitCalls() {

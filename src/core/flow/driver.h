@@ -53,8 +53,9 @@ class Driver {
   void NotifyWaiters();
   absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what);
   bool OthersDrive();
-  // Lets the scheduler's thread drive. It also returns when that thread has ended.
-  void AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns);
+  // Lets the scheduler's thread drive. True: `done` was true, which another submit may have ended
+  // since. It also returns when the deadline has passed or that thread has ended.
+  bool AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns);
   // Waits until the application's functions that were taken have ended (deferred_calls.h).
   void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
