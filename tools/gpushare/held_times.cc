@@ -50,8 +50,7 @@ class HoldClock {
     for (const auto& [app_id, by_reason] : held_ns_) {
       std::vector<HeldTime>& held = by_app[app_id];
       for (const auto& [reason, time_ns] : by_reason) held.push_back({reason, time_ns});
-      std::stable_sort(held.begin(), held.end(),
-                       [](const HeldTime& a, const HeldTime& b) { return a.time_ns > b.time_ns; });
+      SortLongestFirst(held);
     }
     return by_app;
   }

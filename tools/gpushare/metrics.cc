@@ -23,6 +23,11 @@ double Mean(const std::vector<int64_t>& samples) {
   return sum / static_cast<double>(samples.size());
 }
 
+void SortLongestFirst(std::vector<HeldTime>& held) {
+  std::stable_sort(held.begin(), held.end(),
+                   [](const HeldTime& a, const HeldTime& b) { return a.time_ns > b.time_ns; });
+}
+
 std::vector<CurvePoint> PercentileCurve(const std::vector<int64_t>& sorted) {
   std::vector<CurvePoint> curve;
   if (sorted.empty()) return curve;

@@ -99,6 +99,9 @@ struct RunResult {
   int64_t events_dropped = 0;
 };
 
+// Times of the same length stay in their order.
+void SortLongestFirst(std::vector<HeldTime>& held);
+
 // Latency numbers of one app. `samples` are latencies in any order. CompareWithAlone fills the
 // fields that compare with LC alone.
 LcResult SummariseLatencies(const std::string& app, std::vector<int64_t> samples);

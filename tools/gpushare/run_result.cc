@@ -1,6 +1,5 @@
 #include "tools/gpushare/run_result.h"
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -42,8 +41,7 @@ std::vector<HeldTime> HeldTimesOf(const gpushare_app_guarantee& guarantee) {
     if (guarantee.held_ns[i] <= 0) continue;
     held.push_back({GPUSHARE_REASON_HOLD_HEADROOM + i, guarantee.held_ns[i]});
   }
-  std::stable_sort(held.begin(), held.end(),
-                   [](const HeldTime& a, const HeldTime& b) { return a.time_ns > b.time_ns; });
+  SortLongestFirst(held);
   return held;
 }
 
