@@ -74,6 +74,7 @@ TEST_F(WaitsThreadsTest, NoTaskFailsForTheVerdictOfAReusedSlot) {
     for (gpushare_queue* queue : queues) EXPECT_OK(gpushare_queue_release(queue));
   };
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) threads.emplace_back(pairs);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(failed.load(), 0);
