@@ -18,8 +18,10 @@
 namespace gpushare::core {
 namespace {
 
-void AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_ns, bool evicted) {
-  if (flow.samples.full() || !flow.learns.load(std::memory_order_relaxed)) return;
+// Null: nobody learns, or this Tick has had its samples.
+Sample* AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_ns,
+                  bool evicted) {
+  if (flow.samples.full() || !flow.learns.load(std::memory_order_relaxed)) return nullptr;
   Sample& sample = flow.samples.Add();
   Observation& observation = sample.observation;
   observation.features = FeaturesOf(task);
@@ -33,9 +35,22 @@ void AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_
   sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
   // Only LC samples name their neighbour's SMs: LC work starts and ends while a BE launch runs, so
   // its effect on that launch cannot be attributed.
-  if (!IsLc(task)) return;
+  if (!IsLc(task)) return &sample;
   sample.beside.sms = task.progress.beside_sms;
   sample.beside.same_sms = task.progress.beside_overlaps;
+  return &sample;
+}
+
+// A BE task that ran in several launches, beside LC work or on a side of a split: what they would
+// have taken alone on the whole device is a first idea of a kernel of which nothing is known. A
+// task longer than the gaps between queries never gives a sample of one launch.
+void LearnFirstIdea(Flow& flow, const Task& task, const Part& part) {
+  if (IsLc(task) || task.work.kernel == nullptr || part.form == Form::kFused) return;
+  Sample* const sample =
+      AddSample(flow, task, part, static_cast<int64_t>(task.progress.whole_device_ns), false);
+  if (sample == nullptr) return;
+  sample->observation.sms = 0;
+  sample->has_beside = true;
 }
 
 // Records how long the part's eviction took, and whether it was blocked.
@@ -82,6 +97,10 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
   if (task.record.start_ns == 0) task.record.start_ns = start;
   task.record.end_ns = std::max(task.record.end_ns, end);
   task.record.measured_ns += span_ns;
+  if (!IsLc(task) && task.work.kernel != nullptr) {
+    const double speed = flow.model->SpeedOn(*task.work.kernel, flow.lanes.place(part.place).sms);
+    task.progress.whole_device_ns += static_cast<double>(span_ns) * speed;
+  }
   App& app = *task.app;
   app.device_ns.fetch_add(span_ns, std::memory_order_relaxed);
   const bool counted = ClaimsBlockTasks(part.form);
@@ -123,6 +142,8 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     if (completion.timed && task.record.launches == 1 && task.record.evictions == 0 &&
         part.form != Form::kFused) {
       AddSample(flow, task, part, MeasuredFor(flow, task, part, completion), false);
+    } else if (completion.timed && task.record.launches > 1) {
+      LearnFirstIdea(flow, task, part);
     }
     FinishTask(flow, task, Verdict::kOk);
     return;

@@ -38,22 +38,32 @@ PairOption OptionOf(const CostModel& model, const KernelDesc& lc, const KernelDe
   return option;
 }
 
+// What the splits where the pair was measured say of one where it was not: beside as many SMs of
+// the neighbour, or more, the LC app keeps no more of its speed. Beside fewer it may keep all of
+// it.
+float HopeFor(absl::Span<const SplitView> splits, const PairOption* options, const float* hoped,
+              size_t split) {
+  float hope = 1;
+  for (size_t s = 0; s < splits.size(); ++s) {
+    if (hoped[s] > 0 || !(options[s].lc_speed_alone > 0)) continue;
+    if (splits[split].be_sms < splits[s].be_sms) continue;
+    hope = std::min(hope, options[s].lc_speed / options[s].lc_speed_alone);
+  }
+  return hope;
+}
+
 // The splits of one pair that nobody measured. The prior may be as if alone: that is what a trial
-// hopes for, and what is planned with is pessimistic. Neither is better than what the same kernel
-// did on a split where it was measured.
+// hopes for, as far as the splits where the pair was measured allow it. What is planned with is
+// pessimistic.
 void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
                   absl::Span<const SplitView> splits, PairOption* options, float* hoped) {
-  float worst = 1;
   for (size_t s = 0; s < splits.size(); ++s) {
-    const PairOption& option = options[s];
-    hoped[s] = model.KnowsBeside(lc, splits[s].lc_sms, be) ? 0 : option.lc_speed;
-    if (hoped[s] > 0 || !(option.lc_speed_alone > 0)) continue;
-    worst = std::min(worst, option.lc_speed / option.lc_speed_alone);
+    hoped[s] = model.KnowsBeside(lc, splits[s].lc_sms, be) ? 0 : options[s].lc_speed;
   }
   for (size_t s = 0; s < splits.size(); ++s) {
     PairOption& option = options[s];
     if (!(hoped[s] > 0)) continue;
-    hoped[s] = std::min(hoped[s], option.lc_speed_alone * worst);
+    hoped[s] = std::min(hoped[s], option.lc_speed_alone * HopeFor(splits, options, hoped, s));
     option.lc_speed =
         std::min(hoped[s], option.lc_speed_alone * static_cast<float>(kUnknownPairSpeed));
   }

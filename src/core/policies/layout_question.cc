@@ -112,9 +112,14 @@ double LoadMargin(const Snapshot& snapshot) {
 }
 
 LcTerm MakeLcTerm(const LcAppView& app) {
-  LcTerm term = {RoundLoad(app.load), app.p99_bound,
-                 app.p50_bound,       app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns,
-                 app.target_ns,       RoundUp(app.solo_ns)};
+  LcTerm term;
+  term.load = RoundLoad(app.load);
+  term.silent = app.main_kernel.value == 0 && term.load == 0;
+  term.p99_bound = app.p99_bound;
+  term.p50_bound = app.p50_bound;
+  term.p99_ns = app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns;
+  term.target_ns = app.target_ns;
+  term.solo_ns = RoundUp(app.solo_ns);
   if (app.target_tail > 0) {
     term.target_tail = std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps;
     term.peak_load = std::max(RoundLoad(app.peak_load), kTargetLoadFloor);

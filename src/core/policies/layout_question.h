@@ -17,6 +17,7 @@ namespace gpushare::core {
 
 // One LC app in the question.
 struct LcTerm {
+  bool silent = false;  // it has never sent a query: no layout is judged by it
   double load = 0;
   double p99_bound = 0;
   double p50_bound = 0;

@@ -123,7 +123,10 @@ SplitEffect LayoutEvaluation::EffectOf(int32_t kernel, int32_t split, Speeds spe
   SplitEffect effect;
   effect.load = load_;
   effect.be_side = effect.lc_side = effect.slowest = 1e9;
+  bool judged = false;
   for (int32_t a = 0; a < question_.lc_count; ++a) {
+    if (question_.lc[static_cast<size_t>(a)].silent) continue;
+    judged = true;
     const PairOption& option = pairs_.at(a, kernel, split);
     const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
     effect.be_side = std::min<double>(effect.be_side, option.be_speed_be_side);
@@ -140,8 +143,9 @@ SplitEffect LayoutEvaluation::EffectOf(int32_t kernel, int32_t split, Speeds spe
       effect.service_ns += lc.load / speed * static_cast<double>(lc.solo_ns) / speed;
     }
   }
+  if (!judged) effect.be_side = effect.lc_side = effect.slowest = 0;
   if (bare_targets_ && effect.split_load > 0) effect.service_ns /= effect.split_load;
-  if (!(effect.split_load < 1)) effect.stable = false;
+  if (!judged || !(effect.split_load < 1)) effect.stable = false;
   return effect;
 }
 
@@ -150,8 +154,9 @@ bool LayoutEvaluation::AllKeepBounds(const SplitEffect& effect, int32_t kernel, 
   if (!effect.stable || effect.peak_load > kTargetSideLoadMax) return false;
   const double queueing = Queueing(effect.load, effect.split_load, question_.load_margin);
   for (int32_t a = 0; a < question_.lc_count; ++a) {
-    const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
+    if (lc.silent) continue;
+    const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
     LcEffect on_split = {.inflation = queueing / speed};
     if (lc.target_tail > 0) {
       on_split.tail_p99_ns =

@@ -53,7 +53,7 @@ int32_t UnknownKernelOn(const Flow& flow, PlaceIndex place, int32_t app, int32_t
   return -1;
 }
 
-void NoteTrial(Flow& flow, const QueryState& query) {
+void NoteTrial(Flow& flow, const QueryState& query, int64_t latency_ns) {
   PairTrial& trial = flow.trial;
   EarnTrialCredit(trial);
   const auto splits = flow.lanes.splits();
@@ -65,7 +65,10 @@ void NoteTrial(Flow& flow, const QueryState& query) {
   if (query.arrival_ns < trial.begin_ns) return;
   const PlaceIndex place = splits[static_cast<size_t>(split)].be_place;
   const int32_t kernel = UnknownKernelOn(flow, place, app, split);
-  if (kernel >= 0) NoteTrialQuery(trial, static_cast<int32_t>(query.app->slot), kernel);
+  if (kernel < 0) return;
+  const int64_t limit_ns = LatencyLimit(query.app->options);
+  const bool on_time = limit_ns != kNever && latency_ns <= limit_ns;
+  NoteTrialQuery(trial, static_cast<int32_t>(query.app->slot), kernel, on_time);
 }
 
 }  // namespace
@@ -102,7 +105,7 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   NoteQuery(app.account, app.options, latency_ns, query.met_credit);
   if (flow.first_query == nullptr) flow.busy_on_credit = false;
   LearnLateness(app, latency_ns);
-  NoteTrial(flow, query);
+  NoteTrial(flow, query, latency_ns);
   if (query.solo_ns > 0) {
     app.query_solo_ns =
         app.query_solo_ns == 0

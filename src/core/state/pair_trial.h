@@ -1,8 +1,10 @@
 // Trials of pairs that nobody measured: an LC app beside a BE kernel on a split.
 //
 // The planner counts on a pessimistic speed for such a pair. A trial uses the split all the same,
-// for kTrialQueries queries, and no more than kTrialShare of all queries belong to trials. A bad
-// pair costs its app that many queries. After the trial the pair is known: by what it did to the
+// for kTrialQueries queries. A query of a trial costs credit, which each query earns kTrialShare
+// of; one that ends within its app's bound (LatencyLimit) gives it back. So trials make no more
+// than kTrialShare of all queries late, and a looser bound allows more of them. A bad pair costs
+// its app the queries of one trial. After the trial the pair is known: by what it did to the
 // queries, or, if none could be attributed, by the pessimistic guess. The cost model keeps it, and
 // a profile what the model keeps.
 //
@@ -26,7 +28,7 @@
 namespace gpushare::core {
 
 struct PairTrial {
-  double credit = kTrialQueries;  // queries that trials may still use
+  double credit = kTrialQueries;  // queries that trials may still make late
   int32_t left = 0;               // queries of the trial that is under way
   int32_t split = -1;             // what is tried; -1: nothing
   int32_t kernel = -1;            // row of the pair table
@@ -46,11 +48,13 @@ inline void EarnTrialCredit(PairTrial& trial) {
   trial.credit = std::min(trial.credit + kTrialShare * (1 + kRounding), double{kTrialQueries});
 }
 
-// A query has ended beside `kernel`, on the split's BE place.
-inline void NoteTrialQuery(PairTrial& trial, int32_t app_slot, int32_t kernel) {
+// A query has ended beside `kernel`, on the split's BE place. `on_time`: its app has a bound, and
+// the query kept it.
+inline void NoteTrialQuery(PairTrial& trial, int32_t app_slot, int32_t kernel, bool on_time) {
   if (trial.apps == 0) trial.kernel = kernel;
   if (trial.over || trial.kernel != kernel) return;
   trial.apps |= uint64_t{1} << app_slot;
+  if (on_time) trial.credit = std::min(trial.credit + 1, double{kTrialQueries});
   if (--trial.left <= 0) trial.over = true;
 }
 

@@ -114,6 +114,7 @@ struct Progress {
   uint64_t sequence = 0;        // order of admission
   TimeNs ready_ns = 0;
   int64_t blocks_done = 0;
+  double whole_device_ns = 0;  // BE: what its launches would have taken alone on the whole device
   int64_t claims_seen = 0;     // what ReadClaims last answered
   int32_t claims_looks = 0;    // at ReadClaims without an answer, in a row
   TimeNs claims_asked_ns = 0;  // of the first of these

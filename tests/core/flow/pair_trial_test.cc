@@ -70,6 +70,7 @@ class IdleTrialPolicy final : public Policy {
 class PairTrialTest : public SimulatedSchedulerTest {
  protected:
   static constexpr int64_t kSoloNs = 600 * kUs;
+  static constexpr int64_t kP99AloneNs = 1'500 * kUs;
 
   std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
     return std::make_unique<StrangerModel>(std::move(model), deaf_, gives_up_);
@@ -82,18 +83,20 @@ class PairTrialTest : public SimulatedSchedulerTest {
     if (!learned.empty()) {
       ASSERT_TRUE(scheduler_->LoadModel(learned).ok());
     }
-    on_split_ = queries_ = be_done_ = 0;
+    on_split_ = late_on_split_ = queries_ = be_done_ = 0;
+    limit_ns_ = static_cast<int64_t>(bound * static_cast<double>(kP99AloneNs));
     KernelDesc service = Graph("service", kSoloNs);
     service.simulation.nodes[0].demand.dram = 0.7;
     service.simulation.speed = {{sms_ / 2, 0.98}, {sms_ - 1, 1}};
     KernelDesc stranger = EvictableKernel("stranger", 27 * kUs);
     stranger.workers_per_sm_max = 8;
     stranger.simulation.demand.dram = dram;
+    if (everywhere_) stranger.simulation.speed = {{1, 1}};  // it asks for as much on a few SMs
     AppOptions options;
     options.name = "service";
     options.app_class = AppClass::kLatencyCritical;
     options.p99_bound = bound;
-    options.p99_alone_ns = 1'500 * kUs;
+    options.p99_alone_ns = kP99AloneNs;
     options.solo_ns = kSoloNs;
     lc_.queue = AddQueue(options);
     lc_.kernel = *scheduler_->RegisterKernel(service);
@@ -103,7 +106,9 @@ class PairTrialTest : public SimulatedSchedulerTest {
     lc_.callback = [](void* user, const CompletionRecord& record) {
       auto& test = *static_cast<PairTrialTest*>(user);
       ++test.queries_;
-      if (record.place != kWholeDevice) ++test.on_split_;
+      if (record.place == kWholeDevice) return;
+      ++test.on_split_;
+      if (record.complete_ns - record.submit_ns > test.limit_ns_) ++test.late_on_split_;
     };
     options = AppOptions();
     options.name = "train";
@@ -113,8 +118,9 @@ class PairTrialTest : public SimulatedSchedulerTest {
     be_.work.block_tasks = int64_t{8} * sms_ * 300;  // 8 ms
     be_.detached = true;
     be_.callback_user = this;
-    be_.callback = [](void* user, const CompletionRecord&) {
+    be_.callback = [](void* user, const CompletionRecord& record) {
       auto& test = *static_cast<PairTrialTest*>(user);
+      test.predicted_ns_ = static_cast<double>(record.predicted_ns);
       if (test.ending_) return;
       ++test.be_done_;
       EXPECT_TRUE(test.scheduler_->SubmitBe(test.be_).ok()) << test.queries_;
@@ -152,8 +158,12 @@ class PairTrialTest : public SimulatedSchedulerTest {
   TaskSpec lc_, be_;
   AppId be_app_;
   int queries_ = 0;
-  int be_done_ = 0;   // BE tasks of 8 ms
-  int on_split_ = 0;  // queries on the LC side of a split
+  int be_done_ = 0;          // BE tasks of 8 ms
+  double predicted_ns_ = 0;  // of the last of them
+  int on_split_ = 0;         // queries on the LC side of a split
+  int late_on_split_ = 0;
+  int64_t limit_ns_ = 0;
+  bool everywhere_ = false;  // the stranger is as bad on any split
   bool ending_ = false;
   bool deaf_ = false;
   bool idle_ = false;  // the planner tries a split on which nothing runs
@@ -161,19 +171,40 @@ class PairTrialTest : public SimulatedSchedulerTest {
   std::mt19937_64 random_{7};
 };
 
-// Beside it the service has 0.6 of its speed.
+// Beside it the service has at most 0.6 of its speed. Each split is tried once.
 TEST_F(PairTrialTest, ABadPairCostsTheStatedQueriesAndIsDropped) {
+  everywhere_ = true;
   ASSERT_NO_FATAL_FAILURE(Start(1.0, 1.3));
   ASSERT_NO_FATAL_FAILURE(Run(1'500));
   EXPECT_GT(on_split_, 0) << "it was never tried";
-  EXPECT_LE(on_split_, kTrialQueries + kTrialShare * queries_);
+  EXPECT_LE(on_split_, kMaxSplits * kTrialQueries);
+  EXPECT_LE(late_on_split_, kTrialQueries + kTrialShare * queries_);
   const int tried = on_split_;
   ASSERT_NO_FATAL_FAILURE(Run(3'000));
   EXPECT_EQ(on_split_, tried) << "it was tried again";
 }
 
+// Beside 80 SMs of it the service has 0.6 of its speed, and beside fewer all of it.
+TEST_F(PairTrialTest, AKernelThatIsBadBesideManySmsIsTriedOnFewer) {
+  ASSERT_NO_FATAL_FAILURE(Start(1.0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GT(on_split_, queries_ / 2);
+}
+
 TEST_F(PairTrialTest, AGoodPairIsKept) {
   ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GT(on_split_, queries_ * 9 / 10);
+}
+
+// Nothing is known of an app that has never sent a query, and nothing of it speaks against a split.
+TEST_F(PairTrialTest, AnAppThatNeverSendsKeepsNoPairFromBeingTried) {
+  ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
+  AppOptions options;
+  options.name = "silent";
+  options.app_class = AppClass::kLatencyCritical;
+  options.p99_bound = 1.05;
+  AddQueue(options);
   ASSERT_NO_FATAL_FAILURE(Run(1'500));
   EXPECT_GT(on_split_, queries_ * 9 / 10);
 }
@@ -185,7 +216,8 @@ TEST_F(PairTrialTest, ATrialThatMeasuresNothingEndsAndIsNotRepeated) {
   ASSERT_NO_FATAL_FAILURE(Run(1'500));
   EXPECT_GE(on_split_, kTrialQueries);
   EXPECT_GT(gives_up_, 0);
-  EXPECT_LE(on_split_, kTrialQueries + kTrialShare * queries_);
+  EXPECT_LE(on_split_, (kTrialQueries + 1) * gives_up_)
+      << "one may be on its way when a trial ends";
 }
 
 TEST_F(PairTrialTest, TrialsAreAShareOfTheQueries) {
@@ -195,7 +227,7 @@ TEST_F(PairTrialTest, TrialsAreAShareOfTheQueries) {
   EXPECT_EQ(ViewOf(trial), (TrialView{true, 3})) << "no other split meanwhile";
   for (int i = 0; i < kTrialQueries; ++i) {
     EarnTrialCredit(trial);
-    NoteTrialQuery(trial, 0, 0);
+    NoteTrialQuery(trial, 0, 0, false);
   }
   EXPECT_EQ(ViewOf(trial), (TrialView{false, 3}));
   FollowPlan(trial, -1, -1, 0);
@@ -204,11 +236,22 @@ TEST_F(PairTrialTest, TrialsAreAShareOfTheQueries) {
   EXPECT_EQ(queries, static_cast<int>(kTrialQueries / kTrialShare));
 }
 
+TEST_F(PairTrialTest, AQueryOnTimeGivesItsCreditBack) {
+  PairTrial trial;
+  for (const int late : {0, 1}) {
+    SCOPED_TRACE(late);
+    FollowPlan(trial, 3, 0, 0);
+    for (int i = 0; i < kTrialQueries; ++i) NoteTrialQuery(trial, 0, 0, i >= late);
+    FollowPlan(trial, -1, -1, 0);
+    EXPECT_EQ(ViewOf(trial).open, late == 0);
+  }
+}
+
 TEST_F(PairTrialTest, OnlyQueriesBesideTheKernelThatRanDecide) {
   PairTrial trial;
   FollowPlan(trial, 3, 0, 0);
-  NoteTrialQuery(trial, 5, 2);  // the planner named another kernel
-  for (int i = 0; i < kTrialQueries; ++i) NoteTrialQuery(trial, 6, 1);
+  NoteTrialQuery(trial, 5, 2, false);  // the planner named another kernel
+  for (int i = 0; i < kTrialQueries; ++i) NoteTrialQuery(trial, 6, 1, false);
   EXPECT_EQ(trial.kernel, 2);
   EXPECT_EQ(trial.apps, uint64_t{1} << 5) << "app 6 had no query beside kernel 2";
   EXPECT_FALSE(trial.over);
@@ -229,10 +272,9 @@ TEST_F(PairTrialTest, APairThatNeverRanIsNotGivenUp) {
   EXPECT_EQ(gives_up_, 0);
 }
 
-// The goal is 0.03. From 1.3 on the planner expects 0.82 of a split and gets 0.69, after 0.76 on
-// the whole device.
+// The goal is 0.03.
 TEST_F(PairTrialTest, ALooserBoundGivesLittleLessOfAStranger) {
-  constexpr double kLoss = 0.075;
+  constexpr double kLoss = 0.04;
   for (const double dram : {0.0, 0.5, 1.0}) {
     double most = 0;
     for (const double bound : {1.02, 1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0}) {
@@ -244,11 +286,21 @@ TEST_F(PairTrialTest, ALooserBoundGivesLittleLessOfAStranger) {
       most = std::max(most, rate);
       ASSERT_NO_FATAL_FAILURE(Stop());
     }
+    EXPECT_GT(most, 0.76) << "sharing time gives 0.7";
   }
+}
+
+// A task of 8 ms is evicted again and again, and never gives a sample of one launch.
+TEST_F(PairTrialTest, TheDurationOfAStrangerIsLearnedFromItsParts) {
+  ASSERT_NO_FATAL_FAILURE(Start(0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  const double predicted_ms = predicted_ns_ / static_cast<double>(kMs);
+  EXPECT_NEAR(predicted_ms, 8, 1);
 }
 
 // A run that starts from the profile of an earlier one.
 TEST_F(PairTrialTest, TheProfileHasThatAPairWasDropped) {
+  everywhere_ = true;
   ASSERT_NO_FATAL_FAILURE(Start(1.0, 1.3));
   ASSERT_NO_FATAL_FAILURE(Run(1'500));
   EXPECT_GT(on_split_, 0);
