@@ -46,7 +46,7 @@ import gpushare.torch
 
 GREEN_SMS = (64, 96)  # SMs of the service
 FAR_SHARE = 0.25  # of the queries, for ways whose p99 is far from any bound
-FAR = ('streams', 'priorities', 'green')
+FAR = ('streams', 'priorities')
 TWIN_STEPS = 150  # that tell whether a step alone gives the same bits twice
 RATE_S = 0.8  # how long the step's rate alone is measured
 

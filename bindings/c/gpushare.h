@@ -697,6 +697,12 @@ typedef struct gpushare_kernel_options {
   // segments are cut by duration. Never for a graph_exec.
   gpushare_bool measure_nodes;
   int32_t reserved2;  // must be 0
+  // GRAPH: registering may execute the graph in each place, three times and for about a second in
+  // all, which measures its speed on fewer SMs. Without it that counts as in proportion to the SMs,
+  // so a query is hardly ever confined. Nothing is measured of a graph that is not confinable, or
+  // on a simulated device. Never for a graph_exec.
+  gpushare_bool measure_places;
+  int32_t reserved3;  // must be 0
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 
@@ -720,7 +726,9 @@ gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_option
 // Errors: INVALID_ARGUMENT.
 GPUSHARE_API gpushare_status gpushare_kernel_retain(gpushare_kernel* kernel) GPUSHARE_NOEXCEPT;
 
-// Gives one reference back. The registration stays until the runtime ends. Null is allowed.
+// Gives one reference back. The name and what was learned stay until the runtime ends. Without a
+// reference a graph takes no more tasks; when its last one is complete, the next registration of a
+// graph frees its instances and segments. Null is allowed.
 // Threads: any. Owns: takes one reference, unless it fails. Blocks: no; if it drops the last
 // reference of the runtime, as gpushare_runtime_release.
 // Errors: INVALID_ARGUMENT; FAILED_PRECONDITION the runtime's last reference inside a callback.

@@ -276,8 +276,11 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   if (options.solo_ns != 0) out.solo_hint_ns = options.solo_ns;
   out.segment_ns = options.segment_ns;
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved2));
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved3, "reserved3"));
   GPUSHARE_RETURN_IF_ERROR(CheckBool("kernel_options.measure_nodes", options.measure_nodes));
   out.measure_nodes = options.measure_nodes == 1;
+  GPUSHARE_RETURN_IF_ERROR(CheckBool("kernel_options.measure_places", options.measure_places));
+  out.measure_places = options.measure_places == 1;
   GPUSHARE_RETURN_IF_ERROR(ReadHandles(options, out));
   if (options.library != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadLibraryCall(*options.library, out.library_call));

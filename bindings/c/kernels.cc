@@ -140,6 +140,11 @@ absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_o
 }
 
 }  // namespace
+
+KernelObject::~KernelObject() {
+  if (id.value != 0) runtime->scheduler->RetireKernel(id);
+}
+
 }  // namespace gpushare::abi
 
 using gpushare::abi::CheckNotNull;

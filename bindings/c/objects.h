@@ -87,6 +87,9 @@ struct QueueObject {
 };
 
 struct KernelObject {
+  // Nobody can submit the kernel any more.
+  ~KernelObject();
+
   std::shared_ptr<RuntimeObject> runtime;
   core::KernelId id;
   core::TaskKind kind = core::TaskKind::kKernel;

@@ -133,8 +133,14 @@ class CudaDevice final : public core::Device {
     return library_->Prepare(kernel);
   }
 
+  void ReleaseKernel(core::KernelId graph) override { kernels_.Release(graph); }
+
   core::GraphCut CutOf(const core::KernelDesc& graph) const override {
     return kernels_.CutOf(graph.id);
+  }
+
+  absl::Span<const core::SpeedPoint> SpeedsOf(core::KernelId graph) const override {
+    return kernels_.SpeedsOf(graph);
   }
 
   absl::Status PrepareFusedKernel(core::FusedKernelDesc& fused) override {

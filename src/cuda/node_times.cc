@@ -3,7 +3,6 @@
 #include "src/cuda/node_times.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <memory>
@@ -12,36 +11,12 @@
 #include "src/cuda/errors.h"
 #include "src/cuda/graph_handle.h"
 #include "src/cuda/graph_segments.h"
+#include "src/cuda/timed_run.h"
 
 namespace gpushare::cuda {
 namespace {
 
 constexpr int kRuns = 2;
-constexpr double kNsPerMs = 1e6;
-
-class Events {
- public:
-  explicit Events(const DriverApi& api) : api_(api) {}
-  ~Events() {
-    for (CUevent event : events_) api_.cuEventDestroy(event);
-  }
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
-
-  absl::Status Make(size_t count) {
-    while (events_.size() < count) {
-      CUevent event = nullptr;
-      GPUSHARE_CU_RETURN(api_, cuEventCreate(&event, CU_EVENT_DEFAULT));
-      events_.push_back(event);
-    }
-    return absl::OkStatus();
-  }
-  CUevent operator[](size_t i) const { return events_[i]; }
-
- private:
-  const DriverApi& api_;
-  std::vector<CUevent> events_;
-};
 
 struct ExecDestroyer {
   const DriverApi* api;
@@ -51,7 +26,7 @@ using ExecHandle = std::unique_ptr<std::remove_pointer_t<CUgraphExec>, ExecDestr
 
 // Event, node, event, node, ..., event: each waits for the one before it.
 absl::Status AddChain(const DriverApi& api, const std::vector<CUgraphNode>& nodes,
-                      const Events& events, GraphBinder& binder, CUgraph chain) {
+                      const TimingEvents& events, GraphBinder& binder, CUgraph chain) {
   CUgraphNode last = nullptr;
   GPUSHARE_CU_RETURN(api, cuGraphAddEventRecordNode(&last, chain, nullptr, 0, events[0]));
   for (size_t i = 0; i < nodes.size(); ++i) {
@@ -65,15 +40,13 @@ absl::Status AddChain(const DriverApi& api, const std::vector<CUgraphNode>& node
   return absl::OkStatus();
 }
 
-absl::Status RunOnce(const DriverApi& api, CUgraphExec exec, CUstream stream, const Events& events,
-                     std::vector<int64_t>& times_ns) {
-  GPUSHARE_CU_RETURN(api, cuGraphLaunch(exec, stream));
-  GPUSHARE_CU_RETURN(api, cuStreamSynchronize(stream));
+absl::Status RunOnce(const DriverApi& api, CUgraphExec exec, CUstream stream,
+                     const TimingEvents& events, std::vector<int64_t>& times_ns) {
+  if (absl::Status status = RunToEnd(api, exec, stream); !status.ok()) return status;
   for (size_t i = 0; i < times_ns.size(); ++i) {
-    float ms = 0;
-    GPUSHARE_CU_RETURN(api, cuEventElapsedTime(&ms, events[i], events[i + 1]));
-    const auto ns = std::max<int64_t>(1, std::llround(static_cast<double>(ms) * kNsPerMs));
-    times_ns[i] = std::min(times_ns[i], ns);
+    const absl::StatusOr<int64_t> ns = events.NsBehind(i);
+    if (!ns.ok()) return ns.status();
+    times_ns[i] = std::min(times_ns[i], *ns);
   }
   return absl::OkStatus();
 }
@@ -83,7 +56,7 @@ absl::Status RunOnce(const DriverApi& api, CUgraphExec exec, CUstream stream, co
 absl::StatusOr<std::vector<int64_t>> MeasureNodes(const DriverApi& api,
                                                   const std::vector<CUgraphNode>& nodes,
                                                   GraphBinder& binder, CUstream stream) {
-  Events events(api);
+  TimingEvents events(api);
   if (absl::Status status = events.Make(nodes.size() + 1); !status.ok()) return status;
   CUgraph made = nullptr;
   GPUSHARE_CU_RETURN(api, cuGraphCreate(&made, 0));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "src/cuda/errors.h"
 #include "src/cuda/graph_binder.h"
 #include "src/cuda/node_times.h"
+#include "src/cuda/timed_run.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -24,6 +26,11 @@ constexpr int kDefaultSharedBytesMax = 48 * 1024;
 // Per cent of an SM's memory that serves as shared memory instead of L1 cache.
 constexpr int kCarveOutMax = 100;
 constexpr int kCarveOutDefault = -1;
+
+// Executions of a graph in each place that is measured; the shortest counts.
+constexpr int kTimedRuns = 3;
+// Places are numbered in the order of their sizes: the first ones measured are so far apart.
+constexpr core::PlaceIndex kFirstStride = 8;
 
 CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
 
@@ -290,6 +297,40 @@ absl::StatusOr<std::vector<int64_t>> PreparedKernels::TimeNodes(
   return times_ns;
 }
 
+absl::StatusOr<int64_t> PreparedKernels::TimeIn(const PreparedKernel& prepared,
+                                                core::PlaceIndex place) const {
+  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
+  if (!stream.ok()) return stream.status();
+  absl::StatusOr<int64_t> ns = TimeInstance(
+      context_.api(), prepared.instances[static_cast<size_t>(place)].load(), *stream, kTimedRuns);
+  context_.api().cuStreamDestroy(*stream);
+  return ns;
+}
+
+// Runs the graph in places far apart first, so that those for which no time is left lie between two
+// that were measured.
+absl::Status PreparedKernels::TimePlaces(PreparedKernel& prepared) const {
+  const absl::StatusOr<int64_t> whole_ns = TimeIn(prepared, core::kWholeDevice);
+  if (!whole_ns.ok()) return whole_ns.status();
+  const auto whole = static_cast<double>(*whole_ns);
+  std::map<int32_t, double> speeds = {{places_.place(core::kWholeDevice).sms, 1.0}};
+  int64_t spent_ns = *whole_ns * kTimedRuns;
+  for (core::PlaceIndex stride = kFirstStride; stride > 0; stride /= 2) {
+    for (core::PlaceIndex place = stride; place < places_.count(); place += stride) {
+      if (spent_ns > core::kMeasurePlacesNs || speeds.size() >= core::kMaxSpeedPoints) break;
+      const int32_t sms = places_.place(place).sms;
+      const bool fits = prepared.instances[static_cast<size_t>(place)].load() != nullptr;
+      if (!fits || speeds.count(sms) != 0) continue;
+      const absl::StatusOr<int64_t> ns = TimeIn(prepared, place);
+      if (!ns.ok()) return ns.status();
+      spent_ns += *ns * kTimedRuns;
+      speeds[sms] = whole / static_cast<double>(*ns);
+    }
+  }
+  for (const auto& [sms, speed] : speeds) prepared.speeds.push_back({sms, speed});
+  return absl::OkStatus();
+}
+
 absl::Status PreparedKernels::CutIntoSegments(PreparedKernel& prepared) const {
   const core::KernelDesc& kernel = prepared.desc;
   if (kernel.graph_exec != nullptr) {
@@ -365,6 +406,9 @@ absl::Status PreparedKernels::PrepareGraph(PreparedKernel& prepared) const {
   for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
     if (absl::Status status = Instantiate(prepared, place); !status.ok()) return status;
   }
+  if (kernel.measure_places && kernel.confinable) {
+    if (absl::Status status = TimePlaces(prepared); !status.ok()) return status;
+  }
   return MakeSegments(prepared);
 }
 
@@ -385,6 +429,12 @@ absl::Status PreparedKernels::Prepare(const core::KernelDesc& kernel) {
   }
   kernels_[kernel.id.value] = std::move(prepared);
   return absl::OkStatus();
+}
+
+void PreparedKernels::Release(core::KernelId id) {
+  if (Find(id) == nullptr) return;
+  const ScopedContext current(context_);
+  kernels_[id.value].reset();
 }
 
 absl::Status PreparedKernels::PrepareFused(core::FusedKernelDesc& fused) {
@@ -471,6 +521,12 @@ absl::Span<const int64_t> PreparedKernels::SegmentTimes(core::KernelId id) const
   const PreparedKernel* const kernel = Find(id);
   if (kernel == nullptr) return {};
   return kernel->cut.durations_ns;
+}
+
+absl::Span<const core::SpeedPoint> PreparedKernels::SpeedsOf(core::KernelId id) const {
+  const PreparedKernel* const kernel = Find(id);
+  if (kernel == nullptr) return {};
+  return kernel->speeds;
 }
 
 absl::Span<const CUgraphExec> PreparedKernels::SegmentsFor(core::KernelId id,

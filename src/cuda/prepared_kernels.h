@@ -4,8 +4,8 @@
 // Everything is loaded ahead (modules, local memory, graphs), because implicit loading at the first
 // launch would wait for BE workers.
 // Invariants: an entry that Find returns never changes, except that instances for new places are
-// added.
-// Threads: one at a time prepares; any calls Find.
+// added, and stays until its kernel is released.
+// Threads: one at a time prepares and releases; any calls Find.
 
 #ifndef GPUSHARE_SRC_CUDA_PREPARED_KERNELS_H_
 #define GPUSHARE_SRC_CUDA_PREPARED_KERNELS_H_
@@ -71,6 +71,7 @@ struct PreparedKernel {
   // the whole device's. Both are complete before the first lane of the place is made.
   SegmentedGraph cut;
   std::array<std::vector<CUgraphExec>, core::kMaxPlaces> segments;
+  std::vector<core::SpeedPoint> speeds;  // of a graph whose places were measured
   GraphHandle captured;  // the capture for the whole device, which `cut` names the nodes of
   bool leaked = false;
 };
@@ -98,6 +99,8 @@ class PreparedKernels {
   // Derives from the functions what the caller left at 0 (src/core/seams/device.h).
   absl::Status Describe(core::KernelDesc& kernel) const;
   absl::Status Prepare(const core::KernelDesc& kernel);
+  // Destroys what Prepare made of the kernel, which has no launch and gets none.
+  void Release(core::KernelId id);
   // Prepares a fused kernel and fills in what its function says. Accepts one without a function,
   // which cannot be launched.
   absl::Status PrepareFused(core::FusedKernelDesc& fused);
@@ -117,6 +120,7 @@ class PreparedKernels {
   absl::Span<const CUgraphExec> SegmentsFor(core::KernelId id, core::PlaceIndex place) const;
   // How long each takes alone on the whole device; empty where nobody measured it.
   absl::Span<const int64_t> SegmentTimes(core::KernelId id) const;
+  absl::Span<const core::SpeedPoint> SpeedsOf(core::KernelId id) const;
   // Whether launches in the place stay on its SMs. False for a graph that has no instance there.
   bool Confines(core::KernelId id, core::PlaceIndex place) const;
 
@@ -132,6 +136,8 @@ class PreparedKernels {
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
   void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
   absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
+  absl::StatusOr<int64_t> TimeIn(const PreparedKernel& prepared, core::PlaceIndex place) const;
+  absl::Status TimePlaces(PreparedKernel& prepared) const;
   absl::Status MakeSegments(PreparedKernel& prepared) const;
   absl::Status PrepareGraph(PreparedKernel& prepared) const;
   absl::Status AddPlaceTo(PreparedKernel& prepared, core::PlaceIndex place) const;

@@ -130,7 +130,7 @@ GPUSHARE_AT_BYTE(gpushare_library_arguments, d, 24);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, alpha, 32);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, beta, 36);
 
-GPUSHARE_SIZE(gpushare_kernel_options, 168);
+GPUSHARE_SIZE(gpushare_kernel_options, 176);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, kind, 4);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, name, 8);
@@ -160,6 +160,8 @@ GPUSHARE_AT_BYTE(gpushare_kernel_options, slice_function, 144);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, segment_ns, 152);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, measure_nodes, 160);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, reserved2, 164);
+GPUSHARE_AT_BYTE(gpushare_kernel_options, measure_places, 168);
+GPUSHARE_AT_BYTE(gpushare_kernel_options, reserved3, 172);
 
 GPUSHARE_SIZE(gpushare_kernel_info, 128);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, struct_size, 0);

@@ -28,6 +28,7 @@ class ForwardingDevice : public Device {
   absl::Status PrepareKernel(const KernelDesc& kernel) override {
     return inner_->PrepareKernel(kernel);
   }
+  void ReleaseKernel(KernelId graph) override { inner_->ReleaseKernel(graph); }
   GraphCut CutOf(const KernelDesc& graph) const override { return inner_->CutOf(graph); }
   absl::Status PrepareFusedKernel(FusedKernelDesc& fused) override {
     return inner_->PrepareFusedKernel(fused);

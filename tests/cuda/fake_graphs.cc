@@ -198,6 +198,7 @@ void FillContexts(DriverApi& api) {
     return CUDA_SUCCESS;
   };
   api.cuStreamSynchronize = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
+  api.cuStreamQuery = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
   api.cuStreamDestroy = [](CUstream /*stream*/) { return CUDA_SUCCESS; };
 }
 

@@ -96,7 +96,7 @@ DriverApi FakeDriver() {
     ++Fake().launches;
     return CUDA_SUCCESS;
   };
-  api.cuStreamSynchronize = [](CUstream /*stream*/) {
+  api.cuStreamQuery = [](CUstream /*stream*/) {
     if (Fails()) return CUDA_ERROR_LAUNCH_FAILED;
     ++Fake().waits;
     return CUDA_SUCCESS;

@@ -142,5 +142,23 @@ TEST_F(PreparedKernelsTest, APlaceForWhichTheSegmentsAreTooManyIsRefused) {
             "32000 of at most 32768; make places before graphs, or make segments longer.");
 }
 
+TEST_F(PreparedKernelsTest, AReleasedGraphGivesEverythingBack) {
+  while (places_.count() < 29) MakePlace();
+  PreparedKernels kernels(context_, places_);
+  int segments = 0;
+  for (int i = 0; i < 4; ++i) {
+    const core::KernelDesc chain = Chain(4'000);
+    ASSERT_TRUE(kernels.Prepare(chain).ok());
+    if (i > 0) {
+      EXPECT_EQ(kernels.CutOf(chain.id).segments, segments);
+    }
+    segments = kernels.CutOf(chain.id).segments;
+    kernels.Release(chain.id);
+    EXPECT_EQ(Alive(), 0U);
+    EXPECT_EQ(kernels.Find(chain.id), nullptr);
+  }
+  kernels.Release(core::KernelId{99});
+}
+
 }  // namespace
 }  // namespace gpushare::cuda

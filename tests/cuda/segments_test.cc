@@ -66,6 +66,7 @@ class SegmentsGpuTest : public GpuTest {
     kernel_.solo_hint_ns = solo_ns;
     kernel_.segment_ns = segment_ns;
     kernel_.measure_nodes = measure_;
+    kernel_.measure_places = measure_places_;
     const absl::Status status = device_->PrepareKernel(kernel_);
     ASSERT_TRUE(status.ok()) << status;
     kernel_.cut = device_->CutOf(kernel_);
@@ -140,6 +141,7 @@ class SegmentsGpuTest : public GpuTest {
   std::vector<core::PlaceIndex> places_;
   core::KernelDesc kernel_;
   bool measure_ = false;  // the nodes, at registration
+  bool measure_places_ = false;
   uint32_t kernels_ = 0;
   uint64_t launches_ = 0;
   uint64_t epoch_ = 0;
@@ -448,6 +450,48 @@ TEST_F(SegmentsGpuTest, AGraphOfManyNodesStaysWithinItsMemory) {
   EXPECT_LE(static_cast<size_t>(kernel_.cut.segments) * (places_.size() + 1),
             kMaxSegmentInstances / 2);
   EXPECT_LT(used_bytes, 6'000'000'000);
+}
+
+// Blocks that wait a time of their own: as many at once as there are SMs. So a chain of twice as
+// many takes two rounds on the whole device, and as many more as the place has fewer SMs.
+TEST_F(SegmentsGpuTest, AMeasuredGraphKnowsItsSpeedInEachPlace) {
+  constexpr int kNodes = 10;
+  const int32_t sms = device_->capabilities().profile.sm_count;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const log = MakeValues(1 + 100 * kNodes);
+  measure_places_ = true;
+  ASSERT_NO_FATAL_FAILURE(Register(MakeChain(kNodes, 20'000, 8, log), 0, -1));
+  const auto narrow = device_->SpeedsOf(kernel_.id);
+  ASSERT_GT(narrow.size(), 4U);
+  for (const core::SpeedPoint& point : narrow) {
+    EXPECT_NEAR(point.speed, 1, 0.05) << "8 blocks need no more SMs than " << point.sms;
+  }
+  EXPECT_EQ(narrow.back().sms, sms);
+  ASSERT_NO_FATAL_FAILURE(Register(MakeChain(kNodes, 20'000, 64 * sms, log), 0, -1));
+  const auto wide = device_->SpeedsOf(kernel_.id);
+  ASSERT_GT(wide.size(), 4U);
+  for (const core::SpeedPoint& point : wide) {
+    std::printf("a wide chain on %d SMs: %.3f of its speed\n", point.sms, point.speed);
+    EXPECT_NEAR(point.speed, static_cast<double>(point.sms) / sms, 0.1) << point.sms;
+  }
+}
+
+// A registration fills half of the room that is left, unless earlier graphs gave theirs back.
+TEST_F(SegmentsGpuTest, AReleasedGraphGivesItsRoomAndItsMemoryBack) {
+  constexpr int kNodes = 12'000;
+  ASSERT_NO_FATAL_FAILURE(MakePlaces());
+  uint64_t* const log = MakeValues(1);
+  ASSERT_NO_FATAL_FAILURE(Register(MakeChain(kNodes, 1'000, 8, log), 0, 1));
+  const int32_t first = kernel_.cut.segments;
+  const int64_t free_bytes = FreeMemoryBytes();
+  for (int i = 0; i < 3; ++i) {
+    device_->ReleaseKernel(kernel_.id);
+    ASSERT_NO_FATAL_FAILURE(Register(MakeChain(kNodes, 1'000, 8, log), 0, 1));
+    EXPECT_EQ(kernel_.cut.segments, first) << kernel_.cut.whole_reason;
+  }
+  std::printf("three graphs of %d segments, each released before the next: %.1f MB more\n", first,
+              static_cast<double>(free_bytes - FreeMemoryBytes()) / 1e6);
+  EXPECT_LT(free_bytes - FreeMemoryBytes(), 1'000'000'000);
 }
 
 // The whole library: queries of 0.5 ms beside steps of 4 ms, under the default policy's mechanisms.

@@ -135,9 +135,17 @@ TEST_F(SegmentsTest, OnlyAGraphWithNodesIsMeasured) {
   EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
                "kernel_options.measure_nodes");
   options.measure_nodes = 1;
+  options.measure_places = 2;
+  EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_INVALID_ARGUMENT,
+               "kernel_options.measure_places");
+  options.measure_places = 1;
   options.reserved2 = 1;
   EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_UNIMPLEMENTED,
                "reserved is 1");
+  options.reserved2 = 0;
+  options.reserved3 = 1;
+  EXPECT_FAILS(gpushare_kernel_register(api_.runtime, &options, &kernel), GPUSHARE_UNIMPLEMENTED,
+               "reserved3 is 1");
 }
 
 }  // namespace

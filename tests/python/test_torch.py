@@ -291,8 +291,19 @@ def test_a_registration_that_fails_leaves_the_model_as_it_was(torch, capturing):
 def test_a_step_is_measured_unless_the_caller_says_no(torch, capturing):
     torch.Training(capturing, lambda: None, name='chain1')
     assert capturing.options['measure_nodes'] is True
+    assert capturing.options['measure_places'] is True
     torch.Training(capturing, lambda: None, name='decode16', measure=False)
     assert capturing.options['measure_nodes'] is False
+    assert capturing.options['measure_places'] is False
+
+
+def test_a_service_is_never_cut_and_measured_unless_the_caller_says_no(torch, capturing):
+    inputs = Tensor([1])
+    torch.Service(capturing, double, inputs, name='chain1')
+    assert capturing.options['segment_ns'] == -1
+    assert capturing.options['measure_places'] is True
+    torch.Service(capturing, double, inputs, name='decode16', measure=False)
+    assert capturing.options['measure_places'] is False
 
 
 def test_state_that_an_optimizer_has_is_put_back(torch, capturing):

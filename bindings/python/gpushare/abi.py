@@ -463,6 +463,8 @@ class gpushare_kernel_options(ctypes.Structure):
     segment_ns: int
     measure_nodes: int
     reserved2: int
+    measure_places: int
+    reserved3: int
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -494,6 +496,8 @@ class gpushare_kernel_options(ctypes.Structure):
         ('segment_ns', ctypes.c_int64),
         ('measure_nodes', ctypes.c_int32),
         ('reserved2', ctypes.c_int32),
+        ('measure_places', ctypes.c_int32),
+        ('reserved3', ctypes.c_int32),
     )
 
 

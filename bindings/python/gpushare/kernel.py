@@ -55,7 +55,8 @@ class KernelSpec:
 class Kernel(Handle):
     """A registered kernel, graph or library call. Made by Runtime.register_kernel.
 
-    The registration stays until the runtime ends, also when this object is closed.
+    Its name stays taken until the runtime ends, also when this object is closed. The device memory of a closed graph
+    is free from the next registration of a graph on.
     """
 
     _release = 'gpushare_kernel_release'

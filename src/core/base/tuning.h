@@ -213,9 +213,15 @@ inline constexpr int32_t kTrialQueries = 8;
 // Time, ns, after which a trial ends without a verdict: too few queries met the kernel. Eight
 // queries of an app that sends one a second fit. Range 1 to 60 s.
 inline constexpr int64_t kTrialTimeNs = 10'000'000'000;
-// Trials last for this share of all queries at most. A bad neighbour makes each of them late, and a
-// p99 leaves a hundredth, of which an app's own queue needs some. Range 0.001 to 0.008.
+// Trials make this share of all queries late at most. A p99 leaves a hundredth, of which an app's
+// own queue needs some. Range 0.001 to 0.008.
 inline constexpr double kTrialShare = 0.004;
+// Executing a graph to measure it: the longest that one run may take, ns, after which registering
+// it fails or it runs whole; and how long the places of one graph may take together, beyond which
+// the others are interpolated. Ranges 1 to 60 s and 0.1 to 5 s.
+inline constexpr int64_t kTimedRunMaxNs = 10'000'000'000;
+inline constexpr int64_t kMeasurePlacesNs = 1'000'000'000;
+
 // What a trial must promise above the best layout that is known, share of the device: more than
 // kLayoutHysteresis, so that what is kept is also chosen. Range 0.02 to 0.2.
 inline constexpr double kTrialGain = 0.05;

@@ -123,16 +123,33 @@ absl::Status Scheduler::ReleaseQueue(QueueId id) {
 
 namespace {
 
-// Prepares the staged kernel, and takes over what the device made of a graph.
+// Prepares the staged kernel, and takes over what the device made of a graph and measured of it.
 absl::Status Prepare(Device& device, KernelDesc& kernel) {
   absl::Status status = device.PrepareKernel(kernel);
   if (!status.ok() || kernel.kind != TaskKind::kGraph) return status;
   kernel.cut = device.CutOf(kernel);
   kernel.evictable = kernel.cut.segments > 1;
+  if (kernel.measure_places && kernel.simulation.speed.empty()) {
+    const absl::Span<const SpeedPoint> speeds = device.SpeedsOf(kernel.id);
+    kernel.simulation.speed.assign(speeds.begin(), speeds.end());
+  }
   return status;
 }
 
+void ReleaseRetiredGraphs(Flow& flow) {
+  if (flow.device_lost.load()) return;
+  for (uint32_t id = 1; id <= static_cast<uint32_t>(flow.tables.kernels()); ++id) {
+    if (flow.tables.UseOf(KernelId{id}).TakeIdle()) flow.device->ReleaseKernel(KernelId{id});
+  }
+}
+
 }  // namespace
+
+void Scheduler::RetireKernel(KernelId id) {
+  const KernelDesc* const kernel = FindKernel(id);
+  if (kernel == nullptr || kernel->kind != TaskKind::kGraph) return;
+  driver_->flow.tables.UseOf(id).Retire();
+}
 
 absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
@@ -143,6 +160,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
   if (absl::Status status = CheckKernel(as_given); !status.ok()) return status;
   MutexLock one_at_a_time(&driver_->registration_mutex);
   if (absl::Status status = flow.device->DescribeKernel(desc); !status.ok()) return status;
+  if (desc.kind == TaskKind::kGraph) ReleaseRetiredGraphs(flow);
   if (desc.kind == TaskKind::kGraph && desc.solo_hint_ns == 0) {
     // How long the graph took in earlier runs says how many of its nodes are a segment.
     MutexLock lock(&driver_->tick_mutex);

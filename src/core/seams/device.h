@@ -149,15 +149,23 @@ class Device : public Clock {
 
   // Called once for each kernel before its first launch: loads modules, instantiates graphs for
   // every place. INVALID_ARGUMENT when the kernel cannot run on this device. It may take long:
-  // other threads make other calls meanwhile, but no PrepareKernel, DescribeKernel or CreatePlace.
-  // ReplaceLane may be called meanwhile, and must not wait for this call: the kernel may run on the
-  // new lane once both have returned.
+  // other threads make other calls meanwhile, but no PrepareKernel, ReleaseKernel, DescribeKernel
+  // or CreatePlace. ReplaceLane may be called meanwhile, and must not wait for this call: the
+  // kernel may run on the new lane once both have returned.
   virtual absl::Status PrepareKernel(const KernelDesc& kernel) = 0;
+
+  // The graph has no launch and gets none: the device may free what PrepareKernel made of it. As
+  // PrepareKernel as to other calls.
+  virtual void ReleaseKernel(KernelId /*graph*/) {}
 
   // How the prepared graph is cut, at the same nodes for every place.
   virtual GraphCut CutOf(const KernelDesc& /*graph*/) const {
     return {.segments = 1, .whole_reason = "This device does not cut graphs."};
   }
+
+  // How fast the prepared graph is on fewer SMs, in their order, the whole device the last; only
+  // with measure_places, and empty where the device measured nothing.
+  virtual absl::Span<const SpeedPoint> SpeedsOf(KernelId /*graph*/) const { return {}; }
 
   // Called once for each fused kernel before its first launch, with its identifier, once both parts
   // are prepared; as PrepareKernel as to other calls. Fills what the caller left at 0.

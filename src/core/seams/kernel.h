@@ -99,6 +99,8 @@ struct KernelDesc {
   int64_t segment_ns = 0;
   // kGraph: registering it may execute it twice, which measures its nodes.
   bool measure_nodes = false;
+  // kGraph: registering it may execute it in each place, which measures its speed on fewer SMs.
+  bool measure_places = false;
   // kGraph: what the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and sets
   // `evictable` where there are several segments.
   GraphCut cut;

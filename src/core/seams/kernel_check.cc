@@ -129,6 +129,12 @@ absl::Status CheckSegments(const KernelDesc& kernel) {
                      "' has measure_nodes, and only a graph that comes as a graph or as a capture "
                      "has nodes to measure."));
   }
+  if (kernel.measure_places && (kernel.kind != TaskKind::kGraph || kernel.graph_exec != nullptr)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", kernel.name,
+                     "' has measure_places, and only a graph that comes as a graph or as a capture "
+                     "is instantiated for each place."));
+  }
   return absl::OkStatus();
 }
 

@@ -374,16 +374,6 @@ const KernelDesc* Tables::FindKernel(KernelId id) const {
   return kernels_[id.value - 1].get();
 }
 
-AppClass Tables::ClaimGraph(KernelId graph, AppClass app_class) {
-  std::atomic<uint8_t>& entry = graph_class_[graph.value - 1];
-  uint8_t claimed = entry.load(std::memory_order_relaxed);
-  const auto own = static_cast<uint8_t>(static_cast<uint8_t>(app_class) + 1);
-  if (claimed == 0 && entry.compare_exchange_strong(claimed, own, std::memory_order_relaxed)) {
-    return app_class;
-  }
-  return static_cast<AppClass>(claimed - 1);
-}
-
 const FusedKernelDesc* Tables::FindFused(const KernelDesc& a, const KernelDesc& b) const {
   const int count = fused_count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {

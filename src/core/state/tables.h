@@ -20,6 +20,7 @@
 #include "src/core/base/mutex.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
+#include "src/core/state/graph_use.h"
 #include "src/core/state/task.h"
 
 namespace gpushare::core {
@@ -51,9 +52,7 @@ class Tables {
   App* FindApp(AppId id) const;
   Queue* FindQueue(QueueId id) const;
   const KernelDesc* FindKernel(KernelId id) const;
-  // The class of the apps that may submit a graph in segments: that of its first submit. All tasks
-  // of it use the buffers of one capture, and an LC task cannot wait until a BE task is complete.
-  AppClass ClaimGraph(KernelId graph, AppClass app_class);
+  GraphUse& UseOf(KernelId graph) { return graph_use_[graph.value - 1]; }
   const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b) const;
   // The task as long as anybody holds its slot.
   Task* FindTask(TicketId ticket) const;
@@ -79,6 +78,7 @@ class Tables {
   App& app_slot(int slot) { return *apps_[static_cast<size_t>(slot)]; }
   int app_slots() const { return app_count_.load(std::memory_order_acquire); }
   int queue_slots() const { return queue_count_.load(std::memory_order_acquire); }
+  int kernels() const { return kernel_count_.load(std::memory_order_acquire); }
   // Changes when an app or kernel came or went.
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
 
@@ -92,7 +92,7 @@ class Tables {
   std::array<std::unique_ptr<App>, kMaxApps> apps_;
   std::array<std::unique_ptr<Queue>, kMaxQueues> queues_;
   std::array<std::unique_ptr<KernelDesc>, kMaxKernels> kernels_;
-  std::array<std::atomic<uint8_t>, kMaxKernels> graph_class_{};  // 0: none, else AppClass + 1
+  std::array<GraphUse, kMaxKernels> graph_use_{};
   std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
   std::unique_ptr<std::array<QuerySlot, kMaxExplicitQueries>> queries_;
   SlotStack free_queries_;

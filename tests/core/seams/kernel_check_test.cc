@@ -70,6 +70,22 @@ TEST(KernelCheckTest, OnlyAGraphThatHasNodesIsMeasured) {
   EXPECT_NE(Refusal(kernel), "");
 }
 
+TEST(KernelCheckTest, OnlyAGraphWithAnInstanceInEachPlaceIsMeasuredThere) {
+  KernelDesc graph = Kernel(TaskKind::kGraph);
+  graph.measure_places = true;
+  graph.graph = &graph;
+  EXPECT_EQ(Refusal(graph), "");
+  graph.graph = nullptr;
+  graph.graph_exec = &graph;
+  graph.confinable = false;
+  EXPECT_EQ(Refusal(graph),
+            "'work' has measure_places, and only a graph that comes as a graph or as a capture is "
+            "instantiated for each place.");
+  KernelDesc kernel = Kernel();
+  kernel.measure_places = true;
+  EXPECT_NE(Refusal(kernel), "");
+}
+
 TEST(KernelCheckTest, ARefusalNamesTheValueAndTheLimit) {
   KernelDesc kernel = Kernel();
   kernel.name = "";

@@ -34,6 +34,8 @@ class Service:
     inputs: example inputs on the GPU, a tensor or a tuple of fn's positional arguments. Each query has the same
     shapes and types; a query's tensors may also be on the CPU.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'service-1' and so on.
+    measure: the registration executes the graph in each place, for about a second, so that a loose bound can give
+    part of the GPU's SMs to BE work while a query runs.
     p99_bound: most p99 latency over p99 alone. Further options are those of Runtime.create_app: a service
     that knows its p99 alone gives p99_alone_ns.
 
@@ -42,7 +44,7 @@ class Service:
     """
 
     def __init__(self, runtime: Runtime, fn: Callable[..., Any], inputs: Any, *, name: str | None = None,
-                 p99_bound: float = 1.05, warmup_runs: int = 3, **app_options: Any) -> None:
+                 p99_bound: float = 1.05, warmup_runs: int = 3, measure: bool = True, **app_options: Any) -> None:
         require_cuda(runtime)
         self.name = name or f'service-{next(_numbers)}'
         self._runtime = runtime
@@ -61,7 +63,8 @@ class Service:
         example = warm_up(call, torch.cuda.Stream(), max(1, warmup_runs), f"Service '{self.name}'")
         self._outputs = map_tensors(torch.empty_like, example)
         self.captures = PlaceCaptures(call, self._outputs)
-        self._kernel = runtime.register_kernel(self.name, kind=TaskKind.GRAPH, capture=self.captures)
+        self._kernel = runtime.register_kernel(  # -1: the graphs of LC apps run whole
+            self.name, kind=TaskKind.GRAPH, capture=self.captures, segment_ns=-1, measure_places=measure)
         # Graphs in flight use the memory, also when the service was dropped.
         self._memory = (self._inputs, self._outputs, self.captures, self._events)
         runtime.keep(self._memory)

@@ -31,7 +31,8 @@ class Training:
     back after the registration, so that the first submitted step is the first step. Without it the steps of the
     warm-up and of the measurement count.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'training-1' and so on.
-    measure: the registration executes the step twice, so that its segments are cut by the durations of its kernels.
+    measure: the registration executes the step, twice as a whole and up to a second in places, so that its segments
+    are cut by the durations of its kernels and its speed on part of the SMs is known.
     kernel_options are those of Runtime.register_kernel, such as segment_ns; app_options those of Runtime.create_app.
 
     The step is captured once, by PyTorch, in a memory pool of its own; the library makes a copy of the graph for
@@ -60,7 +61,8 @@ class Training:
             with Snapshot(state) as snapshot:
                 self._warm_up(step, stream, warmup_runs)
                 self._capture(step, stream)
-                self._kernel = self._register({'measure_nodes': measure, **(kernel_options or {})})
+                measured = {'measure_nodes': measure, 'measure_places': measure}
+                self._kernel = self._register({**measured, **(kernel_options or {})})
                 snapshot.restore()
         finally:
             torch.cuda.current_stream().synchronize()

@@ -38,12 +38,17 @@ void FreeSlots(App& app, Task& task) {
   app.free_tasks->Push(task.slot + 1);
 }
 
-// A graph in segments is of one class: that of its first task. A claim stays, so nothing of the
-// submit may fail after it.
-absl::Status ClaimGraph(Flow& flow, const KernelDesc* kernel, AppClass app_class) {
-  if (kernel == nullptr || kernel->kind != TaskKind::kGraph || kernel->cut.segments <= 1 ||
-      flow.tables.ClaimGraph(kernel->id, app_class) == app_class) {
-    return absl::OkStatus();
+// Counts the task as one of its graph. A graph in segments is of one class, that of its first task:
+// all tasks of it use the buffers of one capture, and an LC task cannot wait until a BE task is
+// complete. The count and the class stay, so nothing of the submit may fail after this.
+absl::Status EnterGraph(Flow& flow, const KernelDesc* kernel, AppClass app_class) {
+  if (kernel == nullptr || kernel->kind != TaskKind::kGraph) return absl::OkStatus();
+  const GraphUse::Answer answer =
+      flow.tables.UseOf(kernel->id).Enter(app_class, kernel->cut.segments > 1);
+  if (answer == GraphUse::Answer::kEntered) return absl::OkStatus();
+  if (answer == GraphUse::Answer::kRetired) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("Graph '", kernel->name, "' is released and takes no more tasks."));
   }
   const bool lc = app_class == AppClass::kLatencyCritical;
   return absl::FailedPreconditionError(absl::StrCat(
@@ -172,7 +177,7 @@ absl::StatusOr<Task*> AcceptTask(Flow& flow, Queue& queue, const TaskSpec& spec,
                                                      kLargeArgumentSlotsPerApp,
                                                      " tasks with large arguments in flight."));
   }
-  if (absl::Status status = ClaimGraph(flow, kernel, app.options.app_class); !status.ok()) {
+  if (absl::Status status = EnterGraph(flow, kernel, app.options.app_class); !status.ok()) {
     FreeSlots(app, *task);
     return status;
   }

@@ -62,6 +62,10 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
   if (IsExclusive(task) && !flow.GraphIsTaken(task)) {
     flow.graph_tasks[task.work.kernel->id.value] = nullptr;
   }
+  // A lane that hangs may still run the graph.
+  if (task.work.kind == TaskKind::kGraph && verdict != Verdict::kTimedOut) {
+    flow.tables.UseOf(task.work.kernel->id).Leave();
+  }
   CountHeld(task, flow.now_ns);
   DropWaits(flow, task);
   SetState(task, StateOf(verdict));

@@ -1,0 +1,69 @@
+// Who may submit a graph, and when nobody does any more.
+
+#include "src/core/state/graph_use.h"
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace gpushare::core {
+namespace {
+
+using Answer = GraphUse::Answer;
+
+TEST(GraphUseTest, AGraphOfOneClassStaysWithTheFirst) {
+  GraphUse use;
+  EXPECT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kEntered);
+  EXPECT_EQ(use.Enter(AppClass::kLatencyCritical, true), Answer::kOtherClass);
+  use.Leave();
+  EXPECT_EQ(use.Enter(AppClass::kLatencyCritical, true), Answer::kOtherClass);
+  EXPECT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kEntered);
+}
+
+TEST(GraphUseTest, AWholeGraphIsOfBothClasses) {
+  GraphUse use;
+  EXPECT_EQ(use.Enter(AppClass::kBestEffort, false), Answer::kEntered);
+  EXPECT_EQ(use.Enter(AppClass::kLatencyCritical, false), Answer::kEntered);
+}
+
+TEST(GraphUseTest, ARetiredGraphIsTakenOnceAfterItsLastTask) {
+  GraphUse use;
+  EXPECT_FALSE(use.TakeIdle());
+  ASSERT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kEntered);
+  use.Retire();
+  EXPECT_EQ(use.Enter(AppClass::kBestEffort, true), Answer::kRetired);
+  EXPECT_FALSE(use.TakeIdle());
+  use.Leave();
+  EXPECT_TRUE(use.TakeIdle());
+  EXPECT_FALSE(use.TakeIdle());
+}
+
+TEST(GraphUseTest, NoTaskEntersAGraphThatIsTaken) {
+  for (int round = 0; round < 200; ++round) {
+    GraphUse use;
+    std::atomic<int> open{0};
+    std::atomic<bool> taken{false};
+    std::vector<std::thread> threads;
+    threads.reserve(2);
+    for (int i = 0; i < 2; ++i) {
+      threads.emplace_back([&] {
+        while (use.Enter(AppClass::kBestEffort, true) == Answer::kEntered) {
+          EXPECT_FALSE(taken.load());
+          open.fetch_add(1);
+          open.fetch_sub(1);
+          use.Leave();
+        }
+      });
+    }
+    use.Retire();
+    while (!use.TakeIdle()) std::this_thread::yield();
+    EXPECT_EQ(open.load(), 0);
+    taken.store(true);
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core

@@ -1,0 +1,118 @@
+// How fast a graph is on the SMs of each place, with a fake driver.
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "src/cuda/prepared_kernels.h"
+#include "tests/cuda/fake_graphs.h"
+
+namespace gpushare::cuda {
+namespace {
+
+// A graph takes 1 ms on the whole device, which is measured first, and 2 ms in every place.
+struct FakeRuns {
+  int launches = 0;
+  float place_ms = 2;
+  CUresult end = CUDA_SUCCESS;  // of each run
+};
+FakeRuns& Fake() {
+  static FakeRuns fake;
+  return fake;
+}
+
+constexpr int kRuns = 3;  // in each place
+
+DriverApi FakeDriver() {
+  Fake() = FakeRuns();
+  DriverApi api = MakeFakeGraphs();
+  api.cuEventCreate = [](CUevent* event, unsigned int flags) {
+    *event = nullptr;
+    return flags == CU_EVENT_DEFAULT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  };
+  api.cuEventDestroy = [](CUevent /*event*/) { return CUDA_SUCCESS; };
+  api.cuEventRecord = [](CUevent /*event*/, CUstream /*stream*/) { return CUDA_SUCCESS; };
+  api.cuEventElapsedTime = [](float* ms, CUevent /*from*/, CUevent /*to*/) {
+    *ms = Fake().launches <= kRuns ? 1 : Fake().place_ms;
+    return CUDA_SUCCESS;
+  };
+  api.cuGraphLaunch = [](CUgraphExec /*exec*/, CUstream /*stream*/) {
+    ++Fake().launches;
+    return CUDA_SUCCESS;
+  };
+  api.cuStreamQuery = [](CUstream /*stream*/) { return Fake().end; };
+  return api;
+}
+
+class MeasuredPlacesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(places_.Split(132).ok());
+    for (const int32_t groups : {1, 2, 4}) {
+      core::PlaceSpec spec;
+      spec.groups = groups;
+      ASSERT_TRUE(places_.Create(spec).ok());
+    }
+    for (int i = 0; i < 3; ++i) graph_.AddKernel();
+    kernel_.id = core::KernelId{1};
+    kernel_.name = "query";
+    kernel_.kind = core::TaskKind::kGraph;
+    kernel_.graph = graph_.handle();
+    kernel_.segment_ns = -1;
+    kernel_.measure_places = true;
+  }
+
+  const Context context_{FakeDriver(), 0, FakePrimary()};
+  Places places_{context_};
+  FakeGraph graph_;
+  core::KernelDesc kernel_;
+};
+
+TEST_F(MeasuredPlacesTest, EachSizeHasItsSpeedOverThatOfTheWholeDevice) {
+  PreparedKernels kernels(context_, places_);
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  const auto speeds = kernels.SpeedsOf(kernel_.id);
+  ASSERT_EQ(speeds.size(), 4U);
+  for (size_t i = 0; i + 1 < speeds.size(); ++i) {
+    EXPECT_EQ(speeds[i].sms, places_.place(static_cast<core::PlaceIndex>(i + 1)).sms);
+    EXPECT_EQ(speeds[i].speed, 0.5);
+  }
+  EXPECT_EQ(speeds.back().sms, 132);
+  EXPECT_EQ(speeds.back().speed, 1);
+  EXPECT_EQ(Fake().launches, 4 * kRuns);
+}
+
+TEST_F(MeasuredPlacesTest, NothingRunsUnlessAskedOrWhereNoPlaceHoldsIt) {
+  PreparedKernels kernels(context_, places_);
+  kernel_.measure_places = false;
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  EXPECT_TRUE(kernels.SpeedsOf(kernel_.id).empty());
+  kernel_.id = core::KernelId{2};
+  kernel_.measure_places = true;
+  kernel_.confinable = false;
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  EXPECT_TRUE(kernels.SpeedsOf(kernel_.id).empty());
+  EXPECT_TRUE(kernels.SpeedsOf(core::KernelId{3}).empty()) << "nobody prepared it";
+  EXPECT_EQ(Fake().launches, 0);
+}
+
+// A graph of 2 s: the second place is not worth the wait.
+TEST_F(MeasuredPlacesTest, PlacesForWhichNoTimeIsLeftAreLeftOut) {
+  Fake().place_ms = 2'000;
+  PreparedKernels kernels(context_, places_);
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 2U);
+  EXPECT_EQ(Fake().launches, 2 * kRuns);
+}
+
+TEST_F(MeasuredPlacesTest, ARunThatFailsFailsTheRegistrationAndLeavesNothing) {
+  PreparedKernels kernels(context_, places_);
+  Fake().end = CUDA_ERROR_INVALID_VALUE;
+  EXPECT_FALSE(kernels.Prepare(kernel_).ok());
+  EXPECT_EQ(kernels.Find(kernel_.id), nullptr);
+  EXPECT_TRUE(FakeGraphs().instances.empty());
+}
+
+}  // namespace
+}  // namespace gpushare::cuda
