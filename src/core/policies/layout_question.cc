@@ -12,6 +12,7 @@
 #include "src/core/policies/eviction.h"
 #include "src/core/policies/idle_share.h"
 #include "src/core/policies/launch_form.h"
+#include "src/core/seams/graph_cut.h"
 
 namespace gpushare::core {
 namespace {
@@ -195,7 +196,8 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot) {
                         fits ? blocking_ns : 0,
                         snapshot.be_apps[static_cast<size_t>(task.app)].weight,
                         MostOf(snapshot, quotas, task),
-                        quotas.IsConfined(task)};
+                        quotas.IsConfined(task),
+                        RunsInSegments(snapshot, task) ? SegmentNsOf(*task.kernel) : 0};
     const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
     present[k / 64] |= uint64_t{1} << (k % 64);
     if (first) {

@@ -41,6 +41,7 @@ struct BeTerm {
   double weight = 1;
   double most = kUnbounded;  // throughput that its quota or a reservation leaves it
   bool confined = false;     // it has one place, never the LC side (be_quota.h)
+  int64_t segment_ns = 0;    // of a graph in segments; else 0
   bool operator==(const BeTerm&) const = default;
 };
 

@@ -185,7 +185,18 @@ double LayoutEvaluation::ValueOf(const SplitEffect& effect, Sides sides, const B
   const double be_side = std::min(effect.be_side, be.most);
   if (sides == Sides::kBeSide || !be.evictable || be.confined) return be_side;
   const double idle = IdleShare(effect.split_load);
-  return idle * std::min(effect.lc_side + effect.be_side, be.most) + (1 - idle) * be_side;
+  const double both = std::min(effect.lc_side + effect.be_side, be.most);
+  const double value = idle * both + (1 - idle) * be_side;
+  return value - std::min(ReturnCost(effect, be), std::max(0.0, idle * (both - be_side)));
+}
+
+// What a graph in segments loses when it leaves the BE side for the whole device, after each busy
+// period: the segments on the device end at the BE side's speed.
+double LayoutEvaluation::ReturnCost(const SplitEffect& effect, const BeTerm& be) const {
+  if (be.segment_ns <= 0 || !(effect.be_side > 0)) return 0;
+  const double left_ns = kSegmentsLeft * static_cast<double>(be.segment_ns);
+  return queries_per_ns_ * (1 - effect.split_load) * left_ns *
+         std::max(0.0, 1 / effect.be_side - 1);
 }
 
 double LayoutEvaluation::WeightSum() const {

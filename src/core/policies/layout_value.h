@@ -72,6 +72,7 @@ class LayoutEvaluation {
   static Sides ForcedSides(const BeTerm& be, Mechanism mechanism);
   // A task that nothing evicts has one launch: its two sides do not add up.
   double ValueOf(const SplitEffect& effect, Sides sides, const BeTerm& be) const;
+  double ReturnCost(const SplitEffect& effect, const BeTerm& be) const;
   double WeightSum() const;
 
   const LayoutQuestion& question_;

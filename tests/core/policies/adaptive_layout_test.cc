@@ -83,6 +83,41 @@ TEST(AdaptiveLayoutTest, ANeighbourThatFightsForMemorySharesByTime) {
   EXPECT_TRUE(IsWholeWithEviction(plan, head)) << Describe(plan);
 }
 
+// The BERT-base service of docs/results.md, which hardly needs more than 64 SMs, beside a training
+// step. After each busy period the step's segments end at the speed of the BE side, so the split of
+// 108 and 24 SMs pays for workers and not for segments; that of 68 and 64 pays for both.
+TEST(AdaptiveLayoutTest, AGraphInSegmentsLeavesASmallBeSideTooSlowly) {
+  for (const int32_t lc_sms : {108, 68}) {
+    for (const bool segments : {true, false}) {
+      SCOPED_TRACE(::testing::Message() << lc_sms << " SMs" << (segments ? ", segments" : ""));
+      SnapshotBuilder builder({lc_sms});
+      const int32_t lc = builder.AddLcApp(0.5, 680 * kUs, 2'700 * kUs, 1.5);
+      const int32_t step = builder.AddKernel(40 * kUs);
+      builder.Pair(lc, step, lc_sms).lc_speed = 1;
+      HeadView& head = builder.AddBeHead(builder.AddBeApp(), step, 8 * kMs);
+      if (segments) head.kind = TaskKind::kGraph;
+      const Plan plan = PlanOf("adaptive", builder);
+      const bool whole = segments && lc_sms == 108;
+      EXPECT_EQ(plan.routes[0].place, whole ? kWholeDevice : builder.LcPlace(lc_sms))
+          << Describe(plan);
+    }
+  }
+}
+
+// An app that has never sent a query has no kernel to judge a split by.
+TEST(AdaptiveLayoutTest, ASilentAppKeepsNoLayoutFromBeingChosen) {
+  Decode16 builder;
+  const int32_t sincos = builder.AddKernel(40 * kUs);
+  builder.SetSpeed(sincos, 1.005f);
+  const int32_t silent = builder.AddLcApp(0, 0, 0, 1.05);
+  for (const int32_t lc_sms : {68, 84, 92, 108, 124}) {
+    builder.Pair(silent, sincos, lc_sms) = PairOption();
+  }
+  builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.routes[0].place, builder.LcPlace(84)) << Describe(plan);
+}
+
 // By time both kernels run while no query is active; on a split only one of them does.
 TEST(AdaptiveLayoutTest, EveryKernelThatFitsCountsForSharingByTime) {
   Decode16 builder;
