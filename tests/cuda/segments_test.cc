@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <random>
@@ -452,8 +453,8 @@ TEST_F(SegmentsGpuTest, AGraphOfManyNodesStaysWithinItsMemory) {
   EXPECT_LT(used_bytes, 6'000'000'000);
 }
 
-// Blocks that wait a time of their own: as many at once as there are SMs. So a chain of twice as
-// many takes two rounds on the whole device, and as many more as the place has fewer SMs.
+// An SM holds 16 of these blocks, and each takes the same time. So 64 blocks for each SM of the
+// device are four rounds on all of it, and whole rounds in each place.
 TEST_F(SegmentsGpuTest, AMeasuredGraphKnowsItsSpeedInEachPlace) {
   constexpr int kNodes = 10;
   const int32_t sms = device_->capabilities().profile.sm_count;
@@ -471,8 +472,8 @@ TEST_F(SegmentsGpuTest, AMeasuredGraphKnowsItsSpeedInEachPlace) {
   const auto wide = device_->SpeedsOf(kernel_.id);
   ASSERT_GT(wide.size(), 4U);
   for (const core::SpeedPoint& point : wide) {
-    std::printf("a wide chain on %d SMs: %.3f of its speed\n", point.sms, point.speed);
-    EXPECT_NEAR(point.speed, static_cast<double>(point.sms) / sms, 0.1) << point.sms;
+    const double rounds = std::ceil(4.0 * sms / point.sms);
+    EXPECT_NEAR(point.speed, 4 / rounds, 0.03) << point.sms << " SMs, " << rounds << " rounds";
   }
 }
 

@@ -196,7 +196,7 @@ inline constexpr int64_t kReturnGapNs = 11'000;
 // Segments of a graph that are on the device, on average, when it leaves a place: half of the one
 // that runs, and the one behind it (device.h, kSegmentsOutstanding). Beside BERT-base queries on an
 // H200 a training step of 80 us segments got 0.68 on a split of 64 and 68 SMs and 0.45 on one of
-// 100 and 32, where it got 0.51 on the whole device; predicted so: 0.68 and 0.42. Range 1 to 2.
+// 100 and 32, where it got 0.51 on the whole device; predicted so: 0.67 and 0.38. Range 1 to 2.
 inline constexpr double kSegmentsLeft = 1.5;
 
 // Another layout must be better by this much predicted throughput, share of the device. Range 0 to
