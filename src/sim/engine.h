@@ -295,6 +295,9 @@ class Engine {
 
   // graphs.cc
   bool PlaceNode(int32_t slot);
+  CellSet CellsLeftTo(const Launch& launch) const;
+  int64_t RoomIn(const CellSet& cells, const Launch& launch, const BlockNeeds& needs) const;
+  bool HasRoom(const Launch& launch, const Cell& cell, const BlockNeeds& needs) const;
   void StartRun(int32_t slot);
   void BreakRuns(const Place& place, int32_t except);
   void BreakRun(int32_t slot);

@@ -2,10 +2,11 @@
 //
 // A node starts when all SMs that its blocks need are free. GEMM nodes are persistent grids with a
 // static share for each SM, so one late SM delays the whole node. In the gap before the next node
-// the SMs are free, and other launches may fill them. While nothing else uses the chain's SMs or
-// waits for them, the rest of the chain is one run: one event instead of one for each node. A
-// launch in segments is a chain that starts at its counter's segment and, evicted, ends at a
-// boundary.
+// the SMs are free, and other launches may fill them. The last segments of an evicted launch do not
+// wait for SMs of LC work in a partition: their blocks take turns on the others. While nothing else
+// uses the chain's SMs or waits for them, the rest of the chain is one run: one event instead of
+// one for each node. A launch in segments is a chain that starts at its counter's segment and,
+// evicted, ends at a boundary.
 
 #include <algorithm>
 #include <cmath>
@@ -43,6 +44,35 @@ bool Engine::IsAlone(int32_t slot) const {
   return true;
 }
 
+// The cells that no launch of higher priority uses or waits for.
+CellSet Engine::CellsLeftTo(const Launch& launch) const {
+  CellSet left = launch.place->cells;
+  const auto leave_out = [&](const std::vector<int32_t>& slots) {
+    for (const int32_t other : slots) {
+      if (launches_[other].priority > launch.priority) left &= ~launches_[other].place->cells;
+    }
+  };
+  leave_out(pending_);
+  leave_out(resident_launches_);
+  return left;
+}
+
+// The SMs of these cells that a node with these needs may take now.
+int64_t Engine::RoomIn(const CellSet& cells, const Launch& launch, const BlockNeeds& needs) const {
+  int64_t found = 0;
+  for (const Place::Run& run : launch.place->runs) {
+    for (int32_t index = run.begin; index < run.end; ++index) {
+      const Cell& cell = sms_.cells()[index];
+      if (cells[static_cast<size_t>(index)] && HasRoom(launch, cell, needs)) found += cell.sms;
+    }
+  }
+  return found;
+}
+
+bool Engine::HasRoom(const Launch& launch, const Cell& cell, const BlockNeeds& needs) const {
+  return Overtakes(launch, cell) && sms_.Fits(cell, needs) >= cell.sms;
+}
+
 bool Engine::PlaceNode(int32_t slot) {
   Launch& launch = launches_[slot];
   if (IsAlone(slot)) {
@@ -52,30 +82,28 @@ bool Engine::PlaceNode(int32_t slot) {
   const NodeRun& node = CurrentNode(launch);
   const int64_t needed = std::min<int64_t>(node.node.blocks, launch.place->sms);
   const BlockNeeds& needs = node.needs.whole_sm ? kWholeSm : node.needs;
-  auto has_room = [&](const Cell& cell) {
-    return Overtakes(launch, cell) && sms_.Fits(cell, needs) >= cell.sms;
-  };
-  int64_t found = 0;
-  for (const Place::Run& run : launch.place->runs) {
-    for (int32_t index = run.begin; index < run.end; ++index) {
-      const Cell& cell = sms_.cells()[index];
-      if (has_room(cell)) found += cell.sms;
-    }
-  }
-  if (found < needed) return false;
-  launch.needs = needs;
+  CellSet cells = launch.place->cells;
+  double turns = 1;  // of its blocks
   int64_t left = needed;
+  if (RoomIn(cells, launch, needs) < needed) {
+    if (!launch.in_segments || !launch.evicted) return false;
+    cells = CellsLeftTo(launch);
+    left = std::min(needed, RoomIn(cells, launch, needs));
+    if (left == 0) return false;
+    turns = static_cast<double>(needed) / static_cast<double>(left);
+  }
+  launch.needs = needs;
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
       const Cell& cell = sms_.cells()[index];
-      if (!has_room(cell)) continue;
+      if (!cells[static_cast<size_t>(index)] || !HasRoom(launch, cell, needs)) continue;
       AddResidency(slot, index, needs, cell.sms, cell.sms).busy_sms =
           static_cast<double>(std::min<int64_t>(left, cell.sms));
       left -= cell.sms;
     }
   }
   launch.chain = ChainState::kNode;
-  launch.left_ns = static_cast<double>(node.node.duration_ns);
+  launch.left_ns = static_cast<double>(node.node.duration_ns) * turns;
   launch.demand = node.node.demand;
   launch.rate = 0;
   launch.synced_ns = now_;

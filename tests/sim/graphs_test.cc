@@ -152,13 +152,7 @@ core::KernelDesc UnevenGraph(bool measure_nodes) {
   return graph;
 }
 
-// Of an eviction in the fifth segment, in front of the long one.
-core::DeviceCompletion EvictedBeforeTheLongSegment(core::Device& device, core::LaneIndex lane,
-                                                   bool measure_nodes) {
-  core::KernelDesc graph = UnevenGraph(measure_nodes);
-  EXPECT_TRUE(device.PrepareKernel(graph).ok());
-  graph.cut = device.CutOf(graph);
-  EXPECT_EQ(graph.cut.segments, 11);
+core::LaunchRequest InSegments(const core::KernelDesc& graph, core::LaneIndex lane) {
   core::LaunchRequest request;
   core::LaunchPart& part = request.parts[0];
   request.form = core::Form::kSegments;
@@ -169,7 +163,17 @@ core::DeviceCompletion EvictedBeforeTheLongSegment(core::Device& device, core::L
   part.counter = 0;
   part.reset_counter = true;
   part.epoch = 1;
-  const absl::Status launched = device.Launch(request);
+  return request;
+}
+
+// Of an eviction in the fifth segment, in front of the long one.
+core::DeviceCompletion EvictedBeforeTheLongSegment(core::Device& device, core::LaneIndex lane,
+                                                   bool measure_nodes) {
+  core::KernelDesc graph = UnevenGraph(measure_nodes);
+  EXPECT_TRUE(device.PrepareKernel(graph).ok());
+  graph.cut = device.CutOf(graph);
+  EXPECT_EQ(graph.cut.segments, 11);
+  const absl::Status launched = device.Launch(InSegments(graph, lane));
   EXPECT_TRUE(launched.ok()) << launched;
   device.AdvanceTo(device.NowNs() + 450'000);
   EXPECT_TRUE(device.Evict(lane, 1, 0).ok());
@@ -188,6 +192,31 @@ TEST_P(GraphsTest, AnEvictionWaitsForTheSegmentBehindIfNobodyMeasuredIt) {
   const core::DeviceCompletion done = EvictedBeforeTheLongSegment(*device_, low_, false);
   EXPECT_EQ(done.outcome, core::Outcome::kEvicted);
   EXPECT_EQ(done.block_tasks_done, 6);
+}
+
+// 538 us of LC work on 84 SMs hold none of the other 48.
+TEST_P(GraphsTest, TheLastSegmentsGoOnBesideLcWorkInAPartition) {
+  const auto side = *device_->CreatePlace({0, 9, true});
+  const auto lc = *device_->CreateLane({side, core::LanePriority::kHigh, false});
+  core::KernelDesc graph = UnevenGraph(true);
+  graph.simulation.nodes = {{10'000, 132, 100, true, {}}};
+  graph.segment_ns = 50'000;
+  ASSERT_TRUE(device_->PrepareKernel(graph).ok());
+  graph.cut = device_->CutOf(graph);
+  core::LaunchRequest request = InSegments(graph, low_);
+  ASSERT_TRUE(device_->Launch(request).ok());
+  const core::TimeNs evicted_at = 220'000;
+  device_->AdvanceTo(evicted_at);
+  Graph(lc, "decode16", 2);
+  ASSERT_TRUE(device_->Evict(low_, 1, 0).ok());
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 2U);
+  EXPECT_EQ(done[0].launch.value, 1U) << "it stood still until the LC work had ended";
+  EXPECT_EQ(done[0].outcome, core::Outcome::kEvicted);
+  // At most two segments of 50 us, in turns of 48 SMs.
+  EXPECT_GT(done[0].end_ns - evicted_at, 100'000);
+  EXPECT_LT(done[0].end_ns - evicted_at, 100'000 * 132 / 48 + 50'000);
+  EXPECT_NEAR(static_cast<double>(done[1].end_ns - evicted_at), 538'000, 30'000);
 }
 
 }  // namespace

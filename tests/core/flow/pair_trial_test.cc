@@ -90,6 +90,11 @@ class PairTrialTest : public SimulatedSchedulerTest {
     service.simulation.speed = {{sms_ / 2, 0.98}, {sms_ - 1, 1}};
     KernelDesc stranger = EvictableKernel("stranger", 27 * kUs);
     stranger.workers_per_sm_max = 8;
+    if (segments_) {  // 8 ms too, in 80 segments
+      stranger = Graph("stranger", 10 * kUs);
+      stranger.simulation.nodes[0].repeat = 800;
+      stranger.measure_nodes = true;
+    }
     stranger.simulation.demand.dram = dram;
     if (everywhere_) stranger.simulation.speed = {{1, 1}};  // it asks for as much on a few SMs
     AppOptions options;
@@ -115,7 +120,8 @@ class PairTrialTest : public SimulatedSchedulerTest {
     be_app_ = *scheduler_->CreateApp(options);
     be_.queue = *scheduler_->CreateQueue(be_app_);
     be_.kernel = *scheduler_->RegisterKernel(stranger);
-    be_.work.block_tasks = int64_t{8} * sms_ * 300;  // 8 ms
+    be_.work.kind = segments_ ? TaskKind::kGraph : TaskKind::kKernel;
+    be_.work.block_tasks = segments_ ? 0 : int64_t{8} * sms_ * 300;  // 8 ms
     be_.detached = true;
     be_.callback_user = this;
     be_.callback = [](void* user, const CompletionRecord& record) {
@@ -163,6 +169,7 @@ class PairTrialTest : public SimulatedSchedulerTest {
   int on_split_ = 0;         // queries on the LC side of a split
   int late_on_split_ = 0;
   int64_t limit_ns_ = 0;
+  bool segments_ = false;    // the stranger is a graph
   bool everywhere_ = false;  // the stranger is as bad on any split
   bool ending_ = false;
   bool deaf_ = false;
@@ -288,6 +295,21 @@ TEST_F(PairTrialTest, ALooserBoundGivesLittleLessOfAStranger) {
     }
     EXPECT_GT(most, 0.76) << "sharing time gives 0.7";
   }
+}
+
+// After each busy period it first leaves the BE side, which workers do at once.
+TEST_F(PairTrialTest, AGraphInSegmentsGainsByASplitToo) {
+  segments_ = true;
+  double rate[2] = {};
+  for (const bool loose : {false, true}) {
+    random_.seed(7);
+    ASSERT_NO_FATAL_FAILURE(Start(0, loose ? 1.3 : 1.1));
+    ASSERT_NO_FATAL_FAILURE(Run(1'500));
+    rate[loose ? 1 : 0] = be_done_ * 8.0 * kMs / static_cast<double>(scheduler_->NowNs());
+    EXPECT_EQ(on_split_ > queries_ / 2, loose) << on_split_;
+    ASSERT_NO_FATAL_FAILURE(Stop());
+  }
+  EXPECT_GT(rate[1], rate[0] + 0.05);
 }
 
 // A task of 8 ms is evicted again and again, and never gives a sample of one launch.
