@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -276,6 +277,31 @@ TEST_F(CommandTest, ExplainFindsInTheLogTheHeldTimesThatTheLibraryCounted) {
     EXPECT_NEAR(apps[0].at("p50_over_alone").get<double>(), p50, 0.01);
   }
   EXPECT_GE(reasons, 2 * 3);  // baymax, smguard and adaptive hold BE in both cases
+}
+
+// A BE kernel whose block tasks take 2.7 ms, under a bound that lets them delay every query.
+TEST_F(CommandTest, ACaseMayBoundTheMedianToo) {
+  const std::string file = folder_ + "/median.json";
+  std::ofstream(file) << R"json({
+    "schema_version": 1, "name": "median", "queries": 600, "be_alone_ns": 20000000,
+    "policies": ["adaptive"],
+    "lc": [{"name": "chain1", "kernel": "chain1", "p99_bound": 2}],
+    "be": [{"name": "sincos", "kernel": "sincos_2700us", "block_tasks": 3168}],
+    "cases": [{"name": "free", "lc": ["chain1"], "be": ["sincos"], "load": 0.3},
+              {"name": "bound", "lc": ["chain1"], "be": ["sincos"], "load": 0.3, "p50_bound": 1.2}]
+  })json";
+  const Answer answer = RunTool({"colocate", file, "--device", "sim", "--json"});
+  ASSERT_EQ(answer.code, 0) << answer.err;
+  std::map<std::string, double> medians;
+  const auto result = nlohmann::json::parse(answer.out);
+  for (const auto& run : result.at("runs")) {
+    if (run.at("policy") != "adaptive") continue;
+    const auto& lc = run.at("lc")[0];
+    medians[run.at("case")] = lc.at("p50_over_alone");
+    EXPECT_EQ(lc.at("p50_bound"), run.at("case") == "bound" ? 1.2 : 0);
+  }
+  EXPECT_GT(medians["free"], 1.5);
+  EXPECT_LE(medians["bound"], 1.23);
 }
 
 TEST_F(CommandTest, ResultsHaveTheReferencesAndSaneNumbers) {

@@ -18,11 +18,11 @@ using ::testing::HasSubstr;
 constexpr char kGood[] = R"({
   "schema_version": 1, "name": "good", "profile": "p.json", "seed": 7, "queries": 100,
   "policies": ["fifo", "adaptive:evict"],
-  "lc": [{"name": "a", "kernel": "k", "p99_bound": 1.05, "target_solo_factor": 10},
+  "lc": [{"name": "a", "kernel": "k", "p99_bound": 1.05, "p50_bound": 1.2, "target_solo_factor": 10},
          {"name": "b", "tasks": [{"copy": "host_to_device", "bytes": 4096}, {"kernel": "k"}],
           "arrivals": {"type": "gamma", "cv": 2.5}}],
   "be": [{"name": "c", "kernel": "w", "block_tasks": 1056, "queues": 2, "depth": 3}],
-  "cases": [{"name": "one", "lc": ["a", "b"], "be": ["c"], "load": 0.3, "p99_bound": 1.1}]
+  "cases": [{"name": "one", "lc": ["a", "b"], "be": ["c"], "load": 0.3, "p99_bound": 1.1, "p50_bound": 1.3}]
 })";
 
 // `kGood` with one text replaced.
@@ -56,6 +56,7 @@ TEST(ScenarioTest, ReadsWhatIsWritten) {
   EXPECT_EQ(scenario.seed, 7u);
   ASSERT_EQ(scenario.lc.size(), 2u);
   EXPECT_DOUBLE_EQ(scenario.lc[0].p99_bound, 1.05);
+  EXPECT_DOUBLE_EQ(scenario.lc[0].p50_bound, 1.2);
   ASSERT_EQ(scenario.lc[1].tasks.size(), 2u);
   EXPECT_EQ(scenario.lc[1].tasks[0].direction, CopyDirection::kHostToDevice);
   EXPECT_TRUE(scenario.lc[1].tasks[0].pinned);
@@ -65,6 +66,7 @@ TEST(ScenarioTest, ReadsWhatIsWritten) {
   ASSERT_EQ(scenario.cases.size(), 1u);
   EXPECT_EQ(scenario.cases[0].lc, (std::vector<int>{0, 1}));
   EXPECT_DOUBLE_EQ(scenario.cases[0].p99_bound, 1.1);
+  EXPECT_DOUBLE_EQ(scenario.cases[0].p50_bound, 1.3);
 }
 
 TEST(ScenarioTest, TasksAndGroupsRepeat) {

@@ -90,6 +90,7 @@ AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_m
   options.name = plan.app->name.c_str();
   options.target_ns = plan.target_ns;
   options.p99_bound = plan.p99_bound;
+  options.p50_bound = plan.p50_bound;
   options.p99_alone_ns = plan.p99_alone_ns;
   options.solo_ns = plan.solo_ns;
   options.tasks_max = tasks_max;

@@ -34,7 +34,7 @@ constexpr int64_t kTracedQueries = 64;
 // number of queries. Cases with equal keys share references. On a real device the last part is the
 // number of the case, so that each case has references from its own rounds.
 using LoadKey = std::tuple<std::vector<int>, double, int64_t, size_t>;
-using BoundKey = std::pair<LoadKey, double>;
+using BoundKey = std::tuple<LoadKey, double, double>;  // with the bounds on p99 and p50
 
 struct Alone {
   std::vector<LcPlan> plans;  // arrivals of this load
@@ -178,7 +178,7 @@ class Colocation {
     const auto number = static_cast<size_t>(&one - scenario_.cases.data());
     return {one.lc, one.load, QueriesOf(one), device_.real_time ? number : 0};
   }
-  BoundKey BoundKeyOf(const Case& one) const { return {KeyOf(one), one.p99_bound}; }
+  BoundKey BoundKeyOf(const Case& one) const { return {KeyOf(one), one.p99_bound, one.p50_bound}; }
 
   int64_t QueriesOf(const Case& one) const {
     if (one.queries > 0) return one.queries;
@@ -395,10 +395,11 @@ class Colocation {
     for (size_t i = 0; i < plan.lc.size(); ++i) {
       LcPlan& lc = plan.lc[i];
       lc.p99_bound = BoundOf(one, *lc.app);
+      lc.p50_bound = one.p50_bound > 0 ? one.p50_bound : lc.app->p50_bound;
       lc.p99_alone_ns = alone.result.lc[i].p99_ns;
       // With a bound, only policies that do not know bounds get the target.
-      const bool has_target =
-          lc.p99_bound == 0 || ListNamesPolicy(scenario_.target_policies, policy);
+      const bool bounded = lc.p99_bound > 0 || lc.p50_bound > 0;
+      const bool has_target = !bounded || ListNamesPolicy(scenario_.target_policies, policy);
       lc.target_ns = has_target ? TargetOf(lc) : 0;
       lc.reserve = reserve;
     }

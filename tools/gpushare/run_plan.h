@@ -23,6 +23,7 @@ struct LcPlan {
   uint64_t think_seed = 0;
   int64_t solo_ns = 0;
   double p99_bound = 0;      // given to the library; 0: none
+  double p50_bound = 0;      // the same
   int64_t p99_alone_ns = 0;  // given to the library; 0: unknown
   int64_t target_ns = 0;     // given to the library; 0: none
   bool reserve = false;

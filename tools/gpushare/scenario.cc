@@ -160,6 +160,7 @@ LcApp ReadLcApp(const Json& json, const std::string& file, const std::string& wh
   }
   app.share = in.NumberAbove("share", 1, 0, 1e6);
   app.p99_bound = in.NumberAbove("p99_bound", 0, 1, 1000);
+  app.p50_bound = in.NumberAbove("p50_bound", 0, 1, 1000);
   app.target_ns = in.Integer("target_ns", 0, 1, kDurationNsMax);
   app.target_solo_factor = in.NumberAbove("target_solo_factor", 0, 1, 1e6);
   if (app.target_ns > 0 && app.target_solo_factor > 0) {
@@ -216,6 +217,7 @@ Case ReadCase(const Json& json, const Scenario& scenario, const std::string& whe
     }
   }
   one.p99_bound = in.NumberAbove("p99_bound", 0, 1, 1000);
+  one.p50_bound = in.NumberAbove("p50_bound", 0, 1, 1000);
   one.queries = in.Integer("queries", 0, 1, kQueriesMax);
   one.policies = in.Names("policies");
   in.Finish();

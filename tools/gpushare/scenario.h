@@ -63,6 +63,7 @@ struct LcApp {
   ArrivalSpec arrivals;
   double share = 1;               // of a case's load, over the sum of the shares
   double p99_bound = 0;           // on p99 over p99 alone, 0: none
+  double p50_bound = 0;           // on p50 over p50 alone, 0: none
   int64_t target_ns = 0;          // absolute, 0: none
   double target_solo_factor = 0;  // absolute target as a multiple of the query alone, 0: none
   int reserve_capsms = 0;         // for the policies in reservation_policies
@@ -86,6 +87,7 @@ struct Case {
   std::vector<int> be;
   double load = 0;       // of all LC apps together; 0: every app is a closed loop or unscaled
   double p99_bound = 0;  // overrides those of the apps; 0: does not
+  double p50_bound = 0;  // the same
   int64_t queries = 0;   // overrides the scenario's, 0: does not
   std::vector<std::string> policies;  // overrides the scenario's, empty: does not
 };
