@@ -30,6 +30,9 @@ class ForwardingDevice : public Device {
   }
   void ReleaseKernel(KernelId graph) override { inner_->ReleaseKernel(graph); }
   GraphCut CutOf(const KernelDesc& graph) const override { return inner_->CutOf(graph); }
+  absl::Span<const SpeedPoint> SpeedsOf(KernelId graph) const override {
+    return inner_->SpeedsOf(graph);
+  }
   absl::Status PrepareFusedKernel(FusedKernelDesc& fused) override {
     return inner_->PrepareFusedKernel(fused);
   }

@@ -33,6 +33,7 @@ class WritingDevice final : public ForwardingDevice {
     std::function<absl::Status(KernelDesc&)> describe;
     std::function<absl::Status(const KernelDesc&)> prepare;
     std::function<absl::Status(const LaneSpec&)> make_lane;
+    std::vector<SpeedPoint> speeds;   // that the device measured
     std::function<void()> in_launch;  // runs before a launch reaches the device
   };
 
@@ -48,6 +49,7 @@ class WritingDevice final : public ForwardingDevice {
     }
     return inner().PrepareKernel(kernel);
   }
+  absl::Span<const SpeedPoint> SpeedsOf(KernelId /*graph*/) const override { return diary_.speeds; }
   absl::StatusOr<LaneIndex> CreateLane(const LaneSpec& spec) override {
     if (diary_.make_lane) {
       if (absl::Status status = diary_.make_lane(spec); !status.ok()) return status;
@@ -119,6 +121,23 @@ class DeviceCallsTest : public ::testing::Test {
   std::unique_ptr<Scheduler> scheduler_;
   QueueId queue_;
 };
+
+TEST_F(DeviceCallsTest, MeasuredSpeedsAreTakenOnlyIfAskedForAndNotKnown) {
+  diary_.speeds = {{64, 0.9}, {132, 1}};
+  const auto speed_of = [&](const char* name, bool measure, double known) {
+    KernelDesc graph;
+    graph.name = name;
+    graph.kind = TaskKind::kGraph;
+    graph.measure_places = measure;
+    if (known > 0) graph.simulation.speed = {{64, known}, {132, 1}};
+    const auto& speeds =
+        scheduler_->FindKernel(*scheduler_->RegisterKernel(graph))->simulation.speed;
+    return speeds.empty() ? 0 : speeds.front().speed;
+  };
+  EXPECT_EQ(speed_of("measured", true, 0), 0.9);
+  EXPECT_EQ(speed_of("unasked", false, 0), 0);
+  EXPECT_EQ(speed_of("of a profile", true, 0.7), 0.7);
+}
 
 TEST_F(DeviceCallsTest, OnlyLaunchesOfAnOpenQueryAnnounceMoreAndItsEndFlushesTheirLane) {
   const KernelId kernel = Register();
