@@ -222,18 +222,18 @@ inline constexpr int64_t kTrialTimeNs = 10'000'000'000;
 // Trials make this share of all queries late at most. A p99 leaves a hundredth, of which an app's
 // own queue needs some. Range 0.001 to 0.008.
 inline constexpr double kTrialShare = 0.004;
-// Executing a graph to measure it: the longest that one run may take, ns, after which registering
-// it fails or it runs whole; and how long the places of one graph may take together, beyond which
-// the others are interpolated. Ranges 1 to 60 s and 0.1 to 5 s.
-inline constexpr int64_t kTimedRunMaxNs = 10'000'000'000;
-inline constexpr int64_t kMeasurePlacesNs = 1'000'000'000;
-
 // What a trial must promise above the best layout that is known, share of the device: more than
 // kLayoutHysteresis, so that what is kept is also chosen. Range 0.02 to 0.2.
 inline constexpr double kTrialGain = 0.05;
 // Speed of an LC app beside a kernel that nobody measured, as a share of its speed on that side
 // alone: that of decode beside streaming (docs/hardware.md, "Spatial overlap"). Range 0.1 to 0.8.
 inline constexpr double kUnknownPairSpeed = 0.47;
+
+// Executing a graph to measure it: the longest that one run may take, ns, after which registering
+// it fails or it runs whole; and how long the places of one graph may take together, beyond which
+// the others are interpolated. Ranges 1 to 60 s and 0.1 to 5 s.
+inline constexpr int64_t kTimedRunMaxNs = 10'000'000'000;
+inline constexpr int64_t kMeasurePlacesNs = 1'000'000'000;
 
 // Inflation of its latency that an LC app without bound and target still keeps to, as a factor: the
 // 5 % that the library promises. Range 1 to 1.2.

@@ -3,7 +3,7 @@
 // The planner counts on a pessimistic speed for such a pair. A trial uses the split all the same,
 // for kTrialQueries queries. A query of a trial costs credit, which each query earns kTrialShare
 // of; one that ends within its app's bound (LatencyLimit) gives it back. So trials make no more
-// than kTrialShare of all queries late, and a looser bound allows more of them. A bad pair costs
+// than kTrialShare of all queries late, and a looser bound allows more of them. A bad split costs
 // its app the queries of one trial. After the trial the pair is known: by what it did to the
 // queries, or, if none could be attributed, by the pessimistic guess. The cost model keeps it, and
 // a profile what the model keeps.

@@ -55,35 +55,24 @@ TEST(KernelCheckTest, NumbersLieWithinTheirLimits) {
 }
 
 TEST(KernelCheckTest, OnlyAGraphThatHasNodesIsMeasured) {
-  KernelDesc graph = Kernel(TaskKind::kGraph);
-  graph.measure_nodes = true;
-  graph.graph = &graph;
-  EXPECT_EQ(Refusal(graph), "");
-  graph.graph = nullptr;
-  graph.graph_exec = &graph;
-  graph.confinable = false;
-  EXPECT_EQ(Refusal(graph),
-            "'work' has measure_nodes, and only a graph that comes as a graph or as a capture has "
-            "nodes to measure.");
-  KernelDesc kernel = Kernel();
-  kernel.measure_nodes = true;
-  EXPECT_NE(Refusal(kernel), "");
-}
-
-TEST(KernelCheckTest, OnlyAGraphWithAnInstanceInEachPlaceIsMeasuredThere) {
-  KernelDesc graph = Kernel(TaskKind::kGraph);
-  graph.measure_places = true;
-  graph.graph = &graph;
-  EXPECT_EQ(Refusal(graph), "");
-  graph.graph = nullptr;
-  graph.graph_exec = &graph;
-  graph.confinable = false;
-  EXPECT_EQ(Refusal(graph),
-            "'work' has measure_places, and only a graph that comes as a graph or as a capture is "
-            "instantiated for each place.");
-  KernelDesc kernel = Kernel();
-  kernel.measure_places = true;
-  EXPECT_NE(Refusal(kernel), "");
+  for (const bool places : {false, true}) {
+    const std::string name = places ? "measure_places" : "measure_nodes";
+    bool KernelDesc::*const option =
+        places ? &KernelDesc::measure_places : &KernelDesc::measure_nodes;
+    KernelDesc graph = Kernel(TaskKind::kGraph);
+    graph.*option = true;
+    graph.graph = &graph;
+    EXPECT_EQ(Refusal(graph), "");
+    graph.graph = nullptr;
+    graph.graph_exec = &graph;
+    graph.confinable = false;
+    EXPECT_EQ(Refusal(graph), "'work' has " + name +
+                                  ", and only a graph that comes as a graph or as a capture is "
+                                  "measured.");
+    KernelDesc kernel = Kernel();
+    kernel.*option = true;
+    EXPECT_NE(Refusal(kernel), "");
+  }
 }
 
 TEST(KernelCheckTest, ARefusalNamesTheValueAndTheLimit) {
