@@ -1,4 +1,4 @@
-"""Services (LC) and training steps (BE) that people run, with random weights.
+"""Services (LC) and training steps (BE) that people run, with random weights, and single calls (BE).
 
 A service is (function, input): the function takes the input on the GPU and gives a tensor, without gradients.
 A step is a training step with autograd and an optimizer that keeps its own losses on the GPU.
@@ -198,5 +198,35 @@ def gpt2() -> Step:
     return _autocast_step(net, loss)
 
 
-STEPS: dict[str, Callable[[], Step]] = {
-    'mlp_small': mlp_small, 'mlp_large': mlp_large, 'gpt2': gpt2, 'resnet50_b32': resnet50_b32}
+class Call:
+    """One product of fp16 matrices: a single kernel, which no cut makes shorter. Its "losses" are an element each."""
+
+    def __init__(self, size: int) -> None:
+        self.left, self.right = (torch.randn(size, size, device='cuda').half() for _ in range(2))
+        self.product = torch.empty_like(self.left)
+        self.losses = torch.zeros(LOSSES_MAX, device='cuda')
+        self.count = torch.zeros((), dtype=torch.int64, device='cuda')
+
+    def __call__(self) -> Any:
+        torch.mm(self.left, self.right, out=self.product)
+        place = self.count.clamp(max=LOSSES_MAX - 1).reshape(1)
+        self.losses.scatter_(0, place, self.product[-1, -1:].float())
+        self.count += 1
+        return self.product
+
+    @property
+    def state(self) -> tuple[Any, ...]:
+        return (self.product, self.losses, self.count)
+
+
+def call_5ms() -> Call:
+    return Call(11776)
+
+
+def call_20ms() -> Call:
+    return Call(18688)
+
+
+STEPS: dict[str, Callable[[], Step | Call]] = {
+    'mlp_small': mlp_small, 'mlp_large': mlp_large, 'gpt2': gpt2, 'resnet50_b32': resnet50_b32,
+    'call_5ms': call_5ms, 'call_20ms': call_20ms}

@@ -54,7 +54,7 @@ RATE_S = 0.8  # how long the step's rate alone is measured
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--services', default=','.join(SERVICES))
-    parser.add_argument('--steps', default=','.join(STEPS))
+    parser.add_argument('--steps', default='mlp_small,mlp_large,gpt2,resnet50_b32')
     parser.add_argument('--load', type=float, default=0.5, help='arrival rate times the time of one query')
     parser.add_argument('--queries', type=int, default=2400, help='of each condition, in all rounds')
     parser.add_argument('--rounds', type=int, default=2)

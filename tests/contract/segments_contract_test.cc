@@ -41,7 +41,7 @@ TEST_P(SegmentsContract, TheWholeGraphRunsToItsEnd) {
   if (!GetParam().work_takes_time) return;
   const int64_t took_ns = Of(launch).end_ns - Of(launch).start_ns;
   EXPECT_GT(took_ns, kGraphNs);
-  EXPECT_LT(took_ns, kGraphNs * 11 / 10);
+  EXPECT_LT(took_ns, kGraphNs * 5 / 4);  // launches are slower under a sanitizer
 }
 
 TEST_P(SegmentsContract, AnEvictedGraphRunsWhatIsOnTheDeviceAndNoMore) {
