@@ -354,7 +354,7 @@ class CudaDevice final : public core::Device {
                               spec.evictable ? LaneMarks::kMarksOfWorkers : LaneMarks::kMarksMax);
     if (status.ok()) status = lane->feed.Open(context_->api());
     if (status.ok()) {
-      status = library_->AddLane(index, lane->stream, places_.place(spec.place).sms);
+      status = library_->AddLane(index, lane->stream, spec.place, places_.place(spec.place).sms);
     }
     if (!status.ok()) {
       lane->feed.Close(context_->api());

@@ -47,6 +47,7 @@ struct Lane {
   LaneIndex index = core::kNoLane;
   CUstream stream = nullptr;
   CUcontext context = nullptr;
+  core::PlaceIndex place = core::kWholeDevice;
   int32_t sm_count = 0;
   CUdeviceptr workspace = 0;
   std::array<void*, kBackends> handles{};
@@ -89,7 +90,7 @@ class LibraryCalls::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  absl::Status AddLane(LaneIndex index, CUstream stream, int32_t sm_count) {
+  absl::Status AddLane(LaneIndex index, CUstream stream, core::PlaceIndex place, int32_t sm_count) {
     if (index < 0 || index >= core::kMaxLanes) {
       return absl::InvalidArgumentError(absl::StrCat("A lane for library calls has the index ",
                                                      index, ", and the limit is ",
@@ -97,6 +98,7 @@ class LibraryCalls::Impl {
     }
     auto lane = std::make_unique<Lane>();
     lane->stream = stream;
+    lane->place = place;
     lane->sm_count = sm_count;
     // Use the green context of the lane's place: the libraries count the SMs of the current
     // context, and cuDNN refuses a stream of another context.
@@ -235,8 +237,9 @@ class LibraryCalls::Impl {
   }
 
   // Makes what the call needs on the lane: handle, workspace, plan, and a first run in a new
-  // context. Either the call or the lane is not yet published.
+  // context. Null where the call does not run. Either the call or the lane is not yet published.
   absl::StatusOr<const LibraryPlan*> PrepareCallOnLane(Call& call, Lane& to, Moment until) {
+    if (to.place != core::kWholeDevice && !call.kernel.confinable) return nullptr;
     const ScopedContext current(api_, to.context);
     if (to.workspace == 0) GPUSHARE_CU_RETURN(api_, cuMemAlloc(&to.workspace, kWorkspaceBytes));
     absl::StatusOr<void*> handle = HandleIn(to.handles[call.backend], call.backend, to);
@@ -372,8 +375,9 @@ std::unique_ptr<LibraryCalls> LibraryCalls::Make(const DriverApi& api) {
   return std::unique_ptr<LibraryCalls>(new LibraryCalls(std::make_unique<Impl>(api)));
 }
 
-absl::Status LibraryCalls::AddLane(LaneIndex lane, CUstream stream, int32_t sm_count) {
-  return impl_->AddLane(lane, stream, sm_count);
+absl::Status LibraryCalls::AddLane(LaneIndex lane, CUstream stream, core::PlaceIndex place,
+                                   int32_t sm_count) {
+  return impl_->AddLane(lane, stream, place, sm_count);
 }
 
 absl::Status LibraryCalls::Prepare(const KernelDesc& kernel) { return impl_->Prepare(kernel); }

@@ -43,11 +43,13 @@ class LibraryCalls {
   LibraryCalls(const LibraryCalls&) = delete;
   LibraryCalls& operator=(const LibraryCalls&) = delete;
 
-  // Adds a lane with `sm_count` SMs for library tasks. If calls are already prepared, makes the
-  // lane's handles and workspace now; otherwise the first Prepare makes them.
-  absl::Status AddLane(core::LaneIndex lane, CUstream stream, int32_t sm_count);
+  // Adds a lane of a place of `sm_count` SMs for library tasks. If calls are already prepared,
+  // makes the lane's handles and workspace now; otherwise the first Prepare makes them.
+  absl::Status AddLane(core::LaneIndex lane, CUstream stream, core::PlaceIndex place,
+                       int32_t sm_count);
 
-  // Finds an algorithm for each SM count of the lanes. Runs the call once in each context, so that
+  // Finds an algorithm for each SM count of the lanes, of a call that is not confinable for the
+  // whole device only. Runs the call once in each context, so that
   // its code is loaded before the first query; loading code waits for the device.
   // Errors: INVALID_ARGUMENT if the library refuses the shapes; UNAVAILABLE if it is not installed;
   // UNIMPLEMENTED if this build lacks its headers; RESOURCE_EXHAUSTED without enough device memory.

@@ -198,7 +198,7 @@ class LibraryCallsTest : public PlacesTest {
     const auto lane = static_cast<core::LaneIndex>(streams_.size());
     CUstream const stream = MakeStream(place);
     ASSERT_NE(stream, nullptr);
-    const absl::Status added = calls_->AddLane(lane, stream, sm_count);
+    const absl::Status added = calls_->AddLane(lane, stream, place, sm_count);
     ASSERT_TRUE(added.ok()) << added;
   }
 

@@ -94,8 +94,8 @@ class LibraryLanesTest : public testing::Test {
 
 // A handle serves one thread at a time, and calls run on the lane while a plan is made.
 TEST_F(LibraryLanesTest, PlansAreMadeWithAHandleThatNoCallUses) {
-  ASSERT_TRUE(calls_->AddLane(0, Stream(10), 132).ok());
-  ASSERT_TRUE(calls_->AddLane(1, Stream(20), 64).ok());
+  ASSERT_TRUE(calls_->AddLane(0, Stream(10), core::kWholeDevice, 132).ok());
+  ASSERT_TRUE(calls_->AddLane(1, Stream(20), 1, 64).ok());
   for (const uint32_t kernel : {1u, 2u}) {
     ASSERT_TRUE(calls_->Prepare(Product(kernel)).ok());
     const void* const of_plans = control_->plan_handle;
@@ -107,9 +107,23 @@ TEST_F(LibraryLanesTest, PlansAreMadeWithAHandleThatNoCallUses) {
   }
 }
 
+// A kernel with clusters does not run on every part of the device.
+TEST_F(LibraryLanesTest, ACallThatIsNotConfinableIsPreparedForTheWholeDeviceOnly) {
+  ASSERT_TRUE(calls_->AddLane(0, Stream(10), core::kWholeDevice, 132).ok());
+  ASSERT_TRUE(calls_->AddLane(1, Stream(20), 1, 64).ok());
+  core::KernelDesc product = Product(1);
+  product.confinable = false;
+  ASSERT_TRUE(calls_->Prepare(product).ok());
+  EXPECT_EQ(first_runs, 1);
+  EXPECT_TRUE(Multiply(1, 0).ok());
+  EXPECT_EQ(Multiply(1, 1).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(calls_->AddLane(2, Stream(21), 1, 64).ok());
+  EXPECT_EQ(Multiply(1, 2).code(), absl::StatusCode::kFailedPrecondition);
+}
+
 // The scheduler replaces a hung lane while a registration waits for the device.
 TEST_F(LibraryLanesTest, ALaneIsMadeWhileARegistrationWaitsForItsFirstRun) {
-  ASSERT_TRUE(calls_->AddLane(0, Stream(10), 132).ok());
+  ASSERT_TRUE(calls_->AddLane(0, Stream(10), core::kWholeDevice, 132).ok());
   ASSERT_TRUE(calls_->Prepare(Product(1)).ok());
   work_ends = false;
   const int before = first_runs;
@@ -117,7 +131,7 @@ TEST_F(LibraryLanesTest, ALaneIsMadeWhileARegistrationWaitsForItsFirstRun) {
       std::async(std::launch::async, [&] { return calls_->Prepare(Product(2)); });
   while (first_runs == before) std::this_thread::yield();
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_TRUE(calls_->AddLane(1, Stream(11), 132).ok());
+  EXPECT_TRUE(calls_->AddLane(1, Stream(11), core::kWholeDevice, 132).ok());
   EXPECT_LT(std::chrono::steady_clock::now() - start, kSoon);
   EXPECT_EQ(prepared.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
   EXPECT_TRUE(Multiply(1, 1).ok()) << "an earlier registration runs at once";
@@ -129,12 +143,12 @@ TEST_F(LibraryLanesTest, ALaneIsMadeWhileARegistrationWaitsForItsFirstRun) {
 }
 
 TEST_F(LibraryLanesTest, AFailedLaneLeavesItsIndexFree) {
-  ASSERT_TRUE(calls_->AddLane(0, Stream(10), 132).ok());
+  ASSERT_TRUE(calls_->AddLane(0, Stream(10), core::kWholeDevice, 132).ok());
   ASSERT_TRUE(calls_->Prepare(Product(1)).ok());
   control_->algorithms = 0;  // so that no plan for another SM count can be made
-  EXPECT_FALSE(calls_->AddLane(1, Stream(20), 64).ok());
+  EXPECT_FALSE(calls_->AddLane(1, Stream(20), 1, 64).ok());
   EXPECT_EQ(Multiply(1, 1).code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(calls_->AddLane(1, Stream(11), 132).ok());
+  EXPECT_TRUE(calls_->AddLane(1, Stream(11), core::kWholeDevice, 132).ok());
   EXPECT_TRUE(Multiply(1, 1).ok());
 }
 
