@@ -23,6 +23,7 @@
 #                     --cases a,b and --queries N as there
 #     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
 #                     its choice of kernels
+#     samples         rows for models: 90 shapes of library calls, counters by ncu, then gpushare calibrate --catalogue
 #     resnet          examples/pytorch/resnet50.py
 #     python          gpushare.torch: tests/python/gpu/torch_check.py, with FOLDER's wheel (tools/python_wheel.sh) if it has
 #                     one; GPUSHARE_PYTHON_ARGUMENTS are its arguments
@@ -44,7 +45,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540
-  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [resnet]=90 [faults]=240 [python]=240)
+  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [resnet]=90 [faults]=240 [python]=240)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -390,6 +391,30 @@ group_calibrate() {
     --out "$out/calibrated.json" "${arguments[@]}"
 }
 
+# Counters go into the samples file that the kernels begin.
+run_counters() {
+  local program file="$out/samples_counters.txt"
+  program="$(find_program counters_benchmark)"
+  if [[ -z "$program" ]]; then
+    report samples samples_counters FAILED 0 'counters_benchmark is not in the folder'
+    return
+  fi
+  execute "$file" python3 -B "$root/tools/counters.py" "$program" --samples "$out/samples.jsonl"
+  if [[ $rc -eq 0 ]]; then
+    report samples samples_counters ok "$took" "$(tail -n 1 "$file")"
+  else
+    report samples samples_counters FAILED "$took" "$(reason "$file")"
+  fi
+}
+
+group_samples() {
+  run_program samples samples_shapes gpushare calibrate --device cuda --shapes --repeats 5 --seconds-per-kernel 0.3 \
+    --samples "$out/samples.jsonl" --out "$out/shapes.json"
+  run_counters
+  run_program samples samples_kernels gpushare calibrate --device cuda --catalogue --seconds "$(($(left) - 20))" \
+    --samples "$out/samples.jsonl" --out "$out/sampled.json"
+}
+
 group_resnet() {
   local library catalogue file="$out/resnet50.txt"
   library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
@@ -444,8 +469,9 @@ if [[ $list -eq 1 ]]; then
   run_test() { echo "$1 $3"; }
   run_benchmark() { echo "$1 $3"; }
   run_program() { echo "$1 $3"; }
+  run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate faults; do
+  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate samples faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'

@@ -3,6 +3,7 @@
 // Threads: the caller's. The device lives for the call.
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "src/core/base/application_call.h"
 #include "src/core/base/limits.h"
 #include "src/models/profile.h"
+#include "src/models/samples/samples_file.h"
 
 namespace gpushare::abi {
 namespace {
@@ -53,6 +55,9 @@ absl::Status CheckOptions(const gpushare_calibration_options& options) {
   GPUSHARE_RETURN_IF_ERROR(CheckTime("hang_limit_ns", options.hang_limit_ns));
   GPUSHARE_RETURN_IF_ERROR(CheckTotalTime(options.total_time_ns));
   GPUSHARE_RETURN_IF_ERROR(CheckReserved("calibration_options", options.reserved));
+  if (options.samples_path != nullptr) {
+    GPUSHARE_RETURN_IF_ERROR(CheckText("calibration_options.samples_path", options.samples_path));
+  }
   if (options.fused_count > 0) {
     GPUSHARE_RETURN_IF_ERROR(CheckNotNull("calibration_options.fused", options.fused));
   }
@@ -266,9 +271,19 @@ absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& re
         absl::StrCat("Kernel '", item.kernel.name, "' has no simulation record, and the profile '",
                      base->device.name, "' knows no kernel of that name."));
   }
+  std::optional<models::SamplesWriter> samples;
+  if (options.samples_path != nullptr) {
+    const core::DeviceCapabilities& own = device->device->capabilities();
+    absl::StatusOr<models::SamplesWriter> writer = models::SamplesWriter::Open(
+        options.samples_path, {own.profile.gpu_model, own.profile.sm_count, own.simulated});
+    if (!writer.ok()) return writer.status();
+    samples = *std::move(writer);
+    known.sample = [&samples](const models::SampleRow& row) { samples->Add(row); };
+  }
   absl::StatusOr<models::CalibrationResult> result =
       models::Calibrate(*device->device, *base, items, known);
   if (!result.ok()) return result.status();
+  if (samples.has_value()) GPUSHARE_RETURN_IF_ERROR(samples->Close());
   for (const std::string& note : result->notes) reporter.Note(note);
   return absl::OkStatus();
 }

@@ -1430,6 +1430,9 @@ typedef struct gpushare_calibration_options {
   double slice_overhead_max;  // limit for the smallest slice, 0.02 = 2 %; 0: 0.02
   uint32_t fused_count;
   uint32_t reserved;  // must be 0
+  // A samples file (docs/samples.md) that every measured duration is appended to; null: none. With
+  // it, more sizes, load ratios and copies are measured, which takes about a fifth longer.
+  const char* samples_path;
 } gpushare_calibration_options;
 #define GPUSHARE_CALIBRATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_options)
 
@@ -1444,6 +1447,33 @@ typedef struct gpushare_calibration_options {
 GPUSHARE_API gpushare_status gpushare_calibrate(const gpushare_calibration_options* options,
                                                 gpushare_calibration_callback progress,
                                                 void* user) GPUSHARE_NOEXCEPT;
+
+// --- models --------------------------------------------------------------------------------------
+
+// A prediction of a model beside what was measured. No such row has trained the model. Pointers
+// live for the callback.
+typedef struct gpushare_judged_prediction {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* family;   // what is predicted: "workers", "pinned copies", "fused kernels"
+  const char* model;    // how
+  const char* subject;  // of what
+  double predicted;     // ns; of fused kernels and pairs a ratio
+  double measured;
+} gpushare_judged_prediction;
+#define GPUSHARE_JUDGED_PREDICTION_INIT GPUSHARE_STRUCT_INIT(gpushare_judged_prediction)
+
+// Runs once for each prediction, on the thread that called gpushare_evaluate_models. It must not
+// call the library.
+typedef void (*gpushare_judge_callback)(void* user, const gpushare_judged_prediction* prediction);
+
+// Trains the models with one part of a samples file (docs/samples.md) and reports what they predict
+// for the other part.
+// Threads: any, not in a callback. Owns: nothing. Blocks: while it reads and trains.
+// Errors: INVALID_ARGUMENT; NOT_FOUND no such file; RESOURCE_EXHAUSTED it is too large.
+GPUSHARE_API gpushare_status gpushare_evaluate_models(const char* samples_path,
+                                                      gpushare_judge_callback judge,
+                                                      void* user) GPUSHARE_NOEXCEPT;
 
 // --- profiles ------------------------------------------------------------------------------------
 

@@ -3,12 +3,14 @@
 #include "src/calibration/co_resident.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "src/calibration/occupancy.h"
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
 #include "src/core/base/status.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 namespace {
@@ -102,17 +104,35 @@ absl::StatusOr<double> CoResidentMeter::SpeedBeside(const Side& timed, const Sid
     whole = WorkerRequest(timed.item, lane_, tasks);
     part = WorkerRequest(timed.item, lane_, tasks, workers(timed));
   }
-  const auto take = [&]() -> absl::StatusOr<Sample<1>> {
+  const auto take = [&]() -> absl::StatusOr<Sample<3>> {
     GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch alone, timer_.RunOne(whole));
     GPUSHARE_RETURN_IF_ERROR(timer_.BeginBackground(behind, kSettleNs));
     GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch beside, timer_.RunOne(part));
     GPUSHARE_ASSIGN_OR_RETURN(const bool lasted, timer_.EndBackground(other_lane_));
-    if (!lasted || beside.duration_ns() <= 0) return Sample<1>{};
-    return Sample<1>{alone.duration_ns() / beside.duration_ns()};
+    if (!lasted || beside.duration_ns() <= 0) return Sample<3>{};
+    return Sample<3>{alone.duration_ns() / beside.duration_ns(), alone.duration_ns(),
+                     beside.duration_ns()};
   };
-  GPUSHARE_ASSIGN_OR_RETURN(const auto medians,
-                            MediansOf<1>(timer_, std::min(options_.repeats, kRepeatsMost), take));
-  return medians[0];
+  GPUSHARE_ASSIGN_OR_RETURN(auto repeats,
+                            RepeatsOf<3>(timer_, std::min(options_.repeats, kRepeatsMost), take));
+  if (options_.sample && !repeats[0].empty()) {
+    SampleRow row;
+    row.what = SampleKind::kBeside;
+    row.kernel = timed.item.kernel.name;
+    row.form = part.form;
+    row.block_tasks = part.parts[0].block_count;
+    row.sms = sm_count;
+    row.workers_per_sm = timed.workers_per_sm;
+    row.neighbour = background.item.kernel.name;
+    row.neighbour_block_tasks = background.item.block_tasks;
+    row.neighbour_sms = sm_count;
+    row.neighbour_workers_per_sm = background.workers_per_sm;
+    row.same_sms = true;
+    row.alone_ns = std::move(repeats[1]);
+    row.ns = std::move(repeats[2]);
+    options_.sample(row);
+  }
+  return Median(std::move(repeats[0]));
 }
 
 }  // namespace gpushare::models

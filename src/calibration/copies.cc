@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
 #include "src/calibration/statistics.h"
 #include "src/core/base/status.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 namespace {
@@ -19,9 +21,10 @@ using core::CopyDirection;
 // Large against the latency, and small against the rate.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kSmallBytes = int64_t{64} << 10;
-// Sizes from 4 KB to 64 MB in eight steps.
+// Sizes from 4 KB to 64 MB in eight steps. Models are fitted to twice as many.
 constexpr int64_t kSizeLeastBytes = int64_t{4} << 10;
 constexpr int64_t kSizeStep = 4;
+constexpr int64_t kFineSizeStep = 2;
 // Ten times what the memory of any GPU moves.
 constexpr double kRateMaxBytesPerNs = 1e5;
 
@@ -85,15 +88,46 @@ absl::StatusOr<double> CopyMeter::RateOf(absl::Span<const Copy> copies, int64_t 
       "time has nothing to calibrate."));
 }
 
+absl::StatusOr<double> CopyMeter::MeasureSize(absl::Span<const Copy> copies, int64_t bytes) {
+  const auto take = [&]() -> absl::StatusOr<Sample<1>> {
+    GPUSHARE_ASSIGN_OR_RETURN(const double one, TimeCopies(copies, bytes));
+    return Sample<1>{one};
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(auto repeats, RepeatsOf<1>(timer_, options_.repeats, take));
+  if (options_.sample) {
+    SampleRow row;
+    row.what = SampleKind::kCopy;
+    row.to_device = copies[0].direction == CopyDirection::kHostToDevice;
+    row.pinned = copies[0].pinned;
+    row.bytes = bytes;
+    row.both_ways = copies.size() > 1;
+    row.ns = repeats[0];
+    options_.sample(row);
+  }
+  return Median(std::move(repeats[0]));
+}
+
 absl::Status CopyMeter::MeasureSizes(const Copy& copy, int64_t bytes_most) {
   for (int64_t bytes = kSizeLeastBytes; bytes <= bytes_most; bytes *= kSizeStep) {
-    const auto take = [&]() -> absl::StatusOr<Sample<1>> {
-      GPUSHARE_ASSIGN_OR_RETURN(const double one, TimeCopies({copy}, bytes));
-      return Sample<1>{one};
-    };
-    GPUSHARE_ASSIGN_OR_RETURN(const auto medians, MediansOf<1>(timer_, options_.repeats, take));
-    points_.push_back({copy.direction == CopyDirection::kHostToDevice, copy.pinned, bytes,
-                       std::llround(medians[0])});
+    GPUSHARE_ASSIGN_OR_RETURN(const double median, MeasureSize({copy}, bytes));
+    points_.push_back(
+        {copy.direction == CopyDirection::kHostToDevice, copy.pinned, bytes, std::llround(median)});
+  }
+  return absl::OkStatus();
+}
+
+// Sizes between those of the profile, up to half of the buffers, and both directions at once.
+absl::Status CopyMeter::MeasureSamples(bool pinned) {
+  const Copy to_device{CopyDirection::kHostToDevice, pinned};
+  const Copy to_host{CopyDirection::kDeviceToHost, pinned};
+  int64_t known = kSizeLeastBytes;
+  for (int64_t bytes = kSizeLeastBytes; bytes <= options_.buffers.bytes / 2;
+       bytes *= kFineSizeStep) {
+    const bool in_profile = bytes == known && bytes <= kLargeBytes;
+    if (in_profile) known *= kSizeStep;
+    if (!in_profile) GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_device}, bytes).status());
+    if (!in_profile) GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_host}, bytes).status());
+    GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_device, to_host}, bytes).status());
   }
   return absl::OkStatus();
 }
@@ -144,7 +178,12 @@ absl::Status CopyMeter::Measure(core::DeviceProfile& device) {
     return absl::OkStatus();
   }
   if (HasBuffers(false)) GPUSHARE_RETURN_IF_ERROR(MeasurePageable(bytes, device));
-  return HasBuffers(true) ? MeasurePinned(bytes, device) : absl::OkStatus();
+  if (HasBuffers(true)) GPUSHARE_RETURN_IF_ERROR(MeasurePinned(bytes, device));
+  if (!options_.sample) return absl::OkStatus();
+  for (const bool pinned : {false, true}) {
+    if (HasBuffers(pinned)) GPUSHARE_RETURN_IF_ERROR(MeasureSamples(pinned));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace gpushare::models

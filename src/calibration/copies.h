@@ -45,6 +45,9 @@ class CopyMeter {
   absl::StatusOr<double> TimeCopies(absl::Span<const Copy> copies, int64_t bytes);
   // Bytes of all copies a ns.
   absl::StatusOr<double> RateOf(absl::Span<const Copy> copies, int64_t bytes);
+  // The time of copies of one size that run together; a row for models.
+  absl::StatusOr<double> MeasureSize(absl::Span<const Copy> copies, int64_t bytes);
+  absl::Status MeasureSamples(bool pinned);
   absl::Status MeasureSizes(const Copy& copy, int64_t bytes_most);
   absl::Status MeasurePageable(int64_t bytes, core::DeviceProfile& device);
   absl::Status MeasurePinned(int64_t bytes, core::DeviceProfile& device);

@@ -13,6 +13,7 @@
 #include "src/calibration/statistics.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 namespace {
@@ -70,6 +71,8 @@ absl::Status MeasureSolo(KernelRun& run, double warm_ns, KernelMeasurement& out)
     workers.push_back(each);
     ratios.push_back(each / grid);
   }
+  run.Sample(run.SoloRow(run.Ordinary(), original));
+  if (!workers.empty()) run.Sample(run.SoloRow(run.Workers(), workers));
   out.worker_solo_ns = std::llround(Median(workers));
   out.solo_ns = std::llround(Median(original));
   SetOverhead(run, ratios, out);

@@ -11,19 +11,27 @@
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
 #include "src/core/base/status.h"
+#include "src/models/fused_curve.h"
+#include "src/models/samples/hold_out.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 namespace {
 
-// The load ratios at which Tacker trains a pair.
-constexpr double kLoadRatios[] = {0.1, 0.2, 1.8, 1.9};
+// The load ratios at which Tacker trains a pair, and one between: without it noise decides where
+// the two lines meet (docs/models.md).
+constexpr double kLoadRatios[] = {0.1, 0.2, 1, 1.8, 1.9};
+// Of a pair whose lines do not bend.
+constexpr double kAnyLoadRatio = 1;
 // The load ratio of the CD part's whole sample task: the largest of them, and room for rounding.
 constexpr double kLoadMost = 2;
-// Where the slopes differ by less, noise decides where the lines cross.
-constexpr double kSlopesDiffer = 0.05;
 // A smaller saving is the noise of two measurements; such a pair is not fused.
 constexpr double kSavingLeast = 0.01;
 constexpr int kRepeatsMost = 3;
+// Where the curves that judge a model have their points: between those that train it.
+constexpr double kCurveFrom = 0.3;
+constexpr double kCurveStep = 0.1;
+constexpr int kCurveSteps = 15;
 // Launches of a part alone, of which the time of one among others counts.
 constexpr int kAloneBatch = 4;
 
@@ -36,23 +44,6 @@ double SavingAt(const FusedPoint& point) {
 double Rounded(double value, double steps) { return std::round(value * steps) / steps; }
 
 }  // namespace
-
-double CrossingOf(absl::Span<const FusedPoint> points) {
-  const auto slope = [](const FusedPoint& a, const FusedPoint& b) {
-    const double wide = b.load_ratio - a.load_ratio;
-    return wide > 0 ? (b.duration_ratio - a.duration_ratio) / wide : 0;
-  };
-  const double low = points[1].load_ratio;
-  const double high = points[2].load_ratio;
-  // Load ratios are measured: with few and long block tasks noise may put them in the wrong order.
-  if (!(low < high)) return (low + high) / 2;
-  const double before = slope(points[0], points[1]);
-  const double beyond = slope(points[2], points[3]);
-  if (std::abs(beyond - before) < kSlopesDiffer) return (low + high) / 2;
-  const double at_zero_before = points[0].duration_ratio - before * points[0].load_ratio;
-  const double at_zero_beyond = points[2].duration_ratio - beyond * points[2].load_ratio;
-  return std::clamp((at_zero_before - at_zero_beyond) / (beyond - before), low, high);
-}
 
 FusedRecord RecordOf(const core::FusedKernelDesc& fused, const CalibrationItem& tensor,
                      const CalibrationItem& cuda) {
@@ -69,22 +60,36 @@ FusedRecord RecordOf(const core::FusedKernelDesc& fused, const CalibrationItem& 
 // Both parts alone, each in its ordinary form among several launches, and the fused kernel run in
 // turn, so that all see the same clocks.
 absl::StatusOr<FusedPoint> FusedMeter::MeasurePoint(const core::FusedKernelDesc& fused,
-                                                    const FusedPart& tensor,
-                                                    const FusedPart& cuda) {
+                                                    const FusedPart& tensor, const FusedPart& cuda,
+                                                    double load) {
   const core::LaunchRequest together = FusedRequest(fused, tensor, cuda);
   const auto alone_ns = [&](const FusedPart& part) {
     return timer_.TimePerLaunch(SliceRequest(part.item, plain_lane_, 0, part.block_tasks),
                                 kAloneBatch);
   };
-  const auto take = [&]() -> absl::StatusOr<Sample<2>> {
+  const auto take = [&]() -> absl::StatusOr<Sample<5>> {
     GPUSHARE_ASSIGN_OR_RETURN(const double tensor_ns, alone_ns(tensor));
     GPUSHARE_ASSIGN_OR_RETURN(const double cuda_ns, alone_ns(cuda));
     GPUSHARE_ASSIGN_OR_RETURN(const double fused_ns, timer_.RunFused(together));
-    return Sample<2>{cuda_ns / tensor_ns, fused_ns / tensor_ns};
+    return Sample<5>{cuda_ns / tensor_ns, fused_ns / tensor_ns, tensor_ns, cuda_ns, fused_ns};
   };
-  GPUSHARE_ASSIGN_OR_RETURN(const auto medians,
-                            MediansOf<2>(timer_, std::min(options_.repeats, kRepeatsMost), take));
-  return FusedPoint{medians[0], medians[1]};
+  GPUSHARE_ASSIGN_OR_RETURN(auto repeats,
+                            RepeatsOf<5>(timer_, std::min(options_.repeats, kRepeatsMost), take));
+  if (options_.sample) {
+    SampleRow row;
+    row.what = SampleKind::kFused;
+    row.kernel = fused.name;
+    row.tensor = tensor.item.kernel.name;
+    row.neighbour = cuda.item.kernel.name;
+    row.block_tasks = tensor.block_tasks;
+    row.neighbour_block_tasks = cuda.block_tasks;
+    row.load_percent = static_cast<int32_t>(std::lround(100 * load));
+    row.alone_ns = std::move(repeats[2]);
+    row.neighbour_ns = std::move(repeats[3]);
+    row.ns = std::move(repeats[4]);
+    options_.sample(row);
+  }
+  return FusedPoint{Median(std::move(repeats[0])), Median(std::move(repeats[1]))};
 }
 
 absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fused,
@@ -103,19 +108,26 @@ absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fus
   const FusedPart tensor_part{tensor, lane_,
                               std::max<int64_t>(1, std::llround(tensor_tasks * share))};
   const double own_ns = tensor_ns * static_cast<double>(tensor_part.block_tasks) / tensor_tasks;
-  const auto measure_at = [&](double load) -> absl::Status {
+  const auto measure_at = [&](double load) -> absl::StatusOr<FusedPoint> {
     const double tasks = std::round(load * own_ns / cuda_ns * cuda_tasks);
     const FusedPart cuda_part{cuda, partner_lane_,
                               static_cast<int64_t>(std::clamp(tasks, 1.0, cuda_tasks))};
-    GPUSHARE_ASSIGN_OR_RETURN(const FusedPoint point, MeasurePoint(fused, tensor_part, cuda_part));
-    record.points.push_back(point);
-    return absl::OkStatus();
+    return MeasurePoint(fused, tensor_part, cuda_part, load);
   };
-  for (const double load : kLoadRatios) GPUSHARE_RETURN_IF_ERROR(measure_at(load));
-  GPUSHARE_RETURN_IF_ERROR(measure_at(CrossingOf(record.points)));
-  record.opportune_load_ratio = record.points.back().load_ratio;
-  record.opportune_duration_ratio = record.points.back().duration_ratio;
-  record.saving = SavingAt(record.points.front());
+  for (const double load : kLoadRatios) {
+    GPUSHARE_ASSIGN_OR_RETURN(const FusedPoint point, measure_at(load));
+    record.points.push_back(point);
+  }
+  if (options_.sample && IsHeldOut(absl::StrCat("curve ", fused.name))) {
+    for (int step = 0; step < kCurveSteps; ++step) {
+      const double load = kCurveFrom + kCurveStep * step;
+      GPUSHARE_RETURN_IF_ERROR(measure_at(load).status());
+    }
+  }
+  const FusedCurve curve = FitFusedCurve(record.points);
+  record.opportune_load_ratio = curve.bend > 0 ? curve.inflection : kAnyLoadRatio;
+  record.opportune_duration_ratio = curve.At(record.opportune_load_ratio);
+  record.saving = SavingAt({record.opportune_load_ratio, record.opportune_duration_ratio});
   for (const FusedPoint& point : record.points) {
     record.saving = std::max(record.saving, SavingAt(point));
   }

@@ -1,7 +1,7 @@
 // Measures precompiled fused kernels over load ratios (Tacker VI) and keeps the best of each pair.
 //
-// The load ratio is the CD part's time alone over the TC part's. Four ratios give the two lines of
-// the model; a fifth measurement is made where the lines cross. Threads: one.
+// The load ratio is the CD part's time alone over the TC part's. Five ratios give the two lines of
+// the model (src/models/fused_curve.h). Threads: one.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_FUSED_H_
 #define GPUSHARE_SRC_CALIBRATION_FUSED_H_
@@ -40,7 +40,8 @@ class FusedMeter {
 
  private:
   absl::StatusOr<FusedPoint> MeasurePoint(const core::FusedKernelDesc& fused,
-                                          const FusedPart& tensor, const FusedPart& cuda);
+                                          const FusedPart& tensor, const FusedPart& cuda,
+                                          double load);
 
   LaunchTimer& timer_;
   const CalibrationOptions& options_;
@@ -52,10 +53,6 @@ class FusedMeter {
 // The record of a fused kernel that spills: names and shape, nothing measured.
 FusedRecord RecordOf(const core::FusedKernelDesc& fused, const CalibrationItem& tensor,
                      const CalibrationItem& cuda);
-
-// Where the line through the first two points crosses the line through the other two, cut to the
-// range between them; the middle of that range where they do not cross.
-double CrossingOf(absl::Span<const FusedPoint> points);
 
 // Sets the verdicts of all variants: of each pair the one that saves most is kept, if any saves.
 // Appends a sentence for each pair.

@@ -7,6 +7,7 @@
 
 #include "src/calibration/durations.h"
 #include "src/calibration/evictions.h"
+#include "src/calibration/sizes.h"
 #include "src/calibration/slice.h"
 #include "src/calibration/speed.h"
 #include "src/core/base/status.h"
@@ -40,7 +41,7 @@ absl::StatusOr<KernelMeasurement> MeasureBasics(KernelRun run) {
 
 absl::StatusOr<KernelMeasurement> MeasureRest(KernelRun run, KernelMeasurement basics) {
   basics.rest_measured = true;
-  return RunStages(run, {MeasureSlice, MeasureEvictions}, std::move(basics));
+  return RunStages(run, {MeasureSizes, MeasureSlice, MeasureEvictions}, std::move(basics));
 }
 
 }  // namespace gpushare::models

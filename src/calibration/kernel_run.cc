@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "src/calibration/occupancy.h"
@@ -56,6 +57,19 @@ core::LaunchRequest KernelRun::Workers(int64_t block_tasks, int32_t workers) con
 int KernelRun::BatchFor(double duration_ns) const {
   return static_cast<int>(
       std::clamp(1 + std::ceil(Ratio(kBatchNs, duration_ns)), 2.0, static_cast<double>(kBatchMax)));
+}
+
+SampleRow KernelRun::SoloRow(const core::LaunchRequest& request, std::vector<double> durations_ns,
+                             int32_t sms) const {
+  SampleRow row;
+  row.kernel = item.kernel.name;
+  row.form = request.form;
+  row.call = item.kernel.library_call;
+  row.block_tasks = request.parts[0].block_count;
+  row.sms = sms == 0 ? sm_count : sms;
+  row.workers_per_sm = request.workers / row.sms;
+  row.ns = std::move(durations_ns);
+  return row;
 }
 
 void KernelRun::NoteImpossible(size_t count, absl::string_view what) const {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "src/calibration/item.h"
@@ -17,6 +18,7 @@
 #include "src/calibration/timing.h"
 #include "src/core/seams/device.h"
 #include "src/core/state/lanes.h"
+#include "src/models/samples/sample_row.h"
 
 namespace gpushare::models {
 
@@ -57,6 +59,15 @@ class KernelRun {
   core::LaunchRequest Workers() const { return Workers(item.block_tasks); }
   // Launches of a batch that lasts long enough to be timed by the host.
   int BatchFor(double duration_ns) const;
+
+  // Hands a row on, if anybody wants rows.
+  bool wants_samples() const { return options.sample != nullptr; }
+  void Sample(const SampleRow& row) const {
+    if (wants_samples()) options.sample(row);
+  }
+  // Durations of a launch alone, on `sms` SMs (0: the whole device).
+  SampleRow SoloRow(const core::LaunchRequest& request, std::vector<double> durations_ns,
+                    int32_t sms = 0) const;
 
   void NoteImpossible(size_t count, absl::string_view what) const;
 

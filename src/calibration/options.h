@@ -14,6 +14,7 @@
 
 #include "src/calibration/item.h"
 #include "src/calibration/measurement.h"
+#include "src/models/samples/sample_row.h"
 
 namespace gpushare::models {
 
@@ -48,8 +49,11 @@ struct CalibrationOptions {
   int64_t hang_limit_ns = int64_t{10} * 1000 * 1000 * 1000;  // of one launch
   uint64_t seed = 1;                                         // of the moments of evictions
   CalibrationBuffers buffers;
-  std::string output_path;          // empty: nothing is written and nothing can be resumed
-  bool resume = false;              // continue from the checkpoint, if there is one
+  std::string output_path;  // empty: nothing is written and nothing can be resumed
+  bool resume = false;      // continue from the checkpoint, if there is one
+  // Gets every duration that is timed, and makes the calibration time more sizes, load ratios and
+  // copies, which only models need. Empty: neither.
+  std::function<void(const SampleRow&)> sample;
   std::function<bool()> cancelled;  // called between samples
   std::function<void(const CalibrationProgress&)> progress;
 };

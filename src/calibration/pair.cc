@@ -3,11 +3,13 @@
 #include "src/calibration/pair.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
-#include "src/calibration/statistics.h"
 #include "src/core/base/status.h"
+#include "src/core/seams/ordinary_form.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 namespace {
@@ -80,12 +82,30 @@ absl::Status PairMeter::MeasureSplit(const core::SplitView& split, PairMeasureme
     if (lasted) sample[2] = beside.duration_ns();
     return sample;
   };
-  GPUSHARE_ASSIGN_OR_RETURN(const auto medians, MediansOf<3>(timer_, options_.repeats, take));
-  const auto [whole_ns, alone_ns, beside_ns] = medians;
+  GPUSHARE_ASSIGN_OR_RETURN(auto repeats, RepeatsOf<3>(timer_, options_.repeats, take));
+  if (options_.sample) options_.sample(RowOf(split, repeats[1], repeats[2]));
+  const double whole_ns = Median(std::move(repeats[0]));
+  const double alone_ns = Median(std::move(repeats[1]));
+  const double beside_ns = Median(std::move(repeats[2]));
   if (beside_ns > 0) {
     out.speeds.push_back({split.lc_sms, whole_ns / alone_ns, whole_ns / beside_ns});
   }
   return absl::OkStatus();
+}
+
+SampleRow PairMeter::RowOf(const core::SplitView& split, std::vector<double> alone_ns,
+                           std::vector<double> beside_ns) const {
+  SampleRow row;
+  row.what = SampleKind::kBeside;
+  row.kernel = lc_.kernel.name;
+  row.form = core::OrdinaryForm(lc_.kernel.kind);
+  row.sms = split.lc_sms;
+  row.neighbour = be_.kernel.name;
+  row.neighbour_block_tasks = be_.block_tasks;
+  row.neighbour_sms = split.be_sms;
+  row.alone_ns = std::move(alone_ns);
+  row.ns = std::move(beside_ns);
+  return row;
 }
 
 // A query that arrives while the background holds the whole device, after one that finds it free.

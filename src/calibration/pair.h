@@ -19,6 +19,7 @@
 #include "src/calibration/timing.h"
 #include "src/core/seams/device.h"
 #include "src/core/state/lanes.h"
+#include "src/models/samples/sample_row.h"
 
 namespace gpushare::models {
 
@@ -45,6 +46,8 @@ class PairMeter {
   absl::StatusOr<TimedLaunch> Query(core::LaneIndex lane);
   absl::Status BeginBackground(core::LaneIndex lane);
   absl::Status MeasureSplit(const core::SplitView& split, PairMeasurement& out);
+  SampleRow RowOf(const core::SplitView& split, std::vector<double> alone_ns,
+                  std::vector<double> beside_ns) const;
   absl::Status MeasureBlocking(PairMeasurement& out);
 
   LaunchTimer& timer_;

@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/calibration/statistics.h"
 #include "src/calibration/timing.h"
 #include "src/core/base/status.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 
@@ -34,11 +34,12 @@ inline constexpr int kLatencySamples = 3;
 template <size_t kValues>
 using Sample = std::array<std::optional<double>, kValues>;
 
-// Medians of `times` samples, 0 of a value that never counted. The first `warm_ups` calls of `take`
-// come on top and do not count. Returns early when a sample fails or the caller cancels.
+// Every value of `times` samples, in the order taken. The first `warm_ups` calls of `take` come on
+// top and do not count. Returns early when a sample fails or the caller cancels.
 template <size_t kValues, class Take>
-absl::StatusOr<std::array<double, kValues>> MediansOf(const LaunchTimer& timer, int times,
-                                                      Take take, int warm_ups = 0) {
+absl::StatusOr<std::array<std::vector<double>, kValues>> RepeatsOf(const LaunchTimer& timer,
+                                                                   int times, Take take,
+                                                                   int warm_ups = 0) {
   std::array<std::vector<double>, kValues> values;
   for (int i = -warm_ups; i < times; ++i) {
     GPUSHARE_RETURN_IF_ERROR(timer.CheckCancelled());
@@ -47,6 +48,14 @@ absl::StatusOr<std::array<double, kValues>> MediansOf(const LaunchTimer& timer, 
       if (sample[v].has_value()) values[v].push_back(*sample[v]);
     }
   }
+  return values;
+}
+
+// The median of each value, 0 of one that never counted.
+template <size_t kValues, class Take>
+absl::StatusOr<std::array<double, kValues>> MediansOf(const LaunchTimer& timer, int times,
+                                                      Take take, int warm_ups = 0) {
+  GPUSHARE_ASSIGN_OR_RETURN(auto values, RepeatsOf<kValues>(timer, times, take, warm_ups));
   std::array<double, kValues> medians{};
   for (size_t v = 0; v < kValues; ++v) medians[v] = Median(std::move(values[v]));
   return medians;

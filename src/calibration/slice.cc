@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "src/calibration/request.h"
-#include "src/calibration/statistics.h"
 #include "src/core/base/overhead_search.h"
 #include "src/core/base/status.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 namespace {

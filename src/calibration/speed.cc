@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "src/calibration/statistics.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
+#include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
 namespace {
@@ -29,6 +31,7 @@ struct Size {
   int32_t sms = 0;
   core::LaneIndex lane = core::kNoLane;
   std::vector<double> speeds;
+  std::vector<double> durations_ns;
 };
 
 struct Sizes {
@@ -50,7 +53,7 @@ Sizes SizesOf(const KernelRun& run) {
     const bool known = std::any_of(sizes.measured.begin(), sizes.measured.end(),
                                    [sms](const Size& size) { return size.sms == sms; });
     const core::LaneIndex lane = run.lanes.Pick(place, lane_class, 0);
-    if (!known && lane != core::kNoLane) sizes.measured.push_back({sms, lane, {}});
+    if (!known && lane != core::kNoLane) sizes.measured.push_back({sms, lane, {}, {}});
   };
   for (const core::SplitView& split : run.lanes.splits()) {
     add(split.lc_place, split.lc_sms,
@@ -118,6 +121,7 @@ absl::Status MeasureSpeedOverWorkers(KernelRun& run, KernelMeasurement& out) {
   if (!run.evictable() || most < 2 || run.item.block_tasks < run.round()) return absl::OkStatus();
   const int32_t step = (most + kWorkersPoints - 1) / kWorkersPoints;
   std::vector<std::vector<double>> samples(static_cast<size_t>(most));
+  std::vector<std::vector<double>> durations(static_cast<size_t>(most));
   const int32_t repeats = std::min(run.options.repeats, kWorkersRepeats);
   for (size_t taken = 0; run.TakeMore(taken, 1, repeats); ++taken) {
     GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch full, run.timer.RunOne(run.Workers()));
@@ -128,7 +132,14 @@ absl::Status MeasureSpeedOverWorkers(KernelRun& run, KernelMeasurement& out) {
           run.timer.RunOne(run.Workers(run.item.block_tasks, workers * run.sm_count)));
       samples[static_cast<size_t>(workers) - 1].push_back(
           Ratio(full.duration_ns(), some.duration_ns()));
+      durations[static_cast<size_t>(workers) - 1].push_back(some.duration_ns());
     }
+  }
+  for (int32_t workers = 1; workers < most; ++workers) {
+    std::vector<double>& times = durations[static_cast<size_t>(workers) - 1];
+    if (times.empty()) continue;
+    const core::LaunchRequest request = run.Workers(run.item.block_tasks, workers * run.sm_count);
+    run.Sample(run.SoloRow(request, std::move(times)));
   }
   std::vector<double> speeds;
   speeds.reserve(samples.size());
@@ -154,9 +165,14 @@ absl::Status MeasureSpeedOverSms(KernelRun& run, KernelMeasurement& out) {
       GPUSHARE_ASSIGN_OR_RETURN(const double all, TimeOn(run, whole, batch));
       GPUSHARE_ASSIGN_OR_RETURN(const double some, TimeOn(run, size.lane, batch));
       size.speeds.push_back(Ratio(all, some));
+      size.durations_ns.push_back(some);
     }
   }
-  for (const Size& size : sizes.measured) out.speed.push_back({size.sms, Median(size.speeds)});
+  for (Size& size : sizes.measured) {
+    out.speed.push_back({size.sms, Median(std::move(size.speeds))});
+    const core::LaunchRequest request = run.evictable() ? run.Workers() : run.Ordinary();
+    run.Sample(run.SoloRow(request, std::move(size.durations_ns), size.sms));
+  }
   out.speed.push_back({run.sm_count, 1});
   out.knees = FindKnees(out.speed);
   AddUnconfined(run, sizes.unconfined, out);

@@ -1,4 +1,4 @@
-// Medians, quantiles and ratios; see statistics.h.
+// Quantiles and ratios; see statistics.h.
 
 #include "src/calibration/statistics.h"
 
@@ -7,13 +7,6 @@
 #include <cstddef>
 
 namespace gpushare::models {
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 double Quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;

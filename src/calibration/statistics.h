@@ -1,4 +1,4 @@
-// Medians, quantiles and ratios of measured values. Pure functions. Threads: any.
+// Quantiles and ratios of measured values. Pure functions. Threads: any.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_STATISTICS_H_
 #define GPUSHARE_SRC_CALIBRATION_STATISTICS_H_
@@ -8,8 +8,6 @@
 
 namespace gpushare::models {
 
-// 0 without a value.
-double Median(std::vector<double> values);
 // The smallest value that at least `share` (0 to 1) of the values do not exceed; 0 without a value.
 double Quantile(std::vector<double> values, double share);
 

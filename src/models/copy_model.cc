@@ -2,28 +2,54 @@
 
 #include "src/models/copy_model.h"
 
+#include <algorithm>
+#include <cmath>
+
+#include "src/core/base/limits.h"
 #include "src/models/prior.h"
 
 namespace gpushare::models {
+namespace {
+
+// Before so many samples the line predicts, which needs fewer.
+constexpr int64_t kTableSamples = 8;
+constexpr double kSmoothing = 1.0 / 16;
+constexpr double kErrorShownMax = 0.5;  // one outlier decides nothing
+
+}  // namespace
+
+bool CopyModel::Kind::has_table() const { return samples >= kTableSamples; }
 
 core::Prediction CopyModel::Predict(const core::DeviceProfile& device,
                                     const core::TaskFeatures& features) const {
   const auto bytes = static_cast<double>(features.bytes);
   const double prior_ns = CopyPriorNs(device, features.direction, features.pinned, bytes);
-  return lines_[IndexOf(features.direction, features.pinned)].Predict(bytes, prior_ns);
+  const Kind& kind = kinds_[IndexOf(features.direction, features.pinned)];
+  if (!kind.has_table()) return kind.line.Predict(bytes, prior_ns);
+  const double ns =
+      std::min(prior_ns * kind.table.RatioAt(bytes), static_cast<double>(core::kMaxDurationNs));
+  return {std::llround(ns), std::llround(ns * kind.error), true};
 }
 
 bool CopyModel::Observe(const core::DeviceProfile& device, const core::TaskFeatures& features,
                         double measured_ns) {
   const auto bytes = static_cast<double>(features.bytes);
   const double prior_ns = CopyPriorNs(device, features.direction, features.pinned, bytes);
-  return lines_[IndexOf(features.direction, features.pinned)].Observe(bytes, measured_ns, prior_ns);
+  Kind& kind = kinds_[IndexOf(features.direction, features.pinned)];
+  const double known = std::max(1.0, measured_ns);
+  const double off = std::abs(prior_ns * kind.table.RatioAt(bytes) - known) / known;
+  ++kind.samples;
+  const double gain = std::max(kSmoothing, 1.0 / static_cast<double>(kind.samples));
+  kind.error += gain * (std::min(off, kErrorShownMax) - kind.error);
+  kind.table.Observe(bytes, known / prior_ns);
+  const bool moved = kind.line.Observe(bytes, measured_ns, prior_ns);
+  return moved || kind.samples == kTableSamples;
 }
 
 std::vector<LearnedCopies> CopyModel::Save() const {
   std::vector<LearnedCopies> learned;
-  for (size_t i = 0; i < lines_.size(); ++i) {
-    const LinearState& line = lines_[i].state();
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    const LinearState& line = kinds_[i].line.state();
     if (line.samples > 0) learned.push_back({static_cast<int32_t>(i / 2), i % 2 == 1, line});
   }
   return learned;
@@ -31,7 +57,8 @@ std::vector<LearnedCopies> CopyModel::Save() const {
 
 void CopyModel::Restore(const std::vector<LearnedCopies>& learned) {
   for (const LearnedCopies& one : learned) {
-    lines_[IndexOf(static_cast<core::CopyDirection>(one.direction), one.pinned)].Restore(one.line);
+    kinds_[IndexOf(static_cast<core::CopyDirection>(one.direction), one.pinned)].line.Restore(
+        one.line);
   }
 }
 

@@ -1,4 +1,6 @@
-// Durations of copies: a line over bytes for each direction and kind of host memory.
+// Durations of copies over bytes, for each direction and kind of host memory: latency and rate of
+// the device, times what they were off by at the nearest sizes. Before the eighth sample a line
+// predicts, which a profile keeps; a profile keeps no table.
 //
 // Threads: the scheduler's only; nothing allocates.
 
@@ -13,6 +15,7 @@
 #include "src/core/seams/device_profile.h"
 #include "src/models/learned.h"
 #include "src/models/linear_model.h"
+#include "src/models/size_table.h"
 
 namespace gpushare::models {
 
@@ -33,7 +36,15 @@ class CopyModel {
     return static_cast<size_t>(direction) % kDirections * 2 + (pinned ? 1 : 0);
   }
 
-  std::array<LinearModel, kDirections * 2> lines_;
+  struct Kind {
+    LinearModel line;
+    SizeTable table;
+    int64_t samples = 0;
+    double error = 0;  // of the table, smoothed: relative, before a sample was learned
+
+    bool has_table() const;
+  };
+  std::array<Kind, kDirections * 2> kinds_;
 };
 
 }  // namespace gpushare::models

@@ -43,16 +43,30 @@ bool HasSlope(const LinearState& state) {
   return state.covariance_xx > state.weight * spread * spread && state.covariance_xx > 0;
 }
 
-// More work never takes less time; a negative slope is noise.
-double Slope(const LinearState& state) {
-  return std::max(0.0, state.covariance_xy / state.covariance_xx);
+struct Line {
+  double intercept_ns = 0;
+  double slope_ns = 0;
+  double At(double x) const { return intercept_ns + slope_ns * x; }
+};
+
+// More work never takes less time, and none of it takes no negative time: where large work is
+// slower for its size than small work, the line through both would predict nothing for what is
+// smaller still, and the one through the origin counts.
+Line LineOf(const LinearState& state) {
+  Line line;
+  line.slope_ns = std::max(0.0, state.covariance_xy / state.covariance_xx);
+  line.intercept_ns = state.mean_y_ns - line.slope_ns * state.mean_x;
+  if (line.intercept_ns >= 0) return line;
+  const double mean_xx = state.covariance_xx / state.weight + state.mean_x * state.mean_x;
+  const double mean_xy = state.covariance_xy / state.weight + state.mean_x * state.mean_y_ns;
+  return {0, mean_xy / mean_xx};
 }
 
 double Estimate(const LinearState& state, double x, double prior_ns) {
   const double base = Base(state, x, prior_ns);
   if (state.samples == 0 || state.mean_base_ns <= 0) return base;
   if (HasSlope(state)) {
-    return std::max(1.0, state.mean_y_ns + Slope(state) * (x - state.mean_x));
+    return std::max(1.0, LineOf(state).At(x));
   }
   // After a refit the samples agree that the old scale is wrong; before the first one may be cold.
   const double samples = static_cast<double>(state.samples);
@@ -96,9 +110,10 @@ void LinearModel::Refit() {
   fresh.squared_error = state_.squared_error;
   const bool new_line = HasSlope(trusted_);
   fresh.has_line = new_line || trusted_.has_line;
-  fresh.line_slope_ns = new_line ? Slope(trusted_) : trusted_.line_slope_ns;
-  fresh.line_intercept_ns = new_line ? trusted_.mean_y_ns - fresh.line_slope_ns * trusted_.mean_x
-                                     : trusted_.line_intercept_ns;
+  const Line kept =
+      new_line ? LineOf(trusted_) : Line{trusted_.line_intercept_ns, trusted_.line_slope_ns};
+  fresh.line_slope_ns = kept.slope_ns;
+  fresh.line_intercept_ns = kept.intercept_ns;
   const auto newest = [this](int64_t age) -> const Sample& {
     return window_[static_cast<size_t>((seen_ - 1 - age) % kWindow)];
   };

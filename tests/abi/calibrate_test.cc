@@ -141,6 +141,52 @@ TEST_F(CalibrateApiTest, KeepsTheFusedKernelThatGains) {
   EXPECT_EQ(gpushare_profile_validate(output_.c_str()), GPUSHARE_OK);
 }
 
+struct Judged {
+  int workers = 0;
+  int right = 0;
+  gpushare_status nested = GPUSHARE_OK;
+};
+
+void Judge(void* user, const gpushare_judged_prediction* prediction) {
+  auto& judged = *static_cast<Judged*>(user);
+  judged.nested = gpushare_evaluate_models("x", nullptr, nullptr);
+  if (std::string(prediction->family) != "workers") return;
+  ++judged.workers;
+  const double ratio = prediction->predicted / prediction->measured;
+  judged.right += ratio > 0.9 && ratio < 1.1 ? 1 : 0;
+}
+
+TEST_F(CalibrateApiTest, SamplesAreAppendedAndJudgeTheModels) {
+  const std::string samples = folder_ + "/samples.jsonl";
+  options_.samples_path = samples.c_str();
+  ASSERT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
+  const auto bytes = std::filesystem::file_size(samples);
+  EXPECT_GT(bytes, 10'000U);
+  Judged judged;
+  ASSERT_EQ(gpushare_evaluate_models(samples.c_str(), &Judge, &judged), GPUSHARE_OK)
+      << gpushare_last_error_message();
+  EXPECT_GT(judged.workers, 0);
+  EXPECT_EQ(judged.right, judged.workers);
+  EXPECT_EQ(judged.nested, GPUSHARE_FAILED_PRECONDITION);
+  ASSERT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
+  EXPECT_NEAR(static_cast<double>(std::filesystem::file_size(samples)),
+              2 * static_cast<double>(bytes), 0.1 * static_cast<double>(bytes));
+}
+
+TEST_F(CalibrateApiTest, SamplesThatCannotBeJudgedAreErrors) {
+  EXPECT_EQ(gpushare_evaluate_models(nullptr, &Judge, nullptr), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(gpushare_evaluate_models("x", nullptr, nullptr), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(gpushare_evaluate_models((folder_ + "/none").c_str(), &Judge, nullptr),
+            GPUSHARE_NOT_FOUND);
+  const std::string profile = std::getenv("GPUSHARE_TEST_PROFILE");
+  EXPECT_EQ(gpushare_evaluate_models(profile.c_str(), &Judge, nullptr), GPUSHARE_INVALID_ARGUMENT);
+  options_.samples_path = "";
+  ExpectRefused(GPUSHARE_INVALID_ARGUMENT, "samples_path");
+  options_.samples_path = folder_.c_str();
+  EXPECT_NE(Run(), GPUSHARE_OK);
+  EXPECT_FALSE(std::filesystem::exists(output_));
+}
+
 TEST_F(CalibrateApiTest, TheWholeHasABound) {
   options_.total_time_ns = 1'000'000'000;
   ASSERT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();

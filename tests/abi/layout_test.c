@@ -608,7 +608,7 @@ GPUSHARE_AT_BYTE(gpushare_calibration_progress, what, 16);
 GPUSHARE_AT_BYTE(gpushare_calibration_progress, kernel, 24);
 GPUSHARE_AT_BYTE(gpushare_calibration_progress, note, 32);
 
-GPUSHARE_SIZE(gpushare_calibration_options, 168);
+GPUSHARE_SIZE(gpushare_calibration_options, 176);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, device_ordinal, 4);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, device, 8);
@@ -634,6 +634,7 @@ GPUSHARE_AT_BYTE(gpushare_calibration_options, total_time_ns, 144);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, slice_overhead_max, 152);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, fused_count, 160);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, reserved, 164);
+GPUSHARE_AT_BYTE(gpushare_calibration_options, samples_path, 168);
 
 GPUSHARE_VALUE(GPUSHARE_OK, 0);
 GPUSHARE_VALUE(GPUSHARE_CANCELLED, 1);

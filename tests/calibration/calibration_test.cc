@@ -675,8 +675,8 @@ TEST_P(FusedCalibrationTest, FindsTheInflectionAndKeepsTheBestOfThePair) {
   EXPECT_NEAR(fused[1].opportune_load_ratio, 1.2, 0.05);
   EXPECT_NEAR(fused[1].saving, 1 - 1.4 / 2.2, 0.02);
   ASSERT_EQ(fused[0].points.size(), 5u);
-  for (const auto& [index, load] :
-       {std::pair{0, 0.1}, std::pair{1, 0.2}, std::pair{2, 1.8}, std::pair{3, 1.9}}) {
+  for (const auto& [index, load] : {std::pair{0, 0.1}, std::pair{1, 0.2}, std::pair{2, 1.0},
+                                    std::pair{3, 1.8}, std::pair{4, 1.9}}) {
     EXPECT_NEAR(fused[0].points[static_cast<size_t>(index)].load_ratio, load, 0.03);
   }
   EXPECT_THAT(result->notes, Contains(HasSubstr("'better' is kept, and 3 others are dropped")));

@@ -1,4 +1,4 @@
-// Medians, quantiles and ratios of known values.
+// Quantiles and ratios of known values.
 
 #include "src/calibration/statistics.h"
 
@@ -8,13 +8,6 @@
 
 namespace gpushare::models {
 namespace {
-
-TEST(MedianTest, IsTheMiddleOrTheMeanOfTheTwoMiddleValues) {
-  EXPECT_EQ(Median({}), 0);
-  EXPECT_EQ(Median({5}), 5);
-  EXPECT_EQ(Median({9, 1, 5}), 5);
-  EXPECT_EQ(Median({9, 1, 5, 6}), 5.5);
-}
 
 TEST(QuantileTest, IsTheSmallestValueThatTheShareDoesNotExceed) {
   EXPECT_EQ(Quantile({}, 0.99), 0);

@@ -19,11 +19,12 @@ constexpr gpushare_status kRefused = GPUSHARE_FAILED_PRECONDITION;
 // What the arguments of every_call.cc answer in any state.
 const std::map<std::string, gpushare_status>& Always() {
   static const std::map<std::string, gpushare_status> always = {
-      {"gpushare_calibrate", kInvalid},       // no output
-      {"gpushare_enqueue_fail", kRefused},    // no enqueue callback runs
-      {"gpushare_region_end", kInvalid},      // no region
-      {"gpushare_runtime_resume", kRefused},  // not quiesced
-      {"gpushare_ticket_cancel", kRefused},   // complete
+      {"gpushare_calibrate", kInvalid},        // no output
+      {"gpushare_enqueue_fail", kRefused},     // no enqueue callback runs
+      {"gpushare_evaluate_models", kInvalid},  // no judge
+      {"gpushare_region_end", kInvalid},       // no region
+      {"gpushare_runtime_resume", kRefused},   // not quiesced
+      {"gpushare_ticket_cancel", kRefused},    // complete
   };
   return always;
 }
@@ -133,6 +134,7 @@ TEST_P(EveryCallTest, NeitherBlocksNorBreaksInsideACallback) {
                             {"gpushare_ticket_wait", kRefused},
                             {"gpushare_region_begin", kRefused},
                             {"gpushare_trace_stop", kRefused},
+                            {"gpushare_evaluate_models", kRefused},
                             {"gpushare_calibrate", kRefused}}));
   };
   EXPECT_EQ(api_.Finish(api_.Submit(task, true)).verdict, GPUSHARE_VERDICT_OK);

@@ -232,10 +232,14 @@ gpushare_status OpenLog(const Handles&) {
   return status;
 }
 
-// Without an output it is refused, wherever it may be called.
+// Without an output or a judge these are refused, wherever they may be called.
 gpushare_status Calibrate(const Handles&) {
   const gpushare_calibration_options options = GPUSHARE_CALIBRATION_OPTIONS_INIT;
   return gpushare_calibrate(&options, nullptr, nullptr);
+}
+
+gpushare_status EvaluateModels(const Handles&) {
+  return gpushare_evaluate_models(TemporaryPath("samples.jsonl").c_str(), nullptr, nullptr);
 }
 
 gpushare_status SaveProfile(const Handles& handles) {
@@ -338,6 +342,7 @@ std::vector<Call> ObservationCalls() {
          return ReleaseExtra(h.log, gpushare_event_log_retain, gpushare_event_log_release);
        }},
       {"gpushare_calibrate", Calibrate, false},
+      {"gpushare_evaluate_models", EvaluateModels, false},
       {"gpushare_profile_save", SaveProfile},
       {"gpushare_profile_load", LoadProfile},
       {"gpushare_profile_validate", ValidateProfile, false},

@@ -160,5 +160,19 @@ TEST(LinearModelTest, ARestoredModelPredictsAsTheSavedOne) {
   EXPECT_FALSE(restored.Observe(1000, 1.1e6, kPriorNs));
 }
 
+// Pageable copies above 64 MB move half as many bytes a ns as smaller ones.
+TEST(LinearModel, LargeWorkThatIsSlowForItsSizeDoesNotMakeSmallWorkFree) {
+  LinearModel model;
+  const auto duration = [](double megabytes) {
+    return megabytes * 70e3 * (megabytes > 64 ? 1.6 : 1);
+  };
+  for (const double megabytes : {32.0, 64.0, 128.0, 256.0}) {
+    for (int i = 0; i < 7; ++i) model.Observe(megabytes, duration(megabytes), 1e6);
+  }
+  const double predicted = static_cast<double>(model.Predict(8, 1e6).duration_ns);
+  EXPECT_GT(predicted, 0.5 * duration(8));
+  EXPECT_LT(predicted, 2 * duration(8));
+}
+
 }  // namespace
 }  // namespace gpushare::models

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "tools/gpushare/calibrate_kernels.h"
 #include "tools/gpushare/command.h"
@@ -208,6 +209,29 @@ TEST_F(CalibrateTest, TheCommandTakesItsOptions) {
     EXPECT_EQ(RunCommand(4, wrong), 2);
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(std::string(option) + " is"));
   }
+}
+
+TEST_F(CalibrateTest, SamplesAreAppended) {
+  options_.samples = folder_ + "/samples.jsonl";
+  Calibrate(options_);
+  std::ifstream in(options_.samples);
+  std::string head;
+  std::getline(in, head);
+  EXPECT_THAT(head, HasSubstr(R"("simulated":true)"));
+  std::string row;
+  EXPECT_TRUE(std::getline(in, row));
+}
+
+TEST_F(CalibrateTest, ShapesNeedAGpuAndAFileForTheirRows) {
+  const auto run = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"gpushare", "calibrate", "--device", "sim", "--shapes"});
+    return RunCommand(static_cast<int>(words.size()), words.data());
+  };
+  EXPECT_EQ(run({}), 2);
+  const std::string samples = folder_ + "/samples.jsonl";
+  EXPECT_EQ(run({"--samples", samples.c_str()}), 2);
+  EXPECT_EQ(run({"--samples", samples.c_str(), "--catalogue"}), 2);
+  EXPECT_FALSE(std::filesystem::exists(samples));
 }
 
 }  // namespace

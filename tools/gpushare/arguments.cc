@@ -98,6 +98,11 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
       "and --resume continues");
   Add(*command, "--slice-percent", arguments.slice_percent, "PERCENT",
       "Most overhead of the smallest slice, 1 to 100, default 2");
+  Add(*command, "--samples", options.samples, "PATH",
+      "Appends every measured duration to this file, and measures what models need beyond a "
+      "profile");
+  command->add_flag("--shapes", options.shapes,
+                    "Library calls of many shapes instead of kernels; needs a GPU and --samples");
   command->add_flag("--catalogue", options.catalogue,
                     "Also the kernels of the catalogue that the profile does not know");
   Add(*command, "--profile", options.device.profile, "PATH|NAME",
@@ -159,6 +164,26 @@ CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments) {
   Add(*command, "--case", arguments.case_name, "CASE", "Only in this case");
   Add(*command, "--policy", arguments.policy, "POLICY", "Only under this policy");
   command->add_flag("--json", arguments.json, "Print JSON (docs/command.md)");
+  return command;
+}
+
+CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments) {
+  CLI::App* command = app.add_subcommand(
+      "evaluate-models", "What the models predict of samples that did not train them");
+  Add(*command, "SAMPLES", arguments.samples, "PATH", "What calibrate --samples wrote")->required();
+  Add(*command, "--out", arguments.out, "FOLDER",
+      "models.json and models.html go there, default out/models");
+  return command;
+}
+
+CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
+  CLI::App* command =
+      app.add_subcommand("profile", "Show a profile, compare two, or merge two into one");
+  Add(*command, "ACTION", arguments.action, "show|diff|merge", "What to do")->required();
+  Add(*command, "FILE", arguments.file, "PATH|NAME", "Profile")->required();
+  Add(*command, "OTHER", arguments.other, "PATH|NAME",
+      "For diff and merge: a second profile, which counts where both have a record");
+  Add(*command, "--out", arguments.out, "PATH", "For merge: the profile to write");
   return command;
 }
 

@@ -50,6 +50,18 @@ struct CalibrateArguments {
   std::string slice_percent;
 };
 
+struct EvaluateArguments {
+  std::string samples;
+  std::string out = "out/models";
+};
+
+struct ProfileArguments {
+  std::string action;
+  std::string file;
+  std::string other;
+  std::string out;
+};
+
 struct ValidateArguments {
   std::string file;
   bool json = false;
@@ -58,7 +70,9 @@ struct ValidateArguments {
 // Each adds its command to `app`; `arguments` must outlive the parse.
 CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments);
 CLI::App* AddColocate(CLI::App& app, ColocateArguments& arguments);
+CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments);
 CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
+CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);
 CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments);
 
 // The numbers below throw InputError with the option, the value and the limits.

@@ -27,6 +27,8 @@ constexpr int64_t kRoundsMost = 128;
 constexpr int64_t kUnknownBlockTaskNs = 100'000;
 constexpr int kUnknownWorkersPerSm = 8;
 constexpr int64_t kCopyBytes = int64_t{128} << 20;
+// Copies of 256 MB each way.
+constexpr int64_t kSampledCopyBytes = int64_t{512} << 20;
 constexpr char kAppName[] = "calibrate";
 
 // A kernel and the structs that the library reads; their addresses must not change.
@@ -72,24 +74,23 @@ class Samples {
     const RuntimeHandle runtime = OpenRuntime(options.device, "bare");
     facts_ = FactsOf(runtime.get());
     workloads_ = MakeWorkloads(facts_);
-    const std::vector<std::string> names = Names(options, runtime.get());
-    for (const std::string& name : names) {
-      // Opaque work has no profile; the caller gets a note if it named such work.
-      if (Add(runtime.get(), name) || options.kernels.empty()) continue;
-      throw InputError("The kernel '" + name + "' is opaque work, which has no profile.");
+    if (options.shapes) {
+      AddShapes();
+    } else {
+      AddKernels(options, runtime.get());
     }
     if (samples_.empty()) throw InputError("The device can run no kernel of the profile.");
     for (const std::unique_ptr<Sample>& sample : samples_) {
       items_.push_back({&sample->kernel, &sample->task});
     }
-    for (const FusedChoice& choice : workloads_->FusedOf(names)) AddFused(choice);
-    copies_ = BindCopies();
+    copies_ = BindCopies(options.samples.empty() ? kCopyBytes : kSampledCopyBytes);
   }
 
   const DeviceFacts& facts() const { return facts_; }
   const std::vector<gpushare_calibration_item>& items() const { return items_; }
   const std::vector<gpushare_calibration_fused>& fused() const { return fused_; }
   const std::vector<TaskBinding>& copies() const { return copies_; }
+  int64_t copy_bytes() const { return copy_bytes_; }
 
  private:
   // Before anything is allocated.
@@ -105,6 +106,32 @@ class Samples {
       if (workloads_->CanRun(name, false)) choice.others.push_back(name);
     }
     return ChooseKernels(choice);
+  }
+
+  void AddKernels(const CalibrateOptions& options, gpushare_runtime* runtime) {
+    const std::vector<std::string> names = Names(options, runtime);
+    for (const std::string& name : names) {
+      // Opaque work has no profile; the caller gets a note if it named such work.
+      if (Add(runtime, name) || options.kernels.empty()) continue;
+      throw InputError("The kernel '" + name + "' is opaque work, which has no profile.");
+    }
+    for (const FusedChoice& choice : workloads_->FusedOf(names)) AddFused(choice);
+  }
+
+  // On the whole device only: how a call behaves in a place is measured with the kernels.
+  void AddShapes() {
+    for (const LibraryShape& shape : workloads_->LibraryShapes()) {
+      auto sample = std::make_unique<Sample>();
+      sample->name = shape.name;
+      sample->kernel.name = sample->name.c_str();
+      sample->kernel.kind = GPUSHARE_TASK_LIBRARY;
+      sample->kernel.library = &shape.call;
+      sample->kernel.confinable = GPUSHARE_CHOICE_NO;
+      sample->task.arguments = &shape.arguments;
+      sample->task.arguments_size_bytes = sizeof(shape.arguments);
+      samples_.push_back(std::move(sample));
+    }
+    if (samples_.empty()) throw InputError("--shapes needs a GPU, which has the libraries.");
   }
 
   // false: opaque work.
@@ -155,10 +182,11 @@ class Samples {
     fused_samples_.push_back(std::move(sample));
   }
 
-  std::vector<TaskBinding> BindCopies() {
+  std::vector<TaskBinding> BindCopies(int64_t bytes) {
+    copy_bytes_ = bytes;
     WorkItem pinned;
     pinned.direction = CopyDirection::kHostToDevice;
-    pinned.bytes = kCopyBytes;
+    pinned.bytes = bytes;
     WorkItem pageable = pinned;
     pageable.pinned = false;
     return workloads_->Bind(std::string(kAppName) + ".copies", {pinned, pageable});
@@ -171,6 +199,7 @@ class Samples {
   std::vector<std::unique_ptr<FusedSample>> fused_samples_;
   std::vector<gpushare_calibration_fused> fused_;
   std::vector<TaskBinding> copies_;
+  int64_t copy_bytes_ = 0;
 };
 
 // The steps as the library counts them: the device, kernels, pairs on partitions and on the same
@@ -293,7 +322,8 @@ std::string Calibrate(const CalibrateOptions& options) {
   known.device_buffer = samples.copies()[0].copy_destination;
   known.pinned_buffer = const_cast<void*>(samples.copies()[0].copy_source);
   known.pageable_buffer = const_cast<void*>(samples.copies()[1].copy_source);
-  known.buffer_size_bytes = kCopyBytes;
+  known.buffer_size_bytes = samples.copy_bytes();
+  known.samples_path = options.samples.empty() ? nullptr : options.samples.c_str();
   Collected collected(Steps(samples));
   const gpushare_status status = gpushare_calibrate(&known, &Collect, &collected);
   if (InterruptSignal() != 0 && status != GPUSHARE_OK) ThrowInterrupted(options.out);

@@ -26,6 +26,8 @@ struct CalibrateOptions {
   double slice_overhead_max = 0;     // 0: the library's
   bool catalogue = false;            // the catalogue's kernels too, and fused kernels of them
   bool resume = false;
+  std::string samples;  // file that every duration is appended to; empty: none
+  bool shapes = false;  // library calls of many shapes, and no kernels
 };
 
 // The printed text. Throws InputError or RunError; stopped by an interrupt: RunError.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "tools/gpushare/calibrate.h"
 #include "tools/gpushare/colocate_command.h"
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/evaluation.h"
+#include "tools/gpushare/evaluation_report.h"
 #include "tools/gpushare/explain.h"
 #include "tools/gpushare/explain_text.h"
 #include "tools/gpushare/files.h"
@@ -19,6 +22,7 @@
 #include "tools/gpushare/json_output.h"
 #include "tools/gpushare/limits.h"
 #include "tools/gpushare/measured.h"
+#include "tools/gpushare/profile_files.h"
 #include "tools/gpushare/scenario.h"
 #include "tools/gpushare/text.h"
 #include "tools/gpushare/validate.h"
@@ -94,7 +98,38 @@ void RunCalibrate(const CalibrateArguments& arguments) {
     options.slice_overhead_max =
         0.01 * static_cast<double>(WholeNumber("--slice-percent", arguments.slice_percent, 1, 100));
   }
+  if (options.shapes && options.samples.empty()) {
+    throw InputError("--shapes needs --samples: its calls are rows for models.");
+  }
+  if (options.shapes && (options.catalogue || !options.kernels.empty())) {
+    throw InputError(
+        "--shapes measures no kernels, so --catalogue and --kernels do not go with it.");
+  }
   Print(Calibrate(options));
+}
+
+void RunEvaluate(const EvaluateArguments& arguments) {
+  const std::vector<ModelRows> models = EvaluateModels(arguments.samples);
+  MakeFolder(arguments.out);
+  const std::string name = std::filesystem::path(arguments.samples).filename().string();
+  WriteFile(arguments.out + "/models.json", EvaluationJson(models, name));
+  WriteFile(arguments.out + "/models.html", EvaluationPage(models, name));
+  Print(EvaluationTable(models) + "\nPlots: " + arguments.out + "/models.html\n");
+}
+
+void RunProfile(const ProfileArguments& arguments) {
+  RequireChoice("ACTION", arguments.action, {"show", "diff", "merge"});
+  const bool two = arguments.action != "show";
+  if (two == arguments.other.empty()) {
+    throw InputError(two ? "`profile " + arguments.action + "` needs two profiles."
+                         : std::string("`profile show` takes one profile."));
+  }
+  if ((arguments.action == "merge") == arguments.out.empty()) {
+    throw InputError("--out names the profile that `profile merge` writes, and only that.");
+  }
+  if (arguments.action == "show") return Print(ShowProfile(arguments.file));
+  if (arguments.action == "diff") return Print(DiffProfiles(arguments.file, arguments.other));
+  Print(MergeProfiles(arguments.file, arguments.other, arguments.out));
 }
 
 void RunValidate(const ValidateArguments& arguments) {
@@ -114,6 +149,10 @@ void Parse(int argc, const char* const* argv) {
   const CLI::App* colocate_command = AddColocate(app, colocate);
   const CLI::App* explain_command = AddExplain(app, explain);
   const CLI::App* calibrate_command = AddCalibrate(app, calibrate);
+  ProfileArguments profile;
+  const CLI::App* profile_command = AddProfile(app, profile);
+  EvaluateArguments evaluate;
+  const CLI::App* evaluate_command = AddEvaluate(app, evaluate);
   AddValidate(app, validate);
   try {
     app.parse(argc, argv);
@@ -127,6 +166,8 @@ void Parse(int argc, const char* const* argv) {
   if (colocate_command->parsed()) return RunColocate(colocate);
   if (explain_command->parsed()) return RunExplain(explain);
   if (calibrate_command->parsed()) return RunCalibrate(calibrate);
+  if (profile_command->parsed()) return RunProfile(profile);
+  if (evaluate_command->parsed()) return RunEvaluate(evaluate);
   RunValidate(validate);
 }
 

@@ -23,6 +23,7 @@
 #include "tools/gpushare/cuda_chain.h"
 #include "tools/gpushare/cuda_chain_tasks.h"
 #include "tools/gpushare/cuda_kernels.h"
+#include "tools/gpushare/cuda_library_shapes.h"
 #include "tools/gpushare/cuda_opaque_gemm.h"
 #include "tools/gpushare/cuda_raw.h"
 #include "tools/gpushare/cuda_tasks.h"
@@ -67,6 +68,11 @@ class CudaWorkloads final : public Workloads {
       names.emplace_back(kernel.name);
     }
     return names;
+  }
+
+  const std::vector<LibraryShape>& LibraryShapes() override {
+    if (shapes_ == nullptr) shapes_ = std::make_unique<CudaLibraryShapes>();
+    return shapes_->shapes();
   }
 
 #ifdef GPUSHARE_TOOL_FUSED
@@ -343,6 +349,7 @@ class CudaWorkloads final : public Workloads {
   bool hung_ = false;  // a bare launch does not end
   std::unique_ptr<ChainPrograms> chains_;
   std::unique_ptr<OpaqueGemm> gemm_;
+  std::unique_ptr<CudaLibraryShapes> shapes_;
   // Maps, because others hold the addresses of their values.
   std::map<std::string, GraphUser> graph_users_;
   std::map<std::string, gpushare_library_call> library_calls_;

@@ -4,6 +4,11 @@
 
 namespace gpushare::tool {
 
+const std::vector<LibraryShape>& Workloads::LibraryShapes() {
+  static const std::vector<LibraryShape> kNone;
+  return kNone;
+}
+
 namespace {
 
 class NoWorkloads final : public Workloads {

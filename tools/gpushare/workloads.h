@@ -93,9 +93,19 @@ struct FusedChoice {
   int32_t local_bytes = 0;  // of a thread
 };
 
+// A library call to time, with operands that nobody checks.
+struct LibraryShape {
+  std::string name;
+  gpushare_library_call call = GPUSHARE_LIBRARY_CALL_INIT;
+  gpushare_library_arguments arguments = {};
+};
+
 class Workloads {
  public:
   virtual ~Workloads() = default;
+
+  // Library calls of many shapes; none on the simulated device. They live as long as this object.
+  virtual const std::vector<LibraryShape>& LibraryShapes();
 
   // The kernels of the catalogue, which can run without a record in a profile.
   virtual std::vector<std::string> CatalogueNames() const { return {}; }

@@ -1084,6 +1084,7 @@ class gpushare_calibration_options(ctypes.Structure):
     slice_overhead_max: float
     fused_count: int
     reserved: int
+    samples_path: bytes | None
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -1111,7 +1112,31 @@ class gpushare_calibration_options(ctypes.Structure):
         ('slice_overhead_max', ctypes.c_double),
         ('fused_count', ctypes.c_uint32),
         ('reserved', ctypes.c_uint32),
+        ('samples_path', ctypes.c_char_p),
     )
+
+
+class gpushare_judged_prediction(ctypes.Structure):
+    struct_size: int
+    reserved: int
+    family: bytes | None
+    model: bytes | None
+    subject: bytes | None
+    predicted: float
+    measured: float
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('reserved', ctypes.c_uint32),
+        ('family', ctypes.c_char_p),
+        ('model', ctypes.c_char_p),
+        ('subject', ctypes.c_char_p),
+        ('predicted', ctypes.c_double),
+        ('measured', ctypes.c_double),
+    )
+
+
+gpushare_judge_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(gpushare_judged_prediction))
 
 
 class gpushare_place_view(ctypes.Structure):
@@ -1590,6 +1615,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     'gpushare_event_log_retain': (ctypes.c_int32, [ctypes.c_void_p]),
     'gpushare_event_log_release': (ctypes.c_int32, [ctypes.c_void_p]),
     'gpushare_calibrate': (ctypes.c_int32, [ctypes.POINTER(gpushare_calibration_options), gpushare_calibration_callback, ctypes.c_void_p]),
+    'gpushare_evaluate_models': (ctypes.c_int32, [ctypes.c_char_p, gpushare_judge_callback, ctypes.c_void_p]),
     'gpushare_profile_load': (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_char_p]),
     'gpushare_profile_save': (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_char_p]),
     'gpushare_profile_validate': (ctypes.c_int32, [ctypes.c_char_p]),

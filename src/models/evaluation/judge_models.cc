@@ -1,0 +1,16 @@
+// All judges; see judged.h.
+
+#include "src/models/evaluation/judged.h"
+
+namespace gpushare::models {
+
+std::vector<Judged> JudgeModels(const Samples& samples) {
+  std::vector<Judged> all;
+  JudgeKernels(samples, all);
+  JudgeCopies(samples, all);
+  JudgeFused(samples, all);
+  JudgeNeighbours(samples, all);
+  return all;
+}
+
+}  // namespace gpushare::models

@@ -1,0 +1,67 @@
+// What a kernel keeps of its speed beside a neighbour on the other SMs, from the neighbour's
+// counters.
+//
+// A kernel that was measured beside some neighbours tells how much it suffers from DRAM, L2 and
+// issue that somebody else uses; the counters of a neighbour that it never met tell how much of
+// these that one uses. The model is a line over the neighbour's counters and the SMs it has, fitted
+// for each kernel by ridge regression over all that was measured beside it. Threads: one at a time
+// for each model. A prediction allocates nothing.
+
+#ifndef GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_
+#define GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace gpushare::models {
+
+// Shares of peak that the neighbour uses when it runs alone on the whole device, 0 to 1.
+struct UseOfDevice {
+  double dram = 0;
+  double l2 = 0;
+  double tensor = 0;
+  double issue = 0;
+};
+
+struct NeighbourSample {
+  UseOfDevice neighbour;
+  double neighbour_share = 0;  // of the device's SMs
+  double factor = 0;           // on the speed that the kernel has alone on its SMs
+};
+
+struct FactorPrediction {
+  double factor = 1;
+  double error = 1;  // one standard deviation; 1: nothing is known
+};
+
+class NeighbourModel {
+ public:
+  // Replaces what was fitted before. Samples that are not finite do not count; without enough of
+  // them nothing is known.
+  void Fit(absl::Span<const NeighbourSample> samples);
+
+  bool known() const { return known_; }
+  // Between kFactorMin and 1.
+  FactorPrediction Predict(const UseOfDevice& neighbour, double neighbour_share) const;
+
+ private:
+  static constexpr size_t kFeatures = 9;
+  using Features = std::array<double, kFeatures>;
+  static Features FeaturesOf(const UseOfDevice& use, double share);
+
+  bool known_ = false;
+  Features weights_ = {};
+  double error_ = 1;
+};
+
+// Below this nothing was ever measured; a prediction there is outside of what was fitted.
+inline constexpr double kFactorMin = 0.05;
+// Samples without which nothing is known.
+inline constexpr size_t kNeighbourSamplesMin = 12;
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_

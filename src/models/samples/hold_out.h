@@ -1,0 +1,30 @@
+// Which rows judge a model and which may train it: decided by a hash of what the row is about, so
+// that a row stays on its side when samples are taken again, on whatever machine.
+//
+// Pure. Threads: any.
+
+#ifndef GPUSHARE_SRC_MODELS_SAMPLES_HOLD_OUT_H_
+#define GPUSHARE_SRC_MODELS_SAMPLES_HOLD_OUT_H_
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "src/models/samples/sample_row.h"
+
+namespace gpushare::models {
+
+// One of so many subjects is held out.
+inline constexpr uint64_t kHeldOutOf = 4;
+
+// By a hash of the text that is the same everywhere.
+bool IsHeldOut(absl::string_view subject);
+
+// What the row is about, without how it was measured: kernel, size and SMs; the shape of a library
+// call; the pair and its split. Rows with one subject are all held out or none.
+std::string SubjectOf(const SampleRow& row);
+
+inline bool IsHeldOut(const SampleRow& row) { return IsHeldOut(SubjectOf(row)); }
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_SAMPLES_HOLD_OUT_H_

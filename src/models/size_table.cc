@@ -1,0 +1,50 @@
+// The table of half-octaves; see size_table.h.
+
+#include "src/models/size_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpushare::models {
+namespace {
+
+constexpr double kPerOctave = 2;
+// A mean follows a drift within so many samples.
+constexpr int32_t kSamplesMax = 16;
+
+}  // namespace
+
+size_t SizeTable::BucketOf(double log_size) {
+  const double bucket = std::floor(kPerOctave * log_size);
+  return static_cast<size_t>(std::clamp(bucket, 0.0, static_cast<double>(kBuckets - 1)));
+}
+
+void SizeTable::Observe(double size, double ratio) {
+  if (!(size > 0) || !(ratio > 0) || !std::isfinite(size * ratio)) return;
+  const double log_size = std::log2(size);
+  Mean& mean = means_[BucketOf(log_size)];
+  mean.samples = std::min(mean.samples + 1, kSamplesMax);
+  const double gain = 1.0 / mean.samples;
+  mean.log_size += gain * (log_size - mean.log_size);
+  mean.log_ratio += gain * (std::log2(ratio) - mean.log_ratio);
+}
+
+double SizeTable::RatioAt(double size) const {
+  if (!(size > 0)) return 1;
+  const double log_size = std::log2(size);
+  const Mean* below = nullptr;
+  const Mean* above = nullptr;
+  for (const Mean& mean : means_) {
+    if (mean.samples == 0) continue;
+    if (mean.log_size <= log_size) below = &mean;
+    if (mean.log_size >= log_size && above == nullptr) above = &mean;
+  }
+  if (below == nullptr && above == nullptr) return 1;
+  if (below == nullptr) return std::exp2(above->log_ratio);
+  if (above == nullptr) return std::exp2(below->log_ratio);
+  const double wide = above->log_size - below->log_size;
+  const double share = wide > 0 ? (log_size - below->log_size) / wide : 0;
+  return std::exp2(below->log_ratio + share * (above->log_ratio - below->log_ratio));
+}
+
+}  // namespace gpushare::models

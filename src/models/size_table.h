@@ -1,0 +1,40 @@
+// What a prior is off by, as a table over the size, learned online.
+//
+// Where durations are no line (pageable copies move large blocks at another rate than small ones),
+// the nearest measured sizes predict better: Baymax 4.3 uses the nearest neighbours of a sample in
+// the same way. Half-octaves of the size have a mean ratio of measured and expected time each.
+// Between two of them the ratio lies on their line, in logarithms; beyond the last it stays.
+// Threads: the scheduler's only. Nothing allocates.
+
+#ifndef GPUSHARE_SRC_MODELS_SIZE_TABLE_H_
+#define GPUSHARE_SRC_MODELS_SIZE_TABLE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace gpushare::models {
+
+class SizeTable {
+ public:
+  // `ratio`: measured over expected. Both above 0.
+  void Observe(double size, double ratio);
+  // 1 as long as nothing was observed.
+  double RatioAt(double size) const;
+
+ private:
+  static constexpr size_t kBuckets = 96;  // half-octaves from 1 to 2^48
+
+  struct Mean {
+    int32_t samples = 0;
+    double log_size = 0;
+    double log_ratio = 0;
+  };
+  static size_t BucketOf(double log_size);
+
+  std::array<Mean, kBuckets> means_;
+};
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_SIZE_TABLE_H_

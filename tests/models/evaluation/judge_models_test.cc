@@ -1,0 +1,176 @@
+// Judges on samples whose truth is known.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "src/models/evaluation/judged.h"
+#include "src/models/samples/hold_out.h"
+
+namespace gpushare::models {
+namespace {
+
+using ::testing::IsEmpty;
+
+constexpr int32_t kSms = 132;
+
+SampleRow Workers(int64_t block_tasks, double ns) {
+  SampleRow row;
+  row.kernel = "kernel";
+  row.form = core::Form::kWorkers;
+  row.block_tasks = block_tasks;
+  row.sms = kSms;
+  row.ns = {ns, ns, ns};
+  return row;
+}
+
+SampleRow Copy(int64_t bytes, double ns) {
+  SampleRow row;
+  row.what = SampleKind::kCopy;
+  row.bytes = bytes;
+  row.ns = {ns, ns, ns};
+  return row;
+}
+
+SampleRow Fused(int32_t load_percent, double ratio) {
+  SampleRow row;
+  row.what = SampleKind::kFused;
+  row.kernel = "fused";
+  row.tensor = "t";
+  row.neighbour = "c";
+  row.load_percent = load_percent;
+  row.alone_ns = {1000};
+  row.neighbour_ns = {10.0 * load_percent};
+  row.ns = {1000 * ratio};
+  return row;
+}
+
+double WorstOf(const std::vector<Judged>& judged) {
+  double worst = 0;
+  for (const Judged& one : judged) {
+    worst = std::max(worst, std::abs(one.predicted / one.measured - 1));
+  }
+  return worst;
+}
+
+Samples Kernels() {
+  Samples samples;
+  samples.head.sm_count = kSms;
+  for (int64_t tasks = 100; tasks <= 4000; tasks += 100) {
+    samples.rows.push_back(Workers(tasks, 5000 + 30.0 * static_cast<double>(tasks)));
+  }
+  return samples;
+}
+
+TEST(JudgeKernels, PredictsHeldOutSizesOnly) {
+  const Samples samples = Kernels();
+  std::vector<Judged> judged;
+  JudgeKernels(samples, judged);
+  const auto held = std::count_if(samples.rows.begin(), samples.rows.end(),
+                                  [](const SampleRow& row) { return IsHeldOut(row); });
+  EXPECT_GT(held, 2);
+  EXPECT_EQ(static_cast<int64_t>(judged.size()), held);
+  EXPECT_LT(WorstOf(judged), 0.01);
+}
+
+TEST(JudgeKernels, WhatIsHeldOutTrainsNothing) {
+  Samples samples = Kernels();
+  std::vector<Judged> before;
+  JudgeKernels(samples, before);
+  for (SampleRow& row : samples.rows) {
+    if (IsHeldOut(row)) row.ns = {1e9};
+  }
+  std::vector<Judged> after;
+  JudgeKernels(samples, after);
+  ASSERT_EQ(after.size(), before.size());
+  for (size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].predicted, before[i].predicted);
+    EXPECT_EQ(after[i].measured, 1e9);
+  }
+}
+
+TEST(JudgeKernels, PartsOfTheDeviceAndFewWorkersAreOtherConditions) {
+  Samples samples = Kernels();
+  const size_t count = samples.rows.size();
+  for (size_t i = 0; i < count; ++i) {
+    SampleRow part = samples.rows[i];
+    part.sms = 64;
+    part.ns = {1};
+    samples.rows.push_back(part);
+    part.sms = kSms;
+    part.workers_per_sm = 1;
+    samples.rows.push_back(part);
+  }
+  std::vector<Judged> judged;
+  JudgeKernels(samples, judged);
+  EXPECT_LT(WorstOf(judged), 0.01);
+}
+
+// 100 MB a ms up to 64 MB, and ever slower beyond.
+TEST(JudgeCopies, ABendInTheRateIsNoLine) {
+  Samples samples;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    for (int64_t bytes = 1 << 12; bytes <= int64_t{1} << 28; bytes += bytes / 4) {
+      const auto size = static_cast<double>(bytes);
+      const double slower = std::pow(std::max(1.0, size / 64e6), 0.4);
+      samples.rows.push_back(Copy(bytes, size * 1e-2 * slower));
+    }
+  }
+  std::vector<Judged> judged;
+  JudgeCopies(samples, judged);
+  ASSERT_GT(judged.size(), 3U);
+  double sum = 0;
+  for (const Judged& one : judged) sum += std::abs(one.predicted / one.measured - 1);
+  EXPECT_LT(sum / static_cast<double>(judged.size()), 0.05);
+}
+
+TEST(JudgeFused, TheCurveIsJudgedBetweenThePointsThatTrainIt) {
+  Samples samples;
+  for (int32_t load = 10; load <= 190; load += 10) {
+    const double r = load / 100.0;
+    samples.rows.push_back(Fused(load, 1 + 0.2 * r + std::max(0.0, 0.9 * (r - 0.7))));
+  }
+  std::vector<Judged> judged;
+  JudgeFused(samples, judged);
+  EXPECT_EQ(judged.size(), 2U * (19 - 5));  // two models
+  EXPECT_LT(WorstOf(judged), 0.05);
+}
+
+TEST(JudgeNeighbours, APairIsHeldOutOnEverySplit) {
+  Samples samples;
+  samples.head.sm_count = kSms;
+  for (int k = 0; k < 24; ++k) {
+    const double dram = k / 24.0;
+    SampleRow counters;
+    counters.what = SampleKind::kCounters;
+    counters.kernel = "be" + std::to_string(k);
+    counters.counters = {{"dram", dram}, {"l2", 0.3}, {"tensor", 0}, {"issue", 0.2}};
+    samples.rows.push_back(counters);
+    for (const int32_t sms : {64, 96}) {
+      SampleRow row;
+      row.what = SampleKind::kBeside;
+      row.kernel = "lc";
+      row.form = core::Form::kGraph;
+      row.sms = sms;
+      row.neighbour = counters.kernel;
+      row.neighbour_sms = kSms - sms;
+      row.alone_ns = {100};
+      row.ns = {100 / (1 - 0.5 * dram * (kSms - sms) / kSms)};
+      samples.rows.push_back(row);
+    }
+  }
+  std::vector<Judged> judged;
+  JudgeNeighbours(samples, judged);
+  ASSERT_GT(judged.size(), 3U);
+  EXPECT_EQ(judged.size() % 2, 0U);
+  EXPECT_LT(WorstOf(judged), 0.03);
+}
+
+TEST(JudgeModels, NothingIsJudgedByNothing) { EXPECT_THAT(JudgeModels({}), IsEmpty()); }
+
+}  // namespace
+}  // namespace gpushare::models

@@ -1,0 +1,179 @@
+// Samples files: what is written is read back, and what is broken is refused with its line.
+
+#include "src/models/samples/samples_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "src/models/samples/hold_out.h"
+#include "src/models/samples/row_times.h"
+
+namespace gpushare::models {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kHead[] = R"({"samples_version":1,"gpu_model":"NVIDIA H200","sm_count":132})"
+                         "\n";
+
+class SamplesFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "gpushare_samples_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string path() const { return folder_ + "/samples.jsonl"; }
+  void Append(const std::string& text) const { std::ofstream(path(), std::ios::app) << text; }
+  void Add(const SampleRow& row, bool simulated = false) const {
+    absl::StatusOr<SamplesWriter> writer =
+        SamplesWriter::Open(path(), {"NVIDIA H200", 132, simulated});
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    writer->Add(row);
+    const absl::Status closed = writer->Close();
+    ASSERT_TRUE(closed.ok()) << closed;
+  }
+
+  std::string folder_;
+};
+
+SampleRow Solo() {
+  SampleRow row;
+  row.kernel = "sincos";
+  row.form = core::Form::kWorkers;
+  row.block_tasks = 4224;
+  row.sms = 64;
+  row.workers_per_sm = 3;
+  row.ns = {100.04, 101, 99.5};
+  return row;
+}
+
+TEST_F(SamplesFileTest, EveryKindOfRowIsReadBack) {
+  Add(Solo());
+  SampleRow call = Solo();
+  call.call.operation = core::LibraryOperation::kMatmul;
+  call.call.m = 128;
+  Add(call);
+  SampleRow copy;
+  copy.what = SampleKind::kCopy;
+  copy.to_device = false;
+  copy.both_ways = true;
+  copy.bytes = 4096;
+  copy.ns = {7};
+  Add(copy);
+  SampleRow beside = Solo();
+  beside.what = SampleKind::kBeside;
+  beside.neighbour = "streaming";
+  beside.neighbour_sms = 68;
+  beside.alone_ns = {50};
+  Add(beside);
+  SampleRow fused;
+  fused.what = SampleKind::kFused;
+  fused.kernel = "a_b";
+  fused.tensor = "a";
+  fused.neighbour = "b";
+  fused.load_percent = 180;
+  fused.neighbour_ns = {3};
+  fused.ns = {4};
+  Add(fused);
+  SampleRow counters;
+  counters.what = SampleKind::kCounters;
+  counters.kernel = "sincos";
+  counters.counters = {{"dram", 0.25}};
+  Add(counters);
+  const absl::StatusOr<Samples> samples = LoadSamples(path());
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_EQ(samples->head.gpu_model, "NVIDIA H200");
+  ASSERT_EQ(samples->rows.size(), 6U);
+  EXPECT_EQ(samples->rows[0].workers_per_sm, 3);
+  EXPECT_EQ(samples->rows[0].form, core::Form::kWorkers);
+  EXPECT_THAT(samples->rows[0].ns, ElementsAre(100, 101, 99.5));
+  EXPECT_EQ(samples->rows[1].call.m, 128);
+  EXPECT_TRUE(samples->rows[2].both_ways);
+  EXPECT_FALSE(samples->rows[2].to_device);
+  EXPECT_EQ(samples->rows[3].neighbour, "streaming");
+  EXPECT_THAT(samples->rows[3].alone_ns, ElementsAre(50));
+  EXPECT_EQ(samples->rows[4].load_percent, 180);
+  EXPECT_EQ(samples->rows[5].counters[0].value, 0.25);
+}
+
+TEST_F(SamplesFileTest, ALineThatWasBeingWrittenCostsNothingElse) {
+  Add(Solo());
+  Append(R"({"what":"solo","ker)");
+  const absl::StatusOr<Samples> cut = LoadSamples(path());
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_TRUE(cut->last_line_cut);
+  EXPECT_EQ(cut->rows.size(), 1U);
+  Add(Solo());
+  const absl::StatusOr<Samples> mended = LoadSamples(path());
+  ASSERT_TRUE(mended.ok()) << mended.status();
+  EXPECT_FALSE(mended->last_line_cut);
+  EXPECT_EQ(mended->rows.size(), 2U);
+}
+
+TEST_F(SamplesFileTest, AFileIsOfOneDevice) {
+  Add(Solo());
+  const absl::Status other = SamplesWriter::Open(path(), {"NVIDIA A100", 108}).status();
+  EXPECT_EQ(other.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(other.message()), HasSubstr("'NVIDIA H200' with 132 SMs"));
+  EXPECT_EQ(SamplesWriter::Open(path(), {"NVIDIA H200", 132, true}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SamplesFileTest, AFileThatIsNoneIsLeftAlone) {
+  Append("not a samples file\n");
+  EXPECT_EQ(SamplesWriter::Open(path(), {"NVIDIA H200", 132}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::filesystem::file_size(path()), 19U);
+}
+
+TEST(ParseSamplesTest, WhatIsBrokenIsNamedWithItsLine) {
+  const auto message = [](const std::string& line) {
+    return std::string(ParseSamples(kHead + line + "\n").status().message());
+  };
+  EXPECT_THAT(message(R"({"what":"solo","kernel":"a"})"), HasSubstr("Line 2: Key 'sms'"));
+  EXPECT_THAT(message(R"({"kernel":"a","ns":[1]})"), HasSubstr("Key 'what' is missing"));
+  EXPECT_THAT(message(R"({"what":"copy","bytes":0,"ns":[1]})"), HasSubstr("'bytes'"));
+  EXPECT_THAT(message(R"({"what":"copy","bytes":1,"kernel":"a","ns":[1]})"),
+              HasSubstr("'kernel' is not known"));
+  EXPECT_THAT(message(R"({"what":"solo","kernel":"a","sms":1,"ns":[-1]})"), HasSubstr("'ns[0]'"));
+  EXPECT_THAT(message(R"({"what":"nothing"})"), HasSubstr("one of solo, copy"));
+  EXPECT_THAT(message(R"({"what":"counters","kernel":"a","counters":[{"value":1}]})"),
+              HasSubstr("without a name"));
+  EXPECT_THAT(message("[]"), HasSubstr("an object"));
+  EXPECT_EQ(ParseSamples("").status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(ParseSamples("{\"samples_version\":2}\n").status().message()),
+              HasSubstr("Line 1"));
+}
+
+// A row keeps its side when it is measured again, on whatever machine.
+TEST(HoldOutTest, TheSplitIsFixed) {
+  SampleRow row = Solo();
+  const bool side = IsHeldOut(row);
+  row.ns = {5};
+  EXPECT_EQ(IsHeldOut(row), side);
+  int held = 0;
+  for (int i = 0; i < 4000; ++i) held += IsHeldOut("subject " + std::to_string(i)) ? 1 : 0;
+  EXPECT_NEAR(held, 1000, 100);
+}
+
+TEST(RowTimesTest, MediansOfValuesAndOfRatios) {
+  EXPECT_EQ(Median({}), 0);
+  EXPECT_EQ(Median({3, 1, 2}), 2);
+  EXPECT_EQ(Median({4, 1, 2, 3}), 2.5);
+  EXPECT_EQ(MedianRatio({2, 9, 8}, {1, 3, 2, 7}), 3);
+  EXPECT_EQ(MedianRatio({1}, {0}), 0);
+}
+
+}  // namespace
+}  // namespace gpushare::models

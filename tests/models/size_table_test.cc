@@ -1,0 +1,51 @@
+// What a prior is off by, over sizes.
+
+#include "src/models/size_table.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace gpushare::models {
+namespace {
+
+TEST(SizeTable, NothingIsOffAtFirst) { EXPECT_EQ(SizeTable().RatioAt(100), 1); }
+
+TEST(SizeTable, SizesBetweenTwoLieOnTheirLineInLogarithms) {
+  SizeTable table;
+  table.Observe(1 << 20, 1);
+  table.Observe(1 << 24, 4);
+  EXPECT_NEAR(table.RatioAt(1 << 22), 2, 1e-6);
+  EXPECT_NEAR(table.RatioAt(1 << 20), 1, 1e-6);
+}
+
+TEST(SizeTable, BeyondTheLastSizeTheRatioStays) {
+  SizeTable table;
+  table.Observe(1 << 10, 0.5);
+  table.Observe(1 << 20, 3);
+  EXPECT_NEAR(table.RatioAt(1 << 28), 3, 1e-6);
+  EXPECT_NEAR(table.RatioAt(16), 0.5, 1e-6);
+}
+
+TEST(SizeTable, FollowsADriftWithinTwentySamples) {
+  SizeTable table;
+  for (int i = 0; i < 1000; ++i) table.Observe(4096, 1);
+  for (int i = 0; i < 20; ++i) table.Observe(4096, 2);
+  EXPECT_GT(table.RatioAt(4096), 1.6);
+}
+
+TEST(SizeTable, WhatIsNoNumberIsIgnored) {
+  SizeTable table;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double infinite = std::numeric_limits<double>::infinity();
+  table.Observe(nan, 3);
+  table.Observe(1, nan);
+  table.Observe(infinite, 3);
+  table.Observe(1, 0);
+  table.Observe(0, 3);
+  EXPECT_EQ(table.RatioAt(1), 1);
+  EXPECT_EQ(table.RatioAt(nan), 1);
+}
+
+}  // namespace
+}  // namespace gpushare::models

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The models on the samples of an H200: `gpushare evaluate-models` and the errors that it may find.
+
+  models_test.py GPUSHARE SAMPLES_GZ
+
+The bounds are those of docs/models.md and a little room, so that a change that costs accuracy fails here.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+# Family and model: mean error at most, rows at least.
+BOUNDS = {
+    ('workers', 'line over block tasks'): (0.010, 100),
+    ('ordinary grids', 'line over block tasks'): (0.011, 100),
+    ('pinned copies', 'table over bytes'): (0.010, 4),
+    ('pageable copies', 'table over bytes'): (0.13, 5),
+    ('fused kernels', 'bent line, with 100 %'): (0.012, 400),
+    ('pairs on partitions', "ridge over the neighbour's counters"): (0.06, 200),
+}
+AGREEMENT = 0.92  # on whether a neighbour takes more than a twentieth
+
+
+def evaluated(program: str, samples: pathlib.Path, folder: pathlib.Path) -> dict:
+    subprocess.run([program, 'evaluate-models', str(samples), '--out', str(folder)], check=True)
+    page = (folder / 'models.html').read_text()
+    assert '<svg' in page and 'http' not in page.replace('http://www.w3.org', ''), 'the page needs a network'
+    return json.loads((folder / 'models.json').read_text())
+
+
+def main() -> int:
+    program, packed = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        samples = folder / 'samples.jsonl'
+        samples.write_bytes(gzip.decompress(pathlib.Path(packed).read_bytes()))
+        models = {(one['family'], one['model']): one for one in evaluated(program, samples, folder)['models']}
+        for key, (mean, rows) in BOUNDS.items():
+            one = models[key]
+            assert one['rows'] >= rows, f"{key} has {one['rows']} rows"
+            assert one['mean_error'] <= mean, f"{key} has a mean error of {one['mean_error']}"
+        pairs = models['pairs on partitions', "ridge over the neighbour's counters"]
+        assert pairs['agreement_on_harm'] >= AGREEMENT, pairs['agreement_on_harm']
+        # A file that is none is an error in one line, and nothing is written.
+        samples.write_text('{"samples_version":1,"gpu_model":"a","sm_count":1}\n{"what":"solo"}\n')
+        bad = subprocess.run([program, 'evaluate-models', str(samples), '--out', str(folder / 'none')],
+                             capture_output=True, text=True, check=False)
+        assert bad.returncode == 2 and 'Line 2' in bad.stderr, bad
+        assert not (folder / 'none').exists()
+    print('every bound holds')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,140 @@
+// `gpushare profile`: shown, compared and merged profiles.
+
+#include "tools/gpushare/profile_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/gpushare/command.h"
+#include "tools/gpushare/errors.h"
+
+namespace gpushare::tool {
+namespace {
+
+using nlohmann::ordered_json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+ordered_json Read(const std::string& file) {
+  std::ifstream in(file);
+  return ordered_json::parse(in);
+}
+
+class ProfileFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name =
+        (std::filesystem::temp_directory_path() / "gpushare_profile_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    const char* scenarios = std::getenv("GPUSHARE_TEST_SCENARIOS");
+    ASSERT_NE(scenarios, nullptr) << "the test needs the folder of the scenarios";
+    base_ = std::string(scenarios) + "/../../profiles/h200.json";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const std::string& name, const ordered_json& profile) const {
+    const std::string file = folder_ + "/" + name;
+    std::ofstream(file) << profile.dump(1) << "\n";
+    return file;
+  }
+  // The base with one kernel under another name and one that is twice as slow.
+  ordered_json Changed() const {
+    ordered_json profile = Read(base_);
+    ordered_json& kernels = profile["kernels"];
+    ordered_json slow;
+    for (ordered_json& kernel : kernels) {
+      if (kernel["name"] == "sincos") slow = kernel;
+    }
+    slow["simulation"]["block_task_ns"] = 2 * slow["simulation"]["block_task_ns"].get<int64_t>();
+    ordered_json fresh = slow;
+    fresh["name"] = "mine";
+    profile["kernels"] = {slow, fresh};
+    profile.erase("calibration");
+    ordered_json learned = ordered_json::parse(profile["learned"].get<std::string>());
+    ordered_json of_sincos = ordered_json::array();
+    for (const ordered_json& kernel : learned["kernels"]) {
+      if (kernel["name"] == "sincos") of_sincos.push_back(kernel);
+    }
+    of_sincos[0]["eviction"]["mean_ns"] = 1234000.0;
+    learned["kernels"] = of_sincos;
+    learned["pairs"] = ordered_json::array();
+    profile["learned"] = learned.dump();
+    return profile;
+  }
+
+  std::string folder_;
+  std::string base_;
+};
+
+TEST_F(ProfileFilesTest, ShowsDeviceKernelsAndRecords) {
+  const std::string text = ShowProfile(base_);
+  EXPECT_THAT(text, HasSubstr("NVIDIA H200, 132 SMs"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("sincos +kernel +-? *[0-9.]* ?[mu]?s? +[0-9.]+ us"));
+  EXPECT_THAT(text, HasSubstr("calibrated fused        106"));
+  EXPECT_THAT(text, HasSubstr("learned    pairs        1930"));
+}
+
+TEST_F(ProfileFilesTest, AProfileDoesNotDifferFromItself) {
+  EXPECT_THAT(DiffProfiles(base_, base_), HasSubstr("No measured value differs by more than 2 %"));
+}
+
+TEST_F(ProfileFilesTest, DifferencesAreNamed) {
+  const std::string text = DiffProfiles(base_, Write("changed.json", Changed()));
+  EXPECT_THAT(text, ::testing::ContainsRegex("sincos +block_task_ns +[0-9]+ -> [0-9]+"));
+  EXPECT_THAT(text, ::testing::ContainsRegex("sincos +eviction mean_ns +[0-9.]+ -> 1.234e.06"));
+  EXPECT_THAT(text, HasSubstr("mine: only in"));
+  EXPECT_THAT(text, HasSubstr("streaming: only in"));
+  EXPECT_THAT(text, Not(HasSubstr("speed on")));
+}
+
+TEST_F(ProfileFilesTest, MergingKeepsWhatOnlyOneHas) {
+  const std::string out = folder_ + "/merged.json";
+  const std::string told = MergeProfiles(base_, Write("changed.json", Changed()), out);
+  EXPECT_THAT(told, HasSubstr("kernels: 2, of which 1 are new"));
+  const ordered_json base = Read(base_);
+  const ordered_json merged = Read(out);
+  EXPECT_EQ(merged["kernels"].size(), base["kernels"].size() + 1);
+  EXPECT_EQ(merged["calibration"], base["calibration"]);
+  const std::string left = DiffProfiles(folder_ + "/changed.json", out);
+  EXPECT_THAT(left, Not(HasSubstr("sincos ")));  // OTHER's values count
+  EXPECT_THAT(left, HasSubstr("streaming: only in " + out));
+  const ordered_json learned = ordered_json::parse(merged["learned"].get<std::string>());
+  EXPECT_EQ(learned["pairs"].size(), 1930U);
+}
+
+TEST_F(ProfileFilesTest, WhatIsNoProfileOfThisGpuIsRefused) {
+  ordered_json other = Changed();
+  other["device"]["gpu_model"] = "NVIDIA A100";
+  const std::string out = folder_ + "/merged.json";
+  EXPECT_THROW(MergeProfiles(base_, Write("other.json", other), out), InputError);
+  std::ofstream(folder_ + "/broken.json") << "{}";
+  EXPECT_THROW(ShowProfile(folder_ + "/broken.json"), InputError);
+  EXPECT_THROW(MergeProfiles(base_, folder_ + "/broken.json", out), InputError);
+  EXPECT_THROW(ShowProfile(folder_ + "/none.json"), InputError);
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(ProfileFilesTest, TheCommandRefusesWhatDoesNotGoTogether) {
+  const auto run = [](std::vector<const char*> words) {
+    words.insert(words.begin(), {"gpushare", "profile"});
+    return RunCommand(static_cast<int>(words.size()), words.data());
+  };
+  EXPECT_EQ(run({"show", base_.c_str()}), 0);
+  EXPECT_EQ(run({"show", base_.c_str(), base_.c_str()}), 2);
+  EXPECT_EQ(run({"diff", base_.c_str()}), 2);
+  EXPECT_EQ(run({"merge", base_.c_str(), base_.c_str()}), 2);
+  EXPECT_EQ(run({"diff", base_.c_str(), base_.c_str(), "--out", "x"}), 2);
+  EXPECT_EQ(run({"eat", base_.c_str()}), 2);
+}
+
+}  // namespace
+}  // namespace gpushare::tool

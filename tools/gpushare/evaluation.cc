@@ -1,0 +1,72 @@
+#include "tools/gpushare/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tools/gpushare/errors.h"
+#include "tools/gpushare/library.h"
+
+namespace gpushare::tool {
+
+namespace {
+
+constexpr double kHarm = 0.95;
+
+void Collect(void* user, const gpushare_judged_prediction* prediction) {
+  auto& all = *static_cast<std::vector<ModelRows>*>(user);
+  const auto same = [&](const ModelRows& one) {
+    return one.family == prediction->family && one.model == prediction->model;
+  };
+  auto found = std::find_if(all.begin(), all.end(), same);
+  if (found == all.end()) {
+    found = all.insert(all.end(), {prediction->family, prediction->model, {}});
+  }
+  found->rows.push_back({prediction->subject, prediction->predicted, prediction->measured});
+}
+
+}  // namespace
+
+double JudgedRow::error() const {
+  return measured > 0 ? std::abs(predicted - measured) / measured : 0;
+}
+
+double ModelRows::MeanError() const {
+  double sum = 0;
+  for (const JudgedRow& row : rows) sum += row.error();
+  return rows.empty() ? 0 : sum / static_cast<double>(rows.size());
+}
+
+double ModelRows::ErrorAt(double share) const {
+  std::vector<double> errors;
+  errors.reserve(rows.size());
+  for (const JudgedRow& row : rows) errors.push_back(row.error());
+  if (errors.empty()) return 0;
+  std::sort(errors.begin(), errors.end());
+  const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(errors.size())));
+  return errors[std::clamp<size_t>(rank, 1, errors.size()) - 1];
+}
+
+const JudgedRow& ModelRows::Worst() const {
+  return *std::max_element(rows.begin(), rows.end(), [](const JudgedRow& a, const JudgedRow& b) {
+    return a.error() < b.error();
+  });
+}
+
+std::vector<ModelRows> EvaluateModels(const std::string& samples) {
+  std::vector<ModelRows> all;
+  Check(gpushare_evaluate_models(samples.c_str(), &Collect, &all));
+  if (all.empty()) {
+    throw InputError("'" + samples + "' has no row that was held out of a model's training.");
+  }
+  return all;
+}
+
+double AgreementOnHarm(const ModelRows& rows) {
+  const auto agrees = [](const JudgedRow& row) {
+    return (row.predicted < kHarm) == (row.measured < kHarm);
+  };
+  const auto count = std::count_if(rows.rows.begin(), rows.rows.end(), agrees);
+  return rows.rows.empty() ? 0 : static_cast<double>(count) / static_cast<double>(rows.rows.size());
+}
+
+}  // namespace gpushare::tool

@@ -1,0 +1,30 @@
+// `gpushare profile`: what a profile holds, what two profiles differ in, two profiles in one.
+//
+// Profiles are checked by the library before they are used, and a merged one before it is there.
+// Threads: any.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_PROFILE_FILES_H_
+#define GPUSHARE_TOOLS_GPUSHARE_PROFILE_FILES_H_
+
+#include <string>
+
+namespace gpushare::tool {
+
+// Files, or names of installed profiles. Errors: InputError.
+
+// Device, kernels, and how many records of each other kind.
+std::string ShowProfile(const std::string& profile);
+
+// What only one has, and measured values that differ by more than `least` (a share).
+inline constexpr double kDifferenceLeast = 0.02;
+std::string DiffProfiles(const std::string& before, const std::string& after,
+                         double least = kDifferenceLeast);
+
+// Writes `base` with everything that `added` has: of what both have, `added` counts. Refuses
+// profiles of two GPU models. Returns what came from where.
+std::string MergeProfiles(const std::string& base, const std::string& added,
+                          const std::string& out);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_PROFILE_FILES_H_
