@@ -21,6 +21,7 @@ import tempfile
 
 PEAK = '.avg.pct_of_peak_sustained_elapsed'
 SHARE = 0.01  # of a metric in per cent
+VALUE_MAX = 1e18  # that a reader takes
 
 # A counter: the first of these sums of metrics whose metrics are all known, and what it is multiplied with.
 COUNTERS: dict[str, tuple[list[list[str]], float]] = {
@@ -92,6 +93,8 @@ def counters_of(row: dict[str, str], chosen: dict[str, list[str]]) -> list[dict[
             value = sum(float(text) for text in texts)
         except ValueError:
             continue  # n/a: the kernel has none of it
+        if not 0 <= value <= VALUE_MAX:
+            continue  # nan among them
         counters.append({'name': counter, 'value': round(value * COUNTERS[counter][1], 6)})
     return counters
 
@@ -104,6 +107,14 @@ def rows_of(announced: list[dict[str, object]], page: str, chosen: dict[str, lis
                         'block_tasks': one['block_tasks'], 'counters': counters_of(row, chosen)},
                        separators=(',', ':'))
             for one, row in zip(announced, launches, strict=True)]
+
+
+def append(samples: pathlib.Path, lines: list[str]) -> None:
+    """Behind the last whole line: a writer that was stopped may have left a part of one."""
+    with samples.open('rb+') as out:
+        out.truncate(out.read().rfind(b'\n') + 1)
+        out.seek(0, 2)
+        out.write(''.join(line + '\n' for line in lines).encode())
 
 
 def main() -> int:
@@ -139,8 +150,7 @@ def main() -> int:
     except ValueError as error:
         print(f'{error}.\n{text[-2000:]}', file=sys.stderr)
         return 1
-    with samples.open('a') as out:
-        out.write(''.join(line + '\n' for line in lines))
+    append(samples, lines)
     print(f'{len(lines)} kernels counted')
     return 0
 

@@ -279,11 +279,18 @@ absl::Status Calibrate(const gpushare_calibration_options& options, Reporter& re
     if (!writer.ok()) return writer.status();
     samples = *std::move(writer);
     known.sample = [&samples](const models::SampleRow& row) { samples->Add(row); };
+    known.cancelled = [&samples, asked = std::move(known.cancelled)] {
+      return !samples->ok() || asked();
+    };
   }
   absl::StatusOr<models::CalibrationResult> result =
       models::Calibrate(*device->device, *base, items, known);
-  if (!result.ok()) return result.status();
   if (samples.has_value()) GPUSHARE_RETURN_IF_ERROR(samples->Close());
+  if (!result.ok()) return result.status();
+  if (samples.has_value() && samples->left_out() > 0) {
+    reporter.Note(absl::StrCat(samples->left_out(),
+                               " rows of samples had impossible values and were left out."));
+  }
   for (const std::string& note : result->notes) reporter.Note(note);
   return absl::OkStatus();
 }

@@ -1430,8 +1430,9 @@ typedef struct gpushare_calibration_options {
   double slice_overhead_max;  // limit for the smallest slice, 0.02 = 2 %; 0: 0.02
   uint32_t fused_count;
   uint32_t reserved;  // must be 0
-  // A samples file (docs/samples.md) that every measured duration is appended to; null: none. With
-  // it, more sizes, load ratios and copies are measured, which takes about a fifth longer.
+  // A samples file (docs/samples.md) that measured durations are appended to, repeat by repeat;
+  // null: none. With it, more sizes, load ratios and copies are measured. FAILED_PRECONDITION if
+  // the file is of another GPU.
   const char* samples_path;
 } gpushare_calibration_options;
 #define GPUSHARE_CALIBRATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_calibration_options)
@@ -1470,7 +1471,8 @@ typedef void (*gpushare_judge_callback)(void* user, const gpushare_judged_predic
 // Trains the models with one part of a samples file (docs/samples.md) and reports what they predict
 // for the other part.
 // Threads: any, not in a callback. Owns: nothing. Blocks: while it reads and trains.
-// Errors: INVALID_ARGUMENT; NOT_FOUND no such file; RESOURCE_EXHAUSTED it is too large.
+// Errors: INVALID_ARGUMENT it is no samples file, or too large; NOT_FOUND no such file; UNAVAILABLE
+// it cannot be read; FAILED_PRECONDITION called in a callback; INTERNAL the callback threw.
 GPUSHARE_API gpushare_status gpushare_evaluate_models(const char* samples_path,
                                                       gpushare_judge_callback judge,
                                                       void* user) GPUSHARE_NOEXCEPT;

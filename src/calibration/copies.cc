@@ -93,7 +93,8 @@ absl::StatusOr<double> CopyMeter::MeasureSize(absl::Span<const Copy> copies, int
     GPUSHARE_ASSIGN_OR_RETURN(const double one, TimeCopies(copies, bytes));
     return Sample<1>{one};
   };
-  GPUSHARE_ASSIGN_OR_RETURN(auto repeats, RepeatsOf<1>(timer_, options_.repeats, take));
+  GPUSHARE_ASSIGN_OR_RETURN(auto repeats,
+                            RepeatsOf<1>(timer_, options_.repeats, take, /*warm_ups=*/1));
   if (options_.sample) {
     SampleRow row;
     row.what = SampleKind::kCopy;

@@ -125,9 +125,12 @@ absl::StatusOr<FusedRecord> FusedMeter::Measure(const core::FusedKernelDesc& fus
     }
   }
   const FusedCurve curve = FitFusedCurve(record.points);
-  record.opportune_load_ratio = curve.bend > 0 ? curve.inflection : kAnyLoadRatio;
-  record.opportune_duration_ratio = curve.At(record.opportune_load_ratio);
-  record.saving = SavingAt({record.opportune_load_ratio, record.opportune_duration_ratio});
+  const double inflection = curve.bend > 0 ? curve.inflection : kAnyLoadRatio;
+  GPUSHARE_ASSIGN_OR_RETURN(const FusedPoint opportune, measure_at(inflection));
+  record.points.push_back(opportune);
+  record.opportune_load_ratio = opportune.load_ratio;
+  record.opportune_duration_ratio = opportune.duration_ratio;
+  record.saving = SavingAt(opportune);
   for (const FusedPoint& point : record.points) {
     record.saving = std::max(record.saving, SavingAt(point));
   }

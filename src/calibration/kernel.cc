@@ -41,7 +41,7 @@ absl::StatusOr<KernelMeasurement> MeasureBasics(KernelRun run) {
 
 absl::StatusOr<KernelMeasurement> MeasureRest(KernelRun run, KernelMeasurement basics) {
   basics.rest_measured = true;
-  return RunStages(run, {MeasureSizes, MeasureSlice, MeasureEvictions}, std::move(basics));
+  return RunStages(run, {MeasureSlice, MeasureEvictions, MeasureSizes}, std::move(basics));
 }
 
 }  // namespace gpushare::models

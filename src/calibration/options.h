@@ -51,8 +51,9 @@ struct CalibrationOptions {
   CalibrationBuffers buffers;
   std::string output_path;  // empty: nothing is written and nothing can be resumed
   bool resume = false;      // continue from the checkpoint, if there is one
-  // Gets every duration that is timed, and makes the calibration time more sizes, load ratios and
-  // copies, which only models need. Empty: neither.
+  // Gets the repeats of durations, speeds, pairs, copies and fused kernels (docs/samples.md), and
+  // makes the calibration time more sizes, load ratios and copies, which only models need. Empty:
+  // neither.
   std::function<void(const SampleRow&)> sample;
   std::function<bool()> cancelled;  // called between samples
   std::function<void(const CalibrationProgress&)> progress;

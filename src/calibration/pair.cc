@@ -72,6 +72,7 @@ absl::Status PairMeter::MeasureSplit(const core::SplitView& split, PairMeasureme
   for (const core::LaneIndex lane : {whole_lane, lc_lane, be_lane}) {
     if (lane == core::kNoLane) return absl::OkStatus();
   }
+  std::vector<double> alone_ns_of_row;  // of the repeats that the background outlasted
   const auto take = [&]() -> absl::StatusOr<Sample<3>> {
     GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch whole, Query(whole_lane));
     GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch alone, Query(lc_lane));
@@ -79,11 +80,15 @@ absl::Status PairMeter::MeasureSplit(const core::SplitView& split, PairMeasureme
     GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch beside, Query(lc_lane));
     GPUSHARE_ASSIGN_OR_RETURN(const bool lasted, timer_.EndBackground(be_lane));
     Sample<3> sample = {whole.duration_ns(), alone.duration_ns()};
-    if (lasted) sample[2] = beside.duration_ns();
+    if (!lasted) return sample;
+    sample[2] = beside.duration_ns();
+    alone_ns_of_row.push_back(alone.duration_ns());
     return sample;
   };
   GPUSHARE_ASSIGN_OR_RETURN(auto repeats, RepeatsOf<3>(timer_, options_.repeats, take));
-  if (options_.sample) options_.sample(RowOf(split, repeats[1], repeats[2]));
+  if (options_.sample && !repeats[2].empty()) {
+    options_.sample(RowOf(split, std::move(alone_ns_of_row), repeats[2]));
+  }
   const double whole_ns = Median(std::move(repeats[0]));
   const double alone_ns = Median(std::move(repeats[1]));
   const double beside_ns = Median(std::move(repeats[2]));

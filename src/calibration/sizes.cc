@@ -14,8 +14,9 @@
 namespace gpushare::models {
 namespace {
 
-// Shares of the sample task. They give rounds that are not whole, as the tasks of users have.
-constexpr double kShares[] = {0.07, 0.12, 0.21, 0.34, 0.53, 0.73, 0.91, 1};
+// Shares of the sample task, whose whole is timed with its durations. They give rounds that are not
+// whole, as the tasks of users have.
+constexpr double kShares[] = {0.07, 0.12, 0.21, 0.34, 0.53, 0.73, 0.91};
 constexpr int kRepeatsMost = 5;
 
 absl::Status MeasureSize(KernelRun& run, int64_t block_tasks, double solo_ns) {

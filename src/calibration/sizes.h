@@ -9,8 +9,9 @@
 
 namespace gpushare::models {
 
-// Times parts of the sample task, as an ordinary grid and as workers. Does nothing unless samples
-// are wanted and the kernel has both, and changes nothing in `out`.
+// Times parts of the sample task, as an ordinary grid and as workers, after the stages that a
+// profile needs and on top of the kernel's share of the time. Does nothing unless samples are
+// wanted and the kernel has both, and changes nothing in `out`.
 absl::Status MeasureSizes(KernelRun& run, KernelMeasurement& out);
 
 }  // namespace gpushare::models

@@ -14,6 +14,7 @@ namespace {
 // Before so many samples the line predicts, which needs fewer.
 constexpr int64_t kTableSamples = 8;
 constexpr double kSmoothing = 1.0 / 16;
+constexpr double kAnnounced = 0.1;      // a smaller change of a duration changes no plan
 constexpr double kErrorShownMax = 0.5;  // one outlier decides nothing
 
 }  // namespace
@@ -37,13 +38,15 @@ bool CopyModel::Observe(const core::DeviceProfile& device, const core::TaskFeatu
   const double prior_ns = CopyPriorNs(device, features.direction, features.pinned, bytes);
   Kind& kind = kinds_[IndexOf(features.direction, features.pinned)];
   const double known = std::max(1.0, measured_ns);
-  const double off = std::abs(prior_ns * kind.table.RatioAt(bytes) - known) / known;
+  const double ratio_before = kind.table.RatioAt(bytes);
+  const double off = std::abs(prior_ns * ratio_before - known) / known;
   ++kind.samples;
   const double gain = std::max(kSmoothing, 1.0 / static_cast<double>(kind.samples));
   kind.error += gain * (std::min(off, kErrorShownMax) - kind.error);
   kind.table.Observe(bytes, known / prior_ns);
-  const bool moved = kind.line.Observe(bytes, measured_ns, prior_ns);
-  return moved || kind.samples == kTableSamples;
+  const bool line_moved = kind.line.Observe(bytes, measured_ns, prior_ns);
+  if (kind.samples <= kTableSamples) return line_moved || kind.has_table();
+  return std::abs(kind.table.RatioAt(bytes) - ratio_before) > kAnnounced * ratio_before;
 }
 
 std::vector<LearnedCopies> CopyModel::Save() const {

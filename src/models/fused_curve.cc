@@ -16,8 +16,9 @@ namespace {
 constexpr size_t kPointsMax = 64;
 // Places for the inflection between two neighbouring points.
 constexpr int kSteps = 16;
-// A bend that improves the fit by less than this share of it is noise.
-constexpr double kBendGains = 0.05;
+// Where one line leaves no more than this, a bend would be made of noise: repeats of a fused kernel
+// differ by 0.6 %.
+constexpr double kStraightError = 0.01;
 
 using Points = std::array<FusedPoint, kPointsMax>;
 using Row = Eigen::Matrix<double, Eigen::Dynamic, 3, Eigen::ColMajor, kPointsMax, 3>;
@@ -79,7 +80,7 @@ FusedCurve FitFusedCurve(absl::Span<const FusedPoint> points) {
   if (count == 0) return {};
   const FusedCurve line = FitAt(sorted, count, sorted[count - 1].load_ratio, /*bends=*/false);
   FusedCurve best = line;
-  if (count < kFusedPointsMin) return best;
+  if (count < kFusedPointsMin || line.error <= kStraightError) return line;
   // Each line has two points or more, except that one of them may be the inflection itself.
   for (size_t i = 1; i + 2 < count; ++i) {
     const double low = sorted[i].load_ratio;
@@ -89,7 +90,7 @@ FusedCurve FitFusedCurve(absl::Span<const FusedPoint> points) {
       if (bent.error < best.error) best = bent;
     }
   }
-  return best.error < (1 - kBendGains) * line.error ? best : line;
+  return best;
 }
 
 FusedCurve TwoLines(absl::Span<const FusedPoint> points) {

@@ -49,9 +49,8 @@ struct Line {
   double At(double x) const { return intercept_ns + slope_ns * x; }
 };
 
-// More work never takes less time, and none of it takes no negative time: where large work is
-// slower for its size than small work, the line through both would predict nothing for what is
-// smaller still, and the one through the origin counts.
+// More work never takes less time, and no work takes no negative time. Where large work is slow for
+// its size, the line would be below 0 for small work. Then the line through the origin counts.
 Line LineOf(const LinearState& state) {
   Line line;
   line.slope_ns = std::max(0.0, state.covariance_xy / state.covariance_xx);

@@ -1,11 +1,10 @@
 // What a kernel keeps of its speed beside a neighbour on the other SMs, from the neighbour's
 // counters.
 //
-// A kernel that was measured beside some neighbours tells how much it suffers from DRAM, L2 and
-// issue that somebody else uses; the counters of a neighbour that it never met tell how much of
-// these that one uses. The model is a line over the neighbour's counters and the SMs it has, fitted
-// for each kernel by ridge regression over all that was measured beside it. Threads: one at a time
-// for each model. A prediction allocates nothing.
+// Each kernel has a model of its own: a line over the neighbour's counters and its share of the
+// SMs. Ridge regression fits it to the neighbours that the kernel was measured beside. The counters
+// of any other neighbour then give its factor. Threads: one at a time for each model. A prediction
+// allocates nothing.
 
 #ifndef GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_
 #define GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_
@@ -57,7 +56,7 @@ class NeighbourModel {
   double error_ = 1;
 };
 
-// Below this nothing was ever measured; a prediction there is outside of what was fitted.
+// The least factor that is predicted.
 inline constexpr double kFactorMin = 0.05;
 // Samples without which nothing is known.
 inline constexpr size_t kNeighbourSamplesMin = 12;

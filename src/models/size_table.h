@@ -1,4 +1,4 @@
-// What a prior is off by, as a table over the size, learned online.
+// Measured over expected durations, as a table over the size, learned online.
 //
 // Where durations are no line (pageable copies move large blocks at another rate than small ones),
 // the nearest measured sizes predict better: Baymax 4.3 uses the nearest neighbours of a sample in

@@ -674,7 +674,7 @@ TEST_P(FusedCalibrationTest, FindsTheInflectionAndKeepsTheBestOfThePair) {
   EXPECT_NEAR(fused[0].saving, 1 - 1.3 / 1.8, 0.02);
   EXPECT_NEAR(fused[1].opportune_load_ratio, 1.2, 0.05);
   EXPECT_NEAR(fused[1].saving, 1 - 1.4 / 2.2, 0.02);
-  ASSERT_EQ(fused[0].points.size(), 5u);
+  ASSERT_EQ(fused[0].points.size(), 6u);  // the last at the inflection
   for (const auto& [index, load] : {std::pair{0, 0.1}, std::pair{1, 0.2}, std::pair{2, 1.0},
                                     std::pair{3, 1.8}, std::pair{4, 1.9}}) {
     EXPECT_NEAR(fused[0].points[static_cast<size_t>(index)].load_ratio, load, 0.03);

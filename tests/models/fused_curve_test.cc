@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <random>
 #include <vector>
 
 namespace gpushare::models {
@@ -46,6 +47,19 @@ TEST(FusedCurve, AStraightPairHasNoBend) {
   const FusedCurve curve = FitFusedCurve({line(0.1), line(0.2), line(1), line(1.8), line(1.9)});
   EXPECT_EQ(curve.bend, 0);
   EXPECT_NEAR(curve.At(1.4), 2.4, 1e-9);
+}
+
+// A bend that noise makes would put the inflection anywhere.
+TEST(FusedCurve, ANoisyStraightPairHasNoBendEither) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> noise(0.99, 1.01);
+  for (int i = 0; i < 200; ++i) {
+    std::vector<FusedPoint> points;
+    for (const double load : {0.1, 0.2, 1.0, 1.8, 1.9}) {
+      points.push_back({load, (1 + load) * noise(random)});
+    }
+    EXPECT_EQ(FitFusedCurve(points).bend, 0);
+  }
 }
 
 TEST(FusedCurve, PointsThatAreNoNumbersDoNotCount) {

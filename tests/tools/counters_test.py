@@ -57,7 +57,8 @@ def main() -> int:
         missing = run(counters, folder, [])
         assert missing.returncode == 1 and 'does not exist' in missing.stderr, missing
         samples.write_text(HEAD)
-        good = run(counters, folder, [['0', '1,000', '24', '5'], ['1', 'n/a', '3', '6']])
+        samples.write_text(HEAD + '{"what":"so')
+        good = run(counters, folder, [['0', '1,000', '24', '5'], ['1', 'nan', '3', '6']])
         assert good.returncode == 0, good.stderr
         first, second = (json.loads(line) for line in samples.read_text().splitlines()[1:])
         assert first == {'what': 'counters', 'kernel': 'a', 'form': 'original', 'block_tasks': 7, 'counters': [

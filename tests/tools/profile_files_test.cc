@@ -42,7 +42,7 @@ class ProfileFilesTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Write(const std::string& name, const ordered_json& profile) const {
-    const std::string file = folder_ + "/" + name;
+    std::string file = folder_ + "/" + name;
     std::ofstream(file) << profile.dump(1) << "\n";
     return file;
   }

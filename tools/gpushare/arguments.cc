@@ -99,7 +99,8 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
   Add(*command, "--slice-percent", arguments.slice_percent, "PERCENT",
       "Most overhead of the smallest slice, 1 to 100, default 2");
   Add(*command, "--samples", options.samples, "PATH",
-      "Appends every measured duration to this file, and measures what models need beyond a "
+      "Appends measured durations to this file, repeat by repeat, and measures what models need "
+      "beyond a "
       "profile");
   command->add_flag("--shapes", options.shapes,
                     "Library calls of many shapes instead of kernels; needs a GPU and --samples");

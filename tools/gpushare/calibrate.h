@@ -26,7 +26,7 @@ struct CalibrateOptions {
   double slice_overhead_max = 0;     // 0: the library's
   bool catalogue = false;            // the catalogue's kernels too, and fused kernels of them
   bool resume = false;
-  std::string samples;  // file that every duration is appended to; empty: none
+  std::string samples;  // file that durations are appended to; empty: none
   bool shapes = false;  // library calls of many shapes, and no kernels
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/library.h"
@@ -27,7 +28,8 @@ void Collect(void* user, const gpushare_judged_prediction* prediction) {
 }  // namespace
 
 double JudgedRow::error() const {
-  return measured > 0 ? std::abs(predicted - measured) / measured : 0;
+  return measured > 0 ? std::abs(predicted - measured) / measured
+                      : std::numeric_limits<double>::infinity();
 }
 
 double ModelRows::MeanError() const {

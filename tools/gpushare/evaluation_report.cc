@@ -100,14 +100,13 @@ std::string LegendOf(const std::vector<const ModelRows*>& family) {
 }
 
 std::string HtmlTableOf(const std::vector<ModelRows>& models) {
-  HtmlTable table({"what", "model", "rows", "mean", "median", "95 %", "worst", "the worst row"});
+  HtmlTable table({"what", "model", "rows", "mean", "95 %", "worst", "the worst row"});
   for (const ModelRows& model : models) {
     table.Row();
     table.Cell(model.family);
     table.Cell(model.model);
     table.Cell(std::to_string(model.rows.size()));
     table.Cell(Percent(model.MeanError()));
-    table.Cell(Percent(model.ErrorAt(0.5)));
     table.Cell(Percent(model.ErrorAt(0.95)));
     table.Cell(Percent(model.ErrorAt(1)));
     table.Cell(WorstText(model));

@@ -1,9 +1,10 @@
 #include "tools/gpushare/profile_files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <functional>
+#include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
@@ -103,8 +104,14 @@ const Json* LearnedOf(const ProfileFile& profile, const Json& kernel) {
   return Find(ListOf(profile.learned, "kernels"), {"name"}, KeyOf(kernel, {"name"}));
 }
 
+const Json& SimulationOf(const Json& kernel) {
+  static const Json kEmpty = Json::object();
+  const auto found = kernel.find("simulation");
+  return found == kernel.end() ? kEmpty : *found;
+}
+
 std::string KernelRow(const ProfileFile& profile, const Json& kernel) {
-  const Json& simulation = kernel.at("simulation");
+  const Json& simulation = SimulationOf(kernel);
   const Json* learned = LearnedOf(profile, kernel);
   const Json eviction = learned == nullptr ? Json() : learned->value("eviction", Json());
   const bool evictable = kernel.value("evictable", false);
@@ -118,7 +125,7 @@ std::string KernelRow(const ProfileFile& profile, const Json& kernel) {
 // Measured values of a kernel, by name.
 std::map<std::string, double> ValuesOf(const ProfileFile& profile, const Json& kernel) {
   std::map<std::string, double> values;
-  const Json& simulation = kernel.at("simulation");
+  const Json& simulation = SimulationOf(kernel);
   for (const char* key : {"block_task_ns", "worker_overhead", "saturating_occupancy"}) {
     values[key] = simulation.value(key, 0.0);
   }
@@ -170,6 +177,17 @@ void MergeRecords(const RecordList& kind, const Json& added, Json& owner, std::s
   if (records.empty()) return;
   const size_t fresh = MergeList(kind.keys, records, owner[kind.list]);
   told += Format("  %s: %zu, of which %zu are new\n", kind.list, records.size(), fresh);
+}
+
+// What `merged` has learned of a kernel is of the record that `more` replaced.
+void ForgetReplaced(const ProfileFile& more, ProfileFile& merged) {
+  if (!merged.learned.is_object() || !merged.learned.contains("kernels")) return;
+  Json kept = Json::array();
+  for (const Json& learned : merged.learned["kernels"]) {
+    const std::string name = KeyOf(learned, {"name"});
+    if (Find(ListOf(more.document, "kernels"), {"name"}, name) == nullptr) kept.push_back(learned);
+  }
+  merged.learned["kernels"] = kept;
 }
 
 }  // namespace
@@ -230,23 +248,29 @@ std::string MergeProfiles(const std::string& base, const std::string& added,
   MergeRecords({"kernels", {"name"}}, more.document, merged.document, told);
   const Json calibration = more.document.value("calibration", Json::object());
   for (const RecordList& kind : kCalibrationLists) {
+    if (calibration.empty()) break;
     MergeRecords(kind, calibration, merged.document["calibration"], told);
   }
+  ForgetReplaced(more, merged);
   if (more.learned.is_object()) {
     if (!merged.learned.is_object()) merged.learned = more.learned;
     told += " learned\n";
     for (const RecordList& kind : kLearnedLists) {
       MergeRecords(kind, more.learned, merged.learned, told);
     }
-    merged.document["learned"] = merged.learned.dump();
   }
+  if (merged.learned.is_object()) merged.document["learned"] = merged.learned.dump();
   // Checked under another name, so that a profile that the library refuses is never at `out`.
   const std::string checked = out + ".merged";
   WriteFile(checked, merged.document.dump(1) + "\n");
-  const gpushare_status status = gpushare_profile_validate(checked.c_str());
-  std::remove(checked.c_str());
-  Check(status);
-  WriteFile(out, merged.document.dump(1) + "\n");
+  if (gpushare_profile_validate(checked.c_str()) != GPUSHARE_OK) {
+    const std::string why = gpushare_last_error_message();
+    std::remove(checked.c_str());
+    throw InputError("The two profiles do not go together: " + why);
+  }
+  if (std::rename(checked.c_str(), out.c_str()) != 0) {
+    throw RunError("'" + out + "' cannot be written: " + std::strerror(errno) + ".");
+  }
   return told + "Profile: " + out + "\n";
 }
 

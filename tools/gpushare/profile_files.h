@@ -15,12 +15,14 @@ namespace gpushare::tool {
 // Device, kernels, and how many records of each other kind.
 std::string ShowProfile(const std::string& profile);
 
-// What only one has, and measured values that differ by more than `least` (a share).
+// Kernels that only one has, and measured values of the device and of kernels that both have, where
+// they differ by more than `least` (a share).
 inline constexpr double kDifferenceLeast = 0.02;
 std::string DiffProfiles(const std::string& before, const std::string& after,
                          double least = kDifferenceLeast);
 
-// Writes `base` with everything that `added` has: of what both have, `added` counts. Refuses
+// Writes `base` with everything that `added` has: of what both have, `added` counts, and what was
+// learned of a kernel goes with its record. Refuses
 // profiles of two GPU models. Returns what came from where.
 std::string MergeProfiles(const std::string& base, const std::string& added,
                           const std::string& out);

@@ -304,6 +304,7 @@ class CalibrationOptions(TypedDict, total=False):
     total_time_ns: int
     # limit for the smallest slice, 0.02 = 2 %; 0: 0.02
     slice_overhead_max: float
-    # A samples file (docs/samples.md) that every measured duration is appended to; null: none. With
-    # it, more sizes, load ratios and copies are measured, which takes about a fifth longer.
+    # A samples file (docs/samples.md) that measured durations are appended to, repeat by repeat;
+    # null: none. With it, more sizes, load ratios and copies are measured. FAILED_PRECONDITION if
+    # the file is of another GPU.
     samples_path: str

@@ -1,6 +1,7 @@
 // Judges the lines over block tasks and over bytes, as the scheduler trains them: repeat by repeat.
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ using KernelForm = std::pair<std::string, core::Form>;
 struct Lines {
   LinearModel line;
   double ns_per_task = 0;  // of the first row: the prior of the others
-  int64_t sizes = 0;
+  std::set<int64_t> sizes;
 };
 
 bool IsOnWholeDevice(const Samples& samples, const SampleRow& row) {
@@ -54,14 +55,15 @@ void JudgeKernels(const Samples& samples, std::vector<Judged>& out) {
     if (!IsOnWholeDevice(samples, row) || IsHeldOut(row)) continue;
     Lines& model = models[{row.kernel, JudgedForm(row)}];
     const auto tasks = static_cast<double>(row.block_tasks);
-    if (model.sizes++ == 0) model.ns_per_task = Median(row.ns) / tasks;
+    if (model.sizes.empty()) model.ns_per_task = Median(row.ns) / tasks;
+    model.sizes.insert(row.block_tasks);
     for (const double ns : row.ns) model.line.Observe(tasks, ns, model.ns_per_task * tasks);
   }
   for (const SampleRow& row : samples.rows) {
     if (!IsOnWholeDevice(samples, row) || !IsHeldOut(row)) continue;
     const auto model = models.find({row.kernel, JudgedForm(row)});
     // One size says nothing of another.
-    if (model == models.end() || model->second.sizes < 2) continue;
+    if (model == models.end() || model->second.sizes.size() < 2) continue;
     const auto tasks = static_cast<double>(row.block_tasks);
     const core::Prediction prediction =
         model->second.line.Predict(tasks, model->second.ns_per_task * tasks);
@@ -73,7 +75,7 @@ void JudgeKernels(const Samples& samples, std::vector<Judged>& out) {
 }
 
 void JudgeCopies(const Samples& samples, std::vector<Judged>& out) {
-  core::DeviceProfile device;  // only a prior, which the third sample replaces
+  const core::DeviceProfile device;  // the table learns what its rates are off by
   CopyModel model;
   const auto counts = [](const SampleRow& row) {
     return row.what == SampleKind::kCopy && !row.both_ways && !row.ns.empty();

@@ -14,54 +14,49 @@
 namespace gpushare::models {
 namespace {
 
-// Load ratios in per cent. The paper's, and one more near where most lines meet.
+// Load ratios in per cent: the paper's, and one more near where most lines meet, as calibration has
+// them (src/calibration/fused.cc).
 constexpr int32_t kPaperLoads[] = {10, 20, 180, 190};
 constexpr int32_t kMiddleLoad = 100;
 // A kernel with fewer points was not measured between those that train.
 constexpr size_t kCurvePointsMin = 12;
 
-struct Measured {
-  int32_t load_percent = 0;
-  FusedPoint point;
-};
+// By the load ratio in per cent that was aimed at; of one that was measured twice the later counts.
+using Curve = std::map<int32_t, FusedPoint>;
 
 bool IsPaperLoad(int32_t load) {
   return std::find(std::begin(kPaperLoads), std::end(kPaperLoads), load) != std::end(kPaperLoads);
 }
 
-void JudgeCurve(const std::string& name, const std::vector<Measured>& points,
-                std::vector<Judged>& out) {
+void JudgeCurve(const std::string& name, const Curve& points, std::vector<Judged>& out) {
   std::vector<FusedPoint> paper;
   std::vector<FusedPoint> with_middle;
-  for (const Measured& one : points) {
-    if (IsPaperLoad(one.load_percent)) paper.push_back(one.point);
-    if (IsPaperLoad(one.load_percent) || one.load_percent == kMiddleLoad) {
-      with_middle.push_back(one.point);
-    }
+  for (const auto& [load, point] : points) {
+    if (IsPaperLoad(load)) paper.push_back(point);
+    if (IsPaperLoad(load) || load == kMiddleLoad) with_middle.push_back(point);
   }
   if (paper.size() < std::size(kPaperLoads) || with_middle.size() == paper.size()) return;
   const FusedCurve lines = TwoLines(paper);
   const FusedCurve curve = FitFusedCurve(with_middle);
-  for (const Measured& one : points) {
-    if (IsPaperLoad(one.load_percent) || one.load_percent == kMiddleLoad) continue;
-    const std::string subject = absl::StrCat(name, " at ", one.load_percent, " %");
-    const double load = one.point.load_ratio;
-    out.push_back({"fused kernels", "two lines at 10, 20, 180 and 190 %", subject, lines.At(load),
-                   one.point.duration_ratio});
-    out.push_back({"fused kernels", "bent line, with 100 %", subject, curve.At(load),
-                   one.point.duration_ratio});
+  for (const auto& [load, point] : points) {
+    if (IsPaperLoad(load) || load == kMiddleLoad) continue;
+    const std::string subject = absl::StrCat(name, " at ", load, " %");
+    out.push_back({"fused kernels", "two lines at 10, 20, 180 and 190 %", subject,
+                   lines.At(point.load_ratio), point.duration_ratio});
+    out.push_back({"fused kernels", "bent line, with 100 %", subject, curve.At(point.load_ratio),
+                   point.duration_ratio});
   }
 }
 
 }  // namespace
 
 void JudgeFused(const Samples& samples, std::vector<Judged>& out) {
-  std::map<std::string, std::vector<Measured>> curves;
+  std::map<std::string, Curve> curves;
   for (const SampleRow& row : samples.rows) {
     if (row.what != SampleKind::kFused) continue;
     const FusedPoint point = {MedianRatio(row.neighbour_ns, row.alone_ns),
                               MedianRatio(row.ns, row.alone_ns)};
-    if (point.duration_ratio > 0) curves[row.kernel].push_back({row.load_percent, point});
+    if (point.duration_ratio > 0) curves[row.kernel][row.load_percent] = point;
   }
   for (const auto& [name, points] : curves) {
     if (points.size() >= kCurvePointsMin) JudgeCurve(name, points, out);

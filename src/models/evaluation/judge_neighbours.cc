@@ -2,7 +2,9 @@
 // its kernel, on whatever split.
 
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,17 +16,28 @@
 namespace gpushare::models {
 namespace {
 
+// Of a kernel without one of the counters nothing is known.
+std::optional<UseOfDevice> UseOf(const SampleRow& row) {
+  UseOfDevice use;
+  size_t found = 0;
+  for (const CounterValue& counter : row.counters) {
+    for (const auto& [name, value] :
+         {std::pair{"dram", &use.dram}, std::pair{"l2", &use.l2}, std::pair{"tensor", &use.tensor},
+          std::pair{"issue", &use.issue}}) {
+      if (counter.name != name) continue;
+      *value = counter.value;
+      ++found;
+    }
+  }
+  constexpr size_t kCounters = 4;
+  return found == kCounters ? std::optional(use) : std::nullopt;
+}
+
 std::map<std::string, UseOfDevice> UsesOf(const Samples& samples) {
   std::map<std::string, UseOfDevice> uses;
   for (const SampleRow& row : samples.rows) {
     if (row.what != SampleKind::kCounters) continue;
-    UseOfDevice& use = uses[row.kernel];
-    for (const CounterValue& counter : row.counters) {
-      if (counter.name == "dram") use.dram = counter.value;
-      if (counter.name == "l2") use.l2 = counter.value;
-      if (counter.name == "tensor") use.tensor = counter.value;
-      if (counter.name == "issue") use.issue = counter.value;
-    }
+    if (const std::optional<UseOfDevice> use = UseOf(row)) uses[row.kernel] = *use;
   }
   return uses;
 }

@@ -19,8 +19,9 @@ inline constexpr uint64_t kHeldOutOf = 4;
 // By a hash of the text that is the same everywhere.
 bool IsHeldOut(absl::string_view subject);
 
-// What the row is about, without how it was measured: kernel, size and SMs; the shape of a library
-// call; the pair and its split. Rows with one subject are all held out or none.
+// What the row is about, without how it was measured: kernel, size, SMs and workers; the pair and
+// its split. The name of a library call has its shape. Rows with one subject are all held out or
+// none.
 std::string SubjectOf(const SampleRow& row);
 
 inline bool IsHeldOut(const SampleRow& row) { return IsHeldOut(SubjectOf(row)); }

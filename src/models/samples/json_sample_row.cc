@@ -25,6 +25,7 @@ constexpr const char* kTypeWords[] = {"float32", "float16", "bfloat16"};
 constexpr const char* kModeWords[] = {"default", "max_pooling", "average_pooling",
                                       "relu",    "tanh",        "sigmoid"};
 constexpr double kSizeMax = 1 << 30;
+constexpr double kTimeLeastNs = 0.1;  // as times are rounded
 constexpr double kCounterMax = 1e18;
 constexpr double kWorkersMax = 1 << 12;
 constexpr double kLoadPercentMax = 1 << 20;
@@ -37,7 +38,7 @@ Field<SampleRow>::Custom TimesField() {
             return ReadArray(value, path, kSampleRepeatsMax,
                              [&](const JsonValue& element, const JsonPath& at) {
                                double& time = (out.*member).emplace_back();
-                               return ReadDouble(element, at, 0, kDurationMaxNs, time);
+                               return ReadDouble(element, at, kTimeLeastNs, kDurationMaxNs, time);
                              });
           },
           [](const SampleRow& in, JsonWriter& json) {

@@ -50,8 +50,7 @@ struct SampleRow {
   int32_t neighbour_workers_per_sm = 0;
   bool same_sms = false;
 
-  // Times of the repeats, in the order taken. Those of one repeat stand at the same index, except
-  // where a neighbour did not last.
+  // Times of the repeats, in the order taken. Those of one repeat stand at the same index.
   std::vector<double> ns;
   std::vector<double> alone_ns;      // kBeside: without the neighbour; kFused: the TC part
   std::vector<double> neighbour_ns;  // kFused: the CD part alone

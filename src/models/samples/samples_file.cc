@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/status.h"
@@ -52,6 +53,10 @@ absl::Status ReadLine(absl::string_view text, bool first, Samples& out) {
   return absl::OkStatus();
 }
 
+absl::Status InFile(const std::string& path, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("In '", path, "': ", status.message()));
+}
+
 absl::Status FileError(const std::string& path, absl::string_view action) {
   return absl::UnavailableError(
       absl::StrCat("The samples file '", path, "' cannot be ", action, ": ", std::strerror(errno)));
@@ -89,10 +94,7 @@ absl::StatusOr<Samples> ParseSamples(absl::string_view text) {
   int64_t line = 0;
   while (!text.empty()) {
     const size_t end = text.find('\n');
-    if (end == absl::string_view::npos) {
-      samples.last_line_cut = true;
-      break;
-    }
+    if (end == absl::string_view::npos) break;
     const absl::Status status = ReadLine(text.substr(0, end), line == 0, samples);
     ++line;
     if (!status.ok()) return AtLine(line, status);
@@ -106,8 +108,7 @@ absl::StatusOr<Samples> LoadSamples(const std::string& path) {
   GPUSHARE_ASSIGN_OR_RETURN(const std::string text, core::ReadWholeFile(path, kSamplesBytesMax));
   absl::StatusOr<Samples> samples = ParseSamples(text);
   if (samples.ok()) return samples;
-  return absl::Status(samples.status().code(),
-                      absl::StrCat("In '", path, "': ", samples.status().message()));
+  return InFile(path, samples.status());
 }
 
 absl::StatusOr<SamplesWriter> SamplesWriter::Open(const std::string& path,
@@ -115,13 +116,18 @@ absl::StatusOr<SamplesWriter> SamplesWriter::Open(const std::string& path,
   absl::StatusOr<std::string> text = core::ReadWholeFile(path, kSamplesBytesMax);
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   const bool begun = text.ok() && text->find('\n') != std::string::npos;
+  if (!begun && text.ok() && !absl::StartsWith(HeadLine(head), *text)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", path, "' is no samples file, and nothing was written to it."));
+  }
   if (begun) {
     const absl::string_view first = absl::string_view(*text).substr(0, text->find('\n') + 1);
-    GPUSHARE_ASSIGN_OR_RETURN(const Samples known, ParseSamples(first));
-    if (!IsSameDevice(known.head, head)) {
-      return absl::FailedPreconditionError(absl::StrCat("The samples file '", path, "' is of ",
-                                                        NameOf(known.head), ", and this device is ",
-                                                        NameOf(head), "."));
+    const absl::StatusOr<Samples> known = ParseSamples(first);
+    if (!known.ok()) return InFile(path, known.status());
+    if (!IsSameDevice(known->head, head)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("The samples file '", path, "' is of ", NameOf(known->head),
+                       ", and this device is ", NameOf(head), "."));
     }
     if (text->back() != '\n') GPUSHARE_RETURN_IF_ERROR(CutLastLine(path, *text));
   }
@@ -137,20 +143,22 @@ absl::StatusOr<SamplesWriter> SamplesWriter::Open(const std::string& path,
 void SamplesWriter::Add(const SampleRow& row) {
   line_.clear();
   WriteSampleRow(row, line_);
+  Samples read;
+  if (!ReadLine(line_, /*first=*/false, read).ok()) {
+    ++left_out_;
+    return;
+  }
   line_ += '\n';
   WriteLine();
 }
 
 void SamplesWriter::WriteLine() {
   if (!status_.ok()) return;
-  if (std::fwrite(line_.data(), 1, line_.size(), file_.get()) != line_.size()) {
-    status_ = FileError(path_, "written");
-  }
+  const bool written = std::fwrite(line_.data(), 1, line_.size(), file_.get()) == line_.size();
+  if (!written || std::fflush(file_.get()) != 0) status_ = FileError(path_, "written");
 }
 
 absl::Status SamplesWriter::Close() {
-  if (file_ == nullptr) return status_;
-  if (std::fflush(file_.get()) != 0 && status_.ok()) status_ = FileError(path_, "written");
   file_.reset();
   return status_;
 }

@@ -24,13 +24,12 @@ namespace gpushare::models {
 struct SamplesHead {
   std::string gpu_model;
   int32_t sm_count = 0;
-  bool simulated = false;  // rows of a simulated device judge no model
+  bool simulated = false;
 };
 
 struct Samples {
   SamplesHead head;
-  std::vector<SampleRow> rows;  // in the order of the file
-  bool last_line_cut = false;   // the last line has no end and was skipped
+  std::vector<SampleRow> rows;  // in the order of the file; a last line without an end is left out
 };
 
 // Errors: INVALID_ARGUMENT names the line and the key (samples_limits.h has the bounds).
@@ -41,13 +40,16 @@ absl::StatusOr<Samples> LoadSamples(const std::string& path);
 class SamplesWriter {
  public:
   // Makes the file with its head, or goes on behind the rows of an existing one. A line without an
-  // end is cut off first. Errors: FAILED_PRECONDITION the file is of another GPU; those of
-  // LoadSamples.
+  // end is cut off first. Errors: FAILED_PRECONDITION the file is of another GPU; INVALID_ARGUMENT
+  // it is no samples file, and stays as it is; those of LoadSamples.
   static absl::StatusOr<SamplesWriter> Open(const std::string& path, const SamplesHead& head);
 
-  // Appends a row. After an error nothing is written any more, and Close() returns it.
+  // Appends a row, and leaves it to the system at once. A row that a reader would refuse is counted
+  // and left out. After an error nothing is written any more, and Close() returns it.
   void Add(const SampleRow& row);
-  // Writes what is buffered. Errors: UNAVAILABLE.
+  bool ok() const { return status_.ok(); }
+  int64_t left_out() const { return left_out_; }
+  // Errors: UNAVAILABLE.
   absl::Status Close();
 
  private:
@@ -60,6 +62,7 @@ class SamplesWriter {
   std::string path_;
   std::unique_ptr<std::FILE, CloseFile> file_;
   std::string line_;
+  int64_t left_out_ = 0;
   absl::Status status_;
 };
 

@@ -112,12 +112,10 @@ TEST_F(SamplesFileTest, ALineThatWasBeingWrittenCostsNothingElse) {
   Append(R"({"what":"solo","ker)");
   const absl::StatusOr<Samples> cut = LoadSamples(path());
   ASSERT_TRUE(cut.ok()) << cut.status();
-  EXPECT_TRUE(cut->last_line_cut);
   EXPECT_EQ(cut->rows.size(), 1U);
   Add(Solo());
   const absl::StatusOr<Samples> mended = LoadSamples(path());
   ASSERT_TRUE(mended.ok()) << mended.status();
-  EXPECT_FALSE(mended->last_line_cut);
   EXPECT_EQ(mended->rows.size(), 2U);
 }
 
@@ -135,6 +133,33 @@ TEST_F(SamplesFileTest, AFileThatIsNoneIsLeftAlone) {
   EXPECT_EQ(SamplesWriter::Open(path(), {"NVIDIA H200", 132}).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(std::filesystem::file_size(path()), 19U);
+}
+
+TEST_F(SamplesFileTest, AFileWithoutALineEndIsNotEmptied) {
+  Append(R"({"schema_version":1,"device":{}})");
+  const auto bytes = std::filesystem::file_size(path());
+  EXPECT_EQ(SamplesWriter::Open(path(), {"NVIDIA H200", 132}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::filesystem::file_size(path()), bytes);
+}
+
+TEST_F(SamplesFileTest, AHeadThatWasBeingWrittenIsWrittenAgain) {
+  Append(std::string(kHead).substr(0, 20));
+  Add(Solo());
+  EXPECT_EQ(LoadSamples(path())->rows.size(), 1U);
+}
+
+TEST_F(SamplesFileTest, ARowIsOnDiskBeforeTheNextIsMeasured) {
+  absl::StatusOr<SamplesWriter> writer = SamplesWriter::Open(path(), {"NVIDIA H200", 132});
+  ASSERT_TRUE(writer.ok()) << writer.status();
+  writer->Add(Solo());
+  EXPECT_EQ(LoadSamples(path())->rows.size(), 1U);
+  SampleRow impossible = Solo();
+  impossible.ns = {-5};
+  writer->Add(impossible);
+  EXPECT_EQ(writer->left_out(), 1);
+  EXPECT_TRUE(writer->Close().ok());
+  EXPECT_EQ(LoadSamples(path())->rows.size(), 1U);
 }
 
 TEST(ParseSamplesTest, WhatIsBrokenIsNamedWithItsLine) {
