@@ -91,6 +91,26 @@ absl::StatusOr<CoResidentRecord> CoResidentMeter::Measure(const CalibrationItem&
   return record;
 }
 
+SampleRow CoResidentMeter::RowOf(const Side& timed, const core::LaunchRequest& launch,
+                                 const Side& background, std::vector<double> alone_ns,
+                                 std::vector<double> beside_ns) const {
+  SampleRow row;
+  row.what = SampleKind::kBeside;
+  row.kernel = timed.item.kernel.name;
+  row.form = launch.form;
+  row.block_tasks = launch.parts[0].block_count;
+  row.sms = timer_.device().capabilities().profile.sm_count;
+  row.workers_per_sm = timed.workers_per_sm;
+  row.neighbour = background.item.kernel.name;
+  row.neighbour_block_tasks = background.item.block_tasks;
+  row.neighbour_sms = row.sms;
+  row.neighbour_workers_per_sm = background.workers_per_sm;
+  row.same_sms = true;
+  row.alone_ns = std::move(alone_ns);
+  row.ns = std::move(beside_ns);
+  return row;
+}
+
 absl::StatusOr<double> CoResidentMeter::SpeedBeside(const Side& timed, const Side& background) {
   const int32_t sm_count = timer_.device().capabilities().profile.sm_count;
   const auto workers = [&](const Side& side) { return side.workers_per_sm * sm_count - kLeaders; };
@@ -116,21 +136,7 @@ absl::StatusOr<double> CoResidentMeter::SpeedBeside(const Side& timed, const Sid
   GPUSHARE_ASSIGN_OR_RETURN(auto repeats,
                             RepeatsOf<3>(timer_, std::min(options_.repeats, kRepeatsMost), take));
   if (options_.sample && !repeats[0].empty()) {
-    SampleRow row;
-    row.what = SampleKind::kBeside;
-    row.kernel = timed.item.kernel.name;
-    row.form = part.form;
-    row.block_tasks = part.parts[0].block_count;
-    row.sms = sm_count;
-    row.workers_per_sm = timed.workers_per_sm;
-    row.neighbour = background.item.kernel.name;
-    row.neighbour_block_tasks = background.item.block_tasks;
-    row.neighbour_sms = sm_count;
-    row.neighbour_workers_per_sm = background.workers_per_sm;
-    row.same_sms = true;
-    row.alone_ns = std::move(repeats[1]);
-    row.ns = std::move(repeats[2]);
-    options_.sample(row);
+    options_.sample(RowOf(timed, part, background, std::move(repeats[1]), std::move(repeats[2])));
   }
   return Median(std::move(repeats[0]));
 }

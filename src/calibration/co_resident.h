@@ -8,6 +8,7 @@
 #define GPUSHARE_SRC_CALIBRATION_CO_RESIDENT_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "src/calibration/item.h"
@@ -17,6 +18,7 @@
 #include "src/core/seams/device.h"
 #include "src/core/state/lanes.h"
 #include "src/models/calibration_record.h"
+#include "src/models/samples/sample_row.h"
 
 namespace gpushare::models {
 
@@ -43,6 +45,8 @@ class CoResidentMeter {
   };
   // Speed of `timed` beside `background`; 0 when it never ended before the background did.
   absl::StatusOr<double> SpeedBeside(const Side& timed, const Side& background);
+  SampleRow RowOf(const Side& timed, const core::LaunchRequest& launch, const Side& background,
+                  std::vector<double> alone_ns, std::vector<double> beside_ns) const;
 
   LaunchTimer& timer_;
   const CalibrationOptions& options_;

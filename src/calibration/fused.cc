@@ -43,6 +43,20 @@ double SavingAt(const FusedPoint& point) {
 // For a message: to 1 / `steps`.
 double Rounded(double value, double steps) { return std::round(value * steps) / steps; }
 
+// Without its times.
+SampleRow RowOf(const core::FusedKernelDesc& fused, const FusedPart& tensor, const FusedPart& cuda,
+                double load) {
+  SampleRow row;
+  row.what = SampleKind::kFused;
+  row.kernel = fused.name;
+  row.tensor = tensor.item.kernel.name;
+  row.neighbour = cuda.item.kernel.name;
+  row.block_tasks = tensor.block_tasks;
+  row.neighbour_block_tasks = cuda.block_tasks;
+  row.load_percent = static_cast<int32_t>(std::lround(100 * load));
+  return row;
+}
+
 }  // namespace
 
 FusedRecord RecordOf(const core::FusedKernelDesc& fused, const CalibrationItem& tensor,
@@ -76,14 +90,7 @@ absl::StatusOr<FusedPoint> FusedMeter::MeasurePoint(const core::FusedKernelDesc&
   GPUSHARE_ASSIGN_OR_RETURN(auto repeats,
                             RepeatsOf<5>(timer_, std::min(options_.repeats, kRepeatsMost), take));
   if (options_.sample) {
-    SampleRow row;
-    row.what = SampleKind::kFused;
-    row.kernel = fused.name;
-    row.tensor = tensor.item.kernel.name;
-    row.neighbour = cuda.item.kernel.name;
-    row.block_tasks = tensor.block_tasks;
-    row.neighbour_block_tasks = cuda.block_tasks;
-    row.load_percent = static_cast<int32_t>(std::lround(100 * load));
+    SampleRow row = RowOf(fused, tensor, cuda, load);
     row.alone_ns = std::move(repeats[2]);
     row.neighbour_ns = std::move(repeats[3]);
     row.ns = std::move(repeats[4]);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace gpushare::models {
 namespace {
@@ -91,29 +90,6 @@ FusedCurve FitFusedCurve(absl::Span<const FusedPoint> points) {
     }
   }
   return best;
-}
-
-FusedCurve TwoLines(absl::Span<const FusedPoint> points) {
-  Points sorted;
-  const size_t count = Sorted(points, sorted);
-  if (count < kFusedPointsMin) return FitFusedCurve(points);
-  const auto slope = [&](size_t i) {
-    const double wide = sorted[i + 1].load_ratio - sorted[i].load_ratio;
-    return wide > 0 ? (sorted[i + 1].duration_ratio - sorted[i].duration_ratio) / wide : 0;
-  };
-  FusedCurve curve;
-  curve.slope = slope(0);
-  curve.intercept = sorted[0].duration_ratio - curve.slope * sorted[0].load_ratio;
-  const double beyond = slope(count - 2);
-  curve.bend = beyond - curve.slope;
-  const FusedPoint& last = sorted[count - 1];
-  const double beyond_intercept = last.duration_ratio - beyond * last.load_ratio;
-  curve.inflection = (curve.intercept - beyond_intercept) / curve.bend;
-  if (!std::isfinite(curve.inflection)) {
-    curve.inflection = std::numeric_limits<double>::max();
-    curve.bend = 0;
-  }
-  return curve;
 }
 
 }  // namespace gpushare::models

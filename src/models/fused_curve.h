@@ -35,10 +35,6 @@ struct FusedCurve {
 // does not count; without a usable point the curve is 0 everywhere.
 FusedCurve FitFusedCurve(absl::Span<const FusedPoint> points);
 
-// As the paper has it: a line through the two smallest load ratios, one through the two largest,
-// and where they cross.
-FusedCurve TwoLines(absl::Span<const FusedPoint> points);
-
 }  // namespace gpushare::models
 
 #endif  // GPUSHARE_SRC_MODELS_FUSED_CURVE_H_

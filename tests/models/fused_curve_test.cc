@@ -8,6 +8,8 @@
 #include <random>
 #include <vector>
 
+#include "src/models/evaluation/two_lines.h"
+
 namespace gpushare::models {
 namespace {
 

@@ -172,11 +172,12 @@ std::string OnlyIn(const Json& list, const Json& other, const std::string& where
   return text;
 }
 
-void MergeRecords(const RecordList& kind, const Json& added, Json& owner, std::string& told) {
+// Puts the records of `added` into `owner`. Returns a line that counts them, "" for none.
+std::string MergeRecords(const RecordList& kind, const Json& added, Json& owner) {
   const Json& records = ListOf(added, kind.list);
-  if (records.empty()) return;
+  if (records.empty()) return "";
   const size_t fresh = MergeList(kind.keys, records, owner[kind.list]);
-  told += Format("  %s: %zu, of which %zu are new\n", kind.list, records.size(), fresh);
+  return Format("  %s: %zu, of which %zu are new\n", kind.list, records.size(), fresh);
 }
 
 // What `merged` has learned of a kernel is of the record that `more` replaced.
@@ -243,20 +244,20 @@ std::string MergeProfiles(const std::string& base, const std::string& added,
     throw InputError("'" + merged.file + "' is of '" + model + "' and '" + more.file + "' of '" +
                      other + "', and a profile is of one GPU.");
   }
-  std::string told = "From " + more.file + ":\n";
+  std::string summary = "From " + more.file + ":\n";
   merged.document["device"] = more.document.at("device");
-  MergeRecords({"kernels", {"name"}}, more.document, merged.document, told);
+  summary += MergeRecords({"kernels", {"name"}}, more.document, merged.document);
   const Json calibration = more.document.value("calibration", Json::object());
   for (const RecordList& kind : kCalibrationLists) {
     if (calibration.empty()) break;
-    MergeRecords(kind, calibration, merged.document["calibration"], told);
+    summary += MergeRecords(kind, calibration, merged.document["calibration"]);
   }
   ForgetReplaced(more, merged);
   if (more.learned.is_object()) {
     if (!merged.learned.is_object()) merged.learned = more.learned;
-    told += " learned\n";
+    summary += " learned\n";
     for (const RecordList& kind : kLearnedLists) {
-      MergeRecords(kind, more.learned, merged.learned, told);
+      summary += MergeRecords(kind, more.learned, merged.learned);
     }
   }
   if (merged.learned.is_object()) merged.document["learned"] = merged.learned.dump();
@@ -271,7 +272,7 @@ std::string MergeProfiles(const std::string& base, const std::string& added,
   if (std::rename(checked.c_str(), out.c_str()) != 0) {
     throw RunError("'" + out + "' cannot be written: " + std::strerror(errno) + ".");
   }
-  return told + "Profile: " + out + "\n";
+  return summary + "Profile: " + out + "\n";
 }
 
 }  // namespace gpushare::tool

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/models/evaluation/judged.h"
+#include "src/models/evaluation/two_lines.h"
 #include "src/models/fused_curve.h"
 #include "src/models/samples/row_times.h"
 
