@@ -160,13 +160,13 @@ TEST(LinearModelTest, ARestoredModelPredictsAsTheSavedOne) {
   EXPECT_FALSE(restored.Observe(1000, 1.1e6, kPriorNs));
 }
 
-// Pageable copies above 64 MB move half as many bytes a ns as smaller ones.
+// Pageable copies of more than 64 MB are ever slower for their size.
 TEST(LinearModel, LargeWorkThatIsSlowForItsSizeDoesNotMakeSmallWorkFree) {
   LinearModel model;
   const auto duration = [](double megabytes) {
-    return megabytes * 70e3 * (megabytes > 64 ? 1.6 : 1);
+    return megabytes * 70e3 * std::pow(std::max(1.0, megabytes / 64), 0.6);
   };
-  for (const double megabytes : {32.0, 64.0, 128.0, 256.0}) {
+  for (const double megabytes : {64.0, 80.0, 96.0, 112.0, 128.0}) {
     for (int i = 0; i < 7; ++i) model.Observe(megabytes, duration(megabytes), 1e6);
   }
   const double predicted = static_cast<double>(model.Predict(8, 1e6).duration_ns);

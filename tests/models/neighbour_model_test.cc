@@ -10,7 +10,7 @@
 namespace gpushare::models {
 namespace {
 
-// A kernel that suffers from DRAM that somebody else uses, the more the more SMs that one has.
+// A kernel that only DRAM slows: by 60 % beside a neighbour that fills DRAM from all SMs.
 double Truth(const UseOfDevice& use, double share) { return 1 - 0.6 * use.dram * share; }
 
 std::vector<NeighbourSample> Samples() {

@@ -64,7 +64,7 @@ def main() -> int:
         assert first == {'what': 'counters', 'kernel': 'a', 'form': 'original', 'block_tasks': 7, 'counters': [
             {'name': 'duration_ns', 'value': 5.0}, {'name': 'dram_bytes', 'value': 1024.0}]}, first
         assert second['counters'] == [{'name': 'duration_ns', 'value': 6.0}], second
-        # A launch that nobody announced cannot be told from the others.
+        # Two kernels and one counted launch: nobody knows of which kernel it is.
         samples.write_text(HEAD)
         odd = run(counters, folder, [['0', '1', '2', '3']])
         assert odd.returncode == 1 and 'counted 1 launches' in odd.stderr, odd

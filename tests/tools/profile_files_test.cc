@@ -98,8 +98,8 @@ TEST_F(ProfileFilesTest, DifferencesAreNamed) {
 
 TEST_F(ProfileFilesTest, MergingKeepsWhatOnlyOneHas) {
   const std::string out = folder_ + "/merged.json";
-  const std::string told = MergeProfiles(base_, Write("changed.json", Changed()), out);
-  EXPECT_THAT(told, HasSubstr("kernels: 2, of which 1 are new"));
+  const std::string summary = MergeProfiles(base_, Write("changed.json", Changed()), out);
+  EXPECT_THAT(summary, HasSubstr("kernels: 2, of which 1 are new"));
   const ordered_json base = Read(base_);
   const ordered_json merged = Read(out);
   EXPECT_EQ(merged["kernels"].size(), base["kernels"].size() + 1);
@@ -109,6 +109,16 @@ TEST_F(ProfileFilesTest, MergingKeepsWhatOnlyOneHas) {
   EXPECT_THAT(left, HasSubstr("streaming: only in " + out));
   const ordered_json learned = ordered_json::parse(merged["learned"].get<std::string>());
   EXPECT_EQ(learned["pairs"].size(), 1930U);
+}
+
+TEST_F(ProfileFilesTest, WhatWasLearnedOfAReplacedKernelGoesWithIt) {
+  ordered_json changed = Changed();
+  changed.erase("learned");
+  const std::string out = folder_ + "/merged.json";
+  MergeProfiles(base_, Write("changed.json", changed), out);
+  const ordered_json learned = ordered_json::parse(Read(out)["learned"].get<std::string>());
+  EXPECT_EQ(learned["kernels"].size(), 58U);  // of 59
+  for (const ordered_json& kernel : learned["kernels"]) EXPECT_NE(kernel["name"], "sincos");
 }
 
 TEST_F(ProfileFilesTest, WhatIsNoProfileOfThisGpuIsRefused) {

@@ -153,7 +153,9 @@ TEST_F(SamplesFileTest, ARowIsOnDiskBeforeTheNextIsMeasured) {
   absl::StatusOr<SamplesWriter> writer = SamplesWriter::Open(path(), {"NVIDIA H200", 132});
   ASSERT_TRUE(writer.ok()) << writer.status();
   writer->Add(Solo());
-  EXPECT_EQ(LoadSamples(path())->rows.size(), 1U);
+  const absl::StatusOr<Samples> first = LoadSamples(path());
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->rows.size(), 1U);
   SampleRow impossible = Solo();
   impossible.ns = {-5};
   writer->Add(impossible);
