@@ -14,6 +14,7 @@ namespace gpushare::models {
 namespace {
 
 using core::GraphNode;
+using core::KernelCounters;
 using core::KernelDesc;
 using core::ResourceDemand;
 using core::SimulationRecord;
@@ -24,6 +25,22 @@ const Field<ResourceDemand> kDemandFields[] = {
     {"issue", &ResourceDemand::issue, 0, 1},     {"tensor", &ResourceDemand::tensor, 0, 1},
     {"special", &ResourceDemand::special, 0, 1}, {"dram", &ResourceDemand::dram, 0, 1},
     {"l2", &ResourceDemand::l2, 0, 1},
+};
+
+const Field<KernelCounters> kCounterFields[] = {
+    {"instructions", &KernelCounters::instructions, 0, 1e15},
+    {"memory_instructions", &KernelCounters::memory_instructions, 0, 1e15},
+    {"sectors_per_request", &KernelCounters::sectors_per_request, 0, 1024},
+    {"issue", &KernelCounters::issue, 0, 1},
+    {"fma", &KernelCounters::fma, 0, 1},
+    {"alu", &KernelCounters::alu, 0, 1},
+    {"tensor", &KernelCounters::tensor, 0, 1},
+    {"special", &KernelCounters::special, 0, 1},
+    {"lsu", &KernelCounters::lsu, 0, 1},
+    {"shared", &KernelCounters::shared, 0, 1},
+    {"l1", &KernelCounters::l1, 0, 1},
+    {"l2", &KernelCounters::l2, 0, 1},
+    {"dram", &KernelCounters::dram, 0, 1},
 };
 
 const Field<SpeedPoint> kSpeedFields[] = {
@@ -117,6 +134,16 @@ void WriteSimulation(const KernelDesc& in, JsonWriter& json) {
   WriteObject<SimulationRecord>(kSimulationFields, in.simulation, json);
 }
 
+absl::Status ReadCounters(const JsonValue& value, const JsonPath& path, KernelDesc& out) {
+  return ReadObject<KernelCounters>(kCounterFields, value, path, out.counters);
+}
+
+void WriteCounters(const KernelDesc& in, JsonWriter& json) {
+  WriteObject<KernelCounters>(kCounterFields, in.counters, json);
+}
+
+bool NobodyCounted(const KernelDesc& in) { return !in.counters.present(); }
+
 // All of KernelDesc except the id and the native handles, which have no meaning in a file.
 const Field<KernelDesc> kKernelFields[] = {
     {"name", &KernelDesc::name, 1, core::kMaxNameBytes},
@@ -130,6 +157,7 @@ const Field<KernelDesc> kKernelFields[] = {
     {"roomy", &KernelDesc::roomy},
     {"yield_interval_ns", &KernelDesc::yield_interval_ns, 0, kDurationMaxNs},
     {"solo_hint_ns", &KernelDesc::solo_hint_ns, 0, kDurationMaxNs},
+    {"counters", Field<KernelDesc>::Custom{ReadCounters, WriteCounters, NobodyCounted}},
     {"simulation", Field<KernelDesc>::Custom{ReadSimulation, WriteSimulation}},
 };
 

@@ -37,6 +37,29 @@ struct TaskFeatures {
   int64_t declared_ns = 0;  // opaque work
 };
 
+// The two parts of a fused kernel, as tasks of the kernels that it was made from.
+struct FusedFeatures {
+  const FusedKernelDesc* kernel = nullptr;
+  int64_t tensor_block_tasks = 0;
+  int64_t cuda_block_tasks = 0;
+};
+
+// One of two kernels that share every SM.
+struct CoResidentSide {
+  const KernelDesc* kernel = nullptr;
+  int32_t workers_per_sm = 0;
+  int64_t block_tasks = 0;
+};
+
+// Both start at once; the one that is left runs on alone with the workers that it has.
+struct CoResidentPrediction {
+  // Speed of each while both run, relative to alone on the whole device with all its workers.
+  std::array<double, 2> speed = {};
+  double speed_error = 1;            // one standard deviation of the relative error of a speed
+  std::array<Prediction, 2> finish;  // from the common start
+  bool known = false;                // false: nothing tells, and the rest is 0
+};
+
 // A co-resident that ran beside a sample from its start, worst first.
 struct CoResident {
   const KernelDesc* kernel = nullptr;
@@ -54,6 +77,8 @@ struct Observation {
   bool evicted = false;  // then measured_ns is the eviction latency
   absl::Span<const CoResident>
       beside;  // empty: a solo sample, the only kind that trains solo models
+  // kFused: both parts ended, and measured_ns is the time of the launch. Null otherwise.
+  const FusedFeatures* fused = nullptr;
 };
 
 class CostModel {
@@ -68,6 +93,15 @@ class CostModel {
 
   // Duration alone on the whole device.
   virtual Prediction PredictSolo(const TaskFeatures& features) const = 0;
+
+  // Duration of a fused launch of both parts on the whole device.
+  virtual Prediction PredictFused(const FusedFeatures& /*features*/) const { return {}; }
+
+  // Speeds and finish times of two kernels whose workers share every SM.
+  virtual CoResidentPrediction PredictCoResident(const CoResidentSide& /*first*/,
+                                                 const CoResidentSide& /*second*/) const {
+    return {};
+  }
 
   // Time from the eviction call until the last worker has left.
   virtual Prediction PredictEviction(const KernelDesc& kernel) const = 0;

@@ -35,6 +35,26 @@ struct SpeedPoint {
   double speed = 0;
 };
 
+// What a profiler counted of the kernel alone, as an ordinary grid on the whole device
+// (docs/samples.md, "Counters"). Shares are of the peak, 0 to 1.
+struct KernelCounters {
+  double instructions = 0;         // of warps, in one block task; 0: nobody counted
+  double memory_instructions = 0;  // of these, loads and stores of global memory
+  double sectors_per_request = 0;  // 32-byte sectors; 4 where a warp reads 4 bytes a thread in a row
+  double issue = 0;
+  double fma = 0;
+  double alu = 0;
+  double tensor = 0;
+  double special = 0;
+  double lsu = 0;
+  double shared = 0;
+  double l1 = 0;
+  double l2 = 0;
+  double dram = 0;
+
+  bool present() const { return instructions > 0; }
+};
+
 // One node of a graph, repeated `repeat` times in a row; an ordinary grid of `blocks` blocks.
 struct GraphNode {
   int64_t duration_ns = 0;  // alone on the whole device, without the gap to the next node
@@ -116,6 +136,7 @@ struct KernelDesc {
   void* graph = nullptr;
   void* graph_exec = nullptr;
   LibraryCall library_call;  // kLibrary
+  KernelCounters counters;
   SimulationRecord simulation;
 };
 
