@@ -144,6 +144,8 @@ typedef struct gpushare_head_view {
   int64_t remaining_error_ns;  // error bar of remaining_ns
   // Delay that its eviction adds to an LC query; GPUSHARE_NEVER: not evictable.
   int64_t eviction_ns;
+  int32_t overlap_index;  // row of the co-schedule table; -1: none
+  int32_t reserved;
 } gpushare_head_view;
 
 // One launch of a task that is on the device.
@@ -175,6 +177,38 @@ typedef struct gpushare_pair_option {
   float be_speed_lc_side;  // k on the LC side, while no query is active
 } gpushare_pair_option;
 
+// A registered fused kernel. Its duration over that of its TC part alone, where r is the load
+// ratio, the CD part's duration alone over the TC part's (Tacker VI):
+//   intercept + slope r + bend max(0, r - inflection)
+// gpushare_fused_ratio computes it.
+typedef struct gpushare_fused_view {
+  uint32_t kernel_id;
+  uint32_t tensor_kernel_id;
+  uint32_t cuda_kernel_id;
+  int32_t tensor_blocks;  // of the TC part in a fused block
+  int32_t cuda_blocks;    // of the CD part in a fused block
+  int32_t blocks_per_sm;  // fused blocks that an SM holds
+  gpushare_bool trained;  // 0: from its registration; 1: from measurements
+  int32_t reserved;
+  double intercept;
+  double slope;
+  double bend;
+  double inflection;  // the opportune load ratio, where both parts end together
+  double error;       // one standard deviation of the relative error
+} gpushare_fused_view;
+
+// Two kernels whose workers share every SM, with so many workers each. gpushare_co_schedule_at
+// finds the option of two rows. Workers of 0: they do not fit. Speeds of 0: nothing is known.
+typedef struct gpushare_co_schedule_option {
+  int32_t workers_per_sm[2];  // of the kernel with the larger row, of the other
+  float speed[2];             // relative to alone on the whole device with all workers
+  float speed_error;          // one standard deviation of the relative error of a speed
+  float profit;               // CP of Kernelet eq. 1: above 0, sharing beats one after the other
+} gpushare_co_schedule_option;
+
+// Options for each pair of rows: the second kernel takes a quarter, half, three quarters of the SM.
+#define GPUSHARE_CO_SCHEDULE_RATIOS 3
+
 // The state that a plan is made from. Everything in it is read-only.
 typedef struct gpushare_snapshot {
   uint32_t struct_size;
@@ -205,7 +239,14 @@ typedef struct gpushare_snapshot {
   uint32_t running_count, running_stride;
   uint32_t pair_kernels;  // rows of `pairs` for one LC app
   uint32_t pair_stride;
-  uint64_t pair_version;  // changes when any option changed
+  uint64_t pair_version;                            // changes when any option changed
+  const gpushare_fused_view* fused;                 // in the order of registration
+  const gpushare_co_schedule_option* co_schedules;  // see gpushare_co_schedule_at
+  uint32_t fused_count, fused_stride;
+  uint32_t co_schedule_kernels;  // rows of `co_schedules`
+  uint32_t co_schedule_stride;
+  uint64_t fused_version;        // changes when any fused kernel changed
+  uint64_t co_schedule_version;  // changes when any co-schedule changed
 } gpushare_snapshot;
 
 // Element `index` of an array of the snapshot, by its stride:
@@ -227,6 +268,27 @@ static inline const gpushare_pair_option* gpushare_pair_at(const gpushare_snapsh
       gpushare_pair_option, snapshot->pairs, snapshot->pair_stride,
       ((size_t)lc_app * snapshot->pair_kernels + (size_t)kernel_index) * snapshot->split_count +
           (size_t)split);
+}
+
+// The predicted duration of a fused kernel over that of its TC part alone.
+static inline double gpushare_fused_ratio(const gpushare_fused_view* fused, double load_ratio) {
+  const double beyond = load_ratio > fused->inflection ? load_ratio - fused->inflection : 0;
+  return fused->intercept + fused->slope * load_ratio + fused->bend * beyond;
+}
+
+// Option `ratio`, below GPUSHARE_CO_SCHEDULE_RATIOS, of two rows (overlap_index of two heads) in
+// any order. Null where there is none.
+static inline const gpushare_co_schedule_option* gpushare_co_schedule_at(
+    const gpushare_snapshot* snapshot, int32_t one, int32_t other, int32_t ratio) {
+  const int32_t row = one > other ? one : other;
+  const int32_t column = one > other ? other : one;
+  if (snapshot->co_schedules == NULL || column < 0 || ratio < 0) return NULL;
+  if ((uint32_t)row >= snapshot->co_schedule_kernels) return NULL;
+  if (ratio >= GPUSHARE_CO_SCHEDULE_RATIOS) return NULL;
+  return GPUSHARE_AT(
+      gpushare_co_schedule_option, snapshot->co_schedules, snapshot->co_schedule_stride,
+      ((size_t)row * ((size_t)row + 1) / 2 + (size_t)column) * GPUSHARE_CO_SCHEDULE_RATIOS +
+          (size_t)ratio);
 }
 
 // --- the plan ------------------------------------------------------------------------------------

@@ -31,6 +31,16 @@ static_assert(sizeof(core::PairOption) == sizeof(gpushare_pair_option) &&
               offsetof(core::PairOption, be_speed_lc_side) ==
                   offsetof(gpushare_pair_option, be_speed_lc_side));
 
+// Nor are the co-schedules.
+static_assert(GPUSHARE_CO_SCHEDULE_RATIOS == core::kCoScheduleRatios);
+static_assert(sizeof(core::CoScheduleOption) == sizeof(gpushare_co_schedule_option) &&
+              offsetof(core::CoScheduleOption, speed) ==
+                  offsetof(gpushare_co_schedule_option, speed) &&
+              offsetof(core::CoScheduleOption, speed_error) ==
+                  offsetof(gpushare_co_schedule_option, speed_error) &&
+              offsetof(core::CoScheduleOption, profit) ==
+                  offsetof(gpushare_co_schedule_option, profit));
+
 constexpr double kAttainedNsMax = 9e18;  // below 2^63
 
 gpushare_bool Bool(bool value) { return value ? 1 : 0; }
@@ -100,6 +110,24 @@ gpushare_head_view View(const core::HeadView& head) {
   out.remaining_ns = head.remaining.duration_ns;
   out.remaining_error_ns = head.remaining.error_ns;
   out.eviction_ns = head.eviction_ns;
+  out.overlap_index = head.overlap_index;
+  return out;
+}
+
+gpushare_fused_view View(const core::FusedView& fused) {
+  gpushare_fused_view out = {};
+  out.kernel_id = fused.kernel->id.value;
+  out.tensor_kernel_id = fused.kernel->tensor_part.value;
+  out.cuda_kernel_id = fused.kernel->cuda_part.value;
+  out.tensor_blocks = fused.kernel->tensor_blocks;
+  out.cuda_blocks = fused.kernel->cuda_blocks;
+  out.blocks_per_sm = fused.kernel->blocks_per_sm;
+  out.trained = Bool(fused.curve.trained);
+  out.intercept = fused.curve.intercept;
+  out.slope = fused.curve.slope;
+  out.bend = fused.curve.bend;
+  out.inflection = fused.curve.inflection;
+  out.error = fused.curve.error;
   return out;
 }
 
@@ -156,6 +184,7 @@ core::Reason ReasonOf(gpushare_reason reason) {
 UserPolicy::UserPolicy(const gpushare_policy_table& table, const Log& log)
     : table_(table), name_(table.name), log_(log) {
   table_.name = nullptr;  // the caller's string lives only for the call
+  fused_.reserve(core::kMaxKernels);
   snapshot_.struct_size = sizeof(snapshot_);
   snapshot_.places = places_.data();
   snapshot_.splits = splits_.data();
@@ -208,6 +237,25 @@ void UserPolicy::Convert(const core::Snapshot& snapshot) {
   snapshot_.pair_kernels = pairs ? static_cast<uint32_t>(snapshot.pairs.kernels) : 0;
   snapshot_.pair_stride = sizeof(gpushare_pair_option);
   snapshot_.pair_version = snapshot.pairs.version;
+  ConvertOverlap(snapshot);
+}
+
+// Fused kernels are copied when they have changed, which is rare.
+void UserPolicy::ConvertOverlap(const core::Snapshot& snapshot) {
+  if (snapshot_.fused_version != snapshot.fused_version) {
+    fused_.clear();
+    for (const core::FusedView& fused : snapshot.fused) fused_.push_back(View(fused));
+    snapshot_.fused_version = snapshot.fused_version;
+  }
+  snapshot_.fused = fused_.data();
+  snapshot_.fused_count = static_cast<uint32_t>(fused_.size());
+  snapshot_.fused_stride = sizeof(gpushare_fused_view);
+  const core::CoScheduleTable& table = snapshot.co_schedules;
+  snapshot_.co_schedules =
+      reinterpret_cast<const gpushare_co_schedule_option*>(table.options.data());
+  snapshot_.co_schedule_kernels = static_cast<uint32_t>(table.kernels);
+  snapshot_.co_schedule_stride = sizeof(gpushare_co_schedule_option);
+  snapshot_.co_schedule_version = table.version;
 }
 
 void UserPolicy::Prepare() {

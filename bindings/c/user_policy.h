@@ -12,6 +12,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "bindings/c/log.h"
 #include "src/core/seams/policy.h"
@@ -33,6 +34,7 @@ class UserPolicy final : public core::Policy {
 
  private:
   void Convert(const core::Snapshot& snapshot);
+  void ConvertOverlap(const core::Snapshot& snapshot);
   void Prepare();
   void TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const;
 
@@ -49,6 +51,7 @@ class UserPolicy final : public core::Policy {
   std::array<gpushare_query_view, core::kMaxActiveQueries> queries_;
   std::array<gpushare_head_view, core::kMaxHeads> heads_;
   std::array<gpushare_running_view, core::kMaxRunning> running_;
+  std::vector<gpushare_fused_view> fused_;
 
   gpushare_plan plan_ = {};
   std::array<gpushare_planned_launch, GPUSHARE_PLAN_ACTIONS_MAX> launches_ = {};

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "src/calibration/occupancy.h"
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
 #include "src/core/base/status.h"
+#include "src/core/seams/occupancy.h"
 #include "src/models/samples/row_times.h"
 
 namespace gpushare::models {

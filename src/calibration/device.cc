@@ -6,12 +6,12 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "src/calibration/occupancy.h"
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
 #include "src/calibration/statistics.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
+#include "src/core/seams/occupancy.h"
 
 namespace gpushare::models {
 namespace {

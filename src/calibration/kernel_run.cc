@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "src/calibration/occupancy.h"
 #include "src/calibration/request.h"
 #include "src/calibration/statistics.h"
+#include "src/core/seams/occupancy.h"
 
 namespace gpushare::models {
 namespace {

@@ -8,9 +8,9 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "src/calibration/occupancy.h"
 #include "src/core/base/limits.h"
 #include "src/core/seams/cost_model.h"
+#include "src/core/seams/occupancy.h"
 #include "src/models/online_model.h"
 
 namespace gpushare::models {

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
+#include "src/models/fused_model.h"
 #include "src/models/json_fields.h"
 #include "src/models/profile_limits.h"
 
@@ -66,6 +67,63 @@ constexpr Field<LearnedKernel>::Custom kSegmentsField = {
     [](const LearnedKernel& in) { return in.segments == 0; },
 };
 
+// Weights multiply shares between 0 and 1.
+constexpr double kMaxNeighbourWeight = 1e6;
+
+absl::Status ReadWeights(const JsonValue& value, const JsonPath& path, NeighbourState& out) {
+  size_t count = 0;
+  GPUSHARE_RETURN_IF_ERROR(ReadArray(value, path, static_cast<int64_t>(out.weights.size()),
+                                     [&](const JsonValue& element, const JsonPath& at) {
+                                       return ReadDouble(element, at, -kMaxNeighbourWeight,
+                                                         kMaxNeighbourWeight, out.weights[count++]);
+                                     }));
+  out.known = count == out.weights.size();
+  if (out.known) return absl::OkStatus();
+  return KeyError(path, absl::StrCat("has ", count, " numbers, and a neighbour model has ",
+                                     out.weights.size(), "."));
+}
+
+void WriteWeights(const NeighbourState& in, JsonWriter& json) {
+  json.BeginArray();
+  for (const double weight : in.weights) json.Write(weight);
+  json.EndArray();
+}
+
+const Field<NeighbourState> kNeighbourFields[] = {
+    {"weights", Field<NeighbourState>::Custom{ReadWeights, WriteWeights}},
+    {"error", &NeighbourState::error, 0, 1},
+};
+
+constexpr Field<LearnedKernel>::Custom kNeighboursField = {
+    [](const JsonValue& value, const JsonPath& path, LearnedKernel& out) {
+      return ReadObject<NeighbourState>(kNeighbourFields, value, path, out.neighbours);
+    },
+    [](const LearnedKernel& in, JsonWriter& json) {
+      WriteObject<NeighbourState>(kNeighbourFields, in.neighbours, json);
+    },
+    [](const LearnedKernel& in) { return !in.neighbours.known; },
+};
+
+// Of the time of the TC part.
+constexpr double kMaxLoadRatio = 1000;
+
+const Field<FusedPoint> kFusedPointFields[] = {
+    {"load_ratio", &FusedPoint::load_ratio, 0, kMaxLoadRatio},
+    {"duration_ratio", &FusedPoint::duration_ratio, 0, kMaxLoadRatio},
+};
+
+const Field<LearnedFused> kFusedFields[] = {
+    {"name", &LearnedFused::name, 1, core::kMaxNameBytes},
+    {"points", ListField<LearnedFused, FusedPoint, &LearnedFused::points, kFusedPointFields,
+                         FusedModel::kPoints>()},
+};
+
+const Field<Learned>::Custom kFusedListField = {
+    ListField<Learned, LearnedFused, &Learned::fused, kFusedFields, core::kMaxKernels>().parse,
+    ListField<Learned, LearnedFused, &Learned::fused, kFusedFields, core::kMaxKernels>().format,
+    [](const Learned& in) { return in.fused.empty(); },
+};
+
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
     {"segments", kSegmentsField},
@@ -73,6 +131,7 @@ const Field<LearnedKernel> kKernelFields[] = {
     {"solo", ObjectField<LearnedKernel, LinearState, &LearnedKernel::solo, kLinearFields>()},
     {"eviction",
      ObjectField<LearnedKernel, EvictionState, &LearnedKernel::eviction, kEvictionFields>()},
+    {"neighbours", kNeighboursField},
 };
 
 const Field<LearnedCopies> kCopiesFields[] = {
@@ -88,6 +147,7 @@ const Field<Learned> kLearnedFields[] = {
     {"copies",
      ListField<Learned, LearnedCopies, &Learned::copies, kCopiesFields, core::kMaxKernels>()},
     {"pairs", ListField<Learned, LearnedPair, &Learned::pairs, kPairFields, kMaxPairs>()},
+    {"fused", kFusedListField},
 };
 
 }  // namespace

@@ -12,8 +12,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "src/models/calibration_record.h"
 #include "src/models/eviction_model.h"
 #include "src/models/linear_model.h"
+#include "src/models/neighbour_model.h"
 #include "src/models/pair_model.h"
 
 namespace gpushare::models {
@@ -25,6 +27,13 @@ struct LearnedKernel {
   int64_t segments = 0;
   EvictionState eviction;
   FollowedMean blocking;
+  NeighbourState neighbours;
+};
+
+// A fused kernel's curve as points (fused_model.h).
+struct LearnedFused {
+  std::string name;
+  std::vector<FusedPoint> points;
 };
 
 // The speed of a kernel on `sms` SMs while the neighbour runs on the others.
@@ -45,6 +54,7 @@ struct Learned {
   std::vector<LearnedKernel> kernels;
   std::vector<LearnedCopies> copies;
   std::vector<LearnedPair> pairs;
+  std::vector<LearnedFused> fused;
 };
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text);

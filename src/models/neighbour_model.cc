@@ -31,11 +31,10 @@ NeighbourModel::Features NeighbourModel::FeaturesOf(const UseOfDevice& use, doub
 }
 
 void NeighbourModel::Fit(absl::Span<const NeighbourSample> samples) {
-  constexpr auto kSize = static_cast<Eigen::Index>(kFeatures);
+  constexpr auto kSize = static_cast<Eigen::Index>(NeighbourState::kFeatures);
   using Matrix = Eigen::Matrix<double, kSize, kSize>;
   using Vector = Eigen::Matrix<double, kSize, 1>;
-  known_ = false;
-  error_ = 1;
+  state_ = {};
   Matrix squares = Matrix::Identity() * kRidge;
   Vector products = Vector::Zero();
   size_t counted = 0;
@@ -56,8 +55,8 @@ void NeighbourModel::Fit(absl::Span<const NeighbourSample> samples) {
   if (counted < kNeighbourSamplesMin) return;
   const Vector weights = squares.ldlt().solve(products);
   if (!weights.allFinite()) return;
-  std::copy_n(weights.data(), kFeatures, weights_.begin());
-  known_ = true;
+  std::copy_n(weights.data(), state_.weights.size(), state_.weights.begin());
+  state_.known = true;
   double off = 0;
   for (const NeighbourSample& sample : samples) {
     if (!usable(sample)) continue;
@@ -65,16 +64,17 @@ void NeighbourModel::Fit(absl::Span<const NeighbourSample> samples) {
     off += left * left;
   }
   // Over the degrees of freedom that are left: the fit itself used up the others.
-  error_ = std::sqrt(off / static_cast<double>(counted - std::min(counted - 1, kFeatures)));
+  const size_t used = std::min(counted - 1, state_.weights.size());
+  state_.error = std::sqrt(off / static_cast<double>(counted - used));
 }
 
 FactorPrediction NeighbourModel::Predict(const UseOfDevice& neighbour,
                                          double neighbour_share) const {
-  if (!known_) return {};
+  if (!state_.known) return {};
   const Features features = FeaturesOf(neighbour, neighbour_share);
   double factor = 0;
-  for (size_t i = 0; i < kFeatures; ++i) factor += weights_[i] * features[i];
-  return {std::clamp(factor, kFactorMin, 1.0), error_};
+  for (size_t i = 0; i < features.size(); ++i) factor += state_.weights[i] * features[i];
+  return {std::clamp(factor, kFactorMin, 1.0), state_.error};
 }
 
 }  // namespace gpushare::models

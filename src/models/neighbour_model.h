@@ -36,24 +36,32 @@ struct FactorPrediction {
   double error = 1;  // one standard deviation; 1: nothing is known
 };
 
+// What a profile keeps of a model. No weights: nothing is known.
+struct NeighbourState {
+  static constexpr size_t kFeatures = 9;
+  bool known = false;
+  std::array<double, kFeatures> weights = {};
+  double error = 1;
+};
+
 class NeighbourModel {
  public:
   // Replaces what was fitted before. Samples that are not finite do not count; without enough of
   // them nothing is known.
   void Fit(absl::Span<const NeighbourSample> samples);
 
-  bool known() const { return known_; }
+  bool known() const { return state_.known; }
+  const NeighbourState& state() const { return state_; }
+  // `state` was checked by the caller: every value is finite.
+  void Restore(const NeighbourState& state) { state_ = state; }
   // Between kFactorMin and 1.
   FactorPrediction Predict(const UseOfDevice& neighbour, double neighbour_share) const;
 
  private:
-  static constexpr size_t kFeatures = 9;
-  using Features = std::array<double, kFeatures>;
+  using Features = std::array<double, NeighbourState::kFeatures>;
   static Features FeaturesOf(const UseOfDevice& use, double share);
 
-  bool known_ = false;
-  Features weights_ = {};
-  double error_ = 1;
+  NeighbourState state_;
 };
 
 // The least factor that is predicted.

@@ -21,8 +21,10 @@
 #include "src/core/base/status.h"
 #include "src/models/copy_model.h"
 #include "src/models/eviction_model.h"
+#include "src/models/fused_models.h"
 #include "src/models/learned.h"
 #include "src/models/linear_model.h"
+#include "src/models/neighbour_model.h"
 #include "src/models/opaque_model.h"
 #include "src/models/pair_model.h"
 #include "src/models/prior.h"
@@ -52,7 +54,12 @@ struct KernelModel {
   int64_t segments = 0;  // of a graph that is cut
   EvictionModel eviction;
   FollowedMean blocking;  // what its evictions added to LC launches, ns
+  NeighbourModel neighbours;
 };
+
+UseOfDevice UseOf(const core::KernelCounters& counters) {
+  return {counters.dram, counters.l2, counters.tensor, counters.issue};
+}
 
 class OnlineModel final : public CostModel {
  public:
@@ -67,7 +74,8 @@ class OnlineModel final : public CostModel {
                       LinearModel(),
                       cut ? kernel.cut.segments : 0,
                       EvictionModel(EvictionPrior(device_, kernel)),
-                      FollowedMean()};
+                      FollowedMean(),
+                      NeighbourModel()};
     const auto learned = pending_.find(kernel.name);
     if (learned != pending_.end()) Apply(learned->second, model);
     const auto known = by_id_.find(kernel.id.value);
@@ -86,6 +94,22 @@ class OnlineModel final : public CostModel {
     ApplyPairs(kernel.name);
     ++version_;
   }
+
+  void AddFusedKernel(const core::FusedKernelDesc& kernel) override {
+    fused_.Add(kernel);
+    ++overlap_version_;
+  }
+
+  Prediction PredictFused(const core::FusedFeatures& features) const override {
+    const std::array<Prediction, 2> parts = PartsOf(features);
+    return fused_.Predict(*features.kernel, parts[0], parts[1]);
+  }
+
+  core::FusedCurveView CurveOf(const core::FusedKernelDesc& kernel) const override {
+    return fused_.CurveOf(kernel);
+  }
+
+  uint64_t overlap_version() const override { return overlap_version_; }
 
   Prediction PredictSolo(const TaskFeatures& features) const override {
     if (features.kind == TaskKind::kMemcpy) return copies_.Predict(device_, features);
@@ -130,12 +154,21 @@ class OnlineModel final : public CostModel {
                      int32_t neighbour_sms) const override {
     const double measured = pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms});
     if (measured > 0) return measured;
+    const FactorPrediction predicted = FromCounters(kernel, neighbour, neighbour_sms);
+    if (predicted.error < 1) return predicted.factor;
     return SpeedBesideNeighbour({&kernel, sms}, {&neighbour, neighbour_sms}, device_.sm_count);
+  }
+
+  double ErrorBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                     int32_t neighbour_sms) const override {
+    if (pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms}) > 0) return 0;
+    const FactorPrediction predicted = FromCounters(kernel, neighbour, neighbour_sms);
+    return predicted.error < 1 ? predicted.error : 0;
   }
 
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {
-    return neighbour.simulation.present ||
+    return neighbour.simulation.present || FromCounters(kernel, neighbour, 0).error < 1 ||
            pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms}) > 0;
   }
 
@@ -155,6 +188,7 @@ class OnlineModel final : public CostModel {
       }
       return;
     }
+    if (observation.fused != nullptr) return ObserveFused(observation);
     if (!observation.beside.empty() && !IsFirstOfBe(observation)) {
       if (ObserveBeside(observation, observation.beside.front())) ++version_;
       return;
@@ -176,11 +210,11 @@ class OnlineModel final : public CostModel {
     Learned learned;
     for (const KernelModel& model : kernels_) {
       if (model.solo.state().samples == 0 && !model.eviction.state().trained &&
-          model.blocking.samples == 0) {
+          model.blocking.samples == 0 && !model.neighbours.known()) {
         continue;
       }
-      learned.kernels.push_back(
-          {model.name, model.solo.state(), model.segments, model.eviction.state(), model.blocking});
+      learned.kernels.push_back({model.name, model.solo.state(), model.segments,
+                                 model.eviction.state(), model.blocking, model.neighbours.state()});
     }
     SavePairs(learned.pairs);
     // The next run gets what was loaded for kernels that this run never registered.
@@ -193,6 +227,7 @@ class OnlineModel final : public CostModel {
       }
     }
     learned.copies = copies_.Save();
+    learned.fused = fused_.Save();
     return FormatLearned(learned);
   }
 
@@ -203,6 +238,8 @@ class OnlineModel final : public CostModel {
       LearnedKernel& entry = pending[kernel.name];
       entry = std::move(kernel);
     }
+    FusedModels::PointsByName fused;
+    for (LearnedFused& one : learned.fused) fused[one.name] = std::move(one.points);
     // From here on nothing allocates: a text is taken completely or not at all.
     pending_.swap(pending);
     for (KernelModel& model : kernels_) {
@@ -212,6 +249,8 @@ class OnlineModel final : public CostModel {
     pending_pairs_ = std::move(learned.pairs);
     for (const KernelModel& model : kernels_) ApplyPairs(model.name);
     copies_.Restore(learned.copies);
+    fused_.Restore(std::move(fused));
+    ++overlap_version_;
     ++version_;
     return absl::OkStatus();
   }
@@ -219,6 +258,7 @@ class OnlineModel final : public CostModel {
  private:
   static void Apply(const LearnedKernel& learned, KernelModel& model) {
     model.solo.Restore(learned.solo);
+    model.neighbours.Restore(learned.neighbours);
     if (learned.segments != model.segments) return;  // another cut has other latencies
     if (learned.eviction.trained) model.eviction.Restore(learned.eviction);
     model.blocking = learned.blocking;
@@ -289,6 +329,34 @@ class OnlineModel final : public CostModel {
         std::min(added_ns, static_cast<double>(core::kMaxDurationNs)), kAnnouncedBlockingNs);
   }
 
+  std::array<Prediction, 2> PartsOf(const core::FusedFeatures& features) const {
+    const auto solo = [&](core::KernelId id, int64_t block_tasks) {
+      const auto found = by_id_.find(id.value);
+      if (found == by_id_.end()) return Prediction{};
+      const KernelModel& model = *found->second;
+      return model.solo.Predict(static_cast<double>(block_tasks), model.prior.NsOf(block_tasks));
+    };
+    return {solo(features.kernel->tensor_part, features.tensor_block_tasks),
+            solo(features.kernel->cuda_part, features.cuda_block_tasks)};
+  }
+
+  void ObserveFused(const Observation& observation) {
+    if (observation.sms < device_.sm_count || !observation.beside.empty()) return;
+    const std::array<Prediction, 2> parts = PartsOf(*observation.fused);
+    if (fused_.Observe(*observation.fused->kernel, parts[0], parts[1], observation.measured_ns)) {
+      ++overlap_version_;
+    }
+  }
+
+  // What the counters of a neighbour that `kernel` never met tell; an error of 1: nothing.
+  FactorPrediction FromCounters(const KernelDesc& kernel, const KernelDesc& neighbour,
+                                int32_t neighbour_sms) const {
+    const KernelModel* model = Find(kernel);
+    if (model == nullptr || !model->neighbours.known() || !neighbour.counters.present()) return {};
+    return model->neighbours.Predict(UseOf(neighbour.counters),
+                                     static_cast<double>(neighbour_sms) / device_.sm_count);
+  }
+
   const KernelModel* Find(const KernelDesc& kernel) const {
     const auto found = by_id_.find(kernel.id.value);
     return found == by_id_.end() ? nullptr : found->second;
@@ -350,7 +418,9 @@ class OnlineModel final : public CostModel {
   PairModel pairs_;
   CopyModel copies_;
   OpaqueModel opaque_;
+  FusedModels fused_;
   uint64_t version_ = 1;
+  uint64_t overlap_version_ = 1;
   double error_sum_ = 0;
   int64_t error_samples_ = 0;
 };

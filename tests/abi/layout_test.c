@@ -429,7 +429,7 @@ GPUSHARE_AT_BYTE(gpushare_query_view, issued_ns, 40);
 GPUSHARE_AT_BYTE(gpushare_query_view, done_ns, 48);
 GPUSHARE_AT_BYTE(gpushare_query_view, headroom_ns, 56);
 
-GPUSHARE_SIZE(gpushare_head_view, 120);
+GPUSHARE_SIZE(gpushare_head_view, 128);
 GPUSHARE_AT_BYTE(gpushare_head_view, task, 0);
 GPUSHARE_AT_BYTE(gpushare_head_view, app_class, 8);
 GPUSHARE_AT_BYTE(gpushare_head_view, app, 12);
@@ -452,6 +452,8 @@ GPUSHARE_AT_BYTE(gpushare_head_view, trained, 92);
 GPUSHARE_AT_BYTE(gpushare_head_view, remaining_ns, 96);
 GPUSHARE_AT_BYTE(gpushare_head_view, remaining_error_ns, 104);
 GPUSHARE_AT_BYTE(gpushare_head_view, eviction_ns, 112);
+GPUSHARE_AT_BYTE(gpushare_head_view, overlap_index, 120);
+GPUSHARE_AT_BYTE(gpushare_head_view, reserved, 124);
 
 GPUSHARE_SIZE(gpushare_part_view, 32);
 GPUSHARE_AT_BYTE(gpushare_part_view, place, 0);
@@ -462,7 +464,7 @@ GPUSHARE_AT_BYTE(gpushare_part_view, form, 16);
 GPUSHARE_AT_BYTE(gpushare_part_view, reserved, 20);
 GPUSHARE_AT_BYTE(gpushare_part_view, launched_ns, 24);
 
-GPUSHARE_SIZE(gpushare_running_view, 264);
+GPUSHARE_SIZE(gpushare_running_view, 272);
 GPUSHARE_AT_BYTE(gpushare_running_view, parts, 0);
 GPUSHARE_AT_BYTE(gpushare_running_view, part_count, 128);
 GPUSHARE_AT_BYTE(gpushare_running_view, reserved, 132);
@@ -475,7 +477,7 @@ GPUSHARE_AT_BYTE(gpushare_pair_option, lc_speed_alone, 4);
 GPUSHARE_AT_BYTE(gpushare_pair_option, be_speed_be_side, 8);
 GPUSHARE_AT_BYTE(gpushare_pair_option, be_speed_lc_side, 12);
 
-GPUSHARE_SIZE(gpushare_snapshot, 256);
+GPUSHARE_SIZE(gpushare_snapshot, 304);
 GPUSHARE_AT_BYTE(gpushare_snapshot, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_snapshot, sm_count, 4);
 GPUSHARE_AT_BYTE(gpushare_snapshot, now_ns, 8);
@@ -512,6 +514,35 @@ GPUSHARE_AT_BYTE(gpushare_snapshot, running_stride, 236);
 GPUSHARE_AT_BYTE(gpushare_snapshot, pair_kernels, 240);
 GPUSHARE_AT_BYTE(gpushare_snapshot, pair_stride, 244);
 GPUSHARE_AT_BYTE(gpushare_snapshot, pair_version, 248);
+GPUSHARE_AT_BYTE(gpushare_snapshot, fused, 256);
+GPUSHARE_AT_BYTE(gpushare_snapshot, co_schedules, 264);
+GPUSHARE_AT_BYTE(gpushare_snapshot, fused_count, 272);
+GPUSHARE_AT_BYTE(gpushare_snapshot, fused_stride, 276);
+GPUSHARE_AT_BYTE(gpushare_snapshot, co_schedule_kernels, 280);
+GPUSHARE_AT_BYTE(gpushare_snapshot, co_schedule_stride, 284);
+GPUSHARE_AT_BYTE(gpushare_snapshot, fused_version, 288);
+GPUSHARE_AT_BYTE(gpushare_snapshot, co_schedule_version, 296);
+
+GPUSHARE_SIZE(gpushare_fused_view, 72);
+GPUSHARE_AT_BYTE(gpushare_fused_view, kernel_id, 0);
+GPUSHARE_AT_BYTE(gpushare_fused_view, tensor_kernel_id, 4);
+GPUSHARE_AT_BYTE(gpushare_fused_view, cuda_kernel_id, 8);
+GPUSHARE_AT_BYTE(gpushare_fused_view, tensor_blocks, 12);
+GPUSHARE_AT_BYTE(gpushare_fused_view, cuda_blocks, 16);
+GPUSHARE_AT_BYTE(gpushare_fused_view, blocks_per_sm, 20);
+GPUSHARE_AT_BYTE(gpushare_fused_view, trained, 24);
+GPUSHARE_AT_BYTE(gpushare_fused_view, reserved, 28);
+GPUSHARE_AT_BYTE(gpushare_fused_view, intercept, 32);
+GPUSHARE_AT_BYTE(gpushare_fused_view, slope, 40);
+GPUSHARE_AT_BYTE(gpushare_fused_view, bend, 48);
+GPUSHARE_AT_BYTE(gpushare_fused_view, inflection, 56);
+GPUSHARE_AT_BYTE(gpushare_fused_view, error, 64);
+
+GPUSHARE_SIZE(gpushare_co_schedule_option, 24);
+GPUSHARE_AT_BYTE(gpushare_co_schedule_option, workers_per_sm, 0);
+GPUSHARE_AT_BYTE(gpushare_co_schedule_option, speed, 8);
+GPUSHARE_AT_BYTE(gpushare_co_schedule_option, speed_error, 16);
+GPUSHARE_AT_BYTE(gpushare_co_schedule_option, profit, 20);
 
 GPUSHARE_SIZE(gpushare_planned_launch, 56);
 GPUSHARE_AT_BYTE(gpushare_planned_launch, task, 0);

@@ -16,6 +16,18 @@ class ForwardingModel : public CostModel {
  public:
   explicit ForwardingModel(std::unique_ptr<CostModel> model) : model_(std::move(model)) {}
   void AddKernel(const KernelDesc& kernel) override { model_->AddKernel(kernel); }
+  void AddFusedKernel(const FusedKernelDesc& kernel) override { model_->AddFusedKernel(kernel); }
+  Prediction PredictFused(const FusedFeatures& features) const override {
+    return model_->PredictFused(features);
+  }
+  FusedCurveView CurveOf(const FusedKernelDesc& kernel) const override {
+    return model_->CurveOf(kernel);
+  }
+  CoResidentPrediction PredictCoResident(const CoResidentSide& first,
+                                         const CoResidentSide& second) const override {
+    return model_->PredictCoResident(first, second);
+  }
+  uint64_t overlap_version() const override { return model_->overlap_version(); }
   Prediction PredictSolo(const TaskFeatures& features) const override {
     return model_->PredictSolo(features);
   }
@@ -28,6 +40,10 @@ class ForwardingModel : public CostModel {
   double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                      int32_t neighbour_sms) const override {
     return model_->SpeedBeside(kernel, sms, neighbour, neighbour_sms);
+  }
+  double ErrorBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
+                     int32_t neighbour_sms) const override {
+    return model_->ErrorBeside(kernel, sms, neighbour, neighbour_sms);
   }
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {

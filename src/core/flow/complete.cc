@@ -31,6 +31,7 @@ Sample* AddSample(Flow& flow, const Task& task, const Part& part, int64_t measur
   observation.predicted_ns = task.progress.predicted.duration_ns;
   observation.measured_ns = measured_ns;
   observation.evicted = evicted;
+  sample.fused = {};
   sample.has_beside = task.progress.had_co_residents;
   sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
   // Only LC samples name their neighbour's SMs: LC work starts and ends while a BE launch runs, so
@@ -86,6 +87,22 @@ void LearnSegments(Flow& flow, const Task& task, const Part& part,
   if (part.place != kWholeDevice || part.had_co_residents) return;
   if (task.work.kernel->cut.blocking.known()) return;
   AddSample(flow, task, part, kSegmentsOutstanding * completion.longest_segment_ns, true);
+}
+
+// A fused launch of which both parts have ended, alone on the device.
+void LearnFused(Flow& flow, const Task& task, const Part& part,
+                const DeviceCompletion& completion) {
+  if (part.form != Form::kFused) return;
+  FusedRun run;
+  const bool whole = completion.timed && completion.outcome == Outcome::kFinished &&
+                     completion.block_tasks_done >= part.blocks_asked;
+  if (!flow.fused_runs.End({part.launch, completion.start_ns, completion.end_ns, whole}, run)) {
+    return;
+  }
+  Sample* const sample = AddSample(flow, task, part, run.end_ns - run.start_ns, false);
+  if (sample == nullptr) return;
+  sample->fused = run.features;
+  sample->has_beside = false;
 }
 
 // Charges the device time and the work of an ended launch to its task and app.
@@ -204,6 +221,7 @@ void HandleCompletion(Flow& flow, const DeviceCompletion& completion) {
   }
   LearnEviction(flow, *task, part, completion);
   LearnSegments(flow, *task, part, completion);
+  LearnFused(flow, *task, part, completion);
   DropPart(flow, *task, index);
   Account(flow, *task, part, completion);
   if (task->progress.parts.empty()) {

@@ -7,6 +7,7 @@ namespace gpushare::core {
 void Learn(Flow& flow) {
   for (Sample& sample : flow.samples) {
     if (sample.has_beside) sample.observation.beside = absl::MakeConstSpan(&sample.beside, 1);
+    if (sample.fused.kernel != nullptr) sample.observation.fused = &sample.fused;
     flow.model->Observe(sample.observation);
   }
 }

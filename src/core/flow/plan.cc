@@ -188,6 +188,7 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.kind = task.work.kind;
   view.kernel = task.work.kernel;
   view.kernel_index = task.progress.kernel_row;
+  view.overlap_index = task.progress.overlap_row;
   view.sequence = task.progress.sequence;
   view.ready_ns = task.progress.ready_ns;
   view.ready_count = 1;

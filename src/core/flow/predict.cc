@@ -3,8 +3,10 @@
 #include "src/core/flow/predict.h"
 
 #include <algorithm>
+#include <array>
 
 #include "src/core/base/tuning.h"
+#include "src/core/flow/overlap_tables.h"
 #include "src/core/flow/verbs/predict_task.h"
 
 namespace gpushare::core {
@@ -52,20 +54,26 @@ float HopeFor(absl::Span<const SplitView> splits, const PairOption* options, con
   return hope;
 }
 
-// The splits of one pair that nobody measured. The prior may be as if alone: that is what a trial
-// hopes for, as far as the splits where the pair was measured allow it. What is planned with is
-// pessimistic.
+// The splits of one pair that nobody measured. A trial hopes for what the model predicts, as far as
+// the splits where the pair was measured allow it. What is planned with is pessimistic: the
+// prediction less its error bar, or, if it is as if alone because nothing tells, a fixed speed.
 void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
                   absl::Span<const SplitView> splits, PairOption* options, float* hoped) {
+  std::array<float, kMaxSplits> pessimistic;
   for (size_t s = 0; s < splits.size(); ++s) {
-    hoped[s] = model.KnowsBeside(lc, splits[s].lc_sms, be) ? 0 : options[s].lc_speed;
+    const SplitView& split = splits[s];
+    const bool known = model.KnowsBeside(lc, split.lc_sms, be);
+    const auto error = static_cast<float>(model.ErrorBeside(lc, split.lc_sms, be, split.be_sms));
+    hoped[s] = known && !(error > 0) ? 0 : options[s].lc_speed;
+    const float alone = options[s].lc_speed_alone;
+    pessimistic[s] = known ? std::max(0.0F, options[s].lc_speed - error * alone)
+                           : static_cast<float>(kUnknownPairSpeed) * alone;
   }
   for (size_t s = 0; s < splits.size(); ++s) {
     PairOption& option = options[s];
     if (!(hoped[s] > 0)) continue;
     hoped[s] = std::min(hoped[s], option.lc_speed_alone * HopeFor(splits, options, hoped, s));
-    option.lc_speed =
-        std::min(hoped[s], option.lc_speed_alone * static_cast<float>(kUnknownPairSpeed));
+    option.lc_speed = std::min(hoped[s], pessimistic[s]);
   }
 }
 
@@ -114,6 +122,7 @@ void Predict(Flow& flow) {
     flow.pairs_stale = true;
   }
   if (flow.pairs_stale) RebuildPairs(flow);
+  UpdateOverlapTables(flow);
 }
 
 }  // namespace gpushare::core

@@ -201,8 +201,15 @@ absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
   desc.id = flow.tables.NextFusedId();
   if (absl::Status status = flow.device->PrepareFusedKernel(desc); !status.ok()) return status;
   desc.blocks_per_sm = std::max(1, desc.blocks_per_sm);
+  MutexLock lock(&driver_->tick_mutex);
+  absl::Status known = CatchExhaustion([&] {
+    flow.model->AddFusedKernel(desc);
+    return absl::OkStatus();
+  });
+  if (!known.ok()) return known;
   absl::StatusOr<FusedKernelDesc*> fused = flow.tables.AddFusedKernel(std::move(desc));
   if (!fused.ok()) return fused.status();
+  flow.dirty = true;
   return (*fused)->id;
 }
 

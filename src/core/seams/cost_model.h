@@ -44,6 +44,17 @@ struct FusedFeatures {
   int64_t cuda_block_tasks = 0;
 };
 
+// A fused kernel's duration over its TC part's own, as a function of the load ratio (Tacker VI):
+// intercept + slope r + bend max(0, r - inflection).
+struct FusedCurveView {
+  double intercept = 0;
+  double slope = 0;
+  double bend = 0;
+  double inflection = 0;  // the opportune load ratio, where both parts end together
+  double error = 1;       // one standard deviation of the relative error
+  bool trained = false;   // false: from the kernel's registration, not from measurements
+};
+
 // One of two kernels that share every SM.
 struct CoResidentSide {
   const KernelDesc* kernel = nullptr;
@@ -86,6 +97,7 @@ class CostModel {
   virtual ~CostModel() = default;
 
   virtual void AddKernel(const KernelDesc& kernel) = 0;
+  virtual void AddFusedKernel(const FusedKernelDesc& /*kernel*/) {}
 
   // The measured duration alone of a kernel of this name, from a loaded profile; 0: none. A device
   // may ask before the kernel is registered.
@@ -94,8 +106,9 @@ class CostModel {
   // Duration alone on the whole device.
   virtual Prediction PredictSolo(const TaskFeatures& features) const = 0;
 
-  // Duration of a fused launch of both parts on the whole device.
+  // Duration of a fused launch of both parts on the whole device, and the curve that it is from.
   virtual Prediction PredictFused(const FusedFeatures& /*features*/) const { return {}; }
+  virtual FusedCurveView CurveOf(const FusedKernelDesc& /*kernel*/) const { return {}; }
 
   // Speeds and finish times of two kernels whose workers share every SM.
   virtual CoResidentPrediction PredictCoResident(const CoResidentSide& /*first*/,
@@ -120,7 +133,13 @@ class CostModel {
   virtual double SpeedBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                              int32_t neighbour_sms) const = 0;
 
-  // Whether that factor was measured or follows from the neighbour's measured demands. Otherwise
+  // One standard deviation of that factor, where it was predicted; 0 where it was measured.
+  virtual double ErrorBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
+                             const KernelDesc& /*neighbour*/, int32_t /*neighbour_sms*/) const {
+    return 0;
+  }
+
+  // Whether that factor was measured or follows from the neighbour's counters or demands. Otherwise
   // nothing tells what the neighbour does.
   virtual bool KnowsBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
                            const KernelDesc& /*neighbour*/) const {
@@ -132,8 +151,11 @@ class CostModel {
 
   virtual void Observe(const Observation& observation) = 0;
 
-  // Changes whenever a prediction may have changed by more than the refit threshold; lets the
-  // predict stage keep derived tables.
+  // Changes whenever a prediction of fused or co-resident work may have changed.
+  virtual uint64_t overlap_version() const { return 0; }
+
+  // Changes whenever any other prediction may have changed by more than the refit threshold; lets
+  // the predict stage keep derived tables.
   virtual uint64_t version() const = 0;
 
   // Mean absolute relative error of solo predictions so far, and how many samples it is over.

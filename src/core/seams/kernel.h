@@ -40,7 +40,8 @@ struct SpeedPoint {
 struct KernelCounters {
   double instructions = 0;         // of warps, in one block task; 0: nobody counted
   double memory_instructions = 0;  // of these, loads and stores of global memory
-  double sectors_per_request = 0;  // 32-byte sectors; 4 where a warp reads 4 bytes a thread in a row
+  double sectors_per_request =
+      0;  // 32-byte sectors; 4 where a warp reads 4 bytes a thread in a row
   double issue = 0;
   double fma = 0;
   double alu = 0;

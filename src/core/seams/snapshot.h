@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_SRC_CORE_SEAMS_SNAPSHOT_H_
 #define GPUSHARE_SRC_CORE_SEAMS_SNAPSHOT_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -114,7 +115,8 @@ struct HeadView {
   TaskKind kind = TaskKind::kKernel;
   const KernelDesc* kernel = nullptr;  // immutable; null for memcpy and opaque work
   int32_t kernel_index = -1;           // row of `pairs`; -1 without a kernel
-  uint64_t sequence = 0;               // order of submission
+  int32_t overlap_index = -1;  // row of `co_schedules`; -1: no workers, or the table is full
+  uint64_t sequence = 0;       // order of submission
   TimeNs ready_ns = 0;
   int32_t ready_count = 1;  // tasks of this queue that may be launched in a row, this one included
   int64_t blocks_left = 0;  // block tasks not yet done; bytes for a copy
@@ -174,6 +176,45 @@ struct PairTable {
   }
 };
 
+// A registered fused kernel with its predicted duration over the load ratio.
+struct FusedView {
+  const FusedKernelDesc* kernel = nullptr;
+  FusedCurveView curve;
+};
+
+// Two kernels whose workers share every SM, at one choice of workers. Speeds relative to alone on
+// the whole device with all workers; 0: nothing tells, or the workers do not fit.
+struct CoScheduleOption {
+  std::array<int32_t, 2> workers_per_sm = {};
+  std::array<float, 2> speed = {};
+  float speed_error = 0;  // one standard deviation of the relative error of a speed
+  float profit = 0;       // CP: 1 - 1 / (speed[0] + speed[1]) (Kernelet eq. 1)
+};
+
+// A quarter, half and three quarters of the SM for the second kernel.
+inline constexpr int32_t kCoScheduleRatios = 3;
+
+struct CoScheduleTable {
+  // options[(row * (row + 1) / 2 + column) * kCoScheduleRatios + ratio], row >= column. The row's
+  // kernel is the first of the option.
+  absl::Span<const CoScheduleOption> options;
+  int32_t kernels = 0;
+  uint64_t version = 0;  // changes when any option changed, or one was added
+
+  static constexpr size_t IndexOf(int32_t row, int32_t column) {
+    return (static_cast<size_t>(row) * static_cast<size_t>(row + 1) / 2 +
+            static_cast<size_t>(column)) *
+           kCoScheduleRatios;
+  }
+  // Of two rows in any order; empty where there is none.
+  absl::Span<const CoScheduleOption> Of(int32_t a, int32_t b) const {
+    const int32_t row = std::max(a, b);
+    const int32_t column = std::min(a, b);
+    if (column < 0 || row >= kernels) return {};
+    return options.subspan(IndexOf(row, column), kCoScheduleRatios);
+  }
+};
+
 // Whether a split may be used beside kernels that nobody measured there (state/pair_trial.h).
 struct TrialView {
   bool open = false;
@@ -203,6 +244,9 @@ struct Snapshot {
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
   TrialView trial;
+  absl::Span<const FusedView> fused;  // in the order of registration
+  uint64_t fused_version = 0;         // changes when any of them changed, or one was added
+  CoScheduleTable co_schedules;
 };
 
 // --- the plan -----------------------------------------------------------------------------------

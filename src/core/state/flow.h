@@ -26,6 +26,7 @@
 #include "src/core/seams/policy.h"
 #include "src/core/seams/snapshot.h"
 #include "src/core/state/capsm_ledger.h"
+#include "src/core/state/fused_runs.h"
 #include "src/core/state/lanes.h"
 #include "src/core/state/launch_table.h"
 #include "src/core/state/lc_gate.h"
@@ -54,6 +55,7 @@ struct Sample {
   Observation observation;
   CoResident beside;
   bool has_beside = false;
+  FusedFeatures fused;  // of a fused launch; without a kernel: it was none
 };
 
 // The rows of the snapshot, allocated once, and the plan that answers it.
@@ -61,6 +63,8 @@ struct PlanBuffers {
   PlanBuffers() {
     pairs.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits);
     hoped.reserve(size_t{kMaxApps} * kMaxPairKernels * kMaxSplits);
+    fused.reserve(kMaxKernels);
+    co_schedules.reserve(CoScheduleTable::IndexOf(kMaxOverlapKernels, 0));
   }
 
   BoundedList<LcAppView, kMaxApps> lc_apps;
@@ -70,6 +74,8 @@ struct PlanBuffers {
   BoundedList<RunningView, kMaxRunning> running;
   std::vector<PairOption> pairs;
   std::vector<float> hoped;  // PairTable::hoped
+  std::vector<FusedView> fused;
+  std::vector<CoScheduleOption> co_schedules;
   Snapshot snapshot;
   Plan plan;
 };
@@ -149,6 +155,7 @@ struct Flow {
   BoundedList<Task*, kMaxRunning> running_be;
   BoundedList<Task*, kMaxInFlightLaunches> running_lc;
   int lanes_busy = 0;
+  FusedRuns fused_runs;
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
@@ -183,6 +190,9 @@ struct Flow {
   // By KernelId of a graph: the BE task of it that has begun and is not complete.
   std::array<const Task*, kMaxKernels + 1> graph_tasks{};
   bool pairs_stale = true;
+  uint64_t overlap_version = 0;  // of the model, when the two tables of overlap were made
+  BoundedList<const KernelDesc*, kMaxOverlapKernels> overlap_kernels;
+  std::array<int16_t, kMaxKernels + 1> overlap_row{};  // by KernelId, 0: none, else row + 1
   PlanBuffers buffers;
 
   std::array<DeviceCompletion, kBatch> completions;

@@ -54,6 +54,9 @@ class Tables {
   const KernelDesc* FindKernel(KernelId id) const;
   GraphUse& UseOf(KernelId graph) { return graph_use_[graph.value - 1]; }
   const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b) const;
+  // In the order of registration.
+  int fused_count() const { return fused_count_.load(std::memory_order_acquire); }
+  const FusedKernelDesc& fused(int index) const { return *fused_[static_cast<size_t>(index)]; }
   // The task as long as anybody holds its slot.
   Task* FindTask(TicketId ticket) const;
   // The same for callers: null from the release of the ticket on.

@@ -199,6 +199,21 @@ LaunchRequest MakeFusedRequest(const FusedPair& pair) {
   return request;
 }
 
+// For the cost model. Whatever else is on the device runs beside the pair.
+void FollowRun(Flow& flow, const FusedPair& pair) {
+  const int tensor = pair.kernel->tensor_part == pair.first->work.kernel->id ? 0 : 1;
+  const Part& first = pair.parts[0];
+  const Part& second = pair.parts[1];
+  FusedRun run;
+  run.features = {pair.kernel, pair.parts[tensor].blocks_asked,
+                  pair.parts[1 - tensor].blocks_asked};
+  run.launches = {first.launch, second.launch};
+  run.order_lane = first.lane;
+  run.sms = flow.lanes.place(first.place).sms;
+  run.useful = flow.lanes_busy <= (second.lane == first.lane ? 1 : 2);
+  flow.fused_runs.Begin(run);
+}
+
 // Hands the pair to the device. Both lanes are marked before, so that no launch slips in between.
 FusedResult Enqueue(Flow& flow, FusedPair& pair, Reason reason) {
   Lane& first_lane = flow.lanes.lane(pair.parts[0].lane);
@@ -212,6 +227,7 @@ FusedResult Enqueue(Flow& flow, FusedPair& pair, Reason reason) {
   if (status.ok()) {
     RecordLaunched(flow, *pair.first, pair.parts[0], reason);
     RecordLaunched(flow, *pair.second, pair.parts[1], reason);
+    FollowRun(flow, pair);
     return FusedResult::kLaunched;
   }
   first_lane.fused_partners_pending.fetch_sub(1, std::memory_order_acq_rel);

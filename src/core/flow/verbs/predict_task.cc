@@ -19,6 +19,16 @@ int32_t PairRow(Flow& flow, const KernelDesc& kernel) {
   return entry - 1;
 }
 
+// The row of a kernel in the co-schedule table; -1 without workers, or when the table is full.
+int32_t OverlapRow(Flow& flow, const KernelDesc& kernel) {
+  if (kernel.kind != TaskKind::kKernel || !kernel.evictable) return -1;
+  int16_t& entry = flow.overlap_row[kernel.id.value];
+  if (entry == 0 && flow.overlap_kernels.TryAdd(&kernel)) {
+    entry = static_cast<int16_t>(flow.overlap_kernels.size());
+  }
+  return entry - 1;
+}
+
 // Majority vote weighted by time: the kernel that most of the app's device time goes to.
 void VoteMainKernel(Flow& flow, App& app, const Task& task) {
   if (task.work.kernel == nullptr) return;
@@ -83,6 +93,7 @@ void PredictTask(Flow& flow, Task& task) {
       task.progress.blocking_ns = std::min(task.progress.eviction_p99_ns, blocking.duration_ns);
     }
   }
+  if (task.work.kernel != nullptr) task.progress.overlap_row = OverlapRow(flow, *task.work.kernel);
   if (task.app->options.app_class == AppClass::kBestEffort) {
     if (task.work.kernel != nullptr) task.progress.kernel_row = PairRow(flow, *task.work.kernel);
   } else {

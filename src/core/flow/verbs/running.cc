@@ -142,6 +142,7 @@ void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
+  flow.fused_runs.Spoil(part.launch, part.lane);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
   part.hang_limit_ns = HangLimitNs(flow, task, part);
   flow.hang_check_ns = std::min(flow.hang_check_ns, flow.now_ns + part.hang_limit_ns);
@@ -169,6 +170,9 @@ void DropPart(Flow& flow, Task& task, int index) {
   if (part.form == Form::kSegments) lane.holds_segments.store(false, std::memory_order_relaxed);
   if (--lane.parts == 0) --flow.lanes_busy;
   lane.progress_ns = flow.now_ns;
+  // A launch that the complete stage did not end tells nothing of its fused run.
+  FusedRun unused;
+  flow.fused_runs.End({.launch = part.launch}, unused);
   flow.launches.Free(part.launch);
   flow.ledger.Release(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
   task.progress.parts.RemoveAt(index);

@@ -1,12 +1,12 @@
 // Blocks of an SM; see occupancy.h.
 
-#include "src/calibration/occupancy.h"
+#include "src/core/seams/occupancy.h"
 
 #include <algorithm>
 
-namespace gpushare::models {
+namespace gpushare::core {
 
-int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& device) {
+int32_t WorkersPerSm(const KernelDesc& kernel, const DeviceProfile& device) {
   int64_t most = std::min(kernel.workers_per_sm_max, device.blocks_per_sm);
   const int64_t threads = std::max(1, kernel.threads_per_block);
   most = std::min<int64_t>(most, device.threads_per_sm / threads);
@@ -18,9 +18,9 @@ int32_t WorkersPerSm(const core::KernelDesc& kernel, const core::DeviceProfile& 
   return static_cast<int32_t>(std::max<int64_t>(1, most));
 }
 
-bool FitTogether(const core::KernelDesc& a, int64_t a_workers, const core::KernelDesc& b,
-                 int64_t b_workers, const core::DeviceProfile& device) {
-  const auto registers = [](const core::KernelDesc& kernel) {
+bool FitTogether(const KernelDesc& a, int64_t a_workers, const KernelDesc& b, int64_t b_workers,
+                 const DeviceProfile& device) {
+  const auto registers = [](const KernelDesc& kernel) {
     return int64_t{kernel.threads_per_block} * kernel.registers_per_thread;
   };
   return a_workers + b_workers <= device.blocks_per_sm &&
@@ -31,4 +31,4 @@ bool FitTogether(const core::KernelDesc& a, int64_t a_workers, const core::Kerne
              device.shared_memory_per_sm_bytes;
 }
 
-}  // namespace gpushare::models
+}  // namespace gpushare::core

@@ -1,0 +1,87 @@
+// Tables of fused kernels and co-schedules. See overlap_tables.h.
+
+#include "src/core/flow/overlap_tables.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "src/core/seams/occupancy.h"
+
+namespace gpushare::core {
+namespace {
+
+// Shares of the SM that the second kernel may take, in parts of kCoScheduleRatios + 1.
+constexpr int32_t kShares = kCoScheduleRatios + 1;
+
+// The most workers of `kernel` beside so many of `other`; 0: none fits.
+int32_t MostBeside(const KernelDesc& kernel, const KernelDesc& other, int32_t other_workers,
+                   const DeviceProfile& device) {
+  int32_t most = WorkersPerSm(kernel, device);
+  while (most > 0 && !FitTogether(kernel, most, other, other_workers, device)) --most;
+  return most;
+}
+
+CoScheduleOption OptionOf(const Flow& flow, const KernelDesc& first, const KernelDesc& second,
+                          int32_t share) {
+  const DeviceProfile& device = flow.device->capabilities().profile;
+  CoScheduleOption option;
+  const int32_t beside = std::max(1, WorkersPerSm(second, device) * share / kShares);
+  option.workers_per_sm = {MostBeside(first, second, beside, device), beside};
+  if (option.workers_per_sm[0] == 0) return option;
+  const CoResidentPrediction predicted = flow.model->PredictCoResident(
+      {&first, option.workers_per_sm[0], 0}, {&second, option.workers_per_sm[1], 0});
+  const double sum = predicted.speed[0] + predicted.speed[1];
+  if (!predicted.known || !(sum > 0)) return option;
+  option.speed = {static_cast<float>(predicted.speed[0]), static_cast<float>(predicted.speed[1])};
+  option.speed_error = static_cast<float>(predicted.speed_error);
+  option.profit = static_cast<float>(1 - 1 / sum);
+  return option;
+}
+
+void AddRow(Flow& flow, int32_t row) {
+  auto& options = flow.buffers.co_schedules;
+  const KernelDesc& first = *flow.overlap_kernels[row];
+  for (int32_t column = 0; column <= row; ++column) {
+    for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+      options.push_back(OptionOf(flow, first, *flow.overlap_kernels[column], ratio + 1));
+    }
+  }
+}
+
+void AddFused(Flow& flow, int index) {
+  const FusedKernelDesc& kernel = flow.tables.fused(index);
+  flow.buffers.fused.push_back({&kernel, flow.model->CurveOf(kernel)});
+}
+
+}  // namespace
+
+void UpdateOverlapTables(Flow& flow) {
+  PlanBuffers& buffers = flow.buffers;
+  Snapshot& snapshot = buffers.snapshot;
+  if (const uint64_t version = flow.model->overlap_version(); version != flow.overlap_version) {
+    flow.overlap_version = version;
+    buffers.fused.clear();
+    buffers.co_schedules.clear();
+    snapshot.co_schedules.kernels = 0;
+    ++snapshot.fused_version;
+    ++snapshot.co_schedules.version;
+  }
+  if (static_cast<int>(buffers.fused.size()) < flow.tables.fused_count()) {
+    for (auto i = static_cast<int>(buffers.fused.size()); i < flow.tables.fused_count(); ++i) {
+      AddFused(flow, i);
+    }
+    ++snapshot.fused_version;
+  }
+  CoScheduleTable& table = snapshot.co_schedules;
+  if (table.kernels < flow.overlap_kernels.size()) {
+    for (; table.kernels < flow.overlap_kernels.size(); ++table.kernels)
+      AddRow(flow, table.kernels);
+    ++table.version;
+  }
+  snapshot.fused = buffers.fused;
+  table.options = buffers.co_schedules;
+}
+
+}  // namespace gpushare::core
