@@ -23,7 +23,7 @@
 #                     --cases a,b and --queries N as there
 #     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
 #                     its choice of kernels
-#     samples         rows for models: 90 shapes of library calls, counters by ncu, then gpushare calibrate --catalogue
+#     samples         rows for models: 663 shapes of library calls, counters by ncu, then gpushare calibrate --catalogue
 #     resnet          examples/pytorch/resnet50.py
 #     python          gpushare.torch: tests/python/gpu/torch_check.py, with FOLDER's wheel (tools/python_wheel.sh) if it has
 #                     one; GPUSHARE_PYTHON_ARGUMENTS are its arguments
