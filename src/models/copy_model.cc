@@ -21,6 +21,24 @@ constexpr double kErrorShownMax = 0.5;  // one outlier decides nothing
 
 bool CopyModel::Kind::has_table() const { return samples >= kTableSamples; }
 
+void CopyModel::Kind::ShiftPastDrift(double factor) {
+  factors[seen++ % kWindow] = factor;
+  if (seen < kWindow) return;
+  double mean = 0;
+  double log_sum = 0;
+  int drifted = 0;
+  for (const double one : factors) {
+    const double off = std::min(std::abs(1 / one - 1), kErrorShownMax);
+    mean += off / kWindow;
+    if (off <= kAnnounced) continue;
+    log_sum += std::log(one);
+    ++drifted;
+  }
+  if (mean <= kAnnounced) return;
+  table.Shift(std::exp(log_sum / drifted));
+  seen = 0;
+}
+
 core::Prediction CopyModel::Predict(const core::DeviceProfile& device,
                                     const core::TaskFeatures& features) const {
   const auto bytes = static_cast<double>(features.bytes);
@@ -43,6 +61,7 @@ bool CopyModel::Observe(const core::DeviceProfile& device, const core::TaskFeatu
   ++kind.samples;
   const double gain = std::max(kSmoothing, 1.0 / static_cast<double>(kind.samples));
   kind.error += gain * (std::min(off, kErrorShownMax) - kind.error);
+  if (kind.has_table()) kind.ShiftPastDrift(known / std::max(1.0, prior_ns * ratio_before));
   kind.table.Observe(bytes, known / prior_ns);
   const bool line_moved = kind.line.Observe(bytes, measured_ns, prior_ns);
   if (kind.samples <= kTableSamples) return line_moved || kind.has_table();

@@ -36,13 +36,18 @@ class CopyModel {
     return static_cast<size_t>(direction) % kDirections * 2 + (pinned ? 1 : 0);
   }
 
+  static constexpr size_t kWindow = 8;
+
   struct Kind {
     LinearModel line;
     SizeTable table;
     int64_t samples = 0;
     double error = 0;  // of the table, smoothed: relative, before a sample was learned
+    std::array<double, kWindow> factors = {};  // measured over predicted, the newest: a ring
+    size_t seen = 0;                           // in the ring since the table was shifted
 
     bool has_table() const;
+    void ShiftPastDrift(double factor);
   };
   std::array<Kind, kDirections * 2> kinds_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace gpushare::models {
 namespace {
@@ -11,6 +12,11 @@ namespace {
 constexpr double kPerOctave = 2;
 // A mean follows a drift within so many samples.
 constexpr int32_t kSamplesMax = 16;
+// After a shift a mean counts as so many samples.
+constexpr int32_t kSamplesShifted = 3;
+// One sample moves a mean as if it were off by a factor of 1.7 at most. A real change of more shifts
+// the whole table.
+constexpr double kOffMax = 0.75;
 
 }  // namespace
 
@@ -23,10 +29,19 @@ void SizeTable::Observe(double size, double ratio) {
   if (!(size > 0) || !(ratio > 0) || !std::isfinite(size * ratio)) return;
   const double log_size = std::log2(size);
   Mean& mean = means_[BucketOf(log_size)];
+  const double most = mean.samples == 0 ? std::numeric_limits<double>::infinity() : kOffMax;
   mean.samples = std::min(mean.samples + 1, kSamplesMax);
   const double gain = 1.0 / mean.samples;
   mean.log_size += gain * (log_size - mean.log_size);
-  mean.log_ratio += gain * (std::log2(ratio) - mean.log_ratio);
+  mean.log_ratio += gain * std::clamp(std::log2(ratio) - mean.log_ratio, -most, most);
+}
+
+void SizeTable::Shift(double factor) {
+  if (!(factor > 0) || !std::isfinite(factor)) return;
+  for (Mean& mean : means_) {
+    mean.log_ratio += std::log2(factor);
+    mean.samples = std::min(mean.samples, kSamplesShifted);
+  }
 }
 
 double SizeTable::RatioAt(double size) const {

@@ -19,6 +19,8 @@ class SizeTable {
  public:
   // `ratio`: measured over expected. Both above 0.
   void Observe(double size, double ratio);
+  // Multiplies all ratios, and lets the next samples count for more.
+  void Shift(double factor);
   // 1 as long as nothing was observed.
   double RatioAt(double size) const;
 

@@ -50,6 +50,46 @@ void Plan(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
   if (planner.nonsense) plan->hold_count = 0xffffffffu;
 }
 
+// What a plan showed of fused kernels and co-schedules.
+struct Overlap {
+  uint32_t fused = 0;
+  uint32_t rows = 0;
+  double ratio_below = 0, ratio_at = 0;
+  int32_t index = -2;
+  bool beside_itself = false, beyond = true;
+  int32_t workers = 0;
+};
+
+void PlanAndSeeOverlap(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
+  Overlap& seen = *static_cast<Overlap*>(user);
+  seen.fused = snapshot->fused_count;
+  seen.rows = snapshot->co_schedule_kernels;
+  if (seen.fused > 0) {
+    const gpushare_fused_view* const fused =
+        GPUSHARE_AT(gpushare_fused_view, snapshot->fused, snapshot->fused_stride, 0);
+    seen.ratio_below = gpushare_fused_ratio(fused, 0.4);
+    seen.ratio_at = gpushare_fused_ratio(fused, 0.8);
+  }
+  for (uint32_t i = 0; i < snapshot->head_count; ++i) {
+    const gpushare_head_view* const head =
+        GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i);
+    seen.index = head->overlap_index;
+    const gpushare_co_schedule_option* const option =
+        gpushare_co_schedule_at(snapshot, seen.index, seen.index, 1);
+    seen.beside_itself = option != nullptr;
+    if (option != nullptr) seen.workers = option->workers_per_sm[0] + option->workers_per_sm[1];
+    seen.beyond =
+        gpushare_co_schedule_at(snapshot, seen.index, 1000, 0) != nullptr ||
+        gpushare_co_schedule_at(snapshot, seen.index, -1, 0) != nullptr ||
+        gpushare_co_schedule_at(snapshot, 0, 0, GPUSHARE_CO_SCHEDULE_RATIOS) != nullptr;
+    gpushare_planned_launch launch = {};
+    launch.task = head->task;
+    launch.form = GPUSHARE_FORM_WORKERS;
+    launch.lane_class = GPUSHARE_LANE_BE;
+    plan->launches[plan->launch_count++] = launch;
+  }
+}
+
 class UserPolicyTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -73,6 +113,38 @@ TEST_F(UserPolicyTest, ItsLaunchesHappenAndCarryItsReason) {
   EXPECT_EQ(record.form, GPUSHARE_FORM_WORKERS);
   EXPECT_EQ(record.launch_reason, GPUSHARE_REASON_USER_POLICY);
   EXPECT_GT(planner_.plans, 0);
+}
+
+TEST_F(UserPolicyTest, ItSeesFusedKernelsAndCoSchedules) {
+  gpushare_kernel_options kernel = GPUSHARE_KERNEL_OPTIONS_INIT;
+  gpushare_kernel* tensor = nullptr;
+  kernel.name = "gemm_mma";
+  ASSERT_OK(gpushare_kernel_register(api_.runtime, &kernel, &tensor));
+  gpushare_fused_kernel_options options = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+  options.name = "pair";
+  options.tensor_part = tensor;
+  options.cuda_part = api_.sincos;
+  options.opportune_load_ratio = 0.8;
+  options.opportune_duration_ratio = 1.2;
+  gpushare_fused_kernel* fused = nullptr;
+  ASSERT_OK(gpushare_fused_kernel_register(api_.runtime, &options, &fused));
+  Overlap seen;
+  table_.make_plan = PlanAndSeeOverlap;
+  table_.destroy = nullptr;
+  table_.user = &seen;
+  ASSERT_OK(gpushare_set_user_policy(api_.runtime, &table_));
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(seen.fused, 1u);
+  EXPECT_DOUBLE_EQ(seen.ratio_below, 1.1);
+  EXPECT_DOUBLE_EQ(seen.ratio_at, 1.2);
+  EXPECT_EQ(seen.rows, 1u);
+  EXPECT_EQ(seen.index, 0);
+  EXPECT_TRUE(seen.beside_itself);
+  EXPECT_FALSE(seen.beyond);
+  EXPECT_GE(seen.workers, 2);
+  ASSERT_OK(gpushare_set_policy(api_.runtime, "fifo"));
+  EXPECT_OK(gpushare_fused_kernel_release(fused));
+  EXPECT_OK(gpushare_kernel_release(tensor));
 }
 
 TEST_F(UserPolicyTest, WhatItHoldsDoesNotRun) {

@@ -1,0 +1,200 @@
+// What the online model predicts of work that overlaps: fused kernels, and neighbours that a query
+// never met. What it learned of both survives a profile.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "src/models/learned.h"
+#include "src/models/online_model.h"
+
+namespace gpushare::models {
+namespace {
+
+using core::CostModel;
+using core::DeviceProfile;
+using core::FusedFeatures;
+using core::FusedKernelDesc;
+using core::KernelDesc;
+using core::KernelId;
+using core::Observation;
+using core::Prediction;
+
+const int32_t kSms = DeviceProfile().sm_count;
+
+KernelDesc Kernel(uint32_t id, const std::string& name) {
+  KernelDesc kernel;
+  kernel.id = KernelId{id};
+  kernel.name = name;
+  kernel.evictable = true;
+  return kernel;
+}
+
+Observation Solo(const KernelDesc& kernel, int64_t block_tasks) {
+  Observation observation;
+  observation.features.kernel = &kernel;
+  observation.features.block_tasks = block_tasks;
+  observation.sms = kSms;
+  observation.measured_ns = 1000 * block_tasks;
+  return observation;
+}
+
+// --- fused ---------------------------------------------------------------------------------------
+
+class FusedPredictionTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Fill(*model_); }
+  void Fill(CostModel& model) {
+    model.AddKernel(tensor_);
+    model.AddKernel(cuda_);
+    fused_.id = KernelId{1};
+    fused_.name = "pair";
+    fused_.tensor_part = tensor_.id;
+    fused_.cuda_part = cuda_.id;
+    fused_.opportune_load_ratio = 0.8;
+    fused_.opportune_duration_ratio = 1.2;
+    model.AddFusedKernel(fused_);
+  }
+  void TrainParts(CostModel& model) const {
+    for (int64_t i = 0; i < 200; ++i) {
+      model.Observe(Solo(tensor_, 100 + 100 * (i % 20)));
+      model.Observe(Solo(cuda_, 100 + 100 * (i % 20)));
+    }
+  }
+  // A run of 1,000 tensor block tasks, 1 ms alone.
+  void Run(int64_t cuda_tasks, double duration_ratio, int32_t sms = kSms) {
+    const FusedFeatures features{&fused_, 1000, cuda_tasks};
+    Observation observation;
+    observation.form = core::Form::kFused;
+    observation.sms = sms;
+    observation.fused = &features;
+    observation.measured_ns = static_cast<int64_t>(duration_ratio * 1e6);
+    model_->Observe(observation);
+  }
+  Prediction Predict(int64_t cuda_tasks) const {
+    return model_->PredictFused({&fused_, 1000, cuda_tasks});
+  }
+
+  KernelDesc tensor_ = Kernel(1, "tensor");
+  KernelDesc cuda_ = Kernel(2, "cuda");
+  FusedKernelDesc fused_;
+  std::unique_ptr<CostModel> model_ = MakeOnlineModel(DeviceProfile());
+};
+
+TEST_F(FusedPredictionTest, TheTwoLinesScaleWithTheTensorPart) {
+  TrainParts(*model_);
+  EXPECT_NEAR(static_cast<double>(Predict(400).duration_ns), 1.1e6, 1e3);
+  EXPECT_NEAR(static_cast<double>(Predict(800).duration_ns), 1.2e6, 1e3);
+  EXPECT_NEAR(static_cast<double>(Predict(1300).duration_ns), 1.7e6, 1e3);
+  EXPECT_FALSE(Predict(400).trained);
+  EXPECT_GE(Predict(400).error_ns, 0.2 * 1.1e6);
+}
+
+TEST_F(FusedPredictionTest, RunsTrainItAndAProfileKeepsThem) {
+  TrainParts(*model_);
+  const uint64_t version = model_->overlap_version();
+  for (int i = 0; i < 16; ++i) Run(200 + 100 * (7 * i % 16), 1.3 + 0.05 * (7 * i % 16));
+  EXPECT_GT(model_->overlap_version(), version);
+  EXPECT_TRUE(Predict(1000).trained);
+  EXPECT_NEAR(static_cast<double>(Predict(1000).duration_ns), 1.7e6, 0.03e6);
+  EXPECT_LT(Predict(1000).error_ns, 0.1e6);
+  const std::unique_ptr<CostModel> next = MakeOnlineModel(DeviceProfile());
+  ASSERT_TRUE(next->Load(model_->Save()).ok());
+  Fill(*next);
+  EXPECT_NEAR(static_cast<double>(next->PredictFused({&fused_, 1000, 1000}).duration_ns), 1.7e6,
+              0.03e6);
+  EXPECT_TRUE(next->CurveOf(fused_).trained);
+}
+
+TEST_F(FusedPredictionTest, AgainstGuessesOrOnFewerSmsNothingIsLearned) {
+  for (int i = 0; i < 16; ++i) Run(200 + 100 * i, 3);
+  TrainParts(*model_);
+  for (int i = 0; i < 16; ++i) Run(200 + 100 * i, 3, kSms / 2);
+  EXPECT_FALSE(model_->CurveOf(fused_).trained);
+}
+
+TEST_F(FusedPredictionTest, AnUnknownFusedKernelTakesBothPartsOneAfterTheOther) {
+  TrainParts(*model_);
+  FusedKernelDesc unknown = fused_;
+  unknown.id = KernelId{9};
+  const Prediction prediction = model_->PredictFused({&unknown, 1000, 500});
+  EXPECT_NEAR(static_cast<double>(prediction.duration_ns), 1.5e6, 1e3);
+  EXPECT_FALSE(prediction.trained);
+}
+
+// --- a neighbour that was never met --------------------------------------------------------------
+
+class UnmetNeighbourTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Learned learned;
+    learned.kernels.resize(1);
+    learned.kernels[0].name = "service";
+    learned.kernels[0].neighbours.known = true;
+    learned.kernels[0].neighbours.weights = {1, -0.5, 0, 0, 0, 0, 0, 0, 0};  // 1 - 0.5 dram
+    learned.kernels[0].neighbours.error = 0.06;
+    ASSERT_TRUE(model_->Load(FormatLearned(learned)).ok());
+    service_.kind = core::TaskKind::kGraph;
+    stranger_.counters.instructions = 100;
+    stranger_.counters.dram = 0.6;
+    for (const KernelDesc& kernel : {service_, stranger_, uncounted_}) model_->AddKernel(kernel);
+  }
+
+  KernelDesc service_ = Kernel(1, "service");
+  KernelDesc stranger_ = Kernel(2, "stranger");
+  KernelDesc uncounted_ = Kernel(3, "uncounted");
+  std::unique_ptr<CostModel> model_ = MakeOnlineModel(DeviceProfile());
+};
+
+TEST_F(UnmetNeighbourTest, ItsCountersPredictWhatItCosts) {
+  EXPECT_TRUE(model_->KnowsBeside(service_, 84, stranger_));
+  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, stranger_, 48), 0.7);
+  EXPECT_DOUBLE_EQ(model_->ErrorBeside(service_, 84, stranger_, 48), 0.06);
+}
+
+TEST_F(UnmetNeighbourTest, WithoutCountersNothingIsKnown) {
+  EXPECT_FALSE(model_->KnowsBeside(service_, 84, uncounted_));
+  EXPECT_EQ(model_->ErrorBeside(service_, 84, uncounted_, 48), 0);
+}
+
+TEST_F(UnmetNeighbourTest, AMeasurementReplacesThePrediction) {
+  for (int i = 0; i < 8; ++i) {
+    Observation alone;
+    alone.features.kernel = &service_;
+    alone.features.kind = core::TaskKind::kGraph;
+    alone.sms = kSms;
+    alone.measured_ns = 500'000;
+    model_->Observe(alone);
+  }
+  const core::CoResident beside{&stranger_, 48, false};
+  for (int i = 0; i < 8; ++i) {
+    Observation observation;
+    observation.features.kernel = &service_;
+    observation.features.kind = core::TaskKind::kGraph;
+    observation.sms = 84;
+    observation.measured_ns = static_cast<int64_t>(
+        500'000 / (0.9 * model_->SpeedOn(service_, 84)));
+    observation.beside = absl::MakeConstSpan(&beside, 1);
+    model_->Observe(observation);
+  }
+  EXPECT_NEAR(model_->SpeedBeside(service_, 84, stranger_, 48), 0.9, 0.01);
+  EXPECT_EQ(model_->ErrorBeside(service_, 84, stranger_, 48), 0);
+}
+
+TEST_F(UnmetNeighbourTest, AProfileKeepsTheWeights) {
+  const auto learned = ParseLearned(model_->Save());
+  ASSERT_TRUE(learned.ok()) << learned.status();
+  ASSERT_FALSE(learned->kernels.empty());
+  EXPECT_TRUE(learned->kernels[0].neighbours.known);
+  EXPECT_DOUBLE_EQ(learned->kernels[0].neighbours.weights[1], -0.5);
+  // Eight weights are no model of nine.
+  const std::string bad = R"({"schema_version":1,"kernels":[{"name":"a","neighbours":)"
+                          R"({"weights":[1,2,3,4,5,6,7,8],"error":0.1}}]})";
+  EXPECT_FALSE(ParseLearned(bad).ok());
+}
+
+}  // namespace
+}  // namespace gpushare::models
