@@ -8,6 +8,7 @@ std::vector<Judged> JudgeModels(const Samples& samples) {
   std::vector<Judged> all;
   JudgeKernels(samples, all);
   JudgeCopies(samples, all);
+  JudgeLibraryCalls(samples, all);
   JudgeFused(samples, all);
   JudgeNeighbours(samples, all);
   return all;

@@ -24,6 +24,7 @@ struct Judged {
 // Durations in ns.
 void JudgeKernels(const Samples& samples, std::vector<Judged>& out);
 void JudgeCopies(const Samples& samples, std::vector<Judged>& out);
+void JudgeLibraryCalls(const Samples& samples, std::vector<Judged>& out);
 // Durations over the TC part's own.
 void JudgeFused(const Samples& samples, std::vector<Judged>& out);
 // Speeds over those without the neighbour.

@@ -170,6 +170,43 @@ TEST(JudgeNeighbours, APairIsHeldOutOnEverySplit) {
   EXPECT_LT(WorstOf(judged), 0.03);
 }
 
+SampleRow Product(int64_t m, int64_t n, double ns) {
+  SampleRow row;
+  row.kernel = "matmul " + std::to_string(m) + " " + std::to_string(n);
+  row.form = core::Form::kLibrary;
+  row.sms = kSms;
+  row.call.operation = core::LibraryOperation::kMatmul;
+  row.call.type = core::DataType::kFloat16;
+  row.call.m = m;
+  row.call.n = n;
+  row.call.k = 4096;
+  row.ns = {ns, ns, ns};
+  return row;
+}
+
+TEST(JudgeLibraryCalls, HeldOutShapesByFamilyAndNoPartsOfTheDevice) {
+  Samples samples;
+  samples.head.sm_count = kSms;
+  for (int64_t m = 128; m <= 8192; m += m / 4) {
+    for (const int64_t n : {768, 1024, 2048, 4096}) {
+      const double flops = 2.0 * 4096 * static_cast<double>(m * n);
+      samples.rows.push_back(Product(m, n, 3000 + flops / 500e3));
+      SampleRow part = samples.rows.back();
+      part.sms = 64;
+      part.ns = {1};
+      samples.rows.push_back(part);
+    }
+  }
+  std::vector<Judged> judged;
+  JudgeLibraryCalls(samples, judged);
+  ASSERT_GT(judged.size(), 5U);
+  EXPECT_LT(WorstOf(judged), 0.08);
+  for (const Judged& one : judged) {
+    EXPECT_GE(one.measured, 10'000);
+    EXPECT_EQ(one.family == "library calls above 100 us", one.measured >= 100'000) << one.subject;
+  }
+}
+
 TEST(JudgeModels, NothingIsJudgedByNothing) { EXPECT_THAT(JudgeModels({}), IsEmpty()); }
 
 }  // namespace

@@ -1,0 +1,44 @@
+// Judges durations of library calls by their parameters: held-out shapes train nothing.
+
+#include <string>
+#include <vector>
+
+#include "src/models/evaluation/judged.h"
+#include "src/models/library_model.h"
+#include "src/models/samples/hold_out.h"
+#include "src/models/samples/row_times.h"
+
+namespace gpushare::models {
+namespace {
+
+constexpr double kJudgedNs = 10'000;  // shorter calls are mostly the launch
+constexpr double kLongNs = 100'000;
+
+bool Counts(const Samples& samples, const SampleRow& row) {
+  return row.what == SampleKind::kSolo && row.sms == samples.head.sm_count && !row.ns.empty() &&
+         row.call.operation != core::LibraryOperation::kNone;
+}
+
+}  // namespace
+
+void JudgeLibraryCalls(const Samples& samples, std::vector<Judged>& out) {
+  LibraryDevice device;
+  device.sm_count = samples.head.sm_count;
+  std::vector<LibrarySample> training;
+  for (const SampleRow& row : samples.rows) {
+    if (Counts(samples, row) && !IsHeldOut(row)) training.push_back({row.call, Median(row.ns)});
+  }
+  LibraryModel model;
+  model.Fit(device, training);
+  for (const SampleRow& row : samples.rows) {
+    if (!Counts(samples, row) || !IsHeldOut(row)) continue;
+    const double measured = Median(row.ns);
+    const core::Prediction prediction = model.Predict(row.call);
+    if (measured < kJudgedNs || model.MethodOf(row.call) == LibraryMethod::kNone) continue;
+    out.push_back({measured < kLongNs ? "library calls" : "library calls above 100 us",
+                   "least time x ratio", row.kernel, static_cast<double>(prediction.duration_ns),
+                   measured});
+  }
+}
+
+}  // namespace gpushare::models

@@ -1,0 +1,148 @@
+// Features of library calls; see library_features.h.
+
+#include "src/models/library_features.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpushare::models {
+namespace {
+
+// TMA and vector loads need rows at multiples of it.
+constexpr int64_t kGoodAlignmentBytes = 16;
+// A call takes about this long however small it is: the launch, and one wave of blocks.
+constexpr double kLeastCallNs = 2e3;
+
+// The call as batch products of m x k and k x n; bytes of all operands.
+struct Product {
+  double m = 0, n = 0, k = 0, batch = 1;
+  double elements = 0;
+  double window = 1;
+  bool aligned = true;
+};
+
+int64_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 4 : 2; }
+
+bool IsAligned(int64_t elements, core::DataType type) {
+  return elements * BytesOf(type) % kGoodAlignmentBytes == 0;
+}
+
+Product ProductOfMatmul(const core::LibraryCall& call) {
+  Product out;
+  out.m = static_cast<double>(call.m);
+  out.n = static_cast<double>(call.n);
+  out.k = static_cast<double>(call.k);
+  out.batch = static_cast<double>(call.batch);
+  out.elements = out.batch * (out.m * out.k + out.k * out.n + out.m * out.n);
+  out.aligned = IsAligned(call.transpose_a ? call.m : call.k, call.type) &&
+                IsAligned(call.transpose_b ? call.k : call.n, call.type) &&
+                IsAligned(call.n, call.type);
+  return out;
+}
+
+// Positions of the window along one side.
+double Positions(int64_t side, int64_t window, const core::LibraryCall& call) {
+  const double covered = static_cast<double>(call.dilation) * (static_cast<double>(window) - 1) + 1;
+  const double room = static_cast<double>(side) + 2 * static_cast<double>(call.padding) - covered;
+  return call.stride > 0 ? std::floor(room / static_cast<double>(call.stride)) + 1 : 0;
+}
+
+Product ProductOfConvolution(const core::LibraryCall& call) {
+  Product out;
+  const auto images = static_cast<double>(call.batch);
+  const auto channels = static_cast<double>(call.channels);
+  const auto filters = static_cast<double>(call.filters);
+  out.batch = static_cast<double>(call.groups);
+  out.window = static_cast<double>(call.filter_height) * static_cast<double>(call.filter_width);
+  out.m = images * Positions(call.height, call.filter_height, call) *
+          Positions(call.width, call.filter_width, call);
+  out.n = filters / out.batch;
+  out.k = channels / out.batch * out.window;
+  const double input = static_cast<double>(call.height) * static_cast<double>(call.width);
+  out.elements = images * channels * input + filters * out.k + out.m * filters;
+  out.aligned = IsAligned(call.channels, call.type) && IsAligned(call.filters, call.type);
+  return out;
+}
+
+// Pooling, activation and softmax read each element and write the result: no product, so that m
+// is the outputs and k the window.
+Product ProductOfElements(const core::LibraryCall& call) {
+  Product out;
+  const double planes = static_cast<double>(call.batch) * static_cast<double>(call.channels);
+  const double input = planes * static_cast<double>(call.height) * static_cast<double>(call.width);
+  out.m = input;
+  out.n = out.k = 1;
+  if (call.operation == core::LibraryOperation::kPooling) {
+    out.window = static_cast<double>(call.filter_height) * static_cast<double>(call.filter_width);
+    out.k = out.window;
+    out.m = planes * Positions(call.height, call.filter_height, call) *
+            Positions(call.width, call.filter_width, call);
+  }
+  out.elements = input + out.m;
+  out.aligned = IsAligned(call.channels_last ? call.channels : call.width, call.type);
+  return out;
+}
+
+Product ProductOf(const core::LibraryCall& call) {
+  switch (call.operation) {
+    case core::LibraryOperation::kMatmul:
+      return ProductOfMatmul(call);
+    case core::LibraryOperation::kConvolution:
+      return ProductOfConvolution(call);
+    default:
+      return ProductOfElements(call);
+  }
+}
+
+// How full the waves of tiles are, as log2: 0 when each wave has a tile for every SM.
+double WaveFill(const Product& product, double rows, double columns, double sms) {
+  const double tiles = std::ceil(product.m / rows) * std::ceil(product.n / columns) * product.batch;
+  const double waves = std::ceil(tiles / sms);
+  const double used = product.m * product.n * product.batch;
+  return std::log2(used / (waves * sms * rows * columns));
+}
+
+bool IsUsable(const Product& product) {
+  const double least = std::min({product.m, product.n, product.k, product.batch, product.window});
+  return least > 0 && std::isfinite(product.m * product.n * product.k * product.batch) &&
+         std::isfinite(product.elements);
+}
+
+}  // namespace
+
+LibraryFeatures FeaturesOf(const LibraryDevice& device, const core::LibraryCall& call) {
+  LibraryFeatures out;
+  const auto operation = static_cast<size_t>(call.operation);
+  if (operation == 0 || operation >= kLibraryOperations || device.sm_count <= 0) return out;
+  const Product product = ProductOf(call);
+  if (!IsUsable(product)) return out;
+  const bool single = call.type == core::DataType::kFloat32;
+  const double flops = 2 * product.m * product.n * product.k * product.batch;
+  const double arithmetic_ns =
+      flops / (single ? device.single_flops_per_ns : device.half_flops_per_ns);
+  const double bytes_ns =
+      product.elements * static_cast<double>(BytesOf(call.type)) / device.bytes_per_ns;
+  out.least_ns = kLeastCallNs + std::max(arithmetic_ns, bytes_ns);
+  out.known = std::isfinite(out.least_ns);
+  out.call_class = (operation * 2 + (single ? 1 : 0)) * 2 + (product.aligned ? 1 : 0);
+  const auto sms = static_cast<double>(device.sm_count);
+  const auto flag = [](bool set) { return set ? 1.0 : 0.0; };
+  auto& values = out.values;
+  values[kLogM] = std::log2(product.m);
+  values[kLogN] = std::log2(product.n);
+  values[kLogK] = std::log2(product.k);
+  values[kLogBatch] = std::log2(product.batch);
+  values[kLogBalance] = std::log2(arithmetic_ns / bytes_ns);
+  values[kLogLeast] = std::log2(out.least_ns);
+  values[kWaveLarge] = WaveFill(product, 128, 256, sms);
+  values[kWaveMedium] = WaveFill(product, 128, 128, sms);
+  values[kLogWindow] = std::log2(product.window);
+  values[kLogStride] = std::log2(static_cast<double>(std::max<int64_t>(1, call.stride)));
+  values[kTransposeA] = flag(call.transpose_a);
+  values[kTransposeB] = flag(call.transpose_b);
+  values[kBfloat16] = flag(call.type == core::DataType::kBfloat16);
+  values[kChannelsLast] = flag(call.channels_last);
+  return out;
+}
+
+}  // namespace gpushare::models

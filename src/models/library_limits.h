@@ -1,0 +1,21 @@
+// Bounds of the models of library calls and of queries.
+
+#ifndef GPUSHARE_SRC_MODELS_LIBRARY_LIMITS_H_
+#define GPUSHARE_SRC_MODELS_LIBRARY_LIMITS_H_
+
+#include <cstddef>
+
+namespace gpushare::models {
+
+// Samples of one fit; more are left out. Six times the shapes that a calibration measures; their
+// features take 0.6 MB.
+inline constexpr size_t kLibrarySamplesMax = 4096;
+// Fewer samples of a class of calls predict nothing: the line has some forty weights, which ridge
+// regression keeps small, and leaving one out must still say how far off it is.
+inline constexpr size_t kLibrarySamplesMin = 24;
+// Neighbours that predict a call (Baymax 7.1: k = 5).
+inline constexpr size_t kLibraryNeighbours = 5;
+
+}  // namespace gpushare::models
+
+#endif  // GPUSHARE_SRC_MODELS_LIBRARY_LIMITS_H_

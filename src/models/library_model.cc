@@ -1,0 +1,204 @@
+// The models of the classes of library calls; see library_model.h.
+
+#include "src/models/library_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "src/core/base/limits.h"
+#include "src/models/feature_line.h"
+#include "src/models/library_limits.h"
+#include "src/models/nearest_features.h"
+
+namespace gpushare::models {
+namespace {
+
+// Calls take between the least time and 64 times that; log2, because a ratio of 2 is as far from 1
+// as a half.
+constexpr double kLogRatioMin = -3;
+constexpr double kLogRatioMax = 6;
+// The error bar of a call without a sample like it, as a share of its duration.
+constexpr double kUnknownError = 1;
+// A deviation below it is a feature that does not vary in the class.
+constexpr double kDeviationMin = 1e-6;
+// A call is unlike every sample beyond so many times the distance that most samples have to theirs.
+constexpr double kReach = 2;
+constexpr double kMostSamples = 0.95;
+
+// Relative error of a duration that is off by a factor of 2^error.
+double RelativeOf(double log_error) { return std::abs(std::exp2(log_error) - 1); }
+
+double MeanError(const std::vector<double>& log_errors) {
+  if (log_errors.empty()) return std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (const double error : log_errors) sum += RelativeOf(error);
+  return sum / static_cast<double>(log_errors.size());
+}
+
+// One standard deviation. Every call counts alike, short ones too.
+double Deviation(const std::vector<double>& log_errors) {
+  double squares = 0;
+  for (const double error : log_errors) squares += RelativeOf(error) * RelativeOf(error);
+  return std::sqrt(squares / static_cast<double>(log_errors.size()));
+}
+
+double Quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+core::Prediction PredictionOf(double ns, double relative_error, bool trained) {
+  const double kept = std::clamp(ns, 1.0, static_cast<double>(core::kMaxDurationNs));
+  const double error = std::min(kept * relative_error, static_cast<double>(core::kMaxDurationNs));
+  return {std::llround(kept), std::llround(error), trained};
+}
+
+}  // namespace
+
+struct LibraryModel::ClassModel {
+  // Raw points and their log2 ratios; fits everything else.
+  void Fit(std::vector<FeaturePoint> points, std::vector<double> values);
+  FeaturePoint Scaled(const FeaturePoint& point) const;
+  // Whether some sample is near, and the features that were alike in all samples are as they were.
+  bool HasSampleLike(const FeaturePoint& point) const;
+  double LogRatioAt(const FeaturePoint& scaled) const;
+
+  LibraryMethod method = LibraryMethod::kNone;
+  double error = kUnknownError;
+  double reach = 0;  // of the nearest sample, in scaled features
+  FeaturePoint mean = {};
+  FeaturePoint inverse_deviation = {};
+  FeatureLine line;
+  NearestFeatures ratios;
+  NearestFeatures left_by_line;
+
+ private:
+  void SetScale(const std::vector<FeaturePoint>& points);
+  void Choose(const std::vector<double>& of_line, const std::vector<double>& of_neighbours,
+              const std::vector<double>& of_both);
+};
+
+void LibraryModel::ClassModel::SetScale(const std::vector<FeaturePoint>& points) {
+  const auto count = static_cast<double>(points.size());
+  for (size_t f = 0; f < kLibraryFeatures; ++f) {
+    double sum = 0;
+    double squares = 0;
+    for (const FeaturePoint& point : points) sum += point[f];
+    mean[f] = sum / count;
+    for (const FeaturePoint& point : points) squares += std::pow(point[f] - mean[f], 2);
+    const double deviation = std::sqrt(squares / count);
+    inverse_deviation[f] = deviation > kDeviationMin ? 1 / deviation : 0;
+  }
+}
+
+FeaturePoint LibraryModel::ClassModel::Scaled(const FeaturePoint& point) const {
+  FeaturePoint scaled;
+  for (size_t f = 0; f < kLibraryFeatures; ++f) {
+    scaled[f] = (point[f] - mean[f]) * inverse_deviation[f];
+  }
+  return scaled;
+}
+
+bool LibraryModel::ClassModel::HasSampleLike(const FeaturePoint& point) const {
+  for (size_t f = 0; f < kLibraryFeatures; ++f) {
+    if (inverse_deviation[f] == 0 && std::abs(point[f] - mean[f]) > kDeviationMin) return false;
+  }
+  return ratios.At(Scaled(point)).nearest <= reach;
+}
+
+void LibraryModel::ClassModel::Choose(const std::vector<double>& of_line,
+                                      const std::vector<double>& of_neighbours,
+                                      const std::vector<double>& of_both) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto& [candidate, errors] : {std::pair{LibraryMethod::kLine, &of_line},
+                                          std::pair{LibraryMethod::kNeighbours, &of_neighbours},
+                                          std::pair{LibraryMethod::kLineAndNeighbours, &of_both}}) {
+    const double mean_error = MeanError(*errors);
+    if (!(mean_error < least)) continue;
+    least = mean_error;
+    method = candidate;
+    error = Deviation(*errors);
+  }
+}
+
+void LibraryModel::ClassModel::Fit(std::vector<FeaturePoint> points, std::vector<double> values) {
+  SetScale(points);
+  for (FeaturePoint& point : points) point = Scaled(point);
+  const std::vector<double> of_line = line.Fit(points, values);
+  ratios.Build(points, values);
+  std::vector<double> of_neighbours;
+  std::vector<double> distances;
+  for (size_t i = 0; i < points.size(); ++i) {
+    const NearestMean mean_of = ratios.AtWithout(i);
+    of_neighbours.push_back(mean_of.value - values[i]);
+    distances.push_back(mean_of.nearest);
+  }
+  reach = kReach * Quantile(distances, kMostSamples);
+  std::vector<double> of_both;
+  if (!of_line.empty()) {
+    left_by_line.Build(points, of_line);
+    for (size_t i = 0; i < points.size(); ++i) {
+      of_both.push_back(left_by_line.AtWithout(i).value - of_line[i]);
+    }
+  }
+  std::vector<double> line_errors = of_line;  // predicted - measured, as the others
+  for (double& one : line_errors) one = -one;
+  Choose(line_errors, of_neighbours, of_both);
+}
+
+double LibraryModel::ClassModel::LogRatioAt(const FeaturePoint& scaled) const {
+  double value = 0;
+  if (method == LibraryMethod::kNeighbours) value = ratios.At(scaled).value;
+  if (method == LibraryMethod::kLine) value = line.At(scaled);
+  if (method == LibraryMethod::kLineAndNeighbours) {
+    value = line.At(scaled) + left_by_line.At(scaled).value;
+  }
+  return std::clamp(value, kLogRatioMin, kLogRatioMax);
+}
+
+LibraryModel::LibraryModel() = default;
+LibraryModel::~LibraryModel() = default;
+LibraryModel::LibraryModel(LibraryModel&&) noexcept = default;
+LibraryModel& LibraryModel::operator=(LibraryModel&&) noexcept = default;
+
+void LibraryModel::Fit(const LibraryDevice& device, absl::Span<const LibrarySample> samples) {
+  device_ = device;
+  std::array<std::vector<FeaturePoint>, kLibraryClasses> points;
+  std::array<std::vector<double>, kLibraryClasses> values;
+  for (const LibrarySample& sample : samples.first(std::min(samples.size(), kLibrarySamplesMax))) {
+    const LibraryFeatures features = FeaturesOf(device, sample.call);
+    const double ratio = sample.duration_ns / features.least_ns;
+    if (!features.known || !(ratio > 0) || !std::isfinite(ratio)) continue;
+    points[features.call_class].push_back(features.values);
+    values[features.call_class].push_back(std::clamp(std::log2(ratio), kLogRatioMin, kLogRatioMax));
+  }
+  for (size_t c = 0; c < kLibraryClasses; ++c) {
+    classes_[c].reset();
+    if (points[c].size() < kLibrarySamplesMin) continue;
+    classes_[c] = std::make_unique<ClassModel>();
+    classes_[c]->Fit(std::move(points[c]), std::move(values[c]));
+  }
+}
+
+core::Prediction LibraryModel::Predict(const core::LibraryCall& call) const {
+  const LibraryFeatures features = FeaturesOf(device_, call);
+  if (!features.known) return {};
+  const ClassModel* const model = classes_[features.call_class].get();
+  if (model == nullptr) return PredictionOf(features.least_ns, kUnknownError, false);
+  const double log_ratio = model->LogRatioAt(model->Scaled(features.values));
+  const double ns = features.least_ns * std::exp2(log_ratio);
+  const bool like_samples = model->HasSampleLike(features.values);
+  return PredictionOf(ns, like_samples ? model->error : kUnknownError, like_samples);
+}
+
+LibraryMethod LibraryModel::MethodOf(const core::LibraryCall& call) const {
+  const LibraryFeatures features = FeaturesOf(device_, call);
+  if (!features.known || classes_[features.call_class] == nullptr) return LibraryMethod::kNone;
+  return classes_[features.call_class]->method;
+}
+
+}  // namespace gpushare::models
