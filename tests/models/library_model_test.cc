@@ -110,6 +110,12 @@ TEST(LibraryModel, ACallUnlikeAllSamplesIsNotTrained) {
   EXPECT_FALSE(prediction.trained);
   EXPECT_GE(prediction.error_ns, prediction.duration_ns);
   EXPECT_GT(prediction.duration_ns, 0);
+  EXPECT_FALSE(model.Predict(Matmul(8, 64, 65536)).trained);  // every size lies far off
+  // No sample had a transposed operand, so nothing says what it costs.
+  core::LibraryCall transposed = Matmul(1000, 1024, 2048);
+  EXPECT_TRUE(model.Predict(transposed).trained);
+  transposed.transpose_b = true;
+  EXPECT_FALSE(model.Predict(transposed).trained);
 }
 
 TEST(LibraryModel, AnotherClassIsItsLeastTimeAndNotTrained) {
