@@ -24,7 +24,7 @@ namespace gpushare::models {
 namespace {
 
 constexpr char kAnyVersion[] = "gpushare calibration ";
-constexpr char kFirstLine[] = "gpushare calibration 3";
+constexpr char kFirstLine[] = "gpushare calibration 4";
 constexpr char kPairWord[] = "pair";
 constexpr size_t kPairListMax = 1024;
 
@@ -62,6 +62,11 @@ std::string KernelLineOf(uint64_t digest, const KernelMeasurement& kernel) {
   absl::StrAppend(&line, " ", static_cast<int>(kernel.intensity), " ", kernel.flat_from_sms, " ",
                   kernel.slice_block_tasks, " ", Exactly(kernel.slice_overhead), " ",
                   kernel.workers_per_sm_least, " ", kernel.rest_measured ? 1 : 0);
+  absl::StrAppend(&line, " ", kernel.solo_sizes.size());
+  for (const SoloSize& size : kernel.solo_sizes) {
+    absl::StrAppend(&line, " ", size.block_tasks, " ", size.ns.size());
+    for (const int64_t ns : size.ns) absl::StrAppend(&line, " ", ns);
+  }
   return absl::StrCat(line, " ", kernel.name, "\n");
 }
 
@@ -73,6 +78,18 @@ bool ReadList(std::istringstream& in, size_t most, std::vector<Element>& list, R
   list.resize(count);
   for (Element& element : list) read(element);
   return true;
+}
+
+// A wrong list of durations leaves the stream in a failed state.
+bool ReadSoloSizes(std::istringstream& in, std::vector<SoloSize>& sizes) {
+  return ReadList(in, kSoloSizesMax, sizes, [&](SoloSize& size) {
+    in >> size.block_tasks;
+    const bool complete =
+        ReadList(in, kSoloRepeatsMax, size.ns, [&](int64_t& ns) { in >> ns; });
+    const bool possible = size.block_tasks >= 0 && std::all_of(size.ns.begin(), size.ns.end(),
+                                                               [](int64_t ns) { return ns >= 0; });
+    if (!complete || !possible) in.setstate(std::ios::failbit);
+  });
 }
 
 // False for values that no measurement has: the file may have been changed.
@@ -102,6 +119,7 @@ bool ReadKernelLine(const std::string& line, uint64_t& digest, KernelMeasurement
       out.workers_per_sm_least >> out.rest_measured;
   if (intensity < 0 || intensity > static_cast<int>(Intensity::kMemory)) return false;
   out.intensity = static_cast<Intensity>(intensity);
+  if (!ReadSoloSizes(in, out.solo_sizes)) return false;
   in.get();  // the space before the name
   std::getline(in, out.name);
   return !in.fail() && !out.name.empty() && IsMeasurement(out);

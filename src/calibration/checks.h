@@ -26,7 +26,7 @@ inline constexpr int64_t kFusedBlockTasksLeast = 20;
 
 // The most bytes of one record: a line of the checkpoint, or an object of the profile.
 // Durations have up to 13 digits (an hour), names 64 characters.
-inline constexpr int64_t kKernelLineBytes = 3584;
+inline constexpr int64_t kKernelLineBytes = 4608;
 inline constexpr int64_t kPairLineBytes = 704;
 inline constexpr int64_t kKernelRecordBytes = 4096;  // its speeds and its record
 inline constexpr int64_t kCoResidentRecordBytes = 896;

@@ -72,6 +72,7 @@ absl::Status MeasureSolo(KernelRun& run, double warm_ns, KernelMeasurement& out)
     ratios.push_back(each / grid);
   }
   run.Sample(run.SoloRow(run.Ordinary(), original));
+  AddSoloSize(out.block_tasks, original, out);
   if (!workers.empty()) run.Sample(run.SoloRow(run.Workers(), workers));
   out.worker_solo_ns = std::llround(Median(workers));
   out.solo_ns = std::llround(Median(original));

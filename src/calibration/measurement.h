@@ -5,13 +5,16 @@
 #ifndef GPUSHARE_SRC_CALIBRATION_MEASUREMENT_H_
 #define GPUSHARE_SRC_CALIBRATION_MEASUREMENT_H_
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "src/core/seams/kernel.h"
 #include "src/models/calibration_record.h"
+#include "src/models/solo_sizes.h"
 
 namespace gpushare::models {
 
@@ -19,6 +22,8 @@ namespace gpushare::models {
 inline constexpr int32_t kEvictionSamplesMax = 128;
 inline constexpr size_t kPairSplitsMax = 6;
 inline constexpr int kPairBlockingSamples = 16;
+inline constexpr size_t kSoloSizesMax = 8;
+inline constexpr size_t kSoloRepeatsMax = 8;  // of one size; a line forgets what is older
 
 struct KernelMeasurement {
   std::string name;
@@ -26,6 +31,8 @@ struct KernelMeasurement {
   int64_t block_tasks = 0;     // of the sample task
   int64_t solo_ns = 0;         // one launch of the original form on the whole device
   int64_t worker_solo_ns = 0;  // of the worker form; 0 without one
+  // Repeats of the original form, size by size. The whole sample task comes first.
+  std::vector<SoloSize> solo_sizes;
   int64_t block_task_ns = 0;
   double block_task_spread = 0;
   int32_t workers_per_sm = 0;  // M
@@ -44,6 +51,17 @@ struct KernelMeasurement {
   int64_t spent_ns = 0;              // device time that the measurement took
   bool rest_measured = false;        // slices and evictions are measured, or the kernel has none
 };
+
+// Keeps the durations of one more size, as far as the bounds allow.
+inline void AddSoloSize(int64_t block_tasks, absl::Span<const double> durations_ns,
+                        KernelMeasurement& out) {
+  if (out.solo_sizes.size() >= kSoloSizesMax || durations_ns.empty()) return;
+  SoloSize& size = out.solo_sizes.emplace_back();
+  size.block_tasks = block_tasks;
+  for (const double ns : durations_ns.subspan(0, kSoloRepeatsMax)) {
+    size.ns.push_back(std::llround(ns));
+  }
+}
 
 // An LC kernel beside a BE kernel in the other partition, and behind its eviction.
 struct PairMeasurement {

@@ -59,6 +59,40 @@ core::KernelDesc WithoutHandles(const core::KernelDesc& given) {
   return kernel;
 }
 
+// The scheduler will see single queries of a graph or library call, so a query's duration counts
+// where a pair measured it. The spread is that of the repeats.
+double QueryOverSolo(const KernelMeasurement& measured, absl::Span<const PairMeasurement> pairs) {
+  if (measured.solo_ns <= 0) return 1;
+  double query_ns = static_cast<double>(measured.solo_ns);
+  for (const PairMeasurement& pair : pairs) {
+    if (pair.lc == measured.name && pair.query_ns > 0) {
+      query_ns = static_cast<double>(pair.query_ns);
+    }
+  }
+  return query_ns / static_cast<double>(measured.solo_ns);
+}
+
+void LearnKernel(const KernelMeasurement& measured, absl::Span<const PairMeasurement> pairs,
+                 const core::KernelDesc& kernel, int32_t sm_count, core::CostModel& model) {
+  core::Observation seen;
+  seen.features.kernel = &kernel;
+  seen.features.kind = kernel.kind;
+  seen.sms = sm_count;
+  const double factor = QueryOverSolo(measured, pairs);
+  ForEachInTurn(measured.solo_sizes, [&](int64_t block_tasks, int64_t ns) {
+    seen.features.block_tasks = block_tasks;
+    seen.measured_ns = std::llround(factor * static_cast<double>(ns));
+    model.Observe(seen);
+  });
+  seen.features.block_tasks = measured.block_tasks;
+  seen.evicted = true;
+  seen.form = core::Form::kWorkers;
+  for (const int64_t sample : measured.eviction_ns) {
+    seen.measured_ns = sample;
+    model.Observe(seen);
+  }
+}
+
 void LearnPair(const PairMeasurement& pair, const core::KernelDesc& lc, const core::KernelDesc& be,
                int32_t sm_count, core::CostModel& model) {
   core::CoResident beside;
@@ -197,23 +231,7 @@ std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> me
     core::KernelDesc& kernel = kernels.back();
     kernel.id = core::KernelId{static_cast<uint32_t>(kernels.size())};
     model->AddKernel(kernel);
-    core::Observation seen;
-    seen.features.kernel = &kernel;
-    seen.features.kind = kernel.kind;
-    seen.features.block_tasks = one.block_tasks;
-    seen.sms = profile.device.sm_count;
-    seen.measured_ns = one.solo_ns;
-    // The scheduler will see single queries of it, so a query's duration counts.
-    for (const PairMeasurement& pair : pairs) {
-      if (pair.lc == one.name && pair.query_ns > 0) seen.measured_ns = pair.query_ns;
-    }
-    model->Observe(seen);
-    seen.evicted = true;
-    seen.form = core::Form::kWorkers;
-    for (const int64_t sample : one.eviction_ns) {
-      seen.measured_ns = sample;
-      model->Observe(seen);
-    }
+    LearnKernel(one, pairs, kernel, profile.device.sm_count, *model);
   }
   const auto find = [&](const std::string& name) {
     return std::find_if(kernels.begin(), kernels.end(),

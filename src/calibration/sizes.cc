@@ -19,9 +19,10 @@ namespace {
 constexpr double kShares[] = {0.07, 0.12, 0.21, 0.34, 0.53, 0.73, 0.91};
 constexpr int kRepeatsMost = 5;
 
-absl::Status MeasureSize(KernelRun& run, int64_t block_tasks, double solo_ns) {
-  const double whole = static_cast<double>(run.item.block_tasks);
-  const int batch = run.BatchFor(solo_ns * static_cast<double>(block_tasks) / whole);
+absl::Status MeasureSize(KernelRun& run, int64_t block_tasks, KernelMeasurement& out) {
+  const double share =
+      static_cast<double>(block_tasks) / static_cast<double>(run.item.block_tasks);
+  const int batch = run.BatchFor(static_cast<double>(out.solo_ns) * share);
   const core::LaunchRequest grid = SliceRequest(run.item, run.plain_lane, 0, block_tasks);
   std::vector<double> grids;
   std::vector<double> workers;
@@ -32,6 +33,7 @@ absl::Status MeasureSize(KernelRun& run, int64_t block_tasks, double solo_ns) {
     GPUSHARE_ASSIGN_OR_RETURN(const TimedLaunch one, run.timer.RunOne(run.Workers(block_tasks)));
     workers.push_back(one.duration_ns());
   }
+  AddSoloSize(block_tasks, grids, out);
   run.Sample(run.SoloRow(grid, std::move(grids)));
   run.Sample(run.SoloRow(run.Workers(block_tasks), std::move(workers)));
   return absl::OkStatus();
@@ -47,7 +49,7 @@ absl::Status MeasureSizes(KernelRun& run, KernelMeasurement& out) {
         static_cast<int64_t>(std::ceil(share * static_cast<double>(run.item.block_tasks)));
     if (block_tasks == last) continue;
     last = block_tasks;
-    GPUSHARE_RETURN_IF_ERROR(MeasureSize(run, block_tasks, static_cast<double>(out.solo_ns)));
+    GPUSHARE_RETURN_IF_ERROR(MeasureSize(run, block_tasks, out));
   }
   return absl::OkStatus();
 }

@@ -67,6 +67,8 @@ double Estimate(const LinearState& state, double x, double prior_ns) {
   if (HasSlope(state)) {
     return std::max(1.0, LineOf(state).At(x));
   }
+  // All samples have this size: the prior, which may have changed since, does not count.
+  if (state.samples >= kTrustedSamples && x == state.mean_x) return state.mean_y_ns;
   // After a refit the samples agree that the old scale is wrong; before the first one may be cold.
   const double samples = static_cast<double>(state.samples);
   const double trust =

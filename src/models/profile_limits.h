@@ -15,7 +15,7 @@ namespace gpushare::models {
 inline constexpr int64_t kProfileBytesMax = int64_t{16} << 20;
 // Of its learned text: the parameters of 1,024 kernels take about 0.3 MB, the lines of a checkpoint
 // the rest.
-inline constexpr int64_t kLearnedBytesMax = int64_t{4} << 20;
+inline constexpr int64_t kLearnedBytesMax = int64_t{5} << 20;
 
 // Field tables give ranges as double.
 inline constexpr double kDurationMaxNs = static_cast<double>(core::kMaxDurationNs);

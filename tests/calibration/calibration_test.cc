@@ -346,6 +346,71 @@ TEST_P(CalibrationTest, WritesAProfileThatLoadsAndPredicts) {
   EXPECT_NEAR(static_cast<double>(eviction.duration_ns), 235000, 20000);
 }
 
+// A first prediction is a measured one: of the whole sample task from its repeats, and where sizes
+// were measured, of other sizes from a line.
+TEST_P(CalibrationTest, EveryKernelStartsTrained) {
+  const std::vector<CalibrationItem> items = {Item("sincos_27us"), Item("streaming_59us"),
+                                              Item("decode16"), Item("cublaslt_library_gemm")};
+  for (const bool with_sizes : {false, true}) {
+    SCOPED_TRACE(with_sizes ? "with sizes" : "without sizes");
+    if (with_sizes) options_.sample = [](const SampleRow& /*row*/) {};
+    const absl::StatusOr<CalibrationResult> result = Run(items);
+    ASSERT_TRUE(result.ok()) << result.status();
+    const std::unique_ptr<core::CostModel> model = MakeOnlineModel(result->profile.device);
+    ASSERT_TRUE(model->Load(result->profile.learned).ok());
+    for (uint32_t i = 0; i < items.size(); ++i) {
+      core::KernelDesc kernel = *result->profile.FindKernel(items[i].kernel.name);
+      SCOPED_TRACE(kernel.name);
+      kernel.id = core::KernelId{i + 1};
+      model->AddKernel(kernel);
+      const KernelMeasurement& measured = result->kernels[i];
+      EXPECT_EQ(measured.solo_sizes.size(), with_sizes && kernel.evictable ? 8u : 1u);
+      for (const double share : {1.0, 0.4}) {
+        if (share < 1 && !(with_sizes && kernel.evictable)) continue;
+        core::TaskFeatures features;
+        features.kernel = &kernel;
+        features.kind = kernel.kind;
+        features.block_tasks =
+            static_cast<int64_t>(share * static_cast<double>(measured.block_tasks));
+        const core::Prediction prediction = model->PredictSolo(features);
+        EXPECT_TRUE(prediction.trained);
+        const auto predicted = static_cast<double>(prediction.duration_ns);
+        // Rounds of block tasks are steps, which a line over sizes leaves as its error.
+        EXPECT_LE(static_cast<double>(prediction.error_ns), (with_sizes ? 0.03 : 0.02) * predicted);
+        EXPECT_NEAR(predicted, share * static_cast<double>(measured.solo_ns), 0.02 * predicted);
+      }
+    }
+  }
+}
+
+// The repeats outlive an interrupt.
+TEST_P(CalibrationTest, AResumedCalibrationIsAsTrained) {
+  const std::vector<CalibrationItem> items = {Item("sincos_27us"), Item("decode16")};
+  options_.sample = [](const SampleRow& /*row*/) {};
+  const absl::StatusOr<CalibrationResult> whole = Run(items);
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  int asked = 0;
+  bool in_pairs = false;
+  options_.progress = [&](const CalibrationProgress& progress) {
+    in_pairs = progress.what.find(" | ") != std::string::npos;
+  };
+  options_.cancelled = [&] { return in_pairs && ++asked > 5; };
+  ASSERT_TRUE(absl::IsCancelled(Run(items).status()));
+  options_.cancelled = nullptr;
+  options_.resume = true;
+  const absl::StatusOr<CalibrationResult> resumed = Run(items);
+  ASSERT_TRUE(resumed.ok()) << resumed.status();
+  ASSERT_EQ(resumed->kept, 2);
+  for (size_t i = 0; i < items.size(); ++i) {
+    const std::vector<SoloSize>& kept = resumed->kernels[i].solo_sizes;
+    ASSERT_EQ(kept.size(), whole->kernels[i].solo_sizes.size());
+    for (size_t size = 0; size < kept.size(); ++size) {
+      EXPECT_EQ(kept[size].block_tasks, whole->kernels[i].solo_sizes[size].block_tasks);
+      EXPECT_EQ(kept[size].ns, whole->kernels[i].solo_sizes[size].ns);
+    }
+  }
+}
+
 TEST_P(CalibrationTest, SeesTheSpreadOfBlockTasks) {
   CalibrationItem item = Item("sincos_267us", 40);
   item.kernel.simulation.block_task_spread = 0.2;
@@ -450,7 +515,7 @@ TEST_P(CalibrationTest, ABadCheckpointIsRefused) {
   EXPECT_TRUE(absl::IsDataLoss(Run({Item("sincos_27us")}).status()));
   other.kernels.clear();
   other.device.gpu_model = "NVIDIA B200";
-  other.learned = "gpushare calibration 3 device\n";
+  other.learned = "gpushare calibration 4 device\n";
   ASSERT_TRUE(SaveProfile(CheckpointPath(options_.output_path), other).ok());
   status = Run({Item("sincos_27us")}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;

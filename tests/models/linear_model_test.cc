@@ -36,6 +36,16 @@ TEST(LinearModelTest, TheThirdSampleTrains) {
   EXPECT_NEAR(PredictedNs(model, 1000), 2e6, 1);
 }
 
+// A profile keeps what was learned, and the prior of a later run may be another: without a line,
+// samples of this size say how long it takes.
+TEST(LinearModelTest, OnceTrainedThePriorDoesNotCountForTheSizeOfTheSamples) {
+  LinearModel model;
+  Feed(model, 0, 2e6, 3);
+  EXPECT_EQ(model.Predict(0, 1e5).duration_ns, 2'000'000);
+  EXPECT_EQ(model.Predict(0, 0).duration_ns, 2'000'000);
+  EXPECT_EQ(model.Predict(1, 1e5).duration_ns, 200'000);  // another size has the prior's shape
+}
+
 TEST(LinearModelTest, AColdFirstSampleCountsOnlyInPart) {
   LinearModel model;
   Feed(model, 1000, 4e6, 1);
