@@ -84,8 +84,7 @@ bool ReadList(std::istringstream& in, size_t most, std::vector<Element>& list, R
 bool ReadSoloSizes(std::istringstream& in, std::vector<SoloSize>& sizes) {
   return ReadList(in, kSoloSizesMax, sizes, [&](SoloSize& size) {
     in >> size.block_tasks;
-    const bool complete =
-        ReadList(in, kSoloRepeatsMax, size.ns, [&](int64_t& ns) { in >> ns; });
+    const bool complete = ReadList(in, kSoloRepeatsMax, size.ns, [&](int64_t& ns) { in >> ns; });
     const bool possible = size.block_tasks >= 0 && std::all_of(size.ns.begin(), size.ns.end(),
                                                                [](int64_t ns) { return ns >= 0; });
     if (!complete || !possible) in.setstate(std::ios::failbit);

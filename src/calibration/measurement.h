@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "src/core/seams/kernel.h"
 #include "src/models/calibration_record.h"
-#include "src/models/solo_sizes.h"
+#include "src/models/training/solo_line.h"
 
 namespace gpushare::models {
 

@@ -11,6 +11,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/occupancy.h"
+#include "src/models/learned.h"
 #include "src/models/online_model.h"
 
 namespace gpushare::models {
@@ -72,18 +73,21 @@ double QueryOverSolo(const KernelMeasurement& measured, absl::Span<const PairMea
   return query_ns / static_cast<double>(measured.solo_ns);
 }
 
-void LearnKernel(const KernelMeasurement& measured, absl::Span<const PairMeasurement> pairs,
-                 const core::KernelDesc& kernel, int32_t sm_count, core::CostModel& model) {
+LinearState TrainedSolo(const KernelMeasurement& measured, absl::Span<const PairMeasurement> pairs,
+                        const core::DeviceProfile& device, const core::KernelDesc& kernel) {
+  const double factor = QueryOverSolo(measured, pairs);
+  std::vector<SoloSize> sizes = measured.solo_sizes;
+  for (SoloSize& size : sizes) {
+    for (int64_t& ns : size.ns) ns = std::llround(factor * static_cast<double>(ns));
+  }
+  return TrainSolo(device, kernel, sizes);
+}
+
+void LearnEvictions(const KernelMeasurement& measured, const core::KernelDesc& kernel,
+                    core::CostModel& model) {
   core::Observation seen;
   seen.features.kernel = &kernel;
   seen.features.kind = kernel.kind;
-  seen.sms = sm_count;
-  const double factor = QueryOverSolo(measured, pairs);
-  ForEachInTurn(measured.solo_sizes, [&](int64_t block_tasks, int64_t ns) {
-    seen.features.block_tasks = block_tasks;
-    seen.measured_ns = std::llround(factor * static_cast<double>(ns));
-    model.Observe(seen);
-  });
   seen.features.block_tasks = measured.block_tasks;
   seen.evicted = true;
   seen.form = core::Form::kWorkers;
@@ -225,13 +229,19 @@ std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> me
                   absl::Span<const PairMeasurement> pairs) {
   std::vector<core::KernelDesc> kernels;
   kernels.reserve(measured.size());  // observed by address
-  std::unique_ptr<core::CostModel> model = MakeOnlineModel(profile.device);
+  Learned solos;
   for (const KernelMeasurement& one : measured) {
     kernels.push_back(*profile.FindKernel(one.name));
-    core::KernelDesc& kernel = kernels.back();
-    kernel.id = core::KernelId{static_cast<uint32_t>(kernels.size())};
-    model->AddKernel(kernel);
-    LearnKernel(one, pairs, kernel, profile.device.sm_count, *model);
+    kernels.back().id = core::KernelId{static_cast<uint32_t>(kernels.size())};
+    solos.kernels.push_back(
+        {one.name, TrainedSolo(one, pairs, profile.device, kernels.back()), 0, {}, {}});
+  }
+  std::unique_ptr<core::CostModel> model = MakeOnlineModel(profile.device);
+  // A text of what was trained is read back.
+  if (!model->Load(FormatLearned(solos)).ok()) return "";
+  for (size_t i = 0; i < measured.size(); ++i) {
+    model->AddKernel(kernels[i]);
+    LearnEvictions(measured[i], kernels[i], *model);
   }
   const auto find = [&](const std::string& name) {
     return std::find_if(kernels.begin(), kernels.end(),

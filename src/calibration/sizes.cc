@@ -20,8 +20,7 @@ constexpr double kShares[] = {0.07, 0.12, 0.21, 0.34, 0.53, 0.73, 0.91};
 constexpr int kRepeatsMost = 5;
 
 absl::Status MeasureSize(KernelRun& run, int64_t block_tasks, KernelMeasurement& out) {
-  const double share =
-      static_cast<double>(block_tasks) / static_cast<double>(run.item.block_tasks);
+  const double share = static_cast<double>(block_tasks) / static_cast<double>(run.item.block_tasks);
   const int batch = run.BatchFor(static_cast<double>(out.solo_ns) * share);
   const core::LaunchRequest grid = SliceRequest(run.item, run.plain_lane, 0, block_tasks);
   std::vector<double> grids;

@@ -8,7 +8,6 @@
 namespace gpushare::models {
 namespace {
 
-constexpr int64_t kTrustedSamples = 4;
 // The mean follows the last so many samples: queries of some ten milliseconds.
 constexpr int64_t kFollowedSamples = 64;
 // A sample below the least met something else than the neighbour. No neighbour makes a kernel
@@ -21,13 +20,14 @@ constexpr double kAnnouncedStep = 0.005;
 
 }  // namespace
 
-bool FollowedMean::trusted() const { return samples >= kTrustedSamples; }
+bool FollowedMean::trusted() const { return samples >= kPairSamplesTrusted; }
 
 bool FollowedMean::Observe(double value, double step) {
   ++samples;
   const double weight = 1 / static_cast<double>(std::min(samples, kFollowedSamples));
   mean += weight * (value - mean);
-  if (!trusted() || (samples > kTrustedSamples && std::abs(mean - announced) <= step)) return false;
+  if (!trusted() || (samples > kPairSamplesTrusted && std::abs(mean - announced) <= step))
+    return false;
   announced = mean;
   return true;
 }
@@ -47,7 +47,7 @@ bool PairModel::ObserveSpeed(const PairKey& key, double factor) {
 void PairModel::GiveUp(const PairKey& key, double factor) {
   if (SpeedOf(key) > 0) return;
   const double mean = std::clamp(factor, kFactorMin, kFactorMax);
-  Restore(key, {.samples = kTrustedSamples, .mean = mean, .announced = mean});
+  Restore(key, {.samples = kPairSamplesTrusted, .mean = mean, .announced = mean});
 }
 
 void PairModel::Restore(const PairKey& key, const FollowedMean& state) {

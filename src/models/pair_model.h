@@ -18,6 +18,7 @@
 namespace gpushare::models {
 
 inline constexpr size_t kMaxPairs = 2048;
+inline constexpr int64_t kPairSamplesTrusted = 4;  // a mean of fewer is not used
 
 // A mean that is exact at first and forgets later.
 struct FollowedMean {

@@ -22,6 +22,14 @@ double GraphPriorNs(const core::SimulationRecord& record) {
 
 }  // namespace
 
+double CountedNsPerBlockTask(const core::DeviceProfile& device,
+                             const core::KernelCounters& counters) {
+  constexpr double kSchedulersPerSm = 4;
+  const double cycles_per_ns = 1e-3 * device.clock_mhz;
+  const double rate = device.sm_count * kSchedulersPerSm * cycles_per_ns * counters.issue;
+  return rate > 0 ? counters.instructions / rate : 0;
+}
+
 KernelPrior::KernelPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel) {
   const core::SimulationRecord& record = kernel.simulation;
   if (record.present && !record.nodes.empty()) {
@@ -32,14 +40,20 @@ KernelPrior::KernelPrior(const core::DeviceProfile& device, const core::KernelDe
         std::max<int64_t>(1, static_cast<int64_t>(device.sm_count) * kernel.workers_per_sm_max);
   } else {
     const auto hint = static_cast<double>(kernel.solo_hint_ns);
-    known_ = hint > 0;
-    constant_ns_ = known_ ? hint : kUnknownDurationNs;
+    if (hint <= 0 && kernel.kind == core::TaskKind::kKernel) {
+      counted_ns_per_block_task_ = CountedNsPerBlockTask(device, kernel.counters);
+    }
+    known_ = hint > 0 || counted_ns_per_block_task_ > 0;
+    constant_ns_ = hint > 0 ? hint : kUnknownDurationNs;
   }
 }
 
 double KernelPrior::NsOf(int64_t block_tasks) const {
-  if (block_task_ns_ <= 0) return constant_ns_;
   const int64_t tasks = std::max<int64_t>(1, block_tasks);
+  if (counted_ns_per_block_task_ > 0) {
+    return counted_ns_per_block_task_ * static_cast<double>(tasks);
+  }
+  if (block_task_ns_ <= 0) return constant_ns_;
   const int64_t rounds = (tasks - 1) / concurrent_ + 1;
   return block_task_ns_ * static_cast<double>(rounds);
 }

@@ -41,6 +41,7 @@ const Field<DeviceProfile> kDeviceFields[] = {
     {"shared_memory_per_sm_bytes", &DeviceProfile::shared_memory_per_sm_bytes, 0, 1 << 28},
     {"threads_per_sm", &DeviceProfile::threads_per_sm, 1, 1 << 16},
     {"blocks_per_sm", &DeviceProfile::blocks_per_sm, 1, 1 << 12},
+    {"clock_mhz", &DeviceProfile::clock_mhz, 1, 100000},
     {"hardware_queues", &DeviceProfile::hardware_queues, 1, 1024},
     {"launch_issue_ns", &DeviceProfile::launch_issue_ns, 0, kLatencyMaxNs},
     {"launch_latency_ns", &DeviceProfile::launch_latency_ns, 0, kLatencyMaxNs},

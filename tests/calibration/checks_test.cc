@@ -58,8 +58,7 @@ TEST(CheckSizeTest, NoRecordIsLargerThanItIsCountedFor) {
   kernel.eviction_ns.assign(kEvictionSamplesMax, kLong);
   kernel.speed.assign(core::kMaxSpeedPoints, {4000, 1e-5 / 3});
   kernel.knees.assign(core::kMaxSpeedPoints, 4000);
-  kernel.solo_sizes.assign(kSoloSizesMax,
-                           {kLong, std::vector<int64_t>(kSoloRepeatsMax, kLong)});
+  kernel.solo_sizes.assign(kSoloSizesMax, {kLong, std::vector<int64_t>(kSoloRepeatsMax, kLong)});
   PairMeasurement pair;
   pair.query_ns = kLong;
   pair.speeds.assign(kPairSplitsMax, {4000, 1e-5 / 3, 1e-5 / 3});

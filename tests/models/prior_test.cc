@@ -28,6 +28,30 @@ TEST(KernelPriorTest, ARecordComesBeforeAHintAndAHintBeforeTheDefault) {
   EXPECT_EQ(KernelPrior(device, kernel).NsOf(0), 36);
 }
 
+// 10 SMs issue at most 40 instructions a cycle, and the kernel issues 30 of them.
+TEST(KernelPriorTest, CountersStandInForARecordAndAHint) {
+  core::DeviceProfile device;
+  device.sm_count = 10;
+  device.clock_mhz = 2000;
+  core::KernelDesc kernel;
+  kernel.counters.instructions = 600;
+  kernel.counters.issue = 0.75;
+  const KernelPrior prior(device, kernel);
+  EXPECT_TRUE(prior.known());
+  EXPECT_DOUBLE_EQ(prior.NsOf(1000), 10000);
+  EXPECT_DOUBLE_EQ(prior.NsOf(1), 10);
+  kernel.solo_hint_ns = 700;
+  EXPECT_EQ(KernelPrior(device, kernel).NsOf(1000), 700);
+  kernel.solo_hint_ns = 0;
+  kernel.counters.issue = 0;
+  EXPECT_FALSE(KernelPrior(device, kernel).known());
+  EXPECT_EQ(KernelPrior(device, kernel).NsOf(1000), kUnknownDurationNs);
+  // A graph has no block tasks.
+  kernel.counters.issue = 0.75;
+  kernel.kind = core::TaskKind::kGraph;
+  EXPECT_EQ(KernelPrior(device, kernel).NsOf(0), kUnknownDurationNs);
+}
+
 TEST(CopyPriorTest, IsTheLatencyAndTheBytesOverTheRateOfTheDirection) {
   core::DeviceProfile device;
   device.copy_latency_ns = 100;

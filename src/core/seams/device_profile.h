@@ -28,6 +28,7 @@ struct DeviceProfile {
   int32_t shared_memory_per_sm_bytes = 233472;
   int32_t threads_per_sm = 2048;
   int32_t blocks_per_sm = 32;
+  int32_t clock_mhz = 1980;     // of the SMs under light load; counters turn into times with it
   int32_t hardware_queues = 8;  // streams beyond this share one and can block each other
 
   int64_t launch_issue_ns = 2800;    // host time of one launch call
