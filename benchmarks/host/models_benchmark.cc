@@ -36,7 +36,8 @@ struct Trained {
       kernel.evictable = true;
       kernel.simulation.present = true;
       kernel.simulation.block_task_ns = 20000;
-      kernel.counters = {.instructions = 1000, .memory_instructions = 50, .issue = 0.4, .dram = 0.3};
+      kernel.counters = {
+          .instructions = 1000, .memory_instructions = 50, .issue = 0.4, .dram = 0.3};
       model->AddKernel(kernel);
       for (int i = 0; i < 20; ++i) model->Observe(Solo(kernel, 100 + 50 * i));
     }

@@ -786,8 +786,10 @@ typedef struct gpushare_fused_kernel_options {
   const char* name;       // at most 63 bytes, unique among fused kernels; must be given
   gpushare_kernel* tensor_part;  // registered before; must be given
   gpushare_kernel* cuda_part;    // registered before; must be given
-  double opportune_load_ratio;   // load ratio at which both parts end together (Tacker); 0: 1
-  // Fused duration at that load ratio over the Tensor-core part's own duration; 0: 1.
+  // Load ratio at which both parts end together (Tacker). 0: the profile's for a fused kernel of
+  // this name, else 1. What the profile measured at other load ratios counts in any case.
+  double opportune_load_ratio;
+  // Fused duration at that load ratio over the Tensor-core part's own duration; 0: likewise.
   double opportune_duration_ratio;
   // CUfunction that GPUSHARE_FUSED_KERNEL makes. Its parameters are a header and the arguments of
   // the Tensor-core part, then a header and the arguments of the CUDA-core part. Null on simulated

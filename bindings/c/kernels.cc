@@ -120,6 +120,20 @@ absl::StatusOr<core::FusedKernelDesc> FusedDescOf(const RuntimeObject& runtime,
   return out;
 }
 
+// What a calibration measured of a fused kernel of this name. Ratios that the caller states stay.
+void FillFromProfile(const models::CalibrationRecord& calibration,
+                     const gpushare_fused_kernel_options& options, core::FusedKernelDesc& desc) {
+  for (const models::FusedRecord& record : calibration.fused) {
+    if (record.name != desc.name) continue;
+    desc.points = record.points;
+    const bool stated = options.opportune_load_ratio != 0 || options.opportune_duration_ratio != 0;
+    if (stated || record.opportune_load_ratio <= 0) return;
+    desc.opportune_load_ratio = record.opportune_load_ratio;
+    desc.opportune_duration_ratio = record.opportune_duration_ratio;
+    return;
+  }
+}
+
 absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_options& options,
                            FusedKernelObject& fused) {
   absl::StatusOr<core::FusedKernelDesc> desc = FusedDescOf(runtime, options);
@@ -128,6 +142,7 @@ absl::Status RegisterFused(RuntimeObject& runtime, const gpushare_fused_kernel_o
   {
     core::MutexLock lock(&runtime.mutex);
     GPUSHARE_RETURN_IF_ERROR(name.Take(runtime.fused_kernel_names.count(options.name) != 0));
+    FillFromProfile(runtime.profile.calibration, options, *desc);
   }
   std::set<std::string> entry = {options.name};
   const absl::StatusOr<core::KernelId> id =

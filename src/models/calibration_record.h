@@ -1,5 +1,5 @@
-// What calibration measures and neither the planner nor the simulated device uses: a part of the
-// profile for people, and for programs that register kernels.
+// What calibration measures beyond kernels and durations: a part of the profile for people, and for
+// programs that register kernels. A fused kernel that is registered takes its curve from here.
 //
 // Plain data; JSON keys are the field names (json_calibration_record.cc). Every list may be empty,
 // and profiles without one load. docs/calibration.md explains how each value is measured.
@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "src/core/seams/kernel.h"
 
 namespace gpushare::models {
 
@@ -47,11 +49,7 @@ enum class FusedVerdict : uint8_t {
   kSpills = 3,      // it spills to local memory and is not measured
 };
 
-// Times relative to the TC part's own, alone in its ordinary form.
-struct FusedPoint {
-  double load_ratio = 0;      // the CD part's own
-  double duration_ratio = 0;  // the fused kernel's
-};
+using core::FusedPoint;
 
 struct FusedRecord {
   std::string name;

@@ -28,10 +28,11 @@ double RelativeError(const Prediction& prediction) {
 
 void FusedModels::Add(const FusedKernelDesc& kernel) {
   FusedModel model(kernel.opportune_load_ratio, kernel.opportune_duration_ratio);
+  model.Train(kernel.points);
   if (const auto points = pending_.find(kernel.name); points != pending_.end()) {
     model.Train(points->second);
   }
-  by_id_.insert_or_assign(kernel.id.value, Entry{kernel.name, model});
+  by_id_.insert_or_assign(kernel.id.value, Entry{kernel.name, model, false});
 }
 
 Prediction FusedModels::Predict(const FusedKernelDesc& kernel, const Prediction& tensor,
@@ -72,7 +73,7 @@ core::FusedCurveView FusedModels::CurveOf(const FusedKernelDesc& kernel) const {
 std::vector<LearnedFused> FusedModels::Save() const {
   PointsByName kept = pending_;
   for (const auto& [id, entry] : by_id_) {
-    if (!entry.model.trained()) continue;
+    if (!entry.learned) continue;
     const auto points = entry.model.Points();
     kept[entry.name].assign(points.begin(), points.end());
   }

@@ -43,6 +43,7 @@ class FusedModels {
   struct Entry {
     std::string name;
     FusedModel model;
+    bool learned = false;  // from runs: a profile keeps it
   };
 
   std::map<uint32_t, Entry> by_id_;

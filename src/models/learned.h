@@ -27,7 +27,7 @@ struct LearnedKernel {
   int64_t segments = 0;
   EvictionState eviction;
   FollowedMean blocking;
-  NeighbourState neighbours;
+  NeighbourState neighbours = {};
 };
 
 // A fused kernel's curve as points (fused_model.h).

@@ -14,8 +14,8 @@ constexpr double kPerOctave = 2;
 constexpr int32_t kSamplesMax = 16;
 // After a shift a mean counts as so many samples.
 constexpr int32_t kSamplesShifted = 3;
-// One sample moves a mean as if it were off by a factor of 1.7 at most. A real change of more shifts
-// the whole table.
+// One sample moves a mean as if it were off by a factor of 1.7 at most. A real change of more
+// shifts the whole table.
 constexpr double kOffMax = 0.75;
 
 }  // namespace

@@ -78,10 +78,9 @@ void PlanAndSeeOverlap(void* user, const gpushare_snapshot* snapshot, gpushare_p
         gpushare_co_schedule_at(snapshot, seen.index, seen.index, 1);
     seen.beside_itself = option != nullptr;
     if (option != nullptr) seen.workers = option->workers_per_sm[0] + option->workers_per_sm[1];
-    seen.beyond =
-        gpushare_co_schedule_at(snapshot, seen.index, 1000, 0) != nullptr ||
-        gpushare_co_schedule_at(snapshot, seen.index, -1, 0) != nullptr ||
-        gpushare_co_schedule_at(snapshot, 0, 0, GPUSHARE_CO_SCHEDULE_RATIOS) != nullptr;
+    seen.beyond = gpushare_co_schedule_at(snapshot, seen.index, 1000, 0) != nullptr ||
+                  gpushare_co_schedule_at(snapshot, seen.index, -1, 0) != nullptr ||
+                  gpushare_co_schedule_at(snapshot, 0, 0, GPUSHARE_CO_SCHEDULE_RATIOS) != nullptr;
     gpushare_planned_launch launch = {};
     launch.task = head->task;
     launch.form = GPUSHARE_FORM_WORKERS;

@@ -175,8 +175,7 @@ TEST_F(UnmetNeighbourTest, AMeasurementReplacesThePrediction) {
     observation.features.kernel = &service_;
     observation.features.kind = core::TaskKind::kGraph;
     observation.sms = 84;
-    observation.measured_ns = static_cast<int64_t>(
-        500'000 / (0.9 * model_->SpeedOn(service_, 84)));
+    observation.measured_ns = static_cast<int64_t>(500'000 / (0.9 * model_->SpeedOn(service_, 84)));
     observation.beside = absl::MakeConstSpan(&beside, 1);
     model_->Observe(observation);
   }

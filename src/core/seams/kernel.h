@@ -141,6 +141,13 @@ struct KernelDesc {
   SimulationRecord simulation;
 };
 
+// A measured duration of a fused kernel. Times are relative to the TC part's own, alone in its
+// ordinary form.
+struct FusedPoint {
+  double load_ratio = 0;      // the CD part's own
+  double duration_ratio = 0;  // the fused kernel's
+};
+
 // One precompiled fused kernel: a blocks of the TC part and b blocks of the CD part share a block.
 struct FusedKernelDesc {
   KernelId id;
@@ -151,6 +158,7 @@ struct FusedKernelDesc {
   int32_t cuda_blocks = 1;
   double opportune_load_ratio = 1;      // r0: load ratio where both parts end together
   double opportune_duration_ratio = 1;  // t0: fused duration there over the TC part's own
+  std::vector<FusedPoint> points = {};  // a calibration's; they count for more than r0 and t0
   // 0 in these: unknown, and the device fills in what it reads from the function.
   int32_t threads_per_block = 0;  // of a fused block, all parts
   int32_t dynamic_shared_memory_bytes = 0;

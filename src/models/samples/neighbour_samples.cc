@@ -48,7 +48,9 @@ std::vector<MeasuredNeighbour> MeasuredNeighbours(const Samples& samples) {
     const auto use = uses.find(row.neighbour);
     if (use == uses.end()) continue;
     const double share = static_cast<double>(row.neighbour_sms) / samples.head.sm_count;
-    out.push_back({row.kernel, row.neighbour, row.sms,
+    out.push_back({row.kernel,
+                   row.neighbour,
+                   row.sms,
                    {use->second, share, Median(row.alone_ns) / Median(row.ns)}});
   }
   return out;

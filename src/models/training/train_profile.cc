@@ -16,6 +16,7 @@
 #include "src/models/learned.h"
 #include "src/models/training/row_counters.h"
 #include "src/models/training/solo_line.h"
+#include "src/models/training/train_neighbours.h"
 
 namespace gpushare::models {
 namespace {
@@ -99,6 +100,7 @@ absl::Status TrainProfile(const Samples& samples, const TrainOptions& options, P
     if (measured == sizes.end()) continue;
     SetSolo(kernel.name, TrainSolo(profile.device, kernel, measured->second), learned);
   }
+  TrainNeighbours(samples, learned);
   profile.learned = FormatLearned(learned);
   return absl::OkStatus();
 }
