@@ -1502,6 +1502,50 @@ GPUSHARE_API gpushare_status gpushare_profile_save(gpushare_runtime* runtime,
 // Errors: as gpushare_profile_load.
 GPUSHARE_API gpushare_status gpushare_profile_validate(const char* path) GPUSHARE_NOEXCEPT;
 
+typedef struct gpushare_profile_train_options {
+  uint32_t struct_size;
+  // 1: demands become those that were counted, also where the profile has some; 0: only where it
+  // has none.
+  gpushare_bool replace_demands;
+  const char* profile_path;  // must be given
+  const char* samples_path;  // a samples file (docs/samples.md); must be given
+  const char* output_path;   // the profile to write, may be profile_path; must be given
+} gpushare_profile_train_options;
+#define GPUSHARE_PROFILE_TRAIN_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_profile_train_options)
+
+// Writes a profile whose kernels are trained with the rows of a samples file: durations alone on
+// the whole device, counters, and demands (docs/calibration.md). What the samples do not have stays
+// as it is. After a crash the output is the old file or the new one, never a mix.
+// Threads: any. Owns: nothing. Blocks: while it reads and writes.
+// Errors: INVALID_ARGUMENT a file is of no such kind; NOT_FOUND; FAILED_PRECONDITION the samples
+// are of another GPU; UNAVAILABLE or PERMISSION_DENIED the output cannot be written.
+GPUSHARE_API gpushare_status gpushare_profile_train(const gpushare_profile_train_options* options)
+    GPUSHARE_NOEXCEPT;
+
+typedef struct gpushare_profile_like_options {
+  uint32_t struct_size;
+  uint32_t reserved;         // must be 0
+  const char* profile_path;  // must be given
+  const char* kernel;        // the kernel to fill, which has no simulation record; must be given
+  const char* like;          // the kernel that it is like; null: the nearest by counters
+  // A samples file with counters of `kernel`; null: those that the profile has, if any.
+  const char* samples_path;
+  const char* output_path;  // the profile to write, may be profile_path; must be given
+} gpushare_profile_like_options;
+#define GPUSHARE_PROFILE_LIKE_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_profile_like_options)
+
+// Writes a profile in which a kernel that nobody calibrated has the record and the pairs of a
+// kernel that is like it, scaled by counters where both have some (docs/calibration.md). A text
+// function: writes the name of the kernel that it took. Where the buffer is too small, the profile
+// is written nevertheless.
+// Threads: any. Owns: nothing. Blocks: while it reads and writes.
+// Errors: as gpushare_profile_train; also NOT_FOUND no kernel `like`; FAILED_PRECONDITION `kernel`
+// has a record, `like` has none, or nothing is known by which a kernel is near; OUT_OF_RANGE the
+// buffer is too small.
+GPUSHARE_API gpushare_status gpushare_profile_like(const gpushare_profile_like_options* options,
+                                                   char* buffer, size_t buffer_size_bytes,
+                                                   size_t* out_size_bytes) GPUSHARE_NOEXCEPT;
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif

@@ -49,6 +49,8 @@ GPUSHARE_FIRST_SIZE(gpushare_policy_table, 40);
 GPUSHARE_FIRST_SIZE(gpushare_kernel_calibration, 120);
 GPUSHARE_FIRST_SIZE(gpushare_calibration_progress, 40);
 GPUSHARE_FIRST_SIZE(gpushare_calibration_options, 136);
+GPUSHARE_FIRST_SIZE(gpushare_profile_train_options, 32);
+GPUSHARE_FIRST_SIZE(gpushare_profile_like_options, 48);
 #undef GPUSHARE_FIRST_SIZE
 
 // `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.

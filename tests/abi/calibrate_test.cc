@@ -173,6 +173,40 @@ TEST_F(CalibrateApiTest, SamplesAreAppendedAndJudgeTheModels) {
               2 * static_cast<double>(bytes), 0.1 * static_cast<double>(bytes));
 }
 
+TEST_F(CalibrateApiTest, ProfilesAreFilledFromSamplesAndFromLikeKernels) {
+  const std::string samples = folder_ + "/samples.jsonl";
+  options_.samples_path = samples.c_str();
+  ASSERT_EQ(Run(), GPUSHARE_OK) << gpushare_last_error_message();
+  gpushare_profile_train_options train = GPUSHARE_PROFILE_TRAIN_OPTIONS_INIT;
+  EXPECT_EQ(gpushare_profile_train(nullptr), GPUSHARE_INVALID_ARGUMENT);
+  EXPECT_EQ(gpushare_profile_train(&train), GPUSHARE_INVALID_ARGUMENT);
+  train.profile_path = train.output_path = output_.c_str();
+  train.samples_path = samples.c_str();
+  EXPECT_EQ(gpushare_profile_train(&train), GPUSHARE_OK) << gpushare_last_error_message();
+  EXPECT_EQ(gpushare_profile_validate(output_.c_str()), GPUSHARE_OK);
+  train.samples_path = output_.c_str();
+  EXPECT_EQ(gpushare_profile_train(&train), GPUSHARE_INVALID_ARGUMENT);
+
+  const std::string like_name = items_[0].kernel->name;
+  gpushare_profile_like_options like = GPUSHARE_PROFILE_LIKE_OPTIONS_INIT;
+  char taken[64] = "";
+  size_t size = 0;
+  EXPECT_EQ(gpushare_profile_like(&like, taken, sizeof(taken), &size), GPUSHARE_INVALID_ARGUMENT);
+  like.profile_path = like.output_path = output_.c_str();
+  like.kernel = "mine";
+  EXPECT_EQ(gpushare_profile_like(&like, taken, sizeof(taken), &size),
+            GPUSHARE_FAILED_PRECONDITION);  // nobody counted it
+  like.like = "none";
+  EXPECT_EQ(gpushare_profile_like(&like, taken, sizeof(taken), &size), GPUSHARE_NOT_FOUND);
+  like.like = like_name.c_str();
+  like.samples_path = samples.c_str();
+  EXPECT_EQ(gpushare_profile_like(&like, taken, sizeof(taken), &size), GPUSHARE_OK)
+      << gpushare_last_error_message();
+  EXPECT_EQ(taken, like_name);
+  EXPECT_EQ(size, like_name.size() + 1);
+  EXPECT_EQ(gpushare_profile_validate(output_.c_str()), GPUSHARE_OK);
+}
+
 TEST_F(CalibrateApiTest, SamplesThatCannotBeJudgedAreErrors) {
   EXPECT_EQ(gpushare_evaluate_models(nullptr, &Judge, nullptr), GPUSHARE_INVALID_ARGUMENT);
   EXPECT_EQ(gpushare_evaluate_models("x", nullptr, nullptr), GPUSHARE_INVALID_ARGUMENT);

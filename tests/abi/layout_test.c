@@ -667,6 +667,22 @@ GPUSHARE_AT_BYTE(gpushare_calibration_options, fused_count, 160);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, reserved, 164);
 GPUSHARE_AT_BYTE(gpushare_calibration_options, samples_path, 168);
 
+GPUSHARE_SIZE(gpushare_profile_train_options, 32);
+GPUSHARE_AT_BYTE(gpushare_profile_train_options, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_profile_train_options, replace_demands, 4);
+GPUSHARE_AT_BYTE(gpushare_profile_train_options, profile_path, 8);
+GPUSHARE_AT_BYTE(gpushare_profile_train_options, samples_path, 16);
+GPUSHARE_AT_BYTE(gpushare_profile_train_options, output_path, 24);
+
+GPUSHARE_SIZE(gpushare_profile_like_options, 48);
+GPUSHARE_AT_BYTE(gpushare_profile_like_options, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_profile_like_options, reserved, 4);
+GPUSHARE_AT_BYTE(gpushare_profile_like_options, profile_path, 8);
+GPUSHARE_AT_BYTE(gpushare_profile_like_options, kernel, 16);
+GPUSHARE_AT_BYTE(gpushare_profile_like_options, like, 24);
+GPUSHARE_AT_BYTE(gpushare_profile_like_options, samples_path, 32);
+GPUSHARE_AT_BYTE(gpushare_profile_like_options, output_path, 40);
+
 GPUSHARE_VALUE(GPUSHARE_OK, 0);
 GPUSHARE_VALUE(GPUSHARE_CANCELLED, 1);
 GPUSHARE_VALUE(GPUSHARE_UNKNOWN, 2);

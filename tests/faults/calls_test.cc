@@ -22,6 +22,8 @@ const std::map<std::string, gpushare_status>& Always() {
       {"gpushare_calibrate", kInvalid},        // no output
       {"gpushare_enqueue_fail", kRefused},     // no enqueue callback runs
       {"gpushare_evaluate_models", kInvalid},  // no judge
+      {"gpushare_profile_train", kInvalid},    // no paths
+      {"gpushare_profile_like", kInvalid},     // no paths
       {"gpushare_region_end", kInvalid},       // no region
       {"gpushare_runtime_resume", kRefused},   // not quiesced
       {"gpushare_ticket_cancel", kRefused},    // complete

@@ -254,6 +254,18 @@ gpushare_status ValidateProfile(const Handles&) {
   return gpushare_profile_validate(TemporaryPath("profile.json").c_str());
 }
 
+// Without paths these are refused.
+gpushare_status TrainProfile(const Handles&) {
+  const gpushare_profile_train_options options = GPUSHARE_PROFILE_TRAIN_OPTIONS_INIT;
+  return gpushare_profile_train(&options);
+}
+
+gpushare_status LikeProfile(const Handles&) {
+  const gpushare_profile_like_options options = GPUSHARE_PROFILE_LIKE_OPTIONS_INIT;
+  size_t size = 0;
+  return gpushare_profile_like(&options, nullptr, 0, &size);
+}
+
 gpushare_status PolicyNames(const Handles&) {
   size_t size = 0;
   return gpushare_policy_names(nullptr, 0, &size);
@@ -346,6 +358,8 @@ std::vector<Call> ObservationCalls() {
       {"gpushare_profile_save", SaveProfile},
       {"gpushare_profile_load", LoadProfile},
       {"gpushare_profile_validate", ValidateProfile, false},
+      {"gpushare_profile_train", TrainProfile, false},
+      {"gpushare_profile_like", LikeProfile, false},
   };
 }
 

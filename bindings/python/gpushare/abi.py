@@ -1139,6 +1139,42 @@ class gpushare_judged_prediction(ctypes.Structure):
 gpushare_judge_callback = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(gpushare_judged_prediction))
 
 
+class gpushare_profile_train_options(ctypes.Structure):
+    struct_size: int
+    replace_demands: int
+    profile_path: bytes | None
+    samples_path: bytes | None
+    output_path: bytes | None
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('replace_demands', ctypes.c_int32),
+        ('profile_path', ctypes.c_char_p),
+        ('samples_path', ctypes.c_char_p),
+        ('output_path', ctypes.c_char_p),
+    )
+
+
+class gpushare_profile_like_options(ctypes.Structure):
+    struct_size: int
+    reserved: int
+    profile_path: bytes | None
+    kernel: bytes | None
+    like: bytes | None
+    samples_path: bytes | None
+    output_path: bytes | None
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('reserved', ctypes.c_uint32),
+        ('profile_path', ctypes.c_char_p),
+        ('kernel', ctypes.c_char_p),
+        ('like', ctypes.c_char_p),
+        ('samples_path', ctypes.c_char_p),
+        ('output_path', ctypes.c_char_p),
+    )
+
+
 class gpushare_place_view(ctypes.Structure):
     sms: int
     reserved: int
@@ -1619,6 +1655,8 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     'gpushare_profile_load': (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_char_p]),
     'gpushare_profile_save': (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_char_p]),
     'gpushare_profile_validate': (ctypes.c_int32, [ctypes.c_char_p]),
+    'gpushare_profile_train': (ctypes.c_int32, [ctypes.POINTER(gpushare_profile_train_options)]),
+    'gpushare_profile_like': (ctypes.c_int32, [ctypes.POINTER(gpushare_profile_like_options), ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),
     'gpushare_set_user_policy': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_policy_table)]),
 }
 

@@ -308,3 +308,32 @@ class CalibrationOptions(TypedDict, total=False):
     # null: none. With it, more sizes, load ratios and copies are measured. FAILED_PRECONDITION if
     # the file is of another GPU.
     samples_path: str
+
+
+class ProfileTrainOptions(TypedDict, total=False):
+    """gpushare_profile_train_options"""
+
+    # 1: demands become those that were counted, also where the profile has some; 0: only where it
+    # has none.
+    replace_demands: bool
+    # must be given
+    profile_path: str
+    # a samples file (docs/samples.md); must be given
+    samples_path: str
+    # the profile to write, may be profile_path; must be given
+    output_path: str
+
+
+class ProfileLikeOptions(TypedDict, total=False):
+    """gpushare_profile_like_options"""
+
+    # must be given
+    profile_path: str
+    # the kernel to fill, which has no simulation record; must be given
+    kernel: str
+    # the kernel that it is like; null: the nearest by counters
+    like: str
+    # A samples file with counters of `kernel`; null: those that the profile has, if any.
+    samples_path: str
+    # the profile to write, may be profile_path; must be given
+    output_path: str
