@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -144,6 +145,68 @@ TEST_F(ProfileFilesTest, TheCommandRefusesWhatDoesNotGoTogether) {
   EXPECT_EQ(run({"merge", base_.c_str(), base_.c_str()}), 2);
   EXPECT_EQ(run({"diff", base_.c_str(), base_.c_str(), "--out", "x"}), 2);
   EXPECT_EQ(run({"eat", base_.c_str()}), 2);
+}
+
+// A profile that is trained with what a simulated calibration measured.
+TEST_F(ProfileFilesTest, SamplesTrainAProfile) {
+  const std::string samples = folder_ + "/samples.jsonl";
+  {
+    std::ofstream out(samples);
+    out << R"({"samples_version":1,"gpu_model":"NVIDIA H200","sm_count":132,"simulated":false})"
+        << "\n";
+    for (const char* repeats : {"[1000000,1010000,990000]", "[1005000]"}) {
+      out << R"({"what":"solo","kernel":"be_saxpy","form":"original","block_tasks":50000,)"
+          << R"("sms":132,"workers_per_sm":0,"ns":)" << repeats << "}\n";
+    }
+    out << R"({"what":"counters","kernel":"be_saxpy","form":"original","block_tasks":1000,)"
+        << R"("counters":[{"name":"instructions","value":64000},{"name":"issue","value":0.25},)"
+        << R"({"name":"dram","value":0.5}]})"
+        << "\n";
+  }
+  const std::string out = folder_ + "/trained.json";
+  EXPECT_THAT(TrainProfile(base_, samples, false, out), HasSubstr("Profile: " + out));
+  const auto find = [&](const ordered_json& list) {
+    return *std::find_if(list.begin(), list.end(),
+                         [](const ordered_json& one) { return one["name"] == "be_saxpy"; });
+  };
+  const ordered_json before = find(Read(base_)["kernels"]);
+  ordered_json kernel = find(Read(out)["kernels"]);
+  EXPECT_EQ(kernel["counters"]["instructions"], 64.0);
+  EXPECT_EQ(kernel["simulation"]["demand"], before["simulation"]["demand"]);
+  const ordered_json learned = ordered_json::parse(Read(out)["learned"].get<std::string>());
+  EXPECT_EQ(find(learned["kernels"])["solo"]["samples"], 4);
+  EXPECT_EQ(learned["pairs"].size(), 1930U);
+  TrainProfile(out, samples, true, out);
+  kernel = find(Read(out)["kernels"]);
+  EXPECT_EQ(kernel["simulation"]["demand"]["issue"], 0.25);
+  EXPECT_EQ(kernel["simulation"]["demand"]["dram"], 0.5);
+  EXPECT_THROW(TrainProfile(base_, base_, false, out), InputError);
+}
+
+TEST_F(ProfileFilesTest, ANewKernelIsLikeANamedOne) {
+  const std::string out = folder_ + "/like.json";
+  EXPECT_THAT(LikeKernel(base_, "mine", "sincos", "", out), HasSubstr("mine is like sincos, with"));
+  const ordered_json profile = Read(out);
+  EXPECT_EQ(profile["kernels"].back()["name"], "mine");
+  EXPECT_EQ(profile["kernels"].back()["simulation"]["block_task_ns"], 17581);
+  EXPECT_THAT(DiffProfiles(base_, out), HasSubstr("mine: only in " + out));
+  EXPECT_THROW(LikeKernel(out, "mine", "sincos", "", out), InputError);  // it has a record
+  EXPECT_THROW(LikeKernel(base_, "mine", "none", "", out), InputError);
+}
+
+TEST_F(ProfileFilesTest, ArgumentsThatDoNotGoTogetherAreRefused) {
+  const std::vector<std::vector<const char*>> all = {
+      {"gpushare", "profile", "train", base_.c_str(), "--out", "x"},
+      {"gpushare", "profile", "train", base_.c_str(), base_.c_str()},
+      {"gpushare", "profile", "like", base_.c_str(), "--out", "x"},
+      {"gpushare", "profile", "like", base_.c_str(), "--kernel", "mine"},
+      {"gpushare", "profile", "show", base_.c_str(), "--kernel", "mine"},
+      {"gpushare", "profile", "merge", base_.c_str(), base_.c_str(), "--out", "x",
+       "--replace-demands"},
+  };
+  for (const std::vector<const char*>& arguments : all) {
+    EXPECT_EQ(RunCommand(static_cast<int>(arguments.size()), arguments.data()), 2) << arguments[2];
+  }
 }
 
 }  // namespace

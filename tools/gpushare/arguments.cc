@@ -179,12 +179,20 @@ CLI::App* AddEvaluate(CLI::App& app, EvaluateArguments& arguments) {
 
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments) {
   CLI::App* command =
-      app.add_subcommand("profile", "Show a profile, compare two, or merge two into one");
-  Add(*command, "ACTION", arguments.action, "show|diff|merge", "What to do")->required();
+      app.add_subcommand("profile", "Show, compare, merge, train or extend profiles");
+  Add(*command, "ACTION", arguments.action, "show|diff|merge|train|like", "What to do")->required();
   Add(*command, "FILE", arguments.file, "PATH|NAME", "Profile")->required();
   Add(*command, "OTHER", arguments.other, "PATH|NAME",
-      "For diff and merge: a second profile, which counts where both have a record");
-  Add(*command, "--out", arguments.out, "PATH", "For merge: the profile to write");
+      "For diff and merge: a second profile, which counts where both have a record. For train: a "
+      "samples file");
+  Add(*command, "--out", arguments.out, "PATH", "For merge, train and like: the profile to write");
+  command->add_flag("--replace-demands", arguments.replace_demands,
+                    "For train: counted demands also where the profile has some");
+  Add(*command, "--kernel", arguments.kernel, "NAME", "For like: the kernel to fill");
+  Add(*command, "--like", arguments.like, "NAME",
+      "For like: the kernel that it is like, default the nearest by counters");
+  Add(*command, "--counters", arguments.counters, "PATH",
+      "For like: a samples file with counters of the kernel");
   return command;
 }
 

@@ -60,6 +60,10 @@ struct ProfileArguments {
   std::string file;
   std::string other;
   std::string out;
+  bool replace_demands = false;
+  std::string kernel;
+  std::string like;
+  std::string counters;
 };
 
 struct ValidateArguments {

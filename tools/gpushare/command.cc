@@ -117,18 +117,61 @@ void RunEvaluate(const EvaluateArguments& arguments) {
   Print(EvaluationTable(models) + "\nPlots: " + arguments.out + "/models.html\n");
 }
 
+// What an action takes, in the order of the check.
+struct ProfileAction {
+  const char* name;
+  const char* other;  // what OTHER is, null: it takes none
+  bool writes;
+};
+constexpr ProfileAction kProfileActions[] = {
+    {"show", nullptr, false},
+    {"diff", "a second profile", false},
+    {"merge", "a second profile", true},
+    {"train", "a samples file", true},
+    {"like", nullptr, true},
+};
+
+void CheckProfileArguments(const ProfileArguments& arguments) {
+  RequireChoice("ACTION", arguments.action, {"show", "diff", "merge", "train", "like"});
+  const std::string command = "`profile " + arguments.action + "`";
+  for (const ProfileAction& action : kProfileActions) {
+    if (arguments.action != action.name) continue;
+    if ((action.other == nullptr) != arguments.other.empty()) {
+      throw InputError(command + (action.other == nullptr ? " takes one profile."
+                                                          : std::string(" needs ") + action.other +
+                                                                " after the profile."));
+    }
+    if (action.writes == arguments.out.empty()) {
+      throw InputError(command + (action.writes ? " needs --out, the profile to write."
+                                                : " writes no profile, and --out does not go with "
+                                                  "it."));
+    }
+  }
+  if (arguments.replace_demands && arguments.action != "train") {
+    throw InputError("--replace-demands goes with `profile train` only.");
+  }
+  const bool names = !(arguments.like + arguments.counters).empty() || !arguments.kernel.empty();
+  if (names && arguments.action != "like") {
+    throw InputError("--kernel, --like and --counters go with `profile like` only.");
+  }
+  if (arguments.action == "like" && arguments.kernel.empty()) {
+    throw InputError("`profile like` needs --kernel, the kernel to fill.");
+  }
+}
+
 void RunProfile(const ProfileArguments& arguments) {
-  RequireChoice("ACTION", arguments.action, {"show", "diff", "merge"});
-  const bool two = arguments.action != "show";
-  if (two == arguments.other.empty()) {
-    throw InputError(two ? "`profile " + arguments.action + "` needs two profiles."
-                         : std::string("`profile show` takes one profile."));
+  CheckProfileArguments(arguments);
+  const std::string& action = arguments.action;
+  if (action == "show") return Print(ShowProfile(arguments.file));
+  if (action == "diff") return Print(DiffProfiles(arguments.file, arguments.other));
+  if (action == "train") {
+    return Print(
+        TrainProfile(arguments.file, arguments.other, arguments.replace_demands, arguments.out));
   }
-  if ((arguments.action == "merge") == arguments.out.empty()) {
-    throw InputError("--out names the profile that `profile merge` writes, and only that.");
+  if (action == "like") {
+    return Print(LikeKernel(arguments.file, arguments.kernel, arguments.like, arguments.counters,
+                            arguments.out));
   }
-  if (arguments.action == "show") return Print(ShowProfile(arguments.file));
-  if (arguments.action == "diff") return Print(DiffProfiles(arguments.file, arguments.other));
   Print(MergeProfiles(arguments.file, arguments.other, arguments.out));
 }
 

@@ -22,6 +22,11 @@ namespace {
 // The library reads no larger profile.
 constexpr size_t kProfileBytesMax = size_t{16} << 20;
 
+// A model that has seen fewer says that it is not trained.
+constexpr double kTrainedSamples = 3;
+// Of a kernel's name with its NUL.
+constexpr size_t kNameBytes = 256;
+
 // The keys by which two records of a list are of the same thing.
 struct RecordList {
   const char* list;
@@ -172,6 +177,12 @@ std::string OnlyIn(const Json& list, const Json& other, const std::string& where
   return text;
 }
 
+// Files of two GPUs and a kernel that has a record already are bad input here.
+void CheckInput(gpushare_status status) {
+  if (status == GPUSHARE_FAILED_PRECONDITION) throw InputError(gpushare_last_error_message());
+  Check(status);
+}
+
 // Puts the records of `added` into `owner`. Returns a line that counts them, "" for none.
 std::string MergeRecords(const RecordList& kind, const Json& added, Json& owner) {
   const Json& records = ListOf(added, kind.list);
@@ -273,6 +284,51 @@ std::string MergeProfiles(const std::string& base, const std::string& added,
     throw RunError("'" + out + "' cannot be written: " + std::strerror(errno) + ".");
   }
   return summary + "Profile: " + out + "\n";
+}
+
+std::string TrainProfile(const std::string& profile, const std::string& samples,
+                         bool replace_demands, const std::string& out) {
+  const std::string file = FindProfile(profile);
+  gpushare_profile_train_options options = GPUSHARE_PROFILE_TRAIN_OPTIONS_INIT;
+  options.profile_path = file.c_str();
+  options.samples_path = samples.c_str();
+  options.output_path = out.c_str();
+  options.replace_demands = replace_demands ? 1 : 0;
+  CheckInput(gpushare_profile_train(&options));
+  const ProfileFile trained = LoadProfileFile(out);
+  size_t counted = 0;
+  size_t lines = 0;
+  const Json& kernels = ListOf(trained.document, "kernels");
+  for (const Json& kernel : kernels) {
+    counted += kernel.contains("counters") ? 1 : 0;
+    const Json* learned = LearnedOf(trained, kernel);
+    const Json solo = learned == nullptr ? Json::object() : learned->value("solo", Json::object());
+    lines += solo.value("samples", 0.0) >= kTrainedSamples ? 1 : 0;
+  }
+  return Format("Of %zu kernels %zu are trained and %zu have counters.\nProfile: %s\n",
+                kernels.size(), lines, counted, out.c_str());
+}
+
+std::string LikeKernel(const std::string& profile, const std::string& kernel,
+                       const std::string& like, const std::string& samples,
+                       const std::string& out) {
+  const std::string file = FindProfile(profile);
+  gpushare_profile_like_options options = GPUSHARE_PROFILE_LIKE_OPTIONS_INIT;
+  options.profile_path = file.c_str();
+  options.kernel = kernel.c_str();
+  options.like = like.empty() ? nullptr : like.c_str();
+  options.samples_path = samples.empty() ? nullptr : samples.c_str();
+  options.output_path = out.c_str();
+  char taken[kNameBytes] = "";
+  size_t size = 0;
+  CheckInput(gpushare_profile_like(&options, taken, sizeof(taken), &size));
+  const ProfileFile filled = LoadProfileFile(out);
+  size_t pairs = 0;
+  for (const Json& pair : ListOf(filled.learned, "pairs")) {
+    pairs += pair.value("kernel", "") == kernel || pair.value("neighbour", "") == kernel ? 1 : 0;
+  }
+  return Format("%s is like %s, with %zu pairs.\nProfile: %s\n", kernel.c_str(), taken, pairs,
+                out.c_str());
 }
 
 }  // namespace gpushare::tool
