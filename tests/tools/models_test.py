@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The models on the samples of an H200: `gpushare evaluate-models` and the errors that it may find.
 
-  models_test.py GPUSHARE SAMPLES_GZ
+  models_test.py GPUSHARE SAMPLES_GZ PROFILE
 
-The bounds are those of docs/models.md and a little room, so that a change that costs accuracy fails here.
+The committed profile must be the one that `gpushare profile train` makes of it with the samples. The bounds are those of docs/models.md and a little room, so that a change that costs accuracy fails here.
 """
 
 from __future__ import annotations
@@ -34,12 +34,23 @@ def evaluated(program: str, samples: pathlib.Path, folder: pathlib.Path) -> dict
     return json.loads((folder / 'models.json').read_text())
 
 
+def check_trained(program: str, samples: pathlib.Path, profile: str, folder: pathlib.Path) -> None:
+    again = folder / 'trained.json'
+    subprocess.run([program, 'profile', 'train', profile, str(samples), '--out', str(again)], check=True)
+    assert again.read_text() == pathlib.Path(profile).read_text(), f'{profile} is not trained with the samples'
+    learned = json.loads(json.loads(again.read_text())['learned'])['kernels']
+    assert len(learned) == 59 and all(one['solo']['samples'] >= 3 for one in learned), 'a kernel is not trained'
+    counted = [one for one in json.loads(again.read_text())['kernels'] if 'counters' in one]
+    assert len(counted) == 45, f'{len(counted)} kernels have counters'
+
+
 def main() -> int:
-    program, packed = sys.argv[1:]
+    program, packed, profile = sys.argv[1:]
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         samples = folder / 'samples.jsonl'
         samples.write_bytes(gzip.decompress(pathlib.Path(packed).read_bytes()))
+        check_trained(program, samples, profile, folder)
         models = {(one['family'], one['model']): one for one in evaluated(program, samples, folder)['models']}
         for key, (mean, rows) in BOUNDS.items():
             one = models[key]
