@@ -22,6 +22,7 @@ import tempfile
 PEAK = '.avg.pct_of_peak_sustained_elapsed'
 SHARE = 0.01  # of a metric in per cent
 VALUE_MAX = 1e18  # that a reader takes
+LAUNCH = 'launch__'  # metrics of the launch itself: ncu always has them, and its query does not list them
 
 # A counter: the first of these sums of metrics whose metrics are all known, and what it is multiplied with.
 COUNTERS: dict[str, tuple[list[list[str]], float]] = {
@@ -42,6 +43,11 @@ COUNTERS: dict[str, tuple[list[list[str]], float]] = {
                          'l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum']], 1),
     'l2_sectors': ([['lts__t_sectors.sum']], 1),
     'dram_bytes': ([['dram__bytes.sum'], ['dram__bytes_read.sum', 'dram__bytes_write.sum']], 1),
+    'dram_read_bytes': ([['dram__bytes_read.sum']], 1),
+    'dram_write_bytes': ([['dram__bytes_write.sum']], 1),
+    'threads': ([['launch__block_size']], 1),  # of a block
+    'registers': ([['launch__registers_per_thread']], 1),
+    'shared_bytes': ([['launch__shared_mem_per_block']], 1),  # static, dynamic and the driver's
     'l1_hits': ([['l1tex__t_sector_hit_rate.pct']], SHARE),
     'l2_hits': ([['lts__t_sector_hit_rate.pct']], SHARE),
     'warps': ([['sm__warps_active.avg.pct_of_peak_sustained_active']], SHARE),
@@ -72,7 +78,7 @@ def chosen_metrics(known: set[str]) -> dict[str, list[str]]:
     chosen = {}
     for counter, (alternatives, _) in COUNTERS.items():
         for metrics in alternatives:
-            if not known or all(metric.split('.')[0] in known for metric in metrics):
+            if not known or all(metric.startswith(LAUNCH) or metric.split('.')[0] in known for metric in metrics):
                 chosen[counter] = metrics
                 break
     return chosen
@@ -99,13 +105,18 @@ def counters_of(row: dict[str, str], chosen: dict[str, list[str]]) -> list[dict[
     return counters
 
 
+def announced_counters(one: dict[str, object]) -> list[dict[str, object]]:
+    """What the program knows and no profiler counts: the workers that an SM holds."""
+    return [{'name': 'workers_per_sm', 'value': one['workers_per_sm']}] if 'workers_per_sm' in one else []
+
+
 def rows_of(announced: list[dict[str, object]], page: str, chosen: dict[str, list[str]]) -> list[str]:
     launches = parsed_rows(page)
     if len(launches) != len(announced):
         raise ValueError(f'ncu counted {len(launches)} launches, and the program announced {len(announced)}')
     return [json.dumps({'what': 'counters', 'kernel': one['kernel'], 'form': 'original',
-                        'block_tasks': one['block_tasks'], 'counters': counters_of(row, chosen)},
-                       separators=(',', ':'))
+                        'block_tasks': one['block_tasks'],
+                        'counters': counters_of(row, chosen) + announced_counters(one)}, separators=(',', ':'))
             for one, row in zip(announced, launches, strict=True)]
 
 

@@ -38,7 +38,8 @@ void Count(const CatalogueKernel& kernel, double solo_ms, FormLauncher& launcher
   LaunchGrid(made.task, nullptr);
   Require(kernels::CudaStatus(cudaDeviceSynchronize(), "cudaDeviceSynchronize"));
   Require(kernels::CudaStatus(cudaProfilerStop(), "cudaProfilerStop"));
-  std::printf("{\"kernel\": \"%s\", \"block_tasks\": %u}\n", kernel.name, made.task.block_tasks());
+  std::printf("{\"kernel\": \"%s\", \"block_tasks\": %u, \"workers_per_sm\": %u}\n", kernel.name,
+              made.task.block_tasks(), made.task.variants.workers_per_sm);
   std::fflush(stdout);
 }
 
