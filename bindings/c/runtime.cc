@@ -117,8 +117,8 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   if (!device.ok()) return device.status();
   runtime->device_name = device->name;
 
-  std::unique_ptr<core::CostModel> model =
-      models::MakeOnlineModel(device->device->capabilities().profile);
+  std::unique_ptr<core::CostModel> model = models::MakeOnlineModel(
+      device->device->capabilities().profile, profile->calibration.co_resident);
   absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
       core::Scheduler::Create(SchedulerOptionsOf(options, *runtime), std::move(device->device),
                               std::move(model), *std::move(policy));

@@ -56,9 +56,11 @@ bool FusedModels::Observe(const FusedKernelDesc& kernel, const Prediction& tenso
   const auto found = by_id_.find(kernel.id.value);
   // Against guesses the run would say more of the guesses than of the fused kernel.
   if (found == by_id_.end() || !tensor.trained || !cuda.trained) return false;
-  return found->second.model.Observe(
-      LoadRatio(tensor, cuda), static_cast<double>(measured_ns) /
-                                   static_cast<double>(std::max<int64_t>(1, tensor.duration_ns)));
+  const double duration_ratio = static_cast<double>(measured_ns) /
+                                static_cast<double>(std::max<int64_t>(1, tensor.duration_ns));
+  if (!found->second.model.Observe(LoadRatio(tensor, cuda), duration_ratio)) return false;
+  found->second.learned = true;
+  return true;
 }
 
 core::FusedCurveView FusedModels::CurveOf(const FusedKernelDesc& kernel) const {

@@ -7,6 +7,7 @@
 #include "src/models/online_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <deque>
 #include <map>
@@ -19,6 +20,7 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
+#include "src/models/co_schedules.h"
 #include "src/models/copy_model.h"
 #include "src/models/eviction_model.h"
 #include "src/models/fused_models.h"
@@ -63,7 +65,8 @@ UseOfDevice UseOf(const core::KernelCounters& counters) {
 
 class OnlineModel final : public CostModel {
  public:
-  explicit OnlineModel(const DeviceProfile& device) : device_(device) {
+  OnlineModel(const DeviceProfile& device, std::vector<CoResidentRecord> measured)
+      : device_(device), co_schedules_(device, std::move(measured)) {
     by_id_.reserve(core::kMaxKernels);
   }
 
@@ -92,6 +95,7 @@ class OnlineModel final : public CostModel {
       entry = &kernels_.back();
     }
     ApplyPairs(kernel.name);
+    co_schedules_.Add(kernel);
     ++version_;
   }
 
@@ -107,6 +111,19 @@ class OnlineModel final : public CostModel {
 
   core::FusedCurveView CurveOf(const core::FusedKernelDesc& kernel) const override {
     return fused_.CurveOf(kernel);
+  }
+
+  core::CoResidentPrediction PredictCoResident(const core::CoResidentSide& first,
+                                               const core::CoResidentSide& second) const override {
+    const CoScheduleSpeeds speeds = co_schedules_.Predict(first, second);
+    core::CoResidentPrediction out;
+    out.known = speeds.error < 1 && speeds.speed[0] > 0 && speeds.speed[1] > 0;
+    if (!out.known) return out;
+    out.speed = speeds.speed;
+    out.speed_error = speeds.error;
+    out.finish =
+        FinishTimes({SoloOf(first), SoloOf(second)}, {ShareOf(first), ShareOf(second)}, speeds);
+    return out;
   }
 
   uint64_t overlap_version() const override { return overlap_version_; }
@@ -309,7 +326,8 @@ class OnlineModel final : public CostModel {
     const PairKey key{kernel->id.value, beside.kernel->id.value, observation.sms};
     const Prediction solo = PredictSolo(observation.features);
     // Against a guess the sample would blame the neighbour for the error of the guess.
-    const bool known = solo.trained || kernel->simulation.present || kernel->solo_hint_ns > 0;
+    const bool known = solo.trained || kernel->simulation.present || kernel->counters.present() ||
+                       kernel->solo_hint_ns > 0;
     if (!known) return false;
     double alone_ns = static_cast<double>(solo.duration_ns) / SpeedOn(*kernel, observation.sms);
     const double measured_ns = static_cast<double>(observation.measured_ns);
@@ -329,15 +347,26 @@ class OnlineModel final : public CostModel {
         std::min(added_ns, static_cast<double>(core::kMaxDurationNs)), kAnnouncedBlockingNs);
   }
 
+  // Of an unknown kernel nothing.
+  Prediction SoloOf(core::KernelId id, int64_t block_tasks) const {
+    const auto found = by_id_.find(id.value);
+    if (found == by_id_.end()) return {};
+    const KernelModel& model = *found->second;
+    return model.solo.Predict(static_cast<double>(block_tasks), model.prior.NsOf(block_tasks));
+  }
+  Prediction SoloOf(const core::CoResidentSide& side) const {
+    return SoloOf(side.kernel->id, side.block_tasks);
+  }
   std::array<Prediction, 2> PartsOf(const core::FusedFeatures& features) const {
-    const auto solo = [&](core::KernelId id, int64_t block_tasks) {
-      const auto found = by_id_.find(id.value);
-      if (found == by_id_.end()) return Prediction{};
-      const KernelModel& model = *found->second;
-      return model.solo.Predict(static_cast<double>(block_tasks), model.prior.NsOf(block_tasks));
-    };
-    return {solo(features.kernel->tensor_part, features.tensor_block_tasks),
-            solo(features.kernel->cuda_part, features.cuda_block_tasks)};
+    return {SoloOf(features.kernel->tensor_part, features.tensor_block_tasks),
+            SoloOf(features.kernel->cuda_part, features.cuda_block_tasks)};
+  }
+  // Speed of the side's workers without a neighbour.
+  static double ShareOf(const core::CoResidentSide& side) {
+    const double occupancy =
+        static_cast<double>(side.workers_per_sm) / std::max(1, side.kernel->workers_per_sm_max);
+    const double saturating = side.kernel->simulation.saturating_occupancy;
+    return std::clamp(occupancy / std::max(1e-3, saturating), 1e-3, 1.0);
   }
 
   void ObserveFused(const Observation& observation) {
@@ -419,6 +448,7 @@ class OnlineModel final : public CostModel {
   CopyModel copies_;
   OpaqueModel opaque_;
   FusedModels fused_;
+  CoSchedules co_schedules_;
   uint64_t version_ = 1;
   uint64_t overlap_version_ = 1;
   double error_sum_ = 0;
@@ -427,8 +457,9 @@ class OnlineModel final : public CostModel {
 
 }  // namespace
 
-std::unique_ptr<CostModel> MakeOnlineModel(const DeviceProfile& device) {
-  return std::make_unique<OnlineModel>(device);
+std::unique_ptr<CostModel> MakeOnlineModel(const DeviceProfile& device,
+                                           std::vector<CoResidentRecord> measured) {
+  return std::make_unique<OnlineModel>(device, std::move(measured));
 }
 
 }  // namespace gpushare::models

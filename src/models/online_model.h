@@ -9,13 +9,17 @@
 #define GPUSHARE_SRC_MODELS_ONLINE_MODEL_H_
 
 #include <memory>
+#include <vector>
 
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/device_profile.h"
+#include "src/models/calibration_record.h"
 
 namespace gpushare::models {
 
-std::unique_ptr<core::CostModel> MakeOnlineModel(const core::DeviceProfile& device);
+// `measured`: pairs of kernels that a calibration measured on the same SMs.
+std::unique_ptr<core::CostModel> MakeOnlineModel(const core::DeviceProfile& device,
+                                                 std::vector<CoResidentRecord> measured = {});
 
 }  // namespace gpushare::models
 

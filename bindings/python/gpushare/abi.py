@@ -32,6 +32,7 @@ GPUSHARE_HOLD_REASONS = 32
 GPUSHARE_POLICY_VERSION = 1
 GPUSHARE_PLAN_ACTIONS_MAX = 128
 GPUSHARE_PARTS_MAX = 4
+GPUSHARE_CO_SCHEDULE_RATIOS = 3
 
 GPUSHARE_OK = 0
 GPUSHARE_CANCELLED = 1
@@ -1314,6 +1315,8 @@ class gpushare_head_view(ctypes.Structure):
     remaining_ns: int
     remaining_error_ns: int
     eviction_ns: int
+    overlap_index: int
+    reserved: int
 
     _fields_ = (
         ('task', gpushare_ticket),
@@ -1338,6 +1341,8 @@ class gpushare_head_view(ctypes.Structure):
         ('remaining_ns', ctypes.c_int64),
         ('remaining_error_ns', ctypes.c_int64),
         ('eviction_ns', ctypes.c_int64),
+        ('overlap_index', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
     )
 
 
@@ -1391,6 +1396,52 @@ class gpushare_pair_option(ctypes.Structure):
     )
 
 
+class gpushare_fused_view(ctypes.Structure):
+    kernel_id: int
+    tensor_kernel_id: int
+    cuda_kernel_id: int
+    tensor_blocks: int
+    cuda_blocks: int
+    blocks_per_sm: int
+    trained: int
+    reserved: int
+    intercept: float
+    slope: float
+    bend: float
+    inflection: float
+    error: float
+
+    _fields_ = (
+        ('kernel_id', ctypes.c_uint32),
+        ('tensor_kernel_id', ctypes.c_uint32),
+        ('cuda_kernel_id', ctypes.c_uint32),
+        ('tensor_blocks', ctypes.c_int32),
+        ('cuda_blocks', ctypes.c_int32),
+        ('blocks_per_sm', ctypes.c_int32),
+        ('trained', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
+        ('intercept', ctypes.c_double),
+        ('slope', ctypes.c_double),
+        ('bend', ctypes.c_double),
+        ('inflection', ctypes.c_double),
+        ('error', ctypes.c_double),
+    )
+
+
+class gpushare_co_schedule_option(ctypes.Structure):
+    workers_per_sm: ctypes.Array[ctypes.c_int32]
+    speed: ctypes.Array[ctypes.c_float]
+    speed_error: float
+    profit: float
+
+    _fields_ = (
+        ('workers_per_sm', ctypes.c_int32 * 2),
+        ('speed', ctypes.c_float * 2),
+        ('speed_error', ctypes.c_float),
+        ('profit', ctypes.c_float),
+    )
+
+
 class gpushare_snapshot(ctypes.Structure):
     struct_size: int
     sm_count: int
@@ -1428,6 +1479,14 @@ class gpushare_snapshot(ctypes.Structure):
     pair_kernels: int
     pair_stride: int
     pair_version: int
+    fused: Any
+    co_schedules: Any
+    fused_count: int
+    fused_stride: int
+    co_schedule_kernels: int
+    co_schedule_stride: int
+    fused_version: int
+    co_schedule_version: int
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -1466,6 +1525,14 @@ class gpushare_snapshot(ctypes.Structure):
         ('pair_kernels', ctypes.c_uint32),
         ('pair_stride', ctypes.c_uint32),
         ('pair_version', ctypes.c_uint64),
+        ('fused', ctypes.POINTER(gpushare_fused_view)),
+        ('co_schedules', ctypes.POINTER(gpushare_co_schedule_option)),
+        ('fused_count', ctypes.c_uint32),
+        ('fused_stride', ctypes.c_uint32),
+        ('co_schedule_kernels', ctypes.c_uint32),
+        ('co_schedule_stride', ctypes.c_uint32),
+        ('fused_version', ctypes.c_uint64),
+        ('co_schedule_version', ctypes.c_uint64),
     )
 
 

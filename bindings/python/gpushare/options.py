@@ -202,9 +202,10 @@ class FusedKernelOptions(TypedDict, total=False):
     tensor_blocks: int
     # blocks of the CUDA-core part in one fused block, at most 32; 0: 1
     cuda_blocks: int
-    # load ratio at which both parts end together (Tacker); 0: 1
+    # Load ratio at which both parts end together (Tacker). 0: the profile's for a fused kernel of
+    # this name, else 1. What the profile measured at other load ratios counts in any case.
     opportune_load_ratio: float
-    # Fused duration at that load ratio over the Tensor-core part's own duration; 0: 1.
+    # Fused duration at that load ratio over the Tensor-core part's own duration; 0: likewise.
     opportune_duration_ratio: float
     # CUfunction that GPUSHARE_FUSED_KERNEL makes. Its parameters are a header and the arguments of
     # the Tensor-core part, then a header and the arguments of the CUDA-core part. Null on simulated

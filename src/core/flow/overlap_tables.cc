@@ -15,12 +15,12 @@ namespace {
 // Shares of the SM that the second kernel may take, in parts of kCoScheduleRatios + 1.
 constexpr int32_t kShares = kCoScheduleRatios + 1;
 
-// The most workers of `kernel` beside so many of `other`; 0: none fits.
-int32_t MostBeside(const KernelDesc& kernel, const KernelDesc& other, int32_t other_workers,
-                   const DeviceProfile& device) {
-  int32_t most = WorkersPerSm(kernel, device);
-  while (most > 0 && !FitTogether(kernel, most, other, other_workers, device)) --most;
-  return most;
+// The rest of the SM for `kernel`, as calibration measures pairs, or what fits; 0: nothing does.
+int32_t WorkersBeside(const KernelDesc& kernel, const KernelDesc& other, int32_t other_workers,
+                      int32_t share, const DeviceProfile& device) {
+  int32_t workers = std::max(1, WorkersPerSm(kernel, device) * (kShares - share) / kShares);
+  while (workers > 0 && !FitTogether(kernel, workers, other, other_workers, device)) --workers;
+  return workers;
 }
 
 CoScheduleOption OptionOf(const Flow& flow, const KernelDesc& first, const KernelDesc& second,
@@ -28,7 +28,7 @@ CoScheduleOption OptionOf(const Flow& flow, const KernelDesc& first, const Kerne
   const DeviceProfile& device = flow.device->capabilities().profile;
   CoScheduleOption option;
   const int32_t beside = std::max(1, WorkersPerSm(second, device) * share / kShares);
-  option.workers_per_sm = {MostBeside(first, second, beside, device), beside};
+  option.workers_per_sm = {WorkersBeside(first, second, beside, share, device), beside};
   if (option.workers_per_sm[0] == 0) return option;
   const CoResidentPrediction predicted = flow.model->PredictCoResident(
       {&first, option.workers_per_sm[0], 0}, {&second, option.workers_per_sm[1], 0});

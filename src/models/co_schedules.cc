@@ -1,0 +1,167 @@
+// Measured and solved co-schedules; see co_schedules.h.
+
+#include "src/models/co_schedules.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "src/core/base/limits.h"
+#include "src/models/markov/co_schedule.h"
+#include "src/models/markov/counters.h"
+#include "src/models/markov/virtual_sm.h"
+
+namespace gpushare::models {
+namespace {
+
+using core::CoResidentSide;
+
+// Repeats of one pair differ by so much.
+constexpr double kMeasuredError = 0.03;
+// A pair that was measured with other numbers of workers.
+constexpr double kOtherWorkersError = 0.15;
+// Mean error of the Markov model on held-out pairs of an H200 (docs/models.md).
+constexpr double kMarkovError = 0.35;
+
+constexpr int32_t kSchedulers = 4;
+constexpr int32_t kThreadsOfWarp = 32;
+constexpr double kSectorsOfRequest = 4;  // 128 bytes
+// Of an H200, whose pairs fitted the line of memory latency (docs/models.md).
+constexpr double kBandwidthBytesPerS = 4.8e12;
+constexpr double kLatencyCycles = 600;
+constexpr double kMegahertz = 1e6;
+
+markov::GpuShape ShapeOf(const core::DeviceProfile& device) {
+  markov::GpuShape gpu;
+  gpu.sms = device.sm_count;
+  gpu.schedulers_per_sm = kSchedulers;
+  gpu.warps_per_sm = device.threads_per_sm / kThreadsOfWarp;
+  gpu.blocks_per_sm = device.blocks_per_sm;
+  gpu.registers_per_sm = device.registers_per_sm;
+  gpu.shared_bytes_per_sm = device.shared_memory_per_sm_bytes;
+  gpu.clock_hz = device.clock_mhz * kMegahertz;
+  gpu.bandwidth_bytes_per_s = kBandwidthBytesPerS;
+  gpu.latency_cycles = kLatencyCycles;
+  return gpu;
+}
+
+markov::Side SideOf(const CoResidentSide& side) {
+  const core::KernelDesc& kernel = *side.kernel;
+  markov::Side out;
+  out.counters.instructions_per_block = kernel.counters.instructions;
+  out.counters.memory_share =
+      std::min(1.0, kernel.counters.memory_instructions / kernel.counters.instructions);
+  const double requests = kernel.counters.sectors_per_request / kSectorsOfRequest;
+  out.counters.uncoalesced_share = requests > 1 ? 1 : 0;
+  out.counters.uncoalesced_requests = std::clamp(requests, 1.0, 32.0);
+  out.counters.warps_per_block = std::max(1, kernel.threads_per_block / kThreadsOfWarp);
+  out.counters.registers_per_block =
+      int64_t{kernel.threads_per_block} * kernel.registers_per_thread;
+  out.counters.shared_bytes_per_block = kernel.shared_memory_bytes;
+  out.blocks_per_sm = side.workers_per_sm;
+  out.blocks = 1;
+  return out;
+}
+
+markov::SideKey KeyOf(const CoResidentSide& side) {
+  return {side.kernel->id.value, side.workers_per_sm, 1};
+}
+
+double SpeedOf(const markov::SidePrediction& side) {
+  return side.ipc_alone > 0 ? std::clamp(side.ipc / side.ipc_alone, 0.0, 1.0) : 0;
+}
+
+}  // namespace
+
+std::array<core::Prediction, 2> FinishTimes(const std::array<core::Prediction, 2>& alone,
+                                            const std::array<double, 2>& share,
+                                            const CoScheduleSpeeds& speeds) {
+  std::array<double, 2> end_ns;
+  for (size_t i = 0; i < 2; ++i) {
+    end_ns[i] = static_cast<double>(alone[i].duration_ns) / speeds.speed[i];
+  }
+  const size_t first = end_ns[0] <= end_ns[1] ? 0 : 1;
+  const size_t last = 1 - first;
+  const double left_ns =
+      static_cast<double>(alone[last].duration_ns) - end_ns[first] * speeds.speed[last];
+  end_ns[last] = end_ns[first] + left_ns / std::max(share[last], speeds.speed[last]);
+  std::array<core::Prediction, 2> out;
+  for (size_t i = 0; i < 2; ++i) {
+    const double ns = std::clamp(end_ns[i], 0.0, static_cast<double>(core::kMaxDurationNs));
+    const double solo_error = static_cast<double>(alone[i].error_ns) /
+                              static_cast<double>(std::max<int64_t>(1, alone[i].duration_ns));
+    const double error_ns = std::min(ns * std::hypot(speeds.error, solo_error),
+                                     static_cast<double>(core::kMaxDurationNs));
+    out[i] = {std::llround(ns), std::llround(error_ns), alone[i].trained};
+  }
+  return out;
+}
+
+CoSchedules::CoSchedules(const core::DeviceProfile& device, std::vector<CoResidentRecord> measured)
+    : device_(device), records_(std::move(measured)) {}
+
+void CoSchedules::Add(const core::KernelDesc& kernel) {
+  ids_[kernel.name] = kernel.id.value;
+  if (kernel.counters.present()) {
+    if (workspace_ == nullptr) workspace_ = std::make_unique<markov::ChainWorkspace>();
+    if (cache_ == nullptr) cache_ = std::make_unique<markov::PairCache>();
+    cache_->Clear();
+  }
+  for (const CoResidentRecord& record : records_) {
+    if (record.first != kernel.name && record.second != kernel.name) continue;
+    const auto first = ids_.find(record.first);
+    const auto second = ids_.find(record.second);
+    if (first == ids_.end() || second == ids_.end()) continue;
+    measured_[{first->second, second->second}] = record.points;
+  }
+}
+
+CoScheduleSpeeds CoSchedules::Measured(const CoResidentSide& first,
+                                       const CoResidentSide& second) const {
+  const auto found = measured_.find({first.kernel->id.value, second.kernel->id.value});
+  if (found == measured_.end()) return {};
+  const CoResidentPoint* nearest = nullptr;
+  int32_t least = 0;
+  for (const CoResidentPoint& point : found->second) {
+    if (!(point.first_speed > 0 && point.second_speed > 0)) continue;
+    const int32_t far = std::abs(point.first_workers_per_sm - first.workers_per_sm) +
+                        std::abs(point.second_workers_per_sm - second.workers_per_sm);
+    if (nearest != nullptr && far >= least) continue;
+    nearest = &point;
+    least = far;
+  }
+  if (nearest == nullptr) return {};
+  return {{std::min(1.0, nearest->first_speed), std::min(1.0, nearest->second_speed)},
+          least == 0 ? kMeasuredError : kOtherWorkersError};
+}
+
+CoScheduleSpeeds CoSchedules::Solved(const CoResidentSide& first,
+                                     const CoResidentSide& second) const {
+  if (!first.kernel->counters.present() || !second.kernel->counters.present()) return {};
+  if (workspace_ == nullptr || cache_ == nullptr) return {};  // of kernels that were never added
+  const markov::PairPrediction* known = cache_->Find(KeyOf(first), KeyOf(second));
+  markov::PairPrediction solved;
+  if (known == nullptr) {
+    solved = markov::PredictPair(ShapeOf(device_), {SideOf(first), SideOf(second)},
+                                 markov::Unit::kBlock, *workspace_);
+    cache_->Insert(KeyOf(first), KeyOf(second), solved);
+    known = &solved;
+  }
+  if (!known->known) return {};
+  return {{SpeedOf(known->sides[0]), SpeedOf(known->sides[1])}, kMarkovError};
+}
+
+CoScheduleSpeeds CoSchedules::Predict(const CoResidentSide& first,
+                                      const CoResidentSide& second) const {
+  if (first.workers_per_sm <= 0 || second.workers_per_sm <= 0) return {};
+  if (const CoScheduleSpeeds speeds = Measured(first, second); speeds.error < 1) return speeds;
+  CoScheduleSpeeds swapped = Measured(second, first);
+  if (swapped.error < 1) {
+    std::swap(swapped.speed[0], swapped.speed[1]);
+    return swapped;
+  }
+  return Solved(first, second);
+}
+
+}  // namespace gpushare::models

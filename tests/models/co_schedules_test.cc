@@ -1,0 +1,91 @@
+// Two kernels on the same SMs: measured pairs first, the Markov model for others.
+
+#include "src/models/co_schedules.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace gpushare::models {
+namespace {
+
+using core::CoResidentSide;
+using core::DeviceProfile;
+using core::KernelDesc;
+using core::KernelId;
+
+KernelDesc Kernel(uint32_t id, const std::string& name, double memory_share) {
+  KernelDesc kernel;
+  kernel.id = KernelId{id};
+  kernel.name = name;
+  kernel.workers_per_sm_max = 8;
+  kernel.counters.instructions = 4000;
+  kernel.counters.memory_instructions = 4000 * memory_share;
+  kernel.counters.sectors_per_request = 4;
+  return kernel;
+}
+
+class CoSchedulesTest : public ::testing::Test {
+ protected:
+  CoSchedulesTest() : schedules_(DeviceProfile(), {{"compute", "memory", {{6, 2, 0.7, 0.5}}}}) {
+    for (const KernelDesc& kernel : {compute_, memory_, other_}) schedules_.Add(kernel);
+  }
+  CoScheduleSpeeds Predict(const KernelDesc& first, int32_t workers, const KernelDesc& second,
+                           int32_t others) const {
+    return schedules_.Predict({&first, workers, 100}, {&second, others, 100});
+  }
+
+  KernelDesc compute_ = Kernel(1, "compute", 0.001);
+  KernelDesc memory_ = Kernel(2, "memory", 0.3);
+  KernelDesc other_ = Kernel(3, "other", 0.01);
+  CoSchedules schedules_;
+};
+
+TEST_F(CoSchedulesTest, AMeasuredPairIsWhatWasMeasuredInBothOrders) {
+  const CoScheduleSpeeds one = Predict(compute_, 6, memory_, 2);
+  EXPECT_DOUBLE_EQ(one.speed[0], 0.7);
+  EXPECT_DOUBLE_EQ(one.speed[1], 0.5);
+  const CoScheduleSpeeds other = Predict(memory_, 2, compute_, 6);
+  EXPECT_DOUBLE_EQ(other.speed[0], 0.5);
+  EXPECT_DOUBLE_EQ(other.speed[1], 0.7);
+  EXPECT_EQ(one.error, other.error);
+  EXPECT_GT(Predict(compute_, 4, memory_, 4).error, one.error) << "other workers were measured";
+}
+
+TEST_F(CoSchedulesTest, OtherPairsComeFromTheChainAndMirrorEachOther) {
+  const CoScheduleSpeeds one = Predict(compute_, 4, other_, 4);
+  const CoScheduleSpeeds swapped = Predict(other_, 4, compute_, 4);
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_GT(one.speed[i], 0);
+    EXPECT_LE(one.speed[i], 1);
+    EXPECT_NEAR(one.speed[i], swapped.speed[1 - i], 1e-9);
+  }
+  EXPECT_GT(one.error, Predict(compute_, 4, memory_, 4).error);
+}
+
+TEST_F(CoSchedulesTest, WithoutCountersOrWorkersNothingTells) {
+  KernelDesc uncounted = Kernel(4, "uncounted", 0);
+  uncounted.counters = {};
+  schedules_.Add(uncounted);
+  EXPECT_EQ(Predict(uncounted, 4, compute_, 4).error, 1);
+  EXPECT_EQ(Predict(other_, 0, compute_, 4).error, 1);
+  KernelDesc nonsense = Kernel(5, "nonsense", std::numeric_limits<double>::quiet_NaN());
+  schedules_.Add(nonsense);
+  const CoScheduleSpeeds speeds = Predict(nonsense, 4, compute_, 4);
+  EXPECT_TRUE(speeds.speed[0] >= 0 && speeds.speed[0] <= 1);
+}
+
+// 100 us at half speed, 300 us at a quarter: after 200 us the first is done and 250 us of the
+// second are left, which run on with the workers that it has.
+TEST(FinishTimes, TheOneThatIsLeftRunsOnAlone) {
+  const auto finish =
+      FinishTimes({{{100'000, 0, true}, {300'000, 0, true}}}, {0.8, 0.5}, {{0.5, 0.25}, 0.1});
+  EXPECT_EQ(finish[0].duration_ns, 200'000);
+  EXPECT_EQ(finish[1].duration_ns, 200'000 + 500'000);
+  EXPECT_EQ(finish[1].error_ns, 70'000);
+}
+
+}  // namespace
+}  // namespace gpushare::models
