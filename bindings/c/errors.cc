@@ -33,10 +33,10 @@ gpushare_status CodeOf(absl::StatusCode code) {
 }  // namespace
 
 thread_local int RegistrationScope::depth_ = 0;
-thread_local bool PlanScope::active_ = false;
+thread_local const char* TableScope::refusal_ = nullptr;
 
-gpushare_status FailInPlan() noexcept {
-  SetLastError("A policy's make_plan calls gpushare, and it may only read its snapshot.");
+gpushare_status TableScope::Fail() noexcept {
+  SetLastError(refusal_);
   return GPUSHARE_FAILED_PRECONDITION;
 }
 

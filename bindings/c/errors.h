@@ -57,26 +57,26 @@ class RegistrationScope {
   const CallbackScope callback_;
 };
 
-// Marks a thread inside a user policy's make_plan. The flow's lock is held there, so every entry is
-// refused.
-class PlanScope {
+// Marks a thread inside a function of a user policy or a user cost model. The flow's lock is held
+// there, so every entry is refused, with `refusal` as its message.
+class TableScope {
  public:
-  PlanScope() { active_ = true; }
-  ~PlanScope() { active_ = false; }
-  PlanScope(const PlanScope&) = delete;
-  PlanScope& operator=(const PlanScope&) = delete;
-  static bool Active() { return active_; }
+  explicit TableScope(const char* refusal) { refusal_ = refusal; }
+  ~TableScope() { refusal_ = nullptr; }
+  TableScope(const TableScope&) = delete;
+  TableScope& operator=(const TableScope&) = delete;
+  static bool Active() { return refusal_ != nullptr; }
+  static gpushare_status Fail() noexcept;
 
  private:
-  static thread_local bool active_;
+  static thread_local const char* refusal_;
 };
-gpushare_status FailInPlan() noexcept;
 
 // Runs the body of one entry.
 template <class Body>
 gpushare_status Enter(Body&& body) noexcept {
   if (IsForkedChild()) return FailForked();
-  if (PlanScope::Active()) return FailInPlan();
+  if (TableScope::Active()) return TableScope::Fail();
   try {
     const absl::Status status = body();
     if (status.ok()) return GPUSHARE_OK;

@@ -12,8 +12,6 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
-#include "src/core/base/application_call.h"
-#include "src/core/base/exhaustion.h"
 #include "src/core/base/tuning.h"
 
 namespace gpushare::abi {
@@ -182,7 +180,7 @@ core::Reason ReasonOf(gpushare_reason reason) {
 }  // namespace
 
 UserPolicy::UserPolicy(const gpushare_policy_table& table, const Log& log)
-    : table_(table), name_(table.name), log_(log) {
+    : table_(table), user_("policy", table.name, table.destroy, table.user, log) {
   table_.name = nullptr;  // the caller's string lives only for the call
   fused_.reserve(core::kMaxKernels);
   snapshot_.struct_size = sizeof(snapshot_);
@@ -193,19 +191,6 @@ UserPolicy::UserPolicy(const gpushare_policy_table& table, const Log& log)
   snapshot_.queries = queries_.data();
   snapshot_.heads = heads_.data();
   snapshot_.running = running_.data();
-}
-
-UserPolicy::~UserPolicy() {
-  if (!armed_ || table_.destroy == nullptr) return;
-  const CallbackScope scope;
-  const std::string thrown = core::ThrownBy([&] { table_.destroy(table_.user); });
-  if (!thrown.empty()) {
-    const std::string sentence = core::TextOf([&] {
-      return absl::StrCat("The destroy function of policy '", name_, "' threw ", thrown, ".");
-    });
-    log_.Write(GPUSHARE_LOG_ERROR,
-               sentence.empty() ? "The destroy function of a policy threw." : sentence.c_str());
-  }
 }
 
 void UserPolicy::Convert(const core::Snapshot& snapshot) {
@@ -339,7 +324,8 @@ void UserPolicy::MakePlan(const core::Snapshot& snapshot, core::Plan& plan) {
   Convert(snapshot);
   Prepare();
   {
-    const PlanScope scope;
+    const TableScope scope(
+        "A policy's make_plan calls gpushare, and it may only read its snapshot.");
     table_.make_plan(table_.user, &snapshot_, &plan_);
   }
   TakeOver(snapshot, plan);

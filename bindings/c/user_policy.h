@@ -11,10 +11,10 @@
 #include <gpushare/gpushare_policy.h>
 
 #include <array>
-#include <string>
 #include <vector>
 
 #include "bindings/c/log.h"
+#include "bindings/c/user_data.h"
 #include "src/core/seams/policy.h"
 
 namespace gpushare::abi {
@@ -23,12 +23,10 @@ class UserPolicy final : public core::Policy {
  public:
   // `table` must be checked already. `log` must outlive the policy.
   UserPolicy(const gpushare_policy_table& table, const Log& log);
-  // Calls destroy(user), but only after Arm: a policy that the scheduler never took over must not
-  // destroy `user`.
-  ~UserPolicy() override;
 
-  void Arm() { armed_ = true; }
-  absl::string_view name() const override { return name_; }
+  // From here on the policy destroys `user` when it goes.
+  void Arm() { user_.Arm(); }
+  absl::string_view name() const override { return user_.name(); }
   // Passes on what make_plan throws; the flow then plans without it.
   void MakePlan(const core::Snapshot& snapshot, core::Plan& plan) override;
 
@@ -39,9 +37,7 @@ class UserPolicy final : public core::Policy {
   void TakeOver(const core::Snapshot& snapshot, core::Plan& plan) const;
 
   gpushare_policy_table table_;
-  std::string name_;
-  const Log& log_;
-  bool armed_ = false;
+  UserData user_;
 
   gpushare_snapshot snapshot_ = {};
   std::array<gpushare_place_view, core::kMaxPlaces> places_;
