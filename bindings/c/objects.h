@@ -27,6 +27,8 @@
 
 namespace gpushare::abi {
 
+class UserCostModel;
+
 struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   explicit RuntimeObject(Log the_log) : log(the_log) {}
   // Shuts the scheduler down within shutdown_timeout_ns.
@@ -46,6 +48,7 @@ struct RuntimeObject : std::enable_shared_from_this<RuntimeObject> {
   TraceSwitch trace;
   CallbackPool callbacks;
   std::unique_ptr<core::Scheduler> scheduler;
+  UserCostModel* cost_model = nullptr;  // the scheduler's; used inside ChangeModel only
 
   core::Mutex mutex;
   models::Profile profile ABSL_GUARDED_BY(mutex);

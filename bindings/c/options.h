@@ -8,6 +8,7 @@
 #define GPUSHARE_BINDINGS_C_OPTIONS_H_
 
 #include <gpushare/gpushare.h>
+#include <gpushare/gpushare_cost_model.h>
 #include <gpushare/gpushare_policy.h>
 
 #include <cstdint>
@@ -51,6 +52,7 @@ GPUSHARE_FIRST_SIZE(gpushare_calibration_progress, 40);
 GPUSHARE_FIRST_SIZE(gpushare_calibration_options, 136);
 GPUSHARE_FIRST_SIZE(gpushare_profile_train_options, 32);
 GPUSHARE_FIRST_SIZE(gpushare_profile_like_options, 48);
+GPUSHARE_FIRST_SIZE(gpushare_cost_model_table, 72);
 #undef GPUSHARE_FIRST_SIZE
 
 // `name` is the struct's, for messages. `given` starts with a uint32_t struct_size.

@@ -13,6 +13,7 @@
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "bindings/c/user_cost_model.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
@@ -117,8 +118,11 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   if (!device.ok()) return device.status();
   runtime->device_name = device->name;
 
-  std::unique_ptr<core::CostModel> model = models::MakeOnlineModel(
-      device->device->capabilities().profile, profile->calibration.co_resident);
+  const core::DeviceProfile& device_profile = device->device->capabilities().profile;
+  auto model = std::make_unique<UserCostModel>(
+      models::MakeOnlineModel(device_profile, profile->calibration.co_resident),
+      device_profile.sm_count);
+  runtime->cost_model = model.get();
   absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
       core::Scheduler::Create(SchedulerOptionsOf(options, *runtime), std::move(device->device),
                               std::move(model), *std::move(policy));

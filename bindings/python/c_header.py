@@ -1,4 +1,4 @@
-"""Parses the two C headers of bindings/c for generate.py.
+"""Parses the C headers of bindings/c for generate.py.
 
 It knows the style of these headers: one field a line, comments with //, structs that are typedefs of the same
 name. It refuses a declaration that it does not understand.
@@ -9,7 +9,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-HEADERS = ('gpushare.h', 'gpushare_policy.h')
+HEADERS = ('gpushare.h', 'gpushare_policy.h', 'gpushare_cost_model.h')
 
 SCALARS = {
     'int': 'ctypes.c_int',
@@ -44,7 +44,7 @@ class Function:
 
 @dataclasses.dataclass
 class Header:
-    """What the two headers declare, in their order."""
+    """What the headers declare, in their order."""
     constants: dict[str, str] = dataclasses.field(default_factory=dict)
     aliases: dict[str, str] = dataclasses.field(default_factory=dict)
     enums: dict[str, list[tuple[str, int, str]]] = dataclasses.field(default_factory=dict)

@@ -5,7 +5,7 @@
   generate.py --check    writes nothing; fails and names the files that differ from what it would write
   generate.py --layout CC    compares every size and offset with those of the C compiler
 
-  --headers DIR   the folder of gpushare.h and gpushare_policy.h (default: bindings/c)
+  --headers DIR   the folder of the C headers (default: bindings/c)
   --package DIR   the package (default: bindings/python/gpushare)
 
 A field, value or function that is appended to a header appears in the package by running this again.
@@ -410,7 +410,8 @@ def c_layout(header: Header, folder: pathlib.Path, compiler: str) -> dict[str, t
             (include / name).write_text((folder / name).read_text(encoding='utf-8'), encoding='utf-8')
         source = pathlib.Path(scratch) / 'layout.c'
         body = ''.join(f'  printf("{owner}.{name} %zu %zu\\n", {value});\n' for owner, name, value in rows)
-        source.write_text('#include <gpushare/gpushare_policy.h>\n#include <stdio.h>\n'
+        includes = ''.join(f'#include <gpushare/{name}>\n' for name in HEADERS)
+        source.write_text(f'{includes}#include <stdio.h>\n'
                           f'int main(void) {{\n{body}  return 0;\n}}\n')
         program = pathlib.Path(scratch) / 'layout'
         subprocess.run([compiler, '-std=c99', f'-I{scratch}', str(source), '-o', str(program)], check=True)

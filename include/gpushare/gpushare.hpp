@@ -22,6 +22,7 @@
 #define GPUSHARE_GPUSHARE_HPP_
 
 #include <gpushare/gpushare.h>
+#include <gpushare/gpushare_cost_model.h>
 #include <gpushare/gpushare_policy.h>
 
 #include <cstdint>
@@ -114,6 +115,7 @@ using TaskOptions = Sized<gpushare_task_options>;
 using RegionOptions = Sized<gpushare_region_options>;
 using TraceOptions = Sized<gpushare_trace_options>;
 using PolicyTable = Sized<gpushare_policy_table>;
+using CostModelTable = Sized<gpushare_cost_model_table>;
 using KernelInfo = Sized<gpushare_kernel_info>;
 using CompletionRecord = Sized<gpushare_completion_record>;
 using DeviceInfo = Sized<gpushare_device_info>;
@@ -468,6 +470,13 @@ class Runtime : public RuntimeHandle {
   }
   Status SetPolicy(const gpushare_policy_table& table) const {
     return Status::From(gpushare_set_user_policy(get(), &table));
+  }
+  Status SetCostModel(const gpushare_cost_model_table& table) const {
+    return Status::From(gpushare_set_user_cost_model(get(), &table));
+  }
+  // Back to the built-in model.
+  Status ResetCostModel() const {
+    return Status::From(gpushare_set_user_cost_model(get(), nullptr));
   }
 
   Result<DeviceInfo> Device() const {

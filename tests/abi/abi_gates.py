@@ -27,7 +27,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-C_HEADERS = ('gpushare.h', 'gpushare_policy.h')
+# The first is included by the others.
+C_HEADERS = ('gpushare.h', 'gpushare_policy.h', 'gpushare_cost_model.h')
 CPP_HEADERS = ('gpushare.hpp',)
 # The names that g++ 12 and clang 14 know for C23 and C++23.
 C_STANDARDS = ('c99', 'c11', 'c17', 'c2x')
@@ -57,7 +58,7 @@ def compile_alone(compiler, language, standard, folders, text, more=()):
 
 def structs(headers, header):
     """The structs that <gpushare/header> defines, with those of what it includes."""
-    names = C_HEADERS[:1] if header == C_HEADERS[0] else C_HEADERS
+    names = C_HEADERS if header in CPP_HEADERS else dict.fromkeys((C_HEADERS[0], header))
     text = ''.join((pathlib.Path(headers) / 'gpushare' / name).read_text() for name in names)
     return re.findall(r'^} (gpushare_\w+);', text, re.MULTILINE)
 

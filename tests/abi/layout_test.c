@@ -6,6 +6,7 @@
  * -Wpadded.
  */
 #include <gpushare/gpushare.h>
+#include <gpushare/gpushare_cost_model.h>
 #include <gpushare/gpushare_policy.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -594,6 +595,91 @@ GPUSHARE_AT_BYTE(gpushare_policy_table, name, 8);
 GPUSHARE_AT_BYTE(gpushare_policy_table, make_plan, 16);
 GPUSHARE_AT_BYTE(gpushare_policy_table, destroy, 24);
 GPUSHARE_AT_BYTE(gpushare_policy_table, user, 32);
+
+GPUSHARE_SIZE(gpushare_task_features, 56);
+GPUSHARE_AT_BYTE(gpushare_task_features, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_task_features, kernel_id, 4);
+GPUSHARE_AT_BYTE(gpushare_task_features, kernel_name, 8);
+GPUSHARE_AT_BYTE(gpushare_task_features, kind, 16);
+GPUSHARE_AT_BYTE(gpushare_task_features, app_id, 20);
+GPUSHARE_AT_BYTE(gpushare_task_features, block_tasks, 24);
+GPUSHARE_AT_BYTE(gpushare_task_features, size_bytes, 32);
+GPUSHARE_AT_BYTE(gpushare_task_features, declared_ns, 40);
+GPUSHARE_AT_BYTE(gpushare_task_features, direction, 48);
+GPUSHARE_AT_BYTE(gpushare_task_features, pinned, 52);
+
+GPUSHARE_SIZE(gpushare_confined_kernel, 24);
+GPUSHARE_AT_BYTE(gpushare_confined_kernel, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_confined_kernel, kernel_id, 4);
+GPUSHARE_AT_BYTE(gpushare_confined_kernel, kernel_name, 8);
+GPUSHARE_AT_BYTE(gpushare_confined_kernel, sms, 16);
+GPUSHARE_AT_BYTE(gpushare_confined_kernel, reserved, 20);
+
+GPUSHARE_SIZE(gpushare_fused_features, 64);
+GPUSHARE_AT_BYTE(gpushare_fused_features, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_fused_features, blocks_per_sm, 4);
+GPUSHARE_AT_BYTE(gpushare_fused_features, name, 8);
+GPUSHARE_AT_BYTE(gpushare_fused_features, tensor_kernel_id, 16);
+GPUSHARE_AT_BYTE(gpushare_fused_features, cuda_kernel_id, 20);
+GPUSHARE_AT_BYTE(gpushare_fused_features, tensor_blocks, 24);
+GPUSHARE_AT_BYTE(gpushare_fused_features, cuda_blocks, 28);
+GPUSHARE_AT_BYTE(gpushare_fused_features, tensor_block_tasks, 32);
+GPUSHARE_AT_BYTE(gpushare_fused_features, cuda_block_tasks, 40);
+GPUSHARE_AT_BYTE(gpushare_fused_features, opportune_load_ratio, 48);
+GPUSHARE_AT_BYTE(gpushare_fused_features, opportune_duration_ratio, 56);
+
+GPUSHARE_SIZE(gpushare_co_resident_side, 32);
+GPUSHARE_AT_BYTE(gpushare_co_resident_side, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_co_resident_side, kernel_id, 4);
+GPUSHARE_AT_BYTE(gpushare_co_resident_side, kernel_name, 8);
+GPUSHARE_AT_BYTE(gpushare_co_resident_side, workers_per_sm, 16);
+GPUSHARE_AT_BYTE(gpushare_co_resident_side, reserved, 20);
+GPUSHARE_AT_BYTE(gpushare_co_resident_side, block_tasks, 24);
+
+GPUSHARE_SIZE(gpushare_prediction, 24);
+GPUSHARE_AT_BYTE(gpushare_prediction, duration_ns, 0);
+GPUSHARE_AT_BYTE(gpushare_prediction, error_ns, 8);
+GPUSHARE_AT_BYTE(gpushare_prediction, trained, 16);
+GPUSHARE_AT_BYTE(gpushare_prediction, reserved, 20);
+
+GPUSHARE_SIZE(gpushare_co_resident_prediction, 72);
+GPUSHARE_AT_BYTE(gpushare_co_resident_prediction, speed, 0);
+GPUSHARE_AT_BYTE(gpushare_co_resident_prediction, speed_error, 16);
+GPUSHARE_AT_BYTE(gpushare_co_resident_prediction, finish, 24);
+
+GPUSHARE_SIZE(gpushare_co_resident_view, 24);
+GPUSHARE_AT_BYTE(gpushare_co_resident_view, kernel_name, 0);
+GPUSHARE_AT_BYTE(gpushare_co_resident_view, kernel_id, 8);
+GPUSHARE_AT_BYTE(gpushare_co_resident_view, sms, 12);
+GPUSHARE_AT_BYTE(gpushare_co_resident_view, same_sms, 16);
+GPUSHARE_AT_BYTE(gpushare_co_resident_view, reserved, 20);
+
+GPUSHARE_SIZE(gpushare_observation, 72);
+GPUSHARE_AT_BYTE(gpushare_observation, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_observation, form, 4);
+GPUSHARE_AT_BYTE(gpushare_observation, task, 8);
+GPUSHARE_AT_BYTE(gpushare_observation, fused, 16);
+GPUSHARE_AT_BYTE(gpushare_observation, beside, 24);
+GPUSHARE_AT_BYTE(gpushare_observation, beside_count, 32);
+GPUSHARE_AT_BYTE(gpushare_observation, beside_stride, 36);
+GPUSHARE_AT_BYTE(gpushare_observation, sms, 40);
+GPUSHARE_AT_BYTE(gpushare_observation, workers, 44);
+GPUSHARE_AT_BYTE(gpushare_observation, predicted_ns, 48);
+GPUSHARE_AT_BYTE(gpushare_observation, measured_ns, 56);
+GPUSHARE_AT_BYTE(gpushare_observation, evicted, 64);
+GPUSHARE_AT_BYTE(gpushare_observation, reserved, 68);
+
+GPUSHARE_SIZE(gpushare_cost_model_table, 72);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, version, 4);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, name, 8);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, predict_solo, 16);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, predict_beside, 24);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, predict_fused, 32);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, predict_co_resident, 40);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, observe, 48);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, destroy, 56);
+GPUSHARE_AT_BYTE(gpushare_cost_model_table, user, 64);
 
 GPUSHARE_SIZE(gpushare_calibration_item, 16);
 GPUSHARE_AT_BYTE(gpushare_calibration_item, kernel, 0);

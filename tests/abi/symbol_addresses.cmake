@@ -8,6 +8,7 @@ foreach(symbol IN LISTS symbols)
 endforeach()
 file(WRITE "${OUTPUT}" "/* Made by the build from symbols.txt; do not edit. */
 #include <gpushare/gpushare.h>
+#include <gpushare/gpushare_cost_model.h>
 #include <gpushare/gpushare_policy.h>
 #include <stdio.h>
 

@@ -5,6 +5,7 @@
 // every one. The flow's own allocations: allocation_failure_flow_test.cc.
 
 #include <gpushare/gpushare.h>
+#include <gpushare/gpushare_cost_model.h>
 #include <gpushare/gpushare_policy.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -215,6 +216,16 @@ gpushare_status SetUserPolicy(World& world) {
   return gpushare_set_user_policy(world.api_.runtime, &table);
 }
 
+gpushare_status SetUserCostModel(World& world) {
+  gpushare_cost_model_table table = GPUSHARE_COST_MODEL_TABLE_INIT;
+  table.name = "a cost model whose name needs memory of its own";
+  return gpushare_set_user_cost_model(world.api_.runtime, &table);
+}
+
+void BuiltInModel(World& world) {
+  EXPECT_OK(gpushare_set_user_cost_model(world.api_.runtime, nullptr));
+}
+
 void Adaptive(World& world) { EXPECT_OK(gpushare_set_policy(world.api_.runtime, "adaptive")); }
 
 gpushare_status CreateApp(World& world) {
@@ -362,6 +373,7 @@ const Call kRuntimeCalls[] = {
     {"set_policy", true, Nothing,
      [](World& world) { return gpushare_set_policy(world.api_.runtime, "smguard"); }, Adaptive},
     {"set_user_policy", true, Nothing, SetUserPolicy, Adaptive},
+    {"set_user_cost_model", true, Nothing, SetUserCostModel, BuiltInModel},
     {"runtime_stats", true, Nothing,
      [](World& world) {
        gpushare_runtime_stats stats = GPUSHARE_RUNTIME_STATS_INIT;

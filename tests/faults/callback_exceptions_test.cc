@@ -2,6 +2,7 @@
 // log, and goes on.
 
 #include <gpushare/gpushare.h>
+#include <gpushare/gpushare_cost_model.h>
 #include <gpushare/gpushare_policy.h>
 #include <pthread.h>
 
@@ -164,6 +165,25 @@ TEST_P(CallbackExceptionsTest, APolicyThatThrowsStopsNobody) {
   EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
   EXPECT_EQ(api_.Finish(api_.Submit(api_.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
   ExpectLogged("The policy 'thrower' threw std::logic_error: no plan.");
+}
+
+// The flow's lock is held where it throws, so the message comes after it.
+TEST_P(CallbackExceptionsTest, ACostModelThatThrowsStopsNobody) {
+  gpushare_cost_model_table model = GPUSHARE_COST_MODEL_TABLE_INIT;
+  model.name = "thrower";
+  model.predict_solo = [](void*, const gpushare_task_features*,
+                          gpushare_prediction*) -> gpushare_bool {
+    throw std::logic_error("no prediction");
+  };
+  model.observe = [](void*, const gpushare_observation*) -> gpushare_bool { throw 7; };
+  model.destroy = [](void*) { throw std::logic_error("no end"); };
+  ASSERT_OK(gpushare_set_user_cost_model(api_.runtime, &model));
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.BeTask(), false)).verdict, GPUSHARE_VERDICT_OK);
+  EXPECT_EQ(api_.Finish(api_.Submit(api_.LcTask(), true)).verdict, GPUSHARE_VERDICT_OK);
+  ASSERT_OK(gpushare_set_user_cost_model(api_.runtime, nullptr));
+  ExpectLogged("The destroy function of cost model 'thrower' threw std::logic_error: no end.");
+  ASSERT_OK(gpushare_runtime_shutdown(api_.runtime, GPUSHARE_NEVER));
+  ExpectLogged("The predict_solo of cost model 'thrower' threw std::logic_error: no prediction.");
 }
 
 TEST_P(CallbackExceptionsTest, ALogCallbackThatThrowsLosesItsMessageOnly) {

@@ -1,5 +1,6 @@
 #include "tests/faults/every_call.h"
 
+#include <gpushare/gpushare_cost_model.h>
 #include <gpushare/gpushare_policy.h>
 #include <unistd.h>
 
@@ -63,6 +64,15 @@ gpushare_status SetUserPolicy(const Handles& handles) {
   table.make_plan = [](void*, const gpushare_snapshot*, gpushare_plan*) {};
   const gpushare_status status = gpushare_set_user_policy(handles.runtime, &table);
   if (status == GPUSHARE_OK) gpushare_set_policy(handles.runtime, "fifo");
+  return status;
+}
+
+// Without functions: the built-in model answers everything.
+gpushare_status SetUserCostModel(const Handles& handles) {
+  gpushare_cost_model_table table = GPUSHARE_COST_MODEL_TABLE_INIT;
+  table.name = "mine";
+  const gpushare_status status = gpushare_set_user_cost_model(handles.runtime, &table);
+  if (status == GPUSHARE_OK) gpushare_set_user_cost_model(handles.runtime, nullptr);
   return status;
 }
 
@@ -297,6 +307,7 @@ std::vector<Call> RuntimeCalls() {
        }},
       {"gpushare_set_policy", [](H h) { return gpushare_set_policy(h.runtime, "fifo"); }},
       {"gpushare_set_user_policy", SetUserPolicy},
+      {"gpushare_set_user_cost_model", SetUserCostModel},
       {"gpushare_policy_names", PolicyNames, false},
       {"gpushare_app_create", CreateApp},
       {"gpushare_app_retain",

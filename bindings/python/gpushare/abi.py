@@ -33,6 +33,7 @@ GPUSHARE_POLICY_VERSION = 1
 GPUSHARE_PLAN_ACTIONS_MAX = 128
 GPUSHARE_PARTS_MAX = 4
 GPUSHARE_CO_SCHEDULE_RATIOS = 3
+GPUSHARE_COST_MODEL_VERSION = 1
 
 GPUSHARE_OK = 0
 GPUSHARE_CANCELLED = 1
@@ -1650,6 +1651,209 @@ class gpushare_policy_table(ctypes.Structure):
     )
 
 
+class gpushare_task_features(ctypes.Structure):
+    struct_size: int
+    kernel_id: int
+    kernel_name: bytes | None
+    kind: int
+    app_id: int
+    block_tasks: int
+    size_bytes: int
+    declared_ns: int
+    direction: int
+    pinned: int
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('kernel_id', ctypes.c_uint32),
+        ('kernel_name', ctypes.c_char_p),
+        ('kind', ctypes.c_int32),
+        ('app_id', ctypes.c_uint32),
+        ('block_tasks', ctypes.c_int64),
+        ('size_bytes', ctypes.c_int64),
+        ('declared_ns', ctypes.c_int64),
+        ('direction', ctypes.c_int32),
+        ('pinned', ctypes.c_int32),
+    )
+
+
+class gpushare_confined_kernel(ctypes.Structure):
+    struct_size: int
+    kernel_id: int
+    kernel_name: bytes | None
+    sms: int
+    reserved: int
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('kernel_id', ctypes.c_uint32),
+        ('kernel_name', ctypes.c_char_p),
+        ('sms', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
+    )
+
+
+class gpushare_fused_features(ctypes.Structure):
+    struct_size: int
+    blocks_per_sm: int
+    name: bytes | None
+    tensor_kernel_id: int
+    cuda_kernel_id: int
+    tensor_blocks: int
+    cuda_blocks: int
+    tensor_block_tasks: int
+    cuda_block_tasks: int
+    opportune_load_ratio: float
+    opportune_duration_ratio: float
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('blocks_per_sm', ctypes.c_int32),
+        ('name', ctypes.c_char_p),
+        ('tensor_kernel_id', ctypes.c_uint32),
+        ('cuda_kernel_id', ctypes.c_uint32),
+        ('tensor_blocks', ctypes.c_int32),
+        ('cuda_blocks', ctypes.c_int32),
+        ('tensor_block_tasks', ctypes.c_int64),
+        ('cuda_block_tasks', ctypes.c_int64),
+        ('opportune_load_ratio', ctypes.c_double),
+        ('opportune_duration_ratio', ctypes.c_double),
+    )
+
+
+class gpushare_co_resident_side(ctypes.Structure):
+    struct_size: int
+    kernel_id: int
+    kernel_name: bytes | None
+    workers_per_sm: int
+    reserved: int
+    block_tasks: int
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('kernel_id', ctypes.c_uint32),
+        ('kernel_name', ctypes.c_char_p),
+        ('workers_per_sm', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
+        ('block_tasks', ctypes.c_int64),
+    )
+
+
+class gpushare_prediction(ctypes.Structure):
+    duration_ns: int
+    error_ns: int
+    trained: int
+    reserved: int
+
+    _fields_ = (
+        ('duration_ns', ctypes.c_int64),
+        ('error_ns', ctypes.c_int64),
+        ('trained', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
+    )
+
+
+class gpushare_co_resident_prediction(ctypes.Structure):
+    speed: ctypes.Array[ctypes.c_double]
+    speed_error: float
+    finish: ctypes.Array[gpushare_prediction]
+
+    _fields_ = (
+        ('speed', ctypes.c_double * 2),
+        ('speed_error', ctypes.c_double),
+        ('finish', gpushare_prediction * 2),
+    )
+
+
+class gpushare_co_resident_view(ctypes.Structure):
+    kernel_name: bytes | None
+    kernel_id: int
+    sms: int
+    same_sms: int
+    reserved: int
+
+    _fields_ = (
+        ('kernel_name', ctypes.c_char_p),
+        ('kernel_id', ctypes.c_uint32),
+        ('sms', ctypes.c_int32),
+        ('same_sms', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
+    )
+
+
+class gpushare_observation(ctypes.Structure):
+    struct_size: int
+    form: int
+    task: Any
+    fused: Any
+    beside: Any
+    beside_count: int
+    beside_stride: int
+    sms: int
+    workers: int
+    predicted_ns: int
+    measured_ns: int
+    evicted: int
+    reserved: int
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('form', ctypes.c_int32),
+        ('task', ctypes.POINTER(gpushare_task_features)),
+        ('fused', ctypes.POINTER(gpushare_fused_features)),
+        ('beside', ctypes.POINTER(gpushare_co_resident_view)),
+        ('beside_count', ctypes.c_uint32),
+        ('beside_stride', ctypes.c_uint32),
+        ('sms', ctypes.c_int32),
+        ('workers', ctypes.c_int32),
+        ('predicted_ns', ctypes.c_int64),
+        ('measured_ns', ctypes.c_int64),
+        ('evicted', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
+    )
+
+
+gpushare_predict_solo_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(gpushare_task_features), ctypes.POINTER(gpushare_prediction))
+
+
+gpushare_predict_beside_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(gpushare_confined_kernel), ctypes.POINTER(gpushare_confined_kernel), ctypes.POINTER(ctypes.c_double))
+
+
+gpushare_predict_fused_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(gpushare_fused_features), ctypes.POINTER(gpushare_prediction))
+
+
+gpushare_predict_co_resident_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(gpushare_co_resident_side), ctypes.POINTER(gpushare_co_resident_side), ctypes.POINTER(gpushare_co_resident_prediction))
+
+
+gpushare_observe_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(gpushare_observation))
+
+
+class gpushare_cost_model_table(ctypes.Structure):
+    struct_size: int
+    version: int
+    name: bytes | None
+    predict_solo: Any
+    predict_beside: Any
+    predict_fused: Any
+    predict_co_resident: Any
+    observe: Any
+    destroy: Any
+    user: Any
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('version', ctypes.c_uint32),
+        ('name', ctypes.c_char_p),
+        ('predict_solo', gpushare_predict_solo_callback),
+        ('predict_beside', gpushare_predict_beside_callback),
+        ('predict_fused', gpushare_predict_fused_callback),
+        ('predict_co_resident', gpushare_predict_co_resident_callback),
+        ('observe', gpushare_observe_callback),
+        ('destroy', ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        ('user', ctypes.c_void_p),
+    )
+
+
 # name: (type of the result, types of the arguments)
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     'gpushare_abi_version': (ctypes.c_uint32, []),
@@ -1725,6 +1929,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     'gpushare_profile_train': (ctypes.c_int32, [ctypes.POINTER(gpushare_profile_train_options)]),
     'gpushare_profile_like': (ctypes.c_int32, [ctypes.POINTER(gpushare_profile_like_options), ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)]),
     'gpushare_set_user_policy': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_policy_table)]),
+    'gpushare_set_user_cost_model': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_cost_model_table)]),
 }
 
 

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
+#include <string>
+#include <utility>
 
 #include "src/core/base/tuning.h"
 #include "src/core/flow/overlap_tables.h"
@@ -108,6 +111,15 @@ void RebuildPairs(Flow& flow) {
   flow.pairs_stale = false;
 }
 
+// Queues what the model has for the log. Without memory for the sentence it is lost.
+void ReportOfModel(Flow& flow) {
+  try {
+    std::string sentence = flow.model->TakeReport();
+    if (!sentence.empty()) flow.reports.push_back(std::move(sentence));
+  } catch (const std::bad_alloc&) {  // for the sentence
+  }
+}
+
 }  // namespace
 
 void Predict(Flow& flow) {
@@ -120,6 +132,7 @@ void Predict(Flow& flow) {
   if (const uint64_t version = flow.model->version(); version != flow.model_version) {
     flow.model_version = version;
     flow.pairs_stale = true;
+    ReportOfModel(flow);
   }
   if (flow.pairs_stale) RebuildPairs(flow);
   UpdateOverlapTables(flow);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -107,6 +108,9 @@ class Scheduler {
   // cut off. Idempotent.
   absl::Status Shutdown(TimeNs deadline_ns);
   absl::Status SetPolicy(std::unique_ptr<Policy> policy);  // between two plans
+  // Runs `change` between two passes of the flow: the one moment at which something other than the
+  // flow may change the cost model. It must change the model's version(), and must not throw.
+  void ChangeModel(absl::FunctionRef<void()> change);
 
   TimeNs NowNs() const;
   const DeviceCapabilities& capabilities() const;

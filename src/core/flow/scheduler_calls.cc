@@ -259,6 +259,15 @@ absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
   return absl::OkStatus();
 }
 
+void Scheduler::ChangeModel(absl::FunctionRef<void()> change) {
+  {
+    MutexLock lock(&driver_->tick_mutex);
+    change();
+    driver_->flow.dirty = true;
+  }
+  driver_->Wake();
+}
+
 // --- submit ---
 
 absl::StatusOr<QueryId> Scheduler::BeginQuery(QueueId queue, TimeNs arrival_ns) {
@@ -432,6 +441,7 @@ SchedulerStats Scheduler::Stats() const {
   MutexLock lock(&driver_->tick_mutex);
   stats.capsms_used = CapSmsOf(flow.ledger.UsedUnits());
   stats.capsms_reserved = flow.ledger.ReservedCapSms();
+  stats.predictions_refused = flow.model->AnswersRefused();
   stats.prediction_error = flow.model->MeanRelativeError(&stats.prediction_samples);
   return stats;
 }

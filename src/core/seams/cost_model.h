@@ -35,6 +35,7 @@ struct TaskFeatures {
   CopyDirection direction = CopyDirection::kNone;
   bool pinned = true;
   int64_t declared_ns = 0;  // opaque work
+  AppId app_id = {};        // the app's public identifier
 };
 
 // The two parts of a fused kernel, as tasks of the kernels that it was made from.
@@ -157,6 +158,12 @@ class CostModel {
   // Changes whenever any other prediction may have changed by more than the refit threshold; lets
   // the predict stage keep derived tables.
   virtual uint64_t version() const = 0;
+
+  // A sentence for the log, given once; empty: none. Asked for when version() has changed.
+  virtual std::string TakeReport() { return {}; }
+
+  // Answers of the application's own model that were not used.
+  virtual int64_t AnswersRefused() const { return 0; }
 
   // Mean absolute relative error of solo predictions so far, and how many samples it is over.
   virtual double MeanRelativeError(int64_t* samples) const = 0;

@@ -117,6 +117,7 @@ struct SchedulerStats {
   double capsms_used = 0;            // by launches on the device
   int32_t capsms_reserved = 0;       // for LC apps
   int64_t plan_entries_dropped = 0;  // entries that asked for what cannot be done
+  int64_t predictions_refused = 0;   // answers of a user cost model that were not used
   int64_t stray_completions = 0;     // of launches not in flight: reported twice, or too late
   bool device_lost = false;
 };

@@ -56,6 +56,7 @@ TaskFeatures FeaturesOf(const Task& task) {
   features.direction = task.work.copy.direction;
   features.pinned = task.work.copy.pinned;
   features.declared_ns = task.work.declared_ns;
+  features.app_id = AppId{task.app->id.load(std::memory_order_relaxed)};
   return features;
 }
 
