@@ -23,8 +23,17 @@ BOUNDS = {
     ('pageable copies', 'table over bytes'): (0.13, 5),
     ('fused kernels', 'bent line, with 100 %'): (0.012, 400),
     ('pairs on partitions', "ridge over the neighbour's counters"): (0.06, 200),
+    ('speeds on same SMs', 'Gaussian process over counters'): (0.06, 700),
+    ('speeds on same SMs', 'the same, kernels never met'): (0.21, 1500),
+    ('speeds on same SMs', 'Markov'): (0.34, 700),
+    # What is lost by choosing a kernel's neighbour by the model.
+    ('choice of neighbour', 'Gaussian process over counters'): (0.02, 30),
+    ('choice of neighbour', 'Markov'): (0.16, 30),
 }
 AGREEMENT = 0.92  # on whether a neighbour takes more than a twentieth
+# Of two kernels on the same SMs: mean difference of the IPC, as a share of the peak, at most; rank correlation of the
+# throughput of pairs at least.
+SAME_SMS = {'Gaussian process over counters': (0.02, 0.94), 'Markov': (0.18, 0.48)}
 
 
 def evaluated(program: str, samples: pathlib.Path, folder: pathlib.Path) -> dict:
@@ -58,6 +67,11 @@ def main() -> int:
             assert one['mean_error'] <= mean, f"{key} has a mean error of {one['mean_error']}"
         pairs = models['pairs on partitions', "ridge over the neighbour's counters"]
         assert pairs['agreement_on_harm'] >= AGREEMENT, pairs['agreement_on_harm']
+        for model, (difference, correlation) in SAME_SMS.items():
+            ipc, pairs = models['IPC on same SMs', model], models['throughput of pairs', model]
+            assert ipc['mean_difference'] <= difference, (model, ipc['mean_difference'])
+            assert pairs['rows'] >= 150, (model, pairs['rows'])
+            assert pairs['rank_correlation'] >= correlation, (model, pairs['rank_correlation'])
         # A file that is none is an error in one line, and nothing is written.
         samples.write_text('{"samples_version":1,"gpu_model":"a","sm_count":1}\n{"what":"solo"}\n')
         bad = subprocess.run([program, 'evaluate-models', str(samples), '--out', str(folder / 'none')],

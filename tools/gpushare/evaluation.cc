@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "tools/gpushare/errors.h"
 #include "tools/gpushare/library.h"
@@ -12,6 +13,23 @@ namespace gpushare::tool {
 namespace {
 
 constexpr double kHarm = 0.95;
+
+// Ranks of the values; equal values share the mean of theirs.
+std::vector<double> RanksOf(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = begin;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    for (size_t i = begin; i < end; ++i) {
+      ranks[order[i]] = static_cast<double>(begin + end - 1) / 2;
+    }
+    begin = end;
+  }
+  return ranks;
+}
 
 void Collect(void* user, const gpushare_judged_prediction* prediction) {
   auto& all = *static_cast<std::vector<ModelRows>*>(user);
@@ -69,6 +87,33 @@ double AgreementOnHarm(const ModelRows& rows) {
   };
   const auto count = std::count_if(rows.rows.begin(), rows.rows.end(), agrees);
   return rows.rows.empty() ? 0 : static_cast<double>(count) / static_cast<double>(rows.rows.size());
+}
+
+double MeanDifference(const ModelRows& rows) {
+  double sum = 0;
+  for (const JudgedRow& row : rows.rows) sum += std::abs(row.predicted - row.measured);
+  return rows.rows.empty() ? 0 : sum / static_cast<double>(rows.rows.size());
+}
+
+double RankCorrelation(const ModelRows& rows) {
+  std::vector<double> predicted;
+  std::vector<double> measured;
+  for (const JudgedRow& row : rows.rows) {
+    predicted.push_back(row.predicted);
+    measured.push_back(row.measured);
+  }
+  predicted = RanksOf(predicted);
+  measured = RanksOf(measured);
+  const double middle = (static_cast<double>(rows.rows.size()) - 1) / 2;
+  double both = 0;
+  double first = 0;
+  double second = 0;
+  for (size_t i = 0; i < predicted.size(); ++i) {
+    both += (predicted[i] - middle) * (measured[i] - middle);
+    first += (predicted[i] - middle) * (predicted[i] - middle);
+    second += (measured[i] - middle) * (measured[i] - middle);
+  }
+  return first > 0 && second > 0 ? both / std::sqrt(first * second) : 0;
 }
 
 }  // namespace gpushare::tool

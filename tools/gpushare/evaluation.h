@@ -38,6 +38,12 @@ std::vector<ModelRows> EvaluateModels(const std::string& samples);
 // neighbour takes more than a twentieth of it.
 double AgreementOnHarm(const ModelRows& rows);
 
+// Of values that are shares of a peak: the mean of |predicted - measured|.
+double MeanDifference(const ModelRows& rows);
+
+// Spearman's, of predicted with measured values: 1 where the model puts the rows in their order.
+double RankCorrelation(const ModelRows& rows);
+
 }  // namespace gpushare::tool
 
 #endif  // GPUSHARE_TOOLS_GPUSHARE_EVALUATION_H_

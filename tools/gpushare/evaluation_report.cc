@@ -18,6 +18,8 @@ namespace {
 constexpr double kBand = 0.1;
 constexpr size_t kSeriesMax = 8;
 constexpr const char* kPairs = "pairs on partitions";
+constexpr const char* kIpc = "IPC on same SMs";
+constexpr const char* kThroughput = "throughput of pairs";
 
 std::string Percent(double share) { return Format("%.2f %%", 100 * share); }
 
@@ -114,6 +116,21 @@ std::string HtmlTableOf(const std::vector<ModelRows>& models) {
   return table.Finish();
 }
 
+// What else counts in a family; "" in most.
+std::string NoteOn(const ModelRows& model) {
+  if (model.family == kPairs) {
+    return Format("%21swhether the neighbour takes more than a twentieth: right in %s\n", "",
+                  Percent(AgreementOnHarm(model)).c_str());
+  }
+  if (model.family == kIpc) {
+    return Format("%21smean difference, of the peak: %.3f\n", "", MeanDifference(model));
+  }
+  if (model.family == kThroughput) {
+    return Format("%21srank correlation: %.3f\n", "", RankCorrelation(model));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string EvaluationTable(const std::vector<ModelRows>& models) {
@@ -125,9 +142,7 @@ std::string EvaluationTable(const std::vector<ModelRows>& models) {
                    Percent(model.ErrorAt(0.5)).c_str(), Percent(model.ErrorAt(0.95)).c_str(),
                    Percent(model.ErrorAt(1)).c_str());
     text += Format("%21sworst: %s\n", "", WorstText(model).c_str());
-    if (model.family != kPairs) continue;
-    text += Format("%21swhether the neighbour takes more than a twentieth: right in %s\n", "",
-                   Percent(AgreementOnHarm(model)).c_str());
+    text += NoteOn(model);
   }
   return text;
 }
@@ -159,6 +174,8 @@ std::string EvaluationJson(const std::vector<ModelRows>& models, const std::stri
                                   {"p95_error", model.ErrorAt(0.95)},
                                   {"max_error", model.ErrorAt(1)}};
     if (model.family == kPairs) one["agreement_on_harm"] = AgreementOnHarm(model);
+    if (model.family == kIpc) one["mean_difference"] = MeanDifference(model);
+    if (model.family == kThroughput) one["rank_correlation"] = RankCorrelation(model);
     std::vector<const JudgedRow*> worst;
     for (const JudgedRow& row : model.rows) worst.push_back(&row);
     constexpr size_t kWorstMax = 8;

@@ -11,6 +11,8 @@ std::vector<Judged> JudgeModels(const Samples& samples) {
   JudgeLibraryCalls(samples, all);
   JudgeFused(samples, all);
   JudgeNeighbours(samples, all);
+  JudgeMarkov(samples, all);
+  JudgeCoResident(samples, all);
   return all;
 }
 

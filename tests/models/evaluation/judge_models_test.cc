@@ -207,6 +207,121 @@ TEST(JudgeLibraryCalls, HeldOutShapesByFamilyAndNoPartsOfTheDevice) {
   }
 }
 
+// Kernels that want one pipe to different shares; a pair's speeds follow the sum of both.
+Samples SharedSmSamples() {
+  constexpr int kKernels = 12;
+  constexpr int kWorkersMax = 4;
+  Samples samples;
+  samples.head.sm_count = kSms;
+  const auto use = [](int kernel) { return 0.2 + 0.06 * kernel; };
+  const auto name = [](int kernel) { return "kernel" + std::to_string(kernel); };
+  for (int k = 0; k < kKernels; ++k) {
+    SampleRow row;
+    row.what = SampleKind::kCounters;
+    row.kernel = name(k);
+    row.block_tasks = 1000;
+    for (const char* zero : {"alu", "tensor", "special", "lsu", "shared", "l1", "l2"}) {
+      row.counters.push_back({zero, 0});
+    }
+    row.counters.push_back({"issue", use(k)});
+    row.counters.push_back({"fma", use(k)});
+    row.counters.push_back({"dram", 0.6});
+    row.counters.push_back({"dram_bytes", 2.9e9});
+    row.counters.push_back({"instructions", 1e7});
+    row.counters.push_back({"global_instructions", 1e5});
+    row.counters.push_back({"global_requests", 1e5});
+    row.counters.push_back({"global_sectors", 4e5});
+    row.counters.push_back({"duration_ns", 1e6});
+    row.counters.push_back({"cycles", 2e6});
+    row.counters.push_back({"threads", 256});
+    row.counters.push_back({"workers_per_sm", kWorkersMax});
+    samples.rows.push_back(row);
+  }
+  for (int a = 0; a < kKernels; ++a) {
+    for (int b = 0; b < kKernels; ++b) {
+      for (int workers = 1; workers < kWorkersMax && a != b; ++workers) {
+        const double own = workers * 1.0 / kWorkersMax;
+        SampleRow row = Workers(1000, 0);
+        row.what = SampleKind::kBeside;
+        row.kernel = name(a);
+        row.neighbour = name(b);
+        row.workers_per_sm = workers;
+        row.neighbour_workers_per_sm = kWorkersMax - workers;
+        row.same_sms = true;
+        row.alone_ns = {1e5};
+        row.ns = {1e5 / own * std::max(1.0, 0.7 + use(a) * own + use(b) * (1 - own))};
+        samples.rows.push_back(row);
+      }
+    }
+  }
+  return samples;
+}
+
+std::vector<Judged> OfFamily(const std::vector<Judged>& judged, const std::string& family,
+                             const std::string& model) {
+  std::vector<Judged> found;
+  for (const Judged& one : judged) {
+    if (one.family == family && one.model == model) found.push_back(one);
+  }
+  return found;
+}
+
+TEST(JudgeCoResident, APairIsHeldOutInBothOrdersAndAtEveryNumberOfWorkers) {
+  std::vector<Judged> judged;
+  JudgeCoResident(SharedSmSamples(), judged);
+  const auto speeds = OfFamily(judged, "speeds on same SMs", "Gaussian process over counters");
+  const auto pairs = OfFamily(judged, "throughput of pairs", "Gaussian process over counters");
+  ASSERT_GT(speeds.size(), 30U);
+  EXPECT_EQ(speeds.size() % 6, 0U);
+  EXPECT_EQ(pairs.size() * 2, speeds.size());
+  EXPECT_LT(WorstOf(speeds), 0.1);
+  for (const Judged& pair : pairs) EXPECT_NEAR(pair.measured, 0.7, 0.35);
+}
+
+TEST(JudgeCoResident, WhatIsHeldOutTrainsNothing) {
+  Samples samples = SharedSmSamples();
+  std::vector<Judged> before;
+  JudgeCoResident(samples, before);
+  std::vector<Judged> after;
+  for (SampleRow& row : samples.rows) {
+    if (row.what != SampleKind::kBeside) continue;
+    const std::string pair =
+        "pair " + std::min(row.kernel, row.neighbour) + " " + std::max(row.kernel, row.neighbour);
+    if (IsHeldOut(pair)) row.ns = {row.ns[0] * 2};
+  }
+  JudgeCoResident(samples, after);
+  const auto old_speeds = OfFamily(before, "speeds on same SMs", "Gaussian process over counters");
+  const auto new_speeds = OfFamily(after, "speeds on same SMs", "Gaussian process over counters");
+  ASSERT_EQ(old_speeds.size(), new_speeds.size());
+  for (size_t i = 0; i < old_speeds.size(); ++i) {
+    EXPECT_EQ(old_speeds[i].predicted, new_speeds[i].predicted);
+    EXPECT_NE(old_speeds[i].measured, new_speeds[i].measured);
+  }
+}
+
+TEST(JudgeCoResident, TheChosenNeighbourIsNeverBetterThanTheBest) {
+  std::vector<Judged> judged;
+  JudgeCoResident(SharedSmSamples(), judged);
+  const auto choices = OfFamily(judged, "choice of neighbour", "Gaussian process over counters");
+  ASSERT_FALSE(choices.empty());
+  for (const Judged& one : choices) EXPECT_LE(one.predicted, one.measured);
+}
+
+// 10,000 instructions a block task, 1,000 of them in 1e5 ns alone, at 2 GHz on four schedulers.
+TEST(JudgeMarkov, MeasuredIpcFollowsFromCountersAndDurations) {
+  std::vector<Judged> judged;
+  JudgeMarkov(SharedSmSamples(), judged);
+  const auto rows = OfFamily(judged, "IPC on same SMs", "Markov");
+  ASSERT_GT(rows.size(), 30U);
+  const double alone = 1e4 * 1000 / (1e5 * 2) / kSms / 4;
+  for (const Judged& row : rows) {
+    EXPECT_GT(row.predicted, 0);
+    EXPECT_LE(row.predicted, 1);
+    EXPECT_LE(row.measured, alone * 0.75 + 1e-9);
+    EXPECT_GE(row.measured, alone * 0.25 / 1.7);
+  }
+}
+
 TEST(JudgeModels, NothingIsJudgedByNothing) { EXPECT_THAT(JudgeModels({}), IsEmpty()); }
 
 }  // namespace

@@ -1,0 +1,76 @@
+// Judges the Gaussian process over counters: on pairs that did not train it, and on kernels that
+// did not.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "src/models/co_resident_model.h"
+#include "src/models/evaluation/counted_kernels.h"
+#include "src/models/evaluation/judged.h"
+#include "src/models/evaluation/shared_sm_report.h"
+#include "src/models/samples/hold_out.h"
+
+namespace gpushare::models {
+namespace {
+
+CoResidentSide SideOf(const CountedKernel& kernel, int32_t workers_per_sm) {
+  return {{kernel.counters, kernel.saturating_occupancy, kernel.workers_per_sm_max},
+          workers_per_sm};
+}
+
+CoResidentSample SampleOf(const SharedSm& shared) {
+  return {SideOf(*shared.kernel, shared.row->workers_per_sm),
+          SideOf(*shared.neighbour, shared.row->neighbour_workers_per_sm), shared.speed};
+}
+
+std::vector<JudgedSharedSm> JudgeRows(const CoResidentModel& model,
+                                      const std::vector<SharedSm>& rows, int32_t sm_count) {
+  std::vector<JudgedSharedSm> judged;
+  for (const SharedSm& shared : rows) {
+    const CoResidentSample sample = SampleOf(shared);
+    const CoResidentSpeeds speeds = model.Predict(sample.timed, sample.neighbour);
+    if (!speeds.known) continue;
+    // The IPC alone is measured, so that only the speed is predicted.
+    const double ipc = MeasuredIpcShare(shared, sm_count) / shared.speed * speeds.speed[0];
+    judged.push_back({shared, speeds.speed[0], ipc});
+  }
+  return judged;
+}
+
+CoResidentModel Fitted(const std::vector<CoResidentSample>& samples) {
+  CoResidentModel model;
+  model.Fit(samples);
+  return model;
+}
+
+bool IsHeldOutKernel(const std::string& name) { return IsHeldOut(absl::StrCat("kernel ", name)); }
+
+}  // namespace
+
+void JudgeCoResident(const Samples& samples, std::vector<Judged>& out) {
+  const std::map<std::string, CountedKernel> kernels = CountedKernels(samples);
+  std::vector<CoResidentSample> training;
+  std::vector<CoResidentSample> training_without_kernels;
+  std::vector<SharedSm> held_out;
+  std::vector<SharedSm> never_met;
+  for (const SharedSm& shared : SharedSms(samples, kernels)) {
+    const bool is_new =
+        IsHeldOutKernel(shared.row->kernel) || IsHeldOutKernel(shared.row->neighbour);
+    if (shared.held_out) held_out.push_back(shared);
+    if (!shared.held_out) training.push_back(SampleOf(shared));
+    if (is_new) never_met.push_back(shared);
+    if (!is_new) training_without_kernels.push_back(SampleOf(shared));
+  }
+  const char* const model = "Gaussian process over counters";
+  const int32_t sms = samples.head.sm_count;
+  const std::vector<JudgedSharedSm> rows = JudgeRows(Fitted(training), held_out, sms);
+  ReportSpeeds(model, rows, out);
+  ReportIpc(model, rows, sms, out);
+  ReportThroughput(model, rows, out);
+  ReportSpeeds("the same, kernels never met",
+               JudgeRows(Fitted(training_without_kernels), never_met, sms), out);
+}
+
+}  // namespace gpushare::models
