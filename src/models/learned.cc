@@ -92,6 +92,7 @@ void WriteWeights(const NeighbourState& in, JsonWriter& json) {
 const Field<NeighbourState> kNeighbourFields[] = {
     {"weights", Field<NeighbourState>::Custom{ReadWeights, WriteWeights}},
     {"error", &NeighbourState::error, 0, 1},
+    {"small_error", &NeighbourState::small_error, 0, 1},
 };
 
 constexpr Field<LearnedKernel>::Custom kNeighboursField = {

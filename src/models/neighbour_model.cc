@@ -13,6 +13,8 @@ namespace {
 // Keeps weights of features that hardly vary near 0. Small against the sum of squares of any
 // feature over some dozen samples.
 constexpr double kRidge = 1e-2;
+// Fewer rows have no error bar of their own.
+constexpr size_t kGroupMin = 8;
 
 }  // namespace
 
@@ -57,15 +59,26 @@ void NeighbourModel::Fit(absl::Span<const NeighbourSample> samples) {
   if (!weights.allFinite()) return;
   std::copy_n(weights.data(), state_.weights.size(), state_.weights.begin());
   state_.known = true;
-  double off = 0;
+  // Over the degrees of freedom that are left: the fit itself used up the others.
+  const double left_over =
+      static_cast<double>(counted) /
+      static_cast<double>(counted - std::min(counted - 1, state_.weights.size()));
+  std::array<double, 2> squares_of = {};
+  std::array<size_t, 2> rows_of = {};
   for (const NeighbourSample& sample : samples) {
     if (!usable(sample)) continue;
-    const double left = Predict(sample.neighbour, sample.neighbour_share).factor - sample.factor;
-    off += left * left;
+    const double factor = Predict(sample.neighbour, sample.neighbour_share).factor;
+    const size_t group = factor > 1 - kSmallLoss ? 1 : 0;
+    squares_of[group] += (factor - sample.factor) * (factor - sample.factor) * left_over;
+    ++rows_of[group];
   }
-  // Over the degrees of freedom that are left: the fit itself used up the others.
-  const size_t used = std::min(counted - 1, state_.weights.size());
-  state_.error = std::sqrt(off / static_cast<double>(counted - used));
+  const double all = std::sqrt((squares_of[0] + squares_of[1]) / static_cast<double>(counted));
+  const auto error_of = [&](size_t group) {
+    const auto rows = static_cast<double>(rows_of[group]);
+    return std::min(1.0, rows_of[group] < kGroupMin ? all : std::sqrt(squares_of[group] / rows));
+  };
+  state_.error = error_of(0);
+  state_.small_error = error_of(1);
 }
 
 FactorPrediction NeighbourModel::Predict(const UseOfDevice& neighbour,
@@ -74,7 +87,8 @@ FactorPrediction NeighbourModel::Predict(const UseOfDevice& neighbour,
   const Features features = FeaturesOf(neighbour, neighbour_share);
   double factor = 0;
   for (size_t i = 0; i < features.size(); ++i) factor += state_.weights[i] * features[i];
-  return {std::clamp(factor, kFactorMin, 1.0), state_.error};
+  factor = std::clamp(factor, kFactorMin, 1.0);
+  return {factor, factor > 1 - kSmallLoss ? state_.small_error : state_.error};
 }
 
 }  // namespace gpushare::models

@@ -41,7 +41,8 @@ struct NeighbourState {
   static constexpr size_t kFeatures = 9;
   bool known = false;
   std::array<double, kFeatures> weights = {};
-  double error = 1;
+  double error = 1;        // one standard deviation, of factors that lose more than kSmallLoss
+  double small_error = 1;  // of those that lose less: beside work that hardly uses DRAM or L2
 };
 
 class NeighbourModel {
@@ -66,6 +67,8 @@ class NeighbourModel {
 
 // The least factor that is predicted.
 inline constexpr double kFactorMin = 0.05;
+// A factor above 1 less this is a small loss, and has an error bar of its own.
+inline constexpr double kSmallLoss = 0.05;
 // Samples without which nothing is known.
 inline constexpr size_t kNeighbourSamplesMin = 12;
 

@@ -57,9 +57,9 @@ float HopeFor(absl::Span<const SplitView> splits, const PairOption* options, con
   return hope;
 }
 
-// The splits of one pair that nobody measured. A trial hopes for what the model predicts, as far as
-// the splits where the pair was measured allow it. What is planned with is pessimistic: the
-// prediction less its error bar, or, if it is as if alone because nothing tells, a fixed speed.
+// The splits of one pair that nobody measured. What is planned with is pessimistic: the prediction
+// less its error bar, or a fixed speed if it is as if alone because nothing tells. A trial hopes
+// for the prediction and its error bar, as far as the splits where the pair was measured allow it.
 void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
                   absl::Span<const SplitView> splits, PairOption* options, float* hoped) {
   std::array<float, kMaxSplits> pessimistic;
@@ -67,8 +67,8 @@ void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc
     const SplitView& split = splits[s];
     const bool known = model.KnowsBeside(lc, split.lc_sms, be);
     const auto error = static_cast<float>(model.ErrorBeside(lc, split.lc_sms, be, split.be_sms));
-    hoped[s] = known && !(error > 0) ? 0 : options[s].lc_speed;
     const float alone = options[s].lc_speed_alone;
+    hoped[s] = known && !(error > 0) ? 0 : std::min(alone, options[s].lc_speed + error * alone);
     pessimistic[s] = known ? std::max(0.0F, options[s].lc_speed - error * alone)
                            : static_cast<float>(kUnknownPairSpeed) * alone;
   }
