@@ -12,7 +12,9 @@ namespace gpushare::models {
 namespace {
 
 // The strength of the ridge is the one of these with the least error of the left-out points.
-constexpr double kRidges[] = {1e-3, 1e-2, 1e-1, 1, 10};
+constexpr double kRidges[] = {1e-2, 1e-1, 1, 10, 100};
+// With fewer samples only the features themselves count: products would fit their noise.
+constexpr size_t kSamplesForProducts = 64;
 // A point that alone decides its own value says nothing of the others.
 constexpr double kLeverageMax = 0.99;
 
@@ -36,7 +38,10 @@ std::vector<double> FeatureLine::Fit(absl::Span<const FeaturePoint> points,
   const auto count = static_cast<Eigen::Index>(points.size());
   Eigen::MatrixXd rows(count, kSize);
   for (Eigen::Index i = 0; i < count; ++i) {
-    const Terms terms = TermsOf(points[static_cast<size_t>(i)]);
+    Terms terms = TermsOf(points[static_cast<size_t>(i)]);
+    if (points.size() < kSamplesForProducts) {
+      std::fill(terms.begin() + 1 + kLibraryFeatures, terms.end(), 0);
+    }
     rows.row(i) = Eigen::Map<const Vector>(terms.data()).transpose();
   }
   const Eigen::Map<const Eigen::VectorXd> targets(values.data(), count);

@@ -40,6 +40,7 @@ enum LibraryFeature : uint8_t {
   kLogStride,
   kTransposeA,  // 0 or 1, as the next
   kTransposeB,
+  kLogAlignment,  // of the rows of a product, in bytes
   kBfloat16,
   kChannelsLast,
   kLibraryFeatures  // their number

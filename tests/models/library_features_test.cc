@@ -50,8 +50,28 @@ TEST(LibraryFeatures, TheLeastTimeIsThatOfTheArithmeticOrOfTheBytes) {
               2.0 * 8192 * 8192 * 8192 / kDevice.half_flops_per_ns, 1);
   EXPECT_NEAR(LeastNs(Matmul(1, 28672, 4096)) - launch_ns,
               2.0 * (4096 + 28672 + 28672.0 * 4096) / kDevice.bytes_per_ns, 1);
-  EXPECT_NEAR(LeastNs(Matmul(4096, 4096, 4096, core::DataType::kFloat32)) - launch_ns,
-              2.0 * 4096 * 4096 * 4096 / kDevice.single_flops_per_ns, 1);
+}
+
+// 1,024 tiles of 128 x 128 on 132 SMs are 8 waves, of which the last is not full.
+TEST(LibraryFeatures, ProductsInSinglePrecisionTakeWholeWavesOfTiles) {
+  const double least_ns = LeastNs(Matmul(4096, 4096, 4096, core::DataType::kFloat32));
+  EXPECT_NEAR(least_ns - LeastNs(Matmul(1, 1, 1)),
+              2.0 * 8 * 132 * 128 * 128 * 4096 / kDevice.single_flops_per_ns, 1);
+  // 8 rows cost about as much as 32, which the smallest tile has.
+  const double of_32_ns = LeastNs(Matmul(32, 8192, 8192, core::DataType::kFloat32));
+  EXPECT_NEAR(LeastNs(Matmul(8, 8192, 8192, core::DataType::kFloat32)), of_32_ns, 0.05 * of_32_ns);
+  // One tile's sum over a long k is cut into parts for many SMs.
+  EXPECT_LT(LeastNs(Matmul(128, 128, 16384, core::DataType::kFloat32)),
+            0.05 * 2 * 132 * 128 * 128 * 16384 / kDevice.single_flops_per_ns);
+}
+
+TEST(LibraryFeatures, RowsAtMultiplesOfTwoBytesAreSlowerThanOfFour) {
+  const auto values = [](int64_t n) { return FeaturesOf(kDevice, Matmul(2048, n, 4096)).values; };
+  EXPECT_EQ(values(4097)[kLogAlignment], 1);
+  EXPECT_EQ(values(4098)[kLogAlignment], 2);
+  EXPECT_EQ(values(4096)[kLogAlignment], 4);
+  EXPECT_GT(LeastNs(Matmul(2048, 4097, 4096)), 1.5 * LeastNs(Matmul(2048, 4098, 4096)));
+  EXPECT_GT(LeastNs(Matmul(2048, 4098, 4096)), 2 * LeastNs(Matmul(2048, 4096, 4096)));
 }
 
 TEST(LibraryFeatures, AConvolutionIsAProduct) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -158,6 +159,19 @@ TEST(LibraryModel, WhatIsNoNumberIsLeftOut) {
   const core::LibraryCall call = Matmul(700, 768, 768);
   EXPECT_EQ(model.Predict(call).duration_ns, clean.Predict(call).duration_ns);
   EXPECT_EQ(model.Predict(core::LibraryCall{}).duration_ns, 0);
+}
+
+// A line goes far beyond its samples at sizes beyond them.
+TEST(LibraryModel, NoRatioLiesBeyondThoseOfTheSamples) {
+  LibraryModel model;
+  HeldOutError(Smooth, model);
+  double most = 0;
+  for (const core::LibraryCall& call : Calls()) {
+    most = std::max(most, Smooth(call) / FeaturesOf(kDevice, call).least_ns);
+  }
+  const core::LibraryCall far = Matmul(2, 16384, 1 << 20);
+  EXPECT_LE(static_cast<double>(model.Predict(far).duration_ns),
+            1.01 * most * FeaturesOf(kDevice, far).least_ns);
 }
 
 // Samples that cannot be: the prediction still lies between 1 ns and an hour.

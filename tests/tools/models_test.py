@@ -21,6 +21,8 @@ BOUNDS = {
     ('ordinary grids', 'line over block tasks'): (0.011, 100),
     ('pinned copies', 'table over bytes'): (0.010, 4),
     ('pageable copies', 'table over bytes'): (0.13, 5),
+    ('library calls above 100 us', 'least time x ratio'): (0.055, 70),
+    ('library calls', 'least time x ratio'): (0.08, 80),
     ('fused kernels', 'bent line, with 100 %'): (0.012, 400),
     ('pairs on partitions', "ridge over the neighbour's counters"): (0.06, 200),
     ('speeds on same SMs', 'Gaussian process over counters'): (0.06, 700),

