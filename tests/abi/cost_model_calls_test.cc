@@ -20,6 +20,9 @@ struct Answers {
   gpushare_co_resident_prediction both = {{0.5, 0.75}, 0.1, {{100, 1, 1, 0}, {200, 2, 0, 0}}};
   gpushare_bool result = 1;
   bool learned = false;
+  double factor = 0.9;
+  gpushare_bool beside = 1;
+  gpushare_confined_kernel asked_neighbour = {};
   gpushare_fused_features asked_fused = {};
   gpushare_co_resident_side asked_sides[2] = {};
   gpushare_fused_features observed = {};
@@ -46,6 +49,13 @@ class CostModelCallsTest : public testing::Test {
       answers.asked_sides[1] = *second;
       *out = answers.both;
       return answers.result;
+    };
+    table_.predict_beside = [](void* user, const gpushare_confined_kernel* /*kernel*/,
+                               const gpushare_confined_kernel* neighbour, double* factor) {
+      auto& answers = *static_cast<Answers*>(user);
+      answers.asked_neighbour = *neighbour;
+      *factor = answers.factor;
+      return answers.beside;
     };
     table_.observe = [](void* user, const gpushare_observation* observation) {
       auto& answers = *static_cast<Answers*>(user);
@@ -119,6 +129,17 @@ TEST_F(CostModelCallsTest, CoResidentKernelsAreAskedForWithBothSides) {
   EXPECT_EQ(answers_.asked_sides[0].workers_per_sm, 2);
   EXPECT_EQ(answers_.asked_sides[1].kernel_id, 4u);
   EXPECT_EQ(answers_.asked_sides[1].block_tasks, 300);
+}
+
+// Nobody measured the pair, and its neighbour has no record: the built-in model knows nothing.
+TEST_F(CostModelCallsTest, APairThatTheTableAnswersIsKnown) {
+  EXPECT_TRUE(model_.KnowsBeside(kernel_, 76, other_));
+  EXPECT_EQ(answers_.asked_neighbour.sms, 56);
+  EXPECT_EQ(model_.SpeedBeside(kernel_, 76, other_, 56), 0.9);
+  answers_.factor = 1.5;
+  EXPECT_FALSE(model_.KnowsBeside(kernel_, 76, other_));
+  answers_.beside = 0;
+  EXPECT_FALSE(model_.KnowsBeside(kernel_, 76, other_));
 }
 
 TEST_F(CostModelCallsTest, ZeroAsksTheBuiltInModel) {
