@@ -84,9 +84,10 @@ uint64_t UserCostModel::version() const {
   return built_in_->version() + past_changes_ + (calls_ == nullptr ? 0 : calls_->changes());
 }
 
-// A new table may predict other co-schedules.
+// A new table, or what it observed, may predict other co-schedules.
 uint64_t UserCostModel::overlap_version() const {
-  return built_in_->overlap_version() + past_changes_;
+  return built_in_->overlap_version() + past_changes_ +
+         (calls_ == nullptr ? 0 : calls_->changes());
 }
 
 std::string UserCostModel::TakeReport() {

@@ -59,6 +59,13 @@ struct KernelModel {
   NeighbourModel neighbours;
 };
 
+// Work that hardly uses what partitions share. The weights of a query, fitted to all neighbours,
+// would charge it a per cent or two, which decides for or against a split.
+constexpr double kLittleUse = 0.05;
+bool UsesLittle(const core::KernelCounters& counters) {
+  return counters.present() && counters.dram < kLittleUse && counters.l2 < kLittleUse;
+}
+
 UseOfDevice UseOf(const core::KernelCounters& counters) {
   return {counters.dram, counters.l2, counters.tensor, counters.issue};
 }
@@ -185,7 +192,8 @@ class OnlineModel final : public CostModel {
 
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {
-    return neighbour.simulation.present || FromCounters(kernel, neighbour, 0).error < 1 ||
+    return neighbour.simulation.present || UsesLittle(neighbour.counters) ||
+           FromCounters(kernel, neighbour, 0).error < 1 ||
            pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms}) > 0;
   }
 
@@ -382,6 +390,7 @@ class OnlineModel final : public CostModel {
                                 int32_t neighbour_sms) const {
     const KernelModel* model = Find(kernel);
     if (model == nullptr || !model->neighbours.known() || !neighbour.counters.present()) return {};
+    if (UsesLittle(neighbour.counters)) return {};
     return model->neighbours.Predict(UseOf(neighbour.counters),
                                      static_cast<double>(neighbour_sms) / device_.sm_count);
   }

@@ -58,6 +58,8 @@ class ForwardingModel : public CostModel {
   double MeanRelativeError(int64_t* samples) const override {
     return model_->MeanRelativeError(samples);
   }
+  std::string TakeReport() override { return model_->TakeReport(); }
+  int64_t AnswersRefused() const override { return model_->AnswersRefused(); }
   std::string Save() const override { return model_->Save(); }
   absl::Status Load(const std::string& text) override { return model_->Load(text); }
 

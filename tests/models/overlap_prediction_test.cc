@@ -160,6 +160,17 @@ TEST_F(UnmetNeighbourTest, WithoutCountersNothingIsKnown) {
   EXPECT_EQ(model_->ErrorBeside(service_, 84, uncounted_, 48), 0);
 }
 
+TEST_F(UnmetNeighbourTest, OneThatSharesNothingCostsNothing) {
+  KernelDesc compute = Kernel(4, "compute");
+  compute.counters.instructions = 100;
+  compute.counters.issue = 0.9;
+  compute.counters.dram = 0.02;
+  model_->AddKernel(compute);
+  EXPECT_TRUE(model_->KnowsBeside(service_, 84, compute));
+  EXPECT_EQ(model_->SpeedBeside(service_, 84, compute, 48), 1);
+  EXPECT_EQ(model_->ErrorBeside(service_, 84, compute, 48), 0);
+}
+
 TEST_F(UnmetNeighbourTest, AMeasurementReplacesThePrediction) {
   for (int i = 0; i < 8; ++i) {
     Observation alone;

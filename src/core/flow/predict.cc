@@ -68,8 +68,8 @@ void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc
     const bool known = model.KnowsBeside(lc, split.lc_sms, be);
     const auto error = static_cast<float>(model.ErrorBeside(lc, split.lc_sms, be, split.be_sms));
     const float alone = options[s].lc_speed_alone;
-    hoped[s] = known && !(error > 0) ? 0 : std::min(alone, options[s].lc_speed + error * alone);
-    pessimistic[s] = known ? std::max(0.0F, options[s].lc_speed - error * alone)
+    hoped[s] = known && !(error > 0) ? 0 : options[s].lc_speed;
+    pessimistic[s] = known ? std::max(0.0F, options[s].lc_speed - 2 * error * alone)
                            : static_cast<float>(kUnknownPairSpeed) * alone;
   }
   for (size_t s = 0; s < splits.size(); ++s) {
