@@ -255,8 +255,9 @@ const Call kCreateCalls[] = {
     // A device keeps what it has prepared; the repeated call uses it.
     {"kernel_register", true, Nothing, RegisterKernel,
      [](World& world) { EXPECT_OK(gpushare_kernel_release(world.kernel_)); }, GPUSHARE_OK, 2},
+    // The model keeps what it was told of the kernel; the repeated call replaces it.
     {"fused_kernel_register", true, RegisterSecond, RegisterFused,
-     [](World& world) { EXPECT_OK(gpushare_fused_kernel_release(world.fused_)); }},
+     [](World& world) { EXPECT_OK(gpushare_fused_kernel_release(world.fused_)); }, GPUSHARE_OK, 1},
     {"kernel_register_of_an_unknown_name", true, Nothing,
      [](World& world) {
        gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
