@@ -1482,7 +1482,8 @@ GPUSHARE_API gpushare_status gpushare_evaluate_models(const char* samples_path,
 // --- profiles ------------------------------------------------------------------------------------
 
 // Loads kernels and learned values from a profile of the same GPU model. It loads all or nothing.
-// Kernels that are registered keep their records.
+// Kernels and fused kernels that are registered keep their records. Pairs that a calibration
+// measured on the same SMs count only from the profile of gpushare_runtime_create.
 // Threads: any. Owns: nothing. Blocks: while it reads, and until the current pass of the flow ends.
 // Errors: NOT_FOUND; DATA_LOSS or INVALID_ARGUMENT the file is truncated, corrupt or out of range;
 // FAILED_PRECONDITION the profile is of another GPU.

@@ -198,7 +198,7 @@ typedef struct gpushare_fused_view {
 } gpushare_fused_view;
 
 // Two kernels whose workers share every SM, with so many workers each. gpushare_co_schedule_at
-// finds the option of two rows. Workers of 0: they do not fit. Speeds of 0: nothing is known.
+// finds the option of two rows. Workers of 0, both: they do not fit. Speeds of 0: nothing is known.
 typedef struct gpushare_co_schedule_option {
   int32_t workers_per_sm[2];  // of the kernel with the larger row, of the other
   float speed[2];             // relative to alone on the whole device with all workers

@@ -85,8 +85,9 @@ uint64_t UserCostModel::version() const {
 }
 
 // A new table, or what it observed, may predict other co-schedules.
-uint64_t UserCostModel::overlap_version() const {
-  return built_in_->overlap_version() + past_changes_ + (calls_ == nullptr ? 0 : calls_->changes());
+uint64_t UserCostModel::co_schedule_version() const {
+  return built_in_->co_schedule_version() + past_changes_ +
+         (calls_ == nullptr ? 0 : calls_->changes());
 }
 
 std::string UserCostModel::TakeReport() {

@@ -38,7 +38,8 @@ class UserCostModel final : public core::CostModel {
                      int32_t neighbour_sms) const override;
   void Observe(const core::Observation& observation) override;
   uint64_t version() const override;
-  uint64_t overlap_version() const override;
+  uint64_t fused_version() const override { return built_in_->fused_version(); }
+  uint64_t co_schedule_version() const override;
   std::string TakeReport() override;
   int64_t AnswersRefused() const override;
 

@@ -60,7 +60,8 @@ markov::Side SideOf(const CoResidentSide& side) {
   const double requests = kernel.counters.sectors_per_request / kSectorsOfRequest;
   out.counters.uncoalesced_share = requests > 1 ? 1 : 0;
   out.counters.uncoalesced_requests = std::clamp(requests, 1.0, 32.0);
-  out.counters.warps_per_block = std::max(1, kernel.threads_per_block / kThreadsOfWarp);
+  out.counters.warps_per_block =
+      std::max(1, (kernel.threads_per_block + kThreadsOfWarp - 1) / kThreadsOfWarp);
   out.counters.registers_per_block =
       int64_t{kernel.threads_per_block} * kernel.registers_per_thread;
   out.counters.shared_bytes_per_block = kernel.shared_memory_bytes;

@@ -20,8 +20,8 @@ constexpr size_t kFirstRuns = 3;
 // Runs and predictions far outside of what fusing can do count as these.
 constexpr double kRatioMin = 1e-3;
 constexpr double kRatioMax = 1e3;
-// Load ratios at which a curve is kept: those of a calibration and one in each gap.
-constexpr std::array<double, 5> kKept = {0.1, 0.2, 1.0, 1.8, 1.9};
+// Load ratios at which a curve is kept, over its inflection: two for each line.
+constexpr std::array<double, FusedModel::kPoints> kKept = {0.1, 0.5, 1.0, 1.5, 2.0};
 // A run speaks for load ratios within this factor.
 constexpr double kNear = 1.3;
 constexpr double kErrorWeight = 0.2;
@@ -96,26 +96,35 @@ void FusedModel::Refit(bool drifted) {
     if (near || kept.load_ratio < kRatioMin) continue;
     points[count++] = {kept.load_ratio, CorrectionAt(runs, kept.load_ratio) * kept.duration_ratio};
   }
+  const size_t measured = runs.size();
   curve_ = FitFusedCurve(absl::MakeConstSpan(points.data(), count));
-  error_ = std::max(kLeastError, curve_.error);
+  // Of the runs alone: what was kept of the old curve says nothing of the new one's error.
+  double squares = 0;
+  for (size_t i = 0; i < measured; ++i) {
+    const double off = curve_.At(points[i].load_ratio) / points[i].duration_ratio - 1;
+    squares += off * off / static_cast<double>(measured);
+  }
+  error_ = std::clamp(std::sqrt(squares), kLeastError, kErrorMost);
   trained_ = true;
   seen_ = 0;
 }
 
-void FusedModel::Train(absl::Span<const FusedPoint> points) {
+void FusedModel::Train(absl::Span<const FusedPoint> points, double error) {
   if (points.size() < kFusedPointsMin) return;
   const FusedCurve curve = FitFusedCurve(points);
   if (!(curve.At(1) > 0) || !std::isfinite(curve.error)) return;
   curve_ = curve;
-  error_ = std::max(kLeastError, curve.error);
+  error_ = std::clamp(std::max(error, curve.error), kLeastError, kErrorMost);
   trained_ = settled_ = true;
   seen_ = 0;
 }
 
 std::array<FusedPoint, FusedModel::kPoints> FusedModel::Points() const {
   std::array<FusedPoint, kPoints> points;
-  for (size_t i = 0; i < kKept.size(); ++i) points[i] = {kKept[i], curve_.At(kKept[i])};
-  points.back() = {curve_.inflection, curve_.At(curve_.inflection)};
+  const double inflection = std::max(kRatioMin, curve_.inflection);
+  for (size_t i = 0; i < points.size(); ++i) {
+    points[i] = {kKept[i] * inflection, curve_.At(kKept[i] * inflection)};
+  }
   return points;
 }
 

@@ -35,11 +35,12 @@ class FusedModel {
   // One run of both parts from start to end. Returns whether the curve is another now.
   bool Observe(double load_ratio, double duration_ratio);
 
-  // Fits the curve to measured points. Fewer than kFusedPointsMin usable ones change nothing.
-  void Train(absl::Span<const FusedPoint> points);
+  // Fits the curve to measured points. Fewer than kFusedPointsMin usable ones change nothing. The
+  // error bar is what the fit leaves, or `error` if that is more.
+  void Train(absl::Span<const FusedPoint> points, double error = 0);
 
   // The curve as points, for a profile: training with them gives the same curve.
-  static constexpr size_t kPoints = 6;
+  static constexpr size_t kPoints = 5;
   std::array<FusedPoint, kPoints> Points() const;
 
  private:

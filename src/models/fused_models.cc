@@ -30,7 +30,7 @@ void FusedModels::Add(const FusedKernelDesc& kernel) {
   FusedModel model(kernel.opportune_load_ratio, kernel.opportune_duration_ratio);
   model.Train(kernel.points);
   if (const auto points = pending_.find(kernel.name); points != pending_.end()) {
-    model.Train(points->second);
+    model.Train(points->second.points, points->second.error);
   }
   by_id_.insert_or_assign(kernel.id.value, Entry{kernel.name, model, false});
 }
@@ -73,25 +73,25 @@ core::FusedCurveView FusedModels::CurveOf(const FusedKernelDesc& kernel) const {
 }
 
 std::vector<LearnedFused> FusedModels::Save() const {
-  PointsByName kept = pending_;
+  ByName kept = pending_;
   for (const auto& [id, entry] : by_id_) {
     if (!entry.learned) continue;
     const auto points = entry.model.Points();
-    kept[entry.name].assign(points.begin(), points.end());
+    kept[entry.name] = {entry.name, entry.model.error(), {points.begin(), points.end()}};
   }
   std::vector<LearnedFused> out;
-  for (auto& [name, points] : kept) {
+  for (auto& [name, fused] : kept) {
     if (out.size() == static_cast<size_t>(core::kMaxKernels)) break;
-    out.push_back({name, std::move(points)});
+    out.push_back(std::move(fused));
   }
   return out;
 }
 
-void FusedModels::Restore(PointsByName points) {
-  pending_.swap(points);
+void FusedModels::Restore(ByName learned) {
+  pending_.swap(learned);
   for (auto& [id, entry] : by_id_) {
     if (const auto found = pending_.find(entry.name); found != pending_.end()) {
-      entry.model.Train(found->second);
+      entry.model.Train(found->second.points, found->second.error);
     }
   }
 }

@@ -34,10 +34,10 @@ class FusedModels {
 
   core::FusedCurveView CurveOf(const core::FusedKernelDesc& kernel) const;
 
-  using PointsByName = std::map<std::string, std::vector<FusedPoint>>;
+  using ByName = std::map<std::string, LearnedFused>;
   std::vector<LearnedFused> Save() const;
   // Allocates nothing.
-  void Restore(PointsByName points);
+  void Restore(ByName learned);
 
  private:
   struct Entry {
@@ -47,7 +47,7 @@ class FusedModels {
   };
 
   std::map<uint32_t, Entry> by_id_;
-  PointsByName pending_;  // loaded
+  ByName pending_;  // loaded
 };
 
 }  // namespace gpushare::models

@@ -115,6 +115,7 @@ const Field<FusedPoint> kFusedPointFields[] = {
 
 const Field<LearnedFused> kFusedFields[] = {
     {"name", &LearnedFused::name, 1, core::kMaxNameBytes},
+    {"error", &LearnedFused::error, 0, 1},
     {"points", ListField<LearnedFused, FusedPoint, &LearnedFused::points, kFusedPointFields,
                          FusedModel::kPoints>()},
 };

@@ -33,6 +33,7 @@ struct LearnedKernel {
 // A fused kernel's curve as points (fused_model.h).
 struct LearnedFused {
   std::string name;
+  double error = 0;  // of its runs, one standard deviation
   std::vector<FusedPoint> points;
 };
 

@@ -108,7 +108,7 @@ class OnlineModel final : public CostModel {
 
   void AddFusedKernel(const core::FusedKernelDesc& kernel) override {
     fused_.Add(kernel);
-    ++overlap_version_;
+    ++fused_version_;
   }
 
   Prediction PredictFused(const core::FusedFeatures& features) const override {
@@ -133,7 +133,7 @@ class OnlineModel final : public CostModel {
     return out;
   }
 
-  uint64_t overlap_version() const override { return overlap_version_; }
+  uint64_t fused_version() const override { return fused_version_; }
 
   Prediction PredictSolo(const TaskFeatures& features) const override {
     if (features.kind == TaskKind::kMemcpy) return copies_.Predict(device_, features);
@@ -263,8 +263,8 @@ class OnlineModel final : public CostModel {
       LearnedKernel& entry = pending[kernel.name];
       entry = std::move(kernel);
     }
-    FusedModels::PointsByName fused;
-    for (LearnedFused& one : learned.fused) fused[one.name] = std::move(one.points);
+    FusedModels::ByName fused;
+    for (const LearnedFused& one : learned.fused) fused[one.name] = one;
     // From here on nothing allocates: a text is taken completely or not at all.
     pending_.swap(pending);
     for (KernelModel& model : kernels_) {
@@ -275,7 +275,7 @@ class OnlineModel final : public CostModel {
     for (const KernelModel& model : kernels_) ApplyPairs(model.name);
     copies_.Restore(learned.copies);
     fused_.Restore(std::move(fused));
-    ++overlap_version_;
+    ++fused_version_;
     ++version_;
     return absl::OkStatus();
   }
@@ -381,7 +381,7 @@ class OnlineModel final : public CostModel {
     if (observation.sms < device_.sm_count || !observation.beside.empty()) return;
     const std::array<Prediction, 2> parts = PartsOf(*observation.fused);
     if (fused_.Observe(*observation.fused->kernel, parts[0], parts[1], observation.measured_ns)) {
-      ++overlap_version_;
+      ++fused_version_;
     }
   }
 
@@ -459,7 +459,7 @@ class OnlineModel final : public CostModel {
   FusedModels fused_;
   CoSchedules co_schedules_;
   uint64_t version_ = 1;
-  uint64_t overlap_version_ = 1;
+  uint64_t fused_version_ = 1;
   double error_sum_ = 0;
   int64_t error_samples_ = 0;
 };

@@ -27,7 +27,8 @@ class ForwardingModel : public CostModel {
                                          const CoResidentSide& second) const override {
     return model_->PredictCoResident(first, second);
   }
-  uint64_t overlap_version() const override { return model_->overlap_version(); }
+  uint64_t fused_version() const override { return model_->fused_version(); }
+  uint64_t co_schedule_version() const override { return model_->co_schedule_version(); }
   Prediction PredictSolo(const TaskFeatures& features) const override {
     return model_->PredictSolo(features);
   }

@@ -105,6 +105,28 @@ TEST(FusedModel, ItsPointsGiveTheSameCurve) {
   }
 }
 
+// Also where both lines meet far from the load ratios of a calibration.
+TEST(FusedModel, ItsPointsKeepBothLines) {
+  for (const double inflection : {0.05, 0.5, 3.0}) {
+    const FusedModel model(inflection, 1.2);
+    FusedModel again(1, 1);
+    again.Train(model.Points(), 0.07);
+    for (const double load : {0.5, 0.9, 1.5, 2.0, 3.0}) {
+      const double at = load * inflection;
+      EXPECT_NEAR(again.curve().At(at) / model.curve().At(at), 1, 0.02) << inflection;
+    }
+    EXPECT_DOUBLE_EQ(again.error(), 0.07);
+  }
+}
+
+// Runs on the first line alone do not bend the second one away.
+TEST(FusedModel, ADriftOnOneLineKeepsTheOther) {
+  FusedModel model(3, 1.2);
+  for (int i = 0; i < 20; ++i)
+    model.Observe(1 + 0.2 * (i % 8), 1.2 * (1 + 0.2 * (1 + 0.2 * (i % 8)) / 3));
+  EXPECT_GT(model.curve().At(6), 0.8 * 1.2 * 4.2);
+}
+
 TEST(FusedModel, TheErrorBarFollowsWhatRunsShow) {
   FusedModel model(1, 1);
   Teach(model, 40);

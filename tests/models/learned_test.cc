@@ -21,6 +21,7 @@ TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   learned.kernels[0].blocking.mean = 200e3;
   learned.copies.push_back({2, true, {}});
   learned.pairs.push_back({"decode", "train", 84, {7, 0.5, 0}});
+  learned.fused.push_back({"pair", 0.04, {{0.5, 1.1}, {2, 2.4}}});
   const std::string text = FormatLearned(learned);
   const absl::StatusOr<Learned> read = ParseLearned(text);
   ASSERT_TRUE(read.ok()) << read.status();
@@ -28,6 +29,8 @@ TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(read->kernels.at(0).eviction.mean_ns, 250e3);
   EXPECT_EQ(read->copies.at(0).direction, 2);
   EXPECT_EQ(read->pairs.at(0).speed.mean, 0.5);
+  EXPECT_EQ(read->fused.at(0).error, 0.04);
+  EXPECT_EQ(read->fused.at(0).points.at(1).duration_ratio, 2.4);
 }
 
 TEST(LearnedTest, AKernelNeedsANameAndATextItsVersion) {

@@ -95,9 +95,9 @@ TEST_F(FusedPredictionTest, TheTwoLinesScaleWithTheTensorPart) {
 
 TEST_F(FusedPredictionTest, RunsTrainItAndAProfileKeepsThem) {
   TrainParts(*model_);
-  const uint64_t version = model_->overlap_version();
+  const uint64_t version = model_->fused_version();
   for (int i = 0; i < 16; ++i) Run(200 + 100 * (7 * i % 16), 1.3 + 0.05 * (7 * i % 16));
-  EXPECT_GT(model_->overlap_version(), version);
+  EXPECT_GT(model_->fused_version(), version);
   EXPECT_TRUE(Predict(1000).trained);
   EXPECT_NEAR(static_cast<double>(Predict(1000).duration_ns), 1.7e6, 0.03e6);
   EXPECT_LT(Predict(1000).error_ns, 0.1e6);

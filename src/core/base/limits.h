@@ -86,7 +86,8 @@ inline constexpr unsigned kRingWords = 1 << 18;
 static_assert(kRingWords >= 2 * kMaxTasks + 2 * kMaxExplicitQueries);
 // BE kernels with a row in the pair table; others are planned without pair knowledge.
 inline constexpr int kMaxPairKernels = 64;
-// Kernels with a row in the co-schedule table, LC and BE. A new row costs 64 pairs of predictions.
+// Kernels with a row in the co-schedule table, LC and BE. A new row costs up to 192
+// predictions.
 inline constexpr int kMaxOverlapKernels = 64;
 
 // Block tasks of one launch: 2^40 at 1 us each is twelve days.

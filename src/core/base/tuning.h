@@ -228,6 +228,9 @@ inline constexpr double kTrialGain = 0.05;
 // Speed of an LC app beside a kernel that nobody measured, as a share of its speed on that side
 // alone: that of decode beside streaming (docs/hardware.md, "Spatial overlap"). Range 0.1 to 0.8.
 inline constexpr double kUnknownPairSpeed = 0.47;
+// Error bars by which a predicted neighbour is planned worse than predicted: about the worst of
+// twenty. With one, chain1 stayed beside spmv on an H200 (docs/results.md). Range 1 to 3.
+inline constexpr float kUnmetErrorBars = 2;
 
 // Executing a graph to measure it: the longest that one run may take, ns, after which registering
 // it fails or it runs whole; and how long the places of one graph may take together, beyond which

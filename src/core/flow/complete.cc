@@ -31,7 +31,6 @@ Sample* AddSample(Flow& flow, const Task& task, const Part& part, int64_t measur
   observation.predicted_ns = task.progress.predicted.duration_ns;
   observation.measured_ns = measured_ns;
   observation.evicted = evicted;
-  sample.fused = {};
   sample.has_beside = task.progress.had_co_residents;
   sample.beside.kernel = flow.tables.FindKernel(task.record.beside);
   // Only LC samples name their neighbour's SMs: LC work starts and ends while a BE launch runs, so

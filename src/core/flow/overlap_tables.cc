@@ -29,7 +29,7 @@ CoScheduleOption OptionOf(const Flow& flow, const KernelDesc& first, const Kerne
   CoScheduleOption option;
   const int32_t beside = std::max(1, WorkersPerSm(second, device) * share / kShares);
   option.workers_per_sm = {WorkersBeside(first, second, beside, share, device), beside};
-  if (option.workers_per_sm[0] == 0) return option;
+  if (option.workers_per_sm[0] == 0) return {};
   const CoResidentPrediction predicted = flow.model->PredictCoResident(
       {&first, option.workers_per_sm[0], 0}, {&second, option.workers_per_sm[1], 0});
   const double sum = predicted.speed[0] + predicted.speed[1];
@@ -60,13 +60,10 @@ void AddFused(Flow& flow, int index) {
 void UpdateOverlapTables(Flow& flow) {
   PlanBuffers& buffers = flow.buffers;
   Snapshot& snapshot = buffers.snapshot;
-  if (const uint64_t version = flow.model->overlap_version(); version != flow.overlap_version) {
-    flow.overlap_version = version;
+  if (const uint64_t version = flow.model->fused_version(); version != flow.fused_version) {
+    flow.fused_version = version;
     buffers.fused.clear();
-    buffers.co_schedules.clear();
-    snapshot.co_schedules.kernels = 0;
     ++snapshot.fused_version;
-    ++snapshot.co_schedules.version;
   }
   if (static_cast<int>(buffers.fused.size()) < flow.tables.fused_count()) {
     for (auto i = static_cast<int>(buffers.fused.size()); i < flow.tables.fused_count(); ++i) {
@@ -75,9 +72,15 @@ void UpdateOverlapTables(Flow& flow) {
     ++snapshot.fused_version;
   }
   CoScheduleTable& table = snapshot.co_schedules;
+  if (const uint64_t version = flow.model->co_schedule_version();
+      version != flow.co_schedule_version) {
+    flow.co_schedule_version = version;
+    buffers.co_schedules.clear();
+    table.kernels = 0;
+    ++table.version;
+  }
   if (table.kernels < flow.overlap_kernels.size()) {
-    for (; table.kernels < flow.overlap_kernels.size(); ++table.kernels)
-      AddRow(flow, table.kernels);
+    AddRow(flow, table.kernels++);
     ++table.version;
   }
   snapshot.fused = buffers.fused;

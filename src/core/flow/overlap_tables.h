@@ -1,7 +1,8 @@
 // Part of stage 3, predict: the tables of fused kernels and of co-schedules in the snapshot.
 //
 // Invariants: a kernel keeps its row. A new kernel adds its row, and only its pairs are predicted.
-// When the model's overlap_version changes, both tables are made anew. Nothing allocates:
+// When the model's version of one table changes, that table is made anew. A Tick predicts one row
+// of co-schedules at most, so that the last rows may come some plans later. Nothing allocates:
 // PlanBuffers reserves both. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_OVERLAP_TABLES_H_

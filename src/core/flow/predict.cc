@@ -58,8 +58,8 @@ float HopeFor(absl::Span<const SplitView> splits, const PairOption* options, con
 }
 
 // The splits of one pair that nobody measured. What is planned with is pessimistic: the prediction
-// less its error bar, or a fixed speed if it is as if alone because nothing tells. A trial hopes
-// for the prediction and its error bar, as far as the splits where the pair was measured allow it.
+// less kUnmetErrorBars error bars, or a fixed speed if it is as if alone because nothing tells. A
+// trial hopes for the prediction itself, as far as the splits where the pair was measured allow it.
 void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
                   absl::Span<const SplitView> splits, PairOption* options, float* hoped) {
   std::array<float, kMaxSplits> pessimistic;
@@ -69,7 +69,7 @@ void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc
     const auto error = static_cast<float>(model.ErrorBeside(lc, split.lc_sms, be, split.be_sms));
     const float alone = options[s].lc_speed_alone;
     hoped[s] = known && !(error > 0) ? 0 : options[s].lc_speed;
-    pessimistic[s] = known ? std::max(0.0F, options[s].lc_speed - 2 * error * alone)
+    pessimistic[s] = known ? std::max(0.0F, options[s].lc_speed - kUnmetErrorBars * error * alone)
                            : static_cast<float>(kUnknownPairSpeed) * alone;
   }
   for (size_t s = 0; s < splits.size(); ++s) {

@@ -152,8 +152,9 @@ class CostModel {
 
   virtual void Observe(const Observation& observation) = 0;
 
-  // Changes whenever a prediction of fused or co-resident work may have changed.
-  virtual uint64_t overlap_version() const { return 0; }
+  // Change whenever a prediction of fused work, or of a co-schedule, may have changed.
+  virtual uint64_t fused_version() const { return 0; }
+  virtual uint64_t co_schedule_version() const { return 0; }
 
   // Changes whenever any other prediction may have changed by more than the refit threshold; lets
   // the predict stage keep derived tables.

@@ -190,7 +190,8 @@ struct Flow {
   // By KernelId of a graph: the BE task of it that has begun and is not complete.
   std::array<const Task*, kMaxKernels + 1> graph_tasks{};
   bool pairs_stale = true;
-  uint64_t overlap_version = 0;  // of the model, when the two tables of overlap were made
+  uint64_t fused_version = 0;  // of the model, when the table of fused kernels was made
+  uint64_t co_schedule_version = 0;
   BoundedList<const KernelDesc*, kMaxOverlapKernels> overlap_kernels;
   std::array<int16_t, kMaxKernels + 1> overlap_row{};  // by KernelId, 0: none, else row + 1
   PlanBuffers buffers;

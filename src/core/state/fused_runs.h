@@ -23,7 +23,6 @@ struct FusedRun {
   FusedFeatures features;
   std::array<LaunchId, 2> launches;  // none: that part has ended
   LaneIndex order_lane = kNoLane;    // what comes later on it starts after the run
-  int32_t sms = 0;
   bool useful = true;
   TimeNs start_ns = kNever;
   TimeNs end_ns = 0;

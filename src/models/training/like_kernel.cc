@@ -156,16 +156,18 @@ absl::StatusOr<std::string> FillLike(const LikeRequest& request, Profile& profil
   std::string name = like->name;
   KernelDesc filled = known != nullptr ? *known : *like;
   filled.name = request.kernel;
+  if (known == nullptr) filled.solo_hint_ns = 0;
   filled.counters = counters;
   FillRecord(profile.device, *like, filled);
   CopyPairs(name, request.kernel, learned);
-  // From here on nothing fails. `like` points into the profile, which grows.
+  std::string text = FormatLearned(learned);
+  // From here on nothing is refused. `like` points into the profile, which grows.
   if (known != nullptr) {
     *known = std::move(filled);
   } else {
     profile.kernels.push_back(std::move(filled));
   }
-  profile.learned = FormatLearned(learned);
+  profile.learned = std::move(text);
   return name;
 }
 

@@ -23,7 +23,8 @@ struct FusedPair {
   Task* first = nullptr;
   Task* second = nullptr;
   const FusedKernelDesc* kernel = nullptr;
-  int64_t blocks = 0;  // fused blocks
+  int64_t blocks = 0;   // fused blocks
+  bool capped = false;  // by the plan: fewer than the place holds and the work fills
   std::array<Part, 2> parts;
 };
 
@@ -148,6 +149,7 @@ void SizePair(const Flow& flow, const PlannedLaunch& planned, FusedPair& pair) {
     useful = std::max(useful, (left + blocks_of[i] - 1) / blocks_of[i]);
   }
   pair.blocks = std::min({planned.workers > 0 ? planned.workers : holds, holds, useful});
+  pair.capped = pair.blocks < std::min(holds, useful);
   for (size_t i = 0; i < tasks.size(); ++i) {
     Part& part = pair.parts[i];
     part.workers_per_sm = tasks[i]->work.kernel->workers_per_sm_max;
@@ -209,8 +211,7 @@ void FollowRun(Flow& flow, const FusedPair& pair) {
                   pair.parts[1 - tensor].blocks_asked};
   run.launches = {first.launch, second.launch};
   run.order_lane = first.lane;
-  run.sms = flow.lanes.place(first.place).sms;
-  run.useful = flow.lanes_busy <= (second.lane == first.lane ? 1 : 2);
+  run.useful = !pair.capped && flow.lanes_busy <= (second.lane == first.lane ? 1 : 2);
   flow.fused_runs.Begin(run);
 }
 
