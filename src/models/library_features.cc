@@ -28,7 +28,7 @@ struct Product {
 int64_t BytesOf(core::DataType type) { return type == core::DataType::kFloat32 ? 4 : 2; }
 
 bool IsAligned(int64_t elements, core::DataType type) {
-  return elements * BytesOf(type) % kGoodAlignmentBytes == 0;
+  return elements % (kGoodAlignmentBytes / BytesOf(type)) == 0;
 }
 
 Product ProductOfMatmul(const core::LibraryCall& call) {
@@ -40,8 +40,11 @@ Product ProductOfMatmul(const core::LibraryCall& call) {
   out.elements = out.batch * (out.m * out.k + out.k * out.n + out.m * out.n);
   for (const int64_t row :
        {call.transpose_a ? call.m : call.k, call.transpose_b ? call.k : call.n, call.n}) {
-    const int64_t bytes = row * BytesOf(call.type);
-    out.alignment_bytes = std::min(out.alignment_bytes, bytes & -bytes);
+    // Unsigned: the arguments may be any numbers.
+    const uint64_t bytes = static_cast<uint64_t>(row) * static_cast<uint64_t>(BytesOf(call.type));
+    const uint64_t largest_power = bytes & (~bytes + 1);
+    out.alignment_bytes =
+        static_cast<int64_t>(std::min(static_cast<uint64_t>(out.alignment_bytes), largest_power));
   }
   out.aligned = out.alignment_bytes >= kGoodAlignmentBytes;
   return out;
