@@ -44,7 +44,7 @@ class OverlapTablesTest : public SimulatedSchedulerTest {
     return std::make_unique<SharesModel>(std::move(model), asked_);
   }
   void SetUp() override {
-    const auto plan = [this](const Snapshot& snapshot, Plan& out) { Plan_(snapshot, out); };
+    const auto plan = [this](const Snapshot& snapshot, Plan& out) { PlanFor(snapshot, out); };
     ASSERT_NO_FATAL_FAILURE(StartScheduler(std::make_unique<PlanWith>(plan)));
     tensor_ = *scheduler_->RegisterKernel(EvictableKernel("tensor", 20 * kUs));
     cuda_ = *scheduler_->RegisterKernel(EvictableKernel("cuda", 20 * kUs));
@@ -58,7 +58,7 @@ class OverlapTablesTest : public SimulatedSchedulerTest {
   }
 
   // Fuses the heads of both kernels, or launches a head alone.
-  void Plan_(const Snapshot& snapshot, Plan& plan) {
+  void PlanFor(const Snapshot& snapshot, Plan& plan) {
     last_ = snapshot.fused.empty() ? FusedView() : snapshot.fused[0];
     fused_version_ = snapshot.fused_version;
     co_ = snapshot.co_schedules;
