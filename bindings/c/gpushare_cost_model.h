@@ -161,9 +161,9 @@ typedef gpushare_bool (*gpushare_predict_co_resident_callback)(
     void* user, const gpushare_co_resident_side* first, const gpushare_co_resident_side* second,
     gpushare_co_resident_prediction* prediction);
 
-// Learns from a measurement. Only one with beside_count 0 tells a duration alone. Returns 1 if
-// answers of predict_beside, predict_fused or predict_co_resident may have changed: the library
-// asks for what it keeps of them again.
+// Receives a measurement. It is a duration alone only if beside_count is 0. Returns 1 if later
+// answers of predict_beside, predict_fused or predict_co_resident may differ; the library then asks
+// for them again. Else returns 0.
 typedef gpushare_bool (*gpushare_observe_callback)(void* user,
                                                    const gpushare_observation* observation);
 

@@ -45,7 +45,7 @@ struct CoResidentSpeeds {
   // without workers.
   std::array<double, 2> speed = {};
   double error = 1;    // one standard deviation of the relative error of a speed
-  bool known = false;  // false: nothing tells, and the speeds are 0
+  bool known = false;  // false: not enough samples; the speeds are 0
 };
 
 // Speed of `workers_per_sm` workers an SM without a neighbour. Of impossible numbers 0.

@@ -24,7 +24,7 @@
 namespace gpushare::models {
 
 struct CoScheduleSpeeds {
-  std::array<double, 2> speed = {};  // relative to alone with all workers; 0: nothing tells
+  std::array<double, 2> speed = {};  // relative to alone with all workers; 0: unknown
   double error = 1;                  // one standard deviation of the relative error of a speed
 };
 

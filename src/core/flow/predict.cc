@@ -57,8 +57,8 @@ float HopeFor(absl::Span<const SplitView> splits, const PairOption* options, con
   return hope;
 }
 
-// The splits of one pair that nobody measured. What is planned with is pessimistic: the prediction
-// less kUnmetErrorBars error bars, or a fixed speed if it is as if alone because nothing tells. A
+// The splits of one pair that nobody measured. The planner gets a pessimistic speed: the prediction
+// minus kUnmetErrorBars error bars, or a fixed speed if the model knows nothing of the neighbour. A
 // trial hopes for the prediction itself, as far as the splits where the pair was measured allow it.
 void JudgeUnknown(const CostModel& model, const KernelDesc& lc, const KernelDesc& be,
                   absl::Span<const SplitView> splits, PairOption* options, float* hoped) {

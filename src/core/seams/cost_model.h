@@ -69,7 +69,7 @@ struct CoResidentPrediction {
   std::array<double, 2> speed = {};
   double speed_error = 1;            // one standard deviation of the relative error of a speed
   std::array<Prediction, 2> finish;  // from the common start
-  bool known = false;                // false: nothing tells, and the rest is 0
+  bool known = false;                // false: the model cannot predict the pair
 };
 
 // A co-resident that ran beside a sample from its start, worst first.
@@ -141,7 +141,7 @@ class CostModel {
   }
 
   // Whether that factor was measured or follows from the neighbour's counters or demands. Otherwise
-  // nothing tells what the neighbour does.
+  // the effect of the neighbour is unknown.
   virtual bool KnowsBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
                            const KernelDesc& /*neighbour*/) const {
     return true;

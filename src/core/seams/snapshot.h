@@ -183,7 +183,7 @@ struct FusedView {
 };
 
 // Two kernels whose workers share every SM, at one choice of workers. Speeds relative to alone on
-// the whole device with all workers; 0: nothing tells, or the workers do not fit.
+// the whole device with all workers; 0: unknown, or the workers do not fit.
 struct CoScheduleOption {
   std::array<int32_t, 2> workers_per_sm = {};
   std::array<float, 2> speed = {};

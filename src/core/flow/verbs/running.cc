@@ -170,7 +170,7 @@ void DropPart(Flow& flow, Task& task, int index) {
   if (part.form == Form::kSegments) lane.holds_segments.store(false, std::memory_order_relaxed);
   if (--lane.parts == 0) --flow.lanes_busy;
   lane.progress_ns = flow.now_ns;
-  // A launch that the complete stage did not end tells nothing of its fused run.
+  // A launch may be dropped without a completion: its fused run then ends here, as no sample.
   FusedRun unused;
   flow.fused_runs.End({.launch = part.launch}, unused);
   flow.launches.Free(part.launch);
