@@ -1,5 +1,6 @@
-// What a prediction of the Markov model costs: a pair solved, a pair from the cache, one kernel.
-// Goals: 50 us for a pair, 100 ns from the cache.
+// What a prediction of the Markov model costs: a pair solved, as in the paper and with pipes, a
+// pair from the cache, and the inputs of one kernel from its pre-run. Goals: 50 us for a pair, 100
+// ns from the cache.
 
 #include <benchmark/benchmark.h>
 
@@ -10,6 +11,8 @@
 
 #include "src/models/markov/co_schedule.h"
 #include "src/models/markov/pair_cache.h"
+#include "src/models/markov/pipes/pipe_pair.h"
+#include "src/models/markov/pipes/pre_run.h"
 
 namespace gpushare::models::markov {
 namespace {
@@ -46,6 +49,47 @@ void PairOfWarps(benchmark::State& state) { PredictAPair(state, Unit::kWarp, 0);
 void PairOfBlocks(benchmark::State& state) { PredictAPair(state, Unit::kBlock, 0); }
 void PairWithBothAccesses(benchmark::State& state) { PredictAPair(state, Unit::kWarp, 0.5); }
 
+core::KernelCounters Counted(double issue, double special, double dram) {
+  core::KernelCounters counters;
+  counters.instructions = 4000;
+  counters.memory_instructions = 400;
+  counters.issue = issue;
+  counters.alu = 0.3;
+  counters.special = special;
+  counters.l1 = 0.2;
+  counters.l2 = dram;
+  counters.dram = dram;
+  return counters;
+}
+
+CalibratedKernel OfPreRun(const core::KernelCounters& counters, ChainWorkspace& workspace) {
+  return Calibrate(MakePreRun(counters, 0.4, 8, 8, 4), workspace);
+}
+
+void PairWithPipes(benchmark::State& state) {
+  const auto workspace = std::make_unique<ChainWorkspace>();
+  const std::array<CalibratedKernel, 2> kernels = {OfPreRun(Counted(0.6, 0.9, 0.1), *workspace),
+                                                   OfPreRun(Counted(0.1, 0.2, 0.9), *workspace)};
+  std::array<Side, 2> sides = {{{kCompute, 4, 1e4}, {kMemory, 4, 1e4}}};
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(sides);
+    const PairPrediction pair = PredictPairWithPipes(kGpu, sides, kernels, {}, *workspace);
+    if (!pair.known) std::abort();
+    benchmark::DoNotOptimize(pair);
+  }
+}
+
+void InputsOfAPreRun(benchmark::State& state) {
+  const auto workspace = std::make_unique<ChainWorkspace>();
+  core::KernelCounters counters = Counted(0.6, 0.9, 0.1);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(counters);
+    const CalibratedKernel kernel = OfPreRun(counters, *workspace);
+    if (!kernel.known) std::abort();
+    benchmark::DoNotOptimize(kernel);
+  }
+}
+
 void BalancedSlicesOfAPair(benchmark::State& state) {
   const auto workspace = std::make_unique<ChainWorkspace>();
   for (auto _ : state) {
@@ -78,6 +122,8 @@ void CachedPair(benchmark::State& state) {
 BENCHMARK(PairOfWarps)->Unit(benchmark::kMicrosecond);
 BENCHMARK(PairOfBlocks)->Unit(benchmark::kMicrosecond);
 BENCHMARK(PairWithBothAccesses)->Unit(benchmark::kMicrosecond);
+BENCHMARK(PairWithPipes)->Unit(benchmark::kMicrosecond);
+BENCHMARK(InputsOfAPreRun)->Unit(benchmark::kMicrosecond);
 BENCHMARK(BalancedSlicesOfAPair)->Unit(benchmark::kMicrosecond);
 BENCHMARK(CachedPair);
 

@@ -1,5 +1,5 @@
 // Two kernels whose workers share every SM: the pairs that a calibration measured, and for others
-// the Markov model with their counters (Kernelet 4.4).
+// the Markov model with their counters (Kernelet 4.4), with pipes where all counters are there.
 //
 // Invariants: a prediction allocates nothing; one by the Markov model is solved once and then comes
 // from a cache. Threads: the scheduler's only.
@@ -20,6 +20,7 @@
 #include "src/models/calibration_record.h"
 #include "src/models/markov/chain.h"
 #include "src/models/markov/pair_cache.h"
+#include "src/models/markov/pipes/pre_run.h"
 
 namespace gpushare::models {
 
@@ -51,6 +52,11 @@ class CoSchedules {
   CoScheduleSpeeds Solved(const core::CoResidentSide& first,
                           const core::CoResidentSide& second) const;
 
+  // Whether both kernels have what the chain with pipes needs.
+  bool HavePipes(const core::CoResidentSide& first, const core::CoResidentSide& second) const;
+  markov::PairPrediction SolvePair(const core::CoResidentSide& first,
+                                   const core::CoResidentSide& second) const;
+
   core::DeviceProfile device_;
   std::vector<CoResidentRecord> records_;
   std::map<std::string, uint32_t> ids_;
@@ -58,6 +64,7 @@ class CoSchedules {
   // From the first kernel with counters on: a solved pair is kept for what it costs.
   std::unique_ptr<markov::ChainWorkspace> workspace_;
   std::unique_ptr<markov::PairCache> cache_;
+  std::map<uint32_t, markov::CalibratedKernel> calibrated_;
 };
 
 }  // namespace gpushare::models

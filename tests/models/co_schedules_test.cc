@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace gpushare::models {
@@ -63,6 +64,30 @@ TEST_F(CoSchedulesTest, OtherPairsComeFromTheChainAndMirrorEachOther) {
     EXPECT_NEAR(one.speed[i], swapped.speed[1 - i], 1e-9);
   }
   EXPECT_GT(one.error, Predict(compute_, 4, memory_, 4).error);
+}
+
+TEST_F(CoSchedulesTest, AllCountersGiveAChainWithPipesAndItsSmallerError) {
+  KernelDesc special = Kernel(6, "special", 0.001);
+  special.counters.issue = 0.6;
+  special.counters.special = 0.9;
+  special.simulation.saturating_occupancy = 0.3;
+  KernelDesc same = special;
+  same.id = KernelId{7};
+  same.name = "same";
+  KernelDesc alu = same;
+  alu.id = KernelId{8};
+  alu.name = "alu";
+  std::swap(alu.counters.alu, alu.counters.special);
+  for (const KernelDesc& kernel : {special, same, alu}) schedules_.Add(kernel);
+  const CoScheduleSpeeds one_pipe = Predict(special, 4, same, 4);
+  const CoScheduleSpeeds two_pipes = Predict(special, 4, alu, 4);
+  const CoScheduleSpeeds swapped = Predict(alu, 4, special, 4);
+  EXPECT_GT(two_pipes.speed[0], 1.1 * one_pipe.speed[0]);
+  EXPECT_NEAR(two_pipes.speed[0], swapped.speed[1], 1e-9);
+  EXPECT_NEAR(two_pipes.speed[1], swapped.speed[0], 1e-9);
+  EXPECT_LT(two_pipes.error, Predict(compute_, 4, other_, 4).error);
+  EXPECT_EQ(Predict(special, 4, other_, 4).error, Predict(compute_, 4, other_, 4).error)
+      << "one of them has no issue counter";
 }
 
 TEST_F(CoSchedulesTest, WithoutCountersOrWorkersNothingTells) {

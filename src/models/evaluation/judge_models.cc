@@ -12,6 +12,7 @@ std::vector<Judged> JudgeModels(const Samples& samples) {
   JudgeFused(samples, all);
   JudgeNeighbours(samples, all);
   JudgeMarkov(samples, all);
+  JudgeMarkovPipes(samples, all);
   JudgeCoResident(samples, all);
   return all;
 }

@@ -30,8 +30,10 @@ void JudgeFused(const Samples& samples, std::vector<Judged>& out);
 // Speeds over those without the neighbour.
 void JudgeNeighbours(const Samples& samples, std::vector<Judged>& out);
 
-// Two kernels on the same SMs (shared_sm_report.h), by Kernelet's chain and by ours.
+// Two kernels on the same SMs (shared_sm_report.h), by Kernelet's chain, by it with pipes, and by
+// ours.
 void JudgeMarkov(const Samples& samples, std::vector<Judged>& out);
+void JudgeMarkovPipes(const Samples& samples, std::vector<Judged>& out);
 void JudgeCoResident(const Samples& samples, std::vector<Judged>& out);
 
 // All of them.

@@ -35,7 +35,8 @@ bool IsBetter(const BalancedSlices& slices, const BalancedSlices& best, double r
          std::abs(best.blocks_per_sm[0] - best.blocks_per_sm[1]);
 }
 
-// Both run at their shared speed until the first is done; the other then runs as if alone.
+}  // namespace
+
 void SetFinishTimes(const GpuShape& gpu, const std::array<Side, 2>& sides,
                     PairPrediction& prediction) {
   const double ns_per_cycle = 1e9 / gpu.clock_hz;
@@ -65,8 +66,6 @@ bool AreUsable(const GpuShape& gpu, const std::array<Side, 2>& sides) {
          FitsTogether(gpu, sides[0].counters, sides[0].blocks_per_sm, sides[1].counters,
                       sides[1].blocks_per_sm);
 }
-
-}  // namespace
 
 double CoScheduleProfit(std::span<const double> concurrent_ipc, std::span<const double> ipc_alone) {
   double speeds = 0;

@@ -36,6 +36,14 @@ struct PairPrediction {
   double profit = 0;  // CP (eq. 1); above 0, sharing beats one after the other
 };
 
+// Whether all numbers are in their ranges and the blocks of both fit on one SM.
+bool AreUsable(const GpuShape& gpu, const std::array<Side, 2>& sides);
+
+// From both IPCs of `prediction`, the finish times: both start at 0 and run at their shared speed
+// until the first is done; the other then runs as if alone.
+void SetFinishTimes(const GpuShape& gpu, const std::array<Side, 2>& sides,
+                    PairPrediction& prediction);
+
 // CP = 1 - 1 / sum(cIPC_i / IPC_i) (eq. 1). Both spans have one entry a kernel; an IPC of 0 alone
 // has no ratio and counts as 0. Without any speed the profit is minus infinity.
 double CoScheduleProfit(std::span<const double> concurrent_ipc, std::span<const double> ipc_alone);
