@@ -28,14 +28,17 @@ BOUNDS = {
     ('speeds on same SMs', 'Gaussian process over counters'): (0.06, 700),
     ('speeds on same SMs', 'the same, kernels never met'): (0.21, 1500),
     ('speeds on same SMs', 'Markov'): (0.34, 700),
+    ('speeds on same SMs', 'Markov, older first'): (0.235, 700),
     # What is lost by choosing a kernel's neighbour by the model.
     ('choice of neighbour', 'Gaussian process over counters'): (0.02, 30),
     ('choice of neighbour', 'Markov'): (0.16, 30),
+    ('choice of neighbour', 'Markov, older first'): (0.085, 30),
 }
 AGREEMENT = 0.92  # on whether a neighbour takes more than a twentieth
 # Of two kernels on the same SMs: mean difference of the IPC, as a share of the peak, at most; rank correlation of the
 # throughput of pairs at least.
-SAME_SMS = {'Gaussian process over counters': (0.02, 0.94), 'Markov': (0.18, 0.48)}
+SAME_SMS = {'Gaussian process over counters': (0.02, 0.94), 'Markov': (0.18, 0.48),
+            'Markov, pipes': (0.065, 0.60), 'Markov, older first': (0.057, 0.76)}
 
 
 def evaluated(program: str, samples: pathlib.Path, folder: pathlib.Path) -> dict:

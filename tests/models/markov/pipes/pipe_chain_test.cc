@@ -137,6 +137,9 @@ TEST_F(PipeChainTest, InputsOutOfRangeHaveNoPrediction) {
   EXPECT_FALSE(Solve({Warps(-1, 0.1, 10)}).known);
   EXPECT_FALSE(Solve({Warps(4, 0.1, 10, Pipe::kAlu, -1)}).known);
   EXPECT_FALSE(Solve({Warps(4, 0.1, 10)}, {0, 1}).known);
+  PipeResident fast = Warps(4, 0.1, 10);
+  fast.kernel.issue_cycles = 0.5;
+  EXPECT_FALSE(Solve({fast}).known) << "two instructions a slot pass the peak";
   EXPECT_FALSE(Solve(std::vector<PipeResident>(3, Warps(1, 0.1, 10))).known);
   EXPECT_FALSE(
       SolvePipeChain(0, std::vector<PipeResident>{Warps(1, 0.1, 10)}, {}, *workspace_).known);
