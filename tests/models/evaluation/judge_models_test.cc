@@ -322,6 +322,28 @@ TEST(JudgeMarkov, MeasuredIpcFollowsFromCountersAndDurations) {
   }
 }
 
+// Kernel k uses 0.2 + 0.06 k of the issue slots alone.
+TEST(JudgeMarkovPipes, AKernelAloneHasItsCountedIpcWithEveryAddition) {
+  std::vector<Judged> judged;
+  JudgeMarkovPipes(SharedSmSamples(), judged);
+  std::vector<Judged> last;
+  for (const char* model : {"Markov, pre-run", "Markov, pipes", "Markov, older first"}) {
+    const auto ipc = OfFamily(judged, "IPC on same SMs", model);
+    const auto speeds = OfFamily(judged, "speeds on same SMs", model);
+    ASSERT_GT(ipc.size(), 30U);
+    ASSERT_EQ(ipc.size(), speeds.size());
+    int changed = 0;
+    for (size_t i = 0; i < ipc.size(); ++i) {
+      const std::string& subject = ipc[i].subject;
+      const int kernel = std::stoi(subject.substr(subject.find("kernel") + 6));
+      EXPECT_NEAR(ipc[i].predicted / speeds[i].predicted, 0.2 + 0.06 * kernel, 1e-3) << subject;
+      changed += last.empty() || last[i].predicted != ipc[i].predicted ? 1 : 0;
+    }
+    EXPECT_GT(changed, 10) << model << " changes nothing";
+    last = ipc;
+  }
+}
+
 TEST(JudgeModels, NothingIsJudgedByNothing) { EXPECT_THAT(JudgeModels({}), IsEmpty()); }
 
 }  // namespace

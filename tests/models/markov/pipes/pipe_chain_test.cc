@@ -14,6 +14,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace gpushare::models::markov {
@@ -151,8 +152,8 @@ class WarpSimulation {
  public:
   WarpSimulation(std::vector<PipeResident> kernels, Arbitration arbitration)
       : kernels_(std::move(kernels)), arbitration_(arbitration) {
-    for (size_t k = 0; k < kernels_.size(); ++k) {
-      stalled_.emplace_back(static_cast<size_t>(kernels_[k].units), false);
+    for (const PipeResident& kernel : kernels_) {
+      stalled_.emplace_back(static_cast<size_t>(kernel.units), false);
     }
   }
 

@@ -7,8 +7,10 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <span>
 
 #include "src/models/markov/pipes/pipe_pair.h"
+#include "tests/faults/failing_allocations.h"
 
 namespace gpushare::models::markov {
 namespace {
@@ -118,6 +120,16 @@ TEST_F(PreRunTest, APairDoesNotDependOnTheOrderOfItsSides) {
   EXPECT_DOUBLE_EQ(pair.profit, swapped.profit);
   EXPECT_FALSE(Pair(one, 5, two, 4).known) << "72 warps do not fit";
   EXPECT_FALSE(Pair(one, 3, CalibratedKernel(), 1).known);
+}
+
+TEST_F(PreRunTest, NeitherInputsNorAPairAllocate) {
+  if (!gpushare_test::CanFailAllocations()) GTEST_SKIP() << "A sanitizer replaces the allocator.";
+  gpushare_test::FailingAllocations failures(1, gpushare_test::Failing::kFromThereOn);
+  const CalibratedKernel kernel = Of(Sincos(), 0.3);
+  const PairPrediction pair = Pair(kernel, 2, kernel, 2);
+  failures.Stop();
+  EXPECT_EQ(failures.failed(), 0);
+  EXPECT_TRUE(pair.known);
 }
 
 TEST_F(PreRunTest, CountersOutOfRangeGiveNoKernel) {
