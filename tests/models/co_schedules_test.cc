@@ -12,7 +12,6 @@
 namespace gpushare::models {
 namespace {
 
-using core::CoResidentSide;
 using core::DeviceProfile;
 using core::KernelDesc;
 using core::KernelId;
