@@ -1,5 +1,6 @@
 // What the online model costs the scheduler: a prediction of each kind, and an observation.
-// Goals: a duration 100 ns, fused or co-resident 200 ns, an observation 2 us.
+// Goals: a duration 100 ns, fused or co-resident 200 ns, co-resident from counters 2 us, an
+// observation 2 us.
 
 #include <benchmark/benchmark.h>
 
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "src/models/learned.h"
 #include "src/models/online_model.h"
 
 namespace gpushare::models {
@@ -94,6 +96,58 @@ void CoResident(benchmark::State& state) {
   }
 }
 
+// As many kernels, numbers of workers and pairs as the profile of an H200 has. The kernels of
+// Trained are none of them, or the first of them.
+std::string LearnedPairs(bool with_kernels) {
+  constexpr int32_t kFitted = 45;
+  constexpr int32_t kWorkers = 122;
+  constexpr int32_t kPairs = 2817;
+  Learned learned;
+  co_resident::State& fit = learned.co_resident;
+  for (int32_t i = 0; i < kFitted; ++i) {
+    const Trained trained;
+    co_resident::Kernel kernel = {trained.kernels[0].counters, 1, 8};
+    kernel.counters.fma = with_kernels ? 0.02 * i : 0.9 - 0.01 * i;
+    fit.kernels.emplace_back();
+    if (!co_resident::MakeFeatures(kernel, fit.kernels.back())) std::abort();
+  }
+  for (int32_t i = 0; i < kWorkers; ++i) fit.workers.push_back({i % kFitted, 1 + i / kFitted});
+  for (int32_t i = 0; i < kPairs; ++i) {
+    fit.pairs.push_back({i % kWorkers, i * 7 % kWorkers, 1e-5 * (i * 7919 % 200001 - 100000)});
+  }
+  fit.error = fit.new_kernel_error = 0.1;
+  return FormatLearned(learned);
+}
+
+void CoResidentFromCounters(benchmark::State& state) {
+  const Trained trained;
+  for (KernelDesc kernel : trained.kernels) {
+    kernel.workers_per_sm_max = 8;
+    kernel.counters.fma = 0.02 * (kernel.id.value - 1);
+    trained.model->AddKernel(kernel);
+  }
+  if (!trained.model->Load(LearnedPairs(state.range(0) != 0)).ok()) std::abort();
+  uint32_t next = 0;
+  for (auto _ : state) {
+    const CoResidentSide first{&trained.kernels[next % kKernels], 4, 500};
+    const CoResidentSide second{&trained.kernels[++next % kKernels], 3, 500};
+    benchmark::DoNotOptimize(trained.model->PredictCoResident(first, second));
+  }
+  if (trained.model->PredictCoResident({&trained.kernels[0], 4, 1}, {&trained.kernels[1], 3, 1})
+          .speed_error > 0.2) {
+    state.SkipWithError("The pair does not come from counters.");
+  }
+}
+
+// What the pairs add to a runtime's start: the text, and a view of each of thirty kernels.
+void LoadPairs(benchmark::State& state) {
+  const Trained trained;
+  const std::string text = state.range(0) != 0 ? LearnedPairs(true) : FormatLearned({});
+  for (auto _ : state) {
+    if (!trained.model->Load(text).ok()) std::abort();
+  }
+}
+
 void Beside(benchmark::State& state) {
   const Trained trained;
   uint32_t next = 0;
@@ -131,6 +185,8 @@ void ObserveFused(benchmark::State& state) {
 BENCHMARK(Duration);
 BENCHMARK(Fused);
 BENCHMARK(CoResident);
+BENCHMARK(CoResidentFromCounters)->ArgName("measured")->Arg(0)->Arg(1);
+BENCHMARK(LoadPairs)->ArgName("pairs")->Arg(0)->Arg(1);
 BENCHMARK(Beside);
 BENCHMARK(ObserveDuration);
 BENCHMARK(ObserveFused);

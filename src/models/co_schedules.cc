@@ -119,8 +119,36 @@ std::array<core::Prediction, 2> FinishTimes(const std::array<core::Prediction, 2
 CoSchedules::CoSchedules(const core::DeviceProfile& device, std::vector<CoResidentRecord> measured)
     : device_(device), records_(std::move(measured)) {}
 
+CoSchedules::Prepared CoSchedules::Prepare(co_resident::State state) const {
+  Prepared prepared;
+  if (!state.known()) return prepared;
+  prepared.model = std::make_unique<const co_resident::Model>(std::move(state));
+  for (const auto& [id, kernel] : counted_) prepared.views[id] = prepared.model->ViewOf(kernel);
+  return prepared;
+}
+
+void CoSchedules::Restore(Prepared prepared) {
+  prepared_.model = std::move(prepared.model);
+  prepared_.views.swap(prepared.views);
+}
+
+const co_resident::State* CoSchedules::learned() const {
+  return prepared_.model == nullptr ? nullptr : &prepared_.model->state();
+}
+
 void CoSchedules::Add(const core::KernelDesc& kernel) {
   ids_[kernel.name] = kernel.id.value;
+  if (kernel.counters.present()) {
+    const co_resident::Kernel counted = {kernel.counters, kernel.simulation.saturating_occupancy,
+                                         kernel.workers_per_sm_max};
+    counted_[kernel.id.value] = counted;
+    if (prepared_.model != nullptr) {
+      prepared_.views[kernel.id.value] = prepared_.model->ViewOf(counted);
+    }
+  } else {
+    counted_.erase(kernel.id.value);
+    prepared_.views.erase(kernel.id.value);
+  }
   if (kernel.counters.present()) {
     if (workspace_ == nullptr) workspace_ = std::make_unique<markov::ChainWorkspace>();
     if (cache_ == nullptr) cache_ = std::make_unique<markov::PairCache>();
@@ -162,6 +190,10 @@ bool CoSchedules::HavePipes(const CoResidentSide& first, const CoResidentSide& s
          two->second.known;
 }
 
+double CoSchedules::ChainError(const CoResidentSide& first, const CoResidentSide& second) const {
+  return HavePipes(first, second) ? kPipesError : kMarkovError;
+}
+
 markov::PairPrediction CoSchedules::SolvePair(const CoResidentSide& first,
                                               const CoResidentSide& second) const {
   const std::array<markov::Side, 2> sides = {SideOf(first), SideOf(second)};
@@ -172,6 +204,16 @@ markov::PairPrediction CoSchedules::SolvePair(const CoResidentSide& first,
       ShapeOf(device_), sides,
       {calibrated_.at(first.kernel->id.value), calibrated_.at(second.kernel->id.value)}, {},
       *workspace_);
+}
+
+CoScheduleSpeeds CoSchedules::FromCounters(const CoResidentSide& first,
+                                           const CoResidentSide& second) const {
+  const auto one = prepared_.views.find(first.kernel->id.value);
+  const auto other = prepared_.views.find(second.kernel->id.value);
+  if (one == prepared_.views.end() || other == prepared_.views.end()) return {};
+  const co_resident::Speeds speeds = prepared_.model->Predict(
+      {&one->second, first.workers_per_sm}, {&other->second, second.workers_per_sm});
+  return {speeds.speed, speeds.error};
 }
 
 CoScheduleSpeeds CoSchedules::Solved(const CoResidentSide& first,
@@ -186,8 +228,7 @@ CoScheduleSpeeds CoSchedules::Solved(const CoResidentSide& first,
     known = &solved;
   }
   if (!known->known) return {};
-  return {{SpeedOf(known->sides[0]), SpeedOf(known->sides[1])},
-          HavePipes(first, second) ? kPipesError : kMarkovError};
+  return {{SpeedOf(known->sides[0]), SpeedOf(known->sides[1])}, ChainError(first, second)};
 }
 
 CoScheduleSpeeds CoSchedules::Predict(const CoResidentSide& first,
@@ -198,6 +239,10 @@ CoScheduleSpeeds CoSchedules::Predict(const CoResidentSide& first,
   if (swapped.error < 1) {
     std::swap(swapped.speed[0], swapped.speed[1]);
     return swapped;
+  }
+  if (const CoScheduleSpeeds speeds = FromCounters(first, second);
+      speeds.error < ChainError(first, second)) {
+    return speeds;
   }
   return Solved(first, second);
 }

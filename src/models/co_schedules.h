@@ -1,5 +1,6 @@
-// Two kernels whose workers share every SM: the pairs that a calibration measured, and for others
-// the Markov model with their counters (Kernelet 4.4), with pipes where all counters are there.
+// Two kernels whose workers share every SM: the pairs that a calibration measured. For others the
+// model that the profile has of them from counters (co_resident/), and without one the Markov model
+// (Kernelet 4.4), with pipes where all counters are there.
 //
 // Invariants: a prediction allocates nothing; one by the Markov model is solved once and then comes
 // from a cache. Threads: the scheduler's only.
@@ -18,6 +19,7 @@
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/device_profile.h"
 #include "src/models/calibration_record.h"
+#include "src/models/co_resident/model.h"
 #include "src/models/markov/chain.h"
 #include "src/models/markov/pair_cache.h"
 #include "src/models/markov/pipes/pre_run.h"
@@ -39,6 +41,16 @@ class CoSchedules {
  public:
   CoSchedules(const core::DeviceProfile& device, std::vector<CoResidentRecord> measured);
 
+  // A model with a view of each kernel that was added. Allocates; Restore does not.
+  struct Prepared {
+    std::unique_ptr<const co_resident::Model> model;
+    std::map<uint32_t, co_resident::View> views;
+  };
+  Prepared Prepare(co_resident::State state) const;
+  void Restore(Prepared prepared);
+  // Null: nothing is known.
+  const co_resident::State* learned() const;
+
   void Add(const core::KernelDesc& kernel);
   CoScheduleSpeeds Predict(const core::CoResidentSide& first,
                            const core::CoResidentSide& second) const;
@@ -49,11 +61,14 @@ class CoSchedules {
 
   CoScheduleSpeeds Measured(const core::CoResidentSide& first,
                             const core::CoResidentSide& second) const;
+  CoScheduleSpeeds FromCounters(const core::CoResidentSide& first,
+                                const core::CoResidentSide& second) const;
   CoScheduleSpeeds Solved(const core::CoResidentSide& first,
                           const core::CoResidentSide& second) const;
 
   // Whether both kernels have what the chain with pipes needs.
   bool HavePipes(const core::CoResidentSide& first, const core::CoResidentSide& second) const;
+  double ChainError(const core::CoResidentSide& first, const core::CoResidentSide& second) const;
   markov::PairPrediction SolvePair(const core::CoResidentSide& first,
                                    const core::CoResidentSide& second) const;
 
@@ -61,6 +76,8 @@ class CoSchedules {
   std::vector<CoResidentRecord> records_;
   std::map<std::string, uint32_t> ids_;
   Pairs measured_;
+  std::map<uint32_t, co_resident::Kernel> counted_;  // by id
+  Prepared prepared_;
   // From the first kernel with counters on: a solved pair is kept for what it costs.
   std::unique_ptr<markov::ChainWorkspace> workspace_;
   std::unique_ptr<markov::PairCache> cache_;

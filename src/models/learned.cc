@@ -6,6 +6,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
 #include "src/models/fused_model.h"
+#include "src/models/json_co_resident.h"
 #include "src/models/json_fields.h"
 #include "src/models/profile_limits.h"
 
@@ -126,6 +127,14 @@ const Field<Learned>::Custom kFusedListField = {
     [](const Learned& in) { return in.fused.empty(); },
 };
 
+constexpr Field<Learned>::Custom kCoResidentField = {
+    [](const JsonValue& value, const JsonPath& path, Learned& out) {
+      return ReadCoResident(value, path, out.co_resident);
+    },
+    [](const Learned& in, JsonWriter& json) { WriteCoResident(in.co_resident, json); },
+    [](const Learned& in) { return !in.co_resident.known(); },
+};
+
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
     {"segments", kSegmentsField},
@@ -150,6 +159,7 @@ const Field<Learned> kLearnedFields[] = {
      ListField<Learned, LearnedCopies, &Learned::copies, kCopiesFields, core::kMaxKernels>()},
     {"pairs", ListField<Learned, LearnedPair, &Learned::pairs, kPairFields, kMaxPairs>()},
     {"fused", kFusedListField},
+    {"co_resident", kCoResidentField},
 };
 
 }  // namespace

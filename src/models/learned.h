@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "src/models/calibration_record.h"
+#include "src/models/co_resident/model.h"
 #include "src/models/eviction_model.h"
 #include "src/models/linear_model.h"
 #include "src/models/neighbour_model.h"
@@ -56,6 +57,7 @@ struct Learned {
   std::vector<LearnedCopies> copies;
   std::vector<LearnedPair> pairs;
   std::vector<LearnedFused> fused;
+  co_resident::State co_resident;
 };
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text);

@@ -253,6 +253,7 @@ class OnlineModel final : public CostModel {
     }
     learned.copies = copies_.Save();
     learned.fused = fused_.Save();
+    if (const co_resident::State* state = co_schedules_.learned()) learned.co_resident = *state;
     return FormatLearned(learned);
   }
 
@@ -265,6 +266,7 @@ class OnlineModel final : public CostModel {
     }
     FusedModels::ByName fused;
     for (const LearnedFused& one : learned.fused) fused[one.name] = one;
+    CoSchedules::Prepared pairs = co_schedules_.Prepare(std::move(learned.co_resident));
     // From here on nothing allocates: a text is taken completely or not at all.
     pending_.swap(pending);
     for (KernelModel& model : kernels_) {
@@ -275,6 +277,7 @@ class OnlineModel final : public CostModel {
     for (const KernelModel& model : kernels_) ApplyPairs(model.name);
     copies_.Restore(learned.copies);
     fused_.Restore(std::move(fused));
+    co_schedules_.Restore(std::move(pairs));
     ++fused_version_;
     ++version_;
     return absl::OkStatus();

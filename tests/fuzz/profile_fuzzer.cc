@@ -25,6 +25,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   gpushare::core::KernelDesc kernel;
   kernel.id.value = 1;
   kernel.name = "k";
+  kernel.workers_per_sm_max = 4;
+  kernel.counters.instructions = 1000;
+  kernel.counters.dram = 0.5;
   model->AddKernel(kernel);
   if (model->Load(text).ok()) {
     gpushare::core::TaskFeatures features;
@@ -33,6 +36,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const gpushare::core::Prediction prediction = model->PredictSolo(features);
     if (prediction.duration_ns < 0 || prediction.duration_ns > gpushare::core::kMaxDurationNs) {
       std::abort();
+    }
+    const gpushare::core::CoResidentPrediction pair =
+        model->PredictCoResident({&kernel, 2, 1000}, {&kernel, 1, 1000});
+    for (const double speed : pair.speed) {
+      if (!(speed >= 0 && speed <= 1)) std::abort();
     }
     if (!model->Load(model->Save()).ok()) std::abort();
   }

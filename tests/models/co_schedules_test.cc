@@ -1,4 +1,5 @@
-// Two kernels on the same SMs: measured pairs first, the Markov model for others.
+// Two kernels on the same SMs: measured pairs first, then the profile's model from counters, then
+// the Markov model.
 
 #include "src/models/co_schedules.h"
 
@@ -9,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/models/co_resident/fit.h"
+
 namespace gpushare::models {
 namespace {
 
@@ -18,6 +21,7 @@ using core::KernelId;
 
 KernelDesc Kernel(uint32_t id, const std::string& name, double memory_share) {
   KernelDesc kernel;
+  kernel.simulation.saturating_occupancy = 0.125;
   kernel.id = KernelId{id};
   kernel.name = name;
   kernel.workers_per_sm_max = 8;
@@ -99,6 +103,53 @@ TEST_F(CoSchedulesTest, WithoutCountersOrWorkersNothingTells) {
   schedules_.Add(nonsense);
   const CoScheduleSpeeds speeds = Predict(nonsense, 4, compute_, 4);
   EXPECT_TRUE(speeds.speed[0] >= 0 && speeds.speed[0] <= 1);
+}
+
+// Whatever runs beside each other keeps half of its speed alone.
+co_resident::State Halves(const std::vector<KernelDesc>& kernels) {
+  std::vector<co_resident::Sample> samples;
+  for (const KernelDesc& timed : kernels) {
+    for (const KernelDesc& neighbour : kernels) {
+      for (int32_t workers = 2; workers <= 6; ++workers) {
+        const co_resident::SampleSide a = {{timed.counters, 0.125, 8}, workers};
+        const co_resident::SampleSide b = {{neighbour.counters, 0.125, 8}, 8 - workers};
+        samples.push_back({a, b, 0.5});
+      }
+    }
+  }
+  return co_resident::FitPairs(samples);
+}
+
+TEST_F(CoSchedulesTest, AModelFromCountersComesBeforeTheChain) {
+  const CoScheduleSpeeds chain = Predict(compute_, 4, other_, 4);
+  ASSERT_EQ(schedules_.learned(), nullptr);
+  schedules_.Restore(schedules_.Prepare(Halves({compute_, memory_, other_})));
+  ASSERT_NE(schedules_.learned(), nullptr);
+  const CoScheduleSpeeds speeds = Predict(compute_, 4, other_, 4);
+  EXPECT_NEAR(speeds.speed[0], 0.5, 0.01);
+  EXPECT_NEAR(speeds.speed[1], 0.5, 0.01);
+  EXPECT_LT(speeds.error, chain.error);
+  EXPECT_EQ(Predict(compute_, 6, memory_, 2).speed[0], 0.7) << "it was measured";
+  // A kernel that comes later has it too, and loses it with its counters.
+  KernelDesc late = Kernel(6, "late", 0.02);
+  schedules_.Add(late);
+  EXPECT_NEAR(Predict(late, 4, other_, 4).speed[0], 0.5, 0.05);
+  late.counters = {};
+  schedules_.Add(late);
+  EXPECT_EQ(Predict(late, 4, other_, 4).error, 1);
+  // A text without the model takes it away.
+  schedules_.Restore(schedules_.Prepare({}));
+  EXPECT_EQ(schedules_.learned(), nullptr);
+  EXPECT_EQ(Predict(compute_, 4, other_, 4).error, chain.error);
+}
+
+TEST_F(CoSchedulesTest, AnErrorAboveThatOfTheChainDoesNotCount) {
+  const CoScheduleSpeeds chain = Predict(compute_, 4, other_, 4);
+  co_resident::State state = Halves({compute_, memory_, other_});
+  state.error = 0.6;
+  state.new_kernel_error = 0.6;
+  schedules_.Restore(schedules_.Prepare(std::move(state)));
+  EXPECT_EQ(Predict(compute_, 4, other_, 4).error, chain.error);
 }
 
 // 100 us at half speed, 300 us at a quarter: after 200 us the first is done and 250 us of the

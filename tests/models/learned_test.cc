@@ -11,6 +11,7 @@ namespace gpushare::models {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   Learned learned;
@@ -43,6 +44,67 @@ TEST(LearnedTest, AKernelNeedsANameAndATextItsVersion) {
                   .status()
                   .message(),
               HasSubstr("'pairs[0].speed.mean' is 11, and it must be from 0 to 10"));
+}
+
+// Two kernels, three numbers of their workers, and two pairs.
+Learned WithCoResident() {
+  Learned learned;
+  co_resident::State& state = learned.co_resident;
+  state.kernels.resize(2);
+  for (co_resident::KernelFeatures& kernel : state.kernels) {
+    kernel.values.fill(0.25);
+    kernel.workers_per_sm_max = 4;
+  }
+  state.workers = {{0, 1}, {0, 3}, {1, 4}};
+  state.pairs = {{0, 2, 0.5}, {2, 1, -0.25}};
+  state.error = 0.1;
+  state.new_kernel_error = 0.3;
+  return learned;
+}
+
+TEST(LearnedTest, PairsOnTheSameSmsAreReadBack) {
+  const std::string text = FormatLearned(WithCoResident());
+  const absl::StatusOr<Learned> read = ParseLearned(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(FormatLearned(*read), text);
+  EXPECT_EQ(read->co_resident.kernels.at(1).values.back(), 0.25);
+  EXPECT_EQ(read->co_resident.workers.at(1).per_sm, 3);
+  EXPECT_EQ(read->co_resident.pairs.at(1).timed, 2);
+  EXPECT_EQ(read->co_resident.pairs.at(1).weight, -0.25);
+  EXPECT_EQ(read->co_resident.new_kernel_error, 0.3);
+  // Nothing known takes no text.
+  EXPECT_THAT(FormatLearned(Learned()), Not(HasSubstr("co_resident")));
+}
+
+TEST(LearnedTest, PairsThatPointNowhereAreRefused) {
+  const auto refusal = [](auto change) {
+    Learned learned = WithCoResident();
+    change(learned.co_resident);
+    return std::string(ParseLearned(FormatLearned(learned)).status().message());
+  };
+  using co_resident::State;
+  EXPECT_THAT(refusal([](State& state) { state.pairs[1].neighbour = 3; }),
+              HasSubstr("'co_resident.pairs' has in row 1 workers that"));
+  EXPECT_THAT(refusal([](State& state) { state.workers[2].kernel = 2; }),
+              HasSubstr("'co_resident.workers' has in row 2 a kernel that"));
+  EXPECT_THAT(refusal([](State& state) { state.workers[0].per_sm = 5; }),
+              HasSubstr("'co_resident.workers' has in row 0 more or fewer workers"));
+  EXPECT_THAT(refusal([](State& state) { state.workers[0].per_sm = 0; }),
+              HasSubstr("'co_resident.workers' has in row 0 more or fewer workers"));
+  EXPECT_THAT(refusal([](State& state) { state.kernels[0].values.back() = 0; }),
+              HasSubstr("'co_resident.kernels' has in row 0 a kernel without"));
+  EXPECT_THAT(refusal([](State& state) { state.kernels[0].values[3] = 101; }),
+              HasSubstr("'co_resident.kernels[0].features[3]' is 101"));
+  EXPECT_THAT(refusal([](State& state) { state.pairs[0].weight = 1e7; }),
+              HasSubstr("'co_resident.pairs[2]' is 10000000"));
+  EXPECT_THAT(
+      ParseLearned(R"({"schema_version": 1, "co_resident": {"pairs": [0, 1]}})").status().message(),
+      HasSubstr("'co_resident.pairs' has 2 numbers, and its rows have 3"));
+  EXPECT_THAT(
+      ParseLearned(R"({"schema_version": 1, "co_resident": {"kernels": [{"features": [0.5]}]}})")
+          .status()
+          .message(),
+      HasSubstr("has 1 numbers, and its rows have 14"));
 }
 
 }  // namespace

@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/models/co_resident_model.h"
+#include "src/models/co_resident/fit.h"
+#include "src/models/co_resident/model.h"
 #include "src/models/evaluation/counted_kernels.h"
 #include "src/models/evaluation/judged.h"
 #include "src/models/evaluation/shared_sm_report.h"
@@ -15,22 +16,29 @@
 namespace gpushare::models {
 namespace {
 
-CoResidentSide SideOf(const CountedKernel& kernel, int32_t workers_per_sm) {
-  return {{kernel.counters, kernel.saturating_occupancy, kernel.workers_per_sm_max},
-          workers_per_sm};
+co_resident::Kernel KernelOf(const CountedKernel& kernel) {
+  return {kernel.counters, kernel.saturating_occupancy, kernel.workers_per_sm_max};
 }
 
-CoResidentSample SampleOf(const SharedSm& shared) {
-  return {SideOf(*shared.kernel, shared.row->workers_per_sm),
-          SideOf(*shared.neighbour, shared.row->neighbour_workers_per_sm), shared.speed};
+co_resident::Sample SampleOf(const SharedSm& shared) {
+  return {{KernelOf(*shared.kernel), shared.row->workers_per_sm},
+          {KernelOf(*shared.neighbour), shared.row->neighbour_workers_per_sm},
+          shared.speed};
 }
 
-std::vector<JudgedSharedSm> JudgeRows(const CoResidentModel& model,
+std::vector<JudgedSharedSm> JudgeRows(const co_resident::Model& model,
                                       const std::vector<SharedSm>& rows, int32_t sm_count) {
+  std::map<const CountedKernel*, co_resident::View> views;
+  const auto view_of = [&](const CountedKernel* kernel) {
+    const auto [found, is_new] = views.try_emplace(kernel);
+    if (is_new) found->second = model.ViewOf(KernelOf(*kernel));
+    return &found->second;
+  };
   std::vector<JudgedSharedSm> judged;
   for (const SharedSm& shared : rows) {
-    const CoResidentSample sample = SampleOf(shared);
-    const CoResidentSpeeds speeds = model.Predict(sample.timed, sample.neighbour);
+    const co_resident::Speeds speeds =
+        model.Predict({view_of(shared.kernel), shared.row->workers_per_sm},
+                      {view_of(shared.neighbour), shared.row->neighbour_workers_per_sm});
     if (!speeds.known) continue;
     // The IPC alone is measured, so that only the speed is predicted.
     const double ipc = MeasuredIpcShare(shared, sm_count) / shared.speed * speeds.speed[0];
@@ -39,10 +47,8 @@ std::vector<JudgedSharedSm> JudgeRows(const CoResidentModel& model,
   return judged;
 }
 
-CoResidentModel Fitted(const std::vector<CoResidentSample>& samples) {
-  CoResidentModel model;
-  model.Fit(samples);
-  return model;
+co_resident::Model Fitted(const std::vector<co_resident::Sample>& samples) {
+  return co_resident::Model(co_resident::FitPairs(samples));
 }
 
 bool IsHeldOutKernel(const std::string& name) { return IsHeldOut(absl::StrCat("kernel ", name)); }
@@ -51,8 +57,8 @@ bool IsHeldOutKernel(const std::string& name) { return IsHeldOut(absl::StrCat("k
 
 void JudgeCoResident(const Samples& samples, std::vector<Judged>& out) {
   const std::map<std::string, CountedKernel> kernels = CountedKernels(samples);
-  std::vector<CoResidentSample> training;
-  std::vector<CoResidentSample> training_without_kernels;
+  std::vector<co_resident::Sample> training;
+  std::vector<co_resident::Sample> training_without_kernels;
   std::vector<SharedSm> held_out;
   std::vector<SharedSm> never_met;
   for (const SharedSm& shared : SharedSms(samples, kernels)) {

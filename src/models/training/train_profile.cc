@@ -16,6 +16,7 @@
 #include "src/models/learned.h"
 #include "src/models/training/row_counters.h"
 #include "src/models/training/solo_line.h"
+#include "src/models/training/train_co_resident.h"
 #include "src/models/training/train_neighbours.h"
 
 namespace gpushare::models {
@@ -101,6 +102,7 @@ absl::Status TrainProfile(const Samples& samples, const TrainOptions& options, P
     SetSolo(kernel.name, TrainSolo(profile.device, kernel, measured->second), learned);
   }
   TrainNeighbours(samples, learned);
+  TrainCoResident(samples, profile.kernels, learned);
   profile.learned = FormatLearned(learned);
   return absl::OkStatus();
 }

@@ -107,6 +107,58 @@ TEST_F(TrainProfileTest, EveryRepeatOfEverySizeTrainsTheLine) {
   EXPECT_EQ(learned->kernels[0].solo.samples, 12);
 }
 
+// Rows of kernels that keep half of their speed beside each other reach the scheduler's model.
+TEST_F(TrainProfileTest, PairsOnTheSameSmsTrainWhatTheSchedulerPredicts) {
+  profile_.kernels.clear();
+  for (int i = 0; i < 6; ++i) {
+    core::KernelDesc kernel;
+    kernel.id = core::KernelId{static_cast<uint32_t>(i + 1)};
+    kernel.name = "kernel" + std::to_string(i);
+    kernel.workers_per_sm_max = 4;
+    kernel.simulation.present = true;
+    kernel.simulation.saturating_occupancy = 0.25;
+    profile_.kernels.push_back(kernel);
+    samples_.rows.push_back(Counted(kernel.name));
+    samples_.rows.back().counters[5].value = 0.1 + 0.1 * i;
+    for (int j = 0; j < 6; ++j) {
+      SampleRow row = Solo(kernel.name, core::Form::kWorkers, 100, {2000, 2000, 2000});
+      row.what = SampleKind::kBeside;
+      row.neighbour = "kernel" + std::to_string(j);
+      row.same_sms = true;
+      row.workers_per_sm = 2;
+      row.neighbour_workers_per_sm = 2;
+      row.alone_ns = {1000, 1000, 1000};
+      samples_.rows.push_back(row);
+    }
+  }
+  ASSERT_TRUE(TrainProfile(samples_, {}, profile_).ok());
+  const std::unique_ptr<core::CostModel> model = MakeOnlineModel(profile_.device);
+  model->AddKernel(profile_.kernels[0]);
+  ASSERT_TRUE(model->Load(profile_.learned).ok());
+  model->AddKernel(profile_.kernels[1]);
+  const auto predict = [&](const core::CostModel& from) {
+    return from.PredictCoResident({profile_.kernels.data(), 2, 100},
+                                  {&profile_.kernels[1], 2, 100});
+  };
+  const core::CoResidentPrediction pair = predict(*model);
+  ASSERT_TRUE(pair.known);
+  EXPECT_NEAR(pair.speed[0], 0.5, 0.02);
+  EXPECT_NEAR(pair.speed[1], 0.5, 0.02);
+  EXPECT_LT(pair.speed_error, 0.1);
+  // What the process saves has it too; a text that is refused leaves it.
+  const std::unique_ptr<core::CostModel> next = MakeOnlineModel(profile_.device);
+  ASSERT_TRUE(next->Load(model->Save()).ok());
+  for (const core::KernelDesc& kernel : profile_.kernels) next->AddKernel(kernel);
+  EXPECT_EQ(predict(*next).speed, pair.speed);
+  EXPECT_FALSE(next->Load(R"({"schema_version": 1, "co_resident": {"pairs": [9, 9, 1]}})").ok());
+  EXPECT_EQ(predict(*next).speed, pair.speed);
+  // Samples without such rows take nothing away.
+  const std::string before = profile_.learned;
+  samples_.rows.clear();
+  ASSERT_TRUE(TrainProfile(samples_, {}, profile_).ok());
+  EXPECT_EQ(profile_.learned, before);
+}
+
 // What was known of the durations goes, what was known of evictions and pairs stays.
 TEST_F(TrainProfileTest, OnlyTheDurationsAloneStartAnew) {
   Learned before;
