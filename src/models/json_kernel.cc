@@ -41,6 +41,7 @@ const Field<KernelCounters> kCounterFields[] = {
     {"l1", &KernelCounters::l1, 0, 1},
     {"l2", &KernelCounters::l2, 0, 1},
     {"dram", &KernelCounters::dram, 0, 1},
+    {"dram_write", &KernelCounters::dram_write, 0, 1},
 };
 
 const Field<SpeedPoint> kSpeedFields[] = {

@@ -70,6 +70,7 @@ constexpr Field<LearnedKernel>::Custom kSegmentsField = {
 
 // Weights multiply shares between 0 and 1.
 constexpr double kMaxNeighbourWeight = 1e6;
+constexpr size_t kFormerWeights = 9;
 
 absl::Status ReadWeights(const JsonValue& value, const JsonPath& path, NeighbourState& out) {
   size_t count = 0;
@@ -79,7 +80,9 @@ absl::Status ReadWeights(const JsonValue& value, const JsonPath& path, Neighbour
                                                          kMaxNeighbourWeight, out.weights[count++]);
                                      }));
   out.known = count == out.weights.size();
-  if (out.known) return absl::OkStatus();
+  // Weights of the nine features of older profiles: until it is trained again, nothing is known.
+  if (count == kFormerWeights) out.weights = {};
+  if (out.known || count == kFormerWeights) return absl::OkStatus();
   return KeyError(path, absl::StrCat("has ", count, " numbers, and a neighbour model has ",
                                      out.weights.size(), "."));
 }

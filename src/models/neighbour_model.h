@@ -22,7 +22,7 @@ struct UseOfDevice {
   double dram = 0;
   double l2 = 0;
   double tensor = 0;
-  double issue = 0;
+  double dram_write = 0;  // of dram, what writes take
 };
 
 struct NeighbourSample {
@@ -38,7 +38,7 @@ struct FactorPrediction {
 
 // What a profile keeps of a model. No weights: nothing is known.
 struct NeighbourState {
-  static constexpr size_t kFeatures = 9;
+  static constexpr size_t kFeatures = 13;
   bool known = false;
   std::array<double, kFeatures> weights = {};
   double error = 1;        // one standard deviation, of factors that lose more than kSmallLoss

@@ -67,7 +67,7 @@ bool UsesLittle(const core::KernelCounters& counters) {
 }
 
 UseOfDevice UseOf(const core::KernelCounters& counters) {
-  return {counters.dram, counters.l2, counters.tensor, counters.issue};
+  return {counters.dram, counters.l2, counters.tensor, counters.dram_write};
 }
 
 class OnlineModel final : public CostModel {
@@ -193,7 +193,7 @@ class OnlineModel final : public CostModel {
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {
     return neighbour.simulation.present || UsesLittle(neighbour.counters) ||
-           FromCounters(kernel, neighbour, 0).error < 1 ||
+           FromCounters(kernel, neighbour, device_.sm_count - sms).error < 1 ||
            pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms}) > 0;
   }
 

@@ -36,6 +36,23 @@ TEST(NeighbourModel, PredictsANeighbourThatItNeverMet) {
   EXPECT_LT(prediction.error, 0.05);
 }
 
+// What lbm does to a query and a kernel that only reads does not.
+TEST(NeighbourModel, WritesCostMoreThanReads) {
+  std::vector<NeighbourSample> samples;
+  for (const double dram : {0.1, 0.4, 0.6, 0.9}) {
+    for (const double written : {0.0, 0.5, 1.0}) {
+      for (const double share : {0.2, 0.5, 0.7}) {
+        const UseOfDevice use = {dram, dram, 0, dram * written};
+        samples.push_back({use, share, 1 - (0.3 + 0.5 * written) * dram * share});
+      }
+    }
+  }
+  NeighbourModel model;
+  model.Fit(samples);
+  EXPECT_NEAR(model.Predict({0.8, 0.8, 0, 0}, 0.6).factor, 1 - 0.3 * 0.8 * 0.6, 0.02);
+  EXPECT_NEAR(model.Predict({0.8, 0.8, 0, 0.8}, 0.6).factor, 1 - 0.8 * 0.8 * 0.6, 0.02);
+}
+
 TEST(NeighbourModel, FewSamplesTellNothing) {
   NeighbourModel model;
   std::vector<NeighbourSample> samples = Samples();

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -134,7 +135,7 @@ class UnmetNeighbourTest : public ::testing::Test {
     learned.kernels.resize(1);
     learned.kernels[0].name = "service";
     learned.kernels[0].neighbours.known = true;
-    learned.kernels[0].neighbours.weights = {1, -0.5, 0, 0, 0, 0, 0, 0, 0};  // 1 - 0.5 dram
+    learned.kernels[0].neighbours.weights = {1, -0.5};  // 1 - 0.5 dram sqrt(share)
     learned.kernels[0].neighbours.error = 0.06;
     ASSERT_TRUE(model_->Load(FormatLearned(learned)).ok());
     service_.kind = core::TaskKind::kGraph;
@@ -151,7 +152,8 @@ class UnmetNeighbourTest : public ::testing::Test {
 
 TEST_F(UnmetNeighbourTest, ItsCountersPredictWhatItCosts) {
   EXPECT_TRUE(model_->KnowsBeside(service_, 84, stranger_));
-  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, stranger_, 48), 0.7);
+  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, stranger_, 48),
+                   1 - 0.5 * (0.6 * std::sqrt(48.0 / kSms)));
   EXPECT_DOUBLE_EQ(model_->ErrorBeside(service_, 84, stranger_, 48), 0.06);
 }
 

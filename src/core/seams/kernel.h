@@ -52,6 +52,7 @@ struct KernelCounters {
   double l1 = 0;
   double l2 = 0;
   double dram = 0;
+  double dram_write = 0;  // of dram, what writes take
 
   bool present() const { return instructions > 0; }
 };

@@ -2,6 +2,7 @@
 
 #include "src/models/samples/neighbour_samples.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -14,18 +15,22 @@ namespace {
 // Of a kernel without one of the counters nothing is known.
 std::optional<UseOfDevice> UseOf(const SampleRow& row) {
   UseOfDevice use;
+  double dram_bytes = 0;
+  double dram_write_bytes = 0;
   size_t found = 0;
   for (const CounterValue& counter : row.counters) {
     for (const auto& [name, value] :
          {std::pair{"dram", &use.dram}, std::pair{"l2", &use.l2}, std::pair{"tensor", &use.tensor},
-          std::pair{"issue", &use.issue}}) {
+          std::pair{"dram_bytes", &dram_bytes}, std::pair{"dram_write_bytes", &dram_write_bytes}}) {
       if (counter.name != name) continue;
       *value = counter.value;
       ++found;
     }
   }
-  constexpr size_t kCounters = 4;
-  return found == kCounters ? std::optional(use) : std::nullopt;
+  constexpr size_t kCounters = 5;
+  if (found != kCounters) return std::nullopt;
+  if (dram_bytes > 0) use.dram_write = use.dram * std::min(1.0, dram_write_bytes / dram_bytes);
+  return use;
 }
 
 std::map<std::string, UseOfDevice> UsesOf(const Samples& samples) {

@@ -51,6 +51,10 @@ KernelCounters CountersOf(const SampleRow& row) {
   for (const Share& share : kShares) {
     counters.*share.member = std::min(1.0, ValueOf(row, share.name));
   }
+  if (const double bytes = ValueOf(row, "dram_bytes"); bytes > 0) {
+    const double written = std::min(1.0, ValueOf(row, "dram_write_bytes") / bytes);
+    counters.dram_write = counters.dram * written;
+  }
   return counters;
 }
 

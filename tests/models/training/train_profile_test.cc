@@ -39,7 +39,8 @@ SampleRow Counted(std::string kernel) {
                   {"async_copies", 1000},   {"global_requests", 2000},
                   {"global_sectors", 8000}, {"issue", 0.5},
                   {"tensor", 0.25},         {"special", 0.125},
-                  {"dram", 0.75},           {"l2", 1.01}};
+                  {"dram", 0.75},           {"l2", 1.01},
+                  {"dram_bytes", 4000},     {"dram_write_bytes", 1000}};
   return row;
 }
 
@@ -191,6 +192,7 @@ TEST_F(TrainProfileTest, CountersAreOfABlockTask) {
   EXPECT_DOUBLE_EQ(counters.sectors_per_request, 4);
   EXPECT_DOUBLE_EQ(counters.issue, 0.5);
   EXPECT_DOUBLE_EQ(counters.l2, 1);  // a share, whatever was counted
+  EXPECT_DOUBLE_EQ(counters.dram_write, 0.75 / 4);
   EXPECT_FALSE(profile_.kernels[1].counters.present());
   EXPECT_TRUE(ParseProfile(FormatProfile(profile_)).ok());
 }
