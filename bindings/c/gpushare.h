@@ -1515,8 +1515,9 @@ typedef struct gpushare_profile_train_options {
 #define GPUSHARE_PROFILE_TRAIN_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_profile_train_options)
 
 // Writes a profile whose kernels are trained with the rows of a samples file: durations alone on
-// the whole device, counters, and demands (docs/calibration.md). What the samples do not have stays
-// as it is. After a crash the output is the old file or the new one, never a mix.
+// the whole device, counters, demands, and durations of library calls by their parameters
+// (docs/calibration.md). What the samples do not have stays as it is. After a crash the output is
+// the old file or the new one, never a mix.
 // Threads: any. Owns: nothing. Blocks: while it reads and writes.
 // Errors: INVALID_ARGUMENT a file is of no such kind; NOT_FOUND; FAILED_PRECONDITION the samples
 // are of another GPU; UNAVAILABLE or PERMISSION_DENIED the output cannot be written.

@@ -6,6 +6,7 @@
 #ifndef GPUSHARE_SRC_MODELS_FEATURE_LINE_H_
 #define GPUSHARE_SRC_MODELS_FEATURE_LINE_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <vector>
@@ -24,10 +25,17 @@ class FeatureLine {
 
   double At(const FeaturePoint& point) const;
 
- private:
   // Sizes whose squares and products count as features.
   static constexpr size_t kSizes = 6;
   static constexpr size_t kTerms = 1 + kLibraryFeatures + kSizes * (kSizes + 1) / 2;
+
+  absl::Span<const double> weights() const { return weights_; }
+  // kTerms finite numbers.
+  void Restore(absl::Span<const double> weights) {
+    std::copy_n(weights.begin(), kTerms, weights_.begin());
+  }
+
+ private:
   using Terms = std::array<double, kTerms>;
   static Terms TermsOf(const FeaturePoint& point);
 

@@ -8,6 +8,7 @@
 #include "src/models/fused_model.h"
 #include "src/models/json_co_resident.h"
 #include "src/models/json_fields.h"
+#include "src/models/json_library.h"
 #include "src/models/profile_limits.h"
 
 namespace gpushare::models {
@@ -138,6 +139,14 @@ constexpr Field<Learned>::Custom kCoResidentField = {
     [](const Learned& in) { return !in.co_resident.known(); },
 };
 
+const Field<Learned>::Custom kLibraryField = {
+    [](const JsonValue& value, const JsonPath& path, Learned& out) {
+      return ReadLibrary(value, path, out.library);
+    },
+    [](const Learned& in, JsonWriter& json) { WriteLibrary(in.library, json); },
+    [](const Learned& in) { return in.library.classes.empty(); },
+};
+
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
     {"segments", kSegmentsField},
@@ -163,6 +172,7 @@ const Field<Learned> kLearnedFields[] = {
     {"pairs", ListField<Learned, LearnedPair, &Learned::pairs, kPairFields, kMaxPairs>()},
     {"fused", kFusedListField},
     {"co_resident", kCoResidentField},
+    {"library", kLibraryField},
 };
 
 }  // namespace

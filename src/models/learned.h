@@ -15,6 +15,7 @@
 #include "src/models/calibration_record.h"
 #include "src/models/co_resident/model.h"
 #include "src/models/eviction_model.h"
+#include "src/models/library_state.h"
 #include "src/models/linear_model.h"
 #include "src/models/neighbour_model.h"
 #include "src/models/pair_model.h"
@@ -58,6 +59,7 @@ struct Learned {
   std::vector<LearnedPair> pairs;
   std::vector<LearnedFused> fused;
   co_resident::State co_resident;
+  LibraryState library;
 };
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text);

@@ -13,6 +13,9 @@ inline constexpr size_t kLibrarySamplesMax = 4096;
 // Fewer samples of a class of calls predict nothing: the line has some forty weights, which ridge
 // regression keeps small, and leaving one out must still say how far off it is.
 inline constexpr size_t kLibrarySamplesMin = 24;
+// Samples of one class that are kept, in memory and in a profile (20 to 40 bytes each there). The
+// largest class of an H200's samples has less.
+inline constexpr size_t kLibraryRowsMax = 512;
 // Neighbours that predict a call (Baymax 7.1: k = 5).
 inline constexpr size_t kLibraryNeighbours = 5;
 

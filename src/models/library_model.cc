@@ -71,9 +71,13 @@ core::Prediction PredictionOf(double ns, double relative_error, bool trained) {
 
 }  // namespace
 
+// What predicts the calls of one class.
 struct LibraryModel::ClassModel {
-  // Raw points and their log2 ratios; fits everything else.
-  void Fit(std::vector<FeaturePoint> points, std::vector<double> values);
+  // `out` has rows with log ratios and the class; fills everything else, here and there.
+  void Fit(std::vector<FeaturePoint> points, LibraryClass& out);
+  // As Fit left it. `points` are those of the rows that `kept` has.
+  void Restore(const LibraryClass& kept, std::vector<FeaturePoint> points,
+               std::vector<double> values);
   FeaturePoint Scaled(const FeaturePoint& point) const;
   // Whether some sample is near, and the features that were alike in all samples are as they were.
   bool HasSampleLike(const FeaturePoint& point) const;
@@ -82,19 +86,16 @@ struct LibraryModel::ClassModel {
   LibraryMethod method = LibraryMethod::kNone;
   double error = kUnknownError;
   double reach = 0;  // of the nearest sample, in scaled features
-  // The least and the most log ratio of a sample; no call is predicted beyond them.
   double least_ratio = 0;
   double most_ratio = 0;
   FeaturePoint mean = {};
   FeaturePoint inverse_deviation = {};
   FeatureLine line;
-  NearestFeatures ratios;
-  NearestFeatures left_by_line;
+  NearestFeatures nearest;  // log ratios, or what the line leaves of them
 
  private:
   void SetScale(const std::vector<FeaturePoint>& points);
-  void Choose(const std::vector<double>& of_line, const std::vector<double>& of_neighbours,
-              const std::vector<double>& of_both);
+  void Take(const LibraryClass& kept);
 };
 
 void LibraryModel::ClassModel::SetScale(const std::vector<FeaturePoint>& points) {
@@ -122,59 +123,92 @@ bool LibraryModel::ClassModel::HasSampleLike(const FeaturePoint& point) const {
   for (size_t f = 0; f < kLibraryFeatures; ++f) {
     if (inverse_deviation[f] == 0 && std::abs(point[f] - mean[f]) > kDeviationMin) return false;
   }
-  return ratios.At(Scaled(point)).nearest <= reach;
+  return nearest.At(Scaled(point)).nearest <= reach;
 }
 
-void LibraryModel::ClassModel::Choose(const std::vector<double>& of_line,
-                                      const std::vector<double>& of_neighbours,
-                                      const std::vector<double>& of_both) {
+namespace {
+
+// Errors (predicted - measured, log2) of each sample when a fit to the others predicts it.
+struct LeftOut {
+  std::vector<double> of_line;  // empty without a line, as of_both
+  std::vector<double> of_neighbours;
+  std::vector<double> of_both;
+};
+
+void Choose(const LeftOut& left_out, LibraryClass& out) {
   double least = std::numeric_limits<double>::infinity();
-  for (const auto& [candidate, errors] : {std::pair{LibraryMethod::kLine, &of_line},
-                                          std::pair{LibraryMethod::kNeighbours, &of_neighbours},
-                                          std::pair{LibraryMethod::kLineAndNeighbours, &of_both}}) {
+  for (const auto& [candidate, errors] :
+       {std::pair{LibraryMethod::kLine, &left_out.of_line},
+        std::pair{LibraryMethod::kNeighbours, &left_out.of_neighbours},
+        std::pair{LibraryMethod::kLineAndNeighbours, &left_out.of_both}}) {
     const double mean_error = MeanError(*errors);
     if (!(mean_error < least)) continue;
     least = mean_error;
-    method = candidate;
-    error = Deviation(*errors);
+    out.method = candidate;
+    out.error = Deviation(*errors);
   }
 }
 
-void LibraryModel::ClassModel::Fit(std::vector<FeaturePoint> points, std::vector<double> values) {
+}  // namespace
+
+void LibraryModel::ClassModel::Take(const LibraryClass& kept) {
+  method = kept.method;
+  error = kept.error;
+  reach = kept.reach;
+  least_ratio = kept.least_ratio;
+  most_ratio = kept.most_ratio;
+}
+
+void LibraryModel::ClassModel::Fit(std::vector<FeaturePoint> points, LibraryClass& out) {
+  std::vector<double> values;
+  for (const LibraryRow& row : out.rows) values.push_back(row.value);
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
-  least_ratio = *low;
-  most_ratio = *high;
+  out.least_ratio = *low;
+  out.most_ratio = *high;
   SetScale(points);
   for (FeaturePoint& point : points) point = Scaled(point);
-  const std::vector<double> of_line = line.Fit(points, values);
-  ratios.Build(points, values);
-  std::vector<double> of_neighbours;
+  LeftOut left_out;
+  const std::vector<double> rest = line.Fit(points, values);  // measured - predicted
+  for (const double one : rest) left_out.of_line.push_back(-one);
+  nearest.Build(points, values);
   std::vector<double> distances;
   for (size_t i = 0; i < points.size(); ++i) {
-    const NearestMean mean_of = ratios.AtWithout(i);
-    of_neighbours.push_back(mean_of.value - values[i]);
+    const NearestMean mean_of = nearest.AtWithout(i);
+    left_out.of_neighbours.push_back(mean_of.value - values[i]);
     distances.push_back(mean_of.nearest);
   }
-  reach = kReach * Quantile(distances, kMostSamples);
-  std::vector<double> of_both;
-  if (!of_line.empty()) {
-    left_by_line.Build(points, of_line);
+  out.reach = kReach * Quantile(distances, kMostSamples);
+  if (!rest.empty()) {
+    nearest.Build(points, rest);
     for (size_t i = 0; i < points.size(); ++i) {
-      of_both.push_back(left_by_line.AtWithout(i).value - of_line[i]);
+      left_out.of_both.push_back(nearest.AtWithout(i).value - rest[i]);
     }
   }
-  std::vector<double> line_errors = of_line;  // predicted - measured, as the others
-  for (double& one : line_errors) one = -one;
-  Choose(line_errors, of_neighbours, of_both);
+  Choose(left_out, out);
+  Take(out);
+  if (method == LibraryMethod::kLineAndNeighbours) {
+    for (size_t i = 0; i < rest.size(); ++i) out.rows[i].value = rest[i];
+  } else {
+    nearest.Build(std::move(points), std::move(values));
+  }
+  if (method != LibraryMethod::kNeighbours) {
+    out.weights.assign(line.weights().begin(), line.weights().end());
+  }
+}
+
+void LibraryModel::ClassModel::Restore(const LibraryClass& kept, std::vector<FeaturePoint> points,
+                                       std::vector<double> values) {
+  Take(kept);
+  if (!kept.weights.empty()) line.Restore(kept.weights);
+  SetScale(points);
+  for (FeaturePoint& point : points) point = Scaled(point);
+  nearest.Build(std::move(points), std::move(values));
 }
 
 double LibraryModel::ClassModel::LogRatioAt(const FeaturePoint& scaled) const {
   double value = 0;
-  if (method == LibraryMethod::kNeighbours) value = ratios.At(scaled).value;
-  if (method == LibraryMethod::kLine) value = line.At(scaled);
-  if (method == LibraryMethod::kLineAndNeighbours) {
-    value = line.At(scaled) + left_by_line.At(scaled).value;
-  }
+  if (method != LibraryMethod::kNeighbours) value += line.At(scaled);
+  if (method != LibraryMethod::kLine) value += nearest.At(scaled).value;
   return std::clamp(value, least_ratio, most_ratio);
 }
 
@@ -183,22 +217,69 @@ LibraryModel::~LibraryModel() = default;
 LibraryModel::LibraryModel(LibraryModel&&) noexcept = default;
 LibraryModel& LibraryModel::operator=(LibraryModel&&) noexcept = default;
 
+namespace {
+
+// Evenly over the samples, in their order.
+template <class T>
+void Thin(std::vector<T>& all) {
+  if (all.size() <= kLibraryRowsMax) return;
+  for (size_t i = 0; i < kLibraryRowsMax; ++i) all[i] = all[i * all.size() / kLibraryRowsMax];
+  all.resize(kLibraryRowsMax);
+}
+
+}  // namespace
+
 void LibraryModel::Fit(const LibraryDevice& device, absl::Span<const LibrarySample> samples) {
   device_ = device;
+  state_.classes.clear();
   std::array<std::vector<FeaturePoint>, kLibraryClasses> points;
-  std::array<std::vector<double>, kLibraryClasses> values;
+  std::array<LibraryClass, kLibraryClasses> fitted;
   for (const LibrarySample& sample : samples.first(std::min(samples.size(), kLibrarySamplesMax))) {
     const LibraryFeatures features = FeaturesOf(device, sample.call);
     const double ratio = sample.duration_ns / features.least_ns;
     if (!features.known || !(ratio > 0) || !std::isfinite(ratio)) continue;
     points[features.call_class].push_back(features.values);
-    values[features.call_class].push_back(std::clamp(std::log2(ratio), kLogRatioMin, kLogRatioMax));
+    fitted[features.call_class].rows.push_back(
+        {sample.call, std::clamp(std::log2(ratio), kLogRatioMin, kLogRatioMax)});
   }
   for (size_t c = 0; c < kLibraryClasses; ++c) {
     classes_[c].reset();
     if (points[c].size() < kLibrarySamplesMin) continue;
+    Thin(points[c]);
+    Thin(fitted[c].rows);
+    fitted[c].call_class = c;
     classes_[c] = std::make_unique<ClassModel>();
-    classes_[c]->Fit(std::move(points[c]), std::move(values[c]));
+    classes_[c]->Fit(std::move(points[c]), fitted[c]);
+    state_.classes.push_back(std::move(fitted[c]));
+  }
+}
+
+void LibraryModel::Restore(const LibraryDevice& device, LibraryState state) {
+  device_ = device;
+  state_ = std::move(state);
+  for (auto& one : classes_) one.reset();
+}
+
+void LibraryModel::Build(const LibraryClass& of_class) {
+  std::vector<FeaturePoint> points;
+  std::vector<double> values;
+  for (const LibraryRow& row : of_class.rows) {
+    const LibraryFeatures features = FeaturesOf(device_, row.call);
+    if (!features.known || features.call_class != of_class.call_class) continue;
+    points.push_back(features.values);
+    values.push_back(row.value);
+  }
+  if (points.size() < kLibrarySamplesMin) return;
+  auto built = std::make_unique<ClassModel>();
+  built->Restore(of_class, std::move(points), std::move(values));
+  classes_[of_class.call_class] = std::move(built);
+}
+
+void LibraryModel::Prepare(const core::LibraryCall& call) {
+  const LibraryFeatures features = FeaturesOf(device_, call);
+  if (!features.known || classes_[features.call_class] != nullptr) return;
+  for (const LibraryClass& one : state_.classes) {
+    if (one.call_class == features.call_class) return Build(one);
   }
 }
 

@@ -3,7 +3,11 @@
 //
 //   LibraryModel model;
 //   model.Fit(device, samples);                   // offline: seconds of samples take milliseconds
-//   core::Prediction one = model.Predict(call);   // once for each registered call
+//   LibraryState kept = model.state();            // what a profile keeps
+//
+//   model.Restore(device, kept);                  // in the scheduler
+//   model.Prepare(call);                          // once for each registered call, as the next
+//   core::Prediction one = model.Predict(call);
 //
 // Each class of calls (operation, precision, alignment) predicts the ratio by what is least off
 // when one sample at a time is left out: ridge regression over the features, the five nearest
@@ -22,19 +26,13 @@
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/library_call.h"
 #include "src/models/library_features.h"
+#include "src/models/library_state.h"
 
 namespace gpushare::models {
 
 struct LibrarySample {
   core::LibraryCall call;
   double duration_ns = 0;  // alone, on the whole device
-};
-
-enum class LibraryMethod : uint8_t {
-  kNone = 0,  // too few samples
-  kLine = 1,
-  kNeighbours = 2,
-  kLineAndNeighbours = 3,
 };
 
 class LibraryModel {
@@ -45,9 +43,17 @@ class LibraryModel {
   LibraryModel& operator=(LibraryModel&&) noexcept;
 
   // Replaces what was fitted before. Samples that are not finite and above 0, and those beyond
-  // kLibrarySamplesMax, do not count.
+  // kLibrarySamplesMax, do not count. Of a class with more than kLibraryRowsMax, so many count.
   void Fit(const LibraryDevice& device, absl::Span<const LibrarySample> samples);
 
+  // Takes the place of a fit. Rows that are not of their class do not count.
+  void Restore(const LibraryDevice& device, LibraryState state);
+  const LibraryState& state() const { return state_; }
+
+  // Builds what Predict needs of the call's class, if it was restored; allocates.
+  void Prepare(const core::LibraryCall& call);
+
+  // A call of a restored class that is not prepared gets what an unknown class gets.
   core::Prediction Predict(const core::LibraryCall& call) const;
 
   // What predicts calls of its class.
@@ -56,7 +62,10 @@ class LibraryModel {
  private:
   struct ClassModel;
 
+  void Build(const LibraryClass& of_class);
+
   LibraryDevice device_;
+  LibraryState state_;
   std::array<std::unique_ptr<ClassModel>, kLibraryClasses> classes_;
 };
 

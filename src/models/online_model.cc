@@ -25,6 +25,7 @@
 #include "src/models/eviction_model.h"
 #include "src/models/fused_models.h"
 #include "src/models/learned.h"
+#include "src/models/library_model.h"
 #include "src/models/linear_model.h"
 #include "src/models/neighbour_model.h"
 #include "src/models/opaque_model.h"
@@ -57,7 +58,17 @@ struct KernelModel {
   EvictionModel eviction;
   FollowedMean blocking;  // what its evictions added to LC launches, ns
   NeighbourModel neighbours;
+  core::LibraryCall call = {};
 };
+
+Prediction Predicted(const KernelModel& model, int64_t block_tasks) {
+  Prediction out =
+      model.solo.Predict(static_cast<double>(block_tasks), model.prior.NsOf(block_tasks));
+  if (model.prior.error() > 0 && model.solo.state().samples == 0) {
+    out.error_ns = std::llround(static_cast<double>(out.duration_ns) * model.prior.error());
+  }
+  return out;
+}
 
 // Work that hardly uses what partitions share. The weights of a query, fitted to all neighbours,
 // would charge it a per cent or two, which decides for or against a split.
@@ -75,6 +86,7 @@ class OnlineModel final : public CostModel {
   OnlineModel(const DeviceProfile& device, std::vector<CoResidentRecord> measured)
       : device_(device), co_schedules_(device, std::move(measured)) {
     by_id_.reserve(core::kMaxKernels);
+    library_.Restore(CallDevice(), {});
   }
 
   void AddKernel(const KernelDesc& kernel) override {
@@ -85,7 +97,10 @@ class OnlineModel final : public CostModel {
                       cut ? kernel.cut.segments : 0,
                       EvictionModel(EvictionPrior(device_, kernel)),
                       FollowedMean(),
-                      NeighbourModel()};
+                      NeighbourModel(),
+                      kernel.library_call};
+    PrepareCall(library_, model);
+    SetCallPrior(library_, model);
     const auto learned = pending_.find(kernel.name);
     if (learned != pending_.end()) Apply(learned->second, model);
     const auto known = by_id_.find(kernel.id.value);
@@ -138,13 +153,11 @@ class OnlineModel final : public CostModel {
   Prediction PredictSolo(const TaskFeatures& features) const override {
     if (features.kind == TaskKind::kMemcpy) return copies_.Predict(device_, features);
     if (features.kernel == nullptr) return opaque_.Predict(features);
-    const double tasks = static_cast<double>(features.block_tasks);
     const KernelModel* model = Find(*features.kernel);
-    if (model == nullptr) {
-      const KernelPrior prior(device_, *features.kernel);
-      return LinearModel().Predict(tasks, prior.NsOf(features.block_tasks));
-    }
-    return model->solo.Predict(tasks, model->prior.NsOf(features.block_tasks));
+    if (model != nullptr) return Predicted(*model, features.block_tasks);
+    const KernelPrior prior(device_, *features.kernel);
+    return LinearModel().Predict(static_cast<double>(features.block_tasks),
+                                 prior.NsOf(features.block_tasks));
   }
 
   int64_t LearnedSoloNs(const std::string& name) const override {
@@ -254,6 +267,7 @@ class OnlineModel final : public CostModel {
     learned.copies = copies_.Save();
     learned.fused = fused_.Save();
     if (const co_resident::State* state = co_schedules_.learned()) learned.co_resident = *state;
+    learned.library = library_.state();
     return FormatLearned(learned);
   }
 
@@ -267,9 +281,14 @@ class OnlineModel final : public CostModel {
     FusedModels::ByName fused;
     for (const LearnedFused& one : learned.fused) fused[one.name] = one;
     CoSchedules::Prepared pairs = co_schedules_.Prepare(std::move(learned.co_resident));
+    LibraryModel library;
+    library.Restore(CallDevice(), std::move(learned.library));
+    for (KernelModel& model : kernels_) PrepareCall(library, model);
     // From here on nothing allocates: a text is taken completely or not at all.
     pending_.swap(pending);
+    library_ = std::move(library);
     for (KernelModel& model : kernels_) {
+      SetCallPrior(library_, model);
       const auto found = pending_.find(model.name);
       if (found != pending_.end()) Apply(found->second, model);
     }
@@ -284,6 +303,19 @@ class OnlineModel final : public CostModel {
   }
 
  private:
+  LibraryDevice CallDevice() const {
+    LibraryDevice device;
+    device.sm_count = device_.sm_count;
+    return device;
+  }
+  static void PrepareCall(LibraryModel& library, const KernelModel& model) {
+    if (model.prior.IsOpenForCall()) library.Prepare(model.call);
+  }
+  // Once for each registration: predicting a call takes microseconds.
+  static void SetCallPrior(const LibraryModel& library, KernelModel& model) {
+    if (model.prior.IsOpenForCall()) model.prior.SetCall(library.Predict(model.call));
+  }
+
   static void Apply(const LearnedKernel& learned, KernelModel& model) {
     model.solo.Restore(learned.solo);
     model.neighbours.Restore(learned.neighbours);
@@ -338,7 +370,7 @@ class OnlineModel final : public CostModel {
     const Prediction solo = PredictSolo(observation.features);
     // Against a guess the sample would blame the neighbour for the error of the guess.
     const bool known = solo.trained || kernel->simulation.present || kernel->counters.present() ||
-                       kernel->solo_hint_ns > 0;
+                       kernel->solo_hint_ns > 0 || IsKnownCall(*kernel);
     if (!known) return false;
     double alone_ns = static_cast<double>(solo.duration_ns) / SpeedOn(*kernel, observation.sms);
     const double measured_ns = static_cast<double>(observation.measured_ns);
@@ -362,8 +394,7 @@ class OnlineModel final : public CostModel {
   Prediction SoloOf(core::KernelId id, int64_t block_tasks) const {
     const auto found = by_id_.find(id.value);
     if (found == by_id_.end()) return {};
-    const KernelModel& model = *found->second;
-    return model.solo.Predict(static_cast<double>(block_tasks), model.prior.NsOf(block_tasks));
+    return Predicted(*found->second, block_tasks);
   }
   Prediction SoloOf(const core::CoResidentSide& side) const {
     return SoloOf(side.kernel->id, side.block_tasks);
@@ -396,6 +427,11 @@ class OnlineModel final : public CostModel {
     if (UsesLittle(neighbour.counters)) return {};
     return model->neighbours.Predict(UseOf(neighbour.counters),
                                      static_cast<double>(neighbour_sms) / device_.sm_count);
+  }
+
+  bool IsKnownCall(const KernelDesc& kernel) const {
+    const KernelModel* model = Find(kernel);
+    return model != nullptr && model->prior.IsOpenForCall() && model->prior.known();
   }
 
   const KernelModel* Find(const KernelDesc& kernel) const {
@@ -460,6 +496,7 @@ class OnlineModel final : public CostModel {
   CopyModel copies_;
   OpaqueModel opaque_;
   FusedModels fused_;
+  LibraryModel library_;
   CoSchedules co_schedules_;
   uint64_t version_ = 1;
   uint64_t fused_version_ = 1;

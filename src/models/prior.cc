@@ -45,7 +45,16 @@ KernelPrior::KernelPrior(const core::DeviceProfile& device, const core::KernelDe
     }
     known_ = hint > 0 || counted_ns_per_block_task_ > 0;
     constant_ns_ = hint > 0 ? hint : kUnknownDurationNs;
+    open_for_call_ = hint <= 0 && kernel.kind == core::TaskKind::kLibrary &&
+                     kernel.library_call.operation != core::LibraryOperation::kNone;
   }
+}
+
+void KernelPrior::SetCall(const core::Prediction& predicted) {
+  if (predicted.duration_ns <= 0) return;
+  constant_ns_ = static_cast<double>(predicted.duration_ns);
+  error_ = static_cast<double>(predicted.error_ns) / constant_ns_;
+  known_ = predicted.trained;
 }
 
 double KernelPrior::NsOf(int64_t block_tasks) const {

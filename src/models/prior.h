@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "src/core/base/types.h"
+#include "src/core/seams/cost_model.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
 
@@ -31,11 +32,18 @@ class KernelPrior {
   KernelPrior(const core::DeviceProfile& device, const core::KernelDesc& kernel);
   // Of a task of so many block tasks.
   double NsOf(int64_t block_tasks) const;
-  // Whether a record, a hint or counters are behind it.
+  // Whether a record, a hint, counters or calls like this one are behind it.
   bool known() const { return known_; }
+  // Of a library call of which nothing else is known: what its parameters tell (library_model.h).
+  bool IsOpenForCall() const { return open_for_call_; }
+  void SetCall(const core::Prediction& predicted);
+  // One standard deviation of the relative error; 0: unknown.
+  double error() const { return error_; }
 
  private:
   bool known_ = true;
+  bool open_for_call_ = false;
+  double error_ = 0;
   double constant_ns_ = 0;                // graphs, hints
   double block_task_ns_ = 0;              // else: rounds of block tasks
   int64_t concurrent_ = 1;                // block tasks that the whole device runs at once

@@ -29,13 +29,24 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   kernel.counters.instructions = 1000;
   kernel.counters.dram = 0.5;
   model->AddKernel(kernel);
+  gpushare::core::KernelDesc call;
+  call.id.value = 2;
+  call.name = "call";
+  call.kind = gpushare::core::TaskKind::kLibrary;
+  call.library_call.operation = gpushare::core::LibraryOperation::kMatmul;
+  call.library_call.type = gpushare::core::DataType::kFloat16;
+  call.library_call.m = call.library_call.n = call.library_call.k = 1024;
+  model->AddKernel(call);
   if (model->Load(text).ok()) {
-    gpushare::core::TaskFeatures features;
-    features.kernel = &kernel;
-    features.block_tasks = 1000;
-    const gpushare::core::Prediction prediction = model->PredictSolo(features);
-    if (prediction.duration_ns < 0 || prediction.duration_ns > gpushare::core::kMaxDurationNs) {
-      std::abort();
+    for (const gpushare::core::KernelDesc* one : {&kernel, &call}) {
+      gpushare::core::TaskFeatures features;
+      features.kernel = one;
+      features.kind = one->kind;
+      features.block_tasks = 1000;
+      const gpushare::core::Prediction prediction = model->PredictSolo(features);
+      if (prediction.duration_ns < 0 || prediction.duration_ns > gpushare::core::kMaxDurationNs) {
+        std::abort();
+      }
     }
     const gpushare::core::CoResidentPrediction pair =
         model->PredictCoResident({&kernel, 2, 1000}, {&kernel, 1, 1000});

@@ -123,5 +123,87 @@ TEST(LearnedTest, PairsThatPointNowhereAreRefused) {
       HasSubstr("has 1 numbers, and its rows have 14"));
 }
 
+LibraryClass Products() {
+  LibraryClass one;
+  one.call_class = 5;  // half precision, aligned
+  one.method = LibraryMethod::kNeighbours;
+  one.error = 0.1;
+  one.most_ratio = 2;
+  LibraryRow row;
+  row.call.operation = core::LibraryOperation::kMatmul;
+  row.call.type = core::DataType::kBfloat16;
+  row.call.transpose_b = true;
+  row.call.batch = 3;
+  row.call.m = row.call.n = row.call.k = 512;
+  row.value = 1.25;
+  one.rows.assign(2, row);
+  return one;
+}
+
+LibraryClass Convolutions() {
+  LibraryClass one;
+  one.call_class = 9;
+  one.method = LibraryMethod::kLine;
+  one.weights.assign(37, 0.5);
+  LibraryRow row;
+  row.call.operation = core::LibraryOperation::kConvolution;
+  row.call.type = core::DataType::kFloat16;
+  row.call.channels_last = true;
+  row.call.batch = 128;
+  row.call.channels = row.call.filters = 64;
+  row.call.height = row.call.width = 56;
+  row.call.filter_height = row.call.filter_width = 3;
+  row.call.padding = 1;
+  row.value = -0.5;
+  one.rows.assign(1, row);
+  return one;
+}
+
+TEST(LearnedTest, LibraryCallsAreReadBack) {
+  Learned learned;
+  learned.library.classes = {Products(), Convolutions()};
+  const std::string text = FormatLearned(learned);
+  EXPECT_THAT(text, HasSubstr(R"("rows":"1250,18,3,512,512,512;1250,18,3,512,512,512;")"));
+  const absl::StatusOr<Learned> read = ParseLearned(text);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(FormatLearned(*read), text);
+  const LibraryRow& product = read->library.classes.at(0).rows.at(1);
+  EXPECT_EQ(product.value, 1.25);
+  EXPECT_TRUE(product.call.transpose_b);
+  EXPECT_EQ(product.call.type, core::DataType::kBfloat16);
+  const LibraryRow& convolution = read->library.classes.at(1).rows.at(0);
+  EXPECT_EQ(convolution.call.padding, 1);
+  EXPECT_EQ(convolution.call.operation, core::LibraryOperation::kConvolution);
+  EXPECT_TRUE(convolution.call.channels_last);
+}
+
+std::string WithClass(const std::string& fields) {
+  return R"({"schema_version":1,"library":[{"class":5,"method":"neighbours",)" + fields + "}]}";
+}
+
+TEST(LearnedTest, BadLibraryCallsAreRefused) {
+  EXPECT_TRUE(ParseLearned(WithClass(R"("rows":"1,1,1,8,8,8;")")).ok());
+  for (const char* rows : {"1,1,1,8,8,8", "1,1,1,8,8;", "1,1,1,8,8,8,8;", "1,3,1,8,8,8;",
+                           "1,192,1,8,8,8;", "1,1,1,-8,8,8;", "1,1,1,8,8,1073741825;",
+                           "64001,1,1,8,8,8;", "1,1,1,8,8,99999999999999999999;", "a"}) {
+    EXPECT_THAT(ParseLearned(WithClass(std::string(R"("rows":")") + rows + '"')).status().message(),
+                HasSubstr("bad row"))
+        << rows;
+  }
+  std::string many;
+  for (int i = 0; i < 513; ++i) many += "1,1,1,8,8,8;";
+  EXPECT_THAT(ParseLearned(WithClass(R"("rows":")" + many + '"')).status().message(),
+              HasSubstr("more than 512 rows"));
+  EXPECT_THAT(ParseLearned(WithClass(R"("weights":[1],"rows":"")")).status().message(),
+              HasSubstr("the method needs 0"));
+  EXPECT_THAT(ParseLearned(R"({"schema_version":1,"library":[{"rows":"1,1,1,8,8,8,1,1,1,1,1,1,1;",)"
+                           R"("class":5,"method":"neighbours"}]})")
+                  .status()
+                  .message(),
+              HasSubstr("stands behind 'rows'"));
+  EXPECT_THAT(ParseLearned(R"({"schema_version":1,"library":[{"class":5}]})").status().message(),
+              HasSubstr("needs a 'class' and a 'method'"));
+}
+
 }  // namespace
 }  // namespace gpushare::models

@@ -204,6 +204,40 @@ TEST(LibraryModel, TheNumberOfSamplesIsBounded) {
             bounded.Predict(Matmul(512, 768, 768)).duration_ns);
 }
 
+// All methods: a line for powers of sizes, neighbours for a step, both for a step on a power.
+TEST(LibraryModel, WhatAProfileKeepsPredictsAsTheFitDoes) {
+  const auto step = [](const core::LibraryCall& call) {
+    return Smooth(call) * (call.m < 1500 && call.n > 2000 ? 2.0 : 1.0);
+  };
+  for (const Truth& truth : {Truth(Smooth), Truth(step)}) {
+    LibraryModel fitted;
+    HeldOutError(truth, fitted);
+    LibraryModel restored;
+    restored.Restore(kDevice, fitted.state());
+    const core::LibraryCall call = Matmul(1000, 1536, 1024);
+    EXPECT_FALSE(restored.Predict(call).trained) << "not prepared yet";
+    restored.Prepare(call);
+    for (const core::LibraryCall& one : {call, Matmul(300, 6144, 2000), Matmul(2, 8, 1 << 20)}) {
+      const core::Prediction expected = fitted.Predict(one);
+      const core::Prediction predicted = restored.Predict(one);
+      EXPECT_EQ(predicted.duration_ns, expected.duration_ns);
+      EXPECT_EQ(predicted.error_ns, expected.error_ns);
+      EXPECT_EQ(predicted.trained, expected.trained);
+    }
+  }
+}
+
+TEST(LibraryModel, RowsOfAnotherClassDoNotCount) {
+  LibraryModel fitted;
+  HeldOutError(Smooth, fitted);
+  LibraryState state = fitted.state();
+  for (LibraryRow& row : state.classes.at(0).rows) row.call.n += 1;  // rows that are not aligned
+  LibraryModel restored;
+  restored.Restore(kDevice, state);
+  restored.Prepare(Matmul(1000, 1536, 1024));
+  EXPECT_FALSE(restored.Predict(Matmul(1000, 1536, 1024)).trained);
+}
+
 TEST(LibraryModel, APredictionAllocatesNothing) {
   if (!gpushare_test::CanFailAllocations()) GTEST_SKIP() << "A sanitizer replaces the allocator.";
   LibraryModel model;

@@ -58,6 +58,9 @@ def check_trained(program: str, samples: pathlib.Path, profile: str, folder: pat
     assert len(json.dumps(pairs, separators=(',', ':'))) < 60000, 'the model of pairs has grown'
     learned = text['kernels']
     assert len(learned) == 59 and all(one['solo']['samples'] >= 3 for one in learned), 'a kernel is not trained'
+    classes = json.loads(json.loads(again.read_text())['learned'])['library']
+    rows = sum(one['rows'].count(';') for one in classes)
+    assert rows >= 650, f'{rows} library calls train'
     counted = [one for one in json.loads(again.read_text())['kernels'] if 'counters' in one]
     assert len(counted) == 45, f'{len(counted)} kernels have counters'
 

@@ -1,12 +1,16 @@
-// Judges durations of library calls by their parameters: held-out shapes train nothing.
+// Judges durations of library calls by their parameters: held-out shapes train nothing. The model
+// is what a profile keeps of the fit.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/models/evaluation/judged.h"
+#include "src/models/learned.h"
 #include "src/models/library_model.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/row_times.h"
+#include "src/models/training/train_library.h"
 
 namespace gpushare::models {
 namespace {
@@ -22,17 +26,23 @@ bool Counts(const Samples& samples, const SampleRow& row) {
 }  // namespace
 
 void JudgeLibraryCalls(const Samples& samples, std::vector<Judged>& out) {
+  Samples training;
+  training.head = samples.head;
+  for (const SampleRow& row : samples.rows) {
+    if (Counts(samples, row) && !IsHeldOut(row)) training.rows.push_back(row);
+  }
+  Learned learned;
+  TrainLibrary(training, learned);
+  absl::StatusOr<Learned> kept = ParseLearned(FormatLearned(learned));
+  if (!kept.ok()) return;
   LibraryDevice device;
   device.sm_count = samples.head.sm_count;
-  std::vector<LibrarySample> training;
-  for (const SampleRow& row : samples.rows) {
-    if (Counts(samples, row) && !IsHeldOut(row)) training.push_back({row.call, Median(row.ns)});
-  }
   LibraryModel model;
-  model.Fit(device, training);
+  model.Restore(device, std::move(kept->library));
   for (const SampleRow& row : samples.rows) {
     if (!Counts(samples, row) || !IsHeldOut(row)) continue;
     const double measured = Median(row.ns);
+    model.Prepare(row.call);
     const core::Prediction prediction = model.Predict(row.call);
     if (measured < kJudgedNs || model.MethodOf(row.call) == LibraryMethod::kNone) continue;
     out.push_back({measured < kLongNs ? "library calls" : "library calls above 100 us",

@@ -17,6 +17,7 @@
 #include "src/models/training/row_counters.h"
 #include "src/models/training/solo_line.h"
 #include "src/models/training/train_co_resident.h"
+#include "src/models/training/train_library.h"
 #include "src/models/training/train_neighbours.h"
 
 namespace gpushare::models {
@@ -103,6 +104,7 @@ absl::Status TrainProfile(const Samples& samples, const TrainOptions& options, P
   }
   TrainNeighbours(samples, learned);
   TrainCoResident(samples, profile.kernels, learned);
+  TrainLibrary(samples, learned);
   profile.learned = FormatLearned(learned);
   return absl::OkStatus();
 }
