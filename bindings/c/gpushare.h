@@ -838,6 +838,25 @@ GPUSHARE_API gpushare_status gpushare_fused_kernel_release(gpushare_fused_kernel
 GPUSHARE_API gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,
                                                   gpushare_query* out_query) GPUSHARE_NOEXCEPT;
 
+// What the caller knows of a query when it begins.
+typedef struct gpushare_query_options {
+  uint32_t struct_size;
+  uint32_t reserved;   // must be 0
+  int64_t arrival_ns;  // as in gpushare_query_begin
+  // Size of the query's input: tokens, images, bytes, in the same unit for all queries of the app;
+  // at most 1e12. The library learns how long a query takes alone from its size, and predicts what
+  // is left of an active query by it. 0: unknown, and the mean of the app's queries counts.
+  double input_size;
+} gpushare_query_options;
+#define GPUSHARE_QUERY_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_query_options)
+
+// Begins a query as gpushare_query_begin does.
+// Threads: any. Owns: the caller must end the query. Blocks: no.
+// Errors: as gpushare_query_begin; INVALID_ARGUMENT also a size that is negative, NaN or too large.
+GPUSHARE_API gpushare_status gpushare_query_begin_with(gpushare_queue* queue,
+                                                       const gpushare_query_options* options,
+                                                       gpushare_query* out_query) GPUSHARE_NOEXCEPT;
+
 // Says that the query gets no more tasks. Its tasks go on.
 // Threads: any. Owns: takes the query; the value is stale afterwards. Blocks: no.
 // Errors: INVALID_ARGUMENT unknown, or ended before.

@@ -38,6 +38,7 @@ GPUSHARE_FIRST_SIZE(gpushare_kernel_info, 104);
 GPUSHARE_FIRST_SIZE(gpushare_fused_kernel_options, 64);
 GPUSHARE_FIRST_SIZE(gpushare_completion_record, 160);
 GPUSHARE_FIRST_SIZE(gpushare_task_options, 184);
+GPUSHARE_FIRST_SIZE(gpushare_query_options, 24);
 GPUSHARE_FIRST_SIZE(gpushare_region_options, 16);
 GPUSHARE_FIRST_SIZE(gpushare_device_info, 112);
 GPUSHARE_FIRST_SIZE(gpushare_runtime_stats, 168);

@@ -207,15 +207,27 @@ gpushare_status gpushare_enqueue_fail(const char* reason) noexcept {
 
 gpushare_status gpushare_query_begin(gpushare_queue* queue, int64_t arrival_ns,
                                      gpushare_query* out_query) noexcept {
+  gpushare_query_options options = GPUSHARE_QUERY_OPTIONS_INIT;
+  options.arrival_ns = arrival_ns;
+  return gpushare_query_begin_with(queue, &options, out_query);
+}
+
+gpushare_status gpushare_query_begin_with(gpushare_queue* queue,
+                                          const gpushare_query_options* options,
+                                          gpushare_query* out_query) noexcept {
   return Enter([&]() -> absl::Status {
     GPUSHARE_FIND(object, queue);
     GPUSHARE_RETURN_IF_ERROR(CheckNotNull("out_query", out_query));
     out_query->value = 0;
-    if (arrival_ns < 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("The query's arrival is ", arrival_ns, " ns, and a time is not negative."));
+    gpushare_query_options known;
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::ReadOptions("query_options", options, &known));
+    GPUSHARE_RETURN_IF_ERROR(gpushare::abi::CheckReserved("query_options", known.reserved));
+    if (known.arrival_ns < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("The query's arrival is ", known.arrival_ns,
+                                                     " ns, and a time is not negative."));
     }
-    const auto query = object->runtime->scheduler->BeginQuery(object->id, arrival_ns);
+    const auto query =
+        object->runtime->scheduler->BeginQuery(object->id, known.arrival_ns, known.input_size);
     if (!query.ok()) return query.status();
     out_query->value = query->value;
     return absl::OkStatus();

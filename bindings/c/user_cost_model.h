@@ -48,6 +48,13 @@ class UserCostModel final : public core::CostModel {
   void AddFusedKernel(const core::FusedKernelDesc& kernel) override {
     built_in_->AddFusedKernel(kernel);
   }
+  void AddApp(core::AppId app, const std::string& name) override { built_in_->AddApp(app, name); }
+  core::Prediction PredictQuery(const core::QueryFeatures& query) const override {
+    return built_in_->PredictQuery(query);
+  }
+  void ObserveQuery(const core::QueryFeatures& query, int64_t measured_ns) override {
+    built_in_->ObserveQuery(query, measured_ns);
+  }
   core::FusedCurveView CurveOf(const core::FusedKernelDesc& kernel) const override {
     return built_in_->CurveOf(kernel);
   }

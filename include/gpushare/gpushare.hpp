@@ -112,6 +112,7 @@ using LibraryCall = Sized<gpushare_library_call>;
 using KernelOptions = Sized<gpushare_kernel_options>;
 using FusedKernelOptions = Sized<gpushare_fused_kernel_options>;
 using TaskOptions = Sized<gpushare_task_options>;
+using QueryOptions = Sized<gpushare_query_options>;
 using RegionOptions = Sized<gpushare_region_options>;
 using TraceOptions = Sized<gpushare_trace_options>;
 using PolicyTable = Sized<gpushare_policy_table>;
@@ -330,9 +331,13 @@ class Queue : public QueueHandle {
     return Submit(gpushare_submit_be, options);
   }
   // arrival_ns: when the request was meant to arrive; 0: now.
-  Result<Query> BeginQuery(int64_t arrival_ns = 0) const {
+  // input_size: of the query's input, in any unit; 0: unknown (gpushare_query_options).
+  Result<Query> BeginQuery(int64_t arrival_ns = 0, double input_size = 0) const {
+    QueryOptions options;
+    options.arrival_ns = arrival_ns;
+    options.input_size = input_size;
     gpushare_query query = {0};
-    const gpushare_status code = gpushare_query_begin(get(), arrival_ns, &query);
+    const gpushare_status code = gpushare_query_begin_with(get(), &options, &query);
     if (code != GPUSHARE_OK) return Status::From(code);
     return Query(runtime_.get(), query);
   }

@@ -147,6 +147,38 @@ const Field<Learned>::Custom kLibraryField = {
     [](const Learned& in) { return in.library.classes.empty(); },
 };
 
+const Field<SizeTable::Point> kSizeFields[] = {
+    {"samples", &SizeTable::Point::samples, 0, kMaxCount},
+    // Means of logarithms: twice the largest value, because they round.
+    {"size", &SizeTable::Point::size, 0, 2 * core::kMaxInputSize},
+    {"ratio", &SizeTable::Point::ratio, 0, 2 * kDurationMaxNs},
+};
+
+const Field<QueryModelState> kQueryModelFields[] = {
+    {"samples", &QueryModelState::samples, 0, kMaxCount},
+    {"least_size", &QueryModelState::least_size, 0, core::kMaxInputSize},
+    {"most_size", &QueryModelState::most_size, 0, core::kMaxInputSize},
+    {"line_error", &QueryModelState::line_error, 0, 1},
+    {"table_error", &QueryModelState::table_error, 0, 1},
+    {"line", ObjectField<QueryModelState, LinearState, &QueryModelState::line, kLinearFields>()},
+    {"table", ListField<QueryModelState, SizeTable::Point, &QueryModelState::table, kSizeFields,
+                        SizeTable::kBuckets>()},
+};
+
+const Field<LearnedQueries> kQueriesFields[] = {
+    {"app", &LearnedQueries::app, 1, core::kMaxNameBytes},
+    {"model",
+     ObjectField<LearnedQueries, QueryModelState, &LearnedQueries::model, kQueryModelFields>()},
+};
+
+const Field<Learned>::Custom kQueriesField = {
+    ListField<Learned, LearnedQueries, &Learned::queries, kQueriesFields, core::kMaxKernels>()
+        .parse,
+    ListField<Learned, LearnedQueries, &Learned::queries, kQueriesFields, core::kMaxKernels>()
+        .format,
+    [](const Learned& in) { return in.queries.empty(); },
+};
+
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
     {"segments", kSegmentsField},
@@ -173,6 +205,7 @@ const Field<Learned> kLearnedFields[] = {
     {"fused", kFusedListField},
     {"co_resident", kCoResidentField},
     {"library", kLibraryField},
+    {"queries", kQueriesField},
 };
 
 }  // namespace

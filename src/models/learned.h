@@ -19,6 +19,7 @@
 #include "src/models/linear_model.h"
 #include "src/models/neighbour_model.h"
 #include "src/models/pair_model.h"
+#include "src/models/query_models.h"
 
 namespace gpushare::models {
 
@@ -60,6 +61,7 @@ struct Learned {
   std::vector<LearnedFused> fused;
   co_resident::State co_resident;
   LibraryState library;
+  std::vector<LearnedQueries> queries;
 };
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text);

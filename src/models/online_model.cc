@@ -31,6 +31,7 @@
 #include "src/models/opaque_model.h"
 #include "src/models/pair_model.h"
 #include "src/models/prior.h"
+#include "src/models/query_models.h"
 #include "src/models/scaling.h"
 
 namespace gpushare::models {
@@ -124,6 +125,14 @@ class OnlineModel final : public CostModel {
   void AddFusedKernel(const core::FusedKernelDesc& kernel) override {
     fused_.Add(kernel);
     ++fused_version_;
+  }
+
+  void AddApp(core::AppId app, const std::string& name) override { queries_.Add(app, name); }
+  Prediction PredictQuery(const core::QueryFeatures& query) const override {
+    return queries_.Predict(query);
+  }
+  void ObserveQuery(const core::QueryFeatures& query, int64_t measured_ns) override {
+    queries_.Observe(query, measured_ns);
   }
 
   Prediction PredictFused(const core::FusedFeatures& features) const override {
@@ -268,6 +277,7 @@ class OnlineModel final : public CostModel {
     learned.fused = fused_.Save();
     if (const co_resident::State* state = co_schedules_.learned()) learned.co_resident = *state;
     learned.library = library_.state();
+    learned.queries = queries_.Save();
     return FormatLearned(learned);
   }
 
@@ -281,12 +291,18 @@ class OnlineModel final : public CostModel {
     FusedModels::ByName fused;
     for (const LearnedFused& one : learned.fused) fused[one.name] = one;
     CoSchedules::Prepared pairs = co_schedules_.Prepare(std::move(learned.co_resident));
+    QueryModels::ByName queries;
+    for (LearnedQueries& one : learned.queries) {
+      const std::string name = one.app;
+      queries[name] = std::move(one);
+    }
     LibraryModel library;
     library.Restore(CallDevice(), std::move(learned.library));
     for (KernelModel& model : kernels_) PrepareCall(library, model);
     // From here on nothing allocates: a text is taken completely or not at all.
     pending_.swap(pending);
     library_ = std::move(library);
+    queries_.Restore(std::move(queries));
     for (KernelModel& model : kernels_) {
       SetCallPrior(library_, model);
       const auto found = pending_.find(model.name);
@@ -497,6 +513,7 @@ class OnlineModel final : public CostModel {
   OpaqueModel opaque_;
   FusedModels fused_;
   LibraryModel library_;
+  QueryModels queries_;
   CoSchedules co_schedules_;
   uint64_t version_ = 1;
   uint64_t fused_version_ = 1;

@@ -53,4 +53,19 @@ bool QueryModel::Observe(double size, double measured_ns, double prior_ns) {
   return (line_moved && !TablePredicts(size)) || std::abs(after - before) > kAnnounced * before;
 }
 
+QueryModelState QueryModel::state() const {
+  return {line_.state(), table_.points(), samples_,    least_size_,
+          most_size_,    line_error_,     table_error_};
+}
+
+void QueryModel::Restore(const QueryModelState& state) {
+  line_.Restore(state.line);
+  table_.Restore(state.table);
+  samples_ = state.samples;
+  least_size_ = state.least_size;
+  most_size_ = state.most_size;
+  line_error_ = state.line_error;
+  table_error_ = state.table_error;
+}
+
 }  // namespace gpushare::models

@@ -10,12 +10,24 @@
 #define GPUSHARE_SRC_MODELS_QUERY_MODEL_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "src/core/seams/cost_model.h"
 #include "src/models/linear_model.h"
 #include "src/models/size_table.h"
 
 namespace gpushare::models {
+
+// What a profile keeps of a model.
+struct QueryModelState {
+  LinearState line;
+  std::vector<SizeTable::Point> table;
+  int64_t samples = 0;
+  double least_size = 0;
+  double most_size = 0;
+  double line_error = 0;
+  double table_error = 0;
+};
 
 class QueryModel {
  public:
@@ -26,6 +38,10 @@ class QueryModel {
   // One query that ran alone. Sizes, durations and priors that are not above 0 and finite do not
   // count. Returns whether predictions may have changed enough to plan anew.
   bool Observe(double size, double measured_ns, double prior_ns);
+
+  int64_t samples() const { return samples_; }
+  QueryModelState state() const;
+  void Restore(const QueryModelState& state);
 
  private:
   bool TablePredicts(double size) const;

@@ -62,4 +62,24 @@ double SizeTable::RatioAt(double size) const {
   return std::exp2(below->log_ratio + share * (above->log_ratio - below->log_ratio));
 }
 
+std::vector<SizeTable::Point> SizeTable::points() const {
+  std::vector<Point> out;
+  for (const Mean& mean : means_) {
+    if (mean.samples == 0) continue;
+    out.push_back({mean.samples, std::exp2(mean.log_size), std::exp2(mean.log_ratio)});
+  }
+  return out;
+}
+
+void SizeTable::Restore(absl::Span<const Point> points) {
+  means_ = {};
+  for (const Point& point : points) {
+    const double log_size = std::log2(point.size);
+    const double log_ratio = std::log2(point.ratio);
+    if (point.samples <= 0 || !std::isfinite(log_size) || !std::isfinite(log_ratio)) continue;
+    const auto samples = static_cast<int32_t>(std::min<int64_t>(point.samples, kSamplesMax));
+    means_[BucketOf(log_size)] = {samples, log_size, log_ratio};
+  }
+}
+
 }  // namespace gpushare::models

@@ -12,6 +12,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
 
 namespace gpushare::models {
 
@@ -24,9 +27,19 @@ class SizeTable {
   // 1 as long as nothing was observed.
   double RatioAt(double size) const;
 
- private:
+  // What a profile keeps: at most kBuckets points, in the order of their sizes.
+  struct Point {
+    int64_t samples = 0;
+    double size = 0;
+    double ratio = 0;
+  };
+  std::vector<Point> points() const;
+  // Points that are not above 0 and finite do not count.
+  void Restore(absl::Span<const Point> points);
+
   static constexpr size_t kBuckets = 96;  // half-octaves from 1 to 2^48
 
+ private:
   struct Mean {
     int32_t samples = 0;
     double log_size = 0;

@@ -263,6 +263,12 @@ GPUSHARE_AT_BYTE(gpushare_task_options, grid_y, 172);
 GPUSHARE_AT_BYTE(gpushare_task_options, grid_z, 176);
 GPUSHARE_AT_BYTE(gpushare_task_options, reserved2, 180);
 
+GPUSHARE_SIZE(gpushare_query_options, 24);
+GPUSHARE_AT_BYTE(gpushare_query_options, struct_size, 0);
+GPUSHARE_AT_BYTE(gpushare_query_options, reserved, 4);
+GPUSHARE_AT_BYTE(gpushare_query_options, arrival_ns, 8);
+GPUSHARE_AT_BYTE(gpushare_query_options, input_size, 16);
+
 GPUSHARE_SIZE(gpushare_region_options, 16);
 GPUSHARE_AT_BYTE(gpushare_region_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_region_options, reserved, 4);

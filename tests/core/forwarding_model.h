@@ -17,6 +17,13 @@ class ForwardingModel : public CostModel {
   explicit ForwardingModel(std::unique_ptr<CostModel> model) : model_(std::move(model)) {}
   void AddKernel(const KernelDesc& kernel) override { model_->AddKernel(kernel); }
   void AddFusedKernel(const FusedKernelDesc& kernel) override { model_->AddFusedKernel(kernel); }
+  void AddApp(AppId app, const std::string& name) override { model_->AddApp(app, name); }
+  Prediction PredictQuery(const QueryFeatures& query) const override {
+    return model_->PredictQuery(query);
+  }
+  void ObserveQuery(const QueryFeatures& query, int64_t measured_ns) override {
+    model_->ObserveQuery(query, measured_ns);
+  }
   Prediction PredictFused(const FusedFeatures& features) const override {
     return model_->PredictFused(features);
   }

@@ -86,6 +86,7 @@ TEST_P(EveryCallTest, IsRefusedOrReadsAfterAShutdown) {
                           {"gpushare_kernel_register", kRefused},
                           {"gpushare_fused_kernel_register", kRefused},
                           {"gpushare_query_begin", kRefused},
+                          {"gpushare_query_begin_with", kRefused},
                           {"gpushare_query_end", kInvalid},  // ended above
                           {"gpushare_submit_lc", kRefused},
                           {"gpushare_submit_be", kRefused},
@@ -157,6 +158,7 @@ TEST(LostDeviceTest, EveryCallAnswersAndOnlyNewWorkIsRefused) {
   ExpectOfEveryCall(every.handles, kOk,
                     With({{"gpushare_kernel_register", GPUSHARE_UNAVAILABLE},
                           {"gpushare_query_begin", GPUSHARE_UNAVAILABLE},
+                          {"gpushare_query_begin_with", GPUSHARE_UNAVAILABLE},
                           {"gpushare_submit_lc", GPUSHARE_UNAVAILABLE},
                           {"gpushare_submit_be", GPUSHARE_UNAVAILABLE},
                           {"gpushare_region_begin", GPUSHARE_UNAVAILABLE}}));

@@ -141,6 +141,15 @@ gpushare_status BeginQuery(const Handles& handles) {
   return status;
 }
 
+gpushare_status BeginQueryWith(const Handles& handles) {
+  gpushare_query_options options = GPUSHARE_QUERY_OPTIONS_INIT;
+  options.input_size = 128;
+  gpushare_query query = {0};
+  const gpushare_status status = gpushare_query_begin_with(handles.lc_queue, &options, &query);
+  if (status == GPUSHARE_OK) gpushare_query_end(handles.runtime, query);
+  return status;
+}
+
 gpushare_status SubmitLc(const Handles& handles) {
   gpushare_task_options options = GPUSHARE_TASK_OPTIONS_INIT;
   options.kernel = handles.graph;
@@ -377,6 +386,7 @@ std::vector<Call> ObservationCalls() {
 std::vector<Call> WorkCalls() {
   return {
       {"gpushare_query_begin", BeginQuery},
+      {"gpushare_query_begin_with", BeginQueryWith},
       {"gpushare_submit_lc", SubmitLc},
       {"gpushare_submit_be", SubmitBe},
       {"gpushare_enqueue_fail", [](H) { return gpushare_enqueue_fail("no"); }, false},

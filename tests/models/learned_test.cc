@@ -23,10 +23,12 @@ TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   learned.copies.push_back({2, true, {}});
   learned.pairs.push_back({"decode", "train", 84, {7, 0.5, 0}});
   learned.fused.push_back({"pair", 0.04, {{0.5, 1.1}, {2, 2.4}}});
+  learned.queries.push_back({"service", {{}, {{3, 128, 2.5}}, 3, 128, 128, 0.1, 0.05}});
   const std::string text = FormatLearned(learned);
   const absl::StatusOr<Learned> read = ParseLearned(text);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(FormatLearned(*read), text);
+  EXPECT_EQ(read->queries.at(0).model.table.at(0).ratio, 2.5);
   EXPECT_EQ(read->kernels.at(0).eviction.mean_ns, 250e3);
   EXPECT_EQ(read->copies.at(0).direction, 2);
   EXPECT_EQ(read->pairs.at(0).speed.mean, 0.5);

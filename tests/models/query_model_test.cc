@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "src/core/base/limits.h"
+#include "src/models/query_models.h"
 
 namespace gpushare::models {
 namespace {
@@ -98,6 +99,42 @@ TEST(QueryModel, PredictionsStayWithinAnHour) {
   for (int i = 0; i < 20; ++i) model.Observe(100 + i, 1e15, kPriorNs);
   EXPECT_LE(model.Predict(105, kPriorNs).duration_ns, core::kMaxDurationNs);
   EXPECT_LE(model.Predict(1e9, kPriorNs).duration_ns, core::kMaxDurationNs);
+}
+
+TEST(QueryModel, WhatAProfileKeepsPredictsTheSame) {
+  QueryModel model;
+  Learn(model, Curve);
+  QueryModel restored;
+  restored.Restore(model.state());
+  for (double tokens = 20; tokens <= 8000; tokens *= 1.3) {
+    const core::Prediction expected = model.Predict(tokens, kPriorNs);
+    const core::Prediction predicted = restored.Predict(tokens, kPriorNs);
+    EXPECT_NEAR(static_cast<double>(predicted.duration_ns),
+                static_cast<double>(expected.duration_ns), 2);
+    EXPECT_NEAR(static_cast<double>(predicted.error_ns), static_cast<double>(expected.error_ns), 2);
+  }
+}
+
+// An app that comes back gets what an app of its name learned; another app gets nothing of it.
+TEST(QueryModels, AreOfAnAppAndItsName) {
+  QueryModels models;
+  const core::AppId first{1};
+  const core::AppId next{1 + core::kMaxApps};  // on the same slot
+  models.Add(first, "service");
+  for (int i = 0; i < 20; ++i) {
+    models.Observe({first, 100}, 1'000'000);
+    models.Observe({first, 200}, 2'000'000);
+  }
+  EXPECT_NEAR(static_cast<double>(models.Predict({first, 150}).duration_ns), 1.5e6, 1e4);
+  EXPECT_FALSE(models.Predict({first, 0}).trained);
+  EXPECT_FALSE(models.Predict({next, 150}).trained);
+  models.Add(next, "other");
+  EXPECT_FALSE(models.Predict({next, 150}).trained);
+  EXPECT_FALSE(models.Predict({first, 150}).trained) << "it is gone";
+  models.Add(first, "service");
+  EXPECT_NEAR(static_cast<double>(models.Predict({first, 150}).duration_ns), 1.5e6, 1e4);
+  ASSERT_EQ(models.Save().size(), 1u);
+  EXPECT_EQ(models.Save()[0].app, "service");
 }
 
 }  // namespace

@@ -579,6 +579,20 @@ class gpushare_fused_kernel_options(ctypes.Structure):
     )
 
 
+class gpushare_query_options(ctypes.Structure):
+    struct_size: int
+    reserved: int
+    arrival_ns: int
+    input_size: float
+
+    _fields_ = (
+        ('struct_size', ctypes.c_uint32),
+        ('reserved', ctypes.c_uint32),
+        ('arrival_ns', ctypes.c_int64),
+        ('input_size', ctypes.c_double),
+    )
+
+
 class gpushare_completion_record(ctypes.Structure):
     struct_size: int
     verdict: int
@@ -1893,6 +1907,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     'gpushare_fused_kernel_retain': (ctypes.c_int32, [ctypes.c_void_p]),
     'gpushare_fused_kernel_release': (ctypes.c_int32, [ctypes.c_void_p]),
     'gpushare_query_begin': (ctypes.c_int32, [ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(gpushare_query)]),
+    'gpushare_query_begin_with': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_query_options), ctypes.POINTER(gpushare_query)]),
     'gpushare_query_end': (ctypes.c_int32, [ctypes.c_void_p, gpushare_query]),
     'gpushare_submit_lc': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_task_options), ctypes.POINTER(gpushare_ticket)]),
     'gpushare_submit_be': (ctypes.c_int32, [ctypes.c_void_p, ctypes.POINTER(gpushare_task_options), ctypes.POINTER(gpushare_ticket)]),

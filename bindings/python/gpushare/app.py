@@ -163,10 +163,14 @@ class Queue(_QueueHandle):
             raise
         return Ticket(self, value.value, enqueued)
 
-    def begin_query(self, arrival_ns: int = 0) -> Query:
-        """Begins a query of an LC app: its tasks are those that name it. End it by end() or a with block."""
+    def begin_query(self, arrival_ns: int = 0, input_size: float = 0) -> Query:
+        """Begins a query of an LC app: its tasks are those that name it. End it by end() or a with block.
+
+        input_size is that of the query's input, in any unit. By it the library predicts how long the query takes.
+        """
+        struct = init(abi.gpushare_query_options, {'arrival_ns': arrival_ns, 'input_size': input_size})
         value = abi.gpushare_query()
-        check(library().gpushare_query_begin(self.handle, arrival_ns, ctypes.byref(value)))
+        check(library().gpushare_query_begin_with(self.handle, ctypes.byref(struct), ctypes.byref(value)))
         return Query(self, value.value)
 
     def begin_region(self, bound_ns: int) -> Region:

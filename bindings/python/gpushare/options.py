@@ -219,6 +219,17 @@ class FusedKernelOptions(TypedDict, total=False):
     blocks_per_sm: int
 
 
+class QueryOptions(TypedDict, total=False):
+    """gpushare_query_options"""
+
+    # as in gpushare_query_begin
+    arrival_ns: int
+    # Size of the query's input: tokens, images, bytes, in the same unit for all queries of the app;
+    # at most 1e12. The library learns how long a query takes alone from its size, and predicts what
+    # is left of an active query by it. 0: unknown, and the mean of the app's queries counts.
+    input_size: float
+
+
 class TaskOptions(TypedDict, total=False):
     """gpushare_task_options"""
 

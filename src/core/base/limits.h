@@ -94,6 +94,8 @@ inline constexpr int kMaxOverlapKernels = 64;
 inline constexpr int64_t kMaxBlockTasks = int64_t{1} << 40;
 // A year: no hang limit is longer, so that times can be added to it.
 inline constexpr int64_t kMaxHangLimitNs = int64_t{365} * 24 * 3600 * 1000 * 1000 * 1000;
+// Of a query's input, in whatever unit. Above the bytes of any device's memory.
+inline constexpr double kMaxInputSize = 1e12;
 // One hour: a longer kernel or deadline in one submit is taken for a unit error.
 inline constexpr int64_t kMaxDurationNs = int64_t{3600} * 1000 * 1000 * 1000;
 inline constexpr int64_t kMaxCopyBytes = int64_t{1} << 42;

@@ -10,6 +10,10 @@ void Learn(Flow& flow) {
     if (sample.fused.kernel != nullptr) sample.observation.fused = &sample.fused;
     flow.model->Observe(sample.observation);
   }
+  for (const QuerySample& sample : flow.query_samples) {
+    flow.model->ObserveQuery(sample.query, sample.measured_ns);
+  }
+  flow.query_samples.Clear();
 }
 
 }  // namespace gpushare::core

@@ -68,6 +68,13 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
   (*app)->account.arrival_ns = (*app)->idle_since_ns;
   flow.dirty = true;
   const AppId id{(*app)->id.load()};
+  if (options.app_class == AppClass::kLatencyCritical) {
+    // Without memory for it, sizes of inputs tell nothing of the app's queries.
+    CatchExhaustion([&] {
+      flow.model->AddApp(id, options.name);
+      return absl::OkStatus();
+    }).IgnoreError();
+  }
   flow.EmitAt(flow.device->NowNs(),
               AppCreated{.app = id,
                          .app_class = options.app_class,
@@ -270,8 +277,8 @@ void Scheduler::ChangeModel(absl::FunctionRef<void()> change) {
 
 // --- submit ---
 
-absl::StatusOr<QueryId> Scheduler::BeginQuery(QueueId queue, TimeNs arrival_ns) {
-  absl::StatusOr<QueryId> query = SubmitQueryBegin(driver_->flow, queue, arrival_ns);
+absl::StatusOr<QueryId> Scheduler::BeginQuery(QueueId queue, TimeNs arrival_ns, double input_size) {
+  absl::StatusOr<QueryId> query = SubmitQueryBegin(driver_->flow, queue, {arrival_ns, input_size});
   driver_->Wake();
   return query;
 }

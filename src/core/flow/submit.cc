@@ -2,6 +2,8 @@
 
 #include "src/core/flow/submit.h"
 
+#include <bit>
+
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
 #include "src/core/base/prefetch.h"
@@ -101,6 +103,17 @@ absl::StatusOr<TicketId> SubmitChecked(Flow& flow, const TaskSpec& spec, AppClas
   return ticket;
 }
 
+absl::Status CheckQueryBegin(const QueryBegin& begin) {
+  if (begin.arrival_ns < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("A query arrives at ", begin.arrival_ns, " ns, before the clock began."));
+  }
+  if (begin.input_size >= 0 && begin.input_size <= kMaxInputSize) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("A query's input has the size ", begin.input_size,
+                                                 ", and it must lie between 0 and ", kMaxInputSize,
+                                                 "."));
+}
+
 }  // namespace
 
 absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass app_class) {
@@ -117,7 +130,7 @@ void CountRejected(Flow& flow, QueueId id) {
   if (hold.IsStill(id)) queue->app->rejected.fetch_add(1, std::memory_order_relaxed);
 }
 
-absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, TimeNs arrival_ns) {
+absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, const QueryBegin& begin) {
   absl::StatusOr<Queue*> found = FindOpenQueue(flow, id, AppClass::kLatencyCritical);
   if (!found.ok()) return found.status();
   App& app = *(*found)->app;
@@ -125,19 +138,18 @@ absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId id, TimeNs arrival_
   const QueueHold hold(**found);
   if (!app.open.load() || !hold.IsStill(id)) return QueueReleased(id);
   if (!flow.accepting.load()) return RefusalOf(flow);
-  if (arrival_ns < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("A query arrives at ", arrival_ns, " ns, before the clock began."));
-  }
-  const TimeNs arrival = arrival_ns == 0 ? flow.device->NowNs() : arrival_ns;
-  absl::StatusOr<QueryId> query = flow.tables.AllocateQuery(**found, arrival);
+  if (absl::Status status = CheckQueryBegin(begin); !status.ok()) return status;
+  const TimeNs arrival = begin.arrival_ns == 0 ? flow.device->NowNs() : begin.arrival_ns;
+  absl::StatusOr<QueryId> query = flow.tables.AllocateQuery(**found, arrival, begin.input_size);
   if (!query.ok()) return query.status();
   app.active_queries.fetch_add(1, std::memory_order_acq_rel);
   if (flow.HasEvents()) {  // saves reading the clock
-    flow.EmitAt(
-        flow.device->NowNs(),
-        QueryBeginCalled{
-            .query = *query, .app = AppId{app.id.load()}, .queue = id, .arrival_ns = arrival});
+    flow.EmitAt(flow.device->NowNs(),
+                QueryBeginCalled{.query = *query,
+                                 .app = AppId{app.id.load()},
+                                 .queue = id,
+                                 .arrival_ns = arrival,
+                                 .input_size_bits = std::bit_cast<int64_t>(begin.input_size)});
   }
   flow.ring.Push(PackRing(RingTag::kQueryBegun, query->value));
   return *query;

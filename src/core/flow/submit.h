@@ -21,7 +21,11 @@ absl::StatusOr<TicketId> SubmitTask(Flow& flow, const TaskSpec& spec, AppClass a
 // Threads: any.
 void CountRejected(Flow& flow, QueueId queue);
 
-absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId queue, TimeNs arrival_ns);
+struct QueryBegin {
+  TimeNs arrival_ns = 0;  // 0: now
+  double input_size = 0;  // 0: not stated
+};
+absl::StatusOr<QueryId> SubmitQueryBegin(Flow& flow, QueueId queue, const QueryBegin& begin);
 absl::Status SubmitQueryEnd(Flow& flow, QueryId query);
 
 // The thread that runs Tick: moves posted words to flow.inbox.

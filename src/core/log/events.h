@@ -398,6 +398,7 @@ struct QueryBeginCalled {
   AppId app;
   QueueId queue;
   TimeNs arrival_ns = 0;
+  int64_t input_size_bits = 0;  // of the double
 
   template <class Walk, class Record, class Event>
   static void Map(const Walk& walk, Record& record, Event& event) {
@@ -405,6 +406,7 @@ struct QueryBeginCalled {
     walk(record.app, event.app);
     walk(record.a, event.queue);
     walk(record.b, event.arrival_ns);
+    walk(record.c, event.input_size_bits);
   }
 };
 

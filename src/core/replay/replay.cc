@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <optional>
@@ -337,7 +338,9 @@ class InputPlayer {
         return Submit(Decode<Submitted>(input));
       case EventType::kQueryBeginCalled: {
         const auto begin = Decode<QueryBeginCalled>(input);
-        return scheduler_.BeginQuery(begin.queue, begin.arrival_ns).status();
+        return scheduler_
+            .BeginQuery(begin.queue, begin.arrival_ns, std::bit_cast<double>(begin.input_size_bits))
+            .status();
       }
       default:
         return scheduler_.EndQuery(ToReplay(Decode<QueryEndCalled>(input).query));

@@ -72,6 +72,12 @@ struct CoResidentPrediction {
   bool known = false;                // false: the model cannot predict the pair
 };
 
+// A whole query of an app that states the size of its input (Baymax 4.2), in any unit.
+struct QueryFeatures {
+  AppId app = {};
+  double input_size = 0;
+};
+
 // A co-resident that ran beside a sample from its start, worst first.
 struct CoResident {
   const KernelDesc* kernel = nullptr;
@@ -99,6 +105,8 @@ class CostModel {
 
   virtual void AddKernel(const KernelDesc& kernel) = 0;
   virtual void AddFusedKernel(const FusedKernelDesc& /*kernel*/) {}
+  // An LC app, before its first query. What was learned of an app of this name counts for it.
+  virtual void AddApp(AppId /*app*/, const std::string& /*name*/) {}
 
   // The measured duration alone of a kernel of this name, from a loaded profile; 0: none. A device
   // may ask before the kernel is registered.
@@ -110,6 +118,11 @@ class CostModel {
   // Duration of a fused launch of both parts on the whole device, and the curve that it is from.
   virtual Prediction PredictFused(const FusedFeatures& /*features*/) const { return {}; }
   virtual FusedCurveView CurveOf(const FusedKernelDesc& /*kernel*/) const { return {}; }
+
+  // Duration of all tasks of a query, alone on the whole device. Not `trained`: nothing is known.
+  virtual Prediction PredictQuery(const QueryFeatures& /*query*/) const { return {}; }
+  // Such a query ran alone and took `measured_ns` on the device.
+  virtual void ObserveQuery(const QueryFeatures& /*query*/, int64_t /*measured_ns*/) {}
 
   // Speeds and finish times of two kernels whose workers share every SM.
   virtual CoResidentPrediction PredictCoResident(const CoResidentSide& /*first*/,

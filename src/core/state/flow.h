@@ -58,6 +58,12 @@ struct Sample {
   FusedFeatures fused;  // of a fused launch; without a kernel: it was none
 };
 
+// A query that ran alone.
+struct QuerySample {
+  QueryFeatures query;
+  int64_t measured_ns = 0;
+};
+
 // The rows of the snapshot, allocated once, and the plan that answers it.
 struct PlanBuffers {
   PlanBuffers() {
@@ -147,9 +153,10 @@ struct Flow {
   CapSmLedger ledger;
   TimeNs now_ns = 0;  // read once a Tick
 
-  BoundedList<uint64_t, kBatch> inbox;  // submit -> admit
-  BoundedList<Task*, kBatch> fresh;     // admit -> predict
-  BoundedList<Sample, kBatch> samples;  // complete -> learn
+  BoundedList<uint64_t, kBatch> inbox;             // submit -> admit
+  BoundedList<Task*, kBatch> fresh;                // admit -> predict
+  BoundedList<Sample, kBatch> samples;             // complete -> learn
+  BoundedList<QuerySample, kBatch> query_samples;  // likewise
 
   BoundedList<Queue*, kMaxQueues> backlog;  // queues with a head
   BoundedList<Task*, kMaxRunning> running_be;

@@ -486,7 +486,8 @@ void Tables::FreeSlot(Task& task) {
   task.app->free_tasks->Push(task.slot + 1);
 }
 
-absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns) {
+absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns,
+                                               double input_size) {
   uint32_t index = 0;
   if (!free_queries_.TryPop(index)) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -501,6 +502,7 @@ absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns) {
   slot.state.id = QueryId{PackSlot({0, index - 1, generation})};
   slot.state.app = queue.app;
   slot.state.arrival_ns = arrival_ns;
+  slot.state.input_size = input_size;
   slot.open.store(true, std::memory_order_release);
   return slot.state.id;
 }

@@ -75,7 +75,7 @@ class Tables {
   void DropFinished(Task& task);  // by the flow
   // Slots of the app whose tickets tasks wait for.
   int SlotsAwaited(const App& app) const;
-  absl::StatusOr<QueryId> AllocateQuery(Queue& queue, TimeNs arrival_ns);
+  absl::StatusOr<QueryId> AllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size = 0);
   void FreeQuery(QuerySlot& slot);
 
   App& app_slot(int slot) { return *apps_[static_cast<size_t>(slot)]; }

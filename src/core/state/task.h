@@ -48,6 +48,9 @@ struct QueryState {
   bool ended = false;          // no more tasks will come
   bool active = false;         // in the list of active queries
   bool met_credit = false;     // it met a task on credit (tail_account.h)
+  bool disturbed = false;      // a task of it did not run alone on the whole device, or failed
+  double input_size = 0;       // as the application stated it; 0: it did not
+  int64_t sized_ns = 0;        // predicted from input_size, with its error bar; 0: unknown
   int64_t solo_ns = 0;         // predicted, all tasks admitted so far
   int64_t issued_ns = 0;       // predicted, on the device
   int64_t done_ns = 0;         // measured, complete
