@@ -116,6 +116,10 @@ inline constexpr int32_t kTailQueriesMin = 200;
 // The tail of an app is taken for at most this much steeper than that of random arrivals, unless
 // it shows otherwise. Range 1 to 2.
 inline constexpr double kPoissonTailMargin = 1.25;
+// Spread of an estimated tail rate times 1 - load (TailSpread, queue_tail.h), and its most. Range
+// 0.3 to 0.6, and 2 to 4.
+inline constexpr double kTailSpread = 0.45;
+inline constexpr double kTailSpreadMax = 3;
 // Queries between two estimates: one takes some 2 us. Range 16 to 512.
 inline constexpr int64_t kTailQueriesStep = 64;
 // The 95th and the 99th percentile of a queue are at least this share of the 99th apart: 0.23 to

@@ -57,9 +57,10 @@ void ViewBudgets(App& app, const LcQueue& queue, TimeNs now_ns, LcAppView& view)
   const int64_t shift_ns =
       BlockingBudget(0, app.options.p99_bound, app.options.p99_alone_ns, app.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
-  const double poisson_rate = PoissonTailRate(queue.load, queue.mean_service_ns);
-  view.uncuttable_budget_ns = std::min(target_ns, app.tail.LongestVacation(shift_ns, poisson_rate));
-  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(poisson_rate) : 0;
+  const LoadTail tail = {PoissonTailRate(queue.load, queue.mean_service_ns),
+                         TailSpread(queue.load)};
+  view.uncuttable_budget_ns = std::min(target_ns, app.tail.LongestVacation(shift_ns, tail));
+  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(tail) : 0;
 }
 
 // The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.

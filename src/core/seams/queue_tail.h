@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 
 #include "src/core/base/tuning.h"
@@ -58,6 +59,15 @@ constexpr double PoissonTailRate(double load, double service_ns) {
   const size_t last = kTailRateOverService.size() - 1;
   const size_t at = static_cast<size_t>(std::min(load, 1.0) * 32) - kTailRateFirst;
   return kTailRateOverService[std::min(at, last)] / service_ns;
+}
+
+// One standard deviation of an estimated eta, relative, times the square root of the queries above
+// the 99th percentile. In 60 to 400 simulated windows of 200 to 8,192 queries it is 0.5 to 0.8 at a
+// load of 0.3, 0.7 to 1.0 at 0.5, 0.7 to 1.7 at 0.7 and 0.7 to 2.6 at 0.85, most in long windows.
+// The load counts rounded up, so that an estimate is kept while it hardly changes.
+inline double TailSpread(double load) {
+  const double at = std::ceil(std::clamp(load, 0.0, 1.0) * 32) / 32;
+  return std::clamp(kTailSpread / std::max(1 - at, 1.0 / 32), 1.0, kTailSpreadMax);
 }
 
 // The blocking that an app tolerates whose only statement is a target, with `p99_ns` as QueueP99

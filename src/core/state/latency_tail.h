@@ -3,7 +3,9 @@
 // With P(latency > t) ~ exp(-eta t) the 99th percentile lies ln(5) / eta above the 95th. BE work
 // that adds an independent residual leaves eta as it is (seams/vacation.h), so queries beside BE
 // work count too; queries that met a task on credit (tail_account.h) do not. A rate that is too
-// high is the safe side: the estimate is raised by two standard deviations. Few queries make that
+// high is the safe side: the estimate is raised by two error bars. An error bar is
+// spread / sqrt(queries above the 99th percentile). The queries of a busy period wait together, so
+// that at a high load they count as fewer (TailSpread, queue_tail.h). Few queries make that
 // twice the rate or more, so it is bounded by kPoissonTailMargin times the rate of random arrivals
 // (queue_tail.h) unless the estimate itself is above that, and before kTailQueriesMin queries that
 // bound is all there is. There is no rate (0) where so few queries wait that the two percentiles
@@ -21,15 +23,22 @@
 
 namespace gpushare::core {
 
-// eta in 1 / ns; 0: unknown. `poisson_rate` is that of random arrivals at the load, 0 unknown.
-inline double TailRate(const RecentLatencies& latencies, double poisson_rate) {
+// What the load tells: the rate of random arrivals, 0 unknown, and the spread of an estimate.
+struct LoadTail {
+  double poisson_rate = 0;
+  double spread = 1;
+  friend bool operator==(const LoadTail&, const LoadTail&) = default;
+};
+
+// eta in 1 / ns; 0: unknown.
+inline double TailRate(const RecentLatencies& latencies, const LoadTail& load) {
   const double count = latencies.count();
-  const double usual = kPoissonTailMargin * poisson_rate;
+  const double usual = kPoissonTailMargin * load.poisson_rate;
   if (count < kTailQueriesMin) return usual;
   const double p99_ns = latencies.Quantile(0.99);
   const double span_ns = p99_ns - latencies.Quantile(0.95);
   if (span_ns < p99_ns * kTailSpanMin) return 0;
-  const double deviation = 1 / std::sqrt(0.01 * count);  // of a quantile with so many values above
+  const double deviation = load.spread / std::sqrt(0.01 * count);
   const double rate = std::log(5) / span_ns;
   const double raised = rate * (1 + 2 * deviation);
   return usual > 0 ? std::min(raised, std::max(usual, kPoissonTailMargin * rate)) : raised;
@@ -42,18 +51,18 @@ class LatencyTail {
     ++added_;
   }
   // eta in 1 / ns; 0: unknown. Estimated anew after kTailQueriesStep queries, and for another load.
-  double Rate(double poisson_rate) {
-    if (added_ / kTailQueriesStep != estimated_ || poisson_rate != poisson_rate_) {
+  double Rate(const LoadTail& load) {
+    if (added_ / kTailQueriesStep != estimated_ || load != load_) {
       estimated_ = added_ / kTailQueriesStep;
-      poisson_rate_ = poisson_rate;
-      rate_ = TailRate(latencies_, poisson_rate);
+      load_ = load;
+      rate_ = TailRate(latencies_, load);
     }
     return rate_;
   }
 
   // Of this tail (vacation.h). Remembers the last answer: the shift seldom changes.
-  int64_t LongestVacation(int64_t shift_ns, double poisson_rate) {
-    Rate(poisson_rate);
+  int64_t LongestVacation(int64_t shift_ns, const LoadTail& load) {
+    Rate(load);
     if (shift_ns != asked_shift_ns_ || rate_ != asked_rate_) {
       asked_shift_ns_ = shift_ns;
       asked_rate_ = rate_;
@@ -67,7 +76,7 @@ class LatencyTail {
   RecentLatencies latencies_;
   int64_t added_ = 0;
   int64_t estimated_ = 0;  // added_ in steps, at the last estimate
-  double poisson_rate_ = 0;
+  LoadTail load_;
   double rate_ = 0;
   int64_t asked_shift_ns_ = 0;
   double asked_rate_ = 0;
