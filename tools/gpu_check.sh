@@ -24,6 +24,8 @@
 #     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
 #                     its choice of kernels
 #     samples         rows for models: 663 shapes of library calls, counters by ncu, then gpushare calibrate --catalogue
+#     samples_more    rows that models of queries, copies and fused ratios need: blind shapes, whole queries at several sizes,
+#                     then 14 kernels with their copies, contention and fused kernels; GPUSHARE_SAMPLES names the file
 #     resnet          examples/pytorch/resnet50.py
 #     python          gpushare.torch: tests/python/gpu/torch_check.py, with FOLDER's wheel (tools/python_wheel.sh) if it has
 #                     one; GPUSHARE_PYTHON_ARGUMENTS are its arguments
@@ -45,7 +47,7 @@ cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
   [quota]=240 [soak]=540 [colocate]=540
-  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [resnet]=90 [faults]=240 [python]=240)
+  [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=240)
 
 list=0
 if [[ "${1:-}" == --list ]]; then
@@ -60,7 +62,7 @@ while [[ $# -gt 0 ]]; do
   case "$1" in
     --groups) groups="$2" ;;
     --limit)
-      [[ "$2" =~ ^([a-z]+)=([0-9]+)$ && -n "${limits[${BASH_REMATCH[1]}]:-}" ]] ||
+      [[ "$2" =~ ^([a-z_]+)=([0-9]+)$ && -n "${limits[${BASH_REMATCH[1]}]:-}" ]] ||
         die "--limit is '$2', and it must be GROUP=SECONDS with a known group."
       limits[${BASH_REMATCH[1]}]="${BASH_REMATCH[2]}"
       ;;
@@ -415,6 +417,22 @@ group_samples() {
     --samples "$out/samples.jsonl" --out "$out/sampled.json"
 }
 
+# Parts of the catalogue that fill each kind of bottleneck, and the parts of the fused kernels at several ratios. The
+# last run is bounded by what is left; with the same $OUT a second call goes on from its checkpoint and skips nothing of
+# the others, which take 2 minutes.
+group_samples_more() {
+  local file="${GPUSHARE_SAMPLES:-$out/samples_more.jsonl}"
+  if [[ ! -f "$out/sampled_more.json.partial" ]]; then
+    run_program samples_more samples_blind gpushare calibrate --device cuda --blind-shapes --repeats 7 --seconds-per-kernel 0.3 \
+      --samples "$file" --out "$out/blind.json"
+    run_program samples_more samples_queries gpushare calibrate --device cuda --queries --repeats 7 --seconds-per-kernel 0.5 \
+      --samples "$file" --out "$out/queries.json"
+  fi
+  run_program samples_more samples_ratios gpushare calibrate --device cuda --resume --seconds-per-kernel 3 \
+    --kernels gemm_mma,gemm_skinny,gemm_roomy,sincos,streaming,vector_add,cutcp,md5,lbm,ffma,mriq,tea,histogram,spmv \
+    --seconds "$(($(left) - 30))" --samples "$file" --out "$out/sampled_more.json"
+}
+
 group_resnet() {
   local library catalogue file="$out/resnet50.txt"
   library="$(find "$folder" -name 'libgpushare.so.1' -print -quit)"
@@ -471,7 +489,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate samples faults; do
+  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'

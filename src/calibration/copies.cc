@@ -21,48 +21,46 @@ using core::CopyDirection;
 // Large against the latency, and small against the rate.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kSmallBytes = int64_t{64} << 10;
-// Sizes from 4 KB to 64 MB in eight steps. Models are fitted to twice as many.
+// Sizes from 4 KB to 64 MB in eight steps. Models are fitted to three times as many.
 constexpr int64_t kSizeLeastBytes = int64_t{4} << 10;
 constexpr int64_t kSizeStep = 4;
-constexpr int64_t kFineSizeStep = 2;
+constexpr int64_t kRootStepFromBytes = int64_t{1} << 20;
+// The first copies of a size touch its pages and bring the source into the host's caches: on an
+// H200's host the third pageable copy was still 10 % slower than the fourth.
+constexpr int kCopyWarmUps = 3;
+// A copy in contention: its sizes, and how much longer the copy beside it is. A pageable copy moves
+// at about a fifth of the rate of a pinned one.
+constexpr int64_t kOpposedLeastBytes = int64_t{64} << 10;
+constexpr int64_t kOpposedLonger = 8;
+constexpr int64_t kOpposedOtherLeastBytes = int64_t{16} << 20;
 // Ten times what the memory of any GPU moves.
 constexpr double kRateMaxBytesPerNs = 1e5;
 
-void* At(void* buffer, int64_t offset) {
-  return buffer == nullptr ? nullptr : static_cast<char*>(buffer) + offset;
+// Sizes whose durations models are fitted to, in a factor of 2 to 1 MB and of its root above: the
+// rate of pageable copies falls where the host's caches no longer hold the source.
+std::vector<int64_t> SampledSizes(int64_t bytes_most) {
+  std::vector<int64_t> sizes;
+  for (int64_t bytes = kSizeLeastBytes; bytes <= bytes_most; bytes *= 2) {
+    sizes.push_back(bytes);
+    const auto next = static_cast<int64_t>(std::sqrt(2.0) * static_cast<double>(bytes));
+    const int64_t between = next / kSizeLeastBytes * kSizeLeastBytes;
+    if (bytes >= kRootStepFromBytes && between <= bytes_most) sizes.push_back(between);
+  }
+  return sizes;
+}
+
+bool IsInProfile(int64_t bytes) {
+  int64_t known = kSizeLeastBytes;
+  while (known < bytes) known *= kSizeStep;
+  return known == bytes && bytes <= kLargeBytes;
 }
 
 }  // namespace
 
-bool CopyMeter::HasBuffers(bool pinned) const {
-  const CalibrationBuffers& buffers = options_.buffers;
-  const void* const host = pinned ? buffers.pinned_host : buffers.pageable_host;
-  return timer_.device().capabilities().simulated || (buffers.device != nullptr && host != nullptr);
-}
-
-// Copies to the host use the second halves of the buffers, so that both directions can run
-// together.
-core::LaunchRequest CopyMeter::RequestOf(const Copy& copy, core::LaneIndex lane,
-                                         int64_t bytes) const {
-  const CalibrationBuffers& buffers = options_.buffers;
-  const bool to_device = copy.direction == CopyDirection::kHostToDevice;
-  const int64_t offset = to_device ? 0 : buffers.bytes / 2;
-  void* const host = At(copy.pinned ? buffers.pinned_host : buffers.pageable_host, offset);
-  void* const device = At(buffers.device, offset);
-  core::CopyRequest request;
-  request.direction = copy.direction;
-  request.pinned = copy.pinned;
-  request.bytes = bytes;
-  request.destination = to_device ? device : host;
-  request.source = to_device ? host : device;
-  return CopyLaunchRequest(request, lane);
-}
-
 absl::StatusOr<double> CopyMeter::TimeCopies(absl::Span<const Copy> copies, int64_t bytes) {
   for (size_t i = 0; i < copies.size(); ++i) {
-    const core::LaneIndex lane =
-        lanes_.Pick(core::kWholeDevice, core::LaneClass::kCopy, static_cast<uint32_t>(i));
-    GPUSHARE_RETURN_IF_ERROR(timer_.Begin(RequestOf(copies[i], lane, bytes)));
+    GPUSHARE_RETURN_IF_ERROR(
+        timer_.Begin(BufferCopyRequest(options_.buffers, copies[i], bytes, LaneOf(i))));
   }
   GPUSHARE_ASSIGN_OR_RETURN(const std::vector<TimedLaunch> done, timer_.Finish());
   core::TimeNs last = 0;
@@ -94,7 +92,7 @@ absl::StatusOr<double> CopyMeter::MeasureSize(absl::Span<const Copy> copies, int
     return Sample<1>{one};
   };
   GPUSHARE_ASSIGN_OR_RETURN(auto repeats,
-                            RepeatsOf<1>(timer_, options_.repeats, take, /*warm_ups=*/1));
+                            RepeatsOf<1>(timer_, options_.repeats, take, kCopyWarmUps));
   if (options_.sample) {
     SampleRow row;
     row.what = SampleKind::kCopy;
@@ -121,15 +119,50 @@ absl::Status CopyMeter::MeasureSizes(const Copy& copy, int64_t bytes_most) {
 absl::Status CopyMeter::MeasureSamples(bool pinned) {
   const Copy to_device{CopyDirection::kHostToDevice, pinned};
   const Copy to_host{CopyDirection::kDeviceToHost, pinned};
-  int64_t known = kSizeLeastBytes;
-  for (int64_t bytes = kSizeLeastBytes; bytes <= options_.buffers.bytes / 2;
-       bytes *= kFineSizeStep) {
-    const bool in_profile = bytes == known && bytes <= kLargeBytes;
-    if (in_profile) known *= kSizeStep;
-    if (!in_profile) GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_device}, bytes).status());
-    if (!in_profile) GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_host}, bytes).status());
+  const int64_t most = options_.buffers.bytes / 2;
+  for (const int64_t bytes : SampledSizes(most)) {
+    if (!IsInProfile(bytes)) {
+      GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_device}, bytes).status());
+      GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_host}, bytes).status());
+    }
     GPUSHARE_RETURN_IF_ERROR(MeasureSize({to_device, to_host}, bytes).status());
   }
+  if (!Has(true)) return absl::OkStatus();
+  for (int64_t bytes = kOpposedLeastBytes; bytes <= most / kOpposedLonger; bytes *= 2) {
+    GPUSHARE_RETURN_IF_ERROR(MeasureOpposed(to_device, bytes));
+    GPUSHARE_RETURN_IF_ERROR(MeasureOpposed(to_host, bytes));
+  }
+  return absl::OkStatus();
+}
+
+// The other copy begins first, because a pageable copy keeps the host until it is done. A repeat
+// that outlasted it does not count.
+absl::Status CopyMeter::MeasureOpposed(const Copy& copy, int64_t bytes) {
+  const bool to_device = copy.direction == CopyDirection::kHostToDevice;
+  const Copy other{to_device ? CopyDirection::kDeviceToHost : CopyDirection::kHostToDevice, true};
+  SampleRow row;
+  row.what = SampleKind::kCopyBeside;
+  row.to_device = to_device;
+  row.pinned = copy.pinned;
+  row.bytes = bytes;
+  row.neighbour_bytes = std::min(options_.buffers.bytes / 2,
+                                 std::max(kOpposedOtherLeastBytes, kOpposedLonger * bytes));
+  const auto take = [&]() -> absl::StatusOr<Sample<2>> {
+    GPUSHARE_ASSIGN_OR_RETURN(const double alone, TimeCopies({copy}, bytes));
+    GPUSHARE_RETURN_IF_ERROR(
+        timer_.Begin(BufferCopyRequest(options_.buffers, other, row.neighbour_bytes, LaneOf(0))));
+    GPUSHARE_RETURN_IF_ERROR(
+        timer_.Begin(BufferCopyRequest(options_.buffers, copy, bytes, LaneOf(1))));
+    GPUSHARE_ASSIGN_OR_RETURN(const std::vector<TimedLaunch> done, timer_.Finish());
+    if (done[1].seen_ns > done[0].seen_ns) return Sample<2>{};
+    return Sample<2>{alone, done[1].round_trip_ns()};
+  };
+  GPUSHARE_ASSIGN_OR_RETURN(auto repeats,
+                            RepeatsOf<2>(timer_, options_.repeats, take, kCopyWarmUps));
+  if (repeats[1].empty()) return absl::OkStatus();
+  row.alone_ns = std::move(repeats[0]);
+  row.ns = std::move(repeats[1]);
+  options_.sample(row);
   return absl::OkStatus();
 }
 
@@ -174,15 +207,15 @@ absl::Status CopyMeter::Measure(core::DeviceProfile& device) {
   const int64_t half = options_.buffers.bytes / 2;
   const int64_t bytes =
       simulated && options_.buffers.bytes == 0 ? kLargeBytes : std::min(kLargeBytes, half);
-  if (bytes < 4 * kSmallBytes || (!HasBuffers(true) && !HasBuffers(false))) {
+  if (bytes < 4 * kSmallBytes || (!Has(true) && !Has(false))) {
     notes_.push_back("No buffers are given for copies, whose rates are those of the base profile.");
     return absl::OkStatus();
   }
-  if (HasBuffers(false)) GPUSHARE_RETURN_IF_ERROR(MeasurePageable(bytes, device));
-  if (HasBuffers(true)) GPUSHARE_RETURN_IF_ERROR(MeasurePinned(bytes, device));
+  if (Has(false)) GPUSHARE_RETURN_IF_ERROR(MeasurePageable(bytes, device));
+  if (Has(true)) GPUSHARE_RETURN_IF_ERROR(MeasurePinned(bytes, device));
   if (!options_.sample) return absl::OkStatus();
   for (const bool pinned : {false, true}) {
-    if (HasBuffers(pinned)) GPUSHARE_RETURN_IF_ERROR(MeasureSamples(pinned));
+    if (Has(pinned)) GPUSHARE_RETURN_IF_ERROR(MeasureSamples(pinned));
   }
   return absl::OkStatus();
 }

@@ -1,4 +1,5 @@
 // Measures copies: rates in both directions, alone and together, durations over sizes, and latency.
+// Where samples are wanted, more sizes, and copies beside a copy the other way.
 //
 // Part of the measurement of the device (device.h), after its launch and completion latencies,
 // which the copy latency excludes. Threads: one.
@@ -14,6 +15,7 @@
 #include "absl/types/span.h"
 #include "src/calibration/notes.h"
 #include "src/calibration/options.h"
+#include "src/calibration/request.h"
 #include "src/calibration/timing.h"
 #include "src/core/seams/device.h"
 #include "src/core/seams/device_profile.h"
@@ -35,12 +37,12 @@ class CopyMeter {
   std::vector<CopyPoint>& points() { return points_; }
 
  private:
-  struct Copy {
-    core::CopyDirection direction = core::CopyDirection::kNone;
-    bool pinned = true;
-  };
-  bool HasBuffers(bool pinned) const;
-  core::LaunchRequest RequestOf(const Copy& copy, core::LaneIndex lane, int64_t bytes) const;
+  using Copy = BufferCopy;
+
+  bool Has(bool pinned) const { return HasBuffers(timer_.device(), options_.buffers, pinned); }
+  core::LaneIndex LaneOf(size_t copy) const {
+    return lanes_.Pick(core::kWholeDevice, core::LaneClass::kCopy, static_cast<uint32_t>(copy));
+  }
   // Host's time from the first call to the last completion of copies that run together.
   absl::StatusOr<double> TimeCopies(absl::Span<const Copy> copies, int64_t bytes);
   // Bytes of all copies a ns.
@@ -48,6 +50,8 @@ class CopyMeter {
   // The time of copies of one size that run together; a row for models.
   absl::StatusOr<double> MeasureSize(absl::Span<const Copy> copies, int64_t bytes);
   absl::Status MeasureSamples(bool pinned);
+  // A copy while a longer pinned one runs the other way; a row for models.
+  absl::Status MeasureOpposed(const Copy& copy, int64_t bytes);
   absl::Status MeasureSizes(const Copy& copy, int64_t bytes_most);
   absl::Status MeasurePageable(int64_t bytes, core::DeviceProfile& device);
   absl::Status MeasurePinned(int64_t bytes, core::DeviceProfile& device);

@@ -53,6 +53,8 @@ SampleRow RowOf(const core::FusedKernelDesc& fused, const FusedPart& tensor, con
   row.neighbour = cuda.item.kernel.name;
   row.block_tasks = tensor.block_tasks;
   row.neighbour_block_tasks = cuda.block_tasks;
+  row.tensor_blocks = fused.tensor_blocks;
+  row.cuda_blocks = fused.cuda_blocks;
   row.load_percent = static_cast<int32_t>(std::lround(100 * load));
   return row;
 }

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "src/calibration/beside_copies.h"
 #include "src/calibration/durations.h"
 #include "src/calibration/evictions.h"
 #include "src/calibration/sizes.h"
@@ -41,7 +42,8 @@ absl::StatusOr<KernelMeasurement> MeasureBasics(KernelRun run) {
 
 absl::StatusOr<KernelMeasurement> MeasureRest(KernelRun run, KernelMeasurement basics) {
   basics.rest_measured = true;
-  return RunStages(run, {MeasureSlice, MeasureEvictions, MeasureSizes}, std::move(basics));
+  return RunStages(run, {MeasureSlice, MeasureEvictions, MeasureSizes, MeasureBesideCopies},
+                   std::move(basics));
 }
 
 }  // namespace gpushare::models

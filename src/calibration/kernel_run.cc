@@ -10,6 +10,7 @@
 #include "src/calibration/request.h"
 #include "src/calibration/statistics.h"
 #include "src/core/seams/occupancy.h"
+#include "src/models/samples/query_name.h"
 
 namespace gpushare::models {
 namespace {
@@ -65,6 +66,7 @@ SampleRow KernelRun::SoloRow(const core::LaunchRequest& request, std::vector<dou
   row.kernel = item.kernel.name;
   row.form = request.form;
   row.call = item.kernel.library_call;
+  row.input_size = ParseQueryName(item.kernel.name).input_size;
   row.block_tasks = request.parts[0].block_count;
   row.sms = sms == 0 ? sm_count : sms;
   row.workers_per_sm = request.workers / row.sms;

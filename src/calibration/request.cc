@@ -17,6 +17,10 @@ int32_t GridX(const CalibrationItem& item) {
   return left_out ? static_cast<int32_t>(item.block_tasks) : item.grid_x;
 }
 
+void* At(void* buffer, int64_t offset) {
+  return buffer == nullptr ? nullptr : static_cast<char*>(buffer) + offset;
+}
+
 // Any range of block tasks is a part of the same grid, so the grid never changes.
 core::LaunchPart MakePart(const CalibrationItem& item, core::LaneIndex lane, int64_t block_tasks) {
   core::LaunchPart part;
@@ -67,6 +71,26 @@ core::LaunchRequest CopyLaunchRequest(const core::CopyRequest& copy, core::LaneI
   request.parts[0].work.kind = core::TaskKind::kMemcpy;
   request.parts[0].work.copy = copy;
   return request;
+}
+
+bool HasBuffers(const core::Device& device, const CalibrationBuffers& buffers, bool pinned) {
+  const void* const host = pinned ? buffers.pinned_host : buffers.pageable_host;
+  return device.capabilities().simulated || (buffers.device != nullptr && host != nullptr);
+}
+
+core::LaunchRequest BufferCopyRequest(const CalibrationBuffers& buffers, const BufferCopy& copy,
+                                      int64_t bytes, core::LaneIndex lane) {
+  const bool to_device = copy.direction == core::CopyDirection::kHostToDevice;
+  const int64_t offset = to_device ? 0 : buffers.bytes / 2;
+  void* const host = At(copy.pinned ? buffers.pinned_host : buffers.pageable_host, offset);
+  void* const device = At(buffers.device, offset);
+  core::CopyRequest request;
+  request.direction = copy.direction;
+  request.pinned = copy.pinned;
+  request.bytes = bytes;
+  request.destination = to_device ? device : host;
+  request.source = to_device ? host : device;
+  return CopyLaunchRequest(request, lane);
 }
 
 core::LaunchRequest FusedRequest(const core::FusedKernelDesc& fused, const FusedPart& tensor,

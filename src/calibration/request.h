@@ -10,6 +10,7 @@
 #include <string>
 
 #include "src/calibration/item.h"
+#include "src/calibration/options.h"
 #include "src/core/seams/device.h"
 
 namespace gpushare::models {
@@ -29,6 +30,17 @@ core::LaunchRequest SliceRequest(const CalibrationItem& item, core::LaneIndex la
                                  int64_t block_begin, int64_t block_tasks);
 
 core::LaunchRequest CopyLaunchRequest(const core::CopyRequest& copy, core::LaneIndex lane);
+
+// A copy between the buffers of a calibration. Copies to the host use the second halves, so that
+// both directions can run together.
+struct BufferCopy {
+  core::CopyDirection direction = core::CopyDirection::kNone;
+  bool pinned = true;
+};
+core::LaunchRequest BufferCopyRequest(const CalibrationBuffers& buffers, const BufferCopy& copy,
+                                      int64_t bytes, core::LaneIndex lane);
+// Whether such copies can run: a simulated device needs no buffers.
+bool HasBuffers(const core::Device& device, const CalibrationBuffers& buffers, bool pinned);
 
 // One part of a fused launch: its lane holds the eviction word that the part reads.
 struct FusedPart {

@@ -20,6 +20,7 @@
 #include "src/calibration/checkpoint.h"
 #include "src/core/base/limits.h"
 #include "src/models/online_model.h"
+#include "src/models/samples/row_times.h"
 #include "src/sim/sim_device.h"
 #include "tests/core/forwarding_device.h"
 
@@ -1166,6 +1167,100 @@ TEST_P(CalibrationTest, MeasuresCopiesOverSizes) {
   }
   EXPECT_EQ(large, 4);
 }
+
+// Rows that only models need, by kind.
+class ContentionTest : public CalibrationTest {
+ protected:
+  std::map<SampleKind, std::vector<SampleRow>> RowsOf(const std::vector<CalibrationItem>& items) {
+    std::map<SampleKind, std::vector<SampleRow>> rows;
+    options_.buffers.bytes = int64_t{256} << 20;
+    options_.sample = [&rows](const SampleRow& row) { rows[row.what].push_back(row); };
+    const absl::StatusOr<CalibrationResult> result = Run(items);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return rows;
+  }
+  static double Kept(const SampleRow& row) { return MedianRatio(row.alone_ns, row.ns); }
+};
+
+// The simulated link gives two pinned copies 98.8 GB/s together, of 55.4 that one has alone, and
+// slows no pageable copy.
+TEST_P(ContentionTest, ACopyBesideOneTheOtherWayGetsHalfOfTheDuplexRate) {
+  const auto rows = RowsOf({Item("sincos_27us")});
+  const core::DeviceProfile& truth = Truth().device;
+  const double duplex = truth.duplex_bytes_per_ns / 2 / truth.pinned_bytes_per_ns;
+  int large = 0;
+  for (const SampleRow& row : rows.at(SampleKind::kCopyBeside)) {
+    if (!row.neighbour.empty()) continue;
+    EXPECT_GE(row.neighbour_bytes, 8 * row.bytes);
+    if (row.bytes < int64_t{4} << 20) continue;
+    EXPECT_NEAR(Kept(row), row.pinned ? duplex : 1, 0.02) << row.bytes;
+    ++large;
+  }
+  EXPECT_EQ(large, 2 * 2 * 3);  // 4, 8 and 16 MB; both directions; pinned and pageable
+}
+
+// The simulator has no contention between kernels and copies, so that every row must keep all.
+TEST_P(ContentionTest, KernelsAndCopiesAreTimedBesideEachOther) {
+  const auto rows = RowsOf({Item("sincos_27us"), Item("streaming_59us"), Item("decode16")});
+  int beside_kernels = 0;
+  for (const SampleRow& row : rows.at(SampleKind::kCopyBeside)) {
+    if (row.neighbour.empty()) continue;
+    EXPECT_EQ(row.neighbour_bytes, 0);
+    EXPECT_NEAR(Kept(row), 1, 0.02) << row.neighbour;
+    ++beside_kernels;
+  }
+  EXPECT_GE(beside_kernels, 2 * 2 * 2 * 2);
+  // Both directions, pinned and pageable, and both directions at once; a graph has no workers.
+  const std::vector<SampleRow>& kernels = rows.at(SampleKind::kBesideCopy);
+  EXPECT_EQ(kernels.size(), 2U * 5U);
+  for (const SampleRow& row : kernels) {
+    EXPECT_NEAR(Kept(row), 1, 0.02) << row.kernel;
+    EXPECT_EQ(row.form, core::Form::kWorkers);
+    EXPECT_GT(row.block_tasks, 0);
+    EXPECT_EQ(row.bytes, int64_t{128} << 20);
+  }
+}
+
+// Factors of 2 to 1 MB, of its root above; each size once in each direction.
+TEST_P(ContentionTest, CopiesAreSampledDenselyWhereTheirRateBends) {
+  const auto rows = RowsOf({Item("sincos_27us")});
+  std::map<int64_t, int> pageable;
+  for (const SampleRow& row : rows.at(SampleKind::kCopy)) {
+    if (!row.pinned && !row.both_ways && row.to_device) ++pageable[row.bytes];
+  }
+  EXPECT_EQ(pageable.size(), 9U + 14U);  // 4 KB to 1 MB, then to 128 MB
+  double before = 0;
+  for (const auto& [bytes, count] : pageable) {
+    EXPECT_EQ(count, 1) << bytes;
+    EXPECT_EQ(bytes % 4096, 0);
+    if (before >= 1 << 20) {
+      EXPECT_LT(static_cast<double>(bytes), 1.42 * before);
+    }
+    before = static_cast<double>(bytes);
+  }
+}
+
+TEST_P(ContentionTest, TheNameOfAQueryTellsItsInputSize) {
+  CalibrationItem item = Item("decode16");
+  item.kernel.name = "decode@48";
+  const auto rows = RowsOf({item});
+  ASSERT_FALSE(rows.at(SampleKind::kSolo).empty());
+  for (const SampleRow& row : rows.at(SampleKind::kSolo)) EXPECT_EQ(row.input_size, 48);
+}
+
+TEST_P(ContentionTest, WithoutSamplesNothingOfItIsMeasured) {
+  RowsOf({Item("sincos_27us")});
+  const int with_samples = device_->launches;
+  options_.sample = nullptr;
+  ASSERT_TRUE(Run({Item("sincos_27us")}).ok());
+  EXPECT_LT(device_->launches, with_samples - 500);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiers, ContentionTest,
+                         ::testing::Values(sim::Tier::kKernel, sim::Tier::kBlock),
+                         [](const ::testing::TestParamInfo<sim::Tier>& param) {
+                           return param.param == sim::Tier::kBlock ? "Block" : "Kernel";
+                         });
 
 INSTANTIATE_TEST_SUITE_P(Tiers, FusedCalibrationTest,
                          ::testing::Values(sim::Tier::kKernel, sim::Tier::kBlock),

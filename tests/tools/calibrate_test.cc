@@ -222,15 +222,19 @@ TEST_F(CalibrateTest, SamplesAreAppended) {
   EXPECT_TRUE(std::getline(in, row));
 }
 
-TEST_F(CalibrateTest, ShapesNeedAGpuAndAFileForTheirRows) {
-  const auto run = [](std::vector<const char*> words) {
-    words.insert(words.begin(), {"gpushare", "calibrate", "--device", "sim", "--shapes"});
-    return RunCommand(static_cast<int>(words.size()), words.data());
-  };
-  EXPECT_EQ(run({}), 2);
+TEST_F(CalibrateTest, ShapesAndQueriesNeedAGpuAndAFileForTheirRows) {
   const std::string samples = folder_ + "/samples.jsonl";
-  EXPECT_EQ(run({"--samples", samples.c_str()}), 2);
-  EXPECT_EQ(run({"--samples", samples.c_str(), "--catalogue"}), 2);
+  for (const char* instead : {"--shapes", "--blind-shapes", "--queries"}) {
+    const auto run = [instead](std::vector<const char*> words) {
+      words.insert(words.begin(), {"gpushare", "calibrate", "--device", "sim", instead});
+      return RunCommand(static_cast<int>(words.size()), words.data());
+    };
+    EXPECT_EQ(run({}), 2) << instead;
+    EXPECT_EQ(run({"--samples", samples.c_str()}), 2) << instead;
+    EXPECT_EQ(run({"--samples", samples.c_str(), "--catalogue"}), 2) << instead;
+    const char* other = std::string(instead) == "--queries" ? "--shapes" : "--queries";
+    EXPECT_EQ(run({"--samples", samples.c_str(), other}), 2) << instead;
+  }
   EXPECT_FALSE(std::filesystem::exists(samples));
 }
 

@@ -102,8 +102,21 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
       "Appends measured durations to this file, repeat by repeat, and measures what models need "
       "beyond a "
       "profile");
-  command->add_flag("--shapes", options.shapes,
-                    "Library calls of many shapes instead of kernels; needs a GPU and --samples");
+  const auto add_instead = [&](const char* name, CalibrateOptions::Instead what,
+                               const char* description) {
+    return command->add_flag_callback(
+        name, [&options, what] { options.instead = what; }, description);
+  };
+  CLI::Option* const shapes =
+      add_instead("--shapes", CalibrateOptions::Instead::kShapes,
+                  "Library calls of many shapes instead of kernels; needs a GPU and --samples");
+  CLI::Option* const blind =
+      add_instead("--blind-shapes", CalibrateOptions::Instead::kBlindShapes,
+                  "Library calls that judge models and train none, as --shapes");
+  CLI::Option* const queries = add_instead("--queries", CalibrateOptions::Instead::kQueries,
+                                           "Whole queries at several input sizes, as --shapes");
+  blind->excludes(shapes);
+  queries->excludes(shapes)->excludes(blind);
   command->add_flag("--catalogue", options.catalogue,
                     "Also the kernels of the catalogue that the profile does not know");
   Add(*command, "--profile", options.device.profile, "PATH|NAME",

@@ -74,15 +74,13 @@ class Samples {
     const RuntimeHandle runtime = OpenRuntime(options.device, "bare");
     facts_ = FactsOf(runtime.get());
     workloads_ = MakeWorkloads(facts_);
-    if (options.shapes) {
-      AddShapes();
-    } else {
-      AddKernels(options, runtime.get());
-    }
+    Add(options, runtime.get());
     if (samples_.empty()) throw InputError("The device can run no kernel of the profile.");
     for (const std::unique_ptr<Sample>& sample : samples_) {
       items_.push_back({&sample->kernel, &sample->task});
     }
+    // Copies come with kernels only: a run of shapes or queries would measure them again.
+    if (options.instead != CalibrateOptions::Instead::kNothing) return;
     copies_ = BindCopies(options.samples.empty() ? kCopyBytes : kSampledCopyBytes);
   }
 
@@ -118,9 +116,37 @@ class Samples {
     for (const FusedChoice& choice : workloads_->FusedOf(names)) AddFused(choice);
   }
 
+  void Add(const CalibrateOptions& options, gpushare_runtime* runtime) {
+    switch (options.instead) {
+      case CalibrateOptions::Instead::kNothing:
+        return AddKernels(options, runtime);
+      case CalibrateOptions::Instead::kShapes:
+        return AddShapes(ShapeSet::kKnown);
+      case CalibrateOptions::Instead::kBlindShapes:
+        return AddShapes(ShapeSet::kBlind);
+      case CalibrateOptions::Instead::kQueries:
+        return AddQueries();
+    }
+  }
+
+  // On the whole device only, as shapes are.
+  void AddQueries() {
+    for (const GraphChoice& query : workloads_->SizedQueries()) {
+      auto sample = std::make_unique<Sample>();
+      sample->name = query.name;
+      sample->kernel.name = sample->name.c_str();
+      sample->kernel.kind = GPUSHARE_TASK_GRAPH;
+      sample->kernel.capture = query.capture;
+      sample->kernel.capture_user = query.user;
+      sample->kernel.confinable = GPUSHARE_CHOICE_NO;
+      samples_.push_back(std::move(sample));
+    }
+    if (samples_.empty()) throw InputError("--queries needs a GPU, which runs them.");
+  }
+
   // On the whole device only: how a call behaves in a place is measured with the kernels.
-  void AddShapes() {
-    for (const LibraryShape& shape : workloads_->LibraryShapes()) {
+  void AddShapes(ShapeSet set) {
+    for (const LibraryShape& shape : workloads_->LibraryShapes(set)) {
       auto sample = std::make_unique<Sample>();
       sample->name = shape.name;
       sample->kernel.name = sample->name.c_str();
@@ -131,7 +157,8 @@ class Samples {
       sample->task.arguments_size_bytes = sizeof(shape.arguments);
       samples_.push_back(std::move(sample));
     }
-    if (samples_.empty()) throw InputError("--shapes needs a GPU, which has the libraries.");
+    if (samples_.empty())
+      throw InputError("Shapes of library calls need a GPU, which has the libraries.");
   }
 
   // false: opaque work.
@@ -319,10 +346,12 @@ std::string Calibrate(const CalibrateOptions& options) {
   known.fused_count = static_cast<uint32_t>(samples.fused().size());
   known.repeats = options.repeats;
   known.resume = options.resume ? 1 : 0;
-  known.device_buffer = samples.copies()[0].copy_destination;
-  known.pinned_buffer = const_cast<void*>(samples.copies()[0].copy_source);
-  known.pageable_buffer = const_cast<void*>(samples.copies()[1].copy_source);
-  known.buffer_size_bytes = samples.copy_bytes();
+  if (!samples.copies().empty()) {
+    known.device_buffer = samples.copies()[0].copy_destination;
+    known.pinned_buffer = const_cast<void*>(samples.copies()[0].copy_source);
+    known.pageable_buffer = const_cast<void*>(samples.copies()[1].copy_source);
+    known.buffer_size_bytes = samples.copy_bytes();
+  }
   known.samples_path = options.samples.empty() ? nullptr : options.samples.c_str();
   Collected collected(Steps(samples));
   const gpushare_status status = gpushare_calibrate(&known, &Collect, &collected);

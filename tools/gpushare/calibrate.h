@@ -27,7 +27,14 @@ struct CalibrateOptions {
   bool catalogue = false;            // the catalogue's kernels too, and fused kernels of them
   bool resume = false;
   std::string samples;  // file that durations are appended to; empty: none
-  bool shapes = false;  // library calls of many shapes, and no kernels
+  // What is measured instead of kernels.
+  enum class Instead : uint8_t {
+    kNothing = 0,
+    kShapes = 1,       // library calls of many shapes
+    kBlindShapes = 2,  // others, which train nothing
+    kQueries = 3,      // whole queries at several input sizes
+  };
+  Instead instead = Instead::kNothing;
 };
 
 // The printed text. Throws InputError or RunError; stopped by an interrupt: RunError.

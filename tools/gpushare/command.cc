@@ -98,12 +98,17 @@ void RunCalibrate(const CalibrateArguments& arguments) {
     options.slice_overhead_max =
         0.01 * static_cast<double>(WholeNumber("--slice-percent", arguments.slice_percent, 1, 100));
   }
-  if (options.shapes && options.samples.empty()) {
-    throw InputError("--shapes needs --samples: its calls are rows for models.");
-  }
-  if (options.shapes && (options.catalogue || !options.kernels.empty())) {
+  const bool kernels = options.instead == CalibrateOptions::Instead::kNothing;
+  if (!kernels && options.samples.empty()) {
     throw InputError(
-        "--shapes measures no kernels, so --catalogue and --kernels do not go with it.");
+        "--shapes, --blind-shapes and --queries need --samples: what they measure are rows for "
+        "models.");
+  }
+  if (!kernels && (options.catalogue || !options.kernels.empty())) {
+    throw InputError(
+        "--shapes, --blind-shapes and --queries measure no kernels, so --catalogue and --kernels "
+        "do "
+        "not go with them.");
   }
   Print(Calibrate(options));
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "tools/gpushare/cuda_kernels.h"
 #include "tools/gpushare/library_shapes.h"
@@ -26,7 +27,8 @@ DeviceMemory Filled(int64_t words, uint32_t seed) {
 
 }  // namespace
 
-CudaLibraryShapes::CudaLibraryShapes() : shapes_(ListLibraryShapes()) {
+CudaLibraryShapes::CudaLibraryShapes(std::vector<LibraryShape> shapes)
+    : shapes_(std::move(shapes)) {
   OperandElements most;  // in words of 4 bytes
   for (const LibraryShape& shape : shapes_) {
     const int64_t in_word = 4 / BytesOfElement(shape.call);

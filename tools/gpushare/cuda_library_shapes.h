@@ -17,7 +17,7 @@ namespace gpushare::tool {
 class CudaLibraryShapes {
  public:
   // Allocates the operands of the largest shape. Throws RunError if the device has no memory.
-  CudaLibraryShapes();
+  explicit CudaLibraryShapes(std::vector<LibraryShape> shapes);
   const std::vector<LibraryShape>& shapes() const { return shapes_; }
 
  private:

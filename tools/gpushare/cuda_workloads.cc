@@ -18,6 +18,7 @@
 #ifdef GPUSHARE_TOOL_FUSED
 #include "benchmarks/kernels/fused/fused_catalogue.h"
 #endif
+#include "tools/gpushare/blind_shapes.h"
 #include "tools/gpushare/cuda_be_kernels.h"
 #include "tools/gpushare/cuda_blas.h"
 #include "tools/gpushare/cuda_chain.h"
@@ -26,8 +27,10 @@
 #include "tools/gpushare/cuda_library_shapes.h"
 #include "tools/gpushare/cuda_opaque_gemm.h"
 #include "tools/gpushare/cuda_raw.h"
+#include "tools/gpushare/cuda_sized_queries.h"
 #include "tools/gpushare/cuda_tasks.h"
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/library_shapes.h"
 #include "tools/gpushare/limits.h"
 #include "tools/gpushare/workloads.h"
 
@@ -70,9 +73,18 @@ class CudaWorkloads final : public Workloads {
     return names;
   }
 
-  const std::vector<LibraryShape>& LibraryShapes() override {
-    if (shapes_ == nullptr) shapes_ = std::make_unique<CudaLibraryShapes>();
-    return shapes_->shapes();
+  const std::vector<LibraryShape>& LibraryShapes(ShapeSet set) override {
+    std::unique_ptr<CudaLibraryShapes>& shapes = shapes_[set];
+    if (shapes == nullptr) {
+      shapes = std::make_unique<CudaLibraryShapes>(set == ShapeSet::kBlind ? ListBlindShapes()
+                                                                           : ListLibraryShapes());
+    }
+    return shapes->shapes();
+  }
+
+  const std::vector<GraphChoice>& SizedQueries() override {
+    if (queries_ == nullptr) queries_ = std::make_unique<CudaSizedQueries>();
+    return queries_->graphs();
   }
 
 #ifdef GPUSHARE_TOOL_FUSED
@@ -349,7 +361,8 @@ class CudaWorkloads final : public Workloads {
   bool hung_ = false;  // a bare launch does not end
   std::unique_ptr<ChainPrograms> chains_;
   std::unique_ptr<OpaqueGemm> gemm_;
-  std::unique_ptr<CudaLibraryShapes> shapes_;
+  std::map<ShapeSet, std::unique_ptr<CudaLibraryShapes>> shapes_;
+  std::unique_ptr<CudaSizedQueries> queries_;
   // Maps, because others hold the addresses of their values.
   std::map<std::string, GraphUser> graph_users_;
   std::map<std::string, gpushare_library_call> library_calls_;

@@ -16,13 +16,6 @@ namespace gpushare::tool {
 
 namespace {
 
-struct Matmul {
-  int64_t m, n, k;
-  gpushare_data_type type = GPUSHARE_FLOAT16;
-  bool transpose_b = false;  // weights as PyTorch keeps them: n x k
-  int64_t batch = 1;
-};
-
 // Rows x columns x depth of a linear layer: rows are images or tokens.
 constexpr Matmul kHalfMatmuls[] = {
     // BERT-base and GPT-2 small: 1 to 32 sequences of 128
@@ -83,10 +76,6 @@ constexpr Matmul kFloatMatmuls[] = {
     {128, 768, 768},   {512, 3072, 768},   {2048, 768, 3072},  {32, 1000, 2048},
     {512, 512, 512},   {1024, 1024, 1024}, {2048, 2048, 2048}, {4096, 4096, 4096},
     {256, 1024, 8192}, {16384, 256, 256},  {777, 1555, 3111},  {1536, 1536, 1536},
-};
-
-struct Convolution {
-  int64_t batch, channels, size, filters, filter, stride;
 };
 
 // Layers of ResNet-50, VGG-16 and DenseNet-121.
@@ -205,40 +194,6 @@ std::string Extents(int64_t a, int64_t b, int64_t c) {
                 static_cast<long long>(c));
 }
 
-LibraryShape MatmulShape(const Matmul& one) {
-  LibraryShape shape;
-  shape.name = "matmul." + TypeName(one.type) + (one.transpose_b ? ".nt." : ".");
-  if (one.batch > 1) shape.name += Format("b%lld.", static_cast<long long>(one.batch));
-  shape.name += Extents(one.m, one.n, one.k);
-  shape.call.operation = GPUSHARE_LIBRARY_MATMUL;
-  shape.call.type = one.type;
-  shape.call.transpose_b = one.transpose_b ? 1 : 0;
-  shape.call.batch = one.batch;
-  shape.call.m = one.m;
-  shape.call.n = one.n;
-  shape.call.k = one.k;
-  return shape;
-}
-
-LibraryShape ConvolutionShape(const Convolution& one) {
-  LibraryShape shape;
-  shape.name = "convolution.f16." + Extents(one.batch, one.channels, one.size) +
-               Format(".%lldx%lld.s%lld", static_cast<long long>(one.filters),
-                      static_cast<long long>(one.filter), static_cast<long long>(one.stride));
-  gpushare_library_call& call = shape.call;
-  call.operation = GPUSHARE_LIBRARY_CONVOLUTION;
-  call.type = GPUSHARE_FLOAT16;
-  call.channels_last = 1;
-  call.batch = one.batch;
-  call.channels = one.channels;
-  call.height = call.width = one.size;
-  call.filters = one.filters;
-  call.filter_height = call.filter_width = one.filter;
-  call.padding = one.filter / 2;
-  call.stride = one.stride;
-  return shape;
-}
-
 // Collects shapes, each once.
 class Shapes {
  public:
@@ -320,6 +275,40 @@ double Flops(const gpushare_library_call& call) {
 }
 
 }  // namespace
+
+LibraryShape MatmulShape(const Matmul& one) {
+  LibraryShape shape;
+  shape.name = "matmul." + TypeName(one.type) + (one.transpose_b ? ".nt." : ".");
+  if (one.batch > 1) shape.name += Format("b%lld.", static_cast<long long>(one.batch));
+  shape.name += Extents(one.m, one.n, one.k);
+  shape.call.operation = GPUSHARE_LIBRARY_MATMUL;
+  shape.call.type = one.type;
+  shape.call.transpose_b = one.transpose_b ? 1 : 0;
+  shape.call.batch = one.batch;
+  shape.call.m = one.m;
+  shape.call.n = one.n;
+  shape.call.k = one.k;
+  return shape;
+}
+
+LibraryShape ConvolutionShape(const Convolution& one) {
+  LibraryShape shape;
+  shape.name = "convolution.f16." + Extents(one.batch, one.channels, one.size) +
+               Format(".%lldx%lld.s%lld", static_cast<long long>(one.filters),
+                      static_cast<long long>(one.filter), static_cast<long long>(one.stride));
+  gpushare_library_call& call = shape.call;
+  call.operation = GPUSHARE_LIBRARY_CONVOLUTION;
+  call.type = GPUSHARE_FLOAT16;
+  call.channels_last = 1;
+  call.batch = one.batch;
+  call.channels = one.channels;
+  call.height = call.width = one.size;
+  call.filters = one.filters;
+  call.filter_height = call.filter_width = one.filter;
+  call.padding = one.filter / 2;
+  call.stride = one.stride;
+  return shape;
+}
 
 OperandElements ElementsOf(const gpushare_library_call& call) {
   if (call.operation == GPUSHARE_LIBRARY_MATMUL) {

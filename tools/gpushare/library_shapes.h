@@ -15,6 +15,22 @@
 
 namespace gpushare::tool {
 
+struct Matmul {
+  int64_t m, n, k;
+  gpushare_data_type type = GPUSHARE_FLOAT16;
+  bool transpose_b = false;  // weights as PyTorch keeps them: n x k
+  int64_t batch = 1;
+};
+
+// Of half precision, in channels-last layout, padded so that stride 1 keeps the size.
+struct Convolution {
+  int64_t batch, channels, size, filters, filter, stride;
+};
+
+// The call under a name that has its shape; `arguments` stays empty.
+LibraryShape MatmulShape(const Matmul& one);
+LibraryShape ConvolutionShape(const Convolution& one);
+
 struct OperandElements {
   int64_t a = 0, b = 0, d = 0;  // of a convolution: input, filters, output
 };

@@ -4,8 +4,13 @@
 
 namespace gpushare::tool {
 
-const std::vector<LibraryShape>& Workloads::LibraryShapes() {
+const std::vector<LibraryShape>& Workloads::LibraryShapes(ShapeSet /*set*/) {
   static const std::vector<LibraryShape> kNone;
+  return kNone;
+}
+
+const std::vector<GraphChoice>& Workloads::SizedQueries() {
+  static const std::vector<GraphChoice> kNone;
   return kNone;
 }
 

@@ -100,12 +100,25 @@ struct LibraryShape {
   gpushare_library_arguments arguments = {};
 };
 
+// A graph to time, whose result nobody checks.
+struct GraphChoice {
+  std::string name;
+  int32_t (*capture)(void* user, void* stream, int32_t sms) = nullptr;
+  void* user = nullptr;
+};
+
+// Which library calls are listed: those that models are fitted to and judged by, or others, which
+// were drawn after the models were chosen.
+enum class ShapeSet : uint8_t { kKnown, kBlind };
+
 class Workloads {
  public:
   virtual ~Workloads() = default;
 
   // Library calls of many shapes; none on the simulated device. They live as long as this object.
-  virtual const std::vector<LibraryShape>& LibraryShapes();
+  virtual const std::vector<LibraryShape>& LibraryShapes(ShapeSet set);
+  // Whole queries at several input sizes; none on the simulated device. They live as long.
+  virtual const std::vector<GraphChoice>& SizedQueries();
 
   // The kernels of the catalogue, which can run without a record in a profile.
   virtual std::vector<std::string> CatalogueNames() const { return {}; }

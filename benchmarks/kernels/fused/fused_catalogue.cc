@@ -7,6 +7,9 @@
 extern "C" {
 const gpushare_fused_kernel* gpushare_fused_kernels_table(size_t* count);
 const gpushare_fused_kernel* gpushare_kernel_pairs_table(size_t* count);
+#ifdef GPUSHARE_FUSED_RATIO_TABLE
+const gpushare_fused_kernel* gpushare_fused_ratios_table(size_t* count);
+#endif
 }
 
 namespace gpushare::kernels {
@@ -16,9 +19,15 @@ bool IsOfPair(const FusedCatalogueKernel& kernel, const char* tensor, const char
   return std::strcmp(kernel.tensor_name, tensor) == 0 && std::strcmp(kernel.cuda_name, cuda) == 0;
 }
 
-std::vector<FusedCatalogueKernel> BothTables() {
+std::vector<FusedCatalogueKernel> AllTables() {
   std::vector<FusedCatalogueKernel> all;
-  for (const auto table : {gpushare_fused_kernels_table, gpushare_kernel_pairs_table}) {
+  for (const auto table : {
+#ifdef GPUSHARE_FUSED_RATIO_TABLE
+           gpushare_fused_ratios_table,
+#endif
+           gpushare_fused_kernels_table,
+           gpushare_kernel_pairs_table,
+       }) {
     size_t count = 0;
     const FusedCatalogueKernel* const first = table(&count);
     all.insert(all.end(), first, first + count);
@@ -29,7 +38,7 @@ std::vector<FusedCatalogueKernel> BothTables() {
 }  // namespace
 
 std::span<const FusedCatalogueKernel> FusedCatalogue() {
-  static const std::vector<FusedCatalogueKernel> all = BothTables();
+  static const std::vector<FusedCatalogueKernel> all = AllTables();
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace gpushare::models {
@@ -34,8 +35,20 @@ std::string SubjectOf(const SampleRow& row) {
       return absl::StrCat("fused ", row.kernel, " at ", row.load_percent);
     case SampleKind::kCounters:
       return absl::StrCat("counters ", row.kernel);
+    case SampleKind::kCopyBeside:
+      return absl::StrCat("copy beside ", row.neighbour, " ", row.to_device, row.pinned, " ",
+                          row.bytes);
+    case SampleKind::kBesideCopy:
+      return absl::StrCat("beside copy ", row.kernel, " ", row.to_device, row.pinned,
+                          row.both_ways);
   }
   return "";
 }
+
+bool IsBlind(const SampleRow& row) {
+  return row.what == SampleKind::kSolo && absl::StartsWith(row.kernel, kBlindPrefix);
+}
+
+bool IsHeldOut(const SampleRow& row) { return IsBlind(row) || IsHeldOut(SubjectOf(row)); }
 
 }  // namespace gpushare::models

@@ -24,7 +24,12 @@ bool IsHeldOut(absl::string_view subject);
 // none.
 std::string SubjectOf(const SampleRow& row);
 
-inline bool IsHeldOut(const SampleRow& row) { return IsHeldOut(SubjectOf(row)); }
+// Library calls whose names begin so were drawn after the models and their weights were chosen.
+// They train nothing, and are judged by themselves.
+inline constexpr absl::string_view kBlindPrefix = "blind.";
+bool IsBlind(const SampleRow& row);
+
+bool IsHeldOut(const SampleRow& row);
 
 }  // namespace gpushare::models
 

@@ -16,7 +16,8 @@ namespace {
 
 using core::LibraryCall;
 
-constexpr const char* kKindWords[] = {"solo", "copy", "beside", "fused", "counters"};
+constexpr const char* kKindWords[] = {"solo",     "copy",        "beside",     "fused",
+                                      "counters", "copy_beside", "beside_copy"};
 constexpr const char* kFormWords[] = {"original", "workers", "slice",  "fused",   "graph",
                                       "library",  "memcpy",  "opaque", "segments"};
 constexpr const char* kOperationWords[] = {"none",    "matmul",     "convolution",
@@ -27,6 +28,7 @@ constexpr const char* kModeWords[] = {"default", "max_pooling", "average_pooling
 constexpr double kSizeMax = 1 << 30;
 constexpr double kTimeLeastNs = 0.1;  // as times are rounded
 constexpr double kCounterMax = 1e18;
+constexpr int64_t kFusedBlocksMax = 32;  // of one part in a fused block
 constexpr double kWorkersMax = 1 << 12;
 constexpr double kLoadPercentMax = 1 << 20;
 constexpr auto kTasksMax = static_cast<double>(core::kMaxBlockTasks);
@@ -46,6 +48,20 @@ Field<SampleRow>::Custom TimesField() {
             for (const double time : in.*member) json.Write(std::round(time * 10) / 10);
             json.EndArray();
           }};
+}
+
+// A whole number that most rows do not have: left out where it is `usual`.
+template <class Number, Number SampleRow::*member, int64_t usual, int64_t most>
+Field<SampleRow>::Custom RareField() {
+  return {[](const JsonValue& value, const JsonPath& path, SampleRow& out) {
+            int64_t whole = 0;
+            const absl::Status status =
+                ReadInteger(value, path, usual, static_cast<double>(most), whole);
+            if (status.ok()) out.*member = static_cast<Number>(whole);
+            return status;
+          },
+          [](const SampleRow& in, JsonWriter& json) { json.Write(int64_t{in.*member}); },
+          [](const SampleRow& in) { return in.*member == usual; }};
 }
 
 const Field<LibraryCall> kCallFields[] = {
@@ -103,6 +119,7 @@ const Field<SampleRow> kSoloFields[] = {
     kSms,
     kWorkers,
     {"call", CallField()},
+    {"input_size", RareField<int64_t, &SampleRow::input_size, 0, kInputSizeMax>()},
     {"ns", TimesField<&SampleRow::ns>()},
 };
 const Field<SampleRow> kCopyFields[] = {
@@ -135,9 +152,40 @@ const Field<SampleRow> kFusedFields[] = {
     kNeighbour,
     kTasks,
     kNeighbourTasks,
+    {"tensor_blocks", RareField<int32_t, &SampleRow::tensor_blocks, 1, kFusedBlocksMax>()},
+    {"cuda_blocks", RareField<int32_t, &SampleRow::cuda_blocks, 1, kFusedBlocksMax>()},
     {"load_percent", &SampleRow::load_percent, 0, kLoadPercentMax},
     {"alone_ns", TimesField<&SampleRow::alone_ns>()},
     {"neighbour_ns", TimesField<&SampleRow::neighbour_ns>()},
+    {"ns", TimesField<&SampleRow::ns>()},
+};
+const Field<SampleRow> kToDevice = {"to_device", &SampleRow::to_device};
+const Field<SampleRow> kPinned = {"pinned", &SampleRow::pinned};
+const Field<SampleRow> kBytes = {"bytes", &SampleRow::bytes, 1,
+                                 static_cast<double>(core::kMaxCopyBytes)};
+const Field<SampleRow> kCopyBesideFields[] = {
+    {"what", kWhat},
+    kToDevice,
+    kPinned,
+    kBytes,
+    {"neighbour", &SampleRow::neighbour, 0, core::kMaxNameBytes},
+    kNeighbourTasks,
+    {"neighbour_bytes", &SampleRow::neighbour_bytes, 0, static_cast<double>(core::kMaxCopyBytes)},
+    {"alone_ns", TimesField<&SampleRow::alone_ns>()},
+    {"ns", TimesField<&SampleRow::ns>()},
+};
+const Field<SampleRow> kBesideCopyFields[] = {
+    {"what", kWhat},
+    kKernel,
+    {"form", kForm},
+    kTasks,
+    kSms,
+    kWorkers,
+    kToDevice,
+    kPinned,
+    {"both_ways", &SampleRow::both_ways},
+    kBytes,
+    {"alone_ns", TimesField<&SampleRow::alone_ns>()},
     {"ns", TimesField<&SampleRow::ns>()},
 };
 const Field<SampleRow> kCountersFields[] = {
@@ -161,6 +209,10 @@ absl::Span<const Field<SampleRow>> FieldsOf(SampleKind what) {
       return kFusedFields;
     case SampleKind::kCounters:
       return kCountersFields;
+    case SampleKind::kCopyBeside:
+      return kCopyBesideFields;
+    case SampleKind::kBesideCopy:
+      return kBesideCopyFields;
   }
   return {};
 }
@@ -178,6 +230,10 @@ std::vector<absl::string_view> NeededKeys(SampleKind what) {
       return {"kernel", "tensor", "neighbour", "alone_ns", "neighbour_ns", "ns"};
     case SampleKind::kCounters:
       return {"kernel", "counters"};
+    case SampleKind::kCopyBeside:
+      return {"bytes", "alone_ns", "ns"};
+    case SampleKind::kBesideCopy:
+      return {"kernel", "sms", "bytes", "alone_ns", "ns"};
   }
   return {};
 }

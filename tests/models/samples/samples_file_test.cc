@@ -12,6 +12,7 @@
 #include <string>
 
 #include "src/models/samples/hold_out.h"
+#include "src/models/samples/query_name.h"
 #include "src/models/samples/row_times.h"
 
 namespace gpushare::models {
@@ -91,10 +92,23 @@ TEST_F(SamplesFileTest, EveryKindOfRowIsReadBack) {
   counters.kernel = "sincos";
   counters.counters = {{"dram", 0.25}};
   Add(counters);
+  SampleRow contended = copy;
+  contended.what = SampleKind::kCopyBeside;
+  contended.both_ways = false;
+  contended.neighbour_bytes = 16384;
+  contended.alone_ns = {5};
+  Add(contended);
+  SampleRow beside_copy = Solo();
+  beside_copy.what = SampleKind::kBesideCopy;
+  beside_copy.pinned = false;
+  beside_copy.both_ways = true;
+  beside_copy.bytes = 8192;
+  beside_copy.alone_ns = {90};
+  Add(beside_copy);
   const absl::StatusOr<Samples> samples = LoadSamples(path());
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_EQ(samples->head.gpu_model, "NVIDIA H200");
-  ASSERT_EQ(samples->rows.size(), 6U);
+  ASSERT_EQ(samples->rows.size(), 8U);
   EXPECT_EQ(samples->rows[0].workers_per_sm, 3);
   EXPECT_EQ(samples->rows[0].form, core::Form::kWorkers);
   EXPECT_THAT(samples->rows[0].ns, ElementsAre(100, 101, 99.5));
@@ -105,6 +119,46 @@ TEST_F(SamplesFileTest, EveryKindOfRowIsReadBack) {
   EXPECT_THAT(samples->rows[3].alone_ns, ElementsAre(50));
   EXPECT_EQ(samples->rows[4].load_percent, 180);
   EXPECT_EQ(samples->rows[5].counters[0].value, 0.25);
+  EXPECT_EQ(samples->rows[6].what, SampleKind::kCopyBeside);
+  EXPECT_EQ(samples->rows[6].neighbour_bytes, 16384);
+  EXPECT_FALSE(samples->rows[6].to_device);
+  EXPECT_THAT(samples->rows[6].alone_ns, ElementsAre(5));
+  EXPECT_EQ(samples->rows[7].what, SampleKind::kBesideCopy);
+  EXPECT_EQ(samples->rows[7].bytes, 8192);
+  EXPECT_FALSE(samples->rows[7].pinned);
+  EXPECT_TRUE(samples->rows[7].both_ways);
+  EXPECT_EQ(samples->rows[7].kernel, "sincos");
+}
+
+// Rows of earlier files lack these keys, and later files have them only where they say something.
+TEST_F(SamplesFileTest, RareKeysAreLeftOutAndReadBack) {
+  Add(Solo());
+  SampleRow query = Solo();
+  query.kernel = "chain@48";
+  query.form = core::Form::kGraph;
+  query.input_size = 48;
+  Add(query);
+  SampleRow fused;
+  fused.what = SampleKind::kFused;
+  fused.kernel = "a_b_1_2";
+  fused.tensor = "a";
+  fused.neighbour = "b";
+  fused.cuda_blocks = 2;
+  fused.neighbour_ns = {3};
+  fused.ns = {4};
+  Add(fused);
+  std::ifstream in(path());
+  std::string line;
+  std::getline(in, line);
+  std::getline(in, line);
+  EXPECT_THAT(line, ::testing::Not(HasSubstr("input_size")));
+  const absl::StatusOr<Samples> samples = LoadSamples(path());
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  ASSERT_EQ(samples->rows.size(), 3U);
+  EXPECT_EQ(samples->rows[0].input_size, 0);
+  EXPECT_EQ(samples->rows[1].input_size, 48);
+  EXPECT_EQ(samples->rows[2].tensor_blocks, 1);
+  EXPECT_EQ(samples->rows[2].cuda_blocks, 2);
 }
 
 TEST_F(SamplesFileTest, ALineThatWasBeingWrittenCostsNothingElse) {
@@ -177,6 +231,12 @@ TEST(ParseSamplesTest, WhatIsBrokenIsNamedWithItsLine) {
   EXPECT_THAT(message(R"({"what":"nothing"})"), HasSubstr("one of solo, copy"));
   EXPECT_THAT(message(R"({"what":"counters","kernel":"a","counters":[{"value":1}]})"),
               HasSubstr("without a name"));
+  EXPECT_THAT(message(R"({"what":"copy_beside","bytes":1,"ns":[1]})"),
+              HasSubstr("Key 'alone_ns' is missing"));
+  EXPECT_THAT(message(R"({"what":"beside_copy","kernel":"a","bytes":1,"alone_ns":[1],"ns":[1]})"),
+              HasSubstr("Key 'sms'"));
+  EXPECT_THAT(message(R"({"what":"solo","kernel":"a","sms":1,"input_size":-1,"ns":[1]})"),
+              HasSubstr("'input_size'"));
   EXPECT_THAT(message("[]"), HasSubstr("an object"));
   EXPECT_EQ(ParseSamples("").status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(ParseSamples("{\"samples_version\":2}\n").status().message()),
@@ -192,6 +252,43 @@ TEST(HoldOutTest, TheSplitIsFixed) {
   int held = 0;
   for (int i = 0; i < 4000; ++i) held += IsHeldOut("subject " + std::to_string(i)) ? 1 : 0;
   EXPECT_NEAR(held, 1000, 100);
+}
+
+TEST(HoldOutTest, BlindCallsTrainNothing) {
+  SampleRow row = Solo();
+  for (int i = 0; i < 40; ++i) {
+    row.kernel = "blind.matmul.f16." + std::to_string(i);
+    EXPECT_TRUE(IsBlind(row));
+    EXPECT_TRUE(IsHeldOut(row));
+  }
+  row.kernel = "matmul.f16.blind.";
+  EXPECT_FALSE(IsBlind(row));
+}
+
+// A contended pair is held out whichever of its repeats was taken, and its directions apart.
+TEST(HoldOutTest, ContendedPairsHaveSubjectsOfTheirOwn) {
+  SampleRow row;
+  row.what = SampleKind::kCopyBeside;
+  row.bytes = 4096;
+  const std::string opposed = SubjectOf(row);
+  row.neighbour = "sincos";
+  EXPECT_NE(SubjectOf(row), opposed);
+  const std::string beside = SubjectOf(row);
+  row.to_device = false;
+  EXPECT_NE(SubjectOf(row), beside);
+  row.what = SampleKind::kBesideCopy;
+  const std::string kernel = SubjectOf(row);
+  row.pinned = false;
+  EXPECT_NE(SubjectOf(row), kernel);
+}
+
+TEST(QueryNameTest, ANameTellsTheQueryAndItsSize) {
+  EXPECT_EQ(ParseQueryName("chain@48").query, "chain");
+  EXPECT_EQ(ParseQueryName("chain@48").input_size, 48);
+  for (const char* none : {"chain", "@48", "chain@", "chain@0", "chain@-3", "chain@4x", ""}) {
+    EXPECT_EQ(ParseQueryName(none).query, none);
+    EXPECT_EQ(ParseQueryName(none).input_size, 0) << none;
+  }
 }
 
 TEST(RowTimesTest, MediansOfValuesAndOfRatios) {
