@@ -34,7 +34,8 @@ void CopyModel::Kind::ShiftPastDrift(double factor) {
     log_sum += std::log(one);
     ++drifted;
   }
-  if (mean <= kAnnounced) return;
+  // One copy that the host held up is no drift, however late it was.
+  if (mean <= kAnnounced || 2 * drifted < static_cast<int>(kWindow)) return;
   table.Shift(std::exp(log_sum / drifted));
   seen = 0;
 }
@@ -61,7 +62,10 @@ bool CopyModel::Observe(const core::DeviceProfile& device, const core::TaskFeatu
   ++kind.samples;
   const double gain = std::max(kSmoothing, 1.0 / static_cast<double>(kind.samples));
   kind.error += gain * (std::min(off, kErrorShownMax) - kind.error);
-  if (kind.has_table()) kind.ShiftPastDrift(known / std::max(1.0, prior_ns * ratio_before));
+  // A size that the table does not know yet is off without any drift.
+  if (kind.has_table() && kind.table.Knows(bytes)) {
+    kind.ShiftPastDrift(known / std::max(1.0, prior_ns * ratio_before));
+  }
   kind.table.Observe(bytes, known / prior_ns);
   const bool line_moved = kind.line.Observe(bytes, measured_ns, prior_ns);
   if (kind.samples <= kTableSamples) return line_moved || kind.has_table();

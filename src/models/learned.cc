@@ -156,8 +156,6 @@ const Field<SizeTable::Point> kSizeFields[] = {
 
 const Field<QueryModelState> kQueryModelFields[] = {
     {"samples", &QueryModelState::samples, 0, kMaxCount},
-    {"least_size", &QueryModelState::least_size, 0, core::kMaxInputSize},
-    {"most_size", &QueryModelState::most_size, 0, core::kMaxInputSize},
     {"line_error", &QueryModelState::line_error, 0, 1},
     {"table_error", &QueryModelState::table_error, 0, 1},
     {"line", ObjectField<QueryModelState, LinearState, &QueryModelState::line, kLinearFields>()},

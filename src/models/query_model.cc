@@ -26,14 +26,13 @@ void Follow(double predicted_ns, double measured_ns, double gain, double& error)
 }  // namespace
 
 bool QueryModel::TablePredicts(double size) const {
-  return samples_ >= kTableSamples && table_error_ < line_error_ && size >= least_size_ &&
-         size <= most_size_;
+  return samples_ >= kTableSamples && table_error_ < line_error_ && size > 0;
 }
 
 core::Prediction QueryModel::Predict(double size, double prior_ns) const {
   if (!TablePredicts(size)) return line_.Predict(size, prior_ns);
   const double ns =
-      std::min(prior_ns * table_.RatioAt(size), static_cast<double>(core::kMaxDurationNs));
+      std::min(prior_ns * table_.TrendAt(size), static_cast<double>(core::kMaxDurationNs));
   return {std::llround(ns), std::llround(ns * table_error_), true};
 }
 
@@ -44,9 +43,7 @@ bool QueryModel::Observe(double size, double measured_ns, double prior_ns) {
   const double gain = std::max(kSmoothing, 1.0 / static_cast<double>(samples_));
   Follow(static_cast<double>(line_.Predict(size, prior_ns).duration_ns), measured_ns, gain,
          line_error_);
-  Follow(prior_ns * table_.RatioAt(size), measured_ns, gain, table_error_);
-  least_size_ = samples_ == 1 ? size : std::min(least_size_, size);
-  most_size_ = std::max(most_size_, size);
+  Follow(prior_ns * table_.TrendAt(size), measured_ns, gain, table_error_);
   const bool line_moved = line_.Observe(size, measured_ns, prior_ns);
   table_.Observe(size, measured_ns / prior_ns);
   const auto after = static_cast<double>(Predict(size, prior_ns).duration_ns);
@@ -54,16 +51,13 @@ bool QueryModel::Observe(double size, double measured_ns, double prior_ns) {
 }
 
 QueryModelState QueryModel::state() const {
-  return {line_.state(), table_.points(), samples_,    least_size_,
-          most_size_,    line_error_,     table_error_};
+  return {line_.state(), table_.points(), samples_, line_error_, table_error_};
 }
 
 void QueryModel::Restore(const QueryModelState& state) {
   line_.Restore(state.line);
   table_.Restore(state.table);
   samples_ = state.samples;
-  least_size_ = state.least_size;
-  most_size_ = state.most_size;
   line_error_ = state.line_error;
   table_error_ = state.table_error;
 }

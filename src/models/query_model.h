@@ -2,8 +2,8 @@
 // as its representative feature"), learned online, one model for each app.
 //
 // A line and a table of the nearest sizes learn every sample; the one that was less off lately
-// predicts (Baymax 4.4). Sizes beyond those measured are the line's, because the table knows
-// nothing there. Invariant: a prediction lies between 0 and one hour. Threads: the scheduler's
+// predicts (Baymax 4.4). Beyond the measured sizes the table goes on as a power of the size, at
+// most its square. Invariant: a prediction lies between 0 and one hour. Threads: the scheduler's
 // only. Nothing allocates.
 
 #ifndef GPUSHARE_SRC_MODELS_QUERY_MODEL_H_
@@ -23,16 +23,14 @@ struct QueryModelState {
   LinearState line;
   std::vector<SizeTable::Point> table;
   int64_t samples = 0;
-  double least_size = 0;
-  double most_size = 0;
   double line_error = 0;
   double table_error = 0;
 };
 
 class QueryModel {
  public:
-  // size: of the input in any unit (tokens, images, bytes), above 0. prior_ns: what is expected at
-  // this size without any sample, above 0.
+  // size: of the input in any unit (tokens, images, bytes), above 0. prior_ns: what is expected
+  // without any sample, above 0: an app's hint, the same for every size.
   core::Prediction Predict(double size, double prior_ns) const;
 
   // One query that ran alone. Sizes, durations and priors that are not above 0 and finite do not
@@ -49,8 +47,6 @@ class QueryModel {
   LinearModel line_;
   SizeTable table_;
   int64_t samples_ = 0;
-  double least_size_ = 0;
-  double most_size_ = 0;
   // Smoothed relative errors, each of a prediction before its sample was learned.
   double line_error_ = 0;
   double table_error_ = 0;

@@ -17,6 +17,8 @@ constexpr int32_t kSamplesShifted = 3;
 // One sample moves a mean as if it were off by a factor of 1.7 at most. A real change of more
 // shifts the whole table.
 constexpr double kOffMax = 0.75;
+// The steepest trend: attention's time grows with the square of its tokens.
+constexpr double kGrowthMax = 2;
 
 }  // namespace
 
@@ -36,12 +38,43 @@ void SizeTable::Observe(double size, double ratio) {
   mean.log_ratio += gain * std::clamp(std::log2(ratio) - mean.log_ratio, -most, most);
 }
 
+bool SizeTable::Knows(double size) const {
+  return size > 0 && means_[BucketOf(std::log2(size))].samples > 0;
+}
+
 void SizeTable::Shift(double factor) {
   if (!(factor > 0) || !std::isfinite(factor)) return;
   for (Mean& mean : means_) {
     mean.log_ratio += std::log2(factor);
     mean.samples = std::min(mean.samples, kSamplesShifted);
   }
+}
+
+// Through the last size and the nearest that is an octave inside: neighbours that are closer tell
+// more of noise than of a trend.
+double SizeTable::TrendAt(double size) const {
+  const Mean* first = nullptr;
+  const Mean* last = nullptr;
+  for (const Mean& mean : means_) {
+    if (mean.samples == 0) continue;
+    if (first == nullptr) first = &mean;
+    last = &mean;
+  }
+  if (first == nullptr || !(size > 0)) return 1;
+  const double log_size = std::log2(size);
+  if (log_size >= first->log_size && log_size <= last->log_size) return RatioAt(size);
+  const bool above = log_size > last->log_size;
+  const Mean& end = above ? *last : *first;
+  const Mean* inner = above ? first : last;
+  for (const Mean& mean : means_) {
+    if (mean.samples == 0 || std::abs(mean.log_size - end.log_size) < 1) continue;
+    if (std::abs(mean.log_size - end.log_size) < std::abs(inner->log_size - end.log_size)) {
+      inner = &mean;
+    }
+  }
+  const double wide = end.log_size - inner->log_size;
+  const double slope = wide != 0 ? (end.log_ratio - inner->log_ratio) / wide : 0;
+  return std::exp2(end.log_ratio + std::clamp(slope, 0.0, kGrowthMax) * (log_size - end.log_size));
 }
 
 double SizeTable::RatioAt(double size) const {

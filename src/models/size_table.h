@@ -24,8 +24,14 @@ class SizeTable {
   void Observe(double size, double ratio);
   // Multiplies all ratios, and lets the next samples count for more.
   void Shift(double factor);
+  // Whether a sample of about this size was observed.
+  bool Knows(double size) const;
   // 1 as long as nothing was observed.
   double RatioAt(double size) const;
+  // The same between measured sizes. Beyond them the ratio grows on as a power of the size, at most
+  // its square, and does not fall: right for ratios to an expectation that is the same for every
+  // size.
+  double TrendAt(double size) const;
 
   // What a profile keeps: at most kBuckets points, in the order of their sizes.
   struct Point {

@@ -23,7 +23,7 @@ TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   learned.copies.push_back({2, true, {}});
   learned.pairs.push_back({"decode", "train", 84, {7, 0.5, 0}});
   learned.fused.push_back({"pair", 0.04, {{0.5, 1.1}, {2, 2.4}}});
-  learned.queries.push_back({"service", {{}, {{3, 128, 2.5}}, 3, 128, 128, 0.1, 0.05}});
+  learned.queries.push_back({"service", {{}, {{3, 128, 2.5}}, 3, 0.1, 0.05}});
   const std::string text = FormatLearned(learned);
   const absl::StatusOr<Learned> read = ParseLearned(text);
   ASSERT_TRUE(read.ok()) << read.status();

@@ -66,6 +66,16 @@ TEST(QueryModel, BeyondTheMeasuredSizesItGrowsOn) {
             1.5 * static_cast<double>(model.Predict(4096, kPriorNs).duration_ns));
 }
 
+// Within a fifth of a quadratic at twice the largest size and at half of the smallest.
+TEST(QueryModel, BeyondTheMeasuredSizesACurveGoesOnAsAPower) {
+  QueryModel model;
+  Learn(model, Curve);
+  EXPECT_NEAR(static_cast<double>(model.Predict(7200, kPriorNs).duration_ns), Curve(7200),
+              0.2 * Curve(7200));
+  EXPECT_NEAR(static_cast<double>(model.Predict(16, kPriorNs).duration_ns), Curve(16),
+              0.2 * Curve(16));
+}
+
 TEST(QueryModel, WithoutASampleItIsThePrior) {
   const QueryModel model;
   const core::Prediction prediction = model.Predict(128, kPriorNs);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 namespace gpushare::models {
@@ -45,6 +46,25 @@ TEST(SizeTable, WhatIsNoNumberIsIgnored) {
   table.Observe(0, 3);
   EXPECT_EQ(table.RatioAt(1), 1);
   EXPECT_EQ(table.RatioAt(nan), 1);
+}
+
+// Through the ends and what lies an octave inside, between a constant and a square.
+TEST(SizeTable, ATrendGoesOnBeyondTheLastSizes) {
+  SizeTable table;
+  for (double size = 100; size <= 6400; size *= 2) table.Observe(size, size * 1e-3);
+  EXPECT_NEAR(table.TrendAt(12800), 12.8, 1e-6);
+  EXPECT_NEAR(table.TrendAt(50), 0.05, 1e-9);
+  EXPECT_EQ(table.TrendAt(777), table.RatioAt(777));
+  SizeTable falling;
+  for (double size = 100; size <= 6400; size *= 2) falling.Observe(size, 1 / size);
+  EXPECT_NEAR(falling.TrendAt(12800), 1 / 6400.0, 1e-9);
+  SizeTable steep;
+  for (double size = 100; size <= 6400; size *= 2) steep.Observe(size, std::pow(size, 5) * 1e-9);
+  EXPECT_NEAR(steep.TrendAt(12800) / steep.TrendAt(6400), 4, 1e-6);
+  EXPECT_EQ(SizeTable().TrendAt(100), 1);
+  SizeTable one;
+  one.Observe(100, 3);
+  EXPECT_EQ(one.TrendAt(1000), 3);
 }
 
 }  // namespace
