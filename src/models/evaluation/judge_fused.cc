@@ -23,13 +23,17 @@ constexpr int32_t kMiddleLoad = 100;
 constexpr size_t kCurvePointsMin = 12;
 
 // By the load ratio in per cent that was aimed at; of one that was measured twice the later counts.
-using Curve = std::map<int32_t, FusedPoint>;
+struct Curve {
+  std::map<int32_t, FusedPoint> points;
+  bool one_to_one = true;  // blocks of both parts
+};
 
 bool IsPaperLoad(int32_t load) {
   return std::find(std::begin(kPaperLoads), std::end(kPaperLoads), load) != std::end(kPaperLoads);
 }
 
-void JudgeCurve(const std::string& name, const Curve& points, std::vector<Judged>& out) {
+void JudgeCurve(const std::string& name, const Curve& judged, std::vector<Judged>& out) {
+  const std::map<int32_t, FusedPoint>& points = judged.points;
   std::vector<FusedPoint> paper;
   std::vector<FusedPoint> with_middle;
   for (const auto& [load, point] : points) {
@@ -39,12 +43,13 @@ void JudgeCurve(const std::string& name, const Curve& points, std::vector<Judged
   if (paper.size() < std::size(kPaperLoads) || with_middle.size() == paper.size()) return;
   const FusedCurve lines = TwoLines(paper);
   const FusedCurve curve = FitFusedCurve(with_middle);
+  const char* const family = judged.one_to_one ? "fused kernels" : "fused kernels at other ratios";
   for (const auto& [load, point] : points) {
     if (IsPaperLoad(load) || load == kMiddleLoad) continue;
     const std::string subject = absl::StrCat(name, " at ", load, " %");
-    out.push_back({"fused kernels", "two lines at 10, 20, 180 and 190 %", subject,
+    out.push_back({family, "two lines at 10, 20, 180 and 190 %", subject,
                    lines.At(point.load_ratio), point.duration_ratio});
-    out.push_back({"fused kernels", "bent line, with 100 %", subject, curve.At(point.load_ratio),
+    out.push_back({family, "bent line, with 100 %", subject, curve.At(point.load_ratio),
                    point.duration_ratio});
   }
 }
@@ -57,10 +62,13 @@ void JudgeFused(const Samples& samples, std::vector<Judged>& out) {
     if (row.what != SampleKind::kFused) continue;
     const FusedPoint point = {MedianRatio(row.neighbour_ns, row.alone_ns),
                               MedianRatio(row.ns, row.alone_ns)};
-    if (point.duration_ratio > 0) curves[row.kernel][row.load_percent] = point;
+    if (!(point.duration_ratio > 0)) continue;
+    Curve& curve = curves[row.kernel];
+    curve.points[row.load_percent] = point;
+    curve.one_to_one = row.tensor_blocks == row.cuda_blocks;
   }
-  for (const auto& [name, points] : curves) {
-    if (points.size() >= kCurvePointsMin) JudgeCurve(name, points, out);
+  for (const auto& [name, curve] : curves) {
+    if (curve.points.size() >= kCurvePointsMin) JudgeCurve(name, curve, out);
   }
 }
 

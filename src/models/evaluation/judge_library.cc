@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "src/models/evaluation/judged.h"
 #include "src/models/learned.h"
 #include "src/models/library_model.h"
@@ -45,9 +46,9 @@ void JudgeLibraryCalls(const Samples& samples, std::vector<Judged>& out) {
     model.Prepare(row.call);
     const core::Prediction prediction = model.Predict(row.call);
     if (measured < kJudgedNs || model.MethodOf(row.call) == LibraryMethod::kNone) continue;
-    out.push_back({measured < kLongNs ? "library calls" : "library calls above 100 us",
-                   "least time x ratio", row.kernel, static_cast<double>(prediction.duration_ns),
-                   measured});
+    const char* const family = measured < kLongNs ? "library calls" : "library calls above 100 us";
+    out.push_back({absl::StrCat(IsBlind(row) ? "blind " : "", family), "least time x ratio",
+                   row.kernel, static_cast<double>(prediction.duration_ns), measured});
   }
 }
 

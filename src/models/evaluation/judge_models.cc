@@ -8,6 +8,8 @@ std::vector<Judged> JudgeModels(const Samples& samples) {
   std::vector<Judged> all;
   JudgeKernels(samples, all);
   JudgeCopies(samples, all);
+  JudgeCopyContention(samples, all);
+  JudgeQueries(samples, all);
   JudgeLibraryCalls(samples, all);
   JudgeFused(samples, all);
   JudgeNeighbours(samples, all);

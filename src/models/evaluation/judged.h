@@ -24,7 +24,10 @@ struct Judged {
 // Durations in ns.
 void JudgeKernels(const Samples& samples, std::vector<Judged>& out);
 void JudgeCopies(const Samples& samples, std::vector<Judged>& out);
+void JudgeQueries(const Samples& samples, std::vector<Judged>& out);
 void JudgeLibraryCalls(const Samples& samples, std::vector<Judged>& out);
+// Copies beside kernels: durations in ns; else what is kept of the speed.
+void JudgeCopyContention(const Samples& samples, std::vector<Judged>& out);
 // Durations over the TC part's own.
 void JudgeFused(const Samples& samples, std::vector<Judged>& out);
 // Speeds over those without the neighbour.
