@@ -28,7 +28,7 @@ BOUNDS = {
     # Drawn at random after the model was chosen.
     ('blind library calls above 100 us', 'least time x ratio'): (0.14, 40),
     ('blind library calls', 'least time x ratio'): (0.2, 60),
-    ('fused kernels at other ratios', 'bent line, with 100 %'): (0.015, 40),
+    ('fused kernels at other ratios', 'bent line, with 100 %'): (0.010, 150),
     ('library calls above 100 us', 'least time x ratio'): (0.055, 70),
     ('library calls', 'least time x ratio'): (0.08, 80),
     ('fused kernels', 'bent line, with 100 %'): (0.012, 400),
