@@ -17,6 +17,10 @@ cuda_wheels="$root/build/cuda-toolchain"
 # shellcheck disable=SC2034
 python_tools="$root/build/python-tools"
 
+# Debian's source of the installed Abseil, which packages carry a private copy of; tools/abseil_source.sh fetches it.
+# shellcheck disable=SC2034
+abseil_source="$root/build/abseil-source"
+
 # Prints the root of the CUDA toolkit to build with, or nothing.
 cuda_toolkit() {
   local nvcc
@@ -88,6 +92,14 @@ configure() {
   fi
   grep -E '^-- gpushare: ' "$log" | sed 's/^-- //' || true
   printf '%s' "$options" > "$folder/.configured"
+}
+
+# configure_package [-DOPTION=...]: what packages carry, with a private Abseil, and with CUDA where a toolkit is.
+configure_package() {
+  local source_folder toolkit
+  source_folder="$("$root/tools/abseil_source.sh")"
+  toolkit="$(cuda_toolkit)"
+  configure package "-DGPUSHARE_ABSEIL_SOURCE=$source_folder" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "$@"
 }
 
 # compile PRESET [TARGET...]: ninja, quiet unless it fails or compiles for long. Sources that cannot be
