@@ -2,9 +2,9 @@
 # Makes a wheel of the Python package that carries libgpushare.so and the libraries that it needs.
 #
 #   tools/python_wheel.sh FOLDER [LIBRARY]    FOLDER: where the wheel goes; LIBRARY: a libgpushare.so that is built
-#                                             (default: builds it in build/release)
+#                                             (default: builds it in build/package, with a private Abseil)
 #
-# The wheel is for every Python from 3.10 on and for systems with a glibc at least as new as this one's.
+# The wheel is for every Python from 3.10 on. Its name says which glibc it needs.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -14,9 +14,9 @@ folder="$(cd "$1" && pwd)"
 [[ -x "$python_tools/bin/auditwheel" ]] || die "auditwheel is missing; tools/setup.sh installs it into $python_tools."
 library="${2:-}"
 if [[ -z "$library" ]]; then
-  configure release
-  compile release gpushare
-  library="$root/build/release/bindings/c/libgpushare.so.1"
+  configure_package
+  compile package gpushare
+  library="$root/build/package/bindings/c/libgpushare.so.1"
 fi
 [[ -f "$library" ]] || die "There is no library '$library'."
 
@@ -37,4 +37,4 @@ if ! { "$python_tools/bin/python" -m pip wheel --disable-pip-version-check --no-
 fi
 rm -f "$folder"/gpushare-*.whl
 mv "$scratch"/repaired/*.whl "$folder/"
-say "$(cd "$folder" && ls gpushare-*.whl), $(du -sh "$folder" | cut -f 1), in $folder"
+say "$(cd "$folder" && ls gpushare-*.whl), $(du -ch "$folder"/gpushare-*.whl | tail -n 1 | cut -f 1), in $folder"

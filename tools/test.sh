@@ -88,6 +88,9 @@ if [[ "${CI:-}" == true ]]; then
 fi
 export GPUSHARE_FUZZ_SECONDS="${GPUSHARE_FUZZ_SECONDS:-60}" GPUSHARE_TIDY_SECONDS="${GPUSHARE_TIDY_SECONDS:-240}"
 
+# The library is tested as packages carry it, if the source of its Abseil is to be had; else the test of the package skips.
+abseil="$(tools/abseil_source.sh || true)"
+
 stage 'clang-format' tools/format.sh --check
 stage 'ruff and mypy' python_checks
 if [[ $quick -eq 0 ]]; then
@@ -96,7 +99,8 @@ if [[ $quick -eq 0 ]]; then
   stage 'fuzzers' tools/fuzz.sh
   stage 'clang-tidy' tidy
 fi
-stage 'tests' build_and_test dev "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_TESTS=$tests"
+stage 'tests' build_and_test dev "-DGPUSHARE_CUDA=$cuda" "-DGPUSHARE_CUDA_TOOLKIT=$toolkit" "-DGPUSHARE_TESTS=$tests" \
+  "-DGPUSHARE_ABSEIL_SOURCE=$abseil"
 
 if [[ ${#failed[@]} -gt 0 ]]; then
   printf -v list '%s, ' "${failed[@]}"

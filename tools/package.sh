@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# Packs the library with a private Abseil inside, for systems that have neither this one's Abseil nor its compiler.
+#
+#   tools/package.sh FOLDER [OPTION...]   FOLDER: where the packages go
+#     --build BUILD                       packs this build tree, which has GPUSHARE_ABSEIL_SOURCE (default: builds build/package)
+#     --tarballs                          the two tarballs alone
+#     -DNAME=VALUE                        an option of CMake for the default build, such as -DGPUSHARE_CUDA=OFF
+#
+# Makes: gpushare-VERSION-linux-MACHINE.tar.gz   headers, libraries, CMake package, pkg-config, command, profiles, pages
+#        gpushare-VERSION-linux-MACHINE-debug.tar.gz   its debug information; unpack it over the same folder
+#        gpushare_VERSION_ARCHITECTURE.deb, gpushare-dbgsym_...   the same for Debian and what descends from it
+#        gpushare-VERSION-py3-none-PLATFORM.whl   the Python package
+# docs/package.md says how to use them; tools/package_check.sh tries them.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+[[ $# -ge 1 && "$1" != -* ]] || die 'tools/package.sh needs the folder to put the packages in.'
+mkdir -p "$1"
+folder="$(cd "$1" && pwd)"
+shift
+build=''
+everything=1
+options=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --build)
+      [[ $# -ge 2 && -f "$2/CMakeCache.txt" ]] || die '--build needs a build tree.'
+      build="$(cd "$2" && pwd)"
+      shift
+      ;;
+    --tarballs) everything=0 ;;
+    -D*) options+=("$1") ;;
+    *) die "tools/package.sh does not know the argument '$1'; it knows --build, --tarballs and -D." ;;
+  esac
+  shift
+done
+for program in objcopy strip dpkg-deb dpkg-shlibdeps; do
+  command -v "$program" > /dev/null || die "$program is missing; tools/setup.sh installs it."
+done
+
+if [[ -z "$build" ]]; then
+  configure_package ${options[@]+"${options[@]}"}
+  compile package
+  build="$root/build/package"
+fi
+grep -q '^GPUSHARE_ABSEIL_SOURCE:PATH=.' "$build/CMakeCache.txt" ||
+  die "$build links the installed Abseil; configure it with -DGPUSHARE_ABSEIL_SOURCE=\"\$(tools/abseil_source.sh)\"."
+
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+version="$(sed -n 's/^project(gpushare VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")"
+architecture="$(dpkg --print-architecture)"
+name="gpushare-$version-linux-$(uname -m)"
+tree="$scratch/$name"
+debug="$scratch/debug/$name"
+# The same commit gives the same archives.
+date="$(git -C "$root" log -1 --format=%ct 2> /dev/null || date +%s)"
+export SOURCE_DATE_EPOCH="$date"
+
+# Each dependency's code is in the libraries, so its licence goes with them.
+take_licences() {
+  local package licences="$tree/share/doc/gpushare/licences"
+  mkdir -p "$licences"
+  for package in libabsl-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libatomic-queue-dev libprotozero-dev libnanoflann-dev; do
+    if [[ -f "/usr/share/doc/$package/copyright" ]]; then cp "/usr/share/doc/$package/copyright" "$licences/$package"; fi
+  done
+  cat > "$tree/share/doc/gpushare/copyright" << 'END'
+libgpushare.so and the command gpushare contain code of Abseil, Eigen, nlohmann-json, CLI11, atomic_queue, protozero and
+nanoflann. The folder licences has the licence of each. Built with CUDA, they also contain NVIDIA's CUDA runtime
+(libcudart_static), which NVIDIA's CUDA Toolkit EULA, attachment A, allows to distribute with an application.
+END
+}
+
+take_examples() {
+  local examples="$tree/share/doc/gpushare/examples" compiler
+  compiler="$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")"
+  mkdir -p "$examples"
+  cp "$root"/examples/quickstart.{c,cc,py} "$examples/"
+  # A program for machines without a compiler.
+  "$compiler" -std=c99 -O2 -s -I "$tree/include" "$examples/quickstart.c" -L "$tree/lib" -lgpushare \
+    -Wl,-rpath,'$ORIGIN/../../../../lib' -o "$examples/quickstart"
+}
+
+# split FILE...: moves debug information into .debug/NAME.debug, where gdb looks by the name that stays in the file.
+split() {
+  local file symbols
+  for file in "$@"; do
+    symbols="$debug/$(dirname "${file#"$tree/"}")/.debug/$(basename "$file").debug"
+    mkdir -p "$(dirname "$symbols")"
+    objcopy --only-keep-debug --compress-debug-sections "$file" "$symbols"
+    strip --strip-unneeded "$file"
+    (cd "$(dirname "$symbols")" && objcopy --add-gnu-debuglink="$(basename "$symbols")" "$file")
+    chmod 644 "$symbols"
+  done
+}
+
+make_tarball() {  # PARENT ARCHIVE
+  tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$date" -C "$1" "$name" | gzip -n > "$folder/$2"
+}
+
+# make_deb PACKAGE ROOT DEPENDS DESCRIPTION: ROOT has usr/
+make_deb() {
+  mkdir -p "$2/DEBIAN"
+  cat > "$2/DEBIAN/control" << END
+Package: $1
+Version: $version
+Architecture: $architecture
+Maintainer: gpushare
+Section: libs
+Priority: optional
+Installed-Size: $(du -sk "$2/usr" | cut -f 1)
+Depends: $3
+Description: $4
+END
+  dpkg-deb --root-owner-group -Zgzip --build "$2" "$folder/$1_${version}_$architecture.deb" > /dev/null
+}
+
+# What the programs and libraries need of the system, as dpkg-shlibdeps knows it.
+system_packages() {  # FILE...
+  mkdir -p "$scratch/shlibs/debian"
+  printf 'Source: gpushare\n\nPackage: gpushare\nArchitecture: any\n' > "$scratch/shlibs/debian/control"
+  (cd "$scratch/shlibs" && dpkg-shlibdeps -O --ignore-missing-info -l"$tree/lib" "$@" 2> "$scratch/shlibs.log" |
+    sed -n 's/^shlibs:Depends=//p')
+}
+
+make_debs() {  # FILE...
+  local file id depends
+  depends="$(system_packages "$@")"
+  [[ -n "$depends" ]] || { cat "$scratch/shlibs.log" >&2; die 'dpkg-shlibdeps names no package that the library needs.'; }
+  mkdir -p "$scratch/deb" "$scratch/dbgsym/usr/lib/debug/.build-id"
+  cp -a "$tree" "$scratch/deb/usr"
+  mkdir -p "$scratch/deb/DEBIAN"
+  echo 'activate-noawait ldconfig' > "$scratch/deb/DEBIAN/triggers"
+  make_deb gpushare "$scratch/deb" "$depends" 'latency-critical and best-effort work on one GPU
+ Library with its headers, CMake package and pkg-config file, kernels, profiles, the command
+ gpushare and pages. Abseil is inside the library, with hidden symbols.'
+  for file in "$@"; do
+    id="$(readelf -n "$file" | sed -n 's/^ *Build ID: //p')"
+    [[ -n "$id" ]] || die "$(basename "$file") has no build identifier."
+    mkdir -p "$scratch/dbgsym/usr/lib/debug/.build-id/${id:0:2}"
+    cp "$debug/$(dirname "${file#"$tree/"}")/.debug/$(basename "$file").debug" \
+      "$scratch/dbgsym/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+  done
+  make_deb gpushare-dbgsym "$scratch/dbgsym" "gpushare (= $version)" 'debug information of gpushare'
+}
+
+cmake --install "$build" --prefix "$tree" > "$scratch/log" 2>&1 || { cat "$scratch/log" >&2; die 'the build tree could not be installed.'; }
+take_licences
+take_examples
+mapfile -t binaries < <(find "$tree/lib" "$tree/bin" -type f \( -name '*.so.*' -o -name gpushare \) | sort)
+split "${binaries[@]}"
+make_tarball "$scratch" "$name.tar.gz"
+make_tarball "$scratch/debug" "$name-debug.tar.gz"
+if [[ $everything -eq 1 ]]; then
+  make_debs "${binaries[@]}"
+  "$root/tools/python_wheel.sh" "$folder" "$(readlink -f "$tree/lib/libgpushare.so")"
+fi
+say "packed into $folder:"
+(cd "$folder" && du -h gpushare*)

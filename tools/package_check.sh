@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Tries the packages of tools/package.sh on this system, as their user would: unpacks the tarball elsewhere, builds and
+# runs programs against it, runs its command, and runs Python from the wheel. Nothing needs a GPU or the network.
+#
+#   tools/package_check.sh FOLDER     FOLDER: has the tarball, and the wheel if that is to be tried
+#
+# A step whose tool this system lacks is listed as skipped. Exit code 0: nothing failed.
+set -euo pipefail
+[[ $# -eq 1 && -d "$1" ]] || { echo 'tools/package_check.sh needs the folder with the packages.' >&2; exit 2; }
+folder="$(cd "$1" && pwd)"
+here="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+export GPUSHARE_DEVICE=sim
+unset LD_LIBRARY_PATH GPUSHARE_LIBRARY PYTHONPATH
+failed=0
+
+ok() { printf 'ok       %s\n' "$*"; }
+skipped() { printf 'skipped  %s\n' "$*"; }
+fail() {
+  printf 'FAILED   %s\n' "$*"
+  if [[ -s "$scratch/log" ]]; then tail -n 20 "$scratch/log" | sed 's/^/         /'; fi
+  failed=1
+}
+have() { command -v "$1" > /dev/null; }
+# step NAME COMMAND...: runs it quietly
+step() {
+  local name="$1"
+  shift
+  if "$@" > "$scratch/log" 2>&1; then ok "$name"; else fail "$name"; fi
+}
+
+# What a library or program needs is there, and is the C and C++ runtime or the package itself.
+check_needs() {
+  local file list
+  for file in "$tree"/lib/*.so "$tree/bin/gpushare"; do
+    list="$(ldd "$file" 2>&1)" || true
+    printf '%s:\n%s\n' "${file#"$tree/"}" "$list"
+    printf '%s\n' "$list" > "$scratch/log"
+    if grep -q 'not found' "$scratch/log"; then fail "$(basename "$file") needs what is not here"; fi
+    if grep -vE 'linux-vdso|libstdc\+\+\.so|libm\.so|libgcc_s\.so|libc\.so|ld-linux|libgpushare(_kernels)?\.so' "$scratch/log" | grep -q .; then
+      fail "$(basename "$file") needs more than the C and C++ runtime"
+    fi
+  done
+  : > "$scratch/log"
+}
+
+prints_query() { "$@" | tee "$scratch/printed" && grep -qiE '^query: ok in [0-9]+ us$' "$scratch/printed"; }
+
+with_pkg_config() {  # COMPILER STANDARD SOURCE PROGRAM [PACKAGE...]
+  local compiler="$1" standard="$2" source="$3" program="$4" cflags libs
+  shift 4
+  read -ra cflags <<< "$(pkg-config --cflags gpushare "$@")"
+  read -ra libs <<< "$(pkg-config --libs gpushare "$@")"
+  "$compiler" "$standard" -O1 -Wall "${cflags[@]}" "$source" "${libs[@]}" "-Wl,-rpath,$tree/lib" -o "$program"
+}
+
+c_program() {
+  with_pkg_config cc -std=c99 "$examples/quickstart.c" "$scratch/c" && prints_query "$scratch/c"
+}
+cpp_program() {
+  with_pkg_config c++ -std=c++17 "$examples/quickstart.cc" "$scratch/cpp" && "$scratch/cpp"
+}
+c_program_by_hand() {
+  cc -std=c99 -I "$tree/include" "$examples/quickstart.c" -L "$tree/lib" -lgpushare "-Wl,-rpath,$tree/lib" -o "$scratch/hand" &&
+    prints_query "$scratch/hand"
+}
+cmake_project() {
+  cmake -S "$here/tests/install/consumer" -B "$scratch/cmake" -DCMAKE_PREFIX_PATH="$tree" && cmake --build "$scratch/cmake" &&
+    "$scratch/cmake/consumer_c" && "$scratch/cmake/consumer_cpp"
+}
+host_with_abseil() {
+  with_pkg_config c++ -std=c++17 "$here/tests/install/host_with_abseil.cc" "$scratch/host" absl_statusor absl_cord \
+    absl_flat_hash_map absl_synchronization && ldd "$scratch/host" | grep libabsl_status && "$scratch/host"
+}
+python_program() { prints_query env PYTHONPATH="$scratch/site" python3 -B "$examples/quickstart.py"; }
+installed_command() { (cd "$scratch" && "$tree/bin/gpushare" colocate smoke --device sim --queries 20); }
+
+sed -n 's/^PRETTY_NAME="\(.*\)"$/\1/p' /etc/os-release 2> /dev/null || true
+ldd --version | head -n 1
+tarball="$(find "$folder" -maxdepth 1 -name 'gpushare-*-linux-*.tar.gz' -not -name '*-debug.tar.gz' | sort | head -n 1)"
+[[ -n "$tarball" ]] || { echo "There is no tarball in $folder." >&2; exit 2; }
+mkdir "$scratch/elsewhere" "$scratch/site"
+tar xzf "$tarball" -C "$scratch/elsewhere"
+tree="$(echo "$scratch"/elsewhere/gpushare-*)"
+examples="$tree/share/doc/gpushare/examples"
+export PKG_CONFIG_PATH="$tree/lib/pkgconfig"
+
+check_needs
+step 'the compiled C program' prints_query "$examples/quickstart"
+step 'the command, with an installed scenario' installed_command
+if have cc; then step 'a C program, compiled here' c_program_by_hand; else skipped 'a C program, compiled here: no cc'; fi
+if have cc && have c++ && have pkg-config; then
+  step 'a C program by pkg-config' c_program
+  step 'a C++ program by pkg-config' cpp_program
+else
+  skipped 'programs by pkg-config: no compiler or no pkg-config'
+fi
+if have cc && have c++ && have cmake; then
+  step 'C and C++ programs by find_package' cmake_project
+else
+  skipped 'programs by find_package: no compiler or no cmake'
+fi
+if have c++ && have pkg-config && pkg-config --exists absl_status; then
+  step "a host program with its own Abseil $(pkg-config --modversion absl_status)" host_with_abseil
+else
+  skipped 'a host program with its own Abseil: none is installed'
+fi
+wheel="$(find "$folder" -maxdepth 1 -name 'gpushare-*.whl' | sort | head -n 1)"
+if [[ -z "$wheel" ]]; then
+  skipped 'the wheel: it is not in the folder'
+elif ! have python3; then
+  skipped 'the wheel: no python3'
+else
+  # pip refuses a wheel that its platform tag does not allow here; without pip the file is unpacked.
+  if python3 -m pip --version > /dev/null 2>&1; then
+    step "pip takes $(basename "$wheel")" python3 -m pip install --quiet --no-index --no-deps --target "$scratch/site" "$wheel"
+  else
+    step "unpacking $(basename "$wheel"), without pip" python3 -m zipfile -e "$wheel" "$scratch/site"
+  fi
+  step "$(python3 --version) with the wheel" python_program
+fi
+exit "$failed"
