@@ -19,11 +19,16 @@ command -v dpkg-source > /dev/null || die 'dpkg-source is missing; tools/setup.s
 scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 chmod 755 "$scratch"  # apt downloads as a user of its own
-mkdir -p "$scratch/lists/partial"
-# The servers that the machine's packages come from, asked for sources.
-apt-get indextargets --format '$(ORIGIN) deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-  sed -n 's/^Debian //p' | sort -u > "$scratch/sources.list"
-apt=(apt-get -q -o "Dir::Etc::SourceList=$scratch/sources.list" -o Dir::Etc::SourceParts=-
+mkdir -p "$scratch/lists/partial" "$scratch/parts"
+# The servers of Debian's packages, asked for sources. apt knows them by one of these files.
+touch "$scratch/sources.list"
+if [[ -f /etc/apt/sources.list ]]; then
+  sed -n 's/^deb \(.*debian.*\)/deb-src \1/p' /etc/apt/sources.list > "$scratch/sources.list"
+fi
+if [[ -f /etc/apt/sources.list.d/debian.sources ]]; then
+  sed 's/^Types:.*/Types: deb-src/' /etc/apt/sources.list.d/debian.sources > "$scratch/parts/debian.sources"
+fi
+apt=(apt-get -q -o "Dir::Etc::SourceList=$scratch/sources.list" -o "Dir::Etc::SourceParts=$scratch/parts"
   -o "Dir::State::Lists=$scratch/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=)
 if ! (cd "$scratch" && "${apt[@]}" update && "${apt[@]}" source --download-only "abseil=$version" &&
   dpkg-source --no-check -x abseil_*.dsc abseil) > "$scratch/log" 2>&1; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tries the packages of tools/package.sh on this system, as their user would: unpacks the tarball elsewhere, builds and
-# runs programs against it, runs its command, and runs Python from the wheel. Nothing needs a GPU or the network.
+# runs programs against it, runs its command, and runs Python from the wheel. Nothing needs a GPU or the network; where
+# there is a GPU, a runtime opens it and the command measures a kernel on it.
 #
 #   tools/package_check.sh FOLDER     FOLDER: has the tarball, and the wheel if that is to be tried
 #
@@ -38,7 +39,7 @@ check_needs() {
     printf '%s:\n%s\n' "${file#"$tree/"}" "$list"
     printf '%s\n' "$list" > "$scratch/log"
     if grep -q 'not found' "$scratch/log"; then fail "$(basename "$file") needs what is not here"; fi
-    if grep -vE 'linux-vdso|libstdc\+\+\.so|libm\.so|libgcc_s\.so|libc\.so|ld-linux|libgpushare(_kernels)?\.so' "$scratch/log" | grep -q .; then
+    if grep -qvE 'linux-vdso|libstdc\+\+\.so|libm\.so|libgcc_s\.so|libc\.so|ld-linux|libgpushare(_kernels)?\.so' "$scratch/log"; then
       fail "$(basename "$file") needs more than the C and C++ runtime"
     fi
   done
@@ -74,11 +75,19 @@ host_with_abseil() {
     absl_flat_hash_map absl_synchronization && ldd "$scratch/host" | grep libabsl_status && "$scratch/host"
 }
 python_program() { prints_query env PYTHONPATH="$scratch/site" python3 -B "$examples/quickstart.py"; }
+gpu_command() {
+  "$tree/bin/gpushare" calibrate --device cuda --kernels ffma --repeats 3 --seconds-per-kernel 1 --out "$scratch/calibrated.json"
+}
+gpu_python() {
+  PYTHONPATH="$scratch/site" python3 -B -c 'import gpushare
+with gpushare.Runtime(device="cuda") as runtime:
+    print(runtime.device())'
+}
 installed_command() { (cd "$scratch" && "$tree/bin/gpushare" colocate smoke --device sim --queries 20); }
 
 sed -n 's/^PRETTY_NAME="\(.*\)"$/\1/p' /etc/os-release 2> /dev/null || true
-ldd --version | head -n 1
-tarball="$(find "$folder" -maxdepth 1 -name 'gpushare-*-linux-*.tar.gz' -not -name '*-debug.tar.gz' | sort | head -n 1)"
+ldd --version | sed -n 1p
+tarball="$(find "$folder" -maxdepth 1 -name 'gpushare-*-linux-*.tar.gz' -not -name '*-debug.tar.gz' | sort | sed -n 1p)"
 [[ -n "$tarball" ]] || { echo "There is no tarball in $folder." >&2; exit 2; }
 mkdir "$scratch/elsewhere" "$scratch/site"
 tar xzf "$tarball" -C "$scratch/elsewhere"
@@ -106,7 +115,7 @@ if have c++ && have pkg-config && pkg-config --exists absl_status; then
 else
   skipped 'a host program with its own Abseil: none is installed'
 fi
-wheel="$(find "$folder" -maxdepth 1 -name 'gpushare-*.whl' | sort | head -n 1)"
+wheel="$(find "$folder" -maxdepth 1 -name 'gpushare-*.whl' | sort | sed -n 1p)"
 if [[ -z "$wheel" ]]; then
   skipped 'the wheel: it is not in the folder'
 elif ! have python3; then
@@ -119,5 +128,11 @@ else
     step "unpacking $(basename "$wheel"), without pip" python3 -m zipfile -e "$wheel" "$scratch/site"
   fi
   step "$(python3 --version) with the wheel" python_program
+fi
+if have nvidia-smi && [[ "$(nvidia-smi -L 2> /dev/null)" == GPU* ]]; then
+  step 'the command measures a kernel on the GPU' gpu_command
+  if [[ -d "$scratch/site/gpushare" ]]; then step 'Python opens the GPU' gpu_python; fi
+else
+  skipped 'the GPU: there is none'
 fi
 exit "$failed"

@@ -34,7 +34,8 @@ diff "$root/bindings/c/symbols.txt" "$scratch/exported" || die 'The packed libra
 
 for file in "$tree"/lib/*.so "$tree/bin/gpushare"; do
   file="$(readlink -f "$file")"
-  readelf -SW "$file" | grep -qE '\.(debug_info|symtab)' && die "$(basename "$file") is not stripped."
+  readelf -SW "$file" > "$scratch/sections"
+  if grep -qE '\.(debug_info|symtab)' "$scratch/sections"; then die "$(basename "$file") is not stripped."; fi
   symbols="$(dirname "$file")/.debug/$(readelf --string-dump=.gnu_debuglink "$file" | sed -n 's/^ *\[ *0\] *//p')"
   [[ -f "$symbols" ]] || die "$(basename "$file") names debug information that is not beside it."
   [[ "$(readelf -n "$file" | grep 'Build ID')" == "$(readelf -n "$symbols" 2> /dev/null | grep 'Build ID')" ]] ||
@@ -42,7 +43,7 @@ for file in "$tree"/lib/*.so "$tree/bin/gpushare"; do
 done
 
 # The host exports every function of Debian's Abseil, and each one aborts.
-found="$(ld -shared -o /dev/null --trace -labsl_statusor 2> /dev/null | grep -m 1 absl || true)"
+found="$(ld -shared -o "$scratch/empty.so" --trace -labsl_statusor 2> /dev/null | sed -n '/absl/p' || true)"
 [[ -n "$found" ]] || die "There is no Abseil of this system to imitate."
 nm -D --defined-only "$(dirname "$found")"/libabsl_*.so | awk '$2 ~ /^[TW]$/ && $3 ~ /^_ZN?K?4absl/ { print $3 }' | sort -u > "$scratch/hostile"
 [[ "$(wc -l < "$scratch/hostile")" -gt 500 ]] || die 'The hostile host imitates too little of Abseil.'
@@ -50,5 +51,6 @@ awk '{ print ".globl " $1 "\n.type " $1 ", @function\n" $1 ":" } BEGIN { print "
   "$scratch/hostile" > "$scratch/hostile.s"
 "$cc" -std=c99 -rdynamic -I "$tree/include" "$root/examples/quickstart.c" "$scratch/hostile.s" -L "$tree/lib" -lgpushare \
   "-Wl,-rpath,$tree/lib" -o "$scratch/hostile_host"
-GPUSHARE_DEVICE=sim "$scratch/hostile_host" | grep -q '^query: ok in ' || die 'The library calls the Abseil of its host.'
+GPUSHARE_DEVICE=sim "$scratch/hostile_host" > "$scratch/printed" && grep -q '^query: ok in ' "$scratch/printed" ||
+  die 'The library calls the Abseil of its host.'
 echo "The package works elsewhere, and beside $(wc -l < "$scratch/hostile") functions of a host's Abseil that must not be called."
