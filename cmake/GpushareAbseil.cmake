@@ -16,6 +16,7 @@ if(NOT GPUSHARE_ABSEIL_SOURCE)
   return()
 endif()
 
+# What the library and the tests use. The linker names what is missing.
 set(sources "")
 # gpushare_abseil_sources(FOLDER NAME...): FOLDER is below absl/; a name has no ending.
 macro(gpushare_abseil_sources folder)
@@ -32,7 +33,8 @@ gpushare_abseil_sources(hash/internal city hash low_level_hash)
 gpushare_abseil_sources(numeric int128)
 gpushare_abseil_sources(profiling/internal exponential_biased)
 gpushare_abseil_sources(status status status_payload_printer statusor)
-gpushare_abseil_sources(strings ascii charconv cord escaping match numbers str_cat str_split string_view)
+gpushare_abseil_sources(strings ascii charconv cord escaping match numbers str_cat str_replace str_split string_view
+  substitute)
 gpushare_abseil_sources(strings/internal charconv_bigint charconv_parse cord_internal cord_rep_btree
   cord_rep_btree_navigator cord_rep_btree_reader cord_rep_consume cord_rep_crc cord_rep_ring cordz_functions
   cordz_handle cordz_info escaping memutil utf8)
