@@ -3,8 +3,11 @@
 
 #include "tools/gpushare/files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -105,6 +108,20 @@ TEST_F(PlacesTest, AScenarioWithoutItsProfileNamesEveryPlace) {
 TEST_F(PlacesTest, TheShareFolderIsBesideTheProgram) {
   EXPECT_EQ(fs::path(InstalledShare()).filename(), "gpushare");
   EXPECT_TRUE(fs::path(InstalledShare()).is_absolute());
+}
+
+TEST_F(PlacesTest, AFifoIsWrittenAndNotReplaced) {
+  const std::string path = folder_ + "/fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  WriteFile(path, "some bytes");
+  char bytes[32] = {};
+  EXPECT_EQ(read(reader, bytes, sizeof(bytes)), 10);
+  close(reader);
+  EXPECT_STREQ(bytes, "some bytes");
+  EXPECT_TRUE(fs::is_fifo(path));
+  EXPECT_FALSE(fs::exists(path + ".tmp"));
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ int WriteAndSync(const std::string& path, std::string_view text) {
     if (written < 0 && errno != EINTR) error = errno;
     if (written > 0) text.remove_prefix(static_cast<size_t>(written));
   }
-  if (error == 0 && fsync(file) != 0) error = errno;
+  // A device or FIFO has nothing to sync.
+  if (error == 0 && fsync(file) != 0 && errno != EINVAL && errno != EROFS) error = errno;
   // Some file systems report a full disk here.
   if (close(file) != 0 && error == 0) error = errno;
   return error;
@@ -66,11 +67,14 @@ int WriteAndSync(const std::string& path, std::string_view text) {
 }  // namespace
 
 void WriteFile(const std::string& path, std::string_view text) {
-  const std::string temporary = path + ".tmp";
+  // What is no file (/dev/null) is written in place: a rename would replace it.
+  std::error_code unknown;
+  const bool in_place = fs::is_other(path, unknown);
+  const std::string temporary = in_place ? path : path + ".tmp";
   int error = WriteAndSync(temporary, text);
-  if (error == 0 && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && !in_place && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return;
-  unlink(temporary.c_str());
+  if (!in_place) unlink(temporary.c_str());
   throw RunError("The file '" + path + "' cannot be written: " + std::strerror(error) + ".");
 }
 

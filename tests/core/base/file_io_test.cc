@@ -2,8 +2,10 @@
 
 #include "src/core/base/file_io.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -48,6 +50,21 @@ TEST_F(FileIoTest, PiecesAreReadBackAsOneFile) {
   EXPECT_EQ(Files(), 1) << "no temporary file is left";
   ASSERT_TRUE(WriteFileAtomically(Path("file"), {"shorter"}).ok());
   EXPECT_EQ(*ReadWholeFile(Path("file"), 1 << 20), "shorter");
+}
+
+TEST_F(FileIoTest, AFifoIsWrittenAndNotReplaced) {
+  const std::string path = Path("fifo");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_FALSE(WriteFileAtomically(path, {"nobody reads"}).ok());
+  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(WriteFileAtomically(path, {"some", " bytes"}).ok());
+  char bytes[32] = {};
+  EXPECT_EQ(read(reader, bytes, sizeof(bytes)), 10);
+  close(reader);
+  EXPECT_STREQ(bytes, "some bytes");
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+  EXPECT_EQ(Files(), 1) << "no temporary file is left";
 }
 
 TEST_F(FileIoTest, AFileMayHaveAsManyBytesAsTheLimit) {
