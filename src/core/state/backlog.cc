@@ -26,6 +26,7 @@ void LeaveBacklog(Flow& flow, Queue& queue) {
 void PushBack(Flow& flow, Task& task) {
   Queue& queue = *task.queue;
   task.progress.next = nullptr;
+  task.progress.previous = queue.tail;
   (queue.head == nullptr ? queue.head : queue.tail->progress.next) = &task;
   queue.tail = &task;
   EnterBacklog(flow, queue);
@@ -34,23 +35,20 @@ void PushBack(Flow& flow, Task& task) {
 void PushFront(Flow& flow, Task& task) {
   Queue& queue = *task.queue;
   task.progress.next = queue.head;
+  (queue.head == nullptr ? queue.tail : queue.head->progress.previous) = &task;
   queue.head = &task;
-  if (queue.tail == nullptr) queue.tail = &task;
   queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
   EnterBacklog(flow, queue);
 }
 
 void Unlink(Flow& flow, Task& task) {
   Queue& queue = *task.queue;
-  Task* previous = nullptr;
-  for (Task* at = queue.head; at != nullptr; previous = at, at = at->progress.next) {
-    if (at != &task) continue;
-    (previous == nullptr ? queue.head : previous->progress.next) = task.progress.next;
-    if (queue.tail == &task) queue.tail = previous;
-    task.progress.next = nullptr;
-    queue.unlaunched.fetch_sub(1, std::memory_order_acq_rel);
-    break;
-  }
+  Task* const next = task.progress.next;
+  Task* const previous = queue.head == &task ? nullptr : task.progress.previous;
+  (previous == nullptr ? queue.head : previous->progress.next) = next;
+  (next == nullptr ? queue.tail : next->progress.previous) = previous;
+  task.progress.next = nullptr;
+  queue.unlaunched.fetch_sub(1, std::memory_order_acq_rel);
   if (queue.head == nullptr) LeaveBacklog(flow, queue);
 }
 

@@ -132,6 +132,7 @@ struct Progress {
   double shift_rate = -1;            // the tail that shift_ns is for; -1: none yet
   int64_t shift_ns = 0;              // how far a graph in segments moves a p99 of that tail
   Task* next = nullptr;              // queue order
+  Task* previous = nullptr;          // the same; the head's is not kept
   BoundedList<Part, kMaxPartsPerTask> parts;  // last: its unused storage keeps the rest together
 };
 
