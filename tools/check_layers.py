@@ -44,6 +44,7 @@ STATE = re.compile(r'^src/core/state/')
 LOG = re.compile(r'^src/core/log/')
 VERBS = re.compile(r'^src/core/flow/verbs/')
 FUSED = re.compile(r'^src/core/flow/fused/')
+WAITING = re.compile(r'^src/core/flow/waiting/')
 FLOW = re.compile(r'^src/core/flow/')
 SRC = re.compile(r'^src/')
 PUBLIC_C = re.compile(r'^gpushare/gpushare\.h$')
@@ -78,6 +79,7 @@ LAYERS = (
     Layer('log', 'src/core/log', (LOG, BASE, SEAMS, STATE, ABSEIL)),
     Layer('verbs', 'src/core/flow/verbs', (VERBS, BASE, SEAMS, STATE, LOG, ABSEIL)),
     Layer('fused', 'src/core/flow/fused', (FUSED, VERBS, BASE, SEAMS, STATE, LOG, ABSEIL)),
+    Layer('waiting', 'src/core/flow/waiting', (WAITING, VERBS, BASE, SEAMS, STATE, ABSEIL)),
     Layer('flow', 'src/core/flow', (FLOW, BASE, SEAMS, STATE, LOG, ABSEIL)),
     Layer('policies', 'src/core/policies', (own('src/core/policies'), BASE, SEAMS, ABSEIL)),
     # Drives the flow from a log.
@@ -133,6 +135,15 @@ LAYERS = (
     Layer('GPU benchmarks', 'benchmarks/gpu',
           (own('benchmarks/gpu'), own('benchmarks/harness'), own('benchmarks/kernels'), own('kernels'),
            SRC, PUBLIC, ABSEIL, CUDA)),
+    # The scheduler by itself on the paced device, and the library through its ABI on a GPU.
+    Layer('idle on the paced device', 'benchmarks/idle',
+          (own('benchmarks/idle'), own('benchmarks/harness'), SRC, ABSEIL),
+          pattern=r'^idle_subject_paced\.cc$', may_reach=(CUDA,)),
+    Layer('idle on a GPU', 'benchmarks/idle',
+          (own('benchmarks/idle'), own('benchmarks/harness'), PUBLIC, CUDA),
+          pattern=r'^idle_subject_cuda\.cc$'),
+    Layer('idle', 'benchmarks/idle', (own('benchmarks/idle'), own('benchmarks/harness')),
+          may_reach=(CUDA, SRC)),
     Layer('soak on a GPU', 'benchmarks/soak',
           (own('benchmarks/soak'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC, CUDA),
           pattern=r'^soak_work_cuda\.cc$'),

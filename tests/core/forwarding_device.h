@@ -63,6 +63,7 @@ class ForwardingDevice : public Device {
   }
   TimeNs NextEventNs() const override { return inner_->NextEventNs(); }
   void AdvanceTo(TimeNs time) override { inner_->AdvanceTo(time); }
+  TimeNs NextLookNs() override { return inner_->NextLookNs(); }
   int64_t BusySmNs() const override { return inner_->BusySmNs(); }
 
  protected:

@@ -46,9 +46,39 @@ inline constexpr int64_t kSegmentNs = 100 * 1000;
 inline constexpr int kSegmentsOutstanding = 2;
 
 // Time after the last work, ns, during which the scheduler's thread spins before it parks. To wake
-// it costs the submitter a system call and the query some 50 us. Longer than the gaps between the
-// queries of a loaded LC app. Range 0 to 100 ms.
+// it costs the submitter a system call and the query some 50 us. Spin mode: longer than the gaps
+// between the queries of a loaded LC app. Balanced: longer than a caller takes to answer a
+// completion with a submit, and 1 % of a core at 100 queries a second. Ranges 0 to 100 ms and 0 to
+// 1 ms.
 inline constexpr int64_t kSpinIdleNs = 10 * 1000 * 1000;
+inline constexpr int64_t kBalancedIdleNs = 100 * 1000;
+
+// How the scheduler's thread waits for the device in balanced mode (flow/waiting/next_look.h). It
+// spins from shortly before the predicted end of an LC launch until this share of its duration, and
+// at least this time, after it: neighbours that nobody measured slow LC work by 5 to 25 %. Ranges 2
+// to 16 and 50 to 1,000 us.
+inline constexpr int64_t kLcSpinShare = 4;
+inline constexpr int64_t kLcSpinNs = 200 * 1000;
+// The same of a BE launch, before and after: a 1/32 each is at most 6 % of a core. Range 16 to 128.
+inline constexpr int64_t kBeSpinShare = 32;
+// Time from one look to the next where the end is overdue or a guess, as a share of the time that
+// the launch has taken: 1 / 64 adds 1.6 % to an LC latency. Ranges 16 to 128 and 8 to 64.
+inline constexpr int64_t kLcLookShare = 64;
+inline constexpr int64_t kBeLookShare = 16;
+// Longest time, ns, between two looks: work that takes less than predicted is found by then, and so
+// is the loss of the device. A look costs 5 us. Ranges 0.2 to 5 ms and 1 to 50 ms.
+inline constexpr int64_t kLcLookNsMax = 1000 * 1000;
+inline constexpr int64_t kBeLookNsMax = 10 * 1000 * 1000;
+// The same while a query of several launches is on the device: a device may report the ends of its
+// launches together, but not later than this (src/cuda marks them after 200 us).
+inline constexpr int64_t kQueryLookNs = 200 * 1000;
+// Shortest sleep, ns. A shorter one ends later than a spin would and costs as much. Range 10 to 100
+// us.
+inline constexpr int64_t kNapNsMin = 30 * 1000;
+// How late a timed sleep ends, ns: the bounds of what the thread measures of its own sleeps. From
+// an idle core 20 to 60 us were seen on a virtual machine. Ranges 1 to 20 us and 0.1 to 1 ms.
+inline constexpr int64_t kWakeLatencyNsMin = 5 * 1000;
+inline constexpr int64_t kWakeLatencyNsMax = 300 * 1000;
 
 // Time before the deadline of a shutdown at which BE work is evicted, ns: several block tasks
 // (27 us, and 200 us for attention). At most half of the time that the shutdown has. Range 0.5 to

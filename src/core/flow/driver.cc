@@ -9,7 +9,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
-#include "src/core/base/tuning.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/complete.h"
 #include "src/core/flow/deferred_calls.h"
@@ -26,8 +25,7 @@
 namespace gpushare::core {
 namespace {
 
-// The longest sleep of a waiting caller, or of the parked scheduler thread, before it checks again.
-// A signal normally wakes it earlier.
+// The longest sleep of a shutdown that waits for functions of the application.
 constexpr int64_t kNapNs = 2 * 1000 * 1000;
 
 }  // namespace
@@ -50,12 +48,17 @@ bool Driver::RunStages() {
 bool Driver::Tick() {
   bool worked = false;
   BoundedList<LaneIndex, kMaxLanes> lost_lanes;
+  AwaitedEnds ends;
   {
     DeferredCalls calls(flow, tick_mutex);
     {
       MutexLock lock(&tick_mutex);
       worked = RunStages();
       calls.Take();
+      if (!flow.awaited_ends.tasks.empty()) {
+        ends = flow.awaited_ends;
+        flow.awaited_ends = AwaitedEnds();
+      }
       if (!flow.lost_lanes.empty()) {
         lost_lanes = flow.lost_lanes;
         flow.lost_lanes.Clear();
@@ -64,14 +67,18 @@ bool Driver::Tick() {
     if (!lost_lanes.empty()) ReplaceLanes(flow, lost_lanes.span(), tick_mutex);
     calls.Run();
   }
-  if (worked) NotifyWaiters();
+  Notify(ends, worked);
   return worked;
 }
 
-void Driver::NotifyWaiters() {
-  if (waiters.load(std::memory_order_seq_cst) == 0) return;
-  MutexLock lock(&wake_mutex);
-  completed.SignalAll();
+// Wakes who waits for a task that has ended, and who waits for the flow if that has changed.
+void Driver::Notify(const AwaitedEnds& ends, bool worked) {
+  if (ends.more) {
+    waiters.NotifyAll();
+    return;
+  }
+  waiters.NotifyTasks(ends.tasks.span());
+  if (worked && waiters.AnyForFlow()) waiters.NotifyFlow();
 }
 
 // The next time at which a Tick has work without a new call: a device event, the plan's replan
@@ -98,64 +105,8 @@ bool Driver::IsIdle() const {
   return flow.counters.pending.load(std::memory_order_acquire) == 0 && flow.gate.InFlight() == 0;
 }
 
-void Driver::Wake() {
-  if (!parked.load(std::memory_order_seq_cst)) return;
-  MutexLock lock(&wake_mutex);
-  wake.SignalAll();
-}
-
-void Driver::Park(int64_t nap_ns) {
-  MutexLock lock(&wake_mutex);
-  parked.store(true, std::memory_order_seq_cst);
-  if (flow.ring.Empty() && !stop.load()) wake.WaitFor(&wake_mutex, nap_ns);
-  parked.store(false, std::memory_order_seq_cst);
-}
-
-void Driver::ThreadMain() {
-  // Also when pthread_exit in a callback unwinds this thread: waits then drive the flow.
-  const absl::Cleanup ended = [this] {
-    thread_running.store(false);
-    NotifyWaiters();
-  };
-  TimeNs idle_since_ns = kNever;
-  while (!stop.load(std::memory_order_acquire)) {
-    if (Tick()) {
-      idle_since_ns = kNever;
-      continue;
-    }
-    if (virtual_time()) {
-      // A policy that plans without work must not make the clock run away from the caller.
-      const bool only_plans = IsIdle() && flow.device->NextEventNs() == kNever;
-      if (only_plans && waiters.load() == 0 && NextWake() != kNever) {
-        Park(kNapNs);
-        if (Tick()) continue;
-      }
-      // Time waits for a caller whose deadline it has reached.
-      const TimeNs deadline_ns = waiter_deadline_ns.load();
-      if (deadline_ns <= flow.device->NowNs()) {
-        NotifyWaiters();
-        Park(kNapNs);
-        continue;
-      }
-      // What the caller submitted before it waited may have come after the Tick above.
-      if (deadline_ns != kNever && NextWake() >= deadline_ns && Tick()) continue;
-      if (StepVirtualTime(deadline_ns)) continue;
-      Park(kNapNs);
-    } else if (const TimeNs next_ns = NextWake();
-               (next_ns == kNever && flow.gate.InFlight() == 0) || IsIdle()) {
-      const TimeNs now_ns = flow.device->NowNs();
-      idle_since_ns = std::min(idle_since_ns, now_ns);
-      if (now_ns - idle_since_ns > kSpinIdleNs && next_ns > now_ns) {
-        Park(std::min(kNapNs, next_ns - now_ns));
-      }
-    } else {
-      idle_since_ns = kNever;  // on a real device with work in flight: spin
-    }
-  }
-}
-
 absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns,
-                                const char* what) {
+                                const char* what, Task* task) {
   if (callback_depth > 0) {
     return absl::FailedPreconditionError(
         absl::StrCat("A callback must not wait (", what, "): it would wait for itself."));
@@ -167,7 +118,7 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     });
   };
   if (threaded()) {
-    if (AwaitThread(done, deadline_ns)) return absl::OkStatus();
+    if (AwaitThread(done, deadline_ns, task)) return absl::OkStatus();
     if (threaded()) return late();
   }
   while (!done()) {
@@ -189,36 +140,32 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
 // it is inside a function of the application, which may submit.
 bool Driver::OthersDrive() { return Tick() || flow.calls_running.load() != 0; }
 
-bool Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns) {
+bool Driver::AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Task* task) {
   bool was_done = false;
-  waiters.fetch_add(1, std::memory_order_seq_cst);
   {
-    MutexLock lock(&wake_mutex);
-    was_done = done();
-    while (!was_done && flow.device->NowNs() < deadline_ns && threaded()) {
-      TimeNs registered = waiter_deadline_ns.load();
-      while (deadline_ns < registered &&
-             !waiter_deadline_ns.compare_exchange_weak(registered, deadline_ns)) {
-      }
-      completed.WaitFor(&wake_mutex, kNapNs);
+    Waiter waiter(waiters, task, deadline_ns);
+    for (;;) {
+      waiter.Prepare();
       was_done = done();
+      if (was_done || !threaded()) break;
+      const TimeNs now_ns = flow.device->NowNs();
+      if (now_ns >= deadline_ns) break;
+      // Virtual time goes on for this deadline, and the thread says when it is there.
+      if (virtual_time()) Wake();
+      waiter.Sleep(virtual_time() || deadline_ns == kNever ? kNever : deadline_ns - now_ns);
     }
-    // Other callers register theirs again within kNapNs.
-    TimeNs own_ns = deadline_ns;
-    waiter_deadline_ns.compare_exchange_strong(own_ns, kNever);
   }
-  waiters.fetch_sub(1);
-  Wake();
+  if (virtual_time()) Wake();  // time no longer waits for this caller
   return was_done;
 }
 
 void Driver::AwaitCalls() {
-  waiters.fetch_add(1, std::memory_order_seq_cst);
-  {
-    MutexLock lock(&wake_mutex);
-    while (flow.calls_running.load() != 0) completed.WaitFor(&wake_mutex, kNapNs);
+  Waiter waiter(waiters, nullptr, kNever);
+  for (;;) {
+    waiter.Prepare();
+    if (flow.calls_running.load() == 0) return;
+    waiter.Sleep(kNapNs);
   }
-  waiters.fetch_sub(1);
 }
 
 void Driver::EvictAllBe() {
@@ -249,28 +196,22 @@ void Driver::FinishOpenRegions() {
 }
 
 void Driver::BeginShutdown(TimeNs deadline_ns) {
-  {
-    MutexLock lock(&tick_mutex);
-    flow.now_ns = flow.device->NowNs();
-    FinishOpenRegions();
-    flow.cut_off = deadline_ns <= flow.now_ns;
-    flow.quiesced.store(false);
-    flow.dirty = true;
-  }
-  Wake();
+  const FlowChange change(*this);
+  flow.now_ns = flow.device->NowNs();
+  FinishOpenRegions();
+  flow.cut_off = deadline_ns <= flow.now_ns;
+  flow.quiesced.store(false);
+  flow.dirty = true;
 }
 
 void Driver::CutOff() {
-  {
-    MutexLock lock(&tick_mutex);
-    flow.now_ns = flow.device->NowNs();
-    flow.cut_off = true;
-    AdmitEverything();
-    FinishOpenRegions();
-    FinishBacklog(flow, Verdict::kShutdown);
-    EvictAllBe();
-  }
-  Wake();
+  const FlowChange change(*this);
+  flow.now_ns = flow.device->NowNs();
+  flow.cut_off = true;
+  AdmitEverything();
+  FinishOpenRegions();
+  FinishBacklog(flow, Verdict::kShutdown);
+  EvictAllBe();
 }
 
 // The ring may still hold words of tasks, launched by their submitter or not.
@@ -282,7 +223,7 @@ void Driver::AdmitEverything() {
 }
 
 void Driver::GiveUpRunning() {
-  MutexLock lock(&tick_mutex);
+  const FlowChange change(*this);
   flow.now_ns = flow.device->NowNs();
   AdmitEverything();
   const auto give_up = [&](const auto& running) {

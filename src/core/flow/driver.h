@@ -20,6 +20,9 @@
 #include "absl/status/status.h"
 #include "src/core/base/application_call.h"
 #include "src/core/base/mutex.h"
+#include "src/core/base/tuning.h"
+#include "src/core/flow/waiting/parking.h"
+#include "src/core/flow/waiting/waiters.h"
 #include "src/core/seams/headroom.h"
 #include "src/core/state/flow.h"
 
@@ -46,16 +49,24 @@ class Driver {
   bool Tick();
   TimeNs NextWake();
   bool StepVirtualTime(TimeNs limit_ns);
-  void ThreadMain();
   bool IsIdle() const;
-  void Park(int64_t nap_ns);
-  void Wake();
-  void NotifyWaiters();
-  absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what);
+  // Wakes the scheduler's thread, after something was posted or changed for it.
+  void Wake() { parking.Wake(); }
+  void Notify(const AwaitedEnds& ends, bool worked);
+
+  // The scheduler's thread (scheduler_thread.cc).
+  void ThreadMain();
+  void RestInVirtualTime();
+  void RestSpinning();
+  void RestBalanced();
+  TimeNs NextLookNs(TimeNs now_ns);
+  // `task`: the one whose end `done` asks for; null: `done` asks for the state of the flow.
+  absl::Status DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_ns, const char* what,
+                          Task* task = nullptr);
   bool OthersDrive();
   // Lets the scheduler's thread drive. True: `done` was true, which another submit may have ended
   // since. It also returns when the deadline has passed or that thread has ended.
-  bool AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns);
+  bool AwaitThread(absl::FunctionRef<bool()> done, TimeNs deadline_ns, Task* task);
   // Waits until the application's functions that were taken have ended (deferred_calls.h).
   void AwaitCalls();
   void EvictAllBe() ABSL_EXCLUSIVE_LOCKS_REQUIRED(tick_mutex);
@@ -76,17 +87,35 @@ class Driver {
   // One driver at a time. Submitters never take it.
   Mutex tick_mutex;
 
+  Parking parking;
+  Waiters waiters;
   std::atomic<bool> thread_running{false};
   std::atomic<bool> stop{false};
-  std::atomic<bool> parked{false};
-  std::atomic<int> waiters{0};
-  std::atomic<TimeNs> waiter_deadline_ns{kNever};
-  Mutex wake_mutex;
-  CondVar wake;
-  CondVar completed;
   std::thread thread;
+  // The scheduler's thread's own.
+  TimeNs idle_since_ns = kNever;
+  int64_t wake_latency_ns = kWakeLatencyNsMax / 4;  // of its timed sleeps, measured
   Mutex shutdown_mutex;
   std::atomic<bool> shut_down{false};
+};
+
+// Holds the lock of Tick while something other than a Tick changes the flow, and then wakes the
+// scheduler's thread, which may sleep without a time limit.
+class ABSL_SCOPED_LOCKABLE FlowChange {
+ public:
+  explicit FlowChange(Driver& driver) ABSL_EXCLUSIVE_LOCK_FUNCTION(driver.tick_mutex)
+      : driver_(driver) {
+    driver_.tick_mutex.Lock();
+  }
+  ~FlowChange() ABSL_UNLOCK_FUNCTION() {
+    driver_.tick_mutex.Unlock();
+    driver_.Wake();
+  }
+  FlowChange(const FlowChange&) = delete;
+  FlowChange& operator=(const FlowChange&) = delete;
+
+ private:
+  Driver& driver_;
 };
 
 }  // namespace gpushare::core

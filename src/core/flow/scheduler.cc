@@ -113,10 +113,7 @@ absl::Status Scheduler::StartThread() {
 void Scheduler::StopThread() {
   if (!driver_->thread.joinable()) return;
   driver_->stop.store(true);
-  {
-    MutexLock lock(&driver_->wake_mutex);
-    driver_->wake.SignalAll();
-  }
+  driver_->Wake();
   driver_->thread.join();
 }
 
@@ -130,7 +127,7 @@ absl::Status Scheduler::Drain(TimeNs deadline_ns) {
 absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
   Flow& flow = driver_->flow;
   // A shutdown runs what was accepted, so that a quiesce beside it holds nothing and only waits.
-  if (MutexLock lock(&driver_->tick_mutex); flow.accepting.load() || flow.device_lost.load()) {
+  if (FlowChange change(*driver_); flow.accepting.load() || flow.device_lost.load()) {
     flow.quiesced.store(true);
     flow.fast_path.store(false, std::memory_order_seq_cst);
     driver_->EvictAllBe();
@@ -145,15 +142,12 @@ absl::Status Scheduler::Quiesce(TimeNs deadline_ns) {
 
 absl::Status Scheduler::Resume() {
   Flow& flow = driver_->flow;
-  {
-    MutexLock lock(&driver_->tick_mutex);
-    if (!flow.quiesced.exchange(false)) {
-      return absl::FailedPreconditionError("The runtime is not quiesced.");
-    }
-    flow.fast_path.store(flow.accepting.load(), std::memory_order_seq_cst);
-    flow.dirty = true;
+  const FlowChange change(*driver_);
+  if (!flow.quiesced.exchange(false)) {
+    return absl::FailedPreconditionError("The runtime is not quiesced.");
   }
-  driver_->Wake();
+  flow.fast_path.store(flow.accepting.load(), std::memory_order_seq_cst);
+  flow.dirty = true;
   return absl::OkStatus();
 }
 

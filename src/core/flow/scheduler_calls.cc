@@ -60,7 +60,7 @@ LatencySummary Summarise(const LatencyHistogram& histogram) {
 absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
   if (absl::Status status = RefuseAfterShutdown(*driver_); !status.ok()) return status;
   Flow& flow = driver_->flow;
-  MutexLock lock(&driver_->tick_mutex);
+  const FlowChange change(*driver_);
   absl::StatusOr<App*> app = flow.tables.CreateApp(options);
   if (!app.ok()) return app.status();
   flow.ledger.AddApp(static_cast<int>((*app)->slot), options.app_class);
@@ -85,7 +85,7 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
 
 absl::Status Scheduler::ReleaseApp(AppId id) {
   Flow& flow = driver_->flow;
-  MutexLock lock(&driver_->tick_mutex);
+  const FlowChange change(*driver_);
   App* app = flow.tables.FindApp(id);
   if (app == nullptr) return NoApp(id);
   if (absl::Status status = flow.tables.CloseApp(*app); !status.ok()) return status;
@@ -187,7 +187,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterKernel(KernelDesc desc) {
 }
 
 absl::Status Scheduler::PublishStaged(const KernelDesc& kernel) {
-  MutexLock lock(&driver_->tick_mutex);
+  const FlowChange change(*driver_);
   absl::Status status = CatchExhaustion([&] {
     driver_->flow.model->AddKernel(kernel);
     return absl::OkStatus();
@@ -208,7 +208,7 @@ absl::StatusOr<KernelId> Scheduler::RegisterFusedKernel(FusedKernelDesc desc) {
   desc.id = flow.tables.NextFusedId();
   if (absl::Status status = flow.device->PrepareFusedKernel(desc); !status.ok()) return status;
   desc.blocks_per_sm = std::max(1, desc.blocks_per_sm);
-  MutexLock lock(&driver_->tick_mutex);
+  const FlowChange change(*driver_);
   absl::Status known = CatchExhaustion([&] {
     flow.model->AddFusedKernel(desc);
     return absl::OkStatus();
@@ -227,7 +227,7 @@ uint64_t Scheduler::BlockedLanes() const {
 
 absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
   Flow& flow = driver_->flow;
-  MutexLock lock(&driver_->tick_mutex);
+  const FlowChange change(*driver_);
   App* app = flow.tables.FindApp(options.app);
   if (app == nullptr) return NoApp(options.app);
   if (options.capsms > 0 && !flow.policy->properties().keeps_reservations) {
@@ -250,7 +250,7 @@ absl::Status Scheduler::ReserveCapSm(const ReservationOptions& options) {
 
 absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
   if (policy == nullptr) return absl::InvalidArgumentError("There is no policy to set.");
-  MutexLock lock(&driver_->tick_mutex);
+  const FlowChange change(*driver_);
   if (!policy->properties().keeps_reservations) {
     Tables& tables = driver_->flow.tables;
     for (int slot = 0; slot < tables.app_slots(); ++slot) {
@@ -267,12 +267,9 @@ absl::Status Scheduler::SetPolicy(std::unique_ptr<Policy> policy) {
 }
 
 void Scheduler::ChangeModel(absl::FunctionRef<void()> change) {
-  {
-    MutexLock lock(&driver_->tick_mutex);
-    change();
-    driver_->flow.dirty = true;
-  }
-  driver_->Wake();
+  const FlowChange lock(*driver_);
+  change();
+  driver_->flow.dirty = true;
 }
 
 // --- submit ---
@@ -305,6 +302,8 @@ absl::StatusOr<TicketId> Scheduler::RegionBegin(QueueId queue, int64_t bound_ns,
   absl::StatusOr<TicketId> region = SubmitRegionBegin(driver_->flow, queue, bound_ns, stream);
   // A region that may not begin yet is asked for again; that is no refusal.
   if (!region.ok() && !absl::IsUnavailable(region.status())) CountRejected(queue);
+  // A quiesce may have counted it as open.
+  if (!region.ok() && driver_->waiters.AnyForFlow()) driver_->waiters.NotifyFlow();
   return region;
 }
 
@@ -319,13 +318,13 @@ absl::Status Scheduler::RegionEnd(TicketId region) {
 // --- tickets ---
 
 absl::Status Scheduler::Wait(TicketId ticket, TimeNs deadline_ns) {
-  const Task* task = driver_->flow.tables.FindTicket(ticket);
+  Task* const task = driver_->flow.tables.FindTicket(ticket);
   if (task == nullptr) return NoTicket(ticket);
   // If another thread releases the ticket now, this one waits on, and the slot may be reused.
   const auto done = [&] {
     return task->complete.load(std::memory_order_acquire) || !Tables::IsSlotOf(*task, ticket);
   };
-  return driver_->DriveUntil(done, deadline_ns, "ticket wait");
+  return driver_->DriveUntil(done, deadline_ns, "ticket wait", task);
 }
 
 absl::StatusOr<bool> Scheduler::IsComplete(TicketId ticket) const {
@@ -347,46 +346,42 @@ absl::StatusOr<CompletionRecord> Scheduler::Record(TicketId ticket) const {
 absl::Status Scheduler::Cancel(TicketId ticket) {
   Flow& flow = driver_->flow;
   absl::Status status;
-  {
-    MutexLock lock(&driver_->tick_mutex);
-    flow.now_ns = flow.device->NowNs();
-    Task* task = flow.tables.FindTicket(ticket);
-    if (task == nullptr) return NoTicket(ticket);
-    switch (task->state.load(std::memory_order_acquire)) {
-      case TaskState::kSubmitted:
-        if (task->region.load() == RegionPhase::kNone) {
-          task->cancel_requested.store(true);  // admission completes it
-        } else {
-          status = absl::FailedPreconditionError("A region cannot be cancelled; end it.");
-        }
-        break;
-      case TaskState::kWaiting:
-      case TaskState::kReady:
-        Unlink(flow, *task);
-        FinishTask(flow, *task, Verdict::kCancelled);
-        break;
-      case TaskState::kRunning:
-      case TaskState::kEvicting: {
-        bool evictable = task->progress.adopted && !task->progress.parts.empty();
-        for (const Part& part : task->progress.parts) evictable = evictable && part.epoch != 0;
-        if (!evictable) {
-          status = absl::FailedPreconditionError(absl::StrCat(
-              "Ticket ", ticket.value, " is on the device and its work cannot leave it."));
-          break;
-        }
-        task->cancel_requested.store(true);
-        for (const Part& part : task->progress.parts) {
-          EvictLane(flow, part.lane, 0, ticket, Reason::kNone);
-        }
+  const FlowChange change(*driver_);
+  flow.now_ns = flow.device->NowNs();
+  Task* task = flow.tables.FindTicket(ticket);
+  if (task == nullptr) return NoTicket(ticket);
+  switch (task->state.load(std::memory_order_acquire)) {
+    case TaskState::kSubmitted:
+      if (task->region.load() == RegionPhase::kNone) {
+        task->cancel_requested.store(true);  // admission completes it
+      } else {
+        status = absl::FailedPreconditionError("A region cannot be cancelled; end it.");
+      }
+      break;
+    case TaskState::kWaiting:
+    case TaskState::kReady:
+      Unlink(flow, *task);
+      FinishTask(flow, *task, Verdict::kCancelled);
+      break;
+    case TaskState::kRunning:
+    case TaskState::kEvicting: {
+      bool evictable = task->progress.adopted && !task->progress.parts.empty();
+      for (const Part& part : task->progress.parts) evictable = evictable && part.epoch != 0;
+      if (!evictable) {
+        status = absl::FailedPreconditionError(absl::StrCat(
+            "Ticket ", ticket.value, " is on the device and its work cannot leave it."));
         break;
       }
-      default:
-        status = absl::FailedPreconditionError(
-            absl::StrCat("Ticket ", ticket.value, " is complete already."));
+      task->cancel_requested.store(true);
+      for (const Part& part : task->progress.parts) {
+        EvictLane(flow, part.lane, 0, ticket, Reason::kNone);
+      }
+      break;
     }
+    default:
+      status = absl::FailedPreconditionError(
+          absl::StrCat("Ticket ", ticket.value, " is complete already."));
   }
-  driver_->Wake();
-  driver_->NotifyWaiters();
   return status;
 }
 
@@ -558,7 +553,7 @@ std::string Scheduler::SaveModel() const {
 }
 
 absl::Status Scheduler::LoadModel(const std::string& text) {
-  MutexLock lock(&driver_->tick_mutex);
+  const FlowChange change(*driver_);
   return driver_->flow.model->Load(text);
 }
 

@@ -211,6 +211,11 @@ class Device : public Clock {
   virtual TimeNs NextEventNs() const = 0;
   virtual void AdvanceTo(TimeNs time) = 0;
 
+  // Real devices: when PollCompletions next has work of its own beside reporting ends, such as a
+  // launch of the next segment. A time that has passed: soon. kNever: it has none. Called by the
+  // thread that polls. An end needs no such call: the flow predicts it.
+  virtual TimeNs NextLookNs() { return kNever; }
+
   // How many block tasks or segments were claimed from a counter since it was zeroed: shows whether
   // a launch that seems to hang makes progress. A device whose counters are in its own memory
   // starts to read and answers at a later call; nothing until then.

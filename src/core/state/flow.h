@@ -50,6 +50,12 @@ struct DeferredLaunch {
   Queue* queue = nullptr;  // Queue::deferred counts it
 };
 
+// Tasks that completed while a caller waits for them (flow/waiting/waiters.h).
+struct AwaitedEnds {
+  BoundedList<Task*, kBatch> tasks;
+  bool more = false;  // there were more than these
+};
+
 // One measurement for the cost model.
 struct Sample {
   Observation observation;
@@ -210,6 +216,7 @@ struct Flow {
   BoundedList<DeviceCompletion, kMaxInFlightLaunches> refused;
   // complete -> whoever runs Tick. The C ABI has one callback slot for each of kMaxTasks.
   BoundedFifo<Notice> notices{kMaxTasks};
+  AwaitedEnds awaited_ends;  // complete -> whoever runs Tick
   BoundedList<LaneIndex, kMaxLanes>
       lost_lanes;  // lanes that were given up; replaced after the Tick
   // Sentences for the application's log, written with no lock held. -> whoever runs Tick

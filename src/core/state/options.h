@@ -22,6 +22,12 @@ namespace gpushare::core {
 
 class EventSink;  // seams/event_sink.h
 
+// How the scheduler's own thread waits on a device in real time.
+enum class WaitMode : uint8_t {
+  kBalanced = 0,  // sleeps until shortly before the predicted end of what runs, and parks when idle
+  kSpin = 1,      // spins while anything is in flight, and for kSpinIdleNs after
+};
+
 struct SchedulerOptions {
   // Deadline after which a launch that was predicted to take d is reported hung:
   // max(hang_floor_ns, hang_factor x d).
@@ -30,7 +36,8 @@ struct SchedulerOptions {
   // Time from the end of the last LC query until BE returns.
   int64_t be_return_hysteresis_ns = 2000;
   int32_t splits_max = kMaxSplits;  // split candidates to create; 0: no partitions
-  EventSink* events = nullptr;      // null: no event log; must outlive the scheduler
+  WaitMode wait_mode = WaitMode::kBalanced;
+  EventSink* events = nullptr;  // null: no event log; must outlive the scheduler
   // Gets sentences about errors of the application's functions, on any thread, with no lock held.
   std::function<void(const std::string&)> report;
 };

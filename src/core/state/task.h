@@ -141,6 +141,7 @@ struct alignas(64) Task {
   std::atomic<uint64_t> slot_word{FreeWord(1)};  // generation and holders, see slot_word.h
   std::atomic<TaskState> state{TaskState::kFree};
   std::atomic<bool> complete{false};
+  std::atomic<bool> awaited{false};  // a caller waits for its end (flow/waiting/waiters.h)
   std::atomic<bool> cancel_requested{false};
   std::atomic<RegionPhase> region{RegionPhase::kNone};
 

@@ -50,6 +50,12 @@ void CountVerdict(App& app, Verdict verdict) {
   }
 }
 
+void NoteAwaited(Flow& flow, Task& task) {
+  if (!task.awaited.load(std::memory_order_seq_cst)) return;
+  task.awaited.store(false, std::memory_order_relaxed);
+  if (!flow.awaited_ends.tasks.TryAdd(&task)) flow.awaited_ends.more = true;
+}
+
 }  // namespace
 
 void FinishTask(Flow& flow, Task& task, Verdict verdict) {
@@ -99,7 +105,9 @@ void FinishTask(Flow& flow, Task& task, Verdict verdict) {
     flow.notices.Push({task.callback, task.callback_user, record});
   }
   flow.dirty = true;
-  task.complete.store(true, std::memory_order_release);
+  // seq_cst: a caller marks the task awaited before it asks whether the task is complete.
+  task.complete.store(true, std::memory_order_seq_cst);
+  NoteAwaited(flow, task);
   flow.counters.pending.fetch_sub(1, std::memory_order_acq_rel);
   flow.tables.DropFinished(task);
 }
