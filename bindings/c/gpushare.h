@@ -309,6 +309,14 @@ enum gpushare_drive_value {
   GPUSHARE_DRIVE_POLL = 1  // no thread: gpushare_poll, poll_until and waits of the caller drive it
 };
 
+// How the scheduler thread waits on a device in real time.
+typedef int32_t gpushare_latency;
+enum gpushare_latency_value {
+  GPUSHARE_LATENCY_DEFAULT = 0,   // GPUSHARE_LATENCY in the environment, else balanced
+  GPUSHARE_LATENCY_BALANCED = 1,  // sleeps until shortly before the predicted end of what runs
+  GPUSHARE_LATENCY_SPIN = 2       // takes a core while anything is in flight, and 10 ms after
+};
+
 typedef struct gpushare_runtime_options {
   uint32_t struct_size;
   gpushare_drive drive;
@@ -337,6 +345,9 @@ typedef struct gpushare_runtime_options {
   // Null: print to stderr if GPUSHARE_LOG is error, warning or info, else stay silent.
   gpushare_log_callback log;
   void* log_user;
+  // With GPUSHARE_DRIVE_THREAD on a device in real time (docs/threading.md).
+  gpushare_latency latency;
+  int32_t reserved;  // 0
 } gpushare_runtime_options;
 #define GPUSHARE_RUNTIME_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_runtime_options)
 

@@ -38,6 +38,11 @@ absl::Status CheckOptions(const gpushare_runtime_options& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("runtime_options.drive is ", options.drive, ", and it is either 0 or 1."));
   }
+  if (options.latency < GPUSHARE_LATENCY_DEFAULT || options.latency > GPUSHARE_LATENCY_SPIN) {
+    return absl::InvalidArgumentError(absl::StrCat("runtime_options.latency is ", options.latency,
+                                                   ", and it must lie between 0 and 2."));
+  }
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("runtime_options", options.reserved));
   if (options.splits_max < -1 || options.splits_max > core::kMaxSplits) {
     return absl::InvalidArgumentError(
         absl::StrCat("runtime_options.splits_max is ", options.splits_max,
@@ -59,9 +64,22 @@ absl::Status CheckOptions(const gpushare_runtime_options& options) {
   return CheckDuration("shutdown_timeout_ns", options.shutdown_timeout_ns, 0);
 }
 
+// The option, else GPUSHARE_LATENCY from the environment, else balanced.
+absl::StatusOr<core::WaitMode> WaitModeOf(const gpushare_runtime_options& options) {
+  if (options.latency == GPUSHARE_LATENCY_SPIN) return core::WaitMode::kSpin;
+  if (options.latency == GPUSHARE_LATENCY_BALANCED) return core::WaitMode::kBalanced;
+  const char* const environment = std::getenv("GPUSHARE_LATENCY");
+  const absl::string_view text = environment == nullptr ? "" : environment;
+  if (text.empty() || text == "balanced") return core::WaitMode::kBalanced;
+  if (text == "spin") return core::WaitMode::kSpin;
+  return absl::InvalidArgumentError(absl::StrCat("GPUSHARE_LATENCY is '", text.substr(0, 60),
+                                                 "', and it is either 'balanced' or 'spin'."));
+}
+
 core::SchedulerOptions SchedulerOptionsOf(const gpushare_runtime_options& options,
-                                          RuntimeObject& runtime) {
+                                          core::WaitMode wait_mode, RuntimeObject& runtime) {
   core::SchedulerOptions out;
+  out.wait_mode = wait_mode;
   if (options.hang_floor_ns > 0) out.hang_floor_ns = options.hang_floor_ns;
   if (options.hang_factor > 0) out.hang_factor = options.hang_factor;
   if (options.be_return_hysteresis_ns > 0) {
@@ -101,6 +119,8 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
       options.shutdown_timeout_ns == 0 ? kDefaultShutdownTimeoutNs : options.shutdown_timeout_ns;
   runtime->policy_name = options.policy == nullptr ? kDefaultPolicy : options.policy;
 
+  absl::StatusOr<core::WaitMode> wait_mode = WaitModeOf(options);
+  if (!wait_mode.ok()) return wait_mode.status();
   absl::StatusOr<std::unique_ptr<core::Policy>> policy = core::MakePolicy(runtime->policy_name);
   if (!policy.ok()) return policy.status();
   absl::StatusOr<models::Profile> profile = ProfileOf(options);
@@ -124,8 +144,8 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
       device_profile.sm_count);
   runtime->cost_model = model.get();
   absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
-      core::Scheduler::Create(SchedulerOptionsOf(options, *runtime), std::move(device->device),
-                              std::move(model), *std::move(policy));
+      core::Scheduler::Create(SchedulerOptionsOf(options, *wait_mode, *runtime),
+                              std::move(device->device), std::move(model), *std::move(policy));
   if (!scheduler.ok()) return scheduler.status();
   runtime->scheduler = *std::move(scheduler);
   if (!profile->learned.empty()) {

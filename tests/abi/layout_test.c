@@ -27,7 +27,7 @@ GPUSHARE_AT_BYTE(gpushare_ticket, value, 0);
 GPUSHARE_SIZE(gpushare_query, 8);
 GPUSHARE_AT_BYTE(gpushare_query, value, 0);
 
-GPUSHARE_SIZE(gpushare_runtime_options, 112);
+GPUSHARE_SIZE(gpushare_runtime_options, 120);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, drive, 4);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, device, 8);
@@ -44,6 +44,8 @@ GPUSHARE_AT_BYTE(gpushare_runtime_options, be_return_hysteresis_ns, 80);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, shutdown_timeout_ns, 88);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, log, 96);
 GPUSHARE_AT_BYTE(gpushare_runtime_options, log_user, 104);
+GPUSHARE_AT_BYTE(gpushare_runtime_options, latency, 112);
+GPUSHARE_AT_BYTE(gpushare_runtime_options, reserved, 116);
 
 GPUSHARE_SIZE(gpushare_app_options, 72);
 GPUSHARE_AT_BYTE(gpushare_app_options, struct_size, 0);
@@ -881,6 +883,9 @@ GPUSHARE_VALUE(GPUSHARE_LOG_WARNING, 2);
 GPUSHARE_VALUE(GPUSHARE_LOG_INFO, 3);
 GPUSHARE_VALUE(GPUSHARE_DRIVE_THREAD, 0);
 GPUSHARE_VALUE(GPUSHARE_DRIVE_POLL, 1);
+GPUSHARE_VALUE(GPUSHARE_LATENCY_DEFAULT, 0);
+GPUSHARE_VALUE(GPUSHARE_LATENCY_BALANCED, 1);
+GPUSHARE_VALUE(GPUSHARE_LATENCY_SPIN, 2);
 GPUSHARE_VALUE(GPUSHARE_GUARANTEE_EVICTABLE, 1);
 GPUSHARE_VALUE(GPUSHARE_GUARANTEE_CONFINABLE, 2);
 GPUSHARE_VALUE(GPUSHARE_GUARANTEE_TIMESTAMPED, 4);

@@ -134,6 +134,10 @@ GPUSHARE_LOG_INFO = 3
 GPUSHARE_DRIVE_THREAD = 0
 GPUSHARE_DRIVE_POLL = 1
 
+GPUSHARE_LATENCY_DEFAULT = 0
+GPUSHARE_LATENCY_BALANCED = 1
+GPUSHARE_LATENCY_SPIN = 2
+
 GPUSHARE_LIBRARY_MATMUL = 1
 GPUSHARE_LIBRARY_CONVOLUTION = 2
 GPUSHARE_LIBRARY_POOLING = 3
@@ -223,6 +227,8 @@ class gpushare_runtime_options(ctypes.Structure):
     shutdown_timeout_ns: int
     log: Any
     log_user: Any
+    latency: int
+    reserved: int
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -241,6 +247,8 @@ class gpushare_runtime_options(ctypes.Structure):
         ('shutdown_timeout_ns', ctypes.c_int64),
         ('log', gpushare_log_callback),
         ('log_user', ctypes.c_void_p),
+        ('latency', ctypes.c_int32),
+        ('reserved', ctypes.c_int32),
     )
 
 

@@ -221,6 +221,17 @@ class Drive(_Open):
     POLL = 1
 
 
+class Latency(_Open):
+    """enum gpushare_latency_value"""
+
+    # GPUSHARE_LATENCY in the environment, else balanced
+    DEFAULT = 0
+    # sleeps until shortly before the predicted end of what runs
+    BALANCED = 1
+    # takes a core while anything is in flight, and 10 ms after
+    SPIN = 2
+
+
 class LibraryOperation(_Open):
     """enum gpushare_library_operation_value"""
 

@@ -15,6 +15,7 @@ from gpushare.enums import (
     CopyDirection,
     DataType,
     Drive,
+    Latency,
     LibraryMode,
     LibraryOperation,
     TaskKind,
@@ -55,6 +56,8 @@ class RuntimeOptions(TypedDict, total=False):
     be_return_hysteresis_ns: int
     # limit of the shutdown that the last release does; 0: 10 s
     shutdown_timeout_ns: int
+    # With GPUSHARE_DRIVE_THREAD on a device in real time (docs/threading.md).
+    latency: Latency
 
 
 class AppOptions(TypedDict, total=False):
