@@ -12,6 +12,7 @@
 #                     (from PATH, FOLDER/compute-sanitizer or CUDA_HOME)
 #     repeats         the forms of every kernel and of four fused pairs, 1000 random repeats (GPUSHARE_REPEATS)
 #     kernels, eviction, cost, quota, soak    the benchmark of that name; soak and quota where built
+#     idle            what a process that waits costs, in both latency modes; GPUSHARE_IDLE_ARGUMENTS are its arguments
 #     gemm            the Tensor-core GEMMs against cuBLASLt; then the skinny ones compared beside kernels that keep
 #                     an SM's load path busy, and the compact one beside gemm_roomy
 #     convolution     cuDNN against im2col and a GEMM; cuDNN on part of the SMs, with and without their number
@@ -46,7 +47,7 @@ scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
-  [quota]=240 [soak]=540 [colocate]=540
+  [quota]=240 [soak]=540 [colocate]=540 [idle]=120
   [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=240)
 
 list=0
@@ -349,6 +350,14 @@ group_quota() {
   run_benchmark quota quota_benchmark quota_benchmark ${arguments[@]+"${arguments[@]}"}
 }
 
+# One line a case and mode.
+group_idle() {
+  local arguments
+  read -ra arguments <<< "${GPUSHARE_IDLE_ARGUMENTS:-}"
+  run_benchmark idle idle_benchmark idle_benchmark --device cuda ${arguments[@]+"${arguments[@]}"}
+  if [[ $list -eq 0 && -f "$out/idle_benchmark.json.log" ]]; then cat "$out/idle_benchmark.json.log"; fi
+}
+
 # One line a case.
 group_faults() {
   local arguments
@@ -489,7 +498,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak calibrate samples samples_more faults; do
+  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak idle calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'

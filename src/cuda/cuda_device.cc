@@ -304,6 +304,19 @@ class CudaDevice final : public core::Device {
 
   TimeNs NextEventNs() const override { return core::kNever; }
   void AdvanceTo(TimeNs /*time*/) override {}
+  TimeNs NextLookNs() override {
+    TimeNs next_ns = core::kNever;
+    if (lost_.load(std::memory_order_relaxed) != 0) return next_ns;
+    const TimeNs now_ns = clock_.NowNs();
+    for (uint64_t busy = busy_lanes_.load(std::memory_order_acquire); busy != 0; busy &= busy - 1) {
+      const CudaLane& lane = *Find(std::countr_zero(busy));
+      if (!lane.feed.busy() || lane.abandoned.load(std::memory_order_acquire)) continue;
+      // Its launcher has not published it yet, and wakes the thread that polls once it has.
+      if (lane.launched.load(std::memory_order_acquire) < lane.feed.run().sequence) continue;
+      next_ns = std::min(next_ns, lane.feed.NextLookNs(now_ns));
+    }
+    return next_ns;
+  }
   int64_t BusySmNs() const override { return busy_time_->Total(); }
 
  private:

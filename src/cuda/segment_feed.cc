@@ -93,6 +93,19 @@ void SegmentFeed::Measure(core::TimeNs now_ns) {
   longest_ns_ = std::max(longest_ns_, took_ns);
 }
 
+core::TimeNs SegmentFeed::NextLookNs(core::TimeNs now_ns) const {
+  constexpr uint64_t kMeasuredLaunches = 16;
+  if (error_ != CUDA_SUCCESS || ended_ == next()) return now_ns + core::kNapNsMin;
+  if (run_.sequence % kMeasuredLaunches == 1) return now_ns;
+  const int64_t segment_ns =
+      run_.durations_ns.empty() ? run_.segment_ns : run_.durations_ns[ended_];
+  const core::TimeNs end_ns = last_end_ns_ + segment_ns;
+  const int64_t margin_ns = segment_ns / core::kBeLookShare;
+  if (now_ns < end_ns - margin_ns) return end_ns - margin_ns;
+  if (now_ns < end_ns + margin_ns) return now_ns;
+  return now_ns + std::max(core::kNapNsMin, (now_ns - last_end_ns_) / core::kBeLookShare);
+}
+
 bool SegmentFeed::Advance(const DriverApi& api, CUstream stream, core::TimeNs now_ns) {
   if (error_ != CUDA_SUCCESS) return Drained(api, stream);
   while (ended_ < next()) {

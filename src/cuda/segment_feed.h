@@ -57,6 +57,12 @@ class SegmentFeed {
   // After the end, or after the loss of the device.
   void Take() { busy_.store(false, std::memory_order_release); }
 
+  // When the next Advance is due: shortly before the oldest segment on the stream should end, then
+  // at once, and from time to time where it takes longer. Every sixteenth launch of the lane is
+  // looked at without a pause, because only an end that is seen at once is measured. Polling
+  // thread.
+  core::TimeNs NextLookNs(core::TimeNs now_ns) const;
+
   const SegmentRun& run() const { return run_; }
   size_t next() const { return next_.load(std::memory_order_relaxed); }  // launched so far
   bool finished() const { return next() == run_.segments.size(); }

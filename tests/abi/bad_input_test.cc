@@ -72,6 +72,22 @@ TEST(BadRuntimeOptionsTest, EachIsRefusedWithItsReason) {
   bad = good;
   bad.drive = 2;
   EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "drive");
+  for (const int32_t latency : {-1, 3}) {
+    bad = good;
+    bad.latency = latency;
+    EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "latency");
+  }
+  bad = good;
+  bad.reserved = 1;
+  EXPECT_FAILS(Create(bad), GPUSHARE_UNIMPLEMENTED, "reserved");
+  setenv("GPUSHARE_LATENCY", "fast", 1);
+  EXPECT_FAILS(Create(good), GPUSHARE_INVALID_ARGUMENT, "'fast'");
+  bad = good;
+  bad.latency = GPUSHARE_LATENCY_BALANCED;
+  EXPECT_OK(Create(bad));  // the option comes first
+  setenv("GPUSHARE_LATENCY", "spin", 1);
+  EXPECT_OK(Create(good));
+  unsetenv("GPUSHARE_LATENCY");
   bad = good;
   bad.splits_max = 17;
   EXPECT_FAILS(Create(bad), GPUSHARE_INVALID_ARGUMENT, "16");

@@ -2,6 +2,8 @@
 // block-task boundary, and a task whose block tasks were all done first is complete with kOk. The
 // whole flow on the simulated device, in virtual time, one thread.
 
+#include <vector>
+
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
@@ -85,6 +87,27 @@ TEST_F(CancelTest, WorkThatHasNotStartedDoesNotRun) {
     EXPECT_EQ(record.block_tasks, 0);
   }
   EXPECT_EQ(Finish(first).verdict, Verdict::kOk);
+}
+
+TEST_F(CancelTest, TheOthersOfAQueueKeepTheirOrder) {
+  std::vector<TicketId> tickets;
+  for (int i = 0; i < 7; ++i) tickets.push_back(Submit(queue_));
+  ASSERT_TRUE(scheduler_->Poll().ok());  // the first one runs, the others wait
+  // Two neighbours, the last one, and the head of those that wait.
+  for (const size_t cancelled : {size_t{2}, size_t{3}, size_t{6}, size_t{1}}) {
+    ASSERT_TRUE(scheduler_->Cancel(tickets[cancelled]).ok());
+    EXPECT_TRUE(scheduler_->CheckInvariants().ok());
+  }
+  tickets.push_back(Submit(queue_));  // behind the sixth, which is the last now
+  TimeNs last_ns = 0;
+  for (size_t i = 0; i < tickets.size(); ++i) {
+    const CompletionRecord record = Finish(tickets[i]);
+    const bool cancelled = i == 6 || (i >= 1 && i <= 3);
+    EXPECT_EQ(record.verdict, cancelled ? Verdict::kCancelled : Verdict::kOk) << i;
+    if (cancelled) continue;
+    EXPECT_GT(record.complete_ns, last_ns) << i;
+    last_ns = record.complete_ns;
+  }
 }
 
 }  // namespace

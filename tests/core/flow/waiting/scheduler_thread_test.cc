@@ -1,0 +1,197 @@
+// The scheduler's thread on a device in real time: it does nothing while nothing is there to do,
+// and every call that gives it something to do wakes it.
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "src/core/flow/scheduler.h"
+#include "src/core/policies/registry.h"
+#include "src/models/online_model.h"
+#include "src/null/paced_device.h"
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kPatienceNs = 20'000 * kMs;
+
+void SleepMs(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+class SchedulerThreadTest : public ::testing::TestWithParam<WaitMode> {
+ protected:
+  void SetUp() override {
+    SchedulerOptions options;
+    options.wait_mode = GetParam();
+    auto device = null::MakePacedDevice();
+    auto model = models::MakeOnlineModel(device->capabilities().profile);
+    auto scheduler =
+        Scheduler::Create(options, std::move(device), std::move(model), *MakePolicy("adaptive"));
+    ASSERT_TRUE(scheduler.ok()) << scheduler.status();
+    scheduler_ = *std::move(scheduler);
+    lc_ = MakeQueue("service", AppClass::kLatencyCritical);
+    be_ = MakeQueue("training", AppClass::kBestEffort);
+    query_ = MakeKernel("query", kMs / 2);
+    train_ = MakeKernel("train", 3 * kMs);
+    ASSERT_TRUE(scheduler_->StartThread().ok());
+  }
+
+  QueueId MakeQueue(const char* name, AppClass app_class) {
+    AppOptions app;
+    app.name = name;
+    app.app_class = app_class;
+    return *scheduler_->CreateQueue(*scheduler_->CreateApp(app));
+  }
+  KernelId MakeKernel(const char* name, int64_t duration_ns) {
+    KernelDesc kernel;
+    kernel.name = name;
+    kernel.simulation.present = true;
+    kernel.simulation.block_task_ns = duration_ns;
+    return *scheduler_->RegisterKernel(kernel);
+  }
+  TaskSpec Spec(AppClass app_class) const {
+    TaskSpec spec;
+    spec.queue = app_class == AppClass::kBestEffort ? be_ : lc_;
+    spec.kernel = app_class == AppClass::kBestEffort ? train_ : query_;
+    spec.work.block_tasks = 1;
+    return spec;
+  }
+  TicketId Submit(AppClass app_class, const TaskSpec& spec) {
+    const auto ticket = app_class == AppClass::kBestEffort ? scheduler_->SubmitBe(spec)
+                                                           : scheduler_->SubmitLc(spec);
+    EXPECT_TRUE(ticket.ok()) << ticket.status();
+    return *ticket;
+  }
+  TicketId Submit(AppClass app_class) { return Submit(app_class, Spec(app_class)); }
+  void Finish(TicketId ticket) {
+    const absl::Status waited = scheduler_->Wait(ticket, scheduler_->NowNs() + kPatienceNs);
+    EXPECT_TRUE(waited.ok()) << waited;
+    EXPECT_EQ(scheduler_->Record(ticket)->verdict, Verdict::kOk);
+    EXPECT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+  }
+  // Until the thread parks: in spin mode after 10 ms.
+  void AwaitPark() {
+    ASSERT_TRUE(scheduler_->Drain(scheduler_->NowNs() + kPatienceNs).ok());
+    int64_t ticks = -1;
+    for (int looks = 0; looks < 1000 && ticks != scheduler_->Stats().ticks; ++looks) {
+      ticks = scheduler_->Stats().ticks;
+      SleepMs(30);
+    }
+  }
+
+  std::unique_ptr<Scheduler> scheduler_;
+  QueueId lc_, be_;
+  KernelId query_, train_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Modes, SchedulerThreadTest,
+                         ::testing::Values(WaitMode::kBalanced, WaitMode::kSpin),
+                         [](const auto& mode) {
+                           return mode.param == WaitMode::kSpin ? "spin" : "balanced";
+                         });
+
+TEST_P(SchedulerThreadTest, AnIdleThreadDoesNotWakeUp) {
+  for (const AppClass app_class : {AppClass::kBestEffort, AppClass::kLatencyCritical}) {
+    Finish(Submit(app_class));
+    AwaitPark();
+    const int64_t ticks = scheduler_->Stats().ticks;
+    SleepMs(100);
+    EXPECT_EQ(scheduler_->Stats().ticks, ticks);
+  }
+}
+
+TEST_P(SchedulerThreadTest, ASubmitWakesAParkedThread) {
+  for (int i = 0; i < 5; ++i) {
+    for (const AppClass app_class : {AppClass::kBestEffort, AppClass::kLatencyCritical}) {
+      AwaitPark();
+      Finish(Submit(app_class));
+    }
+  }
+}
+
+// A route is published by a plan, so that the first query of a new app launches by itself.
+TEST_P(SchedulerThreadTest, ANewAppWakesAParkedThread) {
+  AwaitPark();
+  lc_ = MakeQueue("second", AppClass::kLatencyCritical);
+  AwaitPark();
+  const int64_t launches = scheduler_->Stats().fast_path_launches;
+  Finish(Submit(AppClass::kLatencyCritical));
+  EXPECT_EQ(scheduler_->Stats().fast_path_launches, launches + 1);
+}
+
+TEST_P(SchedulerThreadTest, AResumeWakesAParkedThread) {
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kPatienceNs).ok());
+  const TicketId be = Submit(AppClass::kBestEffort);
+  SleepMs(50);
+  EXPECT_FALSE(*scheduler_->IsComplete(be));
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  Finish(be);
+}
+
+TEST_P(SchedulerThreadTest, ACancellationWakesItsWaiterAndItsCallback) {
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kPatienceNs).ok());
+  std::atomic<int> calls{0};
+  TaskSpec spec = Spec(AppClass::kBestEffort);
+  spec.callback_user = &calls;
+  spec.callback = [](void* user, const CompletionRecord&) {
+    static_cast<std::atomic<int>*>(user)->fetch_add(1);
+  };
+  const TicketId ticket = Submit(AppClass::kBestEffort, spec);
+  std::thread waiter(
+      [&] { EXPECT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + kPatienceNs).ok()); });
+  SleepMs(50);
+  ASSERT_TRUE(scheduler_->Cancel(ticket).ok());
+  waiter.join();
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  AwaitPark();
+  EXPECT_EQ(calls.load(), 1);
+}
+
+// The region's end is the only thing that the parked thread hears of the region.
+TEST_P(SchedulerThreadTest, TheEndOfARegionWakesAParkedThread) {
+  void* stream = nullptr;
+  const auto region = scheduler_->RegionBegin(lc_, kMs, &stream);
+  ASSERT_TRUE(region.ok()) << region.status();
+  SleepMs(50);
+  ASSERT_TRUE(scheduler_->RegionEnd(*region).ok());
+  Finish(*region);
+}
+
+TEST_P(SchedulerThreadTest, AWaitEndsAtItsDeadline) {
+  ASSERT_TRUE(scheduler_->Quiesce(scheduler_->NowNs() + kPatienceNs).ok());
+  const TicketId ticket = Submit(AppClass::kBestEffort);
+  const TimeNs deadline_ns = scheduler_->NowNs() + 20 * kMs;
+  EXPECT_EQ(scheduler_->Wait(ticket, deadline_ns).code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_GE(scheduler_->NowNs(), deadline_ns);
+  ASSERT_TRUE(scheduler_->Resume().ok());
+  Finish(ticket);
+}
+
+TEST_P(SchedulerThreadTest, AShutdownWithALaunchInFlightEndsBeforeItsDeadline) {
+  const TicketId be = Submit(AppClass::kBestEffort);
+  std::thread waiter(
+      [&] { EXPECT_TRUE(scheduler_->Wait(be, scheduler_->NowNs() + kPatienceNs).ok()); });
+  SleepMs(1);
+  EXPECT_TRUE(scheduler_->Shutdown(scheduler_->NowNs() + kPatienceNs).ok());
+  waiter.join();
+}
+
+// Each thread submits, waits and releases, while others do: a missed completion would hang.
+TEST_P(SchedulerThreadTest, ManyCallersEachSeeTheirOwnCompletion) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([this, t] {
+      const AppClass app_class = t % 2 == 0 ? AppClass::kLatencyCritical : AppClass::kBestEffort;
+      for (int i = 0; i < 30; ++i) Finish(Submit(app_class));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(scheduler_->Stats().tasks_pending, 0);
+}
+
+}  // namespace
+}  // namespace gpushare::core
