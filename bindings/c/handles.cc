@@ -34,23 +34,23 @@ struct Slot {
 };
 
 struct Table {
-  Table() { free.reserve(kHandlesMax); }  // so that a release never allocates
-
   std::mutex mutex;
   std::array<Slot, kHandlesMax> slots;
   std::vector<uint32_t> free;
   uint32_t used = 0;
 };
 
-// One table for the process, because a handle does not say which runtime it belongs to. Made with
-// the first handle. Never destroyed, because programs release handles in static destructors.
-std::atomic<Table*> the_table{nullptr};
+// One table for the process, because a handle does not say which runtime it belongs to. It is all
+// zero bytes, so that a slot takes memory with its first handle. Never destroyed, because programs
+// release handles in static destructors.
+union Immortal {
+  constexpr Immortal() : table() {}
+  ~Immortal() {}  // NOLINT(modernize-use-equals-default): a defaulted one would be deleted
+  Table table;
+};
+constinit Immortal the_only;
 
-Table& MakeTable() {
-  static Table* const table = new Table;
-  the_table.store(table, std::memory_order_release);
-  return *table;
-}
+Table& TheTable() { return the_only.table; }
 
 const char* KindName(HandleKind kind) {
   switch (kind) {
@@ -78,8 +78,9 @@ Slot* LiveSlot(Table& table, HandleKind kind, uintptr_t word) {
 }  // namespace
 
 absl::StatusOr<uintptr_t> CreateHandle(HandleKind kind, std::shared_ptr<void> object) {
-  Table& table = MakeTable();
+  Table& table = TheTable();
   const std::lock_guard<std::mutex> lock(table.mutex);
+  table.free.reserve(kHandlesMax);  // once, so that a release never allocates
   uint32_t index = 0;
   if (!table.free.empty()) {
     index = table.free.back();
@@ -102,18 +103,15 @@ absl::StatusOr<uintptr_t> CreateHandle(HandleKind kind, std::shared_ptr<void> ob
 
 void* FindHandle(HandleKind kind, uintptr_t word) noexcept {
   if ((word >> kSlotBits & ((1u << kKindBits) - 1)) != static_cast<uint64_t>(kind)) return nullptr;
-  const Table* const table = the_table.load(std::memory_order_acquire);
-  if (table == nullptr) return nullptr;
-  const Slot& slot = table->slots[SlotOf(word)];
+  const Slot& slot = TheTable().slots[SlotOf(word)];
   if (slot.word.load(std::memory_order_acquire) != word) return nullptr;
   return slot.object.load(std::memory_order_relaxed);
 }
 
 absl::Status RetainHandle(HandleKind kind, uintptr_t word) {
-  Table* const table = the_table.load(std::memory_order_acquire);
-  if (table == nullptr) return BadHandle(kind, word);
-  const std::lock_guard<std::mutex> lock(table->mutex);
-  Slot* const slot = LiveSlot(*table, kind, word);
+  Table& table = TheTable();
+  const std::lock_guard<std::mutex> lock(table.mutex);
+  Slot* const slot = LiveSlot(table, kind, word);
   if (slot == nullptr) return BadHandle(kind, word);
   ++slot->references;
   return absl::OkStatus();
@@ -121,12 +119,11 @@ absl::Status RetainHandle(HandleKind kind, uintptr_t word) {
 
 absl::Status ReleaseHandle(HandleKind kind, uintptr_t word, LastReference on_last) {
   if (word == 0) return absl::OkStatus();
-  Table* const table = the_table.load(std::memory_order_acquire);
-  if (table == nullptr) return BadHandle(kind, word);
+  Table& table = TheTable();
   std::shared_ptr<void> owner;  // dropped after the lock
   {
-    std::unique_lock<std::mutex> lock(table->mutex);
-    Slot* slot = LiveSlot(*table, kind, word);
+    std::unique_lock<std::mutex> lock(table.mutex);
+    Slot* slot = LiveSlot(table, kind, word);
     if (slot == nullptr) return BadHandle(kind, word);
     if (slot->references > 1) {
       --slot->references;
@@ -136,13 +133,13 @@ absl::Status ReleaseHandle(HandleKind kind, uintptr_t word, LastReference on_las
     absl::Status status = on_last();
     if (!status.ok()) return status;
     lock.lock();
-    slot = LiveSlot(*table, kind, word);
+    slot = LiveSlot(table, kind, word);
     if (slot == nullptr) return BadHandle(kind, word);
     slot->word.store(0, std::memory_order_release);
     slot->object.store(nullptr, std::memory_order_relaxed);
     slot->references = 0;
     owner = std::move(slot->owner);
-    table->free.push_back(SlotOf(word));
+    table.free.push_back(SlotOf(word));
   }
   return absl::OkStatus();
 }

@@ -183,7 +183,7 @@ void Driver::FinishOpenRegions() {
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
     App& app = flow.tables.app_slot(slot);
     if (app.id.load() == 0) continue;
-    for (int i = 0; i < app.task_capacity; ++i) {
+    for (int i = 0; i < app.task_slots_used; ++i) {
       Task& task = app.TaskAt(static_cast<size_t>(i));
       RegionPhase open = RegionPhase::kOpen;
       if (HoldersOf(task.slot_word.load()) == 0 || task.complete.load()) continue;

@@ -14,12 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "src/core/base/paged_array.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/event_sink.h"
 
 namespace gpushare::core {
 
-// A bounded log in memory.
+// A bounded log in memory, which takes memory as it fills.
 class EventLog final : public EventSink {
  public:
   explicit EventLog(int64_t records_max);
@@ -30,7 +31,7 @@ class EventLog final : public EventSink {
   void Clear();
 
  private:
-  std::vector<EventRecord> records_;
+  PagedArray<EventRecord> records_;
   std::atomic<int64_t> next_{0};
   std::atomic<int64_t> dropped_{0};
 };

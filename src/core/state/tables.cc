@@ -65,42 +65,46 @@ absl::Status CheckApp(const AppOptions& options) {
 
 // More task slots for a larger app on a reused slot. The old records stay: a stale ticket may still
 // look at them.
-void GrowTasks(App& app, std::unique_ptr<Task[]> tasks, int32_t tasks_max) {
-  uint64_t first_generation = 1;
-  for (int i = 0; i < app.task_capacity; ++i) {
+void GrowTasks(App& app, PagedArray<Task> tasks, int32_t tasks_max) {
+  for (int i = 0; i < app.task_slots_used; ++i) {
     const uint64_t word = app.TaskAt(static_cast<size_t>(i)).slot_word.load();
-    first_generation = std::max(first_generation, GenerationOf(word) + 1);
+    app.first_generation = std::max(app.first_generation, GenerationOf(word) + 1);
   }
-  for (int i = 0; i < tasks_max; ++i) {
-    tasks[static_cast<size_t>(i)].slot_word.store(FreeWord(first_generation));
-  }
-  app.tasks.store(tasks.get(), std::memory_order_release);
+  app.task_slots_used.store(0);
+  app.tasks.store(tasks.data(), std::memory_order_release);
   app.task_arrays.push_back(std::move(tasks));
   app.task_capacity.store(tasks_max, std::memory_order_release);
 }
 
 // Gives the app on a new or reused slot `tasks_max` free task slots, and its slots for large
-// arguments. Allocates everything before it changes the app.
+// arguments. Allocates everything before it changes the app; slots take memory with their first
+// task.
 void MakeSlots(App& app, int32_t tasks_max) {
   auto free_tasks = std::make_unique<SlotStack>(static_cast<uint32_t>(tasks_max));
   auto free_large = std::make_unique<SlotStack>(uint32_t{kLargeArgumentSlotsPerApp});
-  std::unique_ptr<App::LargeArguments[]> large;
-  if (app.large == nullptr) {
-    large = std::make_unique<App::LargeArguments[]>(kLargeArgumentSlotsPerApp);
+  PagedArray<App::LargeArguments> large;
+  if (app.large.empty()) {
+    large = PagedArray<App::LargeArguments>(size_t{kLargeArgumentSlotsPerApp});
   }
   if (app.task_capacity < tasks_max) {
-    auto tasks = std::make_unique<Task[]>(static_cast<size_t>(tasks_max));
+    PagedArray<Task> tasks(static_cast<size_t>(tasks_max));
     app.task_arrays.reserve(app.task_arrays.size() + 1);
     GrowTasks(app, std::move(tasks), tasks_max);
   }
-  for (int i = 0; i < app.task_capacity; ++i) {
-    Task& task = app.TaskAt(static_cast<size_t>(i));
-    task.slot = static_cast<uint32_t>(i);
-    task.app = &app;
-  }
   app.free_tasks = std::move(free_tasks);
-  if (large != nullptr) app.large = std::move(large);
+  if (!large.empty()) app.large = std::move(large);
   app.free_large = std::move(free_large);
+}
+
+// Makes the slot usable with its first task. Only the thread that took it calls this.
+void BeginSlot(App& app, Task& task, uint32_t index) {
+  task.slot = index;
+  task.app = &app;
+  task.slot_word.store(FreeWord(app.first_generation), std::memory_order_relaxed);
+  const auto needed = static_cast<int32_t>(index + 1);
+  int32_t used = app.task_slots_used.load(std::memory_order_relaxed);
+  while (used < needed && !app.task_slots_used.compare_exchange_weak(used, needed)) {
+  }
 }
 
 bool IsOf(uint64_t word, TicketId ticket) {
@@ -177,9 +181,7 @@ void ResetApp(App& app) {
 
 }  // namespace
 
-Tables::Tables()
-    : queries_(std::make_unique<std::array<QuerySlot, kMaxExplicitQueries>>()),
-      free_queries_(kMaxExplicitQueries) {}
+Tables::Tables() : queries_(size_t{kMaxExplicitQueries}), free_queries_(kMaxExplicitQueries) {}
 
 absl::StatusOr<App*> Tables::CreateApp(const AppOptions& options) {
   if (absl::Status status = CheckApp(options); !status.ok()) return status;
@@ -235,9 +237,10 @@ void Tables::FreeApp(App& app) {
       queue.id.store(0);
     }
   }
-  for (int i = 0; i < app.task_capacity; ++i) {
+  for (int i = 0; i < app.task_slots_used; ++i) {
     // Tickets that the caller never released are stale from now on.
     Task& task = app.TaskAt(static_cast<size_t>(i));
+    if (task.slot_word.load() == 0) continue;  // never begun
     task.slot_word.store(FreeWord(GenerationOf(task.slot_word.load()) + 1));
     task.state.store(TaskState::kFree);
   }
@@ -417,7 +420,9 @@ bool Tables::IsSlotOf(const Task& task, TicketId ticket) {
 Task* Tables::AllocateTask(App& app) {
   uint32_t slot = 0;
   if (!app.free_tasks->TryPop(slot)) return nullptr;
-  return &app.TaskAt(slot - 1);
+  Task& task = app.TaskAt(slot - 1);
+  if (task.slot_word.load(std::memory_order_relaxed) == 0) BeginSlot(app, task, slot - 1);
+  return &task;
 }
 
 App* Tables::AppOf(TicketId ticket) const {
@@ -470,7 +475,7 @@ void Tables::DropFinished(Task& task) {
 
 int Tables::SlotsAwaited(const App& app) const {
   int slots = 0;
-  for (int i = 0; i < app.task_capacity; ++i) {
+  for (int i = 0; i < app.task_slots_used; ++i) {
     slots += WaitersOf(app.TaskAt(static_cast<size_t>(i)).slot_word.load()) > 0 ? 1 : 0;
   }
   return slots;
@@ -493,7 +498,7 @@ absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns,
     return absl::ResourceExhaustedError(absl::StrCat(
         "One more query would exceed ", kMaxExplicitQueries, " that are begun and not done."));
   }
-  QuerySlot& slot = (*queries_)[index - 1];
+  QuerySlot& slot = queries_[index - 1];
   const uint64_t generation = slot.generation.fetch_add(1) + 1;
   slot.queue = &queue;
   queue.tasks_open.fetch_add(1);
@@ -511,7 +516,7 @@ QuerySlot* Tables::FindQuery(QueryId id) const {
   if (id.value == 0 || id.value >> 60 != 0 || (id.value & 0xffff) == 0) return nullptr;
   const SlotAddress address = UnpackSlot(id.value);
   if (address.slot >= kMaxExplicitQueries) return nullptr;
-  QuerySlot& slot = (*queries_)[address.slot];
+  QuerySlot& slot = queries_[address.slot];
   return (slot.generation.load(std::memory_order_acquire) & kGenerationMask) == address.generation
              ? &slot
              : nullptr;

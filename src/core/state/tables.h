@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
+#include "src/core/base/paged_array.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/state/graph_use.h"
@@ -97,7 +98,7 @@ class Tables {
   std::array<std::unique_ptr<KernelDesc>, kMaxKernels> kernels_;
   std::array<GraphUse, kMaxKernels> graph_use_{};
   std::array<std::unique_ptr<FusedKernelDesc>, kMaxKernels> fused_;
-  std::unique_ptr<std::array<QuerySlot, kMaxExplicitQueries>> queries_;
+  PagedArray<QuerySlot> queries_;  // all zero bytes: a slot that no query ever had
   SlotStack free_queries_;
   std::atomic<int> app_count_{0};
   std::atomic<int> queue_count_{0};

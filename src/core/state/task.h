@@ -21,6 +21,7 @@
 #include "src/core/base/bounded_list.h"
 #include "src/core/base/latency_histogram.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/paged_array.h"
 #include "src/core/base/slot_stack.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
@@ -136,9 +137,11 @@ struct Progress {
   BoundedList<Part, kMaxPartsPerTask> parts;  // last: its unused storage keeps the rest together
 };
 
+// In a PagedArray: a slot that no task ever had is all zero bytes, which is a free slot of
+// generation 0. AllocateTask gives it its index, app and first generation.
 struct alignas(64) Task {
   // Shared between threads.
-  std::atomic<uint64_t> slot_word{FreeWord(1)};  // generation and holders, see slot_word.h
+  std::atomic<uint64_t> slot_word{0};  // generation and holders, see slot_word.h
   std::atomic<TaskState> state{TaskState::kFree};
   std::atomic<bool> complete{false};
   std::atomic<bool> awaited{false};  // a caller waits for its end (flow/waiting/waiters.h)
@@ -211,13 +214,16 @@ struct alignas(64) App {
   // stored before its size, read after it, and never freed before the App.
   std::atomic<Task*> tasks{nullptr};
   std::atomic<int32_t> task_capacity{0};
-  std::vector<std::unique_ptr<Task[]>> task_arrays;  // the last is in use
+  // Slots of the array that a task ever had, the first ones; the rest has taken no memory yet.
+  std::atomic<int32_t> task_slots_used{0};
+  uint64_t first_generation = 1;              // of a slot's first task
+  std::vector<PagedArray<Task>> task_arrays;  // the last is in use
   Task& TaskAt(size_t index) const { return tasks.load(std::memory_order_acquire)[index]; }
   std::unique_ptr<SlotStack> free_tasks;
   struct alignas(kArgumentAlignment) LargeArguments {
     std::array<std::byte, kMaxArgumentBytes> bytes;
   };
-  std::unique_ptr<LargeArguments[]> large;
+  PagedArray<LargeArguments> large;
   std::unique_ptr<SlotStack> free_large;
 
   // The fast path's route: place + 1 in the low byte, then flags (route.h); 0: none published.

@@ -1,5 +1,9 @@
 // What the tables accept, how much of it, and which handles they know.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -383,6 +387,25 @@ class SlotsTest : public ::testing::Test {
 TEST_F(SlotsTest, AnAppHasAsManyTaskSlotsAsItAskedFor) {
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(Accept()) << i;
   EXPECT_FALSE(Accept());
+}
+
+// Pages of the app's task slots that are in memory.
+int64_t PagesOf(const App& app) {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t bytes = static_cast<size_t>(app.task_capacity.load()) * sizeof(Task);
+  std::vector<unsigned char> resident((bytes + page - 1) / page);
+  EXPECT_EQ(::mincore(app.tasks.load(), bytes, resident.data()), 0);
+  return std::count_if(resident.begin(), resident.end(), [](auto here) { return (here & 1) != 0; });
+}
+
+TEST_F(SlotsTest, ATaskSlotTakesMemoryWithItsFirstTask) {
+  App& app = **tables_.CreateApp(Options(kMaxTasksPerApp));
+  EXPECT_EQ(PagesOf(app), 0);
+  for (int i = 0; i < 10; ++i) ASSERT_NE(tables_.AllocateTask(app), nullptr);
+  EXPECT_LE(PagesOf(app), static_cast<int64_t>(10 * sizeof(Task) / 4096 + 1));
+  ASSERT_TRUE(tables_.CloseApp(app).ok());
+  tables_.FreeApp(app);
+  EXPECT_LE(PagesOf(app), static_cast<int64_t>(10 * sizeof(Task) / 4096 + 1)) << "no slot more";
 }
 
 TEST_F(SlotsTest, ASlotIsFreeOnceTheCallerTheFlowAndEveryWaiterHaveLeftIt) {
