@@ -1,14 +1,18 @@
-// The profile that is built into the library: profiles/h200.json, as text made by the build
-// (embed_profile.cmake), so that the library runs with no file. Threads: any.
+// The profile that is built into the library, so that the library runs with no file.
+//
+// The build parses profiles/h200.json and what it says was learned, and keeps both as constant
+// arrays (pack_profile.cc). They are read and checked like a file's. Threads: any.
 
 #ifndef GPUSHARE_BINDINGS_C_BUILT_IN_PROFILE_H_
 #define GPUSHARE_BINDINGS_C_BUILT_IN_PROFILE_H_
 
-#include "absl/strings/string_view.h"
+#include "src/models/json_document.h"
 
 namespace gpushare::abi {
 
-absl::string_view BuiltInProfileText();
+models::JsonDocument BuiltInProfile();
+// The profile's `learned`, which is a JSON text of its own. Without one: an empty record.
+models::JsonDocument BuiltInLearned();
 
 }  // namespace gpushare::abi
 

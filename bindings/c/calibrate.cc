@@ -87,7 +87,7 @@ absl::string_view DeviceOf(const gpushare_calibration_options& options) {
 }
 
 absl::StatusOr<models::Profile> BaseProfile(const gpushare_calibration_options& options) {
-  if (options.profile_path == nullptr) return models::ParseProfile(BuiltInProfileText());
+  if (options.profile_path == nullptr) return models::ReadProfile(BuiltInProfile());
   GPUSHARE_RETURN_IF_ERROR(CheckText("calibration_options.profile_path", options.profile_path));
   return models::LoadProfile(options.profile_path);
 }

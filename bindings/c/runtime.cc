@@ -7,16 +7,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "bindings/c/built_in_profile.h"
 #include "bindings/c/devices.h"
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
+#include "bindings/c/ready_profile.h"
 #include "bindings/c/user_cost_model.h"
 #include "src/core/base/exhaustion.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/mutex.h"
+#include "src/core/base/status.h"
 #include "src/core/policies/registry.h"
 #include "src/models/online_model.h"
 
@@ -103,10 +104,10 @@ absl::string_view DeviceOf(const gpushare_runtime_options& options) {
   return environment != nullptr && environment[0] != '\0' ? environment : "auto";
 }
 
-absl::StatusOr<models::Profile> ProfileOf(const gpushare_runtime_options& options) {
-  if (options.profile_path == nullptr) return models::ParseProfile(BuiltInProfileText());
+absl::StatusOr<ReadyProfile> ProfileOf(const gpushare_runtime_options& options) {
+  if (options.profile_path == nullptr) return ReadBuiltInProfile();
   GPUSHARE_RETURN_IF_ERROR(CheckText("runtime_options.profile_path", options.profile_path));
-  return models::LoadProfile(options.profile_path);
+  return ReadProfileFile(options.profile_path);
 }
 
 absl::string_view TextOrEmpty(const char* text) { return text == nullptr ? "" : text; }
@@ -123,9 +124,9 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   if (!wait_mode.ok()) return wait_mode.status();
   absl::StatusOr<std::unique_ptr<core::Policy>> policy = core::MakePolicy(runtime->policy_name);
   if (!policy.ok()) return policy.status();
-  absl::StatusOr<models::Profile> profile = ProfileOf(options);
-  if (!profile.ok()) return profile.status();
-  runtime->profile_name = profile->device.name;
+  GPUSHARE_ASSIGN_OR_RETURN(ReadyProfile ready, ProfileOf(options));
+  models::Profile& profile = ready.profile;
+  runtime->profile_name = profile.device.name;
 
   DeviceChoice choice;
   choice.device = DeviceOf(options);
@@ -133,14 +134,15 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
   choice.seed = runtime->seed;
   choice.sim_tier = TextOrEmpty(options.sim_tier);
   choice.sim_faults = TextOrEmpty(options.sim_faults);
-  choice.profile = profile->device;
+  choice.profile = profile.device;
   absl::StatusOr<OpenDevice> device = MakeDevice(choice, runtime->log);
   if (!device.ok()) return device.status();
   runtime->device_name = device->name;
 
   const core::DeviceProfile& device_profile = device->device->capabilities().profile;
   auto model = std::make_unique<UserCostModel>(
-      models::MakeOnlineModel(device_profile, profile->calibration.co_resident),
+      models::MakeOnlineModel(device_profile, profile.calibration.co_resident,
+                              std::move(ready.learned)),
       device_profile.sm_count);
   runtime->cost_model = model.get();
   absl::StatusOr<std::unique_ptr<core::Scheduler>> scheduler =
@@ -148,12 +150,9 @@ absl::StatusOr<std::shared_ptr<RuntimeObject>> Open(const gpushare_runtime_optio
                               std::move(device->device), std::move(model), *std::move(policy));
   if (!scheduler.ok()) return scheduler.status();
   runtime->scheduler = *std::move(scheduler);
-  if (!profile->learned.empty()) {
-    GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->LoadModel(profile->learned));
-  }
   {
     core::MutexLock lock(&runtime->mutex);
-    runtime->profile = *std::move(profile);
+    runtime->profile = std::move(profile);
   }
   if (!runtime->polled) GPUSHARE_RETURN_IF_ERROR(runtime->scheduler->StartThread());
   return runtime;

@@ -4,7 +4,9 @@
 // exhausted. This one is two arrays: the values, and the bytes of their texts. Bounds: the size of
 // the text, the number of values, the nesting, the keys of one object. No key stands twice in one
 // object. A document that breaks a rule is INVALID_ARGUMENT; std::bad_alloc is the caller's.
-// Threads: any.
+//
+// The build can parse a text and keep the two arrays as constants (bindings/c/pack_profile.cc).
+// Such a document costs nothing to open, and is read like any other. Threads: any.
 
 #ifndef GPUSHARE_SRC_MODELS_JSON_DOCUMENT_H_
 #define GPUSHARE_SRC_MODELS_JSON_DOCUMENT_H_
@@ -16,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace gpushare::models {
 
@@ -55,18 +58,28 @@ class JsonDocument {
     };
   };
 
+  JsonDocument() = default;
+  // Over the arrays of a parsed document, which outlive this one.
+  JsonDocument(absl::Span<const Node> nodes, absl::string_view texts)
+      : packed_nodes_(nodes), packed_texts_(texts) {}
+
   JsonValue root() const;
+  absl::Span<const Node> nodes() const { return packed_nodes_.empty() ? nodes_ : packed_nodes_; }
+  absl::string_view texts() const { return packed_nodes_.empty() ? texts_ : packed_texts_; }
 
  private:
   friend class JsonReader;
   friend class JsonValue;
 
   absl::string_view TextOf(const Text& text) const {
-    return absl::string_view(texts_).substr(text.begin, text.bytes);
+    return texts().substr(text.begin, text.bytes);
   }
 
   std::vector<Node> nodes_;  // the root first
   std::string texts_;
+  // Instead of the two above.
+  absl::Span<const Node> packed_nodes_;
+  absl::string_view packed_texts_;
 };
 
 // A value of a document, which it must not outlive.
@@ -79,7 +92,7 @@ class JsonValue {
     Iterator(const JsonDocument* document, uint32_t node) : document_(document), node_(node) {}
     JsonValue operator*() const { return {document_, node_}; }
     Iterator& operator++() {
-      node_ = document_->nodes_[node_].next;
+      node_ = document_->nodes()[node_].next;
       return *this;
     }
     bool operator!=(const Iterator& other) const { return node_ != other.node_; }
@@ -116,7 +129,7 @@ class JsonValue {
   friend class JsonDocument;
   friend class JsonReader;
   JsonValue(const JsonDocument* document, uint32_t node) : document_(document), node_(node) {}
-  const JsonDocument::Node& node() const { return document_->nodes_[node_]; }
+  const JsonDocument::Node& node() const { return document_->nodes()[node_]; }
 
   const JsonDocument* document_;
   uint32_t node_;

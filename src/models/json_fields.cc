@@ -21,7 +21,7 @@ absl::Status OutOfRange(const JsonPath& path, const JsonValue& value, double min
 }  // namespace
 
 absl::Status WrongType(const JsonPath& path, const JsonValue& value, absl::string_view wanted) {
-  const std::string shown_path = path.empty() ? "(the document)" : path;
+  const std::string shown_path = path.empty() ? "(the document)" : path.text();
   return KeyError(shown_path,
                   absl::StrCat("is ", ShowJson(value), ", and it must be ", wanted, "."));
 }

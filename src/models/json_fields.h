@@ -27,12 +27,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "src/models/json_document.h"
+#include "src/models/json_path.h"
 #include "src/models/json_writer.h"
 
 namespace gpushare::models {
-
-// Where in the document a value stands, for messages: "kernels[3].simulation.demand.dram".
-using JsonPath = std::string;
 
 inline absl::Status KeyError(const JsonPath& path, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("Key '", path, "' ", what));
@@ -95,17 +93,19 @@ template <class S>
 absl::Status ReadObject(absl::Span<const Field<S>> fields, const JsonValue& value,
                         const JsonPath& path, S& out) {
   if (!value.is_object()) return WrongType(path, value, "an object");
+  // A written object has its keys in the order of the table, so the search goes on where it ended.
+  size_t next = 0;
   for (const JsonValue item : value) {
-    const JsonPath key_path =
-        path.empty() ? std::string(item.key()) : absl::StrCat(path, ".", item.key());
-    const Field<S>* found = nullptr;
-    for (const Field<S>& field : fields) {
-      if (field.key == item.key()) found = &field;
+    const JsonPath key_path(path, item.key());
+    size_t tried = 0;
+    while (tried < fields.size() && fields[next].key != item.key()) {
+      next = next + 1 == fields.size() ? 0 : next + 1;
+      ++tried;
     }
-    if (found == nullptr) {
+    if (tried == fields.size()) {
       return KeyError(key_path, "is not known; the name is misspelt or from another version.");
     }
-    absl::Status status = ReadField(*found, item, key_path, out);
+    absl::Status status = ReadField(fields[next], item, key_path, out);
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -141,7 +141,7 @@ absl::Status ReadArray(const JsonValue& value, const JsonPath& path, int64_t cou
   }
   size_t i = 0;
   for (const JsonValue element : value) {
-    absl::Status status = read(element, absl::StrCat(path, "[", i++, "]"));
+    absl::Status status = read(element, JsonPath(path, i++));
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
@@ -168,6 +168,9 @@ template <class S, class E, std::vector<E> S::*member, const auto& fields, int64
 typename Field<S>::Custom ListField() {
   return {[](const JsonValue& value, const JsonPath& path, S& out) {
             (out.*member).clear();
+            if (value.is_array() && int64_t{value.size()} <= most) {
+              (out.*member).reserve(value.size());
+            }
             return ReadArray(value, path, most, [&](const JsonValue& element, const JsonPath& at) {
               (out.*member).emplace_back();
               return ReadObject<E>(fields, element, at, (out.*member).back());

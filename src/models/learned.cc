@@ -211,6 +211,10 @@ const Field<Learned> kLearnedFields[] = {
 absl::StatusOr<Learned> ParseLearned(const std::string& text) {
   GPUSHARE_ASSIGN_OR_RETURN(const JsonDocument json,
                             ParseStrictJson(text, "The learned model", kLearnedBytesMax));
+  return ReadLearned(json);
+}
+
+absl::StatusOr<Learned> ReadLearned(const JsonDocument& json) {
   Learned learned;
   GPUSHARE_RETURN_IF_ERROR(ReadObject<Learned>(kLearnedFields, json.root(), "", learned));
   if (!json.root().Has("schema_version")) {

@@ -15,6 +15,7 @@
 #include "src/models/calibration_record.h"
 #include "src/models/co_resident/model.h"
 #include "src/models/eviction_model.h"
+#include "src/models/json_document.h"
 #include "src/models/library_state.h"
 #include "src/models/linear_model.h"
 #include "src/models/neighbour_model.h"
@@ -65,6 +66,8 @@ struct Learned {
 };
 
 absl::StatusOr<Learned> ParseLearned(const std::string& text);
+// Of a text that was parsed before; the same checks.
+absl::StatusOr<Learned> ReadLearned(const JsonDocument& json);
 std::string FormatLearned(const Learned& learned);
 
 }  // namespace gpushare::models

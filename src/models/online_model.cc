@@ -283,6 +283,11 @@ class OnlineModel final : public CostModel {
 
   absl::Status Load(const std::string& text) override {
     GPUSHARE_ASSIGN_OR_RETURN(Learned learned, ParseLearned(text));
+    Take(std::move(learned));
+    return absl::OkStatus();
+  }
+
+  void Take(Learned learned) {
     std::map<std::string, LearnedKernel> pending;
     for (LearnedKernel& kernel : learned.kernels) {
       LearnedKernel& entry = pending[kernel.name];
@@ -315,7 +320,6 @@ class OnlineModel final : public CostModel {
     co_schedules_.Restore(std::move(pairs));
     ++fused_version_;
     ++version_;
-    return absl::OkStatus();
   }
 
  private:
@@ -526,6 +530,14 @@ class OnlineModel final : public CostModel {
 std::unique_ptr<CostModel> MakeOnlineModel(const DeviceProfile& device,
                                            std::vector<CoResidentRecord> measured) {
   return std::make_unique<OnlineModel>(device, std::move(measured));
+}
+
+std::unique_ptr<CostModel> MakeOnlineModel(const DeviceProfile& device,
+                                           std::vector<CoResidentRecord> measured,
+                                           Learned learned) {
+  auto model = std::make_unique<OnlineModel>(device, std::move(measured));
+  model->Take(std::move(learned));
+  return model;
 }
 
 }  // namespace gpushare::models

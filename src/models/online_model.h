@@ -14,12 +14,17 @@
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/device_profile.h"
 #include "src/models/calibration_record.h"
+#include "src/models/learned.h"
 
 namespace gpushare::models {
 
 // `measured`: pairs of kernels that a calibration measured on the same SMs.
 std::unique_ptr<core::CostModel> MakeOnlineModel(const core::DeviceProfile& device,
                                                  std::vector<CoResidentRecord> measured = {});
+// As after a Load() of the text of `learned`.
+std::unique_ptr<core::CostModel> MakeOnlineModel(const core::DeviceProfile& device,
+                                                 std::vector<CoResidentRecord> measured,
+                                                 Learned learned);
 
 }  // namespace gpushare::models
 

@@ -134,7 +134,7 @@ absl::Status CheckProfile(const Profile& profile) {
   }
   for (size_t i = 0; i < profile.kernels.size(); ++i) {
     GPUSHARE_RETURN_IF_ERROR(
-        CheckKernel(device, profile.kernels[i], absl::StrCat("kernels[", i, "]")));
+        CheckKernel(device, profile.kernels[i], JsonPath(JsonPath("kernels"), i)));
   }
   return absl::OkStatus();
 }
@@ -151,6 +151,10 @@ const core::KernelDesc* Profile::FindKernel(absl::string_view name) const {
 absl::StatusOr<Profile> ParseProfile(absl::string_view text) {
   GPUSHARE_ASSIGN_OR_RETURN(const JsonDocument json,
                             ParseStrictJson(text, "The profile", kProfileBytesMax));
+  return ReadProfile(json);
+}
+
+absl::StatusOr<Profile> ReadProfile(const JsonDocument& json) {
   Profile profile;
   GPUSHARE_RETURN_IF_ERROR(ReadObject<Profile>(kProfileFields, json.root(), "", profile));
   // A text without a version or a device is not a profile.
@@ -163,7 +167,7 @@ absl::StatusOr<Profile> ParseProfile(absl::string_view text) {
 
 namespace {
 
-absl::StatusOr<Profile> ReadProfile(const std::string& path) {
+absl::StatusOr<Profile> ReadProfileFile(const std::string& path) {
   GPUSHARE_ASSIGN_OR_RETURN(const std::string text, core::ReadWholeFile(path, kProfileBytesMax));
   absl::StatusOr<Profile> profile = ParseProfile(text);
   if (profile.ok()) return profile;
@@ -188,7 +192,7 @@ absl::Status Exhausted(absl::string_view action, const std::string& path) {
 
 absl::StatusOr<Profile> LoadProfile(const std::string& path) {
   try {
-    return ReadProfile(path);
+    return ReadProfileFile(path);
   } catch (const std::bad_alloc&) {
     return Exhausted("reading", path);
   }

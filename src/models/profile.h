@@ -17,6 +17,7 @@
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
 #include "src/models/calibration_record.h"
+#include "src/models/json_document.h"
 #include "src/models/profile_limits.h"
 
 namespace gpushare::models {
@@ -31,6 +32,8 @@ struct Profile {
 };
 
 absl::StatusOr<Profile> ParseProfile(absl::string_view text);
+// Of a text that was parsed before; the same checks.
+absl::StatusOr<Profile> ReadProfile(const JsonDocument& json);
 absl::StatusOr<Profile> LoadProfile(const std::string& path);
 std::string FormatProfile(const Profile& profile);
 // Writes to a temporary name beside `path` and renames: a crash leaves the old file or the new one.
