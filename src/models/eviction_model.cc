@@ -74,12 +74,28 @@ core::Prediction EvictionModel::Predict() const {
   return prediction;
 }
 
-bool EvictionModel::Observe(double latency_ns) {
-  window_[static_cast<size_t>(seen_ % kWindow)] = static_cast<float>(std::max(0.0, latency_ns));
+// Replaces the oldest of a full window. The samples between its place and the new one's move by
+// one.
+void EvictionModel::Keep(float sample) {
+  float& oldest = window_[static_cast<size_t>(seen_ % kWindow)];
+  float* const begin = sorted_.data();
+  float* end = begin + std::min<int64_t>(seen_, kWindow);
+  if (seen_ >= kWindow) {
+    float* const gone = std::lower_bound(begin, end, oldest);
+    std::copy(gone + 1, end, gone);
+    --end;
+  }
+  float* const at = std::upper_bound(begin, end, sample);
+  std::copy_backward(at, end, end + 1);
+  *at = sample;
+  oldest = sample;
   ++seen_;
+}
+
+bool EvictionModel::Observe(double latency_ns) {
+  Keep(static_cast<float>(std::max(0.0, latency_ns)));
   const size_t count = static_cast<size_t>(std::min<int64_t>(seen_, kWindow));
-  std::array<float, kWindow> sorted = window_;
-  std::sort(sorted.begin(), sorted.begin() + count);
+  const std::array<float, kWindow>& sorted = sorted_;
   double sum = 0;
   double squares = 0;
   for (size_t i = 0; i < count; ++i) sum += sorted[i];

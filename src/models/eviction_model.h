@@ -38,13 +38,16 @@ class EvictionModel {
   void Restore(const EvictionState& state);
 
  private:
-  // The p99 of 128 samples is their second largest: enough for a tail, small enough to sort.
+  void Keep(float sample);
+
+  // The p99 of 128 samples is their second largest: enough for a tail.
   static constexpr int kWindow = 128;
 
   EvictionState prior_;
   EvictionState state_;
   double announced_ns_ = 0;
-  std::array<float, kWindow> window_ = {};
+  std::array<float, kWindow> window_ = {};  // in the order of observation, round and round
+  std::array<float, kWindow> sorted_ = {};  // the same samples in ascending order
   int64_t seen_ = 0;
 };
 

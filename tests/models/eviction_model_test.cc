@@ -135,6 +135,41 @@ TEST(EvictionModelTest, TheBoundPassesNeitherTheRecordNorWhatWasSeen) {
   EXPECT_NEAR(late.state().mean_ns + 2 * late.state().error_ns, 180 * kUs, 1);
 }
 
+// The model before it kept its window in order: it sorted a copy for each sample.
+EvictionState BySorting(const EvictionState& prior, const std::vector<double>& samples) {
+  const size_t count = std::min<size_t>(samples.size(), 128);
+  std::vector<float> sorted(samples.end() - static_cast<std::ptrdiff_t>(count), samples.end());
+  std::sort(sorted.begin(), sorted.end());
+  double sum = 0;
+  double squares = 0;
+  for (const float sample : sorted) sum += sample;
+  const double average = sum / static_cast<double>(count);
+  for (const float sample : sorted) squares += (sample - average) * (sample - average);
+  const double deviation = std::sqrt(squares / static_cast<double>(count));
+  const double p99 = sorted[static_cast<size_t>(std::ceil(0.99 * static_cast<double>(count))) - 1];
+  const double latest = std::max(prior.mean_ns + 2 * prior.error_ns, p99);
+  const double mean = std::min(average, latest);
+  const double tail = std::min(std::max((p99 - mean) / 2, deviation), (latest - mean) / 2);
+  const double trust = std::min(1.0, static_cast<double>(count) / 8);
+  return {.mean_ns = prior.mean_ns + trust * (mean - prior.mean_ns),
+          .error_ns = prior.error_ns + trust * (tail - prior.error_ns)};
+}
+
+// Few distinct values, so that a sample that leaves the window is one of several equal ones.
+TEST(EvictionModelTest, EachAnswerIsThatOfTheSortedWindow) {
+  EvictionModel model(kPrior);
+  std::vector<double> samples;
+  uint32_t random = 1;
+  for (int i = 0; i < 1000; ++i) {
+    random = random * 1664525 + 1013904223;
+    samples.push_back(i % 3 == 0 ? 50 * kUs : (random >> 16) % 40 * 7.3 * kUs);
+    model.Observe(samples.back());
+    const EvictionState expected = BySorting(kPrior, samples);
+    ASSERT_EQ(model.state().mean_ns, expected.mean_ns) << i;
+    ASSERT_EQ(model.state().error_ns, expected.error_ns) << i;
+  }
+}
+
 // As of a process that a debugger stops. The second largest of 128 is the p99, far below the mean.
 TEST(EvictionModelTest, OneEvictionThatTookASecondKeepsNobodyOut) {
   EvictionModel model(kPrior);
