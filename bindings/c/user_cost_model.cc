@@ -17,6 +17,7 @@ UserCostModel::UserCostModel(std::unique_ptr<core::CostModel> built_in, int32_t 
 
 void UserCostModel::Exchange(std::unique_ptr<CostModelCalls>& calls) {
   calls_.swap(calls);
+  exchanged_ = true;
   ++past_changes_;
   if (calls == nullptr) return;
   past_changes_ += calls->changes();
@@ -72,6 +73,12 @@ double UserCostModel::ErrorBeside(const core::KernelDesc& kernel, int32_t sms,
     return 0;
   }
   return built_in_->ErrorBeside(kernel, sms, neighbour, neighbour_sms);
+}
+
+// A table may answer differently each time.
+void UserCostModel::TakePairChanges(core::PairChanges& out) {
+  built_in_->TakePairChanges(out);
+  out.all = out.all || calls_ != nullptr || std::exchange(exchanged_, false);
 }
 
 void UserCostModel::Observe(const core::Observation& observation) {

@@ -36,6 +36,7 @@ class UserCostModel final : public core::CostModel {
                    const core::KernelDesc& neighbour) const override;
   double ErrorBeside(const core::KernelDesc& kernel, int32_t sms, const core::KernelDesc& neighbour,
                      int32_t neighbour_sms) const override;
+  void TakePairChanges(core::PairChanges& out) override;
   void Observe(const core::Observation& observation) override;
   uint64_t version() const override;
   uint64_t fused_version() const override { return built_in_->fused_version(); }
@@ -84,6 +85,7 @@ class UserCostModel final : public core::CostModel {
   const std::unique_ptr<core::CostModel> built_in_;
   const int32_t sm_count_;
   std::unique_ptr<CostModelCalls> calls_;  // null: the built-in model alone
+  bool exchanged_ = false;                 // since the last TakePairChanges
   // Of the tables that were replaced.
   uint64_t past_changes_ = 0;
   int64_t past_refused_ = 0;

@@ -118,6 +118,7 @@ class OnlineModel final : public CostModel {
       entry = &kernels_.back();
     }
     ApplyPairs(kernel.name);
+    pair_changes_.all = true;
     co_schedules_.Add(kernel);
     ++version_;
   }
@@ -222,7 +223,13 @@ class OnlineModel final : public CostModel {
   void GiveUpBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                     double factor) override {
     pairs_.GiveUp({kernel.id.value, neighbour.id.value, sms}, factor);
+    pair_changes_.Note(kernel.id, neighbour.id);
     ++version_;
+  }
+
+  void TakePairChanges(core::PairChanges& out) override {
+    out = pair_changes_;
+    pair_changes_.Clear();
   }
 
   void Observe(const Observation& observation) override {
@@ -318,6 +325,7 @@ class OnlineModel final : public CostModel {
     copies_.Restore(learned.copies);
     fused_.Restore(std::move(fused));
     co_schedules_.Restore(std::move(pairs));
+    pair_changes_.all = true;
     ++fused_version_;
     ++version_;
   }
@@ -395,6 +403,8 @@ class OnlineModel final : public CostModel {
     double alone_ns = static_cast<double>(solo.duration_ns) / SpeedOn(*kernel, observation.sms);
     const double measured_ns = static_cast<double>(observation.measured_ns);
     if (!beside.same_sms) {
+      // The mean moves with each sample, and the next plan after an announced change reads it.
+      pair_changes_.Note(kernel->id, beside.kernel->id);
       return beside.sms > 0 && pairs_.ObserveSpeed(key, alone_ns / measured_ns);
     }
     KernelModel* neighbour = FindMutable(beside.kernel);
@@ -513,6 +523,7 @@ class OnlineModel final : public CostModel {
   std::map<std::string, LearnedKernel> pending_;  // loaded, by kernel name
   std::vector<LearnedPair> pending_pairs_;
   PairModel pairs_;
+  core::PairChanges pair_changes_;
   CopyModel copies_;
   OpaqueModel opaque_;
   FusedModels fused_;

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "src/core/base/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/device_profile.h"
@@ -99,6 +100,33 @@ struct Observation {
   const FusedFeatures* fused = nullptr;
 };
 
+// Pairs of kernels of which an answer about the speed beside each other may have changed.
+struct PairChanges {
+  struct Pair {
+    KernelId kernel;
+    KernelId neighbour;
+    bool operator==(const Pair&) const = default;
+  };
+  // Beyond so many pairs between two plans the whole table is computed anew.
+  static constexpr int kPairsMost = 128;
+
+  bool all = true;  // any pair, and `pairs` does not count
+  BoundedList<Pair, kPairsMost> pairs;
+
+  void Note(KernelId kernel, KernelId neighbour) {
+    if (all) return;
+    const Pair pair = {kernel, neighbour};
+    for (int i = pairs.size() - 1; i >= 0; --i) {
+      if (pairs[i] == pair) return;
+    }
+    all = !pairs.TryAdd(pair);
+  }
+  void Clear() {
+    all = false;
+    pairs.Clear();
+  }
+};
+
 class CostModel {
  public:
   virtual ~CostModel() = default;
@@ -162,6 +190,10 @@ class CostModel {
   // Records a trial of the two that gave no measurement: the factor counts as known.
   virtual void GiveUpBeside(const KernelDesc& /*kernel*/, int32_t /*sms*/,
                             const KernelDesc& /*neighbour*/, double /*factor*/) {}
+
+  // Pairs whose answers of SpeedBeside, ErrorBeside or KnowsBeside may have changed since the last
+  // call.
+  virtual void TakePairChanges(PairChanges& out) { out.all = true; }
 
   virtual void Observe(const Observation& observation) = 0;
 

@@ -203,6 +203,10 @@ struct Flow {
   // By KernelId of a graph: the BE task of it that has begun and is not complete.
   std::array<const Task*, kMaxKernels + 1> graph_tasks{};
   bool pairs_stale = true;
+  // Of the pair table: the LC apps that have rows, and the main kernels that these were made for.
+  int32_t pair_apps = 0;
+  std::array<const KernelDesc*, kMaxApps> pair_lc_kernels{};
+  PairChanges pair_changes;
   uint64_t fused_version = 0;  // of the model, when the table of fused kernels was made
   uint64_t co_schedule_version = 0;
   BoundedList<const KernelDesc*, kMaxOverlapKernels> overlap_kernels;

@@ -142,6 +142,32 @@ TEST_F(PlanTest, LcHeadsComeFirstAndEachClassInOrderOfSubmission) {
   EXPECT_EQ(seen_.sequences[5 + 29] + 4, seen_.sequences[5 + 30]);
 }
 
+TEST_F(PlanTest, HeadsThatCameInTheReversedOrderAreInOrderOfSubmissionToo) {
+  constexpr int kQueues = 100;
+  seen_.hold_lc = true;
+  std::vector<TaskSpec> specs(kQueues);
+  for (TaskSpec& spec : specs) {
+    spec.queue = *scheduler_->CreateQueue(lc_app_);
+    spec.kernel = kernel_;
+    spec.work.block_tasks = 64;
+    ASSERT_TRUE(scheduler_->SubmitLc(spec).ok());
+  }
+  for (int i = kQueues - 1; i >= 0; --i) {
+    ASSERT_TRUE(scheduler_->SubmitLc(specs[static_cast<size_t>(i)]).ok());
+  }
+  scheduler_->Tick();
+  const uint64_t first = seen_.sequences.front();
+  seen_.hold_lc = false;
+  SubmitHeads(be_app_, 1);  // so that there is another plan
+  scheduler_->Tick();       // launches the first task of each queue
+  seen_.hold_lc = true;
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.sequences.size(), static_cast<size_t>(kQueues) + 1);
+  for (size_t i = 0; i < static_cast<size_t>(kQueues); ++i) {
+    EXPECT_EQ(seen_.sequences[i], first + kQueues + i) << i;
+  }
+}
+
 // A policy would otherwise count on a time in which nothing leaves.
 TEST_F(PlanTest, NothingHasAnEvictionTimeOnADeviceThatEvictsNothing) {
   SubmitHeads(be_app_, 1);
