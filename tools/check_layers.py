@@ -121,7 +121,7 @@ LAYERS = (
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
     Layer('unit benchmarks', 'benchmarks/host',
           (own('benchmarks/harness'), own('tests/core'), PUBLIC, BENCHMARK, SRC, ABSEIL),
-          pattern=r'^(markov|models|plan|plan_stage|sim)_benchmark\.cc$', may_reach=(CUDA,)),
+          pattern=r'^(markov|models|plan|plan_live|plan_stage|sim)_benchmark\.cc$', may_reach=(CUDA,)),
     Layer('host benchmarks', 'benchmarks/host', (own('benchmarks/harness'), PUBLIC, BENCHMARK),
           may_reach=(CUDA,)),
     Layer('workload kernels', 'benchmarks/kernels',

@@ -17,15 +17,17 @@ struct Choice {
 
 // The layout of the largest predicted throughput. Near a tie the layout in force wins, else the
 // whole device, where LC is fastest.
-Choice BestLayout(const LayoutQuestion& question, const LayoutEvaluation& evaluation) {
+Choice BestLayout(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
+                  SplitValues& values) {
   const int32_t current = std::max(question.current, kWholeLayout);  // unknown: the whole device
   if (question.be_count == 0) return {current, 0};
   const auto bonus = [&](int32_t split) { return split == current ? kLayoutHysteresis : 0.0; };
   Choice best = {kWholeLayout, evaluation.WholeValue()};
   best.value += best.value > 0 ? bonus(kWholeLayout) : 0;
+  values.Update(question, evaluation);
   // From the largest LC side on: a quota makes BE sides equally good.
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-    double value = evaluation.SplitValue(split, Mechanism::kBest, Speeds::kPlanned, nullptr);
+    double value = values.Of(question, evaluation, split);
     value += value > 0 ? bonus(split) : 0;
     if (value > best.value + 1e-9) best = {split, value};
   }
@@ -60,15 +62,15 @@ int32_t ForcedSplit(const LayoutQuestion& question, Mechanism mechanism,
 }
 
 void Answer(const LayoutQuestion& question, const PairTable& pairs, Mechanism mechanism,
-            Layout& layout) {
+            SplitValues& values, Layout& layout) {
   const LayoutEvaluation evaluation(question, pairs);
   layout.trial_kernel = -1;
   if (mechanism == Mechanism::kEvict || question.splits == 0) {
     layout.split = kWholeLayout;
   } else if (mechanism == Mechanism::kBest) {
-    const Choice known = BestLayout(question, evaluation);
+    const Choice known = BestLayout(question, evaluation, values);
     layout.split = known.split;
-    if (question.trial.open) {
+    if (question.trial.open && values.any_unknown()) {
       const int32_t trial = TrialSplit(question, evaluation, known.value);
       if (trial >= 0) return AnswerTrial(question, evaluation, trial, layout);
     }
@@ -101,7 +103,7 @@ const Layout& LayoutChooser::Choose(const Snapshot& snapshot, int32_t current) {
   next_ = (next_ + 1) % remembered_.size();
   entry.used = true;
   entry.question.CopyFrom(question);
-  Answer(question, snapshot.pairs, mechanism_, entry.answer);
+  Answer(question, snapshot.pairs, mechanism_, values_, entry.answer);
   return entry.answer;
 }
 

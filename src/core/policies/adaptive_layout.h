@@ -5,7 +5,8 @@
 // reserved CapSMs.
 //
 // The choice is a pure function of a small question (layout_question.h). The last few answers are
-// remembered, so most plans only build the question and compare it. Threads: the planner's.
+// remembered, so most plans only build the question and compare it. A new question computes what
+// differs from the one before (split_values.h). Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
@@ -17,6 +18,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/policies/layout.h"
 #include "src/core/policies/layout_question.h"
+#include "src/core/policies/split_values.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -39,6 +41,7 @@ class LayoutChooser {
   QuestionBuilder question_;
   std::vector<Remembered> remembered_;  // kLayoutsRemembered, allocated once
   size_t next_ = 0;
+  SplitValues values_;
 };
 
 // The layout in force: where BE kernels run shows it, else where evicted ones still are, else where

@@ -7,7 +7,6 @@
 
 #include "src/core/policies/blocking.h"
 #include "src/core/policies/eviction.h"
-#include "src/core/policies/idle_share.h"
 #include "src/core/policies/launch_form.h"
 #include "src/core/policies/worst_latency.h"
 
@@ -67,7 +66,7 @@ Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) con
   const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), eviction_ns);
   if (total_ns <= budgets_.eviction_ns) return {};
   if (!places_.IsBesideLc(place) &&
-      IsSharedPeriod(snapshot_, IdleShare(snapshot_, eviction_ns, fixed_ns))) {
+      IsSharedPeriod(snapshot_, idle_shares_.Of(eviction_ns, fixed_ns))) {
     return {};
   }
   const Judgement held = evictable

@@ -13,6 +13,7 @@
 #include "src/core/base/types.h"
 #include "src/core/policies/bounds.h"
 #include "src/core/policies/fair_share.h"
+#include "src/core/policies/idle_share.h"
 #include "src/core/policies/layout.h"
 #include "src/core/policies/lc_activity.h"
 #include "src/core/policies/open_places.h"
@@ -38,7 +39,8 @@ class BeJudge {
         forced_(forced),
         budgets_(snapshot),
         places_(places),
-        shares_(shares) {}
+        shares_(shares),
+        idle_shares_(snapshot) {}
 
   const Budgets& budgets() const { return budgets_; }
   // Whether a task of this kind may ever use the place. A kernel that the layout excludes from both
@@ -70,6 +72,7 @@ class BeJudge {
   const Budgets budgets_;
   const OpenPlaces& places_;
   const FairShare& shares_;
+  mutable IdleShares idle_shares_;  // answers that were given
 };
 
 }  // namespace gpushare::core

@@ -169,6 +169,7 @@ void BePlaces::HoldRest(Plan& plan) const {
       first_to_clear = judgement.reason == Reason::kNone
                            ? Judgement{Reason::kHoldWindow, kMaxPlannedActions, kMaxPlannedActions}
                            : judgement;
+      if (first_rank == 0) break;  // nothing clears before it
     }
     plan.holds.TryAdd(
         {head.task, first_to_clear.reason, first_to_clear.value_ns, first_to_clear.limit_ns});

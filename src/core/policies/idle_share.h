@@ -13,7 +13,9 @@
 #define GPUSHARE_SRC_CORE_POLICIES_IDLE_SHARE_H_
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "src/core/base/tuning.h"
@@ -40,6 +42,7 @@ inline double IdleShareFor(const LcAppView& app, int64_t eviction_ns, int64_t fi
 }
 
 // Of all LC apps. Less than kIdleShareMin counts as none: so rare a launch is for the tail account.
+// A plan that asks often uses IdleShares.
 inline double IdleShare(const Snapshot& snapshot, int64_t eviction_ns, int64_t fixed_ns) {
   double share = 1;
   for (const LcAppView& app : snapshot.lc_apps) {
@@ -47,6 +50,39 @@ inline double IdleShare(const Snapshot& snapshot, int64_t eviction_ns, int64_t f
   }
   return share < kIdleShareMin ? 0 : share;
 }
+
+// The same answers, of one snapshot: a plan asks again and again for the same few kernels, and each
+// answer takes two exponential functions an LC app.
+class IdleShares {
+ public:
+  explicit IdleShares(const Snapshot& snapshot) : snapshot_(snapshot) {}
+
+  double Of(int64_t eviction_ns, int64_t fixed_ns) {
+    const uint64_t mixed =
+        (static_cast<uint64_t>(eviction_ns) ^ (static_cast<uint64_t>(fixed_ns) << 1)) *
+        0x9E3779B97F4A7C15;
+    const size_t at = mixed >> (64 - kBits);
+    Answer& answer = answers_[at];
+    if ((known_ >> at & 1) == 0 || answer.eviction_ns != eviction_ns ||
+        answer.fixed_ns != fixed_ns) {
+      known_ |= uint64_t{1} << at;
+      answer = {eviction_ns, fixed_ns, IdleShare(snapshot_, eviction_ns, fixed_ns)};
+    }
+    return answer.share;
+  }
+
+ private:
+  struct Answer {
+    int64_t eviction_ns;
+    int64_t fixed_ns;
+    double share;
+  };
+  static constexpr int kBits = 6;
+
+  const Snapshot& snapshot_;
+  uint64_t known_ = 0;  // bit by answer
+  std::array<Answer, size_t{1} << kBits> answers_;
+};
 
 // Whether the present idle period is one of the share.
 inline bool IsSharedPeriod(const Snapshot& snapshot, double share) {

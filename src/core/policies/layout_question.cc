@@ -172,6 +172,7 @@ const LayoutQuestion& QuestionBuilder::Ask(const Snapshot& snapshot, int32_t cur
 void QuestionBuilder::AddBeTerms(const Snapshot& snapshot) {
   const Budgets budgets(snapshot);
   const BeQuotas quotas(snapshot, kWholeLayout);
+  IdleShares idle_shares(snapshot);
   const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
   std::array<uint64_t, kMaxKernels / 64> present{};
   const bool quiet = std::all_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
@@ -191,7 +192,7 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot) {
     const bool fits = blocking_ns <= budgets.eviction_ns;
     const BeTerm one = {task.kernel_index,
                         fits,
-                        fits ? 1 : RoundDown(IdleShare(snapshot, blocking_ns, 0)),
+                        fits ? 1 : RoundDown(idle_shares.Of(blocking_ns, 0)),
                         CanBeEvicted(snapshot, task),
                         fits ? blocking_ns : 0,
                         snapshot.be_apps[static_cast<size_t>(task.app)].weight,

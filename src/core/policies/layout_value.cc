@@ -104,6 +104,11 @@ double LayoutEvaluation::SplitValue(int32_t split, Mechanism mechanism, Speeds s
   return value / WeightSum();
 }
 
+double LayoutEvaluation::PlannedValue(const BeTerm& be, int32_t split) const {
+  const SplitEffect effect = EffectOf(be.kernel, split, Speeds::kPlanned);
+  return ValueOf(effect, AllowedSides(be, effect, split, Mechanism::kBest, Speeds::kPlanned), be);
+}
+
 int32_t LayoutEvaluation::UnknownOn(int32_t split) const {
   for (int32_t b = 0; b < question_.be_count; ++b) {
     const int32_t kernel = question_.be[static_cast<size_t>(b)].kernel;
@@ -112,6 +117,10 @@ int32_t LayoutEvaluation::UnknownOn(int32_t split) const {
     }
   }
   return -1;
+}
+
+bool LayoutEvaluation::HasUnknownPair() const {
+  return std::any_of(pairs_.hoped.begin(), pairs_.hoped.end(), [](float hope) { return hope > 0; });
 }
 
 double LayoutEvaluation::Knee(int32_t split) const {
@@ -171,6 +180,7 @@ Sides LayoutEvaluation::AllowedSides(const BeTerm& be, const SplitEffect& effect
                                      Mechanism mechanism, Speeds speeds) const {
   if (!AllKeepBounds(effect, be.kernel, split, speeds, 0)) return Sides::kNone;
   if (mechanism == Mechanism::kPartition || !be.fits) return Sides::kBeSide;
+  if (be.blocking_ns == 0) return Sides::kBoth;  // judged already
   return AllKeepBounds(effect, be.kernel, split, speeds, be.blocking_ns) ? Sides::kBoth
                                                                          : Sides::kBeSide;
 }

@@ -55,8 +55,15 @@ class LayoutEvaluation {
   // A forced mechanism runs every kernel, but a kernel adds to the value only where the LC apps
   // keep their bounds beside it (kAlone: beside an empty BE side).
   double SplitValue(int32_t split, Mechanism mechanism, Speeds speeds, Layout* layout) const;
+  // What one BE kernel adds to a split's value, over its weight, with Mechanism::kBest and
+  // Speeds::kPlanned.
+  double PlannedValue(const BeTerm& be, int32_t split) const;
+  // Of the BE kernels; 1 without any weight.
+  double WeightSum() const;
   // A BE kernel that nobody measured beside an LC app on the split; -1: none.
   int32_t UnknownOn(int32_t split) const;
+  // Whether there is one anywhere in the table.
+  bool HasUnknownPair() const;
   // The least LC speed on the split with the BE side empty.
   double Knee(int32_t split) const;
 
@@ -73,7 +80,6 @@ class LayoutEvaluation {
   // A task that nothing evicts has one launch: its two sides do not add up.
   double ValueOf(const SplitEffect& effect, Sides sides, const BeTerm& be) const;
   double ReturnCost(const SplitEffect& effect, const BeTerm& be) const;
-  double WeightSum() const;
 
   const LayoutQuestion& question_;
   const PairTable& pairs_;

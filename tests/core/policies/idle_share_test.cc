@@ -117,5 +117,19 @@ TEST(IdleShareTest, AnHourIsLeftToTheTailAccount) {
   EXPECT_FALSE(IsSharedPeriod(snapshot, 0));
 }
 
+TEST(IdleSharesTest, ARememberedAnswerIsThatOfTheQuestion) {
+  std::array<LcAppView, 3> apps = {App(RateOf(0.3), 50'000), App(RateOf(0.5), 80'000),
+                                   App(RateOf(0.2), kNever)};
+  Snapshot snapshot;
+  snapshot.lc_apps = apps;
+  IdleShares shares(snapshot);
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 10'000; ++i) {  // more questions than are remembered
+    const auto eviction_ns = static_cast<int64_t>(random() % 20 * 10'000);
+    const auto fixed_ns = static_cast<int64_t>(random() % 10 * 30'000);
+    ASSERT_EQ(shares.Of(eviction_ns, fixed_ns), IdleShare(snapshot, eviction_ns, fixed_ns)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace gpushare::core
