@@ -17,6 +17,7 @@
 #include "tools/gpushare/calibrate_kernels.h"
 #include "tools/gpushare/command.h"
 #include "tools/gpushare/errors.h"
+#include "tools/gpushare/profile_files.h"
 
 namespace gpushare::tool {
 namespace {
@@ -209,6 +210,84 @@ TEST_F(CalibrateTest, TheCommandTakesItsOptions) {
     EXPECT_EQ(RunCommand(4, wrong), 2);
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(std::string(option) + " is"));
   }
+}
+
+class CalibrateLikeTest : public CalibrateTest {
+ protected:
+  void SetUp() override {
+    CalibrateTest::SetUp();
+    base_ = std::string(std::getenv("GPUSHARE_TEST_SCENARIOS")) + "/../../profiles/h200.json";
+  }
+  // The exit code of `calibrate` into the profile of the test; `text` gets both outputs.
+  int Run(std::vector<const char*> words) {
+    words.insert(words.begin(), {"gpushare", "calibrate", "--out", options_.out.c_str()});
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    const int code = RunCommand(static_cast<int>(words.size()), words.data());
+    text_ = ::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr();
+    return code;
+  }
+
+  std::string base_;
+  std::string text_;
+};
+
+TEST_F(CalibrateLikeTest, ANewKernelIsFilledAtOnceAsProfileLikeFillsIt) {
+  ASSERT_EQ(Run({"--like", "sincos", "--kernels", "mine", "--profile", base_.c_str()}), 0) << text_;
+  EXPECT_THAT(text_, HasSubstr("mine is like sincos, with"));
+  EXPECT_FALSE(std::filesystem::exists(options_.out + ".partial"));
+  const std::string other = folder_ + "/other.json";
+  LikeKernel(base_, "mine", "sincos", "", other);
+  std::ifstream filled(options_.out);
+  std::ifstream expected(other);
+  EXPECT_EQ(nlohmann::json::parse(filled), nlohmann::json::parse(expected));
+  EXPECT_EQ(Kernel("mine").at("simulation"), Kernel("sincos").at("simulation"));
+}
+
+TEST_F(CalibrateLikeTest, CountersScaleTheRecordAndChooseTheKernel) {
+  const std::string samples = folder_ + "/samples.jsonl";
+  std::ofstream(samples)
+      << R"({"samples_version":1,"gpu_model":"NVIDIA H200","sm_count":132,"simulated":false})"
+      << "\n"
+      << R"({"what":"counters","kernel":"mine","form":"original","block_tasks":1000,)"
+      << R"("counters":[{"name":"instructions","value":37472000},{"name":"issue","value":0.6},)"
+      << R"({"name":"alu","value":0.34},{"name":"fma","value":0.3},)"
+      << R"({"name":"special","value":0.86}]})"
+      << "\n";
+  ASSERT_EQ(Run({"--counters", samples.c_str(), "--kernels", "mine", "--profile", base_.c_str()}),
+            0)
+      << text_;
+  EXPECT_THAT(text_, HasSubstr("mine is like sincos"));
+  EXPECT_EQ(Kernel("mine").at("counters").at("instructions"), 37472.0);
+  const auto time = [&](const char* name) {
+    return Kernel(name).at("simulation").at("block_task_ns").get<double>();
+  };
+  EXPECT_NEAR(time("mine") / time("sincos"), 2, 0.02);  // sincos: 18,736 instructions at 0.5975
+}
+
+TEST_F(CalibrateLikeTest, WhatDoesNotGoWithItIsRefusedAndNamed) {
+  const char* const base = base_.c_str();
+  const auto refused = [&](std::vector<const char*> more, const char* message) {
+    more.insert(more.end(), {"--like", "sincos"});
+    EXPECT_EQ(Run(more), 2);
+    EXPECT_THAT(text_, HasSubstr(message));
+  };
+  refused({"--profile", base}, "--like needs --kernels with one name");
+  refused({"--profile", base, "--kernels", "a,b"}, "the kernel to fill, and it has 2.");
+  refused({"--kernels", "mine"}, "--like needs --profile");
+  refused({"--profile", base, "--kernels", "sincos"}, "'sincos' has a record");
+  for (const char* flag : {"--catalogue", "--shapes", "--resume"}) {
+    refused({"--profile", base, "--kernels", "mine", flag},
+            (std::string(flag) + " does not go with it.").c_str());
+  }
+  for (const char* option :
+       {"--samples", "--repeats", "--seconds-per-kernel", "--seconds", "--slice-percent"}) {
+    refused({"--profile", base, "--kernels", "mine", option, "3"},
+            (std::string(option) + " does not go with it.").c_str());
+  }
+  EXPECT_EQ(Run({"--like", "none", "--profile", base, "--kernels", "mine"}), 2);
+  EXPECT_THAT(text_, HasSubstr("The profile has no kernel 'none' to be like."));
+  EXPECT_FALSE(std::filesystem::exists(options_.out));
 }
 
 TEST_F(CalibrateTest, SamplesAreAppended) {

@@ -119,6 +119,12 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
   queries->excludes(shapes)->excludes(blind);
   command->add_flag("--catalogue", options.catalogue,
                     "Also the kernels of the catalogue that the profile does not know");
+  Add(*command, "--like", arguments.like, "NAME",
+      "Measures nothing: fills the record of the one kernel in --kernels from that of this kernel "
+      "in --profile");
+  Add(*command, "--counters", arguments.counters, "PATH",
+      "A samples file with counters of the kernel to fill; without --like, it is filled from the "
+      "kernel with the nearest counters");
   Add(*command, "--profile", options.device.profile, "PATH|NAME",
       "Profile (a file, or an installed name) for values that are not measured, default the "
       "library's own");

@@ -48,6 +48,8 @@ struct CalibrateArguments {
   std::string seconds;
   std::string total;
   std::string slice_percent;
+  std::string like;      // fills a kernel from this one, and measures nothing
+  std::string counters;  // samples file that counts the kernel to fill
 };
 
 struct EvaluateArguments {

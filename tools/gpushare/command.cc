@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tools/gpushare/arguments.h"
@@ -84,7 +85,47 @@ void RunExplain(const ExplainArguments& arguments) {
   Print(arguments.json ? JsonOf(explanation) : TextOf(explanation));
 }
 
+// What asks for a measurement, by the option's name; null: nothing does.
+const char* MeasuringOption(const CalibrateArguments& arguments) {
+  const CalibrateOptions& options = arguments.options;
+  const std::pair<const char*, bool> all[] = {
+      {"--catalogue", options.catalogue},
+      {"--shapes", options.shapes},
+      {"--resume", options.resume},
+      {"--samples", !options.samples.empty()},
+      {"--repeats", !arguments.repeats.empty()},
+      {"--seconds-per-kernel", !arguments.seconds.empty()},
+      {"--seconds", !arguments.total.empty()},
+      {"--slice-percent", !arguments.slice_percent.empty()},
+  };
+  for (const auto& [name, given] : all) {
+    if (given) return name;
+  }
+  return nullptr;
+}
+
+// `calibrate --like` is `profile like` under the names that calibrate gives to its options.
+void RunCalibrateLike(const CalibrateArguments& arguments) {
+  const CalibrateOptions& options = arguments.options;
+  const std::string option = arguments.like.empty() ? "--counters" : "--like";
+  if (const char* measuring = MeasuringOption(arguments); measuring != nullptr) {
+    throw InputError(option + " measures nothing, and " + measuring + " does not go with it.");
+  }
+  if (options.kernels.size() != 1) {
+    throw InputError(option + " needs --kernels with one name, the kernel to fill, and it has " +
+                     std::to_string(options.kernels.size()) + ".");
+  }
+  if (options.device.profile.empty()) {
+    throw InputError(option + " needs --profile, which has the kernel that the new one is like.");
+  }
+  const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
+  if (!folder.empty()) MakeFolder(folder.string());
+  Print(LikeKernel(options.device.profile, options.kernels.front(), arguments.like,
+                   arguments.counters, options.out));
+}
+
 void RunCalibrate(const CalibrateArguments& arguments) {
+  if (!(arguments.like + arguments.counters).empty()) return RunCalibrateLike(arguments);
   const InterruptGuard guard;
   CalibrateOptions options = arguments.options;
   if (!options.device.profile.empty()) options.device.profile = FindProfile(options.device.profile);
