@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "src/models/thesis_scaling.h"
+
 namespace gpushare::models {
 namespace {
 
@@ -50,12 +52,12 @@ double Granted(double ours, double theirs, double our_weight, double their_weigh
 double SpeedOnSms(const KernelDesc& kernel, int32_t sms, int32_t sm_count) {
   if (sms <= 0 || sm_count <= 0) return 0;
   const auto& table = kernel.simulation.speed;
+  if (table.empty()) return CountedSpeedOnSms(kernel.counters, sms, sm_count);
   const auto above =
       std::lower_bound(table.begin(), table.end(), sms,
                        [](const SpeedPoint& point, int32_t wanted) { return point.sms < wanted; });
   if (above != table.end() && above->sms == sms) return above->speed;
-  // Below the table in proportion to its first point, above it towards 1 on the whole device;
-  // without a table both.
+  // Below the table in proportion to its first point, above it towards 1 on the whole device.
   SpeedPoint low;
   SpeedPoint high{sm_count, 1};
   if (above != table.begin()) low = *(above - 1);

@@ -21,7 +21,8 @@ struct Side {
   int32_t sms = 0;
 };
 
-// Speed on `sms` SMs relative to the whole device: the kernel's table, else in proportion.
+// Speed on `sms` SMs relative to the whole device: the kernel's table, else what its counters tell
+// (thesis_scaling.h), else in proportion.
 double SpeedOnSms(const core::KernelDesc& kernel, int32_t sms, int32_t sm_count);
 
 // Factor from 0 to 1 on `self`'s speed while `neighbour` runs on other SMs.

@@ -44,6 +44,20 @@ TEST(SpeedOnSmsTest, WithoutATableItIsInProportionUpToTheDevice) {
   EXPECT_DOUBLE_EQ(SpeedOnSms(kernel, kSms + 1, kSms), 1);
 }
 
+TEST(SpeedOnSmsTest, WithoutATableCountersTellTheKnee) {
+  KernelDesc kernel;
+  kernel.counters.instructions = 1000;
+  kernel.counters.dram = 0.8;
+  kernel.counters.issue = 0.05;
+  EXPECT_DOUBLE_EQ(SpeedOnSms(kernel, 66, kSms), 1);
+  EXPECT_LT(SpeedOnSms(kernel, 33, kSms), 0.6);
+  kernel.counters.dram = 0.1;
+  EXPECT_DOUBLE_EQ(SpeedOnSms(kernel, 66, kSms), 0.5) << "compute-intensive";
+  kernel.counters.dram = 0.8;
+  kernel.simulation.speed = {{66, 0.7}, {kSms, 1.0}};
+  EXPECT_DOUBLE_EQ(SpeedOnSms(kernel, 66, kSms), 0.7) << "a measured curve counts";
+}
+
 TEST(SpeedOnSmsTest, ATableIsInterpolatedWhateverItsShape) {
   const KernelDesc decode = KernelWithSpeeds({{84, 0.96}, {124, 0.80}});
   EXPECT_DOUBLE_EQ(SpeedOnSms(decode, 42, kSms), 0.48) << "in proportion to the first point";

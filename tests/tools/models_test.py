@@ -32,6 +32,8 @@ BOUNDS = {
     ('library calls above 100 us', 'least time x ratio'): (0.055, 70),
     ('library calls', 'least time x ratio'): (0.08, 80),
     ('fused kernels', 'bent line, with 100 %'): (0.012, 400),
+    ('kernels on fewer SMs', 'knee from counters'): (0.075, 300),
+    ('kernels on fewer SMs', 'a / m + b'): (0.04, 300),
     ('pairs on partitions', "ridge over the neighbour's counters"): (0.045, 200),
     ('speeds on same SMs', 'Gaussian process over counters'): (0.06, 700),
     ('speeds on same SMs', 'the same, kernels never met'): (0.21, 1500),

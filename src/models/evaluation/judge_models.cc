@@ -13,6 +13,7 @@ std::vector<Judged> JudgeModels(const Samples& samples) {
   JudgeLibraryCalls(samples, all);
   JudgeFused(samples, all);
   JudgeNeighbours(samples, all);
+  JudgeScaling(samples, all);
   JudgeMarkov(samples, all);
   JudgeMarkovPipes(samples, all);
   JudgeCoResident(samples, all);

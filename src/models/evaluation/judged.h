@@ -33,6 +33,9 @@ void JudgeFused(const Samples& samples, std::vector<Judged>& out);
 // Speeds over those without the neighbour.
 void JudgeNeighbours(const Samples& samples, std::vector<Judged>& out);
 
+// Durations on fewer SMs, in ns.
+void JudgeScaling(const Samples& samples, std::vector<Judged>& out);
+
 // Two kernels on the same SMs (shared_sm_report.h), by Kernelet's chain, by it with pipes, and by
 // ours.
 void JudgeMarkov(const Samples& samples, std::vector<Judged>& out);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/models/evaluation/judged.h"
@@ -504,6 +505,85 @@ TEST(JudgeMarkovPipes, AKernelAloneHasItsCountedIpcWithEveryAddition) {
     }
     EXPECT_GT(changed, 10) << model << " changes nothing";
     last = ipc;
+  }
+}
+
+// One kernel that is flat from 0.44 of the SMs on, one in proportion, and a graph whose time beside
+// the first is another line than alone.
+Samples ScalingSamples() {
+  Samples samples;
+  samples.head.sm_count = kSms;
+  for (const auto& [name, dram] : {std::pair("flat", 0.8), std::pair("steep", 0.1)}) {
+    SampleRow counters;
+    counters.what = SampleKind::kCounters;
+    counters.kernel = name;
+    counters.block_tasks = 1000;
+    counters.counters = {{"instructions", 1e6}, {"issue", 0.3}, {"dram", dram}};
+    samples.rows.push_back(counters);
+  }
+  for (int32_t sms = 8; sms <= kSms; sms += 4) {
+    SampleRow row = Workers(1000, 1e6 / std::min(1.0, sms / (0.44 * kSms)));
+    row.kernel = "flat";
+    row.sms = sms;
+    samples.rows.push_back(row);
+    row.block_tasks = 500;  // a smaller task is another curve
+    row.ns = {1};
+    samples.rows.push_back(row);
+    row = Workers(1000, 1e6 * kSms / sms);
+    row.kernel = "steep";
+    row.sms = sms;
+    samples.rows.push_back(row);
+    row = {};
+    row.kernel = "graph";
+    row.form = core::Form::kGraph;
+    row.sms = sms;
+    row.ns = {2e7 / sms + 3e5};
+    samples.rows.push_back(row);
+    row.what = SampleKind::kBeside;
+    row.neighbour = "flat";
+    row.neighbour_sms = kSms - sms;
+    row.alone_ns = row.ns;
+    row.ns = {5e7 / sms + 4e5};
+    samples.rows.push_back(row);
+  }
+  return samples;
+}
+
+TEST(JudgeScaling, TheLineHoldsForLinesAndTheKneeForKnees) {
+  std::vector<Judged> judged;
+  JudgeScaling(ScalingSamples(), judged);
+  const auto knees = OfFamily(judged, "kernels on fewer SMs", "knee from counters");
+  const auto proportion = OfFamily(judged, "kernels on fewer SMs", "in proportion");
+  const auto lines = OfFamily(judged, "kernels on fewer SMs", "a / m + b");
+  ASSERT_GT(knees.size(), 5U);
+  EXPECT_EQ(knees.size(), proportion.size());
+  EXPECT_EQ(knees.size(), lines.size());
+  EXPECT_LT(WorstOf(knees), 1e-6);
+  EXPECT_GT(WorstOf(proportion), 0.2);
+  EXPECT_GT(WorstOf(lines), 0.02);
+  const auto alone = OfFamily(judged, "others on fewer SMs", "a / m + b");
+  const auto conflict = OfFamily(judged, "beside memory kind", "a / m + b");
+  ASSERT_GT(alone.size(), 2U);
+  ASSERT_GT(conflict.size(), 2U);
+  EXPECT_LT(WorstOf(alone), 1e-6);
+  EXPECT_LT(WorstOf(conflict), 1e-6);
+  EXPECT_GT(conflict[0].predicted, 4e5);
+}
+
+TEST(JudgeScaling, WhatIsHeldOutTrainsNothing) {
+  Samples samples = ScalingSamples();
+  std::vector<Judged> before;
+  JudgeScaling(samples, before);
+  for (SampleRow& row : samples.rows) {
+    // The whole device anchors what follows from counters.
+    if (IsHeldOut(row) && row.sms < kSms && !row.ns.empty()) row.ns = {1e9};
+  }
+  std::vector<Judged> after;
+  JudgeScaling(samples, after);
+  ASSERT_EQ(after.size(), before.size());
+  for (size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].predicted, before[i].predicted) << after[i].subject;
+    EXPECT_EQ(after[i].measured, 1e9);
   }
 }
 
