@@ -233,6 +233,16 @@ inline constexpr int64_t kReturnGapNs = 11'000;
 // 100 and 32, where it got 0.51 on the whole device; predicted so: 0.67 and 0.38. Range 1 to 2.
 inline constexpr double kSegmentsLeft = 1.5;
 
+// tacker: at least so many tasks of an LC app, and so much predicted time of its last query, ns,
+// are on the device before its next task waits for a BE partner: one runs, one is next, and
+// together they outlast the time from a completion to the launch that follows it (some 20 us).
+// Ranges 2 to 8 and 20,000 to 200,000.
+inline constexpr int32_t kTackerTasksAhead = 2;
+inline constexpr int64_t kTackerAheadNs = 50'000;
+// Headroom, ns, at which a query is launched at once and meets no new BE work: next to none, as one
+// decision a task may cost it some 10 us. Range 10,000 to 200,000.
+inline constexpr int64_t kTackerHeadroomNsMin = 50'000;
+
 // Another layout must be better by this much predicted throughput, share of the device. Range 0 to
 // 0.1.
 inline constexpr double kLayoutHysteresis = 0.02;

@@ -85,6 +85,7 @@ void UpdateOverlapTables(Flow& flow) {
   }
   snapshot.fused = buffers.fused;
   table.options = buffers.co_schedules;
+  table.rows = flow.overlap_kernels.span().first(static_cast<size_t>(table.kernels));
 }
 
 }  // namespace gpushare::core

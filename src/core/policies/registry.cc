@@ -10,6 +10,7 @@
 #include "src/core/policies/fifo.h"
 #include "src/core/policies/priority.h"
 #include "src/core/policies/smguard.h"
+#include "src/core/policies/tacker.h"
 
 namespace gpushare::core {
 
@@ -17,7 +18,9 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
   if (name == "bare") return std::make_unique<BarePolicy>();
   if (name == "fifo") return std::make_unique<FifoPolicy>();
   if (name == "priority") return std::make_unique<PriorityPolicy>();
-  if (name == "baymax") return std::make_unique<BaymaxPolicy>();
+  if (name == "baymax") return std::make_unique<BaymaxPolicy>(/*manages_copies=*/true);
+  if (name == "baymax:np") return std::make_unique<BaymaxPolicy>(/*manages_copies=*/false);
+  if (name == "tacker") return std::make_unique<TackerPolicy>();
   if (name == "smguard") return std::make_unique<SmguardPolicy>(/*packed=*/false);
   if (name == "smguard:packed") return std::make_unique<SmguardPolicy>(/*packed=*/true);
   if (name == "adaptive") return std::make_unique<AdaptivePolicy>(Mechanism::kBest);
@@ -32,16 +35,10 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
 }
 
 std::vector<std::string> PolicyNames() {
-  return {"adaptive",
-          "adaptive:evict",
-          "adaptive:partition",
-          "adaptive:elastic",
-          "smguard",
-          "smguard:packed",
-          "baymax",
-          "priority",
-          "fifo",
-          "bare"};
+  return {"adaptive",         "adaptive:evict", "adaptive:partition",
+          "adaptive:elastic", "smguard",        "smguard:packed",
+          "tacker",           "baymax",         "baymax:np",
+          "priority",         "fifo",           "bare"};
 }
 
 }  // namespace gpushare::core

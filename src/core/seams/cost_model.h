@@ -7,6 +7,7 @@
 #ifndef GPUSHARE_SRC_CORE_SEAMS_COST_MODEL_H_
 #define GPUSHARE_SRC_CORE_SEAMS_COST_MODEL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -55,6 +56,10 @@ struct FusedCurveView {
   double inflection = 0;  // the opportune load ratio, where both parts end together
   double error = 1;       // one standard deviation of the relative error
   bool trained = false;   // false: from the kernel's registration, not from measurements
+
+  double At(double load_ratio) const {
+    return intercept + slope * load_ratio + bend * std::max(0.0, load_ratio - inflection);
+  }
 };
 
 // One of two kernels that share every SM.

@@ -198,6 +198,7 @@ struct CoScheduleTable {
   // options[(row * (row + 1) / 2 + column) * kCoScheduleRatios + ratio], row >= column. The row's
   // kernel is the first of the option.
   absl::Span<const CoScheduleOption> options;
+  absl::Span<const KernelDesc* const> rows;  // the kernel of each row
   int32_t kernels = 0;
   uint64_t version = 0;  // changes when any option changed, or one was added
 

@@ -39,6 +39,37 @@ TEST_F(BaymaxTest, EveryActiveQuerysHeadroomCounts) {
   EXPECT_NE(FindHold(PlanOf("baymax", builder), head), nullptr);
 }
 
+// A prediction that may be off by 200 us takes 200 us more of the headroom, and of T_q.
+TEST_F(BaymaxTest, TheErrorOfAPredictionIsChargedToo) {
+  builder.AddQuery(lc, 3 * kMs);
+  HeadView& first = builder.AddBeHead(be, kernel, 1 * kMs);
+  HeadView& second = builder.AddBeHead(be, kernel, 1 * kMs);
+  first.remaining.error_ns = 800 * kUs;
+  second.remaining.error_ns = 200 * kUs;
+  EXPECT_NE(FindLaunch(PlanOf("baymax", builder), second), nullptr);
+  second.remaining.error_ns += 1;
+  const Plan plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 1'200 * kUs + 1);
+  EXPECT_EQ(FindHold(plan, second)->limit_ns, 1'200 * kUs);
+  builder.queries.clear();
+  builder.snapshot.queued_ns = 7'200 * kUs;
+  first.remaining.error_ns = 800 * kUs + 1;
+  EXPECT_EQ(FindHold(PlanOf("baymax", builder), first)->reason, Reason::kHoldQueuedTime);
+}
+
+// The ablation of 7.3.
+TEST_F(BaymaxTest, WithoutManagementOfPcieCopiesAreLaunchedAsTheyCome) {
+  builder.AddQuery(lc, 1 * kMs);
+  builder.snapshot.copies[1] = {1, 0, 1};
+  const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 5 * kMs);
+  const HeadView& head = builder.AddBeHead(be, kernel, 2 * kMs);
+  const Plan plan = PlanOf("baymax:np", builder);
+  EXPECT_NE(FindLaunch(plan, copy), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
+  EXPECT_NE(FindHold(PlanOf("baymax", builder), copy), nullptr);
+}
+
 // T_q <= T_tgt alone would let a query that arrives now miss: the gate is T_tgt - T_self = 9 ms.
 TEST_F(BaymaxTest, TheGateOnQueuedTimeLeavesRoomForTheQueryItself) {
   builder.snapshot.queued_ns = 4 * kMs;

@@ -33,6 +33,11 @@ TEST(AllocationTest, MakePlanAllocatesNothingFromTheFirstPlanOn) {
       builder.AddRunningBe(be, 0, 8 * kMs, {{kWholeDevice}, {builder.BePlace(84)}});
       if (step % 2 == 0) builder.AddLcHead(lc);
       if (step % 3 == 0) builder.AddQuery(lc, 1 * kMs);
+      for (int k = 0; k < 4; ++k) builder.Fuse(k, 9 - k, 1, 1 + 0.1 * step);
+      for (int k = 0; k < 10; ++k) builder.AddOverlapRow(k);
+      builder.CoSchedule(5, 2, 1) = {{2, 2}, {0.8F, 0.8F}, 0, 0.375F};
+      for (HeadView& head : builder.heads) head.overlap_index = head.kernel_index;
+      if (!builder.queries.empty()) builder.AddLcKernelHead(0, step % 10, 1 * kMs, 2);
       const Snapshot& snapshot = builder.Get();
       auto plan = std::make_unique<Plan>();
       plan->Clear();

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/core/policies/registry.h"
 #include "tests/core/policies/snapshot_builder.h"
@@ -121,6 +123,51 @@ void AddRunning(SnapshotBuilder& builder, int64_t kernels) {
   }
 }
 
+bool IsLcClass(const HeadView& task) { return task.app_class == AppClass::kLatencyCritical; }
+
+// Tables of fused kernels and of co-resident pairs, kernels of LC queries, and LC work that is on
+// the device.
+void AddOverlaps(SnapshotBuilder& builder, int64_t kernels) {
+  std::vector<int32_t> rows;
+  for (int64_t k = 0; k < kernels && Coin(); ++k) {
+    rows.push_back(builder.AddOverlapRow(static_cast<int32_t>(k)));
+  }
+  const int64_t pairs = Between(0, 3);
+  for (int64_t p = 0; p < pairs; ++p) {
+    builder.Fuse(static_cast<int32_t>(Between(0, kernels - 1)),
+                 static_cast<int32_t>(Between(0, kernels - 1)), Pick<double>({0.3, 1, 2}),
+                 Pick<double>({1.1, 1.5, 3}));
+    builder.fused.back().curve.error = Pick<double>({0, 0.1, 1});
+    builder.fused.back().curve.trained = Coin();
+  }
+  for (size_t row = 0; row < rows.size(); ++row) {
+    for (size_t column = 0; column <= row; ++column) {
+      const float speed = static_cast<float>(Between(0, 10)) / 10;
+      const float sum = speed + 0.4F;
+      builder.CoSchedule(rows[row], rows[column], static_cast<int32_t>(Between(0, 2))) = {
+          {3, 5}, {speed, 0.4F}, Pick<float>({0, 0.1F}), 1 - 1 / sum};
+    }
+  }
+  for (size_t q = 0; q < builder.queries.size(); ++q) {
+    builder.queries[q].issued_ns = Between(0, 2) * 40 * kUs;
+    if (Coin()) continue;
+    builder.AddLcKernelHead(static_cast<int32_t>(q), static_cast<int32_t>(Between(0, kernels - 1)),
+                            Pick(kDurations), static_cast<int32_t>(Between(1, 5)));
+  }
+  const auto set_row = [&](HeadView& task) {
+    if (task.kernel_index < 0 || task.kernel_index >= static_cast<int32_t>(rows.size())) return;
+    task.overlap_index = rows[static_cast<size_t>(task.kernel_index)];
+  };
+  for (HeadView& head : builder.heads) {
+    set_row(head);
+    head.followed = !IsLcClass(head) && Coin();
+  }
+  for (RunningView& running : builder.running) {
+    set_row(running.task);
+    running.task.followed = Coin();
+  }
+}
+
 SnapshotBuilder AnySnapshot() {
   SnapshotBuilder builder;
   builder.snapshot.partitions_available = Between(0, 4) != 0;
@@ -129,6 +176,7 @@ SnapshotBuilder AnySnapshot() {
   const int64_t kernels = builder.lc_apps.empty() ? 1 : builder.Get().pairs.kernels;
   AddHeads(builder, kernels);
   AddRunning(builder, kernels);
+  if (!builder.lc_apps.empty()) AddOverlaps(builder, kernels);
   builder.snapshot.eviction_available = Between(0, 4) != 0;
   builder.snapshot.queued_ns = Between(0, 5) * kMs;
   for (CopyState& copies : builder.snapshot.copies) {
@@ -151,7 +199,7 @@ Plan PlanWith(Policy& policy, const Snapshot& snapshot) {
   return plan;
 }
 
-bool IsLc(const HeadView& task) { return task.app_class == AppClass::kLatencyCritical; }
+bool IsLc(const HeadView& task) { return IsLcClass(task); }
 bool IsCopy(const HeadView& task) { return task.kind == TaskKind::kMemcpy; }
 bool Overlap(const Snapshot& s, PlaceIndex a, PlaceIndex b) {
   return (s.places[static_cast<size_t>(a)].overlaps >> b & 1) != 0;
@@ -269,6 +317,13 @@ bool HasCredit(const Snapshot& s, const Blocking& blocking) {
   return true;
 }
 
+// tacker alone holds LC work, and only behind other work of the same app.
+bool WaitsBehindItsOwn(const std::string& policy, const Snapshot& s, const PlannedHold& hold) {
+  const HeadView& head = *TaskOf(s, hold.task);
+  return policy == "tacker" && hold.reason == Reason::kHoldWindow &&
+         s.lc_apps[static_cast<size_t>(head.app)].tasks_in_flight >= 2;
+}
+
 // --- every policy -------------------------------------------------------------------------------
 
 RC_GTEST_PROP(EveryPolicy, GivesTheSamePlanForTheSameSnapshotWhateverItSawBefore, ()) {
@@ -295,7 +350,7 @@ RC_GTEST_PROP(EveryPolicy, LaunchesOrHoldsEveryHeadOnceAndEvictsOnlyWhatCanLeave
       const bool held = FindHold(plan, head) != nullptr;
       RC_ASSERT(launched != held);
       if (held) RC_ASSERT(FindHold(plan, head)->reason >= Reason::kHoldHeadroom);
-      if (IsLc(head)) RC_ASSERT(launched);
+      if (IsLc(head) && held) RC_ASSERT(WaitsBehindItsOwn(name, s, *FindHold(plan, head)));
     }
     std::set<std::pair<uint64_t, PlaceIndex>> launches;
     std::map<uint64_t, int32_t> parts;
@@ -456,10 +511,61 @@ RC_GTEST_PROP(Baymax, WhatItLaunchesFitsEveryHeadroomTogether, ()) {
   int64_t charged_ns = 0;
   for (int32_t i = 0; i < plan.launches.size(); ++i) {
     const HeadView& task = *TaskOf(s, plan.launches[i].task);
-    if (!IsLc(task) && (!IsCopy(task) || task.pinned)) charged_ns += task.remaining.duration_ns;
+    if (!IsLc(task) && (!IsCopy(task) || task.pinned)) {
+      charged_ns += task.remaining.duration_ns + task.remaining.error_ns;
+    }
   }
   if (charged_ns == 0) return;
   for (const QueryView& query : s.queries) RC_ASSERT(charged_ns <= query.headroom_ns);
+}
+
+// --- tacker -------------------------------------------------------------------------------------
+
+// Predicted end of both parts of a fused launch, by the curve of the first kernel of the pair.
+double FusedNs(const Snapshot& s, const HeadView& lc, const HeadView& be, double* error) {
+  for (const FusedView& fused : s.fused) {
+    for (const auto& [tensor, cuda] : {std::pair{&lc, &be}, std::pair{&be, &lc}}) {
+      if (fused.kernel->tensor_part != tensor->kernel->id) continue;
+      if (fused.kernel->cuda_part != cuda->kernel->id) continue;
+      const auto tensor_ns = static_cast<double>(tensor->remaining.duration_ns);
+      const double r = static_cast<double>(cuda->remaining.duration_ns) / tensor_ns;
+      const FusedCurveView& curve = fused.curve;
+      const double ns = tensor_ns * (curve.intercept + curve.slope * r +
+                                     curve.bend * std::max(0.0, r - curve.inflection));
+      *error = curve.error * ns;
+      return ns;
+    }
+  }
+  return -1;
+}
+
+RC_GTEST_PROP(Tacker, AFusedKernelIsShorterThanItsPartsAndFitsTheLastQuerysHeadroom, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  RC_PRE(!builder.lc_apps.empty());
+  const int32_t last = builder.AddQuery(0, Between(0, 3'000) * kUs);
+  builder.AddLcKernelHead(last, 0, Pick(kDurations), static_cast<int32_t>(Between(1, 5)));
+  builder.Fuse(0, 0, Pick<double>({0.3, 1, 2}), Pick<double>({1.1, 1.5, 3}));
+  const Snapshot& s = builder.Get();
+  const Plan plan = PlanWith(*NewPolicy("tacker"), s);
+  int pairs = 0;
+  for (int32_t i = 0; i < plan.launches.size(); ++i) {
+    const PlannedLaunch& launch = plan.launches[i];
+    const HeadView& lc = *TaskOf(s, launch.task);
+    if (launch.form == Form::kWorkers) ++pairs;
+    if (launch.form != Form::kFused) continue;
+    ++pairs;
+    const HeadView& be = *TaskOf(s, launch.fused_with);
+    RC_ASSERT(IsLc(lc) && !IsLc(be) && launch.count == 1);
+    RC_ASSERT(lc.query == s.queries.back().query);
+    double error_ns = 0;
+    const double pair_ns = FusedNs(s, lc, be, &error_ns);
+    const auto lc_ns = static_cast<double>(lc.remaining.duration_ns);
+    RC_ASSERT(pair_ns > 0 && pair_ns < lc_ns + static_cast<double>(be.remaining.duration_ns));
+    const auto headroom_ns = static_cast<double>(s.queries.back().headroom_ns);
+    RC_ASSERT(pair_ns + error_ns - lc_ns < headroom_ns);
+    RC_TAG("fused");
+  }
+  RC_ASSERT(pairs <= 1);
 }
 
 RC_GTEST_PROP(Smguard, NoQuotaAndNoReservationIsEverOversubscribed, ()) {

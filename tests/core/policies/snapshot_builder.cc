@@ -104,6 +104,26 @@ int32_t SnapshotBuilder::AddKernel(int64_t eviction_ns) {
   return static_cast<int32_t>(kernels_.size()) - 1;
 }
 
+int32_t SnapshotBuilder::AddOverlapRow(int32_t kernel) {
+  rows_.push_back(&kernels_[static_cast<size_t>(kernel)]);
+  co_schedules_.resize(CoScheduleTable::IndexOf(static_cast<int32_t>(rows_.size()), 0));
+  return static_cast<int32_t>(rows_.size()) - 1;
+}
+
+CoScheduleOption& SnapshotBuilder::CoSchedule(int32_t row, int32_t column, int32_t ratio) {
+  return co_schedules_[CoScheduleTable::IndexOf(row, column) + static_cast<size_t>(ratio)];
+}
+
+FusedView& SnapshotBuilder::Fuse(int32_t tensor, int32_t cuda, double r0, double t0) {
+  FusedKernelDesc& kernel = fused_kernels_.emplace_back();
+  kernel.tensor_part = kernels_[static_cast<size_t>(tensor)].id;
+  kernel.cuda_part = kernels_[static_cast<size_t>(cuda)].id;
+  FusedView& view = fused.emplace_back();
+  view.kernel = &kernel;
+  view.curve = {1, (t0 - 1) / r0, 1 - (t0 - 1) / r0, r0, 0, true};
+  return view;
+}
+
 int32_t SnapshotBuilder::AddQuery(int32_t lc_app, int64_t headroom_ns) {
   QueryView query;
   query.query = {queries.size() + 1};
@@ -141,6 +161,17 @@ HeadView& SnapshotBuilder::AddLcHead(int32_t lc_app, int32_t ready_count) {
   heads.push_back(head);
   LcAppView& app = lc_apps[static_cast<size_t>(lc_app)];
   if (app.active_queries == 0) app.active_queries = 1;
+  return heads.back();
+}
+
+HeadView& SnapshotBuilder::AddLcKernelHead(int32_t query, int32_t kernel, int64_t duration_ns,
+                                           int32_t ready_count) {
+  const QueryView& of = queries[static_cast<size_t>(query)];
+  HeadView head = MakeBeTask(of.lc_app, kernel, duration_ns);
+  head.app_class = AppClass::kLatencyCritical;
+  head.query = of.query;
+  head.ready_count = ready_count;
+  heads.push_back(head);
   return heads.back();
 }
 
@@ -231,6 +262,10 @@ const Snapshot& SnapshotBuilder::Get() {
   snapshot.heads = head_list_;
   snapshot.running = running_list_;
   snapshot.pairs.options = options_;
+  snapshot.fused = fused;
+  snapshot.co_schedules.options = co_schedules_;
+  snapshot.co_schedules.rows = rows_;
+  snapshot.co_schedules.kernels = static_cast<int32_t>(rows_.size());
   return snapshot;
 }
 
@@ -241,8 +276,8 @@ std::string Describe(const Plan& plan) {
     out << "launch task " << launch.task.value << " x" << launch.count << " form "
         << int{static_cast<uint8_t>(launch.form)} << " place " << launch.place << " lane "
         << int{static_cast<uint8_t>(launch.lane_class)} << " workers " << launch.workers
-        << " blocks " << launch.blocks_max << " reason " << int{static_cast<uint8_t>(launch.reason)}
-        << "\n";
+        << " blocks " << launch.blocks_max << " with " << launch.fused_with.value << " reason "
+        << int{static_cast<uint8_t>(launch.reason)} << "\n";
   }
   for (int32_t i = 0; i < plan.evictions.size(); ++i) {
     const PlannedEviction& eviction = plan.evictions[i];
@@ -286,7 +321,9 @@ Plan PlanOf(const char* policy, SnapshotBuilder& builder) {
 const PlannedLaunch* FindLaunch(const Plan& plan, const HeadView& task, PlaceIndex place) {
   for (int32_t i = 0; i < plan.launches.size(); ++i) {
     const PlannedLaunch& launch = plan.launches[i];
-    if (launch.task == task.task && (place == kNoPlace || launch.place == place)) return &launch;
+    if ((launch.task == task.task || launch.fused_with == task.task) &&
+        (place == kNoPlace || launch.place == place))
+      return &launch;
   }
   return nullptr;
 }

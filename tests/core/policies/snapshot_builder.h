@@ -43,9 +43,22 @@ class SnapshotBuilder {
   int32_t AddBeApp(int64_t attained_ns = 0, double weight = 1);
   // A BE kernel with workers; eviction_ns kNever: not evictable.
   int32_t AddKernel(int64_t eviction_ns);
+  KernelCounters& Counters(int32_t kernel) {
+    return kernels_[static_cast<size_t>(kernel)].counters;
+  }
   int32_t AddQuery(int32_t lc_app, int64_t headroom_ns);
 
+  // A fused kernel of two kernels, with the curve that the opportune load ratio and the duration
+  // over the TC part's there give. Measured, without an error.
+  FusedView& Fuse(int32_t tensor, int32_t cuda, double opportune_load_ratio,
+                  double opportune_duration_ratio);
+  // A row of the co-schedule table; the head's overlap_index is the caller's to set.
+  int32_t AddOverlapRow(int32_t kernel);
+  CoScheduleOption& CoSchedule(int32_t row, int32_t column, int32_t ratio);
+
   HeadView& AddLcHead(int32_t lc_app, int32_t ready_count = 1);
+  HeadView& AddLcKernelHead(int32_t query, int32_t kernel, int64_t duration_ns,
+                            int32_t ready_count = 1);
   HeadView& AddBeHead(int32_t be_app, int32_t kernel, int64_t duration_ns);
   HeadView& AddBeTask(int32_t be_app, TaskKind kind, int64_t duration_ns);  // without a kernel
   HeadView& AddBeCopy(int32_t be_app, CopyDirection direction, int64_t bytes, int64_t duration_ns);
@@ -68,6 +81,7 @@ class SnapshotBuilder {
   std::vector<QueryView> queries;
   std::deque<HeadView> heads;
   std::deque<RunningView> running;
+  std::vector<FusedView> fused;
 
  private:
   struct PairAt {
@@ -80,6 +94,9 @@ class SnapshotBuilder {
   PairOption DefaultPair(int32_t split) const;
 
   std::deque<KernelDesc> kernels_;
+  std::deque<FusedKernelDesc> fused_kernels_;
+  std::vector<const KernelDesc*> rows_;
+  std::vector<CoScheduleOption> co_schedules_;
   std::vector<int64_t> eviction_ns_;
   std::deque<PairAt> pairs_;
   std::vector<PairOption> options_;
@@ -96,7 +113,8 @@ std::string Describe(const Plan& plan);
 Plan PlanOf(const char* policy, SnapshotBuilder& builder);
 std::unique_ptr<Policy> NewPolicy(const char* name);
 
-// The first launch of a task on a place (kNoPlace: on any), null when there is none.
+// The first launch of a task, by itself or as the other part, on a place (kNoPlace: on any); null
+// when there is none.
 const PlannedLaunch* FindLaunch(const Plan& plan, const HeadView& task,
                                 PlaceIndex place = kNoPlace);
 const PlannedHold* FindHold(const Plan& plan, const HeadView& task);

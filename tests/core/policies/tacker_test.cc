@@ -1,0 +1,257 @@
+// tacker: equations 7 to 9 with their corrections, the choice by T_gain, pruning, and what happens
+// to LC kernels that could be fused. Durations are the paper's terms: a TC kernel of 100 us.
+
+#include <gtest/gtest.h>
+
+#include "src/core/base/tuning.h"
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+class TackerTest : public ::testing::Test {
+ protected:
+  SnapshotBuilder builder;
+  int32_t lc = builder.AddLcAppWithTarget(0.3, 1 * kMs, 10 * kMs);
+  int32_t be = builder.AddBeApp();
+  int32_t gemm = builder.AddKernel(kNever);
+  int32_t fft = builder.AddKernel(40 * kUs);
+  int32_t sgemm = builder.AddKernel(40 * kUs);
+
+  // The last query, whose next kernel is the GEMM of 100 us.
+  HeadView& Gemm(int64_t headroom_ns, int32_t ready_count = 1) {
+    const int32_t query = builder.AddQuery(lc, headroom_ns);
+    return builder.AddLcKernelHead(query, gemm, 100 * kUs, ready_count);
+  }
+  static bool Fused(const Plan& plan, const HeadView& lc, const HeadView& be) {
+    const PlannedLaunch* launch = FindLaunch(plan, lc);
+    return launch != nullptr && launch->form == Form::kFused && launch->fused_with == be.task;
+  }
+};
+
+// T_k_fuse = 120 us where both end together: 20 us of headroom do 100 us of BE work.
+TEST_F(TackerTest, FusesWhenTheHeadroomCoversTheLongerKernel) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const HeadView& tc = Gemm(5 * kMs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  const Plan plan = PlanOf("tacker", builder);
+  ASSERT_EQ(plan.launches.size(), 1);
+  EXPECT_TRUE(Fused(plan, tc, cd));
+  EXPECT_EQ(plan.launches[0].place, kWholeDevice);
+  EXPECT_EQ(plan.launches[0].reason, Reason::kFitsHeadroom);
+  EXPECT_EQ(plan.holds.size(), 0);
+}
+
+// Eq. 8: T_k_fuse - T_tc < T_hr, and equal is not enough. 500 us of TC and CD work take 600 us.
+TEST_F(TackerTest, TheHeadroomMustExceedWhatTheFusedKernelTakesLonger) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  HeadView& tc = Gemm(100 * kUs);
+  tc.remaining.duration_ns = 500 * kUs;
+  const HeadView& cd = builder.AddBeHead(be, fft, 500 * kUs);
+  EXPECT_FALSE(Fused(PlanOf("tacker", builder), tc, cd));
+  builder.queries[0].headroom_ns = 100 * kUs + 1;
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+}
+
+// The error of the curve and of the BE kernel widens what is charged: hypot(0.1 x 600, 80) = 100.
+TEST_F(TackerTest, ErrorBarsWidenWhatIsCharged) {
+  builder.Fuse(gemm, fft, 1, 1.2).curve.error = 0.1;
+  HeadView& tc = Gemm(200 * kUs);
+  tc.remaining.duration_ns = 500 * kUs;
+  HeadView& cd = builder.AddBeHead(be, fft, 500 * kUs);
+  cd.remaining.error_ns = 80 * kUs;
+  EXPECT_FALSE(Fused(PlanOf("tacker", builder), tc, cd));
+  builder.queries[0].headroom_ns = 200 * kUs + 1;
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+}
+
+// Both stages of the curve (eq. 5 and 6 as corrected): at half the opportune ratio the pair takes
+// 110 us and gains 40, at twice the ratio 220 us and gains 80, as at the ratio itself.
+TEST_F(TackerTest, ThePartnerIsTheOneWithTheLargestGain) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  builder.Fuse(gemm, sgemm, 1, 1.5);
+  const HeadView& tc = Gemm(5 * kMs);
+  builder.AddBeHead(be, fft, 50 * kUs);     // gains 40
+  builder.AddBeHead(be, sgemm, 100 * kUs);  // gains 50
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, builder.head(2)));
+  builder.heads[1].remaining.duration_ns = 65 * kUs;  // gains 52
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, builder.head(1)));
+  builder.heads[1].remaining.duration_ns = 200 * kUs;  // gains 80
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, builder.head(1)));
+  // Beyond the ratio the gain stays: equal gains go to the first in order.
+  builder.Fuse(gemm, fft, 1, 1.2);
+  builder.AddBeHead(be, fft, 300 * kUs);
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, builder.head(1)));
+}
+
+// The other way round: the query's CD kernel of 100 us beside a BE TC kernel of 200 us. The load
+// ratio is 0.5, and the pair takes 1.1 x 200 us.
+TEST_F(TackerTest, AnLcCudaKernelFusesWithABeTensorKernel) {
+  builder.Fuse(fft, gemm, 1, 1.2);  // fft as the TC part
+  HeadView& cd = Gemm(121 * kUs);
+  const HeadView& tc = builder.AddBeHead(be, fft, 200 * kUs);
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), cd, tc));
+  builder.queries[0].headroom_ns = 120 * kUs;
+  EXPECT_FALSE(Fused(PlanOf("tacker", builder), cd, tc));
+}
+
+// Serial wins: the BE kernel goes into the headroom by itself, as under baymax.
+TEST_F(TackerTest, WhereFusingLosesTheBeKernelIsReordered) {
+  builder.Fuse(gemm, fft, 1, 2.1);
+  const HeadView& tc = Gemm(5 * kMs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  const Plan plan = PlanOf("tacker", builder);
+  ASSERT_EQ(plan.launches.size(), 2);
+  EXPECT_EQ(plan.launches[0].task, tc.task);
+  EXPECT_EQ(plan.launches[0].form, Form::kOriginal);
+  EXPECT_EQ(plan.launches[1].task, cd.task);
+  EXPECT_EQ(plan.launches[1].form, Form::kOriginal);
+}
+
+TEST_F(TackerTest, WithNextToNoHeadroomAllKernelsOfTheQueryAreLaunched) {
+  builder.Fuse(gemm, fft, 1, 1.01);
+  const HeadView& tc = Gemm(kTackerHeadroomNsMin, 7);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  const Plan plan = PlanOf("tacker", builder);
+  ASSERT_NE(FindLaunch(plan, tc), nullptr);
+  EXPECT_EQ(FindLaunch(plan, tc)->form, Form::kOriginal);
+  EXPECT_EQ(FindLaunch(plan, tc)->count, 7);
+  EXPECT_EQ(FindHold(plan, cd)->reason, Reason::kHoldHeadroom);
+  EXPECT_EQ(plan.replan_at_ns, kNever);
+}
+
+TEST_F(TackerTest, OtherBeKernelsWaitForTheNextDecision) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  Gemm(5 * kMs, 3);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  const HeadView& other = builder.AddBeHead(be, sgemm, 1 * kMs);
+  const HeadView& copy = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 20 * kUs);
+  const Plan plan = PlanOf("tacker", builder);
+  EXPECT_EQ(FindLaunch(plan, cd)->form, Form::kFused);
+  ASSERT_NE(FindHold(plan, other), nullptr);
+  EXPECT_EQ(FindHold(plan, other)->reason, Reason::kHoldWindow);
+  EXPECT_NE(FindLaunch(plan, copy), nullptr) << "copies do not use the SMs";
+  EXPECT_EQ(plan.launches[0].count, 1);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns) << "the next kernel is a decision too";
+}
+
+// VII-B2: the kernels of earlier queries go first, and BE work meets only the last query.
+TEST_F(TackerTest, OnlyTheQueryThatArrivedLastGivesWay) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const int32_t early = builder.AddQuery(lc, 5 * kMs);
+  builder.AddLcKernelHead(early, gemm, 100 * kUs);
+  const int32_t late = builder.AddQuery(lc, 4 * kMs);
+  builder.AddLcKernelHead(late, gemm, 100 * kUs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  const Plan plan = PlanOf("tacker", builder);
+  EXPECT_EQ(plan.launches.size(), 2);
+  for (int32_t i = 0; i < 2; ++i) EXPECT_EQ(plan.launches[i].form, Form::kOriginal);
+  EXPECT_EQ(FindHold(plan, cd)->reason, Reason::kHoldLcActive);
+  // Once the earlier query is on the device, its headroom does not matter.
+  builder.heads.pop_front();
+  builder.queries[0].headroom_ns = 1;
+  const Plan next = PlanOf("tacker", builder);
+  ASSERT_EQ(next.launches.size(), 1);
+  EXPECT_TRUE(Fused(next, builder.head(0), builder.head(1)));
+}
+
+TEST_F(TackerTest, CoResidentWorkersAreACandidateOfTheSameKind) {
+  const int32_t gemm_row = builder.AddOverlapRow(gemm);
+  const int32_t fft_row = builder.AddOverlapRow(fft);
+  // The row's kernel is the first: fft at 0.5 of its speed, the GEMM at 0.8.
+  builder.CoSchedule(fft_row, gemm_row, 1) = {{4, 6}, {0.5F, 0.8F}, 0, 1 - 1 / 1.3F};
+  HeadView& tc = Gemm(5 * kMs);
+  tc.overlap_index = gemm_row;
+  HeadView& cd = builder.AddBeHead(be, fft, 50 * kUs);
+  cd.overlap_index = fft_row;
+  Plan plan = PlanOf("tacker", builder);
+  ASSERT_EQ(plan.launches.size(), 2);
+  EXPECT_EQ(plan.launches[0].task, cd.task) << "the workers are there before the grid";
+  EXPECT_EQ(plan.launches[0].form, Form::kWorkers);
+  EXPECT_EQ(plan.launches[0].lane_class, LaneClass::kBe);
+  EXPECT_EQ(plan.launches[0].workers, 4 * 132);
+  EXPECT_EQ(plan.launches[1].task, tc.task);
+  // 50 us at half speed: both run for 100 us, of which the GEMM loses 20. A fused kernel that takes
+  // 110 us is better, one that takes 125 us is not.
+  builder.Fuse(gemm, fft, 1, 1.2);
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+  builder.fused[0].curve = {1, 0.5, 0.5, 1, 0, true};
+  EXPECT_EQ(PlanOf("tacker", builder).launches[0].form, Form::kWorkers);
+  // Work without workers cannot share the SMs.
+  builder.snapshot.eviction_available = false;
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+}
+
+// VIII-I: a CD kernel that one TC kernel showed not to gain is not fused with others either, until
+// somebody measures it there.
+TEST_F(TackerTest, ACudaKernelThatFailedWithOneTensorKernelIsNotFusedWithOthers) {
+  const int32_t conv = builder.AddKernel(kNever);
+  builder.Fuse(conv, fft, 1, 2.2);
+  builder.Fuse(gemm, fft, 1, 1.2).curve.trained = false;
+  const HeadView& tc = Gemm(5 * kMs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  EXPECT_FALSE(Fused(PlanOf("tacker", builder), tc, cd));
+  builder.fused[1].curve.trained = true;
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+  builder.fused[1].curve.trained = false;
+  builder.fused[0].curve.trained = false;
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd)) << "nobody measured a failure";
+}
+
+// A kernel that could be fused waits for the running partner's next task, while the device has
+// work.
+TEST_F(TackerTest, AKernelWaitsForAPartnerOnlyBehindOtherWorkOfItsQuery) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const HeadView& tc = Gemm(5 * kMs, 3);
+  builder.AddRunningBe(be, fft, 100 * kUs, {{kWholeDevice, Form::kFused, false, 0}});
+  builder.running.back().task.followed = true;
+  builder.lc_apps[0].tasks_in_flight = 2;
+  builder.queries[0].issued_ns = 200 * kUs;
+  const Plan waits = PlanOf("tacker", builder);
+  ASSERT_NE(FindHold(waits, tc), nullptr);
+  EXPECT_EQ(FindHold(waits, tc)->reason, Reason::kHoldWindow);
+  builder.lc_apps[0].tasks_in_flight = 1;
+  EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->count, 1);
+  builder.lc_apps[0].tasks_in_flight = 2;
+  builder.queries[0].issued_ns = kTackerAheadNs - 1;
+  EXPECT_NE(FindLaunch(PlanOf("tacker", builder), tc), nullptr) << "the device could run dry";
+  builder.queries[0].issued_ns = 200 * kUs;
+  builder.running.back().task.followed = false;
+  EXPECT_NE(FindLaunch(PlanOf("tacker", builder), tc), nullptr) << "no partner will come";
+}
+
+// The fast path would launch a kernel before the scheduler sees it. It is off only where an
+// overlap may gain.
+TEST_F(TackerTest, TheFastPathIsOffWhereAPartnerIsThere) {
+  builder.lc_apps[0].main_kernel = {static_cast<uint32_t>(gemm + 1)};
+  EXPECT_TRUE(PlanOf("tacker", builder).routes[0].fast_path);
+  builder.Fuse(gemm, fft, 1, 1.2);
+  EXPECT_TRUE(PlanOf("tacker", builder).routes[0].fast_path) << "no BE work";
+  builder.AddBeHead(be, sgemm, 100 * kUs);
+  EXPECT_TRUE(PlanOf("tacker", builder).routes[0].fast_path) << "no partner";
+  builder.AddRunningBe(be, fft, 100 * kUs, {{}});
+  EXPECT_FALSE(PlanOf("tacker", builder).routes[0].fast_path);
+  builder.fused[0].curve = {1, 1, 0, 1, 0, true};
+  EXPECT_TRUE(PlanOf("tacker", builder).routes[0].fast_path) << "the pair never gains";
+  const int32_t gemm_row = builder.AddOverlapRow(gemm);
+  const int32_t fft_row = builder.AddOverlapRow(fft);
+  builder.running.back().task.overlap_index = fft_row;
+  builder.CoSchedule(fft_row, gemm_row, 0) = {{4, 6}, {0.5F, 0.8F}, 0, 1 - 1 / 1.3F};
+  EXPECT_FALSE(PlanOf("tacker", builder).routes[0].fast_path);
+}
+
+// A BE kernel of 5 ms in the headroom of 4 ms, and without a query behind T_q of 5 ms: 9 ms of
+// T_tgt - T_self are left.
+TEST_F(TackerTest, ReorderingIsBaymaxs) {
+  const HeadView& held = builder.AddBeHead(be, fft, 5 * kMs);
+  builder.AddQuery(lc, 4 * kMs);
+  EXPECT_EQ(FindHold(PlanOf("tacker", builder), held)->reason, Reason::kHoldHeadroom);
+  builder.queries.clear();
+  builder.snapshot.queued_ns = 4 * kMs;
+  EXPECT_NE(FindLaunch(PlanOf("tacker", builder), held), nullptr);
+  builder.snapshot.queued_ns = 4 * kMs + 1;
+  EXPECT_EQ(FindHold(PlanOf("tacker", builder), held)->reason, Reason::kHoldQueuedTime);
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing
