@@ -4,7 +4,7 @@
 //
 // Each iteration plans the same snapshot; what a policy memoises between plans is warm, as it is in
 // the flow, where most plans see the pair table of the plan before; `new_pair_table` is the first
-// plan after a model has changed.
+// plan after a model has changed; `overlaps` has 50 pairs to judge.
 
 #include <benchmark/benchmark.h>
 
@@ -67,11 +67,45 @@ void FillIdle(SnapshotBuilder& builder) {
   builder.heads.erase(builder.heads.begin(), builder.heads.begin() + kQueries);
 }
 
-enum class Mode { kBusy, kIdle, kNewPairTable };
+// Every BE kernel has a fused kernel and co-schedules with the last query's next kernel, which is
+// the only LC head: 50 pairs to judge. For kernelet all pairs of the eight kernels have
+// co-schedules, and no query is active.
+void FillOverlaps(SnapshotBuilder& builder, bool queries) {
+  if (queries) {
+    Fill(builder);
+    builder.heads.erase(builder.heads.begin(), builder.heads.begin() + kQueries);
+  } else {
+    FillIdle(builder);
+    builder.running.clear();
+  }
+  const int32_t tensor = builder.AddKernel(kNever);
+  std::vector<int32_t> rows;
+  for (int32_t kernel = 0; kernel <= kKernels; ++kernel) {
+    rows.push_back(builder.AddOverlapRow(kernel));
+    builder.Counters(kernel) = {.instructions = 1, .issue = 0.1 * kernel, .dram = 0.1};
+    if (kernel < kKernels) builder.Fuse(tensor, kernel, 1, 1.1 + 0.1 * kernel);
+  }
+  for (const int32_t row : rows) {
+    for (int32_t column = 0; column <= row; ++column) {
+      for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+        const auto speed = static_cast<float>(0.5 + 0.02 * ((row + column + ratio) % 10));
+        builder.CoSchedule(row, column, ratio) = {{4, 4}, {speed, speed}, 0.1F, 1 - 0.5F / speed};
+      }
+    }
+  }
+  for (HeadView& head : builder.heads) head.overlap_index = head.kernel_index;
+  if (!queries) return;
+  HeadView& head = builder.AddLcKernelHead(kQueries - 1, tensor, 100 * kUs, 4);
+  head.overlap_index = rows.back();
+}
+
+enum class Mode { kBusy, kIdle, kNewPairTable, kOverlaps };
 
 void Plans(benchmark::State& state, const std::string& name, Mode mode) {
   SnapshotBuilder builder;
-  if (mode == Mode::kIdle) {
+  if (mode == Mode::kOverlaps) {
+    FillOverlaps(builder, name == "tacker");
+  } else if (mode == Mode::kIdle) {
     FillIdle(builder);
   } else {
     Fill(builder);
@@ -110,6 +144,9 @@ int main(int argc, char** argv) {
                                  Mode::kIdle);
     benchmark::RegisterBenchmark(("Plan/" + name + "/new_pair_table").c_str(), Plans, name,
                                  Mode::kNewPairTable);
+    if (name != "tacker" && name != "kernelet") continue;
+    benchmark::RegisterBenchmark(("Plan/" + name + "/overlaps").c_str(), Plans, name,
+                                 Mode::kOverlaps);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

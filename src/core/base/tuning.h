@@ -243,6 +243,13 @@ inline constexpr int64_t kTackerAheadNs = 50'000;
 // decision a task may cost it some 10 us. Range 10,000 to 200,000.
 inline constexpr int64_t kTackerHeadroomNsMin = 50'000;
 
+// kernelet: time, ns, from the end of a kernel's slice to the start of its next one, through the
+// host. Range 5,000 to 30,000.
+inline constexpr double kSliceGapNs = 10'000;
+// What those gaps may cost a kernel that runs by itself in slices (Kernelet's p): 2 %. Range 0.005
+// to 0.1.
+inline constexpr double kSliceOverheadMax = 0.02;
+
 // Another layout must be better by this much predicted throughput, share of the device. Range 0 to
 // 0.1.
 inline constexpr double kLayoutHysteresis = 0.02;

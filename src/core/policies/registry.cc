@@ -8,6 +8,7 @@
 #include "src/core/policies/bare.h"
 #include "src/core/policies/baymax.h"
 #include "src/core/policies/fifo.h"
+#include "src/core/policies/kernelet.h"
 #include "src/core/policies/priority.h"
 #include "src/core/policies/smguard.h"
 #include "src/core/policies/tacker.h"
@@ -20,6 +21,8 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
   if (name == "priority") return std::make_unique<PriorityPolicy>();
   if (name == "baymax") return std::make_unique<BaymaxPolicy>(/*manages_copies=*/true);
   if (name == "baymax:np") return std::make_unique<BaymaxPolicy>(/*manages_copies=*/false);
+  if (name == "kernelet") return std::make_unique<KerneletPolicy>(/*base=*/false);
+  if (name == "kernelet:base") return std::make_unique<KerneletPolicy>(/*base=*/true);
   if (name == "tacker") return std::make_unique<TackerPolicy>();
   if (name == "smguard") return std::make_unique<SmguardPolicy>(/*packed=*/false);
   if (name == "smguard:packed") return std::make_unique<SmguardPolicy>(/*packed=*/true);
@@ -35,10 +38,20 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
 }
 
 std::vector<std::string> PolicyNames() {
-  return {"adaptive",         "adaptive:evict", "adaptive:partition",
-          "adaptive:elastic", "smguard",        "smguard:packed",
-          "tacker",           "baymax",         "baymax:np",
-          "priority",         "fifo",           "bare"};
+  return {"adaptive",
+          "adaptive:evict",
+          "adaptive:partition",
+          "adaptive:elastic",
+          "smguard",
+          "smguard:packed",
+          "kernelet",
+          "kernelet:base",
+          "tacker",
+          "baymax",
+          "baymax:np",
+          "priority",
+          "fifo",
+          "bare"};
 }
 
 }  // namespace gpushare::core

@@ -1,0 +1,58 @@
+// FindCoSchedule of Kernelet's algorithm 1: which two kernels run slices side by side, and how
+// large the slices are.
+//
+// A slice is one wave: its blocks are resident all at once, beside the other kernel's. So the
+// workers of a co-schedule (snapshot.h) are the blocks of an SM. Of a pair the balanced ratio
+// counts (eq. 8): the one with the least difference in the slices' times. Of all pairs the one with
+// the largest CP counts (eq. 1), less what the gap between two slices costs.
+//
+// Pairs of kernels that are alike are pruned (4.3): PUR and MUR both closer than their thresholds,
+// which are halved until a pair is left. Threads: any. Pure; nothing allocates.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_CO_SCHEDULE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_CO_SCHEDULE_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "absl/types/span.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// How much of the pipeline and of the memory bandwidth a kernel uses alone, of 1.
+struct Utilization {
+  double pur = 0;
+  double mur = 0;
+};
+// From the kernel's counters, else from the demands of its simulation record. None: nobody knows.
+std::optional<Utilization> UtilizationOf(const KernelDesc& kernel);
+
+// alpha_p and alpha_m.
+struct PruningThresholds {
+  double pur = 0.4;
+  double mur = 0.1;
+};
+bool IsPruned(const Utilization& a, const Utilization& b, const PruningThresholds& thresholds);
+
+// A kernel that is pending: its first task, and whether it has another.
+struct PendingKernel {
+  const HeadView* task = nullptr;
+  const HeadView* second = nullptr;  // another task of the same kernel
+  bool running = false;              // `task` is on the device
+};
+
+struct CoSchedule {
+  std::array<const HeadView*, 2> tasks = {};  // null: no pair gains
+  std::array<int32_t, 2> blocks_per_sm = {};  // of a slice
+  double profit = 0;                          // CP with the gaps between slices
+};
+
+// `must`: a task that has to be one of the two; null: none has.
+CoSchedule FindCoSchedule(const Snapshot& snapshot, absl::Span<const PendingKernel> kernels,
+                          const HeadView* must);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_CO_SCHEDULE_H_

@@ -1,0 +1,224 @@
+// kernelet: pruning by PUR and MUR with the paper's kernels (table 4, C2050), the pair with the
+// largest CP, the balanced ratio (eq. 8), and algorithm 1 from plan to plan.
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/co_schedule.h"
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+// Table 4: PC, SAD, SPMV, ST, MM, MRIQ, BS, TEA.
+constexpr std::array<Utilization, 8> kTable4 = {{{0.0096, 0.1404},
+                                                 {0.1498, 0.1120},
+                                                 {0.3464, 0.003},
+                                                 {0.3629, 0.1156},
+                                                 {0.5804, 0.0161},
+                                                 {0.8539, 0.0002},
+                                                 {0.8642, 0.0604},
+                                                 {0.9978, 0.0196}}};
+
+int Pruned(const PruningThresholds& thresholds) {
+  int pruned = 0;
+  for (size_t i = 0; i < kTable4.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) pruned += IsPruned(kTable4[i], kTable4[j], thresholds) ? 1 : 0;
+  }
+  return pruned;
+}
+
+// Table 6. The column is alpha_p, the row alpha_m.
+TEST(KerneletPruningTest, PrunesAsManyOfTheEightKernelsPairsAsThePaper) {
+  EXPECT_EQ(Pruned({0.4, 0.105}), 10);
+  EXPECT_EQ(Pruned({0.4, 0.1}), 10) << "the default on the C2050";
+  EXPECT_EQ(Pruned({0.1, 0.015}), 0);
+  EXPECT_EQ(Pruned({1.0, 0.15}), 28);
+}
+
+class KerneletTest : public ::testing::Test {
+ protected:
+  SnapshotBuilder builder;
+  int32_t be = builder.AddBeApp();
+
+  struct Kernel {
+    int32_t kernel;
+    int32_t row;
+  };
+  // A kernel with a row in the table of co-schedules.
+  Kernel AddKernel() {
+    const int32_t kernel = builder.AddKernel(40 * kUs);
+    return {kernel, builder.AddOverlapRow(kernel)};
+  }
+  // 100,000 block tasks of 100 ns each over the whole device: 528 of them take 53 us.
+  HeadView& AddHead(const Kernel& kernel, int64_t duration_ns = 10 * kMs) {
+    HeadView& head = builder.AddBeHead(be, kernel.kernel, duration_ns);
+    head.overlap_index = kernel.row;
+    head.blocks_left = 20'000;
+    return head;
+  }
+  HeadView& AddRunning(const Kernel& kernel) {
+    RunningView& running =
+        builder.AddRunningBe(be, kernel.kernel, 10 * kMs, {{kWholeDevice, Form::kSlice, false, 0}});
+    running.task.overlap_index = kernel.row;
+    running.task.blocks_left = 20'000;
+    return running.task;
+  }
+  // Both kernels at this speed, in each ratio.
+  void Pair(const Kernel& a, const Kernel& b, float speed) {
+    for (int32_t ratio = 0; ratio < kCoScheduleRatios; ++ratio) {
+      builder.CoSchedule(std::max(a.row, b.row), std::min(a.row, b.row), ratio) = {
+          {4, 4}, {speed, speed}, 0, 1 - 1 / (2 * speed)};
+    }
+  }
+};
+
+TEST_F(KerneletTest, LaunchesOneWaveOfEachKernelOfThePairWithTheLargestProfit) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  const Kernel c = AddKernel();
+  Pair(a, b, 0.6F);
+  Pair(a, c, 0.8F);
+  Pair(b, c, 0.7F);
+  const HeadView& of_a = AddHead(a);
+  const HeadView& of_b = AddHead(b);
+  const HeadView& of_c = AddHead(c);
+  const Plan plan = PlanOf("kernelet", builder);
+  ASSERT_EQ(plan.launches.size(), 2);
+  for (const HeadView* head : {&of_a, &of_c}) {
+    const PlannedLaunch* launch = FindLaunch(plan, *head);
+    ASSERT_NE(launch, nullptr);
+    EXPECT_EQ(launch->form, Form::kSlice);
+    EXPECT_EQ(launch->blocks_max, 4 * 132);
+  }
+  ASSERT_NE(FindHold(plan, of_b), nullptr);
+  EXPECT_EQ(FindHold(plan, of_b)->reason, Reason::kHoldWindow);
+}
+
+// Eq. 8: a block task of b takes twice as long as one of a, so that 6 of a and 3 of b end together.
+TEST_F(KerneletTest, TheRatioIsTheOneWhoseSlicesEndTogether) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  Pair(a, b, 0.8F);
+  builder.CoSchedule(b.row, a.row, 0).workers_per_sm = {6, 2};  // b first
+  builder.CoSchedule(b.row, a.row, 1).workers_per_sm = {4, 4};
+  builder.CoSchedule(b.row, a.row, 2).workers_per_sm = {3, 6};
+  const HeadView& of_a = AddHead(a, 10 * kMs);
+  const HeadView& of_b = AddHead(b, 20 * kMs);
+  const Plan plan = PlanOf("kernelet", builder);
+  ASSERT_NE(FindLaunch(plan, of_a), nullptr);
+  EXPECT_EQ(FindLaunch(plan, of_a)->blocks_max, 6 * 132);
+  EXPECT_EQ(FindLaunch(plan, of_b)->blocks_max, 3 * 132);
+}
+
+TEST_F(KerneletTest, KernelsThatAreAlikeArePairedOnlyWhereNoOthersAre) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  const Kernel c = AddKernel();
+  Pair(a, b, 0.9F);
+  Pair(a, c, 0.7F);
+  Pair(b, c, 0.6F);
+  const HeadView& of_a = AddHead(a);
+  const HeadView& of_b = AddHead(b);
+  builder.Counters(a.kernel) = {.instructions = 1, .issue = 0.9, .dram = 0.1};
+  builder.Counters(b.kernel) = {.instructions = 1, .issue = 0.7, .dram = 0.15};
+  builder.Counters(c.kernel) = {.instructions = 1, .issue = 0.2, .dram = 0.8};
+  EXPECT_NE(FindLaunch(PlanOf("kernelet", builder), of_b), nullptr) << "all would be pruned";
+  const HeadView& of_c = AddHead(c);
+  const Plan plan = PlanOf("kernelet", builder);
+  EXPECT_NE(FindLaunch(plan, of_a), nullptr);
+  EXPECT_NE(FindLaunch(plan, of_c), nullptr);
+  EXPECT_EQ(FindLaunch(plan, of_b), nullptr) << "a and b are alike";
+}
+
+TEST_F(KerneletTest, TheSameCoScheduleGoesOnUntilABetterOneArrives) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  const Kernel c = AddKernel();
+  Pair(a, b, 0.7F);
+  Pair(a, c, 0.6F);
+  Pair(b, c, 0.9F);
+  AddRunning(a);
+  const HeadView& of_b = AddHead(b);
+  Plan plan = PlanOf("kernelet", builder);
+  ASSERT_EQ(plan.launches.size(), 1);
+  EXPECT_EQ(plan.launches[0].task, of_b.task);
+  EXPECT_EQ(plan.launches[0].blocks_max, 4 * 132);
+  // b and c are better: the slice of a ends before they start.
+  AddHead(c);
+  EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 0);
+  builder.running.clear();
+  EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 2);
+}
+
+// 2 % of overhead: the gap of 10 us is that share of 500 us, ten waves of 1,056 block tasks.
+TEST_F(KerneletTest, AKernelThatGainsBesideNoneRunsByItselfInLongSlices) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  Pair(a, b, 0.45F);
+  const HeadView& of_a = AddHead(a, 1 * kMs);  // a wave of 52.8 us
+  AddHead(b);
+  const Plan plan = PlanOf("kernelet", builder);
+  ASSERT_EQ(plan.launches.size(), 1);
+  EXPECT_EQ(plan.launches[0].task, of_a.task);
+  EXPECT_EQ(plan.launches[0].form, Form::kSlice);
+  EXPECT_EQ(plan.launches[0].blocks_max, 10 * 8 * 132);
+}
+
+// Slices of 26 us with gaps of 10 us lose more than a CP of 0.17 gains.
+TEST_F(KerneletTest, ShortSlicesLoseToTheGapsBetweenThem) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  Pair(a, b, 0.6F);
+  AddHead(a, 600 * kUs);
+  AddHead(b, 600 * kUs);
+  EXPECT_EQ(PlanOf("kernelet", builder).launches.size(), 1);
+}
+
+TEST_F(KerneletTest, QueriesComeFirst) {
+  const Kernel a = AddKernel();
+  const int32_t lc = builder.AddLcApp(0.3, 500 * kUs, 1 * kMs, 1.05);
+  AddHead(a);
+  const HeadView& query = builder.AddLcHead(lc);
+  const Plan plan = PlanOf("kernelet", builder);
+  ASSERT_EQ(plan.launches.size(), 1);
+  EXPECT_EQ(plan.launches[0].task, query.task);
+  EXPECT_EQ(plan.holds[0].reason, Reason::kHoldLcActive);
+}
+
+TEST_F(KerneletTest, AHeadThatWaitedTooLongGetsTheNextPair) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  const Kernel c = AddKernel();
+  Pair(a, b, 0.9F);
+  Pair(a, c, 0.6F);
+  Pair(b, c, 0.55F);
+  builder.snapshot.now_ns = 2 * kBeWaitNsMax;
+  const HeadView& of_c = AddHead(c);
+  const HeadView& of_a = AddHead(a);
+  AddHead(b);
+  const Plan plan = PlanOf("kernelet", builder);
+  EXPECT_NE(FindLaunch(plan, of_c), nullptr);
+  EXPECT_NE(FindLaunch(plan, of_a), nullptr);
+}
+
+TEST_F(KerneletTest, BaseRunsWholeKernelsInOrder) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  Pair(a, b, 0.9F);
+  const HeadView& first = AddHead(a);
+  const HeadView& second = AddHead(b);
+  const HeadView& third = AddHead(b);
+  const Plan plan = PlanOf("kernelet:base", builder);
+  ASSERT_EQ(plan.launches.size(), 2);
+  for (const HeadView* head : {&first, &second}) {
+    EXPECT_EQ(FindLaunch(plan, *head)->form, Form::kOriginal);
+    EXPECT_EQ(FindLaunch(plan, *head)->blocks_max, 0);
+  }
+  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldWindow);
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing
