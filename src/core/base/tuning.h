@@ -242,6 +242,9 @@ inline constexpr int64_t kTackerAheadNs = 50'000;
 // Headroom, ns, at which a query is launched at once and meets no new BE work: next to none, as one
 // decision a task may cost it some 10 us. Range 10,000 to 200,000.
 inline constexpr int64_t kTackerHeadroomNsMin = 50'000;
+// Time, ns, after which it looks again whether a kernel behind a fused launch can go: short against
+// a kernel, long against a plan. Range 1,000 to 20,000.
+inline constexpr int64_t kTackerReplanNs = 5'000;
 
 // kernelet: time, ns, from the end of a kernel's slice to the start of its next one, through the
 // host. Range 5,000 to 30,000.

@@ -32,6 +32,15 @@ PlannedLaunch LcLaunch(const HeadView& lc, int32_t count) {
   return launch;
 }
 
+bool AnyFusedInFlight(const Snapshot& snapshot) {
+  for (const RunningView& running : snapshot.running) {
+    for (const PartView& part : running.parts) {
+      if (part.form == Form::kFused) return true;
+    }
+  }
+  return false;
+}
+
 // The BE head whose overlap with an LC head gains most.
 struct Partner {
   const HeadView* be = nullptr;
@@ -115,7 +124,9 @@ class Decision {
       if (best.be != nullptr) {
         LaunchTogether(snapshot_, lc, best, plan_);
         partner_ = {best.be, best.overlap.ChargeNs(lc)};
-        Count(lc, 1);
+        lc_issued_ns_ += lc.remaining.duration_ns;
+        // Behind a fused launch the next kernel waits for this one's end, which is an event.
+        if (best.overlap.be_workers_per_sm > 0) AskAgain(lc, 1);
         return;
       }
       if (turn_.CanWait(lc)) {
@@ -125,13 +136,16 @@ class Decision {
       }
     }
     const int32_t count = turn_.Undecided(lc);
-    if (plan_.launches.TryAdd(LcLaunch(lc, count))) Count(lc, count);
+    if (!plan_.launches.TryAdd(LcLaunch(lc, count))) return;
+    lc_issued_ns_ += lc.remaining.duration_ns * count;
+    AskAgain(lc, count);
   }
 
-  void Count(const HeadView& lc, int32_t count) {
-    lc_issued_ns_ += lc.remaining.duration_ns * count;
-    // The next kernel of the queue is a decision of its own.
-    if (count < lc.ready_count) plan_.replan_at_ns = snapshot_.now_ns;
+  // The next kernel of the queue is a decision of its own. While a fused launch is in flight this
+  // one may still have to wait for it; then planning again at once would never end.
+  void AskAgain(const HeadView& lc, int32_t count) {
+    if (count >= lc.ready_count) return;
+    plan_.replan_at_ns = snapshot_.now_ns + (AnyFusedInFlight(snapshot_) ? kTackerReplanNs : 0);
   }
 
   struct Chosen {

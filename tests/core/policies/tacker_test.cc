@@ -132,7 +132,20 @@ TEST_F(TackerTest, OtherBeKernelsWaitForTheNextDecision) {
   EXPECT_EQ(FindHold(plan, other)->reason, Reason::kHoldWindow);
   EXPECT_NE(FindLaunch(plan, copy), nullptr) << "copies do not use the SMs";
   EXPECT_EQ(plan.launches[0].count, 1);
-  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns) << "the next kernel is a decision too";
+  EXPECT_EQ(plan.replan_at_ns, kNever) << "the end of this kernel asks for the next decision";
+}
+
+TEST_F(TackerTest, TheNextKernelIsADecisionOfItsOwn) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  builder.AddRunningBe(be, fft, 100 * kUs, {{}});
+  Gemm(5 * kMs, 3);
+  EXPECT_EQ(PlanOf("tacker", builder).launches[0].count, 1);
+  EXPECT_EQ(PlanOf("tacker", builder).replan_at_ns, builder.snapshot.now_ns);
+  // Behind a fused launch the flow may refuse this kernel: asking at once would never end.
+  builder.running.back().parts[0].form = Form::kFused;
+  EXPECT_EQ(PlanOf("tacker", builder).replan_at_ns, builder.snapshot.now_ns + kTackerReplanNs);
+  builder.heads[0].ready_count = 1;
+  EXPECT_EQ(PlanOf("tacker", builder).replan_at_ns, kNever);
 }
 
 // VII-B2: the kernels of earlier queries go first, and BE work meets only the last query.
