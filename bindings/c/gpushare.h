@@ -501,7 +501,7 @@ typedef struct gpushare_reservation_options {
 #define GPUSHARE_RESERVATION_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_reservation_options)
 
 // Reserves CapSMs for an LC app, or bounds the CapSMs of a BE app (SMGuard 4.1). The policies
-// adaptive and smguard, in all forms, keep to it; bare, fifo, priority and baymax refuse it. BE
+// adaptive and smguard, in all forms, keep to it; the other built-in policies refuse it. BE
 // work without workers runs on a side of the device within its quota and off the reserved SMs;
 // where no side is small enough its submit is refused, and what was accepted before runs alone
 // while no query is active. A spread quota bounds resident workers,

@@ -63,6 +63,38 @@ gpushare_kernel* KernelTable::Get(const std::string& name) {
   return kernel;
 }
 
+void KernelTable::Fuse(const std::vector<FusedPair>& pairs, bool real_time) {
+  for (const FusedPair& pair : pairs) {
+    const auto tensor = kernels_.find(pair.tensor);
+    const auto cuda = kernels_.find(pair.cuda);
+    if (tensor == kernels_.end() || cuda == kernels_.end()) continue;
+    gpushare_fused_kernel_options options = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
+    options.tensor_blocks = pair.tensor_blocks;
+    options.cuda_blocks = pair.cuda_blocks;
+    if (real_time) {
+      const std::vector<FusedChoice> choices = workloads_.FusedOf({pair.tensor, pair.cuda});
+      const auto choice = std::find_if(choices.begin(), choices.end(), [&](const FusedChoice& one) {
+        return one.name == pair.name;
+      });
+      if (choice == choices.end()) continue;
+      options.tensor_blocks = choice->tensor_blocks;
+      options.cuda_blocks = choice->cuda_blocks;
+      options.function = choice->function;
+      options.threads_per_block = choice->threads_per_block;
+      options.dynamic_shared_memory_bytes = choice->dynamic_shared_memory_bytes;
+      options.blocks_per_sm = choice->blocks_per_sm;
+    }
+    options.name = pair.name.c_str();
+    options.tensor_part = tensor->second.get();
+    options.cuda_part = cuda->second.get();
+    options.opportune_load_ratio = pair.load_ratio;
+    options.opportune_duration_ratio = pair.duration_ratio;
+    gpushare_fused_kernel* fused = nullptr;
+    Check(gpushare_fused_kernel_register(runtime_, &options, &fused));
+    fused_.emplace_back(fused);
+  }
+}
+
 std::vector<NamedId> KernelTable::Names() const {
   std::vector<NamedId> names;
   for (const auto& [name, kernel] : kernels_) {

@@ -34,6 +34,9 @@ class KernelTable {
       : runtime_(runtime), workloads_(workloads) {}
   // Null for opaque work, which has no registered kernel.
   gpushare_kernel* Get(const std::string& name);
+  // Registers the fused kernels of two kernels that are in the table. On a GPU (`real_time`) only
+  // those that this program has.
+  void Fuse(const std::vector<FusedPair>& pairs, bool real_time);
   Workloads& workloads() const { return workloads_; }
   std::vector<NamedId> Names() const;
 
@@ -41,6 +44,7 @@ class KernelTable {
   gpushare_runtime* runtime_;
   Workloads& workloads_;
   std::map<std::string, KernelHandle> kernels_;
+  std::vector<FusedKernelHandle> fused_;
 };
 
 // The tasks of an app, ready to submit: options without callback, query and arrival.

@@ -243,6 +243,7 @@ class Colocation {
     plan.workloads = workloads_.get();
     plan.policy = policy;
     plan.stop = &stop_;
+    plan.fused = &scenario_.fused;
     return plan;
   }
 

@@ -20,12 +20,14 @@ struct ReleaseHandle {
   void operator()(gpushare_app* handle) const { gpushare_app_release(handle); }
   void operator()(gpushare_queue* handle) const { gpushare_queue_release(handle); }
   void operator()(gpushare_kernel* handle) const { gpushare_kernel_release(handle); }
+  void operator()(gpushare_fused_kernel* handle) const { gpushare_fused_kernel_release(handle); }
   void operator()(gpushare_event_log* handle) const { gpushare_event_log_release(handle); }
 };
 using RuntimeHandle = std::unique_ptr<gpushare_runtime, ReleaseHandle>;
 using AppHandle = std::unique_ptr<gpushare_app, ReleaseHandle>;
 using QueueHandle = std::unique_ptr<gpushare_queue, ReleaseHandle>;
 using KernelHandle = std::unique_ptr<gpushare_kernel, ReleaseHandle>;
+using FusedKernelHandle = std::unique_ptr<gpushare_fused_kernel, ReleaseHandle>;
 using EventLogHandle = std::unique_ptr<gpushare_event_log, ReleaseHandle>;
 
 // Which device a run uses and how it is seeded.

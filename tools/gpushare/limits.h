@@ -15,6 +15,10 @@ inline constexpr int kJsonDepthMax = 32;
 // The library's own limit on apps in one process.
 inline constexpr size_t kAppsMax = 64;
 inline constexpr size_t kCasesMax = 1024;
+// The library takes 1024 fused kernels; a scenario has few.
+inline constexpr size_t kFusedPairsMax = 64;
+// Blocks of a part in a fused block: the library's own limit.
+inline constexpr int64_t kFusedBlocksMax = 32;
 inline constexpr size_t kTasksPerQueryMax = 256;
 inline constexpr int64_t kQueriesMax = 1'000'000;
 inline constexpr int kQueuesPerAppMax = 16;

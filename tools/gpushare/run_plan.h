@@ -53,6 +53,7 @@ struct RunPlan {
   std::string policy;
   std::vector<LcPlan> lc;
   std::vector<BePlan> be;
+  const std::vector<FusedPair>* fused = nullptr;  // of kernels that the apps use; null: none
   int64_t span_ns = 0;  // without LC apps: length of the run; with closed loops: its limit
   TraceWindow trace;
   bool raw = false;  // bare launches without the library (raw_run.h): the policy is only a name

@@ -54,6 +54,7 @@ class Run {
     for (const BePlan& be : plan.be) {
       be_.push_back(std::make_unique<BeDriver>(runtime_.get(), be, kernels_, fault_));
     }
+    if (plan.fused != nullptr) kernels_.Fuse(*plan.fused, real_time_);
   }
 
   // After a failure in real time callbacks may still run; they must end before the apps do.

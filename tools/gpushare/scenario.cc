@@ -262,6 +262,24 @@ void ReadApps(ObjectReader& in, Scenario& scenario) {
   RequireUniqueCaseNames(scenario);
 }
 
+void ReadFused(ObjectReader& in, Scenario& scenario) {
+  const Json* fused = in.Array("fused", kFusedPairsMax);
+  if (fused == nullptr) return;
+  for (size_t i = 0; i < fused->size(); ++i) {
+    ObjectReader reader((*fused)[i], scenario.file, At("fused", i));
+    FusedPair pair;
+    pair.name = reader.Name("name");
+    pair.tensor = reader.Name("tensor");
+    pair.cuda = reader.Name("cuda");
+    pair.tensor_blocks = static_cast<int>(reader.Integer("tensor_blocks", 1, 1, kFusedBlocksMax));
+    pair.cuda_blocks = static_cast<int>(reader.Integer("cuda_blocks", 1, 1, kFusedBlocksMax));
+    pair.load_ratio = reader.NumberAbove("load_ratio", 0, 0, 1000);
+    pair.duration_ratio = reader.NumberAbove("duration_ratio", 0, 0, 1000);
+    reader.Finish();
+    scenario.fused.push_back(pair);
+  }
+}
+
 void ReadTraced(ObjectReader& in, Scenario& scenario) {
   const Json* traced = in.Member("traced");
   if (traced == nullptr) return;
@@ -332,6 +350,7 @@ Scenario ParseScenario(std::string_view text, const std::string& file) {
   scenario.target_policies = in.Names("target_policies");
   scenario.reservation_policies = in.Names("reservation_policies", {"smguard"});
   ReadApps(in, scenario);
+  ReadFused(in, scenario);
   ReadTraced(in, scenario);
   in.Finish();
   return scenario;

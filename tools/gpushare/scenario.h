@@ -92,6 +92,17 @@ struct Case {
   std::vector<std::string> policies;  // overrides the scenario's, empty: does not
 };
 
+// A fused kernel of two kernels, for the policies that fuse.
+struct FusedPair {
+  std::string name;
+  std::string tensor;
+  std::string cuda;
+  int tensor_blocks = 1;  // in one fused block
+  int cuda_blocks = 1;
+  double load_ratio = 0;      // the opportune one; 0: the profile's, else 1
+  double duration_ratio = 0;  // of the fused kernel there, over the Tensor-core part's; 0: likewise
+};
+
 struct Scenario {
   std::string name;
   std::string description;
@@ -107,6 +118,7 @@ struct Scenario {
   std::vector<std::string> reservation_policies;  // policies that get quotas and reservations
   std::vector<LcApp> lc;
   std::vector<BeApp> be;
+  std::vector<FusedPair> fused;
   std::vector<Case> cases;
   std::string traced_case;    // empty: the first
   std::string traced_policy;  // empty: adaptive when it runs, else the first policy
