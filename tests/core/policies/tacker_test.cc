@@ -159,6 +159,7 @@ TEST_F(TackerTest, OnlyTheQueryThatArrivedLastGivesWay) {
   const Plan plan = PlanOf("tacker", builder);
   EXPECT_EQ(plan.launches.size(), 2);
   for (int32_t i = 0; i < 2; ++i) EXPECT_EQ(plan.launches[i].form, Form::kOriginal);
+  ASSERT_NE(FindHold(plan, cd), nullptr);
   EXPECT_EQ(FindHold(plan, cd)->reason, Reason::kHoldLcActive);
   // Once the earlier query is on the device, its headroom does not matter.
   builder.heads.pop_front();
