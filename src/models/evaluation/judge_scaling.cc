@@ -130,9 +130,8 @@ void JudgeScaling(const Samples& samples, std::vector<Judged>& out) {
     JudgeLine("kernels on fewer SMs", curve, out);
     JudgeCounted("kernels on fewer SMs", curve, counters->second, sm_count, out);
   }
-  for (const auto& [kind, family] :
-       {std::pair(Intensity::kMemory, "beside memory kind"),
-        std::pair(Intensity::kCompute, "beside compute kind")}) {
+  for (const auto& [kind, family] : {std::pair(Intensity::kMemory, "beside memory kind"),
+                                     std::pair(Intensity::kCompute, "beside compute kind")}) {
     for (const auto& [kernel, curve] : CurvesBeside(samples, counted, kind)) {
       JudgeLine(family, curve, out);
     }
