@@ -109,8 +109,9 @@ void Driver::RestBalanced() {
   const bool woken = parking.Sleep(look_ns == kNever ? kNever : look_ns - now_ns);
   if (woken || look_ns == kNever) return;
   const int64_t late_ns = flow.device->NowNs() - look_ns;
-  wake_latency_ns = std::clamp(std::max(late_ns, wake_latency_ns - wake_latency_ns / 8),
-                               kWakeLatencyNsMin, kWakeLatencyNsMax);
+  wake_latency_ns =
+      std::clamp(std::max(late_ns, wake_latency_ns - wake_latency_ns / kWakeLatencyMemory),
+                 kWakeLatencyNsMin, kWakeLatencyNsMax);
 }
 
 // When the next Tick has work without a new call; at most `now_ns`: at once.
