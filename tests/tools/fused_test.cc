@@ -52,16 +52,5 @@ TEST_F(FusedTest, TackerGetsMoreBeWorkThanBaymaxBesideTheSameService) {
   }
 }
 
-// Workers that share the SMs with the GEMM's grid stay when it has ended, so the next one meets
-// them too. In the simulator that gives more than the fused kernel.
-TEST_F(FusedTest, WithoutAFusedKernelWorkersShareTheSms) {
-  Scenario scenario = Load();
-  scenario.fused.clear();
-  const Row baymax = RunCase(scenario, "cutcp-0.8", "baymax");
-  const Row tacker = RunCase(scenario, "cutcp-0.8", "tacker");
-  EXPECT_GE(tacker.be, 1.5 * baymax.be);
-  EXPECT_LE(tacker.p99_ns, baymax.p99_ns);
-}
-
 }  // namespace
 }  // namespace gpushare::tool
