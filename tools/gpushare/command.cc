@@ -90,7 +90,9 @@ const char* MeasuringOption(const CalibrateArguments& arguments) {
   const CalibrateOptions& options = arguments.options;
   const std::pair<const char*, bool> all[] = {
       {"--catalogue", options.catalogue},
-      {"--shapes", options.shapes},
+      {"--shapes", options.instead == CalibrateOptions::Instead::kShapes},
+      {"--blind-shapes", options.instead == CalibrateOptions::Instead::kBlindShapes},
+      {"--queries", options.instead == CalibrateOptions::Instead::kQueries},
       {"--resume", options.resume},
       {"--samples", !options.samples.empty()},
       {"--repeats", !arguments.repeats.empty()},

@@ -17,9 +17,9 @@
 namespace gpushare::core {
 
 // Writes the pieces one after the other to a temporary name beside `path`, syncs it and renames it:
-// a crash leaves the old file or the new one. What is no regular file (/dev/null, a FIFO) is written
-// in place and stays what it is. Blocks: yes; on a FIFO until its reader has taken all bytes.
-// Errors: UNAVAILABLE with the path and the system's reason.
+// a crash leaves the old file or the new one. What is no regular file (/dev/null, a FIFO) is
+// written in place and stays what it is. Blocks: yes; on a FIFO until its reader has taken all
+// bytes. Errors: UNAVAILABLE with the path and the system's reason.
 absl::Status WriteFileAtomically(const std::string& path,
                                  absl::Span<const absl::string_view> pieces);
 

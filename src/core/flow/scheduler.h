@@ -60,8 +60,7 @@ class Scheduler {
   // --- queries: any thread -----------------------------------------------------------------------
   // arrival_ns 0: now. Its tasks are submitted with TaskSpec.query. It is done when it was ended
   // and all of its tasks are complete.
-  absl::StatusOr<QueryId> BeginQuery(QueueId queue, TimeNs arrival_ns,
-                                     double input_size = 0);
+  absl::StatusOr<QueryId> BeginQuery(QueueId queue, TimeNs arrival_ns, double input_size = 0);
   absl::Status EndQuery(QueryId query);
 
   // --- submit: any thread, never blocks, does not allocate unless it fails -----------------------

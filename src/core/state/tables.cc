@@ -491,8 +491,7 @@ void Tables::FreeSlot(Task& task) {
   task.app->free_tasks->Push(task.slot + 1);
 }
 
-absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns,
-                                               double input_size) {
+absl::StatusOr<QueryId> Tables::AllocateQuery(Queue& queue, TimeNs arrival_ns, double input_size) {
   uint32_t index = 0;
   if (!free_queries_.TryPop(index)) {
     return absl::ResourceExhaustedError(absl::StrCat(

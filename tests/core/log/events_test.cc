@@ -314,13 +314,12 @@ TEST(Events, QueryCalls) {
   begin.a = 3;
   begin.b = 99;
   begin.c = 17;
-  ExpectSlots(
-      QueryBeginCalled{.query = QueryId{7},
-                       .app = AppId{12},
-                       .queue = QueueId{3},
-                       .arrival_ns = 99,
-                       .input_size_bits = 17},
-      begin);
+  ExpectSlots(QueryBeginCalled{.query = QueryId{7},
+                               .app = AppId{12},
+                               .queue = QueueId{3},
+                               .arrival_ns = 99,
+                               .input_size_bits = 17},
+              begin);
   EventRecord end = RecordOf(EventType::kQueryEndCalled);
   end.id = 7;
   end.app = 12;
