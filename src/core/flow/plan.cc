@@ -165,7 +165,7 @@ void ViewQueries(Flow& flow) {
     view.lc_app = query->app->plan_index;
     view.arrival_ns = query->arrival_ns;
     view.deadline_ns = query->deadline_ns;
-    // What the size tells of the query counts for more than the mean of the app's queries.
+    // A prediction from the input size replaces the mean of the app's queries.
     const int64_t whole_ns = query->sized_ns > 0 ? query->sized_ns : query->app->query_solo_ns;
     view.solo_ns = std::max(query->solo_ns, whole_ns);
     view.issued_ns = query->issued_ns;

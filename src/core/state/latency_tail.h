@@ -23,7 +23,7 @@
 
 namespace gpushare::core {
 
-// What the load tells: the rate of random arrivals, 0 unknown, and the spread of an estimate.
+// Derived from the load: the rate of random arrivals, 0 unknown, and the spread of an estimate.
 struct LoadTail {
   double poisson_rate = 0;
   double spread = 1;

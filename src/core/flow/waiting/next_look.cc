@@ -66,7 +66,7 @@ TimeNs NextLcLook(const Flow& flow, TimeNs now_ns, int64_t wake_latency_ns) {
   return next_ns;
 }
 
-// A part that was told to leave ends when its eviction does. That of a launch in segments is seen
+// An evicted part ends when its eviction ends. The end of a launch in segments is seen
 // by the device, which says when it wants to look.
 TimeNs LookForLeaving(const Task& task, const Part& part, TimeNs now_ns, int64_t wake_latency_ns) {
   if (part.form == Form::kSegments) return kNever;

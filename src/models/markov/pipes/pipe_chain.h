@@ -39,7 +39,8 @@ struct PipeResident {
   double warps_per_unit = 1;
 };
 
-// How much less a younger kernel gets of what an older one wants. At 1 age does not count.
+// Shares of the younger kernel while the older one waits for the same slot. At 1 age does not
+// matter.
 struct Arbitration {
   // Instructions that a ready warp of the younger kernel issues while each one of the older issues
   // one.
