@@ -13,7 +13,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/status.h"
 #include "src/models/json_document.h"
@@ -52,10 +51,17 @@ std::string Show(const JsonDocument::Text& text) {
   return absl::StrCat("{", text.begin, ",", text.bytes, "}");
 }
 
+// Hexadecimal, which gives back the same bits.
+std::string Show(double number) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%a", number);
+  return text;
+}
+
 std::string ShowValue(const JsonDocument& json, const Node& node, Texts& texts) {
   switch (node.type) {
     case Type::kDouble:
-      return absl::StrFormat("{.number=%a}", node.number);
+      return absl::StrCat("{.number=", Show(node.number), "}");
     case Type::kBool:
       return absl::StrCat("{.truth=", node.truth ? "true" : "false", "}");
     case Type::kText:
@@ -80,7 +86,8 @@ std::string Literals(absl::string_view text) {
     } else if (c >= ' ' && c <= '~' && c != '?') {  // no trigraph
       out += c;
     } else {
-      absl::StrAppendFormat(&out, "\\%03o", static_cast<unsigned char>(c));
+      const auto byte = static_cast<unsigned char>(c);
+      absl::StrAppend(&out, "\\", byte >> 6, (byte >> 3) & 7, byte & 7);
     }
   }
   return text.empty() ? "    \"\"" : absl::StrCat(out, "\"");
