@@ -282,20 +282,20 @@ def check(root):
 
 
 SELF_TEST_BAD = {
-    'src/core/base/a.cc': ['#include "src/models/profile.h"', '#include <Eigen/Dense>',
+    'src/core/base/a.cc': ['#include "src/models/profile/profile.h"', '#include <Eigen/Dense>',
                            '#include "nlohmann/json.hpp"', '#include <cuda_runtime.h>',
                            '#include "src/core/seams/device.h"'],
     'src/core/seams/a.h': ['#include "src/core/state/tables.h"', '#include <atomic_queue/atomic_queue.h>'],
     'src/core/state/a.h': ['#include "src/core/log/event_log.h"', '#include "src/core/flow/submit.h"'],
     'src/core/log/a.cc': ['#include "src/core/flow/submit.h"', '#include "src/core/replay/replay.h"'],
     'src/core/flow/verbs/a.cc': ['#include "src/core/flow/launch.h"', '#include "src/core/flow/fused/form.h"'],
-    'src/core/flow/fused/a.cc': ['#include "src/core/flow/launch.h"', '#include "src/core/policies/fifo.h"'],
-    'src/core/flow/a.cc': ['#include "src/core/policies/fifo.h"', '#include "src/core/replay/replay.h"'],
+    'src/core/flow/fused/a.cc': ['#include "src/core/flow/launch.h"', '#include "src/core/policies/baselines/fifo.h"'],
+    'src/core/flow/a.cc': ['#include "src/core/policies/baselines/fifo.h"', '#include "src/core/replay/replay.h"'],
     'src/core/policies/a.cc': ['#include "src/core/state/tables.h"', '#include "src/core/flow/submit.h"'],
     'src/core/elsewhere/a.cc': ['#include <vector>'],
     'src/models/a.h': ['#include <nlohmann/json.hpp>', '#include "src/sim/sim_device.h"',
                        '#include "src/core/state/tables.h"'],
-    'src/sim/a.cc': ['#include "src/models/profile.h"', '  #  include <Eigen/Core>'],
+    'src/sim/a.cc': ['#include "src/models/profile/profile.h"', '  #  include <Eigen/Core>'],
     'src/null/a.cc': ['#include "src/sim/sim_device.h"'],
     'src/trace/a.cc': ['#include <nlohmann/json.hpp>'],
     'src/cuda/a.cu': ['#include "absl/status/status.h"', '#include <Eigen/Dense>'],
@@ -316,7 +316,7 @@ SELF_TEST_BAD = {
 SELF_TEST_GOOD = {
     'src/core/base/a.cc': ['#include <vector>', '#include "src/core/base/types.h"',
                            '#include "absl/types/span.h"', '#include <atomic_queue/atomic_queue.h>',
-                           '#include <unistd.h>', '// #include "src/models/profile.h"'],
+                           '#include <unistd.h>', '// #include "src/models/profile/profile.h"'],
     'src/core/flow/a.cc': ['#include "src/core/flow/verbs/finish.h"', '#include "src/core/flow/fused/form.h"',
                            '#include "src/core/flow/a.h"', '#include "src/core/log/event_log.h"'],
     'src/core/flow/a.h': ['#include "src/core/state/tables.h"'],
@@ -342,8 +342,8 @@ SELF_TEST_CHAINS = (
         'src/core/base/c.h': ['#include "absl/types/span.h"'],
     }),
     ('may not reach', {
-        'src/models/profile.h': ['#include "src/models/json_fields.h"'],
-        'src/models/json_fields.h': ['#include <nlohmann/json.hpp>'],
+        'src/models/profile/profile.h': ['#include "src/models/json/json_fields.h"'],
+        'src/models/json/json_fields.h': ['#include <nlohmann/json.hpp>'],
     }),
     # Two headers.
     ('src/null/a.h:1: a circle among files: src/null/a -> src/null/b, src/null/b.h:2 -> src/null/a', {

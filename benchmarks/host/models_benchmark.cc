@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "src/models/learned.h"
-#include "src/models/online_model.h"
+#include "src/models/learned/learned.h"
+#include "src/models/online/online_model.h"
 
 namespace gpushare::models {
 namespace {

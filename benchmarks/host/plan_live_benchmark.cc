@@ -29,7 +29,7 @@
 #include "src/core/policies/registry.h"
 #include "src/core/seams/kernel_check.h"
 #include "src/core/state/flow.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/sim/sim_device.h"
 
 namespace gpushare::core {

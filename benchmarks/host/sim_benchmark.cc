@@ -11,7 +11,7 @@
 #include <string>
 
 #include "src/core/seams/device.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 #include "src/sim/sim_device.h"
 
 namespace gpushare::sim {

@@ -7,7 +7,7 @@
 #include "benchmarks/idle/idle_subject.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/null/paced_device.h"
 
 namespace gpushare::benchmarks {

@@ -6,7 +6,7 @@
 #ifndef GPUSHARE_BINDINGS_C_BUILT_IN_PROFILE_H_
 #define GPUSHARE_BINDINGS_C_BUILT_IN_PROFILE_H_
 
-#include "src/models/json_document.h"
+#include "src/models/json/json_document.h"
 
 namespace gpushare::abi {
 

@@ -19,7 +19,7 @@
 #include "src/calibration/calibration.h"
 #include "src/core/base/application_call.h"
 #include "src/core/base/limits.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 #include "src/models/samples/samples_file.h"
 
 namespace gpushare::abi {

@@ -23,7 +23,7 @@
 #include "src/core/base/mutex.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::abi {
 

@@ -15,10 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/status.h"
-#include "src/models/json_document.h"
-#include "src/models/learned.h"
-#include "src/models/profile.h"
-#include "src/models/profile_limits.h"
+#include "src/models/json/json_document.h"
+#include "src/models/learned/learned.h"
+#include "src/models/profile/profile.h"
+#include "src/models/profile/profile_limits.h"
 
 namespace gpushare::abi {
 namespace {

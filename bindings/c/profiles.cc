@@ -8,7 +8,7 @@
 #include "bindings/c/objects.h"
 #include "bindings/c/options.h"
 #include "src/core/base/mutex.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 
 namespace gpushare::abi {
 namespace {

@@ -10,7 +10,7 @@
 #include "bindings/c/built_in_profile.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/status.h"
-#include "src/models/profile_limits.h"
+#include "src/models/profile/profile_limits.h"
 
 namespace gpushare::abi {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "src/models/learned.h"
-#include "src/models/profile.h"
+#include "src/models/learned/learned.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::abi {
 

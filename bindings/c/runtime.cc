@@ -19,7 +19,7 @@
 #include "src/core/base/mutex.h"
 #include "src/core/base/status.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 
 namespace gpushare::abi {
 namespace {

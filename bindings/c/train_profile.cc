@@ -8,7 +8,7 @@
 #include "bindings/c/errors.h"
 #include "bindings/c/handles.h"
 #include "bindings/c/options.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 #include "src/models/samples/samples_file.h"
 #include "src/models/training/like_kernel.h"
 #include "src/models/training/row_counters.h"

@@ -1,10 +1,11 @@
 // The cost model of every runtime: the caller's own table first, else the built-in model.
 //
-// Where in the flow: it stands between the flow and the built-in model (src/models/online_model.h).
-// Without a table a prediction costs a branch and a virtual call more: 9.1 ns instead of 7.7 ns.
-// With a trivial one it costs 13 ns. Invariants: the built-in model observes every measurement,
-// also of work that the table predicts. Save and Load keep what the built-in model learned, nothing
-// else. Threads: as the seam says; Exchange inside Scheduler::ChangeModel.
+// Where in the flow: it stands between the flow and the built-in model
+// (src/models/online/online_model.h). Without a table a prediction costs a branch and a virtual
+// call more: 9.1 ns instead of 7.7 ns. With a trivial one it costs 13 ns. Invariants: the built-in
+// model observes every measurement, also of work that the table predicts. Save and Load keep what
+// the built-in model learned, nothing else. Threads: as the seam says; Exchange inside
+// Scheduler::ChangeModel.
 
 #ifndef GPUSHARE_BINDINGS_C_USER_COST_MODEL_H_
 #define GPUSHARE_BINDINGS_C_USER_COST_MODEL_H_

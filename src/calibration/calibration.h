@@ -27,7 +27,7 @@
 #include "src/calibration/measurement.h"
 #include "src/calibration/options.h"
 #include "src/core/seams/device.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::models {
 

@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "src/core/base/limits.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::models {
 namespace {

@@ -16,7 +16,7 @@
 #include "src/calibration/item.h"
 #include "src/calibration/options.h"
 #include "src/core/seams/device_profile.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::models {
 

@@ -17,7 +17,7 @@
 #include "src/calibration/timing.h"
 #include "src/core/seams/device.h"
 #include "src/core/state/lanes.h"
-#include "src/models/calibration_record.h"
+#include "src/models/profile/calibration_record.h"
 #include "src/models/samples/sample_row.h"
 
 namespace gpushare::models {

@@ -20,7 +20,7 @@
 #include "src/core/seams/device.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/state/lanes.h"
-#include "src/models/calibration_record.h"
+#include "src/models/profile/calibration_record.h"
 
 namespace gpushare::models {
 

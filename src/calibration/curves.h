@@ -11,7 +11,7 @@
 
 #include "absl/types/span.h"
 #include "src/core/seams/kernel.h"
-#include "src/models/calibration_record.h"
+#include "src/models/profile/calibration_record.h"
 
 namespace gpushare::models {
 

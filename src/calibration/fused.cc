@@ -11,7 +11,7 @@
 #include "src/calibration/repeat.h"
 #include "src/calibration/request.h"
 #include "src/core/base/status.h"
-#include "src/models/fused_curve.h"
+#include "src/models/fused/fused_curve.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/row_times.h"
 

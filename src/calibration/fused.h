@@ -1,7 +1,7 @@
 // Measures precompiled fused kernels over load ratios (Tacker VI) and keeps the best of each pair.
 //
 // The load ratio is the CD part's time alone over the TC part's. Five ratios give the two lines of
-// the model (src/models/fused_curve.h). Threads: one.
+// the model (src/models/fused/fused_curve.h). Threads: one.
 
 #ifndef GPUSHARE_SRC_CALIBRATION_FUSED_H_
 #define GPUSHARE_SRC_CALIBRATION_FUSED_H_
@@ -18,7 +18,7 @@
 #include "src/calibration/timing.h"
 #include "src/core/seams/device.h"
 #include "src/core/state/lanes.h"
-#include "src/models/calibration_record.h"
+#include "src/models/profile/calibration_record.h"
 
 namespace gpushare::models {
 

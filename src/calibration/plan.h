@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "src/models/calibration_record.h"
+#include "src/models/profile/calibration_record.h"
 
 namespace gpushare::models {
 

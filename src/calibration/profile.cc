@@ -11,8 +11,8 @@
 #include "src/core/base/limits.h"
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/occupancy.h"
-#include "src/models/learned.h"
-#include "src/models/online_model.h"
+#include "src/models/learned/learned.h"
+#include "src/models/online/online_model.h"
 
 namespace gpushare::models {
 namespace {

@@ -15,8 +15,8 @@
 #include "src/calibration/notes.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
-#include "src/models/calibration_record.h"
-#include "src/models/profile.h"
+#include "src/models/profile/calibration_record.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::models {
 

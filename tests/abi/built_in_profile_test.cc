@@ -8,8 +8,8 @@
 #include <string>
 
 #include "src/core/base/file_io.h"
-#include "src/models/learned.h"
-#include "src/models/profile.h"
+#include "src/models/learned/learned.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::abi {
 namespace {

@@ -19,7 +19,7 @@
 #include "src/core/base/status.h"
 #include "src/core/policies/registry.h"
 #include "src/core/seams/capture_call.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/abi/api_fixture.h"
 #include "tests/core/forwarding_device.h"

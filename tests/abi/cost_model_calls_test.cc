@@ -10,7 +10,7 @@
 
 #include "bindings/c/user_cost_model.h"
 #include "gtest/gtest.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 
 namespace gpushare::abi {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "src/calibration/checkpoint.h"
 #include "src/core/base/limits.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/models/samples/row_times.h"
 #include "src/sim/sim_device.h"
 #include "tests/core/forwarding_device.h"

@@ -14,7 +14,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/sim/sim_device.h"
 
 namespace gpushare::core {

@@ -16,7 +16,7 @@
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
 #include "src/cuda/graph_segments.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "tests/cuda/gpu_fixture.h"
 #include "tests/cuda/segments_kernels.h"
 

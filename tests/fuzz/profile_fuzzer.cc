@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "src/models/online_model.h"
-#include "src/models/profile.h"
+#include "src/models/online/online_model.h"
+#include "src/models/profile/profile.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using gpushare::core::CostModel;

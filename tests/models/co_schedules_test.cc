@@ -1,7 +1,7 @@
 // Two kernels on the same SMs: measured pairs first, then the profile's model from counters, then
 // the Markov model.
 
-#include "src/models/co_schedules.h"
+#include "src/models/online/co_schedules.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // What copies and kernels keep of their speed beside each other.
 
-#include "src/models/copy_contention.h"
+#include "src/models/durations/copy_contention.h"
 
 #include <gtest/gtest.h>
 

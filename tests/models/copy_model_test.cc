@@ -1,6 +1,6 @@
 // Durations of copies: what the table of sizes takes for drift, and what it does not.
 
-#include "src/models/copy_model.h"
+#include "src/models/online/copy_model.h"
 
 #include <gtest/gtest.h>
 

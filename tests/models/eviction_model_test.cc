@@ -1,6 +1,6 @@
 // Eviction latencies: the prior of a kernel, and what measured evictions make of it.
 
-#include "src/models/eviction_model.h"
+#include "src/models/durations/eviction_model.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Curves of fused durations, on points whose answer is known.
 
-#include "src/models/fused_curve.h"
+#include "src/models/fused/fused_curve.h"
 
 #include <gtest/gtest.h>
 

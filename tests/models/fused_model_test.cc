@@ -1,6 +1,6 @@
 // A fused kernel's model: it starts with the paper's lines, learns from runs, and recovers.
 
-#include "src/models/fused_model.h"
+#include "src/models/fused/fused_model.h"
 
 #include <gtest/gtest.h>
 

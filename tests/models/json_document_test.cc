@@ -1,7 +1,7 @@
 // Reading JSON by SAX: what is read is what the text says, and each bound has its message. Writing
 // it without a tree: the text is nlohmann-json's own.
 
-#include "src/models/json_document.h"
+#include "src/models/json/json_document.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "src/models/json_writer.h"
+#include "src/models/json/json_writer.h"
 
 namespace gpushare::models {
 namespace {

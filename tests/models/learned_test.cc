@@ -1,6 +1,6 @@
 // The text of a learned model: what is written is read back, and what is out of range is refused.
 
-#include "src/models/learned.h"
+#include "src/models/learned/learned.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What a library call's parameters say about its duration.
 
-#include "src/models/library_features.h"
+#include "src/models/library/library_features.h"
 
 #include <gtest/gtest.h>
 

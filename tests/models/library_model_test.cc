@@ -1,6 +1,6 @@
 // Durations of library calls by their parameters, on calls whose truth is known.
 
-#include "src/models/library_model.h"
+#include "src/models/library/library_model.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/core/base/limits.h"
-#include "src/models/library_limits.h"
+#include "src/models/library/library_limits.h"
 #include "tests/faults/failing_allocations.h"
 
 namespace gpushare::models {

@@ -1,6 +1,6 @@
 // The online line of durations: what it learns, follows and forgets.
 
-#include "src/models/linear_model.h"
+#include "src/models/durations/linear_model.h"
 
 #include <cstdint>
 

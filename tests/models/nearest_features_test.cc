@@ -1,6 +1,6 @@
 // The k-d tree against a search of all points.
 
-#include "src/models/nearest_features.h"
+#include "src/models/library/nearest_features.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/models/library_limits.h"
+#include "src/models/library/library_limits.h"
 
 namespace gpushare::models {
 namespace {

@@ -1,6 +1,6 @@
 // Factors beside neighbours that a kernel never met.
 
-#include "src/models/neighbour_model.h"
+#include "src/models/pairs/neighbour_model.h"
 
 #include <gtest/gtest.h>
 

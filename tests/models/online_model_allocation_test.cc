@@ -8,7 +8,7 @@
 
 #include "src/core/seams/cost_model.h"
 #include "src/core/seams/device_profile.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "tests/faults/failing_allocations.h"
 
 namespace gpushare::models {

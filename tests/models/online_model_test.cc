@@ -1,6 +1,6 @@
 // The online model: it starts from the record, learns from solo samples only, and follows a change.
 
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <string>
 
 #include "absl/strings/str_replace.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 namespace {
 // Counts what PredictSolo must not do.

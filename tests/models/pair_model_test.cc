@@ -1,7 +1,7 @@
 // Measured pairs: when they are trusted, how they follow, what they announce, and how many are
 // kept.
 
-#include "src/models/pair_model.h"
+#include "src/models/pairs/pair_model.h"
 
 #include <cstdint>
 

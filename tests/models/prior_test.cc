@@ -1,6 +1,6 @@
 // Priors of durations, from a kernel's record, an app's hint and a link's rate.
 
-#include "src/models/prior.h"
+#include "src/models/durations/prior.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The range of every number of a profile: its ends are accepted, and the next number is refused.
 
-#include "src/models/profile_limits.h"
+#include "src/models/profile/profile_limits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::models {
 namespace {

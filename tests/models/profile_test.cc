@@ -1,7 +1,7 @@
 // Profiles: everything that is written is read back the same, and nothing that is wrong is
 // accepted.
 
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Durations of queries over the size of their input.
 
-#include "src/models/query_model.h"
+#include "src/models/durations/query_model.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "src/core/base/limits.h"
-#include "src/models/query_models.h"
+#include "src/models/durations/query_models.h"
 
 namespace gpushare::models {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "src/core/base/limits.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 
 namespace gpushare::models {
 namespace {

@@ -1,6 +1,6 @@
 // Speed on fewer SMs, and the shares of DRAM and L2 that two neighbours get.
 
-#include "src/models/scaling.h"
+#include "src/models/durations/scaling.h"
 
 #include <cstdint>
 #include <utility>

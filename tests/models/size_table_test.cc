@@ -1,6 +1,6 @@
 // What a prior is off by, over sizes.
 
-#include "src/models/size_table.h"
+#include "src/models/durations/size_table.h"
 
 #include <gtest/gtest.h>
 

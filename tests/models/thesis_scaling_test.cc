@@ -1,6 +1,6 @@
 // a / m + b over SM count, and the kinds of kernels by their counters.
 
-#include "src/models/thesis_scaling.h"
+#include "src/models/durations/thesis_scaling.h"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/core/seams/device.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 #include "src/sim/sim_device.h"
 
 namespace gpushare::sim {

@@ -1,8 +1,8 @@
 // Stage 7, learn: hands measured times, with what ran beside, to the cost model.
 //
 // The complete stage takes the samples. The model decides what each sample trains
-// (src/models/online_model.cc): only samples without co-residents train durations. Threads: the one
-// that runs Tick.
+// (src/models/online/online_model.cc): only samples without co-residents train durations. Threads:
+// the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_LEARN_H_
 #define GPUSHARE_SRC_CORE_FLOW_LEARN_H_

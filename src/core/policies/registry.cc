@@ -4,14 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "src/core/policies/adaptive.h"
-#include "src/core/policies/bare.h"
-#include "src/core/policies/baymax.h"
-#include "src/core/policies/fifo.h"
-#include "src/core/policies/kernelet.h"
-#include "src/core/policies/priority.h"
-#include "src/core/policies/smguard.h"
-#include "src/core/policies/tacker.h"
+#include "src/core/policies/adaptive/adaptive.h"
+#include "src/core/policies/baselines/bare.h"
+#include "src/core/policies/baselines/fifo.h"
+#include "src/core/policies/baselines/priority.h"
+#include "src/core/policies/papers/baymax.h"
+#include "src/core/policies/papers/kernelet.h"
+#include "src/core/policies/papers/smguard.h"
+#include "src/core/policies/papers/tacker.h"
 
 namespace gpushare::core {
 

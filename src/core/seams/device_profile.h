@@ -1,7 +1,7 @@
 // The constants of one GPU model: sizes, latencies, link rates and the device's split candidates.
 //
-// Filled from a profile file (src/models/profile.cc); the simulated device runs on them, the cost
-// model uses them as priors. Units are in the names.
+// Filled from a profile file (src/models/profile/profile.cc); the simulated device runs on them,
+// the cost model uses them as priors. Units are in the names.
 
 #ifndef GPUSHARE_SRC_CORE_SEAMS_DEVICE_PROFILE_H_
 #define GPUSHARE_SRC_CORE_SEAMS_DEVICE_PROFILE_H_

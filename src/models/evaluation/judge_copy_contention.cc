@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/models/copy_contention.h"
+#include "src/models/durations/copy_contention.h"
 #include "src/models/evaluation/judged.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/row_times.h"

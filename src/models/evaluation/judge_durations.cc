@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/models/copy_model.h"
+#include "src/models/durations/linear_model.h"
 #include "src/models/evaluation/judged.h"
-#include "src/models/linear_model.h"
+#include "src/models/online/copy_model.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/row_times.h"
 

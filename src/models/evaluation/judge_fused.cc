@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/models/evaluation/judged.h"
 #include "src/models/evaluation/two_lines.h"
-#include "src/models/fused_curve.h"
+#include "src/models/fused/fused_curve.h"
 #include "src/models/samples/row_times.h"
 
 namespace gpushare::models {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/models/evaluation/judged.h"
-#include "src/models/learned.h"
-#include "src/models/library_model.h"
+#include "src/models/learned/learned.h"
+#include "src/models/library/library_model.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/row_times.h"
 #include "src/models/training/train_library.h"

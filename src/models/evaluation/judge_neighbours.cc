@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/models/evaluation/judged.h"
-#include "src/models/neighbour_model.h"
+#include "src/models/pairs/neighbour_model.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/neighbour_samples.h"
 

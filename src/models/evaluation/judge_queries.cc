@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "src/models/durations/query_model.h"
 #include "src/models/evaluation/judged.h"
-#include "src/models/query_model.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/query_name.h"
 #include "src/models/samples/row_times.h"

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/models/durations/thesis_scaling.h"
 #include "src/models/evaluation/judged.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/row_times.h"
-#include "src/models/thesis_scaling.h"
 #include "src/models/training/row_counters.h"
 
 namespace gpushare::models {

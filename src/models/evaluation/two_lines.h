@@ -8,8 +8,8 @@
 
 #include <vector>
 
-#include "src/models/calibration_record.h"
-#include "src/models/fused_curve.h"
+#include "src/models/fused/fused_curve.h"
+#include "src/models/profile/calibration_record.h"
 
 namespace gpushare::models {
 

@@ -7,8 +7,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "src/core/base/status.h"
-#include "src/models/json_fields.h"
-#include "src/models/profile_limits.h"
+#include "src/models/json/json_fields.h"
+#include "src/models/profile/profile_limits.h"
 #include "src/models/samples/samples_limits.h"
 
 namespace gpushare::models {

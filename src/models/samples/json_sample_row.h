@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "src/models/json_document.h"
+#include "src/models/json/json_document.h"
 #include "src/models/samples/sample_row.h"
 
 namespace gpushare::models {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/models/neighbour_model.h"
+#include "src/models/pairs/neighbour_model.h"
 #include "src/models/samples/samples_file.h"
 
 namespace gpushare::models {

@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/file_io.h"
 #include "src/core/base/status.h"
-#include "src/models/json_fields.h"
-#include "src/models/profile_limits.h"
+#include "src/models/json/json_fields.h"
+#include "src/models/profile/profile_limits.h"
 #include "src/models/samples/json_sample_row.h"
 #include "src/models/samples/samples_limits.h"
 

@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
-#include "src/models/learned.h"
-#include "src/models/pair_model.h"
-#include "src/models/prior.h"
+#include "src/models/durations/prior.h"
+#include "src/models/learned/learned.h"
+#include "src/models/pairs/pair_model.h"
 
 namespace gpushare::models {
 namespace {

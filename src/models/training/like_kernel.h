@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "src/core/seams/kernel.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 
 namespace gpushare::models {
 

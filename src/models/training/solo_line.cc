@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "absl/functional/function_ref.h"
-#include "src/models/prior.h"
+#include "src/models/durations/prior.h"
 
 namespace gpushare::models {
 namespace {

@@ -13,7 +13,7 @@
 #include "absl/types/span.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/kernel.h"
-#include "src/models/linear_model.h"
+#include "src/models/durations/linear_model.h"
 
 namespace gpushare::models {
 

@@ -6,7 +6,7 @@
 
 #include "absl/types/span.h"
 #include "src/core/seams/kernel.h"
-#include "src/models/learned.h"
+#include "src/models/learned/learned.h"
 #include "src/models/samples/samples_file.h"
 
 namespace gpushare::models {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "src/models/library_model.h"
+#include "src/models/library/library_model.h"
 #include "src/models/samples/row_times.h"
 
 namespace gpushare::models {

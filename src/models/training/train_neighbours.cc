@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/models/neighbour_model.h"
+#include "src/models/pairs/neighbour_model.h"
 #include "src/models/samples/neighbour_samples.h"
 
 namespace gpushare::models {

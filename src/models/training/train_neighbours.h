@@ -4,7 +4,7 @@
 #ifndef GPUSHARE_SRC_MODELS_TRAINING_TRAIN_NEIGHBOURS_H_
 #define GPUSHARE_SRC_MODELS_TRAINING_TRAIN_NEIGHBOURS_H_
 
-#include "src/models/learned.h"
+#include "src/models/learned/learned.h"
 #include "src/models/samples/samples_file.h"
 
 namespace gpushare::models {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
-#include "src/models/learned.h"
+#include "src/models/learned/learned.h"
 #include "src/models/training/row_counters.h"
 #include "src/models/training/solo_line.h"
 #include "src/models/training/train_co_resident.h"

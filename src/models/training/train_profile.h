@@ -10,7 +10,7 @@
 #define GPUSHARE_SRC_MODELS_TRAINING_TRAIN_PROFILE_H_
 
 #include "absl/status/status.h"
-#include "src/models/profile.h"
+#include "src/models/profile/profile.h"
 #include "src/models/samples/samples_file.h"
 
 namespace gpushare::models {

@@ -9,7 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/core/forwarding_device.h"
 #include "tests/core/plan_with.h"

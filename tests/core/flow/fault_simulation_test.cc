@@ -13,7 +13,7 @@
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/sim/random.h"
 #include "src/sim/sim_device.h"
 

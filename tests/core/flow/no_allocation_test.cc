@@ -11,7 +11,7 @@
 
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
 #include "tests/core/policies/counting_allocator.h"
 

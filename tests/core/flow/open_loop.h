@@ -22,7 +22,7 @@
 
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/sim/sim_device.h"
 
 namespace gpushare::core {

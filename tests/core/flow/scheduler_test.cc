@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
 
 namespace gpushare::core {

@@ -1,6 +1,6 @@
 // How long a launch can keep an LC kernel waiting: what remains of it, or its eviction.
 
-#include "src/core/policies/blocking.h"
+#include "src/core/policies/parts/blocking.h"
 
 #include "gtest/gtest.h"
 #include "tests/core/policies/snapshot_builder.h"

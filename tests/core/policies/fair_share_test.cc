@@ -1,6 +1,6 @@
 // Which BE app is next: start tags, the place that is left to an app, the bound on waiting.
 
-#include "src/core/policies/fair_share.h"
+#include "src/core/policies/parts/fair_share.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // The share of idle periods: against simulated queues, and its limits.
 
-#include "src/core/policies/idle_share.h"
+#include "src/core/policies/parts/idle_share.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "src/core/base/tuning.h"
-#include "src/core/policies/co_schedule.h"
+#include "src/core/policies/papers/co_schedule.h"
 #include "tests/core/policies/snapshot_builder.h"
 
 namespace gpushare::core::testing {

@@ -1,6 +1,6 @@
 // Values kept from one question to the next equal values computed anew, to the last bit.
 
-#include "src/core/policies/split_values.h"
+#include "src/core/policies/adaptive/layout/split_values.h"
 
 #include <gtest/gtest.h>
 

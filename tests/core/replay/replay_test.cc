@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 
 namespace gpushare::core {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "src/models/learned.h"
-#include "src/models/online_model.h"
-#include "src/models/pair_model.h"
+#include "src/models/learned/learned.h"
+#include "src/models/online/online_model.h"
+#include "src/models/pairs/pair_model.h"
 
 namespace gpushare::models {
 namespace {

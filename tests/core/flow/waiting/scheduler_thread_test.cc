@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/policies/registry.h"
-#include "src/models/online_model.h"
+#include "src/models/online/online_model.h"
 #include "src/null/paced_device.h"
 
 namespace gpushare::core {

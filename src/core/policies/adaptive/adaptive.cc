@@ -1,0 +1,109 @@
+// adaptive: the order of the steps of one plan (adaptive.h).
+
+#include "src/core/policies/adaptive/adaptive.h"
+
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/be_copies.h"
+#include "src/core/policies/adaptive/be_places.h"
+#include "src/core/policies/adaptive/layout/layout_change.h"
+#include "src/core/policies/adaptive/lc_activity.h"
+#include "src/core/policies/parts/be_quota.h"
+#include "src/core/policies/parts/bounds.h"
+#include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/lc_first.h"
+#include "src/core/policies/parts/quiet.h"
+
+namespace gpushare::core {
+namespace {
+
+LcRoute RouteOf(const Snapshot& snapshot, int32_t layout) {
+  LcRoute route;
+  route.place = LcPlaceOf(snapshot, layout);
+  route.evict_overlapping = snapshot.eviction_available;
+  return route;
+}
+
+void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns, Plan& plan) {
+  for (const HeadView& head : snapshot.heads) {
+    if (head.app_class != AppClass::kBestEffort || head.kind == TaskKind::kMemcpy) continue;
+    plan.holds.TryAdd({head.task, Reason::kHoldBlocking, value_ns, limit_ns});
+  }
+}
+
+// Whether time alone can change the choice of a layout: no query is active, and a load is not yet
+// rounded to 0.
+bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
+  if (lc.active) return false;  // the query's end causes a plan
+  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
+                     [](const LcAppView& app) { return app.load * kLoadSteps >= 0.5; });
+}
+
+bool AccountsGrow(const Snapshot& snapshot, const LcActivity& lc) {
+  if (lc.active) return false;
+  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), [](const LcAppView& app) {
+    return app.tail_need_per_ns > 0 && app.tail_credit < kTailCreditMax;
+  });
+}
+
+bool HoldsFor(const Plan& plan, Reason reason) {
+  return std::any_of(plan.holds.begin(), plan.holds.begin() + plan.holds.size(),
+                     [reason](const PlannedHold& hold) { return hold.reason == reason; });
+}
+
+}  // namespace
+
+absl::string_view AdaptivePolicy::name() const {
+  switch (mechanism_) {
+    case Mechanism::kEvict:
+      return "adaptive:evict";
+    case Mechanism::kPartition:
+      return "adaptive:partition";
+    case Mechanism::kElastic:
+      return "adaptive:elastic";
+    case Mechanism::kBest:
+      break;
+  }
+  return "adaptive";
+}
+
+void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlanQuiesced(snapshot, plan)) return;
+  const int32_t current = CurrentLayout(snapshot);
+  const Layout& layout = layouts_.Choose(snapshot, current);
+  const int64_t budget_ns = MinBlockingBudget(snapshot);
+  const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
+  const bool waits_for_change = change_ns > budget_ns;
+  // A trial begins with the route to its split.
+  const bool begun = snapshot.trial.split == layout.split;
+  if (layout.trial_kernel >= 0 && (begun || !waits_for_change)) {
+    plan.trial_split = layout.split;
+    plan.trial_kernel = layout.trial_kernel;
+  }
+
+  PublishRoutes(snapshot, RouteOf(snapshot, waits_for_change ? current : layout.split), plan);
+  LaunchLcHeads(snapshot, plan);
+  const LcActivity lc = FindLcActivity(snapshot, plan);
+  const uint64_t for_lc = lc.active ? lc.places : 0;
+  EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
+  EvictForLayout(snapshot, layout.split, for_lc, plan);
+  EvictOverQuotas(snapshot, plan);
+
+  if (waits_for_change) {
+    HoldBeCompute(snapshot, change_ns, budget_ns, plan);
+  } else {
+    BePlaces places(snapshot, layout, lc, mechanism_ != Mechanism::kBest);
+    places.Fill(plan);
+    places.HoldRest(plan);
+  }
+  PlanBeCopies(snapshot, lc, plan);
+  // Time alone ends these holds: a load fades, quiet time earns credit, an app is silent at last.
+  const bool changes = LoadFades(snapshot, lc) || AccountsGrow(snapshot, lc);
+  if (changes &&
+      (HoldsFor(plan, Reason::kHoldBlocking) || HoldsFor(plan, Reason::kHoldTailCredit))) {
+    plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.now_ns + kLoadLookNs);
+  }
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,19 @@
+// BE copies under adaptive, in pieces within the blocking budgets and headrooms.
+//
+// Priorities do not order copies (docs/hardware.md: a pinned copy behind one of 256 MB waits 4.8
+// ms), so a BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction,
+// also while no query is active. The two directions do not disturb each other (Baymax 6.1).
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_
+
+#include "src/core/policies/adaptive/lc_activity.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_

@@ -1,0 +1,148 @@
+// The judgement of one task on one place (be_judge.h).
+
+#include "src/core/policies/adaptive/be_judge.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "src/core/policies/adaptive/layout/worst_latency.h"
+#include "src/core/policies/parts/blocking.h"
+#include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/launch_form.h"
+
+namespace gpushare::core {
+
+// Whether the pair table has the task's effect on LC apps beside it.
+bool BeJudge::IsMeasured(const HeadView& task) const {
+  return task.kernel_index >= 0 &&
+         task.kernel_index < std::min(snapshot_.pairs.kernels, kMaxKernels);
+}
+
+Sides BeJudge::SidesOf(const HeadView& task) const {
+  return IsMeasured(task) ? layout_.sides[static_cast<size_t>(task.kernel_index)] : Sides::kBoth;
+}
+
+bool BeJudge::MayUse(const HeadView& task, const BePlace& place) const {
+  if (places_.quotas().IsConfined(task)) return places_.quotas().HomeOf(task) == place.index;
+  if (places_.quotas().IsUnbounded(task)) return place.index == kWholeDevice;
+  switch (place.role) {
+    case PlaceRole::kWhole:
+      return true;
+    case PlaceRole::kBeSide:
+      return task.confinable;
+    case PlaceRole::kLcSide:
+      return task.confinable && SidesOf(task) == Sides::kBoth && !RunsInSegments(snapshot_, task);
+    case PlaceRole::kUnconfined:
+      // A kernel that the layout excludes and nothing evicts would otherwise wait for as long as
+      // the layout lasts.
+      return !task.confinable ||
+             (RunsInSegments(snapshot_, task) && SidesOf(task) == Sides::kBoth) ||
+             (!CanBeEvicted(snapshot_, task) && SidesOf(task) == Sides::kNone);
+    case PlaceRole::kHome:
+      return false;
+  }
+  return false;
+}
+
+Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) const {
+  const bool evictable = CanBeEvicted(snapshot_, task);
+  const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
+  int64_t fixed_ns = 0;
+  int64_t eviction_ns = 0;
+  if (places_.IsBesideLc(place)) {
+    if (SidesOf(task) == Sides::kNone) {
+      const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, layout_.split);
+      const Judgement held = {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
+      // Confined work has no other place.
+      return places_.quotas().IsConfined(task) ? JudgeCredit(blocking_ns, held) : held;
+    }
+    // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
+    if (!IsMeasured(task)) (evictable ? eviction_ns : fixed_ns) = blocking_ns;
+  } else if (!(evictable && forced_)) {
+    const BeLoad& load = places_.load();
+    fixed_ns = evictable ? load.fixed_ns : SumNs(load.fixed_ns, blocking_ns);
+    eviction_ns = evictable ? std::max(load.eviction_ns, blocking_ns) : load.eviction_ns;
+  }
+  const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), eviction_ns);
+  if (total_ns <= budgets_.eviction_ns) return {};
+  if (!places_.IsBesideLc(place) &&
+      IsSharedPeriod(snapshot_, idle_shares_.Of(eviction_ns, fixed_ns))) {
+    return {};
+  }
+  const Judgement held = evictable
+                             ? Judgement{Reason::kHoldBlocking, total_ns, budgets_.eviction_ns}
+                             : Judgement{Reason::kHoldBlocking, budgets_.AsUncuttable(total_ns),
+                                         budgets_.uncuttable_ns};
+  return JudgeCredit(SumNs(fixed_ns, eviction_ns), held);
+}
+
+// Work that blocks longer than a budget may start on credit.
+Judgement BeJudge::JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const {
+  const CreditAnswer answer = AskTailAccounts(snapshot_, blocking_ns);
+  if (answer.covered) return {.on_credit = true};
+  if (answer.need <= 0) return blocking;
+  constexpr double kThousandths = 1000;
+  return {Reason::kHoldTailCredit, static_cast<int64_t>(answer.need * kThousandths),
+          static_cast<int64_t>(std::max(0.0, answer.credit) * kThousandths)};
+}
+
+Judgement BeJudge::HoldForQuota(const HeadView& task) const {
+  const PlannedHold hold = places_.quotas().HoldOf(task);
+  return {hold.reason, hold.value_ns, hold.limit_ns};
+}
+
+Judgement BeJudge::Judge(const HeadView& task, const BePlace& place) const {
+  const Judgement room = JudgeRoom(task, place);
+  if (room.reason != Reason::kNone || !MustWaitAlone(task, place)) return room;
+  return {Reason::kHoldWindow, place.live, 1};
+}
+
+Judgement BeJudge::JudgeRoom(const HeadView& task, const BePlace& place) const {
+  const Judgement blocking = JudgeBlocking(task, place);
+  if (blocking.reason != Reason::kNone) return blocking;
+  if (!places_.quotas().HasRoom(task, place.index)) return HoldForQuota(task);
+  if (place.closed == Reason::kHoldHysteresis) {
+    return {place.closed, snapshot_.now_ns, lc_.open_at_ns};
+  }
+  if (place.closed != Reason::kNone) {
+    return {place.closed, BlockingOn(snapshot_, task, place.index), 0};
+  }
+  if (place.live >= kBeWindowPerPlace || SharesQueue(task, place) || LeavesPlace(task, place)) {
+    return {Reason::kHoldWindow, place.live, kBeWindowPerPlace};
+  }
+  return {};
+}
+
+bool BeJudge::MustWaitAlone(const HeadView& task, const BePlace& place) const {
+  const uint64_t bit = PlaceBit(place.index);
+  const BeLoad& load = places_.load();
+  return ((load.leaving | load.alone) & bit) != 0 ||
+         (places_.RunsAlone(task) && (load.live & bit) != 0);
+}
+
+bool BeJudge::MayLaunch(const HeadView& task, const BePlace& place) const {
+  return MayUse(task, place) && Judge(task, place).reason == Reason::kNone;
+}
+
+bool BeJudge::SharesQueue(const HeadView& task, const BePlace& place) const {
+  const int32_t known = std::min(place.live, kBeWindowPerPlace);
+  for (int32_t i = 0; i < known; ++i) {
+    if (place.queues[static_cast<size_t>(i)] == task.queue) return true;
+  }
+  return false;
+}
+
+// The place behind a running task, or beside the rest of one that drains on the other side, belongs
+// to its app where that app is next by weight.
+bool BeJudge::LeavesPlace(const HeadView& task, const BePlace& place) const {
+  for (uint64_t apps = places_.load().draining; apps != 0; apps &= apps - 1) {
+    if (shares_.LeavesTo(task, std::countr_zero(apps))) return true;
+  }
+  const int32_t known = std::min(place.live, kBeWindowPerPlace);
+  for (int32_t i = 0; i < known; ++i) {
+    if (shares_.LeavesTo(task, place.next[static_cast<size_t>(i)])) return true;
+  }
+  return false;
+}
+
+}  // namespace gpushare::core

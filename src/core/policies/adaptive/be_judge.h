@@ -1,0 +1,80 @@
+// Whether a BE task may be launched on an open place now, and if not, why.
+//
+// Its blocking time must fit the budget on a place that LC work uses, or be covered by credit or by
+// the share of idle periods. Its quota must leave room. One live task fills a place; one more may
+// queue behind it. A graph in segments has no task beside or behind it: what is outstanding of both
+// would block a query. Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_JUDGE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BE_JUDGE_H_
+
+#include <cstdint>
+
+#include "src/core/base/types.h"
+#include "src/core/policies/adaptive/layout/layout.h"
+#include "src/core/policies/adaptive/lc_activity.h"
+#include "src/core/policies/adaptive/open_places.h"
+#include "src/core/policies/parts/bounds.h"
+#include "src/core/policies/parts/fair_share.h"
+#include "src/core/policies/parts/idle_share.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+struct Judgement {
+  Reason reason = Reason::kNone;  // kNone: it may be launched
+  int64_t value_ns = 0;
+  int64_t limit_ns = 0;
+  bool on_credit = false;  // of the tail accounts
+};
+
+class BeJudge {
+ public:
+  // `forced`: evictable tasks are launched without a check of their blocking time.
+  BeJudge(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced,
+          const OpenPlaces& places, const FairShare& shares)
+      : snapshot_(snapshot),
+        layout_(layout),
+        lc_(lc),
+        forced_(forced),
+        budgets_(snapshot),
+        places_(places),
+        shares_(shares),
+        idle_shares_(snapshot) {}
+
+  const Budgets& budgets() const { return budgets_; }
+  // Whether a task of this kind may ever use the place. A kernel that the layout excludes from both
+  // sides is judged, and held, on the BE side.
+  bool MayUse(const HeadView& task, const BePlace& place) const;
+  // By its blocking time alone.
+  Judgement JudgeBlocking(const HeadView& task, const BePlace& place) const;
+  // And by the room on the place, as if nothing had to run alone.
+  Judgement JudgeRoom(const HeadView& task, const BePlace& place) const;
+  // Whether the task, or what shares SMs with the place, runs alone. The last segments of an
+  // evicted graph would wait behind the task as long as it runs.
+  bool MustWaitAlone(const HeadView& task, const BePlace& place) const;
+  // By all of these.
+  Judgement Judge(const HeadView& task, const BePlace& place) const;
+  bool MayLaunch(const HeadView& task, const BePlace& place) const;
+
+ private:
+  bool IsMeasured(const HeadView& task) const;
+  Sides SidesOf(const HeadView& task) const;
+  Judgement JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const;
+  Judgement HoldForQuota(const HeadView& task) const;
+  bool SharesQueue(const HeadView& task, const BePlace& place) const;
+  bool LeavesPlace(const HeadView& task, const BePlace& place) const;
+
+  const Snapshot& snapshot_;
+  const Layout& layout_;
+  const LcActivity& lc_;
+  const bool forced_;
+  const Budgets budgets_;
+  const OpenPlaces& places_;
+  const FairShare& shares_;
+  mutable IdleShares idle_shares_;  // answers that were given
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_JUDGE_H_

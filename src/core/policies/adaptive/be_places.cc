@@ -1,0 +1,179 @@
+// BE work for the places that a layout opens (be_places.h).
+
+#include "src/core/policies/adaptive/be_places.h"
+
+#include <algorithm>
+
+#include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/launch_form.h"
+#include "src/core/seams/launch_claims.h"
+
+namespace gpushare::core {
+namespace {
+
+// Order in which holds are expected to clear. A head is held with the hold that clears first, of
+// all places.
+int Rank(Reason reason) {
+  switch (reason) {
+    case Reason::kHoldWindow:
+      return 0;
+    case Reason::kHoldHysteresis:
+      return 1;
+    case Reason::kHoldLcActive:
+      return 2;
+    default:
+      return 3;
+  }
+}
+
+}  // namespace
+
+BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc,
+                   bool forced)
+    : snapshot_(snapshot),
+      lc_(lc),
+      shares_(snapshot),
+      places_(snapshot, layout, lc),
+      judge_(snapshot, layout, lc, forced, places_, shares_),
+      turn_(snapshot, places_, judge_, shares_) {}
+
+Reason BePlaces::LaunchReason(const HeadView& task, const BePlace& place) const {
+  if (task.resumed) return Reason::kResume;
+  if (!place.overlaps_lc) {
+    return snapshot_.lc_apps.empty() ? Reason::kIdleDevice : Reason::kBesidePartition;
+  }
+  return judge_.budgets().eviction_ns == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
+}
+
+bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, Plan& plan) {
+  if (judge_.JudgeBlocking(task, place).on_credit) reason = Reason::kTailCredit;
+  PlannedLaunch launch =
+      MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index, LaneClass::kBe, reason);
+  if (places_.quotas().BoundsWorkers(task)) launch.workers = places_.quotas().WorkersLeft(task);
+  if (!plan.launches.TryAdd(launch)) return false;
+  places_.Take(task, place);
+  return true;
+}
+
+// Launches another part of a task that runs on the other side of the split. The parts share one
+// counter of block tasks.
+bool BePlaces::ReturnRunning(BePlace& place, Plan& plan) {
+  if (place.role != PlaceRole::kBeSide && place.role != PlaceRole::kLcSide) return false;
+  const uint64_t other = PlaceBit(places_.BeSide().index) | PlaceBit(places_.LcSide().index);
+  for (const RunningView& running : snapshot_.running) {
+    const HeadView& task = running.task;
+    if (!IsBeCompute(task) || !CanBeEvicted(snapshot_, task)) continue;
+    if (RunsInSegments(snapshot_, task)) continue;
+    if ((running.places & other & ~PlaceBit(place.index)) == 0) continue;
+    if (running.parts.size() >= kMaxPartsPerTask) continue;
+    if (IsShort(task)) continue;
+    bool joins = true;
+    for (const PartView& part : running.parts) {
+      if (part.place == place.index || !HasWorkers(part.form)) joins = false;
+    }
+    if (!joins || !judge_.MayLaunch(task, place)) continue;
+    if (turn_.Displaces(task)) continue;
+    return Launch(task, place, Reason::kElasticReturn, plan);
+  }
+  return false;
+}
+
+bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
+  // A head that was just launched on the other side gets a part on this side too.
+  if (recent_ >= 0 && recent_place_ != place.index) {
+    const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
+    if (CanBeEvicted(snapshot_, head) && !RunsInSegments(snapshot_, head) &&
+        judge_.MayLaunch(head, place) && !IsShort(head)) {
+      return Launch(head, place, Reason::kElasticReturn, plan);
+    }
+  }
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  const HeadView* best = nullptr;
+  size_t best_index = 0;
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h]) continue;
+    if (best != nullptr && !shares_.GoesBefore(head, *best)) continue;
+    if (!judge_.MayUse(head, place) || judge_.JudgeRoom(head, place).reason != Reason::kNone)
+      continue;
+    if (OlderNeedsRoom(head)) continue;
+    best = &head;
+    best_index = h;
+  }
+  // A graph in segments waits until the place is empty, and nobody goes before it meanwhile.
+  if (best == nullptr || judge_.MustWaitAlone(*best, place) || turn_.LeavesSides(*best, place))
+    return false;
+  BePlace& chosen =
+      place.role == PlaceRole::kBeSide && turn_.PrefersWhole(*best) ? places_.Whole() : place;
+  if (!Launch(*best, chosen, LaunchReason(*best, chosen), plan)) return false;
+  launched_.set(best_index);
+  recent_ = static_cast<int32_t>(best_index);
+  recent_place_ = chosen.index;
+  shares_.Charge(*best);
+  return true;
+}
+
+// Whether an older task of the same app waits for its quota's room in a home. Younger ones would
+// take that room again and again.
+bool BePlaces::OlderNeedsRoom(const HeadView& task) const {
+  if (!places_.quotas().any() ||
+      snapshot_.be_apps[static_cast<size_t>(task.app)].quota_capsms <= 0) {
+    return false;
+  }
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h] || head.app != task.app) continue;
+    if (head.sequence >= task.sequence || !places_.quotas().IsConfined(head)) continue;
+    const BePlace* home = places_.HomeOf(head);
+    if (home != nullptr && home->closed == Reason::kNone &&
+        judge_.JudgeBlocking(head, *home).reason == Reason::kNone) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void BePlaces::Fill(Plan& plan) {
+  turn_.ReturnSegments(plan);
+  turn_.EvictForNext(plan);
+  if (places_.any_be()) {
+    for (const BePlace& place : places_.all()) {
+      if (place.closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
+    }
+  }
+  for (int32_t depth = 0; depth < kBeWindowPerPlace; ++depth) {
+    recent_ = -1;
+    for (BePlace& place : places_.all()) {
+      if (place.closed != Reason::kNone || place.live != depth) continue;
+      if (depth == 0 && ReturnRunning(place, plan)) continue;
+      LaunchHead(place, plan);
+    }
+  }
+}
+
+void BePlaces::HoldRest(Plan& plan) const {
+  const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  for (size_t h = 0; h < count; ++h) {
+    const HeadView& head = snapshot_.heads[h];
+    if (!IsBeCompute(head) || launched_[h]) continue;
+    Judgement first_to_clear{Reason::kHoldWindow, 0, 0};
+    int first_rank = 100;
+    for (const BePlace& place : places_.all()) {
+      if (!judge_.MayUse(head, place)) continue;
+      const Judgement judgement = judge_.Judge(head, place);
+      // kNone: the plan was full.
+      const int rank = judgement.reason == Reason::kNone ? 0 : Rank(judgement.reason);
+      if (rank >= first_rank) continue;
+      first_rank = rank;
+      first_to_clear = judgement.reason == Reason::kNone
+                           ? Judgement{Reason::kHoldWindow, kMaxPlannedActions, kMaxPlannedActions}
+                           : judgement;
+      if (first_rank == 0) break;  // nothing clears before it
+    }
+    plan.holds.TryAdd(
+        {head.task, first_to_clear.reason, first_to_clear.value_ns, first_to_clear.limit_ns});
+  }
+}
+
+}  // namespace gpushare::core

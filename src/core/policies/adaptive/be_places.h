@@ -1,0 +1,55 @@
+// Filling the places that a layout opens with BE work.
+//
+// On a place where a task may be launched (be_judge.h), one that already runs on the other side
+// comes first (elastic return), then the head of the BE app that is next by weight (fair_share.h).
+// Work that needs the whole device takes its turn (whole_turn.h). Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
+
+#include <bitset>
+#include <cstdint>
+
+#include "src/core/base/types.h"
+#include "src/core/policies/adaptive/be_judge.h"
+#include "src/core/policies/adaptive/layout/layout.h"
+#include "src/core/policies/adaptive/lc_activity.h"
+#include "src/core/policies/adaptive/open_places.h"
+#include "src/core/policies/adaptive/whole_turn.h"
+#include "src/core/policies/parts/fair_share.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+class BePlaces {
+ public:
+  // `forced`: evictable tasks are launched without a check of their blocking time.
+  BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced);
+  BePlaces(const BePlaces&) = delete;  // its members refer to each other
+  BePlaces& operator=(const BePlaces&) = delete;
+
+  void Fill(Plan& plan);
+  // After Fill: a reason for every BE head that is not launched.
+  void HoldRest(Plan& plan) const;
+
+ private:
+  Reason LaunchReason(const HeadView& task, const BePlace& place) const;
+  bool Launch(const HeadView& task, BePlace& place, Reason reason, Plan& plan);
+  bool ReturnRunning(BePlace& place, Plan& plan);
+  bool LaunchHead(BePlace& place, Plan& plan);
+  bool OlderNeedsRoom(const HeadView& task) const;
+
+  const Snapshot& snapshot_;
+  const LcActivity& lc_;
+  FairShare shares_;
+  OpenPlaces places_;
+  BeJudge judge_;
+  WholeTurn turn_;
+  std::bitset<kMaxHeads> launched_;
+  int32_t recent_ = -1;  // the head that was launched last in this round
+  PlaceIndex recent_place_ = kNoPlace;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_

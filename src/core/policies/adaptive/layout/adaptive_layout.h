@@ -1,0 +1,53 @@
+// Which layout adaptive uses: the whole device for both, or one of the splits.
+//
+// The layout of the largest value (layout_value.h) wins, and a trial of an unknown pair may replace
+// it (layout_trial.h). A forced mechanism takes its best split. An LC side holds at least the
+// reserved CapSMs.
+//
+// The choice is a pure function of a small question (layout_question.h). The last few answers are
+// remembered, so most plans only build the question and compare it. A new question computes what
+// differs from the one before (split_values.h). Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/layout/layout.h"
+#include "src/core/policies/adaptive/layout/layout_question.h"
+#include "src/core/policies/adaptive/layout/split_values.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+class LayoutChooser {
+ public:
+  explicit LayoutChooser(Mechanism mechanism);
+
+  // The answer is valid until the next call.
+  const Layout& Choose(const Snapshot& snapshot, int32_t current);
+
+ private:
+  struct Remembered {
+    bool used = false;
+    LayoutQuestion question;
+    Layout answer;
+  };
+
+  Mechanism mechanism_;
+  QuestionBuilder question_;
+  std::vector<Remembered> remembered_;  // kLayoutsRemembered, allocated once
+  size_t next_ = 0;
+  SplitValues values_;
+};
+
+// The layout in force: where BE kernels run shows it, else where evicted ones still are, else where
+// LC tasks run.
+int32_t CurrentLayout(const Snapshot& snapshot);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_

@@ -1,0 +1,84 @@
+// The question of which layout to use: what of a snapshot the choice depends on.
+//
+// It is small and coarse, so that most plans ask one that was asked before: loads are rounded,
+// blocking times rounded up. Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_QUESTION_H_
+#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_QUESTION_H_
+
+#include <array>
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+#include "src/core/policies/adaptive/layout/layout.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// One LC app in the question.
+struct LcTerm {
+  bool silent = false;  // it has never sent a query: no layout is judged by it
+  double load = 0;
+  double p99_bound = 0;
+  double p50_bound = 0;
+  int64_t p99_ns = 0;  // alone: p99, or the solo duration where that is not known
+  int64_t target_ns = 0;
+  int64_t solo_ns = 0;
+  // With a target and an unknown p99: factor on what the load gives (queue_tail.h), rounded up.
+  double target_tail = 0;
+  double peak_load = 0;  // then, rounded: what its side must carry
+  bool operator==(const LcTerm&) const = default;
+};
+
+// One BE kernel that has a head or runs.
+struct BeTerm {
+  static constexpr double kUnbounded = 1e9;
+  int32_t kernel = -1;
+  bool fits = false;  // its blocking time fits every blocking budget
+  double share = 0;   // of the idle periods in which it runs on the whole device; 1 if it fits
+  bool evictable = false;
+  int64_t blocking_ns = 0;  // rounded up; 0 unless it fits
+  double weight = 1;
+  double most = kUnbounded;  // throughput that its quota or a reservation leaves it
+  bool confined = false;     // it has one place, never the LC side (be_quota.h)
+  int64_t segment_ns = 0;    // of a graph in segments; else 0
+  bool operator==(const BeTerm&) const = default;
+};
+
+struct LayoutQuestion {
+  uint64_t pairs_version = 0;
+  int32_t current = kUnknownLayout;
+  double load_margin = 0;   // the LC load may be that much higher; rounded up
+  int32_t splits = 0;       // 0: no partitions
+  int32_t first_split = 0;  // the first whose LC side holds the reservations
+  TrialView trial;
+  int32_t lc_count = 0;
+  int32_t be_count = 0;
+  std::array<LcTerm, kMaxApps> lc;
+  std::array<BeTerm, kMaxHeads + kMaxRunning> be;  // ascending kernel index
+  bool operator==(const LayoutQuestion& other) const;
+  void CopyFrom(const LayoutQuestion& other);  // only what counts
+};
+
+// Loads in steps, so that a small change asks the same question.
+double RoundLoad(double load);
+// How much higher than measured the load of all LC apps may be, rounded up.
+double LoadMargin(const Snapshot& snapshot);
+LcTerm MakeLcTerm(const LcAppView& app);
+
+// Builds the question of one plan. Allocates nothing.
+class QuestionBuilder {
+ public:
+  // Valid until the next call.
+  const LayoutQuestion& Ask(const Snapshot& snapshot, int32_t current);
+
+ private:
+  void AddBeTerms(const Snapshot& snapshot);
+
+  LayoutQuestion question_;
+  std::array<BeTerm, kMaxKernels> by_kernel_;  // scratch
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_QUESTION_H_

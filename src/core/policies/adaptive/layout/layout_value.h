@@ -1,0 +1,93 @@
+// The value of a layout, and whether every LC app keeps its bound in it.
+//
+// The value is the predicted BE throughput; it counts only where every LC app keeps its bound
+// beside the kernel:
+//
+//   rho, v     load of an LC app; its speed on the split beside the kernel
+//   inflation  (1 / v) (1 - rho) / (1 - sum rho / v): service and queueing, all LC apps on one side
+//   bound      inflation + blocking / p99 alone <= p99 bound; target: p99 x inflation + blocking,
+//              with an unknown p99 the tail of the queue on the split (queue_tail.h) + blocking
+//   whole      1 - rho                                  where the blocking time fits every budget
+//   elastic    (1 - rho') (lc side + be side) + rho' be side         rho' = sum rho / v; fits too
+//   static     be side                                   any blocking time: BE never waits for LC
+//
+// A value counts what a quota leaves BE. Pure functions of the question and the pair table.
+// Threads: the planner's.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_
+
+#include <cstdint>
+
+#include "src/core/policies/adaptive/layout/layout.h"
+#include "src/core/policies/adaptive/layout/layout_question.h"
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+// Which LC speed counts: with the BE side busy, busy and as a trial hopes, or empty.
+enum class Speeds : uint8_t { kPlanned, kHoped, kAlone };
+
+// p99 of an app with a bare target; beyond the target while nothing is known of its queries.
+double TailP99(const LcTerm& lc, double tail_p99_ns);
+
+// The factor on the p99 of a queue whose load rises from `load` to `split_load`. The smoothed load
+// errs, and near a load of 1 a small error is a long queue: both are taken as higher by `margin`.
+double Queueing(double load, double split_load, double margin);
+
+// Predicted speeds and loads while one BE kernel runs beside all LC apps on one split.
+struct SplitEffect {
+  double load = 0;        // rho of all LC apps on the whole device
+  double split_load = 0;  // rho' on the LC side
+  double service_ns = 0;  // mean there, weighted by load
+  double peak_load = 0;   // there, of apps with bare targets
+  double be_side = 0;     // BE speeds, the worst over LC apps
+  double lc_side = 0;
+  double slowest = 1;  // the least LC speed
+  bool stable = true;
+};
+
+class LayoutEvaluation {
+ public:
+  LayoutEvaluation(const LayoutQuestion& question, const PairTable& pairs);
+
+  double WholeValue() const;
+  // A forced mechanism runs every kernel, but a kernel adds to the value only where the LC apps
+  // keep their bounds beside it (kAlone: beside an empty BE side).
+  double SplitValue(int32_t split, Mechanism mechanism, Speeds speeds, Layout* layout) const;
+  // What one BE kernel adds to a split's value, over its weight, with Mechanism::kBest and
+  // Speeds::kPlanned.
+  double PlannedValue(const BeTerm& be, int32_t split) const;
+  // Of the BE kernels; 1 without any weight.
+  double WeightSum() const;
+  // A BE kernel that nobody measured beside an LC app on the split; -1: none.
+  int32_t UnknownOn(int32_t split) const;
+  // Whether there is one anywhere in the table.
+  bool HasUnknownPair() const;
+  // The least LC speed on the split with the BE side empty.
+  double Knee(int32_t split) const;
+
+ private:
+  // Share of time in which no query is active and BE is back: a busy period begins with an eviction
+  // and ends with a return.
+  double IdleShare(double load) const;
+  SplitEffect EffectOf(int32_t kernel, int32_t split, Speeds speeds) const;
+  bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, Speeds speeds,
+                     int64_t blocking_ns) const;
+  Sides AllowedSides(const BeTerm& be, const SplitEffect& effect, int32_t split,
+                     Mechanism mechanism, Speeds speeds) const;
+  static Sides ForcedSides(const BeTerm& be, Mechanism mechanism);
+  // A task that nothing evicts has one launch: its two sides do not add up.
+  double ValueOf(const SplitEffect& effect, Sides sides, const BeTerm& be) const;
+  double ReturnCost(const SplitEffect& effect, const BeTerm& be) const;
+
+  const LayoutQuestion& question_;
+  const PairTable& pairs_;
+  double load_ = 0;
+  double queries_per_ns_ = 0;
+  bool bare_targets_ = false;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_

@@ -1,0 +1,61 @@
+// The app closest to its limit (worst_latency.h).
+
+#include "src/core/policies/adaptive/layout/worst_latency.h"
+
+#include <algorithm>
+
+#include "src/core/policies/adaptive/layout/layout_question.h"
+#include "src/core/policies/adaptive/layout/layout_value.h"
+#include "src/core/seams/queue_tail.h"
+
+namespace gpushare::core {
+
+LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split) {
+  double load = 0;
+  double split_load = 0;
+  double service_ns = 0;
+  for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
+    const double rho = RoundLoad(snapshot.lc_apps[a].load);
+    const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
+    load += rho;
+    split_load += speed > 0 ? rho / speed : 1;
+    if (speed > 0) {
+      service_ns += rho / speed * static_cast<double>(snapshot.lc_apps[a].solo_ns) / speed;
+    }
+  }
+  if (split_load > 0) service_ns /= split_load;
+  const double margin = LoadMargin(snapshot);
+  LatencyEstimate worst;
+  double worst_ratio = 0;
+  for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
+    const LcTerm lc = MakeLcTerm(snapshot.lc_apps[a]);
+    const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
+    const bool stable = speed > 0 && split_load < 1;
+    const auto consider = [&](double value, double limit) {
+      if (!stable) value = static_cast<double>(kMaxDurationNs);  // the queue grows without end
+      if (value / limit <= worst_ratio) return;
+      worst_ratio = value / limit;
+      worst = {static_cast<int64_t>(value), static_cast<int64_t>(limit)};
+    };
+    const double p99 = static_cast<double>(std::max<int64_t>(lc.p99_ns, 1));
+    const bool bare = lc.target_tail > 0;
+    double limit = lc.target_ns > 0 && !bare ? static_cast<double>(lc.target_ns) : 0;
+    if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
+    if (limit > 0) {
+      consider(p99 / speed * Queueing(std::min(load, kLoadMax), split_load, margin), limit);
+    }
+    if (lc.p50_bound > 0 && lc.solo_ns > 0) {
+      const double solo = static_cast<double>(lc.solo_ns);
+      consider(solo / speed * Queueing(std::min(load, kLoadMax), split_load, margin),
+               lc.p50_bound * solo);
+    }
+    if (bare) {
+      const double tail_p99_ns =
+          QueueP99(static_cast<double>(lc.solo_ns) / speed, service_ns, split_load);
+      consider(TailP99(lc, tail_p99_ns), static_cast<double>(lc.target_ns));
+    }
+  }
+  return worst;
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,118 @@
+// Headroom and T_q of one plan (headroom_ledger.h).
+
+#include "src/core/policies/papers/headroom_ledger.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/parts/bounds.h"
+#include "src/core/policies/parts/launch_form.h"
+
+namespace gpushare::core {
+namespace {
+
+static_assert(kMaxApps <= 64);
+size_t AppOf(const HeadView& head) { return static_cast<size_t>(head.app); }
+uint64_t BitOf(const HeadView& head) { return uint64_t{1} << head.app; }
+
+// Whether an LC app misses its target whatever BE does. No T_q lets its next query meet it; BE then
+// runs one task at a time, while no query is active.
+bool AnyTargetIsLost(const Snapshot& snapshot) {
+  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), TargetIsLost);
+}
+
+}  // namespace
+
+HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t lc_issued_ns)
+    : headroom_ns_(MinHeadroom(snapshot)),
+      queued_ns_(SumNs(snapshot.queued_ns, lc_issued_ns)),
+      queued_ns_max_(MaxQueuedTime(snapshot)),
+      one_at_a_time_(AnyTargetIsLost(snapshot)),
+      shares_(snapshot) {
+  for (const RunningView& running : snapshot.running) {
+    const HeadView& task = running.task;
+    if (task.app_class != AppClass::kBestEffort) continue;
+    ++issued_[AppOf(task)];
+    if (task.kind != TaskKind::kMemcpy && task.followed) followed_ |= BitOf(task);
+  }
+}
+
+int64_t HeadroomLedger::ChargeOf(const HeadView& head) {
+  return SumNs(head.remaining.duration_ns, head.remaining.error_ns);
+}
+
+PlannedHold HeadroomLedger::Judge(const HeadView& head) const {
+  const int64_t queued_ns = SumNs(queued_ns_, ChargeOf(head));
+  if (one_at_a_time_ && queued_ns_ > 0) {
+    return {head.task, Reason::kHoldQueuedTime, queued_ns, 0};
+  }
+  for (uint64_t apps = followed_; apps != 0; apps &= apps - 1) {
+    if (shares_.LeavesTo(head, std::countr_zero(apps))) {
+      return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], kBeWindowPerApp};
+    }
+  }
+  if (queued_ns_max_ == kNever && issued_[AppOf(head)] >= kBeWindowPerApp) {
+    return {head.task, Reason::kHoldWindow, issued_[AppOf(head)], kBeWindowPerApp};
+  }
+  if (queued_ns > queued_ns_max_) {
+    return {head.task, Reason::kHoldQueuedTime, queued_ns, queued_ns_max_};
+  }
+  return JudgeHeadroom(head);
+}
+
+PlannedHold HeadroomLedger::JudgeHeadroom(const HeadView& head) const {
+  if (ChargeOf(head) > headroom_ns_) {
+    return {head.task, Reason::kHoldHeadroom, ChargeOf(head), headroom_ns_};
+  }
+  return {head.task, Reason::kNone, 0, 0};
+}
+
+void HeadroomLedger::Debit(const HeadView& head) {
+  DebitHeadroom(ChargeOf(head));
+  queued_ns_ = SumNs(queued_ns_, ChargeOf(head));
+  ++issued_[AppOf(head)];
+  shares_.Charge(head);
+  if (head.followed) followed_ |= BitOf(head);
+}
+
+void HeadroomLedger::DebitHeadroom(int64_t charged_ns) {
+  headroom_ns_ = LeftNs(headroom_ns_, charged_ns);
+}
+
+void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Plan& plan) {
+  if (!slots.Free(head.direction)) {
+    plan.holds.TryAdd(slots.Hold(head));
+    return;
+  }
+  // Observation 2 of 6.1: one pinned copy takes the whole link, pageable ones only their share.
+  if (head.pinned) {
+    const PlannedHold hold = ledger.JudgeHeadroom(head);
+    if (hold.reason != Reason::kNone) {
+      plan.holds.TryAdd(hold);
+      return;
+    }
+  }
+  if (!plan.launches.TryAdd(MakeLaunch(head.task, Form::kMemcpy, kWholeDevice, LaneClass::kCopy,
+                                       Reason::kFitsHeadroom))) {
+    return;
+  }
+  slots.Take(head.direction);
+  if (head.pinned) ledger.DebitHeadroom(HeadroomLedger::ChargeOf(head));
+}
+
+void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedger& ledger,
+                   Plan& plan) {
+  const PlannedHold hold = ledger.Judge(head);
+  if (hold.reason != Reason::kNone) {
+    plan.holds.TryAdd(hold);
+    return;
+  }
+  const Reason reason = snapshot.queries.empty() ? Reason::kIdleDevice : Reason::kFitsHeadroom;
+  if (plan.launches.TryAdd(MakeLaunch(head.task, OrdinaryForm(head.kind), kWholeDevice,
+                                      LaneClass::kPlain, reason))) {
+    ledger.Debit(head);
+  }
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,198 @@
+// kernelet: algorithm 1, one plan (kernelet.h).
+
+#include "src/core/policies/papers/kernelet.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/papers/co_schedule.h"
+#include "src/core/policies/parts/copy_slots.h"
+#include "src/core/policies/parts/fair_share.h"
+#include "src/core/policies/parts/launch_form.h"
+#include "src/core/policies/parts/lc_first.h"
+#include "src/core/policies/parts/quiet.h"
+
+namespace gpushare::core {
+namespace {
+
+using Pending = BoundedList<PendingKernel, kMaxOverlapKernels>;
+
+bool LcIsActive(const Snapshot& snapshot) {
+  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), [](const LcAppView& app) {
+    return app.active_queries > 0 || app.tasks_in_flight > 0;
+  });
+}
+
+// A slice must be able to leave out the rest. A chain of simulated nodes has no block tasks.
+bool RunsInSlices(const HeadView& task) {
+  return task.kind == TaskKind::kKernel && task.kernel != nullptr && task.overlap_index >= 0;
+}
+
+void AddPending(const HeadView& task, bool running, Pending& pending) {
+  if (!RunsInSlices(task)) return;
+  for (PendingKernel& known : pending) {
+    if (known.task->overlap_index != task.overlap_index) continue;
+    if (known.second == nullptr) known.second = &task;
+    return;
+  }
+  pending.TryAdd({&task, nullptr, running});
+}
+
+// A slice of its own: whole waves of all workers, long enough that the gap between two slices is
+// small.
+int64_t SingleSlice(const Snapshot& snapshot, const HeadView& task) {
+  const int64_t wave = int64_t{task.kernel->workers_per_sm_max} * snapshot.sm_count;
+  const double block_ns = static_cast<double>(task.remaining.duration_ns) /
+                          static_cast<double>(std::max<int64_t>(task.blocks_left, 1));
+  const double wave_ns = std::max(1.0, block_ns * static_cast<double>(wave));
+  const auto waves = static_cast<int64_t>(kSliceGapNs / kSliceOverheadMax / wave_ns) + 1;
+  return wave * waves;
+}
+
+// One plan's BE side.
+class Slices {
+ public:
+  Slices(const Snapshot& snapshot, Plan& plan) : snapshot_(snapshot), plan_(plan) {
+    FairShare(snapshot).Order(order_);
+    for (const RunningView& running : snapshot.running) {
+      if (!IsBeCompute(running.task)) continue;
+      ++running_;
+      AddPending(running.task, true, pending_);
+      if (!RunsInSlices(running.task)) alone_ = true;
+    }
+    for (const HeadView* head : order_) AddPending(*head, false, pending_);
+  }
+
+  void PlanCopies() {
+    CopySlots slots(snapshot_);
+    for (const HeadView* head : order_) {
+      if (head->kind != TaskKind::kMemcpy) continue;
+      if (!slots.Free(head->direction)) {
+        plan_.holds.TryAdd(slots.Hold(*head));
+      } else if (plan_.launches.TryAdd(MakeLaunch(head->task, Form::kMemcpy, kWholeDevice,
+                                                  LaneClass::kCopy, Reason::kFillsGap))) {
+        slots.Take(head->direction);
+      }
+    }
+  }
+
+  void Hold(Reason reason, int64_t value, int64_t limit) {
+    for (const HeadView* head : order_) {
+      if (head->kind != TaskKind::kMemcpy && !WasLaunched(*head)) {
+        plan_.holds.TryAdd({head->task, reason, value, limit});
+      }
+    }
+  }
+
+  // Algorithm 1 without its loop: whatever ends or arrives asks for the next plan.
+  void PlanPair() {
+    const HeadView* const next = NextByTurn();
+    if (next != nullptr && running_ < kPair && !alone_) {
+      const HeadView* const overdue = IsOverdue(*next) ? next : nullptr;
+      if (overdue == nullptr || RunsInSlices(*overdue)) {
+        LaunchCoSchedule(FindCoSchedule(snapshot_, pending_.span(), overdue), *next);
+      } else if (running_ == 0) {
+        LaunchSingle(*next);
+      }
+    }
+    Hold(Reason::kHoldWindow, running_, kPair);
+  }
+
+  // BASE: whole kernels.
+  void PlanWhole() {
+    for (const HeadView* head : order_) {
+      if (head->kind == TaskKind::kMemcpy || running_ >= kPair) continue;
+      LaunchWhole(*head);
+    }
+    Hold(Reason::kHoldWindow, running_, kPair);
+  }
+
+ private:
+  static constexpr int32_t kPair = 2;
+
+  const HeadView* NextByTurn() const {
+    for (const HeadView* head : order_) {
+      if (head->kind != TaskKind::kMemcpy) return head;
+    }
+    return nullptr;
+  }
+
+  // The largest profit knows no turns: a kernel that never pairs well would wait for ever.
+  bool IsOverdue(const HeadView& head) const {
+    const BeAppView& app = snapshot_.be_apps[static_cast<size_t>(head.app)];
+    return snapshot_.now_ns - std::max(head.ready_ns, app.served_ns) > kBeWaitNsMax;
+  }
+
+  bool IsRunning(const HeadView* task) const {
+    return std::any_of(snapshot_.running.begin(), snapshot_.running.end(),
+                       [&](const RunningView& running) { return &running.task == task; });
+  }
+  bool WasLaunched(const HeadView& head) const {
+    return std::any_of(plan_.launches.begin(), plan_.launches.end(),
+                       [&](const PlannedLaunch& launch) { return launch.task == head.task; });
+  }
+
+  // Slices that run and are not of this co-schedule end first.
+  void LaunchCoSchedule(const CoSchedule& chosen, const HeadView& next) {
+    if (chosen.tasks[0] == nullptr) {
+      if (running_ == 0) LaunchSingle(next);
+      return;
+    }
+    int32_t of_it = 0;
+    for (const HeadView* task : chosen.tasks) of_it += IsRunning(task) ? 1 : 0;
+    if (of_it != running_) return;
+    for (size_t i = 0; i < chosen.tasks.size(); ++i) {
+      if (IsRunning(chosen.tasks[i])) continue;
+      LaunchSlice(*chosen.tasks[i], int64_t{chosen.blocks_per_sm[i]} * snapshot_.sm_count);
+    }
+  }
+
+  void LaunchSingle(const HeadView& head) {
+    if (RunsInSlices(head)) {
+      LaunchSlice(head, SingleSlice(snapshot_, head));
+    } else {
+      LaunchWhole(head);
+    }
+  }
+
+  void LaunchSlice(const HeadView& head, int64_t blocks) {
+    PlannedLaunch launch =
+        MakeLaunch(head.task, Form::kSlice, kWholeDevice, LaneClass::kPlain, Reason::kFillsGap);
+    launch.blocks_max = blocks;
+    if (plan_.launches.TryAdd(launch)) ++running_;
+  }
+
+  void LaunchWhole(const HeadView& head) {
+    if (plan_.launches.TryAdd(MakeLaunch(head.task, OrdinaryForm(head.kind), kWholeDevice,
+                                         LaneClass::kPlain, Reason::kIdleDevice))) {
+      ++running_;
+    }
+  }
+
+  const Snapshot& snapshot_;
+  Plan& plan_;
+  BeOrder order_;
+  Pending pending_;
+  int32_t running_ = 0;
+  bool alone_ = false;  // something that runs cannot be sliced
+};
+
+}  // namespace
+
+void KerneletPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlanQuiesced(snapshot, plan)) return;
+  PublishRoutes(snapshot, LcRoute(), plan);
+  const bool lc_first = LaunchLcHeads(snapshot, plan) > 0 || LcIsActive(snapshot);
+  Slices slices(snapshot, plan);
+  slices.PlanCopies();
+  if (lc_first) {
+    slices.Hold(Reason::kHoldLcActive, 0, 0);
+  } else if (base_) {
+    slices.PlanWhole();
+  } else {
+    slices.PlanPair();
+  }
+}
+
+}  // namespace gpushare::core

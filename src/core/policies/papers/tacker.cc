@@ -1,0 +1,173 @@
+// tacker: one LC kernel, one BE partner (tacker.h).
+
+#include "src/core/policies/papers/tacker.h"
+
+#include <cstdint>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/papers/headroom_ledger.h"
+#include "src/core/policies/papers/overlap_pair.h"
+#include "src/core/policies/papers/tacker_turn.h"
+#include "src/core/policies/parts/copy_slots.h"
+#include "src/core/policies/parts/launch_form.h"
+#include "src/core/policies/parts/lc_first.h"
+#include "src/core/policies/parts/quiet.h"
+
+namespace gpushare::core {
+namespace {
+
+void PublishTackerRoutes(const Snapshot& snapshot, const TackerTurn& turn, Plan& plan) {
+  LcRoute route;
+  route.lane_class = LaneClass::kPlain;  // no priorities: order comes from not launching
+  PublishRoutes(snapshot, route, plan);
+  for (size_t app = 0; app < snapshot.lc_apps.size(); ++app) {
+    plan.routes[app].fast_path = !turn.MayOverlap(static_cast<int32_t>(app));
+  }
+}
+
+PlannedLaunch LcLaunch(const HeadView& lc, int32_t count) {
+  PlannedLaunch launch =
+      MakeLaunch(lc.task, OrdinaryForm(lc.kind), kWholeDevice, LaneClass::kPlain, Reason::kLcFirst);
+  launch.count = count;
+  return launch;
+}
+
+bool AnyFusedInFlight(const Snapshot& snapshot) {
+  for (const RunningView& running : snapshot.running) {
+    for (const PartView& part : running.parts) {
+      if (part.form == Form::kFused) return true;
+    }
+  }
+  return false;
+}
+
+// The BE head whose overlap with an LC head gains most.
+struct Partner {
+  const HeadView* be = nullptr;
+  Overlap overlap;
+  int64_t gain_ns = 0;
+};
+
+// Eq. 8, and the largest T_gain. Equal gains go to the app that is next by weight.
+Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder& order,
+                    int64_t headroom_ns) {
+  Partner best;
+  if (lc.kernel == nullptr) return best;
+  const OverlapFinder finder(snapshot, {lc.kernel->id, lc.overlap_index});
+  OverlapFinder::Overlaps overlaps;
+  for (const HeadView* be : order) {
+    finder.Find(lc, *be, overlaps);
+    for (const Overlap& overlap : overlaps) {
+      const int64_t gain_ns = overlap.GainNs(lc, *be);
+      if (gain_ns <= best.gain_ns || overlap.ChargeNs(lc) >= headroom_ns) continue;
+      best = {be, overlap, gain_ns};
+    }
+  }
+  return best;
+}
+
+// Both launches, or the one of the fused kernel.
+void LaunchTogether(const Snapshot& snapshot, const HeadView& lc, const Partner& partner,
+                    Plan& plan) {
+  PlannedLaunch launch = LcLaunch(lc, 1);
+  launch.reason = Reason::kFitsHeadroom;
+  if (partner.overlap.be_workers_per_sm == 0) {
+    launch.form = Form::kFused;
+    launch.fused_with = partner.be->task;
+  } else {
+    // The workers first: the LC task's grid takes the room that they leave.
+    PlannedLaunch workers = MakeLaunch(partner.be->task, Form::kWorkers, kWholeDevice,
+                                       LaneClass::kBe, Reason::kFitsHeadroom);
+    workers.workers = partner.overlap.be_workers_per_sm * snapshot.sm_count;
+    plan.launches.TryAdd(workers);
+  }
+  plan.launches.TryAdd(launch);
+}
+
+// What one plan decides, LC heads first.
+class Decision {
+ public:
+  Decision(const Snapshot& snapshot, Plan& plan)
+      : snapshot_(snapshot), plan_(plan), turn_(snapshot) {
+    PublishTackerRoutes(snapshot, turn_, plan);
+    FairShare(snapshot).Order(order_);
+  }
+
+  void PlanLc() {
+    for (const HeadView& head : snapshot_.heads) {
+      if (head.app_class == AppClass::kLatencyCritical) PlanLcHead(head);
+    }
+  }
+
+  void PlanBe() {
+    HeadroomLedger ledger(snapshot_, lc_issued_ns_);
+    CopySlots slots(snapshot_);
+    if (partner_.be != nullptr) ledger.DebitHeadroom(partner_.charge_ns);
+    for (const HeadView* be : order_) {
+      if (be == partner_.be) continue;
+      if (be->kind == TaskKind::kMemcpy) {
+        PlanCopy(*be, slots, ledger, plan_);
+      } else if (partner_.be != nullptr) {
+        plan_.holds.TryAdd({be->task, Reason::kHoldWindow, 1, 1});
+      } else if (turn_.EarlierQueryWaits()) {
+        plan_.holds.TryAdd({be->task, Reason::kHoldLcActive, 0, 0});
+      } else {
+        PlanBeCompute(snapshot_, *be, ledger, plan_);
+      }
+    }
+  }
+
+ private:
+  void PlanLcHead(const HeadView& lc) {
+    if (turn_.MayOverlap(lc.app) && turn_.GivesWay(lc) && partner_.be == nullptr) {
+      const Partner best = BestPartner(snapshot_, lc, order_, turn_.headroom_ns());
+      if (best.be != nullptr) {
+        LaunchTogether(snapshot_, lc, best, plan_);
+        partner_ = {best.be, best.overlap.ChargeNs(lc)};
+        lc_issued_ns_ += lc.remaining.duration_ns;
+        // Behind a fused launch the next kernel waits for this one's end, which is an event.
+        if (best.overlap.be_workers_per_sm > 0) AskAgain(lc, 1);
+        return;
+      }
+      if (turn_.CanWait(lc)) {
+        const LcAppView& app = snapshot_.lc_apps[static_cast<size_t>(lc.app)];
+        plan_.holds.TryAdd({lc.task, Reason::kHoldWindow, app.tasks_in_flight, kTackerTasksAhead});
+        return;
+      }
+    }
+    const int32_t count = turn_.Undecided(lc);
+    if (!plan_.launches.TryAdd(LcLaunch(lc, count))) return;
+    lc_issued_ns_ += lc.remaining.duration_ns * count;
+    AskAgain(lc, count);
+  }
+
+  // The next kernel of the queue is a decision of its own. While a fused launch is in flight this
+  // one may still have to wait for it; then planning again at once would never end.
+  void AskAgain(const HeadView& lc, int32_t count) {
+    if (count >= lc.ready_count) return;
+    plan_.replan_at_ns = snapshot_.now_ns + (AnyFusedInFlight(snapshot_) ? kTackerReplanNs : 0);
+  }
+
+  struct Chosen {
+    const HeadView* be = nullptr;
+    int64_t charge_ns = 0;
+  };
+
+  const Snapshot& snapshot_;
+  Plan& plan_;
+  const TackerTurn turn_;
+  BeOrder order_;
+  Chosen partner_;  // at most one overlap a plan
+  int64_t lc_issued_ns_ = 0;
+};
+
+}  // namespace
+
+void TackerPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
+  if (PlanQuiesced(snapshot, plan)) return;
+  Decision decision(snapshot, plan);
+  decision.PlanLc();
+  decision.PlanBe();
+}
+
+}  // namespace gpushare::core

@@ -1,0 +1,88 @@
+// Turns of LC kernels (tacker_turn.h).
+
+#include "src/core/policies/papers/tacker_turn.h"
+
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/papers/overlap_pair.h"
+#include "src/core/policies/parts/launch_form.h"
+
+namespace gpushare::core {
+namespace {
+
+// One BE task of each kernel that is ready or running.
+using BeKernels = BoundedList<const HeadView*, kMaxHeads>;
+
+void AddKernel(const HeadView& task, BeKernels& kernels) {
+  if (!IsBeCompute(task) || task.kernel == nullptr) return;
+  for (const HeadView* known : kernels) {
+    if (known->kernel == task.kernel) return;
+  }
+  kernels.TryAdd(&task);
+}
+
+KernelRow MainKernel(const Snapshot& snapshot, const LcAppView& app) {
+  KernelRow row{app.main_kernel, -1};
+  const auto rows = snapshot.co_schedules.rows;
+  for (size_t i = 0; i < rows.size() && app.main_kernel; ++i) {
+    if (rows[i]->id == app.main_kernel) row.overlap_index = static_cast<int32_t>(i);
+  }
+  return row;
+}
+
+}  // namespace
+
+TackerTurn::TackerTurn(const Snapshot& snapshot) : snapshot_(snapshot) {
+  // With more active queries than a snapshot holds the last one is not known.
+  if (!snapshot.queries.empty() && snapshot.queries.size() < kMaxActiveQueries) {
+    last_ = &snapshot.queries.back();
+  }
+  BeKernels kernels;
+  for (const HeadView& head : snapshot.heads) AddKernel(head, kernels);
+  for (const RunningView& running : snapshot.running) AddKernel(running.task, kernels);
+  const auto gains = [&](const KernelRow& lc) {
+    const OverlapFinder finder(snapshot, lc);
+    return std::any_of(kernels.begin(), kernels.end(),
+                       [&](const HeadView* be) { return finder.EverGains(*be); });
+  };
+  for (size_t app = 0; app < snapshot.lc_apps.size() && !kernels.empty(); ++app) {
+    may_overlap_[app] = gains(MainKernel(snapshot, snapshot.lc_apps[app]));
+  }
+  for (const HeadView& head : snapshot.heads) {
+    if (head.app_class != AppClass::kLatencyCritical) continue;
+    earlier_waits_ = earlier_waits_ || (last_ != nullptr && !IsOfLast(head));
+    const auto app = static_cast<size_t>(head.app);
+    if (may_overlap_[app] || kernels.empty() || head.kernel == nullptr) continue;
+    may_overlap_[app] = gains({head.kernel->id, head.overlap_index});
+  }
+}
+
+bool TackerTurn::IsOfLast(const HeadView& lc) const {
+  return last_ != nullptr && lc.query == last_->query;
+}
+
+bool TackerTurn::GivesWay(const HeadView& lc) const {
+  return IsOfLast(lc) && last_->headroom_ns > kTackerHeadroomNsMin && !earlier_waits_;
+}
+
+bool TackerTurn::CanWait(const HeadView& lc) const {
+  const LcAppView& app = snapshot_.lc_apps[static_cast<size_t>(lc.app)];
+  if (!GivesWay(lc) || app.tasks_in_flight < kTackerTasksAhead) return false;
+  if (last_->issued_ns < kTackerAheadNs || lc.kernel == nullptr) return false;
+  const OverlapFinder finder(snapshot_, {lc.kernel->id, lc.overlap_index});
+  return std::any_of(snapshot_.running.begin(), snapshot_.running.end(),
+                     [&](const RunningView& running) {
+                       return running.task.app_class == AppClass::kBestEffort &&
+                              running.task.followed && finder.EverGains(running.task);
+                     });
+}
+
+int32_t TackerTurn::Undecided(const HeadView& lc) const {
+  if (last_ == nullptr || !MayOverlap(lc.app)) return lc.ready_count;
+  // Tasks of the last query may stand behind this one.
+  const bool may_be_followed = last_->lc_app == lc.app && last_->headroom_ns > kTackerHeadroomNsMin;
+  return may_be_followed ? 1 : lc.ready_count;
+}
+
+}  // namespace gpushare::core

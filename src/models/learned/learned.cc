@@ -1,0 +1,238 @@
+// The text of what was learned; see learned.h.
+
+#include "src/models/learned/learned.h"
+
+#include "absl/strings/str_cat.h"
+#include "src/core/base/limits.h"
+#include "src/core/base/status.h"
+#include "src/models/fused/fused_model.h"
+#include "src/models/json/json_fields.h"
+#include "src/models/learned/json_co_resident.h"
+#include "src/models/learned/json_library.h"
+#include "src/models/profile/profile_limits.h"
+
+namespace gpushare::models {
+namespace {
+
+constexpr int64_t kSchemaVersion = 1;
+constexpr double kMaxCount = 9e15;
+constexpr double kMaxX = static_cast<double>(core::kMaxCopyBytes);
+// Weights are 1 / y^2 with y of at least 1 ns and forgetting over 64 samples.
+constexpr double kMaxWeight = 1e3;
+constexpr double kMaxCovariance = kMaxWeight * kMaxX * kMaxX;
+
+const Field<LinearState> kLinearFields[] = {
+    {"samples", &LinearState::samples, 0, kMaxCount},
+    {"weight", &LinearState::weight, 0, kMaxWeight},
+    {"mean_x", &LinearState::mean_x, 0, kMaxX},
+    {"mean_y_ns", &LinearState::mean_y_ns, 0, kDurationMaxNs},
+    {"mean_base_ns", &LinearState::mean_base_ns, 0, kDurationMaxNs},
+    {"covariance_xx", &LinearState::covariance_xx, 0, kMaxCovariance},
+    {"covariance_xy", &LinearState::covariance_xy, -kMaxCovariance, kMaxCovariance},
+    {"has_line", &LinearState::has_line},
+    {"line_intercept_ns", &LinearState::line_intercept_ns, -kDurationMaxNs, kDurationMaxNs},
+    {"line_slope_ns", &LinearState::line_slope_ns, 0, kDurationMaxNs},
+    {"squared_error", &LinearState::squared_error, 0, 1},
+    {"refits", &LinearState::refits, 0, kMaxCount},
+};
+
+const Field<EvictionState> kEvictionFields[] = {
+    {"mean_ns", &EvictionState::mean_ns, 0, kDurationMaxNs},
+    {"error_ns", &EvictionState::error_ns, 0, kDurationMaxNs},
+    {"trained", &EvictionState::trained},
+};
+
+constexpr double kMaxFactor = 10;
+
+const Field<FollowedMean> kFactorFields[] = {
+    {"samples", &FollowedMean::samples, 0, kMaxCount},
+    {"mean", &FollowedMean::mean, 0, kMaxFactor},
+};
+
+const Field<FollowedMean> kTimeFields[] = {
+    {"samples", &FollowedMean::samples, 0, kMaxCount},
+    {"mean", &FollowedMean::mean, 0, kDurationMaxNs},
+};
+
+const Field<LearnedPair> kPairFields[] = {
+    {"kernel", &LearnedPair::kernel, 1, core::kMaxNameBytes},
+    {"neighbour", &LearnedPair::neighbour, 1, core::kMaxNameBytes},
+    {"sms", &LearnedPair::sms, 1, kSmsMax},
+    {"speed", ObjectField<LearnedPair, FollowedMean, &LearnedPair::speed, kFactorFields>()},
+};
+
+constexpr Field<LearnedKernel>::Custom kSegmentsField = {
+    [](const JsonValue& value, const JsonPath& path, LearnedKernel& out) {
+      return ReadInteger(value, path, 0, core::kMaxSegments, out.segments);
+    },
+    [](const LearnedKernel& in, JsonWriter& json) { json.Write(in.segments); },
+    [](const LearnedKernel& in) { return in.segments == 0; },
+};
+
+// Weights multiply shares between 0 and 1.
+constexpr double kMaxNeighbourWeight = 1e6;
+constexpr size_t kFormerWeights = 9;
+
+absl::Status ReadWeights(const JsonValue& value, const JsonPath& path, NeighbourState& out) {
+  size_t count = 0;
+  GPUSHARE_RETURN_IF_ERROR(ReadArray(value, path, static_cast<int64_t>(out.weights.size()),
+                                     [&](const JsonValue& element, const JsonPath& at) {
+                                       return ReadDouble(element, at, -kMaxNeighbourWeight,
+                                                         kMaxNeighbourWeight, out.weights[count++]);
+                                     }));
+  out.known = count == out.weights.size();
+  // Weights of the nine features of older profiles: until it is trained again, nothing is known.
+  if (count == kFormerWeights) out.weights = {};
+  if (out.known || count == kFormerWeights) return absl::OkStatus();
+  return KeyError(path, absl::StrCat("has ", count, " numbers, and a neighbour model has ",
+                                     out.weights.size(), "."));
+}
+
+void WriteWeights(const NeighbourState& in, JsonWriter& json) {
+  json.BeginArray();
+  for (const double weight : in.weights) json.Write(weight);
+  json.EndArray();
+}
+
+const Field<NeighbourState> kNeighbourFields[] = {
+    {"weights", Field<NeighbourState>::Custom{ReadWeights, WriteWeights}},
+    {"error", &NeighbourState::error, 0, 1},
+    {"small_error", &NeighbourState::small_error, 0, 1},
+};
+
+constexpr Field<LearnedKernel>::Custom kNeighboursField = {
+    [](const JsonValue& value, const JsonPath& path, LearnedKernel& out) {
+      return ReadObject<NeighbourState>(kNeighbourFields, value, path, out.neighbours);
+    },
+    [](const LearnedKernel& in, JsonWriter& json) {
+      WriteObject<NeighbourState>(kNeighbourFields, in.neighbours, json);
+    },
+    [](const LearnedKernel& in) { return !in.neighbours.known; },
+};
+
+// Of the time of the TC part.
+constexpr double kMaxLoadRatio = 1000;
+
+const Field<FusedPoint> kFusedPointFields[] = {
+    {"load_ratio", &FusedPoint::load_ratio, 0, kMaxLoadRatio},
+    {"duration_ratio", &FusedPoint::duration_ratio, 0, kMaxLoadRatio},
+};
+
+const Field<LearnedFused> kFusedFields[] = {
+    {"name", &LearnedFused::name, 1, core::kMaxNameBytes},
+    {"error", &LearnedFused::error, 0, 1},
+    {"points", ListField<LearnedFused, FusedPoint, &LearnedFused::points, kFusedPointFields,
+                         FusedModel::kPoints>()},
+};
+
+const Field<Learned>::Custom kFusedListField = {
+    ListField<Learned, LearnedFused, &Learned::fused, kFusedFields, core::kMaxKernels>().parse,
+    ListField<Learned, LearnedFused, &Learned::fused, kFusedFields, core::kMaxKernels>().format,
+    [](const Learned& in) { return in.fused.empty(); },
+};
+
+constexpr Field<Learned>::Custom kCoResidentField = {
+    [](const JsonValue& value, const JsonPath& path, Learned& out) {
+      return ReadCoResident(value, path, out.co_resident);
+    },
+    [](const Learned& in, JsonWriter& json) { WriteCoResident(in.co_resident, json); },
+    [](const Learned& in) { return !in.co_resident.known(); },
+};
+
+const Field<Learned>::Custom kLibraryField = {
+    [](const JsonValue& value, const JsonPath& path, Learned& out) {
+      return ReadLibrary(value, path, out.library);
+    },
+    [](const Learned& in, JsonWriter& json) { WriteLibrary(in.library, json); },
+    [](const Learned& in) { return in.library.classes.empty(); },
+};
+
+const Field<SizeTable::Point> kSizeFields[] = {
+    {"samples", &SizeTable::Point::samples, 0, kMaxCount},
+    // Means of logarithms: twice the largest value, because they round.
+    {"size", &SizeTable::Point::size, 0, 2 * core::kMaxInputSize},
+    {"ratio", &SizeTable::Point::ratio, 0, 2 * kDurationMaxNs},
+};
+
+const Field<QueryModelState> kQueryModelFields[] = {
+    {"samples", &QueryModelState::samples, 0, kMaxCount},
+    {"line_error", &QueryModelState::line_error, 0, 1},
+    {"table_error", &QueryModelState::table_error, 0, 1},
+    {"line", ObjectField<QueryModelState, LinearState, &QueryModelState::line, kLinearFields>()},
+    {"table", ListField<QueryModelState, SizeTable::Point, &QueryModelState::table, kSizeFields,
+                        SizeTable::kBuckets>()},
+};
+
+const Field<LearnedQueries> kQueriesFields[] = {
+    {"app", &LearnedQueries::app, 1, core::kMaxNameBytes},
+    {"model",
+     ObjectField<LearnedQueries, QueryModelState, &LearnedQueries::model, kQueryModelFields>()},
+};
+
+const Field<Learned>::Custom kQueriesField = {
+    ListField<Learned, LearnedQueries, &Learned::queries, kQueriesFields, core::kMaxKernels>()
+        .parse,
+    ListField<Learned, LearnedQueries, &Learned::queries, kQueriesFields, core::kMaxKernels>()
+        .format,
+    [](const Learned& in) { return in.queries.empty(); },
+};
+
+const Field<LearnedKernel> kKernelFields[] = {
+    {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
+    {"segments", kSegmentsField},
+    {"blocking", ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kTimeFields>()},
+    {"solo", ObjectField<LearnedKernel, LinearState, &LearnedKernel::solo, kLinearFields>()},
+    {"eviction",
+     ObjectField<LearnedKernel, EvictionState, &LearnedKernel::eviction, kEvictionFields>()},
+    {"neighbours", kNeighboursField},
+};
+
+const Field<LearnedCopies> kCopiesFields[] = {
+    {"direction", &LearnedCopies::direction, 0, 3},
+    {"pinned", &LearnedCopies::pinned},
+    {"line", ObjectField<LearnedCopies, LinearState, &LearnedCopies::line, kLinearFields>()},
+};
+
+const Field<Learned> kLearnedFields[] = {
+    {"schema_version", VersionField<Learned, kSchemaVersion>()},
+    {"kernels",
+     ListField<Learned, LearnedKernel, &Learned::kernels, kKernelFields, core::kMaxKernels>()},
+    {"copies",
+     ListField<Learned, LearnedCopies, &Learned::copies, kCopiesFields, core::kMaxKernels>()},
+    {"pairs", ListField<Learned, LearnedPair, &Learned::pairs, kPairFields, kMaxPairs>()},
+    {"fused", kFusedListField},
+    {"co_resident", kCoResidentField},
+    {"library", kLibraryField},
+    {"queries", kQueriesField},
+};
+
+}  // namespace
+
+absl::StatusOr<Learned> ParseLearned(const std::string& text) {
+  GPUSHARE_ASSIGN_OR_RETURN(const JsonDocument json,
+                            ParseStrictJson(text, "The learned model", kLearnedBytesMax));
+  return ReadLearned(json);
+}
+
+absl::StatusOr<Learned> ReadLearned(const JsonDocument& json) {
+  Learned learned;
+  GPUSHARE_RETURN_IF_ERROR(ReadObject<Learned>(kLearnedFields, json.root(), "", learned));
+  if (!json.root().Has("schema_version")) {
+    return KeyError("schema_version", "is missing, and a learned model must have it.");
+  }
+  for (size_t i = 0; i < learned.kernels.size(); ++i) {
+    if (learned.kernels[i].name.empty()) {
+      return KeyError(absl::StrCat("kernels[", i, "]"), "needs a 'name'.");
+    }
+  }
+  return learned;
+}
+
+std::string FormatLearned(const Learned& learned) {
+  std::string text;
+  JsonWriter json(text, -1);
+  WriteObject<Learned>(kLearnedFields, learned, json);
+  return text;
+}
+
+}  // namespace gpushare::models

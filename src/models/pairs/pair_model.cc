@@ -1,0 +1,57 @@
+// Measured pairs; see pair_model.h.
+
+#include "src/models/pairs/pair_model.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gpushare::models {
+namespace {
+
+// The mean follows the last so many samples: queries of some ten milliseconds.
+constexpr int64_t kFollowedSamples = 64;
+// A sample below the least met something else than the neighbour. No neighbour makes a kernel
+// faster: a factor above 1 means that its time alone is overestimated, from its first, cold
+// queries.
+constexpr double kFactorMin = 0.02;
+constexpr double kFactorMax = 1;
+// To keep a bound of 2 %, the planner must see changes of a fraction of it.
+constexpr double kAnnouncedStep = 0.005;
+
+}  // namespace
+
+bool FollowedMean::trusted() const { return samples >= kPairSamplesTrusted; }
+
+bool FollowedMean::Observe(double value, double step) {
+  ++samples;
+  const double weight = 1 / static_cast<double>(std::min(samples, kFollowedSamples));
+  mean += weight * (value - mean);
+  if (!trusted() || (samples > kPairSamplesTrusted && std::abs(mean - announced) <= step))
+    return false;
+  announced = mean;
+  return true;
+}
+
+double PairModel::SpeedOf(const PairKey& key) const {
+  const auto found = speeds_.find(key);
+  return found != speeds_.end() && found->second.trusted() ? found->second.mean : 0;
+}
+
+bool PairModel::ObserveSpeed(const PairKey& key, double factor) {
+  const auto found = speeds_.find(key);
+  if (found == speeds_.end() && speeds_.size() >= kMaxPairs) return false;
+  FollowedMean& state = found == speeds_.end() ? speeds_[key] : found->second;
+  return state.Observe(std::clamp(factor, kFactorMin, kFactorMax), kAnnouncedStep);
+}
+
+void PairModel::GiveUp(const PairKey& key, double factor) {
+  if (SpeedOf(key) > 0) return;
+  const double mean = std::clamp(factor, kFactorMin, kFactorMax);
+  Restore(key, {.samples = kPairSamplesTrusted, .mean = mean, .announced = mean});
+}
+
+void PairModel::Restore(const PairKey& key, const FollowedMean& state) {
+  if (speeds_.size() < kMaxPairs || speeds_.contains(key)) speeds_[key] = state;
+}
+
+}  // namespace gpushare::models
