@@ -4,6 +4,8 @@
 //   idle     a runtime without work
 //   lc_N     N queries of 0.7 ms a second; the submitting thread sleeps between them, so that its
 //            submits are cold
+//   cold_N   the same, in turn with launches of the same kernel without the library (bare): what a
+//            cold submit costs beyond a cold launch
 //   be       BE tasks of 5 ms, one on the device and two behind it
 //   waiters  one query of a few microseconds after another, while 0, 8 and 32 threads wait for
 //            other tickets
@@ -150,6 +152,32 @@ Json Queries(const Subject& subject, int rate, double seconds) {
   return row;
 }
 
+// A submit, then a bare launch, and so on: the processor is as cold for both.
+Json ColdSubmits(const Subject& subject, int rate, double seconds) {
+  Times times;
+  std::vector<int64_t> bare_ns;
+  const int64_t gap_ns = 1'000'000'000 / rate;
+  int64_t arrival_ns = NowNs() + gap_ns;
+  for (int i = 0; i < kWarmUps + static_cast<int>(seconds * rate); ++i) {
+    if (i == kWarmUps) {
+      times = Times();
+      bare_ns.clear();
+    }
+    SleepUntil(arrival_ns);
+    if (i % 2 == 0) {
+      OneQuery(*subject, times);
+    } else {
+      bare_ns.push_back(subject->LaunchBare());
+    }
+    arrival_ns += gap_ns;
+  }
+  Json row;
+  times.Into(row);
+  row["bare_p50_us"] = Rounded(static_cast<double>(Quantile(bare_ns, 0.5)) / 1000, 2);
+  row["bare_p99_us"] = Rounded(static_cast<double>(Quantile(bare_ns, 0.99)) / 1000, 2);
+  return row;
+}
+
 // Keeps three BE tasks in the library, from the callbacks.
 struct Refill {
   IdleSubject* subject = nullptr;
@@ -245,6 +273,7 @@ int Run(Arguments& given) {
     measure("lc_" + std::to_string(rate),
             [&](const Subject& subject) { return Queries(subject, rate, seconds); });
   }
+  measure("cold_100", [&](const Subject& subject) { return ColdSubmits(subject, 100, seconds); });
   measure("be", [&](const Subject& subject) { return BestEffort(subject, seconds); });
   for (const int waiters : kWaiters) {
     measure("waiters_" + std::to_string(waiters),

@@ -34,6 +34,9 @@ class IdleSubject {
   // none. Returns the task's ticket if `with_ticket`, else 0.
   virtual uint64_t Submit(Job job, void (*done)(void*), void* user, bool with_ticket = false,
                           uint64_t awaited = 0) = 0;
+  // Launches the query's kernel without the library, and returns what the call took; 0 where there
+  // is nothing to launch.
+  virtual int64_t LaunchBare() = 0;
   // Blocks until the ticket is complete, and releases it.
   virtual void Wait(uint64_t ticket) = 0;
   // A region of a third app, whose tickets complete when it ends.

@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 #include <gpushare/gpushare.h>
 
+#include <chrono>
 #include <memory>
 
 #include "benchmarks/harness/gpu_device.h"
@@ -30,8 +31,10 @@ class CudaSubject final : public IdleSubject {
     query_ = Register("query");
     short_ = Register("short");
     train_ = Register("train");
+    Cuda(cudaStreamCreateWithFlags(&bare_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
   ~CudaSubject() override {
+    cudaStreamDestroy(bare_);
     for (gpushare_kernel* kernel : {query_, short_, train_}) gpushare_kernel_release(kernel);
     for (const Tenant& tenant : {service_, region_, waiting_, training_}) {
       gpushare_queue_release(tenant.queue);
@@ -68,6 +71,14 @@ class CudaSubject final : public IdleSubject {
     Api(job == Job::kBe ? gpushare_submit_be(training_.queue, &task, out)
                         : gpushare_submit_lc(queue, &task, out));
     return ticket.value;
+  }
+  int64_t LaunchBare() override {
+    WaitParams wait = {.wait_ns = static_cast<uint64_t>(kQueryNs)};
+    void* arguments[] = {&wait};
+    const auto begin = std::chrono::steady_clock::now();
+    Cuda(cudaLaunchKernel(WaitSymbol(), dim3(1), dim3(32), arguments, 0, bare_),
+         "cudaLaunchKernel");
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count();
   }
   void Wait(uint64_t ticket) override {
     Api(gpushare_ticket_wait(runtime_, {ticket}, GPUSHARE_NEVER));
@@ -118,6 +129,7 @@ class CudaSubject final : public IdleSubject {
   gpushare_kernel* query_ = nullptr;
   gpushare_kernel* short_ = nullptr;
   gpushare_kernel* train_ = nullptr;
+  cudaStream_t bare_ = nullptr;
 };
 
 }  // namespace

@@ -52,6 +52,7 @@ class PacedSubject final : public IdleSubject {
     const auto ticket = job == Job::kBe ? scheduler_->SubmitBe(spec) : scheduler_->SubmitLc(spec);
     return with_ticket ? Take(ticket).value : (Require(ticket.status()), 0);
   }
+  int64_t LaunchBare() override { return 0; }
   void Wait(uint64_t ticket) override {
     Require(scheduler_->Wait(core::TicketId{ticket}, core::kNever));
     Require(scheduler_->ReleaseTicket(core::TicketId{ticket}));
