@@ -71,7 +71,7 @@ TEST(NeighbourModel, StaysWithinItsRangeAndIgnoresWhatIsNoNumber) {
   samples.push_back({{}, nan, 0.5});
   model.Fit(samples);
   ASSERT_TRUE(model.known());
-  EXPECT_EQ(model.Predict({50, 0, 0, 0}, 1).factor, kFactorMin);
+  EXPECT_EQ(model.Predict({50, 0, 0, 0}, 1).factor, kNeighbourFactorMin);
   EXPECT_LE(model.Predict({0, 0, 0, 0}, 0).factor, 1);
 }
 

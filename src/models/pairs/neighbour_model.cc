@@ -51,7 +51,7 @@ void NeighbourModel::Fit(absl::Span<const NeighbourSample> samples) {
     const UseOfDevice& use = sample.neighbour;
     return std::isfinite(use.dram + use.l2 + use.tensor + use.dram_write) &&
            std::isfinite(sample.neighbour_share) && std::isfinite(sample.factor) &&
-           sample.factor >= kFactorMin;
+           sample.factor >= kNeighbourFactorMin;
   };
   for (const NeighbourSample& sample : samples) {
     if (!usable(sample)) continue;
@@ -96,7 +96,7 @@ FactorPrediction NeighbourModel::Predict(const UseOfDevice& neighbour,
   const Features features = FeaturesOf(neighbour, neighbour_share);
   double factor = 0;
   for (size_t i = 0; i < features.size(); ++i) factor += state_.weights[i] * features[i];
-  factor = std::clamp(factor, kFactorMin, 1.0);
+  factor = std::clamp(factor, kNeighbourFactorMin, 1.0);
   return {factor, factor > 1 - kSmallLoss ? state_.small_error : state_.error};
 }
 

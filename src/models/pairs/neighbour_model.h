@@ -55,7 +55,7 @@ class NeighbourModel {
   const NeighbourState& state() const { return state_; }
   // `state` was checked by the caller: every value is finite.
   void Restore(const NeighbourState& state) { state_ = state; }
-  // Between kFactorMin and 1.
+  // Between kNeighbourFactorMin and 1.
   FactorPrediction Predict(const UseOfDevice& neighbour, double neighbour_share) const;
 
  private:
@@ -66,7 +66,7 @@ class NeighbourModel {
 };
 
 // The least factor that is predicted.
-inline constexpr double kFactorMin = 0.05;
+inline constexpr double kNeighbourFactorMin = 0.05;
 // A factor above 1 less this is a small loss, and has an error bar of its own.
 inline constexpr double kSmallLoss = 0.05;
 // Samples without which nothing is known.
