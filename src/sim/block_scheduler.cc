@@ -96,6 +96,7 @@ bool Engine::PlaceTasks(int32_t slot) {
   }
   const bool grid = !launch.workers;
   int64_t want = std::min(launch.workers_wanted - launch.workers_resident, pool.available());
+  if (want <= 0) return !grid;
   int64_t room = 0;
   int64_t room_sms = 0;
   auto room_in = [&](const Cell& cell) -> int64_t {
@@ -109,11 +110,12 @@ bool Engine::PlaceTasks(int32_t slot) {
     for (int32_t index = run.begin; index < run.end; ++index) {
       const Cell& cell = sms_.cells()[index];
       const int64_t fits = room_in(cell);
+      room_in_cell_[index] = fits;
       room += fits;
       if (fits > 0) room_sms += cell.sms;
     }
   }
-  if (room == 0 || want <= 0) return want <= 0 && !grid;
+  if (room == 0) return false;
   // Spread the blocks over the SMs that have room; the first SMs take the rest of the division.
   int64_t left = std::min(want, room);
   bool take_all = want >= room;
@@ -121,13 +123,14 @@ bool Engine::PlaceTasks(int32_t slot) {
     int64_t sms_left = room_sms;
     for (const Place::Run& run : launch.place->runs) {
       for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
-        Cell& cell = sms_.cells()[index];
-        const int64_t fits = room_in(cell);
+        const int64_t fits = room_in_cell_[index];
         if (fits == 0) continue;
-        const int64_t even = sms_left > 0 ? (left * cell.sms + sms_left - 1) / sms_left : left;
-        sms_left -= cell.sms;
+        const int64_t sms = sms_.cells()[index].sms;
+        const int64_t even = sms_left > 0 ? (left * sms + sms_left - 1) / sms_left : left;
+        sms_left -= sms;
         const int64_t blocks = std::min({take_all ? fits : even, fits, left, pool.available()});
         if (blocks == 0) continue;
+        room_in_cell_[index] = 0;  // one residency a launch
         StartTasks(slot, AddResidency(slot, index, launch.needs, blocks, blocks), blocks);
         left -= blocks;
       }

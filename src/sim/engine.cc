@@ -44,6 +44,7 @@ Engine::Engine(const SimOptions& options)
   for (size_t i = residencies; i > 0; --i) {
     free_residencies_.push_back(static_cast<int32_t>(i - 1));
   }
+  room_in_cell_.resize(sms_.cells().size());
   launches_.resize(kLaunchesMax);
   free_slots_.reserve(kLaunchesMax);
   for (size_t i = kLaunchesMax; i > 0; --i) free_slots_.push_back(static_cast<int32_t>(i - 1));

@@ -121,8 +121,9 @@ struct Launch {
   double memory_parallelism = 0;
   double place_speed = 1;    // speed on its place relative to the whole device
   double device_factor = 1;  // factor on its speed by DRAM and L2
-  double speed = 0;          // scratch of speeds.cc
+  double speed = 0;          // scratch of speeds.cc, like the two below
   double weight = 0;
+  double tasks_per_sm_ns = 0;  // block tasks that an SM ends when nothing slows it
 
   core::CopyRequest copy;
 };
@@ -133,13 +134,14 @@ struct Residency {
   int32_t cell = -1;
   int32_t next_in_cell = -1;
   int64_t workers = 0;
-  bool draining = false;     // claims no more; due when its last block ends
-  int64_t claimed = 0;       // taken from the pool so far
-  double work_done = 0;      // in block tasks, with the finished share of resumed ones
-  double phase = 0;          // -0.5 to 0.5: shifts its claims against those of other cells
-  double rate = 0;           // block tasks per ns
-  double tail_slowness = 1;  // at least 1; stretches the last block tasks of a task
-  int64_t done_at_end = 0;   // block tasks of `claimed` that end in this residency
+  bool draining = false;       // claims no more; due when its last block ends
+  int64_t claimed = 0;         // taken from the pool so far
+  double work_done = 0;        // in block tasks, with the finished share of resumed ones
+  double phase = 0;            // -0.5 to 0.5: shifts its claims against those of other cells
+  double rate = 0;             // block tasks per ns
+  double occupancy_speed = 1;  // scratch of speeds.cc
+  double tail_slowness = 1;    // at least 1; stretches the last block tasks of a task
+  int64_t done_at_end = 0;     // block tasks of `claimed` that end in this residency
   int64_t interrupted_at_end = 0;
   double interrupted_left = 0;
   double drain_target = 0;  // work_done at which its blocks leave
@@ -364,6 +366,7 @@ class Engine {
   std::vector<int32_t> active_residencies_;
   std::vector<int32_t> resident_launches_;  // launches with a residency, in order of arrival
   std::vector<int32_t> pending_;            // sorted by priority, then sequence
+  Table<int64_t> room_in_cell_;             // scratch of PlaceTasks
   Table<Pool> pools_;                       // one for each counter, then one for each launch slot
   std::vector<int32_t> active_pools_;
   std::vector<Timer> timers_;                // a heap, earliest first

@@ -69,7 +69,7 @@ int64_t SmState::Fits(const Cell& cell, const BlockNeeds& needs) const {
   auto used_in_one = [sms](int64_t used) { return (used + sms - 1) / sms; };
   int64_t fits = profile_.blocks_per_sm - used_in_one(cell.blocks);
   auto bound = [&](int64_t capacity, int64_t used, int64_t need) {
-    if (need > 0) fits = std::min(fits, (capacity - used_in_one(used)) / need);
+    if (need > 0 && fits > 0) fits = std::min(fits, (capacity - used_in_one(used)) / need);
   };
   bound(profile_.registers_per_sm, cell.registers, needs.registers);
   bound(profile_.shared_memory_per_sm_bytes, cell.shared_memory_bytes, needs.shared_memory_bytes);

@@ -81,16 +81,23 @@ void Engine::SetCellFactors() {
 void Engine::SetLaunchSpeeds() {
   for (const int32_t slot : resident_launches_) {
     Launch& launch = launches_[slot];
-    launch.speed = launch.chain == ChainState::kNone ? 0 : launch.place_speed;
     launch.weight = 0;
+    if (launch.chain != ChainState::kNone) {
+      launch.speed = launch.place_speed;
+      continue;
+    }
+    launch.speed = 0;
+    launch.tasks_per_sm_ns = launch.place_speed * capabilities_.profile.sm_count /
+                             launch.place->sms / launch.sm_ns_per_task;
   }
   for (const int32_t index : active_residencies_) {
-    const Residency& residency = residencies_[index];
+    Residency& residency = residencies_[index];
     Launch& launch = launches_[residency.launch];
     const Cell& cell = sms_.cells()[residency.cell];
     if (launch.chain == ChainState::kNone) {
       const double paired = residency.peer != -1 ? launch.paired_slowness : 1;
-      const double speed = OccupancySpeed(residency, launch, cell) * cell.factor / paired;
+      residency.occupancy_speed = OccupancySpeed(residency, launch, cell);
+      const double speed = residency.occupancy_speed * cell.factor / paired;
       launch.speed += cell.sms * speed * launch.place_speed / launch.place->sms;
       launch.weight += cell.sms * speed * launch.memory_parallelism;
     } else {
@@ -126,10 +133,8 @@ void Engine::SetDueTimes() {
     const Launch& launch = launches_[residency.launch];
     if (launch.chain != ChainState::kNone) continue;
     const Cell& cell = sms_.cells()[residency.cell];
-    const double per_sm = launch.place_speed * capabilities_.profile.sm_count / launch.place->sms /
-                          launch.sm_ns_per_task;
-    double rate = cell.sms * OccupancySpeed(residency, launch, cell) * cell.factor *
-                  launch.device_factor * per_sm / residency.tail_slowness;
+    double rate = cell.sms * residency.occupancy_speed * cell.factor * launch.device_factor *
+                  launch.tasks_per_sm_ns / residency.tail_slowness;
     if (residency.peer != -1) rate /= launch.paired_slowness;
     if (launch.hung) rate = 0;
     if (rate != residency.rate) {
