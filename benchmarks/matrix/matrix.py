@@ -26,7 +26,7 @@ from matrix_plan import PROGRAMS, SERVICES, SMOKE, Row, rows_of, smoke_rows
 
 FORMS: dict[str, dict[str, float]] = {
     'smoke': {'seconds': 75, 'queries': 600, 'rounds': 1, 'alone_age': 20},
-    'short': {'seconds': 470, 'queries': 1200, 'rounds': 1, 'alone_age': 20},
+    'short': {'seconds': 470, 'queries': 1000, 'rounds': 1, 'alone_age': 20},
     'full': {'seconds': 86400, 'queries': 2400, 'rounds': 2, 'alone_age': 0}}
 PATIENCE_S = 40  # beyond a service's share, until its process is ended
 SKIPPED = 77

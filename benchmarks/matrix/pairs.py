@@ -133,7 +133,7 @@ class Pairs:
     def _load(self, policy: str, app: Any, arrivals: Sequence[int], be: Program | None, span_ns: int = 0) -> Any:
         runtime = self.served.runtime
         runtime.set_policy(policy)
-        be_app = runtime.create_app(f'be {next(self._numbers)}', gpushare.BEST_EFFORT) if be is not None else None
+        be_app = runtime.create_app(f'be-{next(self._numbers)}', gpushare.BEST_EFFORT) if be is not None else None
         try:
             result = run_load(self._catalogue, runtime, lc=app, be=be_app, lc_task=self.query,
                               be_task=be.task if be is not None else None, arrivals_ns=arrivals, span_ns=span_ns,
@@ -158,7 +158,7 @@ class Pairs:
              be: Program | None) -> dict[str, Any]:
         runtime = self.served.runtime
         promise = self._promise(policy, load, p99_alone_ns)
-        app = runtime.create_app(f'queries {next(self._numbers)}', gpushare.LATENCY_CRITICAL, **promise)
+        app = runtime.create_app(f'queries-{next(self._numbers)}', gpushare.LATENCY_CRITICAL, **promise)
         self.served.clear()
         before = runtime.stats()
         try:

@@ -62,7 +62,7 @@ class TrainingProgram:
         self.name = name
         self._eager = self._eager_losses()
         self._step = self._instance()
-        self._training = gpushare.torch.Training(runtime, self._step, state=self._step.state, name=f'step {name}')
+        self._training = gpushare.torch.Training(runtime, self._step, state=self._step.state, name=f'step-{name}')
         self.task = abi.init(abi.gpushare_task_options, kernel=self._training._kernel.handle)
         info = runtime.kernel_info(self._training.name)
         self.facts = {'nodes': info.node_count, 'segments': info.segment_count,

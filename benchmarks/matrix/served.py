@@ -63,7 +63,7 @@ class Served:
 
     def _register(self) -> None:
         """In every place; where a capture in some place fails, on the whole device only."""
-        name = f'service {self.name}'
+        name = f'service-{self.name}'
         try:
             self._service = gpushare.torch.Service(self.runtime, self.net, self.inputs, name=name)
             self.kernel, self._outputs = self._service._kernel, self._service._outputs
@@ -72,7 +72,7 @@ class Served:
             print(f'{self.name}: {self.confined}', file=sys.stderr, flush=True)
             torch.cuda.synchronize()
             self.kernel = self.runtime.register_kernel(
-                f'{name} whole', kind=gpushare.TaskKind.GRAPH, graph=int(self._graph.raw_cuda_graph()),
+                f'{name}-whole', kind=gpushare.TaskKind.GRAPH, graph=int(self._graph.raw_cuda_graph()),
                 confinable=gpushare.Choice.NO, segment_ns=-1)
 
     def bare(self, arrivals: Sequence[int]) -> tuple[list[int], int]:

@@ -12,7 +12,7 @@ import torch
 import torchvision  # noqa: F401  imported while the GPU still belongs to another process
 from catalogue import Catalogue
 from finished import Finished
-from matrix_plan import ALONE, Row
+from matrix_plan import ALONE, PEAK, Row
 from pairs import Pairs, Settings
 from served import Served
 
@@ -87,7 +87,7 @@ def _lost() -> bool:
 def show(row: Row, result: dict[str, Any]) -> None:
     """One line a row: each policy with p99 over alone and BE's share of its rate alone."""
     parts = [f"{name} {found['p99_over_alone']:.3f}"
-             + (f", late {found['late']:.3f}" if row.load == 'peak80' else '')
+             + (f", late {found['late']:.3f}" if row.load == PEAK else '')
              + (f", BE {found['be']:.3f}" if row.be != ALONE else '')
              for name, found in result['conditions'].items()]
     differ = result.get('be_check', {}).get('differ', 0)

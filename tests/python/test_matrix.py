@@ -1,9 +1,12 @@
 """What the matrix benchmark computes without a GPU: arrivals, the peak, the plan, finished rows, summaries."""
 
+import argparse
 import json
 import math
 import pathlib
+import subprocess
 import sys
+import time
 import xml.etree.ElementTree
 
 import pytest
@@ -12,6 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'benchmarks
 
 import arrivals
 import finished
+import matrix
 import matrix_plan
 import paired
 import plot
@@ -90,6 +94,54 @@ def test_the_smoke_form_uses_every_program():
     rows = [row for service in matrix_plan.SMOKE for row in matrix_plan.smoke_rows(service)]
     assert {row.be for row in rows} == set(matrix_plan.PROGRAMS)
     assert matrix_plan.FOUR in {row.policies for row in rows}
+
+
+# --- the processes ---
+
+
+def processes(monkeypatch, programs):
+    """Each service is a small program instead; it gets its deadline as a line."""
+    started = []
+
+    def start(name, _arguments):
+        started.append(name)
+        return subprocess.Popen([sys.executable, '-c', programs[name]], stdin=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(matrix, 'start', start)
+    monkeypatch.setattr(matrix, 'PATIENCE_S', 0.5)
+    return started
+
+
+def arguments(tmp_path, names, seconds=4.0):
+    return argparse.Namespace(out=tmp_path / 'rows.jsonl', seconds=seconds, services=','.join(names))
+
+
+def test_a_service_that_fails_or_hangs_does_not_stop_the_others(monkeypatch, tmp_path):
+    told = tmp_path / 'told'
+    programs = {'fails': 'raise SystemExit(1)', 'hangs': 'import time; time.sleep(60)',
+                'works': f'open({str(told)!r}, "w").write(input())'}
+    started = processes(monkeypatch, programs)
+    began = time.monotonic()
+    assert matrix.run_services(arguments(tmp_path, ['fails', 'hangs', 'works'])) == 1
+    assert started == ['fails', 'hangs', 'works']
+    assert float(told.read_text()) > began  # the last one had time left
+    assert time.monotonic() - began < 20
+
+
+def test_services_share_the_time_that_is_left(monkeypatch, tmp_path):
+    names = ['one', 'two', 'three']
+    processes(monkeypatch, {name: f'open({str(tmp_path / name)!r}, "w").write(input())' for name in names})
+    began = time.monotonic()
+    assert matrix.run_services(arguments(tmp_path, names, seconds=60)) == 0
+    deadlines = [float((tmp_path / name).read_text()) - began for name in names]
+    assert deadlines == [pytest.approx(20, abs=2), pytest.approx(30, abs=3), pytest.approx(60, abs=2)]
+
+
+def test_without_a_gpu_no_further_service_is_begun(monkeypatch, tmp_path):
+    programs = {'one': 'raise SystemExit(77)', 'two': 'input()', 'three': 'input()'}
+    started = processes(monkeypatch, programs)
+    assert matrix.run_services(arguments(tmp_path, list(programs))) == 77
+    assert 'three' not in started
 
 
 # --- finished rows ---
