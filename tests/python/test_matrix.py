@@ -54,7 +54,7 @@ def test_quantile_is_by_nearest_rank():
 
 
 def test_a_query_waits_for_those_before_it():
-    assert arrivals.latencies([0, 10, 200], [100]) == [100, 190, 100]
+    assert arrivals.latencies([0, 10, 250], [100]) == [100, 190, 100]
     assert arrivals.latencies([0, 10], [100], overhead_ns=5) == [105, 195]
 
 
@@ -241,7 +241,9 @@ def test_the_plot_has_a_mark_for_each_pair_and_stays_inside():
     root = xml.etree.ElementTree.fromstring(plot.scatter(points, 'Load 0.5 <'))
     circles = [one for one in root.iter() if one.tag.endswith('circle')]
     assert len(circles) == 2 + 1  # and the legend's
-    for circle in circles[:2]:
-        assert plot.LEFT <= float(circle.get('cx')) <= plot.WIDTH - plot.RIGHT
-        assert plot.TOP <= float(circle.get('cy')) <= plot.HEIGHT - plot.BOTTOM
+    squares = [one for one in root.iter() if one.tag.endswith('rect') and one.get('width') == '8']
+    for x, y in [*((one.get('cx'), one.get('cy')) for one in circles[:2]), (squares[0].get('x'), squares[0].get('y'))]:
+        assert plot.LEFT <= float(x) <= plot.WIDTH - plot.RIGHT
+        assert plot.TOP <= float(y) <= plot.HEIGHT - plot.BOTTOM
+    assert float(circles[0].get('cx')) < float(circles[1].get('cx')) < float(squares[0].get('x'))
     assert xml.etree.ElementTree.fromstring(plot.scatter({}, 'nothing')) is not None
