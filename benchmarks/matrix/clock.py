@@ -1,31 +1,14 @@
-"""Arrivals, quantiles, and GPU events on the host's clock."""
+"""Sleeps until an instant, and GPU events on the host's clock."""
 
 from __future__ import annotations
 
 import math
-import random
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 SPIN_NS = 150_000  # before an instant: a sleep ends late by about 60 us
-
-
-def quantile(values: Sequence[float], share: float) -> float:
-    """The quantile by nearest rank."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
-
-
-def poisson(seed: int, count: int, gap_ns: float) -> list[int]:
-    """Arrival times in ns from 0, with exponential gaps."""
-    draw, now, arrivals = random.Random(seed), 0.0, []
-    for _ in range(count):
-        now += draw.expovariate(1.0) * gap_ns
-        arrivals.append(int(now))
-    return arrivals
 
 
 def sleep_until(instant_ns: int) -> None:

@@ -19,8 +19,8 @@ from typing import Any
 os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
 
 import torch
+from arrivals import poisson
 from baselines import Way
-from clock import poisson
 from networks import STEPS
 from sharing import Promise
 from unprepared import Service

@@ -1,5 +1,7 @@
 """Services (LC) and training steps (BE) that people run, with random weights, and single calls (BE).
 
+Transformers and plain layers are here, convolutional networks in vision.py, what both share in steps.py.
+
 A service is (function, input): the function takes the input on the GPU and gives a tensor, without gradients.
 A step is a training step with autograd and an optimizer that keeps its own losses on the GPU.
 """
@@ -10,27 +12,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import vision
+from steps import LOSSES_MAX, Service, Step, autocast_step
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
-
-Service = tuple[Callable[[Any], Any], Any]
-LOSSES_MAX = 8192  # of a step; later losses overwrite the last one
-
-
-def resnet50_b1() -> Service:
-    import torchvision
-
-    net = torchvision.models.resnet50(weights=None).cuda()
-    for module in net.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            module.momentum = None  # the plain mean over batches, so that activations fit in fp16
-    net.train()
-    with torch.no_grad():
-        net(torch.randn(16, 3, 224, 224, device='cuda'))
-    net.eval().requires_grad_(False).to(dtype=torch.half, memory_format=torch.channels_last)
-    image = torch.randn(1, 3, 224, 224, device='cuda').half()
-    return net, image.contiguous(memory_format=torch.channels_last)
 
 
 class Attention(nn.Module):
@@ -106,36 +92,52 @@ class DecodeLayer(nn.Module):
         return x + self.down(functional.silu(gate) * up)
 
 
+DECODE_LAYERS = 6  # of the 32: one more only repeats them
+PREFILL_LAYERS = 4
+
+
+def _decode(batch: int) -> Service:
+    net = nn.Sequential(*(DecodeLayer(batch, 1024) for _ in range(DECODE_LAYERS)))
+    return net.cuda().half().eval().requires_grad_(False), torch.randn(batch, 4096, device='cuda').half()
+
+
+def decode_b1() -> Service:
+    return _decode(1)
+
+
 def decode_b16() -> Service:
-    net = nn.Sequential(*(DecodeLayer(16, 1024) for _ in range(6))).cuda().half().eval().requires_grad_(False)
-    return net, torch.randn(16, 4096, device='cuda').half()
+    return _decode(16)
+
+
+class PrefillLayer(nn.Module):
+    """A layer of the same decoder for the tokens of a prompt, with causal attention."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.out = nn.Linear(4096, 4096 + 2 * 1024, bias=False), nn.Linear(4096, 4096, bias=False)
+        self.gate_up, self.down = nn.Linear(4096, 2 * 14336, bias=False), nn.Linear(14336, 4096, bias=False)
+        self.first, self.second = nn.RMSNorm(4096), nn.RMSNorm(4096)
+
+    def forward(self, x: Any) -> Any:
+        batch, length, _ = x.shape
+        q, k, v = self.qkv(self.first(x)).split((4096, 1024, 1024), dim=-1)
+        q = q.view(batch, length, 32, 128).transpose(1, 2)
+        # Each head of keys and values serves four of the queries.
+        k, v = (part.view(batch, length, 8, 128).transpose(1, 2).repeat_interleave(4, dim=1) for part in (k, v))
+        mixed = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, 4096))
+        gate, up = self.gate_up(self.second(x)).chunk(2, dim=-1)
+        return x + self.down(functional.silu(gate) * up)
+
+
+def prefill_512() -> Service:
+    net = nn.Sequential(*(PrefillLayer() for _ in range(PREFILL_LAYERS))).cuda().half().eval().requires_grad_(False)
+    return net, torch.randn(1, 512, 4096, device='cuda').half()
 
 
 SERVICES: dict[str, Callable[[], Service]] = {
-    'resnet50_b1': resnet50_b1, 'bert_b1': bert_b1, 'decode_b16': decode_b16}
-
-
-class Step:
-    """One training step on a fixed batch. It writes its loss into `losses` and counts itself, both on the GPU."""
-
-    def __init__(self, net: Any, optimizer: Any, loss: Callable[[], Any]) -> None:
-        self.net, self.optimizer, self.loss = net, optimizer, loss
-        self.losses = torch.zeros(LOSSES_MAX, device='cuda')
-        self.count = torch.zeros((), dtype=torch.int64, device='cuda')
-
-    def __call__(self) -> Any:
-        self.optimizer.zero_grad(set_to_none=True)
-        loss = self.loss()
-        loss.backward()
-        self.optimizer.step()
-        place = self.count.clamp(max=LOSSES_MAX - 1).reshape(1)
-        self.losses.scatter_(0, place, loss.detach().float().reshape(1))
-        self.count += 1
-        return loss.detach()
-
-    @property
-    def state(self) -> tuple[Any, ...]:
-        return (self.net, self.optimizer, self.losses, self.count)
+    **vision.SERVICES, 'bert_b1': bert_b1, 'decode_b1': decode_b1, 'decode_b16': decode_b16,
+    'prefill_512': prefill_512}
 
 
 def _mlp(batch: int) -> Step:
@@ -152,25 +154,6 @@ def mlp_small() -> Step:
 
 def mlp_large() -> Step:
     return _mlp(6144)
-
-
-def _autocast_step(net: Any, loss: Callable[[], Any]) -> Step:
-    def call() -> Any:
-        with torch.autocast('cuda', dtype=torch.bfloat16, cache_enabled=False):
-            return loss()
-
-    return Step(net, torch.optim.Adam(net.parameters(), lr=1e-4, capturable=True), call)
-
-
-def resnet50_b32() -> Step:
-    import torchvision
-
-    net = torchvision.models.resnet50(weights=None)
-    net.maxpool = nn.AvgPool2d(3, 2, 1)  # the backward pass of max pooling is not deterministic
-    net = net.cuda().to(memory_format=torch.channels_last)
-    x = torch.randn(32, 3, 224, 224, device='cuda').contiguous(memory_format=torch.channels_last)
-    y = torch.randint(0, 1000, (32,), device='cuda')
-    return _autocast_step(net, lambda: functional.cross_entropy(net(x), y))
 
 
 class Gpt2(nn.Module):
@@ -195,7 +178,7 @@ def gpt2() -> Step:
     def loss() -> Any:
         return functional.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
 
-    return _autocast_step(net, loss)
+    return autocast_step(net, loss)
 
 
 class Call:
@@ -228,5 +211,5 @@ def call_20ms() -> Call:
 
 
 STEPS: dict[str, Callable[[], Step | Call]] = {
-    'mlp_small': mlp_small, 'mlp_large': mlp_large, 'gpt2': gpt2, 'resnet50_b32': resnet50_b32,
+    **vision.STEPS, 'mlp_small': mlp_small, 'mlp_large': mlp_large, 'gpt2': gpt2,
     'call_5ms': call_5ms, 'call_20ms': call_20ms}

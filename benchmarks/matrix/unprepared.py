@@ -35,8 +35,8 @@ if not torch.cuda.is_available():
     print('skipped: PyTorch sees no GPU')
     sys.exit(77)
 
+from arrivals import poisson, quantile
 from baselines import Way, ways
-from clock import poisson, quantile
 from green import GreenContexts
 from networks import LOSSES_MAX, SERVICES, STEPS
 from sharing import Promise, Sharing

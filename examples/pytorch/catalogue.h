@@ -53,8 +53,9 @@ enum { GPUSHARE_EXAMPLE_PLACES = 64, GPUSHARE_EXAMPLE_REASONS = 128 };
 
 typedef struct gpushare_example_load_result {
   int64_t span_ns;
-  double be_block_tasks;  // executed in the window; a task counts with the share of its time in it
-  int64_t be_tasks;       // completed; this and the counts below include tasks outside the window
+  // Executed in the window; a graph is one. A task counts with the share of its time in the window.
+  double be_block_tasks;
+  int64_t be_tasks;  // completed; this and the counts below include tasks outside the window
   int64_t be_evictions;
   int64_t lc_queries;
   int64_t wrong_verdicts;                      // tasks that did not end with GPUSHARE_VERDICT_OK

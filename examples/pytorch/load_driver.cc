@@ -230,7 +230,9 @@ struct gpushare_example_load {
       tasks += gpushare::example::OverlapShare(span.from_ns, span.to_ns, start_ns, end_ns);
     }
     if (options_.be_task != nullptr) {
-      result.be_block_tasks = tasks * static_cast<double>(options_.be_task->block_tasks);
+      // A graph has no block tasks; it counts as one.
+      result.be_block_tasks =
+          tasks * static_cast<double>(std::max<int64_t>(1, options_.be_task->block_tasks));
     }
     if (!failure_.empty()) throw std::runtime_error(failure_);
   }

@@ -1,0 +1,56 @@
+"""Poisson arrivals, quantiles, and what a queue of one server makes of them. Needs no GPU and no PyTorch."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+LOAD_MAX = 0.98  # of a server: at 1 the queue grows without end
+SEARCH_STEPS = 16  # halvings: the load to 2e-5
+SEARCH_QUERIES = 12000
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The quantile by nearest rank."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def poisson(seed: int, count: int, gap_ns: float) -> list[int]:
+    """Arrival times in ns from 0, with exponential gaps."""
+    draw, now, arrivals = random.Random(seed), 0.0, []
+    for _ in range(count):
+        now += draw.expovariate(1.0) * gap_ns
+        arrivals.append(int(now))
+    return arrivals
+
+
+def latencies(arrivals: Sequence[int], service_ns: Sequence[float], overhead_ns: float = 0) -> list[float]:
+    """Latencies of one server in order of arrival (Lindley's recursion). The service times are used in turn."""
+    free, result = 0.0, []
+    for number, arrival in enumerate(arrivals):
+        free = max(free, arrival) + service_ns[number % len(service_ns)]
+        result.append(free - arrival + overhead_ns)
+    return result
+
+
+def peak_load(service_ns: Sequence[float], overhead_ns: float, target_ns: float, seed: int = 1) -> float:
+    """The highest load whose p99 latency keeps the target, by halving; 0 if none does.
+
+    Load is the arrival rate times the mean service time. The latencies are those of a queue with the measured service
+    times, so that the search itself takes no time of the GPU.
+    """
+    mean = sum(service_ns) / len(service_ns)
+
+    def keeps(load: float) -> bool:
+        found = latencies(poisson(seed, SEARCH_QUERIES, mean / load), service_ns, overhead_ns)
+        return quantile(found, 0.99) <= target_ns
+
+    low, high = 0.0, LOAD_MAX
+    if keeps(high):
+        return high
+    for _ in range(SEARCH_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low

@@ -1,0 +1,110 @@
+"""One LC service for the matrix: its bare graph, its registration with the library, and checks of its answers."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from networks import SERVICES
+
+import gpushare
+import gpushare.torch
+from gpushare.torch._tensors import own_workspaces
+
+WARM_UP_RUNS = 3
+ERROR_MAX = 0.02  # of the largest value: another number of SMs has another algorithm
+BURST = 200  # queries at once, whose distances are the service times
+LAUNCHING = 50  # the first of them end while others are launched, and are seen late
+SPACED_NS = 4_000_000  # between queries that meet an idle GPU
+SPACED = 101
+
+
+class Served:
+    """A service with its eager answer. `kernel` is what queries submit."""
+
+    def __init__(self, name: str, catalogue: Any, profile: str) -> None:
+        self.name, self._catalogue = name, catalogue
+        torch.manual_seed(7)
+        self.net, self.inputs = SERVICES[name]()
+        with torch.no_grad():
+            self.expected = self.net(self.inputs).clone()
+        self.answer = torch.empty_like(self.expected)
+        self._capture()
+        began = time.monotonic()
+        self.runtime = gpushare.Runtime(device='cuda', profile_path=profile) if profile \
+            else gpushare.Runtime(device='cuda')
+        self.confined, self._outputs = '', self.answer
+        self._register()
+        self.registered_s = time.monotonic() - began
+
+    def _call(self) -> None:
+        with torch.no_grad():
+            self.answer.copy_(self.net(self.inputs))
+
+    def _capture(self) -> None:
+        """The graph of bare launches, captured before any other capture can fail."""
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP_RUNS):
+                self._call()
+        torch.cuda.synchronize()
+        self._graph = torch.cuda.CUDAGraph(keep_graph=True)
+        with own_workspaces(), torch.cuda.graph(self._graph, capture_error_mode='relaxed'):
+            self._call()
+        torch.cuda.synchronize()
+        self._bare = self._catalogue.make('graph_new', int(self._graph.raw_cuda_graph()))
+
+    def _register(self) -> None:
+        """In every place; where a capture in some place fails, on the whole device only."""
+        name = f'service-{self.name}'
+        try:
+            self._service = gpushare.torch.Service(self.runtime, self.net, self.inputs, name=name)
+            self.kernel, self._outputs = self._service._kernel, self._service._outputs
+        except Exception as error:
+            self.confined = f'whole device only: {error}'.splitlines()[0][:200]
+            print(f'{self.name}: {self.confined}', file=sys.stderr, flush=True)
+            torch.cuda.synchronize()
+            self.kernel = self.runtime.register_kernel(
+                f'{name}-whole', kind=gpushare.TaskKind.GRAPH, graph=int(self._graph.raw_cuda_graph()),
+                confinable=gpushare.Choice.NO, segment_ns=-1)
+
+    def bare(self, arrivals: Sequence[int]) -> tuple[list[int], int]:
+        """Latencies of bare launches of the graph at the arrivals, and their window, both in ns."""
+        count = len(arrivals)
+        given, found = (ctypes.c_int64 * count)(*arrivals), (ctypes.c_int64 * count)()
+        window = ctypes.c_int64()
+        self.clear()
+        self._catalogue.call('graph_run', self._bare, given, found, count, ctypes.byref(window))
+        self.check('bare', self.answer)
+        return list(found), window.value
+
+    def times(self) -> tuple[float, list[float]]:
+        """The median latency on an idle GPU, and service times of queries back to back, in ns."""
+        spaced = self.bare([at * SPACED_NS for at in range(SPACED)])[0]
+        burst = self.bare([0] * BURST)[0]
+        return float(statistics.median(spaced[1:])), [
+            float(after - before) for before, after in itertools.pairwise(burst[LAUNCHING:])]
+
+    def clear(self) -> None:
+        for output in (self.answer, self._outputs):
+            output.fill_(float('nan'))
+        torch.cuda.synchronize()
+
+    def check(self, what: str, answer: Any = None) -> None:
+        """Raises unless the last answer is that of the eager call."""
+        torch.cuda.synchronize()
+        answer = self._outputs if answer is None else answer
+        largest = self.expected.float().abs().max().item()
+        error = (answer.float() - self.expected.float()).abs().max().item()
+        if not largest > 1e-3 or not error <= ERROR_MAX * largest:  # NaN fails both
+            raise RuntimeError(f'{self.name}, {what}: the answer is {error} off, where the largest value is {largest}.')
+
+    def close(self) -> None:
+        self.runtime.close()

@@ -1,0 +1,249 @@
+"""What the matrix benchmark computes without a GPU: arrivals, the peak, the plan, finished rows, summaries."""
+
+import argparse
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / 'benchmarks/matrix'))
+
+import arrivals
+import finished
+import matrix
+import matrix_plan
+import paired
+import plot
+import summary
+from matrix_plan import PEAK, Row
+
+SETTING = {'commit': 'abc', 'profile': 'def', 'queries': 1200}
+
+
+def line(service='bert_b1', be='mriq', load=PEAK, policies=None, setting=SETTING):
+    """A row of the file; policies: name to (p99 over alone, BE)."""
+    figures = {name: {'p99_over_alone': ratio, 'p99_over_alone_95': [ratio, ratio], 'p50_over_alone': 1.0,
+                      'p99_us': 100 * ratio, 'be': share}
+               for name, (ratio, share) in (policies or {'adaptive': (1.0, 0.5)}).items()}
+    return {'setting': setting, 'service': service, 'be': be, 'load': load, 'gpu': 'H200', 'target_us': 400,
+            'solo_us': 50, 'conditions': figures}
+
+
+# --- arrivals and the peak ---
+
+
+def test_arrivals_repeat_by_seed_and_scale_with_the_gap():
+    assert arrivals.poisson(3, 50, 1000) == arrivals.poisson(3, 50, 1000)
+    assert arrivals.poisson(3, 50, 1000) != arrivals.poisson(4, 50, 1000)
+    slow = arrivals.poisson(3, 50, 2000)
+    assert all(abs(two - 2 * one) <= 2 for one, two in zip(arrivals.poisson(3, 50, 1000), slow, strict=True))
+    gaps = arrivals.poisson(1, 20000, 1000)[-1] / 20000
+    assert gaps == pytest.approx(1000, rel=0.03)
+
+
+def test_quantile_is_by_nearest_rank():
+    values = list(range(1, 101))
+    assert arrivals.quantile(values, 0.99) == 99
+    assert arrivals.quantile(values, 0.5) == 50
+    assert arrivals.quantile([7], 0.99) == 7
+
+
+def test_a_query_waits_for_those_before_it():
+    assert arrivals.latencies([0, 10, 250], [100]) == [100, 190, 100]
+    assert arrivals.latencies([0, 10], [100], overhead_ns=5) == [105, 195]
+
+
+def test_peak_load_keeps_the_target_and_a_little_more_breaks_it():
+    peak = arrivals.peak_load([1000.0], 0, 8000)
+
+    def p99(load):
+        return arrivals.quantile(
+            arrivals.latencies(arrivals.poisson(1, arrivals.SEARCH_QUERIES, 1000 / load), [1000.0]), 0.99)
+
+    assert p99(peak) <= 8000 < p99(peak + 0.02)
+    assert 0.65 < peak < 0.85  # of an M/D/1 queue whose p99 is eight service times
+    assert arrivals.peak_load([1000.0], 0, 4000) < peak
+    assert arrivals.peak_load([1000.0], 0, 500) == pytest.approx(0, abs=1e-3)  # no load keeps it
+
+
+# --- the plan ---
+
+
+def test_the_full_plan_has_every_pair_at_every_load():
+    for service in matrix_plan.SERVICES:
+        rows = matrix_plan.rows_of(service, full=True)
+        for load in ('0.3', '0.5', PEAK):
+            assert {row.be for row in rows if row.load == load} >= set(matrix_plan.PROGRAMS)
+        assert rows[0] == Row(service, matrix_plan.ALONE, '0.5', ('adaptive',))
+    wide = [row for service in matrix_plan.SERVICES for row in matrix_plan.rows_of(service, full=True)
+            if row.policies == matrix_plan.ALL]
+    assert len(wide) >= 12
+
+
+def test_what_a_limit_cuts_differs_between_services():
+    fifth = {matrix_plan.rows_of(service, full=False)[6].be for service in matrix_plan.SERVICES}
+    assert len(fifth) > 5
+
+
+def test_the_smoke_form_uses_every_program():
+    rows = [row for service in matrix_plan.SMOKE for row in matrix_plan.smoke_rows(service)]
+    assert {row.be for row in rows} == set(matrix_plan.PROGRAMS)
+    assert matrix_plan.FOUR in {row.policies for row in rows}
+
+
+# --- the processes ---
+
+
+def processes(monkeypatch, programs):
+    """Each service is a small program instead; it gets its deadline as a line."""
+    started = []
+
+    def start(name, _arguments):
+        started.append(name)
+        return subprocess.Popen([sys.executable, '-c', programs[name]], stdin=subprocess.PIPE, text=True)
+
+    monkeypatch.setattr(matrix, 'start', start)
+    monkeypatch.setattr(matrix, 'PATIENCE_S', 0.5)
+    return started
+
+
+def arguments(tmp_path, names, seconds=4.0):
+    return argparse.Namespace(out=tmp_path / 'rows.jsonl', seconds=seconds, services=','.join(names))
+
+
+def test_a_service_that_fails_or_hangs_does_not_stop_the_others(monkeypatch, tmp_path):
+    told = tmp_path / 'told'
+    programs = {'fails': 'raise SystemExit(1)', 'hangs': 'import time; time.sleep(60)',
+                'works': f'open({str(told)!r}, "w").write(input())'}
+    started = processes(monkeypatch, programs)
+    began = time.monotonic()
+    assert matrix.run_services(arguments(tmp_path, ['fails', 'hangs', 'works'])) == 1
+    assert started == ['fails', 'hangs', 'works']
+    assert float(told.read_text()) > began  # the last one had time left
+    assert time.monotonic() - began < 20
+
+
+def test_services_share_the_time_that_is_left(monkeypatch, tmp_path):
+    names = ['one', 'two', 'three']
+    processes(monkeypatch, {name: f'open({str(tmp_path / name)!r}, "w").write(input())' for name in names})
+    began = time.monotonic()
+    assert matrix.run_services(arguments(tmp_path, names, seconds=60)) == 0
+    deadlines = [float((tmp_path / name).read_text()) - began for name in names]
+    assert deadlines == [pytest.approx(20, abs=2), pytest.approx(30, abs=3), pytest.approx(60, abs=2)]
+
+
+def test_without_a_gpu_no_further_service_is_begun(monkeypatch, tmp_path):
+    programs = {'one': 'raise SystemExit(77)', 'two': 'input()', 'three': 'input()'}
+    started = processes(monkeypatch, programs)
+    assert matrix.run_services(arguments(tmp_path, list(programs))) == 77
+    assert 'three' not in started
+
+
+# --- finished rows ---
+
+
+def test_a_finished_row_is_skipped_under_the_same_setting_only(tmp_path):
+    path = tmp_path / 'rows.jsonl'
+    row = Row('bert_b1', 'mriq', PEAK, ('adaptive', 'baymax'))
+    finished.Finished(path, SETTING).add(row, {'conditions': {'adaptive': {}, 'baymax': {}}})
+    assert finished.Finished(path, SETTING).has(row)
+    assert not finished.Finished(path, {**SETTING, 'commit': 'other'}).has(row)
+    assert not finished.Finished(path, {**SETTING, 'profile': 'other'}).has(row)
+    assert not finished.Finished(path, SETTING).has(Row('bert_b1', 'lbm', PEAK, ('adaptive',)))
+    assert not finished.Finished(path, SETTING).has(Row('bert_b1', 'mriq', PEAK, ('adaptive', 'tacker')))
+
+
+def test_a_failed_row_and_a_line_cut_off_are_measured_again(tmp_path):
+    path = tmp_path / 'rows.jsonl'
+    row = Row('bert_b1', 'mriq', PEAK, ('adaptive',))
+    finished.Finished(path, SETTING).add(row, {'failed': 'no memory'})
+    whole = json.dumps(line(be='lbm'))
+    path.write_text(path.read_text() + whole[:len(whole) // 2])
+    again = finished.Finished(path, SETTING)
+    assert not again.has(row)
+    assert not again.has(Row('bert_b1', 'lbm', PEAK, ('adaptive',)))
+
+
+# --- statistics ---
+
+
+def test_the_interval_of_a_mean_has_the_known_width():
+    values = [float(number % 10) for number in range(400)]
+    low, high = paired.interval(values)
+    half = 1.96 * math.sqrt(8.25 / 400)
+    assert low == pytest.approx(4.5 - half, abs=0.05)
+    assert high == pytest.approx(4.5 + half, abs=0.05)
+    assert paired.interval([2.0] * 5) == (2.0, 2.0)
+
+
+def test_geometric_mean():
+    assert paired.geometric_mean([1, 4]) == pytest.approx(2)
+
+
+def test_a_common_factor_of_paired_latencies_has_a_narrow_interval():
+    alone = [float(at * 7919 % 1000 + 100) for at in range(1200)]
+    low, high = paired.quantile_ratio_interval([1.2 * one for one in alone], alone, 0.99)
+    assert (low, high) == (pytest.approx(1.2), pytest.approx(1.2))
+    low, high = paired.quantile_ratio_interval(list(reversed(alone)), alone, 0.99)
+    assert low < 1 < high
+
+
+# --- summaries ---
+
+
+def rows():
+    return [line(be='mriq', policies={'adaptive': (1.0, 0.8), 'baymax': (1.1, 0.4), 'tacker': (5.0, 0.4)}),
+            line(be='lbm', policies={'adaptive': (1.07, 0.2), 'baymax': (1.0, 0.4), 'tacker': (1.0, 0)}),
+            line(be='', load='0.5'),
+            line(be='mriq', load='0.5', policies={'adaptive': (1.04, 0.6)})]
+
+
+def test_ratios_are_of_the_pairs_that_both_policies_ran():
+    records = summary.conditions(rows())
+    found = summary.over(records, PEAK, 'adaptive', 'baymax')
+    assert found['geometric_mean'] == pytest.approx(1.0)  # 2 and 0.5
+    assert (found['pairs'], found['least'], found['most']) == (2, 0.5, 2.0)
+    starved = summary.over(records, PEAK, 'tacker', 'baymax')
+    assert (starved['pairs'], starved['without_ratio'], starved['geometric_mean']) == (2, 1, 1.0)
+
+
+def test_shares_within_bounds_leave_out_rows_without_be():
+    records = summary.conditions(rows())
+    found = summary.of_policy(records, PEAK, 'adaptive')
+    assert (found['within_1.05'], found['within_1.10'], found['be']) == (0.5, 1.0, 0.5)
+    assert summary.of_policy(records, '0.5', 'adaptive')['pairs'] == 1
+    assert summary.of_policy(records, PEAK, 'tacker')['kept'] == 0.5  # 500 us of 400
+
+
+def test_a_later_line_replaces_an_earlier_one_and_a_failure():
+    lines = [{**line(), 'conditions': {}, 'failed': 'no memory'}, line(), line(policies={'adaptive': (2.0, 0.1)})]
+    assert summary.failures(lines) == []
+    assert [one['be'] for one in summary.conditions(lines)] == [0.1]
+    assert len(summary.failures([line(), {**line(), 'failed': 'late'}])) == 1
+
+
+def test_the_tables_name_every_row_and_every_failure():
+    text = summary.markdown([*rows(), {'setting': SETTING, 'service': 'vgg16_b1', 'be': 'cp', 'load': '0.3',
+                                       'failed': 'RuntimeError: gone'}])
+    assert '| peak80 | bert_b1 | lbm | adaptive | 1.070 (1.070 to 1.070) | 1.000 | 0.200 |' in text
+    assert '5.000 (5.000 to 5.000), target missed' in text
+    assert 'failed: vgg16_b1 beside cp, 0.3: RuntimeError: gone' in text
+    assert all(len(row.split('|')) <= 9 for row in text.splitlines())
+
+
+def test_the_plot_has_a_mark_for_each_pair_and_stays_inside():
+    points = {'adaptive': [(1.0, 0.5), (1.02, 0.7)], 'priority': [(300.0, 0.9)]}
+    root = xml.etree.ElementTree.fromstring(plot.scatter(points, 'Load 0.5 <'))
+    circles = [one for one in root.iter() if one.tag.endswith('circle')]
+    assert len(circles) == 2 + 1  # and the legend's
+    squares = [one for one in root.iter() if one.tag.endswith('rect') and one.get('width') == '8']
+    for x, y in [*((one.get('cx'), one.get('cy')) for one in circles[:2]), (squares[0].get('x'), squares[0].get('y'))]:
+        assert plot.LEFT <= float(x) <= plot.WIDTH - plot.RIGHT
+        assert plot.TOP <= float(y) <= plot.HEIGHT - plot.BOTTOM
+    assert float(circles[0].get('cx')) < float(circles[1].get('cx')) < float(squares[0].get('x'))
+    assert xml.etree.ElementTree.fromstring(plot.scatter({}, 'nothing')) is not None
