@@ -112,7 +112,10 @@ TimeNs NextBeLook(const Flow& flow, const Task& task, TimeNs now_ns, int64_t wak
 TimeNs LookAt(const ExpectedEnd& expected, TimeNs now_ns, int64_t wake_latency_ns) {
   const int64_t duration_ns = std::max<int64_t>(0, expected.end_ns - expected.start_ns);
   const int64_t most_ns = expected.urgent ? duration_ns / 2 : duration_ns / kBeSpinShare;
-  const int64_t early_ns = std::min(wake_latency_ns + 2 * expected.error_ns, most_ns);
+  const auto share_ns = static_cast<int64_t>(static_cast<double>(duration_ns) * kLcEarlyShare);
+  const int64_t least_ns = expected.urgent ? std::min(share_ns, kWakeLatencyNsMax) : 0;
+  const int64_t early_ns =
+      std::min(std::max(wake_latency_ns, least_ns) + 2 * expected.error_ns, most_ns);
   const int64_t late_ns = expected.urgent ? std::max(kLcSpinNs, duration_ns / kLcSpinShare)
                                           : duration_ns / kBeSpinShare;
   const int64_t longest_ns = expected.urgent ? kLcLookNsMax : kBeLookNsMax;

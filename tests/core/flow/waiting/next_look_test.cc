@@ -48,13 +48,21 @@ Found Find(const ExpectedEnd& expected, int64_t actual_ns) {
 
 TEST(NextLookTest, AQueryThatEndsAsPredictedIsFoundByASpin) {
   const ExpectedEnd query = Lc(700 * kUs);
-  EXPECT_EQ(LookAt(query, 0, kWakeNs), 700 * kUs - kWakeNs - 14 * kUs);
+  EXPECT_EQ(LookAt(query, 0, kWakeNs), 700 * kUs - 262'500 - 14 * kUs);
   EXPECT_EQ(LookAt(query, 690 * kUs, kWakeNs), 690 * kUs);
   for (const int64_t actual_ns : {660 * kUs, 700 * kUs, 740 * kUs, 890 * kUs}) {
     const Found found = Find(query, actual_ns);
     EXPECT_LE(found.late_ns, kUs) << actual_ns;
     EXPECT_EQ(found.sleeps, 1) << actual_ns;
   }
+}
+
+TEST(NextLookTest, TheSpinBeforeTheEndOfAQueryHasBounds) {
+  // A sleep that ends late is slept less.
+  EXPECT_EQ(LookAt(Lc(700 * kUs), 0, 300 * kUs), 700 * kUs - 300 * kUs - 14 * kUs);
+  EXPECT_EQ(LookAt(Lc(700 * kUs), 0, kMs), 350 * kUs);
+  // A long query is not spun on for a share of it. The thread looks every kLcLookNsMax before that.
+  EXPECT_EQ(LookAt(Lc(10 * kMs), 8'500 * kUs, kWakeNs), 10 * kMs - kMs - 200 * kUs);
 }
 
 TEST(NextLookTest, AQueryThatEndsEarlyIsFoundBeforeItsPredictedEnd) {
