@@ -94,8 +94,9 @@ int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {
 LayoutChooser::LayoutChooser(Mechanism mechanism)
     : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
 
-const Layout& LayoutChooser::Choose(const Snapshot& snapshot, int32_t current) {
-  const LayoutQuestion& question = question_.Ask(snapshot, current);
+const Layout& LayoutChooser::Choose(const Snapshot& snapshot, int32_t current,
+                                    IdleShares& idle_shares) {
+  const LayoutQuestion& question = question_.Ask(snapshot, current, idle_shares);
   for (const Remembered& entry : remembered_) {
     if (entry.used && entry.question == question) return entry.answer;
   }
