@@ -17,6 +17,7 @@
 #include "src/core/seams/headroom.h"
 #include "src/core/seams/queue_tail.h"
 #include "src/core/state/active_queries.h"
+#include "src/core/state/backlog.h"
 #include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
@@ -209,15 +210,9 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
 
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the
 // queue's window has room.
-int32_t ReadyCount(const Queue& queue) {
+int32_t ReadyCount(Queue& queue) {
   const int32_t room = kLcWindow - queue.in_flight.load(std::memory_order_acquire);
-  int32_t count = 1;
-  for (const Task* task = queue.head->progress.next; task != nullptr && count < room;
-       task = task->progress.next) {
-    if (!task->wait_tickets.empty()) break;
-    ++count;
-  }
-  return count;
+  return ReadyRun(queue, std::max(room, 1));
 }
 
 // Whether the planner may see the queue's head now.
@@ -232,40 +227,43 @@ bool Offered(const Queue& queue, bool latency_critical) {
 
 struct HeadOf {
   uint64_t sequence;
-  const Queue* queue;
+  Queue* queue;
 };
+using Heads = BoundedList<HeadOf, kMaxQueues>;
 
-// The heads of one class. They mostly come in order of submission.
-class Heads {
- public:
-  void Add(const Queue& queue) { heads_.Add({queue.head->progress.sequence, &queue}); }
-  // The oldest ones, at most kMaxHeads, in order of submission.
-  absl::Span<const HeadOf> Oldest() {
-    Sort();
-    return heads_.span().first(std::min<size_t>(heads_.span().size(), kMaxHeads));
+// Insertion, until it has moved so much that another sort is faster: 246 heads in the reversed
+// order took 13 us.
+void SortBySequence(Heads& heads) {
+  constexpr int kMovesMost = 4 * kMaxQueues;
+  int moves = 0;
+  for (int i = 1; i < heads.size(); ++i) {
+    const HeadOf head = heads[i];
+    int at = i;
+    for (; at > 0 && heads[at - 1].sequence > head.sequence; --at) heads[at] = heads[at - 1];
+    heads[at] = head;
+    moves += i - at;
+    if (moves <= kMovesMost) continue;
+    std::sort(heads.begin(), heads.end(),
+              [](const HeadOf& a, const HeadOf& b) { return a.sequence < b.sequence; });
+    return;
   }
+}
 
- private:
-  // Insertion, until it has moved so much that another sort is faster: 246 heads in the reversed
-  // order took 13 us.
-  void Sort() {
-    constexpr int kMovesMost = 4 * kMaxQueues;
-    int moves = 0;
-    for (int i = 1; i < heads_.size(); ++i) {
-      const HeadOf head = heads_[i];
-      int at = i;
-      for (; at > 0 && heads_[at - 1].sequence > head.sequence; --at) heads_[at] = heads_[at - 1];
-      heads_[at] = head;
-      moves += i - at;
-      if (moves <= kMovesMost) continue;
-      std::sort(heads_.begin(), heads_.end(),
-                [](const HeadOf& a, const HeadOf& b) { return a.sequence < b.sequence; });
-      return;
-    }
+// All heads in order of submission. Most stand where they stood in the last plan. Returns whether
+// the graph of one is taken.
+bool OrderHeads(Flow& flow, Heads& heads) {
+  bool any_taken = false;
+  for (Queue* const queue : flow.plan_order) {
+    queue->in_plan_order = queue->backlog_index >= 0;
+    if (!queue->in_plan_order) continue;
+    heads.Add({queue->head->progress.sequence, queue});
+    any_taken = any_taken || flow.GraphIsTaken(*queue->head);
   }
-
-  BoundedList<HeadOf, kMaxQueues> heads_;
-};
+  SortBySequence(heads);
+  flow.plan_order.Clear();
+  for (const HeadOf& head : heads) flow.plan_order.Add(head.queue);
+  return any_taken;
+}
 
 // The head of a graph of which another task has begun waits until that one is complete. A policy
 // that saw it could choose it for ever.
@@ -274,32 +272,42 @@ void HoldForGraph(Flow& flow, Task& head) {
        {.task = head.record.ticket, .reason = Reason::kHoldWindow, .value_ns = 1, .limit_ns = 1});
 }
 
-// LC heads come first, so that many old BE heads cannot crowd out a query's head.
-void ViewHeads(Flow& flow) {
-  Heads lc;
-  Heads be;
+// In the order of the backlog, as the log has always had them.
+void HoldTakenGraphs(Flow& flow) {
   for (const Queue* queue : flow.backlog) {
-    const bool latency_critical = queue->app->options.app_class == AppClass::kLatencyCritical;
-    if (!Offered(*queue, latency_critical)) continue;
-    if (flow.GraphIsTaken(*queue->head)) {
+    if (flow.GraphIsTaken(*queue->head) && Offered(*queue, IsLc(*queue->head))) {
       HoldForGraph(flow, *queue->head);
-    } else {
-      (latency_critical ? lc : be).Add(*queue);
     }
   }
+}
+
+// LC heads come first, so that many old BE heads cannot crowd out a query's head. Of each class the
+// oldest ones, at most kMaxHeads.
+void ViewHeads(Flow& flow) {
+  Heads heads;
+  const bool any_taken = OrderHeads(flow, heads);
+  if (any_taken) HoldTakenGraphs(flow);
   const double tail_rate = SteepestTail(flow);
   auto& views = flow.buffers.heads;
   views.Clear();
-  for (const HeadOf& head : lc.Oldest()) {
-    HeadView& view = views.Add();
-    ViewTask(*head.queue->head, tail_rate, view);
-    view.ready_count = ReadyCount(*head.queue);
+  BoundedList<Queue*, kMaxQueues> be;
+  for (const HeadOf& head : heads) {
+    Queue& queue = *head.queue;
+    const bool lc = queue.app->options.app_class == AppClass::kLatencyCritical;
+    if (!Offered(queue, lc) || (any_taken && flow.GraphIsTaken(*queue.head))) continue;
+    if (!lc) {
+      be.Add(&queue);
+    } else if (!views.full()) {
+      HeadView& view = views.Add();
+      ViewTask(*queue.head, tail_rate, view);
+      view.ready_count = ReadyCount(queue);
+    }
   }
-  for (const HeadOf& head : be.Oldest()) {
+  for (Queue* const queue : be) {
     if (views.full()) return;
     HeadView& view = views.Add();
-    ViewTask(*head.queue->head, tail_rate, view);
-    view.followed = IsFollowed(*head.queue->head);
+    ViewTask(*queue->head, tail_rate, view);
+    view.followed = IsFollowed(*queue->head);
   }
 }
 

@@ -143,7 +143,7 @@ TEST(IdleSharesTest, AnswersFollowTheTailsAndBudgetsOfTheApps) {
     }
   };
   expect_right();
-  apps[1].tail_rate = RateOf(0.2);
+  apps[0].tail_rate = RateOf(0.2);
   expect_right();
   apps[0].blocking_budget_ns = 20'000;
   expect_right();
