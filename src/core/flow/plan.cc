@@ -27,6 +27,7 @@ namespace {
 struct LcQueue {
   double load = 0;
   double mean_service_ns = 0;
+  LoadTail tail;  // of both
 };
 LcQueue LcQueueOf(Flow& flow) {
   LcQueue queue;
@@ -36,6 +37,7 @@ LcQueue LcQueueOf(Flow& flow) {
     queue.mean_service_ns += load * static_cast<double>(app->query_solo_ns);
   }
   if (queue.load > 0) queue.mean_service_ns /= queue.load;
+  queue.tail = {PoissonTailRate(queue.load, queue.mean_service_ns), TailSpread(queue.load)};
   return queue;
 }
 
@@ -50,7 +52,8 @@ int64_t TargetBudget(const App& app, const LcQueue& queue) {
 
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
 // moves by nearly all of it.
-void ViewBudgets(App& app, const LcQueue& queue, TimeNs now_ns, LcAppView& view) {
+void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs now_ns,
+                 LcAppView& view) {
   view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
   if (IsSilent(app.account, now_ns)) return;
   const int64_t target_ns = std::min(
@@ -58,10 +61,9 @@ void ViewBudgets(App& app, const LcQueue& queue, TimeNs now_ns, LcAppView& view)
   const int64_t shift_ns =
       BlockingBudget(0, app.options.p99_bound, app.options.p99_alone_ns, app.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
-  const LoadTail tail = {PoissonTailRate(queue.load, queue.mean_service_ns),
-                         TailSpread(queue.load)};
-  view.uncuttable_budget_ns = std::min(target_ns, app.tail.LongestVacation(shift_ns, tail));
-  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(tail) : 0;
+  view.uncuttable_budget_ns =
+      std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
+  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
 }
 
 // The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
@@ -104,6 +106,7 @@ void ViewAccounts(Flow& flow) {
 void ViewLcApps(Flow& flow) {
   flow.buffers.lc_apps.Clear();
   const LcQueue queue = LcQueueOf(flow);
+  Vacations vacations;
   for (App* const owner : flow.lc_apps) {
     App& app = *owner;
     LcAppView& view = flow.buffers.lc_apps.Add();
@@ -117,7 +120,7 @@ void ViewLcApps(Flow& flow) {
     view.target_tail = HasBareTarget(app) ? app.target_tail : 0;
     view.peak_load = HasBareTarget(app) ? PeakLoad(app, view.load, flow.now_ns) : 0;
     view.p50_bound = app.options.p50_bound;
-    ViewBudgets(app, queue, flow.now_ns, view);
+    ViewBudgets(app, queue, vacations, flow.now_ns, view);
     view.reserved_capsms = app.reserved_capsms;
     const int32_t active = app.active_queries.load(std::memory_order_acquire);
     view.active_queries =
@@ -151,7 +154,8 @@ void ViewBeApps(Flow& flow) {
     view.weight = app.options.weight;
     view.attained_ns = app.on_device_ns == 0 ? app.attained_ns : StartTag(app);
     view.served_ns = app.tasks_in_flight > 0 ? flow.now_ns : app.served_ns;
-    view.used_capsms = CapSmsOf(flow.ledger.UsedBy(static_cast<int>(app.slot)));
+    const auto used = flow.ledger.UsedBy(static_cast<int>(app.slot));
+    view.used_capsms = used == 0 ? 0 : CapSmsOf(used);
     view.packed = app.packed;
   }
 }

@@ -52,7 +52,9 @@ BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
 }
 
 BeQuotas::Bound BeQuotas::MakeBound(int32_t quota_capsms, bool evictable) const {
-  Bound bound{.sms = SmLimit(sms_, quota_capsms, evictable)};
+  Bound bound;
+  bound.sms = SmLimit(sms_, quota_capsms, evictable);
+  bound.home = kNoPlace;
   bound.limited = bound.sms < snapshot_.sm_count;
   const int32_t split = SplitWithin(snapshot_, std::min(bound.sms, be_sms_));
   if (split >= 0) bound.home = snapshot_.splits[static_cast<size_t>(split)].be_place;

@@ -74,10 +74,10 @@ class BeQuotas {
     if (!CanBeEvicted(snapshot_, task)) return kStays;
     return task.kind == TaskKind::kGraph ? kSegments : kWorkers;
   }
-  struct Bound {
-    int32_t sms = 0;
-    PlaceIndex home = kNoPlace;  // of tasks that a partition holds
-    bool limited = false;        // a place keeps the bound, not the number of workers
+  struct Bound {  // without initial values: three arrays of them are made each plan
+    int32_t sms;
+    PlaceIndex home;  // of tasks that a partition holds
+    bool limited;     // a place keeps the bound, not the number of workers
   };
   using Bounds = std::array<Bound, kLeavings>;
   Bound MakeBound(int32_t quota_capsms, bool evictable) const;
