@@ -17,6 +17,7 @@
 #include "src/core/seams/headroom.h"
 #include "src/core/seams/queue_tail.h"
 #include "src/core/state/active_queries.h"
+#include "src/core/state/backlog.h"
 #include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
@@ -26,6 +27,7 @@ namespace {
 struct LcQueue {
   double load = 0;
   double mean_service_ns = 0;
+  LoadTail tail;  // of both
 };
 LcQueue LcQueueOf(Flow& flow) {
   LcQueue queue;
@@ -35,6 +37,7 @@ LcQueue LcQueueOf(Flow& flow) {
     queue.mean_service_ns += load * static_cast<double>(app->query_solo_ns);
   }
   if (queue.load > 0) queue.mean_service_ns /= queue.load;
+  queue.tail = {PoissonTailRate(queue.load, queue.mean_service_ns), TailSpread(queue.load)};
   return queue;
 }
 
@@ -49,7 +52,8 @@ int64_t TargetBudget(const App& app, const LcQueue& queue) {
 
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
 // moves by nearly all of it.
-void ViewBudgets(App& app, const LcQueue& queue, TimeNs now_ns, LcAppView& view) {
+void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs now_ns,
+                 LcAppView& view) {
   view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
   if (IsSilent(app.account, now_ns)) return;
   const int64_t target_ns = std::min(
@@ -57,10 +61,9 @@ void ViewBudgets(App& app, const LcQueue& queue, TimeNs now_ns, LcAppView& view)
   const int64_t shift_ns =
       BlockingBudget(0, app.options.p99_bound, app.options.p99_alone_ns, app.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
-  const LoadTail tail = {PoissonTailRate(queue.load, queue.mean_service_ns),
-                         TailSpread(queue.load)};
-  view.uncuttable_budget_ns = std::min(target_ns, app.tail.LongestVacation(shift_ns, tail));
-  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(tail) : 0;
+  view.uncuttable_budget_ns =
+      std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
+  view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
 }
 
 // The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
@@ -103,6 +106,7 @@ void ViewAccounts(Flow& flow) {
 void ViewLcApps(Flow& flow) {
   flow.buffers.lc_apps.Clear();
   const LcQueue queue = LcQueueOf(flow);
+  Vacations vacations;
   for (App* const owner : flow.lc_apps) {
     App& app = *owner;
     LcAppView& view = flow.buffers.lc_apps.Add();
@@ -116,7 +120,7 @@ void ViewLcApps(Flow& flow) {
     view.target_tail = HasBareTarget(app) ? app.target_tail : 0;
     view.peak_load = HasBareTarget(app) ? PeakLoad(app, view.load, flow.now_ns) : 0;
     view.p50_bound = app.options.p50_bound;
-    ViewBudgets(app, queue, flow.now_ns, view);
+    ViewBudgets(app, queue, vacations, flow.now_ns, view);
     view.reserved_capsms = app.reserved_capsms;
     const int32_t active = app.active_queries.load(std::memory_order_acquire);
     view.active_queries =
@@ -150,7 +154,8 @@ void ViewBeApps(Flow& flow) {
     view.weight = app.options.weight;
     view.attained_ns = app.on_device_ns == 0 ? app.attained_ns : StartTag(app);
     view.served_ns = app.tasks_in_flight > 0 ? flow.now_ns : app.served_ns;
-    view.used_capsms = CapSmsOf(flow.ledger.UsedBy(static_cast<int>(app.slot)));
+    const auto used = flow.ledger.UsedBy(static_cast<int>(app.slot));
+    view.used_capsms = used == 0 ? 0 : CapSmsOf(used);
     view.packed = app.packed;
   }
 }
@@ -209,15 +214,9 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
 
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the
 // queue's window has room.
-int32_t ReadyCount(const Queue& queue) {
+int32_t ReadyCount(Queue& queue) {
   const int32_t room = kLcWindow - queue.in_flight.load(std::memory_order_acquire);
-  int32_t count = 1;
-  for (const Task* task = queue.head->progress.next; task != nullptr && count < room;
-       task = task->progress.next) {
-    if (!task->wait_tickets.empty()) break;
-    ++count;
-  }
-  return count;
+  return ReadyRun(queue, std::max(room, 1));
 }
 
 // Whether the planner may see the queue's head now.
@@ -232,40 +231,43 @@ bool Offered(const Queue& queue, bool latency_critical) {
 
 struct HeadOf {
   uint64_t sequence;
-  const Queue* queue;
+  Queue* queue;
 };
+using Heads = BoundedList<HeadOf, kMaxQueues>;
 
-// The heads of one class. They mostly come in order of submission.
-class Heads {
- public:
-  void Add(const Queue& queue) { heads_.Add({queue.head->progress.sequence, &queue}); }
-  // The oldest ones, at most kMaxHeads, in order of submission.
-  absl::Span<const HeadOf> Oldest() {
-    Sort();
-    return heads_.span().first(std::min<size_t>(heads_.span().size(), kMaxHeads));
+// Insertion, until it has moved so much that another sort is faster: 246 heads in the reversed
+// order took 13 us.
+void SortBySequence(Heads& heads) {
+  constexpr int kMovesMost = 4 * kMaxQueues;
+  int moves = 0;
+  for (int i = 1; i < heads.size(); ++i) {
+    const HeadOf head = heads[i];
+    int at = i;
+    for (; at > 0 && heads[at - 1].sequence > head.sequence; --at) heads[at] = heads[at - 1];
+    heads[at] = head;
+    moves += i - at;
+    if (moves <= kMovesMost) continue;
+    std::sort(heads.begin(), heads.end(),
+              [](const HeadOf& a, const HeadOf& b) { return a.sequence < b.sequence; });
+    return;
   }
+}
 
- private:
-  // Insertion, until it has moved so much that another sort is faster: 246 heads in the reversed
-  // order took 13 us.
-  void Sort() {
-    constexpr int kMovesMost = 4 * kMaxQueues;
-    int moves = 0;
-    for (int i = 1; i < heads_.size(); ++i) {
-      const HeadOf head = heads_[i];
-      int at = i;
-      for (; at > 0 && heads_[at - 1].sequence > head.sequence; --at) heads_[at] = heads_[at - 1];
-      heads_[at] = head;
-      moves += i - at;
-      if (moves <= kMovesMost) continue;
-      std::sort(heads_.begin(), heads_.end(),
-                [](const HeadOf& a, const HeadOf& b) { return a.sequence < b.sequence; });
-      return;
-    }
+// All heads in order of submission. Most stand where they stood in the last plan. Returns whether
+// the graph of one is taken.
+bool OrderHeads(Flow& flow, Heads& heads) {
+  bool any_taken = false;
+  for (Queue* const queue : flow.plan_order) {
+    queue->in_plan_order = queue->backlog_index >= 0;
+    if (!queue->in_plan_order) continue;
+    heads.Add({queue->head->progress.sequence, queue});
+    any_taken = any_taken || flow.GraphIsTaken(*queue->head);
   }
-
-  BoundedList<HeadOf, kMaxQueues> heads_;
-};
+  SortBySequence(heads);
+  flow.plan_order.Clear();
+  for (const HeadOf& head : heads) flow.plan_order.Add(head.queue);
+  return any_taken;
+}
 
 // The head of a graph of which another task has begun waits until that one is complete. A policy
 // that saw it could choose it for ever.
@@ -274,32 +276,42 @@ void HoldForGraph(Flow& flow, Task& head) {
        {.task = head.record.ticket, .reason = Reason::kHoldWindow, .value_ns = 1, .limit_ns = 1});
 }
 
-// LC heads come first, so that many old BE heads cannot crowd out a query's head.
-void ViewHeads(Flow& flow) {
-  Heads lc;
-  Heads be;
+// In the order of the backlog, as the log has always had them.
+void HoldTakenGraphs(Flow& flow) {
   for (const Queue* queue : flow.backlog) {
-    const bool latency_critical = queue->app->options.app_class == AppClass::kLatencyCritical;
-    if (!Offered(*queue, latency_critical)) continue;
-    if (flow.GraphIsTaken(*queue->head)) {
+    if (flow.GraphIsTaken(*queue->head) && Offered(*queue, IsLc(*queue->head))) {
       HoldForGraph(flow, *queue->head);
-    } else {
-      (latency_critical ? lc : be).Add(*queue);
     }
   }
+}
+
+// LC heads come first, so that many old BE heads cannot crowd out a query's head. Of each class the
+// oldest ones, at most kMaxHeads.
+void ViewHeads(Flow& flow) {
+  Heads heads;
+  const bool any_taken = OrderHeads(flow, heads);
+  if (any_taken) HoldTakenGraphs(flow);
   const double tail_rate = SteepestTail(flow);
   auto& views = flow.buffers.heads;
   views.Clear();
-  for (const HeadOf& head : lc.Oldest()) {
-    HeadView& view = views.Add();
-    ViewTask(*head.queue->head, tail_rate, view);
-    view.ready_count = ReadyCount(*head.queue);
+  BoundedList<Queue*, kMaxQueues> be;
+  for (const HeadOf& head : heads) {
+    Queue& queue = *head.queue;
+    const bool lc = queue.app->options.app_class == AppClass::kLatencyCritical;
+    if (!Offered(queue, lc) || (any_taken && flow.GraphIsTaken(*queue.head))) continue;
+    if (!lc) {
+      be.Add(&queue);
+    } else if (!views.full()) {
+      HeadView& view = views.Add();
+      ViewTask(*queue.head, tail_rate, view);
+      view.ready_count = ReadyCount(queue);
+    }
   }
-  for (const HeadOf& head : be.Oldest()) {
+  for (Queue* const queue : be) {
     if (views.full()) return;
     HeadView& view = views.Add();
-    ViewTask(*head.queue->head, tail_rate, view);
-    view.followed = IsFollowed(*head.queue->head);
+    ViewTask(*queue->head, tail_rate, view);
+    view.followed = IsFollowed(*queue->head);
   }
 }
 

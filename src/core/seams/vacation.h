@@ -52,6 +52,24 @@ inline int64_t LongestVacation(int64_t shift_ns, double tail_rate) {
   return static_cast<int64_t>(x / tail_rate);
 }
 
+// Its answers in one plan: LC apps with the same bound ask the same.
+class Vacations {
+ public:
+  int64_t Longest(int64_t shift_ns, double tail_rate) {
+    if (shift_ns != shift_ns_ || tail_rate != tail_rate_) {
+      shift_ns_ = shift_ns;
+      tail_rate_ = tail_rate;
+      longest_ns_ = LongestVacation(shift_ns, tail_rate);
+    }
+    return longest_ns_;
+  }
+
+ private:
+  int64_t shift_ns_ = 0;
+  double tail_rate_ = 0;
+  int64_t longest_ns_ = 0;
+};
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_SEAMS_VACATION_H_

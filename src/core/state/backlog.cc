@@ -2,6 +2,8 @@
 
 #include "src/core/state/backlog.h"
 
+#include <algorithm>
+
 namespace gpushare::core {
 namespace {
 
@@ -10,6 +12,9 @@ void EnterBacklog(Flow& flow, Queue& queue) {
   queue.backlog_index = flow.backlog.size();
   flow.backlog.Add(&queue);
   ++queue.app->backlog_queues;
+  if (queue.in_plan_order) return;
+  queue.in_plan_order = true;
+  flow.plan_order.Add(&queue);
 }
 
 void LeaveBacklog(Flow& flow, Queue& queue) {
@@ -19,6 +24,11 @@ void LeaveBacklog(Flow& flow, Queue& queue) {
   if (index < flow.backlog.size()) flow.backlog[index]->backlog_index = index;
   queue.backlog_index = -1;
   --queue.app->backlog_queues;
+}
+
+void ForgetReadyRun(Queue& queue) {
+  queue.ready_run = 0;
+  queue.ready_last = nullptr;
 }
 
 }  // namespace
@@ -37,6 +47,7 @@ void PushFront(Flow& flow, Task& task) {
   task.progress.next = queue.head;
   (queue.head == nullptr ? queue.tail : queue.head->progress.previous) = &task;
   queue.head = &task;
+  ForgetReadyRun(queue);
   queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
   EnterBacklog(flow, queue);
 }
@@ -45,11 +56,26 @@ void Unlink(Flow& flow, Task& task) {
   Queue& queue = *task.queue;
   Task* const next = task.progress.next;
   Task* const previous = queue.head == &task ? nullptr : task.progress.previous;
+  if (previous != nullptr || --queue.ready_run <= 0) ForgetReadyRun(queue);
   (previous == nullptr ? queue.head : previous->progress.next) = next;
   (next == nullptr ? queue.tail : next->progress.previous) = previous;
   task.progress.next = nullptr;
   queue.unlaunched.fetch_sub(1, std::memory_order_acq_rel);
   if (queue.head == nullptr) LeaveBacklog(flow, queue);
+}
+
+int32_t ReadyRun(Queue& queue, int32_t most) {
+  if (queue.ready_run == 0) {
+    queue.ready_run = 1;
+    queue.ready_last = queue.head;
+  }
+  while (queue.ready_run < most) {
+    Task* const next = queue.ready_last->progress.next;
+    if (next == nullptr || !next->wait_tickets.empty()) break;
+    queue.ready_last = next;
+    ++queue.ready_run;
+  }
+  return std::min(queue.ready_run, most);
 }
 
 }  // namespace gpushare::core

@@ -15,6 +15,10 @@ void PushBack(Flow& flow, Task& task);
 void PushFront(Flow& flow, Task& task);  // the rest of an evicted task goes first
 void Unlink(Flow& flow, Task& task);
 
+// How many tasks, from the head on, wait for no ticket, the head included; at most `most`, from 1
+// on. Counts on from the last answer: each task is looked at once, unless one leaves out of turn.
+int32_t ReadyRun(Queue& queue, int32_t most);
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_STATE_BACKLOG_H_

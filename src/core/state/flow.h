@@ -165,6 +165,9 @@ struct Flow {
   BoundedList<QuerySample, kBatch> query_samples;  // likewise
 
   BoundedList<Queue*, kMaxQueues> backlog;  // queues with a head
+  // These queues, and some that no longer have one, by the sequence of their heads as of the last
+  // plan. The next plan finds them nearly in order.
+  BoundedList<Queue*, kMaxQueues> plan_order;
   BoundedList<Task*, kMaxRunning> running_be;
   BoundedList<Task*, kMaxInFlightLaunches> running_lc;
   int lanes_busy = 0;

@@ -30,13 +30,25 @@ struct LoadTail {
   friend bool operator==(const LoadTail&, const LoadTail&) = default;
 };
 
-// eta in 1 / ns; 0: unknown.
-inline double TailRate(const RecentLatencies& latencies, const LoadTail& load) {
+// What of the latencies an estimate takes; the quantiles from kTailQueriesMin queries on.
+struct TailQuantiles {
+  double count = 0;
+  double p95_ns = 0;
+  double p99_ns = 0;
+};
+inline TailQuantiles QuantilesOf(const RecentLatencies& latencies) {
   const double count = latencies.count();
+  if (count < kTailQueriesMin) return {.count = count};
+  return {count, latencies.Quantile(0.95), latencies.Quantile(0.99)};
+}
+
+// eta in 1 / ns; 0: unknown.
+inline double TailRate(const TailQuantiles& tail, const LoadTail& load) {
+  const double count = tail.count;
   const double usual = kPoissonTailMargin * load.poisson_rate;
   if (count < kTailQueriesMin) return usual;
-  const double p99_ns = latencies.Quantile(0.99);
-  const double span_ns = p99_ns - latencies.Quantile(0.95);
+  const double p99_ns = tail.p99_ns;
+  const double span_ns = p99_ns - tail.p95_ns;
   if (span_ns < p99_ns * kTailSpanMin) return 0;
   const double deviation = load.spread / std::sqrt(0.01 * count);
   const double rate = std::log(5) / span_ns;
@@ -55,18 +67,21 @@ class LatencyTail {
     if (added_ / kTailQueriesStep != estimated_ || load != load_) {
       estimated_ = added_ / kTailQueriesStep;
       load_ = load;
-      rate_ = TailRate(latencies_, load);
+      // The load changes with each plan, and the two quantiles take some 2 us.
+      if (quantiles_at_ != added_) quantiles_ = QuantilesOf(latencies_);
+      quantiles_at_ = added_;
+      rate_ = TailRate(quantiles_, load);
     }
     return rate_;
   }
 
   // Of this tail (vacation.h). Remembers the last answer: the shift seldom changes.
-  int64_t LongestVacation(int64_t shift_ns, const LoadTail& load) {
+  int64_t LongestVacation(int64_t shift_ns, const LoadTail& load, Vacations& vacations) {
     Rate(load);
     if (shift_ns != asked_shift_ns_ || rate_ != asked_rate_) {
       asked_shift_ns_ = shift_ns;
       asked_rate_ = rate_;
-      longest_ns_ = core::LongestVacation(shift_ns, rate_);
+      longest_ns_ = vacations.Longest(shift_ns, rate_);
     }
     return longest_ns_;
   }
@@ -76,6 +91,8 @@ class LatencyTail {
   RecentLatencies latencies_;
   int64_t added_ = 0;
   int64_t estimated_ = 0;  // added_ in steps, at the last estimate
+  TailQuantiles quantiles_;
+  int64_t quantiles_at_ = 0;  // added_ when they were taken
   LoadTail load_;
   double rate_ = 0;
   int64_t asked_shift_ns_ = 0;

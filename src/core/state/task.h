@@ -200,6 +200,11 @@ struct alignas(64) Queue {
   alignas(64) Task* head = nullptr;
   Task* tail = nullptr;
   int32_t backlog_index = -1;  // position in Flow::backlog, -1: not there
+  bool in_plan_order = false;  // in Flow::plan_order
+  // The head and the tasks behind it of which the plan stage has seen that they wait for no ticket:
+  // so many, up to `ready_last`. 0: none yet.
+  int32_t ready_run = 0;
+  Task* ready_last = nullptr;
 };
 
 struct alignas(64) App {

@@ -14,25 +14,6 @@ using core::KernelDesc;
 using core::ResourceDemand;
 using core::SpeedPoint;
 
-// The time-weighted mean over a graph's nodes, because a neighbour may run beside any of them.
-ResourceDemand MeanDemand(const KernelDesc& kernel) {
-  const core::SimulationRecord& record = kernel.simulation;
-  if (record.nodes.empty()) return record.demand;
-  ResourceDemand mean;
-  double total = 0;
-  for (const GraphNode& node : record.nodes) {
-    const double time = static_cast<double>(node.duration_ns) * node.repeat;
-    mean.dram += node.demand.dram * time;
-    mean.l2 += node.demand.l2 * time;
-    total += time + static_cast<double>(record.node_gap_ns) * node.repeat;
-  }
-  if (total <= 0) return record.demand;
-  mean.dram /= total;
-  mean.l2 /= total;
-  // If the nodes have no demands, that of the record counts.
-  return mean.dram > 0 || mean.l2 > 0 ? mean : record.demand;
-}
-
 // Once bandwidth is short an SM gets it in proportion to its outstanding requests.
 double BandwidthWeight(const Side& side, double demand) {
   const double parallelism = side.kernel->simulation.memory_parallelism;
@@ -66,12 +47,34 @@ double SpeedOnSms(const KernelDesc& kernel, int32_t sms, int32_t sm_count) {
   return low.speed + (high.speed - low.speed) * (sms - low.sms) / (high.sms - low.sms);
 }
 
+ResourceDemand MeanDemand(const KernelDesc& kernel) {
+  const core::SimulationRecord& record = kernel.simulation;
+  if (record.nodes.empty()) return record.demand;
+  ResourceDemand mean;
+  double total = 0;
+  for (const GraphNode& node : record.nodes) {
+    const double time = static_cast<double>(node.duration_ns) * node.repeat;
+    mean.dram += node.demand.dram * time;
+    mean.l2 += node.demand.l2 * time;
+    total += time + static_cast<double>(record.node_gap_ns) * node.repeat;
+  }
+  if (total <= 0) return record.demand;
+  mean.dram /= total;
+  mean.l2 /= total;
+  // If the nodes have no demands, that of the record counts.
+  return mean.dram > 0 || mean.l2 > 0 ? mean : record.demand;
+}
+
 double SpeedBesideNeighbour(const Side& self, const Side& neighbour, int32_t sm_count) {
+  return SpeedBesideNeighbour(self, MeanDemand(*self.kernel), neighbour,
+                              MeanDemand(*neighbour.kernel), sm_count);
+}
+
+double SpeedBesideNeighbour(const Side& self, const ResourceDemand& ours, const Side& neighbour,
+                            const ResourceDemand& theirs, int32_t sm_count) {
   // Demands are those on the whole device at full speed; on fewer SMs they shrink with the speed.
   const double our_speed = SpeedOnSms(*self.kernel, self.sms, sm_count);
   const double their_speed = SpeedOnSms(*neighbour.kernel, neighbour.sms, sm_count);
-  const ResourceDemand ours = MeanDemand(*self.kernel);
-  const ResourceDemand theirs = MeanDemand(*neighbour.kernel);
   const double dram =
       Granted(ours.dram * our_speed, theirs.dram * their_speed, BandwidthWeight(self, ours.dram),
               BandwidthWeight(neighbour, theirs.dram));

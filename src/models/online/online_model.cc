@@ -60,6 +60,7 @@ struct KernelModel {
   FollowedMean blocking;  // what its evictions added to LC launches, ns
   NeighbourModel neighbours;
   core::LibraryCall call = {};
+  core::ResourceDemand demand = {};  // of a graph, the mean of its nodes
 };
 
 Prediction Predicted(const KernelModel& model, int64_t block_tasks) {
@@ -99,7 +100,8 @@ class OnlineModel final : public CostModel {
                       EvictionModel(EvictionPrior(device_, kernel)),
                       FollowedMean(),
                       NeighbourModel(),
-                      kernel.library_call};
+                      kernel.library_call,
+                      MeanDemand(kernel)};
     PrepareCall(library_, model);
     SetCallPrior(library_, model);
     const auto learned = pending_.find(kernel.name);
@@ -203,7 +205,8 @@ class OnlineModel final : public CostModel {
     if (measured > 0) return measured;
     const FactorPrediction predicted = FromCounters(kernel, neighbour, neighbour_sms);
     if (predicted.error < 1) return predicted.factor;
-    return SpeedBesideNeighbour({&kernel, sms}, {&neighbour, neighbour_sms}, device_.sm_count);
+    return SpeedBesideNeighbour({&kernel, sms}, DemandOf(kernel), {&neighbour, neighbour_sms},
+                                DemandOf(neighbour), device_.sm_count);
   }
 
   double ErrorBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
@@ -457,6 +460,11 @@ class OnlineModel final : public CostModel {
     if (UsesLittle(neighbour.counters)) return {};
     return model->neighbours.Predict(UseOf(neighbour.counters),
                                      static_cast<double>(neighbour_sms) / device_.sm_count);
+  }
+
+  core::ResourceDemand DemandOf(const KernelDesc& kernel) const {
+    const KernelModel* model = Find(kernel);
+    return model != nullptr ? model->demand : MeanDemand(kernel);
   }
 
   bool IsKnownCall(const KernelDesc& kernel) const {

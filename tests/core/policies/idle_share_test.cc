@@ -131,5 +131,27 @@ TEST(IdleSharesTest, ARememberedAnswerIsThatOfTheQuestion) {
   }
 }
 
+TEST(IdleSharesTest, AnswersFollowTheTailsAndBudgetsOfTheApps) {
+  std::array<LcAppView, 2> apps = {App(RateOf(0.3), 50'000), App(RateOf(0.5), 80'000)};
+  Snapshot snapshot;
+  snapshot.lc_apps = apps;
+  IdleShares shares(snapshot);
+  const auto expect_right = [&] {
+    shares.Follow(snapshot);
+    for (const int64_t eviction_ns : {20'000, 120'000, 300'000}) {
+      EXPECT_EQ(shares.Of(eviction_ns, 0), IdleShare(snapshot, eviction_ns, 0)) << eviction_ns;
+    }
+  };
+  expect_right();
+  apps[0].tail_rate = RateOf(0.2);
+  expect_right();
+  apps[0].blocking_budget_ns = 20'000;
+  expect_right();
+  snapshot.lc_apps = snapshot.lc_apps.first(1);
+  expect_right();
+  snapshot.lc_apps = {};
+  expect_right();
+}
+
 }  // namespace
 }  // namespace gpushare::core

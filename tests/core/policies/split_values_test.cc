@@ -1,9 +1,11 @@
-// Values kept from one question to the next equal values computed anew, to the last bit.
+// Values kept from one question to the next equal values computed anew, to the last bit, and so do
+// the sides of each kernel.
 
 #include "src/core/policies/adaptive/layout/split_values.h"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <random>
 #include <vector>
@@ -29,6 +31,7 @@ class SplitValuesTest : public ::testing::Test {
   void NewTable() {
     for (PairOption& option : options_) {
       option.lc_speed = static_cast<float>(0.8 + 0.25 * Share());
+      if (random_() % 50 == 0) option.lc_speed = 0;
       option.lc_speed_alone = 1;
       option.be_speed_be_side = static_cast<float>(Share());
       option.be_speed_lc_side = static_cast<float>(Share());
@@ -40,10 +43,21 @@ class SplitValuesTest : public ::testing::Test {
   }
   void NewLcTerm(int32_t app) {
     LcTerm& term = question_.lc[static_cast<size_t>(app)];
+    term = LcTerm();
     term.load = 0.15 * Share();
-    term.p99_bound = 1.02 + 0.5 * Share();
-    term.p99_ns = 2'000'000;
-    term.solo_ns = 600'000;
+    term.p99_ns = random_() % 8 == 0 ? 0 : 2'000'000;
+    term.solo_ns = random_() % 8 == 0 ? 0 : 600'000;
+    if (random_() % 8 != 0) term.p99_bound = 1.02 + 0.5 * Share();
+    if (random_() % 4 == 0) term.p50_bound = 1.02 + 0.5 * Share();
+    if (random_() % 4 == 0) term.target_ns = static_cast<int64_t>(2e6 + 2e6 * Share());
+    if (random_() % 16 == 0) {
+      term.target_ns = 3'000'000;
+      term.target_tail = 1;
+      term.peak_load = term.load;
+    }
+    term.silent = random_() % 16 == 0;
+    // On the bound: at a speed of 1 and no other load its inflation is 1.
+    if (random_() % 8 == 0) term.p99_bound = 1;
   }
   void NewBeTerms() {
     question_.be_count = 0;
@@ -67,6 +81,20 @@ class SplitValuesTest : public ::testing::Test {
           evaluation.SplitValue(split, Mechanism::kBest, Speeds::kPlanned, nullptr);
       ASSERT_EQ(values_.Of(question_, evaluation, split), value) << after << ", split " << split;
       positive_ += value > 0 ? 1 : 0;
+      ASSERT_NO_FATAL_FAILURE(ExpectSides(evaluation, split)) << after;
+    }
+  }
+
+  void ExpectSides(const LayoutEvaluation& evaluation, int32_t split) {
+    Layout anew;
+    evaluation.SplitValue(split, Mechanism::kBest, Speeds::kPlanned, &anew);
+    Layout kept;
+    kept.split = split;
+    values_.FillSides(question_, evaluation, kept);
+    for (int32_t b = 0; b < question_.be_count; ++b) {
+      const auto kernel = static_cast<size_t>(question_.be[static_cast<size_t>(b)].kernel);
+      ASSERT_EQ(kept.sides[kernel], anew.sides[kernel]) << "kernel " << kernel;
+      ++sides_[static_cast<size_t>(anew.sides[kernel])];
     }
   }
 
@@ -76,6 +104,7 @@ class SplitValuesTest : public ::testing::Test {
   LayoutQuestion question_;
   SplitValues values_;
   int positive_ = 0;
+  std::array<int, 3> sides_{};  // seen, by Sides
 };
 
 TEST_F(SplitValuesTest, AValueIsThatOfTheQuestionWhateverChanged) {
@@ -105,6 +134,7 @@ TEST_F(SplitValuesTest, AValueIsThatOfTheQuestionWhateverChanged) {
     }
   }
   EXPECT_GT(positive_, 100);
+  for (const int seen : sides_) EXPECT_GT(seen, 100);
 }
 
 }  // namespace

@@ -71,7 +71,8 @@ absl::string_view AdaptivePolicy::name() const {
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
   const int32_t current = CurrentLayout(snapshot);
-  const Layout& layout = layouts_.Choose(snapshot, current);
+  idle_shares_.Follow(snapshot);
+  const Layout& layout = layouts_.Choose(snapshot, current, idle_shares_);
   const int64_t budget_ns = MinBlockingBudget(snapshot);
   const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
   const bool waits_for_change = change_ns > budget_ns;
@@ -93,7 +94,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (waits_for_change) {
     HoldBeCompute(snapshot, change_ns, budget_ns, plan);
   } else {
-    BePlaces places(snapshot, layout, lc, mechanism_ != Mechanism::kBest);
+    BePlaces places(snapshot, layout, lc, mechanism_ != Mechanism::kBest, idle_shares_);
     places.Fill(plan);
     places.HoldRest(plan);
   }

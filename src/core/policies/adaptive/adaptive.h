@@ -15,6 +15,7 @@
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_H_
 
 #include "src/core/policies/adaptive/layout/adaptive_layout.h"
+#include "src/core/policies/parts/idle_share.h"
 #include "src/core/seams/policy.h"
 
 namespace gpushare::core {
@@ -27,6 +28,7 @@ class AdaptivePolicy final : public Policy {
 
  private:
   Mechanism mechanism_;
+  IdleShares idle_shares_;
   LayoutChooser layouts_;
 };
 

@@ -65,8 +65,7 @@ Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) con
   }
   const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), eviction_ns);
   if (total_ns <= budgets_.eviction_ns) return {};
-  if (!places_.IsBesideLc(place) &&
-      IsSharedPeriod(snapshot_, idle_shares_.Of(eviction_ns, fixed_ns))) {
+  if (!places_.IsBesideLc(place) && idle_period_.IsOneOf(idle_shares_.Of(eviction_ns, fixed_ns))) {
     return {};
   }
   const Judgement held = evictable

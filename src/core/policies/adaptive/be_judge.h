@@ -32,7 +32,7 @@ class BeJudge {
  public:
   // `forced`: evictable tasks are launched without a check of their blocking time.
   BeJudge(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced,
-          const OpenPlaces& places, const FairShare& shares)
+          const OpenPlaces& places, const FairShare& shares, IdleShares& idle_shares)
       : snapshot_(snapshot),
         layout_(layout),
         lc_(lc),
@@ -40,7 +40,8 @@ class BeJudge {
         budgets_(snapshot),
         places_(places),
         shares_(shares),
-        idle_shares_(snapshot) {}
+        idle_shares_(idle_shares),
+        idle_period_(snapshot) {}
 
   const Budgets& budgets() const { return budgets_; }
   // Whether a task of this kind may ever use the place. A kernel that the layout excludes from both
@@ -72,7 +73,8 @@ class BeJudge {
   const Budgets budgets_;
   const OpenPlaces& places_;
   const FairShare& shares_;
-  mutable IdleShares idle_shares_;  // answers that were given
+  IdleShares& idle_shares_;
+  const IdlePeriod idle_period_;
 };
 
 }  // namespace gpushare::core

@@ -29,12 +29,12 @@ int Rank(Reason reason) {
 }  // namespace
 
 BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc,
-                   bool forced)
+                   bool forced, IdleShares& idle_shares)
     : snapshot_(snapshot),
       lc_(lc),
       shares_(snapshot),
       places_(snapshot, layout, lc),
-      judge_(snapshot, layout, lc, forced, places_, shares_),
+      judge_(snapshot, layout, lc, forced, places_, shares_, idle_shares),
       turn_(snapshot, places_, judge_, shares_) {}
 
 Reason BePlaces::LaunchReason(const HeadView& task, const BePlace& place) const {

@@ -17,6 +17,7 @@
 #include "src/core/policies/adaptive/open_places.h"
 #include "src/core/policies/adaptive/whole_turn.h"
 #include "src/core/policies/parts/fair_share.h"
+#include "src/core/policies/parts/idle_share.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -24,7 +25,8 @@ namespace gpushare::core {
 class BePlaces {
  public:
   // `forced`: evictable tasks are launched without a check of their blocking time.
-  BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced);
+  BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced,
+           IdleShares& idle_shares);
   BePlaces(const BePlaces&) = delete;  // its members refer to each other
   BePlaces& operator=(const BePlaces&) = delete;
 

@@ -39,7 +39,7 @@ BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
     used_[a] = snapshot.be_apps[a].used_capsms;
   }
   if (!any_) return;
-  MakeBounds();
+  FindBounds();
   // The ledger does not count opaque work: it has no workers.
   for (const RunningView& running : snapshot.running) {
     if (!IsBeCompute(running.task) || running.task.kind != TaskKind::kOpaque) continue;
@@ -52,24 +52,33 @@ BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
 }
 
 BeQuotas::Bound BeQuotas::MakeBound(int32_t quota_capsms, bool evictable) const {
-  Bound bound{SmLimit(sms_, quota_capsms, evictable), kNoPlace};
+  Bound bound;
+  bound.sms = SmLimit(sms_, quota_capsms, evictable);
+  bound.home = kNoPlace;
+  bound.limited = bound.sms < snapshot_.sm_count;
   const int32_t split = SplitWithin(snapshot_, std::min(bound.sms, be_sms_));
   if (split >= 0) bound.home = snapshot_.splits[static_cast<size_t>(split)].be_place;
   return bound;
 }
 
-// Apps without a quota have the same bounds.
-void BeQuotas::MakeBounds() {
-  const std::array<Bound, 2> unstated = {MakeBound(0, false), MakeBound(0, true)};
-  for (size_t a = 0; a < snapshot_.be_apps.size(); ++a) {
-    const int32_t quota = snapshot_.be_apps[a].quota_capsms;
-    bounds_[a] = quota > 0 ? std::array<Bound, 2>{MakeBound(quota, false), MakeBound(quota, true)}
-                           : unstated;
-  }
+BeQuotas::Bounds BeQuotas::MakeBounds(const BeAppView& app) const {
+  Bounds bounds;
+  bounds[kStays] = MakeBound(app.quota_capsms, false);
+  bounds[kWorkers] = MakeBound(app.quota_capsms, true);
+  bounds[kSegments] = bounds[kWorkers];
+  if (QuotaBoundsWorkers(app.quota_capsms, app.packed, true)) bounds[kWorkers].limited = false;
+  return bounds;
 }
 
-const BeQuotas::Bound& BeQuotas::BoundOf(const HeadView& task) const {
-  return bounds_[static_cast<size_t>(task.app)][CanBeEvicted(snapshot_, task) ? 1 : 0];
+// Apps with the same quota have the same bounds, and most apps have the quota of another.
+void BeQuotas::FindBounds() {
+  const auto same = [](const BeAppView& a, const BeAppView& b) {
+    return a.quota_capsms == b.quota_capsms && a.packed == b.packed;
+  };
+  for (size_t a = 0; a < snapshot_.be_apps.size(); ++a) {
+    const BeAppView& app = snapshot_.be_apps[a];
+    bounds_[a] = a > 0 && same(app, snapshot_.be_apps[a - 1]) ? bounds_[a - 1] : MakeBounds(app);
+  }
 }
 
 int32_t BeQuotas::LimitOf(const HeadView& task) const {
@@ -80,22 +89,6 @@ bool BeQuotas::BoundsWorkers(const HeadView& task) const {
   const BeAppView& app = AppOf(task);
   return QuotaBoundsWorkers(app.quota_capsms, app.packed,
                             EvictableForm(snapshot_, task) == Form::kWorkers);
-}
-
-bool BeQuotas::IsLimited(const HeadView& task) const {
-  return any_ && !BoundsWorkers(task) && LimitOf(task) < snapshot_.sm_count;
-}
-
-bool BeQuotas::IsConfined(const HeadView& task) const {
-  return IsLimited(task) && HomeOf(task) != kNoPlace;
-}
-
-bool BeQuotas::IsUnbounded(const HeadView& task) const {
-  return IsLimited(task) && HomeOf(task) == kNoPlace;
-}
-
-PlaceIndex BeQuotas::HomeOf(const HeadView& task) const {
-  return any_ && task.confinable ? BoundOf(task).home : kNoPlace;
 }
 
 double BeQuotas::LeftOf(const HeadView& task) const {

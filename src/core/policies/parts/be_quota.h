@@ -16,6 +16,7 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
+#include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/sm_limit.h"
 #include "src/core/seams/snapshot.h"
 
@@ -38,11 +39,21 @@ class BeQuotas {
   bool any() const { return any_; }
   // SMs that the task may hold; the device's when nothing bounds it.
   int32_t LimitOf(const HeadView& task) const;
-  bool IsConfined(const HeadView& task) const;
+  bool IsConfined(const HeadView& task) const {
+    if (!any_) return false;
+    const Bound& bound = BoundOf(task);
+    return bound.limited && task.confinable && bound.home != kNoPlace;
+  }
   // Of a confined task.
-  PlaceIndex HomeOf(const HeadView& task) const;
+  PlaceIndex HomeOf(const HeadView& task) const {
+    return any_ && task.confinable ? BoundOf(task).home : kNoPlace;
+  }
   // Whether the task has a limit that neither workers nor a place keep.
-  bool IsUnbounded(const HeadView& task) const;
+  bool IsUnbounded(const HeadView& task) const {
+    if (!any_) return false;
+    const Bound& bound = BoundOf(task);
+    return bound.limited && !(task.confinable && bound.home != kNoPlace);
+  }
   // Whether a spread quota bounds the task's workers.
   bool BoundsWorkers(const HeadView& task) const;
   // Workers that its quota leaves to a launch of it.
@@ -57,23 +68,32 @@ class BeQuotas {
   const BeAppView& AppOf(const HeadView& task) const {
     return snapshot_.be_apps[static_cast<size_t>(task.app)];
   }
-  // What bounds the tasks of an app that can be evicted, or those that cannot.
-  struct Bound {
-    int32_t sms = 0;
-    PlaceIndex home = kNoPlace;  // of tasks that a partition holds
+  // Tasks of one app that have the same bound: by whether, and how, they leave when evicted.
+  enum Leaving : size_t { kStays, kWorkers, kSegments, kLeavings };
+  Leaving LeavingOf(const HeadView& task) const {
+    if (!CanBeEvicted(snapshot_, task)) return kStays;
+    return task.kind == TaskKind::kGraph ? kSegments : kWorkers;
+  }
+  struct Bound {  // without initial values: three arrays of them are made each plan
+    int32_t sms;
+    PlaceIndex home;  // of tasks that a partition holds
+    bool limited;     // a place keeps the bound, not the number of workers
   };
+  using Bounds = std::array<Bound, kLeavings>;
   Bound MakeBound(int32_t quota_capsms, bool evictable) const;
-  void MakeBounds();
-  const Bound& BoundOf(const HeadView& task) const;
-  bool IsLimited(const HeadView& task) const;
+  Bounds MakeBounds(const BeAppView& app) const;
+  void FindBounds();
+  const Bound& BoundOf(const HeadView& task) const {
+    return bounds_[static_cast<size_t>(task.app)][LeavingOf(task)];
+  }
   double LeftOf(const HeadView& task) const;
 
   const Snapshot& snapshot_;
   int32_t be_sms_;  // of the layout's BE side; of the device without one
   SmCounts sms_;
   bool any_ = false;
-  std::array<std::array<Bound, 2>, kMaxApps> bounds_;  // by BE app; [1]: of what can be evicted
-  std::array<double, kMaxApps> used_{};
+  std::array<Bounds, kMaxApps> bounds_;  // by BE app
+  std::array<double, kMaxApps> used_;
 };
 
 // Evicts what an app uses beyond a quota that shrank. Does nothing beside other evictions: their

@@ -7,7 +7,7 @@
 //
 // so the largest share that keeps a shift of B is q = (exp(eta B) - 1) / (E[exp(eta W)] - 1). The
 // draw is a hash of the instant at which the idle period began: plans of one period agree, and a
-// replay draws the same. Pure; any thread.
+// replay draws the same. Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_IDLE_SHARE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_IDLE_SHARE_H_
@@ -18,6 +18,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "src/core/base/bounded_list.h"
+#include "src/core/base/limits.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/seams/snapshot.h"
@@ -25,20 +27,40 @@
 
 namespace gpushare::core {
 
-// What one LC app allows work of which `eviction_ns` is the shift of an eviction, and `fixed_ns` is
-// the length of launches that nothing evicts. All or nothing where its tail is unknown.
+// What one LC app with a blocking budget allows.
+class IdleLimit {
+ public:
+  explicit IdleLimit(const LcAppView& app)
+      : budget_ns_(app.blocking_budget_ns),
+        tail_rate_(app.tail_rate),
+        allowed_(tail_rate_ * static_cast<double>(budget_ns_)),
+        delay_allowed_(std::expm1(allowed_)) {}
+
+  // For work of which `eviction_ns` is the shift of an eviction, and `fixed_ns` is the length of
+  // launches that nothing evicts. All or nothing where the tail is unknown.
+  double ShareOf(int64_t eviction_ns, int64_t fixed_ns) const {
+    if (!(tail_rate_ > 0)) {
+      return eviction_ns <= budget_ns_ - std::min(fixed_ns, kNever / 2) ? 1 : 0;
+    }
+    constexpr double kExponentMax = 60;
+    const double exponent = tail_rate_ * static_cast<double>(eviction_ns) +
+                            ShiftOfVacation(tail_rate_ * static_cast<double>(fixed_ns));
+    if (exponent <= allowed_) return 1;
+    if (exponent > kExponentMax || allowed_ <= 0) return 0;
+    return delay_allowed_ / std::expm1(exponent);
+  }
+  bool operator==(const IdleLimit&) const = default;
+
+ private:
+  int64_t budget_ns_;
+  double tail_rate_;
+  double allowed_;
+  double delay_allowed_;  // exp(eta B) - 1
+};
+
 inline double IdleShareFor(const LcAppView& app, int64_t eviction_ns, int64_t fixed_ns) {
   if (app.blocking_budget_ns == kNever) return 1;
-  constexpr double kExponentMax = 60;
-  const double exponent = app.tail_rate * static_cast<double>(eviction_ns) +
-                          ShiftOfVacation(app.tail_rate * static_cast<double>(fixed_ns));
-  const double allowed = app.tail_rate * static_cast<double>(app.blocking_budget_ns);
-  if (!(app.tail_rate > 0)) {
-    return eviction_ns <= app.blocking_budget_ns - std::min(fixed_ns, kNever / 2) ? 1 : 0;
-  }
-  if (exponent <= allowed) return 1;
-  if (exponent > kExponentMax || allowed <= 0) return 0;
-  return std::expm1(allowed) / std::expm1(exponent);
+  return IdleLimit(app).ShareOf(eviction_ns, fixed_ns);
 }
 
 // Of all LC apps. Less than kIdleShareMin counts as none: so rare a launch is for the tail account.
@@ -51,11 +73,27 @@ inline double IdleShare(const Snapshot& snapshot, int64_t eviction_ns, int64_t f
   return share < kIdleShareMin ? 0 : share;
 }
 
-// The same answers, of one snapshot: a plan asks again and again for the same few kernels, and each
-// answer takes two exponential functions an LC app.
+// The same answers, kept while the tails and budgets of the LC apps stay as they are: plans ask
+// again and again for the same few kernels, and each answer takes exponential functions for each LC
+// app.
+//
+//   shares.Follow(snapshot);                    // each plan
+//   shares.Of(blocking_ns, 0);
 class IdleShares {
  public:
-  explicit IdleShares(const Snapshot& snapshot) : snapshot_(snapshot) {}
+  IdleShares() = default;
+  explicit IdleShares(const Snapshot& snapshot) { Follow(snapshot); }
+
+  void Follow(const Snapshot& snapshot) {
+    if (IsOf(snapshot)) return;
+    known_.fill(0);
+    limits_.Clear();
+    apps_.Clear();
+    for (const LcAppView& app : snapshot.lc_apps) {
+      apps_.Add({app.blocking_budget_ns, app.tail_rate});
+      AddLimit(app);
+    }
+  }
 
   double Of(int64_t eviction_ns, int64_t fixed_ns) {
     const uint64_t mixed =
@@ -63,10 +101,11 @@ class IdleShares {
         0x9E3779B97F4A7C15;
     const size_t at = mixed >> (64 - kBits);
     Answer& answer = answers_[at];
-    if ((known_ >> at & 1) == 0 || answer.eviction_ns != eviction_ns ||
+    uint64_t& known = known_[at / 64];
+    if ((known >> (at % 64) & 1) == 0 || answer.eviction_ns != eviction_ns ||
         answer.fixed_ns != fixed_ns) {
-      known_ |= uint64_t{1} << at;
-      answer = {eviction_ns, fixed_ns, IdleShare(snapshot_, eviction_ns, fixed_ns)};
+      known |= uint64_t{1} << (at % 64);
+      answer = {eviction_ns, fixed_ns, Least(eviction_ns, fixed_ns)};
     }
     return answer.share;
   }
@@ -77,25 +116,72 @@ class IdleShares {
     int64_t fixed_ns;
     double share;
   };
-  static constexpr int kBits = 6;
+  // What of an LC app the answers depend on.
+  struct AppTerm {
+    int64_t budget_ns;
+    double tail_rate;
+    bool operator==(const AppTerm&) const = default;
+  };
+  static constexpr int kBits = 7;
 
-  const Snapshot& snapshot_;
-  uint64_t known_ = 0;  // bit by answer
+  bool IsOf(const Snapshot& snapshot) const {
+    if (static_cast<size_t>(apps_.size()) != snapshot.lc_apps.size()) return false;
+    for (int a = 0; a < apps_.size(); ++a) {
+      const LcAppView& app = snapshot.lc_apps[static_cast<size_t>(a)];
+      if (apps_[a] != AppTerm{app.blocking_budget_ns, app.tail_rate}) return false;
+    }
+    return true;
+  }
+
+  // Apps with the same bound have the same limit.
+  void AddLimit(const LcAppView& app) {
+    if (app.blocking_budget_ns == kNever) return;
+    const IdleLimit limit(app);
+    for (const IdleLimit& other : limits_) {
+      if (limit == other) return;
+    }
+    limits_.Add(limit);
+  }
+
+  double Least(int64_t eviction_ns, int64_t fixed_ns) const {
+    double share = 1;
+    for (const IdleLimit& limit : limits_) {
+      share = std::min(share, limit.ShareOf(eviction_ns, fixed_ns));
+      if (share < kIdleShareMin) return 0;
+    }
+    return share;
+  }
+
+  BoundedList<AppTerm, kMaxApps> apps_;
+  BoundedList<IdleLimit, kMaxApps> limits_;
+  std::array<uint64_t, (size_t{1} << kBits) / 64> known_{};  // bit by answer
   std::array<Answer, size_t{1} << kBits> answers_;
 };
 
-// Whether the present idle period is one of the share.
+// Whether the present idle period is one of a share of them: the draw is made once a plan.
+class IdlePeriod {
+ public:
+  explicit IdlePeriod(const Snapshot& snapshot) {
+    TimeNs began_ns = 0;
+    for (const LcAppView& app : snapshot.lc_apps) began_ns = std::max(began_ns, app.idle_since_ns);
+    // SplitMix64.
+    uint64_t bits = static_cast<uint64_t>(began_ns) + 0x9E3779B97F4A7C15;
+    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
+    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
+    bits ^= bits >> 31;
+    constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
+    draw_ = static_cast<double>(bits >> 11) * kUnit;
+  }
+  bool IsOneOf(double share) const {
+    if (share <= 0 || share >= 1) return share >= 1;
+    return draw_ < share;
+  }
+
+ private:
+  double draw_;
+};
 inline bool IsSharedPeriod(const Snapshot& snapshot, double share) {
-  if (share <= 0 || share >= 1) return share >= 1;
-  TimeNs began_ns = 0;
-  for (const LcAppView& app : snapshot.lc_apps) began_ns = std::max(began_ns, app.idle_since_ns);
-  // SplitMix64.
-  uint64_t bits = static_cast<uint64_t>(began_ns) + 0x9E3779B97F4A7C15;
-  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-  bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
-  bits ^= bits >> 31;
-  constexpr double kUnit = 1.0 / 9007199254740992.0;  // 2^-53
-  return static_cast<double>(bits >> 11) * kUnit < share;
+  return IdlePeriod(snapshot).IsOneOf(share);
 }
 
 }  // namespace gpushare::core

@@ -74,6 +74,10 @@ void Answer(const LayoutQuestion& question, const PairTable& pairs, Mechanism me
       const int32_t trial = TrialSplit(question, evaluation, known.value);
       if (trial >= 0) return AnswerTrial(question, evaluation, trial, layout);
     }
+    // A current split below the first one has no values.
+    if (layout.split >= question.first_split) {
+      return values.FillSides(question, evaluation, layout);
+    }
   } else {
     layout.split = ForcedSplit(question, mechanism, evaluation);
   }
@@ -94,9 +98,12 @@ int32_t SplitOf(const Snapshot& snapshot, PlaceIndex place) {
 LayoutChooser::LayoutChooser(Mechanism mechanism)
     : mechanism_(mechanism), remembered_(kLayoutsRemembered) {}
 
-const Layout& LayoutChooser::Choose(const Snapshot& snapshot, int32_t current) {
-  const LayoutQuestion& question = question_.Ask(snapshot, current);
-  for (const Remembered& entry : remembered_) {
+const Layout& LayoutChooser::Choose(const Snapshot& snapshot, int32_t current,
+                                    IdleShares& idle_shares) {
+  const LayoutQuestion& question = question_.Ask(snapshot, current, idle_shares);
+  // The newest first: most plans ask what the last one asked.
+  for (size_t age = 1; age <= remembered_.size(); ++age) {
+    const Remembered& entry = remembered_[(next_ + remembered_.size() - age) % remembered_.size()];
     if (entry.used && entry.question == question) return entry.answer;
   }
   Remembered& entry = remembered_[next_];

@@ -19,6 +19,7 @@
 #include "src/core/policies/adaptive/layout/layout.h"
 #include "src/core/policies/adaptive/layout/layout_question.h"
 #include "src/core/policies/adaptive/layout/split_values.h"
+#include "src/core/policies/parts/idle_share.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -27,8 +28,8 @@ class LayoutChooser {
  public:
   explicit LayoutChooser(Mechanism mechanism);
 
-  // The answer is valid until the next call.
-  const Layout& Choose(const Snapshot& snapshot, int32_t current);
+  // The answer is valid until the next call. `idle_shares` follow the snapshot.
+  const Layout& Choose(const Snapshot& snapshot, int32_t current, IdleShares& idle_shares);
 
  private:
   struct Remembered {

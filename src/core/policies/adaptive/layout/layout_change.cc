@@ -50,7 +50,7 @@ int64_t BlockingOfChange(const Snapshot& snapshot, int32_t from, int32_t to) {
 }
 
 void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, Plan& plan) {
-  if (!snapshot.eviction_available) return;
+  if (!snapshot.eviction_available || snapshot.running.empty()) return;
   const uint64_t places = ~(BePlacesOf(snapshot, layout) | except);
   const BeQuotas quotas(snapshot, layout);
   for (const RunningView& running : snapshot.running) {

@@ -10,7 +10,6 @@
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
-#include "src/core/policies/parts/idle_share.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/graph_cut.h"
 
@@ -150,7 +149,8 @@ void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
   std::copy_n(other.be.begin(), be_count, be.begin());
 }
 
-const LayoutQuestion& QuestionBuilder::Ask(const Snapshot& snapshot, int32_t current) {
+const LayoutQuestion& QuestionBuilder::Ask(const Snapshot& snapshot, int32_t current,
+                                           IdleShares& idle_shares) {
   question_.pairs_version = snapshot.pairs.version;
   question_.current = current;
   question_.load_margin = LoadMargin(snapshot);
@@ -165,14 +165,13 @@ const LayoutQuestion& QuestionBuilder::Ask(const Snapshot& snapshot, int32_t cur
   for (const LcAppView& app : snapshot.lc_apps) {
     question_.lc[static_cast<size_t>(question_.lc_count++)] = MakeLcTerm(app);
   }
-  AddBeTerms(snapshot);
+  AddBeTerms(snapshot, idle_shares);
   return question_;
 }
 
-void QuestionBuilder::AddBeTerms(const Snapshot& snapshot) {
+void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shares) {
   const Budgets budgets(snapshot);
   const BeQuotas quotas(snapshot, kWholeLayout);
-  IdleShares idle_shares(snapshot);
   const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
   std::array<uint64_t, kMaxKernels / 64> present{};
   const bool quiet = std::all_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),

@@ -11,6 +11,7 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/policies/adaptive/layout/layout.h"
+#include "src/core/policies/parts/idle_share.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -70,10 +71,10 @@ LcTerm MakeLcTerm(const LcAppView& app);
 class QuestionBuilder {
  public:
   // Valid until the next call.
-  const LayoutQuestion& Ask(const Snapshot& snapshot, int32_t current);
+  const LayoutQuestion& Ask(const Snapshot& snapshot, int32_t current, IdleShares& idle_shares);
 
  private:
-  void AddBeTerms(const Snapshot& snapshot);
+  void AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shares);
 
   LayoutQuestion question_;
   std::array<BeTerm, kMaxKernels> by_kernel_;  // scratch

@@ -73,6 +73,7 @@ LayoutEvaluation::LayoutEvaluation(const LayoutQuestion& question, const PairTab
     if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
   }
   load_ = std::min(load_, kLoadMax);
+  if (!bare_targets_) unblocked_ = LimitOf(0);
 }
 
 double LayoutEvaluation::IdleShare(double load) const {
@@ -174,6 +175,114 @@ bool LayoutEvaluation::AllKeepBounds(const SplitEffect& effect, int32_t kernel, 
     if (!KeepsBound(lc, on_split, blocking_ns)) return false;
   }
   return true;
+}
+
+LayoutEvaluation::InflationLimit LayoutEvaluation::LimitOf(int64_t blocking_ns) const {
+  InflationLimit limit;
+  const double blocking = static_cast<double>(blocking_ns);
+  for (int32_t a = 0; a < question_.lc_count; ++a) {
+    const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
+    if (lc.silent) continue;
+    double most = limit.inflation;
+    if (lc.p99_bound <= 0 && lc.p50_bound <= 0 && lc.target_ns <= 0) {
+      most = std::min(most, kUnstatedInflation);
+    }
+    const auto solo = static_cast<double>(lc.solo_ns);
+    const auto p99 = static_cast<double>(lc.p99_ns);
+    if (lc.p50_bound > 0) {
+      most = std::min(most, lc.p50_bound - (lc.solo_ns > 0 ? blocking / solo : 0));
+    }
+    if (lc.p99_bound > 0) {
+      most = std::min(most, lc.p99_bound - (lc.p99_ns > 0 ? blocking / p99 : 0));
+    }
+    if (lc.target_ns > 0) {
+      const double left = static_cast<double>(lc.target_ns) - blocking;
+      most = std::min(most, lc.p99_ns > 0 ? left / p99 : left < 0 ? -1.0 : most);
+    }
+    if (most < limit.inflation) limit = {most, a};
+  }
+  return limit;
+}
+
+// The answer of AllKeepBounds() by two comparisons, where it is not so near the limit that rounding
+// decides.
+bool LayoutEvaluation::KeepsLimit(const SplitEffect& effect, int32_t kernel, int32_t split,
+                                  const InflationLimit& limit, int64_t blocking_ns) const {
+  constexpr double kNear = 1e-6;
+  if (!effect.stable) return false;
+  if (limit.app >= 0 && limit.inflation > 0) {
+    const double queueing = Queueing(effect.load, effect.split_load, question_.load_margin);
+    if (queueing / effect.slowest < limit.inflation * (1 - kNear)) return true;
+    const double speed = LcSpeed(pairs_, limit.app, kernel, split, Speeds::kPlanned);
+    if (queueing / speed > limit.inflation * (1 + kNear) + kNear) return false;
+  }
+  return AllKeepBounds(effect, kernel, split, Speeds::kPlanned, blocking_ns);
+}
+
+void LayoutEvaluation::PlanSplits(const BeTerm& be, PlannedSplit* out) const {
+  const auto plan_one = [&](int32_t split, const SplitEffect& effect, Sides sides) {
+    out[split] = {ValueOf(effect, sides, be), sides};
+  };
+  if (bare_targets_) {
+    for (int32_t split = question_.first_split; split < question_.splits; ++split) {
+      const SplitEffect effect = EffectOf(be.kernel, split, Speeds::kPlanned);
+      plan_one(split, effect, AllowedSides(be, effect, split, Mechanism::kBest, Speeds::kPlanned));
+    }
+    return;
+  }
+  const SplitEffects effects = EffectsOf(be.kernel);
+  const InflationLimit blocked =
+      be.fits && be.blocking_ns > 0 ? LimitOf(be.blocking_ns) : unblocked_;
+  for (int32_t split = question_.first_split; split < question_.splits; ++split) {
+    const SplitEffect effect = effects.At(static_cast<size_t>(split), load_);
+    Sides sides = Sides::kNone;
+    if (KeepsLimit(effect, be.kernel, split, unblocked_, 0)) {
+      const bool both = be.fits && (be.blocking_ns == 0 ||
+                                    KeepsLimit(effect, be.kernel, split, blocked, be.blocking_ns));
+      sides = both ? Sides::kBoth : Sides::kBeSide;
+    }
+    plan_one(split, effect, sides);
+  }
+}
+
+// EffectOf() for all splits in one pass over the rows of the pair table, without bare targets.
+LayoutEvaluation::SplitEffects LayoutEvaluation::EffectsOf(int32_t kernel) const {
+  SplitEffects effects;
+  const auto splits = static_cast<size_t>(std::min(question_.splits, kMaxSplits));
+  effects.be_side.fill(1e9);
+  effects.lc_side.fill(1e9);
+  effects.slowest.fill(1e9);
+  for (int32_t a = 0; a < question_.lc_count; ++a) {
+    const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
+    if (lc.silent) continue;
+    effects.judged = true;
+    const PairOption* const row = &pairs_.at(a, kernel, 0);
+    for (size_t s = 0; s < splits; ++s) {
+      const double speed = row[s].lc_speed;
+      effects.be_side[s] = std::min<double>(effects.be_side[s], row[s].be_speed_be_side);
+      effects.lc_side[s] = std::min<double>(effects.lc_side[s], row[s].be_speed_lc_side);
+      effects.slowest[s] = std::min(effects.slowest[s], speed);
+      effects.split_load[s] += lc.load / speed;
+    }
+  }
+  return effects;
+}
+
+SplitEffect LayoutEvaluation::SplitEffects::At(size_t split, double load) const {
+  SplitEffect effect;
+  effect.load = load;
+  if (!judged) {
+    effect.slowest = 0;
+    effect.stable = false;
+    return effect;
+  }
+  effect.be_side = be_side[split];
+  effect.lc_side = lc_side[split];
+  effect.slowest = slowest[split];
+  effect.split_load = split_load[split];
+  // A speed of 0 is unstable, and then no load counts.
+  effect.stable = effect.slowest > 0 && effect.split_load < 1;
+  return effect;
 }
 
 Sides LayoutEvaluation::AllowedSides(const BeTerm& be, const SplitEffect& effect, int32_t split,

@@ -17,7 +17,10 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "src/core/policies/adaptive/layout/layout.h"
 #include "src/core/policies/adaptive/layout/layout_question.h"
@@ -47,6 +50,12 @@ struct SplitEffect {
   bool stable = true;
 };
 
+// What one BE kernel adds to a split's value, and where it may run there.
+struct PlannedSplit {
+  double value = 0;
+  Sides sides = Sides::kNone;
+};
+
 class LayoutEvaluation {
  public:
   LayoutEvaluation(const LayoutQuestion& question, const PairTable& pairs);
@@ -58,6 +67,9 @@ class LayoutEvaluation {
   // What one BE kernel adds to a split's value, over its weight, with Mechanism::kBest and
   // Speeds::kPlanned.
   double PlannedValue(const BeTerm& be, int32_t split) const;
+  // The same and the sides that it takes, for all splits of the question at once. `out` has room
+  // for kMaxSplits.
+  void PlanSplits(const BeTerm& be, PlannedSplit* out) const;
   // Of the BE kernels; 1 without any weight.
   double WeightSum() const;
   // A BE kernel that nobody measured beside an LC app on the split; -1: none.
@@ -72,6 +84,25 @@ class LayoutEvaluation {
   // and ends with a return.
   double IdleShare(double load) const;
   SplitEffect EffectOf(int32_t kernel, int32_t split, Speeds speeds) const;
+  // Of all splits beside one kernel.
+  struct SplitEffects {
+    bool judged = false;
+    std::array<double, kMaxSplits> split_load{};
+    std::array<double, kMaxSplits> be_side;
+    std::array<double, kMaxSplits> lc_side;
+    std::array<double, kMaxSplits> slowest;
+    SplitEffect At(size_t split, double load) const;
+  };
+  SplitEffects EffectsOf(int32_t kernel) const;
+  // The inflation from which on some LC app misses its bound or target beside BE work that blocks
+  // for so long, and that app. Only where no target is bare.
+  struct InflationLimit {
+    double inflation = std::numeric_limits<double>::infinity();
+    int32_t app = -1;
+  };
+  InflationLimit LimitOf(int64_t blocking_ns) const;
+  bool KeepsLimit(const SplitEffect& effect, int32_t kernel, int32_t split,
+                  const InflationLimit& limit, int64_t blocking_ns) const;
   bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, Speeds speeds,
                      int64_t blocking_ns) const;
   Sides AllowedSides(const BeTerm& be, const SplitEffect& effect, int32_t split,
@@ -86,6 +117,7 @@ class LayoutEvaluation {
   double load_ = 0;
   double queries_per_ns_ = 0;
   bool bare_targets_ = false;
+  InflationLimit unblocked_;  // without any blocking
 };
 
 }  // namespace gpushare::core

@@ -33,9 +33,7 @@ void SplitValues::Update(const LayoutQuestion& question, const LayoutEvaluation&
     if (part.known && part.term == term) continue;
     part.known = true;
     part.term = term;
-    for (int32_t split = question.first_split; split < question.splits; ++split) {
-      part.values[static_cast<size_t>(split)] = evaluation.PlannedValue(term, split);
-    }
+    evaluation.PlanSplits(term, part.splits.data());
   }
 }
 
@@ -44,12 +42,26 @@ double SplitValues::Of(const LayoutQuestion& question, const LayoutEvaluation& e
   double value = 0;
   for (int32_t b = 0; b < question.be_count; ++b) {
     const BeTerm& term = question.be[static_cast<size_t>(b)];
-    value += term.weight *
-             (term.kernel < kMaxPairKernels
-                  ? parts_[static_cast<size_t>(term.kernel)].values[static_cast<size_t>(split)]
-                  : evaluation.PlannedValue(term, split));
+    value +=
+        term.weight *
+        (term.kernel < kMaxPairKernels
+             ? parts_[static_cast<size_t>(term.kernel)].splits[static_cast<size_t>(split)].value
+             : evaluation.PlannedValue(term, split));
   }
   return value / evaluation.WeightSum();
+}
+
+void SplitValues::FillSides(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
+                            Layout& layout) const {
+  for (int32_t b = 0; b < question.be_count; ++b) {
+    const int32_t kernel = question.be[static_cast<size_t>(b)].kernel;
+    if (kernel >= kMaxPairKernels) {
+      evaluation.SplitValue(layout.split, Mechanism::kBest, Speeds::kPlanned, &layout);
+      return;
+    }
+    layout.sides[static_cast<size_t>(kernel)] =
+        parts_[static_cast<size_t>(kernel)].splits[static_cast<size_t>(layout.split)].sides;
+  }
 }
 
 }  // namespace gpushare::core

@@ -30,12 +30,15 @@ class SplitValues {
   // Of the question of the last Update, from its first split on.
   double Of(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
             int32_t split) const;
+  // The sides of each BE kernel of the question on the split.
+  void FillSides(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
+                 Layout& layout) const;
 
  private:
   struct Part {
     bool known = false;
     BeTerm term;
-    std::array<double, kMaxSplits> values;
+    std::array<PlannedSplit, kMaxSplits> splits;
   };
 
   bool DependsOnTheSame(const LayoutQuestion& question) const;
