@@ -7,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
+#include "tests/core/forwarding_model.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -75,8 +76,26 @@ class FusingPolicy final : public Policy {
   Orders& orders_;
 };
 
+// Counts the runs of fused kernels that it may learn from.
+class CountingModel final : public ForwardingModel {
+ public:
+  CountingModel(std::unique_ptr<CostModel> model, int& runs)
+      : ForwardingModel(std::move(model)), runs_(runs) {}
+  void Observe(const Observation& observation) override {
+    if (observation.fused != nullptr) ++runs_;
+    ForwardingModel::Observe(observation);
+  }
+
+ private:
+  int& runs_;
+};
+
 class FusedLaunchTest : public SimulatedSchedulerTest {
  protected:
+  using SimulatedSchedulerTest::Wrap;
+  std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
+    return std::make_unique<CountingModel>(std::move(model), fused_runs_);
+  }
   void SetUp() override { Start(sim::SimOptions(), SchedulerOptions()); }
 
   void Start(const sim::SimOptions& sim_options, const SchedulerOptions& options) {
@@ -135,6 +154,7 @@ class FusedLaunchTest : public SimulatedSchedulerTest {
   }
 
   Orders orders_;
+  int fused_runs_ = 0;
   KernelId tensor_, cuda_;
   QueueId lc_, be_;
   std::vector<CompletionRecord> done_;
@@ -243,6 +263,18 @@ TEST_F(FusedLaunchTest, TheQueuesNextTaskDoesNotWaitForThePartner) {
   EXPECT_GE(done_[1].launch_ns, first_complete) << "in the queue's order";
   WaitForCount(3);
   EXPECT_EQ(done_[2].kernel, cuda_);
+}
+
+// The second pair is launched while the first one's LC part still runs, and starts behind it.
+TEST_F(FusedLaunchTest, APairBehindAPairLeavesBothToLearnFrom) {
+  for (int i = 0; i < 2; ++i) SubmitLc(40);
+  for (int i = 0; i < 2; ++i) SubmitBe(2);
+  WaitForCount(4);
+  ASSERT_EQ(done_[0].kernel, cuda_);
+  ASSERT_EQ(done_[1].kernel, tensor_);
+  EXPECT_EQ(done_[3].kernel, tensor_);
+  EXPECT_LT(done_[3].launch_ns, done_[1].complete_ns);
+  EXPECT_EQ(fused_runs_, 2);
 }
 
 TEST_F(FusedLaunchTest, AQueryWhosePartnerCannotComeAlongGoesAlone) {

@@ -142,7 +142,8 @@ void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
-  flow.fused_runs.Spoil(part.launch, part.lane);
+  // The second part of a fused launch runs in the order of the first part's lane.
+  flow.fused_runs.Spoil(part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
   part.hang_limit_ns = HangLimitNs(flow, task, part);
   flow.hang_check_ns = std::min(flow.hang_check_ns, flow.now_ns + part.hang_limit_ns);
