@@ -269,6 +269,7 @@ struct PlannedLaunch {
   int32_t workers = 0;     // kWorkers: 0 means all that the place holds
   int64_t blocks_max = 0;  // 0: all; else a slice of at most so many block tasks (bytes for copies)
   TicketId fused_with;     // kFused: the other task
+  KernelId fused_kernel;   // kFused: which of the pair's fused kernels; 0: the first registered
   Reason reason = Reason::kNone;
 };
 

@@ -116,6 +116,7 @@ CoScheduleOption& SnapshotBuilder::CoSchedule(int32_t row, int32_t column, int32
 
 FusedView& SnapshotBuilder::Fuse(int32_t tensor, int32_t cuda, double r0, double t0) {
   FusedKernelDesc& kernel = fused_kernels_.emplace_back();
+  kernel.id = {static_cast<uint32_t>(fused_kernels_.size())};
   kernel.tensor_part = kernels_[static_cast<size_t>(tensor)].id;
   kernel.cuda_part = kernels_[static_cast<size_t>(cuda)].id;
   FusedView& view = fused.emplace_back();

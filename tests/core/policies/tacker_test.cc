@@ -84,6 +84,23 @@ TEST_F(TackerTest, ThePartnerIsTheOneWithTheLargestGain) {
   EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, builder.head(1)));
 }
 
+// At half the load of the GEMM the second variant takes 105 us and the first 110; at twice its load
+// 255 and 220 us. A variant that never gains hides no other.
+TEST_F(TackerTest, TheVariantOfAPairIsTheOneWithTheLargestGain) {
+  const FusedView& even = builder.Fuse(gemm, fft, 1, 1.2);
+  const KernelId one_to_one = even.kernel->id;
+  const KernelId one_to_two = builder.Fuse(gemm, fft, 0.5, 1.05).kernel->id;
+  ASSERT_NE(one_to_one, one_to_two);
+  const HeadView& tc = Gemm(5 * kMs);
+  HeadView& cd = builder.AddBeHead(be, fft, 50 * kUs);
+  EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->fused_kernel, one_to_two);
+  cd.remaining.duration_ns = 200 * kUs;
+  EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->fused_kernel, one_to_one);
+  builder.fused[0].curve = {1, 1, 0, 1, 0, true};
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+  EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->fused_kernel, one_to_two);
+}
+
 // The other way round: the query's CD kernel of 100 us beside a BE TC kernel of 200 us. The load
 // ratio is 0.5, and the pair takes 1.1 x 200 us.
 TEST_F(TackerTest, AnLcCudaKernelFusesWithABeTensorKernel) {

@@ -98,6 +98,7 @@ void LaunchTogether(const Snapshot& snapshot, const HeadView& lc, const Partner&
   if (partner.overlap.be_workers_per_sm == 0) {
     launch.form = Form::kFused;
     launch.fused_with = partner.be->task;
+    launch.fused_kernel = partner.overlap.fused_kernel;
   } else {
     // The workers first: the LC task's grid takes the room that they leave.
     PlannedLaunch workers = MakeLaunch(partner.be->task, Form::kWorkers, kWholeDevice,
