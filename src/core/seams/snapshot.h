@@ -101,6 +101,9 @@ struct QueryView {
   // Baymax eq. 3-4 as corrected: target - elapsed - T_q - own remaining - earlier queries'
   // remaining, without counting an issued kernel twice. kNever without a target.
   int64_t headroom_ns = kNever;
+  // The same without the refill of eq. 4: eq. 3 when it arrived, less the predicted duration of all
+  // BE work launched since. kNever without a target.
+  int64_t serial_headroom_ns = kNever;
 };
 
 // --- tasks --------------------------------------------------------------------------------------

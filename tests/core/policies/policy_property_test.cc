@@ -317,11 +317,15 @@ bool HasCredit(const Snapshot& s, const Blocking& blocking) {
   return true;
 }
 
-// tacker alone holds LC work, and only behind other work of the same app.
+// tacker alone holds LC work, and only behind other work of the same app or a fused launch.
 bool WaitsBehindItsOwn(const std::string& policy, const Snapshot& s, const PlannedHold& hold) {
   const HeadView& head = *TaskOf(s, hold.task);
+  const bool fused =
+      std::any_of(s.running.begin(), s.running.end(), [](const RunningView& running) {
+        return running.parts[0].form == Form::kFused && running.task.followed;
+      });
   return policy == "tacker" && hold.reason == Reason::kHoldWindow &&
-         s.lc_apps[static_cast<size_t>(head.app)].tasks_in_flight >= 2;
+         (fused || s.lc_apps[static_cast<size_t>(head.app)].tasks_in_flight >= 2);
 }
 
 // --- every policy -------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ int32_t SnapshotBuilder::AddQuery(int32_t lc_app, int64_t headroom_ns) {
   QueryView query;
   query.query = {queries.size() + 1};
   query.lc_app = lc_app;
-  query.headroom_ns = headroom_ns;
+  query.headroom_ns = query.serial_headroom_ns = headroom_ns;
   queries.push_back(query);
   ++lc_apps[static_cast<size_t>(lc_app)].active_queries;
   return static_cast<int32_t>(queries.size()) - 1;

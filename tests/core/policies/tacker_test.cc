@@ -343,5 +343,37 @@ TEST_F(TackerTest, ReorderingIsBaymaxs) {
   EXPECT_EQ(FindHold(PlanOf("tacker", builder), held)->reason, Reason::kHoldQueuedTime);
 }
 
+// Neither a gain nor the headroom is asked for, and nothing is reordered.
+TEST_F(TackerTest, DirectFusesBlindly) {
+  builder.Fuse(gemm, fft, 1, 2.5);  // longer than one after the other
+  const HeadView& tc = Gemm(-1 * kMs, 2);
+  const HeadView& other = builder.AddBeHead(be, sgemm, 10 * kUs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 5 * kMs);
+  EXPECT_FALSE(Fused(PlanOf("tacker", builder), tc, cd));
+  const Plan plan = PlanOf("tacker:direct", builder);
+  EXPECT_TRUE(Fused(plan, tc, cd));
+  EXPECT_FALSE(plan.routes[0].fast_path);
+  EXPECT_EQ(FindLaunch(plan, tc)->count, 1);
+  EXPECT_FALSE(FindLaunch(plan, tc)->fused_kernel) << "the first registered";
+  ASSERT_NE(FindHold(plan, other), nullptr);
+  EXPECT_EQ(FindHold(plan, other)->reason, Reason::kHoldLcActive);
+  // Without a query both run; the GEMM is not there to take one along.
+  builder.queries.clear();
+  builder.heads.pop_front();
+  const Plan idle = PlanOf("tacker:direct", builder);
+  EXPECT_NE(FindLaunch(idle, builder.head(0)), nullptr);
+  EXPECT_NE(FindLaunch(idle, builder.head(1)), nullptr);
+}
+
+TEST_F(TackerTest, DirectLaunchesAKernelWithoutAFusedOneAlone) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const HeadView& tc = Gemm(5 * kMs, 3);
+  builder.AddBeHead(be, sgemm, 10 * kUs);
+  const Plan plan = PlanOf("tacker:direct", builder);
+  EXPECT_EQ(FindLaunch(plan, tc)->form, Form::kOriginal);
+  EXPECT_EQ(FindLaunch(plan, tc)->count, 3);
+  EXPECT_TRUE(plan.routes[0].fast_path);
+}
+
 }  // namespace
 }  // namespace gpushare::core::testing

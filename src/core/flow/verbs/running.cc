@@ -81,6 +81,8 @@ void EnterList(Flow& flow, Task& task) {
     task.app->on_device_ns += task.progress.issued_ns;
   }
   flow.queued_ns += task.progress.issued_ns;
+  const bool pageable = task.work.kind == TaskKind::kMemcpy && !task.work.copy.pinned;
+  if (!IsLc(task) && !pageable) flow.be_charged_ns += task.progress.issued_ns;
   if (task.query != nullptr) task.query->issued_ns += task.progress.issued_ns;
   if (task.work.kind == TaskKind::kMemcpy) {
     CopyState& copies = CopiesOf(flow, task);

@@ -24,8 +24,8 @@ bool AnyTargetIsLost(const Snapshot& snapshot) {
 
 }  // namespace
 
-HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t lc_ahead_ns)
-    : headroom_ns_(MinHeadroom(snapshot)),
+HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns)
+    : headroom_ns_(headroom_ns),
       queued_ns_(SumNs(snapshot.queued_ns, lc_ahead_ns)),
       queued_ns_max_(MaxQueuedTime(snapshot)),
       one_at_a_time_(AnyTargetIsLost(snapshot)),

@@ -21,8 +21,9 @@ namespace gpushare::core {
 
 class HeadroomLedger {
  public:
-  // lc_ahead_ns: of the LC tasks that this plan launches, and of those that it holds.
-  HeadroomLedger(const Snapshot& snapshot, int64_t lc_ahead_ns);
+  // headroom_ns: the least of the active queries'. lc_ahead_ns: of the LC tasks that this plan
+  // launches, and of those that it holds.
+  HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns);
 
   // kNone: it may be launched. Kernels and library calls.
   PlannedHold Judge(const HeadView& head) const;
@@ -40,7 +41,7 @@ class HeadroomLedger {
   static int64_t ChargeOf(const HeadView& head);
 
  private:
-  int64_t headroom_ns_;  // the least of the active queries': all are debited alike (5.2.3)
+  int64_t headroom_ns_;  // all queries are debited alike (5.2.3)
   int64_t queued_ns_;
   int64_t queued_ns_max_;
   bool one_at_a_time_;

@@ -116,7 +116,7 @@ class Decision {
       : snapshot_(snapshot),
         plan_(plan),
         turn_(snapshot),
-        ledger_(snapshot, LcAheadNs(snapshot)),
+        ledger_(snapshot, MinHeadroom(snapshot), LcAheadNs(snapshot)),
         room_{turn_.headroom_ns(), std::min(turn_.headroom_ns(), ledger_.RoomNs())} {
     PublishTackerRoutes(snapshot, turn_, plan);
     ledger_.shares().Order(order_);
