@@ -178,6 +178,18 @@ void ViewQueries(Flow& flow) {
   }
 }
 
+// Headrooms without the refill. In the order of ViewQueries.
+void ViewSerialHeadrooms(Flow& flow) {
+  QueryState* query = flow.first_query;
+  for (QueryView& view : flow.buffers.queries) {
+    if (!std::exchange(query->planned, true)) {
+      query->serial_budget_ns = SaturatingAdd(view.headroom_ns, flow.be_charged_ns);
+    }
+    view.serial_headroom_ns = SaturatingSubtract(query->serial_budget_ns, flow.be_charged_ns);
+    query = query->next;
+  }
+}
+
 // Whether a BE task has a successor in its queue that waits for nothing but its turn.
 bool IsFollowed(const Task& task) {
   const Task* next =
@@ -369,6 +381,7 @@ void BuildSnapshot(Flow& flow) {
   ViewBeApps(flow);
   ViewQueries(flow);
   ComputeHeadrooms(buffers.queries.span(), flow.queued_ns, flow.now_ns);
+  ViewSerialHeadrooms(flow);
   ViewHeads(flow);
   ViewRunning(flow);
   snapshot.lc_apps = buffers.lc_apps.span();

@@ -12,6 +12,7 @@
 #include "src/core/policies/papers/kernelet.h"
 #include "src/core/policies/papers/smguard.h"
 #include "src/core/policies/papers/tacker.h"
+#include "src/core/policies/papers/tacker_direct.h"
 
 namespace gpushare::core {
 
@@ -19,11 +20,13 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
   if (name == "bare") return std::make_unique<BarePolicy>();
   if (name == "fifo") return std::make_unique<FifoPolicy>();
   if (name == "priority") return std::make_unique<PriorityPolicy>();
-  if (name == "baymax") return std::make_unique<BaymaxPolicy>(/*manages_copies=*/true);
-  if (name == "baymax:np") return std::make_unique<BaymaxPolicy>(/*manages_copies=*/false);
+  if (name == "baymax") return std::make_unique<BaymaxPolicy>(BaymaxForm::kWhole);
+  if (name == "baymax:nc") return std::make_unique<BaymaxPolicy>(BaymaxForm::kNoRefill);
+  if (name == "baymax:np") return std::make_unique<BaymaxPolicy>(BaymaxForm::kNoPcie);
   if (name == "kernelet") return std::make_unique<KerneletPolicy>(/*base=*/false);
   if (name == "kernelet:base") return std::make_unique<KerneletPolicy>(/*base=*/true);
   if (name == "tacker") return std::make_unique<TackerPolicy>();
+  if (name == "tacker:direct") return std::make_unique<TackerDirectPolicy>();
   if (name == "smguard") return std::make_unique<SmguardPolicy>(/*packed=*/false);
   if (name == "smguard:packed") return std::make_unique<SmguardPolicy>(/*packed=*/true);
   if (name == "adaptive") return std::make_unique<AdaptivePolicy>(Mechanism::kBest);
@@ -47,7 +50,9 @@ std::vector<std::string> PolicyNames() {
           "kernelet",
           "kernelet:base",
           "tacker",
+          "tacker:direct",
           "baymax",
+          "baymax:nc",
           "baymax:np",
           "priority",
           "fifo",

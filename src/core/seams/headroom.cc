@@ -11,13 +11,6 @@ namespace {
 
 constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
 
-// What the query needs beyond what is done or issued. Predictions err: a query whose tasks took
-// longer than predicted needs nothing more, not less than nothing.
-int64_t RemainingNotIssued(const QueryView& query) {
-  return std::max<int64_t>(
-      0, SaturatingSubtract(SaturatingSubtract(query.solo_ns, query.done_ns), query.issued_ns));
-}
-
 }  // namespace
 
 int64_t SaturatingSubtract(int64_t from, int64_t amount) {
@@ -34,6 +27,13 @@ int64_t SaturatingAdd(int64_t a, int64_t b) {
   int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) return a > 0 ? kNever : kLeast;
   return sum;
+}
+
+// Predictions err: a query whose tasks took longer than predicted needs nothing more, not less than
+// nothing.
+int64_t RemainingNotIssued(const QueryView& query) {
+  return std::max<int64_t>(
+      0, SaturatingSubtract(SaturatingSubtract(query.solo_ns, query.done_ns), query.issued_ns));
 }
 
 void ComputeHeadrooms(absl::Span<QueryView> queries, int64_t queued_ns, TimeNs now_ns) {

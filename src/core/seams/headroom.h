@@ -37,6 +37,9 @@ int64_t SaturatingSubtract(int64_t from, int64_t amount);
 // kNever when either is kNever; for amounts >= 0 the sum is clamped to kNever.
 int64_t SaturatingAdd(int64_t a, int64_t b);
 
+// remaining_k: what the query needs beyond what is done or issued. Never negative.
+int64_t RemainingNotIssued(const QueryView& query);
+
 // Fills headroom_ns of every query; O(n). `queries` in order of arrival; queued_ns is
 // Snapshot::queued_ns. kNever without a deadline; negative when the query is predicted to miss.
 void ComputeHeadrooms(absl::Span<QueryView> queries, int64_t queued_ns, TimeNs now_ns);

@@ -101,6 +101,9 @@ struct QueryView {
   // Baymax eq. 3-4 as corrected: target - elapsed - T_q - own remaining - earlier queries'
   // remaining, without counting an issued kernel twice. kNever without a target.
   int64_t headroom_ns = kNever;
+  // The same without the refill of eq. 4: eq. 3 when it arrived, less the predicted duration of all
+  // BE work launched since. kNever without a target.
+  int64_t serial_headroom_ns = kNever;
 };
 
 // --- tasks --------------------------------------------------------------------------------------
@@ -269,6 +272,7 @@ struct PlannedLaunch {
   int32_t workers = 0;     // kWorkers: 0 means all that the place holds
   int64_t blocks_max = 0;  // 0: all; else a slice of at most so many block tasks (bytes for copies)
   TicketId fused_with;     // kFused: the other task
+  KernelId fused_kernel;   // kFused: which of the pair's fused kernels; 0: the first registered
   Reason reason = Reason::kNone;
 };
 

@@ -176,6 +176,7 @@ struct Flow {
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
   int64_t queued_ns = 0;        // T_q
+  int64_t be_charged_ns = 0;    // predicted, all BE work launched so far but pageable copies
   int32_t on_credit = 0;        // BE tasks that run on credit of the tail accounts
   bool busy_on_credit = false;  // the LC busy period began while one ran
   // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing

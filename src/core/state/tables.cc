@@ -377,10 +377,12 @@ const KernelDesc* Tables::FindKernel(KernelId id) const {
   return kernels_[id.value - 1].get();
 }
 
-const FusedKernelDesc* Tables::FindFused(const KernelDesc& a, const KernelDesc& b) const {
+const FusedKernelDesc* Tables::FindFused(const KernelDesc& a, const KernelDesc& b,
+                                         KernelId id) const {
   const int count = fused_count_.load(std::memory_order_acquire);
   for (int i = 0; i < count; ++i) {
     const FusedKernelDesc& fused = *fused_[static_cast<size_t>(i)];
+    if (id && fused.id != id) continue;
     if ((fused.tensor_part == a.id && fused.cuda_part == b.id) ||
         (fused.tensor_part == b.id && fused.cuda_part == a.id)) {
       return &fused;

@@ -54,7 +54,10 @@ class Tables {
   Queue* FindQueue(QueueId id) const;
   const KernelDesc* FindKernel(KernelId id) const;
   GraphUse& UseOf(KernelId graph) { return graph_use_[graph.value - 1]; }
-  const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b) const;
+  // The fused kernel of these two parts; without an id the first one. Null: they have none, or none
+  // with this id.
+  const FusedKernelDesc* FindFused(const KernelDesc& a, const KernelDesc& b,
+                                   KernelId id = {}) const;
   // In the order of registration.
   int fused_count() const { return fused_count_.load(std::memory_order_acquire); }
   const FusedKernelDesc& fused(int index) const { return *fused_[static_cast<size_t>(index)]; }

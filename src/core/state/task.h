@@ -46,16 +46,18 @@ struct QueryState {
   TimeNs arrival_ns = 0;
   TimeNs deadline_ns = kNever;
   int32_t tasks_finished = 0;
-  bool ended = false;          // no more tasks will come
-  bool active = false;         // in the list of active queries
-  bool met_credit = false;     // it met a task on credit (tail_account.h)
-  bool disturbed = false;      // a task of it did not run alone on the whole device, or failed
-  double input_size = 0;       // as the application stated it; 0: it did not
-  int64_t sized_ns = 0;        // predicted from input_size, with its error bar; 0: unknown
-  int64_t solo_ns = 0;         // predicted, all tasks admitted so far
-  int64_t issued_ns = 0;       // predicted, on the device
-  int64_t done_ns = 0;         // measured, complete
-  QueryState* next = nullptr;  // active queries in order of arrival
+  bool ended = false;            // no more tasks will come
+  bool active = false;           // in the list of active queries
+  bool met_credit = false;       // it met a task on credit (tail_account.h)
+  bool disturbed = false;        // a task of it did not run alone on the whole device, or failed
+  double input_size = 0;         // as the application stated it; 0: it did not
+  int64_t sized_ns = 0;          // predicted from input_size, with its error bar; 0: unknown
+  int64_t solo_ns = 0;           // predicted, all tasks admitted so far
+  int64_t issued_ns = 0;         // predicted, on the device
+  int64_t done_ns = 0;           // measured, complete
+  bool planned = false;          // a plan has seen it
+  int64_t serial_budget_ns = 0;  // its headroom at that plan, and Flow::be_charged_ns
+  QueryState* next = nullptr;    // active queries in order of arrival
   QueryState* previous = nullptr;
 };
 

@@ -2,11 +2,13 @@
 // independently. Simulated device, virtual time.
 
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
+#include "tests/core/forwarding_model.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
@@ -17,6 +19,7 @@ constexpr int64_t kBlockTaskNs = 20 * kUs;
 struct Orders {
   bool fuse = true;
   bool name_be_first = false;
+  KernelId variant;           // of the pair; 0: the first
   bool evict_for_lc = false;  // LC work sends BE work on its SMs away
   int32_t workers_to_keep = 0;
   bool evict = false;  // the BE task, once: the test sets it again
@@ -48,6 +51,7 @@ class FusingPolicy final : public Policy {
       if (be != nullptr && orders_.fuse) {
         launch.form = Form::kFused;
         launch.fused_with = be->task;
+        launch.fused_kernel = orders_.variant;
         if (orders_.name_be_first) {
           std::swap(launch.task, launch.fused_with);
           launch.lane_class = LaneClass::kBe;
@@ -75,8 +79,26 @@ class FusingPolicy final : public Policy {
   Orders& orders_;
 };
 
+// Notes the runs of fused kernels that it may learn from.
+class NotingModel final : public ForwardingModel {
+ public:
+  NotingModel(std::unique_ptr<CostModel> model, std::vector<std::string>& runs)
+      : ForwardingModel(std::move(model)), runs_(runs) {}
+  void Observe(const Observation& observation) override {
+    if (observation.fused != nullptr) runs_.push_back(observation.fused->kernel->name);
+    ForwardingModel::Observe(observation);
+  }
+
+ private:
+  std::vector<std::string>& runs_;
+};
+
 class FusedLaunchTest : public SimulatedSchedulerTest {
  protected:
+  using SimulatedSchedulerTest::Wrap;
+  std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
+    return std::make_unique<NotingModel>(std::move(model), fused_runs_);
+  }
   void SetUp() override { Start(sim::SimOptions(), SchedulerOptions()); }
 
   void Start(const sim::SimOptions& sim_options, const SchedulerOptions& options) {
@@ -135,6 +157,7 @@ class FusedLaunchTest : public SimulatedSchedulerTest {
   }
 
   Orders orders_;
+  std::vector<std::string> fused_runs_;  // names of the fused kernels
   KernelId tensor_, cuda_;
   QueueId lc_, be_;
   std::vector<CompletionRecord> done_;
@@ -243,6 +266,36 @@ TEST_F(FusedLaunchTest, TheQueuesNextTaskDoesNotWaitForThePartner) {
   EXPECT_GE(done_[1].launch_ns, first_complete) << "in the queue's order";
   WaitForCount(3);
   EXPECT_EQ(done_[2].kernel, cuda_);
+}
+
+// The second pair is launched while the first one's LC part still runs, and starts behind it.
+TEST_F(FusedLaunchTest, APairBehindAPairLeavesBothToLearnFrom) {
+  for (int i = 0; i < 2; ++i) SubmitLc(40);
+  for (int i = 0; i < 2; ++i) SubmitBe(2);
+  WaitForCount(4);
+  ASSERT_EQ(done_[0].kernel, cuda_);
+  ASSERT_EQ(done_[1].kernel, tensor_);
+  EXPECT_EQ(done_[3].kernel, tensor_);
+  EXPECT_LT(done_[3].launch_ns, done_[1].complete_ns);
+  EXPECT_EQ(fused_runs_, (std::vector<std::string>{"pair", "pair"}));
+}
+
+TEST_F(FusedLaunchTest, APlanNamesTheVariantOfThePair) {
+  FusedKernelDesc fused;
+  fused.name = "pair_1_2";
+  fused.tensor_part = tensor_;
+  fused.cuda_part = cuda_;
+  fused.cuda_blocks = 2;
+  const auto variant = scheduler_->RegisterFusedKernel(fused);
+  ASSERT_TRUE(variant.ok()) << variant.status();
+  size_t done = 0;
+  for (const KernelId id : {KernelId{}, *variant, KernelId{variant->value + 1}}) {
+    orders_.variant = id;
+    SubmitLc(10);
+    SubmitBe(2);
+    WaitForCount(done += 2);
+  }
+  EXPECT_EQ(fused_runs_, (std::vector<std::string>{"pair", "pair_1_2"})) << "an id of no variant";
 }
 
 TEST_F(FusedLaunchTest, AQueryWhosePartnerCannotComeAlongGoesAlone) {

@@ -58,7 +58,24 @@ TEST_F(BaymaxTest, TheErrorOfAPredictionIsChargedToo) {
   EXPECT_EQ(FindHold(PlanOf("baymax", builder), first)->reason, Reason::kHoldQueuedTime);
 }
 
-// The ablation of 7.3.
+// The ablation of 7.3: a query that was promised 5 ms has 1 ms left by eq. 3 and 3 ms by eq. 4,
+// because BE kernels ran at the same time.
+TEST_F(BaymaxTest, WithoutTheRefillTimeThatConcurrencySavedDoesNotComeBack) {
+  builder.AddQuery(lc, 3 * kMs);
+  builder.queries[0].serial_headroom_ns = 1 * kMs;
+  const HeadView& head = builder.AddBeHead(be, kernel, 2 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("baymax", builder), head), nullptr);
+  const Plan plan = PlanOf("baymax:nc", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
+  EXPECT_EQ(FindHold(plan, head)->limit_ns, 1 * kMs);
+  builder.queries[0].serial_headroom_ns = 2 * kMs;
+  EXPECT_NE(FindLaunch(PlanOf("baymax:nc", builder), head), nullptr);
+  builder.queries[0].headroom_ns = 1 * kMs;
+  EXPECT_NE(FindHold(PlanOf("baymax:nc", builder), head), nullptr) << "never more than baymax";
+}
+
+// The ablation of 7.4.
 TEST_F(BaymaxTest, WithoutManagementOfPcieCopiesAreLaunchedAsTheyCome) {
   builder.AddQuery(lc, 1 * kMs);
   builder.snapshot.copies[1] = {1, 0, 1};

@@ -317,11 +317,15 @@ bool HasCredit(const Snapshot& s, const Blocking& blocking) {
   return true;
 }
 
-// tacker alone holds LC work, and only behind other work of the same app.
+// tacker alone holds LC work, and only behind other work of the same app or a fused launch.
 bool WaitsBehindItsOwn(const std::string& policy, const Snapshot& s, const PlannedHold& hold) {
   const HeadView& head = *TaskOf(s, hold.task);
+  const bool fused =
+      std::any_of(s.running.begin(), s.running.end(), [](const RunningView& running) {
+        return running.parts[0].form == Form::kFused && running.task.followed;
+      });
   return policy == "tacker" && hold.reason == Reason::kHoldWindow &&
-         s.lc_apps[static_cast<size_t>(head.app)].tasks_in_flight >= 2;
+         (fused || s.lc_apps[static_cast<size_t>(head.app)].tasks_in_flight >= 2);
 }
 
 // --- every policy -------------------------------------------------------------------------------
@@ -522,8 +526,10 @@ RC_GTEST_PROP(Baymax, WhatItLaunchesFitsEveryHeadroomTogether, ()) {
 // --- tacker -------------------------------------------------------------------------------------
 
 // Predicted end of both parts of a fused launch, by the curve of the first kernel of the pair.
-double FusedNs(const Snapshot& s, const HeadView& lc, const HeadView& be, double* error) {
+double FusedNs(const Snapshot& s, KernelId variant, const HeadView& lc, const HeadView& be,
+               double* error) {
   for (const FusedView& fused : s.fused) {
+    if (fused.kernel->id != variant) continue;
     for (const auto& [tensor, cuda] : {std::pair{&lc, &be}, std::pair{&be, &lc}}) {
       if (fused.kernel->tensor_part != tensor->kernel->id) continue;
       if (fused.kernel->cuda_part != cuda->kernel->id) continue;
@@ -558,7 +564,7 @@ RC_GTEST_PROP(Tacker, AFusedKernelIsShorterThanItsPartsAndFitsTheLastQuerysHeadr
     RC_ASSERT(IsLc(lc) && !IsLc(be) && launch.count == 1);
     RC_ASSERT(lc.query == s.queries.back().query);
     double error_ns = 0;
-    const double pair_ns = FusedNs(s, lc, be, &error_ns);
+    const double pair_ns = FusedNs(s, launch.fused_kernel, lc, be, &error_ns);
     const auto lc_ns = static_cast<double>(lc.remaining.duration_ns);
     RC_ASSERT(pair_ns > 0 && pair_ns < lc_ns + static_cast<double>(be.remaining.duration_ns));
     const auto headroom_ns = static_cast<double>(s.queries.back().headroom_ns);

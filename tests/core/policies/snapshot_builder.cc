@@ -116,6 +116,7 @@ CoScheduleOption& SnapshotBuilder::CoSchedule(int32_t row, int32_t column, int32
 
 FusedView& SnapshotBuilder::Fuse(int32_t tensor, int32_t cuda, double r0, double t0) {
   FusedKernelDesc& kernel = fused_kernels_.emplace_back();
+  kernel.id = {static_cast<uint32_t>(fused_kernels_.size())};
   kernel.tensor_part = kernels_[static_cast<size_t>(tensor)].id;
   kernel.cuda_part = kernels_[static_cast<size_t>(cuda)].id;
   FusedView& view = fused.emplace_back();
@@ -128,7 +129,7 @@ int32_t SnapshotBuilder::AddQuery(int32_t lc_app, int64_t headroom_ns) {
   QueryView query;
   query.query = {queries.size() + 1};
   query.lc_app = lc_app;
-  query.headroom_ns = headroom_ns;
+  query.headroom_ns = query.serial_headroom_ns = headroom_ns;
   queries.push_back(query);
   ++lc_apps[static_cast<size_t>(lc_app)].active_queries;
   return static_cast<int32_t>(queries.size()) - 1;

@@ -84,6 +84,23 @@ TEST_F(TackerTest, ThePartnerIsTheOneWithTheLargestGain) {
   EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, builder.head(1)));
 }
 
+// At half the load of the GEMM the second variant takes 105 us and the first 110; at twice its load
+// 255 and 220 us. A variant that never gains hides no other.
+TEST_F(TackerTest, TheVariantOfAPairIsTheOneWithTheLargestGain) {
+  const FusedView& even = builder.Fuse(gemm, fft, 1, 1.2);
+  const KernelId one_to_one = even.kernel->id;
+  const KernelId one_to_two = builder.Fuse(gemm, fft, 0.5, 1.05).kernel->id;
+  ASSERT_NE(one_to_one, one_to_two);
+  const HeadView& tc = Gemm(5 * kMs);
+  HeadView& cd = builder.AddBeHead(be, fft, 50 * kUs);
+  EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->fused_kernel, one_to_two);
+  cd.remaining.duration_ns = 200 * kUs;
+  EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->fused_kernel, one_to_one);
+  builder.fused[0].curve = {1, 1, 0, 1, 0, true};
+  EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd));
+  EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->fused_kernel, one_to_two);
+}
+
 // The other way round: the query's CD kernel of 100 us beside a BE TC kernel of 200 us. The load
 // ratio is 0.5, and the pair takes 1.1 x 200 us.
 TEST_F(TackerTest, AnLcCudaKernelFusesWithABeTensorKernel) {
@@ -212,12 +229,71 @@ TEST_F(TackerTest, ACudaKernelThatFailedWithOneTensorKernelIsNotFusedWithOthers)
   EXPECT_TRUE(Fused(PlanOf("tacker", builder), tc, cd)) << "nobody measured a failure";
 }
 
+// Workers start at once, beside the kernels of earlier queries, which are on the device: each query
+// pays for them, and so does the next one behind what is issued and waiting. A fused kernel starts
+// behind the earlier kernels (OnlyTheQueryThatArrivedLastGivesWay).
+TEST_F(TackerTest, WorkersAreChargedToEveryQueryAndToTheNext) {
+  const int32_t gemm_row = builder.AddOverlapRow(gemm);
+  const int32_t fft_row = builder.AddOverlapRow(fft);
+  builder.CoSchedule(fft_row, gemm_row, 1) = {{4, 6}, {0.5F, 0.8F}, 0, 1 - 1 / 1.3F};
+  builder.AddQuery(lc, 21 * kUs);  // all of its kernels are on the device
+  HeadView& tc = Gemm(5 * kMs);
+  tc.overlap_index = gemm_row;
+  HeadView& cd = builder.AddBeHead(be, fft, 50 * kUs);
+  cd.overlap_index = fft_row;
+  const auto overlaps = [&] {
+    const Plan plan = PlanOf("tacker", builder);
+    const PlannedLaunch* launch = FindLaunch(plan, cd);
+    return launch != nullptr && launch->form == Form::kWorkers;
+  };
+  // Both run for 100 us, in which the GEMM loses 20.
+  EXPECT_TRUE(overlaps());
+  builder.queries[0].headroom_ns = 20 * kUs;
+  EXPECT_FALSE(overlaps());
+  builder.queries[0].headroom_ns = 21 * kUs;
+  // The next query has 9 ms of T_tgt - T_self. T_q and the query's kernels that wait go before it.
+  builder.snapshot.queued_ns = 8 * kMs;
+  builder.queries[1].solo_ns = 979 * kUs;
+  EXPECT_TRUE(overlaps());
+  builder.queries[1].solo_ns = 980 * kUs;
+  EXPECT_FALSE(overlaps());
+}
+
+// Reordering leaves the next query its time behind the kernels that tacker itself holds back.
+TEST_F(TackerTest, KernelsThatWaitForAPartnerCountAsQueued) {
+  builder.AddQuery(lc, 8 * kMs);
+  const HeadView& head = builder.AddBeHead(be, sgemm, 4 * kMs);
+  builder.snapshot.queued_ns = 4 * kMs;
+  builder.queries[0].solo_ns = 2 * kMs;
+  builder.queries[0].done_ns = 1 * kMs;
+  EXPECT_NE(FindLaunch(PlanOf("tacker", builder), head), nullptr);
+  builder.queries[0].done_ns = 1 * kMs - 1;
+  const Plan held = PlanOf("tacker", builder);
+  ASSERT_NE(FindHold(held, head), nullptr);
+  EXPECT_EQ(FindHold(held, head)->reason, Reason::kHoldQueuedTime);
+}
+
+// A fused kernel ends when both parts have ended, and is charged so. The next kernel waits for that
+// where it can be fused again, at most as long as it would take alone.
+TEST_F(TackerTest, AKernelWaitsForTheOtherPartOfTheFusedLaunchBeforeIt) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const HeadView& tc = Gemm(5 * kMs, 3);
+  builder.AddRunningBe(be, fft, 100 * kUs, {{kWholeDevice, Form::kFused, false, 0}});
+  builder.running.back().task.followed = true;
+  EXPECT_NE(FindHold(PlanOf("tacker", builder), tc), nullptr);
+  builder.running.back().task.remaining.duration_ns = 100 * kUs + 1;
+  EXPECT_NE(FindLaunch(PlanOf("tacker", builder), tc), nullptr);
+  builder.running.back().task.remaining.duration_ns = 100 * kUs;
+  builder.running.back().parts[0].form = Form::kOriginal;
+  EXPECT_NE(FindLaunch(PlanOf("tacker", builder), tc), nullptr) << "nothing charged this wait";
+}
+
 // A kernel that could be fused waits for the running partner's next task, while the device has
 // work.
 TEST_F(TackerTest, AKernelWaitsForAPartnerOnlyBehindOtherWorkOfItsQuery) {
   builder.Fuse(gemm, fft, 1, 1.2);
   const HeadView& tc = Gemm(5 * kMs, 3);
-  builder.AddRunningBe(be, fft, 100 * kUs, {{kWholeDevice, Form::kFused, false, 0}});
+  builder.AddRunningBe(be, fft, 100 * kUs, {{kWholeDevice, Form::kOriginal, false, 0}});
   builder.running.back().task.followed = true;
   builder.lc_apps[0].tasks_in_flight = 2;
   builder.queries[0].issued_ns = 200 * kUs;
@@ -265,6 +341,38 @@ TEST_F(TackerTest, ReorderingIsBaymaxs) {
   EXPECT_NE(FindLaunch(PlanOf("tacker", builder), held), nullptr);
   builder.snapshot.queued_ns = 4 * kMs + 1;
   EXPECT_EQ(FindHold(PlanOf("tacker", builder), held)->reason, Reason::kHoldQueuedTime);
+}
+
+// Neither a gain nor the headroom is asked for, and nothing is reordered.
+TEST_F(TackerTest, DirectFusesBlindly) {
+  builder.Fuse(gemm, fft, 1, 2.5);  // longer than one after the other
+  const HeadView& tc = Gemm(-1 * kMs, 2);
+  const HeadView& other = builder.AddBeHead(be, sgemm, 10 * kUs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 5 * kMs);
+  EXPECT_FALSE(Fused(PlanOf("tacker", builder), tc, cd));
+  const Plan plan = PlanOf("tacker:direct", builder);
+  EXPECT_TRUE(Fused(plan, tc, cd));
+  EXPECT_FALSE(plan.routes[0].fast_path);
+  EXPECT_EQ(FindLaunch(plan, tc)->count, 1);
+  EXPECT_FALSE(FindLaunch(plan, tc)->fused_kernel) << "the first registered";
+  ASSERT_NE(FindHold(plan, other), nullptr);
+  EXPECT_EQ(FindHold(plan, other)->reason, Reason::kHoldLcActive);
+  // Without a query both run; the GEMM is not there to take one along.
+  builder.queries.clear();
+  builder.heads.pop_front();
+  const Plan idle = PlanOf("tacker:direct", builder);
+  EXPECT_NE(FindLaunch(idle, builder.head(0)), nullptr);
+  EXPECT_NE(FindLaunch(idle, builder.head(1)), nullptr);
+}
+
+TEST_F(TackerTest, DirectLaunchesAKernelWithoutAFusedOneAlone) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const HeadView& tc = Gemm(5 * kMs, 3);
+  builder.AddBeHead(be, sgemm, 10 * kUs);
+  const Plan plan = PlanOf("tacker:direct", builder);
+  EXPECT_EQ(FindLaunch(plan, tc)->form, Form::kOriginal);
+  EXPECT_EQ(FindLaunch(plan, tc)->count, 3);
+  EXPECT_TRUE(plan.routes[0].fast_path);
 }
 
 }  // namespace

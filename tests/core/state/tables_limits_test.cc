@@ -365,6 +365,15 @@ TEST_F(FusedTablesTest, APairIsFoundWhicheverOfItsKernelsIsNamedFirst) {
   }
 }
 
+TEST_F(FusedTablesTest, AVariantOfAPairIsFoundByItsId) {
+  const FusedKernelDesc* const first = *tables_.AddFusedKernel(desc_);
+  const FusedKernelDesc* const second = *tables_.AddFusedKernel(desc_);
+  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1]), first);
+  EXPECT_EQ(tables_.FindFused(*kernels_[1], *kernels_[0], second->id), second);
+  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[1], tables_.NextFusedId()), nullptr);
+  EXPECT_EQ(tables_.FindFused(*kernels_[0], *kernels_[2], second->id), nullptr);
+}
+
 TEST_F(FusedTablesTest, FusedKernelsAreBounded) {
   for (int i = 0; i < kMaxKernels; ++i) ASSERT_TRUE(tables_.AddFusedKernel(desc_).ok()) << i;
   EXPECT_EQ(tables_.AddFusedKernel(desc_).status().code(), absl::StatusCode::kResourceExhausted);

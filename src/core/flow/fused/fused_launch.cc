@@ -68,7 +68,7 @@ bool FindPair(const Flow& flow, Task& task, const PlannedLaunch& planned, FusedP
   pair.second = swapped ? &task : other;
   // The launch waits only for the first task's native events, and before both parts.
   if (!pair.second->wait_events.empty()) return false;
-  pair.kernel = flow.tables.FindFused(*task.work.kernel, *other->work.kernel);
+  pair.kernel = flow.tables.FindFused(*task.work.kernel, *other->work.kernel, planned.fused_kernel);
   return pair.kernel != nullptr;
 }
 
@@ -264,6 +264,7 @@ bool LaunchAlone(Flow& flow, Task& task, const PlannedLaunch& planned) {
   PlannedLaunch alone = planned;
   alone.task = task.record.ticket;
   alone.fused_with = TicketId{};
+  alone.fused_kernel = KernelId{};
   alone.workers = 0;
   alone.blocks_max = 0;
   const bool leaves = !IsLc(task) && task.IsEvictable();

@@ -81,6 +81,8 @@ void EnterList(Flow& flow, Task& task) {
     task.app->on_device_ns += task.progress.issued_ns;
   }
   flow.queued_ns += task.progress.issued_ns;
+  const bool pageable = task.work.kind == TaskKind::kMemcpy && !task.work.copy.pinned;
+  if (!IsLc(task) && !pageable) flow.be_charged_ns += task.progress.issued_ns;
   if (task.query != nullptr) task.query->issued_ns += task.progress.issued_ns;
   if (task.work.kind == TaskKind::kMemcpy) {
     CopyState& copies = CopiesOf(flow, task);
@@ -142,7 +144,8 @@ void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
-  flow.fused_runs.Spoil(part.launch, part.lane);
+  // The second part of a fused launch runs in the order of the first part's lane.
+  flow.fused_runs.Spoil(part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
   part.hang_limit_ns = HangLimitNs(flow, task, part);
   flow.hang_check_ns = std::min(flow.hang_check_ns, flow.now_ns + part.hang_limit_ns);

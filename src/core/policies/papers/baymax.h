@@ -7,25 +7,34 @@
 // a small window bounds what is issued ahead. Where a target is below the solo time, BE runs one
 // task at a time while no query is active. BE apps share by weight (fair_share.h).
 //
-// baymax:np is the paper's ablation without management of PCIe (7.3): copies are launched as they
-// come and charged to nothing.
+// The paper's ablations: baymax:nc "does not consider concurrent kernel execution" (7.3), so that
+// the time which it saved does not come back to a headroom (eq. 4); each launch takes its predicted
+// duration from the headroom of eq. 3 for good. baymax:np does not manage PCIe (7.4): copies are
+// launched as they come and charged to nothing.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
 #define GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
+
+#include <cstdint>
 
 #include "src/core/seams/policy.h"
 
 namespace gpushare::core {
 
+enum class BaymaxForm : uint8_t { kWhole = 0, kNoRefill = 1, kNoPcie = 2 };
+
 class BaymaxPolicy final : public Policy {
  public:
-  explicit BaymaxPolicy(bool manages_copies) : manages_copies_(manages_copies) {}
-  absl::string_view name() const override { return manages_copies_ ? "baymax" : "baymax:np"; }
+  explicit BaymaxPolicy(BaymaxForm form) : form_(form) {}
+  absl::string_view name() const override {
+    if (form_ == BaymaxForm::kNoRefill) return "baymax:nc";
+    return form_ == BaymaxForm::kNoPcie ? "baymax:np" : "baymax";
+  }
   PolicyProperties properties() const override { return {.keeps_reservations = false}; }
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 
  private:
-  const bool manages_copies_;
+  const BaymaxForm form_;
 };
 
 }  // namespace gpushare::core

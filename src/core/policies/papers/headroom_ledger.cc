@@ -24,9 +24,9 @@ bool AnyTargetIsLost(const Snapshot& snapshot) {
 
 }  // namespace
 
-HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t lc_issued_ns)
-    : headroom_ns_(MinHeadroom(snapshot)),
-      queued_ns_(SumNs(snapshot.queued_ns, lc_issued_ns)),
+HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns)
+    : headroom_ns_(headroom_ns),
+      queued_ns_(SumNs(snapshot.queued_ns, lc_ahead_ns)),
       queued_ns_max_(MaxQueuedTime(snapshot)),
       one_at_a_time_(AnyTargetIsLost(snapshot)),
       shares_(snapshot) {
@@ -66,6 +66,10 @@ PlannedHold HeadroomLedger::JudgeHeadroom(const HeadView& head) const {
     return {head.task, Reason::kHoldHeadroom, ChargeOf(head), headroom_ns_};
   }
   return {head.task, Reason::kNone, 0, 0};
+}
+
+int64_t HeadroomLedger::RoomNs() const {
+  return std::min(headroom_ns_, LeftNs(queued_ns_max_, queued_ns_));
 }
 
 void HeadroomLedger::Debit(const HeadView& head) {

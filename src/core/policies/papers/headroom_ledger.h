@@ -21,13 +21,17 @@ namespace gpushare::core {
 
 class HeadroomLedger {
  public:
-  // lc_issued_ns: of the LC tasks that this plan launches.
-  HeadroomLedger(const Snapshot& snapshot, int64_t lc_issued_ns);
+  // headroom_ns: the least of the active queries'. lc_ahead_ns: of the LC tasks that this plan
+  // launches, and of those that it holds.
+  HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns);
 
   // kNone: it may be launched. Kernels and library calls.
   PlannedHold Judge(const HeadView& head) const;
   // The part of Judge for a task that takes no time of the SMs.
   PlannedHold JudgeHeadroom(const HeadView& head) const;
+
+  // What all active queries, and one that arrives now, can still give away.
+  int64_t RoomNs() const;
 
   void Debit(const HeadView& head);
   void DebitHeadroom(int64_t charged_ns);
@@ -37,7 +41,7 @@ class HeadroomLedger {
   static int64_t ChargeOf(const HeadView& head);
 
  private:
-  int64_t headroom_ns_;  // the least of the active queries': all are debited alike (5.2.3)
+  int64_t headroom_ns_;  // all queries are debited alike (5.2.3)
   int64_t queued_ns_;
   int64_t queued_ns_max_;
   bool one_at_a_time_;

@@ -29,7 +29,10 @@ Overlap FusedOverlap(const FusedView& fused, const HeadView& lc, const HeadView&
   const bool lc_is_tensor = fused.kernel->tensor_part == lc.kernel->id;
   const auto tensor_ns = static_cast<double>((lc_is_tensor ? lc : be).remaining.duration_ns);
   const auto cuda_ns = static_cast<double>((lc_is_tensor ? be : lc).remaining.duration_ns);
-  return WithErrors(fused.curve.At(cuda_ns / tensor_ns) * tensor_ns, fused.curve.error, be);
+  Overlap overlap =
+      WithErrors(fused.curve.At(cuda_ns / tensor_ns) * tensor_ns, fused.curve.error, be);
+  overlap.fused_kernel = fused.kernel->id;
+  return overlap;
 }
 
 // Speeds of the LC and the BE task while both run.
@@ -81,14 +84,6 @@ OverlapFinder::OverlapFinder(const Snapshot& snapshot, const KernelRow& lc)
   }
 }
 
-// The first of the pair decides, also when it is pruned: the launch stage would take it.
-const FusedView* OverlapFinder::FusedWith(KernelId be) const {
-  for (const Fused& fused : fused_) {
-    if (fused.other == be) return fused.pruned ? nullptr : fused.view;
-  }
-  return nullptr;
-}
-
 absl::Span<const CoScheduleOption> OverlapFinder::CoSchedulesWith(const HeadView& be) const {
   if (!CanBeEvicted(snapshot_, be)) return {};  // it has no workers
   return snapshot_.co_schedules.Of(lc_.overlap_index, be.overlap_index);
@@ -98,8 +93,10 @@ void OverlapFinder::Find(const HeadView& lc, const HeadView& be, Overlaps& found
   found.Clear();
   if (!IsKernel(lc) || !IsKernel(be)) return;
   if (lc.remaining.duration_ns <= 0 || be.remaining.duration_ns <= 0) return;
-  if (const FusedView* fused = FusedWith(be.kernel->id); fused != nullptr) {
-    found.TryAdd(FusedOverlap(*fused, lc, be));
+  for (const Fused& fused : fused_) {
+    if (fused.other != be.kernel->id || fused.pruned) continue;
+    if (found.size() == kFusedOfPairMax) break;
+    found.TryAdd(FusedOverlap(*fused.view, lc, be));
   }
   const size_t lc_side = lc_.overlap_index >= be.overlap_index ? 0 : 1;
   for (const CoScheduleOption& option : CoSchedulesWith(be)) {
@@ -114,8 +111,10 @@ void OverlapFinder::Find(const HeadView& lc, const HeadView& be, Overlaps& found
 
 bool OverlapFinder::EverGains(const HeadView& be) const {
   if (!IsKernel(be)) return false;
-  const FusedView* const fused = FusedWith(be.kernel->id);
-  if (fused != nullptr && FusedGains(fused->curve)) return true;
+  const bool any_fused = std::any_of(fused_.begin(), fused_.end(), [&](const Fused& fused) {
+    return fused.other == be.kernel->id && !fused.pruned && FusedGains(fused.view->curve);
+  });
+  if (any_fused) return true;
   const auto options = CoSchedulesWith(be);
   return std::any_of(options.begin(), options.end(),
                      [](const CoScheduleOption& option) { return option.profit > 0; });

@@ -22,7 +22,8 @@ namespace gpushare::core {
 struct Overlap {
   int64_t pair_ns = 0;            // T_k_fuse: until both have ended
   int64_t error_ns = 0;           // one standard deviation
-  int32_t be_workers_per_sm = 0;  // co-resident; 0: the fused kernel
+  int32_t be_workers_per_sm = 0;  // co-resident; 0: a fused kernel
+  KernelId fused_kernel;          // which one
 
   // T_gain = T_be - (T_k_fuse - T_lc) of VII-B. Above 0: the first half of eq. 8.
   int64_t GainNs(const HeadView& lc, const HeadView& be) const {
@@ -45,16 +46,16 @@ class OverlapFinder {
  public:
   OverlapFinder(const Snapshot& snapshot, const KernelRow& lc);
 
-  using Overlaps = BoundedList<Overlap, 1 + kCoScheduleRatios>;
-  // Of these two tasks, at their predicted durations. Of several fused kernels of one pair the
-  // launch stage takes the one that was registered first, and so does this.
+  // Ratios of blocks and forms of one pair; more are not looked at.
+  static constexpr int kFusedOfPairMax = 8;
+  using Overlaps = BoundedList<Overlap, kFusedOfPairMax + kCoScheduleRatios>;
+  // Of these two tasks, at their predicted durations: each of their fused kernels, then workers.
   void Find(const HeadView& lc, const HeadView& be, Overlaps& found) const;
 
   // Whether some durations of the two make an overlap shorter than one after the other.
   bool EverGains(const HeadView& be) const;
 
  private:
-  const FusedView* FusedWith(KernelId be) const;
   absl::Span<const CoScheduleOption> CoSchedulesWith(const HeadView& be) const;
 
   // Fused kernels that an LC kernel is part of; a plan looks at no more.

@@ -2,16 +2,19 @@
 
 #include "src/core/policies/papers/tacker.h"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/papers/headroom_ledger.h"
 #include "src/core/policies/papers/overlap_pair.h"
 #include "src/core/policies/papers/tacker_turn.h"
+#include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_first.h"
 #include "src/core/policies/parts/quiet.h"
+#include "src/core/seams/headroom.h"
 
 namespace gpushare::core {
 namespace {
@@ -41,6 +44,27 @@ bool AnyFusedInFlight(const Snapshot& snapshot) {
   return false;
 }
 
+// The LC work of the active queries that is not on the device: it goes before the next query's.
+int64_t LcAheadNs(const Snapshot& snapshot) {
+  int64_t ahead_ns = 0;
+  for (const QueryView& query : snapshot.queries) {
+    ahead_ns = SumNs(ahead_ns, RemainingNotIssued(query));
+  }
+  return ahead_ns;
+}
+
+// What an overlap may cost. A fused kernel starts behind the kernels of earlier queries: only the
+// last query pays for it. Workers start at once, beside those kernels: every query pays, and so
+// does the next one.
+struct Room {
+  int64_t fused_ns = 0;
+  int64_t workers_ns = 0;
+
+  int64_t For(const Overlap& overlap) const {
+    return overlap.be_workers_per_sm == 0 ? fused_ns : workers_ns;
+  }
+};
+
 // The BE head whose overlap with an LC head gains most.
 struct Partner {
   const HeadView* be = nullptr;
@@ -50,7 +74,7 @@ struct Partner {
 
 // Eq. 8, and the largest T_gain. Equal gains go to the app that is next by weight.
 Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder& order,
-                    int64_t headroom_ns) {
+                    const Room& room) {
   Partner best;
   if (lc.kernel == nullptr) return best;
   const OverlapFinder finder(snapshot, {lc.kernel->id, lc.overlap_index});
@@ -59,7 +83,7 @@ Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder&
     finder.Find(lc, *be, overlaps);
     for (const Overlap& overlap : overlaps) {
       const int64_t gain_ns = overlap.GainNs(lc, *be);
-      if (gain_ns <= best.gain_ns || overlap.ChargeNs(lc) >= headroom_ns) continue;
+      if (gain_ns <= best.gain_ns || overlap.ChargeNs(lc) >= room.For(overlap)) continue;
       best = {be, overlap, gain_ns};
     }
   }
@@ -74,6 +98,7 @@ void LaunchTogether(const Snapshot& snapshot, const HeadView& lc, const Partner&
   if (partner.overlap.be_workers_per_sm == 0) {
     launch.form = Form::kFused;
     launch.fused_with = partner.be->task;
+    launch.fused_kernel = partner.overlap.fused_kernel;
   } else {
     // The workers first: the LC task's grid takes the room that they leave.
     PlannedLaunch workers = MakeLaunch(partner.be->task, Form::kWorkers, kWholeDevice,
@@ -88,9 +113,13 @@ void LaunchTogether(const Snapshot& snapshot, const HeadView& lc, const Partner&
 class Decision {
  public:
   Decision(const Snapshot& snapshot, Plan& plan)
-      : snapshot_(snapshot), plan_(plan), turn_(snapshot) {
+      : snapshot_(snapshot),
+        plan_(plan),
+        turn_(snapshot),
+        ledger_(snapshot, MinHeadroom(snapshot), LcAheadNs(snapshot)),
+        room_{turn_.headroom_ns(), std::min(turn_.headroom_ns(), ledger_.RoomNs())} {
     PublishTackerRoutes(snapshot, turn_, plan);
-    FairShare(snapshot).Order(order_);
+    ledger_.shares().Order(order_);
   }
 
   void PlanLc() {
@@ -100,19 +129,18 @@ class Decision {
   }
 
   void PlanBe() {
-    HeadroomLedger ledger(snapshot_, lc_issued_ns_);
     CopySlots slots(snapshot_);
-    if (partner_.be != nullptr) ledger.DebitHeadroom(partner_.charge_ns);
+    if (partner_.be != nullptr) ledger_.DebitHeadroom(partner_.charge_ns);
     for (const HeadView* be : order_) {
       if (be == partner_.be) continue;
       if (be->kind == TaskKind::kMemcpy) {
-        PlanCopy(*be, slots, ledger, plan_);
+        PlanCopy(*be, slots, ledger_, plan_);
       } else if (partner_.be != nullptr) {
         plan_.holds.TryAdd({be->task, Reason::kHoldWindow, 1, 1});
       } else if (turn_.EarlierQueryWaits()) {
         plan_.holds.TryAdd({be->task, Reason::kHoldLcActive, 0, 0});
       } else {
-        PlanBeCompute(snapshot_, *be, ledger, plan_);
+        PlanBeCompute(snapshot_, *be, ledger_, plan_);
       }
     }
   }
@@ -120,11 +148,10 @@ class Decision {
  private:
   void PlanLcHead(const HeadView& lc) {
     if (turn_.MayOverlap(lc.app) && turn_.GivesWay(lc) && partner_.be == nullptr) {
-      const Partner best = BestPartner(snapshot_, lc, order_, turn_.headroom_ns());
+      const Partner best = BestPartner(snapshot_, lc, order_, room_);
       if (best.be != nullptr) {
         LaunchTogether(snapshot_, lc, best, plan_);
         partner_ = {best.be, best.overlap.ChargeNs(lc)};
-        lc_issued_ns_ += lc.remaining.duration_ns;
         // Behind a fused launch the next kernel waits for this one's end, which is an event.
         if (best.overlap.be_workers_per_sm > 0) AskAgain(lc, 1);
         return;
@@ -137,7 +164,6 @@ class Decision {
     }
     const int32_t count = turn_.Undecided(lc);
     if (!plan_.launches.TryAdd(LcLaunch(lc, count))) return;
-    lc_issued_ns_ += lc.remaining.duration_ns * count;
     AskAgain(lc, count);
   }
 
@@ -156,9 +182,10 @@ class Decision {
   const Snapshot& snapshot_;
   Plan& plan_;
   const TackerTurn turn_;
+  HeadroomLedger ledger_;
+  const Room room_;
   BeOrder order_;
   Chosen partner_;  // at most one overlap a plan
-  int64_t lc_issued_ns_ = 0;
 };
 
 }  // namespace

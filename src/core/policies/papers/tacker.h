@@ -3,13 +3,14 @@
 // Each kernel of that query is one decision. Of all ready BE kernels the one with the largest
 // T_gain overlaps it (eq. 8, both ways round), where the query's headroom (eq. 7 to 9) covers the
 // longer duration, with the prediction's error. An overlap is a precompiled fused kernel, or BE
-// workers that share every SM with the LC kernel's grid. Where none gains, BE kernels are launched
-// by themselves as under baymax (headroom_ledger.h). Queries that arrived earlier are launched at
-// once and meet no new BE work, and so is a query with next to no headroom.
+// workers that share every SM with the LC kernel's grid. Workers start beside the kernels of
+// earlier queries and need the headroom of all. Where none gains, BE kernels are launched by
+// themselves as under baymax (headroom_ledger.h). Queries that arrived earlier are launched at once
+// and meet no new BE work, and so is a query with next to no headroom.
 //
 // A kernel of the last query that could still find a partner waits while the device has other
-// work of its app. Where an LC app's kernels may find partners its fast path is off: the scheduler
-// must see each kernel before it is launched.
+// work of its app, or the rest of its fused launch. Where an LC app's kernels may find partners its
+// fast path is off: the scheduler must see each kernel before it is launched.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_TACKER_H_
 #define GPUSHARE_SRC_CORE_POLICIES_TACKER_H_

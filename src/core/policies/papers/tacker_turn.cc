@@ -22,6 +22,14 @@ void AddKernel(const HeadView& task, BeKernels& kernels) {
   kernels.TryAdd(&task);
 }
 
+// Whether the task is a part of a fused launch, and its rest is predicted to take at most so long.
+// T_k_fuse is charged until both parts have ended, so the wait is paid for.
+bool FusedEndsWithin(const RunningView& running, int64_t bound_ns) {
+  return running.task.remaining.duration_ns <= bound_ns &&
+         std::any_of(running.parts.begin(), running.parts.end(),
+                     [](const PartView& part) { return part.form == Form::kFused; });
+}
+
 KernelRow MainKernel(const Snapshot& snapshot, const LcAppView& app) {
   KernelRow row{app.main_kernel, -1};
   const auto rows = snapshot.co_schedules.rows;
@@ -68,14 +76,16 @@ bool TackerTurn::GivesWay(const HeadView& lc) const {
 
 bool TackerTurn::CanWait(const HeadView& lc) const {
   const LcAppView& app = snapshot_.lc_apps[static_cast<size_t>(lc.app)];
-  if (!GivesWay(lc) || app.tasks_in_flight < kTackerTasksAhead) return false;
-  if (last_->issued_ns < kTackerAheadNs || lc.kernel == nullptr) return false;
+  if (!GivesWay(lc) || lc.kernel == nullptr) return false;
+  const bool has_work =
+      app.tasks_in_flight >= kTackerTasksAhead && last_->issued_ns >= kTackerAheadNs;
   const OverlapFinder finder(snapshot_, {lc.kernel->id, lc.overlap_index});
-  return std::any_of(snapshot_.running.begin(), snapshot_.running.end(),
-                     [&](const RunningView& running) {
-                       return running.task.app_class == AppClass::kBestEffort &&
-                              running.task.followed && finder.EverGains(running.task);
-                     });
+  return std::any_of(
+      snapshot_.running.begin(), snapshot_.running.end(), [&](const RunningView& running) {
+        return running.task.app_class == AppClass::kBestEffort && running.task.followed &&
+               (has_work || FusedEndsWithin(running, lc.remaining.duration_ns)) &&
+               finder.EverGains(running.task);
+      });
 }
 
 int32_t TackerTurn::Undecided(const HeadView& lc) const {

@@ -26,8 +26,9 @@ class TackerTurn {
   // Whether some LC head is of an earlier query, so that no BE work goes before it.
   bool EarlierQueryWaits() const { return earlier_waits_; }
 
-  // The LC head can wait for a partner: one is running and may be followed by another, and the
-  // device has enough of the query's work until then.
+  // The LC head can wait for a partner: one is running and may be followed by another. Until then
+  // the device has enough of the query's work, or the rest of a fused launch that takes no longer
+  // than this head alone.
   bool CanWait(const HeadView& lc) const;
 
   // How many tasks in a row, this one included, need no decision.
