@@ -71,6 +71,7 @@ struct LcAppView {
   double tail_credit = 0;
   double tail_need_per_ns = 0;  // 0: no account
   int32_t reserved_capsms = 0;
+  bool packed = false;          // its reservation is placed on whole SMs
   int32_t active_queries = 0;   // begun or submitted and not done
   int32_t tasks_in_flight = 0;  // launched, not completed
   TimeNs idle_since_ns = 0;     // when active_queries last became 0
