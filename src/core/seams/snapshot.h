@@ -297,6 +297,35 @@ struct LcRoute {
   bool evict_overlapping = false;
 };
 
+// What a plan chose between: the choice and the next best one with what the policy compared. For
+// the event log only.
+enum class ChoiceKind : uint8_t {
+  kNone = 0,
+  kLayout = 1,      // SMs for LC; values: predicted BE throughput, millionths
+  kCoSchedule = 2,  // kernels, as PairOf; values: CP, millionths
+  kOverlap = 3,     // the BE task beside an LC kernel; values: T_gain in ns
+};
+inline int64_t Millionths(double value) { return static_cast<int64_t>(value * 1e6); }
+
+struct PlannedChoice {
+  static constexpr int64_t kNoRunnerUp = -1;
+
+  ChoiceKind kind = ChoiceKind::kNone;
+  std::array<TicketId, 2> tasks;  // that it launches; 0: it is about the device
+  int64_t chosen = 0;
+  int64_t runner_up = kNoRunnerUp;
+  int64_t value = 0;
+  int64_t runner_up_value = 0;
+
+  static constexpr int64_t PairOf(KernelId one, KernelId other) {
+    return static_cast<int64_t>(one.value) << 32 | other.value;
+  }
+  bool SameAs(const PlannedChoice& other) const {
+    return kind == other.kind && tasks == other.tasks && chosen == other.chosen &&
+           runner_up == other.runner_up;
+  }
+};
+
 struct Plan {
   // A list that is full takes no more (TryAdd): the rest waits for the next plan.
   BoundedList<PlannedLaunch, kMaxPlannedActions> launches;
@@ -308,6 +337,7 @@ struct Plan {
   // The split and the BE kernel (row of `pairs`) that are on trial; -1: none.
   int32_t trial_split = -1;
   int32_t trial_kernel = -1;
+  PlannedChoice choice;
   // Entries of a policy from outside that were malformed, and are not in the lists.
   int64_t dropped = 0;
 
@@ -318,6 +348,7 @@ struct Plan {
     routes.fill(LcRoute());
     replan_at_ns = kNever;
     trial_split = trial_kernel = -1;
+    choice = PlannedChoice();
     dropped = 0;
   }
 };
