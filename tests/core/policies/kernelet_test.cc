@@ -117,6 +117,9 @@ TEST_F(KerneletTest, TheChoiceHasTheNextPairThatGains) {
   EXPECT_EQ(plan.choice.runner_up, pair_of(builder.head(2), of_a));
   EXPECT_GT(plan.choice.value, plan.choice.runner_up_value);
   EXPECT_GT(plan.choice.runner_up_value, 0);
+  Pair(a, c, 0.95F);  // a better one that is looked at later
+  EXPECT_EQ(PlanOf("kernelet", builder).choice.chosen, pair_of(builder.head(2), of_a));
+  EXPECT_EQ(PlanOf("kernelet", builder).choice.runner_up, pair_of(of_b, of_a));
   Pair(a, c, 0.4F);
   EXPECT_EQ(PlanOf("kernelet", builder).choice.runner_up, PlannedChoice::kNoRunnerUp);
   Pair(a, b, 0.4F);
