@@ -144,6 +144,9 @@ LAYERS = (
           pattern=r'^idle_subject_cuda\.cc$'),
     Layer('idle', 'benchmarks/idle', (own('benchmarks/idle'), own('benchmarks/harness')),
           may_reach=(CUDA, SRC)),
+    # Schedules of one experiment, through the ABI.
+    Layer('kernelet', 'benchmarks/kernelet',
+          (own('benchmarks/kernelet'), own('benchmarks/harness'), PUBLIC), may_reach=(CUDA, SRC)),
     Layer('soak on a GPU', 'benchmarks/soak',
           (own('benchmarks/soak'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC, CUDA),
           pattern=r'^soak_work_cuda\.cc$'),

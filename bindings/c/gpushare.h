@@ -1306,7 +1306,8 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_LANE_ABANDONED = 16,
   GPUSHARE_EVENT_WAITS = 17,               // serves replay, as the next two do
   GPUSHARE_EVENT_QUERY_BEGIN_CALLED = 18,  // by the calling thread
-  GPUSHARE_EVENT_QUERY_END_CALLED = 19
+  GPUSHARE_EVENT_QUERY_END_CALLED = 19,
+  GPUSHARE_EVENT_CHOICE = 20  // what a plan chose between: the choice and the runner-up
 };
 
 typedef struct gpushare_event {
@@ -1322,7 +1323,7 @@ typedef struct gpushare_event {
   uint32_t kernel_id;
   int32_t place;  // index of a set of SMs; -1: none
   gpushare_reason reason;
-  int32_t detail;  // form of a launch, outcome of a part, verdict of a completion
+  int32_t detail;  // form of a launch, outcome of a part, verdict of a completion, kind of a choice
   gpushare_app_class app_class;
 } gpushare_event;
 #define GPUSHARE_EVENT_INIT GPUSHARE_STRUCT_INIT(gpushare_event)

@@ -7,7 +7,8 @@
 // - The library calls make_plan whenever something changed: a submit, a completion, a wake-up
 //   time. make_plan reads the snapshot and writes launches, evictions and holds into the plan.
 // - The library calls destroy once, when the policy is replaced or the runtime ends.
-//   examples/user_policy.c is a complete policy.
+//   examples/user_policy.c is a complete policy; examples/user_policy_fused.cc launches fused
+//   kernels.
 //
 // Rules for make_plan
 // - It is pure: the plan depends on the snapshot only. It keeps no state that changes its answers

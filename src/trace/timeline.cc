@@ -110,6 +110,9 @@ class Builder {
         ShowCounter(time_ns, quota.app, "quota: ", TrackKind::kCount, quota.capsms);
         break;
       }
+      case EventType::kChoice:
+        ShowChoice(time_ns, Decode<core::Choice>(record));
+        break;
       case EventType::kDeviceLost:
         ShowDeviceEvent(time_ns, "device lost", 0, Decode<core::DeviceLost>(record).error_code);
         break;
@@ -201,6 +204,29 @@ class Builder {
     event.track = NamedTrack(absl::StrCat(what, AppName(app)), kind);
     event.count = value;
     event.real = static_cast<double>(value) / kThousandths;
+    timeline_.events.push_back(event);
+  }
+
+  std::string ChoiceName(core::ChoiceKind kind, int64_t choice) const {
+    if (choice == core::PlannedChoice::kNoRunnerUp) return "none";
+    if (kind == core::ChoiceKind::kLayout) return absl::StrCat(choice, " SMs for LC");
+    if (kind == core::ChoiceKind::kOverlap) return absl::StrCat("BE ticket ", choice);
+    const auto kernel = [this](int64_t id) {
+      return KernelName(core::KernelId{static_cast<uint32_t>(id)});
+    };
+    return absl::StrCat(kernel(choice >> 32), " and ", kernel(choice & 0xffffffff));
+  }
+
+  void ShowChoice(TimeNs time_ns, const core::Choice& choice) {
+    TimelineEvent event;
+    event.time_ns = time_ns;
+    event.track = NamedTrack("choices", TrackKind::kSlices);
+    event.category = "choice";
+    event.name = Text(absl::StrCat(ChoiceName(choice.kind, choice.chosen), ", before ",
+                                   ChoiceName(choice.kind, choice.runner_up)));
+    event.Add("ticket", static_cast<int64_t>(choice.ticket.value));
+    event.Add("value", choice.value);
+    event.Add("runner_up_value", choice.runner_up_value);
     timeline_.events.push_back(event);
   }
 

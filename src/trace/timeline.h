@@ -40,7 +40,7 @@ struct TimelineEvent {
   TimelineType type = TimelineType::kInstant;
   int32_t track = 0;
   int32_t name = 0;           // index into Timeline::texts
-  const char* category = "";  // "LC", "BE", "query", "eviction", "miss", "device"
+  const char* category = "";  // "LC", "BE", "query", "eviction", "miss", "device", "choice"
   int64_t count = 0;          // value of a counter
   double real = 0;            // value of a counter of kind kReal
   std::array<Argument, 6> arguments = {};

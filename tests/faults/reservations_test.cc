@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Adaptive, Reservation,
 INSTANTIATE_TEST_SUITE_P(
     EveryPolicyThatKeepsIt, Reservation,
     testing::Combine(testing::Values("adaptive:evict", "adaptive:partition", "adaptive:elastic",
-                                     "smguard", "smguard:packed"),
+                                     "smguard", "smguard:active", "smguard:packed"),
                      testing::Values(Work::kWorkers, Work::kFixed, Work::kSegments),
                      testing::Values(64)),
     NameOfRow);
@@ -277,7 +277,7 @@ INSTANTIATE_TEST_SUITE_P(Adaptive, Quota,
 INSTANTIATE_TEST_SUITE_P(
     EveryPolicyThatKeepsIt, Quota,
     testing::Combine(testing::Values("adaptive:evict", "adaptive:partition", "adaptive:elastic",
-                                     "smguard", "smguard:packed"),
+                                     "smguard", "smguard:active", "smguard:packed"),
                      testing::Values(Work::kWorkers, Work::kFixed, Work::kSegments),
                      testing::Values(16, 48)),
     NameOfRow);

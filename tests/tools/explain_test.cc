@@ -114,6 +114,45 @@ TEST(ExplainTest, NamesTheTicketForWhichATaskFailed) {
   EXPECT_THAT(story, Not(HasSubstr("measured")));
 }
 
+gpushare_event Choice(uint64_t ticket, int32_t kind, int64_t time_ns, int64_t chosen,
+                      int64_t runner_up) {
+  gpushare_event event = Event(GPUSHARE_EVENT_CHOICE, ticket, time_ns, false);
+  event.detail = kind;
+  event.a = chosen;
+  event.b = runner_up;
+  event.c = 712'000;
+  event.d = 690'000;
+  return event;
+}
+
+// Logged again while it holds, and told once; the layout of another time is not.
+TEST(ExplainTest, TellsWhatThePlanChoseAndWhatWasNextBest) {
+  std::vector<gpushare_event> events = {Choice(0, kLayoutChoice, 1'000'500, 84, 92)};
+  for (const gpushare_event& event : Events()) events.push_back(event);
+  events.insert(events.begin() + 6, Choice(0, kLayoutChoice, 1'035'000, 84, 92));
+  events.push_back(Choice(0, kLayoutChoice, 2'200'000, 132, -1));
+  const std::string story = TextOf(StoryOf(MadeUpRun(), events, kBeTicket).value());
+  const std::string told =
+      "the plan chose 84 SMs for LC with a predicted BE throughput of 0.712, "
+      "before 92 SMs for LC with a predicted BE throughput of 0.690";
+  const size_t at = story.find(told);
+  ASSERT_NE(at, std::string::npos) << story;
+  EXPECT_EQ(story.find("the plan chose", at + 1), std::string::npos);
+  EXPECT_THAT(story, Not(HasSubstr("132 SMs")));
+}
+
+TEST(ExplainTest, TellsThePairAndTheNextOne) {
+  std::vector<gpushare_event> events = Events();
+  const int64_t pair = int64_t{12} << 32 | 11;
+  events.push_back(Choice(kBeTicket, kCoScheduleChoice, 2'200'000, pair, -1));
+  events.push_back(Choice(kBeTicket, kOverlapChoice, 2'300'000, 900, 901));
+  const std::string story = TextOf(StoryOf(MadeUpRun(), events, kBeTicket).value());
+  EXPECT_THAT(story, HasSubstr("chose sincos and decode16 with a co-schedule profit of 0.712; "
+                               "nothing else was possible"));
+  EXPECT_THAT(story, HasSubstr("chose BE ticket 900 with a gain of 712 us, before BE ticket 901 "
+                               "with a gain of 690 us"));
+}
+
 TEST(ExplainTest, EveryReasonOfADecisionHasAClause) {
   const std::string unknown = gpushare_reason_name(-1);
   for (gpushare_reason reason = 1; reason < GPUSHARE_REASON_DEPENDENCY_FAILED; ++reason) {

@@ -385,6 +385,24 @@ TEST(PerfettoWriterTest, EvictionsShowTheirReason) {
   EXPECT_EQ(instants[0].numbers.at("workers_to_keep"), 4);
 }
 
+TEST(PerfettoWriterTest, ChoicesShowTheRunnerUp) {
+  EventRecord choice = Record(EventType::kChoice, 10, 0);
+  choice.detail = static_cast<uint8_t>(core::ChoiceKind::kLayout);
+  choice.a = 84;
+  choice.b = 92;
+  choice.c = 712'000;
+  choice.d = 690'000;
+  EventRecord alone = choice;
+  alone.b = core::PlannedChoice::kNoRunnerUp;
+  const Decoded decoded = Decode(FormatPerfettoTrace({choice, alone}, Names()));
+  const auto instants = decoded.On("choices", perfetto::kTypeInstant);
+  ASSERT_EQ(instants.size(), 2u);
+  EXPECT_EQ(instants[0].name, "84 SMs for LC, before 92 SMs for LC");
+  EXPECT_EQ(instants[0].numbers.at("value"), 712'000);
+  EXPECT_EQ(instants[0].numbers.at("runner_up_value"), 690'000);
+  EXPECT_EQ(instants[1].name, "84 SMs for LC, before none");
+}
+
 TEST(PerfettoWriterTest, WithoutDeviceTimestampsTheHostsTimesAreShown) {
   EventRecord launched = Record(EventType::kLaunched, 300, 1);
   launched.a = 1001;

@@ -31,6 +31,7 @@ bool Concerns(const gpushare_event& event, uint64_t ticket) {
     case GPUSHARE_EVENT_PART_DONE:
     case GPUSHARE_EVENT_COMPLETED:
     case GPUSHARE_EVENT_HELD:
+    case GPUSHARE_EVENT_CHOICE:
       return event.id == ticket && ticket != 0;
     default:
       return false;
@@ -83,7 +84,36 @@ void AddHold(const gpushare_event& event, int64_t start_ns, std::vector<StorySte
   ++step.plans;
 }
 
-void AddStep(const gpushare_event& event, int64_t start_ns, TicketStory& story) {
+std::string ChoiceName(const EventIndexEntry& run, int32_t kind, int64_t choice) {
+  if (choice < 0) return "";
+  if (kind == kLayoutChoice) return Format("%lld SMs for LC", static_cast<long long>(choice));
+  if (kind == kOverlapChoice) return Format("BE ticket %lld", static_cast<long long>(choice));
+  return run.KernelName(static_cast<uint32_t>(choice >> 32)) + " and " +
+         run.KernelName(static_cast<uint32_t>(choice));
+}
+
+// The same choice is logged again and again. `time_ns`: when it counted for the task.
+void AddChoice(const EventIndexEntry& run, const gpushare_event& event, int64_t time_ns,
+               TicketStory& story) {
+  StoryStep step;
+  step.type = event.type;
+  step.at_ns = time_ns - run.start_ns;
+  step.detail = event.detail;
+  step.chosen = ChoiceName(run, event.detail, event.a);
+  step.runner_up = ChoiceName(run, event.detail, event.b);
+  step.value = event.c;
+  step.runner_up_value = event.d;
+  for (auto earlier = story.steps.rbegin(); earlier != story.steps.rend(); ++earlier) {
+    if (earlier->type != event.type) continue;
+    if (earlier->chosen == step.chosen && earlier->runner_up == step.runner_up) return;
+    break;
+  }
+  story.steps.push_back(step);
+}
+
+void AddStep(const EventIndexEntry& run, const gpushare_event& event, TicketStory& story) {
+  const int64_t start_ns = run.start_ns;
+  if (event.type == GPUSHARE_EVENT_CHOICE) return AddChoice(run, event, event.time_ns, story);
   if (event.type == GPUSHARE_EVENT_HELD) return AddHold(event, start_ns, story.steps);
   StoryStep& step = story.steps.emplace_back();
   step.type = event.type;
@@ -147,11 +177,18 @@ std::optional<TicketStory> StoryOf(const EventIndexEntry& run,
   TicketStory story;
   uint32_t app_id = 0;
   uint32_t kernel_id = 0;
+  const gpushare_event* layout = nullptr;  // the last choice of one, for all tasks
   for (const gpushare_event& event : events) {
+    if (event.type == GPUSHARE_EVENT_CHOICE && event.detail == kLayoutChoice) layout = &event;
     if (!Concerns(event, ticket)) continue;
-    app_id = event.app_id;
+    if (layout != nullptr &&
+        (event.type == GPUSHARE_EVENT_LAUNCHED || event.type == GPUSHARE_EVENT_FAST_PATH_LAUNCHED ||
+         event.type == GPUSHARE_EVENT_HELD)) {
+      AddChoice(run, *layout, event.time_ns, story);
+    }
+    if (event.app_id != 0) app_id = event.app_id;
     if (event.kernel_id != 0) kernel_id = event.kernel_id;
-    AddStep(event, run.start_ns, story);
+    AddStep(run, event, story);
   }
   if (story.steps.empty()) return std::nullopt;
   story.ticket = ticket;

@@ -37,7 +37,17 @@ struct StoryStep {
   int64_t plans = 0;              // held: so many plans in a row
   int64_t duration_ns = 0;        // admitted: predicted; part done: time on the device
   int64_t duration_error_ns = 0;  // admitted: give or take
+  // Choice, whose kind is `detail`: what a plan chose, what was next best, and their values.
+  std::string chosen;
+  std::string runner_up;  // empty: there was none
+  int64_t value = 0;
+  int64_t runner_up_value = 0;
 };
+
+// `detail` of a CHOICE event (docs/abi.md).
+inline constexpr int32_t kLayoutChoice = 1;
+inline constexpr int32_t kCoScheduleChoice = 2;
+inline constexpr int32_t kOverlapChoice = 3;
 
 // Another app's work that was on the device together with the ticket.
 struct Beside {

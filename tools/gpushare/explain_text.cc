@@ -90,6 +90,19 @@ std::string DependencyText(const TicketStory& story) {
   return text;
 }
 
+std::string ValueText(const StoryStep& step, int64_t value) {
+  if (step.detail == kOverlapChoice) return "a gain of " + Time(value);
+  const char* const what =
+      step.detail == kLayoutChoice ? "a predicted BE throughput of" : "a co-schedule profit of";
+  return Format("%s %.3f", what, 1e-6 * static_cast<double>(value));
+}
+
+std::string ChoiceText(const StoryStep& step) {
+  const std::string text = "the plan chose " + step.chosen + " with " + ValueText(step, step.value);
+  if (step.runner_up.empty()) return text + "; nothing else was possible";
+  return text + ", before " + step.runner_up + " with " + ValueText(step, step.runner_up_value);
+}
+
 std::string StepText(const TicketStory& story, const StoryStep& step) {
   switch (step.type) {
     case GPUSHARE_EVENT_SUBMITTED:
@@ -103,6 +116,8 @@ std::string StepText(const TicketStory& story, const StoryStep& step) {
     case GPUSHARE_EVENT_FAST_PATH_LAUNCHED:
       return std::string("launched as ") + gpushare_form_name(step.detail) + PlaceText(step.place) +
              " because " + ReasonText(step.reason);
+    case GPUSHARE_EVENT_CHOICE:
+      return ChoiceText(step);
     case GPUSHARE_EVENT_EVICTED:
       return "told to leave" + PlaceText(step.place) + " because " + ReasonText(step.reason);
     case GPUSHARE_EVENT_PART_DONE:

@@ -41,6 +41,13 @@ Json StepToJson(const StoryStep& step) {
       json["form"] = gpushare_form_name(step.detail);
       json["place"] = step.place;
       break;
+    case GPUSHARE_EVENT_CHOICE:
+      json["chosen"] = step.chosen;
+      json["value"] = step.value;
+      if (step.runner_up.empty()) break;
+      json["runner_up"] = step.runner_up;
+      json["runner_up_value"] = step.runner_up_value;
+      break;
     case GPUSHARE_EVENT_EVICTED:
       AddReason(step, json);
       json["place"] = step.place;

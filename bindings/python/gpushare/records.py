@@ -459,7 +459,7 @@ class Event:
     # index of a set of SMs; -1: none
     place: int
     reason: Reason
-    # form of a launch, outcome of a part, verdict of a completion
+    # form of a launch, outcome of a part, verdict of a completion, kind of a choice
     detail: int
     app_class: AppClass
 

@@ -332,6 +332,10 @@ inline constexpr int64_t kCopyPieceAlignment = 4'096;
 // ns: the load changes without any event. Short against kLoadWindowNs. Range 1 to 100 ms.
 inline constexpr int64_t kLoadLookNs = 10'000'000;
 
+// A choice that does not change is logged again after this time, ns: a trace that begins later has
+// it. Long, so that the log stays small. Range 10 ms to 1 s.
+inline constexpr int64_t kChoiceLogNs = 10'000'000;
+
 // Layout choices that are remembered; a smoothed load moves over a few steps. Range 1 to 64.
 inline constexpr int32_t kLayoutsRemembered = 8;
 

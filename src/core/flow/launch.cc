@@ -152,6 +152,25 @@ void EmitDepths(Flow& flow) {
   for (App* app : flow.be_apps) emit(*app);
 }
 
+// A choice is logged when it changes, and again after a while for a trace that began meanwhile.
+void EmitChoice(Flow& flow) {
+  const PlannedChoice& choice = flow.buffers.plan.choice;
+  if (!flow.HasEvents() || choice.kind == ChoiceKind::kNone) return;
+  const bool fresh = flow.now_ns - flow.choice_logged_ns < kChoiceLogNs;
+  if (fresh && choice.SameAs(flow.choice_logged)) return;
+  flow.choice_logged = choice;
+  flow.choice_logged_ns = flow.now_ns;
+  for (size_t i = 0; i < choice.tasks.size(); ++i) {
+    if (i > 0 && !choice.tasks[i]) break;
+    flow.Emit(Choice{.ticket = choice.tasks[i],
+                     .kind = choice.kind,
+                     .chosen = choice.chosen,
+                     .runner_up = choice.runner_up,
+                     .value = choice.value,
+                     .runner_up_value = choice.runner_up_value});
+  }
+}
+
 // A shutdown whose plan launches nothing, on an idle device, would wait for ever: the next plan is
 // the flow's own (AskPolicy).
 void NoteStalled(Flow& flow, bool launched) {
@@ -169,6 +188,7 @@ void Launch(Flow& flow) {
   const Plan& plan = flow.buffers.plan;
   PublishRoutes(flow);
   EmitDepths(flow);
+  EmitChoice(flow);
   flow.be_region_bound_ns.store(RegionBound(flow.buffers.snapshot), std::memory_order_relaxed);
   if (flow.quiesced.load() || flow.cut_off) return;
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);

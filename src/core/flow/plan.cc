@@ -122,6 +122,7 @@ void ViewLcApps(Flow& flow) {
     view.p50_bound = app.options.p50_bound;
     ViewBudgets(app, queue, vacations, flow.now_ns, view);
     view.reserved_capsms = app.reserved_capsms;
+    view.packed = app.packed;
     const int32_t active = app.active_queries.load(std::memory_order_acquire);
     view.active_queries =
         app.tasks_in_flight > 0 ? active : std::max(0, active - app.heads_waiting);

@@ -18,6 +18,7 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/device.h"
 #include "src/core/seams/event_sink.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
@@ -296,6 +297,28 @@ struct Held {
     walk(record.a, event.value_ns);
     walk(record.b, event.limit_ns);
     walk(record.reason, event.reason);
+  }
+};
+
+// What a plan chose between (PlannedChoice). Not a decision by itself: digests leave it out, and
+// replay ignores it.
+struct Choice {
+  static constexpr EventType kType = EventType::kChoice;
+  TicketId ticket;  // 0: it is about the device
+  ChoiceKind kind = ChoiceKind::kNone;
+  int64_t chosen = 0;
+  int64_t runner_up = 0;
+  int64_t value = 0;
+  int64_t runner_up_value = 0;
+
+  template <class Walk, class Record, class Event>
+  static void Map(const Walk& walk, Record& record, Event& event) {
+    walk(record.id, event.ticket);
+    walk(record.a, event.chosen);
+    walk(record.b, event.runner_up);
+    walk(record.c, event.value);
+    walk(record.d, event.runner_up_value);
+    walk(record.detail, event.kind);
   }
 };
 

@@ -77,6 +77,7 @@ constexpr NameRow<EventType> kEventTypes[] = {
     {EventType::kWaits, "waits"},
     {EventType::kQueryBeginCalled, "query_begin_called"},
     {EventType::kQueryEndCalled, "query_end_called"},
+    {EventType::kChoice, "choice"},
 };
 
 constexpr ReasonRow kReasons[] = {

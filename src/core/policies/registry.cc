@@ -27,8 +27,15 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
   if (name == "kernelet:base") return std::make_unique<KerneletPolicy>(/*base=*/true);
   if (name == "tacker") return std::make_unique<TackerPolicy>();
   if (name == "tacker:direct") return std::make_unique<TackerDirectPolicy>();
-  if (name == "smguard") return std::make_unique<SmguardPolicy>(/*packed=*/false);
-  if (name == "smguard:packed") return std::make_unique<SmguardPolicy>(/*packed=*/true);
+  if (name == "smguard") {
+    return std::make_unique<SmguardPolicy>(/*packed=*/false, Reservations::kAlways);
+  }
+  if (name == "smguard:active") {
+    return std::make_unique<SmguardPolicy>(/*packed=*/false, Reservations::kWhileActive);
+  }
+  if (name == "smguard:packed") {
+    return std::make_unique<SmguardPolicy>(/*packed=*/true, Reservations::kAlways);
+  }
   if (name == "adaptive") return std::make_unique<AdaptivePolicy>(Mechanism::kBest);
   if (name == "adaptive:evict") return std::make_unique<AdaptivePolicy>(Mechanism::kEvict);
   if (name == "adaptive:partition") {
@@ -41,21 +48,10 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
 }
 
 std::vector<std::string> PolicyNames() {
-  return {"adaptive",
-          "adaptive:evict",
-          "adaptive:partition",
-          "adaptive:elastic",
-          "smguard",
-          "smguard:packed",
-          "kernelet",
-          "kernelet:base",
-          "tacker",
-          "tacker:direct",
-          "baymax",
-          "baymax:nc",
-          "baymax:np",
-          "priority",
-          "fifo",
+  return {"adaptive",      "adaptive:evict", "adaptive:partition", "adaptive:elastic",
+          "smguard",       "smguard:packed", "smguard:active",     "kernelet",
+          "kernelet:base", "tacker",         "tacker:direct",      "baymax",
+          "baymax:nc",     "baymax:np",      "priority",           "fifo",
           "bare"};
 }
 

@@ -41,15 +41,24 @@ bool IsFromCompletion(EventType type) {
          type == EventType::kQueryEnded;
 }
 
-// Compares appended records with the recorded ones, up to the first difference.
+// Compares appended records with the recorded ones, up to the first difference. A choice explains
+// decisions and causes none, so it is left out: logs of libraries that wrote none replay as well.
 class Comparison final : public EventSink {
  public:
-  explicit Comparison(absl::Span<const EventRecord> recorded) : recorded_(recorded) {}
+  explicit Comparison(absl::Span<const EventRecord> log) {
+    recorded_.reserve(log.size());
+    for (size_t i = 0; i < log.size(); ++i) {
+      if (TypeOf(log[i]) == EventType::kChoice) continue;
+      recorded_.push_back(log[i]);
+      numbers_.push_back(i);
+    }
+    numbers_.push_back(log.size());
+  }
 
   void Append(const EventRecord& record) override {
-    if (!difference_.empty()) return;
+    if (!difference_.empty() || TypeOf(record) == EventType::kChoice) return;
     if (at_ == recorded_.size()) {
-      difference_ = absl::StrCat("The replay goes on after the ", recorded_.size(),
+      difference_ = absl::StrCat("The replay goes on after the ", numbers_.back(),
                                  " recorded events, with ", Show(record), ".");
       return;
     }
@@ -58,7 +67,7 @@ class Comparison final : public EventSink {
     const EventRecord translated = Translate(record);
     replayed_.push_back(translated);
     if (std::memcmp(&translated, &expected, sizeof(expected)) != 0) {
-      difference_ = absl::StrCat("Event ", at_, " was recorded as ", Show(expected),
+      difference_ = absl::StrCat("Event ", NumberOf(at_), " was recorded as ", Show(expected),
                                  ", and the replay has ", Show(translated), ".");
       return;
     }
@@ -67,6 +76,8 @@ class Comparison final : public EventSink {
 
   bool Going() const { return difference_.empty() && at_ < recorded_.size(); }
   size_t at() const { return at_; }
+  // In the log.
+  size_t NumberOf(size_t position) const { return numbers_[position]; }
   const EventRecord& Next(size_t ahead = 0) const { return recorded_[at_ + ahead]; }
   bool HasNext(size_t ahead) const { return at_ + ahead < recorded_.size(); }
   absl::Span<const EventRecord> recorded() const { return recorded_; }
@@ -144,7 +155,8 @@ class Comparison final : public EventSink {
     return record;
   }
 
-  absl::Span<const EventRecord> recorded_;
+  std::vector<EventRecord> recorded_;
+  std::vector<size_t> numbers_;  // in the log, by position; then the log's size
   std::vector<EventRecord> replayed_;
   size_t at_ = 0;
   std::string difference_;
@@ -308,9 +320,9 @@ class InputPlayer {
       }
       idle_ticks = comparison_.at() == before ? idle_ticks + 1 : 0;
       if (idle_ticks > kMaxIdleReplayTicks) {
-        comparison_.Stop(absl::StrCat("The replay does nothing where event ", comparison_.at(),
-                                      " was recorded as ", Comparison::Show(comparison_.Next()),
-                                      "."));
+        comparison_.Stop(absl::StrCat("The replay does nothing where event ",
+                                      comparison_.NumberOf(comparison_.at()), " was recorded as ",
+                                      Comparison::Show(comparison_.Next()), "."));
       }
     }
   }
@@ -325,7 +337,8 @@ class InputPlayer {
       const size_t before = comparison_.at();
       const absl::Status status = Perform(input);
       if (!status.ok()) {
-        comparison_.Stop(absl::StrCat("Event ", before, ", ", Comparison::Show(input),
+        comparison_.Stop(absl::StrCat("Event ", comparison_.NumberOf(before), ", ",
+                                      Comparison::Show(input),
                                       ", is refused in the replay: ", status.message()));
       }
       assert((comparison_.at() > before || !comparison_.Going()) && "an input is recorded at once");
@@ -439,7 +452,7 @@ absl::StatusOr<ReplayResult> Replay(const EventLogFile& log, ReplaySetup setup) 
   InputPlayer(comparison, device, **scheduler).Run();
 
   ReplayResult result;
-  result.records = static_cast<int64_t>(comparison.at());
+  result.records = static_cast<int64_t>(comparison.NumberOf(comparison.at()));
   result.difference = comparison.difference();
   result.matches = result.difference.empty();
   result.recorded_digest = DecisionDigest(log.records);

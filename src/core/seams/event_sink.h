@@ -34,8 +34,9 @@ enum class EventType : uint8_t {
   kWaits = 17,  // this and the next two serve replay
   kQueryBeginCalled = 18,
   kQueryEndCalled = 19,
+  kChoice = 20,
 };
-inline constexpr EventType kLastEventType = EventType::kQueryEndCalled;
+inline constexpr EventType kLastEventType = EventType::kChoice;
 
 // 64 bytes, no padding; written to files as it is, little endian.
 struct EventRecord {

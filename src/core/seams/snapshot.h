@@ -71,6 +71,7 @@ struct LcAppView {
   double tail_credit = 0;
   double tail_need_per_ns = 0;  // 0: no account
   int32_t reserved_capsms = 0;
+  bool packed = false;          // its reservation is placed on whole SMs
   int32_t active_queries = 0;   // begun or submitted and not done
   int32_t tasks_in_flight = 0;  // launched, not completed
   TimeNs idle_since_ns = 0;     // when active_queries last became 0
@@ -300,6 +301,35 @@ struct LcRoute {
   bool evict_overlapping = false;
 };
 
+// What a plan chose between: the choice and the next best one with what the policy compared. For
+// the event log only.
+enum class ChoiceKind : uint8_t {
+  kNone = 0,
+  kLayout = 1,      // SMs for LC; values: predicted BE throughput, millionths
+  kCoSchedule = 2,  // kernels, as PairOf; values: CP, millionths
+  kOverlap = 3,     // the BE task beside an LC kernel; values: T_gain in ns
+};
+inline int64_t Millionths(double value) { return static_cast<int64_t>(value * 1e6); }
+
+struct PlannedChoice {
+  static constexpr int64_t kNoRunnerUp = -1;
+
+  ChoiceKind kind = ChoiceKind::kNone;
+  std::array<TicketId, 2> tasks;  // that it launches; 0: it is about the device
+  int64_t chosen = 0;
+  int64_t runner_up = kNoRunnerUp;
+  int64_t value = 0;
+  int64_t runner_up_value = 0;
+
+  static constexpr int64_t PairOf(KernelId one, KernelId other) {
+    return static_cast<int64_t>(one.value) << 32 | other.value;
+  }
+  bool SameAs(const PlannedChoice& other) const {
+    return kind == other.kind && tasks == other.tasks && chosen == other.chosen &&
+           runner_up == other.runner_up;
+  }
+};
+
 struct Plan {
   // A list that is full takes no more (TryAdd): the rest waits for the next plan.
   BoundedList<PlannedLaunch, kMaxPlannedActions> launches;
@@ -311,6 +341,7 @@ struct Plan {
   // The split and the BE kernel (row of `pairs`) that are on trial; -1: none.
   int32_t trial_split = -1;
   int32_t trial_kernel = -1;
+  PlannedChoice choice;
   // Entries of a policy from outside that were malformed, and are not in the lists.
   int64_t dropped = 0;
 
@@ -321,6 +352,7 @@ struct Plan {
     routes.fill(LcRoute());
     replan_at_ns = kNever;
     trial_split = trial_kernel = -1;
+    choice = PlannedChoice();
     dropped = 0;
   }
 };

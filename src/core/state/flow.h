@@ -196,6 +196,8 @@ struct Flow {
   bool dirty = true;     // something changed since the last plan
   bool planned = false;  // this Tick made a plan
   TimeNs replan_at_ns = kNever;
+  PlannedChoice choice_logged;  // the last one in the log, and when
+  TimeNs choice_logged_ns = 0;
   TimeNs hang_check_ns = kNever;
 
   uint64_t tables_version = 0;  // of the dense indices below

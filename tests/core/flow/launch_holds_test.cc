@@ -115,5 +115,63 @@ TEST_F(LaunchHoldsTest, OneLaunchOfATaskMoreThanItMayHaveIsHoldParts) {
   ExpectHolds(Reason::kHoldParts, kMaxPartsPerTask);
 }
 
+// Keeps the choices.
+class Choices final : public EventSink {
+ public:
+  void Append(const EventRecord& record) override {
+    if (record.type == static_cast<uint8_t>(EventType::kChoice)) {
+      choices.push_back(Decode<Choice>(record));
+    }
+  }
+  std::vector<Choice> choices;
+};
+
+class LaunchChoicesTest : public SimulatedSchedulerTest {
+ protected:
+  Choices sink_;
+};
+
+// Not for other values alone, but again after a while, for a trace that began meanwhile.
+TEST_F(LaunchChoicesTest, AChoiceIsLoggedWhenItChangesAndForEachOfItsTasks) {
+  SchedulerOptions options;
+  options.events = &sink_;
+  PlannedChoice choice;
+  choice.kind = ChoiceKind::kLayout;
+  choice.chosen = 84;
+  choice.runner_up = 92;
+  choice.value = 5;
+  ASSERT_NO_FATAL_FAILURE(StartScheduler(
+      std::make_unique<PlanWith>([&](const Snapshot&, Plan& plan) { plan.choice = choice; }),
+      options));
+  KernelId kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  const QueueId queue = AddQueue(AppClass::kBestEffort, "be");
+  const auto plan_again = [&] {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = kernel;
+    spec.work.block_tasks = 1000;
+    spec.detached = true;
+    ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
+    scheduler_->Tick();
+  };
+  plan_again();
+  plan_again();
+  choice.value = 6;
+  plan_again();
+  ASSERT_EQ(sink_.choices.size(), 1U);
+  EXPECT_EQ(sink_.choices[0].chosen, 84);
+  EXPECT_EQ(sink_.choices[0].runner_up, 92);
+  EXPECT_EQ(sink_.choices[0].value, 5);
+  EXPECT_EQ(sink_.choices[0].ticket.value, 0U);
+  choice.runner_up = PlannedChoice::kNoRunnerUp;
+  plan_again();
+  EXPECT_EQ(sink_.choices.size(), 2U);
+  choice.tasks = {TicketId{7}, TicketId{9}};
+  plan_again();
+  ASSERT_EQ(sink_.choices.size(), 4U);
+  EXPECT_EQ(sink_.choices[2].ticket.value, 7U);
+  EXPECT_EQ(sink_.choices[3].ticket.value, 9U);
+}
+
 }  // namespace
 }  // namespace gpushare::core

@@ -327,5 +327,22 @@ TEST(Events, QueryCalls) {
   ExpectSlots(QueryEndCalled{.query = QueryId{7}, .app = AppId{12}, .queue = QueueId{3}}, end);
 }
 
+TEST(Events, WhatAPlanChoseBetween) {
+  EventRecord record = RecordOf(EventType::kChoice);
+  record.id = 21;
+  record.a = 84;
+  record.b = 92;
+  record.c = 712'000;
+  record.d = 690'000;
+  record.detail = 1;
+  ExpectSlots(Choice{.ticket = TicketId{21},
+                     .kind = ChoiceKind::kLayout,
+                     .chosen = 84,
+                     .runner_up = 92,
+                     .value = 712'000,
+                     .runner_up_value = 690'000},
+              record);
+}
+
 }  // namespace
 }  // namespace gpushare::core

@@ -74,6 +74,21 @@ TEST(AdaptiveLayoutTest, DecodeAtItsKneeSharesElastically) {
   }
 }
 
+TEST(AdaptiveLayoutTest, TheChoiceHasTheSecondBestLayout) {
+  Decode16 builder(0.3, 1'548 * kUs);
+  const int32_t sincos = builder.AddKernel(40 * kUs);
+  builder.SetSpeed(sincos, 1.005f);
+  builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.choice.kind, ChoiceKind::kLayout);
+  EXPECT_EQ(plan.choice.chosen, 84);
+  EXPECT_EQ(plan.choice.runner_up, 132) << "the whole device, shared by time";
+  EXPECT_GT(plan.choice.value, plan.choice.runner_up_value);
+  EXPECT_NEAR(1e-6 * static_cast<double>(plan.choice.runner_up_value), 0.7, 0.05) << "1 - load";
+  EXPECT_EQ(PlanOf("adaptive:evict", builder).choice.kind, ChoiceKind::kNone)
+      << "nothing to choose";
+}
+
 TEST(AdaptiveLayoutTest, ANeighbourThatFightsForMemorySharesByTime) {
   Decode16 builder(0.5, 2'386 * kUs);
   const int32_t streaming = builder.AddKernel(58 * kUs);

@@ -97,6 +97,35 @@ TEST_F(KerneletTest, LaunchesOneWaveOfEachKernelOfThePairWithTheLargestProfit) {
   EXPECT_EQ(FindHold(plan, of_b)->reason, Reason::kHoldWindow);
 }
 
+TEST_F(KerneletTest, TheChoiceHasTheNextPairThatGains) {
+  const Kernel a = AddKernel();
+  const Kernel b = AddKernel();
+  const Kernel c = AddKernel();
+  Pair(a, b, 0.9F);
+  Pair(a, c, 0.8F);
+  Pair(b, c, 0.4F);
+  const HeadView& of_a = AddHead(a);
+  const HeadView& of_b = AddHead(b);
+  AddHead(c);
+  const auto pair_of = [](const HeadView& one, const HeadView& other) {
+    return PlannedChoice::PairOf(one.kernel->id, other.kernel->id);
+  };
+  const Plan plan = PlanOf("kernelet", builder);
+  EXPECT_EQ(plan.choice.kind, ChoiceKind::kCoSchedule);
+  EXPECT_EQ(plan.choice.tasks, (std::array<TicketId, 2>{of_b.task, of_a.task}));
+  EXPECT_EQ(plan.choice.chosen, pair_of(of_b, of_a));
+  EXPECT_EQ(plan.choice.runner_up, pair_of(builder.head(2), of_a));
+  EXPECT_GT(plan.choice.value, plan.choice.runner_up_value);
+  EXPECT_GT(plan.choice.runner_up_value, 0);
+  Pair(a, c, 0.95F);  // a better one that is looked at later
+  EXPECT_EQ(PlanOf("kernelet", builder).choice.chosen, pair_of(builder.head(2), of_a));
+  EXPECT_EQ(PlanOf("kernelet", builder).choice.runner_up, pair_of(of_b, of_a));
+  Pair(a, c, 0.4F);
+  EXPECT_EQ(PlanOf("kernelet", builder).choice.runner_up, PlannedChoice::kNoRunnerUp);
+  Pair(a, b, 0.4F);
+  EXPECT_EQ(PlanOf("kernelet", builder).choice.kind, ChoiceKind::kNone) << "no pair gains";
+}
+
 // Eq. 8: a block task of b takes twice as long as one of a, so that 6 of a and 3 of b end together.
 TEST_F(KerneletTest, TheRatioIsTheOneWhoseSlicesEndTogether) {
   const Kernel a = AddKernel();

@@ -266,5 +266,89 @@ TEST_F(SmguardTest, PackedQuotasThatLieInEachOtherTakeTurns) {
   EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(108));
 }
 
+// The paper's: between queries BE has the reserved CapSMs too.
+TEST_F(SmguardTest, UnderActiveAReservationHoldsWhileItsAppHasAQuery) {
+  const HeadView& head = builder.AddBeHead(AddBeApp(0, 0), kernel, 8 * kMs);
+  EXPECT_EQ(FindLaunch(PlanOf("smguard:active", builder), head)->workers, 132 * 8);
+  EXPECT_EQ(FindLaunch(PlanOf("smguard", builder), head)->workers, 48 * 8);
+  builder.lc_apps[0].active_queries = 1;
+  EXPECT_EQ(FindLaunch(PlanOf("smguard:active", builder), head)->workers, 48 * 8);
+}
+
+TEST_F(SmguardTest, UnderActiveAQueryThatComesEvictsTheGap) {
+  const int32_t app = AddBeApp(0, 132);
+  builder.snapshot.capsms_free = -84;
+  const RunningView& task =
+      builder.AddRunningBe(app, kernel, 8 * kMs, {{kWholeDevice, Form::kWorkers, false, 132 * 8}});
+  EXPECT_EQ(PlanOf("smguard:active", builder).evictions.size(), 0);
+  builder.AddLcHead(lc);
+  const Plan plan = PlanOf("smguard:active", builder);
+  const PlannedEviction* eviction = FindEviction(plan, task.task, kWholeDevice);
+  ASSERT_NE(eviction, nullptr);
+  EXPECT_EQ(eviction->workers_to_keep, 48 * 8);
+  EXPECT_EQ(eviction->reason, Reason::kEvictForReservation);
+}
+
+// Another app's query does not make it hold.
+TEST_F(SmguardTest, UnderActiveOnlyTheReservationsOfActiveAppsHold) {
+  const int32_t other = builder.AddLcApp(0.3, 667 * kUs, 2'176 * kUs, 1.05);
+  builder.lc_apps[0].reserved_capsms = 64;
+  builder.lc_apps[1].reserved_capsms = 20;
+  builder.lc_apps[static_cast<size_t>(other)].active_queries = 1;
+  const HeadView& head = builder.AddBeHead(AddBeApp(0, 0), kernel, 8 * kMs);
+  EXPECT_EQ(FindLaunch(PlanOf("smguard:active", builder), head)->workers, 112 * 8);
+}
+
+// 60 CapSMs: the split with 68 SMs for LC, whose BE side has the other 64.
+TEST_F(SmguardTest, AnAppWithAPackedReservationIsSizedByItAndBeHasTheOtherSide) {
+  const int32_t spread = builder.AddLcApp(0.1, 667 * kUs, 2'176 * kUs, 1.05);
+  builder.lc_apps[0].reserved_capsms = 60;
+  builder.lc_apps[0].packed = true;
+  builder.snapshot.capsms_free = 72;
+  const HeadView& head = builder.AddBeHead(AddBeApp(0, 0), kernel, 8 * kMs);
+  const HeadView& query = builder.AddLcHead(lc);
+  for (const char* policy : {"smguard", "smguard:active"}) {
+    const Plan plan = PlanOf(policy, builder);
+    EXPECT_EQ(plan.routes[0].place, builder.LcPlace(68)) << policy;
+    EXPECT_EQ(plan.routes[static_cast<size_t>(spread)].place, kWholeDevice) << policy;
+    EXPECT_EQ(FindLaunch(plan, query)->place, builder.LcPlace(68)) << policy;
+    EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(68)) << policy;
+    EXPECT_EQ(FindLaunch(plan, head)->workers, 64 * 8) << policy;
+  }
+}
+
+// Also between queries: whole SMs cannot be freed by evicting some of the workers.
+TEST_F(SmguardTest, APackedReservationHoldsAlsoUnderActive) {
+  builder.lc_apps[0].packed = true;
+  const HeadView& head = builder.AddBeHead(AddBeApp(0, 0), kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard:active", builder);
+  EXPECT_EQ(FindLaunch(plan, head)->place, builder.BePlace(84));
+  EXPECT_EQ(FindLaunch(plan, head)->workers, 48 * 8);
+}
+
+TEST_F(SmguardTest, BeWorkFromBeforeAPackedReservationLeavesItsSide) {
+  const RunningView& task = builder.AddRunningBe(AddBeApp(0, 40), kernel, 8 * kMs,
+                                                 {{kWholeDevice, Form::kWorkers, false, 40 * 8}});
+  builder.AddLcHead(lc);
+  EXPECT_EQ(FindEviction(PlanOf("smguard", builder), task.task, kWholeDevice), nullptr);
+  builder.lc_apps[0].packed = true;
+  const Plan plan = PlanOf("smguard", builder);
+  const PlannedEviction* eviction = FindEviction(plan, task.task, kWholeDevice);
+  ASSERT_NE(eviction, nullptr);
+  EXPECT_EQ(eviction->workers_to_keep, 0);
+  EXPECT_EQ(eviction->reason, Reason::kEvictForReservation);
+}
+
+// A quota of 24 on whole SMs keeps its own side beside one of 48 SMs for all.
+TEST_F(SmguardTest, APackedQuotaKeepsItsOwnSideBesideThatOfAllApps) {
+  const int32_t packed = AddBeApp(24, 0);
+  builder.be_apps.back().packed = true;
+  const HeadView& small = builder.AddBeHead(packed, kernel, 8 * kMs);
+  const HeadView& large = builder.AddBeHead(AddBeApp(24, 0), kernel, 8 * kMs);
+  const Plan plan = PlanOf("smguard:packed", builder);
+  EXPECT_EQ(FindLaunch(plan, small)->place, builder.BePlace(108));
+  EXPECT_EQ(FindLaunch(plan, large)->place, builder.BePlace(84));
+}
+
 }  // namespace
 }  // namespace gpushare::core::testing

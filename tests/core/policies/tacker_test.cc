@@ -101,6 +101,23 @@ TEST_F(TackerTest, TheVariantOfAPairIsTheOneWithTheLargestGain) {
   EXPECT_EQ(FindLaunch(PlanOf("tacker", builder), tc)->fused_kernel, one_to_two);
 }
 
+TEST_F(TackerTest, TheChoiceHasTheSecondGainOfAnotherTask) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  builder.Fuse(gemm, sgemm, 1, 1.5);
+  const HeadView& tc = Gemm(5 * kMs);
+  const HeadView& second = builder.AddBeHead(be, fft, 50 * kUs);    // gains 40
+  const HeadView& first = builder.AddBeHead(be, sgemm, 100 * kUs);  // gains 50
+  const Plan plan = PlanOf("tacker", builder);
+  EXPECT_EQ(plan.choice.kind, ChoiceKind::kOverlap);
+  EXPECT_EQ(plan.choice.tasks, (std::array<TicketId, 2>{tc.task, first.task}));
+  EXPECT_EQ(plan.choice.chosen, static_cast<int64_t>(first.task.value));
+  EXPECT_EQ(plan.choice.runner_up, static_cast<int64_t>(second.task.value));
+  EXPECT_EQ(plan.choice.value, 50 * kUs);
+  EXPECT_EQ(plan.choice.runner_up_value, 40 * kUs);
+  builder.heads[2].remaining.duration_ns = 1;  // fft alone is left, in any order
+  EXPECT_EQ(PlanOf("tacker", builder).choice.chosen, static_cast<int64_t>(second.task.value));
+}
+
 // The other way round: the query's CD kernel of 100 us beside a BE TC kernel of 200 us. The load
 // ratio is 0.5, and the pair takes 1.1 x 200 us.
 TEST_F(TackerTest, AnLcCudaKernelFusesWithABeTensorKernel) {

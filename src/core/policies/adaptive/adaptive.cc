@@ -47,6 +47,22 @@ bool AccountsGrow(const Snapshot& snapshot, const LcActivity& lc) {
   });
 }
 
+int64_t LcSmsOf(const Snapshot& snapshot, int32_t layout) {
+  return layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].lc_sms;
+}
+
+// A trial is not chosen for its value, and a forced mechanism compares no others.
+void NoteChoice(const Snapshot& snapshot, const Layout& layout, Plan& plan) {
+  if (!(layout.value > 0) || layout.trial_kernel >= 0) return;
+  PlannedChoice& choice = plan.choice;
+  choice.kind = ChoiceKind::kLayout;
+  choice.chosen = LcSmsOf(snapshot, layout.split);
+  choice.value = Millionths(layout.value);
+  if (layout.runner_up == kUnknownLayout) return;
+  choice.runner_up = LcSmsOf(snapshot, layout.runner_up);
+  choice.runner_up_value = Millionths(layout.runner_up_value);
+}
+
 bool HoldsFor(const Plan& plan, Reason reason) {
   return std::any_of(plan.holds.begin(), plan.holds.begin() + plan.holds.size(),
                      [reason](const PlannedHold& hold) { return hold.reason == reason; });
@@ -73,6 +89,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const int32_t current = CurrentLayout(snapshot);
   idle_shares_.Follow(snapshot);
   const Layout& layout = layouts_.Choose(snapshot, current, idle_shares_);
+  NoteChoice(snapshot, layout, plan);
   const int64_t budget_ns = MinBlockingBudget(snapshot);
   const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
   const bool waits_for_change = change_ns > budget_ns;

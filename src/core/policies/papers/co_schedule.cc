@@ -104,7 +104,8 @@ bool LargestProfitIsBelow(absl::Span<const CoScheduleOption> options, double pro
 
 void Consider(const Snapshot& snapshot, const HeadView& a, const HeadView& b, CoSchedule& best) {
   const auto options = snapshot.co_schedules.Of(a.overlap_index, b.overlap_index);
-  if (LargestProfitIsBelow(options, best.profit)) return;  // gaps only make it less
+  // Gaps only make it less.
+  if (LargestProfitIsBelow(options, best.runner_up_profit)) return;
   const bool a_first = a.overlap_index >= b.overlap_index;
   const HeadView* const first = a_first ? &a : &b;
   const HeadView* const second = a_first ? &b : &a;
@@ -112,7 +113,14 @@ void Consider(const Snapshot& snapshot, const HeadView& a, const HeadView& b, Co
   const Ratio ratio = BalancedRatio(options, sides, snapshot.sm_count);
   if (ratio.option == nullptr) return;
   const double profit = ProfitWithGaps(ratio);
-  if (profit <= best.profit) return;
+  if (profit <= best.profit) {
+    if (profit <= best.runner_up_profit) return;
+    best.runner_up = {first, second};
+    best.runner_up_profit = profit;
+    return;
+  }
+  best.runner_up = best.tasks;
+  best.runner_up_profit = best.profit;
   best.tasks = {first, second};
   best.blocks_per_sm = ratio.option->workers_per_sm;
   best.profit = profit;

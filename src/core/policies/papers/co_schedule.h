@@ -47,6 +47,9 @@ struct CoSchedule {
   std::array<const HeadView*, 2> tasks = {};  // null: no pair gains
   std::array<int32_t, 2> blocks_per_sm = {};  // of a slice
   double profit = 0;                          // CP with the gaps between slices
+  // The pair of the next largest CP that gains; null: there is none.
+  std::array<const HeadView*, 2> runner_up = {};
+  double runner_up_profit = 0;
 };
 
 // `must`: a task that has to be one of the two; null: none has.

@@ -133,12 +133,27 @@ class Slices {
                        [&](const PlannedLaunch& launch) { return launch.task == head.task; });
   }
 
+  void NoteChoice(const CoSchedule& chosen) {
+    const auto pair_of = [](const std::array<const HeadView*, 2>& tasks) {
+      return PlannedChoice::PairOf(tasks[0]->kernel->id, tasks[1]->kernel->id);
+    };
+    PlannedChoice& choice = plan_.choice;
+    choice.kind = ChoiceKind::kCoSchedule;
+    choice.tasks = {chosen.tasks[0]->task, chosen.tasks[1]->task};
+    choice.chosen = pair_of(chosen.tasks);
+    choice.value = Millionths(chosen.profit);
+    if (chosen.runner_up[0] == nullptr) return;
+    choice.runner_up = pair_of(chosen.runner_up);
+    choice.runner_up_value = Millionths(chosen.runner_up_profit);
+  }
+
   // Slices that run and are not of this co-schedule end first.
   void LaunchCoSchedule(const CoSchedule& chosen, const HeadView& next) {
     if (chosen.tasks[0] == nullptr) {
       if (running_ == 0) LaunchSingle(next);
       return;
     }
+    NoteChoice(chosen);
     int32_t of_it = 0;
     for (const HeadView* task : chosen.tasks) of_it += IsRunning(task) ? 1 : 0;
     if (of_it != running_) return;

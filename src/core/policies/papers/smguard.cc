@@ -11,6 +11,7 @@
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/capsm_eviction.h"
 #include "src/core/policies/parts/copy_slots.h"
+#include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/fair_share.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_first.h"
@@ -40,22 +41,62 @@ int32_t PackedSplit(const Snapshot& snapshot) {
   return best;
 }
 
-// The split whose BE side holds the app's packed quota; -1 for none.
-int32_t SplitOfQuota(const Snapshot& snapshot, const BeAppView& app) {
-  return app.packed && app.quota_capsms > 0 ? SplitWithin(snapshot, app.quota_capsms) : -1;
+// The split of packed reservations: the smallest LC side that holds every reservation; -1 where
+// none is packed, or no side is so large.
+int32_t SplitOfReservations(const Snapshot& snapshot) {
+  const bool any =
+      std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
+                  [](const LcAppView& app) { return app.packed && app.reserved_capsms > 0; });
+  if (!any) return -1;
+  return SplitWithin(snapshot, snapshot.sm_count - ReservedCapSms(snapshot));
+}
+
+// The split whose BE side the app's work has: of its packed quota, else `bes_split`; -1: none. All
+// BE sides lie in each other.
+int32_t SplitOf(const Snapshot& snapshot, const BeAppView& app, int32_t bes_split) {
+  if (!app.packed || app.quota_capsms <= 0) return bes_split;
+  const int32_t own = SplitWithin(snapshot, app.quota_capsms);
+  if (own < 0 || bes_split < 0) return std::max(own, bes_split);
+  const auto be_sms = [&](int32_t split) {
+    return snapshot.splits[static_cast<size_t>(split)].be_sms;
+  };
+  return be_sms(own) < be_sms(bes_split) ? own : bes_split;
+}
+
+bool IsActive(const Snapshot& snapshot, size_t lc_app) {
+  const LcAppView& app = snapshot.lc_apps[lc_app];
+  if (app.active_queries > 0 || app.tasks_in_flight > 0) return true;
+  return std::any_of(snapshot.heads.begin(), snapshot.heads.end(), [&](const HeadView& head) {
+    return head.app_class == AppClass::kLatencyCritical && head.app == static_cast<int32_t>(lc_app);
+  });
+}
+
+// CapSMs that BE work leaves to LC apps now. Whole SMs cannot be freed by a partial eviction, so a
+// packed reservation holds in any case.
+int32_t HeldCapSms(const Snapshot& snapshot, Reservations reservations) {
+  if (reservations == Reservations::kAlways) return ReservedCapSms(snapshot);
+  int32_t held = 0;
+  for (size_t app = 0; app < snapshot.lc_apps.size(); ++app) {
+    const LcAppView& view = snapshot.lc_apps[app];
+    if (view.reserved_capsms == 0) continue;
+    if (view.packed || IsActive(snapshot, app)) held += view.reserved_capsms;
+  }
+  return held;
 }
 
 // The CapSMs of one plan: what remains for BE, and what each BE app uses.
 class CapSms {
  public:
-  CapSms(const Snapshot& snapshot, double place_capsms) : snapshot_(snapshot) {
+  // `held`: of the reservations, CapSMs that are LC's now.
+  CapSms(const Snapshot& snapshot, double place_capsms, int32_t held) : snapshot_(snapshot) {
     double used = 0;
     for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
       used_[app] = snapshot.be_apps[app].used_capsms;
       used += used_[app];
       if (snapshot.be_apps[app].packed) packed_ += used_[app];
     }
-    remaining_ = std::min(snapshot.capsms_free, place_capsms - used);
+    const double lent = ReservedCapSms(snapshot) - held;
+    remaining_ = std::min(snapshot.capsms_free + lent, place_capsms - used);
   }
   // Lines 1, 2, 8 and 9 of algorithm 1: the request, cut to the quota and to what remains. On a
   // side of `side_sms` SMs for packed quotas (0: none), to what the others leave of it: all such
@@ -80,17 +121,16 @@ class CapSms {
   std::array<double, kMaxApps> used_{};
 };
 
-// The SMs that the task's next launch would have. `split`: BE's under smguard:packed, else -1.
+// The SMs that the task's next launch would have. `bes_split`: of all BE work; -1: none.
 struct NextPlace {
   int32_t sms = 0;
   bool apart_from_lc = false;  // LC work has enough SMs beside them
 };
-NextPlace NextPlaceOf(const Snapshot& snapshot, const HeadView& head, int32_t split,
+NextPlace NextPlaceOf(const Snapshot& snapshot, const HeadView& head, int32_t bes_split,
                       const BeQuotas& quotas) {
-  const bool lc_has_a_side = split >= 0;
-  if (!lc_has_a_side) {
-    split = SplitOfQuota(snapshot, snapshot.be_apps[static_cast<size_t>(head.app)]);
-  }
+  const bool lc_has_a_side = bes_split >= 0;
+  const int32_t split =
+      SplitOf(snapshot, snapshot.be_apps[static_cast<size_t>(head.app)], bes_split);
   int32_t sms = snapshot.sm_count;
   if (quotas.IsConfined(head)) {
     sms = snapshot.places[static_cast<size_t>(quotas.HomeOf(head))].sms;
@@ -150,7 +190,7 @@ class Evictable {
 };
 
 // Evicts what a BE app uses beyond its quota, then R_gap: what the reservations lack.
-void EvictShortage(const Snapshot& snapshot, const Evictable& use, Plan& plan) {
+void EvictShortage(const Snapshot& snapshot, const Evictable& use, int32_t held, Plan& plan) {
   CapSmEvictor evictor(snapshot);
   double used = use.all();
   for (size_t app = 0; app < snapshot.be_apps.size(); ++app) {
@@ -161,13 +201,18 @@ void EvictShortage(const Snapshot& snapshot, const Evictable& use, Plan& plan) {
                            plan);
     }
   }
-  const int32_t reserved = ReservedCapSms(snapshot);
-  const double gap = used + reserved - snapshot.sm_count;
+  const double gap = used + held - snapshot.sm_count;
   // Work that cannot be bounded may use more than the device has. Without a reservation that evicts
   // nothing.
-  if (reserved > 0 && gap > kCapSmEpsilon) {
+  if (held > 0 && gap > kCapSmEpsilon) {
     evictor.Free({gap, -1, Reason::kEvictForReservation}, use.stays_beside_lc(), plan);
   }
+}
+
+// Work from before a packed reservation leaves the SMs of its LC side.
+void EvictFromLcSide(const Snapshot& snapshot, int32_t split, Plan& plan) {
+  const auto lc_place = static_cast<size_t>(snapshot.splits[static_cast<size_t>(split)].lc_place);
+  EvictBeParts(snapshot, snapshot.places[lc_place].overlaps, Reason::kEvictForReservation, plan);
 }
 
 // Work without workers cannot be bounded: it needs all SMs of its place.
@@ -201,19 +246,21 @@ class Turn {
   bool taken_ = false;
 };
 
-// `bes_split`: BE's under smguard:packed, else -1.
-void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_split,
+// What all tasks of one plan share.
+struct BeRules {
+  int32_t bes_split = -1;  // of all BE work; -1: none
+  int32_t held = 0;        // CapSMs of reservations
+};
+
+void PlanKernel(const Snapshot& snapshot, const HeadView& head, const BeRules& rules,
                 const BeQuotas& quotas, CapSms& capsms, Turn& turn, std::bitset<kMaxApps>& waiting,
                 Plan& plan) {
   const size_t app = static_cast<size_t>(head.app);
-  int32_t split = bes_split;
-  int32_t side_sms = 0;
-  if (split < 0) {
-    split = SplitOfQuota(snapshot, snapshot.be_apps[app]);
-    if (split >= 0) side_sms = snapshot.splits[static_cast<size_t>(split)].be_sms;
-  }
+  const int32_t split = SplitOf(snapshot, snapshot.be_apps[app], rules.bes_split);
+  const bool own_side = split != rules.bes_split;
+  const int32_t side_sms = own_side ? snapshot.splits[static_cast<size_t>(split)].be_sms : 0;
   const double granted = capsms.Grant(app, side_sms);
-  const NextPlace next = NextPlaceOf(snapshot, head, bes_split, quotas);
+  const NextPlace next = NextPlaceOf(snapshot, head, rules.bes_split, quotas);
   const bool on_split = split >= 0 && head.confinable;
   PlannedLaunch launch;
   launch.task = head.task;
@@ -234,7 +281,7 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_spli
     // What a quota or a reservation leaves to work that has no workers is a place.
     launch.place = quotas.HomeOf(head);
     taken = next.sms;
-    fits = granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), bes_split >= 0);
+    fits = granted >= taken - kCapSmEpsilon || turn.Free(capsms.used(app), rules.bes_split >= 0);
   } else if (quotas.IsUnbounded(head)) {
     launch.place = kWholeDevice;
     fits = turn.Free(capsms.used(app), false);
@@ -254,7 +301,7 @@ void PlanKernel(const Snapshot& snapshot, const HeadView& head, int32_t bes_spli
     const int32_t quota = snapshot.be_apps[app].quota_capsms;
     plan.holds.TryAdd({head.task, Reason::kHoldCapSm,
                        static_cast<int64_t>(std::ceil(capsms.used(app))),
-                       quota > 0 ? quota : snapshot.sm_count - ReservedCapSms(snapshot)});
+                       quota > 0 ? quota : snapshot.sm_count - rules.held});
     return;
   }
   if (!plan.launches.TryAdd(launch)) return;
@@ -273,21 +320,40 @@ void PlanCopy(const HeadView& head, CopySlots& slots, Plan& plan) {
 
 }  // namespace
 
+absl::string_view SmguardPolicy::name() const {
+  if (packed_) return "smguard:packed";
+  return reservations_ == Reservations::kAlways ? "smguard" : "smguard:active";
+}
+
+// Under smguard:packed LC has the rest of the device. Else an app with a packed reservation is
+// sized by the reservations, and the others have the whole device.
+void SmguardPolicy::PublishLcRoutes(const Snapshot& snapshot, int32_t split, Plan& plan) const {
+  PublishRoutes(snapshot, LcRoute(), plan);
+  if (split < 0) return;
+  for (size_t app = 0; app < snapshot.lc_apps.size(); ++app) {
+    const LcAppView& view = snapshot.lc_apps[app];
+    if (!packed_ && !(view.packed && view.reserved_capsms > 0)) continue;
+    plan.routes[app].place = snapshot.splits[static_cast<size_t>(split)].lc_place;
+  }
+}
+
 void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
-  const int32_t split = packed_ ? PackedSplit(snapshot) : -1;
-  LcRoute route;
-  if (split >= 0) route.place = snapshot.splits[static_cast<size_t>(split)].lc_place;
-  PublishRoutes(snapshot, route, plan);
+  const int32_t split = packed_ ? PackedSplit(snapshot) : SplitOfReservations(snapshot);
+  PublishLcRoutes(snapshot, split, plan);
   LaunchLcHeads(snapshot, plan);
 
   const bool lc_active = FindLcActivity(snapshot, plan).active;
+  const BeRules rules = {split, HeldCapSms(snapshot, reservations_)};
   const BeQuotas quotas(snapshot, split);
-  EvictShortage(snapshot, Evictable(snapshot, split, quotas, lc_active), plan);
+  if (split >= 0 && !packed_ && lc_active) EvictFromLcSide(snapshot, split, plan);
+  if (plan.evictions.empty()) {  // the end of one asks for the next plan
+    EvictShortage(snapshot, Evictable(snapshot, split, quotas, lc_active), rules.held, plan);
+  }
 
   const int32_t sms =
       split >= 0 ? snapshot.splits[static_cast<size_t>(split)].be_sms : snapshot.sm_count;
-  CapSms capsms(snapshot, sms);
+  CapSms capsms(snapshot, sms, rules.held);
   CopySlots slots(snapshot);
   std::bitset<kMaxApps> waiting;  // apps whose oldest confined task lacks room
   Turn turn(snapshot, lc_active);
@@ -297,7 +363,7 @@ void SmguardPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     if (head->kind == TaskKind::kMemcpy) {
       PlanCopy(*head, slots, plan);
     } else {
-      PlanKernel(snapshot, *head, split, quotas, capsms, turn, waiting, plan);
+      PlanKernel(snapshot, *head, rules, quotas, capsms, turn, waiting, plan);
     }
   }
 }

@@ -70,6 +70,8 @@ struct Partner {
   const HeadView* be = nullptr;
   Overlap overlap;
   int64_t gain_ns = 0;
+  const HeadView* runner_up = nullptr;  // the BE head of the next largest gain
+  int64_t runner_up_gain_ns = 0;
 };
 
 // Eq. 8, and the largest T_gain. Equal gains go to the app that is next by weight.
@@ -83,8 +85,19 @@ Partner BestPartner(const Snapshot& snapshot, const HeadView& lc, const BeOrder&
     finder.Find(lc, *be, overlaps);
     for (const Overlap& overlap : overlaps) {
       const int64_t gain_ns = overlap.GainNs(lc, *be);
-      if (gain_ns <= best.gain_ns || overlap.ChargeNs(lc) >= room.For(overlap)) continue;
-      best = {be, overlap, gain_ns};
+      if (gain_ns <= best.runner_up_gain_ns || overlap.ChargeNs(lc) >= room.For(overlap)) {
+        continue;
+      }
+      if (gain_ns > best.gain_ns) {
+        if (best.be == be) {  // another form of the same two is no runner-up
+          best = {be, overlap, gain_ns, best.runner_up, best.runner_up_gain_ns};
+        } else {
+          best = {be, overlap, gain_ns, best.be, best.gain_ns};
+        }
+      } else if (be != best.be) {
+        best.runner_up = be;
+        best.runner_up_gain_ns = gain_ns;
+      }
     }
   }
   return best;
@@ -107,6 +120,13 @@ void LaunchTogether(const Snapshot& snapshot, const HeadView& lc, const Partner&
     plan.launches.TryAdd(workers);
   }
   plan.launches.TryAdd(launch);
+  plan.choice = {.kind = ChoiceKind::kOverlap,
+                 .tasks = {lc.task, partner.be->task},
+                 .chosen = static_cast<int64_t>(partner.be->task.value),
+                 .value = partner.gain_ns};
+  if (partner.runner_up == nullptr) return;
+  plan.choice.runner_up = static_cast<int64_t>(partner.runner_up->task.value);
+  plan.choice.runner_up_value = partner.runner_up_gain_ns;
 }
 
 // What one plan decides, LC heads first.

@@ -13,6 +13,10 @@ namespace {
 struct Choice {
   int32_t split = kWholeLayout;
   double value = 0;
+  int32_t runner_up = kUnknownLayout;
+  double runner_up_value = 0;
+
+  void Beat(int32_t better, double better_value) { *this = {better, better_value, split, value}; }
 };
 
 // The layout of the largest predicted throughput. Near a tie the layout in force wins, else the
@@ -29,7 +33,12 @@ Choice BestLayout(const LayoutQuestion& question, const LayoutEvaluation& evalua
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
     double value = values.Of(question, evaluation, split);
     value += value > 0 ? bonus(split) : 0;
-    if (value > best.value + 1e-9) best = {split, value};
+    if (value > best.value + 1e-9) {
+      best.Beat(split, value);
+    } else if (value > best.runner_up_value) {
+      best.runner_up = split;
+      best.runner_up_value = value;
+    }
   }
   return best;
 }
@@ -65,11 +74,16 @@ void Answer(const LayoutQuestion& question, const PairTable& pairs, Mechanism me
             SplitValues& values, Layout& layout) {
   const LayoutEvaluation evaluation(question, pairs);
   layout.trial_kernel = -1;
+  layout.value = layout.runner_up_value = 0;
+  layout.runner_up = kUnknownLayout;
   if (mechanism == Mechanism::kEvict || question.splits == 0) {
     layout.split = kWholeLayout;
   } else if (mechanism == Mechanism::kBest) {
     const Choice known = BestLayout(question, evaluation, values);
     layout.split = known.split;
+    layout.value = known.value;
+    layout.runner_up = known.runner_up;
+    layout.runner_up_value = known.runner_up_value;
     if (question.trial.open && values.any_unknown()) {
       const int32_t trial = TrialSplit(question, evaluation, known.value);
       if (trial >= 0) return AnswerTrial(question, evaluation, trial, layout);

@@ -28,6 +28,11 @@ enum class Sides : uint8_t {
 struct Layout {
   int32_t split = kWholeLayout;
   std::array<Sides, kMaxKernels> sides;  // by kernel index; meaningful under a split
+  // Of the best layout of those that were compared, and of the next one; kUnknownLayout: none. With
+  // the bonus of the layout in force.
+  double value = 0;
+  int32_t runner_up = kUnknownLayout;
+  double runner_up_value = 0;
   int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none
 };
 
