@@ -137,8 +137,8 @@ TEST_F(CommandTest, HelpGivesEveryOptionATypeAndEnumerationsTheirValues) {
   EXPECT_THAT(help, HasSubstr("--device auto|sim|cuda|null"));
   EXPECT_THAT(help, HasSubstr("--duration SECONDS"));
   EXPECT_THAT(help, HasSubstr("--out FOLDER"));
-  EXPECT_THAT(help,
-              HasSubstr("smguard:packed, smguard:active, kernelet, kernelet:base, tacker, baymax"));
+  EXPECT_THAT(help, HasSubstr("smguard:packed, smguard:active, kernelet, kernelet:base, tacker, "
+                              "tacker:direct, baymax, baymax:nc"));
   EXPECT_THAT(RunTool({"--help"}).out, HasSubstr("Exit codes: 0 done"));
 }
 

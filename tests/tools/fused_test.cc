@@ -65,6 +65,18 @@ TEST_F(FusedTest, TackerGetsMoreBeWorkThanBaymaxBesideTheSameService) {
   }
 }
 
+// The setmaxnreg form loses from a load ratio of 0.48 on: here, at 0.75, it takes more.
+TEST_F(FusedTest, TheBetterVariantOfAPairIsTakenWhicheverWasRegisteredFirst) {
+  const Row one = RunCase(Load(), "cutcp-0.8", "tacker");
+  Scenario scenario = Load();
+  FusedPair other = scenario.fused[0];
+  other.name += "_setmaxnreg";
+  scenario.fused.insert(scenario.fused.begin(), other);
+  const Row two = RunCase(scenario, "cutcp-0.8", "tacker");
+  EXPECT_EQ(two.be, one.be);
+  EXPECT_EQ(two.p99_ns, one.p99_ns);
+}
+
 // Workers share the SMs with the GEMM's grid. Beside sincos the simulated pair takes 280 us where
 // one after the other takes 454, as predicted from the measured pairs of an H200.
 TEST_F(FusedTest, WithoutAFusedKernelWorkersShareTheSms) {
