@@ -69,7 +69,7 @@ class BacklogTest : public ::testing::Test {
 TEST_F(BacklogTest, TheReadyRunIsThatOfACountFromTheHead) {
   std::mt19937 random(3);
   for (int step = 0; step < 100'000; ++step) {
-    const uint32_t drawn = random() % 10;
+    const auto drawn = random() % 10;
     if (drawn < 5 && !free_.empty()) {
       Push(random() % 6 == 0);
     } else if (drawn == 5 && !free_.empty()) {
