@@ -1307,7 +1307,8 @@ enum gpushare_event_type_value {
   GPUSHARE_EVENT_WAITS = 17,               // serves replay, as the next two do
   GPUSHARE_EVENT_QUERY_BEGIN_CALLED = 18,  // by the calling thread
   GPUSHARE_EVENT_QUERY_END_CALLED = 19,
-  GPUSHARE_EVENT_CHOICE = 20  // what a plan chose between: the choice and the runner-up
+  // What a plan chose between: the choice and the runner-up.
+  GPUSHARE_EVENT_CHOICE = 20
 };
 
 typedef struct gpushare_event {

@@ -416,9 +416,9 @@ def check_enums(arguments, headers=None, docs=None):
 
 
 def self_test_enums(arguments):
-    last = '  GPUSHARE_EVENT_CHOICE = 20  // what a plan chose between: the choice and the runner-up\n'
+    last = '  GPUSHARE_EVENT_CHOICE = 20\n'
     cases = (
-        ('a value without a name', last, f'{last[:-1]}\n  , GPUSHARE_EVENT_LATER = 21\n'),
+        ('a value without a name', last, f'{last[:-1]},\n  GPUSHARE_EVENT_LATER = 21\n'),
         ('a name without a value', last, ''),
         ('another name than the value has', 'GPUSHARE_EVENT_HELD = 10', 'GPUSHARE_EVENT_KEPT = 10'),
     )

@@ -303,7 +303,7 @@ class EventType(_Open):
     # by the calling thread
     QUERY_BEGIN_CALLED = 18
     QUERY_END_CALLED = 19
-    # what a plan chose between: the choice and the runner-up
+    # What a plan chose between: the choice and the runner-up.
     CHOICE = 20
 
 
