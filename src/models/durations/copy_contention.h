@@ -7,8 +7,8 @@
 // direction and kind of host memory has coefficients of its own, by least squares of relative
 // errors. Without a measurement nothing is lost. Threads: as its owner. Nothing allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_COPY_CONTENTION_H_
-#define GPUSHARE_SRC_MODELS_COPY_CONTENTION_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_COPY_CONTENTION_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_COPY_CONTENTION_H_
 
 #include <array>
 #include <cstddef>
@@ -69,4 +69,4 @@ class CopyContention {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_COPY_CONTENTION_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_COPY_CONTENTION_H_

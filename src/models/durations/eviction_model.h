@@ -6,8 +6,8 @@
 // error bar is half of what separates p99 from the mean. Threads: the scheduler's only; nothing
 // allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_EVICTION_MODEL_H_
-#define GPUSHARE_SRC_MODELS_EVICTION_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_EVICTION_MODEL_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_EVICTION_MODEL_H_
 
 #include <array>
 #include <cstdint>
@@ -53,4 +53,4 @@ class EvictionModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_EVICTION_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_EVICTION_MODEL_H_

@@ -8,8 +8,8 @@
 // Refit: when the mean error of the last samples passes 10 % (Tacker VI-C), the sums are made anew
 // from the samples that were off. Threads: the scheduler's only. Nothing allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_LINEAR_MODEL_H_
-#define GPUSHARE_SRC_MODELS_LINEAR_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_LINEAR_MODEL_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_LINEAR_MODEL_H_
 
 #include <array>
 #include <cstdint>
@@ -66,4 +66,4 @@ class LinearModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_LINEAR_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_LINEAR_MODEL_H_

@@ -3,8 +3,8 @@
 //
 // Threads: the scheduler's only; nothing allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_OPAQUE_MODEL_H_
-#define GPUSHARE_SRC_MODELS_OPAQUE_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_OPAQUE_MODEL_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_OPAQUE_MODEL_H_
 
 #include <array>
 #include <cstdint>
@@ -35,4 +35,4 @@ class OpaqueModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_OPAQUE_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_OPAQUE_MODEL_H_

@@ -2,8 +2,8 @@
 //
 // The linear models start from these (linear_model.h). Pure functions. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_PRIOR_H_
-#define GPUSHARE_SRC_MODELS_PRIOR_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_PRIOR_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_PRIOR_H_
 
 #include <cstdint>
 
@@ -56,4 +56,4 @@ double CopyPriorNs(const core::DeviceProfile& device, core::CopyDirection direct
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_PRIOR_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_PRIOR_H_

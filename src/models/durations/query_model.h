@@ -6,8 +6,8 @@
 // most its square. Invariant: a prediction lies between 0 and one hour. Threads: the scheduler's
 // only. Nothing allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_QUERY_MODEL_H_
-#define GPUSHARE_SRC_MODELS_QUERY_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_QUERY_MODEL_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_QUERY_MODEL_H_
 
 #include <cstdint>
 #include <vector>
@@ -54,4 +54,4 @@ class QueryModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_QUERY_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_QUERY_MODEL_H_

@@ -3,8 +3,8 @@
 // An app's slot is its number modulo the table, as in opaque_model.h. Invariant: Add and Save
 // allocate; a prediction or an observation does not. Threads: the scheduler's only.
 
-#ifndef GPUSHARE_SRC_MODELS_QUERY_MODELS_H_
-#define GPUSHARE_SRC_MODELS_QUERY_MODELS_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_QUERY_MODELS_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_QUERY_MODELS_H_
 
 #include <array>
 #include <cstdint>
@@ -58,4 +58,4 @@ class QueryModels {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_QUERY_MODELS_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_QUERY_MODELS_H_

@@ -6,8 +6,8 @@
 // bandwidth share it by weight (hardware.md, "Spatial overlap": streaming beside decode on 84 and
 // 48 SMs leaves decode 0.47 of its speed). Pure functions; threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_SCALING_H_
-#define GPUSHARE_SRC_MODELS_SCALING_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_SCALING_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_SCALING_H_
 
 #include <cstdint>
 
@@ -38,4 +38,4 @@ double SpeedBesideNeighbour(const Side& self, const core::ResourceDemand& ours,
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_SCALING_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_SCALING_H_

@@ -6,8 +6,8 @@
 // Between two of them the ratio lies on their line, in logarithms; beyond the last it stays.
 // Threads: the scheduler's only. Nothing allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_SIZE_TABLE_H_
-#define GPUSHARE_SRC_MODELS_SIZE_TABLE_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_SIZE_TABLE_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_SIZE_TABLE_H_
 
 #include <array>
 #include <cstddef>
@@ -58,4 +58,4 @@ class SizeTable {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_SIZE_TABLE_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_SIZE_TABLE_H_

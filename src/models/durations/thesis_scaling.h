@@ -7,8 +7,8 @@
 // The kinds are decided by counters here, and by a measured curve in src/calibration/curves.h. The
 // knee is ours: docs/models.md, "Fewer SMs", has the errors of all this. Pure. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_THESIS_SCALING_H_
-#define GPUSHARE_SRC_MODELS_THESIS_SCALING_H_
+#ifndef GPUSHARE_SRC_MODELS_DURATIONS_THESIS_SCALING_H_
+#define GPUSHARE_SRC_MODELS_DURATIONS_THESIS_SCALING_H_
 
 #include <cstdint>
 
@@ -48,4 +48,4 @@ double CountedSpeedOnSms(const core::KernelCounters& counters, int32_t sms, int3
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_THESIS_SCALING_H_
+#endif  // GPUSHARE_SRC_MODELS_DURATIONS_THESIS_SCALING_H_

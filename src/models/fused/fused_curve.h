@@ -8,8 +8,8 @@
 // lines and the inflection together, by least squares of relative errors. Five points with one near
 // the inflection are enough (docs/models.md). Pure; allocates nothing. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_FUSED_CURVE_H_
-#define GPUSHARE_SRC_MODELS_FUSED_CURVE_H_
+#ifndef GPUSHARE_SRC_MODELS_FUSED_FUSED_CURVE_H_
+#define GPUSHARE_SRC_MODELS_FUSED_FUSED_CURVE_H_
 
 #include <cstddef>
 
@@ -37,4 +37,4 @@ FusedCurve FitFusedCurve(absl::Span<const FusedPoint> points);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_FUSED_CURVE_H_
+#endif  // GPUSHARE_SRC_MODELS_FUSED_FUSED_CURVE_H_

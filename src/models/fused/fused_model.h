@@ -8,8 +8,8 @@
 // of them that were off; where none of these was, to the old curve, scaled as the nearest runs were
 // off. Threads: the scheduler's only. Nothing allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_FUSED_MODEL_H_
-#define GPUSHARE_SRC_MODELS_FUSED_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_FUSED_FUSED_MODEL_H_
+#define GPUSHARE_SRC_MODELS_FUSED_FUSED_MODEL_H_
 
 #include <array>
 #include <cstddef>
@@ -60,4 +60,4 @@ class FusedModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_FUSED_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_FUSED_FUSED_MODEL_H_

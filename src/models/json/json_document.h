@@ -8,8 +8,8 @@
 // The build can parse a text and keep the two arrays as constants (bindings/c/pack_profile.cc).
 // Such a document costs nothing to open, and is read like any other. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_DOCUMENT_H_
-#define GPUSHARE_SRC_MODELS_JSON_DOCUMENT_H_
+#ifndef GPUSHARE_SRC_MODELS_JSON_JSON_DOCUMENT_H_
+#define GPUSHARE_SRC_MODELS_JSON_JSON_DOCUMENT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -147,4 +147,4 @@ std::string ShowText(absl::string_view text);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_DOCUMENT_H_
+#endif  // GPUSHARE_SRC_MODELS_JSON_JSON_DOCUMENT_H_

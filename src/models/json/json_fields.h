@@ -10,8 +10,8 @@
 // the field's range is an INVALID_ARGUMENT that names the path of the key, the value and the limit.
 // Nothing but std::bad_alloc is thrown. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_FIELDS_H_
-#define GPUSHARE_SRC_MODELS_JSON_FIELDS_H_
+#ifndef GPUSHARE_SRC_MODELS_JSON_JSON_FIELDS_H_
+#define GPUSHARE_SRC_MODELS_JSON_JSON_FIELDS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -211,4 +211,4 @@ typename Field<S>::Custom VersionField() {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_FIELDS_H_
+#endif  // GPUSHARE_SRC_MODELS_JSON_JSON_FIELDS_H_

@@ -4,8 +4,8 @@
 // needs it, so that reading a valid document builds no text. Invariant: a path does not outlive its
 // parent and its key. Threads: each path belongs to one.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_PATH_H_
-#define GPUSHARE_SRC_MODELS_JSON_PATH_H_
+#ifndef GPUSHARE_SRC_MODELS_JSON_JSON_PATH_H_
+#define GPUSHARE_SRC_MODELS_JSON_JSON_PATH_H_
 
 #include <cstddef>
 #include <string>
@@ -55,4 +55,4 @@ class JsonPath {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_PATH_H_
+#endif  // GPUSHARE_SRC_MODELS_JSON_JSON_PATH_H_

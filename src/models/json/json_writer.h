@@ -6,8 +6,8 @@
 // The text is that of nlohmann-json's dump with the same indentation. Bytes that are not UTF-8
 // become U+FFFD. std::bad_alloc is the caller's. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_WRITER_H_
-#define GPUSHARE_SRC_MODELS_JSON_WRITER_H_
+#ifndef GPUSHARE_SRC_MODELS_JSON_JSON_WRITER_H_
+#define GPUSHARE_SRC_MODELS_JSON_JSON_WRITER_H_
 
 #include <cstdint>
 #include <string>
@@ -55,4 +55,4 @@ class JsonWriter {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_WRITER_H_
+#endif  // GPUSHARE_SRC_MODELS_JSON_JSON_WRITER_H_

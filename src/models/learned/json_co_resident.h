@@ -3,8 +3,8 @@
 // For the .cc files of models. Invariant: a state that was read keeps the invariants of
 // co_resident::State. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_CO_RESIDENT_H_
-#define GPUSHARE_SRC_MODELS_JSON_CO_RESIDENT_H_
+#ifndef GPUSHARE_SRC_MODELS_LEARNED_JSON_CO_RESIDENT_H_
+#define GPUSHARE_SRC_MODELS_LEARNED_JSON_CO_RESIDENT_H_
 
 #include "absl/status/status.h"
 #include "src/models/co_resident/model.h"
@@ -17,4 +17,4 @@ void WriteCoResident(const co_resident::State& in, JsonWriter& json);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_CO_RESIDENT_H_
+#endif  // GPUSHARE_SRC_MODELS_LEARNED_JSON_CO_RESIDENT_H_

@@ -6,8 +6,8 @@
 // type, + 4 channels last, + 8 and + 16 transposed, + 32 x mode. Strict and bounded as
 // json_fields.h is. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_LIBRARY_H_
-#define GPUSHARE_SRC_MODELS_JSON_LIBRARY_H_
+#ifndef GPUSHARE_SRC_MODELS_LEARNED_JSON_LIBRARY_H_
+#define GPUSHARE_SRC_MODELS_LEARNED_JSON_LIBRARY_H_
 
 #include "absl/status/status.h"
 #include "src/models/json/json_fields.h"
@@ -20,4 +20,4 @@ void WriteLibrary(const LibraryState& in, JsonWriter& json);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_LIBRARY_H_
+#endif  // GPUSHARE_SRC_MODELS_LEARNED_JSON_LIBRARY_H_

@@ -4,8 +4,8 @@
 // is taken completely or not at all; every value of a parsed text is within its range. Threads:
 // any.
 
-#ifndef GPUSHARE_SRC_MODELS_LEARNED_H_
-#define GPUSHARE_SRC_MODELS_LEARNED_H_
+#ifndef GPUSHARE_SRC_MODELS_LEARNED_LEARNED_H_
+#define GPUSHARE_SRC_MODELS_LEARNED_LEARNED_H_
 
 #include <cstdint>
 #include <string>
@@ -72,4 +72,4 @@ std::string FormatLearned(const Learned& learned);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_LEARNED_H_
+#endif  // GPUSHARE_SRC_MODELS_LEARNED_LEARNED_H_

@@ -3,8 +3,8 @@
 //
 // Threads: any, after Fit. At() allocates nothing.
 
-#ifndef GPUSHARE_SRC_MODELS_FEATURE_LINE_H_
-#define GPUSHARE_SRC_MODELS_FEATURE_LINE_H_
+#ifndef GPUSHARE_SRC_MODELS_LIBRARY_FEATURE_LINE_H_
+#define GPUSHARE_SRC_MODELS_LIBRARY_FEATURE_LINE_H_
 
 #include <algorithm>
 #include <array>
@@ -44,4 +44,4 @@ class FeatureLine {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_FEATURE_LINE_H_
+#endif  // GPUSHARE_SRC_MODELS_LIBRARY_FEATURE_LINE_H_

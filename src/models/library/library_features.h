@@ -5,8 +5,8 @@
 // A convolution counts as the product of matrices that it is: images x outputs, filters, window x
 // channels. Pure; nothing allocates. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_LIBRARY_FEATURES_H_
-#define GPUSHARE_SRC_MODELS_LIBRARY_FEATURES_H_
+#ifndef GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_FEATURES_H_
+#define GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_FEATURES_H_
 
 #include <array>
 #include <cstddef>
@@ -62,4 +62,4 @@ LibraryFeatures FeaturesOf(const LibraryDevice& device, const core::LibraryCall&
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_LIBRARY_FEATURES_H_
+#endif  // GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_FEATURES_H_

@@ -1,7 +1,7 @@
 // Bounds of the models of library calls and of queries.
 
-#ifndef GPUSHARE_SRC_MODELS_LIBRARY_LIMITS_H_
-#define GPUSHARE_SRC_MODELS_LIBRARY_LIMITS_H_
+#ifndef GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_LIMITS_H_
+#define GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_LIMITS_H_
 
 #include <cstddef>
 
@@ -21,4 +21,4 @@ inline constexpr size_t kLibraryNeighbours = 5;
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_LIBRARY_LIMITS_H_
+#endif  // GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_LIMITS_H_

@@ -15,8 +15,8 @@
 // and one hour, whatever the samples were; a call unlike every sample is not `trained`. A
 // prediction allocates nothing. Threads: one while fitting, any afterwards.
 
-#ifndef GPUSHARE_SRC_MODELS_LIBRARY_MODEL_H_
-#define GPUSHARE_SRC_MODELS_LIBRARY_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_MODEL_H_
+#define GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_MODEL_H_
 
 #include <array>
 #include <cstdint>
@@ -71,4 +71,4 @@ class LibraryModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_LIBRARY_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_MODEL_H_

@@ -2,8 +2,8 @@
 //
 // Plain data; library_model.h fills and uses it, json_library.h writes it.
 
-#ifndef GPUSHARE_SRC_MODELS_LIBRARY_STATE_H_
-#define GPUSHARE_SRC_MODELS_LIBRARY_STATE_H_
+#ifndef GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_STATE_H_
+#define GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_STATE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -43,4 +43,4 @@ struct LibraryState {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_LIBRARY_STATE_H_
+#endif  // GPUSHARE_SRC_MODELS_LIBRARY_LIBRARY_STATE_H_

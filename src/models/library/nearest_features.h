@@ -4,8 +4,8 @@
 // (docs/errata.md). Neighbours count by the inverse of their distance. A search takes place in a
 // k-d tree and allocates nothing. Threads: any, after Build.
 
-#ifndef GPUSHARE_SRC_MODELS_NEAREST_FEATURES_H_
-#define GPUSHARE_SRC_MODELS_NEAREST_FEATURES_H_
+#ifndef GPUSHARE_SRC_MODELS_LIBRARY_NEAREST_FEATURES_H_
+#define GPUSHARE_SRC_MODELS_LIBRARY_NEAREST_FEATURES_H_
 
 #include <array>
 #include <cstddef>
@@ -46,4 +46,4 @@ class NearestFeatures {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_NEAREST_FEATURES_H_
+#endif  // GPUSHARE_SRC_MODELS_LIBRARY_NEAREST_FEATURES_H_

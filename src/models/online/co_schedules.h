@@ -5,8 +5,8 @@
 // Invariants: a prediction allocates nothing; one by the Markov model is solved once and then comes
 // from a cache. Threads: the scheduler's only.
 
-#ifndef GPUSHARE_SRC_MODELS_CO_SCHEDULES_H_
-#define GPUSHARE_SRC_MODELS_CO_SCHEDULES_H_
+#ifndef GPUSHARE_SRC_MODELS_ONLINE_CO_SCHEDULES_H_
+#define GPUSHARE_SRC_MODELS_ONLINE_CO_SCHEDULES_H_
 
 #include <array>
 #include <cstdint>
@@ -86,4 +86,4 @@ class CoSchedules {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_CO_SCHEDULES_H_
+#endif  // GPUSHARE_SRC_MODELS_ONLINE_CO_SCHEDULES_H_

@@ -4,8 +4,8 @@
 //
 // Threads: the scheduler's only; nothing allocates.
 
-#ifndef GPUSHARE_SRC_MODELS_COPY_MODEL_H_
-#define GPUSHARE_SRC_MODELS_COPY_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_ONLINE_COPY_MODEL_H_
+#define GPUSHARE_SRC_MODELS_ONLINE_COPY_MODEL_H_
 
 #include <array>
 #include <cstddef>
@@ -54,4 +54,4 @@ class CopyModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_COPY_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_ONLINE_COPY_MODEL_H_

@@ -4,8 +4,8 @@
 // an observation allocate nothing; points that a profile holds for kernels that never came are kept
 // for the next profile. Threads: the scheduler's only.
 
-#ifndef GPUSHARE_SRC_MODELS_FUSED_MODELS_H_
-#define GPUSHARE_SRC_MODELS_FUSED_MODELS_H_
+#ifndef GPUSHARE_SRC_MODELS_ONLINE_FUSED_MODELS_H_
+#define GPUSHARE_SRC_MODELS_ONLINE_FUSED_MODELS_H_
 
 #include <cstdint>
 #include <map>
@@ -52,4 +52,4 @@ class FusedModels {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_FUSED_MODELS_H_
+#endif  // GPUSHARE_SRC_MODELS_ONLINE_FUSED_MODELS_H_

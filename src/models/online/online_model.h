@@ -5,8 +5,8 @@
 // Invariants: only samples without co-residents train solo models; every predicted duration is from
 // 0 to kMaxDurationNs; a prediction allocates nothing. Threads: the scheduler's only.
 
-#ifndef GPUSHARE_SRC_MODELS_ONLINE_MODEL_H_
-#define GPUSHARE_SRC_MODELS_ONLINE_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_ONLINE_ONLINE_MODEL_H_
+#define GPUSHARE_SRC_MODELS_ONLINE_ONLINE_MODEL_H_
 
 #include <memory>
 #include <vector>
@@ -28,4 +28,4 @@ std::unique_ptr<core::CostModel> MakeOnlineModel(const core::DeviceProfile& devi
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_ONLINE_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_ONLINE_ONLINE_MODEL_H_

@@ -6,8 +6,8 @@
 // of any other neighbour then give its factor. Threads: one at a time for each model. A prediction
 // allocates nothing.
 
-#ifndef GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_
-#define GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_PAIRS_NEIGHBOUR_MODEL_H_
+#define GPUSHARE_SRC_MODELS_PAIRS_NEIGHBOUR_MODEL_H_
 
 #include <array>
 #include <cstddef>
@@ -74,4 +74,4 @@ inline constexpr size_t kNeighbourSamplesMin = 12;
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_NEIGHBOUR_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_PAIRS_NEIGHBOUR_MODEL_H_

@@ -5,8 +5,8 @@
 // trusted after a few samples and then followed slowly. Invariants: at most kMaxPairs pairs are
 // kept, and observing one of them allocates nothing. Threads: the scheduler's only.
 
-#ifndef GPUSHARE_SRC_MODELS_PAIR_MODEL_H_
-#define GPUSHARE_SRC_MODELS_PAIR_MODEL_H_
+#ifndef GPUSHARE_SRC_MODELS_PAIRS_PAIR_MODEL_H_
+#define GPUSHARE_SRC_MODELS_PAIRS_PAIR_MODEL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -67,4 +67,4 @@ class PairModel {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_PAIR_MODEL_H_
+#endif  // GPUSHARE_SRC_MODELS_PAIRS_PAIR_MODEL_H_

@@ -4,8 +4,8 @@
 // Plain data; JSON keys are the field names (json_calibration_record.cc). Every list may be empty,
 // and profiles without one load. docs/calibration.md explains how each value is measured.
 
-#ifndef GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_
-#define GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_
+#ifndef GPUSHARE_SRC_MODELS_PROFILE_CALIBRATION_RECORD_H_
+#define GPUSHARE_SRC_MODELS_PROFILE_CALIBRATION_RECORD_H_
 
 #include <cstdint>
 #include <string>
@@ -83,4 +83,4 @@ struct CalibrationRecord {
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_CALIBRATION_RECORD_H_
+#endif  // GPUSHARE_SRC_MODELS_PROFILE_CALIBRATION_RECORD_H_

@@ -2,8 +2,8 @@
 //
 // The tables in the .cc file are the format: each field stands once, with its range. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_CALIBRATION_RECORD_H_
-#define GPUSHARE_SRC_MODELS_JSON_CALIBRATION_RECORD_H_
+#ifndef GPUSHARE_SRC_MODELS_PROFILE_JSON_CALIBRATION_RECORD_H_
+#define GPUSHARE_SRC_MODELS_PROFILE_JSON_CALIBRATION_RECORD_H_
 
 #include "absl/status/status.h"
 #include "src/models/json/json_fields.h"
@@ -17,4 +17,4 @@ void WriteCalibrationRecord(const CalibrationRecord& in, JsonWriter& json);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_CALIBRATION_RECORD_H_
+#endif  // GPUSHARE_SRC_MODELS_PROFILE_JSON_CALIBRATION_RECORD_H_

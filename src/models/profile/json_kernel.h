@@ -2,8 +2,8 @@
 //
 // The tables in the .cc file are the format: each field stands once, with its range. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_JSON_KERNEL_H_
-#define GPUSHARE_SRC_MODELS_JSON_KERNEL_H_
+#ifndef GPUSHARE_SRC_MODELS_PROFILE_JSON_KERNEL_H_
+#define GPUSHARE_SRC_MODELS_PROFILE_JSON_KERNEL_H_
 
 #include <vector>
 
@@ -20,4 +20,4 @@ void WriteKernels(const std::vector<core::KernelDesc>& in, JsonWriter& json);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_JSON_KERNEL_H_
+#endif  // GPUSHARE_SRC_MODELS_PROFILE_JSON_KERNEL_H_

@@ -5,8 +5,8 @@
 // default, an unknown key is an error. A profile that is truncated, corrupt or out of range is
 // rejected whole. Threads: any.
 
-#ifndef GPUSHARE_SRC_MODELS_PROFILE_H_
-#define GPUSHARE_SRC_MODELS_PROFILE_H_
+#ifndef GPUSHARE_SRC_MODELS_PROFILE_PROFILE_H_
+#define GPUSHARE_SRC_MODELS_PROFILE_PROFILE_H_
 
 #include <string>
 #include <vector>
@@ -41,4 +41,4 @@ absl::Status SaveProfile(const std::string& path, const Profile& profile);
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_PROFILE_H_
+#endif  // GPUSHARE_SRC_MODELS_PROFILE_PROFILE_H_

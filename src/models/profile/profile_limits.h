@@ -1,8 +1,8 @@
 // Ranges of values in profile files and in learned text. A value outside its range is a unit error
 // or a corrupt file.
 
-#ifndef GPUSHARE_SRC_MODELS_PROFILE_LIMITS_H_
-#define GPUSHARE_SRC_MODELS_PROFILE_LIMITS_H_
+#ifndef GPUSHARE_SRC_MODELS_PROFILE_PROFILE_LIMITS_H_
+#define GPUSHARE_SRC_MODELS_PROFILE_PROFILE_LIMITS_H_
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ inline constexpr double kSmsMax = 4096;
 
 }  // namespace gpushare::models
 
-#endif  // GPUSHARE_SRC_MODELS_PROFILE_LIMITS_H_
+#endif  // GPUSHARE_SRC_MODELS_PROFILE_PROFILE_LIMITS_H_

@@ -11,8 +11,8 @@
 // mechanism ("adaptive:evict") runs evictable BE work also where LC apps miss their bounds: for
 // measurements only.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ADAPTIVE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ADAPTIVE_H_
 
 #include "src/core/policies/adaptive/layout/adaptive_layout.h"
 #include "src/core/policies/parts/idle_share.h"
@@ -34,4 +34,4 @@ class AdaptivePolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ADAPTIVE_H_

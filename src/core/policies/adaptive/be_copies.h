@@ -4,8 +4,8 @@
 // ms), so a BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction,
 // also while no query is active. The two directions do not disturb each other (Baymax 6.1).
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_
 
 #include "src/core/policies/adaptive/lc_activity.h"
 #include "src/core/seams/snapshot.h"
@@ -16,4 +16,4 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_COPIES_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_

@@ -5,8 +5,8 @@
 // queue behind it. A graph in segments has no task beside or behind it: what is outstanding of both
 // would block a query. Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_JUDGE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BE_JUDGE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_JUDGE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_JUDGE_H_
 
 #include <cstdint>
 
@@ -79,4 +79,4 @@ class BeJudge {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_JUDGE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_JUDGE_H_

@@ -4,8 +4,8 @@
 // comes first (elastic return), then the head of the BE app that is next by weight (fair_share.h).
 // Work that needs the whole device takes its turn (whole_turn.h). Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_PLACES_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_PLACES_H_
 
 #include <bitset>
 #include <cstdint>
@@ -54,4 +54,4 @@ class BePlaces {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_PLACES_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_PLACES_H_

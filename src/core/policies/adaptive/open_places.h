@@ -5,8 +5,8 @@
 // (be_quota.h). A place that overlaps LC's places opens only while no query is active.
 // Invariant: each place is listed once. Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_OPEN_PLACES_H_
-#define GPUSHARE_SRC_CORE_POLICIES_OPEN_PLACES_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_OPEN_PLACES_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_OPEN_PLACES_H_
 
 #include <array>
 #include <cstddef>
@@ -101,4 +101,4 @@ class OpenPlaces {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_OPEN_PLACES_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_OPEN_PLACES_H_

@@ -5,8 +5,8 @@
 // segments that a side would take moves to the whole device while no query is active, and its
 // eviction returns it to the BE side. Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_WHOLE_TURN_H_
-#define GPUSHARE_SRC_CORE_POLICIES_WHOLE_TURN_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_WHOLE_TURN_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_WHOLE_TURN_H_
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/be_judge.h"
@@ -53,4 +53,4 @@ inline bool IsShort(const HeadView& task) { return task.remaining.duration_ns < 
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_WHOLE_TURN_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_WHOLE_TURN_H_

@@ -1,8 +1,8 @@
 // bare: the reference 'alone'. Everything is launched at once, on plain lanes and in order of
 // submission, as a program without the library does; the model learns nothing from it.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BARE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BARE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BASELINES_BARE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BASELINES_BARE_H_
 
 #include "src/core/seams/policy.h"
 
@@ -19,4 +19,4 @@ class BarePolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BARE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BASELINES_BARE_H_

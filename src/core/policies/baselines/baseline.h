@@ -1,8 +1,8 @@
 // What the baselines bare, fifo and priority share: launching a head as it comes, and for bare and
 // fifo all heads in order of submission.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BASELINE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BASELINE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BASELINES_BASELINE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BASELINES_BASELINE_H_
 
 #include <utility>
 
@@ -42,4 +42,4 @@ inline void LaunchInOrderOfSubmission(const Snapshot& snapshot, Plan& plan) {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BASELINE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BASELINES_BASELINE_H_

@@ -1,8 +1,8 @@
 // fifo: CUDA's default streams through the library. Everything is launched in order of submission
 // on plain lanes; the fast path is closed so that nothing overtakes.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_FIFO_H_
-#define GPUSHARE_SRC_CORE_POLICIES_FIFO_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BASELINES_FIFO_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BASELINES_FIFO_H_
 
 #include "src/core/seams/policy.h"
 
@@ -17,4 +17,4 @@ class FifoPolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_FIFO_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BASELINES_FIFO_H_

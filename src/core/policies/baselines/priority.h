@@ -1,8 +1,8 @@
 // priority: CUDA's stream priorities. LC on the highest, BE on the lowest, everything at once; BE
 // is launched as ordinary grids and never evicted, so a priority acts only where a block ends.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_PRIORITY_H_
-#define GPUSHARE_SRC_CORE_POLICIES_PRIORITY_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_BASELINES_PRIORITY_H_
+#define GPUSHARE_SRC_CORE_POLICIES_BASELINES_PRIORITY_H_
 
 #include "src/core/seams/policy.h"
 
@@ -17,4 +17,4 @@ class PriorityPolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_PRIORITY_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_BASELINES_PRIORITY_H_

@@ -12,8 +12,8 @@
 // duration from the headroom of eq. 3 for good. baymax:np does not manage PCIe (7.4): copies are
 // launched as they come and charged to nothing.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_BAYMAX_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_BAYMAX_H_
 
 #include <cstdint>
 
@@ -39,4 +39,4 @@ class BaymaxPolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BAYMAX_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_BAYMAX_H_

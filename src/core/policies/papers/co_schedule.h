@@ -9,8 +9,8 @@
 // Pairs of kernels that are alike are pruned (4.3): PUR and MUR both closer than their thresholds,
 // which are halved until a pair is left. Threads: any. Pure; nothing allocates.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_CO_SCHEDULE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_CO_SCHEDULE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_CO_SCHEDULE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_CO_SCHEDULE_H_
 
 #include <array>
 #include <cstdint>
@@ -58,4 +58,4 @@ CoSchedule FindCoSchedule(const Snapshot& snapshot, absl::Span<const PendingKern
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_CO_SCHEDULE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_CO_SCHEDULE_H_

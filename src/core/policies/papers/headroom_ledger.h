@@ -6,8 +6,8 @@
 //
 // Used by baymax and tacker while one plan is made. Pure; nothing allocates.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_HEADROOM_LEDGER_H_
-#define GPUSHARE_SRC_CORE_POLICIES_HEADROOM_LEDGER_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_
 
 #include <array>
 #include <cstdint>
@@ -59,4 +59,4 @@ void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedge
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_HEADROOM_LEDGER_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_

@@ -9,8 +9,8 @@
 // kernelet:base is the paper's BASE: whole kernels in order, two of them issued at a time, so that
 // the hardware overlaps their ends.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_KERNELET_H_
-#define GPUSHARE_SRC_CORE_POLICIES_KERNELET_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_KERNELET_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_KERNELET_H_
 
 #include "src/core/seams/policy.h"
 
@@ -29,4 +29,4 @@ class KerneletPolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_KERNELET_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_KERNELET_H_

@@ -7,8 +7,8 @@
 //
 // Used by tacker. Pure; nothing allocates.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_OVERLAP_PAIR_H_
-#define GPUSHARE_SRC_CORE_POLICIES_OVERLAP_PAIR_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_OVERLAP_PAIR_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_OVERLAP_PAIR_H_
 
 #include <cstdint>
 
@@ -83,4 +83,4 @@ bool IsPruned(const Snapshot& snapshot, const FusedView& fused);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_OVERLAP_PAIR_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_OVERLAP_PAIR_H_

@@ -13,8 +13,8 @@
 // A reservation keeps its CapSMs free at all times. Under smguard:active, as in the paper, it holds
 // while its app has a query: BE work has them in between and gives R_gap back when the query comes.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_
-#define GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_SMGUARD_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_SMGUARD_H_
 
 #include <cstdint>
 
@@ -40,4 +40,4 @@ class SmguardPolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_SMGUARD_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_SMGUARD_H_

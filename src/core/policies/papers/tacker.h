@@ -12,8 +12,8 @@
 // work of its app, or the rest of its fused launch. Where an LC app's kernels may find partners its
 // fast path is off: the scheduler must see each kernel before it is launched.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_TACKER_H_
-#define GPUSHARE_SRC_CORE_POLICIES_TACKER_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_H_
 
 #include "src/core/seams/policy.h"
 
@@ -28,4 +28,4 @@ class TackerPolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_TACKER_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_H_

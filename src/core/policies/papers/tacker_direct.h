@@ -8,8 +8,8 @@
 //
 // Pure; nothing allocates.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_TACKER_DIRECT_H_
-#define GPUSHARE_SRC_CORE_POLICIES_TACKER_DIRECT_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_DIRECT_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_DIRECT_H_
 
 #include "src/core/seams/policy.h"
 
@@ -24,4 +24,4 @@ class TackerDirectPolicy final : public Policy {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_TACKER_DIRECT_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_DIRECT_H_

@@ -1,7 +1,7 @@
 // Which LC kernels tacker decides about one by one, and which go to the device at once (tacker.h).
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_TACKER_TURN_H_
-#define GPUSHARE_SRC_CORE_POLICIES_TACKER_TURN_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_TURN_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_TURN_H_
 
 #include <array>
 #include <cstdint>
@@ -47,4 +47,4 @@ class TackerTurn {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_TACKER_TURN_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_TACKER_TURN_H_

@@ -8,8 +8,8 @@
 // Work that no place holds within its limit is *unbounded*. A submit of it is refused; what was
 // accepted before the quota or reservation takes its turn alone, while no query is active.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_BE_QUOTA_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_BE_QUOTA_H_
 
 #include <array>
 #include <cstdint>
@@ -102,4 +102,4 @@ void EvictOverQuotas(const Snapshot& snapshot, Plan& plan);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BE_QUOTA_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_BE_QUOTA_H_

@@ -4,8 +4,8 @@
 // remaining duration with one standard deviation of the prediction's error. A place smaller than
 // the device stretches the remaining duration in proportion.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BLOCKING_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BLOCKING_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_BLOCKING_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_BLOCKING_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -31,4 +31,4 @@ inline int64_t BlockingOn(const Snapshot& snapshot, const HeadView& task, PlaceI
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BLOCKING_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_BLOCKING_H_

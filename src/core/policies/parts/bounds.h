@@ -1,7 +1,7 @@
 // The bounds that LC apps and queries put on BE work, and arithmetic that keeps kNever as 'none'.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_BOUNDS_H_
-#define GPUSHARE_SRC_CORE_POLICIES_BOUNDS_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_BOUNDS_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_BOUNDS_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -107,4 +107,4 @@ inline int64_t MaxQueuedTime(const Snapshot& snapshot) {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_BOUNDS_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_BOUNDS_H_

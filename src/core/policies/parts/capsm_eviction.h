@@ -3,8 +3,8 @@
 // The remaining workers execute the block tasks that the evicted ones left, so nothing is
 // relaunched.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
-#define GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_CAPSM_EVICTION_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_CAPSM_EVICTION_H_
 
 #include <array>
 #include <bitset>
@@ -52,4 +52,4 @@ class CapSmEvictor {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_CAPSM_EVICTION_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_CAPSM_EVICTION_H_

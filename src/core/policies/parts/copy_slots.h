@@ -1,7 +1,7 @@
 // N_tr: how many BE copies may run in each direction (Baymax eq. 5), counted over one plan.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_COPY_SLOTS_H_
-#define GPUSHARE_SRC_CORE_POLICIES_COPY_SLOTS_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_COPY_SLOTS_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_COPY_SLOTS_H_
 
 #include <array>
 #include <cstdint>
@@ -31,4 +31,4 @@ class CopySlots {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_COPY_SLOTS_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_COPY_SLOTS_H_

@@ -2,8 +2,8 @@
 //
 // A part that has no eviction word, or is already evicted, is skipped.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_
-#define GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_EVICTION_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_EVICTION_H_
 
 #include <cstdint>
 
@@ -39,4 +39,4 @@ inline void EvictBeParts(const Snapshot& snapshot, uint64_t places, Reason reaso
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_EVICTION_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_EVICTION_H_

@@ -11,8 +11,8 @@
 //
 // Used by adaptive, smguard and baymax while one plan is made. Pure; nothing allocates.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_FAIR_SHARE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_FAIR_SHARE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_FAIR_SHARE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_FAIR_SHARE_H_
 
 #include <array>
 #include <cstdint>
@@ -57,4 +57,4 @@ class FairShare {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_FAIR_SHARE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_FAIR_SHARE_H_

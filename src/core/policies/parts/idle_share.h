@@ -9,8 +9,8 @@
 // draw is a hash of the instant at which the idle period began: plans of one period agree, and a
 // replay draws the same. Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_IDLE_SHARE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_IDLE_SHARE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_IDLE_SHARE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_IDLE_SHARE_H_
 
 #include <algorithm>
 #include <array>
@@ -186,4 +186,4 @@ inline bool IsSharedPeriod(const Snapshot& snapshot, double share) {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_IDLE_SHARE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_IDLE_SHARE_H_

@@ -2,8 +2,8 @@
 //
 // Used by every policy. Pure functions; any thread.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
-#define GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_LAUNCH_FORM_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_LAUNCH_FORM_H_
 
 #include "src/core/base/types.h"
 #include "src/core/seams/ordinary_form.h"
@@ -44,4 +44,4 @@ inline PlannedLaunch MakeLaunch(TicketId task, Form form, PlaceIndex place, Lane
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_LAUNCH_FORM_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_LAUNCH_FORM_H_

@@ -3,8 +3,8 @@
 // Every policy that is not a baseline plans its LC side with this. An LC head is never held: it is
 // launched at once, also while evicted BE work is still on the device.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_
-#define GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_LC_FIRST_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_LC_FIRST_H_
 
 #include <cstdint>
 
@@ -22,4 +22,4 @@ int64_t LaunchLcHeads(const Snapshot& snapshot, Plan& plan);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_LC_FIRST_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_LC_FIRST_H_

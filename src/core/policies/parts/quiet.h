@@ -1,8 +1,8 @@
 // The plan while the application asks for quiet: nothing is launched, evictable BE work leaves, and
 // the fast path is closed. The same for every policy.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_QUIET_H_
-#define GPUSHARE_SRC_CORE_POLICIES_QUIET_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_QUIET_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_QUIET_H_
 
 #include "src/core/seams/snapshot.h"
 
@@ -13,4 +13,4 @@ bool PlanQuiesced(const Snapshot& snapshot, Plan& plan);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_QUIET_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_QUIET_H_

@@ -8,8 +8,8 @@
 // remembered, so most plans only build the question and compare it. A new question computes what
 // differs from the one before (split_values.h). Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
-#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_ADAPTIVE_LAYOUT_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_ADAPTIVE_LAYOUT_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -51,4 +51,4 @@ int32_t CurrentLayout(const Snapshot& snapshot);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_ADAPTIVE_LAYOUT_H_

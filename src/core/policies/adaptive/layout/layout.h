@@ -1,8 +1,8 @@
 // A layout: where LC is routed (place 0, or the LC side of a split) and on which sides each BE
 // kernel may run. Pure data.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_H_
-#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_H_
 
 #include <array>
 #include <cstdint>
@@ -38,4 +38,4 @@ struct Layout {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_H_

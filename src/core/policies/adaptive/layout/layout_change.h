@@ -4,8 +4,8 @@
 // the new LC route for longer than the budget, the old routes stay in force and no BE work is
 // launched.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_CHANGE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_CHANGE_H_
 
 #include <cstdint>
 
@@ -29,4 +29,4 @@ void EvictForLayout(const Snapshot& snapshot, int32_t layout, uint64_t except, P
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_CHANGE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_CHANGE_H_

@@ -3,8 +3,8 @@
 // It is small and coarse, so that most plans ask one that was asked before: loads are rounded,
 // blocking times rounded up. Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_QUESTION_H_
-#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_QUESTION_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_QUESTION_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_QUESTION_H_
 
 #include <array>
 #include <cstdint>
@@ -82,4 +82,4 @@ class QuestionBuilder {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_QUESTION_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_QUESTION_H_

@@ -4,8 +4,8 @@
 // the hoped speeds is better than the best layout by kTrialGain is used instead. BE stays on its
 // side: a sample needs the neighbour from the query's start. Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_TRIAL_H_
-#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_TRIAL_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_TRIAL_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_TRIAL_H_
 
 #include <cstdint>
 
@@ -25,4 +25,4 @@ void AnswerTrial(const LayoutQuestion& question, const LayoutEvaluation& evaluat
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_TRIAL_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_TRIAL_H_

@@ -14,8 +14,8 @@
 // A value counts what a quota leaves BE. Pure functions of the question and the pair table.
 // Threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_
-#define GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_VALUE_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_VALUE_H_
 
 #include <array>
 #include <cstddef>
@@ -122,4 +122,4 @@ class LayoutEvaluation {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_LAYOUT_VALUE_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_LAYOUT_VALUE_H_

@@ -6,8 +6,8 @@
 // LayoutEvaluation::SplitValue() to the last bit. Allocates at construction only. Threads: the
 // planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_SPLIT_VALUES_H_
-#define GPUSHARE_SRC_CORE_POLICIES_SPLIT_VALUES_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_SPLIT_VALUES_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_SPLIT_VALUES_H_
 
 #include <array>
 #include <cstdint>
@@ -56,4 +56,4 @@ class SplitValues {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_SPLIT_VALUES_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_SPLIT_VALUES_H_

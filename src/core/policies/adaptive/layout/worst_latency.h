@@ -2,8 +2,8 @@
 //
 // Pure; threads: the planner's.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_WORST_LATENCY_H_
-#define GPUSHARE_SRC_CORE_POLICIES_WORST_LATENCY_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_WORST_LATENCY_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_WORST_LATENCY_H_
 
 #include <cstdint>
 
@@ -21,4 +21,4 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_WORST_LATENCY_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_WORST_LATENCY_H_
