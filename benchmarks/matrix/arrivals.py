@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -24,6 +25,12 @@ def poisson(seed: int, count: int, gap_ns: float) -> list[int]:
         now += draw.expovariate(1.0) * gap_ns
         arrivals.append(int(now))
     return arrivals
+
+
+def busy_distances(arrivals: Sequence[int], found_ns: Sequence[int]) -> list[float]:
+    """From each query's end to the next one's: the service times, if the server was never idle between."""
+    ends = [arrival + latency for arrival, latency in zip(arrivals, found_ns, strict=True)]
+    return [float(after - before) for before, after in itertools.pairwise(ends)]
 
 
 def latencies(arrivals: Sequence[int], service_ns: Sequence[float], overhead_ns: float = 0) -> list[float]:

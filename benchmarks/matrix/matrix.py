@@ -6,8 +6,9 @@
   matrix.py --catalogue LIB --out ROWS.jsonl              all rows
 
 Rows that are in the file are skipped, if commit, profile and settings are the same: run it again to go on. Each
-service has a process of its own and an equal share of --seconds; its most important rows come first. A row that fails
-is told, and the others go on. Exit code 0: no row failed; 1: one did; 77: there is no GPU or no PyTorch.
+service has a process of its own and a share of --seconds by the length of its queries; its most important rows come
+first. A row that fails is told, and the others go on. Exit code 0: no row failed; 1: one did; 77: there is no GPU or
+no PyTorch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import traceback
 from typing import Any
 
 from finished import ROOT, Finished, commit_of, hash_of
-from matrix_plan import PROGRAMS, SERVICES, SMOKE, Row, rows_of, smoke_rows
+from matrix_plan import PROGRAMS, SERVICES, SMOKE, Row, rows_of, share_of, smoke_rows
 
 FORMS: dict[str, dict[str, float]] = {
     'smoke': {'seconds': 75, 'queries': 600, 'rounds': 1, 'alone_age': 20},
@@ -95,7 +96,7 @@ def run_services(arguments: argparse.Namespace) -> int:
     worker = start(names[0], arguments)
     try:
         for number, name in enumerate(names):
-            deadline = time.monotonic() + (end - time.monotonic()) / (len(names) - number)
+            deadline = time.monotonic() + (end - time.monotonic()) * share_of(name, names[number:])
             tell(worker, deadline)
             current = worker
             if number + 1 < len(names):

@@ -97,8 +97,9 @@ PREFILL_LAYERS = 4
 
 
 def _decode(batch: int) -> Service:
-    net = nn.Sequential(*(DecodeLayer(batch, 1024) for _ in range(DECODE_LAYERS)))
-    return net.cuda().half().eval().requires_grad_(False), torch.randn(batch, 4096, device='cuda').half()
+    with torch.device('cuda'):  # random weights of this size take the CPU ten seconds
+        net = nn.Sequential(*(DecodeLayer(batch, 1024) for _ in range(DECODE_LAYERS)))
+    return net.half().eval().requires_grad_(False), torch.randn(batch, 4096, device='cuda').half()
 
 
 def decode_b1() -> Service:
@@ -131,7 +132,9 @@ class PrefillLayer(nn.Module):
 
 
 def prefill_512() -> Service:
-    net = nn.Sequential(*(PrefillLayer() for _ in range(PREFILL_LAYERS))).cuda().half().eval().requires_grad_(False)
+    with torch.device('cuda'):
+        net = nn.Sequential(*(PrefillLayer() for _ in range(PREFILL_LAYERS)))
+    net = net.half().eval().requires_grad_(False)
     return net, torch.randn(1, 512, 4096, device='cuda').half()
 
 

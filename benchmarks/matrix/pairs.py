@@ -71,7 +71,7 @@ class Pairs:
         span = self._settings.queries * self.service_ns / self.load_of(row) / 1e9
         new = 0.0
         if row.be and row.be not in self._programs:
-            new = 6.0 if row.be not in KERNELS else 1.0
+            new = 5.0 if row.be not in KERNELS else 0.6
         return new + 1.25 * span * (len(row.policies) + self._settings.rounds * 0.2) + 0.3 * len(row.policies)
 
     def measure(self, row: Row) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import statistics
 import sys
 import time
@@ -11,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from arrivals import busy_distances
 from networks import SERVICES
 
 import gpushare
@@ -19,10 +19,13 @@ from gpushare.torch._tensors import own_workspaces
 
 WARM_UP_RUNS = 3
 ERROR_MAX = 0.02  # of the largest value: another number of SMs has another algorithm
-BURST = 200  # queries at once, whose distances are the service times
-LAUNCHING = 50  # the first of them end while others are launched, and are seen late
+WARM_UP_NS = 300_000_000  # of queries back to back, until the clocks have risen
+AT_ONCE = 32  # launches in flight: far more of them block the host, which then sees ends late
+BUSY = 160  # queries whose distances are the service times
+BUSY_GAP = 0.8  # their gap over a query back to back: a queue of at most BUSY / 5 forms and never empties
+QUEUE_FORMS = 10  # queries until then
 SPACED_NS = 4_000_000  # between queries that meet an idle GPU
-SPACED = 101
+SPACED = 51
 
 
 class Served:
@@ -87,10 +90,19 @@ class Served:
 
     def times(self) -> tuple[float, list[float]]:
         """The median latency on an idle GPU, and service times of queries back to back, in ns."""
+        back_to_back_ns = self._warm_up()
+        arrivals = [int(at * BUSY_GAP * back_to_back_ns) for at in range(BUSY)]
+        busy = busy_distances(arrivals, self.bare(arrivals)[0])[QUEUE_FORMS:]
         spaced = self.bare([at * SPACED_NS for at in range(SPACED)])[0]
-        burst = self.bare([0] * BURST)[0]
-        return float(statistics.median(spaced[1:])), [
-            float(after - before) for before, after in itertools.pairwise(burst[LAUNCHING:])]
+        return float(statistics.median(spaced[1:])), busy
+
+    def _warm_up(self) -> float:
+        """A query's share of AT_ONCE queries back to back, in ns: the median of the second half of the warm-up."""
+        began = time.monotonic_ns()
+        shares: list[float] = []
+        while time.monotonic_ns() - began < WARM_UP_NS or len(shares) < 4:
+            shares.append(self.bare([0] * AT_ONCE)[0][-1] / AT_ONCE)
+        return float(statistics.median(shares[len(shares) // 2:]))
 
     def clear(self) -> None:
         for output in (self.answer, self._outputs):

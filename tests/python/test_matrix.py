@@ -58,6 +58,12 @@ def test_a_query_waits_for_those_before_it():
     assert arrivals.latencies([0, 10], [100], overhead_ns=5) == [105, 195]
 
 
+def test_service_times_are_distances_of_ends_while_a_queue_waits():
+    given = [800 * number for number in range(20)]
+    found = [int(one) for one in arrivals.latencies(given, [1000.0, 1200.0], overhead_ns=70)]
+    assert arrivals.busy_distances(given, found) == [1200.0, 1000.0] * 9 + [1200.0]
+
+
 def test_peak_load_keeps_the_target_and_a_little_more_breaks_it():
     peak = arrivals.peak_load([1000.0], 0, 8000)
 
@@ -85,9 +91,29 @@ def test_the_full_plan_has_every_pair_at_every_load():
     assert len(wide) >= 12
 
 
+def test_the_short_plan_begins_with_load_half_and_has_priority_on_four_pairs():
+    for service in matrix_plan.SERVICES:
+        rows = matrix_plan.rows_of(service, full=False)[:10]
+        assert [row.load for row in rows] == 6 * ['0.5'] + [PEAK] + 3 * ['0.5']
+        assert {row.be for row in rows if row.load == '0.5'} > set(matrix_plan.KERNELS)
+    heads = [matrix_plan.rows_of(service, full=False)[:7] for service in matrix_plan.SERVICES]
+    assert {row.be for rows in heads for row in rows[:6]} == set(matrix_plan.PROGRAMS)
+    assert len({rows[6].be for rows in heads}) > 6
+    everything = [row for service in matrix_plan.SERVICES for row in matrix_plan.rows_of(service, full=False)]
+    assert sum('priority' in row.policies for row in everything) == 4
+    assert len(set(everything)) == len(everything) == 10 * (1 + 3 * 12)
+
+
 def test_what_a_limit_cuts_differs_between_services():
-    fifth = {matrix_plan.rows_of(service, full=False)[6].be for service in matrix_plan.SERVICES}
-    assert len(fifth) > 5
+    second = {matrix_plan.rows_of(service, full=False)[1].be for service in matrix_plan.SERVICES}
+    assert len(second) > 5
+
+
+def test_longer_queries_get_a_longer_share_of_the_time():
+    names = ['vgg16_b1', 'densenet121_b1']
+    assert matrix_plan.share_of('densenet121_b1', names) > 1.5 * matrix_plan.share_of('vgg16_b1', names)
+    assert sum(matrix_plan.share_of(name, names) for name in names) == pytest.approx(1)
+    assert matrix_plan.share_of('vgg16_b1', ['vgg16_b1']) == 1
 
 
 def test_the_smoke_form_uses_every_program():
