@@ -165,7 +165,7 @@ TEST(LatencyTail, KeepsEveryBoundAtEveryLoad) {
         p99_ns = P99(latencies);
         RecentLatencies recent;
         for (size_t i = 0; i < 8'000; ++i) recent.Add(static_cast<int64_t>(latencies[i]));
-        rate = TailRate(recent, {PoissonTailRate(load, kServiceNs), 1});
+        rate = TailRate(QuantilesOf(recent), {PoissonTailRate(load, kServiceNs), 1});
       }
       EXPECT_LE(p99_ns / alone_ns, bound + 0.03) << "load " << load;
     }
