@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import pathlib
 import subprocess
 from typing import Any
@@ -46,8 +47,12 @@ class Finished:
 
     def add(self, row: Row, result: dict[str, Any]) -> None:
         line = {'setting': self.setting, 'service': row.service, 'be': row.be, 'load': row.load, **result}
-        with self.path.open('a', encoding='utf-8') as file:
-            file.write(json.dumps(line) + '\n')
+        with self.path.open('a+b') as file:
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b'\n':  # a process was ended while it wrote
+                    file.write(b'\n')
+            file.write((json.dumps(line) + '\n').encode())
         if 'failed' not in line:
             self._note(line)
 

@@ -116,11 +116,12 @@ def markdown(lines: list[dict[str, Any]]) -> str:
     text = ['| load, policy | pairs | p99 over alone, mean (most) | within 1.05, 1.10 | target kept '
             '| BE of solo, mean (95 %) | kernels, training |', '| --- | --- | --- | --- | --- | --- | --- |']
     for one in found['policies']:
+        kept = f"{one['kept']:.2f}" if one['load'] == PEAK else '-'
         parts = [f"{one[name]:.3f}" if name in one else '-' for name in ('be_kernels', 'be_trainings')]
         text.append(
             f"| {one['load']}, {one['policy']} | {one['pairs']} | {one['p99_over_alone']:.3f} "
             f"({one['p99_over_alone_max']:.3f}) | {one['within_1.05']:.2f}, {one['within_1.10']:.2f} "
-            f"| {one['kept']:.2f} | {one['be']:.3f} ({one['be_95'][0]:.3f} to {one['be_95'][1]:.3f}) "
+            f"| {kept} | {one['be']:.3f} ({one['be_95'][0]:.3f} to {one['be_95'][1]:.3f}) "
             f"| {', '.join(parts)} |")
     if found['ratios']:
         text += ['', '| BE of one policy over another | pairs | geometric mean (95 %) | least, most |',

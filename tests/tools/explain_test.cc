@@ -148,7 +148,7 @@ TEST(ExplainTest, TellsThePairAndTheNextOne) {
   events.push_back(Choice(kBeTicket, kOverlapChoice, 2'300'000, 900, 901));
   const std::string story = TextOf(StoryOf(MadeUpRun(), events, kBeTicket).value());
   EXPECT_THAT(story, HasSubstr("chose sincos and decode16 with a co-schedule profit of 0.712; "
-                               "nothing else was possible"));
+                               "nothing else gained"));
   EXPECT_THAT(story, HasSubstr("chose BE ticket 900 with a gain of 712 us, before BE ticket 901 "
                                "with a gain of 690 us"));
 }

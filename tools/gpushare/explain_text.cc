@@ -99,7 +99,7 @@ std::string ValueText(const StoryStep& step, int64_t value) {
 
 std::string ChoiceText(const StoryStep& step) {
   const std::string text = "the plan chose " + step.chosen + " with " + ValueText(step, step.value);
-  if (step.runner_up.empty()) return text + "; nothing else was possible";
+  if (step.runner_up.empty()) return text + "; nothing else gained";
   return text + ", before " + step.runner_up + " with " + ValueText(step, step.runner_up_value);
 }
 

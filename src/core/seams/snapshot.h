@@ -102,8 +102,8 @@ struct QueryView {
   // Baymax eq. 3-4 as corrected: target - elapsed - T_q - own remaining - earlier queries'
   // remaining, without counting an issued kernel twice. kNever without a target.
   int64_t headroom_ns = kNever;
-  // The same without the refill of eq. 4: eq. 3 when it arrived, less the predicted duration of all
-  // BE work launched since. kNever without a target.
+  // The same without the refill of eq. 4: headroom_ns of its first plan, less the predicted
+  // duration of BE work launched since, pageable copies aside. kNever without a target.
   int64_t serial_headroom_ns = kNever;
 };
 
@@ -315,7 +315,7 @@ struct PlannedChoice {
   static constexpr int64_t kNoRunnerUp = -1;
 
   ChoiceKind kind = ChoiceKind::kNone;
-  std::array<TicketId, 2> tasks;  // that it launches; 0: it is about the device
+  std::array<TicketId, 2> tasks;  // that it is about; 0: the device
   int64_t chosen = 0;
   int64_t runner_up = kNoRunnerUp;
   int64_t value = 0;

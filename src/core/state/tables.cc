@@ -261,7 +261,10 @@ absl::StatusOr<Queue*> Tables::CreateQueue(App& app) {
   Queue& queue = *queues_[static_cast<size_t>(slot)];
   queue.app = &app;
   queue.head = queue.tail = nullptr;
+  queue.ready_run = 0;
+  queue.ready_last = nullptr;
   queue.backlog_index = -1;
+  // in_plan_order stays: Flow::plan_order may have the queue until the next plan.
   queue.in_flight.store(0);
   queue.lane.store(kNoLane);
   queue.unlaunched.store(0);

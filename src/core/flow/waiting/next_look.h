@@ -1,10 +1,10 @@
 // When the scheduler's thread looks at the device next, in balanced mode on a real device.
 //
-// The models say when a launch ends. The thread sleeps until some time before that (of an LC launch
-// at least 3/8 of its duration, but no more than 1 ms for it) and then looks without a pause, until
-// it finds the end or has waited long enough. From then on, and for a launch whose duration is a
-// guess, it looks again after a fixed share of the time that the launch has taken so far. So an end
-// is found late by at most
+// The models say when a launch ends. The thread sleeps until some time before that, and then looks
+// without a pause until it finds the end or has waited long enough. For an LC launch that time is
+// at least 3/8 of its duration, or 1 ms if that is less. From then on, and for a launch whose
+// duration is a guess, it looks again after a fixed share of the time that the launch has taken so
+// far. So an end is found late by at most
 //   - that share (1 / 64 for LC work, 1 / 16 for BE work) and the latency of a wake-up, where the
 //     launch takes longer than predicted or the prediction is a guess;
 //   - kLcLookNsMax or kBeLookNsMax where it takes less, and for LC work never after the time that

@@ -8,10 +8,10 @@
 #include "src/core/policies/adaptive/be_copies.h"
 #include "src/core/policies/adaptive/be_places.h"
 #include "src/core/policies/adaptive/layout/layout_change.h"
-#include "src/core/policies/adaptive/lc_activity.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/lc_activity.h"
 #include "src/core/policies/parts/lc_first.h"
 #include "src/core/policies/parts/quiet.h"
 

@@ -7,7 +7,7 @@
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_
 
-#include "src/core/policies/adaptive/lc_activity.h"
+#include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {

@@ -13,11 +13,11 @@
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive/be_judge.h"
 #include "src/core/policies/adaptive/layout/layout.h"
-#include "src/core/policies/adaptive/lc_activity.h"
 #include "src/core/policies/adaptive/open_places.h"
 #include "src/core/policies/adaptive/whole_turn.h"
 #include "src/core/policies/parts/fair_share.h"
 #include "src/core/policies/parts/idle_share.h"
+#include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {

@@ -17,9 +17,9 @@
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive/layout/layout.h"
-#include "src/core/policies/adaptive/lc_activity.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/launch_form.h"
+#include "src/core/policies/parts/lc_activity.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {

@@ -10,7 +10,7 @@
 // The paper's ablations: baymax:nc "does not consider concurrent kernel execution" (7.3), so that
 // the time which it saved does not come back to a headroom (eq. 4); each launch takes its predicted
 // duration from the headroom of eq. 3 for good. baymax:np does not manage PCIe (7.4): copies are
-// launched as they come and charged to nothing.
+// launched as they come, whatever the headrooms. While they run, T_q has them.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_BAYMAX_H_
 #define GPUSHARE_SRC_CORE_POLICIES_PAPERS_BAYMAX_H_

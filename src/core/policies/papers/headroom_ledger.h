@@ -4,7 +4,7 @@
 // A task is charged its predicted duration and one standard deviation of the prediction's error.
 // Where a target is below the solo time, BE runs one task at a time while no query is active.
 //
-// Used by baymax and tacker while one plan is made. Pure; nothing allocates.
+// Used by baymax, tacker and tacker:direct while one plan is made. Pure; nothing allocates.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_
 #define GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_

@@ -7,13 +7,13 @@
 #include <bitset>
 #include <cmath>
 
-#include "src/core/policies/adaptive/lc_activity.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/capsm_eviction.h"
 #include "src/core/policies/parts/copy_slots.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/fair_share.h"
 #include "src/core/policies/parts/launch_form.h"
+#include "src/core/policies/parts/lc_activity.h"
 #include "src/core/policies/parts/lc_first.h"
 #include "src/core/policies/parts/quiet.h"
 #include "src/core/seams/launch_claims.h"

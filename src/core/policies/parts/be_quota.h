@@ -1,4 +1,5 @@
-// What reservations and quotas leave to BE work under adaptive (gpushare_reserve_capsm).
+// What reservations and quotas leave to BE work under adaptive and smguard
+// (gpushare_reserve_capsm).
 //
 // A reservation leaves LC its CapSMs free, or freed within an eviction; a quota bounds its app
 // (sm_limit.h). Work that is bounded by a place is *confined*: it runs in its home, the largest BE

@@ -10,7 +10,7 @@
 namespace gpushare::core {
 namespace {
 
-struct Choice {
+struct BestSplit {
   int32_t split = kWholeLayout;
   double value = 0;
   int32_t runner_up = kUnknownLayout;
@@ -21,12 +21,12 @@ struct Choice {
 
 // The layout of the largest predicted throughput. Near a tie the layout in force wins, else the
 // whole device, where LC is fastest.
-Choice BestLayout(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
-                  SplitValues& values) {
+BestSplit BestLayout(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
+                     SplitValues& values) {
   const int32_t current = std::max(question.current, kWholeLayout);  // unknown: the whole device
   if (question.be_count == 0) return {current, 0};
   const auto bonus = [&](int32_t split) { return split == current ? kLayoutHysteresis : 0.0; };
-  Choice best = {kWholeLayout, evaluation.WholeValue()};
+  BestSplit best = {kWholeLayout, evaluation.WholeValue()};
   best.value += best.value > 0 ? bonus(kWholeLayout) : 0;
   values.Update(question, evaluation);
   // From the largest LC side on: a quota makes BE sides equally good.
@@ -79,7 +79,7 @@ void Answer(const LayoutQuestion& question, const PairTable& pairs, Mechanism me
   if (mechanism == Mechanism::kEvict || question.splits == 0) {
     layout.split = kWholeLayout;
   } else if (mechanism == Mechanism::kBest) {
-    const Choice known = BestLayout(question, evaluation, values);
+    const BestSplit known = BestLayout(question, evaluation, values);
     layout.split = known.split;
     layout.value = known.value;
     layout.runner_up = known.runner_up;

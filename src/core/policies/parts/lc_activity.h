@@ -1,8 +1,8 @@
 // LC work at the time of a plan: whether a query is active, how long LC's places stay closed after
 // the last one, and which places its routes and running tasks overlap.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LC_ACTIVITY_H_
-#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LC_ACTIVITY_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_LC_ACTIVITY_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_LC_ACTIVITY_H_
 
 #include <cstdint>
 
@@ -23,4 +23,4 @@ LcActivity FindLcActivity(const Snapshot& snapshot, const Plan& plan);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LC_ACTIVITY_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_LC_ACTIVITY_H_

@@ -1,6 +1,6 @@
 // The LC work of a snapshot (lc_activity.h).
 
-#include "src/core/policies/adaptive/lc_activity.h"
+#include "src/core/policies/parts/lc_activity.h"
 
 #include <algorithm>
 
