@@ -193,6 +193,8 @@ def test_a_failed_row_and_a_line_cut_off_are_measured_again(tmp_path):
     again = finished.Finished(path, SETTING)
     assert not again.has(row)
     assert not again.has(Row('bert_b1', 'lbm', PEAK, ('adaptive',)))
+    again.add(row, {'conditions': {'adaptive': {}}})  # on a line of its own
+    assert finished.Finished(path, SETTING).has(row)
 
 
 # --- statistics ---
