@@ -129,19 +129,19 @@ class Choices final : public EventSink {
 class LaunchChoicesTest : public SimulatedSchedulerTest {
  protected:
   Choices sink_;
+  PlannedChoice choice_;  // the policy's; the scheduler still plans when a test has ended
 };
 
 // Not for other values alone, but again after a while, for a trace that began meanwhile.
 TEST_F(LaunchChoicesTest, AChoiceIsLoggedWhenItChangesAndForEachOfItsTasks) {
   SchedulerOptions options;
   options.events = &sink_;
-  PlannedChoice choice;
-  choice.kind = ChoiceKind::kLayout;
-  choice.chosen = 84;
-  choice.runner_up = 92;
-  choice.value = 5;
+  choice_.kind = ChoiceKind::kLayout;
+  choice_.chosen = 84;
+  choice_.runner_up = 92;
+  choice_.value = 5;
   ASSERT_NO_FATAL_FAILURE(StartScheduler(
-      std::make_unique<PlanWith>([&](const Snapshot&, Plan& plan) { plan.choice = choice; }),
+      std::make_unique<PlanWith>([this](const Snapshot&, Plan& plan) { plan.choice = choice_; }),
       options));
   KernelId kernel = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
   const QueueId queue = AddQueue(AppClass::kBestEffort, "be");
@@ -156,17 +156,17 @@ TEST_F(LaunchChoicesTest, AChoiceIsLoggedWhenItChangesAndForEachOfItsTasks) {
   };
   plan_again();
   plan_again();
-  choice.value = 6;
+  choice_.value = 6;
   plan_again();
   ASSERT_EQ(sink_.choices.size(), 1U);
   EXPECT_EQ(sink_.choices[0].chosen, 84);
   EXPECT_EQ(sink_.choices[0].runner_up, 92);
   EXPECT_EQ(sink_.choices[0].value, 5);
   EXPECT_EQ(sink_.choices[0].ticket.value, 0U);
-  choice.runner_up = PlannedChoice::kNoRunnerUp;
+  choice_.runner_up = PlannedChoice::kNoRunnerUp;
   plan_again();
   EXPECT_EQ(sink_.choices.size(), 2U);
-  choice.tasks = {TicketId{7}, TicketId{9}};
+  choice_.tasks = {TicketId{7}, TicketId{9}};
   plan_again();
   ASSERT_EQ(sink_.choices.size(), 4U);
   EXPECT_EQ(sink_.choices[2].ticket.value, 7U);
