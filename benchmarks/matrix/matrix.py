@@ -7,7 +7,7 @@
 
 Rows that are in the file are skipped, if commit, profile and settings are the same: run it again to go on. Each
 service has a process of its own and a share of --seconds by the length of its queries; its most important rows come
-first. A row that fails is told, and the others go on. Exit code 0: no row failed; 1: one did; 77: there is no GPU or
+first. A row that fails is named, and the others go on. Exit code 0: no row failed; 1: one did; 77: there is no GPU or
 no PyTorch.
 """
 

@@ -125,7 +125,8 @@ gpushare_event Choice(uint64_t ticket, int32_t kind, int64_t time_ns, int64_t ch
   return event;
 }
 
-// Logged again while it holds, and told once; the layout of another time is not.
+// A choice that the log has twice is printed once, and a layout that was chosen at another time is
+// not printed.
 TEST(ExplainTest, TellsWhatThePlanChoseAndWhatWasNextBest) {
   std::vector<gpushare_event> events = {Choice(0, kLayoutChoice, 1'000'500, 84, 92)};
   for (const gpushare_event& event : Events()) events.push_back(event);

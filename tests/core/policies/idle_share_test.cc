@@ -28,6 +28,20 @@ LcAppView App(double tail_rate, int64_t budget_ns) {
   return app;
 }
 
+double IdleShareFor(const LcAppView& app, int64_t eviction_ns, int64_t fixed_ns) {
+  if (app.blocking_budget_ns == kNever) return 1;
+  return IdleLimit(app).ShareOf(eviction_ns, fixed_ns);
+}
+
+// What IdleShares answers, without its memory.
+double IdleShare(const Snapshot& snapshot, int64_t eviction_ns, int64_t fixed_ns) {
+  double share = 1;
+  for (const LcAppView& app : snapshot.lc_apps) {
+    share = std::min(share, IdleShareFor(app, eviction_ns, fixed_ns));
+  }
+  return share < kIdleShareMin ? 0 : share;
+}
+
 // p99 of a FIFO server that takes vacations of `vacation_ns` in the idle periods that the policy
 // draws for `share`; and in `drawn` their part.
 double P99(double load, double vacation_ns, double share, double& drawn) {
@@ -46,7 +60,7 @@ double P99(double load, double vacation_ns, double share, double& drawn) {
     if (arrival > free_at) {
       apps[0].idle_since_ns = static_cast<TimeNs>(free_at);
       ++periods;
-      if (vacation_ns > 0 && IsSharedPeriod(snapshot, share)) {
+      if (vacation_ns > 0 && IdlePeriod(snapshot).IsOneOf(share)) {
         ++shared;
         free_at += std::ceil((arrival - free_at) / vacation_ns) * vacation_ns;
       }
@@ -114,7 +128,7 @@ TEST(IdleShareTest, AnHourIsLeftToTheTailAccount) {
   snapshot.lc_apps = apps;
   EXPECT_EQ(IdleShare(snapshot, 0, int64_t{3600} * 1'000'000'000), 0);
   EXPECT_EQ(IdleShare(snapshot, kNever / 4, 0), 0);
-  EXPECT_FALSE(IsSharedPeriod(snapshot, 0));
+  EXPECT_FALSE(IdlePeriod(snapshot).IsOneOf(0));
 }
 
 TEST(IdleSharesTest, ARememberedAnswerIsThatOfTheQuestion) {
@@ -122,7 +136,8 @@ TEST(IdleSharesTest, ARememberedAnswerIsThatOfTheQuestion) {
                                    App(RateOf(0.2), kNever)};
   Snapshot snapshot;
   snapshot.lc_apps = apps;
-  IdleShares shares(snapshot);
+  IdleShares shares;
+  shares.Follow(snapshot);
   std::mt19937_64 random(5);
   for (int i = 0; i < 10'000; ++i) {  // more questions than are remembered
     const auto eviction_ns = static_cast<int64_t>(random() % 20 * 10'000);
@@ -135,7 +150,7 @@ TEST(IdleSharesTest, AnswersFollowTheTailsAndBudgetsOfTheApps) {
   std::array<LcAppView, 2> apps = {App(RateOf(0.3), 50'000), App(RateOf(0.5), 80'000)};
   Snapshot snapshot;
   snapshot.lc_apps = apps;
-  IdleShares shares(snapshot);
+  IdleShares shares;
   const auto expect_right = [&] {
     shares.Follow(snapshot);
     for (const int64_t eviction_ns : {20'000, 120'000, 300'000}) {

@@ -58,22 +58,8 @@ class IdleLimit {
   double delay_allowed_;  // exp(eta B) - 1
 };
 
-inline double IdleShareFor(const LcAppView& app, int64_t eviction_ns, int64_t fixed_ns) {
-  if (app.blocking_budget_ns == kNever) return 1;
-  return IdleLimit(app).ShareOf(eviction_ns, fixed_ns);
-}
-
-// Of all LC apps. Less than kIdleShareMin counts as none: so rare a launch is for the tail account.
-// A plan that asks often uses IdleShares.
-inline double IdleShare(const Snapshot& snapshot, int64_t eviction_ns, int64_t fixed_ns) {
-  double share = 1;
-  for (const LcAppView& app : snapshot.lc_apps) {
-    share = std::min(share, IdleShareFor(app, eviction_ns, fixed_ns));
-  }
-  return share < kIdleShareMin ? 0 : share;
-}
-
-// The same answers, kept while the tails and budgets of the LC apps stay as they are: plans ask
+// The least share of all LC apps; below kIdleShareMin it counts as none, because so rare a launch
+// is for the tail account. Answers are kept while the tails and budgets stay as they are: plans ask
 // again and again for the same few kernels, and each answer takes exponential functions for each LC
 // app.
 //
@@ -81,9 +67,6 @@ inline double IdleShare(const Snapshot& snapshot, int64_t eviction_ns, int64_t f
 //   shares.Of(blocking_ns, 0);
 class IdleShares {
  public:
-  IdleShares() = default;
-  explicit IdleShares(const Snapshot& snapshot) { Follow(snapshot); }
-
   void Follow(const Snapshot& snapshot) {
     if (IsOf(snapshot)) return;
     known_.fill(0);
@@ -180,9 +163,6 @@ class IdlePeriod {
  private:
   double draw_;
 };
-inline bool IsSharedPeriod(const Snapshot& snapshot, double share) {
-  return IdlePeriod(snapshot).IsOneOf(share);
-}
 
 }  // namespace gpushare::core
 
