@@ -197,6 +197,36 @@ def test_threads_that_close_at_once_close_once():
         assert future.result(timeout=0).verdict is gpushare.Verdict.OK
 
 
+def test_a_close_ends_the_waits_of_other_threads_before_it_frees_the_runtime():
+    for _ in range(30):
+        runtime = gpushare.Runtime(device='sim')
+        training = runtime.create_app('training', gpushare.BEST_EFFORT)
+        kernel = runtime.register_kernel('sincos_27us')
+        steps = [training.submit(kernel, block_tasks=10_000) for _ in range(20)]
+
+        def drain(opened=runtime):
+            while True:
+                opened.drain()
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            waits = [pool.submit(drain), pool.submit(drain), *[pool.submit(step.wait) for step in steps]]
+            runtime.close()
+            for wait in waits[:2]:
+                with pytest.raises(gpushare.FailedPreconditionError, match='This Runtime is closed'):
+                    wait.result(timeout=30)
+
+
+def test_a_wait_for_work_that_a_close_cuts_off_ends(polled):
+    app = polled.create_app('training', gpushare.BEST_EFFORT)
+    ticket = app.submit(polled.register_kernel('sincos_27us'), block_tasks=2**40)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        wait = pool.submit(ticket.wait)
+        with pytest.raises(gpushare.DeadlineExceededError):
+            polled.close(timeout_s=0.001)
+        with pytest.raises((gpushare.TaskError, gpushare.FailedPreconditionError)):
+            wait.result(timeout=30)
+
+
 def test_a_release_that_fails_can_be_repeated(service, chain, monkeypatch):
     ticket, query = service.submit(chain), service.queue.begin_query()
     ticket.wait()

@@ -1,14 +1,20 @@
-"""Waits in short slices, so that Ctrl-C ends a wait: a signal is handled only between two calls of C."""
+"""Waits in short slices, so that Ctrl-C ends a wait: a signal is handled only between two calls of C.
+
+A handle must live as long as a call that uses it. So a runtime that closes ends the waits of other threads
+before it gives its handle back.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
+from types import TracebackType
 
 from gpushare import abi
 from gpushare._library import check, library
 from gpushare.enums import Status
-from gpushare.errors import InvalidArgumentError
+from gpushare.errors import FailedPreconditionError, InvalidArgumentError
 
 SLICE_NS = 100_000_000
 
@@ -28,12 +34,48 @@ def deadline_ns(runtime: int, timeout_s: float | None) -> int:
     return min(abi.GPUSHARE_NEVER, now_ns(runtime) + int(min(timeout_s, 1e9) * 1e9))
 
 
-def wait(runtime: int, call: Callable[[int], int], timeout_s: float | None) -> None:
+class Waits:
+    """The waits for one runtime that are under way. A with block is around each."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._threads: list[int] = []
+        self._ended = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            self.check()
+            self._threads.append(threading.get_ident())
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        with self._changed:
+            self._threads.remove(threading.get_ident())
+            self._changed.notify_all()
+
+    def check(self) -> None:
+        if self._ended:
+            raise FailedPreconditionError(Status.FAILED_PRECONDITION, 'This Runtime is closed.')
+
+    def end(self) -> None:
+        """Ends the waits of other threads, each after its slice at the latest, and lets no new one begin.
+
+        A wait of this thread is below a signal handler that closes, and finds a handle that is not live.
+        """
+        own = threading.get_ident()
+        with self._changed:
+            self._ended = True
+            self._changed.wait_for(lambda: all(thread == own for thread in self._threads))
+
+
+def wait(waits: Waits, runtime: int, call: Callable[[int], int], timeout_s: float | None) -> None:
     """Repeats a call that takes a deadline until it is done or the timeout has passed."""
-    deadline = deadline_ns(runtime, timeout_s)
-    while True:
-        until = min(deadline, now_ns(runtime) + SLICE_NS)
-        status = call(until)
-        if status != Status.DEADLINE_EXCEEDED or until >= deadline:
-            check(status)
-            return
+    with waits:
+        deadline = deadline_ns(runtime, timeout_s)
+        while True:
+            until = min(deadline, now_ns(runtime) + SLICE_NS)
+            status = call(until)
+            if status != Status.DEADLINE_EXCEEDED or until >= deadline:
+                check(status)
+                return
+            waits.check()

@@ -55,6 +55,7 @@ class Runtime(Handle):
         self._close_lock = threading.RLock()
         self._closing = False
         self._waiter: Completions | None = None
+        self._waits = _waits.Waits()
         self._kept: list[Any] = []
         struct = init(abi.gpushare_runtime_options, options)
         self._log = _log_callback(log)
@@ -104,12 +105,12 @@ class Runtime(Handle):
     def drain(self, timeout_s: float | None = None) -> None:
         """Waits until no task is pending. Other threads may still submit."""
         handle = self.handle
-        _waits.wait(handle, lambda until: library().gpushare_runtime_drain(handle, until), timeout_s)
+        _waits.wait(self._waits, handle, lambda until: library().gpushare_runtime_drain(handle, until), timeout_s)
 
     def quiesce(self, timeout_s: float | None = None) -> None:
         """Holds launches, evicts BE work and waits until the device is idle, until resume()."""
         handle = self.handle
-        _waits.wait(handle, lambda until: library().gpushare_runtime_quiesce(handle, until), timeout_s)
+        _waits.wait(self._waits, handle, lambda until: library().gpushare_runtime_quiesce(handle, until), timeout_s)
 
     def resume(self) -> None:
         """Ends a quiesce."""
@@ -255,6 +256,7 @@ class Runtime(Handle):
             waiter = self._waiter
         if waiter is not None:
             waiter.close()
+        self._waits.end()
         for child in list(self._children):
             child.close()
         self._release_leftovers()

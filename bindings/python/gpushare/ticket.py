@@ -75,7 +75,8 @@ class Ticket:
         """wait() for any verdict: it raises no TaskError."""
         if self._record is None:
             runtime, value = self.runtime_handle, self.c_value
-            _waits.wait(runtime, lambda until: library().gpushare_ticket_wait(runtime, value, until), timeout_s)
+            _waits.wait(self._queue.runtime._waits, runtime,
+                        lambda until: library().gpushare_ticket_wait(runtime, value, until), timeout_s)
 
     def record(self) -> CompletionRecord:
         """What happened to the task, which must be complete."""

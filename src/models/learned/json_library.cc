@@ -127,9 +127,9 @@ void WriteRows(const LibraryClass& in, JsonWriter& json) {
 }
 
 absl::Status ReadClass(const JsonValue& value, const JsonPath& path, LibraryClass& out) {
+  constexpr size_t kFirst = kLibraryClasses / kLibraryOperations;
   int64_t index = 0;
-  GPUSHARE_RETURN_IF_ERROR(
-      ReadInteger(value, path, kLibraryClasses / kLibraryOperations, kLibraryClasses - 1, index));
+  GPUSHARE_RETURN_IF_ERROR(ReadInteger(value, path, kFirst, kLibraryClasses - 1, index));
   out.call_class = static_cast<size_t>(index);
   return absl::OkStatus();
 }
