@@ -1,5 +1,5 @@
 // Kernelet's comparison (5.4, figures 13 and 14) on the simulated device: the total time of the
-// mixes CI, MI, MIX and ALL under BASE, kernelet, OPT and random schedules.
+// mixes CI, MI, MIX and ALL under BASE, kernelet, OPT, adaptive and random schedules.
 //
 // The gains are throughput: BASE's time over the scheduler's, less 1. One JSON object on stdout, a
 // table on stderr.
@@ -58,13 +58,16 @@ double Percent(int64_t over, int64_t under) {
 
 Json RowOf(const Mix& mix, const Comparison& comparison) {
   const std::vector<int64_t>& random = comparison.random_ns;
-  Json row = {{"mix", mix.name},
-              {"base_ms", Rounded(Ms(comparison.base_ns), 3)},
-              {"kernelet_ms", Rounded(Ms(comparison.kernelet_ns), 3)},
-              {"opt_ms", Rounded(Ms(comparison.opt_ns), 3)},
-              {"gain_percent", Rounded(Percent(comparison.base_ns, comparison.kernelet_ns), 2)},
-              {"opt_gain_percent", Rounded(Percent(comparison.base_ns, comparison.opt_ns), 2)},
-              {"over_opt_percent", Rounded(Percent(comparison.kernelet_ns, comparison.opt_ns), 2)}};
+  Json row = {
+      {"mix", mix.name},
+      {"base_ms", Rounded(Ms(comparison.base_ns), 3)},
+      {"kernelet_ms", Rounded(Ms(comparison.kernelet_ns), 3)},
+      {"opt_ms", Rounded(Ms(comparison.opt_ns), 3)},
+      {"adaptive_ms", Rounded(Ms(comparison.adaptive_ns), 3)},
+      {"gain_percent", Rounded(Percent(comparison.base_ns, comparison.kernelet_ns), 2)},
+      {"adaptive_gain_percent", Rounded(Percent(comparison.base_ns, comparison.adaptive_ns), 2)},
+      {"opt_gain_percent", Rounded(Percent(comparison.base_ns, comparison.opt_ns), 2)},
+      {"over_opt_percent", Rounded(Percent(comparison.kernelet_ns, comparison.opt_ns), 2)}};
   if (random.empty()) return row;
   Json quantiles = Json::array();
   for (int tenth = 0; tenth <= 10; ++tenth) {
@@ -83,10 +86,11 @@ Json RowOf(const Mix& mix, const Comparison& comparison) {
 
 void PrintRow(const Mix& mix, const Comparison& comparison) {
   const std::vector<int64_t>& random = comparison.random_ns;
-  std::fprintf(stderr, "%-4s %9.1f %9.1f %9.1f %+7.1f %% %+7.1f %%", mix.name.c_str(),
-               Ms(comparison.base_ns), Ms(comparison.kernelet_ns), Ms(comparison.opt_ns),
-               Percent(comparison.base_ns, comparison.kernelet_ns),
-               Percent(comparison.kernelet_ns, comparison.opt_ns));
+  std::fprintf(stderr, "%-4s %9.1f %9.1f %9.1f %+7.1f %% %+7.1f %% %9.1f %+7.1f %%",
+               mix.name.c_str(), Ms(comparison.base_ns), Ms(comparison.kernelet_ns),
+               Ms(comparison.opt_ns), Percent(comparison.base_ns, comparison.kernelet_ns),
+               Percent(comparison.kernelet_ns, comparison.opt_ns), Ms(comparison.adaptive_ns),
+               Percent(comparison.base_ns, comparison.adaptive_ns));
   if (!random.empty()) {
     std::fprintf(stderr, " %9.1f %9.1f %9.1f", Ms(random.front()), Ms(Quantile(random, 0.5)),
                  Ms(random.back()));
@@ -115,9 +119,9 @@ int Run(Arguments& given) {
                              {"seed", options.load.seed},
                              {"random_runs", options.runs}},
                             "mixes");
-  std::fprintf(
-      stderr,
-      "mix    BASE ms  kernelet       OPT      gain  over OPT    MC min    median       max\n");
+  std::fprintf(stderr,
+               "mix    BASE ms  kernelet       OPT      gain  over OPT  adaptive      gain    MC "
+               "min    median       max\n");
   for (const Mix& mix : mixes) {
     const Comparison comparison =
         Compare(mix, options.load, oracle, options.runs, options.threads, options.rig);

@@ -86,6 +86,7 @@ Comparison Compare(const Mix& mix, const Load& load, const Oracle& oracle, int r
   Comparison comparison;
   comparison.base_ns = TotalNs(mix, load, Policy("kernelet:base"), options);
   comparison.kernelet_ns = TotalNs(mix, load, Policy("kernelet"), options);
+  comparison.adaptive_ns = TotalNs(mix, load, Policy("adaptive"), options);
   comparison.opt_ns = TotalNs(mix, load, oracle.Opt(), options);
   if (oracle.unknown() > 0) benchmarks::Fail("OPT was asked for a pair that was not executed.");
   comparison.random_ns = RandomTotals(mix, load, runs, threads, options);

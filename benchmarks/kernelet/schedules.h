@@ -21,9 +21,11 @@ struct Comparison {
   int64_t base_ns = 0;
   int64_t kernelet_ns = 0;
   int64_t opt_ns = 0;
+  int64_t adaptive_ns = 0;
   std::vector<int64_t> random_ns;  // ascending, one a run
 };
-// BASE, kernelet and OPT, and `runs` random schedules on so many threads, of one mix's arrivals.
+// BASE, kernelet, OPT and adaptive, and `runs` random schedules on so many threads, of one mix's
+// arrivals.
 Comparison Compare(const Mix& mix, const Load& load, const Oracle& oracle, int runs, int threads,
                    const RigOptions& options);
 

@@ -19,6 +19,7 @@ static_assert(static_cast<int>(CopyDirection::kPeer) == GPUSHARE_COPY_PEER);
 static_assert(static_cast<int>(Verdict::kShutdown) == GPUSHARE_VERDICT_SHUTDOWN);
 static_assert(static_cast<int>(Reason::kFillsGap) == GPUSHARE_REASON_FILLS_GAP);
 static_assert(static_cast<int>(Reason::kTailCredit) == GPUSHARE_REASON_TAIL_CREDIT);
+static_assert(static_cast<int>(Reason::kCoResident) == GPUSHARE_REASON_CO_RESIDENT);
 static_assert(static_cast<int>(Reason::kHoldHeadroom) == GPUSHARE_REASON_HOLD_HEADROOM);
 static_assert(static_cast<int>(Reason::kHoldLaunches) == GPUSHARE_REASON_HOLD_LAUNCHES);
 static_assert(static_cast<int>(Reason::kHoldPlan) == GPUSHARE_REASON_HOLD_PLAN);

@@ -63,7 +63,7 @@ class PacedDevice final : public core::Device {
   absl::Status Launch(const LaunchRequest& request) override {
     const TimeNs now_ns = NowNs();
     core::MutexLock lock(&mutex_);
-    if (due_.size() + request.parts.size() > due_.kCapacity) {
+    if (due_.size() + request.parts.size() > core::kMaxInFlightLaunches) {
       return absl::ResourceExhaustedError("The paced device holds the most launches that it can.");
     }
     absl::Status status = inner_->Launch(request);

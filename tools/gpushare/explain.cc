@@ -103,12 +103,12 @@ void AddChoice(const EventIndexEntry& run, const gpushare_event& event, int64_t 
   step.runner_up = ChoiceName(run, event.detail, event.b);
   step.value = event.c;
   step.runner_up_value = event.d;
-  for (auto earlier = story.steps.rbegin(); earlier != story.steps.rend(); ++earlier) {
-    if (earlier->type != event.type) continue;
-    if (earlier->chosen == step.chosen && earlier->runner_up == step.runner_up) return;
-    break;
-  }
-  story.steps.push_back(step);
+  const auto last =
+      std::find_if(story.steps.rbegin(), story.steps.rend(),
+                   [&](const StoryStep& earlier) { return earlier.type == event.type; });
+  const bool repeated = last != story.steps.rend() && last->chosen == step.chosen &&
+                        last->runner_up == step.runner_up;
+  if (!repeated) story.steps.push_back(step);
 }
 
 void AddStep(const EventIndexEntry& run, const gpushare_event& event, TicketStory& story) {

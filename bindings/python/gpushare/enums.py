@@ -158,6 +158,8 @@ class Reason(_Open):
     FILLS_GAP = 11
     # on credit of the LC apps' tail accounts
     TAIL_CREDIT = 12
+    # it shares SMs with another BE kernel that suits it
+    CO_RESIDENT = 13
     # it is longer than the headroom of an active query
     HOLD_HEADROOM = 32
     # its blocking time exceeds a blocking budget

@@ -106,8 +106,8 @@ Judgement BeJudge::JudgeRoom(const HeadView& task, const BePlace& place) const {
   if (place.closed != Reason::kNone) {
     return {place.closed, BlockingOn(snapshot_, task, place.index), 0};
   }
-  if (place.live >= kBeWindowPerPlace || SharesQueue(task, place) || LeavesPlace(task, place)) {
-    return {Reason::kHoldWindow, place.live, kBeWindowPerPlace};
+  if (place.live >= place.window || SharesQueue(task, place) || LeavesPlace(task, place)) {
+    return {Reason::kHoldWindow, place.live, place.window};
   }
   return {};
 }

@@ -26,6 +26,17 @@ int Rank(Reason reason) {
   }
 }
 
+// The BE task of the only live part on the place; null where there are more, or one of this plan.
+const RunningView* OnlyRunningOn(const Snapshot& snapshot, PlaceIndex place) {
+  const RunningView* only = nullptr;
+  for (const RunningView& running : snapshot.running) {
+    if (!IsBeCompute(running.task) || (running.places & PlaceBit(place)) == 0) continue;
+    if (only != nullptr) return nullptr;
+    only = &running;
+  }
+  return only;
+}
+
 }  // namespace
 
 BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc,
@@ -35,6 +46,7 @@ BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActiv
       shares_(snapshot),
       places_(snapshot, layout, lc),
       judge_(snapshot, layout, lc, forced, places_, shares_, idle_shares),
+      pairs_(snapshot, places_, judge_, shares_),
       turn_(snapshot, places_, judge_, shares_) {}
 
 Reason BePlaces::LaunchReason(const HeadView& task, const BePlace& place) const {
@@ -45,11 +57,13 @@ Reason BePlaces::LaunchReason(const HeadView& task, const BePlace& place) const 
   return judge_.budgets().eviction_ns == kNever ? Reason::kIdleDevice : Reason::kFitsBlockingBudget;
 }
 
-bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, Plan& plan) {
+bool BePlaces::Launch(const HeadView& task, BePlace& place, Reason reason, int32_t workers,
+                      Plan& plan) {
   if (judge_.JudgeBlocking(task, place).on_credit) reason = Reason::kTailCredit;
   PlannedLaunch launch =
       MakeLaunch(task.task, EvictableForm(snapshot_, task), place.index, LaneClass::kBe, reason);
-  if (places_.quotas().BoundsWorkers(task)) launch.workers = places_.quotas().WorkersLeft(task);
+  launch.workers =
+      places_.quotas().BoundsWorkers(task) ? places_.quotas().WorkersLeft(task) : workers;
   if (!plan.launches.TryAdd(launch)) return false;
   places_.Take(task, place);
   return true;
@@ -73,23 +87,15 @@ bool BePlaces::ReturnRunning(BePlace& place, Plan& plan) {
     }
     if (!joins || !judge_.MayLaunch(task, place)) continue;
     if (turn_.Displaces(task)) continue;
-    return Launch(task, place, Reason::kElasticReturn, plan);
+    return Launch(task, place, Reason::kElasticReturn, 0, plan);
   }
   return false;
 }
 
-bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
-  // A head that was just launched on the other side gets a part on this side too.
-  if (recent_ >= 0 && recent_place_ != place.index) {
-    const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
-    if (CanBeEvicted(snapshot_, head) && !RunsInSegments(snapshot_, head) &&
-        judge_.MayLaunch(head, place) && !IsShort(head)) {
-      return Launch(head, place, Reason::kElasticReturn, plan);
-    }
-  }
+// The head that is next by weight of those that may use the place.
+const HeadView* BePlaces::NextHead(const BePlace& place) const {
   const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
   const HeadView* best = nullptr;
-  size_t best_index = 0;
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
@@ -98,19 +104,86 @@ bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
       continue;
     if (OlderNeedsRoom(head)) continue;
     best = &head;
-    best_index = h;
   }
+  return best;
+}
+
+bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
+  // A head that was just launched on the other side gets a part on this side too.
+  if (recent_ >= 0 && recent_place_ != place.index) {
+    const HeadView& head = snapshot_.heads[static_cast<size_t>(recent_)];
+    if (CanBeEvicted(snapshot_, head) && !RunsInSegments(snapshot_, head) &&
+        judge_.MayLaunch(head, place) && !IsShort(head)) {
+      return Launch(head, place, Reason::kElasticReturn, 0, plan);
+    }
+  }
+  const HeadView* const best = NextHead(place);
   // A graph in segments waits until the place is empty, and nobody goes before it meanwhile.
   if (best == nullptr || judge_.MustWaitAlone(*best, place) || turn_.LeavesSides(*best, place))
     return false;
   BePlace& chosen =
       place.role == PlaceRole::kBeSide && turn_.PrefersWhole(*best) ? places_.Whole() : place;
-  if (!Launch(*best, chosen, LaunchReason(*best, chosen), plan)) return false;
-  launched_.set(best_index);
-  recent_ = static_cast<int32_t>(best_index);
-  recent_place_ = chosen.index;
-  shares_.Charge(*best);
+  if (chosen.live == 0 && pairs_.MayPairOn(chosen)) {
+    const BePair pair = pairs_.FindPartner(*best, 0, *best, chosen);
+    if (pair.partner != nullptr) {
+      return LaunchNext(*best, chosen, Reason::kCoResident, pair.workers_per_sm, plan) &&
+             LaunchPartner(*best, pair, chosen, plan);
+    }
+  }
+  return LaunchNext(*best, chosen, LaunchReason(*best, chosen), 0, plan);
+}
+
+// Launches a head: it is charged, and no second time a head of this plan.
+bool BePlaces::LaunchNext(const HeadView& head, BePlace& place, Reason reason,
+                          int32_t workers_per_sm, Plan& plan) {
+  if (!Launch(head, place, reason, workers_per_sm * snapshot_.sm_count, plan)) return false;
+  recent_ = static_cast<int32_t>(&head - snapshot_.heads.data());
+  recent_place_ = place.index;
+  launched_.set(static_cast<size_t>(recent_));
+  shares_.Charge(head);
   return true;
+}
+
+bool BePlaces::LaunchPartner(const HeadView& task, const BePair& pair, BePlace& place, Plan& plan) {
+  const auto pair_with = [&](const HeadView& other) {
+    return PlannedChoice::PairOf(task.kernel->id, other.kernel->id);
+  };
+  const HeadView& partner = *pair.partner;
+  if (!LaunchNext(partner, place, Reason::kCoResident, pair.partner_workers_per_sm, plan)) {
+    return false;
+  }
+  plan.choice = {.kind = ChoiceKind::kCoSchedule,
+                 .tasks = {task.task, partner.task},
+                 .chosen = pair_with(partner),
+                 .value = Millionths(pair.gain)};
+  if (pair.runner_up != nullptr) {
+    plan.choice.runner_up = pair_with(*pair.runner_up);
+    plan.choice.runner_up_value = Millionths(pair.runner_up_gain);
+  }
+  return true;
+}
+
+// Beside a task that has a part of each SM: a task that pairs with it, or more workers of itself.
+// Beside a task that has all of them: nothing, where the next tasks of both would make a pair.
+bool BePlaces::PairRunning(BePlace& place, Plan& plan) {
+  if (!pairs_.MayPairOn(place)) return false;
+  const RunningView* const running = OnlyRunningOn(snapshot_, place.index);
+  if (running == nullptr) return false;
+  const HeadView* const next = NextHead(place);
+  const bool widens = pairs_.CanWiden(*running);
+  if (next != nullptr && (widens || running->task.followed)) {
+    const int32_t width = widens ? pairs_.WidthOf(*running) : 0;
+    const BePair pair = pairs_.FindPartner(running->task, width, *next, place);
+    if (pair.partner != nullptr) {
+      if (widens) return LaunchPartner(running->task, pair, place, plan);
+      place.window = 1;
+      return true;
+    }
+  }
+  if (!widens) return false;
+  const HeadView& task = running->task;
+  const int32_t rest = task.kernel->workers_per_sm_max - pairs_.WidthOf(*running);
+  return Launch(task, place, Reason::kCoResident, rest * snapshot_.sm_count, plan);
 }
 
 // Whether an older task of the same app waits for its quota's room in a home. Younger ones would
@@ -146,7 +219,7 @@ void BePlaces::Fill(Plan& plan) {
     recent_ = -1;
     for (BePlace& place : places_.all()) {
       if (place.closed != Reason::kNone || place.live != depth) continue;
-      if (depth == 0 && ReturnRunning(place, plan)) continue;
+      if (depth == 0 ? ReturnRunning(place, plan) : PairRunning(place, plan)) continue;
       LaunchHead(place, plan);
     }
   }

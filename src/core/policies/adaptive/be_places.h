@@ -2,7 +2,8 @@
 //
 // On a place where a task may be launched (be_judge.h), one that already runs on the other side
 // comes first (elastic return), then the head of the BE app that is next by weight (fair_share.h).
-// Work that needs the whole device takes its turn (whole_turn.h). Threads: the planner's.
+// Two kernels share the whole device where that gains (be_pairs.h). Work that needs the whole
+// device takes its turn (whole_turn.h). Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_PLACES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_PLACES_H_
@@ -12,6 +13,7 @@
 
 #include "src/core/base/types.h"
 #include "src/core/policies/adaptive/be_judge.h"
+#include "src/core/policies/adaptive/be_pairs.h"
 #include "src/core/policies/adaptive/layout/layout.h"
 #include "src/core/policies/adaptive/open_places.h"
 #include "src/core/policies/adaptive/whole_turn.h"
@@ -36,9 +38,16 @@ class BePlaces {
 
  private:
   Reason LaunchReason(const HeadView& task, const BePlace& place) const;
-  bool Launch(const HeadView& task, BePlace& place, Reason reason, Plan& plan);
+  // `workers`: 0: all that the place holds.
+  bool Launch(const HeadView& task, BePlace& place, Reason reason, int32_t workers, Plan& plan);
   bool ReturnRunning(BePlace& place, Plan& plan);
+  const HeadView* NextHead(const BePlace& place) const;
   bool LaunchHead(BePlace& place, Plan& plan);
+  bool LaunchNext(const HeadView& head, BePlace& place, Reason reason, int32_t workers_per_sm,
+                  Plan& plan);
+  // Whether the place's only running task has a say in who comes beside it, and had it.
+  bool PairRunning(BePlace& place, Plan& plan);
+  bool LaunchPartner(const HeadView& task, const BePair& pair, BePlace& place, Plan& plan);
   bool OlderNeedsRoom(const HeadView& task) const;
 
   const Snapshot& snapshot_;
@@ -46,6 +55,7 @@ class BePlaces {
   FairShare shares_;
   OpenPlaces places_;
   BeJudge judge_;
+  BePairs pairs_;
   WholeTurn turn_;
   std::bitset<kMaxHeads> launched_;
   int32_t recent_ = -1;  // the head that was launched last in this round

@@ -39,6 +39,7 @@ struct BePlace {
   bool overlaps_lc = false;
   Reason closed = Reason::kNone;  // why nothing may be launched on it now
   int32_t live = 0;
+  int32_t window = kBeWindowPerPlace;             // most live tasks
   std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
   std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
 };

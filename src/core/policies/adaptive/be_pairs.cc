@@ -1,0 +1,109 @@
+// The gain of a pair, and who may be in one (be_pairs.h).
+
+#include "src/core/policies/adaptive/be_pairs.h"
+
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/whole_turn.h"
+#include "src/core/policies/parts/launch_form.h"
+
+namespace gpushare::core {
+namespace {
+
+// A speed with its error bar and the gap in which a queue's next task comes.
+double SteadySpeed(const HeadView& task, double speed, double error) {
+  const double sure = speed * (1 - error);
+  if (!(sure > 0)) return 0;
+  const double pair_ns = static_cast<double>(task.remaining.duration_ns) / sure;
+  return sure * pair_ns / (pair_ns + kSliceGapNs);
+}
+
+// The speeds of two tasks by their rows' order in the table.
+struct PairSides {
+  size_t task;
+  size_t partner;
+};
+
+PairSides PairSidesOf(const HeadView& task, const HeadView& partner) {
+  return task.overlap_index >= partner.overlap_index ? PairSides{0, 1} : PairSides{1, 0};
+}
+
+double GainOf(const CoScheduleOption& option, const PairSides& sides, const HeadView& task,
+              const HeadView& partner) {
+  return SteadySpeed(task, option.speed[sides.task], option.speed_error) +
+         SteadySpeed(partner, option.speed[sides.partner], option.speed_error) - 1;
+}
+
+}  // namespace
+
+bool BePairs::Pairs(const HeadView& task) const {
+  return task.kind == TaskKind::kKernel && task.kernel != nullptr && task.overlap_index >= 0 &&
+         CanBeEvicted(snapshot_, task) && !places_.RunsAlone(task) &&
+         !places_.quotas().IsConfined(task) && !places_.quotas().BoundsWorkers(task);
+}
+
+// Beside each other block tasks take longer than the workers' share alone explains.
+bool BePairs::FitsBudget(const HeadView& task, const CoScheduleOption& option, size_t side,
+                         const BePlace& place) const {
+  const double share = static_cast<double>(option.workers_per_sm[side]) /
+                       std::max(task.kernel->workers_per_sm_max, 1);
+  const double stretch = std::max(1.0, share / static_cast<double>(option.speed[side]));
+  HeadView paired = task;
+  if (task.eviction_ns != kNever) {
+    paired.eviction_ns = static_cast<int64_t>(static_cast<double>(task.eviction_ns) * stretch);
+  }
+  const Judgement judgement = judge_.JudgeBlocking(paired, place);
+  return judgement.reason == Reason::kNone && !judgement.on_credit;
+}
+
+BePair BePairs::FindPartner(const HeadView& task, int32_t workers_per_sm, const HeadView& next,
+                            const BePlace& place) const {
+  BePair best;
+  if (!Pairs(task)) return best;
+  for (const HeadView& head : snapshot_.heads) {
+    if (!IsBeCompute(head) || head.queue == task.queue || !Pairs(head)) continue;
+    const PairSides sides = PairSidesOf(task, head);
+    const CoScheduleOption* chosen = nullptr;
+    double gain = std::max(best.runner_up_gain, kBePairGainMin);
+    for (const CoScheduleOption& option :
+         snapshot_.co_schedules.Of(task.overlap_index, head.overlap_index)) {
+      if (workers_per_sm > 0 && option.workers_per_sm[sides.task] != workers_per_sm) continue;
+      const double its = GainOf(option, sides, task, head);
+      if (its <= gain) continue;
+      chosen = &option;
+      gain = its;
+    }
+    if (chosen == nullptr) continue;
+    if (&head != &next && shares_.LeavesTo(head, next.app)) continue;
+    if (judge_.JudgeRoom(head, place).reason != Reason::kNone) continue;
+    if (!FitsBudget(task, *chosen, sides.task, place)) continue;
+    if (!FitsBudget(head, *chosen, sides.partner, place)) continue;
+    if (gain <= best.gain) {
+      best.runner_up = &head;
+      best.runner_up_gain = gain;
+      continue;
+    }
+    best = {.partner = &head,
+            .workers_per_sm = chosen->workers_per_sm[sides.task],
+            .partner_workers_per_sm = chosen->workers_per_sm[sides.partner],
+            .gain = gain,
+            .runner_up = best.partner,
+            .runner_up_gain = best.gain};
+  }
+  return best;
+}
+
+int32_t BePairs::WidthOf(const RunningView& running) const {
+  if (running.parts.size() != 1 || running.parts[0].form != Form::kWorkers) return 0;
+  return running.parts[0].workers / std::max(snapshot_.sm_count, 1);
+}
+
+bool BePairs::CanWiden(const RunningView& running) const {
+  const HeadView& task = running.task;
+  return Pairs(task) && !running.draining && !IsShort(task) &&
+         task.blocks_left > running.parts[0].workers &&
+         WidthOf(running) < task.kernel->workers_per_sm_max;
+}
+
+}  // namespace gpushare::core
