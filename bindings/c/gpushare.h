@@ -234,7 +234,7 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_QUOTA = 10,                  // it runs within its CapSM quota
   GPUSHARE_REASON_FILLS_GAP = 11,              // it was cut to the blocking budget
   GPUSHARE_REASON_TAIL_CREDIT = 12,            // on credit of the LC apps' tail accounts
-  GPUSHARE_REASON_CO_RESIDENT = 13,            // it shares SMs with another BE kernel that suits it
+  GPUSHARE_REASON_CO_RESIDENT = 13,            // it shares SMs with a kernel that suits it
   GPUSHARE_REASON_HOLD_HEADROOM = 32,          // it is longer than the headroom of an active query
   GPUSHARE_REASON_HOLD_BLOCKING = 33,          // its blocking time exceeds a blocking budget
   GPUSHARE_REASON_HOLD_LC_ACTIVE = 34,         // LC work is on the SMs that it needs

@@ -34,7 +34,7 @@ constexpr ReasonClause kReasonClauses[] = {
     {GPUSHARE_REASON_QUOTA, "it was limited to its CapSM quota"},
     {GPUSHARE_REASON_FILLS_GAP, "it was cut to the blocking budget"},
     {GPUSHARE_REASON_TAIL_CREDIT, "the LC apps' tail accounts had credit for what it delays"},
-    {GPUSHARE_REASON_CO_RESIDENT, "it gained from sharing SMs with another BE kernel"},
+    {GPUSHARE_REASON_CO_RESIDENT, "it gained from sharing SMs with another kernel"},
     {GPUSHARE_REASON_HOLD_HEADROOM, "it was longer than the headroom of an active query"},
     {GPUSHARE_REASON_HOLD_BLOCKING,
      "it could have blocked an LC query for longer than a blocking budget"},

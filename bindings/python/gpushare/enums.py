@@ -158,7 +158,7 @@ class Reason(_Open):
     FILLS_GAP = 11
     # on credit of the LC apps' tail accounts
     TAIL_CREDIT = 12
-    # it shares SMs with another BE kernel that suits it
+    # it shares SMs with a kernel that suits it
     CO_RESIDENT = 13
     # it is longer than the headroom of an active query
     HOLD_HEADROOM = 32

@@ -258,6 +258,9 @@ inline constexpr double kSliceGapNs = 10'000;
 // adaptive: what two BE kernels that share SMs must gain, share of the device. What is left of a
 // pair when one of them ends runs below its speed for the time of a launch. Range 0.02 to 0.2.
 inline constexpr double kBePairGainMin = 0.05;
+// adaptive: time, ns, that a query beside BE workers keeps until its deadline beyond what is
+// predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
+inline constexpr int64_t kOverlapSlackNsMin = 50'000;
 // What those gaps may cost a kernel that runs by itself in slices (Kernelet's p): 2 %. Range 0.005
 // to 0.1.
 inline constexpr double kSliceOverheadMax = 0.02;

@@ -109,7 +109,7 @@ enum class Reason : uint8_t {
   kQuota = 10,                // limited to its CapSM quota (SMGuard algorithm 1)
   kFillsGap = 11,             // a copy or slice cut to the blocking budget
   kTailCredit = 12,           // on credit of the tail accounts: it blocks longer than a budget
-  kCoResident = 13,           // BE shares its SMs with another BE kernel that suits it
+  kCoResident = 13,           // BE shares its SMs with a kernel that suits it
   kHoldHeadroom = 32,         // held: longer than the headroom of an active query
   kHoldBlocking = 33,         // held: its blocking time exceeds a blocking budget
   kHoldLcActive = 34,         // held: LC work is on the SMs it needs

@@ -94,7 +94,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kQuota, "quota", "within its quota"},
     {Reason::kFillsGap, "fills_gap", "cut to fill a gap"},
     {Reason::kTailCredit, "tail_credit", "on credit of the tail accounts"},
-    {Reason::kCoResident, "co_resident", "shares SMs with a BE kernel that suits it"},
+    {Reason::kCoResident, "co_resident", "shares SMs with a kernel that suits it"},
     {Reason::kHoldHeadroom, "hold_headroom", "held: longer than a headroom"},
     {Reason::kHoldBlocking, "hold_blocking", "held: blocks longer than a budget"},
     {Reason::kHoldLcActive, "hold_lc_active", "held: LC work is on its SMs"},

@@ -41,6 +41,9 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
   if (name == "adaptive:partition") {
     return std::make_unique<AdaptivePolicy>(Mechanism::kPartition);
   }
+  if (name == "adaptive:apart") {
+    return std::make_unique<AdaptivePolicy>(Mechanism::kBest, SmSharing::kNone);
+  }
   if (name == "adaptive:elastic") return std::make_unique<AdaptivePolicy>(Mechanism::kElastic);
   return absl::InvalidArgumentError(absl::StrCat("The policy '", name,
                                                  "' is not known; the known policies are ",
@@ -48,11 +51,12 @@ absl::StatusOr<std::unique_ptr<Policy>> MakePolicy(absl::string_view name) {
 }
 
 std::vector<std::string> PolicyNames() {
-  return {"adaptive",      "adaptive:evict", "adaptive:partition", "adaptive:elastic",
-          "smguard",       "smguard:packed", "smguard:active",     "kernelet",
-          "kernelet:base", "tacker",         "tacker:direct",      "baymax",
-          "baymax:nc",     "baymax:np",      "priority",           "fifo",
-          "bare"};
+  return {"adaptive",         "adaptive:evict", "adaptive:partition",
+          "adaptive:elastic", "adaptive:apart", "smguard",
+          "smguard:packed",   "smguard:active", "kernelet",
+          "kernelet:base",    "tacker",         "tacker:direct",
+          "baymax",           "baymax:nc",      "baymax:np",
+          "priority",         "fifo",           "bare"};
 }
 
 }  // namespace gpushare::core

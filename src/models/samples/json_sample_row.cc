@@ -55,8 +55,7 @@ template <class Number, Number SampleRow::*member, int64_t usual, int64_t most>
 Field<SampleRow>::Custom RareField() {
   return {[](const JsonValue& value, const JsonPath& path, SampleRow& out) {
             int64_t whole = 0;
-            absl::Status status =
-                ReadInteger(value, path, usual, static_cast<double>(most), whole);
+            absl::Status status = ReadInteger(value, path, usual, static_cast<double>(most), whole);
             if (status.ok()) out.*member = static_cast<Number>(whole);
             return status;
           },

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(RegistryTest, MakesEveryPolicyUnderItsOwnName) {
-  EXPECT_EQ(PolicyNames().size(), 17u);
+  EXPECT_EQ(PolicyNames().size(), 18u);
   for (const std::string& name : PolicyNames()) {
     absl::StatusOr<std::unique_ptr<Policy>> policy = MakePolicy(name);
     ASSERT_TRUE(policy.ok()) << name;

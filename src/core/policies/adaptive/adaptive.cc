@@ -8,6 +8,7 @@
 #include "src/core/policies/adaptive/be_copies.h"
 #include "src/core/policies/adaptive/be_places.h"
 #include "src/core/policies/adaptive/layout/layout_change.h"
+#include "src/core/policies/adaptive/lc_overlap.h"
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
@@ -18,10 +19,10 @@
 namespace gpushare::core {
 namespace {
 
-LcRoute RouteOf(const Snapshot& snapshot, int32_t layout) {
+LcRoute RouteOf(const Snapshot& snapshot, int32_t layout, bool overlaps) {
   LcRoute route;
   route.place = LcPlaceOf(snapshot, layout);
-  route.evict_overlapping = snapshot.eviction_available;
+  route.evict_overlapping = snapshot.eviction_available && !overlaps;
   return route;
 }
 
@@ -52,9 +53,18 @@ int64_t LcSmsOf(const Snapshot& snapshot, int32_t layout) {
 }
 
 // A trial is not chosen for its value, and a forced mechanism compares no others.
-void NoteChoice(const Snapshot& snapshot, const Layout& layout, Plan& plan) {
-  if (!(layout.value > 0) || layout.trial_kernel >= 0) return;
+void NoteChoice(const Snapshot& snapshot, const Layout& layout, const LcOverlap& overlap,
+                Plan& plan) {
   PlannedChoice& choice = plan.choice;
+  if (overlap.applies()) {
+    choice.kind = ChoiceKind::kLayout;
+    choice.chosen = snapshot.sm_count;
+    choice.value = Millionths(overlap.value());
+    choice.runner_up = LcSmsOf(snapshot, layout.split);
+    choice.runner_up_value = Millionths(layout.value);
+    return;
+  }
+  if (!(layout.value > 0) || layout.trial_kernel >= 0) return;
   choice.kind = ChoiceKind::kLayout;
   choice.chosen = LcSmsOf(snapshot, layout.split);
   choice.value = Millionths(layout.value);
@@ -81,15 +91,19 @@ absl::string_view AdaptivePolicy::name() const {
     case Mechanism::kBest:
       break;
   }
-  return "adaptive";
+  return sharing_ == SmSharing::kNone ? "adaptive:apart" : "adaptive";
 }
 
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
   const int32_t current = CurrentLayout(snapshot);
   idle_shares_.Follow(snapshot);
-  const Layout& layout = layouts_.Choose(snapshot, current, idle_shares_);
-  NoteChoice(snapshot, layout, plan);
+  const Layout& apart = layouts_.Choose(snapshot, current, idle_shares_);
+  const bool shares_sms = mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
+  const LcOverlap overlap(snapshot, apart, shares_sms);
+  const Layout whole{};
+  const Layout& layout = overlap.applies() ? whole : apart;
+  NoteChoice(snapshot, apart, overlap, plan);
   const int64_t budget_ns = MinBlockingBudget(snapshot);
   const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
   const bool waits_for_change = change_ns > budget_ns;
@@ -100,18 +114,29 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     plan.trial_kernel = layout.trial_kernel;
   }
 
-  PublishRoutes(snapshot, RouteOf(snapshot, waits_for_change ? current : layout.split), plan);
+  PublishRoutes(snapshot,
+                RouteOf(snapshot, waits_for_change ? current : layout.split, overlap.applies()),
+                plan);
   LaunchLcHeads(snapshot, plan);
   const LcActivity lc = FindLcActivity(snapshot, plan);
   const uint64_t for_lc = lc.active ? lc.places : 0;
-  EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
+  if (overlap.applies() && lc.active) {
+    overlap.EvictForLc(plan);
+  } else {
+    EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
+  }
   EvictForLayout(snapshot, layout.split, for_lc, plan);
   EvictOverQuotas(snapshot, plan);
 
   if (waits_for_change) {
     HoldBeCompute(snapshot, change_ns, budget_ns, plan);
   } else {
-    BePlaces places(snapshot, layout, lc, mechanism_ != Mechanism::kBest, idle_shares_);
+    const bool forced = mechanism_ != Mechanism::kBest;
+    BePlaces places(snapshot, layout, lc, {forced, shares_sms}, idle_shares_);
+    if (overlap.applies() && lc.active) {
+      const HeadView* const beside = overlap.LaunchBeside(plan);
+      if (beside != nullptr) places.LeaveOut(*beside);
+    }
     places.Fill(plan);
     places.HoldRest(plan);
   }

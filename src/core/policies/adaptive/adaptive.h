@@ -1,18 +1,22 @@
 // adaptive: BE wherever its blocking time fits, by the mechanism with the largest predicted
 // throughput. The default policy.
 //
-// 1. choose a layout (adaptive_layout.h): whole device, or a split, elastic or static
+// 1. choose a layout (adaptive_layout.h): whole device, or a split, elastic or static; or BE
+// workers
+//    that stay beside LC work on the whole device (lc_overlap.h)
 // 2. publish the LC routes and launch every LC head at once
-// 3. evict BE parts that overlap active LC work or a layout that is left
+// 3. evict BE parts that overlap active LC work and may not stay, or a layout that is left
 // 4. launch BE on the places that the layout opens (be_places.h), copies in pieces (be_copies.h)
 //
-// Invariants: no LC head is held; no BE launch on a place that overlaps active LC work; BE's
-// blocking time stays within the least blocking budget, also while no query is active. A forced
-// mechanism ("adaptive:evict") runs evictable BE work also where LC apps miss their bounds: for
-// measurements only.
+// Invariants: no LC head is held; no BE launch on a place that overlaps active LC work, but workers
+// for which all queries have time; BE's blocking time stays within the least blocking budget, also
+// while no query is active. A forced mechanism ("adaptive:evict") runs evictable BE work also where
+// LC apps miss their bounds: for measurements only.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ADAPTIVE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ADAPTIVE_H_
+
+#include <cstdint>
 
 #include "src/core/policies/adaptive/layout/adaptive_layout.h"
 #include "src/core/policies/parts/idle_share.h"
@@ -20,14 +24,20 @@
 
 namespace gpushare::core {
 
+// Whether kernels share SMs where that pays (lc_overlap.h, be_pairs.h), or never: to measure what
+// it gains.
+enum class SmSharing : uint8_t { kWhereItPays, kNone };
+
 class AdaptivePolicy final : public Policy {
  public:
-  explicit AdaptivePolicy(Mechanism mechanism) : mechanism_(mechanism), layouts_(mechanism) {}
+  explicit AdaptivePolicy(Mechanism mechanism, SmSharing sharing = SmSharing::kWhereItPays)
+      : mechanism_(mechanism), sharing_(sharing), layouts_(mechanism) {}
   absl::string_view name() const override;
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 
  private:
   Mechanism mechanism_;
+  SmSharing sharing_;
   IdleShares idle_shares_;
   LayoutChooser layouts_;
 };

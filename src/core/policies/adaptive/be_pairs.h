@@ -33,12 +33,16 @@ struct BePair {
 class BePairs {
  public:
   BePairs(const Snapshot& snapshot, const OpenPlaces& places, const BeJudge& judge,
-          const FairShare& shares)
-      : snapshot_(snapshot), places_(places), judge_(judge), shares_(shares) {}
+          const FairShare& shares, bool shares_sms)
+      : snapshot_(snapshot),
+        places_(places),
+        judge_(judge),
+        shares_(shares),
+        shares_sms_(shares_sms) {}
 
   // Whether the place is one on which BE work pairs: the whole device, of the whole layout.
   bool MayPairOn(const BePlace& place) const {
-    return place.role == PlaceRole::kWhole && snapshot_.co_schedules.kernels > 0;
+    return shares_sms_ && place.role == PlaceRole::kWhole && snapshot_.co_schedules.kernels > 0;
   }
   // The best partner of a task among the heads. `workers_per_sm`: what the task runs with already;
   // 0: as the pair wants. `next`: the head that is next by weight, which no partner may go before
@@ -60,6 +64,7 @@ class BePairs {
   const OpenPlaces& places_;
   const BeJudge& judge_;
   const FairShare& shares_;
+  const bool shares_sms_;
 };
 
 }  // namespace gpushare::core

@@ -40,13 +40,13 @@ const RunningView* OnlyRunningOn(const Snapshot& snapshot, PlaceIndex place) {
 }  // namespace
 
 BePlaces::BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc,
-                   bool forced, IdleShares& idle_shares)
+                   Rules rules, IdleShares& idle_shares)
     : snapshot_(snapshot),
       lc_(lc),
       shares_(snapshot),
       places_(snapshot, layout, lc),
-      judge_(snapshot, layout, lc, forced, places_, shares_, idle_shares),
-      pairs_(snapshot, places_, judge_, shares_),
+      judge_(snapshot, layout, lc, rules.forced, places_, shares_, idle_shares),
+      pairs_(snapshot, places_, judge_, shares_, rules.shares_sms),
       turn_(snapshot, places_, judge_, shares_) {}
 
 Reason BePlaces::LaunchReason(const HeadView& task, const BePlace& place) const {
@@ -133,13 +133,17 @@ bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
   return LaunchNext(*best, chosen, LaunchReason(*best, chosen), 0, plan);
 }
 
+void BePlaces::LeaveOut(const HeadView& head) {
+  launched_.set(static_cast<size_t>(&head - snapshot_.heads.data()));
+}
+
 // Launches a head: it is charged, and no second time a head of this plan.
 bool BePlaces::LaunchNext(const HeadView& head, BePlace& place, Reason reason,
                           int32_t workers_per_sm, Plan& plan) {
   if (!Launch(head, place, reason, workers_per_sm * snapshot_.sm_count, plan)) return false;
   recent_ = static_cast<int32_t>(&head - snapshot_.heads.data());
   recent_place_ = place.index;
-  launched_.set(static_cast<size_t>(recent_));
+  LeaveOut(head);
   shares_.Charge(head);
   return true;
 }

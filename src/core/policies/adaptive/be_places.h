@@ -26,12 +26,17 @@ namespace gpushare::core {
 
 class BePlaces {
  public:
-  // `forced`: evictable tasks are launched without a check of their blocking time.
-  BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, bool forced,
+  struct Rules {
+    bool forced = false;     // evictable tasks are launched without a check of their blocking time
+    bool shares_sms = true;  // where that pays (be_pairs.h)
+  };
+  BePlaces(const Snapshot& snapshot, const Layout& layout, const LcActivity& lc, Rules rules,
            IdleShares& idle_shares);
   BePlaces(const BePlaces&) = delete;  // its members refer to each other
   BePlaces& operator=(const BePlaces&) = delete;
 
+  // A head that the plan launches already.
+  void LeaveOut(const HeadView& head);
   void Fill(Plan& plan);
   // After Fill: a reason for every BE head that is not launched.
   void HoldRest(Plan& plan) const;

@@ -76,6 +76,7 @@ void Answer(const LayoutQuestion& question, const PairTable& pairs, Mechanism me
   layout.trial_kernel = -1;
   layout.value = layout.runner_up_value = 0;
   layout.runner_up = kUnknownLayout;
+  layout.whole_value = evaluation.WholeValue();
   if (mechanism == Mechanism::kEvict || question.splits == 0) {
     layout.split = kWholeLayout;
   } else if (mechanism == Mechanism::kBest) {

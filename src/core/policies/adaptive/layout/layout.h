@@ -33,6 +33,7 @@ struct Layout {
   double value = 0;
   int32_t runner_up = kUnknownLayout;
   double runner_up_value = 0;
+  double whole_value = 0;     // of the whole device, without a bonus
   int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none
 };
 
