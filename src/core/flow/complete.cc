@@ -36,8 +36,11 @@ Sample* AddSample(Flow& flow, const Task& task, const Part& part, int64_t measur
   // Only LC samples name their neighbour's SMs: LC work starts and ends while a BE launch runs, so
   // its effect on that launch cannot be attributed.
   if (!IsLc(task)) return &sample;
-  sample.beside.sms = task.progress.beside_sms;
-  sample.beside.same_sms = task.progress.beside_overlaps;
+  // Nor does LC work name BE work on its own SMs that it did not evict: it did not wait for that to
+  // leave, and may have shared the SMs with it.
+  const bool stayed = task.progress.beside_overlaps && !task.progress.evicts;
+  sample.beside.sms = stayed ? 0 : task.progress.beside_sms;
+  sample.beside.same_sms = task.progress.beside_overlaps && !stayed;
   return &sample;
 }
 

@@ -132,6 +132,16 @@ TEST_F(CoResidentsTest, BeWorkInTheWayIsReportedWithTheWait) {
   EXPECT_LT(seen.measured_ns, kQueryNs + kBlockNs + 50 * kUs);
 }
 
+// Under priority nothing is evicted: the query shares its SMs, and waits for nothing to leave.
+TEST_F(CoResidentsTest, BeWorkThatStaysIsNotBlamedForAWait) {
+  Start("priority");
+  SubmitBe(RegisterBe("be"), "training");
+  const Seen seen = Query();
+  EXPECT_TRUE(seen.has_co_residents);
+  EXPECT_FALSE(seen.beside.same_sms);
+  EXPECT_EQ(seen.beside.sms, 0);
+}
+
 TEST_F(CoResidentsTest, BeWorkOnOtherSmsIsReportedWithTheirNumber) {
   Start("adaptive:partition");
   const KernelId be = RegisterBe("be");
