@@ -180,8 +180,10 @@ bool BePlaces::PairRunning(BePlace& place, Plan& plan) {
     const BePair pair = pairs_.FindPartner(running->task, width, *next, place);
     if (pair.partner != nullptr) {
       if (widens) return LaunchPartner(running->task, pair, place, plan);
-      place.window = 1;
-      return true;
+      if (!shares_.LeavesTo(*pair.partner, running->task.app)) {
+        place.window = 1;
+        return true;
+      }
     }
   }
   if (!widens) return false;
