@@ -1,7 +1,7 @@
 // Arrivals have the asked rate and shape, are the same for the same seed, and traces are read
 // exactly.
 
-#include "tools/gpushare/arrivals.h"
+#include "tools/gpushare/scenario/arrivals.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tools/gpushare/errors.h"
+#include "tools/gpushare/base/errors.h"
 
 namespace gpushare::tool {
 namespace {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/arrivals.h"
-#include "tools/gpushare/files.h"
-#include "tools/gpushare/limits.h"
+#include "tools/gpushare/base/files.h"
+#include "tools/gpushare/base/limits.h"
+#include "tools/gpushare/scenario/arrivals.h"
 
 namespace gpushare::tool {
 namespace {

@@ -1,6 +1,6 @@
 // `gpushare calibrate` on the simulated device: the table, the profile, resuming, bad input.
 
-#include "tools/gpushare/calibrate.h"
+#include "tools/gpushare/profile/calibrate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/calibrate_kernels.h"
-#include "tools/gpushare/command.h"
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/profile_files.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/command/command.h"
+#include "tools/gpushare/profile/calibrate_kernels.h"
+#include "tools/gpushare/profile/profile_files.h"
 
 namespace gpushare::tool {
 namespace {

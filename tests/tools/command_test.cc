@@ -1,7 +1,7 @@
 // The command as a user runs it: exit codes, one sentence on bad input, the files of a run, and the
 // same bytes for the same seed.
 
-#include "tools/gpushare/command.h"
+#include "tools/gpushare/command/command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

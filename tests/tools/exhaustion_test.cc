@@ -1,6 +1,6 @@
 // A command without memory says so and ends with exit code 1, wherever in a scenario the parser is.
 
-#include "tools/gpushare/exhaustion.h"
+#include "tools/gpushare/command/exhaustion.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/faults/failing_allocations.h"
-#include "tools/gpushare/command.h"
+#include "tools/gpushare/command/command.h"
 
 namespace gpushare::tool {
 namespace {

@@ -1,7 +1,7 @@
 // The explanation of a ticket from its events: holds, launches, evictions, what ran beside it,
 // predicted against measured.
 
-#include "tools/gpushare/explain.h"
+#include "tools/gpushare/events/explain.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/explain_text.h"
-#include "tools/gpushare/timeline.h"
+#include "tools/gpushare/events/explain_text.h"
+#include "tools/gpushare/report/timeline.h"
 
 namespace gpushare::tool {
 namespace {

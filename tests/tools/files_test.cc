@@ -1,7 +1,7 @@
 // Where the command looks for scenarios and profiles that a user names, before and after
 // installation.
 
-#include "tools/gpushare/files.h"
+#include "tools/gpushare/base/files.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@
 #include <fstream>
 #include <string>
 
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare::tool {
 namespace {

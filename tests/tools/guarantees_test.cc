@@ -1,6 +1,6 @@
 // What an app was promised and got, from the index and the events of a run.
 
-#include "tools/gpushare/guarantees.h"
+#include "tools/gpushare/events/guarantees.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/explain_text.h"
-#include "tools/gpushare/held_times.h"
+#include "tools/gpushare/events/explain_text.h"
+#include "tools/gpushare/events/held_times.h"
 
 namespace gpushare::tool {
 namespace {

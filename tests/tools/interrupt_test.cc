@@ -1,6 +1,6 @@
 // The first signal sets the flag, the second ends the process, and an ignored one stays ignored.
 
-#include "tools/gpushare/interrupt.h"
+#include "tools/gpushare/base/interrupt.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // The library calls that `gpushare calibrate --shapes` measures: that one run can measure them, and
 // that models can be fitted to them.
 
-#include "tools/gpushare/library_shapes.h"
+#include "tools/gpushare/workloads/library_shapes.h"
 
 #include <gtest/gtest.h>
 

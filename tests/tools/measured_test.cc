@@ -1,7 +1,7 @@
 // What a GPU measured stands beside the run's own figures in the table and the report, and nowhere
 // else.
 
-#include "tools/gpushare/measured.h"
+#include "tools/gpushare/report/measured.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/report_html.h"
-#include "tools/gpushare/scenario.h"
-#include "tools/gpushare/table.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/report/report_html.h"
+#include "tools/gpushare/report/table.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare::tool {
 namespace {

@@ -1,13 +1,13 @@
 // Quantiles against their definition, and the formulas of violations, ANTT and STP by hand.
 
-#include "tools/gpushare/metrics.h"
+#include "tools/gpushare/run/metrics.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "tools/gpushare/random.h"
+#include "tools/gpushare/base/random.h"
 
 namespace gpushare::tool {
 namespace {

@@ -1,6 +1,6 @@
 // `gpushare profile`: shown, compared and merged profiles.
 
-#include "tools/gpushare/profile_files.h"
+#include "tools/gpushare/profile/profile_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/command.h"
-#include "tools/gpushare/errors.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/command/command.h"
 
 namespace gpushare::tool {
 namespace {

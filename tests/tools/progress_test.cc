@@ -1,6 +1,6 @@
 // Progress with and without a terminal: what is printed, when, and the remaining time.
 
-#include "tools/gpushare/progress.h"
+#include "tools/gpushare/base/progress.h"
 
 #include <gtest/gtest.h>
 

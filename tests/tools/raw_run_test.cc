@@ -6,7 +6,7 @@
 // the times of its calls. Checks that must always hold compare a run's numbers with what it can
 // have seen. Checks that need an undisturbed run use one.
 
-#include "tools/gpushare/raw_run.h"
+#include "tools/gpushare/run/raw_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,13 +18,13 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/colocate.h"
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/metrics.h"
-#include "tools/gpushare/plain_rows.h"
-#include "tools/gpushare/result.h"
-#include "tools/gpushare/runner.h"
-#include "tools/gpushare/table.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/report/result.h"
+#include "tools/gpushare/report/table.h"
+#include "tools/gpushare/run/metrics.h"
+#include "tools/gpushare/run/plain_rows.h"
+#include "tools/gpushare/run/runner.h"
 
 namespace gpushare::tool {
 namespace {

@@ -8,12 +8,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "tools/gpushare/report_html.h"
-#include "tools/gpushare/result.h"
-#include "tools/gpushare/svg_plot.h"
-#include "tools/gpushare/table.h"
-#include "tools/gpushare/text.h"
-#include "tools/gpushare/verdict.h"
+#include "tools/gpushare/base/text.h"
+#include "tools/gpushare/report/report_html.h"
+#include "tools/gpushare/report/result.h"
+#include "tools/gpushare/report/svg_plot.h"
+#include "tools/gpushare/report/table.h"
+#include "tools/gpushare/report/verdict.h"
 
 namespace gpushare::tool {
 namespace {

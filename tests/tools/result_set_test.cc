@@ -1,6 +1,6 @@
 // A run's files land together, or the earlier ones are back; what else is in the folder stays.
 
-#include "tools/gpushare/result_set.h"
+#include "tools/gpushare/colocate/result_set.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/errors.h"
+#include "tools/gpushare/base/errors.h"
 
 namespace gpushare::tool {
 namespace {

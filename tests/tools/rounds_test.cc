@@ -1,13 +1,13 @@
 // Rounds: every arrival is in exactly one round, and pooling joins their measurements.
 
-#include "tools/gpushare/rounds.h"
+#include "tools/gpushare/run/rounds.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "tools/gpushare/random.h"
+#include "tools/gpushare/base/random.h"
 
 namespace gpushare::tool {
 namespace {

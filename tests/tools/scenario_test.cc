@@ -1,14 +1,14 @@
 // The scenario parser: what it reads, and the one sentence that each bad input gets.
 
-#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/limits.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/base/limits.h"
 
 namespace gpushare::tool {
 namespace {

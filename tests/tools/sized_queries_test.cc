@@ -1,7 +1,7 @@
 // What `gpushare calibrate --queries` and `--blind-shapes` measure: enough to judge by, in a run
 // that is short.
 
-#include "tools/gpushare/sized_queries.h"
+#include "tools/gpushare/workloads/sized_queries.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/blind_shapes.h"
-#include "tools/gpushare/library_shapes.h"
+#include "tools/gpushare/workloads/blind_shapes.h"
+#include "tools/gpushare/workloads/library_shapes.h"
 
 namespace gpushare::tool {
 namespace {

@@ -1,6 +1,6 @@
 // The name that was meant: near misspellings are found, far words are not.
 
-#include "tools/gpushare/suggest.h"
+#include "tools/gpushare/base/suggest.h"
 
 #include <gtest/gtest.h>
 

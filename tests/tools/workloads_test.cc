@@ -1,6 +1,6 @@
 // The options of tasks on a device where a kernel is only its record in the profile.
 
-#include "tools/gpushare/workloads.h"
+#include "tools/gpushare/workloads/workloads.h"
 
 #include <gtest/gtest.h>
 
