@@ -1,6 +1,8 @@
 // CudaRawApp on a CUDA runtime of the test's own, whose streams end when the test says so: what an
 // app does where its work hangs. Needs no GPU.
 
+#include "tools/gpushare/cuda/raw.h"
+
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -8,8 +10,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "tools/gpushare/cuda/raw.h"
 
 namespace {
 
