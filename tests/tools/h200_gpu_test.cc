@@ -22,7 +22,7 @@
 
 #include "nlohmann/json.hpp"
 #include "tools/gpushare/colocate/colocate.h"
-#include "tools/gpushare/run/load_plan.h"
+#include "tools/gpushare/colocate/load_plan.h"
 #include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare::tool {

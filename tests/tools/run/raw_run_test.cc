@@ -20,10 +20,10 @@
 
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/colocate/plain_rows.h"
 #include "tools/gpushare/report/result.h"
 #include "tools/gpushare/report/table.h"
 #include "tools/gpushare/run/metrics.h"
-#include "tools/gpushare/run/plain_rows.h"
 #include "tools/gpushare/run/runner.h"
 
 namespace gpushare::tool {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/colocate/plain_rows.h"
 #include "tools/gpushare/run/app_driver.h"
-#include "tools/gpushare/run/plain_rows.h"
 
 namespace gpushare::tool {
 

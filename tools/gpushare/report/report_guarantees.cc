@@ -4,9 +4,9 @@
 
 #include "tools/gpushare/base/text.h"
 #include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/colocate/plain_rows.h"
 #include "tools/gpushare/events/promise.h"
 #include "tools/gpushare/report/html_table.h"
-#include "tools/gpushare/run/plain_rows.h"
 
 namespace gpushare::tool {
 

@@ -1,4 +1,4 @@
-#include "tools/gpushare/run/plain_rows.h"
+#include "tools/gpushare/colocate/plain_rows.h"
 
 #include <algorithm>
 #include <iterator>

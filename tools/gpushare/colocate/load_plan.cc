@@ -1,4 +1,4 @@
-#include "tools/gpushare/run/load_plan.h"
+#include "tools/gpushare/colocate/load_plan.h"
 
 #include <algorithm>
 

@@ -4,8 +4,8 @@
 // The rows of a case are interleaved round by round, so that a drift of the machine affects all of
 // them. Pure.
 
-#ifndef GPUSHARE_TOOLS_GPUSHARE_RUN_ROUNDS_H_
-#define GPUSHARE_TOOLS_GPUSHARE_RUN_ROUNDS_H_
+#ifndef GPUSHARE_TOOLS_GPUSHARE_COLOCATE_ROUNDS_H_
+#define GPUSHARE_TOOLS_GPUSHARE_COLOCATE_ROUNDS_H_
 
 #include <cstdint>
 #include <vector>
@@ -32,4 +32,4 @@ void Pool(const RunOutcome& round, RunOutcome& pooled);
 
 }  // namespace gpushare::tool
 
-#endif  // GPUSHARE_TOOLS_GPUSHARE_RUN_ROUNDS_H_
+#endif  // GPUSHARE_TOOLS_GPUSHARE_COLOCATE_ROUNDS_H_

@@ -1,4 +1,4 @@
-#include "tools/gpushare/run/rounds.h"
+#include "tools/gpushare/colocate/rounds.h"
 
 #include <algorithm>
 

@@ -3,8 +3,8 @@
 //
 // Pure.
 
-#ifndef GPUSHARE_TOOLS_GPUSHARE_RUN_PLAIN_ROWS_H_
-#define GPUSHARE_TOOLS_GPUSHARE_RUN_PLAIN_ROWS_H_
+#ifndef GPUSHARE_TOOLS_GPUSHARE_COLOCATE_PLAIN_ROWS_H_
+#define GPUSHARE_TOOLS_GPUSHARE_COLOCATE_PLAIN_ROWS_H_
 
 #include <string>
 #include <vector>
@@ -24,4 +24,4 @@ std::vector<std::string> WithoutPlainRows(const std::vector<std::string>& names)
 
 }  // namespace gpushare::tool
 
-#endif  // GPUSHARE_TOOLS_GPUSHARE_RUN_PLAIN_ROWS_H_
+#endif  // GPUSHARE_TOOLS_GPUSHARE_COLOCATE_PLAIN_ROWS_H_

@@ -1,8 +1,8 @@
 // From a case's load to the arrivals of its LC apps: each app gets its share of the load, and its
 // rate is that share over the solo time of its query.
 
-#ifndef GPUSHARE_TOOLS_GPUSHARE_RUN_LOAD_PLAN_H_
-#define GPUSHARE_TOOLS_GPUSHARE_RUN_LOAD_PLAN_H_
+#ifndef GPUSHARE_TOOLS_GPUSHARE_COLOCATE_LOAD_PLAN_H_
+#define GPUSHARE_TOOLS_GPUSHARE_COLOCATE_LOAD_PLAN_H_
 
 #include <cstdint>
 #include <map>
@@ -22,4 +22,4 @@ std::vector<LcPlan> PlanLoad(const Scenario& scenario, const std::vector<int>& l
 
 }  // namespace gpushare::tool
 
-#endif  // GPUSHARE_TOOLS_GPUSHARE_RUN_LOAD_PLAN_H_
+#endif  // GPUSHARE_TOOLS_GPUSHARE_COLOCATE_LOAD_PLAN_H_

@@ -1,6 +1,6 @@
 // Rounds: every arrival is in exactly one round, and pooling joins their measurements.
 
-#include "tools/gpushare/run/rounds.h"
+#include "tools/gpushare/colocate/rounds.h"
 
 #include <gtest/gtest.h>
 
