@@ -5,7 +5,7 @@
 
 #include "tools/gpushare/base/errors.h"
 #include "tools/gpushare/colocate/plain_rows.h"
-#include "tools/gpushare/run/app_driver.h"
+#include "tools/gpushare/run/apps.h"
 
 namespace gpushare::tool {
 

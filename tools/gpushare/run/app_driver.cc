@@ -3,31 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/run/apps.h"
 #include "tools/gpushare/run/metrics.h"
 
 namespace gpushare::tool {
 
 namespace {
 
-AppHandle CreateApp(gpushare_runtime* runtime, const gpushare_app_options& options) {
-  gpushare_app* app = nullptr;
-  Check(gpushare_app_create(runtime, &options, &app));
-  return AppHandle(app);
-}
-
 QueueHandle CreateQueue(gpushare_app* app) {
   gpushare_queue* queue = nullptr;
   Check(gpushare_queue_create(app, &queue));
   return QueueHandle(queue);
-}
-
-void ReserveCapSms(gpushare_app* app, int capsms, bool packed) {
-  if (capsms == 0) return;
-  gpushare_reservation_options options = GPUSHARE_RESERVATION_OPTIONS_INIT;
-  options.capsms = capsms;
-  options.packed = packed ? 1 : 0;
-  Check(gpushare_reserve_capsm(app, &options));
 }
 
 gpushare_app_guarantee GuaranteeOf(gpushare_app* app) {
@@ -43,105 +29,6 @@ std::string VerdictSentence(const std::string& app, const gpushare_completion_re
 }
 
 }  // namespace
-
-gpushare_kernel* KernelTable::Get(const std::string& name) {
-  const auto found = kernels_.find(name);
-  if (found != kernels_.end()) return found->second.get();
-  gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
-  const gpushare_status known = gpushare_kernel_info_by_name(runtime_, name.c_str(), &info);
-  if (known != GPUSHARE_OK) {
-    // This call gives the error for an unknown name. A kernel with a program needs no record.
-    if (known != GPUSHARE_NOT_FOUND || !workloads_.CanRun(name, false)) Check(known);
-    info.kind = GPUSHARE_TASK_DEFAULT;
-  }
-  gpushare_kernel_options options = GPUSHARE_KERNEL_OPTIONS_INIT;
-  options.name = name.c_str();
-  if (!workloads_.FillKernel(name, info.kind, options)) return nullptr;
-  gpushare_kernel* kernel = nullptr;
-  Check(gpushare_kernel_register(runtime_, &options, &kernel));
-  kernels_.emplace(name, KernelHandle(kernel));
-  return kernel;
-}
-
-void KernelTable::Fuse(const std::vector<FusedPair>& pairs, bool real_time) {
-  for (const FusedPair& pair : pairs) {
-    const auto tensor = kernels_.find(pair.tensor);
-    const auto cuda = kernels_.find(pair.cuda);
-    if (tensor == kernels_.end() || cuda == kernels_.end()) continue;
-    gpushare_fused_kernel_options options = GPUSHARE_FUSED_KERNEL_OPTIONS_INIT;
-    options.tensor_blocks = pair.tensor_blocks;
-    options.cuda_blocks = pair.cuda_blocks;
-    if (real_time) {
-      const std::vector<FusedChoice> choices = workloads_.FusedOf({pair.tensor, pair.cuda});
-      const auto choice = std::find_if(choices.begin(), choices.end(), [&](const FusedChoice& one) {
-        return one.name == pair.name;
-      });
-      if (choice == choices.end()) continue;
-      options.tensor_blocks = choice->tensor_blocks;
-      options.cuda_blocks = choice->cuda_blocks;
-      options.function = choice->function;
-      options.threads_per_block = choice->threads_per_block;
-      options.dynamic_shared_memory_bytes = choice->dynamic_shared_memory_bytes;
-      options.blocks_per_sm = choice->blocks_per_sm;
-    }
-    options.name = pair.name.c_str();
-    options.tensor_part = tensor->second.get();
-    options.cuda_part = cuda->second.get();
-    options.opportune_load_ratio = pair.load_ratio;
-    options.opportune_duration_ratio = pair.duration_ratio;
-    gpushare_fused_kernel* fused = nullptr;
-    Check(gpushare_fused_kernel_register(runtime_, &options, &fused));
-    fused_.emplace_back(fused);
-  }
-}
-
-std::vector<NamedId> KernelTable::Names() const {
-  std::vector<NamedId> names;
-  for (const auto& [name, kernel] : kernels_) {
-    names.push_back({gpushare_kernel_id(kernel.get()), name, false});
-  }
-  return names;
-}
-
-std::vector<gpushare_task_options> BindTasks(const std::string& app,
-                                             const std::vector<WorkItem>& items,
-                                             KernelTable& kernels) {
-  const std::vector<TaskBinding> bindings = kernels.workloads().Bind(app, items);
-  std::vector<gpushare_task_options> tasks;
-  tasks.reserve(items.size());
-  for (size_t i = 0; i < items.size(); ++i) {
-    gpushare_kernel* kernel = items[i].is_copy() ? nullptr : kernels.Get(items[i].kernel);
-    tasks.push_back(TaskOptionsOf(bindings[i], kernel));
-  }
-  return tasks;
-}
-
-AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_max) {
-  gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
-  options.app_class = GPUSHARE_CLASS_LATENCY_CRITICAL;
-  options.name = plan.app->name.c_str();
-  options.target_ns = plan.target_ns;
-  options.p99_bound = plan.p99_bound;
-  options.p50_bound = plan.p50_bound;
-  options.p99_alone_ns = plan.p99_alone_ns;
-  options.solo_ns = plan.solo_ns;
-  options.tasks_max = tasks_max;
-  AppHandle app = CreateApp(runtime, options);
-  if (plan.reserve) ReserveCapSms(app.get(), plan.app->reserve_capsms, plan.app->packed);
-  return app;
-}
-
-AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan) {
-  gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
-  options.app_class = GPUSHARE_CLASS_BEST_EFFORT;
-  options.name = plan.app->name.c_str();
-  options.weight = plan.app->weight;
-  // Twice the pending tasks: a slot becomes free only after its callback has returned.
-  options.tasks_max = 2 * plan.app->queues * plan.app->depth + 16;
-  AppHandle app = CreateApp(runtime, options);
-  if (plan.quota) ReserveCapSms(app.get(), plan.app->quota_capsms, plan.app->packed);
-  return app;
-}
 
 void RunFault::Set(const std::string& text) {
   const std::lock_guard<std::mutex> lock(mutex_);

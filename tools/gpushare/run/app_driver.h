@@ -21,40 +21,11 @@
 
 #include "tools/gpushare/base/library.h"
 #include "tools/gpushare/base/random.h"
+#include "tools/gpushare/run/kernel_table.h"
 #include "tools/gpushare/run/run_outcome.h"
 #include "tools/gpushare/run/run_plan.h"
-#include "tools/gpushare/workloads/workloads.h"
 
 namespace gpushare::tool {
-
-// Registers kernels once by name and keeps them for the run.
-class KernelTable {
- public:
-  KernelTable(gpushare_runtime* runtime, Workloads& workloads)
-      : runtime_(runtime), workloads_(workloads) {}
-  // Null for opaque work, which has no registered kernel.
-  gpushare_kernel* Get(const std::string& name);
-  // Registers the fused kernels of two kernels that are in the table. On a GPU (`real_time`) only
-  // those that this program has.
-  void Fuse(const std::vector<FusedPair>& pairs, bool real_time);
-  Workloads& workloads() const { return workloads_; }
-  std::vector<NamedId> Names() const;
-
- private:
-  gpushare_runtime* runtime_;
-  Workloads& workloads_;
-  std::map<std::string, KernelHandle> kernels_;
-  std::vector<FusedKernelHandle> fused_;
-};
-
-// The tasks of an app, ready to submit: options without callback, query and arrival.
-std::vector<gpushare_task_options> BindTasks(const std::string& app,
-                                             const std::vector<WorkItem>& items,
-                                             KernelTable& kernels);
-
-// An app with its reservation or quota, if the plan asks for it.
-AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_max);
-AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan);
 
 // The first failure in a callback. A callback must not throw, so the failure is kept until the run
 // checks for it.

@@ -9,6 +9,7 @@
 #include "tools/gpushare/base/limits.h"
 #include "tools/gpushare/base/pause.h"
 #include "tools/gpushare/run/app_driver.h"
+#include "tools/gpushare/run/kernel_table.h"
 #include "tools/gpushare/run/metrics.h"
 #include "tools/gpushare/run/raw_run.h"
 
