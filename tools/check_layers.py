@@ -68,6 +68,11 @@ def own(folder):
     return re.compile('^' + re.escape(folder) + '/')
 
 
+def rooms(folder, names):
+    """The folders of these rooms, as `own` gives them."""
+    return tuple(own(f'{folder}/{name}') for name in names.split())
+
+
 # Where circles are looked for.
 CIRCLE_FOLDERS = ('src', 'bindings', 'include', 'kernels', 'tools', 'benchmarks')
 
@@ -92,8 +97,19 @@ LAYERS = (
           pattern=r'\.h$', may_reach=(NLOHMANN,)),
     Layer('models', 'src/models',
           (own('src/models'), BASE, SEAMS, ABSEIL, EIGEN, NANOFLANN, LEMON, NLOHMANN)),
-    Layer('calibration', 'src/calibration',
-          (own('src/calibration'), own('src/models'), CORE, ABSEIL, NLOHMANN)),
+    # Calibration, by room; the facade at the root uses them all.
+    *(Layer(f'calibration {name}', f'src/calibration/{name}',
+            (*rooms('src/calibration', f'{name} {below}'), own('src/models'), CORE, ABSEIL))
+      for name, below in (
+          ('base', ''),
+          ('launch', 'base'),
+          ('profile', 'base launch'),
+          ('device', 'base launch profile'),
+          ('kernel', 'base launch profile'),
+          ('pairs', 'base launch profile'),
+          ('stages', 'base launch profile device kernel pairs'))),
+    Layer('calibration', 'src/calibration', (own('src/calibration'), own('src/models'), CORE, ABSEIL),
+          pattern=r'^calibration\.(h|cc)$'),
     Layer('sim', 'src/sim', (own('src/sim'), CORE, ABSEIL)),
     Layer('null', 'src/null', (own('src/null'), CORE, ABSEIL, ATOMIC_QUEUE)),
     Layer('trace', 'src/trace', (own('src/trace'), CORE, ABSEIL, PROTOZERO)),
@@ -108,10 +124,23 @@ LAYERS = (
     Layer('bindings', 'bindings/c', (own('bindings/c'), SRC, PUBLIC, ABSEIL)),
     Layer('kernel contract', 'include/gpushare/device', (PUBLIC, CUDA)),
     Layer('public API', 'include', (PUBLIC,)),
-    # The command's programs for a real GPU: the catalogue of kernels, and CUDA in these files alone.
-    Layer('tools cuda', 'tools/gpushare', (own('tools'), PUBLIC, CUDA, CATALOGUE),
-          pattern=r'^cuda_\w+\.(h|cc|cu)$', may_reach=(ABSEIL, EIGEN)),
-    Layer('tools', 'tools', (own('tools'), PUBLIC, CLI11, NLOHMANN)),
+    # The command's programs for a real GPU: the catalogue of kernels, and CUDA in this room alone.
+    Layer('tools cuda', 'tools/gpushare/cuda',
+          (*rooms('tools/gpushare', 'cuda base scenario workloads'), PUBLIC, CUDA, CATALOGUE),
+          may_reach=(ABSEIL, EIGEN)),
+    # The command's other rooms.
+    *(Layer(f'tools {name}', f'tools/gpushare/{name}',
+            (*rooms('tools/gpushare', f'{name} {below}'), PUBLIC, *libraries))
+      for name, below, libraries in (
+          ('base', '', (NLOHMANN,)),
+          ('scenario', 'base', ()),
+          ('workloads', 'base scenario', ()),
+          ('run', 'base scenario workloads', ()),
+          ('events', 'base scenario workloads run', ()),
+          ('colocate', 'base scenario workloads run events', ()),
+          ('report', 'base scenario workloads run events colocate', ()),
+          ('profile', 'base scenario workloads run events colocate report', (NLOHMANN,)),
+          ('command', 'base scenario workloads run events colocate report profile', (CLI11,)))),
     # As the command's: the catalogue for programs in other languages.
     Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
@@ -306,9 +335,16 @@ SELF_TEST_BAD = {
     'src/elsewhere/a.cc': ['#include <vector>'],
     'bindings/c/gpushare.h': ['#include "src/core/base/types.h"'],
     'include/gpushare/gpushare.hpp': ['#include "absl/types/span.h"', '#include <cuda_runtime.h>'],
-    'tools/gpushare/a.cc': ['#include "src/core/base/types.h"', '#include <cuda_runtime.h>',
-                            '#include "benchmarks/kernels/catalogue.h"'],
-    'tools/gpushare/cuda_a.cc': ['#include "src/cuda/driver.h"', '#include "benchmarks/kernels/hash.h"'],
+    'src/calibration/kernel/a.h': ['#include "src/calibration/stages/work.h"',
+                                   '#include "src/calibration/pairs/pair.h"',
+                                   '#include "src/calibration/calibration.h"'],
+    'src/calibration/elsewhere/a.cc': ['#include <vector>'],
+    'tools/gpushare/run/a.cc': ['#include "src/core/base/types.h"', '#include <cuda_runtime.h>',
+                                '#include "benchmarks/kernels/catalogue.h"', '#include <CLI/CLI.hpp>',
+                                '#include "tools/gpushare/report/table.h"',
+                                '#include "tools/gpushare/cuda/blas.h"'],
+    'tools/gpushare/elsewhere/a.cc': ['#include <vector>'],
+    'tools/gpushare/cuda/a.cc': ['#include "src/cuda/driver.h"', '#include "benchmarks/kernels/hash.h"'],
     'examples/a.c': ['#include "bindings/c/handles.h"'],
     'kernels/dnn/a.cuh': ['#include "benchmarks/kernels/hash.h"', '#include <gpushare/gpushare.h>',
                           '#include "src/core/base/types.h"', '#include "absl/status/status.h"'],
@@ -330,8 +366,13 @@ SELF_TEST_GOOD = {
     'src/trace/a.cc': ['#include <protozero/pbf_writer.hpp>'],
     'bindings/c/a.cc': ['#include "src/sim/sim_device.h"', '#include "absl/status/status.h"'],
     'include/gpushare/gpushare.hpp': ['#include <gpushare/gpushare.h>', '#include <string>'],
-    'tools/gpushare/a.cc': ['#include <CLI/CLI.hpp>', '#include <gpushare/gpushare.hpp>'],
-    'tools/gpushare/cuda_a.cc': ['#include <cublas_v2.h>', '#include "benchmarks/kernels/catalogue.h"'],
+    'src/calibration/calibration.cc': ['#include "src/calibration/stages/stages.h"'],
+    'src/calibration/stages/stages.cc': ['#include "src/calibration/kernel/kernel.h"',
+                                         '#include "src/models/profile/profile.h"'],
+    'tools/gpushare/command/a.cc': ['#include <CLI/CLI.hpp>', '#include <gpushare/gpushare.hpp>',
+                                    '#include "tools/gpushare/report/table.h"'],
+    'tools/gpushare/report/a.cc': ['#include "tools/gpushare/colocate/colocate.h"'],
+    'tools/gpushare/cuda/a.cc': ['#include <cublas_v2.h>', '#include "benchmarks/kernels/catalogue.h"'],
     'kernels/dnn/a.cuh': ['#include <gpushare/device/variants.cuh>', '#include <cuda_runtime.h>',
                           '#include "kernels/warp.h"', '#include <gpushare/kernels.h>'],
     'benchmarks/kernels/a.cc': ['#include "kernels/dnn/a.cuh"', '#include "benchmarks/kernels/hash.h"'],

@@ -39,7 +39,7 @@ BUILD_FACTS = {
     'manifest.profile': 'the name of the profile; its content shows in every number',
     'message': 'the words with which the command refuses a scenario; its exit code must be the same',
 }
-# 'own' is the seed in the scenario file. tests/tools/command_test.cc uses 5 and 6.
+# 'own' is the seed in the scenario file. tests/tools/command/command_test.cc uses 5 and 6.
 SEEDS = ('own', '2', '3', '5', '6')
 # The block tier simulates each block task, which takes up to ten times as long: one seed, these scenarios.
 BLOCK_TIER = ('smoke', 'copies', 'h200_gpu')

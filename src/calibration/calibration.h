@@ -23,9 +23,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "src/calibration/item.h"
-#include "src/calibration/measurement.h"
-#include "src/calibration/options.h"
+#include "src/calibration/base/item.h"
+#include "src/calibration/base/measurement.h"
+#include "src/calibration/base/options.h"
 #include "src/core/seams/device.h"
 #include "src/models/profile/profile.h"
 

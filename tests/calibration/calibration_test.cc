@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "src/calibration/checkpoint.h"
+#include "src/calibration/profile/checkpoint.h"
 #include "src/core/base/limits.h"
 #include "src/models/online/online_model.h"
 #include "src/models/samples/row_times.h"

@@ -1,6 +1,6 @@
 // Sizes of profiles and checkpoints, which are refused before the first measurement.
 
-#include "src/calibration/checks.h"
+#include "src/calibration/stages/checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <string>
 
-#include "src/calibration/checkpoint.h"
+#include "src/calibration/profile/checkpoint.h"
 #include "src/core/base/limits.h"
 
 namespace gpushare::models {

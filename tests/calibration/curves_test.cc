@@ -1,6 +1,6 @@
 // What curves of speeds say of a kernel, on curves whose answer is known.
 
-#include "src/calibration/curves.h"
+#include "src/calibration/kernel/curves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

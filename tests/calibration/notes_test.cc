@@ -1,6 +1,6 @@
 // Each dropped thing has one sentence, and nothing dropped has none.
 
-#include "src/calibration/notes.h"
+#include "src/calibration/base/notes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

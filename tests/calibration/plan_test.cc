@@ -1,6 +1,6 @@
 // Shares of the time and orders of measurements.
 
-#include "src/calibration/plan.h"
+#include "src/calibration/stages/plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

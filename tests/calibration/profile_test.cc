@@ -1,6 +1,6 @@
 // What of a measured device a profile can hold.
 
-#include "src/calibration/profile.h"
+#include "src/calibration/profile/profile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Launch requests that are made from an item.
 
-#include "src/calibration/request.h"
+#include "src/calibration/launch/request.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Quantiles and ratios of known values.
 
-#include "src/calibration/statistics.h"
+#include "src/calibration/base/statistics.h"
 
 #include <gtest/gtest.h>
 

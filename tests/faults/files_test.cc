@@ -13,8 +13,8 @@
 #include <string>
 
 #include "tests/abi/api_fixture.h"
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare_test {
 namespace {

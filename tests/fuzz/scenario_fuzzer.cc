@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-#include "tools/gpushare/arrivals.h"
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/scenario/arrivals.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 namespace {
 

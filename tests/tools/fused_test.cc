@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "tools/gpushare/colocate.h"
-#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare::tool {
 namespace {

@@ -21,9 +21,9 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
-#include "tools/gpushare/colocate.h"
-#include "tools/gpushare/load_plan.h"
-#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/colocate/load_plan.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare::tool {
 namespace {

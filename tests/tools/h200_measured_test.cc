@@ -8,9 +8,9 @@
 #include <map>
 #include <string>
 
-#include "tools/gpushare/colocate.h"
-#include "tools/gpushare/load_plan.h"
-#include "tools/gpushare/scenario.h"
+#include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/colocate/load_plan.h"
+#include "tools/gpushare/scenario/scenario.h"
 
 namespace gpushare::tool {
 namespace {

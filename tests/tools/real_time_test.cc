@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/colocate.h"
-#include "tools/gpushare/errors.h"
-#include "tools/gpushare/result.h"
-#include "tools/gpushare/runner.h"
-#include "tools/gpushare/table.h"
-#include "tools/gpushare/workloads.h"
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/colocate/colocate.h"
+#include "tools/gpushare/report/result.h"
+#include "tools/gpushare/report/table.h"
+#include "tools/gpushare/run/runner.h"
+#include "tools/gpushare/workloads/workloads.h"
 
 namespace gpushare::tool {
 namespace {

@@ -17,7 +17,7 @@ constexpr double kKneeLeast = 0.44;    // share of the SMs that take the whole b
 // At the knee a kernel uses its busiest part of an SM 1 / knee times as much as on the whole
 // device, and that use cannot pass 1. It never gets there quite.
 constexpr double kKneeOverUse = 1.2;
-// calibration/curves.cc: in proportion, the speed at 0.85 of the SMs is 0.85, far from flat.
+// calibration/kernel/curves.cc: in proportion, the speed at 0.85 of the SMs is 0.85, far from flat.
 constexpr double kFlatShare = 0.85;
 
 // Of what each SM has for itself, the part that is used most.

@@ -4,8 +4,9 @@
 //   C(m) = a / m + b                    3.3.2; one fit without a conflict, another one with it
 //   memory-intensive                    definition 1: beyond a knee, more SMs do not help
 //
-// The kinds are decided by counters here, and by a measured curve in src/calibration/curves.h. The
-// knee is ours: docs/models.md, "Fewer SMs", has the errors of all this. Pure. Threads: any.
+// The kinds are decided by counters here, and by a measured curve in
+// src/calibration/kernel/curves.h. The knee is ours: docs/models.md, "Fewer SMs", has the errors of
+// all this. Pure. Threads: any.
 
 #ifndef GPUSHARE_SRC_MODELS_DURATIONS_THESIS_SCALING_H_
 #define GPUSHARE_SRC_MODELS_DURATIONS_THESIS_SCALING_H_

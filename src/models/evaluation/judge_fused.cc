@@ -16,7 +16,7 @@ namespace gpushare::models {
 namespace {
 
 // Load ratios in per cent: the paper's, and one more near where most lines meet, as calibration has
-// them (src/calibration/fused.cc).
+// them (src/calibration/pairs/fused.cc).
 constexpr int32_t kPaperLoads[] = {10, 20, 180, 190};
 constexpr int32_t kMiddleLoad = 100;
 // A kernel with fewer points was not measured between those that train.

@@ -1,0 +1,161 @@
+// The scenario parser: what it reads, and the one sentence that each bad input gets.
+
+#include "tools/gpushare/scenario/scenario.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/base/limits.h"
+
+namespace gpushare::tool {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kGood[] = R"({
+  "schema_version": 1, "name": "good", "profile": "p.json", "seed": 7, "queries": 100,
+  "policies": ["fifo", "adaptive:evict"],
+  "lc": [{"name": "a", "kernel": "k", "p99_bound": 1.05, "p50_bound": 1.2, "target_solo_factor": 10},
+         {"name": "b", "tasks": [{"copy": "host_to_device", "bytes": 4096}, {"kernel": "k"}],
+          "arrivals": {"type": "gamma", "cv": 2.5}}],
+  "be": [{"name": "c", "kernel": "w", "block_tasks": 1056, "queues": 2, "depth": 3}],
+  "cases": [{"name": "one", "lc": ["a", "b"], "be": ["c"], "load": 0.3, "p99_bound": 1.1, "p50_bound": 1.3}]
+})";
+
+// `kGood` with one text replaced.
+std::string Changed(const std::string& from, const std::string& to) {
+  std::string text = kGood;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string ErrorOf(const std::string& text) {
+  try {
+    ParseScenario(text, "folder/s.json");
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+void ExpectSentence(const std::string& text, const std::string& part) {
+  const std::string error = ErrorOf(text);
+  EXPECT_THAT(error, HasSubstr(part));
+  EXPECT_THAT(error, ::testing::EndsWith("."));
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+}
+
+TEST(ScenarioTest, ReadsWhatIsWritten) {
+  const Scenario scenario = ParseScenario(kGood, "folder/s.json");
+  EXPECT_EQ(scenario.name, "good");
+  EXPECT_EQ(scenario.profile, "folder/p.json");
+  EXPECT_EQ(scenario.seed, 7u);
+  ASSERT_EQ(scenario.lc.size(), 2u);
+  EXPECT_DOUBLE_EQ(scenario.lc[0].p99_bound, 1.05);
+  EXPECT_DOUBLE_EQ(scenario.lc[0].p50_bound, 1.2);
+  ASSERT_EQ(scenario.lc[1].tasks.size(), 2u);
+  EXPECT_EQ(scenario.lc[1].tasks[0].direction, CopyDirection::kHostToDevice);
+  EXPECT_TRUE(scenario.lc[1].tasks[0].pinned);
+  EXPECT_EQ(scenario.lc[1].arrivals.kind, ArrivalKind::kGamma);
+  ASSERT_EQ(scenario.be.size(), 1u);
+  EXPECT_EQ(scenario.be[0].depth, 3);
+  ASSERT_EQ(scenario.cases.size(), 1u);
+  EXPECT_EQ(scenario.cases[0].lc, (std::vector<int>{0, 1}));
+  EXPECT_DOUBLE_EQ(scenario.cases[0].p99_bound, 1.1);
+  EXPECT_DOUBLE_EQ(scenario.cases[0].p50_bound, 1.3);
+}
+
+TEST(ScenarioTest, TasksAndGroupsRepeat) {
+  const std::string tasks = R"([{"copy": "host_to_device", "bytes": 4096}, {"kernel": "k"}])";
+  const auto with = [&](const std::string& list) { return Changed(tasks, list); };
+  const Scenario scenario = ParseScenario(with(R"([{"kernel": "a", "repeat": 2},
+               {"tasks": [{"kernel": "b"}, {"kernel": "c", "repeat": 2}], "repeat": 2}])"),
+                                          "s.json");
+  std::string order;
+  for (const WorkItem& item : scenario.lc[1].tasks) order += item.kernel;
+  EXPECT_EQ(order, "aabccbcc");
+  const Scenario long_chain = ParseScenario(
+      with(R"([{"tasks": [{"kernel": "b"}, {"kernel": "c"}, {"kernel": "d"}], "repeat": 24}])"),
+      "s.json");
+  EXPECT_EQ(long_chain.lc[1].tasks.size(), 72u);
+  ExpectSentence(with(R"([{"kernel": "a", "repeat": 0}])"), "lc[1].tasks[0].repeat is 0");
+  ExpectSentence(with(R"([{"kernel": "a", "repeat": 257}])"), "repeat is 257");
+  ExpectSentence(with(R"([{"kernel": "a", "repeat": 200}, {"kernel": "b", "repeat": 100}])"),
+                 "lc[1].tasks[1].repeat makes more than 256 tasks");
+  ExpectSentence(with(R"([{"tasks": [], "repeat": 2}])"), "lc[1].tasks[0].tasks is empty");
+  ExpectSentence(with(R"([{"tasks": [{"tasks": [{"kernel": "a"}]}]}])"),
+                 "either a 'kernel' or a 'copy'");
+  ExpectSentence(with(R"([{"tasks": [{"kernel": "a"}], "kernel": "b"}])"), "kernel");
+}
+
+TEST(ScenarioTest, MalformedJsonNamesItsPlace) {
+  ExpectSentence("{\n  \"schema_version\": 1,,\n}", "line 2");
+  ExpectSentence("", "not valid JSON");
+  ExpectSentence("[1, 2]", "is not a JSON object");
+  ExpectSentence("\xff\xfe", "not valid JSON");
+}
+
+TEST(ScenarioTest, NotANumberIsNoJsonAndInfinityIsOutOfRange) {
+  ExpectSentence(Changed("\"load\": 0.3", "\"load\": NaN"), "not valid JSON");
+  ExpectSentence(Changed("\"load\": 0.3", "\"load\": 1e999"), "out of range");
+}
+
+TEST(ScenarioTest, NegativeAndAbsurdNumbersAreRefused) {
+  ExpectSentence(Changed("\"load\": 0.3", "\"load\": -0.3"), "cases[0].load is -0.3");
+  ExpectSentence(Changed("\"load\": 0.3", "\"load\": 1.5"), "at most 1");
+  ExpectSentence(Changed("\"queries\": 100", "\"queries\": -1"), "queries is -1");
+  ExpectSentence(Changed("\"queries\": 100", "\"duration_ns\": -5"), "duration_ns is -5");
+  ExpectSentence(Changed("\"queries\": 100", "\"duration_ns\": 1.5"), "not a whole number");
+  ExpectSentence(Changed("\"block_tasks\": 1056", "\"block_tasks\": 0"), "block_tasks is 0");
+  ExpectSentence(Changed("\"seed\": 7", "\"seed\": 18446744073709551615"),
+                 "seed is 18446744073709551615");
+  ExpectSentence(Changed("1.05", "0.9"), "must be above 1");
+  ExpectSentence(Changed("\"cv\": 2.5", "\"cv\": 0"), "arrivals.cv is 0");
+}
+
+TEST(ScenarioTest, UnknownAndDoubledKeysAreRefused) {
+  ExpectSentence(Changed("\"seed\": 7", "\"sead\": 7"), "unknown key 'sead'");
+  ExpectSentence(Changed("\"seed\": 7", "\"seed\": 7, \"seed\": 8"), "twice");
+  ExpectSentence(Changed("\"depth\": 3", "\"depht\": 3"), "be[0] has the unknown key 'depht'");
+}
+
+TEST(ScenarioTest, NamesMustResolveAndBeUnique) {
+  ExpectSentence(Changed("\"be\": [\"c\"]", "\"be\": [\"d\"]"), "names 'd'");
+  ExpectSentence(Changed("\"lc\": [\"a\", \"b\"]", "\"lc\": []"), "at least one LC app");
+  ExpectSentence(Changed("\"name\": \"c\"", "\"name\": \"a\""), "two apps have the same name");
+  ExpectSentence(Changed("\"name\": \"c\"", "\"name\": \"..c\""), "begins with a dot");
+  ExpectSentence(Changed("\"name\": \"c\"", "\"name\": \"c/d\""), "holds a character");
+}
+
+TEST(ScenarioTest, MissingPartsAreNamed) {
+  ExpectSentence(Changed("\"schema_version\": 1, ", ""), "schema_version is missing");
+  ExpectSentence(Changed("\"schema_version\": 1", "\"schema_version\": 9"), "reads version 1");
+  ExpectSentence(Changed(", \"load\": 0.3", ""), "the arrivals of 'a' need it");
+  ExpectSentence(Changed("\"bytes\": 4096", "\"pinned\": true"), "bytes is missing");
+  ExpectSentence(Changed("\"type\": \"gamma\", \"cv\": 2.5", "\"type\": \"weibull\""), "weibull");
+}
+
+TEST(ScenarioTest, OversizedInputIsRefusedBeforeItIsRead) {
+  const std::string huge(kScenarioBytesMax + 1, ' ');
+  ExpectSentence(huge, "the limit is 16777216");
+  std::string deep = "{\"schema_version\":";
+  deep.append(100, '[');
+  ExpectSentence(deep, "nests deeper");
+  std::string many = "\"lc\": [";
+  for (int i = 0; i < 65; ++i) many += "{\"name\": \"a\", \"kernel\": \"k\"},";
+  ExpectSentence(Changed("\"lc\": [{\"name\": \"a\"", many + "{\"name\": \"a\""),
+                 "the limit is 64");
+}
+
+TEST(ScenarioTest, APolicyFamilyNamesItsVariants) {
+  EXPECT_TRUE(ListNamesPolicy({"adaptive"}, "adaptive:evict"));
+  EXPECT_TRUE(ListNamesPolicy({"adaptive:evict"}, "adaptive:evict"));
+  EXPECT_FALSE(ListNamesPolicy({"adaptive:evict"}, "adaptive"));
+}
+
+}  // namespace
+}  // namespace gpushare::tool

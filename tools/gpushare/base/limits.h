@@ -1,0 +1,44 @@
+// Every bound of the command's own inputs, with its unit and its reason.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_BASE_LIMITS_H_
+#define GPUSHARE_TOOLS_GPUSHARE_BASE_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gpushare::tool {
+
+// A scenario with a million explicit arrivals is about 12 MB; anything larger is not a scenario.
+inline constexpr size_t kScenarioBytesMax = size_t{16} << 20;
+// JSON nesting: the schema itself is six deep.
+inline constexpr int kJsonDepthMax = 32;
+// The library's own limit on apps in one process.
+inline constexpr size_t kAppsMax = 64;
+inline constexpr size_t kCasesMax = 1024;
+// The library takes 1024 fused kernels; a scenario has few.
+inline constexpr size_t kFusedPairsMax = 64;
+// Blocks of a part in a fused block: the library's own limit.
+inline constexpr int64_t kFusedBlocksMax = 32;
+inline constexpr size_t kTasksPerQueryMax = 256;
+inline constexpr int64_t kQueriesMax = 1'000'000;
+inline constexpr int kQueuesPerAppMax = 16;
+inline constexpr int kDepthMax = 64;
+inline constexpr size_t kNameBytesMax = 63;
+// A trace of arrivals: the longest public LLM trace of one day has a few million rows.
+inline constexpr size_t kTraceBytesMax = size_t{512} << 20;
+inline constexpr size_t kTraceRowsMax = 10'000'000;
+// One hour of device time: longer is taken for a unit error, as in the library.
+inline constexpr int64_t kDurationNsMax = int64_t{3600} * 1'000'000'000;
+inline constexpr int64_t kTraceMsMax = 10'000;
+// Rounds of a row: each opens the device anew and warms up.
+inline constexpr int64_t kRoundsMax = 100;
+// The finished rows of a partial set: about 20 KB a row, 1024 cases of a dozen policies.
+inline constexpr size_t kRowsBytesMax = size_t{512} << 20;
+// An event log of one run: 64-byte records, 1 GiB.
+inline constexpr size_t kEventLogBytesMax = size_t{1} << 30;
+// Most polls without any movement of the device's clock; a run with more of them is given up.
+inline constexpr int64_t kIdlePollsMax = 100'000;
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_BASE_LIMITS_H_

@@ -1,0 +1,300 @@
+#include "tools/gpushare/command/command.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tools/gpushare/base/errors.h"
+#include "tools/gpushare/base/files.h"
+#include "tools/gpushare/base/interrupt.h"
+#include "tools/gpushare/base/limits.h"
+#include "tools/gpushare/base/text.h"
+#include "tools/gpushare/command/arguments.h"
+#include "tools/gpushare/command/colocate_command.h"
+#include "tools/gpushare/command/json_output.h"
+#include "tools/gpushare/command/validate.h"
+#include "tools/gpushare/events/explain.h"
+#include "tools/gpushare/events/explain_text.h"
+#include "tools/gpushare/profile/calibrate.h"
+#include "tools/gpushare/profile/evaluation.h"
+#include "tools/gpushare/profile/evaluation_report.h"
+#include "tools/gpushare/profile/profile_files.h"
+#include "tools/gpushare/report/measured.h"
+#include "tools/gpushare/scenario/arrivals.h"
+#include "tools/gpushare/scenario/scenario.h"
+
+namespace gpushare::tool {
+
+namespace {
+
+constexpr char kExitCodes[] =
+    "Exit codes: 0 done; 1 a run or a write failed; 2 bad input; 130 or 143 interrupted by SIGINT "
+    "or SIGTERM.";
+
+void ApplyOverrides(const ColocateArguments& arguments, Scenario& scenario) {
+  SetWholeNumber("--seed", arguments.seed, 0, INT64_MAX, scenario.seed);
+  if (!arguments.duration.empty()) {
+    scenario.duration_ns = SecondsToNs("--duration", arguments.duration);
+    scenario.queries = 0;
+    for (Case& one : scenario.cases) one.queries = 0;
+  }
+  if (!arguments.queries.empty()) {
+    scenario.queries = WholeNumber("--queries", arguments.queries, 1, kQueriesMax);
+    for (Case& one : scenario.cases) one.queries = 0;
+  }
+  LoadTraces(scenario, arguments.trace);
+}
+
+void RunColocate(const ColocateArguments& arguments) {
+  RequireChoice("--device", arguments.device, {"auto", "sim", "cuda", "null"});
+  RequireChoice("--tier", arguments.tier, {"kernel", "block"});
+  Scenario scenario = LoadScenario(FindScenario(arguments.scenario));
+  const MeasuredResults measured = LoadMeasured(arguments.measured);
+  ApplyOverrides(arguments, scenario);
+  ColocateOptions options;
+  options.device = arguments.device;
+  options.tier = arguments.tier;
+  options.policies = arguments.policies;
+  options.cases = arguments.cases;
+  if (!arguments.trace_ms.empty()) {
+    options.trace_window_ns =
+        1'000'000 * WholeNumber("--trace-ms", arguments.trace_ms, 1, kTraceMsMax);
+  }
+  SetWholeNumber("--threads", arguments.threads, 1, 256, options.threads);
+  SetWholeNumber("--rounds", arguments.rounds, 1, kRoundsMax, options.rounds);
+  ColocateOutput output = {arguments.out, arguments.json, arguments.resume};
+  if (output.folder.empty() && !output.json) output.folder = "out/" + scenario.name;
+  if (output.resume && output.folder.empty()) {
+    throw InputError("--resume needs --out, because --json alone writes no files.");
+  }
+  RunColocateCommand(scenario, options, measured, output);
+}
+
+void RunExplain(const ExplainArguments& arguments) {
+  ExplainOptions options;
+  options.folder = arguments.folder;
+  options.case_name = arguments.case_name;
+  options.policy = arguments.policy;
+  if (!arguments.ticket.empty()) options.ticket = TicketNumber(arguments.ticket);
+  const Explanation explanation = Explain(options);
+  Print(arguments.json ? JsonOf(explanation) : TextOf(explanation));
+}
+
+// What asks for a measurement, by the option's name; null: nothing does.
+const char* MeasuringOption(const CalibrateArguments& arguments) {
+  const CalibrateOptions& options = arguments.options;
+  const std::pair<const char*, bool> all[] = {
+      {"--catalogue", options.catalogue},
+      {"--shapes", options.instead == CalibrateOptions::Instead::kShapes},
+      {"--blind-shapes", options.instead == CalibrateOptions::Instead::kBlindShapes},
+      {"--queries", options.instead == CalibrateOptions::Instead::kQueries},
+      {"--resume", options.resume},
+      {"--samples", !options.samples.empty()},
+      {"--repeats", !arguments.repeats.empty()},
+      {"--seconds-per-kernel", !arguments.seconds.empty()},
+      {"--seconds", !arguments.total.empty()},
+      {"--slice-percent", !arguments.slice_percent.empty()},
+  };
+  for (const auto& [name, given] : all) {
+    if (given) return name;
+  }
+  return nullptr;
+}
+
+// `calibrate --like` is `profile like` under the names that calibrate gives to its options.
+void RunCalibrateLike(const CalibrateArguments& arguments) {
+  const CalibrateOptions& options = arguments.options;
+  const std::string option = arguments.like.empty() ? "--counters" : "--like";
+  if (const char* measuring = MeasuringOption(arguments); measuring != nullptr) {
+    throw InputError(option + " measures nothing, and " + measuring + " does not go with it.");
+  }
+  if (options.kernels.size() != 1) {
+    throw InputError(option + " needs --kernels with one name, the kernel to fill, and it has " +
+                     std::to_string(options.kernels.size()) + ".");
+  }
+  if (options.device.profile.empty()) {
+    throw InputError(option + " needs --profile, which has the kernel that the new one is like.");
+  }
+  const std::filesystem::path folder = std::filesystem::path(options.out).parent_path();
+  if (!folder.empty()) MakeFolder(folder.string());
+  Print(LikeKernel(options.device.profile, options.kernels.front(), arguments.like,
+                   arguments.counters, options.out));
+}
+
+void RunCalibrate(const CalibrateArguments& arguments) {
+  if (!(arguments.like + arguments.counters).empty()) return RunCalibrateLike(arguments);
+  const InterruptGuard guard;
+  CalibrateOptions options = arguments.options;
+  if (!options.device.profile.empty()) options.device.profile = FindProfile(options.device.profile);
+  RequireChoice("--device", options.device.device, {"auto", "sim", "cuda"});
+  RequireChoice("--tier", options.device.tier, {"kernel", "block"});
+  SetWholeNumber("--seed", arguments.seed, 1, INT64_MAX, options.device.seed);
+  SetWholeNumber("--repeats", arguments.repeats, 1, 101, options.repeats);
+  SetSeconds("--seconds-per-kernel", arguments.seconds, options.kernel_time_ns);
+  SetSeconds("--seconds", arguments.total, options.total_time_ns);
+  if (!arguments.slice_percent.empty()) {
+    options.slice_overhead_max =
+        0.01 * static_cast<double>(WholeNumber("--slice-percent", arguments.slice_percent, 1, 100));
+  }
+  const bool kernels = options.instead == CalibrateOptions::Instead::kNothing;
+  if (!kernels && options.samples.empty()) {
+    throw InputError(
+        "--shapes, --blind-shapes and --queries need --samples: what they measure are rows for "
+        "models.");
+  }
+  if (!kernels && (options.catalogue || !options.kernels.empty())) {
+    throw InputError(
+        "--shapes, --blind-shapes and --queries measure no kernels, so --catalogue and --kernels "
+        "do "
+        "not go with them.");
+  }
+  Print(Calibrate(options));
+}
+
+void RunEvaluate(const EvaluateArguments& arguments) {
+  const std::vector<ModelRows> models = EvaluateModels(arguments.samples);
+  MakeFolder(arguments.out);
+  const std::string name = std::filesystem::path(arguments.samples).filename().string();
+  WriteFile(arguments.out + "/models.json", EvaluationJson(models, name));
+  WriteFile(arguments.out + "/models.html", EvaluationPage(models, name));
+  Print(EvaluationTable(models) + "\nPlots: " + arguments.out + "/models.html\n");
+}
+
+// What an action takes, in the order of the check.
+struct ProfileAction {
+  const char* name;
+  const char* other;  // what OTHER is, null: it takes none
+  bool writes;
+};
+constexpr ProfileAction kProfileActions[] = {
+    {"show", nullptr, false},
+    {"diff", "a second profile", false},
+    {"merge", "a second profile", true},
+    {"train", "a samples file", true},
+    {"like", nullptr, true},
+};
+
+void CheckProfileArguments(const ProfileArguments& arguments) {
+  RequireChoice("ACTION", arguments.action, {"show", "diff", "merge", "train", "like"});
+  const std::string command = "`profile " + arguments.action + "`";
+  for (const ProfileAction& action : kProfileActions) {
+    if (arguments.action != action.name) continue;
+    if ((action.other == nullptr) != arguments.other.empty()) {
+      throw InputError(command + (action.other == nullptr ? " takes one profile."
+                                                          : std::string(" needs ") + action.other +
+                                                                " after the profile."));
+    }
+    if (action.writes == arguments.out.empty()) {
+      throw InputError(command + (action.writes ? " needs --out, the profile to write."
+                                                : " writes no profile, and --out does not go with "
+                                                  "it."));
+    }
+  }
+  if (arguments.replace_demands && arguments.action != "train") {
+    throw InputError("--replace-demands goes with `profile train` only.");
+  }
+  const bool names = !(arguments.like + arguments.counters).empty() || !arguments.kernel.empty();
+  if (names && arguments.action != "like") {
+    throw InputError("--kernel, --like and --counters go with `profile like` only.");
+  }
+  if (arguments.action == "like" && arguments.kernel.empty()) {
+    throw InputError("`profile like` needs --kernel, the kernel to fill.");
+  }
+}
+
+void RunProfile(const ProfileArguments& arguments) {
+  CheckProfileArguments(arguments);
+  const std::string& action = arguments.action;
+  if (action == "show") return Print(ShowProfile(arguments.file));
+  if (action == "diff") return Print(DiffProfiles(arguments.file, arguments.other));
+  if (action == "train") {
+    return Print(
+        TrainProfile(arguments.file, arguments.other, arguments.replace_demands, arguments.out));
+  }
+  if (action == "like") {
+    return Print(LikeKernel(arguments.file, arguments.kernel, arguments.like, arguments.counters,
+                            arguments.out));
+  }
+  Print(MergeProfiles(arguments.file, arguments.other, arguments.out));
+}
+
+void RunValidate(const ValidateArguments& arguments) {
+  const Validated validated = Validate(arguments.file);
+  Print(arguments.json ? JsonOf(validated) : TextOf(validated));
+}
+
+void Parse(int argc, const char* const* argv) {
+  CLI::App app("gpushare: latency-critical and best-effort work on one GPU");
+  app.set_version_flag("--version", std::string("gpushare ") + gpushare_version_string());
+  app.require_subcommand(1);
+  app.footer(kExitCodes);
+  ColocateArguments colocate;
+  ExplainArguments explain;
+  CalibrateArguments calibrate;
+  ValidateArguments validate;
+  const CLI::App* colocate_command = AddColocate(app, colocate);
+  const CLI::App* explain_command = AddExplain(app, explain);
+  const CLI::App* calibrate_command = AddCalibrate(app, calibrate);
+  ProfileArguments profile;
+  const CLI::App* profile_command = AddProfile(app, profile);
+  EvaluateArguments evaluate;
+  const CLI::App* evaluate_command = AddEvaluate(app, evaluate);
+  AddValidate(app, validate);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Print(app.help());
+  } catch (const CLI::CallForVersion& version) {
+    return Print(std::string(version.what()) + "\n");
+  } catch (const CLI::ParseError& error) {
+    RefuseArguments(app, std::vector<std::string>(argv + 1, argv + argc), error);
+  }
+  if (colocate_command->parsed()) return RunColocate(colocate);
+  if (explain_command->parsed()) return RunExplain(explain);
+  if (calibrate_command->parsed()) return RunCalibrate(calibrate);
+  if (profile_command->parsed()) return RunProfile(profile);
+  if (evaluate_command->parsed()) return RunEvaluate(evaluate);
+  RunValidate(validate);
+}
+
+// Says on stderr what failed; with --json also on stdout.
+int Complain(const std::exception& error, int code, bool json) {
+  const std::string text = OneLine(error.what());
+  std::fprintf(stderr, "gpushare: %s\n", text.c_str());
+  if (!json) return code;
+  try {
+    Print(JsonOfError(code, text));
+  } catch (const std::exception&) {  // stderr has the error
+  }
+  return code;
+}
+
+bool AsksForJson(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--json") == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+int RunCommand(int argc, const char* const* argv) noexcept {
+  const bool json = AsksForJson(argc, argv);
+  try {
+    Parse(argc, argv);
+    return kExitOk;
+  } catch (const InputError& error) {
+    return Complain(error, kExitBadInput, json);
+  } catch (const Interrupted& error) {
+    return Complain(error, kExitSignal + error.signal(), json);
+  } catch (const std::exception& error) {
+    return Complain(error, kExitRunFailed, json);
+  }
+}
+
+}  // namespace gpushare::tool

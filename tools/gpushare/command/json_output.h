@@ -1,0 +1,24 @@
+// What `explain --json` and `validate --json` print, and how --json reports an error. The schema is
+// docs/command.md.
+//
+// Pure.
+
+#ifndef GPUSHARE_TOOLS_GPUSHARE_COMMAND_JSON_OUTPUT_H_
+#define GPUSHARE_TOOLS_GPUSHARE_COMMAND_JSON_OUTPUT_H_
+
+#include <string>
+
+#include "tools/gpushare/command/validate.h"
+#include "tools/gpushare/events/explain.h"
+
+namespace gpushare::tool {
+
+std::string JsonOf(const Explanation& explanation);
+std::string JsonOf(const Validated& validated);
+
+// `code` is the exit code, `message` the sentence that stderr has too.
+std::string JsonOfError(int code, const std::string& message);
+
+}  // namespace gpushare::tool
+
+#endif  // GPUSHARE_TOOLS_GPUSHARE_COMMAND_JSON_OUTPUT_H_

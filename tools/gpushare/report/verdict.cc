@@ -1,0 +1,55 @@
+#include "tools/gpushare/report/verdict.h"
+
+#include <algorithm>
+
+namespace gpushare::tool {
+
+std::vector<PolicyVerdict> JudgePolicies(const ColocateResult& result) {
+  std::vector<PolicyVerdict> verdicts;
+  for (const std::string& policy : result.policies) {
+    PolicyVerdict verdict;
+    verdict.policy = policy;
+    for (const RunResult& run : result.runs) {
+      if (run.policy != policy) continue;
+      ++verdict.cases;
+      bool has_line = false;
+      for (const LcResult& app : run.lc) has_line |= app.qos_ns > 0;
+      verdict.worst_p50_over_alone = std::max(verdict.worst_p50_over_alone, WorstP50OverAlone(run));
+      verdict.worst_p99_over_alone = std::max(verdict.worst_p99_over_alone, WorstP99OverAlone(run));
+      verdict.cases_with_line += has_line;
+      verdict.cases_met += has_line && KeepsQos(run);
+      verdict.be_rate_mean += run.be_rate_of_solo;
+      verdict.gain_over_limit_mean += run.work_rate - 1;
+    }
+    if (verdict.cases > 0) {
+      verdict.be_rate_mean /= verdict.cases;
+      verdict.gain_over_limit_mean /= verdict.cases;
+      verdicts.push_back(verdict);
+    }
+  }
+  return verdicts;
+}
+
+double WorstP50OverAlone(const RunResult& run) {
+  double worst = 0;
+  for (const LcResult& app : run.lc) worst = std::max(worst, app.p50_over_alone);
+  return worst;
+}
+
+double WorstP99OverAlone(const RunResult& run) {
+  double worst = 0;
+  for (const LcResult& app : run.lc) worst = std::max(worst, app.p99_over_alone);
+  return worst;
+}
+
+bool KeepsQos(const RunResult& run) {
+  return std::all_of(run.lc.begin(), run.lc.end(), [](const LcResult& app) { return app.qos_met; });
+}
+
+double WidestBound(const RunResult& run) {
+  double widest = 0;
+  for (const LcResult& app : run.lc) widest = std::max(widest, app.p99_bound);
+  return widest;
+}
+
+}  // namespace gpushare::tool

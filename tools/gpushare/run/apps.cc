@@ -1,0 +1,50 @@
+#include "tools/gpushare/run/apps.h"
+
+namespace gpushare::tool {
+
+namespace {
+
+AppHandle CreateApp(gpushare_runtime* runtime, const gpushare_app_options& options) {
+  gpushare_app* app = nullptr;
+  Check(gpushare_app_create(runtime, &options, &app));
+  return AppHandle(app);
+}
+
+void ReserveCapSms(gpushare_app* app, int capsms, bool packed) {
+  if (capsms == 0) return;
+  gpushare_reservation_options options = GPUSHARE_RESERVATION_OPTIONS_INIT;
+  options.capsms = capsms;
+  options.packed = packed ? 1 : 0;
+  Check(gpushare_reserve_capsm(app, &options));
+}
+
+}  // namespace
+
+AppHandle CreateLcApp(gpushare_runtime* runtime, const LcPlan& plan, int tasks_max) {
+  gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
+  options.app_class = GPUSHARE_CLASS_LATENCY_CRITICAL;
+  options.name = plan.app->name.c_str();
+  options.target_ns = plan.target_ns;
+  options.p99_bound = plan.p99_bound;
+  options.p50_bound = plan.p50_bound;
+  options.p99_alone_ns = plan.p99_alone_ns;
+  options.solo_ns = plan.solo_ns;
+  options.tasks_max = tasks_max;
+  AppHandle app = CreateApp(runtime, options);
+  if (plan.reserve) ReserveCapSms(app.get(), plan.app->reserve_capsms, plan.app->packed);
+  return app;
+}
+
+AppHandle CreateBeApp(gpushare_runtime* runtime, const BePlan& plan) {
+  gpushare_app_options options = GPUSHARE_APP_OPTIONS_INIT;
+  options.app_class = GPUSHARE_CLASS_BEST_EFFORT;
+  options.name = plan.app->name.c_str();
+  options.weight = plan.app->weight;
+  // Twice the pending tasks: a slot becomes free only after its callback has returned.
+  options.tasks_max = 2 * plan.app->queues * plan.app->depth + 16;
+  AppHandle app = CreateApp(runtime, options);
+  if (plan.quota) ReserveCapSms(app.get(), plan.app->quota_capsms, plan.app->packed);
+  return app;
+}
+
+}  // namespace gpushare::tool
