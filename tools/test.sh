@@ -64,7 +64,7 @@ python_checks() {
   (
     set -e
     cd bindings/python
-    "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples ../../benchmarks/matrix
+    "$python_tools/bin/ruff" check --no-cache . ../../tests/python ../../examples ../../benchmarks/matrix ../../benchmarks/papers
     "$python_tools/bin/mypy" --strict --cache-dir=/dev/null gpushare c_header.py generate.py ../../tests/python/typing_check.py
   )
 }

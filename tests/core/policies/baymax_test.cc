@@ -101,6 +101,26 @@ TEST_F(BaymaxTest, TheGateOnQueuedTimeLeavesRoomForTheQueryItself) {
   EXPECT_EQ(FindHold(plan, held)->limit_ns, 9 * kMs);
 }
 
+// No query is active, so that headroom bounds nothing, and N_tr is 5 on an H200.
+TEST_F(BaymaxTest, PinnedCopiesLeaveTimeForAQueryThatArrivesBehindThem) {
+  builder.snapshot.copies[1] = {0, 0, 5};
+  builder.snapshot.copies[2] = {0, 0, 5};
+  builder.snapshot.queued_ns = 2 * kMs;
+  const HeadView& in = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 4 * kMs);
+  const HeadView& out = builder.AddBeCopy(be, CopyDirection::kDeviceToHost, 1 << 20, 3 * kMs);
+  const HeadView& beyond = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 1);
+  const HeadView& kernel_beyond = builder.AddBeHead(be, kernel, 1);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, in), nullptr);
+  EXPECT_NE(FindLaunch(plan, out), nullptr);
+  for (const HeadView* held : {&beyond, &kernel_beyond}) {
+    ASSERT_NE(FindHold(plan, *held), nullptr);
+    EXPECT_EQ(FindHold(plan, *held)->reason, Reason::kHoldQueuedTime);
+    EXPECT_EQ(FindHold(plan, *held)->value_ns, 9 * kMs + 1);
+    EXPECT_EQ(FindHold(plan, *held)->limit_ns, 9 * kMs);
+  }
+}
+
 TEST_F(BaymaxTest, LcGoesFirstInOrderOfSubmissionAndCountsAsQueued) {
   const HeadView& be_head = builder.AddBeHead(be, kernel, 9 * kMs);
   const HeadView& one = builder.AddLcHead(lc);

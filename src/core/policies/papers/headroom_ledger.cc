@@ -61,6 +61,14 @@ PlannedHold HeadroomLedger::Judge(const HeadView& head) const {
   return JudgeHeadroom(head);
 }
 
+PlannedHold HeadroomLedger::JudgeCopy(const HeadView& head) const {
+  const int64_t queued_ns = SumNs(queued_ns_, ChargeOf(head));
+  if (queued_ns > queued_ns_max_) {
+    return {head.task, Reason::kHoldQueuedTime, queued_ns, queued_ns_max_};
+  }
+  return JudgeHeadroom(head);
+}
+
 PlannedHold HeadroomLedger::JudgeHeadroom(const HeadView& head) const {
   if (ChargeOf(head) > headroom_ns_) {
     return {head.task, Reason::kHoldHeadroom, ChargeOf(head), headroom_ns_};
@@ -80,6 +88,11 @@ void HeadroomLedger::Debit(const HeadView& head) {
   if (head.followed) followed_ |= BitOf(head);
 }
 
+void HeadroomLedger::DebitCopy(const HeadView& head) {
+  DebitHeadroom(ChargeOf(head));
+  queued_ns_ = SumNs(queued_ns_, ChargeOf(head));
+}
+
 void HeadroomLedger::DebitHeadroom(int64_t charged_ns) {
   headroom_ns_ = LeftNs(headroom_ns_, charged_ns);
 }
@@ -91,7 +104,7 @@ void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Pl
   }
   // Observation 2 of 6.1: one pinned copy takes the whole link, pageable ones only their share.
   if (head.pinned) {
-    const PlannedHold hold = ledger.JudgeHeadroom(head);
+    const PlannedHold hold = ledger.JudgeCopy(head);
     if (hold.reason != Reason::kNone) {
       plan.holds.TryAdd(hold);
       return;
@@ -102,7 +115,7 @@ void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Pl
     return;
   }
   slots.Take(head.direction);
-  if (head.pinned) ledger.DebitHeadroom(HeadroomLedger::ChargeOf(head));
+  if (head.pinned) ledger.DebitCopy(head);
 }
 
 void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedger& ledger,

@@ -27,13 +27,15 @@ class HeadroomLedger {
 
   // kNone: it may be launched. Kernels and library calls.
   PlannedHold Judge(const HeadView& head) const;
-  // The part of Judge for a task that takes no time of the SMs.
-  PlannedHold JudgeHeadroom(const HeadView& head) const;
+  // Pinned copies, which take no time of the SMs but all of the link (6.1). A query that arrives
+  // now would wait for them too.
+  PlannedHold JudgeCopy(const HeadView& head) const;
 
   // What all active queries, and one that arrives now, can still give away.
   int64_t RoomNs() const;
 
   void Debit(const HeadView& head);
+  void DebitCopy(const HeadView& head);
   void DebitHeadroom(int64_t charged_ns);
 
   const FairShare& shares() const { return shares_; }
@@ -41,6 +43,8 @@ class HeadroomLedger {
   static int64_t ChargeOf(const HeadView& head);
 
  private:
+  PlannedHold JudgeHeadroom(const HeadView& head) const;
+
   int64_t headroom_ns_;  // all queries are debited alike (5.2.3)
   int64_t queued_ns_;
   int64_t queued_ns_max_;
