@@ -6,8 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include "src/core/base/tuning.h"
-#include "src/core/seams/queue_tail.h"
 #include "tests/core/flow/open_loop.h"
 
 namespace gpushare::core {
