@@ -162,6 +162,22 @@ TEST_F(UnmetNeighbourTest, WithoutCountersNothingIsKnown) {
   EXPECT_EQ(model_->ErrorBeside(service_, 84, uncounted_, 48), 0);
 }
 
+// A graph that a program captured, beside a kernel of the profile.
+TEST_F(UnmetNeighbourTest, TheRecordOfTheNeighbourAloneSaysNothing) {
+  KernelDesc recorded = Kernel(4, "recorded");
+  recorded.simulation.present = true;
+  recorded.simulation.demand.dram = 1;
+  KernelDesc captured = Kernel(5, "captured");
+  captured.kind = core::TaskKind::kGraph;
+  for (const KernelDesc& kernel : {recorded, captured}) model_->AddKernel(kernel);
+  EXPECT_FALSE(model_->KnowsBeside(captured, 84, recorded));
+  captured.simulation.present = true;
+  EXPECT_TRUE(model_->KnowsBeside(captured, 84, recorded));
+  captured.simulation.present = false;
+  recorded.simulation.demand.dram = recorded.simulation.demand.l2 = 0.01;
+  EXPECT_TRUE(model_->KnowsBeside(captured, 84, recorded)) << "it shares nothing";
+}
+
 TEST_F(UnmetNeighbourTest, OneThatSharesNothingCostsNothing) {
   KernelDesc compute = Kernel(4, "compute");
   compute.counters.instructions = 100;

@@ -42,12 +42,14 @@ LcQueue LcQueueOf(Flow& flow) {
 }
 
 // What the app's target leaves; kNever without a target.
-int64_t TargetBudget(const App& app, const LcQueue& queue) {
-  if (!HasBareTarget(app)) return BlockingBudget(app.options.target_ns, 0, 0, app.query_solo_ns);
+int64_t BudgetOfTarget(const App& app, const LcQueue& queue) {
+  if (app.options.target_ns <= 0) return kNever;
   const double p99_ns = app.query_solo_ns == 0 ? 0
                                                : QueueP99(static_cast<double>(app.query_solo_ns),
                                                           queue.mean_service_ns, queue.load);
-  return BareTargetBudget(app.options.target_ns, p99_ns, app.target_tail);
+  if (HasBareTarget(app)) return TargetBudget(app.options.target_ns, p99_ns, app.target_tail);
+  const ToldTail told{static_cast<double>(app.options.p99_alone_ns), p99_ns};
+  return TargetBudget(app.options.target_ns, told.P99(1, p99_ns, app.target_tail), 1);
 }
 
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
@@ -57,7 +59,7 @@ void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs no
   view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
   if (IsSilent(app.account, now_ns)) return;
   const int64_t target_ns = std::min(
-      TargetBudget(app, queue), BlockingBudget(0, app.options.p50_bound, 0, app.query_solo_ns));
+      BudgetOfTarget(app, queue), BlockingBudget(0, app.options.p50_bound, 0, app.query_solo_ns));
   const int64_t shift_ns =
       BlockingBudget(0, app.options.p99_bound, app.options.p99_alone_ns, app.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
@@ -117,7 +119,7 @@ void ViewLcApps(Flow& flow) {
     view.p99_alone_ns = app.options.p99_alone_ns;
     view.load = LoadOf(app, flow.now_ns);
     view.load_error = LoadErrorOf(app, view.load, flow.now_ns);
-    view.target_tail = HasBareTarget(app) ? app.target_tail : 0;
+    view.target_tail = app.options.target_ns > 0 ? app.target_tail : 0;
     view.peak_load = HasBareTarget(app) ? PeakLoad(app, view.load, flow.now_ns) : 0;
     view.p50_bound = app.options.p50_bound;
     ViewBudgets(app, queue, vacations, flow.now_ns, view);

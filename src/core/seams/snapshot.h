@@ -51,13 +51,13 @@ struct LcAppView {
   int64_t solo_ns = 0;       // predicted duration of one query alone
   double load = 0;           // share of time that its queries would take alone (smoothed)
   double load_error = 0;     // its standard deviation; large while little has been seen
-  // With a target and no p99_alone_ns: factor on the p99 that the load gives (queue_tail.h), as
-  // measured; else 0.
+  // With a target: factor on the p99 that the load gives (queue_tail.h), as measured; else 0. And
+  // without p99_alone_ns also its highest load of late.
   double target_tail = 0;
-  double peak_load = 0;  // then also its highest load of late
+  double peak_load = 0;
   // Longest delay that every busy period of this app may begin with, as an eviction is. From the
-  // bound: (p99_bound - 1) x p99_alone_ns; from the target: target - solo, or target - estimated
-  // p99 where target_tail is set; kNever when it states neither.
+  // bound: (p99_bound - 1) x p99_alone_ns; from the target: what it leaves beyond the p99 alone,
+  // told or estimated, whichever is longer; kNever when it states neither.
   int64_t blocking_budget_ns = kNever;
   // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.

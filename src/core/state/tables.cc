@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
 #include "src/core/seams/kernel_check.h"
+#include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
 namespace {
@@ -159,7 +160,7 @@ void ResetApp(App& app) {
   app.account = TailAccount();
   app.delivered.Clear();
   app.held_ns.fill(0);
-  app.target_tail = kTargetTailStart;
+  app.target_tail = TargetTailAtFirst(app.options);
   app.peak_load = 1;
   app.peak_updated_ns = 0;
   app.main_kernel = nullptr;

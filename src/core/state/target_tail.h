@@ -1,7 +1,9 @@
 // What an LC app's late queries say about the estimate of its p99 (seams/queue_tail.h).
 //
 // The factor rises with each query that misses the target and falls with each that meets it, so
-// that it rests where kTargetLateShare of them are late: the p99. Threads: the one that runs Tick.
+// that it rests where kTargetLateShare of them are late: the p99. Where the p99 alone is told, it
+// starts at 1: a p99 of some hundred queries is as likely too low as too high. Threads: the one
+// that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_TARGET_TAIL_H_
 #define GPUSHARE_SRC_CORE_STATE_TARGET_TAIL_H_
@@ -19,8 +21,12 @@ inline bool HasBareTarget(const App& app) {
   return app.options.target_ns > 0 && app.options.p99_alone_ns == 0;
 }
 
+inline double TargetTailAtFirst(const AppOptions& options) {
+  return options.p99_alone_ns > 0 ? 1 : kTargetTailStart;
+}
+
 inline void LearnLateness(App& app, int64_t latency_ns) {
-  if (!HasBareTarget(app)) return;
+  if (app.options.target_ns <= 0) return;
   const bool late = latency_ns > app.options.target_ns;
   app.target_tail *= 1 + kTargetTailStep * (late ? 1 - kTargetLateShare : -kTargetLateShare);
   app.target_tail = std::clamp(app.target_tail, kTargetTailMin, kTargetTailMax);

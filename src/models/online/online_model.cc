@@ -79,6 +79,16 @@ bool UsesLittle(const core::KernelCounters& counters) {
   return counters.present() && counters.dram < kLittleUse && counters.l2 < kLittleUse;
 }
 
+// Whether the roofline of scaling.h says what `kernel` keeps beside `neighbour`. A kernel without a
+// record has no demands: by the roofline it would keep all of its speed beside anything.
+bool HasRoofline(const KernelDesc& kernel, const KernelDesc& neighbour) {
+  if (!neighbour.simulation.present) return false;
+  const core::ResourceDemand& demand = neighbour.simulation.demand;
+  const bool little =
+      neighbour.kind != TaskKind::kGraph && demand.dram < kLittleUse && demand.l2 < kLittleUse;
+  return kernel.simulation.present || little;
+}
+
 UseOfDevice UseOf(const core::KernelCounters& counters) {
   return {counters.dram, counters.l2, counters.tensor, counters.dram_write};
 }
@@ -218,7 +228,7 @@ class OnlineModel final : public CostModel {
 
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {
-    return neighbour.simulation.present || UsesLittle(neighbour.counters) ||
+    return HasRoofline(kernel, neighbour) || UsesLittle(neighbour.counters) ||
            FromCounters(kernel, neighbour, device_.sm_count - sms).error < 1 ||
            pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms}) > 0;
   }

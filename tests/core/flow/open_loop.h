@@ -36,6 +36,8 @@ class OpenLoop {
     double p50_bound = 0;
     int64_t p99_alone_ns = 0;
     uint64_t seed = 1;
+    int64_t target_ns = 0;
+    std::vector<SpeedPoint> speed = {};  // over SMs; none: in proportion
   };
   struct Be {
     int64_t duration_ns = 0;    // of a task alone on the whole device
@@ -58,9 +60,10 @@ class OpenLoop {
     options.p99_bound = service.p99_bound;
     options.p50_bound = service.p50_bound;
     options.p99_alone_ns = service.p99_alone_ns;
+    options.target_ns = service.target_ns;
     lc_app_ = *scheduler_->CreateApp(options);
     lc_.queue = *scheduler_->CreateQueue(lc_app_);
-    lc_.kernel = Graph("query", service.solo_ns);
+    lc_.kernel = Graph("query", service.solo_ns, service.speed);
     lc_.work.kind = TaskKind::kGraph;
   }
 
@@ -139,6 +142,11 @@ class OpenLoop {
     return sorted[static_cast<size_t>(q * static_cast<double>(sorted.size() - 1))];
   }
   int64_t P99Ns() const { return QuantileNs(0.99); }
+  double LateShare() const {
+    const auto late = std::count_if(latencies_ns_.begin(), latencies_ns_.end(),
+                                    [&](int64_t ns) { return ns > service_.target_ns; });
+    return static_cast<double>(late) / static_cast<double>(latencies_ns_.size());
+  }
   int64_t done(int be) const { return tenants_[static_cast<size_t>(be)]->done; }
   int64_t LongestNs(int be) const { return tenants_[static_cast<size_t>(be)]->longest_ns; }
   // Work of completed block tasks, over the time so far.
@@ -167,12 +175,14 @@ class OpenLoop {
     int64_t longest_ns = 0;
   };
 
-  KernelId Graph(const std::string& name, int64_t solo_ns) {
+  KernelId Graph(const std::string& name, int64_t solo_ns,
+                 const std::vector<SpeedPoint>& speed = {}) {
     KernelDesc graph;
     graph.name = name;
     graph.kind = TaskKind::kGraph;
     graph.simulation.present = true;
     graph.simulation.nodes = {{solo_ns, sms_, 1, true, {}}};
+    graph.simulation.speed = speed;
     return *scheduler_->RegisterKernel(graph);
   }
   void Feed(Tenant& tenant) {

@@ -1,10 +1,12 @@
 // Pairs that nobody measured: a service that runs as fast on half of the device, beside a kernel of
-// which the library knows nothing. A trial costs the stated queries; a bad pair is dropped, a good
-// one kept, and a profile has either.
+// which the library knows nothing, or a service of which it knows no demands. A trial costs the
+// stated queries; a bad pair is dropped, a good one kept, and a profile has either.
 
 #include "src/core/state/pair_trial.h"
 
 #include <random>
+#include <string>
+#include <utility>
 
 #include "gtest/gtest.h"
 #include "src/core/base/tuning.h"
@@ -15,11 +17,15 @@
 namespace gpushare::core {
 namespace {
 
-// Knows no demands of the kernel "stranger", as of a kernel that no profile has.
+// Knows no demands of the kernel `hidden`, as of a kernel that no profile has.
 class StrangerModel final : public ForwardingModel {
  public:
-  StrangerModel(std::unique_ptr<CostModel> model, const bool& deaf, int& gives_up)
-      : ForwardingModel(std::move(model)), deaf_(deaf), gives_up_(gives_up) {}
+  StrangerModel(std::unique_ptr<CostModel> model, std::string hidden, const bool& deaf,
+                int& gives_up)
+      : ForwardingModel(std::move(model)),
+        hidden_(std::move(hidden)),
+        deaf_(deaf),
+        gives_up_(gives_up) {}
   void GiveUpBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                     double factor) override {
     ++gives_up_;
@@ -36,14 +42,19 @@ class StrangerModel final : public ForwardingModel {
   }
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {
-    return ForwardingModel::KnowsBeside(kernel, sms, AsSeen(neighbour));
+    return ForwardingModel::KnowsBeside(AsSeen(kernel), sms, AsSeen(neighbour));
   }
 
  private:
-  static KernelDesc AsSeen(KernelDesc kernel) {
-    if (kernel.name == "stranger") kernel.simulation = SimulationRecord();
+  // Of a graph its speeds over SMs are known all the same: registering it measures them.
+  KernelDesc AsSeen(KernelDesc kernel) const {
+    if (kernel.name != hidden_) return kernel;
+    SimulationRecord measured;
+    if (kernel.kind == TaskKind::kGraph) measured.speed = kernel.simulation.speed;
+    kernel.simulation = measured;
     return kernel;
   }
+  const std::string hidden_;
   const bool& deaf_;  // no query can be attributed to a neighbour
   int& gives_up_;
 };
@@ -73,7 +84,7 @@ class PairTrialTest : public SimulatedSchedulerTest {
   static constexpr int64_t kP99AloneNs = 1'500 * kUs;
 
   std::unique_ptr<CostModel> Wrap(std::unique_ptr<CostModel> model) override {
-    return std::make_unique<StrangerModel>(std::move(model), deaf_, gives_up_);
+    return std::make_unique<StrangerModel>(std::move(model), hidden_, deaf_, gives_up_);
   }
 
   // `dram`: of the device's bandwidth, that the stranger asks for.
@@ -169,6 +180,7 @@ class PairTrialTest : public SimulatedSchedulerTest {
   int on_split_ = 0;         // queries on the LC side of a split
   int late_on_split_ = 0;
   int64_t limit_ns_ = 0;
+  std::string hidden_ = "stranger";
   bool segments_ = false;    // the stranger is a graph
   bool everywhere_ = false;  // the stranger is as bad on any split
   bool ending_ = false;
@@ -189,6 +201,18 @@ TEST_F(PairTrialTest, ABadPairCostsTheStatedQueriesAndIsDropped) {
   const int tried = on_split_;
   ASSERT_NO_FATAL_FAILURE(Run(3'000));
   EXPECT_EQ(on_split_, tried) << "it was tried again";
+}
+
+// A graph that a program captured, beside a kernel of the profile. The demands of the kernel alone
+// predict nothing; taken for a prediction they cost queries on each split in turn.
+TEST_F(PairTrialTest, AServiceWithoutDemandsIsTriedBesideAKnownKernelToo) {
+  hidden_ = "service";
+  everywhere_ = true;
+  ASSERT_NO_FATAL_FAILURE(Start(1.0, 1.3));
+  ASSERT_NO_FATAL_FAILURE(Run(1'500));
+  EXPECT_GT(on_split_, 0) << "it was never tried";
+  EXPECT_LE(late_on_split_, kTrialQueries + kTrialShare * queries_);
+  EXPECT_LE(on_split_, 2 * kTrialQueries) << "102 where one side's demands counted";
 }
 
 // Beside 80 SMs of it the service has 0.6 of its speed, and beside fewer all of it.

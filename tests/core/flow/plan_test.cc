@@ -22,6 +22,7 @@ struct Seen {
   std::vector<AppClass> classes;
   std::vector<uint64_t> sequences;
   std::vector<int64_t> eviction_ns;
+  std::vector<int64_t> budget_ns;  // of the LC apps
   bool hold_lc = false;
 };
 
@@ -34,6 +35,10 @@ class HoldingPolicy final : public Policy {
     seen_.classes.clear();
     seen_.sequences.clear();
     seen_.eviction_ns.clear();
+    seen_.budget_ns.clear();
+    for (const LcAppView& app : snapshot.lc_apps) {
+      seen_.budget_ns.push_back(app.blocking_budget_ns);
+    }
     for (LcRoute& route : plan.routes) route.fast_path = false;
     for (const HeadView& head : snapshot.heads) {
       seen_.classes.push_back(head.app_class);
@@ -166,6 +171,24 @@ TEST_F(PlanTest, HeadsThatCameInTheReversedOrderAreInOrderOfSubmissionToo) {
   for (size_t i = 0; i < static_cast<size_t>(kQueues); ++i) {
     EXPECT_EQ(seen_.sequences[i], first + kQueues + i) << i;
   }
+}
+
+// What one query leaves of a target is not what a queue leaves.
+TEST_F(PlanTest, ATargetLeavesWhatIsBeyondTheToldP99) {
+  AppOptions options;
+  options.name = "service";
+  options.app_class = AppClass::kLatencyCritical;
+  options.target_ns = 10 * kMs;
+  options.solo_ns = kMs;
+  for (const int64_t p99_alone_ns : {4 * kMs, 12 * kMs}) {
+    options.p99_alone_ns = p99_alone_ns;
+    ASSERT_TRUE(scheduler_->CreateApp(options).ok());
+  }
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.budget_ns.size(), 3u);
+  EXPECT_EQ(seen_.budget_ns[1], 6 * kMs);
+  EXPECT_NEAR(static_cast<double>(seen_.budget_ns[2]), 0.05 * 12 * kMs, 1) << "the target is lost";
 }
 
 // A policy would otherwise count on a time in which nothing leaves.

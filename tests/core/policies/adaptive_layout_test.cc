@@ -383,6 +383,30 @@ TEST(AdaptiveLayoutTest, ALooseTargetGivesBeASideAndLateQueriesMakeItSmaller) {
   EXPECT_EQ(SmsForTarget(10 * kMs, 4), 124);
 }
 
+// A told p99 far below that of its queue, 1.94 ms, is of regular arrivals; one that is a little
+// below is an estimate, and the queue on the side counts too.
+TEST(AdaptiveLayoutTest, ATargetCountsTheQueueOfASideWhereTheToldP99IsShort) {
+  const auto sms_with = [](int64_t p99_alone_ns, double tail) {
+    SnapshotBuilder builder;
+    builder.AddLcAppWithTarget(0.3, 667 * kUs, 3'000 * kUs);
+    builder.lc_apps[0].p99_alone_ns = p99_alone_ns;
+    builder.lc_apps[0].target_tail = tail;
+    builder.lc_apps[0].blocking_budget_ns = 150 * kUs;
+    const int32_t kernel = builder.AddKernel(40 * kUs);
+    for (const SplitView& split : builder.splits) {
+      builder.Pair(0, kernel, split.lc_sms).be_speed_be_side *= 1.5f;
+    }
+    builder.AddBeHead(builder.AddBeApp(), kernel, 8 * kMs);
+    const Plan plan = PlanOf("adaptive", builder);
+    return builder.places[static_cast<size_t>(plan.routes[0].place)].sms;
+  };
+  const int32_t queue = sms_with(1'900 * kUs, 1);
+  EXPECT_EQ(sms_with(1'200 * kUs, 1), queue);
+  EXPECT_LT(sms_with(800 * kUs, 1), queue) << "regular arrivals";
+  EXPECT_LT(sms_with(1'200 * kUs, 0.5), queue) << "queries on time";
+  EXPECT_GT(sms_with(1'200 * kUs, 1.5), queue) << "late queries";
+}
+
 // A query stays on its side while others are before it: on a side that its peak overloads the queue
 // would never end.
 TEST(AdaptiveLayoutTest, ALooseTargetStillLeavesLcASideThatCarriesItsPeakLoad) {

@@ -53,6 +53,7 @@ class SplitValuesTest : public ::testing::Test {
     if (random_() % 16 == 0) {
       term.target_ns = 3'000'000;
       term.target_tail = 1;
+      term.bare = random_() % 2 == 0;
       term.peak_load = term.load;
     }
     term.silent = random_() % 16 == 0;

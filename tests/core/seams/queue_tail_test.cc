@@ -52,14 +52,33 @@ TEST(QueueTail, EstimatesP99AloneOfAServiceFromItsLoad) {
   EXPECT_NEAR(QueueP99(667e3, 667e3, 0.3), 1.88e6, 0.08e6);
 }
 
-TEST(BareTargetBudget, IsWhatTheTargetLeavesBeyondTheTail) {
-  EXPECT_EQ(BareTargetBudget(10'000'000, 2'000'000, 1), 8'000'000);
-  EXPECT_EQ(BareTargetBudget(10'000'000, 2'000'000, 4), 2'000'000);
+TEST(ToldTail, TheTailOfTheQueueCountsWhereItIsLonger) {
+  const ToldTail told{1'600'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 1), 2'200'000);
+  EXPECT_DOUBLE_EQ(told.P99(2, 3'000'000, 1), 3'200'000);
+  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 0.5), 1'600'000) << "queries on time";
+  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 2), 4'400'000) << "late queries";
 }
 
-TEST(BareTargetBudget, KeepsAFloorForEvictableWorkWhereTheTargetIsLost) {
-  EXPECT_NEAR(static_cast<double>(BareTargetBudget(1'000'000, 2'000'000, 1)), 100e3, 1);
-  EXPECT_NEAR(static_cast<double>(BareTargetBudget(2'000'000, 0, 0.5)), 100e3, 1)
+TEST(ToldTail, LateQueriesRaiseAToldP99OfBurstsToo) {
+  const ToldTail told{6'000'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 1.5), 9'000'000);
+  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 0.5), 6'000'000);
+}
+
+TEST(ToldTail, RegularArrivalsAreNoSuchQueue) {
+  const ToldTail told{500'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(told.P99(1.2, 3'000'000, 1), 600'000);
+}
+
+TEST(TargetBudget, IsWhatTheTargetLeavesBeyondTheTail) {
+  EXPECT_EQ(TargetBudget(10'000'000, 2'000'000, 1), 8'000'000);
+  EXPECT_EQ(TargetBudget(10'000'000, 2'000'000, 4), 2'000'000);
+}
+
+TEST(TargetBudget, KeepsAFloorForEvictableWorkWhereTheTargetIsLost) {
+  EXPECT_NEAR(static_cast<double>(TargetBudget(1'000'000, 2'000'000, 1)), 100e3, 1);
+  EXPECT_NEAR(static_cast<double>(TargetBudget(2'000'000, 0, 0.5)), 100e3, 1)
       << "nothing is known of its queries";
 }
 

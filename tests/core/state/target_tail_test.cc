@@ -32,13 +32,19 @@ TEST_F(TargetTailTest, StaysWithinItsBounds) {
   EXPECT_EQ(app.target_tail, kTargetTailMin);
 }
 
-TEST_F(TargetTailTest, IsLeftAloneWhereThereIsNoTargetOrTheP99IsTold) {
-  app.options.p99_alone_ns = 900;
-  Run(100, 1);
-  app.options.p99_alone_ns = 0;
+TEST_F(TargetTailTest, IsLeftAloneWhereThereIsNoTarget) {
   app.options.target_ns = 0;
   Run(100, 1);
   EXPECT_EQ(app.target_tail, kTargetTailStart);
+}
+
+TEST_F(TargetTailTest, StartsAtAToldP99AndLearnsThere) {
+  app.options.p99_alone_ns = 900;
+  app.target_tail = TargetTailAtFirst(app.options);
+  EXPECT_EQ(app.target_tail, 1);
+  Run(10, 1);
+  EXPECT_GT(app.target_tail, 2);
+  EXPECT_EQ(TargetTailAtFirst(AppOptions()), kTargetTailStart);
 }
 
 TEST_F(TargetTailTest, ThePeakLoadRisesAtOnceAndFallsSlowly) {

@@ -122,7 +122,8 @@ LcTerm MakeLcTerm(const LcAppView& app) {
   term.solo_ns = RoundUp(app.solo_ns);
   if (app.target_tail > 0) {
     term.target_tail = std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps;
-    term.peak_load = std::max(RoundLoad(app.peak_load), kTargetLoadFloor);
+    term.bare = app.p99_alone_ns <= 0;
+    if (term.bare) term.peak_load = std::max(RoundLoad(app.peak_load), kTargetLoadFloor);
   }
   return term;
 }

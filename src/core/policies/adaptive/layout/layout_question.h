@@ -25,8 +25,9 @@ struct LcTerm {
   int64_t p99_ns = 0;  // alone: p99, or the solo duration where that is not known
   int64_t target_ns = 0;
   int64_t solo_ns = 0;
-  // With a target and an unknown p99: factor on what the load gives (queue_tail.h), rounded up.
+  // With a target: factor on the p99 that the load gives (queue_tail.h), rounded up.
   double target_tail = 0;
+  bool bare = false;     // a target, and nobody knows the p99
   double peak_load = 0;  // then, rounded: what its side must carry
   bool operator==(const LcTerm&) const = default;
 };

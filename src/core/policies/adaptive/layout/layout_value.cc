@@ -10,14 +10,8 @@
 namespace gpushare::core {
 namespace {
 
-// What a layout does to one LC app.
-struct LcEffect {
-  double inflation = 1;    // of a p99 that is known
-  double tail_p99_ns = 0;  // the p99 that the queue on its side gives
-};
-
 // Whether LC app `lc` keeps its bound and target with this effect and blocking.
-bool KeepsBound(const LcTerm& lc, const LcEffect& effect, int64_t blocking_ns) {
+bool KeepsBound(const LcTerm& lc, const QueueEffect& effect, int64_t blocking_ns) {
   constexpr double kRounding = 1e-9;
   // An app without bound and target still gets at most kUnstatedInflation: it must not move to a
   // few SMs for BE's sake.
@@ -36,8 +30,7 @@ bool KeepsBound(const LcTerm& lc, const LcEffect& effect, int64_t blocking_ns) {
     if (inflation + share > lc.p99_bound + kRounding) return false;
   }
   if (lc.target_ns > 0) {
-    const double predicted = lc.target_tail > 0 ? TailP99(lc, effect.tail_p99_ns) : p99 * inflation;
-    if (predicted + blocking > static_cast<double>(lc.target_ns)) return false;
+    if (TargetP99(lc, effect) + blocking > static_cast<double>(lc.target_ns)) return false;
   }
   return true;
 }
@@ -53,9 +46,13 @@ float LcSpeed(const PairTable& pairs, int32_t app, int32_t kernel, int32_t split
 
 }  // namespace
 
-double TailP99(const LcTerm& lc, double tail_p99_ns) {
+double TargetP99(const LcTerm& lc, const QueueEffect& effect) {
+  if (!lc.bare) {
+    const ToldTail told{static_cast<double>(lc.p99_ns), effect.whole_p99_ns};
+    return told.P99(effect.inflation, effect.tail_p99_ns, lc.target_tail);
+  }
   if (lc.solo_ns <= 0) return kTargetTailMax * static_cast<double>(lc.target_ns);
-  return lc.target_tail * tail_p99_ns;
+  return lc.target_tail * effect.tail_p99_ns;
 }
 
 double Queueing(double load, double split_load, double margin) {
@@ -69,11 +66,13 @@ LayoutEvaluation::LayoutEvaluation(const LayoutQuestion& question, const PairTab
   for (int32_t a = 0; a < question.lc_count; ++a) {
     const LcTerm& lc = question.lc[static_cast<size_t>(a)];
     load_ += lc.load;
-    bare_targets_ = bare_targets_ || lc.target_tail > 0;
+    targets_ = targets_ || lc.target_tail > 0;
+    whole_service_ns_ += lc.load * static_cast<double>(lc.solo_ns);
     if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
   }
+  if (load_ > 0) whole_service_ns_ /= load_;
   load_ = std::min(load_, kLoadMax);
-  if (!bare_targets_) unblocked_ = LimitOf(0);
+  if (!targets_) unblocked_ = LimitOf(0);
 }
 
 double LayoutEvaluation::IdleShare(double load) const {
@@ -148,13 +147,13 @@ SplitEffect LayoutEvaluation::EffectOf(int32_t kernel, int32_t split, Speeds spe
     }
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
     effect.split_load += lc.load / speed;
-    if (bare_targets_) {
+    if (targets_) {
       effect.peak_load += lc.peak_load / speed;
       effect.service_ns += lc.load / speed * static_cast<double>(lc.solo_ns) / speed;
     }
   }
   if (!judged) effect.be_side = effect.lc_side = effect.slowest = 0;
-  if (bare_targets_ && effect.split_load > 0) effect.service_ns /= effect.split_load;
+  if (targets_ && effect.split_load > 0) effect.service_ns /= effect.split_load;
   if (!judged || !(effect.split_load < 1)) effect.stable = false;
   return effect;
 }
@@ -167,10 +166,11 @@ bool LayoutEvaluation::AllKeepBounds(const SplitEffect& effect, int32_t kernel, 
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
     if (lc.silent) continue;
     const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
-    LcEffect on_split = {.inflation = queueing / speed};
+    QueueEffect on_split = {.inflation = queueing / speed};
     if (lc.target_tail > 0) {
-      on_split.tail_p99_ns =
-          QueueP99(static_cast<double>(lc.solo_ns) / speed, effect.service_ns, effect.split_load);
+      const auto solo_ns = static_cast<double>(lc.solo_ns);
+      on_split.tail_p99_ns = QueueP99(solo_ns / speed, effect.service_ns, effect.split_load);
+      on_split.whole_p99_ns = QueueP99(solo_ns, whole_service_ns_, effect.load);
     }
     if (!KeepsBound(lc, on_split, blocking_ns)) return false;
   }
@@ -223,7 +223,7 @@ void LayoutEvaluation::PlanSplits(const BeTerm& be, PlannedSplit* out) const {
   const auto plan_one = [&](int32_t split, const SplitEffect& effect, Sides sides) {
     out[split] = {ValueOf(effect, sides, be), sides};
   };
-  if (bare_targets_) {
+  if (targets_) {
     for (int32_t split = question_.first_split; split < question_.splits; ++split) {
       const SplitEffect effect = EffectOf(be.kernel, split, Speeds::kPlanned);
       plan_one(split, effect, AllowedSides(be, effect, split, Mechanism::kBest, Speeds::kPlanned));
@@ -245,7 +245,7 @@ void LayoutEvaluation::PlanSplits(const BeTerm& be, PlannedSplit* out) const {
   }
 }
 
-// EffectOf() for all splits in one pass over the rows of the pair table, without bare targets.
+// EffectOf() for all splits in one pass over the rows of the pair table, without targets.
 LayoutEvaluation::SplitEffects LayoutEvaluation::EffectsOf(int32_t kernel) const {
   SplitEffects effects;
   const auto splits = static_cast<size_t>(std::min(question_.splits, kMaxSplits));

@@ -5,8 +5,9 @@
 //
 //   rho, v     load of an LC app; its speed on the split beside the kernel
 //   inflation  (1 / v) (1 - rho) / (1 - sum rho / v): service and queueing, all LC apps on one side
-//   bound      inflation + blocking / p99 alone <= p99 bound; target: p99 x inflation + blocking,
-//              with an unknown p99 the tail of the queue on the split (queue_tail.h) + blocking
+//   bound      inflation + blocking / p99 alone <= p99 bound
+//   target     p99 x inflation + blocking <= target, and the same with the tail of a queue of
+//              random arrivals on the split (queue_tail.h); with an unknown p99 only that
 //   whole      1 - rho                                  where the blocking time fits every budget
 //   elastic    (1 - rho') (lc side + be side) + rho' be side         rho' = sum rho / v; fits too
 //   static     be side                                   any blocking time: BE never waits for LC
@@ -31,8 +32,15 @@ namespace gpushare::core {
 // Which LC speed counts: with the BE side busy, busy and as a trial hopes, or empty.
 enum class Speeds : uint8_t { kPlanned, kHoped, kAlone };
 
-// p99 of an app with a bare target; beyond the target while nothing is known of its queries.
-double TailP99(const LcTerm& lc, double tail_p99_ns);
+// What the queue of an LC app does to it on a side.
+struct QueueEffect {
+  double inflation = 1;     // of a p99 that is known
+  double tail_p99_ns = 0;   // the p99 that a queue of random arrivals has there
+  double whole_p99_ns = 0;  // and on the whole device
+};
+// p99 of an app with a target. With a bare one it is beyond the target while nothing is known of
+// its queries.
+double TargetP99(const LcTerm& lc, const QueueEffect& effect);
 
 // The factor on the p99 of a queue whose load rises from `load` to `split_load`. The smoothed load
 // errs, and near a load of 1 a small error is a long queue: both are taken as higher by `margin`.
@@ -95,7 +103,7 @@ class LayoutEvaluation {
   };
   SplitEffects EffectsOf(int32_t kernel) const;
   // The inflation from which on some LC app misses its bound or target beside BE work that blocks
-  // for so long, and that app. Only where no target is bare.
+  // for so long, and that app. Only where no app has a target.
   struct InflationLimit {
     double inflation = std::numeric_limits<double>::infinity();
     int32_t app = -1;
@@ -116,8 +124,9 @@ class LayoutEvaluation {
   const PairTable& pairs_;
   double load_ = 0;
   double queries_per_ns_ = 0;
-  bool bare_targets_ = false;
-  InflationLimit unblocked_;  // without any blocking
+  bool targets_ = false;         // whether some app has one
+  double whole_service_ns_ = 0;  // mean of a query on the whole device, weighted by load
+  InflationLimit unblocked_;     // without any blocking
 };
 
 }  // namespace gpushare::core

@@ -14,16 +14,19 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
   double load = 0;
   double split_load = 0;
   double service_ns = 0;
+  double whole_service_ns = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const double rho = RoundLoad(snapshot.lc_apps[a].load);
     const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
     load += rho;
+    whole_service_ns += rho * static_cast<double>(snapshot.lc_apps[a].solo_ns);
     split_load += speed > 0 ? rho / speed : 1;
     if (speed > 0) {
       service_ns += rho / speed * static_cast<double>(snapshot.lc_apps[a].solo_ns) / speed;
     }
   }
   if (split_load > 0) service_ns /= split_load;
+  if (load > 0) whole_service_ns /= load;
   const double margin = LoadMargin(snapshot);
   LatencyEstimate worst;
   double worst_ratio = 0;
@@ -38,21 +41,17 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
       worst = {static_cast<int64_t>(value), static_cast<int64_t>(limit)};
     };
     const double p99 = static_cast<double>(std::max<int64_t>(lc.p99_ns, 1));
-    const bool bare = lc.target_tail > 0;
-    double limit = lc.target_ns > 0 && !bare ? static_cast<double>(lc.target_ns) : 0;
-    if (lc.p99_bound > 0 && (limit == 0 || lc.p99_bound * p99 < limit)) limit = lc.p99_bound * p99;
-    if (limit > 0) {
-      consider(p99 / speed * Queueing(std::min(load, kLoadMax), split_load, margin), limit);
-    }
+    const double inflation = Queueing(std::min(load, kLoadMax), split_load, margin) / speed;
+    if (lc.p99_bound > 0) consider(p99 * inflation, lc.p99_bound * p99);
     if (lc.p50_bound > 0 && lc.solo_ns > 0) {
       const double solo = static_cast<double>(lc.solo_ns);
-      consider(solo / speed * Queueing(std::min(load, kLoadMax), split_load, margin),
-               lc.p50_bound * solo);
+      consider(solo * inflation, lc.p50_bound * solo);
     }
-    if (bare) {
-      const double tail_p99_ns =
-          QueueP99(static_cast<double>(lc.solo_ns) / speed, service_ns, split_load);
-      consider(TailP99(lc, tail_p99_ns), static_cast<double>(lc.target_ns));
+    if (lc.target_ns > 0) {
+      const auto solo = static_cast<double>(lc.solo_ns);
+      const QueueEffect effect = {inflation, QueueP99(solo / speed, service_ns, split_load),
+                                  QueueP99(solo, whole_service_ns, load)};
+      consider(TargetP99(lc, effect), static_cast<double>(lc.target_ns));
     }
   }
   return worst;
