@@ -5,8 +5,9 @@
 #include <linux/futex.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
+
+#include <ctime>
 
 #include "src/core/base/types.h"
 

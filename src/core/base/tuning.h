@@ -261,6 +261,9 @@ inline constexpr double kBePairGainMin = 0.05;
 // adaptive: time, ns, that a query beside BE workers keeps until its deadline beyond what is
 // predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
 inline constexpr int64_t kOverlapSlackNsMin = 50'000;
+// adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
+// them. Range 1e6 to 1e9.
+inline constexpr int64_t kBePassedNsMax = 10'000'000;
 // What those gaps may cost a kernel that runs by itself in slices (Kernelet's p): 2 %. Range 0.005
 // to 0.1.
 inline constexpr double kSliceOverheadMax = 0.02;

@@ -339,16 +339,6 @@ void ViewPart(const Flow& flow, const Part& part, PartView& view) {
   view.evicting = IsLeaving(flow.gate, part);
 }
 
-// Its part of the device. Workers that are fewer than the SMs hold, and than the block tasks, have
-// a part of each SM.
-double ShareOf(const Flow& flow, const Part& part) {
-  const double sms = flow.device->capabilities().profile.sm_count;
-  if (part.form == Form::kWorkers && part.blocks_asked > part.workers) {
-    return part.workers / (sms * std::max(part.workers_per_sm, 1));
-  }
-  return static_cast<double>(flow.lanes.place(part.place).sms) / sms;
-}
-
 void ViewRunning(Flow& flow) {
   flow.buffers.running.Clear();
   const double tail_rate = SteepestTail(flow);
@@ -362,8 +352,10 @@ void ViewRunning(Flow& flow) {
       PartView& out = view.parts.Add();
       ViewPart(flow, part, out);
       if (!out.evicting) view.places |= uint64_t{1} << part.place;
-      spent_ns += static_cast<int64_t>(static_cast<double>(flow.now_ns - part.launched_ns) *
-                                       ShareOf(flow, part));
+      const int32_t sms = flow.lanes.place(part.place).sms;
+      const double share =
+          RoomShare(part, sms) * sms / flow.device->capabilities().profile.sm_count;
+      spent_ns += static_cast<int64_t>(static_cast<double>(flow.now_ns - part.launched_ns) * share);
     }
     view.task.remaining.duration_ns =
         std::max<int64_t>(0, view.task.remaining.duration_ns - spent_ns);

@@ -94,6 +94,15 @@ struct Part {
   bool had_co_residents = false;  // before it was evicted: other work ran on another lane
 };
 
+// The part of each SM's room that the part has: workers may be fewer than an SM holds, and than the
+// block tasks, by a quota or beside another kernel.
+inline double RoomShare(const Part& part, int32_t sms) {
+  const double holds = static_cast<double>(sms) * part.workers_per_sm;
+  const bool fewer =
+      part.form == Form::kWorkers && part.blocks_asked > part.workers && part.workers < holds;
+  return fewer && part.workers > 0 ? part.workers / holds : 1;
+}
+
 enum class RegionPhase : uint8_t { kNone = 0, kOpen = 1, kEnded = 2 };
 
 // Progress of a task. Submit resets it by assignment when a slot takes a new task.

@@ -130,6 +130,7 @@ std::vector<SharedSm> FittedRows(const std::vector<SharedSm>& rows) {
     if (!shared.held_out) ++counts[shared.row->kernel];
   }
   std::vector<std::pair<int, std::string>> order;
+  order.reserve(counts.size());
   for (const auto& [name, count] : counts) order.emplace_back(-count, name);
   std::sort(order.begin(), order.end());
   if (order.size() > kFittedKernels) order.resize(kFittedKernels);

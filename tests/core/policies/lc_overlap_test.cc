@@ -162,6 +162,50 @@ TEST_F(LcOverlapTest, AKernelThatTheTableDoesNotHaveForbidsIt) {
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1);
 }
 
+// It ran longer than 1.25 ms, which is what the table says for all of it.
+TEST_F(LcOverlapTest, AQueryThatIsSlowedMoreThanPredictedEvictsAllWorkers) {
+  AddRunning(2);
+  QueryView& query = AddQuery(9 * kMs);
+  query.done_ns = 1'249 * kUs;
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 0);
+  query.done_ns = 1'251 * kUs;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_EQ(plan.evictions.size(), 1) << Describe(plan);
+  EXPECT_EQ(plan.evictions[0].workers_to_keep, 0);
+}
+
+// 10 ms less 1.25 ms of work, 3 ms of the p99, 0.04 of the eviction and 0.05 of slack.
+TEST_F(LcOverlapTest, ItLooksAgainWhenTheSlackIsSpent) {
+  AddRunning(2);
+  AddQuery(9 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 5'660 * kUs);
+}
+
+// A ratio is a share of the kernel with the lower row, so it means other workers beside each app.
+TEST_F(LcOverlapTest, TwoAppsForWhichARatioMeansOtherWorkersForbidIt) {
+  AddRunning(2);
+  AddQuery(9 * kMs);
+  const int32_t second_kernel = builder.AddKernel(40 * kUs);
+  const int32_t second_row = builder.AddOverlapRow(second_kernel);
+  const int32_t second = builder.AddLcAppWithTarget(0.1, 1 * kMs, 10 * kMs);
+  LcAppView& view = builder.lc_apps[static_cast<size_t>(second)];
+  view.p99_alone_ns = 3 * kMs;
+  view.main_kernel = {static_cast<uint32_t>(second_kernel + 1)};
+  CoScheduleOption& option = builder.CoSchedule(second_row, be_row, 0);
+  option = {{6, 2}, {0.8F, 0.4F}, 0, 1 - 1 / 1.2F};
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 0);
+  option.workers_per_sm = {2, 6};
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1);
+}
+
+TEST_F(LcOverlapTest, WorkWithoutARowKeepsTheFastPathsEviction) {
+  AddRunning(2);
+  AddQuery(9 * kMs);
+  builder.AddBeTask(be, TaskKind::kOpaque, 1 * kMs);
+  EXPECT_TRUE(PlanOf("adaptive", builder).routes[0].evict_overlapping);
+}
+
 // At 0.8 a load of 0.74 would be 0.93 of the time, and 0.05 more is beyond what a queue stands.
 TEST_F(LcOverlapTest, AHighLoadForbidsIt) {
   AddRunning(2);

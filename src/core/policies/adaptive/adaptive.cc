@@ -100,7 +100,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   idle_shares_.Follow(snapshot);
   const Layout& apart = layouts_.Choose(snapshot, current, idle_shares_);
   const bool shares_sms = mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
-  const LcOverlap overlap(snapshot, apart, shares_sms);
+  const LcOverlap overlap(snapshot, apart, current, shares_sms);
   const Layout whole{};
   const Layout& layout = overlap.applies() ? whole : apart;
   NoteChoice(snapshot, apart, overlap, plan);
@@ -115,7 +115,8 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   }
 
   PublishRoutes(snapshot,
-                RouteOf(snapshot, waits_for_change ? current : layout.split, overlap.applies()),
+                RouteOf(snapshot, waits_for_change ? current : layout.split,
+                        overlap.applies() && !waits_for_change),
                 plan);
   LaunchLcHeads(snapshot, plan);
   const LcActivity lc = FindLcActivity(snapshot, plan);

@@ -1,9 +1,8 @@
 // adaptive: BE wherever its blocking time fits, by the mechanism with the largest predicted
 // throughput. The default policy.
 //
-// 1. choose a layout (adaptive_layout.h): whole device, or a split, elastic or static; or BE
-// workers
-//    that stay beside LC work on the whole device (lc_overlap.h)
+// 1. choose a layout (adaptive_layout.h): whole device, or a split, elastic or static; on the whole
+//    device BE workers may stay beside LC work (lc_overlap.h)
 // 2. publish the LC routes and launch every LC head at once
 // 3. evict BE parts that overlap active LC work and may not stay, or a layout that is left
 // 4. launch BE on the places that the layout opens (be_places.h), copies in pieces (be_copies.h)

@@ -1,9 +1,9 @@
 // Whether a BE task may be launched on an open place now, and if not, why.
 //
 // Its blocking time must fit the budget on a place that LC work uses, or be covered by credit or by
-// the share of idle periods. Its quota must leave room. One live task fills a place; one more may
-// queue behind it. A graph in segments has no task beside or behind it: what is outstanding of both
-// would block a query. Threads: the planner's.
+// the share of idle periods. Its quota must leave room. One live task fills a place, or two that
+// share SMs (be_pairs.h); one more may queue behind it. A graph in segments has no task beside or
+// behind it: what is outstanding of both would block a query. Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_JUDGE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_JUDGE_H_

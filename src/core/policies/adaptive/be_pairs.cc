@@ -5,18 +5,16 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
-#include "src/core/policies/adaptive/whole_turn.h"
 #include "src/core/policies/parts/launch_form.h"
 
 namespace gpushare::core {
 namespace {
 
-// A speed with its error bar and the gap in which a queue's next task comes.
-double SteadySpeed(const HeadView& task, double speed, double error) {
-  const double sure = speed * (1 - error);
-  if (!(sure > 0)) return 0;
-  const double pair_ns = static_cast<double>(task.remaining.duration_ns) / sure;
-  return sure * pair_ns / (pair_ns + kSliceGapNs);
+// A speed with the gap in which a queue's next task comes.
+double SteadySpeed(const HeadView& task, double speed) {
+  if (!(speed > 0)) return 0;
+  const double pair_ns = static_cast<double>(task.remaining.duration_ns) / speed;
+  return speed * pair_ns / (pair_ns + kSliceGapNs);
 }
 
 // The speeds of two tasks by their rows' order in the table.
@@ -30,9 +28,12 @@ PairSides PairSidesOf(const HeadView& task, const HeadView& partner) {
 }
 
 double GainOf(const CoScheduleOption& option, const PairSides& sides, const HeadView& task,
-              const HeadView& partner) {
-  return SteadySpeed(task, option.speed[sides.task], option.speed_error) +
-         SteadySpeed(partner, option.speed[sides.partner], option.speed_error) - 1;
+              const HeadView& partner, bool runs) {
+  const double sure = 1 - option.speed_error;
+  const double task_speed = option.speed[sides.task] * sure;
+  // Of a task that runs nobody knows here how long it was, and its gap is another decision's.
+  return (runs ? task_speed : SteadySpeed(task, task_speed)) +
+         SteadySpeed(partner, option.speed[sides.partner] * sure) - 1;
 }
 
 }  // namespace
@@ -50,6 +51,9 @@ bool BePairs::FitsBudget(const HeadView& task, const CoScheduleOption& option, s
                        std::max(task.kernel->workers_per_sm_max, 1);
   const double stretch = std::max(1.0, share / static_cast<double>(option.speed[side]));
   HeadView paired = task;
+  paired.remaining.duration_ns = std::min(
+      kMaxDurationNs, static_cast<int64_t>(static_cast<double>(task.remaining.duration_ns) /
+                                           static_cast<double>(option.speed[side])));
   if (task.eviction_ns != kNever) {
     paired.eviction_ns = static_cast<int64_t>(static_cast<double>(task.eviction_ns) * stretch);
   }
@@ -57,19 +61,26 @@ bool BePairs::FitsBudget(const HeadView& task, const CoScheduleOption& option, s
   return judgement.reason == Reason::kNone && !judgement.on_credit;
 }
 
-BePair BePairs::FindPartner(const HeadView& task, int32_t workers_per_sm, const HeadView& next,
-                            const BePlace& place) const {
+// Nobody goes before a head that has waited so long, or waits for an empty place.
+bool BePairs::GoesFirst(const HeadView& next) const {
+  return snapshot_.now_ns - next.ready_ns > kBePassedNsMax || places_.RunsAlone(next);
+}
+
+BePair BePairs::FindPartner(const HeadView& task, bool runs, int32_t workers_per_sm,
+                            const HeadView& next, const BePlace& place) const {
   BePair best;
   if (!Pairs(task)) return best;
+  const bool only_next = &next != &task && GoesFirst(next);
   for (const HeadView& head : snapshot_.heads) {
     if (!IsBeCompute(head) || head.queue == task.queue || !Pairs(head)) continue;
+    if (only_next && &head != &next) continue;
     const PairSides sides = PairSidesOf(task, head);
     const CoScheduleOption* chosen = nullptr;
     double gain = std::max(best.runner_up_gain, kBePairGainMin);
     for (const CoScheduleOption& option :
          snapshot_.co_schedules.Of(task.overlap_index, head.overlap_index)) {
       if (workers_per_sm > 0 && option.workers_per_sm[sides.task] != workers_per_sm) continue;
-      const double its = GainOf(option, sides, task, head);
+      const double its = GainOf(option, sides, task, head, runs);
       if (its <= gain) continue;
       chosen = &option;
       gain = its;
@@ -99,11 +110,11 @@ int32_t BePairs::WidthOf(const RunningView& running) const {
   return running.parts[0].workers / std::max(snapshot_.sm_count, 1);
 }
 
-bool BePairs::CanWiden(const RunningView& running) const {
+bool BePairs::IsNarrow(const RunningView& running) const {
+  const int32_t width = WidthOf(running);
   const HeadView& task = running.task;
-  return Pairs(task) && !running.draining && !IsShort(task) &&
-         task.blocks_left > running.parts[0].workers &&
-         WidthOf(running) < task.kernel->workers_per_sm_max;
+  return width > 0 && Pairs(task) && width < task.kernel->workers_per_sm_max &&
+         task.blocks_left > running.parts[0].workers;
 }
 
 }  // namespace gpushare::core

@@ -45,18 +45,21 @@ class BePairs {
     return shares_sms_ && place.role == PlaceRole::kWhole && snapshot_.co_schedules.kernels > 0;
   }
   // The best partner of a task among the heads. `workers_per_sm`: what the task runs with already;
-  // 0: as the pair wants. `next`: the head that is next by weight, which no partner may go before
-  // by more than the slack.
-  BePair FindPartner(const HeadView& task, int32_t workers_per_sm, const HeadView& next,
+  // 0: as the pair wants. `runs`: it is on the device. `next`: the head that is next by weight,
+  // which no partner may go before by more than the slack, nor once it has waited for
+  // kBePassedNsMax.
+  BePair FindPartner(const HeadView& task, bool runs, int32_t workers_per_sm, const HeadView& next,
                      const BePlace& place) const;
   // How many workers the running task has on each SM; 0: its parts are of another form, or it has
   // several.
   int32_t WidthOf(const RunningView& running) const;
-  // Whether the running task has less than all of the SMs' room, and enough left to take the rest.
-  bool CanWiden(const RunningView& running) const;
+  // Whether the running task has less than all of the SMs' room, though it has block tasks for
+  // more.
+  bool IsNarrow(const RunningView& running) const;
 
  private:
   bool Pairs(const HeadView& task) const;
+  bool GoesFirst(const HeadView& next) const;
   bool FitsBudget(const HeadView& task, const CoScheduleOption& option, size_t side,
                   const BePlace& place) const;
 

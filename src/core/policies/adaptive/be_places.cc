@@ -124,7 +124,7 @@ bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
   BePlace& chosen =
       place.role == PlaceRole::kBeSide && turn_.PrefersWhole(*best) ? places_.Whole() : place;
   if (chosen.live == 0 && pairs_.MayPairOn(chosen)) {
-    const BePair pair = pairs_.FindPartner(*best, 0, *best, chosen);
+    const BePair pair = pairs_.FindPartner(*best, false, 0, *best, chosen);
     if (pair.partner != nullptr) {
       return LaunchNext(*best, chosen, Reason::kCoResident, pair.workers_per_sm, plan) &&
              LaunchPartner(*best, pair, chosen, plan);
@@ -159,10 +159,10 @@ bool BePlaces::LaunchPartner(const HeadView& task, const BePair& pair, BePlace& 
   plan.choice = {.kind = ChoiceKind::kCoSchedule,
                  .tasks = {task.task, partner.task},
                  .chosen = pair_with(partner),
-                 .value = Millionths(pair.gain)};
+                 .value = Millionths(pair.gain / (1 + pair.gain))};  // CP
   if (pair.runner_up != nullptr) {
     plan.choice.runner_up = pair_with(*pair.runner_up);
-    plan.choice.runner_up_value = Millionths(pair.runner_up_gain);
+    plan.choice.runner_up_value = Millionths(pair.runner_up_gain / (1 + pair.runner_up_gain));
   }
   return true;
 }
@@ -172,21 +172,21 @@ bool BePlaces::LaunchPartner(const HeadView& task, const BePair& pair, BePlace& 
 bool BePlaces::PairRunning(BePlace& place, Plan& plan) {
   if (!pairs_.MayPairOn(place)) return false;
   const RunningView* const running = OnlyRunningOn(snapshot_, place.index);
-  if (running == nullptr) return false;
+  if (running == nullptr || turn_.Displaces(running->task)) return false;
   const HeadView* const next = NextHead(place);
-  const bool widens = pairs_.CanWiden(*running);
-  if (next != nullptr && (widens || running->task.followed)) {
-    const int32_t width = widens ? pairs_.WidthOf(*running) : 0;
-    const BePair pair = pairs_.FindPartner(running->task, width, *next, place);
-    if (pair.partner != nullptr) {
-      if (widens) return LaunchPartner(running->task, pair, place, plan);
-      if (!shares_.LeavesTo(*pair.partner, running->task.app)) {
-        place.window = 1;
-        return true;
-      }
+  const bool narrow = pairs_.IsNarrow(*running);
+  if (next != nullptr && (narrow || running->task.followed)) {
+    const int32_t width = narrow ? pairs_.WidthOf(*running) : 0;
+    const BePair pair = pairs_.FindPartner(running->task, true, width, *next, place);
+    if (pair.partner != nullptr && narrow) {
+      return LaunchPartner(running->task, pair, place, plan);
+    }
+    if (pair.partner != nullptr && !shares_.LeavesTo(*pair.partner, running->task.app)) {
+      place.window = 1;
+      return true;
     }
   }
-  if (!widens) return false;
+  if (!narrow || running->draining || IsShort(running->task)) return false;
   const HeadView& task = running->task;
   const int32_t rest = task.kernel->workers_per_sm_max - pairs_.WidthOf(*running);
   return Launch(task, place, Reason::kCoResident, rest * snapshot_.sm_count, plan);

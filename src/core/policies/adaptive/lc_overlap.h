@@ -17,6 +17,8 @@
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LC_OVERLAP_H_
 
 #include <array>
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 
 #include "src/core/base/limits.h"
@@ -37,8 +39,9 @@ struct BesideLc {
 
 class LcOverlap {
  public:
-  // `layout`: the best without overlap. Without `allowed` it never applies.
-  LcOverlap(const Snapshot& snapshot, const Layout& layout, bool allowed);
+  // `layout`: the best without overlap; `current`: the one in force. Without `allowed` it never
+  // applies.
+  LcOverlap(const Snapshot& snapshot, const Layout& layout, int32_t current, bool allowed);
 
   // Whether BE shares SMs with LC work, on the whole device.
   bool applies() const { return applies_; }
@@ -52,19 +55,29 @@ class LcOverlap {
   const HeadView* LaunchBeside(Plan& plan) const;
 
  private:
-  BesideLc BestBeside(const HeadView& be) const;
+  bool ReadLc();
+  double MeanGain();
+  BesideLc FindBeside(const HeadView& be) const;
+  BesideLc AtRatio(const HeadView& be, size_t ratio, std::array<double, kMaxApps>& speeds) const;
+  // Of a BE kernel with a row.
+  const BesideLc& BesideOf(const HeadView& be) const {
+    return beside_[static_cast<size_t>(be.overlap_index)];
+  }
   bool IsStable(const std::array<double, kMaxApps>& speeds) const;
   double P99Alone(const LcAppView& view) const;
-  // Whether every active query ends in time beside BE work that slows LC so, and one that arrives
-  // now.
-  bool HasSlack(const HeadView& be, const BesideLc& beside) const;
-  bool MayStay(const RunningView& running, BesideLc& beside) const;
+  // For how long every active query, and one that arrives now, still ends in time beside BE work
+  // that slows LC so; below 0: one does not.
+  int64_t SlackNs(const HeadView& be, const BesideLc& beside) const;
+  // Workers on the whole device, in one part.
+  static bool IsWhole(const RunningView& running);
+  void LookAgain(int64_t slack_ns, Plan& plan) const;
 
   const Snapshot& snapshot_;
-  const BeQuotas quotas_;
-  std::array<int32_t, kMaxApps> rows_{};  // of the LC apps' main kernels
-  double load_ = 0;                       // of the LC apps
-  double service_ns_ = 0;                 // mean of their queries, weighted by load
+  std::array<int32_t, kMaxApps> rows_{};             // of the LC apps' main kernels
+  std::bitset<kMaxOverlapKernels> known_;            // rows of `beside_`
+  std::array<BesideLc, kMaxOverlapKernels> beside_;  // by row
+  double load_ = 0;                                  // of the LC apps
+  double service_ns_ = 0;                            // mean of their queries, weighted by load
   bool applies_ = false;
   double value_ = 0;
 };
