@@ -48,8 +48,8 @@ int64_t BudgetOfTarget(const App& app, const LcQueue& queue) {
                                                : QueueP99(static_cast<double>(app.query_solo_ns),
                                                           queue.mean_service_ns, queue.load);
   if (HasBareTarget(app)) return TargetBudget(app.options.target_ns, p99_ns, app.target_tail);
-  const ToldTail told{static_cast<double>(app.options.p99_alone_ns), p99_ns};
-  return TargetBudget(app.options.target_ns, told.P99(1, p99_ns, app.target_tail), 1);
+  const StatedTail stated{static_cast<double>(app.options.p99_alone_ns), p99_ns};
+  return TargetBudget(app.options.target_ns, stated.P99(1, p99_ns, app.target_tail), 1);
 }
 
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median

@@ -70,21 +70,21 @@ inline double TailSpread(double load) {
   return std::clamp(kTailSpread / std::max(1 - at, 1.0 / 32), 1.0, kTailSpreadMax);
 }
 
-// The tail of an app with a target that told its p99 alone.
+// The tail of an app with a target that stated its p99 alone.
 //
-// A told p99 is a sample: of 600 queries it errs by a fifth, and a queue on a slower side errs with
-// it. So the queue's own p99 counts too. Not where the told one is far below that of random
+// A stated p99 is a sample: of 600 queries it errs by a fifth, and a queue on a slower side errs
+// with it. So the queue's own p99 counts too. Not where the stated one is far below that of random
 // arrivals: these arrivals are regular.
-struct ToldTail {
-  double told_ns = 0;
+struct StatedTail {
+  double stated_ns = 0;
   double queue_ns = 0;  // QueueP99 of the app alone
 
   // With a latency that is `inflation` times as long by the queue's mean, and `queue_ns` by its
   // tail. `tail` is the factor of late queries.
   constexpr double P99(double inflation, double queue_on_side_ns, double tail) const {
-    const double told = told_ns * inflation * std::max(1.0, tail);
-    const bool regular = told_ns < kTargetTailMin * queue_ns;
-    return regular ? told : std::max(told, queue_on_side_ns * tail);
+    const double stated = stated_ns * inflation * std::max(1.0, tail);
+    const bool regular = stated_ns < kTargetTailMin * queue_ns;
+    return regular ? stated : std::max(stated, queue_on_side_ns * tail);
   }
 };
 

@@ -57,7 +57,7 @@ struct LcAppView {
   double peak_load = 0;
   // Longest delay that every busy period of this app may begin with, as an eviction is. From the
   // bound: (p99_bound - 1) x p99_alone_ns; from the target: what it leaves beyond the p99 alone,
-  // told or estimated, whichever is longer; kNever when it states neither.
+  // stated or estimated, whichever is longer; kNever when it states neither.
   int64_t blocking_budget_ns = kNever;
   // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.

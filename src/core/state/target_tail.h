@@ -1,7 +1,7 @@
 // What an LC app's late queries say about the estimate of its p99 (seams/queue_tail.h).
 //
 // The factor rises with each query that misses the target and falls with each that meets it, so
-// that it rests where kTargetLateShare of them are late: the p99. Where the p99 alone is told, it
+// that it rests where kTargetLateShare of them are late: the p99. Where the p99 alone is stated, it
 // starts at 1: a p99 of some hundred queries is as likely too low as too high. Threads: the one
 // that runs Tick.
 

@@ -174,7 +174,7 @@ TEST_F(PlanTest, HeadsThatCameInTheReversedOrderAreInOrderOfSubmissionToo) {
 }
 
 // What one query leaves of a target is not what a queue leaves.
-TEST_F(PlanTest, ATargetLeavesWhatIsBeyondTheToldP99) {
+TEST_F(PlanTest, ATargetLeavesWhatIsBeyondTheStatedP99) {
   AppOptions options;
   options.name = "service";
   options.app_class = AppClass::kLatencyCritical;

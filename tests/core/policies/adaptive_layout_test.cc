@@ -383,9 +383,9 @@ TEST(AdaptiveLayoutTest, ALooseTargetGivesBeASideAndLateQueriesMakeItSmaller) {
   EXPECT_EQ(SmsForTarget(10 * kMs, 4), 124);
 }
 
-// A told p99 far below that of its queue, 1.94 ms, is of regular arrivals; one that is a little
+// A stated p99 far below that of its queue, 1.94 ms, is of regular arrivals; one that is a little
 // below is an estimate, and the queue on the side counts too.
-TEST(AdaptiveLayoutTest, ATargetCountsTheQueueOfASideWhereTheToldP99IsShort) {
+TEST(AdaptiveLayoutTest, ATargetCountsTheQueueOfASideWhereTheStatedP99IsShort) {
   const auto sms_with = [](int64_t p99_alone_ns, double tail) {
     SnapshotBuilder builder;
     builder.AddLcAppWithTarget(0.3, 667 * kUs, 3'000 * kUs);

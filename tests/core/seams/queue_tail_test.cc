@@ -52,23 +52,23 @@ TEST(QueueTail, EstimatesP99AloneOfAServiceFromItsLoad) {
   EXPECT_NEAR(QueueP99(667e3, 667e3, 0.3), 1.88e6, 0.08e6);
 }
 
-TEST(ToldTail, TheTailOfTheQueueCountsWhereItIsLonger) {
-  const ToldTail told{1'600'000, 2'200'000};
-  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 1), 2'200'000);
-  EXPECT_DOUBLE_EQ(told.P99(2, 3'000'000, 1), 3'200'000);
-  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 0.5), 1'600'000) << "queries on time";
-  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 2), 4'400'000) << "late queries";
+TEST(StatedTail, TheTailOfTheQueueCountsWhereItIsLonger) {
+  const StatedTail stated{1'600'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 1), 2'200'000);
+  EXPECT_DOUBLE_EQ(stated.P99(2, 3'000'000, 1), 3'200'000);
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 0.5), 1'600'000) << "queries on time";
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 2), 4'400'000) << "late queries";
 }
 
-TEST(ToldTail, LateQueriesRaiseAToldP99OfBurstsToo) {
-  const ToldTail told{6'000'000, 2'200'000};
-  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 1.5), 9'000'000);
-  EXPECT_DOUBLE_EQ(told.P99(1, 2'200'000, 0.5), 6'000'000);
+TEST(StatedTail, LateQueriesRaiseAStatedP99OfBurstsToo) {
+  const StatedTail stated{6'000'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 1.5), 9'000'000);
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 0.5), 6'000'000);
 }
 
-TEST(ToldTail, RegularArrivalsAreNoSuchQueue) {
-  const ToldTail told{500'000, 2'200'000};
-  EXPECT_DOUBLE_EQ(told.P99(1.2, 3'000'000, 1), 600'000);
+TEST(StatedTail, RegularArrivalsAreNoSuchQueue) {
+  const StatedTail stated{500'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(stated.P99(1.2, 3'000'000, 1), 600'000);
 }
 
 TEST(TargetBudget, IsWhatTheTargetLeavesBeyondTheTail) {

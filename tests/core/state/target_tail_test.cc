@@ -38,7 +38,7 @@ TEST_F(TargetTailTest, IsLeftAloneWhereThereIsNoTarget) {
   EXPECT_EQ(app.target_tail, kTargetTailStart);
 }
 
-TEST_F(TargetTailTest, StartsAtAToldP99AndLearnsThere) {
+TEST_F(TargetTailTest, StartsAtAStatedP99AndLearnsThere) {
   app.options.p99_alone_ns = 900;
   app.target_tail = TargetTailAtFirst(app.options);
   EXPECT_EQ(app.target_tail, 1);

@@ -48,8 +48,8 @@ float LcSpeed(const PairTable& pairs, int32_t app, int32_t kernel, int32_t split
 
 double TargetP99(const LcTerm& lc, const QueueEffect& effect) {
   if (!lc.bare) {
-    const ToldTail told{static_cast<double>(lc.p99_ns), effect.whole_p99_ns};
-    return told.P99(effect.inflation, effect.tail_p99_ns, lc.target_tail);
+    const StatedTail stated{static_cast<double>(lc.p99_ns), effect.whole_p99_ns};
+    return stated.P99(effect.inflation, effect.tail_p99_ns, lc.target_tail);
   }
   if (lc.solo_ns <= 0) return kTargetTailMax * static_cast<double>(lc.target_ns);
   return lc.target_tail * effect.tail_p99_ns;

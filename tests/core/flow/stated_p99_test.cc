@@ -1,8 +1,8 @@
-// A target of an app that told its p99 alone: VGG-16 of the H200 matrix at 80 % of its peak load.
+// A target of an app that stated its p99 alone: VGG-16 of the H200 matrix at 80 % of its peak load.
 //
-// Its p99 alone was told from 600 queries as 1.59 ms, where random arrivals at that load give 2.2
-// ms in the long run. Planned by the told value alone, queries ran on 40 to 64 SMs, and 4.3 % of
-// them missed their target.
+// Its p99 alone was measured with 600 queries as 1.59 ms, where random arrivals at that load
+// give 2.2 ms in the long run. Planned by the stated value alone, queries ran on 40 to 64 SMs,
+// and 4.3 % of them missed their target.
 
 #include <gtest/gtest.h>
 
@@ -25,8 +25,8 @@ OpenLoop::Service Service(uint64_t seed, int64_t p99_alone_ns) {
   return service;
 }
 
-// Of a queue of random arrivals the told p99 is 0.72.
-TEST(ToldP99Test, AP99ThatIsToldTooLowCostsNoTarget) {
+// Of a queue of random arrivals the stated p99 is 0.72.
+TEST(StatedP99Test, AP99ThatIsToldTooLowCostsNoTarget) {
   for (const uint64_t seed : {1, 2, 3}) {
     OpenLoop loop("adaptive", Service(seed, 1'586 * kUs));
     const int be = loop.AddBe({.duration_ns = 1'000 * kUs, .block_task_ns = 33 * kUs});
