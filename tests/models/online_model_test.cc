@@ -363,6 +363,20 @@ TEST_F(PairTest, TheCutFollowsTheEvictionsThatWereMeasured) {
   EXPECT_EQ(model_->PredictBlocking(be_).duration_ns, 400'000);
 }
 
+// Elastic BE: each query evicts the part on its own side, so no sample is without an eviction.
+TEST_F(PairTest, WhatNoEvictionExplainsIsLearnedOfThePartThatStays) {
+  const CoResident stays_beside{&be_, 56, true};
+  const double eviction_ns = 31'000 + 2 * 3'900;
+  // Alone on 76 SMs it takes 625 us; 20 us are an eviction.
+  for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 76, 645'000, stays_beside));
+  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1);
+  const uint64_t version = model_->version();
+  for (int i = 0; i < 8; ++i) model_->Observe(Beside(lc_, 76, 1'000'000, stays_beside));
+  EXPECT_NEAR(model_->SpeedBeside(lc_, 76, be_, 56), 625'000 / (1'000'000 - eviction_ns), 1e-3);
+  EXPECT_GT(model_->version(), version);
+  EXPECT_LE(model_->PredictBlocking(be_).duration_ns, 2 * eviction_ns);
+}
+
 TEST_F(OnlineModelTest, WorkersUnderAQuotaTrainNoSoloModel) {
   const KernelDesc kernel = Worker(1, "k", 20000);
   model_->AddKernel(kernel);

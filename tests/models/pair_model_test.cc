@@ -41,6 +41,27 @@ TEST(PairModelTest, TheMeanFollowsTheLast64Samples) {
   EXPECT_NEAR(pairs.SpeedOf(kPair), 0.5 + 0.4 / 64, 1e-9);
 }
 
+TEST(PairModelTest, ThreeSamplesFarOffInARowBeginAPairAnew) {
+  PairModel pairs;
+  pairs.Restore(kPair, {.samples = 16, .mean = 0.98, .announced = 0.98});
+  pairs.ObserveSpeed(kPair, 0.7);
+  pairs.ObserveSpeed(kPair, 0.72);
+  EXPECT_GT(pairs.SpeedOf(kPair), 0.9) << "two may have met something else";
+  EXPECT_TRUE(pairs.ObserveSpeed(kPair, 0.71));
+  EXPECT_NEAR(pairs.SpeedOf(kPair), 0.71, 1e-9);
+  pairs.ObserveSpeed(kPair, 0.75);
+  EXPECT_NEAR(pairs.SpeedOf(kPair), 0.71 + 0.04 / 5, 1e-9) << "and is followed as a new one";
+}
+
+TEST(PairModelTest, FarSamplesOnBothSidesOrWithOthersBetweenAreScatter) {
+  PairModel pairs;
+  pairs.Restore(kPair, {.samples = 64, .mean = 0.5, .announced = 0.5});
+  for (const double factor : {0.9, 0.9, 0.5, 0.9, 0.1, 0.9, 0.1, 0.9}) {
+    pairs.ObserveSpeed(kPair, factor);
+  }
+  EXPECT_NEAR(pairs.SpeedOf(kPair), 0.5, 0.05);
+}
+
 TEST(PairModelTest, AFactorIsCutToWhatANeighbourCanDo) {
   PairModel pairs;
   for (int i = 0; i < 8; ++i) pairs.ObserveSpeed(kPair, 3);

@@ -407,30 +407,55 @@ class OnlineModel final : public CostModel {
   bool ObserveBeside(const Observation& observation, const core::CoResident& beside) {
     const KernelDesc* kernel = observation.features.kernel;
     if (kernel == nullptr || beside.kernel == nullptr || observation.measured_ns <= 0) return false;
-    const PairKey key{kernel->id.value, beside.kernel->id.value, observation.sms};
     const Prediction solo = PredictSolo(observation.features);
     // Against a guess the sample would blame the neighbour for the error of the guess.
     const bool known = solo.trained || kernel->simulation.present || kernel->counters.present() ||
                        kernel->solo_hint_ns > 0 || IsKnownCall(*kernel);
     if (!known) return false;
-    double alone_ns = static_cast<double>(solo.duration_ns) / SpeedOn(*kernel, observation.sms);
-    const double measured_ns = static_cast<double>(observation.measured_ns);
-    if (!beside.same_sms) {
-      // The mean moves with each sample, and the next plan after an announced change reads it.
-      pair_changes_.Note(kernel->id, beside.kernel->id);
-      return beside.sms > 0 && pairs_.ObserveSpeed(key, alone_ns / measured_ns);
-    }
+    BesideSample sample;
+    sample.key = {kernel->id.value, beside.kernel->id.value, observation.sms};
+    sample.alone_ns = static_cast<double>(solo.duration_ns) / SpeedOn(*kernel, observation.sms);
+    sample.measured_ns = static_cast<double>(observation.measured_ns);
+    if (beside.same_sms) return ObserveEvicted(sample, beside);
+    return beside.sms > 0 && ObservePair(sample);
+  }
+
+  struct BesideSample {
+    PairKey key;
+    double alone_ns = 0;  // on the launch's SMs
+    double measured_ns = 0;
+  };
+
+  // Returns whether predictions have changed enough to plan anew.
+  bool ObservePair(const BesideSample& sample) {
+    // The mean moves with each sample, and the next plan after an announced change reads it.
+    pair_changes_.Note(core::KernelId{sample.key.kernel}, core::KernelId{sample.key.neighbour});
+    return pairs_.ObserveSpeed(sample.key, sample.alone_ns / sample.measured_ns);
+  }
+
+  // The kernel held the launch's SMs until it was evicted, and may have stayed on the others.
+  bool ObserveEvicted(const BesideSample& sample, const core::CoResident& beside) {
     KernelModel* neighbour = FindMutable(beside.kernel);
     if (neighbour == nullptr || !beside.kernel->evictable) return false;
-    if (const double speed = pairs_.SpeedOf(key); beside.sms > 0 && speed > 0) alone_ns /= speed;
+    const double speed = beside.sms > 0 ? pairs_.SpeedOf(sample.key) : 0;
+    const double expected_ns = sample.alone_ns / (speed > 0 ? speed : 1);
+    const Prediction eviction = neighbour->eviction.Predict();
+    const auto eviction_ns = static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns);
     // A much longer delay has another cause than the eviction. Cut it: one such sample would keep
     // the neighbour out, and no better samples would follow.
-    const Prediction eviction = neighbour->eviction.Predict();
-    const double added_most_ns =
-        kBlockingOfEviction * static_cast<double>(eviction.duration_ns + 2 * eviction.error_ns);
-    const double added_ns = std::clamp(measured_ns - alone_ns, 0.0, added_most_ns);
-    return neighbour->blocking.Observe(
-        std::min(added_ns, static_cast<double>(core::kMaxDurationNs)), kAnnouncedBlockingNs);
+    const double added_most_ns = kBlockingOfEviction * eviction_ns;
+    const double added_ns = sample.measured_ns - expected_ns;
+    // The likely cause is the part that stays. Where every query evicts a part, no other sample
+    // tells what the pair's speed is.
+    bool changed = false;
+    if (beside.sms > 0 && added_ns > added_most_ns) {
+      changed = ObservePair({sample.key, sample.alone_ns, sample.measured_ns - eviction_ns});
+    }
+    const bool announced =
+        neighbour->blocking.Observe(std::min(std::clamp(added_ns, 0.0, added_most_ns),
+                                             static_cast<double>(core::kMaxDurationNs)),
+                                    kAnnouncedBlockingNs);
+    return changed || announced;
   }
 
   // Of an unknown kernel nothing.

@@ -31,6 +31,15 @@ struct FollowedMean {
   bool Observe(double value, double step);
 };
 
+// The speed of a pair. Several samples in a row that are all far above the mean, or all far below,
+// begin it anew: a profile of another GPU is wrong by more than a slow mean makes up for in time.
+struct FollowedSpeed : FollowedMean {
+  int32_t far = 0;  // samples in a row; below 0: below the mean
+  double far_sum = 0;
+
+  bool Observe(double value, double step);
+};
+
 // `kernel` on `sms` SMs while `neighbour` runs on the others.
 struct PairKey {
   uint32_t kernel = 0;
@@ -58,11 +67,11 @@ class PairModel {
   // A pair that a trial did not measure counts as trusted at `factor`. One that is trusted stays.
   void GiveUp(const PairKey& key, double factor);
 
-  const absl::flat_hash_map<PairKey, FollowedMean>& speeds() const { return speeds_; }
+  const absl::flat_hash_map<PairKey, FollowedSpeed>& speeds() const { return speeds_; }
   void Restore(const PairKey& key, const FollowedMean& state);
 
  private:
-  absl::flat_hash_map<PairKey, FollowedMean> speeds_;
+  absl::flat_hash_map<PairKey, FollowedSpeed> speeds_;
 };
 
 }  // namespace gpushare::models
