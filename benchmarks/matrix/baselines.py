@@ -1,4 +1,4 @@
-"""What users do today, without the library: one CUDA graph of the service and one of the step, launched side by side.
+"""What users do today, without the library: a CUDA graph of the service and a BE step, launched side by side.
 
 Each way serves the queries in the order of their arrival and keeps the step running meanwhile.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from gpushare.torch._tensors import own_workspaces
 
 OUTSTANDING = 2  # steps on the BE stream
 DRAIN_S = 20.0  # the longest wait for queries that a way left behind
+LC_PRIORITIES = {'alone': 0, 'streams': 0, 'priorities': -5, 'gated': -5}  # of the service's stream; -5 is the highest
 
 
 def captured(function: Callable[[], Any], stream: Any, sms: int | None = None) -> Any:
@@ -34,17 +35,31 @@ def captured(function: Callable[[], Any], stream: Any, sms: int | None = None) -
 
 
 class Way:
-    """One way to run a service's graph beside a step's graph."""
+    """One way to run a service's graph beside a step.
 
-    def __init__(self, name: str, service: Callable[[], Any], step: Callable[[], Any] | None,
+    step: a function, which is captured, or an object whose replay() launches it on the current stream.
+    """
+
+    def __init__(self, name: str, service: Callable[[], Any], step: Any,
                  streams: tuple[Any, Any], sms: tuple[int | None, int | None] = (None, None),
                  gated: bool = False) -> None:
         self.name, self.gated = name, gated
         self._lc, self._be = streams
         self._service = captured(service, self._lc, sms[0])
-        self._step = captured(step, self._be, sms[1]) if step is not None else None
+        ready = step is None or hasattr(step, 'replay')
+        self._step = step if ready else captured(step, self._be, sms[1])
         self._active = 0
         self._changed = threading.Condition()
+        self._failures: list[Exception] = []  # of the step's thread
+        self._once()
+
+    def _once(self) -> None:
+        """Runs both once. The first launch of a graph is slower; and what cannot run here raises now."""
+        for work, stream in ((self._service, self._lc), (self._step, self._be)):
+            if work is not None:
+                with torch.cuda.stream(stream):
+                    work.replay()
+        torch.cuda.synchronize()
 
     def run(self, arrivals: Sequence[int]) -> dict[str, Any]:
         """Latencies in ns by the GPU's clock, and the steps until the last arrival."""
@@ -53,7 +68,7 @@ class Way:
         waited: queue.SimpleQueue[Any] = queue.SimpleQueue()
         threads = [threading.Thread(target=self._count_down, args=(waited,))] if self.gated else []
         if self._step is not None:
-            threads.append(threading.Thread(target=self._feed, args=(steps, stop)))
+            threads.append(threading.Thread(target=self._feed_or_note, args=(steps, stop)))
         for thread in threads:
             thread.start()
         start = time.monotonic_ns() + 20_000_000
@@ -73,11 +88,19 @@ class Way:
         for thread in threads:
             thread.join(DRAIN_S)
         torch.cuda.synchronize()
+        if self._failures:
+            raise self._failures.pop()
         clock = Clock(first, Mark())
         done = [clock.host_ns(end) for end in steps]
         meant = [start + arrival for arrival in arrivals]
         return {'latencies': [clock.host_ns(end) - at for end, at in zip(ends, meant, strict=True)],
                 'steps': sum(start <= end < last for end in done), 'window_ns': last - start}
+
+    def _feed_or_note(self, steps: list[Any], stop: threading.Event) -> None:
+        try:
+            self._feed(steps, stop)
+        except Exception as error:
+            self._failures.append(error)
 
     def _feed(self, steps: list[Any], stop: threading.Event) -> None:
         assert self._step is not None
@@ -126,24 +149,21 @@ class Way:
         return float(sorted(spans)[runs // 2])
 
 
-def ways(service: Callable[[], Any], step: Callable[[], Any],
-         greens: Sequence[GreenContexts]) -> tuple[dict[str, Way], dict[str, str]]:
-    """Every way of the table by its name, and why others are absent.
+def ways(service: Callable[[], Any], step: Any, greens: Mapping[str, GreenContexts],
+         wanted: Collection[str]) -> tuple[dict[str, Way], dict[str, str]]:
+    """The wanted ways by their names, and why others are absent.
 
-    The service's function must leave its answer where all find it.
+    Those in green contexts come last, because their captures may fail. The service's function must leave its answer
+    where all find it.
     """
-    def streams(lc_priority: int) -> tuple[Any, Any]:
-        return torch.cuda.Stream(priority=lc_priority), torch.cuda.Stream()
-
-    absent: dict[str, str] = {}
-    made = {
-        'alone': Way('alone', service, None, streams(0)),
-        'streams': Way('streams', service, step, streams(0)),
-        'priorities': Way('priorities', service, step, streams(-5)),
-        'gated': Way('gated', service, step, streams(-5), gated=True),
-    }
-    for green in greens:
-        name = f'green {green.sms[0]}/{green.sms[1]}'
+    made, absent = dict[str, Way](), dict[str, str]()
+    for name, priority in LC_PRIORITIES.items():
+        if name in wanted:
+            streams = torch.cuda.Stream(priority=priority), torch.cuda.Stream()
+            made[name] = Way(name, service, None if name == 'alone' else step, streams, gated=name == 'gated')
+    for name, green in greens.items():
+        if name not in wanted:
+            continue
         try:
             made[name] = Way(name, service, step, green.streams, green.sms)
         except RuntimeError as error:  # a kernel that does not run in the context

@@ -42,7 +42,7 @@ class Finished:
                 self._note(line)
 
     def has(self, row: Row) -> bool:
-        """Whether every policy of the row was measured under this setting."""
+        """Whether every policy of the row was measured under this setting, or cannot run."""
         return set(row.policies) <= self._policies.get(self._key(row.service, row.be, row.load, self.setting), set())
 
     def add(self, row: Row, result: dict[str, Any]) -> None:
@@ -58,7 +58,7 @@ class Finished:
 
     def _note(self, line: dict[str, Any]) -> None:
         key = self._key(line['service'], line['be'], line['load'], line['setting'])
-        self._policies.setdefault(key, set()).update(line['conditions'])
+        self._policies.setdefault(key, set()).update(line['conditions'], line.get('absent', ()))
 
     @staticmethod
     def _key(service: str, be: str, load: str, setting: dict[str, Any]) -> str:

@@ -13,6 +13,11 @@ DEFAULT_STREAM = 1  # CU_GREEN_CTX_DEFAULT_STREAM
 NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING
 
 
+def check(code: int, what: str) -> None:
+    if code != 0:
+        raise RuntimeError(f'The driver returned CUresult {code} for {what}.')
+
+
 class _Resource(ctypes.Structure):
     _fields_ = [('type', ctypes.c_int), ('padding', ctypes.c_ubyte * 92), ('sm_count', ctypes.c_uint),
                 ('rest', ctypes.c_ubyte * (RESOURCE_BYTES - 100))]
@@ -42,5 +47,4 @@ class GreenContexts:
 
     @staticmethod
     def _check(code: int) -> None:
-        if code != 0:
-            raise RuntimeError(f'The driver returned CUresult {code} for a green context.')
+        check(code, 'a green context')

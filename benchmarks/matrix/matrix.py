@@ -3,6 +3,7 @@
 
   matrix.py --catalogue LIB --out ROWS.jsonl --smoke      every program once, about a minute
   matrix.py --catalogue LIB --out ROWS.jsonl --short      as many rows as 8 minutes have room for
+  matrix.py --catalogue LIB --out ROWS.jsonl --today      adaptive beside what users do today, two pairs a service
   matrix.py --catalogue LIB --out ROWS.jsonl              all rows
 
 Rows that are in the file are skipped, if commit, profile and settings are the same: run it again to go on. Each
@@ -23,11 +24,23 @@ import traceback
 from typing import Any
 
 from finished import ROOT, Finished, commit_of, hash_of
-from matrix_plan import PROGRAMS, SERVICES, SMOKE, Row, rows_of, share_of, smoke_rows
+from matrix_plan import (
+    BASELINES,
+    PROGRAMS,
+    SERVICES,
+    SMOKE,
+    Row,
+    rows_of,
+    share_of,
+    smoke_rows,
+    today_rows,
+    with_policies,
+)
 
 FORMS: dict[str, dict[str, float]] = {
     'smoke': {'seconds': 75, 'queries': 600, 'rounds': 1, 'alone_age': 20},
     'short': {'seconds': 470, 'queries': 1000, 'rounds': 1, 'alone_age': 20},
+    'today': {'seconds': 560, 'queries': 600, 'rounds': 1, 'alone_age': 20},
     'full': {'seconds': 86400, 'queries': 2400, 'rounds': 2, 'alone_age': 0}}
 # Beyond a service's share, until its process is ended. Above the 60 s after which the load driver says what does
 # not complete (kDrainNs of examples/pytorch).
@@ -41,9 +54,12 @@ def parsed() -> argparse.Namespace:
     parser.add_argument('--out', type=pathlib.Path, required=True, help='JSON lines, one a row')
     parser.add_argument('--smoke', action='store_true')
     parser.add_argument('--short', action='store_true')
+    parser.add_argument('--today', action='store_true')
     parser.add_argument('--services', help='default: all; of --smoke five')
     parser.add_argument('--programs', default=','.join(PROGRAMS), help='rows with other BE programs are left out')
     parser.add_argument('--loads', default='0.3,0.5,peak80')
+    parser.add_argument('--policies', default='', help='instead of those of each row; also '
+                        + ', '.join(BASELINES))
     parser.add_argument('--seconds', type=float, help='no row begins that would end later')
     parser.add_argument('--queries', type=int, help='of a condition, in all rounds')
     parser.add_argument('--rounds', type=int)
@@ -54,7 +70,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument('--commit', default='', help='default: what git says')
     parser.add_argument('--worker', default='', help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    arguments.form = 'smoke' if arguments.smoke else 'short' if arguments.short else 'full'
+    arguments.form = next((form for form in ('smoke', 'short', 'today') if getattr(arguments, form)), 'full')
     for name, value in FORMS[arguments.form].items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, type(value)(value))
@@ -117,11 +133,13 @@ def run_services(arguments: argparse.Namespace) -> int:
 
 def rows_wanted(arguments: argparse.Namespace) -> list[Row]:
     """The rows of the worker's service that are not left out."""
-    if arguments.smoke:
-        return smoke_rows(arguments.worker)
     programs, loads = arguments.programs.split(','), arguments.loads.split(',')
-    return [row for row in rows_of(arguments.worker, arguments.form == 'full')
-            if row.load in loads and (not row.be or row.be in programs)]
+    if arguments.smoke:
+        rows = smoke_rows(arguments.worker)
+    else:
+        every = today_rows(arguments.worker) if arguments.today else rows_of(arguments.worker, arguments.form == 'full')
+        rows = [row for row in every if row.load in loads and (not row.be or row.be in programs)]
+    return with_policies(rows, arguments.policies.split(',')) if arguments.policies else rows
 
 
 def settings_of(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -10,9 +10,10 @@ from typing import Any
 
 from arrivals import peak_load, poisson, quantile
 from catalogue import run_load
-from matrix_plan import ALONE, BOUND, BOUNDED, KERNELS, PEAK, Row, queries_of
+from matrix_plan import ALONE, BASELINES, BOUND, BOUNDED, KERNELS, PEAK, Row, queries_of
 from paired import quantile_ratio_interval
 from programs import Program, TrainingProgram, program
+from row_baselines import REPLAYED, Greens, RowBaselines
 from served import Served
 
 import gpushare
@@ -22,6 +23,7 @@ SOLO_POLICY = 'priority'  # launches a BE task as CUDA would: an ordinary grid, 
 SOLO_S = {False: 0.3, True: 0.6}  # how long a kernel's, a training step's rate alone is measured
 PEAK_TRIES = 4  # of the bare service on the GPU, each at 3 % less load
 SHARES = (0.5, 0.99)
+CAPTURE_S = {False: 0.3, True: 1.0}  # of one baseline of a kernel, of a training step
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Pairs:
         self.served, self._catalogue, self._settings = served, catalogue, settings
         self._numbers = itertools.count(1)
         self._programs: dict[str, Program | str] = {}
+        self._greens = Greens()
         self._solo: dict[str, float] = {}  # block tasks, or steps, a nanosecond
         self._bare: dict[tuple[str, int], tuple[float, list[int], int]] = {}
         self.query = abi.init(abi.gpushare_task_options, kernel=served.kernel.handle)
@@ -75,28 +78,41 @@ class Pairs:
         new = 0.0
         if row.be and row.be not in self._programs:
             new = 5.0 if row.be not in KERNELS else 0.6
-        return new + 1.25 * span * (len(row.policies) + self._settings.rounds * 0.2) + 0.3 * len(row.policies)
+        baselines = [name for name in row.policies if name in BASELINES]
+        if baselines:
+            new += CAPTURE_S[row.be not in KERNELS] * (1 + len(baselines)) + 1.25 * span
+        windows = sum(queries_of(name, 100) for name in row.policies) / 100
+        return new + 1.25 * span * (windows + self._settings.rounds * 0.2) + 0.3 * len(row.policies)
 
     def measure(self, row: Row) -> dict[str, Any]:
         settings = self._settings
         be = self._program(row.be) if row.be else None
+        names = [name for name in row.policies if name in BASELINES]
+        baselines = RowBaselines(self.served, be, names, self._greens) if names and be is not None else None
+        absent = baselines.absent if baselines is not None else {}
         gap_ns = self.service_ns / self.load_of(row)
-        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in row.policies}
-        bare: list[list[int]] = []
+        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in row.policies if name not in absent}
+        bare, replayed = list[list[int]](), list[list[int]]()
         for number in range(settings.rounds):
             arrivals = poisson(settings.seed_of(number), settings.queries // settings.rounds, gap_ns)
             bare.append(self._bare_latencies(row.load, number, arrivals))
-            for policy in row.policies:
+            if baselines is not None:
+                replayed.append(baselines.run(REPLAYED, arrivals)['latencies'])
+            for policy, found in runs.items():
                 few = arrivals[:queries_of(policy, len(arrivals))]
+                if baselines is not None and policy in BASELINES:
+                    found.append(baselines.run(policy, few))
+                    continue
                 p99_alone = int(quantile([one for latencies in bare for one in latencies], 0.99))
-                runs[policy].append(self._run(policy, row.load, few, p99_alone, be))
-        everything = [one for latencies in bare for one in latencies]
+                found.append(self._run(policy, row.load, few, p99_alone, be))
         result: dict[str, Any] = {
             'offered': round(self.load_of(row), 4), 'solo_us': round(self.solo_ns / 1e3, 1),
             'service_us': round(self.service_ns / 1e3, 1), 'peak': round(self.peak, 4),
-            'target_us': round(self.target_ns / 1e3, 1), 'confined': self.served.confined,
-            'alone_us': {f'p{share * 100:.0f}': round(quantile(everything, share) / 1e3, 1) for share in SHARES},
-            'conditions': {name: self._summary(row, bare, runs[name]) for name in row.policies}}
+            'target_us': round(self.target_ns / 1e3, 1), 'confined': self.served.confined, 'alone_us': _quantiles(bare),
+            'conditions': {name: self._summary(row, replayed if name in BASELINES else bare, found)
+                           for name, found in runs.items()}}
+        if baselines is not None:
+            result.update(replayed_us=_quantiles(replayed), absent=absent)
         if be is not None:
             result.update(be_facts=be.facts, be_solo_per_s=round(self._solo[row.be] * 1e9, 1), be_check=be.check())
         return result
@@ -174,9 +190,10 @@ class Pairs:
                 'evictions': result.be_evictions, 'launches': after.launches - before.launches, 'held_s': self._held,
                 'places': {str(place): count for place, count in enumerate(result.lc_places) if count}}
 
-    def _summary(self, row: Row, bare: list[list[int]], runs: list[dict[str, Any]]) -> dict[str, Any]:
-        """Both latencies of the same arrivals: where a policy had fewer queries, only those of the bare launches."""
-        alone = [one for latencies, run in zip(bare, runs, strict=True) for one in latencies[:len(run['latencies'])]]
+    def _summary(self, row: Row, without_be: list[list[int]], runs: list[dict[str, Any]]) -> dict[str, Any]:
+        """Both latencies of the same arrivals: where a policy had fewer queries, only those of them without BE."""
+        alone = [one for latencies, run in zip(without_be, runs, strict=True)
+                 for one in latencies[:len(run['latencies'])]]
         latencies = [one for run in runs for one in run['latencies']]
         window = sum(run['span_ns'] for run in runs)
         result: dict[str, Any] = {
@@ -192,5 +209,11 @@ class Pairs:
         if row.be != ALONE:
             result['be'] = round(sum(run['work'] for run in runs) / window / self._solo[row.be], 4)
         for key in ('evictions', 'launches', 'held_s', 'places'):
-            result[key] = [run[key] for run in runs]
+            if key in runs[0]:  # a baseline has none
+                result[key] = [run[key] for run in runs]
         return result
+
+
+def _quantiles(rounds: list[list[int]]) -> dict[str, float]:
+    everything = [one for latencies in rounds for one in latencies]
+    return {f'p{share * 100:.0f}': round(quantile(everything, share) / 1e3, 1) for share in SHARES}

@@ -9,6 +9,7 @@ import ctypes
 from typing import Any
 
 import torch
+from grids import Grid
 from matrix_plan import KERNELS
 from networks import STEPS
 from steps import LOSSES_MAX
@@ -22,6 +23,7 @@ BLOCK_TASKS = {'mriq': (20, 4), 'fft': (55, 8), 'mrif': (27, 4), 'cutcp': (20, 4
                'lbm': (40, 4), 'tpacf': (40, 8)}
 VERIFY_S = 0.05
 LOSSES_COMPARED = 8
+PLAIN_WARM_UP = 3  # eager steps, which make the optimizer's state
 
 
 class CatalogueProgram:
@@ -41,8 +43,14 @@ class CatalogueProgram:
         catalogue.call('workload_fill', self._workload, ctypes.byref(spec.struct), ctypes.byref(self.task))
         self._kernel = runtime.register(spec)
         self.task.kernel = self._kernel.handle
+        self.work = int(self.task.block_tasks)  # of one task
+        self._spec = spec
         self.facts: dict[str, Any] = {'block_tasks': count}
         self._catalogue.call('workload_clear', self._workload)
+
+    def plain(self) -> Grid:
+        """The task as a program without the library launches it."""
+        return Grid(self._spec.struct, self.task)
 
     def check(self) -> dict[str, Any]:
         """Compares a sample of the results with the reference. Raises if one is wrong."""
@@ -57,6 +65,7 @@ class TrainingProgram:
     """A training step with autograd as a graph in segments."""
 
     depth = 2
+    work = 1
 
     def __init__(self, name: str, runtime: gpushare.Runtime) -> None:
         self.name = name
@@ -68,10 +77,19 @@ class TrainingProgram:
         self.facts = {'nodes': info.node_count, 'segments': info.segment_count,
                       'longest_us': round(info.longest_segment_ns / 1e3, 1), 'whole_reason': str(info.whole_reason),
                       'unconfinable': self._training.unconfinable}
+        self._plain: Any = None
 
     def _instance(self) -> Any:
         torch.manual_seed(11)
         return STEPS[self.name]()
+
+    def plain(self) -> Any:
+        """The step as a program without the library has it: an instance of its own, with its own state."""
+        if self._plain is None:
+            self._plain = self._instance()
+            for _ in range(PLAIN_WARM_UP):
+                self._plain()
+        return self._plain
 
     def _eager_losses(self) -> Any:
         step = self._instance()
@@ -82,9 +100,16 @@ class TrainingProgram:
 
     def check(self) -> dict[str, Any]:
         """Steps so far and how many of the first losses differ from the eager ones. Raises if one is not finite."""
+        found = self._compared(self._step)
+        if self._plain is not None:
+            plain = self._compared(self._plain)
+            found.update(plain_steps=plain['steps'], plain_differ=plain['differ'])
+        return found
+
+    def _compared(self, step: Any) -> dict[str, Any]:
         torch.cuda.synchronize()
-        count = int(self._step.count.item())
-        losses = self._step.losses[:min(count, LOSSES_MAX - 1)]
+        count = int(step.count.item())
+        losses = step.losses[:min(count, LOSSES_MAX - 1)]
         if not bool(losses.isfinite().all().item()):
             raise RuntimeError(f'{self.name}: a loss of {count} is not finite.')
         both = min(count, LOSSES_COMPARED)

@@ -46,7 +46,8 @@ class Served:
         self._register()
         self.registered_s = time.monotonic() - began
 
-    def _call(self) -> None:
+    def call(self) -> None:
+        """One query without the library. Its answer is in `answer`."""
         with torch.no_grad():
             self.answer.copy_(self.net(self.inputs))
 
@@ -56,11 +57,11 @@ class Served:
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             for _ in range(WARM_UP_RUNS):
-                self._call()
+                self.call()
         torch.cuda.synchronize()
         self._graph = torch.cuda.CUDAGraph(keep_graph=True)
         with own_workspaces(), torch.cuda.graph(self._graph, capture_error_mode='relaxed'):
-            self._call()
+            self.call()
         torch.cuda.synchronize()
         self._bare = self._catalogue.make('graph_new', int(self._graph.raw_cuda_graph()))
 

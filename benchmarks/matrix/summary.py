@@ -3,7 +3,8 @@
 
   summary.py ROWS.jsonl... [--out TABLES.md] [--json SUMMARY.json] [--svg PLOT.svg]
 
-Of several lines of one row under one policy the last counts. Files with several settings are refused.
+Of several lines of one row under one policy the last counts. Files with several settings are refused. Rows with
+baselines also give a table and PLOT-LOAD-today.svg, as today.py does.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+import today
 from finished import read
 from matrix_plan import ALONE, BOUND, KERNELS, PEAK, PROGRAMS, SERVICES, TRAININGS
 from paired import geometric_mean, interval, mean
@@ -102,9 +104,11 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
     policies = sorted({one['policy'] for one in records})
     cells = [of_policy(records, load, policy) for load in loads for policy in policies]
     ratios = [over(records, load, *names) for load in loads for names in COMPARED]
+    beside_today = {load: today.summary_of(today.pairs_of_rows(lines, load)) for load in loads}
     return {'setting': lines[0]['setting'] if lines else {},
             'gpu': sorted({line['gpu'] for line in lines if 'gpu' in line}),
             'policies': [cell for cell in cells if cell['pairs']], 'ratios': [one for one in ratios if one['pairs']],
+            'today': {load: found for load, found in beside_today.items() if found},
             'failed': [{key: line[key] for key in ('service', 'be', 'load', 'failed')} for line in failures(lines)]}
 
 
@@ -134,6 +138,8 @@ def markdown(lines: list[dict[str, Any]]) -> str:
         text.append(f"| {one['load']}: {one['policy']} over {one['over']} | {one['pairs']}{without} "
                     f"| {one['geometric_mean']:.3f} ({one['geometric_mean_95'][0]:.3f} to "
                     f"{one['geometric_mean_95'][1]:.3f}) | {one['least']:.3f}, {one['most']:.3f} |")
+    for load in found['today']:
+        text += ['', f'Beside what users do today, load {load}:', '', *today.table(today.pairs_of_rows(lines, load))]
     text += ['', '| load | LC | BE | policy | p99 over alone (95 %) | p50 over alone | BE of solo |',
              '| --- | --- | --- | --- | --- | --- | --- |']
     for one in records:
@@ -145,6 +151,8 @@ def markdown(lines: list[dict[str, Any]]) -> str:
                     f"| {one['p50_over_alone']:.3f} | {be} |")
     text += [f"- failed: {one['service']} beside {one['be'] or 'nothing'}, {one['load']}: {one['failed']}"
              for one in found['failed']]
+    text += [f"- cannot run: {line['service']} beside {line['be']}, {line['load']}, {name}: {why}"
+             for line in lines for name, why in line.get('absent', {}).items()]
     return '\n'.join(text) + '\n'
 
 
@@ -181,6 +189,11 @@ def main() -> int:
             title = 'Load 80 % of the peak' if load == PEAK else f'Load {load}'
             path = arguments.svg.with_name(f'{arguments.svg.stem}-{load}{arguments.svg.suffix}')
             path.write_text(scatter(points(lines, load), title), encoding='utf-8')
+            pairs = today.pairs_of_rows(lines, load)
+            if pairs:
+                gpus = ', '.join(sorted({line['gpu'] for line in lines if 'gpu' in line}))
+                path.with_name(f'{path.stem}-today{path.suffix}').write_text(today.plot(pairs, gpus, load),
+                                                                             encoding='utf-8')
     return 0
 
 

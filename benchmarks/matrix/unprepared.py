@@ -96,7 +96,7 @@ class Row:
         self.runs: dict[str, list[dict[str, Any]]] = {}
         self.library_s = 0.0
 
-    def measure(self, greens: list[GreenContexts]) -> dict[str, Any]:
+    def measure(self, greens: dict[str, GreenContexts]) -> dict[str, Any]:
         torch.manual_seed(11)
         plain = STEPS[self.step_name]()
         for _ in range(3):
@@ -137,10 +137,10 @@ class Row:
                 'absent': self.absent, 'library_s': round(self.library_s, 1), 'losses': losses,
                 'conditions': {name: self._summary(name) for name in self.runs}}
 
-    def _ways(self, plain: Any, greens: list[GreenContexts]) -> dict[str, Way]:
-        wanted = ['alone', *filter(None, self.arguments.baselines.split(','))]
-        made, self.absent = ways(self.service.call, plain, greens)
-        return {name: way for name, way in made.items() if name.split(' ')[0] in wanted}
+    def _ways(self, plain: Any, greens: dict[str, GreenContexts]) -> dict[str, Way]:
+        wanted = ['alone', *self.arguments.baselines.split(','), *greens]
+        made, self.absent = ways(self.service.call, plain, greens, wanted)
+        return made
 
     def _rounds(self, made: dict[str, Way], training: Any) -> None:
         arguments = self.arguments
@@ -234,7 +234,8 @@ def main() -> int:
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.deterministic = True
     torch.backends.cudnn.benchmark = False
-    greens = [GreenContexts(sms) for sms in GREEN_SMS] if 'green' in arguments.baselines else []
+    contexts = [GreenContexts(sms) for sms in GREEN_SMS] if 'green' in arguments.baselines else []
+    greens = {f'green {green.sms[0]}/{green.sms[1]}': green for green in contexts}
     rows: list[dict[str, Any]] = []
     failed = False
     for name in arguments.services.split(','):

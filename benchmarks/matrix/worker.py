@@ -90,6 +90,7 @@ def show(row: Row, result: dict[str, Any]) -> None:
              + (f", late {found['late']:.3f}" if row.load == PEAK else '')
              + (f", BE {found['be']:.3f}" if row.be != ALONE else '')
              for name, found in result['conditions'].items()]
+    parts += [f'{name} absent: {why}' for name, why in result.get('absent', {}).items()]
     differ = result.get('be_check', {}).get('differ', 0)
     print(f"{row.service} beside {row.be or 'nothing'}, {row.load} (load {result['offered']:.3f}): {'; '.join(parts)}"
           + (f'; {differ} first losses DIFFER' if differ else ''), flush=True)

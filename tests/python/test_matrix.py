@@ -19,7 +19,9 @@ import matrix
 import matrix_plan
 import paired
 import plot
+import plot_today
 import summary
+import today
 from matrix_plan import PEAK, Row
 
 SETTING = {'commit': 'abc', 'profile': 'def', 'queries': 1200}
@@ -122,6 +124,55 @@ def test_the_smoke_form_uses_every_program():
     assert matrix_plan.FOUR in {row.policies for row in rows}
 
 
+def test_the_today_plan_has_a_kernel_and_then_a_training_step_of_each_service():
+    rows = [matrix_plan.today_rows(service) for service in matrix_plan.SERVICES]
+    assert {row.be for row, _ in rows} == set(matrix_plan.KERNELS)
+    assert {row.be for _, row in rows} == set(matrix_plan.TRAININGS)
+    assert {row.load for pair in rows for row in pair} == {'0.5'}
+    assert {row.policies for pair in rows for row in pair} == {('adaptive', *matrix_plan.BASELINES)}
+    assert set(matrix_plan.BASELINES) == {'streams', 'priorities', 'gated', 'green64', 'green96'}
+
+
+def test_a_baseline_far_from_any_bound_has_fewer_queries():
+    assert [matrix_plan.queries_of(name, 600) for name in ('streams', 'priorities', 'gated', 'green64', 'adaptive')] \
+        == [240, 240, 600, 600, 600]
+
+
+def test_given_policies_replace_those_of_every_row_and_leave_no_row_twice():
+    rows = matrix_plan.rows_of('bert_b1', full=True)
+    wide = [row for row in rows if row.policies == matrix_plan.ALL]
+    found = matrix_plan.with_policies(rows, ['adaptive', 'gated'])
+    assert len(found) == len(rows) - len(wide) == len(set(found))
+    assert {row.policies for row in found if row.be} == {('adaptive', 'gated')}
+    assert [row.policies for row in found if not row.be] == [('adaptive',)]  # nothing to gate
+    assert all(row.be for row in matrix_plan.with_policies(rows, ['streams']))
+
+
+def wanted(monkeypatch, *given):
+    monkeypatch.setattr(sys, 'argv', ['matrix.py', '--out', 'rows.jsonl', '--worker', 'vgg16_b1', '--commit', 'abc',
+                                      *given])
+    arguments = matrix.parsed()
+    return arguments, matrix.rows_wanted(arguments)
+
+
+def test_the_options_choose_one_pair_under_named_policies(monkeypatch):
+    _, rows = wanted(monkeypatch, '--loads', '0.5', '--programs', 'mriq,resnet50_b32', '--policies',
+                     'adaptive,streams,green64')
+    assert sorted(rows, key=lambda row: row.be) == [
+        Row('vgg16_b1', '', '0.5', ('adaptive',)), Row('vgg16_b1', 'mriq', '0.5', ('adaptive', 'streams', 'green64')),
+        Row('vgg16_b1', 'resnet50_b32', '0.5', ('adaptive', 'streams', 'green64'))]
+    _, rows = wanted(monkeypatch, '--smoke', '--policies', 'gated')
+    assert {row.policies for row in rows} == {('gated',)}
+
+
+def test_the_today_form_has_600_queries_and_the_services_of_the_whole_matrix(monkeypatch):
+    arguments, rows = wanted(monkeypatch, '--today')
+    assert (arguments.queries, arguments.rounds, arguments.form) == (600, 1, 'today')
+    assert arguments.services.split(',') == list(matrix_plan.SERVICES)
+    assert rows == matrix_plan.today_rows('vgg16_b1')
+    assert wanted(monkeypatch)[0].form == 'full'
+
+
 # --- the processes ---
 
 
@@ -182,6 +233,14 @@ def test_a_finished_row_is_skipped_under_the_same_setting_only(tmp_path):
     assert not finished.Finished(path, {**SETTING, 'profile': 'other'}).has(row)
     assert not finished.Finished(path, SETTING).has(Row('bert_b1', 'lbm', PEAK, ('adaptive',)))
     assert not finished.Finished(path, SETTING).has(Row('bert_b1', 'mriq', PEAK, ('adaptive', 'tacker')))
+
+
+def test_a_condition_that_cannot_run_does_not_bring_its_row_back(tmp_path):
+    path = tmp_path / 'rows.jsonl'
+    row = Row('bert_b1', 'resnet50_b32', '0.5', ('adaptive', 'green64'))
+    finished.Finished(path, SETTING).add(row, {'conditions': {'adaptive': {}}, 'absent': {'green64': 'clusters'}})
+    assert finished.Finished(path, SETTING).has(row)
+    assert not finished.Finished(path, SETTING).has(Row('bert_b1', 'resnet50_b32', '0.5', ('adaptive', 'green96')))
 
 
 def test_a_failed_row_and_a_line_cut_off_are_measured_again(tmp_path):
@@ -275,3 +334,91 @@ def test_the_plot_has_a_mark_for_each_pair_and_stays_inside():
         assert plot.TOP <= float(y) <= plot.HEIGHT - plot.BOTTOM
     assert float(circles[0].get('cx')) < float(circles[1].get('cx')) < float(squares[0].get('x'))
     assert xml.etree.ElementTree.fromstring(plot.scatter({}, 'nothing')) is not None
+
+
+# --- the library beside what users do today ---
+
+
+def today_lines():
+    every = {'adaptive': (1.02, 0.5), 'streams': (50.0, 0.9), 'gated': (1.5, 0.6), 'green64': (1.4, 0.55)}
+    return [line(load='0.5', policies=every),
+            line(be='lbm', load='0.5', policies={**every, 'adaptive': (1.08, 0.4), 'green64': (1.04, 0.5)}),
+            {**line(be='resnet50_b32', load='0.5',
+                    policies={name: every[name] for name in ('adaptive', 'streams', 'gated')}),
+             'absent': {'green64': 'CUDA error: cluster misconfiguration'}},
+            line(be='cp', load='0.5', policies={'adaptive': (9.0, 0.1)}),  # without a baseline
+            line(be='cp', policies={'adaptive': (9.0, 0.1), 'streams': (9.0, 0.1)})]  # at another load
+
+
+def test_the_today_table_has_the_pairs_with_a_baseline_only():
+    found = {one['condition']: one for one in today.summary_of(today.pairs_of_rows(today_lines(), '0.5'))}
+    assert list(found) == ['adaptive', 'streams', 'gated', 'green64']
+    assert found['adaptive'] == {'condition': 'adaptive', 'pairs': 3, 'p99_over_alone': 1.04,
+                                 'p99_over_alone_median': 1.02, 'p99_over_alone_max': 1.08, 'be': 0.4667,
+                                 'within_1.05': 2}
+    assert (found['green64']['pairs'], found['green64']['within_1.05'], found['green64']['be']) == (2, 1, 0.525)
+
+
+def test_the_summary_names_the_today_table_and_what_cannot_run():
+    text = summary.markdown(today_lines())
+    assert '| gpushare adaptive | 1.040, 1.020 | 1.080 | 0.467 | 2 of 3 |' in text
+    assert '- cannot run: bert_b1 beside resnet50_b32, 0.5, green64: CUDA error: cluster misconfiguration' in text
+    assert [one['condition'] for one in summary.summary(today_lines())['today'][PEAK]] == ['adaptive', 'streams']
+    assert 'users do today' not in summary.markdown(rows())
+
+
+def test_the_report_of_unprepared_steps_counts_by_its_bound_of_five_percent():
+    def figures(ratio, be):
+        return {'p99_over_alone': ratio, 'be': be}
+
+    report = {'rows': [{'service': 'bert_b1', 'step': 'gpt2', 'load': 0.5, 'conditions': {
+        'alone': figures(1.0, 0), 'green 64/68': figures(1.4, 0.6), 'library alone': {'p99_over_alone': 1.0},
+        'library 1.05': figures(1.02, 0.5), 'library 1.20': figures(1.1, 0.5), 'gated': figures(4.0, 0.7)}}]}
+    assert {one.condition: one.be for one in today.pairs_of_unprepared(report, '0.5')} \
+        == {'green64': 0.6, 'adaptive': 0.5, 'gated': 0.7}
+    assert today.pairs_of_unprepared(report, '0.3') == []
+
+
+def test_the_plot_of_the_readme_is_that_of_its_data(tmp_path, monkeypatch):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    monkeypatch.setattr(sys, 'argv', ['today.py', str(root / 'benchmarks/results/h200_unprepared_again.json'), '--svg',
+                                      str(tmp_path / 'plot.svg'), '--out', str(tmp_path / 'table.md')])
+    assert today.main() == 0
+    assert (tmp_path / 'plot.svg').read_text() == (root / 'docs/h200_today.svg').read_text()
+    assert 'gpushare adaptive' in (tmp_path / 'table.md').read_text()
+
+
+def inside(box):
+    return (box.x1 >= plot_today.LEFT and box.x2 <= plot_today.WIDTH - plot_today.RIGHT and box.y1 >= plot_today.TOP
+            and box.y2 <= plot_today.HEIGHT - plot_today.BOTTOM)
+
+
+def test_the_today_plot_has_a_mark_for_each_pair_and_one_for_each_condition():
+    text = today.plot(today.pairs_of_rows(today_lines(), '0.5'), 'GPU <1>', '0.5')
+    root = xml.etree.ElementTree.fromstring(text)
+    marks = [one for one in root.iter() if one.tag.split('}')[1] in ('circle', 'polygon')]
+    assert len(marks) == 3 + 3 + 3 + 2 + 4
+    texts = [one.text for one in root.iter() if one.tag.endswith('text')]
+    assert 'GPU <1>, load 0.5, 3 pairs of a service and BE work' in texts
+    assert {'gpushare adaptive', 'plain streams', 'gated by hand', 'green contexts, 64 SMs (2 pairs)'} <= set(texts)
+    assert 'script' not in text and 'href' not in text
+
+
+def test_labels_of_the_today_plot_lie_inside_and_over_no_other(monkeypatch):
+    placed = []
+    place = plot_today._place
+    monkeypatch.setattr(plot_today, '_place', lambda *given: placed.append(place(*given)) or placed[-1])
+    crowd = [plot_today.Cloud(name, f'{name} beside the others', [(0.5 + at / 100, 1.1 + at / 20)])
+             for at, name in enumerate(matrix_plan.ALL[:7])]
+    corner = [plot_today.Cloud('far', 'a label at the corner of all', [(1.3, 5000.0)])]
+    plot_today.scatter_today(crowd + corner, 'crowd')
+    assert len(placed) == 8
+    assert all(inside(box) for box in placed)
+    assert all(one.covered(other) == 0 for at, one in enumerate(placed) for other in placed[:at])
+
+
+def test_without_a_pair_there_is_no_today_plot(tmp_path, monkeypatch, capsys):
+    (tmp_path / 'rows.jsonl').write_text(json.dumps(line(load='0.5')) + '\n')
+    monkeypatch.setattr(sys, 'argv', ['today.py', str(tmp_path / 'rows.jsonl')])
+    assert today.main() == 2
+    assert 'no pair with a baseline' in capsys.readouterr().err
