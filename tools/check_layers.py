@@ -173,7 +173,10 @@ LAYERS = (
           pattern=r'^idle_subject_cuda\.cc$'),
     Layer('idle', 'benchmarks/idle', (own('benchmarks/idle'), own('benchmarks/harness')),
           may_reach=(CUDA, SRC)),
-    # Schedules of one experiment, through the ABI.
+    # Schedules of one experiment, through the ABI; on a GPU with the catalogue's kernels.
+    Layer('kernelet on a GPU', 'benchmarks/kernelet',
+          (own('benchmarks/kernelet'), own('benchmarks/harness'), own('benchmarks/kernels'), PUBLIC),
+          pattern=r'^platform_cuda\.cc$'),
     Layer('kernelet', 'benchmarks/kernelet',
           (own('benchmarks/kernelet'), own('benchmarks/harness'), PUBLIC), may_reach=(CUDA, SRC)),
     Layer('soak on a GPU', 'benchmarks/soak',

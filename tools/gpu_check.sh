@@ -20,6 +20,8 @@
 #     overlap         Tensor and CUDA-core kernels together: the table of all ways at load ratio 1, the curves over the
 #                     load ratio, the eviction of a fused kernel's part; GPUSHARE_OVERLAP_ARGUMENTS replaces the
 #                     first one's arguments
+#     kernelet        Kernelet's mixes under BASE, kernelet, OPT and adaptive, each run in real time;
+#                     GPUSHARE_KERNELET_ARGUMENTS replaces the arguments
 #     colocate        gpushare colocate on the GPU: --scenario FILE (default examples/scenarios/h200_gpu.json),
 #                     --cases a,b and --queries N as there
 #     calibrate       gpushare calibrate on the GPU, from profiles/h200.json; GPUSHARE_CALIBRATE_ARGUMENTS replaces
@@ -47,7 +49,7 @@ scenario="$root/examples/scenarios/h200_gpu.json"
 cases=''
 queries=''
 declare -A limits=([tests]=240 [segments]=90 [reservations]=60 [sanitizer]=400 [repeats]=400 [kernels]=120 [eviction]=120 [cost]=90
-  [quota]=240 [soak]=540 [colocate]=540 [idle]=120
+  [quota]=240 [soak]=540 [colocate]=540 [idle]=120 [kernelet]=400
   [slices]=90 [overlap]=280 [gemm]=90 [convolution]=60 [calibrate]=300 [samples]=560 [samples_more]=470 [resnet]=90 [faults]=240 [python]=240)
 
 list=0
@@ -350,6 +352,13 @@ group_quota() {
   run_benchmark quota quota_benchmark quota_benchmark ${arguments[@]+"${arguments[@]}"}
 }
 
+# One line a mix.
+group_kernelet() {
+  local arguments
+  read -ra arguments <<< "${GPUSHARE_KERNELET_ARGUMENTS:---instances 250}"
+  run_benchmark kernelet kernelet_benchmark kernelet_benchmark --device cuda ${arguments[@]+"${arguments[@]}"}
+}
+
 # One line a case and mode.
 group_idle() {
   local arguments
@@ -498,7 +507,7 @@ if [[ $list -eq 1 ]]; then
   run_program() { echo "$1 $3"; }
   run_counters() { echo 'samples counters_benchmark'; }
   find_sanitizer() { echo compute-sanitizer; }
-  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak idle calibrate samples samples_more faults; do
+  for group in tests segments reservations sanitizer repeats kernels eviction slices cost convolution gemm overlap quota soak idle kernelet calibrate samples samples_more faults; do
     "group_$group" 2> /dev/null
   done | sort -u
   printf '%s\n' 'colocate gpushare' 'resnet gpushare_catalogue' 'python gpushare'

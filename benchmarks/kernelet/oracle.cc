@@ -4,18 +4,15 @@
 #include <gpushare/gpushare_policy.h>
 
 #include <algorithm>
+#include <memory>
 #include <set>
 
 #include "benchmarks/harness/failure.h"
+#include "benchmarks/kernelet/pair_rig.h"
 
 namespace gpushare::kernelet {
 
 namespace {
-
-// Of the measured kernel alone: long against a block task. Its neighbour lasts longer than any
-// slowdown.
-constexpr int64_t kMeasuredNs = 10'000'000;
-constexpr int64_t kNeighbourNs = 1'000'000'000;
 
 using Pairs = std::set<Oracle::Pair>;
 
@@ -44,7 +41,7 @@ void AddAskedPairs(const std::vector<std::string>& kernels, const RigOptions& op
   std::vector<Ticket> tickets;
   // A pass of the flow adds one kernel's row.
   for (size_t kernel = 0; kernel < kernels.size(); ++kernel) {
-    tickets.push_back(rig.Submit(kernel, rig.BlocksFor(kernel, 1)));
+    tickets.push_back(rig.Submit(kernel, rig.TaskOf(kernel, rig.BlocksFor(kernel, 1))));
     benchmarks::Require(tickets.back().Wait());
   }
 }
@@ -58,48 +55,6 @@ Pairs AskedPairs(std::vector<std::string> kernels, const RigOptions& options) {
   return asked;
 }
 
-// Each app's tasks in slices of so many blocks an SM, one after another; 0: whole.
-struct FixedSlices {
-  std::array<int32_t, 2> per_sm = {};
-};
-
-void PlanFixedSlices(void* user, const gpushare_snapshot* snapshot, gpushare_plan* plan) {
-  const FixedSlices& slices = *static_cast<const FixedSlices*>(user);
-  for (uint32_t i = 0; i < snapshot->head_count; ++i) {
-    const auto* head = GPUSHARE_AT(gpushare_head_view, snapshot->heads, snapshot->head_stride, i);
-    const int32_t per_sm = slices.per_sm[static_cast<size_t>(head->app)];
-    gpushare_planned_launch launch = {};
-    launch.task = head->task;
-    launch.form = per_sm > 0 ? GPUSHARE_FORM_SLICE : GPUSHARE_FORM_ORIGINAL;
-    launch.blocks_max = int64_t{per_sm} * snapshot->sm_count;
-    plan->launches[plan->launch_count++] = launch;
-  }
-}
-
-// Time of one block task of the first kernel, over all SMs, while it runs for kMeasuredNs of its
-// time alone. Alone: `kernels` has one.
-double BlockNs(const std::vector<std::string>& kernels, FixedSlices slices,
-               const RigOptions& options) {
-  PolicyTable table;
-  table.version = GPUSHARE_POLICY_VERSION;
-  table.name = "fixed";
-  table.make_plan = PlanFixedSlices;
-  table.user = &slices;
-  Rig rig(
-      kernels, [&](const Runtime& runtime) { benchmarks::Require(runtime.SetPolicy(table)); },
-      options);
-  Ticket neighbour;
-  if (kernels.size() > 1) neighbour = rig.Submit(1, rig.BlocksFor(1, kNeighbourNs));
-  Ticket measured = rig.Submit(0, rig.BlocksFor(0, kMeasuredNs));
-  benchmarks::Require(measured.Wait());
-  const CompletionRecord record = benchmarks::Take(measured.Record());
-  if (kernels.size() > 1 && benchmarks::Take(neighbour.IsComplete())) {
-    benchmarks::Fail(kernels[1] + " ended before " + kernels[0] + " beside it.");
-  }
-  return static_cast<double>(record.end_ns - record.start_ns) /
-         static_cast<double>(record.block_tasks);
-}
-
 // The speed from which the algorithm, which adds kGapNs to each slice, gets the measured time.
 double SpeedOf(double alone_ns, double measured_ns, double slice_blocks) {
   const double slice_ns = measured_ns * slice_blocks - Oracle::kGapNs;
@@ -110,19 +65,28 @@ double SpeedOf(double alone_ns, double measured_ns, double slice_blocks) {
 }  // namespace
 
 Oracle::Oracle(const std::vector<std::string>& kernels, const RigOptions& options) {
-  std::map<std::string, double> alone_ns;
-  for (const std::string& kernel : kernels) alone_ns[kernel] = BlockNs({kernel}, {}, options);
-  const Rig any(
-      {}, [](const Runtime& /*runtime*/) {}, options);
-  const auto sms = static_cast<double>(any.sm_count());
-  for (const Pair& pair : AskedPairs(kernels, options)) {
-    std::array<double, 2>& speed = speeds_[pair];
-    for (size_t i = 0; i < 2; ++i) {
-      const size_t other = 1 - i;
-      const double ns = BlockNs({pair.kernel[i], pair.kernel[other]},
-                                {{pair.workers[i], pair.workers[other]}}, options);
-      speed[i] = SpeedOf(alone_ns[pair.kernel[i]], ns, pair.workers[i] * sms);
+  for (const std::string& kernel : kernels) {
+    alone_ns_[kernel] = PairRig({kernel}, options).BlockNs({});
+  }
+  const std::set<Pair> pairs = AskedPairs(kernels, options);
+  for (size_t i = 0; i < 2; ++i) MeasureSide(i, pairs, options);
+}
+
+void Oracle::MeasureSide(size_t side, const std::set<Pair>& pairs, const RigOptions& options) {
+  std::unique_ptr<PairRig> rig;
+  std::array<std::string, 2> of_rig;
+  for (const Pair& pair : pairs) {  // all ratios of two kernels in a row
+    // On a GPU all ratios share a rig. In virtual time a rig of its own makes each measurement
+    // independent of those before.
+    if (rig == nullptr || pair.kernel != of_rig || options.platform->simulated()) {
+      rig.reset();  // on a GPU one at a time
+      rig = std::make_unique<PairRig>(
+          std::vector<std::string>{pair.kernel[side], pair.kernel[1 - side]}, options);
+      of_rig = pair.kernel;
     }
+    const double ns = rig->BlockNs({{pair.workers[side], pair.workers[1 - side]}});
+    const auto slice_blocks = static_cast<double>(pair.workers[side] * rig->sm_count());
+    speeds_[pair][side] = SpeedOf(alone_ns_[pair.kernel[side]], ns, slice_blocks);
   }
 }
 

@@ -2,20 +2,28 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <exception>
 #include <mutex>
 #include <string>
 #include <thread>
 
 #include "benchmarks/harness/failure.h"
+#include "benchmarks/harness/quantiles.h"
 #include "benchmarks/kernelet/random_pairs.h"
 
 namespace gpushare::kernelet {
 
 namespace {
 
-Scheduler Policy(const char* name) {
-  return [name](const Runtime& runtime) { benchmarks::Require(runtime.SetPolicy(name)); };
+Scheduler SchedulerOf(const std::string& name, const Oracle* oracle) {
+  if (name == kOpt) {
+    if (oracle == nullptr) benchmarks::Fail("OPT needs an oracle.");
+    return oracle->Opt();
+  }
+  return [policy = PolicyOf(name)](const Runtime& runtime) {
+    benchmarks::Require(runtime.SetPolicy(policy));
+  };
 }
 
 // Random schedules `next`, next + 1, ... until all are done or one fails.
@@ -55,41 +63,65 @@ std::vector<int64_t> RandomTotals(const Mix& mix, const Load& load, int runs, in
 
 }  // namespace
 
+std::vector<std::string> SchedulerNames() { return {kBase, kKernelet, kOpt, kAdaptive}; }
+
+const char* PolicyOf(const std::string& scheduler) {
+  if (scheduler == kBase) return "kernelet:base";
+  return scheduler == kAdaptive ? "adaptive" : "kernelet";
+}
+
 int64_t TotalNs(const Mix& mix, const Load& load, const Scheduler& scheduler,
                 const RigOptions& options) {
   Rig rig(mix.kernels, scheduler, options);
+  std::vector<TaskOptions> tasks;  // of each kernel
+  for (size_t kernel = 0; kernel < mix.kernels.size(); ++kernel) {
+    tasks.push_back(rig.TaskOf(kernel, rig.BlocksFor(kernel, load.solo_ns)));
+  }
   const std::vector<Arrival> arrivals = ArrivalsOf(mix, load);
   const int64_t start_ns = rig.runtime().NowNs() - arrivals.front().at_ns;
   std::vector<Ticket> tickets;
-  std::vector<int64_t> blocks;
   for (const Arrival& arrival : arrivals) {
-    benchmarks::Require(rig.runtime().PollUntil(start_ns + arrival.at_ns));
-    blocks.push_back(rig.BlocksFor(arrival.kernel, load.solo_ns));
-    tickets.push_back(rig.Submit(arrival.kernel, blocks.back()));
+    rig.WaitUntil(start_ns + arrival.at_ns);
+    tickets.push_back(rig.Submit(arrival.kernel, tasks[arrival.kernel]));
   }
   benchmarks::Require(rig.runtime().Drain());
   int64_t end_ns = 0;
   for (size_t i = 0; i < tickets.size(); ++i) {
     const CompletionRecord record = benchmarks::Take(tickets[i].Record());
-    if (record.verdict != GPUSHARE_VERDICT_OK || record.block_tasks != blocks[i]) {
+    const int64_t blocks = tasks[arrivals[i].kernel].block_tasks;
+    if (record.verdict != GPUSHARE_VERDICT_OK || record.block_tasks != blocks) {
       benchmarks::Fail("An instance of " + mix.kernels[arrivals[i].kernel] + " ran " +
-                       std::to_string(record.block_tasks) + " of " + std::to_string(blocks[i]) +
+                       std::to_string(record.block_tasks) + " of " + std::to_string(blocks) +
                        " block tasks.");
     }
     end_ns = std::max(end_ns, record.end_ns);
   }
+  for (size_t kernel = 0; kernel < tasks.size(); ++kernel) rig.Verify(kernel, tasks[kernel]);
   return end_ns - (start_ns + arrivals.front().at_ns);
 }
 
-Comparison Compare(const Mix& mix, const Load& load, const Oracle& oracle, int runs, int threads,
+int64_t Comparison::MedianNs(const std::string& scheduler) const {
+  return benchmarks::Median(total_ns.at(scheduler));
+}
+
+Comparison Compare(const Mix& mix, const Load& load, const Contest& contest, const Oracle* oracle,
                    const RigOptions& options) {
   Comparison comparison;
-  comparison.base_ns = TotalNs(mix, load, Policy("kernelet:base"), options);
-  comparison.kernelet_ns = TotalNs(mix, load, Policy("kernelet"), options);
-  comparison.adaptive_ns = TotalNs(mix, load, Policy("adaptive"), options);
-  comparison.opt_ns = TotalNs(mix, load, oracle.Opt(), options);
-  if (oracle.unknown() > 0) benchmarks::Fail("OPT was asked for a pair that was not executed.");
-  comparison.random_ns = RandomTotals(mix, load, runs, threads, options);
+  const size_t count = contest.schedulers.size();
+  for (size_t round = 0; round < static_cast<size_t>(contest.rounds); ++round) {
+    for (size_t turn = 0; turn < count; ++turn) {
+      const std::string& name = contest.schedulers[(round + turn) % count];
+      const int64_t ns = TotalNs(mix, load, SchedulerOf(name, oracle), options);
+      comparison.total_ns[name].push_back(ns);
+      if (options.platform->simulated()) continue;
+      std::fprintf(stderr, "%s, round %zu, %s: %.1f ms\n", mix.name.c_str(), round + 1,
+                   name.c_str(), static_cast<double>(ns) / 1e6);
+    }
+  }
+  if (oracle != nullptr && oracle->unknown() > 0) {
+    benchmarks::Fail("OPT was asked for a pair that was not executed.");
+  }
+  comparison.random_ns = RandomTotals(mix, load, contest.random_runs, contest.threads, options);
   return comparison;
 }
 

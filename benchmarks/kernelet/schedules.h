@@ -4,6 +4,8 @@
 #define GPUSHARE_BENCHMARKS_KERNELET_SCHEDULES_H_
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "benchmarks/kernelet/mixes.h"
@@ -12,21 +14,39 @@
 
 namespace gpushare::kernelet {
 
+inline constexpr char kBase[] = "base";
+inline constexpr char kKernelet[] = "kernelet";
+inline constexpr char kOpt[] = "opt";
+inline constexpr char kAdaptive[] = "adaptive";
+
+// All of them, in the order of results.
+std::vector<std::string> SchedulerNames();
+// The library's policy behind a scheduler.
+const char* PolicyOf(const std::string& scheduler);
+
+// What runs a mix's arrivals.
+struct Contest {
+  std::vector<std::string> schedulers = SchedulerNames();
+  int rounds = 1;  // each runs all schedulers once, beginning with another one
+  int random_runs = 0;
+  int threads = 1;  // of the random runs
+};
+
 // From the first arrival until the last instance is complete. Fails where an instance does not
-// complete with all of its block tasks.
+// complete with all of its block tasks, or wrote a wrong result.
 int64_t TotalNs(const Mix& mix, const Load& load, const Scheduler& scheduler,
                 const RigOptions& options);
 
 struct Comparison {
-  int64_t base_ns = 0;
-  int64_t kernelet_ns = 0;
-  int64_t opt_ns = 0;
-  int64_t adaptive_ns = 0;
-  std::vector<int64_t> random_ns;  // ascending, one a run
+  std::map<std::string, std::vector<int64_t>> total_ns;  // by scheduler; one a round
+  std::vector<int64_t> random_ns;                        // ascending, one a run
+
+  bool Has(const std::string& scheduler) const { return total_ns.count(scheduler) > 0; }
+  int64_t MedianNs(const std::string& scheduler) const;  // over the rounds
 };
-// BASE, kernelet, OPT and adaptive, and `runs` random schedules on so many threads, of one mix's
-// arrivals.
-Comparison Compare(const Mix& mix, const Load& load, const Oracle& oracle, int runs, int threads,
+// All runs are of the same arrivals. `oracle` may be null where no scheduler is opt. In real time
+// each run prints a line on stderr.
+Comparison Compare(const Mix& mix, const Load& load, const Contest& contest, const Oracle* oracle,
                    const RigOptions& options);
 
 }  // namespace gpushare::kernelet

@@ -17,7 +17,7 @@ for name in $(missing <<< "$listed"); do
   echo "tools/gpu_check.sh runs '$name', and no CMakeLists.txt makes it." >&2
   failed=1
 done
-benchmarks="$(cd "$root/benchmarks" && find gpu soak faults -name '*_benchmark.c[cu]' -printf '%f\n' | sed 's/\.c[cu]$//' | sort)"
+benchmarks="$(cd "$root/benchmarks" && find gpu soak faults idle kernelet -name '*_benchmark.c[cu]' -printf '%f\n' | sed 's/\.c[cu]$//' | sort)"
 for name in $(comm -13 <(echo "$listed") <(echo "$benchmarks")); do
   echo "No group of tools/gpu_check.sh runs '$name'." >&2
   failed=1

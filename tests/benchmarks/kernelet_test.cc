@@ -11,6 +11,7 @@
 
 #include "benchmarks/kernelet/mixes.h"
 #include "benchmarks/kernelet/oracle.h"
+#include "benchmarks/kernelet/pair_rig.h"
 #include "benchmarks/kernelet/random_pairs.h"
 #include "benchmarks/kernelet/schedules.h"
 #include "src/core/base/tuning.h"
@@ -100,13 +101,30 @@ TEST(KerneletComparisonTest, ARandomScheduleFollowsItsSeed) {
 
 TEST(KerneletComparisonTest, AComparisonIsTheSameOnAnyNumberOfThreads) {
   const Oracle oracle(kMix.kernels, {});
-  const Comparison one = Compare(kMix, kLoad, oracle, 4, 1, {});
-  const Comparison three = Compare(kMix, kLoad, oracle, 4, 3, {});
+  const Comparison one = Compare(kMix, kLoad, {SchedulerNames(), 1, 4, 1}, &oracle, {});
+  const Comparison three = Compare(kMix, kLoad, {SchedulerNames(), 1, 4, 3}, &oracle, {});
   EXPECT_EQ(one.random_ns, three.random_ns);
   EXPECT_TRUE(std::is_sorted(one.random_ns.begin(), one.random_ns.end()));
-  EXPECT_EQ(one.kernelet_ns, three.kernelet_ns);
-  EXPECT_EQ(one.base_ns, three.base_ns);
-  EXPECT_EQ(one.opt_ns, three.opt_ns);
+  EXPECT_EQ(one.total_ns, three.total_ns);
+}
+
+TEST(KerneletComparisonTest, EachRoundRunsAllChosenSchedulers) {
+  const Comparison comparison = Compare(kMix, kLoad, {{kKernelet, kBase}, 3}, nullptr, {});
+  ASSERT_EQ(comparison.total_ns.size(), 2U);
+  EXPECT_FALSE(comparison.Has(kOpt));
+  for (const auto& [name, total_ns] : comparison.total_ns) {
+    EXPECT_EQ(total_ns, std::vector<int64_t>(3, comparison.MedianNs(name))) << name;
+  }
+  EXPECT_NE(comparison.MedianNs(kKernelet), comparison.MedianNs(kBase));
+}
+
+// The neighbour leaves before the next measurement begins.
+TEST(KerneletComparisonTest, APairIsMeasuredAgainWithTheSameResult) {
+  PairRig rig(kMix.kernels, {});
+  const double first_ns = rig.BlockNs({{2, 2}});
+  EXPECT_EQ(rig.runtime().Stats().value().tasks_pending, 0);
+  EXPECT_GT(rig.BlockNs({{1, 3}}), 1.1 * first_ns);
+  EXPECT_NEAR(rig.BlockNs({{2, 2}}), first_ns, 0.01 * first_ns);
 }
 
 }  // namespace
