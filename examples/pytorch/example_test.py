@@ -126,6 +126,19 @@ class Example(unittest.TestCase):
             self.assertGreater(share, 0.3)
             self.assertLess(share, 1.0)
 
+    def test_a_step_that_a_policy_holds_for_ever_ends_with_the_load(self):
+        with runtime_of() as runtime:
+            runtime.set_policy('baymax')
+            kernels = [runtime.register_kernel(name) for name in ('resnet50_b1', 'sincos_27us')]
+            service = runtime.create_app('service', gpushare.LATENCY_CRITICAL, target_ns=3_000_000, solo_ns=870_000)
+            training = runtime.create_app('training', gpushare.BEST_EFFORT)
+            step = abi.init(abi.gpushare_task_options, kernel=kernels[1].handle, block_tasks=2_112_000)  # 30 ms
+            load, latencies = catalogue.run_load(CATALOGUE, runtime, lc=service, be=training,
+                                                 lc_task=resnet50.lc_task(kernels[0]), be_task=step,
+                                                 arrivals_ns=[i * 2_000_000 for i in range(50)], virtual_time=True)
+            self.assertEqual((load.lc_queries, load.be_tasks, load.be_block_tasks), (50, 0, 0))
+            self.assertLess(max(latencies), 1_500_000)
+
     def test_a_load_without_a_task_is_refused(self):
         with runtime_of() as runtime:
             options = catalogue.LoadOptions(runtime=runtime.handle, query_count=1)

@@ -26,6 +26,9 @@ constexpr int64_t kLeadNs = 1'000'000;
 constexpr int64_t kWarmUpNs = 50'000'000;
 constexpr int64_t kWarmUpQueryNsMax = 1'000'000'000;
 constexpr int64_t kDrainNs = int64_t{60} * 1'000'000'000;
+// Then best-effort tasks are cancelled: a policy may hold one for ever that takes longer than any
+// query can wait.
+constexpr int64_t kHeldNs = int64_t{2} * 1'000'000'000;
 constexpr int64_t kVirtualStepNs = 1'000'000;
 
 void Check(gpushare_status status) {
@@ -154,10 +157,35 @@ struct gpushare_example_load {
     task.callback = &gpushare_example_load::OnBe;
     task.callback_user = this;
     be_accepted_.fetch_add(1);
-    const gpushare_status status = gpushare_submit_be(options_.be_queue, &task, nullptr);
-    if (status == GPUSHARE_OK) return;
+    gpushare_ticket ticket = {};
+    const gpushare_status status = gpushare_submit_be(options_.be_queue, &task, &ticket);
+    if (status == GPUSHARE_OK) return KeepOrRelease(ticket);
     be_accepted_.fetch_sub(1);
     if (!stopped_.load()) Fail(gpushare_last_error_message());
+  }
+
+  // Of a submit and a callback for one ticket the first keeps it and the second releases it.
+  void KeepOrRelease(gpushare_ticket ticket) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto kept =
+          std::find_if(be_tickets_.begin(), be_tickets_.end(),
+                       [ticket](const gpushare_ticket& one) { return one.value == ticket.value; });
+      if (kept == be_tickets_.end()) return be_tickets_.push_back(ticket);
+      be_tickets_.erase(kept);
+    }
+    Check(gpushare_ticket_release(options_.runtime, ticket));
+  }
+
+  void CancelBe() {
+    std::vector<gpushare_ticket> pending;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      cancelled_ = true;
+      pending = be_tickets_;
+    }
+    // One that ends meanwhile refuses.
+    for (const gpushare_ticket& ticket : pending) gpushare_ticket_cancel(options_.runtime, ticket);
   }
 
   static void OnLc(void* user, const gpushare_completion_record* record) {
@@ -182,6 +210,11 @@ struct gpushare_example_load {
   }
 
   void CompleteBe(const gpushare_completion_record& record) {
+    KeepOrRelease(record.ticket);
+    if (record.verdict == GPUSHARE_VERDICT_CANCELLED && IsCancelled()) {
+      be_done_.fetch_add(1);
+      return;
+    }
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       ++counts_.be_tasks;
@@ -208,16 +241,25 @@ struct gpushare_example_load {
          "' (code " + std::to_string(record.error_code) + ").");
   }
 
+  bool IsCancelled() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return cancelled_;
+  }
+
   void Fail(const std::string& sentence) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (failure_.empty()) failure_ = sentence;
   }
 
   void Drain() {
-    const auto done = [&] {
-      return lc_done_.load() == lc_accepted_.load() && be_done_.load() == be_accepted_.load();
-    };
-    if (WaitFor(done, NowNs() + gpushare::example::kDrainNs)) return;
+    const auto lc_done = [&] { return lc_done_.load() == lc_accepted_.load(); };
+    const auto be_done = [&] { return be_done_.load() == be_accepted_.load(); };
+    bool done = WaitFor(lc_done, NowNs() + gpushare::example::kDrainNs);
+    if (done && !WaitFor(be_done, NowNs() + gpushare::example::kHeldNs)) {
+      CancelBe();
+      done = WaitFor(be_done, NowNs() + gpushare::example::kDrainNs);
+    }
+    if (done) return;
     throw std::runtime_error("The tasks do not complete within 60 s of the last arrival.");
   }
 
@@ -247,6 +289,8 @@ struct gpushare_example_load {
   std::mutex mutex_;  // guards the members below
   gpushare_example_load_result counts_ = {};
   std::vector<Span> spans_;
+  std::vector<gpushare_ticket> be_tickets_;  // of tasks that are pending
+  bool cancelled_ = false;
   std::string failure_;
 };
 

@@ -53,6 +53,18 @@ TEST(PairModelTest, ThreeSamplesFarOffInARowBeginAPairAnew) {
   EXPECT_NEAR(pairs.SpeedOf(kPair), 0.71 + 0.04 / 5, 1e-9) << "and is followed as a new one";
 }
 
+TEST(PairModelTest, TwoHopelessSamplesMakeAPairKnown) {
+  PairModel pairs;
+  EXPECT_FALSE(pairs.ObserveSpeed(kPair, 0.6));
+  EXPECT_EQ(pairs.SpeedOf(kPair), 0) << "one may have met something else";
+  EXPECT_TRUE(pairs.ObserveSpeed(kPair, 0.7));
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(kPair), 0.65);
+  constexpr PairKey kOther = {.kernel = 3, .neighbour = 2, .sms = 84};
+  pairs.ObserveSpeed(kOther, 0.6);
+  EXPECT_FALSE(pairs.ObserveSpeed(kOther, 0.9));
+  EXPECT_EQ(pairs.SpeedOf(kOther), 0);
+}
+
 TEST(PairModelTest, FarSamplesOnBothSidesOrWithOthersBetweenAreScatter) {
   PairModel pairs;
   pairs.Restore(kPair, {.samples = 64, .mean = 0.5, .announced = 0.5});

@@ -27,15 +27,17 @@ PairOption OptionOf(const CostModel& model, const KernelDesc& lc, const KernelDe
 }
 
 // What the splits where the pair was measured say of one where it was not: beside as many SMs of
-// the neighbour, or more, the LC app keeps no more of its speed. Beside fewer it may keep all of
-// it.
+// the neighbour, or more, the LC app keeps no more of its speed. Beside fewer it loses less: at
+// best the loss falls twice as fast as the SMs.
 float HopeFor(absl::Span<const SplitView> splits, const PairOption* options, const float* hoped,
               size_t split) {
   float hope = 1;
   for (size_t s = 0; s < splits.size(); ++s) {
     if (hoped[s] > 0 || !(options[s].lc_speed_alone > 0)) continue;
-    if (splits[split].be_sms < splits[s].be_sms) continue;
-    hope = std::min(hope, options[s].lc_speed / options[s].lc_speed_alone);
+    const float loss = 1 - options[s].lc_speed / options[s].lc_speed_alone;
+    const float sms =
+        static_cast<float>(splits[split].be_sms) / static_cast<float>(splits[s].be_sms);
+    hope = std::min(hope, 1 - loss * std::clamp(1 - 2 * (1 - sms), 0.0F, 1.0F));
   }
   return hope;
 }

@@ -21,6 +21,9 @@ constexpr double kAnnouncedStep = 0.005;
 // record knows slow a query by 5 to 25 %; the same pair's samples scatter by 1 to 3 %.
 constexpr int32_t kFarSamples = 3;
 constexpr double kFar = 0.1;
+// Two first samples below this make a pair known: no bound allows such a neighbour, and each query
+// of its trial is late.
+constexpr double kHopeless = 0.75;
 
 }  // namespace
 
@@ -45,6 +48,11 @@ bool FollowedSpeed::Observe(double value, double step) {
   if (trusted() && std::abs(off) > kFar) {
     far += off > 0 ? 1 : -1;
     far_sum += value;
+  }
+  if (samples == 1 && std::max(mean, value) < kHopeless) {
+    mean = announced = (mean + value) / 2;
+    samples = kPairSamplesTrusted;
+    return true;
   }
   if (std::abs(far) < kFarSamples) return FollowedMean::Observe(value, step);
   samples = kPairSamplesTrusted;

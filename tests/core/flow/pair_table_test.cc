@@ -3,6 +3,7 @@
 
 #include "src/core/flow/pair_table.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <random>
@@ -41,6 +42,9 @@ class PairTableTest : public ::testing::Test {
     kernel.evictable = true;
     kernel.simulation.present = true;
     kernel.simulation.block_task_ns = block_task_ns;
+    return Register(kernel);
+  }
+  KernelId Register(KernelDesc kernel) {
     EXPECT_TRUE(flow_->device->DescribeKernel(kernel).ok());
     FillUnknown(kernel);
     const KernelDesc& registered = **flow_->tables.StageKernel(kernel);
@@ -170,6 +174,36 @@ TEST_F(PairTableTest, MorePairsThanTheListHoldsAreAllSeen) {
   EXPECT_FALSE(changes.all) << "it is noted already";
   changes.Note(KernelId{2}, KernelId{1});
   EXPECT_TRUE(changes.all);
+}
+
+// A captured service lost 20 % beside fft on one split, and seven smaller ones were tried after it.
+TEST_F(PairTableTest, ALossOnOneSplitIsNotHopedAwayOnTheNext) {
+  KernelDesc stranger;
+  stranger.name = "stranger";
+  stranger.evictable = true;
+  be_kernels_.push_back(Register(stranger));
+  Submit(AddQueue(AppClass::kLatencyCritical), lc_kernels_[0], AppClass::kLatencyCritical);
+  Submit(AddQueue(AppClass::kBestEffort), be_kernels_.back(), AppClass::kBestEffort);
+  RunPredict();
+  const auto splits = flow_->lanes.splits();
+  size_t widest = 0;
+  for (size_t s = 0; s < splits.size(); ++s) {
+    if (splits[s].be_sms > splits[widest].be_sms) widest = s;
+  }
+  for (int i = 0; i < 4; ++i) ObserveBeside(0, be_kernels_.size() - 1, widest, 0.8);
+  flow_->pairs_stale = true;
+  RunPredict();
+  int hoped = 0;
+  for (size_t s = 0; s < splits.size(); ++s) {
+    const float hope = table().HopedAt(0, 0, static_cast<int32_t>(s));
+    if (!(hope > 0)) continue;
+    ++hoped;
+    const double share = static_cast<double>(splits[s].be_sms) / splits[widest].be_sms;
+    const double loss = 0.2 * std::clamp(2 * share - 1, 0.0, 1.0);
+    EXPECT_NEAR(hope / table().at(0, 0, static_cast<int32_t>(s)).lc_speed_alone, 1 - loss, 1e-3)
+        << splits[s].be_sms;
+  }
+  EXPECT_EQ(hoped, static_cast<int>(splits.size()) - 1);
 }
 
 TEST_F(PairTableTest, TheVersionChangesOnlyWithANumber) {

@@ -78,6 +78,25 @@ TimeNs LookForLeaving(const Task& task, const Part& part, TimeNs now_ns, int64_t
   return LookAt(expected, now_ns, wake_latency_ns);
 }
 
+// A slice ends long before its task. The policy decides what follows it, so its end is urgent.
+TimeNs LookForSlice(const Flow& flow, const Task& task, const Part& part, TimeNs now_ns,
+                    int64_t wake_latency_ns) {
+  const int64_t blocks_left =
+      std::max<int64_t>(1, task.work.block_tasks - task.progress.blocks_done);
+  const double share =
+      std::min(1.0, static_cast<double>(part.blocks_asked) / static_cast<double>(blocks_left));
+  const double scale = share / SpeedOn(flow, task, part.place);
+  const Prediction left = RemainingOf(task);
+  ExpectedEnd expected;
+  expected.start_ns = std::max(part.launched_ns, flow.lanes.lane(part.lane).progress_ns);
+  expected.end_ns =
+      expected.start_ns + static_cast<int64_t>(static_cast<double>(left.duration_ns) * scale);
+  expected.error_ns = static_cast<int64_t>(static_cast<double>(left.error_ns) * scale);
+  expected.known = left.trained;
+  expected.urgent = true;
+  return LookAt(expected, now_ns, wake_latency_ns);
+}
+
 // The parts share the task's block tasks: with speeds s and launches at l, work W ends at
 // (W + sum s l) / sum s.
 TimeNs NextBeLook(const Flow& flow, const Task& task, TimeNs now_ns, int64_t wake_latency_ns) {
@@ -89,6 +108,10 @@ TimeNs NextBeLook(const Flow& flow, const Task& task, TimeNs now_ns, int64_t wak
   for (const Part& part : task.progress.parts) {
     if (task.progress.eviction_p99_ns != kNever && IsLeaving(flow.gate, part)) {
       next_ns = std::min(next_ns, LookForLeaving(task, part, now_ns, wake_latency_ns));
+      continue;
+    }
+    if (part.form == Form::kSlice) {
+      next_ns = std::min(next_ns, LookForSlice(flow, task, part, now_ns, wake_latency_ns));
       continue;
     }
     const TimeNs start_ns = std::max(part.launched_ns, flow.lanes.lane(part.lane).progress_ns);

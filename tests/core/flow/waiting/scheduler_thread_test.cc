@@ -1,6 +1,7 @@
 // The scheduler's thread on a device in real time: it does nothing while nothing is there to do,
 // and every call that gives it something to do wakes it.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "src/core/policies/registry.h"
 #include "src/models/online/online_model.h"
 #include "src/null/paced_device.h"
+#include "tests/core/plan_with.h"
 
 namespace gpushare::core {
 namespace {
@@ -130,6 +132,34 @@ TEST_P(SchedulerThreadTest, AResumeWakesAParkedThread) {
   EXPECT_FALSE(*scheduler_->IsComplete(be));
   ASSERT_TRUE(scheduler_->Resume().ok());
   Finish(be);
+}
+
+// A policy that works with slices waits for the end of each, not for that of the task.
+TEST_P(SchedulerThreadTest, TheEndOfASliceIsSeenInTime) {
+  constexpr int64_t kSlices = 20;
+  TaskSpec task = Spec(AppClass::kBestEffort);
+  const KernelDesc kernel = *scheduler_->FindKernel(task.kernel);
+  const int64_t wave =
+      int64_t{scheduler_->capabilities().profile.sm_count} * std::max(1, kernel.workers_per_sm_max);
+  task.work.block_tasks = kSlices * wave;
+  for (int i = 0; i < 4; ++i) Finish(Submit(AppClass::kBestEffort, task));  // known from here on
+  ASSERT_TRUE(scheduler_
+                  ->SetPolicy(std::make_unique<PlanWith>([&](const Snapshot& snapshot, Plan& plan) {
+                    for (const HeadView& head : snapshot.heads) {
+                      PlannedLaunch& launch = plan.launches.Add();
+                      launch.task = head.task;
+                      launch.form = Form::kSlice;
+                      launch.blocks_max = wave;
+                    }
+                  }))
+                  .ok());
+  int64_t least_ns = kNever;
+  for (int i = 0; i < 3; ++i) {
+    const TimeNs begin_ns = scheduler_->NowNs();
+    Finish(Submit(AppClass::kBestEffort, task));
+    least_ns = std::min(least_ns, scheduler_->NowNs() - begin_ns);
+  }
+  EXPECT_LT(least_ns, 2 * kSlices * 3 * kMs);
 }
 
 TEST_P(SchedulerThreadTest, ACancellationWakesItsWaiterAndItsCallback) {
