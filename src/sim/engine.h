@@ -271,7 +271,10 @@ class Engine {
   void MakePending(int32_t slot);
   void RemovePending(int32_t slot);
   void PlacePending();
+  int32_t OwnResidency(int32_t slot, const Cell& cell) const;
+  int64_t RoomFor(int32_t slot, const Cell& cell) const;
   bool PlaceTasks(int32_t slot);
+  void AddBlocks(int32_t slot, int64_t want, int64_t room, int64_t room_sms);
   bool PlaceFused(int32_t slot);
   void StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks);
   bool CanStart(const Launch& launch) const;
@@ -285,6 +288,9 @@ class Engine {
   // block_tasks.cc
   double TakeFromPool(Pool& pool, int64_t tasks);
   void StartTasks(int32_t slot, Residency& residency, int64_t workers);
+  void GrowResidency(Residency& residency, int64_t blocks);
+  void SettleClaims(int32_t pool);
+  bool ClaimsFrom(const Residency& residency, int32_t pool) const;
   static int64_t NewClaims(const Residency& residency, const Launch& launch);
   void Claim(Residency& residency, Pool& pool, int64_t claims);
   void StopClaiming(Residency& residency);
