@@ -24,6 +24,12 @@ core::TimeNs TimeAfter(core::TimeNs now, double wait) {
   return now + std::max<core::TimeNs>(0, static_cast<core::TimeNs>(std::ceil(wait)));
 }
 
+// Alone, two parts of a fused launch ask for no more than the device has.
+MemoryClient Joined(const MemoryClient& a, const MemoryClient& b) {
+  return {std::min(1.0, a.dram + b.dram), std::min(1.0, a.l2 + b.l2),
+          std::max(a.sensitivity, b.sensitivity), a.weight + b.weight, 1};
+}
+
 }  // namespace
 
 void Engine::SetSpeeds() {
@@ -40,6 +46,12 @@ double Engine::OccupancySpeed(const Residency& residency, const Launch& launch,
                            (static_cast<double>(cell.sms) * launch.workers_per_sm);
   const double saturating = launch.kernel->desc.simulation.saturating_occupancy;
   return std::min(1.0, occupancy / saturating);
+}
+
+// How much longer than its own time a part of a fused block takes.
+double Engine::PaceOf(const Residency& residency) const {
+  const PartPace& pace = launches_[residency.launch].fused_pace;
+  return residency.peer != -1 ? pace.together : pace.alone;
 }
 
 void Engine::SetCellFactors() {
@@ -95,9 +107,8 @@ void Engine::SetLaunchSpeeds() {
     Launch& launch = launches_[residency.launch];
     const Cell& cell = sms_.cells()[residency.cell];
     if (launch.chain == ChainState::kNone) {
-      const double paired = residency.peer != -1 ? launch.paired_slowness : 1;
-      residency.occupancy_speed = OccupancySpeed(residency, launch, cell);
-      const double speed = residency.occupancy_speed * cell.factor / paired;
+      residency.occupancy_speed = OccupancySpeed(residency, launch, cell) / PaceOf(residency);
+      const double speed = residency.occupancy_speed * cell.factor;
       launch.speed += cell.sms * speed * launch.place_speed / launch.place->sms;
       launch.weight += cell.sms * speed * launch.memory_parallelism;
     } else {
@@ -108,17 +119,28 @@ void Engine::SetLaunchSpeeds() {
   }
 }
 
+// Both parts of a fused launch are one client; the pair's own curve covers what they take from each
+// other.
 void Engine::SetMemoryFactors() {
   std::array<MemoryClient, core::kMaxLanes> clients;
-  const size_t count = std::min(resident_launches_.size(), clients.size());
-  for (size_t i = 0; i < count; ++i) {
-    const Launch& launch = launches_[resident_launches_[i]];
-    clients[i] = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
-                  launch.demand.dram, launch.weight, 1};
+  const size_t launches = std::min(resident_launches_.size(), clients.size());
+  size_t count = 0;
+  for (size_t i = 0; i < launches; ++i) {
+    Launch& launch = launches_[resident_launches_[i]];
+    const MemoryClient own = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
+                              launch.demand.dram, launch.weight, 1};
+    // Of two parts the one that became resident first makes the client.
+    const bool joins = launch.partner != -1 && launches_[launch.partner].memory_client != -1;
+    launch.memory_client =
+        joins ? launches_[launch.partner].memory_client : static_cast<int32_t>(count++);
+    MemoryClient& client = clients[launch.memory_client];
+    client = joins ? Joined(client, own) : own;
   }
   ShareMemory(absl::MakeSpan(clients.data(), count));
-  for (size_t i = 0; i < count; ++i) {
-    launches_[resident_launches_[i]].device_factor = clients[i].factor;
+  for (size_t i = 0; i < launches; ++i) {
+    Launch& launch = launches_[resident_launches_[i]];
+    launch.device_factor = clients[launch.memory_client].factor;
+    launch.memory_client = -1;
   }
 }
 
@@ -135,7 +157,6 @@ void Engine::SetDueTimes() {
     const Cell& cell = sms_.cells()[residency.cell];
     double rate = cell.sms * residency.occupancy_speed * cell.factor * launch.device_factor *
                   launch.tasks_per_sm_ns / residency.tail_slowness;
-    if (residency.peer != -1) rate /= launch.paired_slowness;
     if (launch.hung) rate = 0;
     if (rate != residency.rate) {
       SyncResidency(residency);

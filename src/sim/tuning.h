@@ -43,6 +43,11 @@ inline constexpr double kFullIssue = 0.98;
 // GEMM column of the spatial table in docs/hardware.md. Range: 0.3 to 0.9.
 inline constexpr double kL2Contention = 0.6;
 
+// The least time that a part of a fused kernel takes alone in its blocks, over its own in its
+// ordinary form. It keeps two noisy points of a curve from giving a part no time at all. The fits
+// of three of the 105 curves in profiles/h200.json are lower. Range: 0.3 to 0.8.
+inline constexpr double kFusedAloneLeast = 0.5;
+
 // Copies up to this size travel in the command stream and pass a busy copy engine: 4 KB does not
 // wait behind 256 MB, 64 KB does (docs/hardware.md). Range: 4096 to 65535 bytes.
 inline constexpr int64_t kInlineCopyBytes = 8192;
