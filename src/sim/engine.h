@@ -336,6 +336,8 @@ class Engine {
   void SetDueTimes();
   double OccupancySpeed(const Residency& residency, const Launch& launch, const Cell& cell) const;
   double PaceOf(const Residency& residency) const;
+  bool AreCounted(const Cell& cell) const;
+  core::ResourceDemand PipesOf(const Residency& residency, bool counted) const;
 
   // engine.cc
   void AddTimer(core::TimeNs time, TimerKind kind, int32_t index, uint64_t epoch = 0,

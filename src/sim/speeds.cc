@@ -54,6 +54,31 @@ double Engine::PaceOf(const Residency& residency) const {
   return residency.peer != -1 ? pace.together : pace.alone;
 }
 
+// Whether a GPU counted the pipes of all kernels in the cell. Nodes of a chain are not counted one
+// by one.
+bool Engine::AreCounted(const Cell& cell) const {
+  for (int32_t r = cell.first_residency; r != -1; r = residencies_[r].next_in_cell) {
+    const Launch& launch = launches_[residencies_[r].launch];
+    if (launch.chain != ChainState::kNone || !launch.kernel->counted) return false;
+  }
+  return true;
+}
+
+// What a block asks of its SM; of both parts of a fused block.
+core::ResourceDemand Engine::PipesOf(const Residency& residency, bool counted) const {
+  const auto own = [&](const Residency& of) -> const core::ResourceDemand& {
+    const Launch& launch = launches_[of.launch];
+    return counted ? launch.kernel->pipes : launch.demand;
+  };
+  core::ResourceDemand pipes = own(residency);
+  if (residency.peer == -1) return pipes;
+  const core::ResourceDemand& more = own(residencies_[residency.peer]);
+  pipes.issue = std::min(1.0, pipes.issue + more.issue);
+  pipes.tensor = std::min(1.0, pipes.tensor + more.tensor);
+  pipes.special = std::min(1.0, pipes.special + more.special);
+  return pipes;
+}
+
 void Engine::SetCellFactors() {
   busy_sms_ = 0;
   for (Cell& cell : sms_.cells()) {
@@ -62,6 +87,7 @@ void Engine::SetCellFactors() {
     std::array<SmClient, kSmClientsMax> clients;
     size_t count = 0;
     double busy = 0;
+    const bool counted = cell.residents > 1 && AreCounted(cell);
     for (int32_t index = cell.first_residency; index != -1;
          index = residencies_[index].next_in_cell) {
       const Residency& residency = residencies_[index];
@@ -73,20 +99,12 @@ void Engine::SetCellFactors() {
       if (launch.is_second_part && residency.peer != -1) continue;
       const double speed =
           launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
-      core::ResourceDemand demand = launch.demand;
-      if (residency.peer != -1) {
-        const int32_t other = residencies_[residency.peer].launch;
-        const core::ResourceDemand& more = launches_[other].demand;
-        demand.issue = std::min(1.0, demand.issue + more.issue);
-        demand.tensor = std::min(1.0, demand.tensor + more.tensor);
-        demand.special = std::min(1.0, demand.special + more.special);
-      }
-      clients[count++] = {demand.issue * speed, demand.tensor * speed, demand.special * speed,
-                          speed};
+      const core::ResourceDemand pipes = PipesOf(residency, counted);
+      clients[count++] = {pipes.issue * speed, pipes.tensor * speed, pipes.special * speed, speed};
     }
     if (count == 1) count = 0;  // a single client shares with nobody
     busy_sms_ += busy;
-    cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count));
+    cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count), counted);
   }
 }
 

@@ -15,21 +15,6 @@
 namespace gpushare::sim {
 namespace {
 
-const models::Profile& Calibrated() {
-  static const models::Profile* const profile = [] {
-    auto read = models::LoadProfile(GPUSHARE_CALIBRATED_PROFILE);
-    EXPECT_TRUE(read.ok()) << read.status();
-    return new models::Profile(*std::move(read));
-  }();
-  return *profile;
-}
-
-core::KernelDesc Described(const std::string& name, uint64_t id) {
-  core::KernelDesc desc = *Calibrated().FindKernel(name);
-  desc.id = core::KernelId{id};
-  return desc;
-}
-
 class FusedTest : public testing::TestWithParam<Tier> {
  protected:
   void Open(const models::FusedRecord& record) {
@@ -37,12 +22,12 @@ class FusedTest : public testing::TestWithParam<Tier> {
     options.profile = Calibrated().device;
     options.tier = GetParam();
     device_ = *MakeSimDevice(options);
-    tensor_ = Described(record.tensor, 1);
-    cuda_ = Described(record.cuda, 2);
+    tensor_ = *Calibrated().FindKernel(record.tensor);
+    cuda_ = *Calibrated().FindKernel(record.cuda);
     ASSERT_TRUE(device_->PrepareKernel(tensor_).ok());
     ASSERT_TRUE(device_->PrepareKernel(cuda_).ok());
     fused_ = {};
-    fused_.id = core::KernelId{3};
+    fused_.id = core::KernelId{1000};
     fused_.name = record.name;
     fused_.tensor_part = tensor_.id;
     fused_.cuda_part = cuda_.id;
