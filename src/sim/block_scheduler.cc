@@ -4,7 +4,8 @@
 // fits. What it cannot get yet is held for it, so later launches get only what the earlier ones
 // leave. A priority takes effect where a block ends and the next one is placed: a grid places no
 // further block in a cell that is held for an earlier launch. Workers never end by themselves; only
-// an eviction removes them.
+// an eviction removes them. A launch with blocks that wait also takes the room that becomes free
+// beside its own blocks.
 
 #include <algorithm>
 
@@ -86,6 +87,27 @@ void Engine::StopRefillOfHeldCells() {
   }
 }
 
+// The launch's blocks in the cell, or -1.
+int32_t Engine::OwnResidency(int32_t slot, const Cell& cell) const {
+  int32_t index = cell.first_residency;
+  while (index != -1 && residencies_[index].launch != slot)
+    index = residencies_[index].next_in_cell;
+  return index;
+}
+
+// How many blocks the launch may add in the cell. Blocks that leave are not joined by new ones.
+int64_t Engine::RoomFor(int32_t slot, const Cell& cell) const {
+  const Launch& launch = launches_[slot];
+  if (!Overtakes(launch, cell)) return 0;
+  int64_t most = int64_t{launch.workers_per_sm} * cell.sms;
+  if (const int32_t own = OwnResidency(slot, cell); own != -1) {
+    const Residency& residency = residencies_[own];
+    if (residency.draining || residency.keep >= 0) return 0;
+    most -= residency.workers;
+  }
+  return most > 0 ? std::min(sms_.Fits(cell, launch.needs), most) : 0;
+}
+
 bool Engine::PlaceTasks(int32_t slot) {
   Launch& launch = launches_[slot];
   Pool& pool = pools_[launch.pool];
@@ -95,28 +117,33 @@ bool Engine::PlaceTasks(int32_t slot) {
     return true;
   }
   const bool grid = !launch.workers;
-  int64_t want = std::min(launch.workers_wanted - launch.workers_resident, pool.available());
-  if (want <= 0) return !grid;
+  if (launch.workers_resident >= launch.workers_wanted) return !grid;
   int64_t room = 0;
   int64_t room_sms = 0;
-  auto room_in = [&](const Cell& cell) -> int64_t {
-    if (!Overtakes(launch, cell)) return 0;
-    for (int32_t r = cell.first_residency; r != -1; r = residencies_[r].next_in_cell) {
-      if (residencies_[r].launch == slot) return 0;
-    }
-    return std::min(sms_.Fits(cell, launch.needs), int64_t{launch.workers_per_sm} * cell.sms);
-  };
   for (const Place::Run& run : launch.place->runs) {
     for (int32_t index = run.begin; index < run.end; ++index) {
       const Cell& cell = sms_.cells()[index];
-      const int64_t fits = room_in(cell);
+      const int64_t fits = RoomFor(slot, cell);
       room_in_cell_[index] = fits;
       room += fits;
       if (fits > 0) room_sms += cell.sms;
     }
   }
   if (room == 0) return false;
-  // Spread the blocks over the SMs that have room; the first SMs take the rest of the division.
+  // What its blocks have claimed since the last event is not left for new blocks.
+  if (pool.residencies > 0) SettleClaims(launch.pool);
+  const int64_t want = std::min(launch.workers_wanted - launch.workers_resident, pool.available());
+  AddBlocks(slot, want, room, room_sms);
+  if (launch.start_ns == core::kNever) launch.start_ns = now_;
+  dirty_ = true;
+  if (pool.available() == 0) return true;
+  return launch.workers && launch.workers_resident >= launch.workers_wanted;
+}
+
+// Spreads `want` blocks over the SMs that have room, as room_in_cell_ says; the first SMs take the
+// rest of the division.
+void Engine::AddBlocks(int32_t slot, int64_t want, int64_t room, int64_t room_sms) {
+  const Launch& launch = launches_[slot];
   int64_t left = std::min(want, room);
   bool take_all = want >= room;
   for (int32_t pass = 0; pass < 2 && left > 0; ++pass) {
@@ -128,98 +155,19 @@ bool Engine::PlaceTasks(int32_t slot) {
         const int64_t sms = sms_.cells()[index].sms;
         const int64_t even = sms_left > 0 ? (left * sms + sms_left - 1) / sms_left : left;
         sms_left -= sms;
-        const int64_t blocks = std::min({take_all ? fits : even, fits, left, pool.available()});
+        const int64_t blocks = std::min({take_all ? fits : even, fits, left});
         if (blocks == 0) continue;
-        room_in_cell_[index] = 0;  // one residency a launch
-        StartTasks(slot, AddResidency(slot, index, launch.needs, blocks, blocks), blocks);
+        room_in_cell_[index] -= blocks;
         left -= blocks;
+        if (const int32_t own = OwnResidency(slot, sms_.cells()[index]); own != -1) {
+          GrowResidency(residencies_[own], blocks);
+        } else {
+          StartTasks(slot, AddResidency(slot, index, launch.needs, blocks, blocks), blocks);
+        }
       }
     }
     take_all = true;
   }
-  if (launch.start_ns == core::kNever) launch.start_ns = now_;
-  dirty_ = true;
-  if (pool.available() == 0) return true;
-  return launch.workers && launch.workers_resident >= launch.workers_wanted;
-}
-
-// Whether this part of a fused launch can use one more fused block.
-bool Engine::CanStart(const Launch& launch) const {
-  return launch.workers_resident < launch.workers_wanted && pools_[launch.pool].available() > 0;
-}
-
-// Starts both parts of `blocks` fused blocks. The first part that can start holds their room.
-void Engine::StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks) {
-  Launch& first = launches_[slot];
-  int64_t room = blocks;
-  int32_t peer = -1;
-  for (const int32_t part : {slot, first.partner}) {
-    if (part == -1) continue;
-    Launch& launch = launches_[part];
-    if (!CanStart(launch)) continue;
-    const int64_t workers =
-        std::min({blocks * launch.per_block, launch.workers_wanted - launch.workers_resident,
-                  pools_[launch.pool].available()});
-    Residency& residency = AddResidency(part, cell, first.needs, room, workers);
-    const auto index = static_cast<int32_t>(&residency - residencies_.data());
-    StartTasks(part, residency, workers);
-    if (launch.start_ns == core::kNever) launch.start_ns = now_;
-    if (peer != -1) {
-      residency.peer = peer;
-      residencies_[peer].peer = index;
-    }
-    peer = index;
-    room = 0;
-  }
-}
-
-// Like PlaceTasks, in fused blocks. The first part waits for room for both parts. When it has
-// nothing left to start, the second part continues with the blocks that it has.
-bool Engine::PlaceFused(int32_t slot) {
-  Launch& first = launches_[slot];
-  const int32_t other = first.partner;
-  bool second_starts = false;
-  if (other != -1) {
-    Launch& second = launches_[other];
-    ApplyEvictionWord(second);
-    second_starts = CanStart(second);
-  }
-  const bool starts = CanStart(first) || (second_starts && !first.fused_started);
-  auto room_in = [&](const Cell& cell) -> int64_t {
-    if (!Overtakes(first, cell)) return 0;
-    for (int32_t r = cell.first_residency; r != -1; r = residencies_[r].next_in_cell) {
-      const int32_t there = residencies_[r].launch;
-      if (there == slot || there == other) return 0;
-    }
-    return std::min(sms_.Fits(cell, first.needs),
-                    int64_t{first.workers_per_sm} / first.per_block * cell.sms);
-  };
-  int64_t left = starts ? first.fused_left : 0;
-  // Spread the blocks over the cells; the first cells take the rest of the division.
-  int64_t sms_left = first.place->sms;
-  for (int32_t pass = 0; pass < 2 && left > 0; ++pass) {
-    for (const Place::Run& run : first.place->runs) {
-      for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
-        const Cell& cell = sms_.cells()[index];
-        const int64_t even = sms_left > 0 ? (left * cell.sms + sms_left - 1) / sms_left : left;
-        sms_left -= cell.sms;
-        const int64_t blocks = std::min({room_in(cell), pass == 0 ? even : left, left});
-        if (blocks <= 0) continue;
-        StartFusedBlocks(slot, index, blocks);
-        first.fused_started = true;
-        left -= blocks;
-      }
-    }
-  }
-  if (starts) first.fused_left = left;
-  dirty_ = true;
-  const bool waits = starts && first.fused_left > 0 && (CanStart(first) || !first.fused_started);
-  if (waits) return false;
-  RemovePending(slot);
-  EndIfDone(slot);
-  // If the first part had no work and ended above, EndIfDone has already checked the second.
-  if (first.partner != -1) EndIfDone(first.partner);
-  return true;
 }
 
 Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNeeds& needs,

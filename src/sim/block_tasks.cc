@@ -69,6 +69,20 @@ void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
   }
 }
 
+// More blocks beside those of the same launch. Each begins with a block task of its own.
+void Engine::GrowResidency(Residency& residency, int64_t blocks) {
+  Launch& launch = launches_[residency.launch];
+  Cell& cell = sms_.cells()[residency.cell];
+  SyncResidency(residency);
+  residency.work_done += TakeFromPool(pools_[launch.pool], blocks);
+  residency.claimed += blocks;
+  residency.workers += blocks;
+  residency.held_blocks += blocks;
+  residency.busy_sms = static_cast<double>(std::min<int64_t>(cell.sms, residency.workers));
+  sms_.Take(cell, residency.needs, blocks);
+  launch.workers_resident += blocks;
+}
+
 // The whole block tasks claimed since `claimed` was last updated, as of the present work_done.
 int64_t Engine::NewClaims(const Residency& residency, const Launch& launch) {
   const double workers =
@@ -83,6 +97,21 @@ void Engine::Claim(Residency& residency, Pool& pool, int64_t claims) {
   claims = std::min(claims, pool.available());
   residency.work_done += TakeFromPool(pool, claims);
   residency.claimed += claims;
+}
+
+// Takes from the pool what all its residencies have claimed so far.
+void Engine::SettleClaims(int32_t index) {
+  for (const int32_t r : active_residencies_) {
+    Residency& residency = residencies_[r];
+    if (!ClaimsFrom(residency, index)) continue;
+    SyncResidency(residency);
+    Claim(residency, pools_[index], NewClaims(residency, launches_[residency.launch]));
+  }
+}
+
+bool Engine::ClaimsFrom(const Residency& residency, int32_t pool) const {
+  const Launch& launch = launches_[residency.launch];
+  return launch.pool == pool && !residency.draining && launch.chain == ChainState::kNone;
 }
 
 // Takes the claims made so far from the pool, and then lets the blocks end.
@@ -167,16 +196,8 @@ void Engine::EvictLaunch(int32_t slot, int64_t keep) {
 // The last block task of the pool is claimed: every residency finishes what it has.
 void Engine::PoolIsEmpty(int32_t index) {
   Pool& pool = pools_[index];
-  const auto takes = [&](const Residency& residency) {
-    const Launch& launch = launches_[residency.launch];
-    return launch.pool == index && !residency.draining && launch.chain == ChainState::kNone;
-  };
-  for (const int32_t r : active_residencies_) {
-    Residency& residency = residencies_[r];
-    if (!takes(residency)) continue;
-    SyncResidency(residency);
-    Claim(residency, pool, NewClaims(residency, launches_[residency.launch]));
-  }
+  const auto takes = [&](const Residency& residency) { return ClaimsFrom(residency, index); };
+  SettleClaims(index);
   // Rounding leaves less than one block task for each residency. Those that end first take them.
   auto load = [](const Residency& residency, double more) {
     return (static_cast<double>(residency.claimed) + more - residency.work_done) /

@@ -4,6 +4,7 @@
 // The rules are in separate files:
 //   queues.cc           lanes, hardware queues, eviction words, when a launch becomes ready
 //   block_scheduler.cc  which waiting launch gets which room on the SMs
+//   fused.cc            fused launches: two parts that share blocks
 //   block_tasks.cc      how block tasks are claimed, finished and left unfinished
 //   graphs.cc           chains of nodes: graphs, library calls, opaque work
 //   speeds.cc           how fast everything resident runs, and when it ends
@@ -17,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +28,7 @@
 #include "absl/types/span.h"
 #include "src/core/seams/device.h"
 #include "src/sim/faults.h"
+#include "src/sim/fused_pace.h"
 #include "src/sim/link.h"
 #include "src/sim/prepared_kernel.h"
 #include "src/sim/random.h"
@@ -98,7 +101,7 @@ struct Launch {
   bool is_second_part = false;
   core::LaneIndex stream_lane = core::kNoLane;  // the lane that orders both parts: the first part's
   int32_t per_block = 1;                        // workers of this part in a fused block
-  double paired_slowness = 1;                   // while the other part of the same blocks works too
+  PartPace fused_pace;                          // 1 in other launches
   int64_t fused_left = 0;                       // fused blocks that are not yet placed
   bool fused_started = false;
 
@@ -123,6 +126,7 @@ struct Launch {
   double device_factor = 1;  // factor on its speed by DRAM and L2
   double speed = 0;          // scratch of speeds.cc, like the two below
   double weight = 0;
+  int32_t memory_client = -1;  // scratch of speeds.cc
   double tasks_per_sm_ns = 0;  // block tasks that an SM ends when nothing slows it
 
   core::CopyRequest copy;
@@ -139,7 +143,7 @@ struct Residency {
   double work_done = 0;        // in block tasks, with the finished share of resumed ones
   double phase = 0;            // -0.5 to 0.5: shifts its claims against those of other cells
   double rate = 0;             // block tasks per ns
-  double occupancy_speed = 1;  // scratch of speeds.cc
+  double occupancy_speed = 1;  // scratch of speeds.cc; of a fused block, over its pace
   double tail_slowness = 1;    // at least 1; stretches the last block tasks of a task
   int64_t done_at_end = 0;     // block tasks of `claimed` that end in this residency
   int64_t interrupted_at_end = 0;
@@ -198,7 +202,7 @@ class Engine {
   core::TimeNs NowNs() const { return now_ns_.load(std::memory_order_acquire); }
 
   absl::Status Prepare(const core::KernelDesc& kernel);
-  void PrepareFused(core::FusedKernelDesc& fused) const;
+  void PrepareFused(core::FusedKernelDesc& fused);
   absl::StatusOr<core::PlaceIndex> AddPlace(const core::PlaceSpec& spec);
   absl::StatusOr<core::LaneIndex> AddLane(const core::LaneSpec& spec);
   void Abandon(core::LaneIndex lane);
@@ -243,14 +247,6 @@ class Engine {
   const PreparedKernel* Find(const core::KernelDesc* kernel) const;
   void Fill(int32_t slot, const core::LaunchRequest& request);
   void FillTasks(int32_t slot, const core::LaunchRequest& request);
-  void FillFused(int32_t slot, const core::LaunchRequest& request);
-  struct FusedShape {
-    BlockNeeds needs;
-    int32_t blocks_per_sm = 1;
-  };
-  FusedShape ShapeOf(const core::FusedKernelDesc& fused, const PreparedKernel& tensor,
-                     const PreparedKernel& cuda) const;
-  void ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request);
   void FillChain(Launch& launch, const core::LaunchRequest& request);
   void FillSegments(Launch& launch, const core::LaunchPart& part);
   void StartCopy(int32_t slot);
@@ -260,7 +256,6 @@ class Engine {
   int32_t& NextOf(int32_t command);
   void Issue(int32_t slot);
   void Ready(int32_t slot);
-  void FusedIsReady(int32_t slot);
   void ApplyEvictionWord(Launch& launch) const;
   void WriteWord(core::LaneIndex lane, uint64_t epoch, int64_t keep);
   void WordArrives(core::LaneIndex lane, uint64_t epoch, int64_t keep);
@@ -271,10 +266,10 @@ class Engine {
   void MakePending(int32_t slot);
   void RemovePending(int32_t slot);
   void PlacePending();
+  int32_t OwnResidency(int32_t slot, const Cell& cell) const;
+  int64_t RoomFor(int32_t slot, const Cell& cell) const;
   bool PlaceTasks(int32_t slot);
-  bool PlaceFused(int32_t slot);
-  void StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks);
-  bool CanStart(const Launch& launch) const;
+  void AddBlocks(int32_t slot, int64_t want, int64_t room, int64_t room_sms);
   void Hold(const Launch& launch);
   void StopRefillOfHeldCells();
   bool Overtakes(const Launch& launch, const Cell& cell) const;
@@ -282,9 +277,26 @@ class Engine {
                           int64_t workers);
   void RemoveResidency(int32_t index);
 
+  // fused.cc
+  void FillFused(int32_t slot, const core::LaunchRequest& request);
+  struct FusedShape {
+    BlockNeeds needs;
+    int32_t blocks_per_sm = 1;
+  };
+  FusedShape ShapeOf(const core::FusedKernelDesc& fused, const PreparedKernel& tensor,
+                     const PreparedKernel& cuda) const;
+  void ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request);
+  void FusedIsReady(int32_t slot);
+  bool PlaceFused(int32_t slot);
+  void StartFusedBlocks(int32_t slot, int32_t cell, int64_t blocks);
+  bool CanStart(const Launch& launch) const;
+
   // block_tasks.cc
   double TakeFromPool(Pool& pool, int64_t tasks);
   void StartTasks(int32_t slot, Residency& residency, int64_t workers);
+  void GrowResidency(Residency& residency, int64_t blocks);
+  void SettleClaims(int32_t pool);
+  bool ClaimsFrom(const Residency& residency, int32_t pool) const;
   static int64_t NewClaims(const Residency& residency, const Launch& launch);
   void Claim(Residency& residency, Pool& pool, int64_t claims);
   void StopClaiming(Residency& residency);
@@ -323,6 +335,9 @@ class Engine {
   void SetMemoryFactors();
   void SetDueTimes();
   double OccupancySpeed(const Residency& residency, const Launch& launch, const Cell& cell) const;
+  double PaceOf(const Residency& residency) const;
+  bool AreCounted(const Cell& cell) const;
+  core::ResourceDemand PipesOf(const Residency& residency, bool counted) const;
 
   // engine.cc
   void AddTimer(core::TimeNs time, TimerKind kind, int32_t index, uint64_t epoch = 0,
@@ -354,6 +369,7 @@ class Engine {
   SmState sms_;
   Link link_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;  // ascending by id, then name
+  std::map<std::string, FusedPace> fused_paces_;          // of the prepared fused kernels, by name
   Table<std::unique_ptr<Place>> places_;
   Table<Lane> lanes_;
   Table<int32_t> lanes_of_place_;  // by place, the number of its lanes

@@ -8,7 +8,7 @@
 
 namespace gpushare::sim {
 
-double SharedSmFactor(absl::Span<const SmClient> clients) {
+double SharedSmFactor(absl::Span<const SmClient> clients, bool counted) {
   if (clients.size() < 2) return 1;
   double issue = 0;
   double tensor = 0;
@@ -24,7 +24,8 @@ double SharedSmFactor(absl::Span<const SmClient> clients) {
   }
   // Overlap comes from complementary bottlenecks (Kernelet 4.3, docs/hardware.md): the busiest pipe
   // limits all clients. A kernel at full issue rate leaves no slot to share.
-  const double load = std::max({1.0, issue, tensor, special, starves ? serial : 0.0});
+  const double waits = counted ? 1 + kCountedSerialShare * (serial - 1) : 0;
+  const double load = std::max({1.0, issue, tensor, special, waits, starves ? serial : 0.0});
   return 1 / load;
 }
 

@@ -19,8 +19,10 @@ struct SmClient {
   double speed = 1;  // occupancy speed, 0 to 1: the share of the SM's time it needs
 };
 
-// The factor in (0, 1] on the speed of every client of the SM; 1 for a single client.
-double SharedSmFactor(absl::Span<const SmClient> clients);
+// The factor in (0, 1] on the speed of every client of the SM; 1 for a single client. `counted`:
+// the demands are counters of a GPU, which leave out what the clients wait for each other
+// elsewhere.
+double SharedSmFactor(absl::Span<const SmClient> clients, bool counted = false);
 
 // The demand of one launch on the memory system from all of its SMs, at its speed without
 // neighbours.

@@ -209,6 +209,12 @@ absl::StatusOr<PreparedKernel> PrepareKernelRecord(const core::KernelDesc& desc,
     if (task_ns <= 0) task_ns = kBlockTaskDefaultNs;
     kernel.sm_ns_per_task = static_cast<double>(task_ns) / kernel.workers_per_sm;
     kernel.demand = desc.simulation.demand;
+    if (desc.counters.present()) {
+      kernel.counted = true;
+      kernel.pipes.issue = std::min(1.0, desc.counters.issue);
+      kernel.pipes.tensor = std::min(1.0, desc.counters.tensor);
+      kernel.pipes.special = std::min(1.0, desc.counters.special);
+    }
   }
   return kernel;
 }

@@ -35,6 +35,8 @@ struct PreparedKernel {
   BlockNeeds needs;
   int32_t workers_per_sm = 1;  // M: the smaller of the kernel's own bound and what an SM holds
   double sm_ns_per_task = 0;   // time per block task of a full SM, original grid
+  bool counted = false;        // `pipes` holds counters of a GPU
+  core::ResourceDemand pipes;  // of one SM: issue, tensor, special
 
   // For chains: graphs and library calls. A library call is a chain of one node.
   std::vector<NodeRun> runs;

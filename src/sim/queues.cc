@@ -253,7 +253,9 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
   launch.demand = kernel.demand;
   launch.memory_parallelism = record.memory_parallelism;
   launch.place_speed = kernel.SpeedOn(launch.place->sms, capabilities_.profile.sm_count);
-  if (launch.workers) launch.sm_ns_per_task *= 1 + record.worker_overhead;
+  // A fused kernel's points are relative to the ordinary form.
+  const bool persistent = launch.workers && request.form != core::Form::kFused;
+  if (persistent) launch.sm_ns_per_task *= 1 + record.worker_overhead;
   launch.sm_ns_per_task *= launch.slowness;
   const int64_t most = int64_t{launch.workers_per_sm} * launch.place->sms;
   launch.workers_wanted = most;
@@ -275,94 +277,6 @@ void Engine::FillTasks(int32_t slot, const core::LaunchRequest& request) {
     pool.interrupted = 0;
     pool.interrupted_left = 0;
     pool.zeroed = true;
-  }
-}
-
-// Tacker's two-stage model, equations 5 and 6 as docs/errata.md corrects them. With r the load
-// ratio of the two parts, a fused kernel takes 1 + (t0 - 1) r / r0 of the TC part's own time up to
-// the opportune ratio r0, and t0 + r - r0 beyond it. So while both parts of a block work, the TC
-// part takes t0 of its own time and the CD part t0 / r0. The part that remains alone continues at
-// full speed.
-void Engine::FillFused(int32_t slot, const core::LaunchRequest& request) {
-  const int32_t other = AllocateSlot();
-  Launch& first = launches_[slot];
-  Launch& second = launches_[other];
-  const uint32_t generation = second.generation;
-  second = Launch();
-  second.generation = generation;
-  second.phase = LaunchPhase::kQueued;
-  second.id = request.parts[1].launch;
-  second.form = core::Form::kFused;
-  second.lane = request.parts[1].lane;
-  second.priority = first.priority;
-  second.place = first.place;
-  second.kernel = Find(request.parts[1].work.kernel);
-  second.hung = first.hung;
-  second.slowness = first.slowness;
-  core::LaunchRequest alone;
-  alone.form = core::Form::kFused;
-  alone.parts[0] = request.parts[1];
-  FillTasks(other, alone);
-  second.is_second_part = true;
-  first.partner = other;
-  second.partner = slot;
-  first.stream_lane = second.stream_lane = first.lane;
-  ShapeFused(first, second, request);
-}
-
-// One fused block needs what the blocks of both parts need together.
-Engine::FusedShape Engine::ShapeOf(const core::FusedKernelDesc& fused, const PreparedKernel& tensor,
-                                   const PreparedKernel& cuda) const {
-  const int64_t tensor_blocks = std::max(1, fused.tensor_blocks);
-  const int64_t cuda_blocks = std::max(1, fused.cuda_blocks);
-  FusedShape shape;
-  BlockNeeds& needs = shape.needs;
-  needs.threads = tensor.needs.threads * tensor_blocks + cuda.needs.threads * cuda_blocks;
-  needs.registers = tensor.needs.registers * tensor_blocks + cuda.needs.registers * cuda_blocks;
-  needs.shared_memory_bytes = tensor.needs.shared_memory_bytes * tensor_blocks +
-                              cuda.needs.shared_memory_bytes * cuda_blocks;
-  needs.whole_sm = tensor.needs.whole_sm || cuda.needs.whole_sm;
-  const int64_t fits = sms_.FitsEmptySm(needs);
-  if (fits == 0) needs = {0, 0, 0, true};
-  const int64_t most = std::max<int64_t>(1, tensor.workers_per_sm / tensor_blocks);
-  shape.blocks_per_sm = static_cast<int32_t>(std::clamp<int64_t>(fits, 1, most));
-  return shape;
-}
-
-void Engine::PrepareFused(core::FusedKernelDesc& fused) const {
-  const PreparedKernel* tensor = nullptr;
-  const PreparedKernel* cuda = nullptr;
-  for (const auto& kernel : kernels_) {
-    if (kernel->desc.id == fused.tensor_part) tensor = kernel.get();
-    if (kernel->desc.id == fused.cuda_part) cuda = kernel.get();
-  }
-  if (fused.blocks_per_sm != 0) return;
-  const bool known = tensor != nullptr && cuda != nullptr;
-  fused.blocks_per_sm = known ? ShapeOf(fused, *tensor, *cuda).blocks_per_sm : 1;
-}
-
-// Sets what one fused block needs, how many blocks there are, and how much the parts slow each
-// other.
-void Engine::ShapeFused(Launch& first, Launch& second, const core::LaunchRequest& request) {
-  const core::FusedKernelDesc& fused = *request.fused;
-  const bool swapped = !core::FirstIsTensorPart(request);
-  first.per_block = std::max(1, swapped ? fused.cuda_blocks : fused.tensor_blocks);
-  second.per_block = std::max(1, swapped ? fused.tensor_blocks : fused.cuda_blocks);
-  const double t0 = fused.opportune_duration_ratio;
-  const double cuda = t0 / std::max(1e-6, fused.opportune_load_ratio);
-  first.paired_slowness = swapped ? cuda : t0;
-  second.paired_slowness = swapped ? t0 : cuda;
-  const FusedShape shape = swapped ? ShapeOf(fused, *second.kernel, *first.kernel)
-                                   : ShapeOf(fused, *first.kernel, *second.kernel);
-  first.needs = shape.needs;
-  int64_t fits = shape.blocks_per_sm;
-  if (fused.blocks_per_sm > 0) fits = std::min<int64_t>(fits, fused.blocks_per_sm);
-  const int64_t holds = fits * first.place->sms;
-  const int64_t asked = request.workers > 0 ? std::min<int64_t>(request.workers, holds) : holds;
-  first.fused_left = asked;
-  for (Launch* part : {&first, &second}) {
-    part->workers_per_sm = static_cast<int32_t>(fits * part->per_block);
-    part->workers_wanted = asked * part->per_block;
   }
 }
 
@@ -489,19 +403,6 @@ void Engine::ApplyEvictionWord(Launch& launch) const {
   if (!MustLeave(launch)) return;
   launch.evicted = true;
   launch.workers_wanted = std::min(launch.workers_wanted, lanes_[launch.lane].keep);
-}
-
-void Engine::FusedIsReady(int32_t slot) {
-  Launch& first = launches_[slot];
-  const int32_t other = first.partner;
-  if (other != -1) launches_[other].phase = LaunchPhase::kResident;
-  if (first.fails && !first.hung) {
-    EndLaunch(slot, core::Outcome::kFailed, kFaultNativeCode);
-    if (other != -1) EndLaunch(other, core::Outcome::kFailed, kFaultNativeCode);
-    return;
-  }
-  ApplyEvictionWord(first);
-  MakePending(slot);  // PlaceFused also applies the second part's word
 }
 
 void Engine::StartCopy(int32_t slot) {

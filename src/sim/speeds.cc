@@ -24,6 +24,12 @@ core::TimeNs TimeAfter(core::TimeNs now, double wait) {
   return now + std::max<core::TimeNs>(0, static_cast<core::TimeNs>(std::ceil(wait)));
 }
 
+// Alone, two parts of a fused launch ask for no more than the device has.
+MemoryClient Joined(const MemoryClient& a, const MemoryClient& b) {
+  return {std::min(1.0, a.dram + b.dram), std::min(1.0, a.l2 + b.l2),
+          std::max(a.sensitivity, b.sensitivity), a.weight + b.weight, 1};
+}
+
 }  // namespace
 
 void Engine::SetSpeeds() {
@@ -42,6 +48,37 @@ double Engine::OccupancySpeed(const Residency& residency, const Launch& launch,
   return std::min(1.0, occupancy / saturating);
 }
 
+// How much longer than its own time a part of a fused block takes.
+double Engine::PaceOf(const Residency& residency) const {
+  const PartPace& pace = launches_[residency.launch].fused_pace;
+  return residency.peer != -1 ? pace.together : pace.alone;
+}
+
+// Whether a GPU counted the pipes of all kernels in the cell. Nodes of a chain are not counted one
+// by one.
+bool Engine::AreCounted(const Cell& cell) const {
+  for (int32_t r = cell.first_residency; r != -1; r = residencies_[r].next_in_cell) {
+    const Launch& launch = launches_[residencies_[r].launch];
+    if (launch.chain != ChainState::kNone || !launch.kernel->counted) return false;
+  }
+  return true;
+}
+
+// What a block asks of its SM; of both parts of a fused block.
+core::ResourceDemand Engine::PipesOf(const Residency& residency, bool counted) const {
+  const auto own = [&](const Residency& of) -> const core::ResourceDemand& {
+    const Launch& launch = launches_[of.launch];
+    return counted ? launch.kernel->pipes : launch.demand;
+  };
+  core::ResourceDemand pipes = own(residency);
+  if (residency.peer == -1) return pipes;
+  const core::ResourceDemand& more = own(residencies_[residency.peer]);
+  pipes.issue = std::min(1.0, pipes.issue + more.issue);
+  pipes.tensor = std::min(1.0, pipes.tensor + more.tensor);
+  pipes.special = std::min(1.0, pipes.special + more.special);
+  return pipes;
+}
+
 void Engine::SetCellFactors() {
   busy_sms_ = 0;
   for (Cell& cell : sms_.cells()) {
@@ -50,6 +87,7 @@ void Engine::SetCellFactors() {
     std::array<SmClient, kSmClientsMax> clients;
     size_t count = 0;
     double busy = 0;
+    const bool counted = cell.residents > 1 && AreCounted(cell);
     for (int32_t index = cell.first_residency; index != -1;
          index = residencies_[index].next_in_cell) {
       const Residency& residency = residencies_[index];
@@ -61,20 +99,12 @@ void Engine::SetCellFactors() {
       if (launch.is_second_part && residency.peer != -1) continue;
       const double speed =
           launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
-      core::ResourceDemand demand = launch.demand;
-      if (residency.peer != -1) {
-        const int32_t other = residencies_[residency.peer].launch;
-        const core::ResourceDemand& more = launches_[other].demand;
-        demand.issue = std::min(1.0, demand.issue + more.issue);
-        demand.tensor = std::min(1.0, demand.tensor + more.tensor);
-        demand.special = std::min(1.0, demand.special + more.special);
-      }
-      clients[count++] = {demand.issue * speed, demand.tensor * speed, demand.special * speed,
-                          speed};
+      const core::ResourceDemand pipes = PipesOf(residency, counted);
+      clients[count++] = {pipes.issue * speed, pipes.tensor * speed, pipes.special * speed, speed};
     }
     if (count == 1) count = 0;  // a single client shares with nobody
     busy_sms_ += busy;
-    cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count));
+    cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count), counted);
   }
 }
 
@@ -95,9 +125,8 @@ void Engine::SetLaunchSpeeds() {
     Launch& launch = launches_[residency.launch];
     const Cell& cell = sms_.cells()[residency.cell];
     if (launch.chain == ChainState::kNone) {
-      const double paired = residency.peer != -1 ? launch.paired_slowness : 1;
-      residency.occupancy_speed = OccupancySpeed(residency, launch, cell);
-      const double speed = residency.occupancy_speed * cell.factor / paired;
+      residency.occupancy_speed = OccupancySpeed(residency, launch, cell) / PaceOf(residency);
+      const double speed = residency.occupancy_speed * cell.factor;
       launch.speed += cell.sms * speed * launch.place_speed / launch.place->sms;
       launch.weight += cell.sms * speed * launch.memory_parallelism;
     } else {
@@ -108,17 +137,28 @@ void Engine::SetLaunchSpeeds() {
   }
 }
 
+// Both parts of a fused launch are one client; the pair's own curve covers what they take from each
+// other.
 void Engine::SetMemoryFactors() {
   std::array<MemoryClient, core::kMaxLanes> clients;
-  const size_t count = std::min(resident_launches_.size(), clients.size());
-  for (size_t i = 0; i < count; ++i) {
-    const Launch& launch = launches_[resident_launches_[i]];
-    clients[i] = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
-                  launch.demand.dram, launch.weight, 1};
+  const size_t launches = std::min(resident_launches_.size(), clients.size());
+  size_t count = 0;
+  for (size_t i = 0; i < launches; ++i) {
+    Launch& launch = launches_[resident_launches_[i]];
+    const MemoryClient own = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
+                              launch.demand.dram, launch.weight, 1};
+    // Of two parts the one that became resident first makes the client.
+    const bool joins = launch.partner != -1 && launches_[launch.partner].memory_client != -1;
+    launch.memory_client =
+        joins ? launches_[launch.partner].memory_client : static_cast<int32_t>(count++);
+    MemoryClient& client = clients[launch.memory_client];
+    client = joins ? Joined(client, own) : own;
   }
   ShareMemory(absl::MakeSpan(clients.data(), count));
-  for (size_t i = 0; i < count; ++i) {
-    launches_[resident_launches_[i]].device_factor = clients[i].factor;
+  for (size_t i = 0; i < launches; ++i) {
+    Launch& launch = launches_[resident_launches_[i]];
+    launch.device_factor = clients[launch.memory_client].factor;
+    launch.memory_client = -1;
   }
 }
 
@@ -135,7 +175,6 @@ void Engine::SetDueTimes() {
     const Cell& cell = sms_.cells()[residency.cell];
     double rate = cell.sms * residency.occupancy_speed * cell.factor * launch.device_factor *
                   launch.tasks_per_sm_ns / residency.tail_slowness;
-    if (residency.peer != -1) rate /= launch.paired_slowness;
     if (launch.hung) rate = 0;
     if (rate != residency.rate) {
       SyncResidency(residency);

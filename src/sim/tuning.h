@@ -39,9 +39,22 @@ inline constexpr int64_t kBlockTaskDefaultNs = 20000;
 // 0.95 to 1.
 inline constexpr double kFullIssue = 0.98;
 
+// Share of the time of co-residents of an SM that does not overlap, for kernels with counters:
+// their pipes alone leave out L1, shared memory and latencies. Of the 885 points of
+// benchmarks/results/gpu_co_resident.json in which both advance, the sum of both speeds is off by
+// 0.18 on the mean, by 0.26 with the records' demands and without this. 0.3 to 0.5 fit within 0.005
+// of each other; the least of them is nearest for the pairs that gain most, which policies choose.
+// Range: 0.3 to 0.5.
+inline constexpr double kCountedSerialShare = 0.3;
+
 // Slow-down by L2 contention: 1 + this x own DRAM demand x the neighbours' L2 use. Fitted to the
 // GEMM column of the spatial table in docs/hardware.md. Range: 0.3 to 0.9.
 inline constexpr double kL2Contention = 0.6;
+
+// The least time that a part of a fused kernel takes alone in its blocks, over its own in its
+// ordinary form. It keeps two noisy points of a curve from giving a part no time at all. The fits
+// of three of the 105 curves in profiles/h200.json are lower. Range: 0.3 to 0.8.
+inline constexpr double kFusedAloneLeast = 0.5;
 
 // Copies up to this size travel in the command stream and pass a busy copy engine: 4 KB does not
 // wait behind 256 MB, 64 KB does (docs/hardware.md). Range: 4096 to 65535 bytes.

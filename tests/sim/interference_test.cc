@@ -27,6 +27,16 @@ TEST(InterferenceTest, TheBusiestPipeLimitsAllClients) {
   EXPECT_DOUBLE_EQ(SharedSmFactor(pair), 1 / 1.2);
 }
 
+TEST(InterferenceTest, CountedKernelsOverlapInPartWhatNoPipeLimits) {
+  const std::array<SmClient, 2> pair = {{{0.4, 0, 0, 1}, {0.1, 0.2, 0, 1}}};
+  EXPECT_DOUBLE_EQ(SharedSmFactor(pair), 1);
+  EXPECT_DOUBLE_EQ(SharedSmFactor(pair, /*counted=*/true), 1 / 1.3);
+  const std::array<SmClient, 2> half = {{{0.4, 0, 0, 1}, {0.1, 0.2, 0, 0.5}}};
+  EXPECT_DOUBLE_EQ(SharedSmFactor(half, /*counted=*/true), 1 / 1.15);
+  const std::array<SmClient, 2> busy = {{{0.9, 0, 0, 1}, {0.8, 0, 0, 1}}};
+  EXPECT_DOUBLE_EQ(SharedSmFactor(busy, /*counted=*/true), 1 / 1.7);
+}
+
 TEST(InterferenceTest, AFullIssueRateStarvesTheOther) {
   const std::array<SmClient, 2> pair = {{{1.0, 0, 0, 1}, {0.1, 0, 0, 1}}};
   EXPECT_DOUBLE_EQ(SharedSmFactor(pair), 0.5);

@@ -33,6 +33,13 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
+const models::Profile* LoadWithIds(const char* path) {
+  auto* profile = new models::Profile(Must(models::LoadProfile(path)));
+  uint32_t id = 1;
+  for (core::KernelDesc& kernel : profile->kernels) kernel.id = core::KernelId{id++};
+  return profile;
+}
+
 // One LC app and one BE app on the seam.
 class Loop {
  public:
@@ -238,12 +245,12 @@ class Loop {
 }  // namespace
 
 const models::Profile& H200() {
-  static const auto* const kProfile = [] {
-    auto* profile = new models::Profile(Must(models::LoadProfile(GPUSHARE_H200_PROFILE)));
-    uint32_t id = 1;
-    for (core::KernelDesc& kernel : profile->kernels) kernel.id = core::KernelId{id++};
-    return profile;
-  }();
+  static const models::Profile* const kProfile = LoadWithIds(GPUSHARE_H200_PROFILE);
+  return *kProfile;
+}
+
+const models::Profile& Calibrated() {
+  static const models::Profile* const kProfile = LoadWithIds(GPUSHARE_CALIBRATED_PROFILE);
   return *kProfile;
 }
 

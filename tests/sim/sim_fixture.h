@@ -18,6 +18,8 @@ namespace gpushare::sim {
 // profiles/h200_prototype.json. Ends the test program if the file cannot be read.
 const models::Profile& H200();
 const core::KernelDesc& Kernel(const std::string& name);
+// profiles/h200.json, which has counters and fused pairs.
+const models::Profile& Calibrated();
 
 std::unique_ptr<core::Device> MakeDevice(Tier tier, uint64_t seed = 1,
                                          const FaultPlan& faults = {});

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -39,6 +41,18 @@ class FusedTest : public ::testing::Test {
     scenario.cases[0].load = load;
     return scenario;
   }
+  // A copy of the profile in which cutcp's counters say that it issues in every cycle.
+  static std::string ProfileWithFullIssue(const std::string& path) {
+    std::ifstream from(path);
+    std::string text((std::istreambuf_iterator<char>(from)), std::istreambuf_iterator<char>());
+    const size_t kernel = text.find("\"name\": \"cutcp\"");
+    const std::string key = "\"issue\": ";
+    const size_t value = text.find(key, text.find("\"counters\"", kernel)) + key.size();
+    text.replace(value, text.find_first_of(",}\n", value) - value, "1.0");
+    const std::string copy = testing::TempDir() + "/full_issue.json";
+    std::ofstream(copy) << text;
+    return copy;
+  }
   static Row RunCase(const Scenario& scenario, const std::string& name, const std::string& policy) {
     ColocateOptions options;
     options.device = "sim";
@@ -54,10 +68,11 @@ class FusedTest : public ::testing::Test {
 };
 
 // The pair saves 25 % of the serial time where both end together. Tacker's published gain over
-// Baymax is 18.6 % of BE throughput on the mean of 72 pairs.
+// Baymax is 18.6 % of BE throughput on the mean of 72 pairs; an H200 had 2 to 4 % beside cutcp and
+// 30 % beside mriq (benchmarks/results/h200_policies.json).
 TEST_F(FusedTest, TackerGetsMoreBeWorkThanBaymaxBesideTheSameService) {
   const Scenario scenario = Load();
-  for (const auto& [name, gain] : {std::pair{"cutcp-0.8", 1.08}, std::pair{"two-0.5", 1.15}}) {
+  for (const auto& [name, gain] : {std::pair{"cutcp-0.8", 1.03}, std::pair{"two-0.5", 1.1}}) {
     const Row baymax = RunCase(scenario, name, "baymax");
     const Row tacker = RunCase(scenario, name, "tacker");
     EXPECT_GE(tacker.be, gain * baymax.be) << name;
@@ -77,23 +92,25 @@ TEST_F(FusedTest, TheBetterVariantOfAPairIsTakenWhicheverWasRegisteredFirst) {
   EXPECT_EQ(two.p99_ns, one.p99_ns);
 }
 
-// Workers share the SMs with the GEMM's grid. Beside sincos the simulated pair takes 280 us where
-// one after the other takes 454, as predicted from the measured pairs of an H200.
+// Workers share the SMs with the GEMM's grid. Beside two workers of sincos an SM both speeds sum to
+// 1.65 on an H200 and to 1.54 simulated.
 TEST_F(FusedTest, WithoutAFusedKernelWorkersShareTheSms) {
   for (const double load : {0.6, 0.8}) {
     const Scenario scenario = WithoutFused("sincos", load);
     const Row baymax = RunCase(scenario, "cutcp-0.3", "baymax");
     const Row tacker = RunCase(scenario, "cutcp-0.3", "tacker");
-    EXPECT_GE(tacker.be, 1.3 * baymax.be) << load;
+    EXPECT_GE(tacker.be, 1.15 * baymax.be) << load;
     EXPECT_LE(tacker.p99_ns, baymax.p99_ns) << load;
   }
 }
 
-// Beside cutcp the prediction says 390 us, and the simulated pair takes the 450 us of one after the
-// other. An overlap that saves nothing must cost neither the queries nor the BE work.
+// The measured pair says that both gain, and in this profile cutcp issues in every cycle, so that
+// the simulated pair takes as long as one after the other. An overlap that saves nothing must cost
+// neither the queries nor the BE work.
 TEST_F(FusedTest, WorkersThatSaveNothingLoseNothingEither) {
   for (const double load : {0.3, 0.6, 0.8}) {
-    const Scenario scenario = WithoutFused("cutcp", load);
+    Scenario scenario = WithoutFused("cutcp", load);
+    scenario.profile = ProfileWithFullIssue(scenario.profile);
     const Row baymax = RunCase(scenario, "cutcp-0.3", "baymax");
     const Row tacker = RunCase(scenario, "cutcp-0.3", "tacker");
     EXPECT_GE(tacker.be, 0.98 * baymax.be) << load;
