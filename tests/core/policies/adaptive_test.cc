@@ -15,9 +15,10 @@ class ElasticTest : public ::testing::Test {
   void LcActive() { builder.AddRunningLc(lc, lc_place); }
 
   SnapshotBuilder builder;
+  // The budget is 77 us: two of the kernel's tasks fit together.
   int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);
   int32_t be = builder.AddBeApp();
-  int32_t kernel = builder.AddKernel(40 * kUs);
+  int32_t kernel = builder.AddKernel(38 * kUs);
   PlaceIndex lc_place = builder.LcPlace(84);
   PlaceIndex be_place = builder.BePlace(84);
 };
@@ -201,6 +202,41 @@ TEST_F(WholeTest, EvictableAndOtherWorkTogetherStayWithinTheBudget) {
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, fits), nullptr);
   EXPECT_EQ(FindHold(plan, held)->value_ns, 160 * kUs);
+}
+
+// The budget is 109 us. Both have workers on each SM, so that block tasks take longer.
+TEST_F(WholeTest, TwoTasksOnTheSameSmsLeaveTogetherWithinTheBudget) {
+  const int32_t slower = builder.AddKernel(70 * kUs);
+  RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  const HeadView& second = builder.AddBeHead(be, slower, 8 * kMs);
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, second), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 110 * kUs);
+  running.task.remaining.duration_ns = 30 * kUs;  // it blocks no longer than it runs
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
+  builder.running.clear();
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr) << "alone it fits";
+}
+
+TEST_F(WholeTest, OfTwoHeadsThatDoNotFitTogetherOneStarts) {
+  const HeadView& first = builder.AddBeHead(be, builder.AddKernel(70 * kUs), 8 * kMs);
+  const HeadView& second = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, first), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
+}
+
+// Small tasks that fit behind the running one would otherwise go before it for ever.
+TEST_F(WholeTest, NobodyGoesBeforeATaskThatWaitsForTheSmsOfAnother) {
+  const int32_t behind = builder.AddBeApp(1'000'000);
+  builder.AddRunningBe(behind, kernel, 8 * kMs, {{kWholeDevice}});
+  const HeadView& next = builder.AddBeHead(be, builder.AddKernel(80 * kUs), 8 * kMs);
+  const HeadView& small = builder.AddBeHead(behind, builder.AddKernel(10 * kUs), 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.launches.size(), 0) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, next)->reason, Reason::kHoldBlocking);
+  EXPECT_NE(FindHold(plan, small), nullptr);
 }
 
 // Budgets: 109 us for an eviction, 180 us for what nothing evicts.

@@ -92,8 +92,25 @@ Judgement BeJudge::HoldForQuota(const HeadView& task) const {
 
 Judgement BeJudge::Judge(const HeadView& task, const BePlace& place) const {
   const Judgement room = JudgeRoom(task, place);
-  if (room.reason != Reason::kNone || !MustWaitAlone(task, place)) return room;
-  return {Reason::kHoldWindow, place.live, 1};
+  if (room.reason != Reason::kNone) return room;
+  if (IsAlone(task, place)) return {Reason::kHoldWindow, place.live, 1};
+  return JudgeTogether(task, place);
+}
+
+// Kernels that want the same resource share it: beside each other the block tasks in flight of both
+// take at most as long as one after the other. So both have left after the sum of their evictions,
+// error bars and the word's latency twice included. Where a pair's speeds are known, be_pairs.h
+// stretches each eviction by them instead.
+Judgement BeJudge::JudgeTogether(const HeadView& task, const BePlace& place) const {
+  if (!place.overlaps_lc || forced_ || !CanBeEvicted(snapshot_, task)) return {};
+  const int64_t others_ns = places_.EvictionsOn(place);
+  if (others_ns == 0) return {};
+  const int64_t fixed_ns = places_.load().fixed_ns;
+  const int64_t eviction_ns = SumNs(others_ns, BlockingOn(snapshot_, task, place.index));
+  const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), eviction_ns);
+  if (total_ns <= budgets_.eviction_ns) return {};
+  if (idle_period_.IsOneOf(idle_shares_.Of(eviction_ns, fixed_ns))) return {};
+  return {Reason::kHoldBlocking, total_ns, budgets_.eviction_ns};
 }
 
 Judgement BeJudge::JudgeRoom(const HeadView& task, const BePlace& place) const {
@@ -113,6 +130,10 @@ Judgement BeJudge::JudgeRoom(const HeadView& task, const BePlace& place) const {
 }
 
 bool BeJudge::MustWaitAlone(const HeadView& task, const BePlace& place) const {
+  return IsAlone(task, place) || JudgeTogether(task, place).reason != Reason::kNone;
+}
+
+bool BeJudge::IsAlone(const HeadView& task, const BePlace& place) const {
   const uint64_t bit = PlaceBit(place.index);
   const BeLoad& load = places_.load();
   return ((load.leaving | load.alone) & bit) != 0 ||

@@ -90,6 +90,9 @@ void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
     place.next[static_cast<size_t>(place.live)] = task.followed ? task.app : -1;
   }
   ++place.live;
+  if (CanBeEvicted(snapshot_, task)) {
+    place.evictions_ns = SumNs(place.evictions_ns, BlockingOn(snapshot_, task, place.index));
+  }
   const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
   load_.live |= shared;
   if (RunsAlone(task)) load_.alone |= shared;
@@ -106,6 +109,16 @@ void OpenPlaces::Take(const HeadView& task, BePlace& place) {
       load_.fixed_ns = SumNs(load_.fixed_ns, blocking_ns);
     }
   }
+}
+
+int64_t OpenPlaces::EvictionsOn(const BePlace& place) const {
+  const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
+  int64_t sum_ns = 0;
+  for (const BePlace& other : all()) {
+    if (other.overlaps_lc && (shared & PlaceBit(other.index)) != 0)
+      sum_ns = SumNs(sum_ns, other.evictions_ns);
+  }
+  return sum_ns;
 }
 
 const BePlace* OpenPlaces::HomeOf(const HeadView& task) const {

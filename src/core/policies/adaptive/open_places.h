@@ -39,6 +39,7 @@ struct BePlace {
   bool overlaps_lc = false;
   Reason closed = Reason::kNone;  // why nothing may be launched on it now
   int32_t live = 0;
+  int64_t evictions_ns = 0;                       // sum over the live tasks that can be evicted
   int32_t window = kBeWindowPerPlace;             // most live tasks
   std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
   std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
@@ -59,6 +60,9 @@ class OpenPlaces {
 
   absl::Span<BePlace> all() { return {places_.data(), count_}; }
   absl::Span<const BePlace> all() const { return {places_.data(), count_}; }
+  // What the evictions of live tasks on LC's places add, in sum: of those that share SMs with the
+  // place.
+  int64_t EvictionsOn(const BePlace& place) const;
   // The sides of a split; not for the whole layout.
   const BePlace& BeSide() const { return places_[0]; }
   const BePlace& LcSide() const { return places_[1]; }
