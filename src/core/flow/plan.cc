@@ -227,6 +227,7 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.pinned = task.work.copy.pinned;
   view.remaining = RemainingOf(task);
   view.eviction_ns = EvictionShift(task, tail_rate);
+  view.eviction_p99_ns = task.progress.eviction_p99_ns;
 }
 
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the

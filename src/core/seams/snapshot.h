@@ -136,6 +136,7 @@ struct HeadView {
   Prediction remaining;  // of what is left, alone on the whole device
   // What its eviction adds to an LC query, predicted; kNever when not evictable.
   int64_t eviction_ns = 0;
+  int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
 };
 
 struct PartView {

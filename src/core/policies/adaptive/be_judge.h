@@ -42,7 +42,8 @@ class BeJudge {
         places_(places),
         shares_(shares),
         idle_shares_(idle_shares),
-        idle_period_(snapshot) {}
+        idle_period_(snapshot),
+        longest_in_tails_ns_(LongestInTails(snapshot)) {}
 
   const Budgets& budgets() const { return budgets_; }
   // Whether a task of this kind may ever use the place. A kernel that the layout excludes from both
@@ -80,6 +81,7 @@ class BeJudge {
   const FairShare& shares_;
   IdleShares& idle_shares_;
   const IdlePeriod idle_period_;
+  const int64_t longest_in_tails_ns_;
 };
 
 }  // namespace gpushare::core

@@ -91,7 +91,10 @@ void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
   }
   ++place.live;
   if (CanBeEvicted(snapshot_, task)) {
-    place.evictions_ns = SumNs(place.evictions_ns, BlockingOn(snapshot_, task, place.index));
+    Evictions& evictions = place.evictions;
+    evictions.sum_ns = SumNs(evictions.sum_ns, BlockingOn(snapshot_, task, place.index));
+    evictions.slowest_ns =
+        std::max(evictions.slowest_ns, LeavesWithin(snapshot_, task, place.index));
   }
   const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
   load_.live |= shared;
@@ -111,14 +114,15 @@ void OpenPlaces::Take(const HeadView& task, BePlace& place) {
   }
 }
 
-int64_t OpenPlaces::EvictionsOn(const BePlace& place) const {
+Evictions OpenPlaces::EvictionsOn(const BePlace& place) const {
   const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
-  int64_t sum_ns = 0;
+  Evictions all_of;
   for (const BePlace& other : all()) {
-    if (other.overlaps_lc && (shared & PlaceBit(other.index)) != 0)
-      sum_ns = SumNs(sum_ns, other.evictions_ns);
+    if (!other.overlaps_lc || (shared & PlaceBit(other.index)) == 0) continue;
+    all_of.sum_ns = SumNs(all_of.sum_ns, other.evictions.sum_ns);
+    all_of.slowest_ns = std::max(all_of.slowest_ns, other.evictions.slowest_ns);
   }
-  return sum_ns;
+  return all_of;
 }
 
 const BePlace* OpenPlaces::HomeOf(const HeadView& task) const {

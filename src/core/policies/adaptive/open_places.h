@@ -33,16 +33,21 @@ enum class PlaceRole : uint8_t {
   kUnconfined,
   kHome,  // of work that a reservation or a quota confines, where no other place is it
 };
+// Of live tasks that can be evicted.
+struct Evictions {
+  int64_t sum_ns = 0;      // of what each adds to a query
+  int64_t slowest_ns = 0;  // after which the last has left, p99
+};
 struct BePlace {
   PlaceIndex index = kNoPlace;
   PlaceRole role = PlaceRole::kWhole;
   bool overlaps_lc = false;
   Reason closed = Reason::kNone;  // why nothing may be launched on it now
   int32_t live = 0;
-  int64_t evictions_ns = 0;                       // sum over the live tasks that can be evicted
   int32_t window = kBeWindowPerPlace;             // most live tasks
   std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
   std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
+  Evictions evictions;
 };
 // What live BE work holds. A mask has one bit a place.
 struct BeLoad {
@@ -60,9 +65,8 @@ class OpenPlaces {
 
   absl::Span<BePlace> all() { return {places_.data(), count_}; }
   absl::Span<const BePlace> all() const { return {places_.data(), count_}; }
-  // What the evictions of live tasks on LC's places add, in sum: of those that share SMs with the
-  // place.
-  int64_t EvictionsOn(const BePlace& place) const;
+  // Of the tasks on LC's places that share SMs with the place.
+  Evictions EvictionsOn(const BePlace& place) const;
   // The sides of a split; not for the whole layout.
   const BePlace& BeSide() const { return places_[0]; }
   const BePlace& LcSide() const { return places_[1]; }
