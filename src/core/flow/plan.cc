@@ -66,6 +66,8 @@ void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs no
   view.uncuttable_budget_ns =
       std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
   view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
+  view.late_delay_ns =
+      LateDelay(shift_ns, app.options.p99_alone_ns, app.query_solo_ns, app.tail.quantiles());
 }
 
 // The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
@@ -225,6 +227,7 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.pinned = task.work.copy.pinned;
   view.remaining = RemainingOf(task);
   view.eviction_ns = EvictionShift(task, tail_rate);
+  view.eviction_p99_ns = task.progress.eviction_p99_ns;
 }
 
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the

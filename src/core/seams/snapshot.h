@@ -65,6 +65,9 @@ struct LcAppView {
   // Decay rate eta of its latencies' tail, 1 / ns, where its p99 bound is what limits BE work; 0:
   // unknown, or another bound does.
   double tail_rate = 0;
+  // Half of the queries that wait longer than this for BE work miss that bound, or more
+  // (latency_tail.h); kNever: unknown.
+  int64_t late_delay_ns = kNever;
   double p50_bound = 0;  // bound on the median over the median alone; 0: none
   // Tail account (state/tail_account.h), in queries: credit, and what a blocking of one nanosecond
   // is likely to delay. BE work that blocks longer than a budget may start on credit for it.
@@ -133,6 +136,7 @@ struct HeadView {
   Prediction remaining;  // of what is left, alone on the whole device
   // What its eviction adds to an LC query, predicted; kNever when not evictable.
   int64_t eviction_ns = 0;
+  int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
 };
 
 struct PartView {

@@ -14,11 +14,13 @@
 #ifndef GPUSHARE_SRC_CORE_STATE_LATENCY_TAIL_H_
 #define GPUSHARE_SRC_CORE_STATE_LATENCY_TAIL_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
 #include "src/core/base/recent_latencies.h"
 #include "src/core/base/tuning.h"
+#include "src/core/base/types.h"
 #include "src/core/seams/vacation.h"
 
 namespace gpushare::core {
@@ -33,13 +35,33 @@ struct LoadTail {
 // What of the latencies an estimate takes; the quantiles from kTailQueriesMin queries on.
 struct TailQuantiles {
   double count = 0;
+  double p50_ns = 0;
   double p95_ns = 0;
   double p99_ns = 0;
 };
 inline TailQuantiles QuantilesOf(const RecentLatencies& latencies) {
   const double count = latencies.count();
   if (count < kTailQueriesMin) return {.count = count};
-  return {count, latencies.Quantile(0.95), latencies.Quantile(0.99)};
+  return {count, latencies.Quantile(0.5), latencies.Quantile(0.95), latencies.Quantile(0.99)};
+}
+
+// A delay beyond which at least half of the queries that meet it miss a bound of `shift_ns` above
+// the p99 alone: those that would have been slower than the median. Without queues that is the
+// bound itself; there a rate tells nothing. Latencies beside BE work count too, and a median that
+// is too long is the safe side. `p99_alone_ns` and `solo_ns` 0: unknown. An unstated p99 is that of
+// the latencies less the delay, because that may be all that is above the median.
+inline int64_t LateDelay(int64_t shift_ns, int64_t p99_alone_ns, int64_t solo_ns,
+                         const TailQuantiles& tail) {
+  const bool measured = tail.count >= kTailQueriesMin;
+  if (shift_ns >= kNever / 2) return kNever;
+  if (p99_alone_ns > 0) {
+    const double median_ns = measured ? tail.p50_ns : static_cast<double>(solo_ns);
+    const double above_ns = static_cast<double>(p99_alone_ns) - median_ns;
+    return shift_ns + static_cast<int64_t>(std::max(0.0, above_ns));
+  }
+  if (!measured) return kNever;
+  const double above_ns = tail.p99_ns - tail.p50_ns;
+  return std::max(shift_ns, (shift_ns + static_cast<int64_t>(above_ns)) / 2);
 }
 
 // eta in 1 / ns; 0: unknown.
@@ -74,6 +96,9 @@ class LatencyTail {
     }
     return rate_;
   }
+
+  // Of the last estimate.
+  const TailQuantiles& quantiles() const { return quantiles_; }
 
   // Of this tail (vacation.h). Remembers the last answer: the shift seldom changes.
   int64_t LongestVacation(int64_t shift_ns, const LoadTail& load, Vacations& vacations) {

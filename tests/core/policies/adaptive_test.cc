@@ -203,6 +203,59 @@ TEST_F(WholeTest, EvictableAndOtherWorkTogetherStayWithinTheBudget) {
   EXPECT_EQ(FindHold(plan, held)->value_ns, 160 * kUs);
 }
 
+// The budget is 109 us. Both have workers on each SM, so that block tasks take longer than alone.
+TEST_F(WholeTest, TwoTasksOnTheSameSmsLeaveTogetherWithinTheBudget) {
+  const int32_t slower = builder.AddKernel(70 * kUs);
+  RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  HeadView& second = builder.AddBeHead(be, slower, 8 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
+  running.task.eviction_p99_ns = 120 * kUs;  // beside others
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, second), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 120 * kUs);
+  running.task.remaining.duration_ns = 30 * kUs;  // it leaves no later than it ends
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
+  second.eviction_p99_ns = 120 * kUs;
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), second), nullptr);
+  builder.running.clear();
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr) << "alone it fits";
+}
+
+// Within a tail that is known a delay counts with its mean: 40 and 60 us.
+TEST_F(WholeTest, InATailTheSumOfBothEvictionsMayFitInstead) {
+  builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  HeadView& second = builder.AddBeHead(be, builder.AddKernel(60 * kUs), 8 * kMs);
+  second.eviction_p99_ns = 150 * kUs;
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), second), nullptr);
+  builder.lc_apps[0].tail_rate = 1e-6;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
+  builder.lc_apps[0].late_delay_ns = 149 * kUs;
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), second), nullptr);
+}
+
+TEST_F(WholeTest, OfTwoHeadsThatDoNotFitTogetherOneStarts) {
+  HeadView& first = builder.AddBeHead(be, kernel, 8 * kMs);
+  first.eviction_p99_ns = 120 * kUs;
+  const HeadView& second = builder.AddBeHead(be, kernel, 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, first), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
+}
+
+// Small tasks that fit behind the running one would otherwise go before it for ever.
+TEST_F(WholeTest, NobodyGoesBeforeATaskThatWaitsForTheSmsOfAnother) {
+  const int32_t behind = builder.AddBeApp(1'000'000);
+  builder.AddRunningBe(behind, kernel, 8 * kMs, {{kWholeDevice}});
+  HeadView& next = builder.AddBeHead(be, builder.AddKernel(80 * kUs), 8 * kMs);
+  next.eviction_p99_ns = 120 * kUs;
+  const HeadView& small = builder.AddBeHead(behind, builder.AddKernel(10 * kUs), 8 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.launches.size(), 0) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, next)->reason, Reason::kHoldBlocking);
+  EXPECT_NE(FindHold(plan, small), nullptr);
+}
+
 // Budgets: 109 us for an eviction, 180 us for what nothing evicts.
 TEST_F(WholeTest, WhatNothingEvictsMayBeLongerThanAnEviction) {
   builder.lc_apps[0].uncuttable_budget_ns = 180 * kUs;

@@ -91,6 +91,35 @@ TEST(IdleShareTest, TheBoundIsReachedAndKeptInSimulatedQueues) {
   }
 }
 
+// A service of periodic arrivals has no queue: an eviction beyond the budget makes each query late
+// that meets it, whatever rate the tail is given.
+TEST(IdleShareTest, PeriodicQueriesAreLateInOneOfAHundredPeriodsAtMost) {
+  constexpr int64_t kBudgetNs = 50'000;
+  LcAppView app = App(RateOf(0.5), kBudgetNs);
+  EXPECT_GE(IdleShareFor(app, 2 * kBudgetNs, 0), 0.3) << "as if arrivals were random";
+  app.late_delay_ns = kBudgetNs;
+  EXPECT_LE(IdleShareFor(app, kBudgetNs + 1, 0), 0.02);
+  EXPECT_LE(IdleShareFor(app, 2 * kBudgetNs, 0), 0.02);
+  EXPECT_EQ(IdleShareFor(app, kBudgetNs, 0), 1);
+  // Of a launch of 300 us that nothing evicts five of six residuals are beyond the budget.
+  EXPECT_LE(IdleShareFor(app, 0, 6 * kBudgetNs), 0.024);
+}
+
+// In an M/D/1 queue the median is far below the p99.
+TEST(IdleShareTest, RandomArrivalsLoseNothingToTheLimitOfPeriodicOnes) {
+  double drawn = 0;
+  for (const double load : {0.1, 0.3, 0.5, 0.7}) {
+    const auto alone_ns = static_cast<int64_t>(P99(load, 0, 0, drawn));
+    LcAppView app = App(RateOf(load), alone_ns / 20);
+    for (const int64_t eviction_ns : {80'000, 150'000, 300'000}) {
+      app.late_delay_ns = kNever;
+      const double share = IdleShareFor(app, eviction_ns, 0);
+      app.late_delay_ns = app.blocking_budget_ns + alone_ns - static_cast<int64_t>(kServiceNs);
+      EXPECT_EQ(IdleShareFor(app, eviction_ns, 0), share) << load << ' ' << eviction_ns;
+    }
+  }
+}
+
 TEST(IdleShareTest, WhatFitsTheBudgetRunsInEveryPeriod) {
   EXPECT_EQ(IdleShareFor(App(1e-6, 200'000), 200'000, 0), 1);
   EXPECT_EQ(IdleShareFor(App(1e-6, 200'000), 0, 300'000), 1);  // a query meets half of it
@@ -161,6 +190,8 @@ TEST(IdleSharesTest, AnswersFollowTheTailsAndBudgetsOfTheApps) {
   apps[0].tail_rate = RateOf(0.2);
   expect_right();
   apps[0].blocking_budget_ns = 20'000;
+  expect_right();
+  apps[0].late_delay_ns = 20'000;
   expect_right();
   snapshot.lc_apps = snapshot.lc_apps.first(1);
   expect_right();

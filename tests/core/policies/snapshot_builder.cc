@@ -144,12 +144,13 @@ HeadView SnapshotBuilder::MakeBeTask(int32_t be_app, int32_t kernel, int64_t dur
   head.remaining.duration_ns = duration_ns;
   head.blocks_left = 100'000;
   head.confinable = true;
-  head.eviction_ns = kNever;
+  head.eviction_ns = head.eviction_p99_ns = kNever;
   if (kernel >= 0) {
     head.kernel = &kernels_[static_cast<size_t>(kernel)];
     head.kernel_index = kernel;
     head.evictable = head.kernel->evictable;
     head.eviction_ns = eviction_ns_[static_cast<size_t>(kernel)];
+    head.eviction_p99_ns = head.eviction_ns;
   }
   return head;
 }

@@ -152,6 +152,23 @@ TEST(LatencyTail, IsUnknownForFewQueriesAndWhereNobodyWaits) {
 
 // Whatever the load, also where hardly anybody waits, and with the rate as it is estimated beside
 // the vacations themselves.
+TEST(LatencyTail, ADelayBeyondTheBoundMakesQueriesLateThatLieAboveTheMedian) {
+  constexpr int64_t kShift = 30'000;
+  const TailQuantiles few{.count = 10};
+  const TailQuantiles periodic{1000, 600'000, 620'000, 700'000};
+  const TailQuantiles random{1000, 700'000, 1'500'000, 2'000'000};
+  // A stated p99: the median of the latencies, or the solo duration before there are enough.
+  EXPECT_EQ(LateDelay(kShift, 600'000, 590'000, few), kShift + 10'000);
+  EXPECT_EQ(LateDelay(kShift, 600'000, 590'000, periodic), kShift);
+  EXPECT_EQ(LateDelay(kShift, 500'000, 590'000, periodic), kShift);
+  EXPECT_EQ(LateDelay(kShift, 1'900'000, 590'000, random), kShift + 1'200'000);
+  // None: BE work may be all that lies above the median.
+  EXPECT_EQ(LateDelay(kShift, 0, 590'000, few), kNever);
+  EXPECT_EQ(LateDelay(kShift, 0, 590'000, periodic), 65'000);
+  EXPECT_EQ(LateDelay(kShift, 0, 590'000, random), 665'000);
+  EXPECT_EQ(LateDelay(kNever, 600'000, 590'000, periodic), kNever);
+}
+
 TEST(LatencyTail, KeepsEveryBoundAtEveryLoad) {
   for (const double load : {0.005, 0.0105, 0.03, 0.05, 0.07, 0.1, 0.2, 0.5, 0.7, 0.8}) {
     const double alone_ns = P99(Simulate(load, 0, 200'000));

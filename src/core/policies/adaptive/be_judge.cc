@@ -92,8 +92,31 @@ Judgement BeJudge::HoldForQuota(const HeadView& task) const {
 
 Judgement BeJudge::Judge(const HeadView& task, const BePlace& place) const {
   const Judgement room = JudgeRoom(task, place);
-  if (room.reason != Reason::kNone || !MustWaitAlone(task, place)) return room;
-  return {Reason::kHoldWindow, place.live, 1};
+  if (room.reason != Reason::kNone) return room;
+  if (IsAlone(task, place)) return {Reason::kHoldWindow, place.live, 1};
+  return JudgeTogether(task, place);
+}
+
+// Beside each other block tasks take longer: as long as one after the other where the kernels want
+// the same resource, no longer where they do not. The observed evictions of a kernel include those
+// beside others, so no query waits longer than the larger p99 of both. Within a tail that is
+// known a delay moves the p99 by its mean, and the sum of the means may fit instead. Where a pair's
+// speeds are known, be_pairs.h stretches each eviction by them.
+Judgement BeJudge::JudgeTogether(const HeadView& task, const BePlace& place) const {
+  if (!place.overlaps_lc || forced_ || !CanBeEvicted(snapshot_, task)) return {};
+  const Evictions others = places_.EvictionsOn(place);
+  if (others.sum_ns == 0) return {};
+  const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
+  const int64_t sum_ns = SumNs(others.sum_ns, blocking_ns);
+  const int64_t slowest_ns =
+      std::max(others.slowest_ns, LeavesWithin(snapshot_, task, place.index));
+  const int64_t fixed_ns = places_.load().fixed_ns;
+  const bool in_tails = slowest_ns <= longest_in_tails_ns_;
+  const int64_t together_ns = in_tails ? std::min(sum_ns, slowest_ns) : slowest_ns;
+  const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), together_ns);
+  if (total_ns <= budgets_.eviction_ns) return {};
+  if (in_tails && idle_period_.IsOneOf(idle_shares_.Of(together_ns, fixed_ns))) return {};
+  return {Reason::kHoldBlocking, total_ns, budgets_.eviction_ns};
 }
 
 Judgement BeJudge::JudgeRoom(const HeadView& task, const BePlace& place) const {
@@ -113,6 +136,10 @@ Judgement BeJudge::JudgeRoom(const HeadView& task, const BePlace& place) const {
 }
 
 bool BeJudge::MustWaitAlone(const HeadView& task, const BePlace& place) const {
+  return IsAlone(task, place) || JudgeTogether(task, place).reason != Reason::kNone;
+}
+
+bool BeJudge::IsAlone(const HeadView& task, const BePlace& place) const {
   const uint64_t bit = PlaceBit(place.index);
   const BeLoad& load = places_.load();
   return ((load.leaving | load.alone) & bit) != 0 ||

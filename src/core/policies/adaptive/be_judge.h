@@ -2,8 +2,9 @@
 //
 // Its blocking time must fit the budget on a place that LC work uses, or be covered by credit or by
 // the share of idle periods. Its quota must leave room. One live task fills a place, or two that
-// share SMs (be_pairs.h); one more may queue behind it. A graph in segments has no task beside or
-// behind it: what is outstanding of both would block a query. Threads: the planner's.
+// share SMs (be_pairs.h); one more may queue behind it. The SMs have room for the workers of both,
+// so their evictions together must fit too. A graph in segments has no task beside or behind it:
+// what is outstanding of both would block a query. Threads: the planner's.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_JUDGE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_JUDGE_H_
@@ -41,7 +42,8 @@ class BeJudge {
         places_(places),
         shares_(shares),
         idle_shares_(idle_shares),
-        idle_period_(snapshot) {}
+        idle_period_(snapshot),
+        longest_in_tails_ns_(LongestInTails(snapshot)) {}
 
   const Budgets& budgets() const { return budgets_; }
   // Whether a task of this kind may ever use the place. A kernel that the layout excludes from both
@@ -51,14 +53,18 @@ class BeJudge {
   Judgement JudgeBlocking(const HeadView& task, const BePlace& place) const;
   // And by the room on the place, as if nothing had to run alone.
   Judgement JudgeRoom(const HeadView& task, const BePlace& place) const;
-  // Whether the task, or what shares SMs with the place, runs alone. The last segments of an
-  // evicted graph would wait behind the task as long as it runs.
+  // Whether the task, or what shares SMs with the place, runs alone, or both would take too long to
+  // leave. The last segments of an evicted graph would wait behind the task as long as it runs.
   bool MustWaitAlone(const HeadView& task, const BePlace& place) const;
+  // By the eviction of the task together with those that share its SMs. On credit one task runs at
+  // a time: a second one would only hide a launch latency.
+  Judgement JudgeTogether(const HeadView& task, const BePlace& place) const;
   // By all of these.
   Judgement Judge(const HeadView& task, const BePlace& place) const;
   bool MayLaunch(const HeadView& task, const BePlace& place) const;
 
  private:
+  bool IsAlone(const HeadView& task, const BePlace& place) const;
   bool IsMeasured(const HeadView& task) const;
   Sides SidesOf(const HeadView& task) const;
   Judgement JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const;
@@ -75,6 +81,7 @@ class BeJudge {
   const FairShare& shares_;
   IdleShares& idle_shares_;
   const IdlePeriod idle_period_;
+  const int64_t longest_in_tails_ns_;
 };
 
 }  // namespace gpushare::core

@@ -90,6 +90,12 @@ void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
     place.next[static_cast<size_t>(place.live)] = task.followed ? task.app : -1;
   }
   ++place.live;
+  if (CanBeEvicted(snapshot_, task)) {
+    Evictions& evictions = place.evictions;
+    evictions.sum_ns = SumNs(evictions.sum_ns, BlockingOn(snapshot_, task, place.index));
+    evictions.slowest_ns =
+        std::max(evictions.slowest_ns, LeavesWithin(snapshot_, task, place.index));
+  }
   const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
   load_.live |= shared;
   if (RunsAlone(task)) load_.alone |= shared;
@@ -106,6 +112,17 @@ void OpenPlaces::Take(const HeadView& task, BePlace& place) {
       load_.fixed_ns = SumNs(load_.fixed_ns, blocking_ns);
     }
   }
+}
+
+Evictions OpenPlaces::EvictionsOn(const BePlace& place) const {
+  const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
+  Evictions all_of;
+  for (const BePlace& other : all()) {
+    if (!other.overlaps_lc || (shared & PlaceBit(other.index)) == 0) continue;
+    all_of.sum_ns = SumNs(all_of.sum_ns, other.evictions.sum_ns);
+    all_of.slowest_ns = std::max(all_of.slowest_ns, other.evictions.slowest_ns);
+  }
+  return all_of;
 }
 
 const BePlace* OpenPlaces::HomeOf(const HeadView& task) const {

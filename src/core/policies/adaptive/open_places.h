@@ -33,6 +33,11 @@ enum class PlaceRole : uint8_t {
   kUnconfined,
   kHome,  // of work that a reservation or a quota confines, where no other place is it
 };
+// Of live tasks that can be evicted.
+struct Evictions {
+  int64_t sum_ns = 0;      // of what each adds to a query
+  int64_t slowest_ns = 0;  // after which the last has left, p99
+};
 struct BePlace {
   PlaceIndex index = kNoPlace;
   PlaceRole role = PlaceRole::kWhole;
@@ -42,6 +47,7 @@ struct BePlace {
   int32_t window = kBeWindowPerPlace;             // most live tasks
   std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
   std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
+  Evictions evictions;
 };
 // What live BE work holds. A mask has one bit a place.
 struct BeLoad {
@@ -59,6 +65,8 @@ class OpenPlaces {
 
   absl::Span<BePlace> all() { return {places_.data(), count_}; }
   absl::Span<const BePlace> all() const { return {places_.data(), count_}; }
+  // Of the tasks on LC's places that share SMs with the place.
+  Evictions EvictionsOn(const BePlace& place) const;
   // The sides of a split; not for the whole layout.
   const BePlace& BeSide() const { return places_[0]; }
   const BePlace& LcSide() const { return places_[1]; }

@@ -29,6 +29,11 @@ inline int64_t BlockingOn(const Snapshot& snapshot, const HeadView& task, PlaceI
   return CanBeEvicted(snapshot, task) ? std::min(remaining_ns, task.eviction_ns) : remaining_ns;
 }
 
+// The p99 of the time in which a task that can be evicted has left the place.
+inline int64_t LeavesWithin(const Snapshot& snapshot, const HeadView& task, PlaceIndex place) {
+  return std::min(RemainingOn(snapshot, task, place), task.eviction_p99_ns);
+}
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_BLOCKING_H_

@@ -57,6 +57,17 @@ struct Budgets {
   }
 };
 
+// The longest delay that still meets the tails of all LC apps that limit BE work, so that it moves
+// their p99 by its mean; 0: a tail is unknown.
+inline int64_t LongestInTails(const Snapshot& snapshot) {
+  int64_t longest_ns = kNever;
+  for (const LcAppView& app : snapshot.lc_apps) {
+    if (app.blocking_budget_ns == kNever) continue;
+    longest_ns = std::min(longest_ns, app.tail_rate > 0 ? app.late_delay_ns : 0);
+  }
+  return longest_ns;
+}
+
 // What the tail accounts say to BE work that blocks for `blocking_ns`.
 struct CreditAnswer {
   bool covered = true;  // every app whose budget is shorter has the credit

@@ -5,7 +5,10 @@
 //
 //   ln(1 - q + q E[exp(eta W)]) / eta
 //
-// so the largest share that keeps a shift of B is q = (exp(eta B) - 1) / (E[exp(eta W)] - 1). The
+// so the largest share that keeps a shift of B is q = (exp(eta B) - 1) / (E[exp(eta W)] - 1). That
+// holds for an exponential tail, which reaches down to the median at most. Where the wait makes all
+// queries late that are slower than the median, q F <= 0.01 too, with F the late share of those
+// that wait: no more may be late than lie above a p99. Periodic arrivals know only this limit. The
 // draw is a hash of the instant at which the idle period began: plans of one period agree, and a
 // replay draws the same. Threads: the planner's.
 
@@ -32,6 +35,7 @@ class IdleLimit {
  public:
   explicit IdleLimit(const LcAppView& app)
       : budget_ns_(app.blocking_budget_ns),
+        late_delay_ns_(app.late_delay_ns),
         tail_rate_(app.tail_rate),
         allowed_(tail_rate_ * static_cast<double>(budget_ns_)),
         delay_allowed_(std::expm1(allowed_)) {}
@@ -47,12 +51,25 @@ class IdleLimit {
                             ShiftOfVacation(tail_rate_ * static_cast<double>(fixed_ns));
     if (exponent <= allowed_) return 1;
     if (exponent > kExponentMax || allowed_ <= 0) return 0;
-    return delay_allowed_ / std::expm1(exponent);
+    constexpr double kTailShare = 0.01;
+    const double share = delay_allowed_ / std::expm1(exponent);
+    const double late = LateShare(eviction_ns, fixed_ns);
+    return late > 0 ? std::min(share, kTailShare / late) : share;
   }
   bool operator==(const IdleLimit&) const = default;
 
  private:
+  // At least so many of the queries that wait are late. A residual is uniform.
+  double LateShare(int64_t eviction_ns, int64_t fixed_ns) const {
+    constexpr double kAboveMedian = 0.5;
+    const int64_t beyond_ns = eviction_ns - late_delay_ns_ + fixed_ns;
+    if (beyond_ns <= 0) return 0;
+    if (beyond_ns >= fixed_ns) return kAboveMedian;
+    return kAboveMedian * static_cast<double>(beyond_ns) / static_cast<double>(fixed_ns);
+  }
+
   int64_t budget_ns_;
+  int64_t late_delay_ns_;
   double tail_rate_;
   double allowed_;
   double delay_allowed_;  // exp(eta B) - 1
@@ -73,7 +90,7 @@ class IdleShares {
     limits_.Clear();
     apps_.Clear();
     for (const LcAppView& app : snapshot.lc_apps) {
-      apps_.Add({app.blocking_budget_ns, app.tail_rate});
+      apps_.Add(TermOf(app));
       AddLimit(app);
     }
   }
@@ -102,16 +119,19 @@ class IdleShares {
   // What of an LC app the answers depend on.
   struct AppTerm {
     int64_t budget_ns;
+    int64_t late_delay_ns;
     double tail_rate;
     bool operator==(const AppTerm&) const = default;
   };
+  static AppTerm TermOf(const LcAppView& app) {
+    return {app.blocking_budget_ns, app.late_delay_ns, app.tail_rate};
+  }
   static constexpr int kBits = 7;
 
   bool IsOf(const Snapshot& snapshot) const {
     if (static_cast<size_t>(apps_.size()) != snapshot.lc_apps.size()) return false;
     for (int a = 0; a < apps_.size(); ++a) {
-      const LcAppView& app = snapshot.lc_apps[static_cast<size_t>(a)];
-      if (apps_[a] != AppTerm{app.blocking_budget_ns, app.tail_rate}) return false;
+      if (apps_[a] != TermOf(snapshot.lc_apps[static_cast<size_t>(a)])) return false;
     }
     return true;
   }
