@@ -53,6 +53,21 @@ TEST(PairModelTest, ThreeSamplesFarOffInARowBeginAPairAnew) {
   EXPECT_NEAR(pairs.SpeedOf(kPair), 0.71 + 0.04 / 5, 1e-9) << "and is followed as a new one";
 }
 
+TEST(PairModelTest, AProfileThatIsWrongOnOneSplitIsForgottenOnTheOthers) {
+  PairModel pairs;
+  constexpr PairKey kWider = {.kernel = 1, .neighbour = 2, .sms = 100};
+  constexpr PairKey kMet = {.kernel = 1, .neighbour = 2, .sms = 116};
+  constexpr PairKey kStranger = {.kernel = 1, .neighbour = 3, .sms = 100};
+  for (const PairKey& key : {kPair, kWider, kMet, kStranger}) {
+    pairs.Restore(key, {.samples = 16, .mean = 0.98, .announced = 0.98});
+  }
+  pairs.ObserveSpeed(kMet, 0.98);
+  for (int i = 0; i < 3; ++i) pairs.ObserveSpeed(kPair, 0.7);
+  EXPECT_EQ(pairs.SpeedOf(kWider), 0);
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(kMet), 0.98) << "it was measured by this run";
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(kStranger), 0.98);
+}
+
 TEST(PairModelTest, TwoHopelessSamplesMakeAPairKnown) {
   PairModel pairs;
   EXPECT_FALSE(pairs.ObserveSpeed(kPair, 0.6));

@@ -390,7 +390,7 @@ class OnlineModel final : public CostModel {
     for (const auto& [key, state] : pairs_.speeds()) {
       const auto kernel = by_id_.find(key.kernel);
       const auto neighbour = by_id_.find(key.neighbour);
-      if (kernel == by_id_.end() || neighbour == by_id_.end()) continue;
+      if (kernel == by_id_.end() || neighbour == by_id_.end() || state.samples == 0) continue;
       out.push_back({kernel->second->name, neighbour->second->name, key.sms, state});
     }
     for (const LearnedPair& pair : pending_pairs_) {

@@ -39,7 +39,8 @@ bool FollowedMean::Observe(double value, double step) {
   return true;
 }
 
-bool FollowedSpeed::Observe(double value, double step) {
+FollowedSpeed::Change FollowedSpeed::Observe(double value, double step) {
+  met = true;
   const double off = value - mean;
   if (!trusted() || std::abs(off) <= kFar || (far != 0 && (far > 0) != (off > 0))) {
     far = 0;
@@ -52,14 +53,16 @@ bool FollowedSpeed::Observe(double value, double step) {
   if (samples == 1 && std::max(mean, value) < kHopeless) {
     mean = announced = (mean + value) / 2;
     samples = kPairSamplesTrusted;
-    return true;
+    return Change::kMean;
   }
-  if (std::abs(far) < kFarSamples) return FollowedMean::Observe(value, step);
+  if (std::abs(far) < kFarSamples) {
+    return FollowedMean::Observe(value, step) ? Change::kMean : Change::kNone;
+  }
   samples = kPairSamplesTrusted;
   mean = announced = far_sum / kFarSamples;
   far = 0;
   far_sum = 0;
-  return true;
+  return Change::kBegunAnew;
 }
 
 double PairModel::SpeedOf(const PairKey& key) const {
@@ -71,7 +74,18 @@ bool PairModel::ObserveSpeed(const PairKey& key, double factor) {
   const auto found = speeds_.find(key);
   if (found == speeds_.end() && speeds_.size() >= kMaxPairs) return false;
   FollowedSpeed& state = found == speeds_.end() ? speeds_[key] : found->second;
-  return state.Observe(std::clamp(factor, kFactorMin, kFactorMax), kAnnouncedStep);
+  const FollowedSpeed::Change change =
+      state.Observe(std::clamp(factor, kFactorMin, kFactorMax), kAnnouncedStep);
+  if (change == FollowedSpeed::Change::kBegunAnew) ForgetUnmet(key);
+  return change != FollowedSpeed::Change::kNone;
+}
+
+// A profile that is wrong about the pair on one split is no better on the others.
+void PairModel::ForgetUnmet(const PairKey& like) {
+  for (auto& [key, state] : speeds_) {
+    if (key.kernel != like.kernel || key.neighbour != like.neighbour || state.met) continue;
+    state = FollowedSpeed();
+  }
 }
 
 void PairModel::GiveUp(const PairKey& key, double factor) {
@@ -81,7 +95,7 @@ void PairModel::GiveUp(const PairKey& key, double factor) {
 }
 
 void PairModel::Restore(const PairKey& key, const FollowedMean& state) {
-  if (speeds_.size() < kMaxPairs || speeds_.contains(key)) speeds_[key] = {state, 0, 0};
+  if (speeds_.size() < kMaxPairs || speeds_.contains(key)) speeds_[key] = {state, 0, 0, false};
 }
 
 }  // namespace gpushare::models

@@ -36,8 +36,10 @@ struct FollowedMean {
 struct FollowedSpeed : FollowedMean {
   int32_t far = 0;  // samples in a row; below 0: below the mean
   double far_sum = 0;
+  bool met = false;  // it has samples of this run
 
-  bool Observe(double value, double step);
+  enum class Change : uint8_t { kNone, kMean, kBegunAnew };
+  Change Observe(double value, double step);
 };
 
 // `kernel` on `sms` SMs while `neighbour` runs on the others.
@@ -67,10 +69,13 @@ class PairModel {
   // A pair that a trial did not measure counts as trusted at `factor`. One that is trusted stays.
   void GiveUp(const PairKey& key, double factor);
 
+  // What is known, and what was forgotten (no samples).
   const absl::flat_hash_map<PairKey, FollowedSpeed>& speeds() const { return speeds_; }
   void Restore(const PairKey& key, const FollowedMean& state);
 
  private:
+  void ForgetUnmet(const PairKey& like);
+
   absl::flat_hash_map<PairKey, FollowedSpeed> speeds_;
 };
 
