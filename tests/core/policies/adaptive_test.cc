@@ -15,9 +15,10 @@ class ElasticTest : public ::testing::Test {
   void LcActive() { builder.AddRunningLc(lc, lc_place); }
 
   SnapshotBuilder builder;
+  // The budget is 77 us: two of the kernel's tasks fit together.
   int32_t lc = builder.AddLcApp(0.3, 546 * kUs, 1'548 * kUs, 1.05);
   int32_t be = builder.AddBeApp();
-  int32_t kernel = builder.AddKernel(40 * kUs);
+  int32_t kernel = builder.AddKernel(38 * kUs);
   PlaceIndex lc_place = builder.LcPlace(84);
   PlaceIndex be_place = builder.BePlace(84);
 };
@@ -207,31 +208,30 @@ TEST_F(WholeTest, EvictableAndOtherWorkTogetherStayWithinTheBudget) {
 TEST_F(WholeTest, TwoTasksOnTheSameSmsLeaveTogetherWithinTheBudget) {
   const int32_t slower = builder.AddKernel(70 * kUs);
   RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
-  HeadView& second = builder.AddBeHead(be, slower, 8 * kMs);
-  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
-  running.task.eviction_p99_ns = 120 * kUs;  // beside others
+  const HeadView& second = builder.AddBeHead(be, slower, 8 * kMs);
   Plan plan = PlanOf("adaptive", builder);
   ASSERT_NE(FindHold(plan, second), nullptr) << Describe(plan);
   EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
-  EXPECT_EQ(FindHold(plan, second)->value_ns, 120 * kUs);
+  EXPECT_EQ(FindHold(plan, second)->value_ns, 110 * kUs);
   running.task.remaining.duration_ns = 30 * kUs;  // it leaves no later than it ends
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
-  second.eviction_p99_ns = 120 * kUs;
-  EXPECT_NE(FindHold(PlanOf("adaptive", builder), second), nullptr);
   builder.running.clear();
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr) << "alone it fits";
 }
 
-// Within a tail that is known a delay counts with its mean: 40 and 60 us.
-TEST_F(WholeTest, InATailTheSumOfBothEvictionsMayFitInstead) {
+// Means of 40 and 60 us, p99s of 40 and 150.
+TEST_F(WholeTest, InATailTheSumOfTheMeansOrTheLargerP99MayFit) {
   builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
   HeadView& second = builder.AddBeHead(be, builder.AddKernel(60 * kUs), 8 * kMs);
   second.eviction_p99_ns = 150 * kUs;
   EXPECT_NE(FindHold(PlanOf("adaptive", builder), second), nullptr);
   builder.lc_apps[0].tail_rate = 1e-6;
   EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
-  builder.lc_apps[0].late_delay_ns = 149 * kUs;
-  EXPECT_NE(FindHold(PlanOf("adaptive", builder), second), nullptr);
+  builder.lc_apps[0].late_delay_ns = 189 * kUs;
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), second), nullptr) << "beyond the tail";
+  builder.lc_apps[0].late_delay_ns = kNever;
+  second.eviction_ns = second.eviction_p99_ns = 100 * kUs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
 }
 
 TEST_F(WholeTest, OfTwoHeadsThatDoNotFitTogetherOneStarts) {

@@ -98,21 +98,22 @@ Judgement BeJudge::Judge(const HeadView& task, const BePlace& place) const {
 }
 
 // Beside each other block tasks take longer: as long as one after the other where the kernels want
-// the same resource, no longer where they do not. The observed evictions of a kernel include those
-// beside others, so no query waits longer than the larger p99 of both. Within a tail that is
-// known a delay moves the p99 by its mean, and the sum of the means may fit instead. Where a pair's
-// speeds are known, be_pairs.h stretches each eviction by them.
+// the same resource, no longer where they do not. Where latencies have no tail that is known, the
+// sum of both p99s must fit. Within a known tail a delay moves the p99 by its mean, so that the sum
+// of the means may fit, or the larger p99: observed evictions include those beside others, and a
+// few that take longer are in the tail. Where a pair's speeds are known, be_pairs.h stretches each
+// eviction by them.
 Judgement BeJudge::JudgeTogether(const HeadView& task, const BePlace& place) const {
   if (!place.overlaps_lc || forced_ || !CanBeEvicted(snapshot_, task)) return {};
   const Evictions others = places_.EvictionsOn(place);
   if (others.sum_ns == 0) return {};
-  const int64_t blocking_ns = BlockingOn(snapshot_, task, place.index);
-  const int64_t sum_ns = SumNs(others.sum_ns, blocking_ns);
-  const int64_t slowest_ns =
-      std::max(others.slowest_ns, LeavesWithin(snapshot_, task, place.index));
+  const int64_t leaves_ns = LeavesWithin(snapshot_, task, place.index);
+  const int64_t in_turn_ns = SumNs(others.in_turn_ns, leaves_ns);
+  const bool in_tails = in_turn_ns <= longest_in_tails_ns_;
+  const int64_t sum_ns = SumNs(others.sum_ns, BlockingOn(snapshot_, task, place.index));
+  const int64_t together_ns =
+      in_tails ? std::min(sum_ns, std::max(others.slowest_ns, leaves_ns)) : in_turn_ns;
   const int64_t fixed_ns = places_.load().fixed_ns;
-  const bool in_tails = slowest_ns <= longest_in_tails_ns_;
-  const int64_t together_ns = in_tails ? std::min(sum_ns, slowest_ns) : slowest_ns;
   const int64_t total_ns = SumNs(budgets_.AsEviction(fixed_ns), together_ns);
   if (total_ns <= budgets_.eviction_ns) return {};
   if (in_tails && idle_period_.IsOneOf(idle_shares_.Of(together_ns, fixed_ns))) return {};

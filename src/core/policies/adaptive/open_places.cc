@@ -95,6 +95,7 @@ void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
     evictions.sum_ns = SumNs(evictions.sum_ns, BlockingOn(snapshot_, task, place.index));
     evictions.slowest_ns =
         std::max(evictions.slowest_ns, LeavesWithin(snapshot_, task, place.index));
+    evictions.in_turn_ns = SumNs(evictions.in_turn_ns, LeavesWithin(snapshot_, task, place.index));
   }
   const uint64_t shared = snapshot_.places[static_cast<size_t>(place.index)].overlaps;
   load_.live |= shared;
@@ -120,6 +121,7 @@ Evictions OpenPlaces::EvictionsOn(const BePlace& place) const {
   for (const BePlace& other : all()) {
     if (!other.overlaps_lc || (shared & PlaceBit(other.index)) == 0) continue;
     all_of.sum_ns = SumNs(all_of.sum_ns, other.evictions.sum_ns);
+    all_of.in_turn_ns = SumNs(all_of.in_turn_ns, other.evictions.in_turn_ns);
     all_of.slowest_ns = std::max(all_of.slowest_ns, other.evictions.slowest_ns);
   }
   return all_of;

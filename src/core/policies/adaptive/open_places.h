@@ -36,7 +36,8 @@ enum class PlaceRole : uint8_t {
 // Of live tasks that can be evicted.
 struct Evictions {
   int64_t sum_ns = 0;      // of what each adds to a query
-  int64_t slowest_ns = 0;  // after which the last has left, p99
+  int64_t slowest_ns = 0;  // p99 of the one that leaves last, as observed
+  int64_t in_turn_ns = 0;  // sum of the p99s
 };
 struct BePlace {
   PlaceIndex index = kNoPlace;
