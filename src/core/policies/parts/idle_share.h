@@ -51,10 +51,10 @@ class IdleLimit {
                             ShiftOfVacation(tail_rate_ * static_cast<double>(fixed_ns));
     if (exponent <= allowed_) return 1;
     if (exponent > kExponentMax || allowed_ <= 0) return 0;
-    constexpr double kTailShare = 0.01;
+    constexpr double kLateMost = 0.01;
     const double share = delay_allowed_ / std::expm1(exponent);
     const double late = LateShare(eviction_ns, fixed_ns);
-    return late > 0 ? std::min(share, kTailShare / late) : share;
+    return late > 0 ? std::min(share, kLateMost / late) : share;
   }
   bool operator==(const IdleLimit&) const = default;
 
