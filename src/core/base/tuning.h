@@ -338,6 +338,10 @@ inline constexpr int64_t kCopyPieceBytesMin = 65'536;
 inline constexpr int64_t kIdlePieceDivisor = 2;
 inline constexpr int64_t kActivePieceDivisor = 8;
 
+// Longest piece of a copy of pageable memory beside LC apps, ns: 1 MB at 10 GB/s. Shorter ones lose
+// throughput to the launch of each, some 10 us. Range 30,000 to 300,000.
+inline constexpr int64_t kPageablePieceNs = 100'000;
+
 // Pieces of a copy end on pages, bytes. Range 512 to 65,536.
 inline constexpr int64_t kCopyPieceAlignment = 4'096;
 

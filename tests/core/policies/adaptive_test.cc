@@ -429,6 +429,32 @@ TEST_F(WholeTest, ACopyIsCutToTheBudgetAlsoWhileNoQueryIsActive) {
   EXPECT_NE(FindLaunch(plan, other_way), nullptr) << "the link is full duplex";
 }
 
+TEST_F(WholeTest, PageableCopiesRunInShortPiecesOneAtATimeBesideLcApps) {
+  // No LC app copies anything; 16 MB at 10 GB/s.
+  SnapshotBuilder idle;
+  for (SnapshotBuilder* each : {&builder, &idle}) {
+    const int32_t app = each == &idle ? idle.AddBeApp() : be;
+    HeadView& in = each->AddBeCopy(app, CopyDirection::kHostToDevice, 16 << 20, 1'600 * kUs);
+    in.pinned = false;
+    HeadView& out = each->AddBeCopy(app, CopyDirection::kDeviceToHost, 16 << 20, 1'600 * kUs);
+    out.pinned = false;
+    const HeadView& peer = each->AddBeCopy(app, CopyDirection::kPeer, 16 << 20, 300 * kUs);
+    const Plan plan = PlanOf("adaptive", *each);
+    ASSERT_NE(FindLaunch(plan, in), nullptr);
+    ASSERT_NE(FindLaunch(plan, peer), nullptr);
+    EXPECT_EQ(FindLaunch(plan, peer)->blocks_max, 0);
+    if (each == &idle) {
+      EXPECT_EQ(FindLaunch(plan, in)->blocks_max, 0);
+      EXPECT_NE(FindLaunch(plan, out), nullptr);
+      continue;
+    }
+    // Half of the budget of 108.8 us.
+    EXPECT_NEAR(static_cast<double>(FindLaunch(plan, in)->blocks_max), 16777216. * 54.4 / 1'600,
+                4'097);
+    EXPECT_EQ(FindLaunch(plan, out), nullptr) << "the host launches both";
+  }
+}
+
 TEST_F(WholeTest, CopiesOfOneDirectionShareTheBudget) {
   builder.snapshot.copies[1].be_limit = 3;
   builder.snapshot.copies[1].lc_uses = true;

@@ -16,6 +16,12 @@ bool IsBeCopy(const HeadView& task) {
   return task.app_class == AppClass::kBestEffort && task.kind == TaskKind::kMemcpy;
 }
 
+bool IsPageable(const HeadView& copy) {
+  const bool host = copy.direction == CopyDirection::kHostToDevice ||
+                    copy.direction == CopyDirection::kDeviceToHost;
+  return host && !copy.pinned;
+}
+
 // Time that BE copies may still keep an LC copy waiting, by direction.
 class CopyTime {
  public:
@@ -25,36 +31,42 @@ class CopyTime {
     hold_ = headroom_ns < budget_ns ? Reason::kHoldHeadroom : Reason::kHoldBlocking;
     fits_ = headroom_ns < budget_ns ? Reason::kFitsHeadroom : Reason::kFitsBlockingBudget;
     if (std::min(budget_ns, headroom_ns) == kNever) fits_ = Reason::kIdleDevice;
+    const int64_t piece_ns =
+        budget_ns == kNever ? kNever
+                            : budget_ns / (lc_active ? kActivePieceDivisor : kIdlePieceDivisor);
     for (size_t direction = 0; direction < left_ns_.size(); ++direction) {
       // The link is full duplex: a direction that no LC copy uses blocks nobody.
       if (!snapshot.copies[direction].lc_uses) {
         left_ns_[direction] = kNever;
         continue;
       }
-      const int64_t piece_ns =
-          budget_ns == kNever ? kNever
-                              : budget_ns / (lc_active ? kActivePieceDivisor : kIdlePieceDivisor);
       left_ns_[direction] = std::min(piece_ns, headroom_ns);
     }
+    const int64_t longest_ns = snapshot.lc_apps.empty() ? kNever : kPageablePieceNs;
+    pageable_ns_ = std::min({piece_ns, headroom_ns, longest_ns});
     for (const RunningView& running : snapshot.running) {
       // A piece in flight takes at most the budget that it was cut to, not the rest of its task.
       if (IsBeCopy(running.task)) {
-        Take(running.task.direction, std::min(running.task.remaining.duration_ns, budget_ns));
+        Take(running.task, std::min(running.task.remaining.duration_ns, budget_ns));
       }
     }
   }
-  int64_t left_ns(CopyDirection direction) const {
-    return left_ns_[static_cast<size_t>(direction)];
+  int64_t left_ns(const HeadView& copy) const {
+    const int64_t left_ns = left_ns_[static_cast<size_t>(copy.direction)];
+    return IsPageable(copy) ? std::min(left_ns, pageable_ns_) : left_ns;
   }
-  void Take(CopyDirection direction, int64_t ns) {
-    int64_t& left_ns = left_ns_[static_cast<size_t>(direction)];
+  void Take(const HeadView& copy, int64_t ns) {
+    int64_t& left_ns = left_ns_[static_cast<size_t>(copy.direction)];
     left_ns = LeftNs(left_ns, ns);
+    // One at a time: the next piece comes after a plan, in which LC work goes first.
+    if (IsPageable(copy) && pageable_ns_ != kNever) pageable_ns_ = 0;
   }
   Reason hold() const { return hold_; }
   Reason fits() const { return fits_; }
 
  private:
   std::array<int64_t, 4> left_ns_{};
+  int64_t pageable_ns_ = kNever;  // of all directions together: the host is what they occupy
   Reason hold_;
   Reason fits_;
 };
@@ -89,7 +101,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
       plan.holds.TryAdd(slots.Hold(head));
       continue;
     }
-    const int64_t left_ns = time.left_ns(head.direction);
+    const int64_t left_ns = time.left_ns(head);
     const int64_t duration_ns = head.remaining.duration_ns;
     PlannedLaunch launch;
     launch.task = head.task;
@@ -110,7 +122,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
     }
     if (!plan.launches.TryAdd(launch)) return;
     slots.Take(head.direction);
-    time.Take(head.direction, std::min(duration_ns, left_ns));
+    time.Take(head, std::min(duration_ns, left_ns));
   }
 }
 

@@ -3,6 +3,10 @@
 // Priorities do not order copies (docs/hardware.md: a pinned copy behind one of 256 MB waits 4.8
 // ms), so a BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction,
 // also while no query is active. The two directions do not disturb each other (Baymax 6.1).
+//
+// A copy of pageable memory keeps the thread that launches it inside the driver, which lets no other
+// launch through meanwhile: beside copies of 16 MB no query of an LC app came to an end for seconds
+// (H100). Beside LC apps it runs in short pieces, one at a time.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_
