@@ -240,6 +240,7 @@ TEST_F(WholeTest, OfTwoHeadsThatDoNotFitTogetherOneStarts) {
   const HeadView& second = builder.AddBeHead(be, kernel, 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_NE(FindLaunch(plan, first), nullptr) << Describe(plan);
+  ASSERT_NE(FindHold(plan, second), nullptr);
   EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldBlocking);
 }
 
@@ -252,6 +253,7 @@ TEST_F(WholeTest, NobodyGoesBeforeATaskThatWaitsForTheSmsOfAnother) {
   const HeadView& small = builder.AddBeHead(behind, builder.AddKernel(10 * kUs), 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.launches.size(), 0) << Describe(plan);
+  ASSERT_NE(FindHold(plan, next), nullptr);
   EXPECT_EQ(FindHold(plan, next)->reason, Reason::kHoldBlocking);
   EXPECT_NE(FindHold(plan, small), nullptr);
 }
