@@ -26,9 +26,10 @@ constexpr int64_t kLeadNs = 1'000'000;
 constexpr int64_t kWarmUpNs = 50'000'000;
 constexpr int64_t kWarmUpQueryNsMax = 1'000'000'000;
 constexpr int64_t kDrainNs = int64_t{60} * 1'000'000'000;
-// Then best-effort tasks are cancelled: a policy may hold one for ever that takes longer than any
-// query can wait.
+// Best-effort tasks are cancelled so long after the last query: a policy may hold one for ever that
+// takes longer than any query can wait.
 constexpr int64_t kHeldNs = int64_t{2} * 1'000'000'000;
+constexpr int64_t kCancelStepNs = int64_t{100} * 1'000'000;
 constexpr int64_t kVirtualStepNs = 1'000'000;
 
 void Check(gpushare_status status) {
@@ -174,7 +175,9 @@ struct gpushare_example_load {
       if (kept == be_tickets_.end()) return be_tickets_.push_back(ticket);
       be_tickets_.erase(kept);
     }
-    Check(gpushare_ticket_release(options_.runtime, ticket));
+    if (gpushare_ticket_release(options_.runtime, ticket) != GPUSHARE_OK) {
+      Fail(gpushare_last_error_message());
+    }
   }
 
   void CancelBe() {
@@ -184,7 +187,6 @@ struct gpushare_example_load {
       cancelled_ = true;
       pending = be_tickets_;
     }
-    // One that ends meanwhile refuses.
     for (const gpushare_ticket& ticket : pending) gpushare_ticket_cancel(options_.runtime, ticket);
   }
 
@@ -254,10 +256,13 @@ struct gpushare_example_load {
   void Drain() {
     const auto lc_done = [&] { return lc_done_.load() == lc_accepted_.load(); };
     const auto be_done = [&] { return be_done_.load() == be_accepted_.load(); };
-    bool done = WaitFor(lc_done, NowNs() + gpushare::example::kDrainNs);
-    if (done && !WaitFor(be_done, NowNs() + gpushare::example::kHeldNs)) {
+    const int64_t end_ns = NowNs() + gpushare::example::kDrainNs;
+    bool done = WaitFor(lc_done, end_ns);
+    done = done && WaitFor(be_done, std::min(end_ns, NowNs() + gpushare::example::kHeldNs));
+    // What is on the device and cannot leave refuses, and is asked again.
+    while (!done && lc_done() && NowNs() < end_ns) {
       CancelBe();
-      done = WaitFor(be_done, NowNs() + gpushare::example::kDrainNs);
+      done = WaitFor(be_done, std::min(end_ns, NowNs() + gpushare::example::kCancelStepNs));
     }
     if (done) return;
     throw std::runtime_error("The tasks do not complete within 60 s of the last arrival.");

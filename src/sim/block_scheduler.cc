@@ -132,6 +132,11 @@ bool Engine::PlaceTasks(int32_t slot) {
   if (room == 0) return false;
   // What its blocks have claimed since the last event is not left for new blocks.
   if (pool.residencies > 0) SettleClaims(launch.pool);
+  if (pool.available() == 0) {
+    RemovePending(slot);
+    EndIfDone(slot);
+    return true;
+  }
   const int64_t want = std::min(launch.workers_wanted - launch.workers_resident, pool.available());
   AddBlocks(slot, want, room, room_sms);
   if (launch.start_ns == core::kNever) launch.start_ns = now_;

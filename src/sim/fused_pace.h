@@ -2,7 +2,7 @@
 //
 // A fused kernel's duration over its TC part's follows two lines that meet (Tacker VI). Left of the
 // meeting point the CD part ends first and the TC part goes on alone; right of it the TC part ends
-// first. So two paces together and two alone give both lines. Pure; allocates nothing.
+// first. So two paces together and two alone give both lines. Pure.
 
 #ifndef GPUSHARE_SRC_SIM_FUSED_PACE_H_
 #define GPUSHARE_SRC_SIM_FUSED_PACE_H_

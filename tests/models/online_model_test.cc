@@ -375,6 +375,18 @@ TEST_F(PairTest, WhatNoEvictionExplainsIsLearnedOfThePartThatStays) {
   EXPECT_NEAR(model_->SpeedBeside(lc_, 76, be_, 56), 625'000 / (1'000'000 - eviction_ns), 1e-3);
   EXPECT_GT(model_->version(), version);
   EXPECT_LE(model_->PredictBlocking(be_).duration_ns, 2 * eviction_ns);
+  // And that it keeps more of its speed than was learned.
+  for (int i = 0; i < 200; ++i) model_->Observe(Beside(lc_, 76, 645'000, stays_beside));
+  EXPECT_GT(model_->SpeedBeside(lc_, 76, be_, 56), 0.95);
+}
+
+// One query in twenty met something else.
+TEST_F(PairTest, OutliersAmongEvictedQueriesAreNoPair) {
+  const CoResident stays_beside{&be_, 56, true};
+  for (int i = 0; i < 200; ++i) {
+    model_->Observe(Beside(lc_, 76, i % 20 == 0 ? 1'500'000 : 645'000, stays_beside));
+  }
+  EXPECT_EQ(model_->SpeedBeside(lc_, 76, be_, 56), 1);
 }
 
 TEST_F(OnlineModelTest, WorkersUnderAQuotaTrainNoSoloModel) {

@@ -68,6 +68,31 @@ TEST(PairModelTest, AProfileThatIsWrongOnOneSplitIsForgottenOnTheOthers) {
   EXPECT_DOUBLE_EQ(pairs.SpeedOf(kStranger), 0.98);
 }
 
+TEST(PairModelTest, WhatATrialGaveUpStaysGivenUp) {
+  PairModel pairs;
+  constexpr PairKey kWider = {.kernel = 1, .neighbour = 2, .sms = 100};
+  pairs.GiveUp(kWider, 0.47);
+  pairs.Restore(kPair, {.samples = 16, .mean = 0.98, .announced = 0.98});
+  for (int i = 0; i < 3; ++i) pairs.ObserveSpeed(kPair, 0.7);
+  EXPECT_DOUBLE_EQ(pairs.SpeedOf(kWider), 0.47);
+}
+
+TEST(PairModelTest, AConfirmedPairTakesNoOutliersForAChange) {
+  PairModel pairs;
+  pairs.Restore(kPair, {.samples = 64, .mean = 0.98, .announced = 0.98});
+  for (int i = 0; i < 6; ++i) {
+    pairs.ObserveSpeed(kPair, 0.7);
+    pairs.Confirm(kPair);
+  }
+  EXPECT_GT(pairs.SpeedOf(kPair), 0.95);
+  constexpr PairKey kNew = {.kernel = 3, .neighbour = 2, .sms = 84};
+  for (int i = 0; i < 6; ++i) {
+    pairs.ObserveSpeed(kNew, 0.6);
+    pairs.Confirm(kNew);
+  }
+  EXPECT_EQ(pairs.SpeedOf(kNew), 0);
+}
+
 TEST(PairModelTest, TwoHopelessSamplesMakeAPairKnown) {
   PairModel pairs;
   EXPECT_FALSE(pairs.ObserveSpeed(kPair, 0.6));

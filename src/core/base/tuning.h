@@ -136,8 +136,8 @@ inline constexpr double kTargetTailStep = 0.1;
 // 0.01.
 inline constexpr double kTargetLateShare = 0.008;
 // Share of an absolute target that a split may use up by its predicted p99. VGG-16 at 80 % of its
-// peak had a p99 of up to 1.04 times the target where all of it was planned with (H100, 600
-// queries), because a split's speed is known within 2 %. Range 0.8 to 1.
+// peak had a p99 of up to 1.07 times the target where all of it was planned with (H100, 600
+// queries): a split's speed is known within 2 %, and the queue amplifies the error. Range 0.8 to 1.
 inline constexpr double kTargetPlanned = 0.9;
 // The LC side of a split must carry the app's peak load, and at least this. Its queries leave a
 // side when their queue is empty, which a burst prevents on a side that is too small. Range 0.3 to

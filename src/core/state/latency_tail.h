@@ -48,8 +48,9 @@ inline TailQuantiles QuantilesOf(const RecentLatencies& latencies) {
 // A delay beyond which at least half of the queries that meet it miss a bound of `shift_ns` above
 // the p99 alone: those that would have been slower than the median. Without queues that is the
 // bound itself; there a rate tells nothing. Latencies beside BE work count too, and a median that
-// is too long is the safe side. `p99_alone_ns` and `solo_ns` 0: unknown. An unstated p99 is that of
-// the latencies less the delay, because that may be all that is above the median.
+// is too long is the safe side. `p99_alone_ns` and `solo_ns` 0: unknown. Where no p99 is stated,
+// that of the latencies counts, less the delay: the delay itself may be what lies above the median.
+// kNever: nothing is measured or stated, so that no delay counts as late.
 inline int64_t LateDelay(int64_t shift_ns, int64_t p99_alone_ns, int64_t solo_ns,
                          const TailQuantiles& tail) {
   const bool measured = tail.count >= kTailQueriesMin;
@@ -89,7 +90,7 @@ class LatencyTail {
     if (added_ / kTailQueriesStep != estimated_ || load != load_) {
       estimated_ = added_ / kTailQueriesStep;
       load_ = load;
-      // The load changes with each plan, and the two quantiles take some 2 us.
+      // The load changes with each plan, and the quantiles take microseconds.
       if (quantiles_at_ != added_) quantiles_ = QuantilesOf(latencies_);
       quantiles_at_ = added_;
       rate_ = TailRate(quantiles_, load);

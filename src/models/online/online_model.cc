@@ -446,10 +446,15 @@ class OnlineModel final : public CostModel {
     const double added_most_ns = kBlockingOfEviction * eviction_ns;
     const double added_ns = sample.measured_ns - expected_ns;
     // The likely cause is the part that stays. Where every query evicts a part, no other sample
-    // tells what the pair's speed is.
+    // tells what the pair's speed is. Nor can an eviction make a query faster than expected. All
+    // other samples agree with the speed, as far as they go.
     bool changed = false;
     if (beside.sms > 0 && added_ns > added_most_ns) {
       changed = ObservePair({sample.key, sample.alone_ns, sample.measured_ns - eviction_ns});
+    } else if (beside.sms > 0 && added_ns < 0) {
+      changed = ObservePair(sample);
+    } else if (beside.sms > 0) {
+      pairs_.Confirm(sample.key);
     }
     const bool announced =
         neighbour->blocking.Observe(std::min(std::clamp(added_ns, 0.0, added_most_ns),

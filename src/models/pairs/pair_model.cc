@@ -21,8 +21,8 @@ constexpr double kAnnouncedStep = 0.005;
 // record knows slow a query by 5 to 25 %; the same pair's samples scatter by 1 to 3 %.
 constexpr int32_t kFarSamples = 3;
 constexpr double kFar = 0.1;
-// Two first samples below this make a pair known: no bound allows such a neighbour, and each query
-// of its trial is late.
+// Two first samples below this make a pair known: a p99 bound of 1.3 and less does not allow such a
+// neighbour, and each query of its trial is late.
 constexpr double kHopeless = 0.75;
 
 }  // namespace
@@ -88,10 +88,21 @@ void PairModel::ForgetUnmet(const PairKey& like) {
   }
 }
 
+void PairModel::Confirm(const PairKey& key) {
+  const auto found = speeds_.find(key);
+  if (found == speeds_.end()) return;
+  FollowedSpeed& state = found->second;
+  state.met = true;
+  state.far = 0;
+  state.far_sum = 0;
+  if (!state.trusted()) static_cast<FollowedMean&>(state) = FollowedMean();
+}
+
 void PairModel::GiveUp(const PairKey& key, double factor) {
   if (SpeedOf(key) > 0) return;
   const double mean = std::clamp(factor, kFactorMin, kFactorMax);
   Restore(key, {.samples = kPairSamplesTrusted, .mean = mean, .announced = mean});
+  if (const auto found = speeds_.find(key); found != speeds_.end()) found->second.met = true;
 }
 
 void PairModel::Restore(const PairKey& key, const FollowedMean& state) {

@@ -32,7 +32,8 @@ struct FollowedMean {
 };
 
 // The speed of a pair. Several samples in a row that are all far above the mean, or all far below,
-// begin it anew: a profile of another GPU is wrong by more than a slow mean makes up for in time.
+// begin it anew. A profile of another GPU can be wrong by 30 %, which a mean over 64 samples
+// follows too slowly.
 struct FollowedSpeed : FollowedMean {
   int32_t far = 0;  // samples in a row; below 0: below the mean
   double far_sum = 0;
@@ -65,6 +66,10 @@ class PairModel {
   double SpeedOf(const PairKey& key) const;
   // Returns whether predictions have changed enough to plan anew.
   bool ObserveSpeed(const PairKey& key, double factor);
+
+  // A sample that agrees with the pair's speed, without a value of its own: the far samples before
+  // it were something else.
+  void Confirm(const PairKey& key);
 
   // A pair that a trial did not measure counts as trusted at `factor`. One that is trusted stays.
   void GiveUp(const PairKey& key, double factor);

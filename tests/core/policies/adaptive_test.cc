@@ -457,6 +457,27 @@ TEST_F(WholeTest, PageableCopiesRunInShortPiecesOneAtATimeBesideLcApps) {
   }
 }
 
+TEST_F(WholeTest, APageablePieceWaitsForTheOneInFlightAlsoOnCredit) {
+  builder.AddRunningBe(be, -1, 26 * kUs, {{kWholeDevice, Form::kMemcpy}});
+  builder.running.back().task.kind = TaskKind::kMemcpy;
+  builder.running.back().task.direction = CopyDirection::kDeviceToHost;
+  HeadView& in = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 16 << 20, 60'000 * kUs);
+  in.pinned = false;
+  for (LcAppView& app : builder.lc_apps) app.tail_credit = kTailCreditMax;
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), in), nullptr);
+}
+
+TEST_F(WholeTest, ASlowPageableCopyIsNotHeldForEver) {
+  SnapshotBuilder loose;
+  const int32_t app = loose.AddBeApp();
+  loose.AddLcApp();
+  HeadView& slow = loose.AddBeCopy(app, CopyDirection::kHostToDevice, 1 << 20, 20 * kMs);
+  slow.pinned = false;
+  const Plan plan = PlanOf("adaptive", loose);
+  ASSERT_NE(FindLaunch(plan, slow), nullptr);
+  EXPECT_EQ(FindLaunch(plan, slow)->blocks_max, kCopyPieceBytesMin);
+}
+
 TEST_F(WholeTest, CopiesOfOneDirectionShareTheBudget) {
   builder.snapshot.copies[1].be_limit = 3;
   builder.snapshot.copies[1].lc_uses = true;

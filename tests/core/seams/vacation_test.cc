@@ -150,8 +150,6 @@ TEST(LatencyTail, IsUnknownForFewQueriesAndWhereNobodyWaits) {
   EXPECT_EQ(light.Rate({}), 0);
 }
 
-// Whatever the load, also where hardly anybody waits, and with the rate as it is estimated beside
-// the vacations themselves.
 TEST(LatencyTail, ADelayBeyondTheBoundMakesQueriesLateThatLieAboveTheMedian) {
   constexpr int64_t kShift = 30'000;
   const TailQuantiles few{.count = 10};
@@ -169,6 +167,8 @@ TEST(LatencyTail, ADelayBeyondTheBoundMakesQueriesLateThatLieAboveTheMedian) {
   EXPECT_EQ(LateDelay(kNever, 600'000, 590'000, periodic), kNever);
 }
 
+// Whatever the load, also where hardly anybody waits, and with the rate as it is estimated beside
+// the vacations themselves.
 TEST(LatencyTail, KeepsEveryBoundAtEveryLoad) {
   for (const double load : {0.005, 0.0105, 0.03, 0.05, 0.07, 0.1, 0.2, 0.5, 0.7, 0.8}) {
     const double alone_ns = P99(Simulate(load, 0, 200'000));

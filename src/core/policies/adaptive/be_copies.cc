@@ -59,7 +59,16 @@ class CopyTime {
     int64_t& left_ns = left_ns_[static_cast<size_t>(copy.direction)];
     left_ns = LeftNs(left_ns, ns);
     // One at a time: the next piece comes after a plan, in which LC work goes first.
-    if (IsPageable(copy) && pageable_ns_ != kNever) pageable_ns_ = 0;
+    if (!IsPageable(copy) || pageable_ns_ == kNever) return;
+    pageable_ns_ = 0;
+    pageable_taken_ = true;
+  }
+  // Another pageable piece is on its way.
+  bool WaitsItsTurn(const HeadView& copy) const { return IsPageable(copy) && pageable_taken_; }
+  // Whether nothing but kPageablePieceNs makes the piece so short.
+  bool OnlyPageableLimits(const HeadView& copy) const {
+    return IsPageable(copy) && !pageable_taken_ && pageable_ns_ == kPageablePieceNs &&
+           left_ns_[static_cast<size_t>(copy.direction)] >= kPageablePieceNs;
   }
   Reason hold() const { return hold_; }
   Reason fits() const { return fits_; }
@@ -67,6 +76,7 @@ class CopyTime {
  private:
   std::array<int64_t, 4> left_ns_{};
   int64_t pageable_ns_ = kNever;  // of all directions together: the host is what they occupy
+  bool pageable_taken_ = false;
   Reason hold_;
   Reason fits_;
 };
@@ -111,7 +121,11 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
     if (duration_ns > left_ns) {
       launch.blocks_max = BytesWithin(head, left_ns);
       launch.reason = Reason::kFillsGap;
-      if (launch.blocks_max < kCopyPieceBytesMin && !lc.active && HasCredit(snapshot, head)) {
+      if (launch.blocks_max < kCopyPieceBytesMin && time.OnlyPageableLimits(head)) {
+        launch.blocks_max = kCopyPieceBytesMin;  // a slow one is not held for ever
+      }
+      if (launch.blocks_max < kCopyPieceBytesMin && !lc.active && !time.WaitsItsTurn(head) &&
+          HasCredit(snapshot, head)) {
         launch.blocks_max = kCopyPieceBytesMin;
         launch.reason = Reason::kTailCredit;
       }

@@ -4,9 +4,9 @@
 // ms), so a BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction,
 // also while no query is active. The two directions do not disturb each other (Baymax 6.1).
 //
-// A copy of pageable memory keeps the thread that launches it inside the driver, which lets no other
-// launch through meanwhile: beside copies of 16 MB no query of an LC app came to an end for seconds
-// (H100). Beside LC apps it runs in short pieces, one at a time.
+// A copy of pageable memory keeps the thread that launches it inside the driver. Beside copies of
+// 16 MB no query of an LC app came to an end for seconds (H100), probably because other launches
+// wait for the driver meanwhile. Beside LC apps such a copy runs in short pieces, one at a time.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_COPIES_H_

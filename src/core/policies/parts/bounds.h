@@ -58,7 +58,8 @@ struct Budgets {
 };
 
 // The longest delay that still meets the tails of all LC apps that limit BE work, so that it moves
-// their p99 by its mean; 0: a tail is unknown.
+// their p99 by its mean; 0: a tail is unknown. A random arrival's tail is assumed of an app that
+// has shown none yet.
 inline int64_t LongestInTails(const Snapshot& snapshot) {
   int64_t longest_ns = kNever;
   for (const LcAppView& app : snapshot.lc_apps) {

@@ -7,8 +7,8 @@
 //
 // so the largest share that keeps a shift of B is q = (exp(eta B) - 1) / (E[exp(eta W)] - 1). That
 // holds for an exponential tail, which reaches down to the median at most. Where the wait makes all
-// queries late that are slower than the median, q F <= 0.01 too, with F the late share of those
-// that wait: no more may be late than lie above a p99. Periodic arrivals know only this limit. The
+// queries late that are slower than the median, q F <= 0.01 too. F is the share of those that wait
+// and are late: a p99 leaves one query in a hundred. Periodic arrivals have only this limit. The
 // draw is a hash of the instant at which the idle period began: plans of one period agree, and a
 // replay draws the same. Threads: the planner's.
 

@@ -119,8 +119,7 @@ LcTerm MakeLcTerm(const LcAppView& app) {
   term.p50_bound = app.p50_bound;
   term.p99_ns = app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns;
   // A split is chosen for less than the whole target: its queue is sensitive to each error.
-  term.target_ns =
-      static_cast<int64_t>(kTargetPlanned * static_cast<double>(app.target_ns));
+  term.target_ns = static_cast<int64_t>(kTargetPlanned * static_cast<double>(app.target_ns));
   term.solo_ns = RoundUp(app.solo_ns);
   if (app.target_tail > 0) {
     term.target_tail = std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps;
