@@ -16,16 +16,18 @@
 #ifndef GPUSHARE_SRC_SIM_ENGINE_H_
 #define GPUSHARE_SRC_SIM_ENGINE_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "src/core/base/limits.h"
 #include "src/core/seams/device.h"
 #include "src/sim/faults.h"
 #include "src/sim/fused_pace.h"
@@ -369,7 +371,8 @@ class Engine {
   SmState sms_;
   Link link_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;  // ascending by id, then name
-  std::map<std::string, FusedPace> fused_paces_;          // of the prepared fused kernels, by name
+  // Of the prepared fused kernels, by id. A failed registration must leave no memory behind.
+  std::array<std::optional<FusedPace>, core::kMaxKernels + 1> fused_paces_;
   Table<std::unique_ptr<Place>> places_;
   Table<Lane> lanes_;
   Table<int32_t> lanes_of_place_;  // by place, the number of its lanes

@@ -57,7 +57,7 @@ Engine::FusedShape Engine::ShapeOf(const core::FusedKernelDesc& fused, const Pre
 }
 
 void Engine::PrepareFused(core::FusedKernelDesc& fused) {
-  fused_paces_.insert_or_assign(fused.name, sim::PaceOf(fused));
+  if (fused.id.value < fused_paces_.size()) fused_paces_[fused.id.value] = sim::PaceOf(fused);
   const PreparedKernel* tensor = nullptr;
   const PreparedKernel* cuda = nullptr;
   for (const auto& kernel : kernels_) {
@@ -76,8 +76,8 @@ void Engine::ShapeFused(Launch& first, Launch& second, const core::LaunchRequest
   const bool swapped = !core::FirstIsTensorPart(request);
   first.per_block = std::max(1, swapped ? fused.cuda_blocks : fused.tensor_blocks);
   second.per_block = std::max(1, swapped ? fused.tensor_blocks : fused.cuda_blocks);
-  const auto prepared = fused_paces_.find(fused.name);
-  const FusedPace pace = prepared != fused_paces_.end() ? prepared->second : sim::PaceOf(fused);
+  const bool prepared = fused.id.value < fused_paces_.size() && fused_paces_[fused.id.value];
+  const FusedPace pace = prepared ? *fused_paces_[fused.id.value] : sim::PaceOf(fused);
   first.fused_pace = swapped ? pace.cuda : pace.tensor;
   second.fused_pace = swapped ? pace.tensor : pace.cuda;
   const FusedShape shape = swapped ? ShapeOf(fused, *second.kernel, *first.kernel)

@@ -470,7 +470,7 @@ TEST_F(WholeTest, APageablePieceWaitsForTheOneInFlightAlsoOnCredit) {
 TEST_F(WholeTest, ASlowPageableCopyIsNotHeldForEver) {
   SnapshotBuilder loose;
   const int32_t app = loose.AddBeApp();
-  loose.AddLcApp();
+  loose.AddLcApp(0.1, 100 * kUs, 300 * kUs, 0);  // no bound, no budget
   HeadView& slow = loose.AddBeCopy(app, CopyDirection::kHostToDevice, 1 << 20, 20 * kMs);
   slow.pinned = false;
   const Plan plan = PlanOf("adaptive", loose);
