@@ -111,11 +111,13 @@ int64_t Engine::RoomFor(int32_t slot, const Cell& cell) const {
 bool Engine::PlaceTasks(int32_t slot) {
   Launch& launch = launches_[slot];
   Pool& pool = pools_[launch.pool];
-  if (pool.available() == 0) {
+  const auto nothing_left = [&] {
+    if (pool.available() > 0) return false;
     RemovePending(slot);
     EndIfDone(slot);
     return true;
-  }
+  };
+  if (nothing_left()) return true;
   const bool grid = !launch.workers;
   if (launch.workers_resident >= launch.workers_wanted) return !grid;
   int64_t room = 0;
@@ -132,11 +134,7 @@ bool Engine::PlaceTasks(int32_t slot) {
   if (room == 0) return false;
   // What its blocks have claimed since the last event is not left for new blocks.
   if (pool.residencies > 0) SettleClaims(launch.pool);
-  if (pool.available() == 0) {
-    RemovePending(slot);
-    EndIfDone(slot);
-    return true;
-  }
+  if (nothing_left()) return true;
   const int64_t want = std::min(launch.workers_wanted - launch.workers_resident, pool.available());
   AddBlocks(slot, want, room, room_sms);
   if (launch.start_ns == core::kNever) launch.start_ns = now_;

@@ -46,10 +46,10 @@ inline TailQuantiles QuantilesOf(const RecentLatencies& latencies) {
 }
 
 // A delay beyond which at least half of the queries that meet it miss a bound of `shift_ns` above
-// the p99 alone: those that would have been slower than the median. Without queues that is the
-// bound itself; there a rate tells nothing. Latencies beside BE work count too, and a median that
-// is too long is the safe side. `p99_alone_ns` and `solo_ns` 0: unknown. Where no p99 is stated,
-// that of the latencies counts, less the delay: the delay itself may be what lies above the median.
+// the p99 alone: those that would have been slower than the median. Where no query waits for
+// another, that is the bound itself. The median includes latencies beside BE work: it may be too
+// long, which makes the answer smaller. `p99_alone_ns` and `solo_ns` 0: unknown. If no p99 is
+// stated, that of the latencies counts, less the delay, which may be all that is above the median.
 // kNever: nothing is measured or stated, so that no delay counts as late.
 inline int64_t LateDelay(int64_t shift_ns, int64_t p99_alone_ns, int64_t solo_ns,
                          const TailQuantiles& tail) {

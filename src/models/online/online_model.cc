@@ -445,9 +445,9 @@ class OnlineModel final : public CostModel {
     // the neighbour out, and no better samples would follow.
     const double added_most_ns = kBlockingOfEviction * eviction_ns;
     const double added_ns = sample.measured_ns - expected_ns;
-    // The likely cause is the part that stays. Where every query evicts a part, no other sample
-    // tells what the pair's speed is. Nor can an eviction make a query faster than expected. All
-    // other samples agree with the speed, as far as they go.
+    // The likely cause of a longer delay is the part that stays. If every query evicts a part, only
+    // such samples show the pair's speed. A query that is faster than expected shows that the speed
+    // is too low. Any other sample does not contradict it.
     bool changed = false;
     if (beside.sms > 0 && added_ns > added_most_ns) {
       changed = ObservePair({sample.key, sample.alone_ns, sample.measured_ns - eviction_ns});

@@ -458,12 +458,17 @@ TEST_F(WholeTest, PageableCopiesRunInShortPiecesOneAtATimeBesideLcApps) {
 }
 
 TEST_F(WholeTest, APageablePieceWaitsForTheOneInFlightAlsoOnCredit) {
+  builder.lc_apps[0].blocking_budget_ns = 0;
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  builder.lc_apps[0].tail_credit = 1;
+  HeadView& in = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 27 * kUs);
+  in.pinned = false;
+  const Plan alone = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(alone, in), nullptr);
+  EXPECT_EQ(FindLaunch(alone, in)->reason, Reason::kTailCredit);
   builder.AddRunningBe(be, -1, 26 * kUs, {{kWholeDevice, Form::kMemcpy}});
   builder.running.back().task.kind = TaskKind::kMemcpy;
   builder.running.back().task.direction = CopyDirection::kDeviceToHost;
-  HeadView& in = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 16 << 20, 60'000 * kUs);
-  in.pinned = false;
-  for (LcAppView& app : builder.lc_apps) app.tail_credit = kTailCreditMax;
   EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), in), nullptr);
 }
 
