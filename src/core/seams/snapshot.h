@@ -51,8 +51,8 @@ struct LcAppView {
   int64_t solo_ns = 0;       // predicted duration of one query alone
   double load = 0;           // share of time that its queries would take alone (smoothed)
   double load_error = 0;     // its standard deviation; large while little has been seen
-  // With a target: factor on the p99 that the load gives (queue_tail.h), as measured; else 0. And
-  // without p99_alone_ns also its highest load of late.
+  // With a target: factor on the p99 that the load gives (queue_tail.h), as measured, and its
+  // highest load of late; else 0.
   double target_tail = 0;
   double peak_load = 0;
   // Longest delay that every busy period of this app may begin with, as an eviction is. From the

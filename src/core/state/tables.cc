@@ -161,7 +161,7 @@ void ResetApp(App& app) {
   app.delivered.Clear();
   app.held_ns.fill(0);
   app.target_tail = TargetTailAtFirst(app.options);
-  app.peak_load = 1;
+  app.peak_load = PeakLoadAtFirst(app.options);
   app.peak_updated_ns = 0;
   app.main_kernel = nullptr;
   app.main_kernel_credit = 0;

@@ -415,6 +415,30 @@ TEST(AdaptiveLayoutTest, ALooseTargetStillLeavesLcASideThatCarriesItsPeakLoad) {
   EXPECT_EQ(SmsForTarget(1'000 * kMs, 1, 667 * kUs, 1), 132);
 }
 
+// In a lull between queries back to back the smoothed load falls. A side that would carry it keeps
+// the queries of the next burst.
+TEST(AdaptiveLayoutTest, AStatedTargetIsJudgedAtTheHighestLoadOfLate) {
+  const auto sms_with = [](double load, double peak_load) {
+    SnapshotBuilder builder;
+    builder.AddLcAppWithTarget(load, 667 * kUs, 5'000 * kUs);
+    builder.lc_apps[0].p99_alone_ns = 2'000 * kUs;
+    builder.lc_apps[0].target_tail = 1;
+    builder.lc_apps[0].peak_load = peak_load;
+    builder.lc_apps[0].blocking_budget_ns = 150 * kUs;
+    const int32_t kernel = builder.AddKernel(40 * kUs);
+    for (const SplitView& split : builder.splits) {
+      builder.Pair(0, kernel, split.lc_sms).be_speed_be_side *= 1.5f;
+    }
+    builder.AddBeHead(builder.AddBeApp(), kernel, 8 * kMs);
+    const Plan plan = PlanOf("adaptive", builder);
+    return builder.places[static_cast<size_t>(plan.routes[0].place)].sms;
+  };
+  const int32_t at_half = sms_with(0.5, 0.5);
+  EXPECT_LT(sms_with(0.125, 0.125), at_half);
+  EXPECT_EQ(sms_with(0.125, 0.5), at_half);
+  EXPECT_EQ(sms_with(0.5, 0.125), at_half) << "the load itself may be higher";
+}
+
 // The floor of a peak load, half of the device, is for apps of which only a target is known.
 TEST(AdaptiveLayoutTest, AnAppWithABoundAddsItsLoadButNoPeakToTheSide) {
   SnapshotBuilder builder;

@@ -50,10 +50,22 @@ TEST_F(TargetTailTest, StartsAtAStatedP99AndLearnsThere) {
 TEST_F(TargetTailTest, ThePeakLoadRisesAtOnceAndFallsSlowly) {
   const TimeNs start_ns = 1'000'000'000;
   const auto second = static_cast<TimeNs>(1e9);
+  app.load_weight = 1;
   EXPECT_EQ(PeakLoad(app, 0.2, start_ns), 1) << "nothing is known yet";
   EXPECT_NEAR(PeakLoad(app, 0.2, start_ns + second), 0.6, 0.01);
   EXPECT_EQ(PeakLoad(app, 0.9, start_ns + second + 1), 0.9);
   EXPECT_EQ(PeakLoad(app, 0.1, start_ns + 9 * second), 0.1);
+}
+
+// Its first queries, back to back before its traffic begins, look like a load of 1.
+TEST_F(TargetTailTest, AYoungEstimateOfTheLoadDoesNotRaiseThePeak) {
+  app.options.p99_alone_ns = 900;
+  app.peak_load = PeakLoadAtFirst(app.options);
+  EXPECT_EQ(app.peak_load, kTargetLoadFloor);
+  app.load_weight = kPeakWeightMin / 2;
+  EXPECT_EQ(PeakLoad(app, 1, 1'000'000'000), kTargetLoadFloor);
+  app.load_weight = 1;
+  EXPECT_EQ(PeakLoad(app, 0.7, 1'000'000'001), 0.7);
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ LcTerm MakeLcTerm(const LcAppView& app) {
   if (app.target_tail > 0) {
     term.target_tail = std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps;
     term.bare = app.p99_alone_ns <= 0;
-    if (term.bare) term.peak_load = std::max(RoundLoad(app.peak_load), kTargetLoadFloor);
+    term.peak_load = std::max(RoundLoad(app.peak_load), term.bare ? kTargetLoadFloor : term.load);
   }
   return term;
 }

@@ -27,8 +27,10 @@ struct LcTerm {
   int64_t solo_ns = 0;
   // With a target: factor on the p99 that the load gives (queue_tail.h), rounded up.
   double target_tail = 0;
-  bool bare = false;     // a target, and nobody knows the p99
-  double peak_load = 0;  // then, rounded: what its side must carry
+  bool bare = false;  // a target, and nobody knows the p99
+  // With a target: its highest load of late, rounded. What its side must carry, and where the p99
+  // is stated the load at which the side must keep the target: a lull is not the app's load.
+  double peak_load = 0;
   bool operator==(const LcTerm&) const = default;
 };
 

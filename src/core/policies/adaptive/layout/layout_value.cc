@@ -37,6 +37,10 @@ bool KeepsBound(const LcTerm& lc, const QueueEffect& effect, int64_t blocking_ns
 
 constexpr double kUnboundedInflation = 1e9;
 
+double JudgedLoad(const LcTerm& lc) {
+  return lc.target_tail > 0 && !lc.bare ? std::max(lc.load, lc.peak_load) : lc.load;
+}
+
 float LcSpeed(const PairTable& pairs, int32_t app, int32_t kernel, int32_t split, Speeds speeds) {
   const PairOption& option = pairs.at(app, kernel, split);
   if (speeds == Speeds::kAlone) return option.lc_speed_alone;
@@ -66,12 +70,14 @@ LayoutEvaluation::LayoutEvaluation(const LayoutQuestion& question, const PairTab
   for (int32_t a = 0; a < question.lc_count; ++a) {
     const LcTerm& lc = question.lc[static_cast<size_t>(a)];
     load_ += lc.load;
+    judged_load_ += JudgedLoad(lc);
     targets_ = targets_ || lc.target_tail > 0;
     whole_service_ns_ += lc.load * static_cast<double>(lc.solo_ns);
     if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
   }
   if (load_ > 0) whole_service_ns_ /= load_;
   load_ = std::min(load_, kLoadMax);
+  judged_load_ = std::min(judged_load_, kLoadMax);
   if (!targets_) unblocked_ = LimitOf(0);
 }
 
@@ -131,6 +137,7 @@ double LayoutEvaluation::Knee(int32_t split) const {
 SplitEffect LayoutEvaluation::EffectOf(int32_t kernel, int32_t split, Speeds speeds) const {
   SplitEffect effect;
   effect.load = load_;
+  effect.judged_load = judged_load_;
   effect.be_side = effect.lc_side = effect.slowest = 1e9;
   bool judged = false;
   for (int32_t a = 0; a < question_.lc_count; ++a) {
@@ -147,6 +154,7 @@ SplitEffect LayoutEvaluation::EffectOf(int32_t kernel, int32_t split, Speeds spe
     }
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
     effect.split_load += lc.load / speed;
+    effect.judged_split_load += JudgedLoad(lc) / speed;
     if (targets_) {
       effect.peak_load += lc.peak_load / speed;
       effect.service_ns += lc.load / speed * static_cast<double>(lc.solo_ns) / speed;
@@ -161,7 +169,9 @@ SplitEffect LayoutEvaluation::EffectOf(int32_t kernel, int32_t split, Speeds spe
 bool LayoutEvaluation::AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split,
                                      Speeds speeds, int64_t blocking_ns) const {
   if (!effect.stable || effect.peak_load > kTargetSideLoadMax) return false;
-  const double queueing = Queueing(effect.load, effect.split_load, question_.load_margin);
+  if (!(effect.judged_split_load < 1)) return false;
+  const double queueing =
+      Queueing(effect.judged_load, effect.judged_split_load, question_.load_margin);
   for (int32_t a = 0; a < question_.lc_count; ++a) {
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
     if (lc.silent) continue;
@@ -169,8 +179,8 @@ bool LayoutEvaluation::AllKeepBounds(const SplitEffect& effect, int32_t kernel, 
     QueueEffect on_split = {.inflation = queueing / speed};
     if (lc.target_tail > 0) {
       const auto solo_ns = static_cast<double>(lc.solo_ns);
-      on_split.tail_p99_ns = QueueP99(solo_ns / speed, effect.service_ns, effect.split_load);
-      on_split.whole_p99_ns = QueueP99(solo_ns, whole_service_ns_, effect.load);
+      on_split.tail_p99_ns = QueueP99(solo_ns / speed, effect.service_ns, effect.judged_split_load);
+      on_split.whole_p99_ns = QueueP99(solo_ns, whole_service_ns_, effect.judged_load);
     }
     if (!KeepsBound(lc, on_split, blocking_ns)) return false;
   }
@@ -270,7 +280,7 @@ LayoutEvaluation::SplitEffects LayoutEvaluation::EffectsOf(int32_t kernel) const
 
 SplitEffect LayoutEvaluation::SplitEffects::At(size_t split, double load) const {
   SplitEffect effect;
-  effect.load = load;
+  effect.load = effect.judged_load = load;
   if (!judged) {
     effect.slowest = 0;
     effect.stable = false;
@@ -279,7 +289,7 @@ SplitEffect LayoutEvaluation::SplitEffects::At(size_t split, double load) const 
   effect.be_side = be_side[split];
   effect.lc_side = lc_side[split];
   effect.slowest = slowest[split];
-  effect.split_load = split_load[split];
+  effect.split_load = effect.judged_split_load = split_load[split];
   // A speed of 0 is unstable, and then no load counts.
   effect.stable = effect.slowest > 0 && effect.split_load < 1;
   return effect;

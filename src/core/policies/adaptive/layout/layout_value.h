@@ -51,7 +51,11 @@ struct SplitEffect {
   double load = 0;        // rho of all LC apps on the whole device
   double split_load = 0;  // rho' on the LC side
   double service_ns = 0;  // mean there, weighted by load
-  double peak_load = 0;   // there, of apps with bare targets
+  double peak_load = 0;   // there, of apps with targets
+  // The two loads at which bounds are judged: an app that states target and p99 counts with its
+  // highest load of late.
+  double judged_load = 0;
+  double judged_split_load = 0;
   double be_side = 0;     // BE speeds, the worst over LC apps
   double lc_side = 0;
   double slowest = 1;  // the least LC speed
@@ -123,6 +127,7 @@ class LayoutEvaluation {
   const LayoutQuestion& question_;
   const PairTable& pairs_;
   double load_ = 0;
+  double judged_load_ = 0;
   double queries_per_ns_ = 0;
   bool targets_ = false;         // whether some app has one
   double whole_service_ns_ = 0;  // mean of a query on the whole device, weighted by load
