@@ -96,6 +96,7 @@ BesideLc LcOverlap::FindBeside(const HeadView& be) const {
     std::array<double, kMaxApps> speeds{};
     BesideLc beside = AtRatio(be, ratio, speeds);
     if (!(beside.lc_speed > 0) || !(beside.be_speed > 0) || beside.workers_per_sm <= 0) continue;
+    beside.gain = GainOf(beside.lc_speed, beside.be_speed);
     if (beside.gain > std::max(best.gain, kBePairGainMin) && IsStable(speeds)) best = beside;
   }
   return best;
@@ -105,8 +106,6 @@ BesideLc LcOverlap::FindBeside(const HeadView& be) const {
 BesideLc LcOverlap::AtRatio(const HeadView& be, size_t ratio,
                             std::array<double, kMaxApps>& speeds) const {
   BesideLc beside = {.lc_speed = 1, .be_speed = 1};
-  double lc_expected = 1;
-  double be_expected = 1;
   for (size_t app = 0; app < snapshot_.lc_apps.size(); ++app) {
     if (IsSilent(snapshot_.lc_apps[app])) continue;
     const auto options = snapshot_.co_schedules.Of(rows_[app], be.overlap_index);
@@ -120,10 +119,7 @@ BesideLc LcOverlap::AtRatio(const HeadView& be, size_t ratio,
     speeds[app] = option.speed[lc_side] * sure;
     beside.lc_speed = std::min(beside.lc_speed, speeds[app]);
     beside.be_speed = std::min(beside.be_speed, option.speed[1 - lc_side] * sure);
-    lc_expected = std::min(lc_expected, static_cast<double>(option.speed[lc_side]));
-    be_expected = std::min(be_expected, static_cast<double>(option.speed[1 - lc_side]));
   }
-  beside.gain = lc_expected > 0 ? GainOf(lc_expected, be_expected) : 0;
   return beside;
 }
 

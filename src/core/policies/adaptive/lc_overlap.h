@@ -5,12 +5,10 @@
 // workers on each SM, and LC's grid takes the rest (Tacker's co-residency, without holding an LC
 // task):
 //
-//   gain     be speed / lc speed - (1 / lc speed - 1), of LC's time, by the speeds as predicted: a
-//            wrong one costs BE work and no query
+//   gain     be speed / lc speed - (1 / lc speed - 1), of LC's time; speeds less their error bar
 //   value    the whole device's, and load x gain: chosen where it beats the best split
-//   slack    each active query still ends in time if all work up to it runs at the lower speed less
-//            its error bar, and so does one that then waits as long as the p99 alone; else BE is
-//            evicted at once
+//   slack    each active query still ends in time if all work up to it runs at the lower speed, and
+//            so does one that then waits as long as the p99 alone; else BE is evicted at once
 //
 // LC tasks go on by the fast path, which evicts nothing then: the next plan takes the workers that
 // are too many. Threads: the planner's. Pure; nothing allocates.
@@ -34,9 +32,9 @@ namespace gpushare::core {
 // How one BE kernel runs beside the LC work.
 struct BesideLc {
   int32_t workers_per_sm = 0;  // 0: it does not
-  double lc_speed = 0;         // the least of the LC apps', less the error bar
-  double be_speed = 0;         // the least beside them, less the error bar
-  double gain = 0;             // of LC's time, as predicted
+  double lc_speed = 0;         // the least of the LC apps'
+  double be_speed = 0;         // the least beside them
+  double gain = 0;             // of LC's time
 };
 
 class LcOverlap {
