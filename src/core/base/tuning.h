@@ -143,8 +143,8 @@ inline constexpr double kTargetPlanned = 0.9;
 // side when their queue is empty, which a burst prevents on a side that is too small. Range 0.3 to
 // 0.8.
 inline constexpr double kTargetLoadFloor = 0.5;
-// The peak load starts at 1, where the p99 alone is stated at kTargetLoadFloor. Time constant of its
-// fall to the present load, ns. Range 0.5 to 10 s.
+// The peak load starts at 1, where the p99 alone is stated at kTargetLoadFloor. Time constant of
+// its fall to the present load, ns. Range 0.5 to 10 s.
 inline constexpr double kTargetPeakNs = 2e9;
 // Weight that a smoothed load needs to raise the peak, of the 1 that it has in the end: half of it
 // is there after 0.7 kLoadWindowNs. Range 0.2 to 0.9.

@@ -122,8 +122,7 @@ void ViewLcApps(Flow& flow) {
     view.load = LoadOf(app, flow.now_ns);
     view.load_error = LoadErrorOf(app, view.load, flow.now_ns);
     view.target_tail = app.options.target_ns > 0 ? app.target_tail : 0;
-    view.peak_load =
-        app.options.target_ns > 0 ? PeakLoad(app, view.load, flow.now_ns) : 0;
+    view.peak_load = app.options.target_ns > 0 ? PeakLoad(app, view.load, flow.now_ns) : 0;
     view.p50_bound = app.options.p50_bound;
     ViewBudgets(app, queue, vacations, flow.now_ns, view);
     view.reserved_capsms = app.reserved_capsms;

@@ -56,7 +56,7 @@ struct SplitEffect {
   // highest load of late.
   double judged_load = 0;
   double judged_split_load = 0;
-  double be_side = 0;     // BE speeds, the worst over LC apps
+  double be_side = 0;  // BE speeds, the worst over LC apps
   double lc_side = 0;
   double slowest = 1;  // the least LC speed
   bool stable = true;
