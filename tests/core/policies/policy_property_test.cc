@@ -493,7 +493,7 @@ RC_GTEST_PROP(Adaptive, CopiesStayWithinTheirNumberAndTheBudgetOfEachDirection, 
     ++count[task.direction];
     double share = 1;
     if (launch.blocks_max > 0) {
-      RC_ASSERT(launch.blocks_max >= 65'536 && launch.blocks_max < task.blocks_left);
+      RC_ASSERT(launch.blocks_max >= 65'536 && launch.blocks_max <= task.blocks_left);
       share = static_cast<double>(launch.blocks_max) / static_cast<double>(task.blocks_left);
     }
     ns[task.direction] +=
