@@ -75,8 +75,14 @@ class Ticket:
         """wait() for any verdict: it raises no TaskError."""
         if self._record is None:
             runtime, value = self.runtime_handle, self.c_value
-            _waits.wait(self._queue.runtime._waits, runtime,
-                        lambda until: library().gpushare_ticket_wait(runtime, value, until), timeout_s)
+
+            def wait_until(deadline_ns: int) -> int:
+                status = library().gpushare_ticket_wait(runtime, value, deadline_ns)
+                if status == Status.OK:
+                    self.record()  # a close frees the runtime as soon as this wait has ended
+                return status
+
+            _waits.wait(self._queue.runtime._waits, runtime, wait_until, timeout_s)
 
     def record(self) -> CompletionRecord:
         """What happened to the task, which must be complete."""
