@@ -355,21 +355,37 @@ TEST(AdaptiveLayoutTest, AnAnswerIsNotRememberedBeyondItsQuestion) {
   }
 }
 
-// SMs of LC's route for a chain of 667 us at load 0.3 that states a target alone.
-int32_t SmsForTarget(int64_t target_ns, double tail, int64_t solo_ns = 667 * kUs,
-                     double peak_load = 0.3) {
+// A chain with a target, beside a BE kernel that gains from a larger side.
+struct TargetCase {
+  double load = 0.3;
+  int64_t solo_ns = 667 * kUs;
+  int64_t target_ns = 0;
+  double tail = 1;
+  double peak_load = 0.3;
+  int64_t p99_alone_ns = 0;  // 0: not stated
+};
+
+// SMs of its route.
+int32_t SmsFor(const TargetCase& app) {
   SnapshotBuilder builder;
-  builder.AddLcAppWithTarget(0.3, solo_ns, target_ns);
-  builder.lc_apps[0].target_tail = tail;
-  builder.lc_apps[0].peak_load = peak_load;
-  builder.lc_apps[0].blocking_budget_ns = target_ns / 20;
+  builder.AddLcAppWithTarget(app.load, app.solo_ns, app.target_ns);
+  LcAppView& view = builder.lc_apps[0];
+  view.target_tail = app.tail;
+  view.peak_load = app.peak_load;
+  if (app.p99_alone_ns > 0) view.p99_alone_ns = app.p99_alone_ns;
+  view.blocking_budget_ns = app.target_ns / 20;
   const int32_t kernel = builder.AddKernel(40 * kUs);
   for (const SplitView& split : builder.splits) {
-    builder.Pair(0, kernel, split.lc_sms).be_speed_be_side *= 1.5f;  // BE gains from a larger side
+    builder.Pair(0, kernel, split.lc_sms).be_speed_be_side *= 1.5f;
   }
   builder.AddBeHead(builder.AddBeApp(), kernel, 8 * kMs);
   const Plan plan = PlanOf("adaptive", builder);
   return builder.places[static_cast<size_t>(plan.routes[0].place)].sms;
+}
+
+int32_t SmsForTarget(int64_t target_ns, double tail, int64_t solo_ns = 667 * kUs,
+                     double peak_load = 0.3) {
+  return SmsFor({.solo_ns = solo_ns, .target_ns = target_ns, .tail = tail, .peak_load = peak_load});
 }
 
 // Its p99 alone is 1.94 ms by its load, not its solo time.
@@ -387,18 +403,7 @@ TEST(AdaptiveLayoutTest, ALooseTargetGivesBeASideAndLateQueriesMakeItSmaller) {
 // below is an estimate, and the queue on the side counts too.
 TEST(AdaptiveLayoutTest, ATargetCountsTheQueueOfASideWhereTheStatedP99IsShort) {
   const auto sms_with = [](int64_t p99_alone_ns, double tail) {
-    SnapshotBuilder builder;
-    builder.AddLcAppWithTarget(0.3, 667 * kUs, 3'000 * kUs);
-    builder.lc_apps[0].p99_alone_ns = p99_alone_ns;
-    builder.lc_apps[0].target_tail = tail;
-    builder.lc_apps[0].blocking_budget_ns = 150 * kUs;
-    const int32_t kernel = builder.AddKernel(40 * kUs);
-    for (const SplitView& split : builder.splits) {
-      builder.Pair(0, kernel, split.lc_sms).be_speed_be_side *= 1.5f;
-    }
-    builder.AddBeHead(builder.AddBeApp(), kernel, 8 * kMs);
-    const Plan plan = PlanOf("adaptive", builder);
-    return builder.places[static_cast<size_t>(plan.routes[0].place)].sms;
+    return SmsFor({.target_ns = 3 * kMs, .tail = tail, .p99_alone_ns = p99_alone_ns});
   };
   const int32_t queue = sms_with(1'900 * kUs, 1);
   EXPECT_EQ(sms_with(1'200 * kUs, 1), queue);
@@ -419,19 +424,8 @@ TEST(AdaptiveLayoutTest, ALooseTargetStillLeavesLcASideThatCarriesItsPeakLoad) {
 // the queries of the next burst.
 TEST(AdaptiveLayoutTest, AStatedTargetIsJudgedAtTheHighestLoadOfLate) {
   const auto sms_with = [](double load, double peak_load) {
-    SnapshotBuilder builder;
-    builder.AddLcAppWithTarget(load, 667 * kUs, 5'000 * kUs);
-    builder.lc_apps[0].p99_alone_ns = 2'000 * kUs;
-    builder.lc_apps[0].target_tail = 1;
-    builder.lc_apps[0].peak_load = peak_load;
-    builder.lc_apps[0].blocking_budget_ns = 150 * kUs;
-    const int32_t kernel = builder.AddKernel(40 * kUs);
-    for (const SplitView& split : builder.splits) {
-      builder.Pair(0, kernel, split.lc_sms).be_speed_be_side *= 1.5f;
-    }
-    builder.AddBeHead(builder.AddBeApp(), kernel, 8 * kMs);
-    const Plan plan = PlanOf("adaptive", builder);
-    return builder.places[static_cast<size_t>(plan.routes[0].place)].sms;
+    return SmsFor(
+        {.load = load, .target_ns = 5 * kMs, .peak_load = peak_load, .p99_alone_ns = 2 * kMs});
   };
   const int32_t at_half = sms_with(0.5, 0.5);
   EXPECT_LT(sms_with(0.125, 0.125), at_half);
