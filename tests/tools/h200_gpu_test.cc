@@ -69,6 +69,8 @@ std::vector<RowSet> RowSets() {
        {
            // The GPU's row is above its bound, and nobody knows why (docs/results.md).
            {"decode12-spmv-0.5", {0.009, -0.067, 0.012}},
+           // The GPU's row used a split up to its whole bound; kBoundShareOfSplit refuses it now.
+           {"chain1-cutcp-0.5", {-0.004, -0.014, -0.216}},
        }},
   };
 }

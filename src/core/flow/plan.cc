@@ -60,8 +60,8 @@ void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs no
   if (IsSilent(app.account, now_ns)) return;
   const int64_t target_ns = std::min(
       BudgetOfTarget(app, queue), BlockingBudget(0, app.options.p50_bound, 0, app.query_solo_ns));
-  const int64_t shift_ns =
-      BlockingBudget(0, app.options.p99_bound, app.options.p99_alone_ns, app.query_solo_ns);
+  const int64_t shift_ns = BlockingBudget(0, PlannedBound(app.options.p99_bound, kBoundShareOfWait),
+                                          app.options.p99_alone_ns, app.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
   view.uncuttable_budget_ns =
       std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "src/core/base/tuning.h"
+
 namespace gpushare::core {
 namespace {
 
@@ -73,6 +75,11 @@ int64_t BlockingBudget(int64_t target_ns, double p99_bound, int64_t p99_alone_ns
     budget = std::min(budget, from_bound);
   }
   return budget;
+}
+
+double PlannedBound(double bound, double share) {
+  if (!(bound > 0)) return 0;
+  return bound - std::min((1 - share) * std::max(0.0, bound - 1), kBoundMarginMax);
 }
 
 }  // namespace gpushare::core

@@ -89,6 +89,19 @@ TEST(AdaptiveLayoutTest, TheChoiceHasTheSecondBestLayout) {
       << "nothing to choose";
 }
 
+// Predicted p99 over alone: 1.020 at a speed of 0.987, 1.027 at 0.983. The bound is 1.03.
+TEST(AdaptiveLayoutTest, ASplitMayUseAShareOfTheSlackOfABound) {
+  for (const float speed : {0.987f, 0.983f}) {
+    Decode16 builder(0.3, 1'548 * kUs);
+    const int32_t sincos = builder.AddKernel(kUs);
+    builder.SetSpeed(sincos, speed);
+    builder.AddBeHead(builder.be, sincos, 8 * kMs);
+    const Plan plan = PlanOf("adaptive", builder);
+    EXPECT_EQ(plan.routes[0].place, speed == 0.987f ? builder.LcPlace(84) : kWholeDevice)
+        << Describe(plan);
+  }
+}
+
 TEST(AdaptiveLayoutTest, ANeighbourThatFightsForMemorySharesByTime) {
   Decode16 builder(0.5, 2'386 * kUs);
   const int32_t streaming = builder.AddKernel(58 * kUs);
@@ -215,7 +228,7 @@ TEST(AdaptiveLayoutTest, AKernelThatTheLayoutExcludesIsHeldWithThePredictedLaten
   // p99 x (1 / 0.5) (1 - 0.35) / (1 - 0.7), with the load rounded to 19 / 64 and 0.05 added.
   const double load = 19. / 64 + 0.05;
   EXPECT_NEAR(static_cast<double>(hold->value_ns), 1'548e3 * 2 * (1 - load) / (1 - 2 * load), 2e3);
-  EXPECT_NEAR(static_cast<double>(hold->limit_ns), 1'548e3 * 1.03, 1e3);
+  EXPECT_NEAR(static_cast<double>(hold->limit_ns), 1'548e3 * 1.024, 1e3);
 }
 
 TEST(AdaptiveLayoutTest, AnAbsoluteTargetBuysASlowerSplit) {

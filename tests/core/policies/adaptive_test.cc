@@ -299,6 +299,18 @@ TEST_F(WholeTest, WorkBeyondTheBudgetStartsOnCreditAndOnlyWithEnoughOfIt) {
   EXPECT_EQ(FindLaunch(plan, head)->reason, Reason::kTailCredit);
 }
 
+TEST_F(WholeTest, WorkOnCreditNeedsCreditForOneLateQueryAtLeast) {
+  builder.lc_apps[0].tail_need_per_ns = 1e-9;  // 5 ms delay 0.005 queries
+  builder.lc_apps[0].tail_credit = 0.99;
+  const HeadView& head = builder.AddBeTask(be, TaskKind::kLibrary, 5 * kMs);
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), head), nullptr);
+  builder.lc_apps[0].tail_credit = 1;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.lc_apps[0].tail_credit = 0.99;
+  builder.lc_apps[0].load = 0;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "no queue";
+}
+
 TEST_F(WholeTest, OnCreditBeStillWaitsForTheActiveQuery) {
   builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
   builder.lc_apps[0].tail_credit = 50;

@@ -136,6 +136,13 @@ TEST(BlockingBudget, IsTheSmallerOfBoundAndTarget) {
   EXPECT_EQ(BlockingBudget(700'000, 1.05, 2'176'000, 667'000), 33'000);
 }
 
+TEST(PlannedBound, IsAShareOfTheSlackAndNoneStaysNone) {
+  EXPECT_NEAR(PlannedBound(1.05, 0.8), 1.04, 1e-12);
+  EXPECT_NEAR(PlannedBound(4, 0.8), 3.98, 1e-12) << "a wide bound";
+  EXPECT_EQ(PlannedBound(1, 0.8), 1);
+  EXPECT_EQ(PlannedBound(0, 0.8), 0);
+}
+
 TEST(BlockingBudget, IsUnboundedOnlyWhenTheAppStatesNothing) {
   EXPECT_EQ(BlockingBudget(0, 0, 2'176'000, 667'000), kNever);
   EXPECT_EQ(BlockingBudget(0, 1.05, 0, 0), 0) << "a bound on an unknown p99 tolerates nothing yet";

@@ -80,8 +80,9 @@ inline CreditAnswer AskTailAccounts(const Snapshot& snapshot, int64_t blocking_n
   CreditAnswer answer;
   for (const LcAppView& app : snapshot.lc_apps) {
     if (blocking_ns <= app.blocking_budget_ns) continue;
-    const double need =
-        std::min(app.tail_need_per_ns * static_cast<double>(blocking_ns), kTailCreditMax);
+    const double delayed = app.tail_need_per_ns * static_cast<double>(blocking_ns);
+    const double least = app.load * kLoadSteps >= 0.5 ? kTailCreditMin : 0;
+    const double need = delayed > 0 ? std::clamp(delayed, least, kTailCreditMax) : 0;
     if (need > 0 && app.tail_credit >= need) continue;
     if (answer.covered || need - app.tail_credit > answer.need - answer.credit) {
       answer = {false, need, app.tail_credit};

@@ -12,6 +12,7 @@
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/graph_cut.h"
+#include "src/core/seams/headroom.h"
 
 namespace gpushare::core {
 namespace {
@@ -115,7 +116,7 @@ LcTerm MakeLcTerm(const LcAppView& app) {
   LcTerm term;
   term.load = RoundLoad(app.load);
   term.silent = app.main_kernel.value == 0 && term.load == 0;
-  term.p99_bound = app.p99_bound;
+  term.p99_bound = PlannedBound(app.p99_bound, kBoundShareOfSplit);
   term.p50_bound = app.p50_bound;
   term.p99_ns = app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns;
   // A split is chosen for less than the whole target: its queue is sensitive to each error.
