@@ -157,8 +157,8 @@ inline constexpr double kTargetTailSteps = 16;
 // Shares of the slack of a p99 bound, bound - 1, that a plan may use: by the slowdown of a split,
 // and by the wait for BE work. The rest is for errors of the prediction. VGG-19 and BERT-base at
 // loads of 0.3 and 0.5 beside training steps and sgemm (H200, 20 rows): a mean p99 of 1.045 and BE
-// of 0.577 with all of it, 1.031 and 0.557 with these shares and kTailCreditMin, 1.032 and 0.527
-// with 0.8 for the wait too. Ranges 0.6 to 1.
+// of 0.577 with all of it, 1.031 and 0.557 with these shares and kTailCreditMin, 1.042 and 0.537
+// with 0.8 for both and no least credit. Ranges 0.6 to 1.
 inline constexpr double kBoundShareOfSplit = 0.8;
 inline constexpr double kBoundShareOfWait = 0.9;
 // The most that is left of a wide bound, as a share of the p99 alone. Range 0.01 to 0.1.
