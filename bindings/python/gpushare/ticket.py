@@ -77,7 +77,7 @@ class Ticket:
             runtime, value = self.runtime_handle, self.c_value
 
             def wait_until(deadline_ns: int) -> int:
-                status = library().gpushare_ticket_wait(runtime, value, deadline_ns)
+                status: int = library().gpushare_ticket_wait(runtime, value, deadline_ns)
                 if status == Status.OK:
                     self.record()  # a close frees the runtime as soon as this wait has ended
                 return status
