@@ -56,8 +56,8 @@ struct LcAppView {
   double target_tail = 0;
   double peak_load = 0;
   // Longest delay that every busy period of this app may begin with, as an eviction is. From the
-  // bound: (p99_bound - 1) x p99_alone_ns; from the target: what it leaves beyond the p99 alone,
-  // stated or estimated, whichever is longer; kNever when it states neither.
+  // bound: kBoundShareOfWait of (p99_bound - 1) x p99_alone_ns; from the target: what it leaves
+  // beyond the p99 alone, stated or estimated, the longer one; kNever when it states neither.
   int64_t blocking_budget_ns = kNever;
   // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.

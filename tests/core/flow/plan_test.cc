@@ -191,6 +191,20 @@ TEST_F(PlanTest, ATargetLeavesWhatIsBeyondTheStatedP99) {
   EXPECT_NEAR(static_cast<double>(seen_.budget_ns[2]), 0.05 * 12 * kMs, 1) << "the target is lost";
 }
 
+// Predictions err, and a plan that used all of a bound would break it in every second window.
+TEST_F(PlanTest, ABoundLeavesTheShareOfItsSlackThatIsForWaits) {
+  AppOptions options;
+  options.name = "service";
+  options.app_class = AppClass::kLatencyCritical;
+  options.p99_bound = 1.05;
+  options.p99_alone_ns = 4 * kMs;
+  ASSERT_TRUE(scheduler_->CreateApp(options).ok());
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  ASSERT_EQ(seen_.budget_ns.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(seen_.budget_ns[1]), 0.9 * 0.05 * 4 * kMs, 1);
+}
+
 // A policy would otherwise count on a time in which nothing leaves.
 TEST_F(PlanTest, NothingHasAnEvictionTimeOnADeviceThatEvictsNothing) {
   SubmitHeads(be_app_, 1);

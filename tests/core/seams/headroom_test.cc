@@ -18,6 +18,7 @@ constexpr int64_t kMs = 1'000'000;
 std::vector<int64_t> Headrooms(std::vector<QueryView> queries, int64_t queued_ns, TimeNs now_ns) {
   ComputeHeadrooms(absl::MakeSpan(queries), queued_ns, now_ns);
   std::vector<int64_t> headrooms;
+  headrooms.reserve(queries.size());
   for (const QueryView& query : queries) headrooms.push_back(query.headroom_ns);
   return headrooms;
 }

@@ -37,8 +37,7 @@ void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns,
 // rounded to 0.
 bool LoadFades(const Snapshot& snapshot, const LcActivity& lc) {
   if (lc.active) return false;  // the query's end causes a plan
-  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
-                     [](const LcAppView& app) { return app.load * kLoadSteps >= 0.5; });
+  return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), HasLoad);
 }
 
 bool AccountsGrow(const Snapshot& snapshot, const LcActivity& lc) {

@@ -69,6 +69,9 @@ inline int64_t LongestInTails(const Snapshot& snapshot) {
   return longest_ns;
 }
 
+// Whether the app's load is not rounded to 0 (RoundLoad).
+inline bool HasLoad(const LcAppView& app) { return app.load * kLoadSteps >= 0.5; }
+
 // What the tail accounts say to BE work that blocks for `blocking_ns`.
 struct CreditAnswer {
   bool covered = true;  // every app whose budget is shorter has the credit
@@ -81,7 +84,7 @@ inline CreditAnswer AskTailAccounts(const Snapshot& snapshot, int64_t blocking_n
   for (const LcAppView& app : snapshot.lc_apps) {
     if (blocking_ns <= app.blocking_budget_ns) continue;
     const double delayed = app.tail_need_per_ns * static_cast<double>(blocking_ns);
-    const double least = app.load * kLoadSteps >= 0.5 ? kTailCreditMin : 0;
+    const double least = HasLoad(app) ? kTailCreditMin : 0;
     const double need = delayed > 0 ? std::clamp(delayed, least, kTailCreditMax) : 0;
     if (need > 0 && app.tail_credit >= need) continue;
     if (answer.covered || need - app.tail_credit > answer.need - answer.credit) {
