@@ -12,6 +12,7 @@ namespace {
 struct Totals {
   CapSmUnits units = 0;
   int64_t issued_ns = 0;
+  int64_t uncommitted_ns = 0;
   int64_t be_issued_ns = 0;  // of BE apps
   int64_t lc_in_gate = 0;
   std::array<int32_t, kMaxLanes> parts{};
@@ -33,6 +34,7 @@ absl::Status AddTask(const Task& task, int index, Totals& totals) {
                                             " tickets."));
   }
   totals.issued_ns += task.progress.issued_ns;
+  totals.uncommitted_ns += task.progress.uncommitted_ns;
   totals.be_issued_ns += IsLc(task) ? 0 : task.progress.issued_ns;
   totals.lc_in_gate += task.progress.entered_gate ? 1 : 0;
   for (const Part& part : task.progress.parts) {
@@ -109,6 +111,11 @@ absl::Status CheckFlow(const Flow& flow) {
   if (totals.issued_ns != flow.queued_ns) {
     return absl::InternalError(absl::StrCat(
         "T_q is ", flow.queued_ns, " ns, and what is issued sums to ", totals.issued_ns, " ns."));
+  }
+  if (totals.uncommitted_ns != flow.uncommitted_ns) {
+    return absl::InternalError(absl::StrCat("T_q leaves out ", flow.uncommitted_ns,
+                                            " ns, and what evictions leave undone sums to ",
+                                            totals.uncommitted_ns, " ns."));
   }
   if (absl::Status status = CheckShares(flow, totals); !status.ok()) return status;
   for (int lane = 0; lane < kMaxLanes; ++lane) {

@@ -14,6 +14,7 @@
 #include "src/core/flow/promote.h"
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
+#include "src/core/flow/verbs/running.h"
 #include "src/core/seams/headroom.h"
 #include "src/core/seams/queue_tail.h"
 #include "src/core/state/active_queries.h"
@@ -185,12 +186,13 @@ void ViewQueries(Flow& flow) {
 
 // Headrooms without the refill. In the order of ViewQueries.
 void ViewSerialHeadrooms(Flow& flow) {
+  const int64_t charged_ns = BeCharged(flow);
   QueryState* query = flow.first_query;
   for (QueryView& view : flow.buffers.queries) {
     if (!std::exchange(query->planned, true)) {
-      query->serial_budget_ns = SaturatingAdd(view.headroom_ns, flow.be_charged_ns);
+      query->serial_budget_ns = SaturatingAdd(view.headroom_ns, charged_ns);
     }
-    view.serial_headroom_ns = SaturatingSubtract(query->serial_budget_ns, flow.be_charged_ns);
+    view.serial_headroom_ns = SaturatingSubtract(query->serial_budget_ns, charged_ns);
     query = query->next;
   }
 }
@@ -373,7 +375,7 @@ void BuildSnapshot(Flow& flow) {
   ++snapshot.plan_sequence;
   snapshot.sm_count = capabilities.profile.sm_count;
   snapshot.capsms_free = CapSmsOf(flow.ledger.FreeUnits());
-  snapshot.queued_ns = flow.queued_ns;
+  snapshot.queued_ns = flow.queued_ns - flow.uncommitted_ns;
   snapshot.quiesced = flow.quiesced.load();
   snapshot.return_hysteresis_ns = flow.options.be_return_hysteresis_ns;
   snapshot.partitions_available = capabilities.partitions && !flow.lanes.splits().empty();
@@ -387,7 +389,7 @@ void BuildSnapshot(Flow& flow) {
   ViewLcApps(flow);
   ViewBeApps(flow);
   ViewQueries(flow);
-  ComputeHeadrooms(buffers.queries.span(), flow.queued_ns, flow.now_ns);
+  ComputeHeadrooms(buffers.queries.span(), snapshot.queued_ns, flow.now_ns);
   ViewSerialHeadrooms(flow);
   ViewHeads(flow);
   ViewRunning(flow);

@@ -8,7 +8,8 @@
 // The headroom of the i-th active query, in order of arrival, at time `now`:
 //
 //   T_hr(i) = deadline_i - now            Baymax eq. 4: T_tgt - T_used, with T_used = now - arrival
-//             - T_q                       everything issued to the device and not done
+//             - T_q                       everything issued to the device and not done; of a graph
+//                                         in segments, what an eviction of it has to wait for
 //             - sum_{k <= i} remaining_k  T_self - sum_{j < i} T_j, and the earlier queries' rest
 //   remaining_k = max(0, solo_k - done_k - issued_k)
 //

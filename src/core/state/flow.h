@@ -175,7 +175,8 @@ struct Flow {
 
   QueryState* first_query = nullptr;  // active queries by arrival
   QueryState* last_query = nullptr;
-  int64_t queued_ns = 0;        // T_q
+  int64_t queued_ns = 0;        // predicted duration of all that is launched and not done
+  int64_t uncommitted_ns = 0;   // the part of it that evictions leave undone: not in T_q
   int64_t be_charged_ns = 0;    // predicted, all BE work launched so far but pageable copies
   int32_t on_credit = 0;        // BE tasks that run on credit of the tail accounts
   bool busy_on_credit = false;  // the LC busy period began while one ran

@@ -134,7 +134,8 @@ struct Progress {
   int64_t claims_seen = 0;     // what ReadClaims last answered
   int32_t claims_looks = 0;    // at ReadClaims without an answer, in a row
   TimeNs claims_asked_ns = 0;  // of the first of these
-  int64_t issued_ns = 0;       // predicted duration counted in T_q
+  int64_t issued_ns = 0;       // predicted duration of what is launched
+  int64_t uncommitted_ns = 0;  // the part of it that an eviction leaves undone: not in T_q
   TimeNs evicted_since_ns = 0;
   TimeNs held_since_ns = 0;  // for record.hold_reason; 0: it is not held
   Prediction predicted;

@@ -91,6 +91,7 @@ TEST_F(FlowCheckTest, ATaskThatIsAtAnotherPlaceOfItsListIsFound) {
 
 TEST_F(FlowCheckTest, SumsThatAreNotThoseOfTheTasksAreFound) {
   ExpectExact(flow_.queued_ns, "and what is issued sums to 750 ns");
+  ExpectExact(flow_.uncommitted_ns, "and what evictions leave undone sums to 0 ns");
   ExpectExact(be_->app->on_device_ns, "and their tasks sum to 700");
   ExpectExact(be_->app->backlog_queues, "queues with a head, and 0 have one");
   ExpectExact(lc_->app->backlog_queues, "queues with a head, and 0 have one");

@@ -70,6 +70,7 @@ class SegmentsTest : public SimulatedSchedulerTest {
     service.name = "service";
     service.app_class = AppClass::kLatencyCritical;
     service.p99_bound = p99_bound;
+    service.target_ns = target_ns_;
     service_app_ = *scheduler_->CreateApp(service);
     service_ = *scheduler_->CreateQueue(service_app_);
     train_app_ = *scheduler_->CreateApp({.name = "train", .app_class = AppClass::kBestEffort});
@@ -146,6 +147,7 @@ class SegmentsTest : public SimulatedSchedulerTest {
   }
 
   CollectingSink events_;
+  int64_t target_ns_ = 0;           // of the service
   std::vector<int64_t> latencies_;  // learned
   KernelId step_, query_;
   AppId service_app_, train_app_;
@@ -558,6 +560,52 @@ TEST_F(SegmentsTest, SmguardEvictsAGraphAsAWhole) {
   EXPECT_EQ(record.verdict, Verdict::kOk);
   EXPECT_EQ(record.block_tasks, Segments());
 }
+
+// The policies that hold BE work by its duration: a step of 10 ms fits no headroom of 5 ms.
+class DurationPolicies : public SegmentsTest, public testing::WithParamInterface<const char*> {
+ protected:
+  // Queries in all phases of the step's segments; the slowest one's latency.
+  int64_t SlowestQuery(int queries) {
+    int64_t slowest_ns = 0;
+    for (int i = 0; i < queries; ++i) {
+      Pass(1037 * kUs);
+      const CompletionRecord query = Finish(SubmitGraph(service_, query_, true));
+      slowest_ns = std::max(slowest_ns, query.complete_ns - query.submit_ns);
+    }
+    return slowest_ns;
+  }
+};
+
+TEST_P(DurationPolicies, AStepRunsUnderLoadAndQueriesKeepTheirTarget) {
+  target_ns_ = 5 * kMs;
+  Open(GetParam());
+  Finish(SubmitGraph(service_, query_, true));  // its duration is known from now on
+  const TicketId step = SubmitGraph(train_, step_, false);
+  EXPECT_LE(SlowestQuery(20), target_ns_);
+  EXPECT_TRUE(*scheduler_->IsComplete(step)) << "31 ms of the device, 10 of them queries'";
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.form, Form::kSegments);
+  EXPECT_EQ(SegmentsDone(step), Segments());
+}
+
+// While a query runs T_q is beyond the gate of 300 us, so that no segment may begin.
+TEST_P(DurationPolicies, ATightTargetEvictsTheStepForEachQuery) {
+  target_ns_ = kQueryNs + 300 * kUs;
+  Open(GetParam());
+  Finish(SubmitGraph(service_, query_, true));
+  const TicketId step = SubmitGraph(train_, step_, false);
+  EXPECT_LE(SlowestQuery(6), target_ns_);
+  const CompletionRecord record = Finish(step);
+  EXPECT_EQ(record.verdict, Verdict::kOk);
+  EXPECT_EQ(record.evictions, 6);
+  EXPECT_EQ(record.launches, 7);
+  EXPECT_EQ(SegmentsDone(step), Segments());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DurationPolicies,
+                         testing::Values("baymax", "baymax:nc", "baymax:np", "tacker",
+                                         "tacker:direct"));
 
 }  // namespace
 }  // namespace gpushare::core

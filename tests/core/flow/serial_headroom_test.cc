@@ -29,12 +29,18 @@ class SerialHeadroomTest : public SimulatedSchedulerTest {
   // Everything at once, and a plan every 50 us.
   void PlanFor(const Snapshot& snapshot, Plan& plan) {
     if (!snapshot.queries.empty()) queries_.push_back(snapshot.queries[0]);
+    queued_ns_.push_back(snapshot.queued_ns);
     for (LcRoute& route : plan.routes) route.fast_path = false;
     for (const HeadView& head : snapshot.heads) {
       const bool lc = head.app_class == AppClass::kLatencyCritical;
       PlannedLaunch launch;
       launch.task = head.task;
       launch.form = lc ? Form::kGraph : Form::kOriginal;
+      if (!lc && head.kind == TaskKind::kGraph) {
+        launch.form = Form::kSegments;
+        launch.lane_class = LaneClass::kBe;
+        eviction_p99_ns_ = head.eviction_p99_ns;
+      }
       if (!lc) be_ns_.push_back(head.remaining.duration_ns);
       plan.launches.TryAdd(launch);
     }
@@ -48,6 +54,8 @@ class SerialHeadroomTest : public SimulatedSchedulerTest {
   QueueId lc_;
   std::vector<QueryView> queries_;  // the oldest active query at each plan
   std::vector<int64_t> be_ns_;      // predicted, of the BE tasks that were launched
+  std::vector<int64_t> queued_ns_;  // T_q at each plan
+  int64_t eviction_p99_ns_ = 0;     // of the graph in segments
 };
 
 TEST_F(SerialHeadroomTest, OnlyLaunchesOfBeWorkChangeIt) {
@@ -83,6 +91,34 @@ TEST_F(SerialHeadroomTest, WorkLaunchedBeforeTheQueryIsInItsFirstHeadroomOnly) {
   ASSERT_FALSE(queries_.empty());
   EXPECT_EQ(queries_.front().serial_headroom_ns, queries_.front().headroom_ns);
   EXPECT_EQ(queries_.back().serial_headroom_ns, queries_.front().serial_headroom_ns);
+}
+
+// An eviction waits for what is on the device; what begins later is BE work launched since.
+TEST_F(SerialHeadroomTest, AGraphInSegmentsIsChargedAsItsSegmentsBegin) {
+  KernelDesc desc = Graph("step", 10 * kUs);
+  desc.simulation.nodes[0].repeat = 1000;
+  const KernelId step = *scheduler_->RegisterKernel(desc);
+  const TicketId ticket = SubmitGraph(AddQueue(AppClass::kBestEffort, "train"), step, false);
+  Pass(1 * kMs);
+  ASSERT_GT(eviction_p99_ns_, 0);
+  ASSERT_LT(eviction_p99_ns_, 1 * kMs);
+  EXPECT_EQ(queued_ns_.back(), eviction_p99_ns_) << "T_q";
+  SubmitGraph(lc_, *scheduler_->RegisterKernel(Graph("query", 30 * kMs)), true);
+  Pass(100 * kUs);
+  const QueryView first = queries_.front();
+  EXPECT_EQ(first.serial_headroom_ns, first.headroom_ns);
+  const int64_t before_ns = queries_.back().serial_headroom_ns;
+  Pass(2 * kMs);
+  EXPECT_NEAR(static_cast<double>(before_ns - queries_.back().serial_headroom_ns), 2.0 * kMs,
+              60 * kUs);
+  // In the end all of it, once. The first millisecond was before the query.
+  Pass(10 * kMs);
+  EXPECT_NEAR(static_cast<double>(first.serial_headroom_ns - queries_.back().serial_headroom_ns),
+              static_cast<double>(be_ns_.at(0) - eviction_p99_ns_ - kMs), 60 * kUs);
+  ASSERT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 100 * kMs).ok());
+  SubmitGraph(lc_, graph_, true);
+  Pass(1 * kMs);
+  EXPECT_EQ(queued_ns_.back(), queries_.back().issued_ns) << "nothing of it is left in T_q";
 }
 
 }  // namespace

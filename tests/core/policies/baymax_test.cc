@@ -1,4 +1,4 @@
-// baymax: headroom, the T_q gate, copies, and the window without a target.
+// baymax: headroom, the T_q gate, copies, graphs in segments, and the window without a target.
 
 #include <gtest/gtest.h>
 
@@ -262,6 +262,162 @@ TEST(BaymaxWithLostTargetTest, TheGateOfAnotherAppStays) {
   const Plan plan = PlanOf("baymax", builder);
   EXPECT_EQ(FindHold(plan, held)->limit_ns, 2 * kMs);
   EXPECT_NE(FindLaunch(plan, fits), nullptr);
+}
+
+// A training step of 40 ms whose eviction waits for 200 us. The gate on T_q is 9 ms.
+class BaymaxSegmentsTest : public BaymaxTest {
+ protected:
+  HeadView& AddStep(int64_t duration_ns = 40 * kMs) {
+    HeadView& head = builder.AddBeHead(be, graph, duration_ns);
+    head.kind = TaskKind::kGraph;
+    return head;
+  }
+  RunningView& AddRunningStep(Form form = Form::kSegments, bool evicting = false) {
+    RunningView& running =
+        builder.AddRunningBe(be, graph, 40 * kMs, {{kWholeDevice, form, evicting}});
+    running.task.kind = TaskKind::kGraph;
+    return running;
+  }
+  int32_t graph = builder.AddKernel(200 * kUs);
+};
+
+TEST_F(BaymaxSegmentsTest, AGraphIsChargedWhatItsEvictionWaitsFor) {
+  builder.AddQuery(lc, 300 * kUs);
+  const HeadView& step = AddStep();
+  const HeadView& next = builder.AddBeHead(be, kernel, 101 * kUs);
+  const Plan plan = PlanOf("baymax", builder);
+  const PlannedLaunch* launch = FindLaunch(plan, step);
+  ASSERT_NE(launch, nullptr) << Describe(plan);
+  EXPECT_EQ(launch->form, Form::kSegments);
+  EXPECT_EQ(launch->lane_class, LaneClass::kBe) << "no other lane has an eviction word";
+  EXPECT_EQ(launch->place, kWholeDevice);
+  EXPECT_EQ(launch->reason, Reason::kFitsHeadroom);
+  ASSERT_NE(FindHold(plan, next), nullptr);
+  EXPECT_EQ(FindHold(plan, next)->reason, Reason::kHoldHeadroom);
+  EXPECT_EQ(FindHold(plan, next)->limit_ns, 100 * kUs);
+}
+
+TEST_F(BaymaxSegmentsTest, AGraphThatDoesNotFitIsHeldByTheSameCharge) {
+  builder.AddQuery(lc, 200 * kUs - 1);
+  HeadView& step = AddStep();
+  Plan plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindHold(plan, step), nullptr);
+  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldHeadroom);
+  EXPECT_EQ(FindHold(plan, step)->value_ns, 200 * kUs);
+  builder.queries.clear();
+  builder.snapshot.queued_ns = 8'800 * kUs + 1;
+  plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindHold(plan, step), nullptr);
+  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldQueuedTime);
+  EXPECT_EQ(FindHold(plan, step)->value_ns, 9 * kMs + 1);
+  // The last segments take less than an eviction at its p99.
+  step.remaining.duration_ns = 100 * kUs;
+  step.remaining.error_ns = 50 * kUs;
+  builder.snapshot.queued_ns = 8'850 * kUs;
+  EXPECT_NE(FindLaunch(PlanOf("baymax", builder), step), nullptr);
+}
+
+TEST_F(BaymaxSegmentsTest, WithoutEvictionAGraphIsChargedAndLaunchedWhole) {
+  builder.snapshot.eviction_available = false;
+  const HeadView& held = AddStep();
+  const HeadView& fits = AddStep(3 * kMs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_EQ(FindHold(plan, held)->reason, Reason::kHoldQueuedTime);
+  EXPECT_EQ(FindHold(plan, held)->value_ns, 40 * kMs);
+  ASSERT_NE(FindLaunch(plan, fits), nullptr);
+  EXPECT_EQ(FindLaunch(plan, fits)->form, Form::kGraph);
+  EXPECT_EQ(FindLaunch(plan, fits)->lane_class, LaneClass::kPlain);
+}
+
+TEST_F(BaymaxSegmentsTest, ARunningGraphIsEvictedWhenAHeadroomIsUsedUp) {
+  const RunningView& step = AddRunningStep();
+  builder.snapshot.now_ns = 7 * kMs;
+  builder.AddQuery(lc, 5 * kMs);
+  builder.AddQuery(lc, 2 * kMs);
+  Plan plan = PlanOf("baymax", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  EXPECT_EQ(plan.replan_at_ns, 9 * kMs + 1) << "nothing else would cause a plan";
+  builder.queries[1].headroom_ns = 0;
+  EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0) << "what is on the device fits";
+  builder.queries[1].headroom_ns = -1;
+  plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_EQ(FindEviction(plan, step.task, kWholeDevice)->reason, Reason::kEvictForLc);
+  EXPECT_EQ(FindEviction(plan, step.task, kWholeDevice)->workers_to_keep, 0);
+  EXPECT_EQ(plan.replan_at_ns, kNever) << "its end causes one";
+  builder.queries.clear();
+  plan = PlanOf("baymax", builder);
+  EXPECT_EQ(plan.evictions.size(), 0);
+  EXPECT_EQ(plan.replan_at_ns, kNever);
+}
+
+// The LC head of 100 us that this plan launches is in T_q too.
+TEST_F(BaymaxSegmentsTest, ARunningGraphIsEvictedWhenTheGateOnQueuedTimeCloses) {
+  const RunningView& step = AddRunningStep();
+  builder.AddLcHead(lc);
+  builder.snapshot.queued_ns = 8'900 * kUs;
+  EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0);
+  builder.snapshot.queued_ns += 1;
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+TEST_F(BaymaxSegmentsTest, OnlyGraphsInSegmentsThatStayAreEvicted) {
+  AddRunningStep(Form::kGraph);
+  AddRunningStep(Form::kSegments, true);
+  builder.AddRunningBe(be, kernel, 1 * kMs, {{kWholeDevice, Form::kOriginal}});
+  builder.AddQuery(lc, -1 * kMs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
+TEST_F(BaymaxSegmentsTest, AGraphThatStartsBesideAQueryAsksForThePlanThatEvictsIt) {
+  builder.AddQuery(lc, 1 * kMs);
+  const HeadView& step = AddStep();
+  Plan plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindLaunch(plan, step), nullptr);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 800 * kUs + 1);
+  EXPECT_EQ(plan.evictions.size(), 0);
+}
+
+// Both would write the buffers of one capture.
+TEST_F(BaymaxSegmentsTest, OneTaskOfAGraphRunsAtATimeAndTheOtherIsNotCharged) {
+  builder.AddQuery(lc, 400 * kUs);
+  const HeadView& first = AddStep();
+  const HeadView& second = AddStep();
+  const HeadView& other = builder.AddBeHead(be, kernel, 200 * kUs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindLaunch(plan, first), nullptr);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldWindow);
+  EXPECT_NE(FindLaunch(plan, other), nullptr) << Describe(plan);
+}
+
+TEST_F(BaymaxSegmentsTest, TheRestOfAnEvictedGraphGoesOn) {
+  HeadView& step = AddStep();
+  step.resumed = true;
+  const Plan plan = PlanOf("baymax", builder);
+  ASSERT_NE(FindLaunch(plan, step), nullptr);
+  EXPECT_EQ(FindLaunch(plan, step)->form, Form::kSegments);
+  EXPECT_EQ(FindLaunch(plan, step)->reason, Reason::kResume);
+}
+
+TEST_F(BaymaxSegmentsTest, WithoutTheRefillTheHeadroomOfEquationThreeEvicts) {
+  const RunningView& step = AddRunningStep();
+  builder.AddQuery(lc, 3 * kMs);
+  builder.queries[0].serial_headroom_ns = -1;
+  EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0);
+  const Plan plan = PlanOf("baymax:nc", builder);
+  EXPECT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+TEST_F(BaymaxSegmentsTest, WhereATargetIsLostAGraphRunsWhileNoQueryIsActive) {
+  builder.AddLcAppWithTarget(0.3, 1 * kMs, 1 * kMs);
+  const RunningView& step = AddRunningStep();
+  EXPECT_EQ(PlanOf("baymax", builder).evictions.size(), 0);
+  builder.AddQuery(lc, 5 * kMs);
+  const Plan plan = PlanOf("baymax", builder);
+  EXPECT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
 }
 
 }  // namespace

@@ -392,5 +392,73 @@ TEST_F(TackerTest, DirectLaunchesAKernelWithoutAFusedOneAlone) {
   EXPECT_TRUE(plan.routes[0].fast_path);
 }
 
+// A training step of 40 ms whose eviction waits for 200 us.
+class TackerSegmentsTest : public TackerTest {
+ protected:
+  HeadView& AddStep() {
+    HeadView& head = builder.AddBeHead(be, graph, 40 * kMs);
+    head.kind = TaskKind::kGraph;
+    return head;
+  }
+  RunningView& AddRunningStep() {
+    RunningView& running =
+        builder.AddRunningBe(be, graph, 40 * kMs, {{kWholeDevice, Form::kSegments}});
+    running.task.kind = TaskKind::kGraph;
+    return running;
+  }
+  int32_t graph = builder.AddKernel(200 * kUs);
+};
+
+TEST_F(TackerSegmentsTest, AGraphStartsInSegmentsWhereItsEvictionFitsTheHeadroom) {
+  builder.AddQuery(lc, 200 * kUs);
+  const HeadView& step = AddStep();
+  Plan plan = PlanOf("tacker", builder);
+  ASSERT_NE(FindLaunch(plan, step), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, step)->form, Form::kSegments);
+  EXPECT_EQ(FindLaunch(plan, step)->lane_class, LaneClass::kBe);
+  builder.queries[0].headroom_ns -= 1;
+  plan = PlanOf("tacker", builder);
+  ASSERT_NE(FindHold(plan, step), nullptr);
+  EXPECT_EQ(FindHold(plan, step)->reason, Reason::kHoldHeadroom);
+}
+
+TEST_F(TackerSegmentsTest, ARunningGraphIsEvictedWhenAHeadroomIsUsedUp) {
+  const RunningView& step = AddRunningStep();
+  builder.AddQuery(lc, 2 * kMs);
+  Plan plan = PlanOf("tacker", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 2 * kMs + 1);
+  builder.queries[0].headroom_ns = -1;
+  plan = PlanOf("tacker", builder);
+  EXPECT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+// The pair takes 20 us longer than the GEMM alone, which the earlier query does not have.
+TEST_F(TackerSegmentsTest, AGraphLeavesForAnOverlapThatTakesTheRestOfAHeadroom) {
+  builder.Fuse(gemm, fft, 1, 1.2);
+  const RunningView& step = AddRunningStep();
+  builder.AddQuery(lc, 20 * kUs);
+  const HeadView& tc = Gemm(5 * kMs);
+  const HeadView& cd = builder.AddBeHead(be, fft, 100 * kUs);
+  Plan plan = PlanOf("tacker", builder);
+  ASSERT_TRUE(Fused(plan, tc, cd));
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  builder.queries[0].headroom_ns -= 1;
+  plan = PlanOf("tacker", builder);
+  ASSERT_TRUE(Fused(plan, tc, cd));
+  EXPECT_NE(FindEviction(plan, step.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
+TEST_F(TackerSegmentsTest, UnderDirectAGraphRunsWhileNoQueryIsActive) {
+  const HeadView& step = AddStep();
+  EXPECT_EQ(FindLaunch(PlanOf("tacker:direct", builder), step)->form, Form::kSegments);
+  builder.heads.clear();
+  const RunningView& running = AddRunningStep();
+  EXPECT_EQ(PlanOf("tacker:direct", builder).evictions.size(), 0);
+  builder.AddQuery(lc, 9 * kMs);
+  const Plan plan = PlanOf("tacker:direct", builder);
+  EXPECT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+}
+
 }  // namespace
 }  // namespace gpushare::core::testing

@@ -66,7 +66,19 @@ void RecordCoResidents(Flow& flow, Task& task, Part& part) {
   }
 }
 
-void EnterList(Flow& flow, Task& task) {
+// What an eviction of a graph in segments leaves undone. The flow counts on one where no lane is
+// blocked (plan.cc).
+int64_t UncommittedNs(const Flow& flow, const Task& task, Form form) {
+  if (form != Form::kSegments || IsLc(task) || flow.lanes.lanes_blocked() > 0) return 0;
+  return std::max<int64_t>(0, task.progress.issued_ns - task.progress.eviction_p99_ns);
+}
+
+// Segments that the part, a launch in segments, had behind the first ones and has begun by now.
+int64_t BegunSinceNs(const Flow& flow, const Task& task, const Part& part) {
+  return std::clamp<int64_t>(flow.now_ns - part.launched_ns, 0, task.progress.uncommitted_ns);
+}
+
+void EnterList(Flow& flow, Task& task, Form form) {
   const bool lc = InLcList(task);
   task.progress.running_index = lc ? flow.running_lc.size() : flow.running_be.size();
   if (lc) {
@@ -81,8 +93,12 @@ void EnterList(Flow& flow, Task& task) {
     task.app->on_device_ns += task.progress.issued_ns;
   }
   flow.queued_ns += task.progress.issued_ns;
+  task.progress.uncommitted_ns = UncommittedNs(flow, task, form);
+  flow.uncommitted_ns += task.progress.uncommitted_ns;
   const bool pageable = task.work.kind == TaskKind::kMemcpy && !task.work.copy.pinned;
-  if (!IsLc(task) && !pageable) flow.be_charged_ns += task.progress.issued_ns;
+  if (!IsLc(task) && !pageable) {
+    flow.be_charged_ns += task.progress.issued_ns - task.progress.uncommitted_ns;
+  }
   if (task.query != nullptr) task.query->issued_ns += task.progress.issued_ns;
   if (task.work.kind == TaskKind::kMemcpy) {
     CopyState& copies = CopiesOf(flow, task);
@@ -139,7 +155,7 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
 }
 
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
-  if (task.progress.running_index < 0) EnterList(flow, task);
+  if (task.progress.running_index < 0) EnterList(flow, task, part.form);
   if (reason == Reason::kTailCredit) BeginCredit(flow, task);
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
@@ -170,7 +186,10 @@ void DropPart(Flow& flow, Task& task, int index) {
     first.progress_ns = flow.now_ns;
     lane.holds_fused_partner.store(false, std::memory_order_relaxed);
   }
-  if (part.form == Form::kSegments) lane.holds_segments.store(false, std::memory_order_relaxed);
+  if (part.form == Form::kSegments) {
+    lane.holds_segments.store(false, std::memory_order_relaxed);
+    flow.be_charged_ns += BegunSinceNs(flow, task, part);
+  }
   if (--lane.parts == 0) --flow.lanes_busy;
   lane.progress_ns = flow.now_ns;
   // A launch may be dropped without a completion: its fused run then ends here, as no sample.
@@ -183,6 +202,15 @@ void DropPart(Flow& flow, Task& task, int index) {
 
 void DropParts(Flow& flow, Task& task) {
   while (!task.progress.parts.empty()) DropPart(flow, task, 0);
+}
+
+int64_t BeCharged(const Flow& flow) {
+  int64_t charged_ns = flow.be_charged_ns;
+  if (flow.uncommitted_ns == 0) return charged_ns;
+  for (const Task* task : flow.running_be) {
+    for (const Part& part : task->progress.parts) charged_ns += BegunSinceNs(flow, *task, part);
+  }
+  return charged_ns;
 }
 
 void LeaveRunning(Flow& flow, Task& task) {
@@ -198,6 +226,7 @@ void LeaveRunning(Flow& flow, Task& task) {
   --task.app->tasks_in_flight;
   if (std::exchange(task.progress.on_credit, false)) --flow.on_credit;
   flow.queued_ns -= task.progress.issued_ns;
+  flow.uncommitted_ns -= std::exchange(task.progress.uncommitted_ns, 0);
   if (!IsLc(task)) {
     task.app->on_device_ns -= task.progress.issued_ns;
     task.app->served_ns = flow.now_ns;

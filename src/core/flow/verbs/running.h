@@ -1,8 +1,9 @@
 // The verbs "enter running" and "leave running": a launch enters the tables when the device accepts
 // it, and leaves them when the device reports it.
 //
-// Tables: running lists, T_q, CapSM ledger, busy lanes, hang clock, copies in flight, and which
-// tasks ran beside each other. Threads: the one that runs Tick.
+// Tables: running lists, T_q (of a graph in segments, what an eviction still has to wait for),
+// CapSM ledger, busy lanes, hang clock, copies in flight, and which tasks ran beside each other.
+// Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_RUNNING_H_
 #define GPUSHARE_SRC_CORE_FLOW_VERBS_RUNNING_H_
@@ -22,6 +23,10 @@ void DropPart(Flow& flow, Task& task, int index);
 
 // Drops every part.
 void DropParts(Flow& flow, Task& task);
+
+// Predicted duration of BE work that was handed to the device since the flow began, but pageable
+// copies: a launch whole, a graph in segments as they come.
+int64_t BeCharged(const Flow& flow);
 
 // Takes the task out of its running list. Does nothing when it is in none.
 void LeaveRunning(Flow& flow, Task& task);

@@ -49,6 +49,7 @@ void BaymaxPolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
       PlanBeCompute(snapshot, *head, ledger, plan);
     }
   }
+  PlanRunningSegments(snapshot, ledger, plan);
 }
 
 }  // namespace gpushare::core

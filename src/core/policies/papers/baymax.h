@@ -2,10 +2,12 @@
 //
 // LC is launched at once in order of submission. A BE kernel or library call is launched when its
 // whole predicted duration, with the prediction's error, fits the headroom of every active query
-// and T_q stays under the gate; a launch is debited from both (headroom_ledger.h). Copies: N_tr a
-// direction, and pinned ones are charged to headroom. Nothing is ever evicted. Without an LC target
-// a small window bounds what is issued ahead. Where a target is below the solo time, BE runs one
-// task at a time while no query is active. BE apps share by weight (fair_share.h).
+// and T_q stays under the gate; a launch is debited from both (headroom_ledger.h). A graph that
+// runs in segments is charged what an eviction waits for, and is evicted when its next segments no
+// longer fit; nothing else is ever evicted. Copies: N_tr a direction, and pinned ones are charged
+// to headroom. Without an LC target a small window bounds what is issued ahead. Where a target is
+// below the solo time, BE runs one task at a time while no query is active. BE apps share by weight
+// (fair_share.h).
 //
 // The paper's ablations: baymax:nc "does not consider concurrent kernel execution" (7.3), so that
 // the time which it saved does not come back to a headroom (eq. 4); each launch takes its predicted

@@ -7,6 +7,7 @@
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/parts/bounds.h"
+#include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 
 namespace gpushare::core {
@@ -22,10 +23,18 @@ bool AnyTargetIsLost(const Snapshot& snapshot) {
   return std::any_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(), TargetIsLost);
 }
 
+// Whether the task is a graph of which a launch in segments is on the device.
+bool IsInSegments(const RunningView& running) {
+  return IsBeCompute(running.task) &&
+         std::any_of(running.parts.begin(), running.parts.end(),
+                     [](const PartView& part) { return part.form == Form::kSegments; });
+}
+
 }  // namespace
 
 HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns)
-    : headroom_ns_(headroom_ns),
+    : snapshot_(snapshot),
+      headroom_ns_(headroom_ns),
       queued_ns_(SumNs(snapshot.queued_ns, lc_ahead_ns)),
       queued_ns_max_(MaxQueuedTime(snapshot)),
       one_at_a_time_(AnyTargetIsLost(snapshot)),
@@ -35,14 +44,20 @@ HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, in
     if (task.app_class != AppClass::kBestEffort) continue;
     ++issued_[AppOf(task)];
     if (task.kind != TaskKind::kMemcpy && task.followed) followed_ |= BitOf(task);
+    if (IsInSegments(running)) graphs_.TryAdd(task.kernel);
   }
 }
 
-int64_t HeadroomLedger::ChargeOf(const HeadView& head) {
-  return SumNs(head.remaining.duration_ns, head.remaining.error_ns);
+int64_t HeadroomLedger::ChargeOf(const HeadView& head) const {
+  const int64_t whole_ns = SumNs(head.remaining.duration_ns, head.remaining.error_ns);
+  return RunsInSegments(snapshot_, head) ? std::min(whole_ns, head.eviction_p99_ns) : whole_ns;
 }
 
 PlannedHold HeadroomLedger::Judge(const HeadView& head) const {
+  if (RunsInSegments(snapshot_, head) &&
+      std::find(graphs_.begin(), graphs_.end(), head.kernel) != graphs_.end()) {
+    return {head.task, Reason::kHoldWindow, 1, 1};
+  }
   const int64_t queued_ns = SumNs(queued_ns_, ChargeOf(head));
   if (one_at_a_time_ && queued_ns_ > 0) {
     return {head.task, Reason::kHoldQueuedTime, queued_ns, 0};
@@ -76,6 +91,14 @@ PlannedHold HeadroomLedger::JudgeHeadroom(const HeadView& head) const {
   return {head.task, Reason::kNone, 0, 0};
 }
 
+bool HeadroomLedger::FitsSegments() const {
+  if (one_at_a_time_ && !snapshot_.queries.empty()) return false;
+  return headroom_ns_ >= 0 && queued_ns_ <= queued_ns_max_;
+}
+
+// A headroom shrinks as time passes; T_q changes with launches and completions, which cause plans.
+TimeNs HeadroomLedger::FitSegmentsUntil() const { return SumNs(snapshot_.now_ns, headroom_ns_); }
+
 int64_t HeadroomLedger::RoomNs() const {
   return std::min(headroom_ns_, LeftNs(queued_ns_max_, queued_ns_));
 }
@@ -86,6 +109,7 @@ void HeadroomLedger::Debit(const HeadView& head) {
   ++issued_[AppOf(head)];
   shares_.Charge(head);
   if (head.followed) followed_ |= BitOf(head);
+  if (RunsInSegments(snapshot_, head)) graphs_.TryAdd(head.kernel);
 }
 
 void HeadroomLedger::DebitCopy(const HeadView& head) {
@@ -126,9 +150,33 @@ void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedge
     return;
   }
   const Reason reason = snapshot.queries.empty() ? Reason::kIdleDevice : Reason::kFitsHeadroom;
-  if (plan.launches.TryAdd(MakeLaunch(head.task, OrdinaryForm(head.kind), kWholeDevice,
-                                      LaneClass::kPlain, reason))) {
-    ledger.Debit(head);
+  // Only BE lanes have an eviction word.
+  const bool segments = RunsInSegments(snapshot, head);
+  PlannedLaunch launch =
+      MakeLaunch(head.task, OrdinaryForm(head.kind), kWholeDevice, LaneClass::kPlain, reason);
+  if (segments) {
+    launch.form = Form::kSegments;
+    launch.lane_class = LaneClass::kBe;
+    if (head.resumed) launch.reason = Reason::kResume;
+  }
+  if (plan.launches.TryAdd(launch)) ledger.Debit(head);
+}
+
+void PlanRunningSegments(const Snapshot& snapshot, const HeadroomLedger& ledger, Plan& plan) {
+  if (!ledger.any_segments()) return;
+  if (ledger.FitsSegments()) {
+    const TimeNs until_ns = ledger.FitSegmentsUntil();
+    if (until_ns != kNever) plan.replan_at_ns = std::min(plan.replan_at_ns, until_ns + 1);
+  } else {
+    EvictRunningSegments(snapshot, plan);
+  }
+}
+
+void EvictRunningSegments(const Snapshot& snapshot, Plan& plan) {
+  if (!snapshot.eviction_available) return;
+  constexpr uint64_t kAllPlaces = ~uint64_t{0};
+  for (const RunningView& running : snapshot.running) {
+    if (IsInSegments(running)) EvictTaskParts(running, kAllPlaces, Reason::kEvictForLc, plan);
   }
 }
 

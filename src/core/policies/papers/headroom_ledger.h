@@ -1,8 +1,15 @@
 // What BE work may still take of the LC queries' time in one plan: headroom and T_q, debited launch
 // by launch (Baymax 5.2).
 //
-// A task is charged its predicted duration and one standard deviation of the prediction's error.
-// Where a target is below the solo time, BE runs one task at a time while no query is active.
+// A task is charged its predicted duration and one standard deviation of the prediction's error. A
+// graph that runs in segments is charged no more than the p99 of its eviction: the segments on the
+// device are what a query waits for. The papers know a training step as many short kernels, and
+// hold each of them; here its next segments are held by evicting it. Where a target is below the
+// solo time, BE runs one task at a time while no query is active.
+//
+//   HeadroomLedger ledger(...);              // LC heads are planned
+//   PlanBeCompute(..., ledger, plan);        // for each BE head; PlanCopy for copies
+//   PlanRunningSegments(..., ledger, plan);  // last: what the heads took is debited
 //
 // Used by baymax, tacker and tacker:direct while one plan is made. Pure; nothing allocates.
 
@@ -12,6 +19,7 @@
 #include <array>
 #include <cstdint>
 
+#include "src/core/base/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/policies/parts/copy_slots.h"
 #include "src/core/policies/parts/fair_share.h"
@@ -40,11 +48,18 @@ class HeadroomLedger {
 
   const FairShare& shares() const { return shares_; }
 
-  static int64_t ChargeOf(const HeadView& head);
+  // Whether a graph runs in segments, or starts to by this plan.
+  bool any_segments() const { return !graphs_.empty(); }
+  // Whether the next segments of such graphs may begin. What is on the device of them is in T_q.
+  bool FitsSegments() const;
+  // Until when, if only time passes.
+  TimeNs FitSegmentsUntil() const;
 
  private:
+  int64_t ChargeOf(const HeadView& head) const;
   PlannedHold JudgeHeadroom(const HeadView& head) const;
 
+  const Snapshot& snapshot_;
   int64_t headroom_ns_;  // all queries are debited alike (5.2.3)
   int64_t queued_ns_;
   int64_t queued_ns_max_;
@@ -52,14 +67,23 @@ class HeadroomLedger {
   FairShare shares_;
   std::array<int32_t, kMaxApps> issued_{};
   uint64_t followed_ = 0;  // BE apps that have a task behind an issued one, by index
+  // Those that run in segments. No two tasks of a graph run at once.
+  BoundedList<const KernelDesc*, kMaxHeads + kMaxRunning> graphs_;
 };
 
 // Launches the copy or holds it: N_tr a direction, and a pinned one is charged to headroom.
 void PlanCopy(const HeadView& head, CopySlots& slots, HeadroomLedger& ledger, Plan& plan);
 
-// Launches the kernel, graph or call as CUDA would, if the ledger lets it, or holds it.
+// Launches the kernel, graph or call if the ledger lets it, or holds it: as CUDA would, or in
+// segments where it can be evicted between them.
 void PlanBeCompute(const Snapshot& snapshot, const HeadView& head, HeadroomLedger& ledger,
                    Plan& plan);
+
+// Evicts the graphs that run in segments when their next segments no longer fit, and asks for a
+// plan when that will be so. They are heads again when they have left.
+void PlanRunningSegments(const Snapshot& snapshot, const HeadroomLedger& ledger, Plan& plan);
+// Evicts them whatever they would take.
+void EvictRunningSegments(const Snapshot& snapshot, Plan& plan);
 
 }  // namespace gpushare::core
 

@@ -163,6 +163,7 @@ class Decision {
         PlanBeCompute(snapshot_, *be, ledger_, plan_);
       }
     }
+    PlanRunningSegments(snapshot_, ledger_, plan_);
   }
 
  private:

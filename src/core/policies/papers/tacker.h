@@ -5,8 +5,8 @@
 // longer duration, with the prediction's error. An overlap is a precompiled fused kernel, or BE
 // workers that share every SM with the LC kernel's grid. Workers start beside the kernels of
 // earlier queries and need the headroom of all. Where none gains, BE kernels are launched by
-// themselves as under baymax (headroom_ledger.h). Queries that arrived earlier are launched at once
-// and meet no new BE work, and so is a query with next to no headroom.
+// themselves as under baymax, and graphs in segments (headroom_ledger.h). Queries that arrived
+// earlier are launched at once and meet no new BE work, and so is a query with next to no headroom.
 //
 // A kernel of the last query that could still find a partner waits while the device has other
 // work of its app, or the rest of its fused launch. Where an LC app's kernels may find partners its

@@ -82,6 +82,11 @@ class Decision {
         PlanBeCompute(snapshot_, *be, ledger_, plan_);
       }
     }
+    if (lc_active) {
+      EvictRunningSegments(snapshot_, plan_);
+    } else {
+      PlanRunningSegments(snapshot_, ledger_, plan_);
+    }
   }
 
  private:

@@ -4,7 +4,8 @@
 // throughput and may violate the QoS (II-C). This is that comparison: every LC kernel goes with the
 // first ready BE kernel that it has a fused kernel with, the first one registered. Neither eq. 8's
 // profit nor its headroom is asked for, nor pruning or worker pairs. Nothing is reordered: other BE
-// work runs only while no query is active, as under baymax. Copies are planned as under baymax.
+// work runs only while no query is active, as under baymax; a graph in segments is evicted then.
+// Copies are planned as under baymax.
 //
 // Pure; nothing allocates.
 
