@@ -326,6 +326,7 @@ TEST_F(SegmentsTest, AGraphThatNoPartitionHoldsGetsItsTurnsBesideABusyApp) {
       AppId other;
       Flood(*scheduler_->RegisterKernel(kernel), evictable ? 40 : 4, &other);
       std::vector<TicketId> steps;
+      steps.reserve(3);
       for (int i = 0; i < 3; ++i) steps.push_back(SubmitGraph(train_, unconfinable, false));
       for (int i = 0; i < 200; ++i) {
         Pass(kMs);
