@@ -268,15 +268,10 @@ TEST(BaymaxWithLostTargetTest, TheGateOfAnotherAppStays) {
 class BaymaxSegmentsTest : public BaymaxTest {
  protected:
   HeadView& AddStep(int64_t duration_ns = 40 * kMs) {
-    HeadView& head = builder.AddBeHead(be, graph, duration_ns);
-    head.kind = TaskKind::kGraph;
-    return head;
+    return builder.AddBeGraph(be, graph, duration_ns);
   }
   RunningView& AddRunningStep(Form form = Form::kSegments, bool evicting = false) {
-    RunningView& running =
-        builder.AddRunningBe(be, graph, 40 * kMs, {{kWholeDevice, form, evicting}});
-    running.task.kind = TaskKind::kGraph;
-    return running;
+    return builder.AddRunningGraph(be, graph, 40 * kMs, {kWholeDevice, form, evicting});
   }
   int32_t graph = builder.AddKernel(200 * kUs);
 };

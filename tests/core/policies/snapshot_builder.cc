@@ -214,6 +214,19 @@ RunningView& SnapshotBuilder::AddRunningBe(int32_t be_app, int32_t kernel, int64
   return running.back();
 }
 
+HeadView& SnapshotBuilder::AddBeGraph(int32_t be_app, int32_t kernel, int64_t duration_ns) {
+  HeadView& graph = AddBeHead(be_app, kernel, duration_ns);
+  graph.kind = TaskKind::kGraph;
+  return graph;
+}
+
+RunningView& SnapshotBuilder::AddRunningGraph(int32_t be_app, int32_t kernel, int64_t duration_ns,
+                                              const BePart& part) {
+  RunningView& graph = AddRunningBe(be_app, kernel, duration_ns, {part});
+  graph.task.kind = TaskKind::kGraph;
+  return graph;
+}
+
 RunningView& SnapshotBuilder::AddRunningLc(int32_t lc_app, PlaceIndex place) {
   RunningView& view = AddRunningBe(lc_app, -1, 100 * kUs, {{place, Form::kGraph, false, 0}});
   view.task.app_class = AppClass::kLatencyCritical;

@@ -64,6 +64,10 @@ class SnapshotBuilder {
   HeadView& AddBeCopy(int32_t be_app, CopyDirection direction, int64_t bytes, int64_t duration_ns);
   RunningView& AddRunningBe(int32_t be_app, int32_t kernel, int64_t duration_ns,
                             const std::vector<BePart>& parts);
+  // A BE graph: as a head, and on the device.
+  HeadView& AddBeGraph(int32_t be_app, int32_t kernel, int64_t duration_ns);
+  RunningView& AddRunningGraph(int32_t be_app, int32_t kernel, int64_t duration_ns,
+                               const BePart& part);
   RunningView& AddRunningLc(int32_t lc_app, PlaceIndex place);
 
   // What `app` and `kernel` do to each other on the split; every other pair is in proportion to SMs

@@ -395,16 +395,9 @@ TEST_F(TackerTest, DirectLaunchesAKernelWithoutAFusedOneAlone) {
 // A training step of 40 ms whose eviction waits for 200 us.
 class TackerSegmentsTest : public TackerTest {
  protected:
-  HeadView& AddStep() {
-    HeadView& head = builder.AddBeHead(be, graph, 40 * kMs);
-    head.kind = TaskKind::kGraph;
-    return head;
-  }
+  HeadView& AddStep() { return builder.AddBeGraph(be, graph, 40 * kMs); }
   RunningView& AddRunningStep() {
-    RunningView& running =
-        builder.AddRunningBe(be, graph, 40 * kMs, {{kWholeDevice, Form::kSegments}});
-    running.task.kind = TaskKind::kGraph;
-    return running;
+    return builder.AddRunningGraph(be, graph, 40 * kMs, {kWholeDevice, Form::kSegments});
   }
   int32_t graph = builder.AddKernel(200 * kUs);
 };
