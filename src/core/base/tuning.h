@@ -154,11 +154,11 @@ inline constexpr double kTargetSideLoadMax = 0.9;
 // The factor is rounded up to 1 / steps before a layout is chosen. Range 8 to 64.
 inline constexpr double kTargetTailSteps = 16;
 
-// Shares of the slack of a p99 bound, bound - 1, that a plan may use: by the slowdown of a split,
-// and by the wait for BE work. The rest is for errors of the prediction. VGG-19 and BERT-base at
-// loads of 0.3 and 0.5 beside training steps and sgemm (H200, 20 rows): a mean p99 of 1.045 and BE
-// of 0.577 with all of it, 1.031 and 0.557 with these shares and kTailCreditMin, 1.042 and 0.537
-// with 0.8 for both and no least credit. Ranges 0.6 to 1.
+// Shares of the slack of a p99 bound, bound - 1, that a plan may use: on a split, by its slowdown
+// and its eviction together, and on the whole device by waits. The rest is for errors. VGG-19 and
+// BERT-base at loads of 0.3 and 0.5 beside training steps and sgemm (H200, 20 rows): a mean p99
+// of 1.045 and BE of 0.577 with all of it, 1.031 and 0.557 with these shares and
+// kTailCreditMin, 1.042 and 0.537 with 0.8 for both and no least credit. Ranges 0.6 to 1.
 inline constexpr double kBoundShareOfSplit = 0.8;
 inline constexpr double kBoundShareOfWait = 0.9;
 // The most that is left of a wide bound, as a share of the p99 alone. Range 0.01 to 0.1.
@@ -207,8 +207,9 @@ inline constexpr int64_t kTailShareQueries = 2'000;
 inline constexpr int64_t kTailShareWindow = 16'384;
 // Least credit, queries, at which a task on credit starts: what one late query spends. Less let a
 // training step start on 0.05, and late queries come several at once. Of the rows above, those at
-// load 0.3 had a mean p99 of 1.052, and 1.044 with this alone. An app without a load has no queue
-// in which several are late. Range 0.25 to 8.
+// load 0.3 had a mean p99 of 1.052, and 1.044 with this alone (10 rows, about one standard error).
+// A new account earns it in some 1,000 queries. An app without a load has no queue in which several
+// are late. Range 0.25 to 8.
 inline constexpr double kTailCreditMin = 1;
 // Most credit, queries: the late ones of 10,000. A task that is likely to delay more starts at a
 // full account. Range 10 to 1,000.

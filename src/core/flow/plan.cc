@@ -375,13 +375,13 @@ void BuildSnapshot(Flow& flow) {
   ++snapshot.plan_sequence;
   snapshot.sm_count = capabilities.profile.sm_count;
   snapshot.capsms_free = CapSmsOf(flow.ledger.FreeUnits());
-  snapshot.queued_ns = flow.queued_ns - flow.uncommitted_ns;
   snapshot.quiesced = flow.quiesced.load();
   snapshot.return_hysteresis_ns = flow.options.be_return_hysteresis_ns;
   snapshot.partitions_available = capabilities.partitions && !flow.lanes.splits().empty();
   // With a blocked lane no plan counts on evictions, because the launch stage picks the lane after
   // the plan was made.
   snapshot.eviction_available = capabilities.eviction && flow.lanes.lanes_blocked() == 0;
+  snapshot.queued_ns = flow.queued_ns - (snapshot.eviction_available ? flow.uncommitted_ns : 0);
   snapshot.places = flow.lanes.places();
   snapshot.splits = flow.lanes.splits();
   snapshot.trial = ViewOf(flow.trial);

@@ -62,8 +62,8 @@ int32_t ConcurrentCopies(double peak_rate, double copy_rate);
 // it), and with neither known the budget is 0.
 int64_t BlockingBudget(int64_t target_ns, double p99_bound, int64_t p99_alone_ns, int64_t solo_ns);
 
-// The bound that a plan keeps to: `share` of the slack, and all but kBoundMarginMax of a wide one.
-// 0 stays none.
+// The bound to plan with: 1 + share x (bound - 1), or bound - kBoundMarginMax if that is larger. 0,
+// no bound, stays 0.
 double PlannedBound(double bound, double share);
 
 }  // namespace gpushare::core

@@ -236,7 +236,7 @@ struct Snapshot {
   uint64_t plan_sequence = 0;
   int32_t sm_count = 0;
   double capsms_free = 0;  // unreserved and unused
-  int64_t queued_ns = 0;   // T_q: predicted, all issued and not done; segments: until evicted
+  int64_t queued_ns = 0;   // T_q: predicted time of launched work; of segments, of their eviction
   // Time from the end of the last LC query until BE returns. A closed-loop client that submits its
   // next query at once then pays for no eviction.
   int64_t return_hysteresis_ns = 2000;

@@ -13,7 +13,8 @@
 //
 // A task on credit is BE work that blocks longer than the app's budget and starts while no query is
 // active. A query meets it if it arrives while the task runs, or in the busy period that this
-// begins. With credit for all queries that it is likely to delay (TailNeedPerNs) a task may start,
+// begins. With credit for all queries that it is likely to delay (TailNeedPerNs), and for one at
+// least while the app has a load, a task may start,
 // however long it is. Late is a latency above the target, and above p99_bound x p99 alone; where
 // that p99 is unknown, every query that met the task counts.
 //

@@ -267,6 +267,7 @@ TEST_F(SegmentsTest, AnElasticGraphMovesBetweenTheWholeDeviceAndTheBeSide) {
   Open("adaptive:elastic", 2);
   Finish(SubmitGraph(service_, query_, true));  // from here on its duration is known
   std::vector<TicketId> steps;
+  steps.reserve(4);
   for (int i = 0; i < 4; ++i) steps.push_back(SubmitGraph(train_, step_, false));
   for (int i = 0; i < 20; ++i) {
     Pass(1500 * kUs);
@@ -302,6 +303,7 @@ TEST_F(SegmentsTest, AGraphAndWorkersOfAnotherAppShareByWeight) {
   AppId other;
   Flood(kernel, 1, &other);
   std::vector<TicketId> steps;
+  steps.reserve(5);
   for (int i = 0; i < 5; ++i) steps.push_back(SubmitGraph(train_, step_, false));
   Pass(60 * kMs);
   const CompletionRecord second = Finish(steps[1]);

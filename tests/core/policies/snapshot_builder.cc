@@ -286,22 +286,19 @@ const Snapshot& SnapshotBuilder::Get() {
 
 std::string Describe(const Plan& plan) {
   std::ostringstream out;
-  for (int32_t i = 0; i < plan.launches.size(); ++i) {
-    const PlannedLaunch& launch = plan.launches[i];
+  for (const PlannedLaunch& launch : plan.launches) {
     out << "launch task " << launch.task.value << " x" << launch.count << " form "
         << int{static_cast<uint8_t>(launch.form)} << " place " << launch.place << " lane "
         << int{static_cast<uint8_t>(launch.lane_class)} << " workers " << launch.workers
         << " blocks " << launch.blocks_max << " with " << launch.fused_with.value << " reason "
         << int{static_cast<uint8_t>(launch.reason)} << "\n";
   }
-  for (int32_t i = 0; i < plan.evictions.size(); ++i) {
-    const PlannedEviction& eviction = plan.evictions[i];
+  for (const PlannedEviction& eviction : plan.evictions) {
     out << "evict task " << eviction.task.value << " place " << eviction.place << " keep "
         << eviction.workers_to_keep << " reason " << int{static_cast<uint8_t>(eviction.reason)}
         << "\n";
   }
-  for (int32_t i = 0; i < plan.holds.size(); ++i) {
-    const PlannedHold& hold = plan.holds[i];
+  for (const PlannedHold& hold : plan.holds) {
     out << "hold task " << hold.task.value << " reason " << int{static_cast<uint8_t>(hold.reason)}
         << " value " << hold.value_ns << " limit " << hold.limit_ns << "\n";
   }
@@ -334,8 +331,7 @@ Plan PlanOf(const char* policy, SnapshotBuilder& builder) {
 }
 
 const PlannedLaunch* FindLaunch(const Plan& plan, const HeadView& task, PlaceIndex place) {
-  for (int32_t i = 0; i < plan.launches.size(); ++i) {
-    const PlannedLaunch& launch = plan.launches[i];
+  for (const PlannedLaunch& launch : plan.launches) {
     if ((launch.task == task.task || launch.fused_with == task.task) &&
         (place == kNoPlace || launch.place == place))
       return &launch;
@@ -344,17 +340,14 @@ const PlannedLaunch* FindLaunch(const Plan& plan, const HeadView& task, PlaceInd
 }
 
 const PlannedHold* FindHold(const Plan& plan, const HeadView& task) {
-  for (int32_t i = 0; i < plan.holds.size(); ++i) {
-    if (plan.holds[i].task == task.task) {
-      return &plan.holds[i];
-    }
+  for (const PlannedHold& hold : plan.holds) {
+    if (hold.task == task.task) return &hold;
   }
   return nullptr;
 }
 
 const PlannedEviction* FindEviction(const Plan& plan, const HeadView& task, PlaceIndex place) {
-  for (int32_t i = 0; i < plan.evictions.size(); ++i) {
-    const PlannedEviction& eviction = plan.evictions[i];
+  for (const PlannedEviction& eviction : plan.evictions) {
     if (eviction.task == task.task && eviction.place == place) return &eviction;
   }
   return nullptr;
