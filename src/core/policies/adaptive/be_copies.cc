@@ -134,6 +134,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
         continue;
       }
     }
+    launch.blocks_max = std::min(launch.blocks_max, head.blocks_left);  // the last piece is shorter
     if (!plan.launches.TryAdd(launch)) return;
     slots.Take(head.direction);
     time.Take(head, std::min(duration_ns, left_ns));
