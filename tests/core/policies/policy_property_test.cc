@@ -524,6 +524,65 @@ RC_GTEST_PROP(Baymax, WhatItLaunchesFitsEveryHeadroomTogether, ()) {
   for (const QueryView& query : s.queries) RC_ASSERT(charged_ns <= query.headroom_ns);
 }
 
+// Makes graphs of some BE kernels; those that run and can be evicted run in segments.
+void MakeGraphs(SnapshotBuilder& builder) {
+  for (HeadView& head : builder.heads) {
+    if (IsLc(head) || head.kernel_index < 0 || Coin()) continue;
+    head.kind = TaskKind::kGraph;
+  }
+  for (RunningView& running : builder.running) {
+    if (IsLc(running.task) || Coin()) continue;
+    running.task.kind = TaskKind::kGraph;
+    while (running.parts.size() > 1) running.parts.PopBack();
+    running.parts[0].form = running.task.evictable ? Form::kSegments : Form::kGraph;
+  }
+}
+
+RC_GTEST_PROP(Baymax, WhatIsOnTheDeviceOfGraphsInSegmentsFitsEveryHeadroom, ()) {
+  SnapshotBuilder builder = AnySnapshot();
+  MakeGraphs(builder);
+  const Snapshot& s = builder.Get();
+  for (const char* name : {"baymax", "tacker"}) {
+    const Plan plan = PlanWith(*NewPolicy(name), s);
+    int64_t charged_ns = 0;
+    bool segments = false;
+    std::set<const KernelDesc*> graphs;
+    for (int32_t i = 0; i < plan.launches.size(); ++i) {
+      const PlannedLaunch& launch = plan.launches[i];
+      const HeadView& task = *TaskOf(s, launch.task);
+      if (IsLc(task) || (IsCopy(task) && !task.pinned)) continue;
+      const int64_t whole_ns = task.remaining.duration_ns + task.remaining.error_ns;
+      const bool in_segments = launch.form == Form::kSegments;
+      RC_ASSERT(in_segments == (task.kind == TaskKind::kGraph && Evictable(s, task)));
+      if (in_segments) RC_ASSERT(launch.lane_class == LaneClass::kBe);
+      if (in_segments) RC_ASSERT(graphs.insert(task.kernel).second);
+      segments = segments || in_segments;
+      charged_ns += in_segments ? std::min(whole_ns, task.eviction_p99_ns) : whole_ns;
+    }
+    int64_t headroom_ns = kNever;
+    for (const QueryView& query : s.queries) {
+      headroom_ns = std::min(headroom_ns, query.headroom_ns);
+    }
+    const bool overlap = plan.choice.kind == ChoiceKind::kOverlap;  // has its own rule
+    if (charged_ns > 0 && !overlap) RC_ASSERT(charged_ns <= headroom_ns);
+    for (const RunningView& running : s.running) {
+      const PartView& part = running.parts[0];
+      const bool leaves = FindEviction(plan, running.task, part.place) != nullptr;
+      if (part.form != Form::kSegments || part.evicting || !s.eviction_available) {
+        RC_ASSERT(!leaves);
+        continue;
+      }
+      segments = segments || !leaves;
+      if (headroom_ns < 0) RC_ASSERT(leaves);
+      if (leaves) RC_ASSERT(!s.lc_apps.empty());
+    }
+    // Time alone will make them leave.
+    if (segments && headroom_ns != kNever && plan.evictions.empty()) {
+      RC_ASSERT(plan.replan_at_ns <= s.now_ns + headroom_ns + 1);
+    }
+  }
+}
+
 // --- tacker -------------------------------------------------------------------------------------
 
 // Predicted end of both parts of a fused launch, by the curve of the first kernel of the pair.
