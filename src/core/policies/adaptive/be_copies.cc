@@ -22,6 +22,13 @@ bool IsPageable(const HeadView& copy) {
   return host && !copy.pinned;
 }
 
+// Predicted duration of a piece of the copy; of 0 bytes: all of it.
+int64_t PieceNs(const HeadView& copy, int64_t bytes) {
+  if (bytes <= 0 || bytes >= copy.blocks_left) return copy.remaining.duration_ns;
+  const double share = static_cast<double>(bytes) / static_cast<double>(copy.blocks_left);
+  return static_cast<int64_t>(share * static_cast<double>(copy.remaining.duration_ns));
+}
+
 // Time that BE copies may still keep an LC copy waiting, by direction.
 class CopyTime {
  public:
@@ -57,7 +64,7 @@ class CopyTime {
   }
   void Take(const HeadView& copy, int64_t ns) {
     int64_t& left_ns = left_ns_[static_cast<size_t>(copy.direction)];
-    left_ns = LeftNs(left_ns, ns);
+    left_ns = std::max<int64_t>(0, LeftNs(left_ns, ns));
     // One at a time: the next piece comes after a plan, in which LC work goes first.
     if (!IsPageable(copy) || pageable_ns_ == kNever) return;
     pageable_ns_ = 0;
@@ -65,10 +72,10 @@ class CopyTime {
   }
   // Another pageable piece is on its way.
   bool WaitsItsTurn(const HeadView& copy) const { return IsPageable(copy) && pageable_taken_; }
-  // Whether nothing but kPageablePieceNs makes the piece so short.
+  // Whether nothing but kPageablePieceNs is shorter than the smallest piece.
   bool OnlyPageableLimits(const HeadView& copy) const {
     return IsPageable(copy) && !pageable_taken_ && pageable_ns_ == kPageablePieceNs &&
-           left_ns_[static_cast<size_t>(copy.direction)] >= kPageablePieceNs;
+           left_ns_[static_cast<size_t>(copy.direction)] >= PieceNs(copy, kCopyPieceBytesMin);
   }
   Reason hold() const { return hold_; }
   Reason fits() const { return fits_; }
@@ -92,10 +99,7 @@ int64_t BytesWithin(const HeadView& head, int64_t ns) {
 
 // Whether a budget is shorter than the smallest piece, and the tail accounts have credit for it.
 bool HasCredit(const Snapshot& snapshot, const HeadView& head) {
-  const double share = static_cast<double>(kCopyPieceBytesMin) /
-                       static_cast<double>(std::max(head.blocks_left, kCopyPieceBytesMin));
-  const auto piece_ns =
-      static_cast<int64_t>(share * static_cast<double>(head.remaining.duration_ns));
+  const int64_t piece_ns = PieceNs(head, kCopyPieceBytesMin);
   return piece_ns > MinBlockingBudget(snapshot) / kIdlePieceDivisor &&
          AskTailAccounts(snapshot, kIdlePieceDivisor * piece_ns).covered;
 }
@@ -137,7 +141,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
     launch.blocks_max = std::min(launch.blocks_max, head.blocks_left);  // the last piece is shorter
     if (!plan.launches.TryAdd(launch)) return;
     slots.Take(head.direction);
-    time.Take(head, std::min(duration_ns, left_ns));
+    time.Take(head, PieceNs(head, launch.blocks_max));
   }
 }
 
