@@ -177,7 +177,7 @@ struct Flow {
   QueryState* last_query = nullptr;
   int64_t queued_ns = 0;        // predicted duration of all that is launched and not done
   int64_t uncommitted_ns = 0;   // the part of it that evictions leave undone: not in T_q
-  int64_t be_charged_ns = 0;    // predicted, all BE work launched so far but pageable copies
+  int64_t be_charged_ns = 0;    // BeCharged (running.h), less what running graphs have begun since
   int32_t on_credit = 0;        // BE tasks that run on credit of the tail accounts
   bool busy_on_credit = false;  // the LC busy period began while one ran
   // Largest start tag of a BE task that was launched: the virtual time of start-time fair queueing

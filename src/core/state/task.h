@@ -56,7 +56,7 @@ struct QueryState {
   int64_t issued_ns = 0;         // predicted, on the device
   int64_t done_ns = 0;           // measured, complete
   bool planned = false;          // a plan has seen it
-  int64_t serial_budget_ns = 0;  // its headroom at that plan, and Flow::be_charged_ns
+  int64_t serial_budget_ns = 0;  // its headroom at that plan, and BeCharged (running.h)
   QueryState* next = nullptr;    // active queries in order of arrival
   QueryState* previous = nullptr;
 };

@@ -495,6 +495,31 @@ TEST_F(WholeTest, ASlowPageableCopyIsNotHeldForEver) {
   EXPECT_EQ(FindLaunch(plan, slow)->blocks_max, kCopyPieceBytesMin);
 }
 
+// The smallest piece may take longer than kPageablePieceNs, but not longer than its direction has.
+TEST_F(WholeTest, ASlowPageableCopyTakesItsPieceFromTheBudgetOfItsDirection) {
+  builder.snapshot.copies[1].be_limit = 3;
+  builder.snapshot.copies[1].lc_uses = true;
+  builder.lc_apps[0].blocking_budget_ns = 400 * kUs;  // half of it for pieces
+  HeadView& slow = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 3'300 * kUs);
+  slow.pinned = false;
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), slow), nullptr) << "a piece takes 206 us";
+  slow.remaining.duration_ns = 2'400 * kUs;
+  const HeadView& held = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 16, 60 * kUs);
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, slow), nullptr) << "150 us";
+  EXPECT_EQ(FindLaunch(plan, slow)->blocks_max, kCopyPieceBytesMin);
+  EXPECT_NE(FindHold(plan, held), nullptr) << "50 us are left";
+}
+
+TEST_F(WholeTest, TheLastPieceOfASlowPageableCopyIsItsRest) {
+  builder.lc_apps[0].blocking_budget_ns = 400 * kUs;
+  HeadView& slow = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 10'000, 150 * kUs);
+  slow.pinned = false;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, slow), nullptr);
+  EXPECT_EQ(FindLaunch(plan, slow)->blocks_max, 10'000);
+}
+
 TEST_F(WholeTest, CopiesOfOneDirectionShareTheBudget) {
   builder.snapshot.copies[1].be_limit = 3;
   builder.snapshot.copies[1].lc_uses = true;
