@@ -28,6 +28,16 @@ SPACED_NS = 4_000_000  # between queries that meet an idle GPU
 SPACED = 51
 
 
+def graph_of_capture(stream: int) -> int:
+    """The graph that a stream is being captured into."""
+    status, number, graph = ctypes.c_int(), ctypes.c_uint64(), ctypes.c_void_p()
+    code = ctypes.CDLL('libcuda.so.1').cuStreamGetCaptureInfo_v2(
+        ctypes.c_void_p(stream), ctypes.byref(status), ctypes.byref(number), ctypes.byref(graph), None, None)
+    if code != 0 or not graph.value:
+        raise RuntimeError(f'cuStreamGetCaptureInfo gives {code} and status {status.value}.')
+    return graph.value
+
+
 class Served:
     """A service with its eager answer. `kernel` is what queries submit."""
 
@@ -38,6 +48,7 @@ class Served:
         with torch.no_grad():
             self.expected = self.net(self.inputs).clone()
         self.answer = torch.empty_like(self.expected)
+        self._captured: list[int] = []  # the graphs of the service's captures, one a place
         self._capture()
         began = time.monotonic()
         self.runtime = gpushare.Runtime(device='cuda', profile_path=profile) if profile \
@@ -51,8 +62,14 @@ class Served:
         with torch.no_grad():
             self.answer.copy_(self.net(self.inputs))
 
+    def _traced(self, inputs: Any) -> Any:
+        """The network. While it is captured, its graph is noted."""
+        if torch.cuda.is_current_stream_capturing():
+            self._captured.append(graph_of_capture(torch.cuda.current_stream().cuda_stream))
+        return self.net(inputs)
+
     def _capture(self) -> None:
-        """The graph of bare launches, captured before any other capture can fail."""
+        """A graph of bare launches, captured before any other capture can fail."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -69,8 +86,13 @@ class Served:
         """In every place; where a capture in some place fails, on the whole device only."""
         name = f'service-{self.name}'
         try:
-            self._service = gpushare.torch.Service(self.runtime, self.net, self.inputs, name=name)
+            self._service = gpushare.torch.Service(self.runtime, self._traced, self.inputs, name=name)
             self.kernel, self._outputs = self._service._kernel, self._service._outputs
+            # The bare launches are of the graph that the library launches on the whole device. A second capture has
+            # other memory, and DenseNet-121 takes 1.734 to 1.802 ms in six of them.
+            sms = self._service.captures.place_sms
+            self._bare = self._catalogue.make('graph_new', self._captured[sms.index(max(sms))])
+            self.answer = self._outputs
         except Exception as error:
             self.confined = f'whole device only: {error}'.splitlines()[0][:200]
             print(f'{self.name}: {self.confined}', file=sys.stderr, flush=True)
