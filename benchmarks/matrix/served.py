@@ -69,7 +69,7 @@ class Served:
         return self.net(inputs)
 
     def _capture(self) -> None:
-        """A graph of bare launches, captured before any other capture can fail."""
+        """A graph for the whole device, captured before any other capture can fail."""
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -80,26 +80,28 @@ class Served:
         with own_workspaces(), torch.cuda.graph(self._graph, capture_error_mode='relaxed'):
             self.call()
         torch.cuda.synchronize()
-        self._bare = self._catalogue.make('graph_new', int(self._graph.raw_cuda_graph()))
 
     def _register(self) -> None:
         """In every place; where a capture in some place fails, on the whole device only."""
         name = f'service-{self.name}'
         try:
             self._service = gpushare.torch.Service(self.runtime, self._traced, self.inputs, name=name)
-            self.kernel, self._outputs = self._service._kernel, self._service._outputs
-            # The bare launches are of the graph that the library launches on the whole device. A second capture has
-            # other memory, and DenseNet-121 takes 1.734 to 1.802 ms in six of them.
-            sms = self._service.captures.place_sms
-            self._bare = self._catalogue.make('graph_new', self._captured[sms.index(max(sms))])
-            self.answer = self._outputs
         except Exception as error:
             self.confined = f'whole device only: {error}'.splitlines()[0][:200]
             print(f'{self.name}: {self.confined}', file=sys.stderr, flush=True)
             torch.cuda.synchronize()
+            graph = int(self._graph.raw_cuda_graph())
             self.kernel = self.runtime.register_kernel(
-                f'{name}-whole', kind=gpushare.TaskKind.GRAPH, graph=int(self._graph.raw_cuda_graph()),
-                confinable=gpushare.Choice.NO, segment_ns=-1)
+                f'{name}-whole', kind=gpushare.TaskKind.GRAPH, graph=graph, confinable=gpushare.Choice.NO,
+                segment_ns=-1)
+        else:
+            self.kernel, self._outputs = self._service._kernel, self._service._outputs
+            self.answer = self._outputs
+            sms = self._service.captures.place_sms
+            graph = dict(zip(sms, self._captured, strict=True))[max(sms)]
+        # Bare launches are of the graph that the library launches on the whole device. A second capture has other
+        # memory, and DenseNet-121 takes 1.734 to 1.802 ms in six of them.
+        self._bare = self._catalogue.make('graph_new', graph)
 
     def bare(self, arrivals: Sequence[int]) -> tuple[list[int], int]:
         """Latencies of bare launches of the graph at the arrivals, and their window, both in ns."""
