@@ -709,7 +709,7 @@ typedef struct gpushare_kernel_options {
   // segments are cut by duration. Never for a graph_exec.
   gpushare_bool measure_nodes;
   int32_t reserved2;  // must be 0
-  // GRAPH: registering may execute the graph in each place, three times and for about a second in
+  // GRAPH: registering may execute the graph in each place, a few times and for about a second in
   // all, which measures its speed on fewer SMs. Without it that counts as in proportion to the SMs,
   // so a query is hardly ever confined. Nothing is measured of a graph that is not confinable, or
   // on a simulated device. Never for a graph_exec.

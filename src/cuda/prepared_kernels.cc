@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +15,6 @@
 #include "src/cuda/errors.h"
 #include "src/cuda/graph_binder.h"
 #include "src/cuda/node_times.h"
-#include "src/cuda/timed_run.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -26,11 +24,6 @@ constexpr int kDefaultSharedBytesMax = 48 * 1024;
 // Per cent of an SM's memory that serves as shared memory instead of L1 cache.
 constexpr int kCarveOutMax = 100;
 constexpr int kCarveOutDefault = -1;
-
-// Executions of a graph in each place that is measured; the shortest counts.
-constexpr int kTimedRuns = 3;
-// Places are numbered in the order of their sizes: the first ones measured are so far apart.
-constexpr core::PlaceIndex kFirstStride = 8;
 
 CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
 
@@ -235,15 +228,18 @@ absl::StatusOr<GraphHandle> PreparedKernels::CloneFor(CUgraph graph, core::Place
   return clone;
 }
 
-absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const {
+// The graph of the new instance; null where the place gets none.
+absl::StatusOr<GraphHandle> PreparedKernels::Instantiate(PreparedKernel& prepared,
+                                                         core::PlaceIndex place) const {
   const core::KernelDesc& kernel = prepared.desc;
   std::atomic<CUgraphExec>& instance = prepared.instances[static_cast<size_t>(place)];
-  if (instance.load() != nullptr) return absl::OkStatus();
+  GraphHandle none(nullptr, {&context_.api()});
+  if (instance.load() != nullptr) return none;
   if (kernel.graph_exec != nullptr) {
     if (place == core::kWholeDevice) instance.store(static_cast<CUgraphExec>(kernel.graph_exec));
-    return absl::OkStatus();
+    return none;
   }
-  if (place != core::kWholeDevice && !kernel.confinable) return absl::OkStatus();
+  if (place != core::kWholeDevice && !kernel.confinable) return none;
   absl::StatusOr<GraphHandle> graph = kernel.capture != nullptr
                                           ? Capture(kernel, place)
                                           : CloneFor(static_cast<CUgraph>(kernel.graph), place);
@@ -254,17 +250,31 @@ absl::Status PreparedKernels::Instantiate(PreparedKernel& prepared, core::PlaceI
                      "' has a kernel that is bound to its context (a CUfunction of a "
                      "module), so it cannot be confined; register it as not confinable."));
   }
-  absl::StatusOr<CUgraphExec> exec = MakeInstance(graph->get(), place);
+  absl::StatusOr<CUgraphExec> exec = MakeUploaded(graph->get(), place);
   if (!exec.ok()) return exec.status();
   instance.store(*exec, std::memory_order_release);
-  if (*exec != nullptr) Upload(place, absl::MakeConstSpan(&*exec, 1));
-  if (kernel.capture != nullptr && place == core::kWholeDevice) {
-    prepared.captured = *std::move(graph);
+  return graph;
+}
+
+// The graph of each place goes to `graphs`.
+absl::Status PreparedKernels::InstantiateEverywhere(PreparedKernel& prepared,
+                                                    std::vector<GraphHandle>& graphs) const {
+  for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
+    absl::StatusOr<GraphHandle> graph = Instantiate(prepared, place);
+    if (!graph.ok()) return graph.status();
+    graphs.push_back(*std::move(graph));
   }
   return absl::OkStatus();
 }
 
-// Null: a library's kernel with clusters needs more SMs than the place has.
+// An uploaded one. Null: a library's kernel with clusters needs more SMs than the place has.
+absl::StatusOr<CUgraphExec> PreparedKernels::MakeUploaded(CUgraph graph,
+                                                          core::PlaceIndex place) const {
+  absl::StatusOr<CUgraphExec> exec = MakeInstance(graph, place);
+  if (exec.ok() && *exec != nullptr) Upload(place, absl::MakeConstSpan(&*exec, 1));
+  return exec;
+}
+
 absl::StatusOr<CUgraphExec> PreparedKernels::MakeInstance(CUgraph graph,
                                                           core::PlaceIndex place) const {
   const DriverApi& api = context_.api();
@@ -297,38 +307,19 @@ absl::StatusOr<std::vector<int64_t>> PreparedKernels::TimeNodes(
   return times_ns;
 }
 
-absl::StatusOr<int64_t> PreparedKernels::TimeIn(const PreparedKernel& prepared,
-                                                core::PlaceIndex place) const {
-  absl::StatusOr<CUstream> stream = places_.MakeStream(place, 0);
-  if (!stream.ok()) return stream.status();
-  absl::StatusOr<int64_t> ns = TimeInstance(
-      context_.api(), prepared.instances[static_cast<size_t>(place)].load(), *stream, kTimedRuns);
-  context_.api().cuStreamDestroy(*stream);
-  return ns;
-}
-
-// Runs the graph in places far apart first, so that those for which no time is left lie between two
-// that were measured.
-absl::Status PreparedKernels::TimePlaces(PreparedKernel& prepared) const {
-  const absl::StatusOr<int64_t> whole_ns = TimeIn(prepared, core::kWholeDevice);
-  if (!whole_ns.ok()) return whole_ns.status();
-  const auto whole = static_cast<double>(*whole_ns);
-  std::map<int32_t, double> speeds = {{places_.place(core::kWholeDevice).sms, 1.0}};
-  int64_t spent_ns = *whole_ns * kTimedRuns;
-  for (core::PlaceIndex stride = kFirstStride; stride > 0; stride /= 2) {
-    for (core::PlaceIndex place = stride; place < places_.count(); place += stride) {
-      if (spent_ns > core::kMeasurePlacesNs || speeds.size() >= core::kMaxSpeedPoints) break;
-      const int32_t sms = places_.place(place).sms;
-      const bool fits = prepared.instances[static_cast<size_t>(place)].load() != nullptr;
-      if (!fits || speeds.count(sms) != 0) continue;
-      const absl::StatusOr<int64_t> ns = TimeIn(prepared, place);
-      if (!ns.ok()) return ns.status();
-      spent_ns += *ns * kTimedRuns;
-      speeds[sms] = whole / static_cast<double>(*ns);
-    }
+// A graph that runs whole keeps the fastest of several instances in each place.
+absl::Status PreparedKernels::TimePlaces(PreparedKernel& prepared,
+                                         absl::Span<const GraphHandle> graphs) const {
+  MeasuredPlaces measured(context_.api(), places_, prepared.instances);
+  MeasuredPlaces::MakeInstance make;
+  if (prepared.desc.segment_ns < 0) {
+    make = [&](core::PlaceIndex place) {
+      return MakeUploaded(graphs[static_cast<size_t>(place)].get(), place);
+    };
   }
-  for (const auto& [sms, speed] : speeds) prepared.speeds.push_back({sms, speed});
-  return absl::OkStatus();
+  absl::Status status = measured.Measure(make);
+  if (status.ok()) prepared.speeds = measured.Speeds();
+  return status;
 }
 
 absl::Status PreparedKernels::CutIntoSegments(PreparedKernel& prepared) const {
@@ -403,12 +394,16 @@ absl::Status PreparedKernels::PrepareGraph(PreparedKernel& prepared) const {
                      "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
                      "needs one of them."));
   }
-  for (core::PlaceIndex place = 0; place < places_.count(); ++place) {
-    if (absl::Status status = Instantiate(prepared, place); !status.ok()) return status;
+  std::vector<GraphHandle> graphs;
+  absl::Status status = InstantiateEverywhere(prepared, graphs);
+  if (status.ok() && kernel.measure_places && kernel.confinable) {
+    status = TimePlaces(prepared, graphs);
   }
-  if (kernel.measure_places && kernel.confinable) {
-    if (absl::Status status = TimePlaces(prepared); !status.ok()) return status;
+  if (absl::IsDataLoss(status)) {
+    for (GraphHandle& graph : graphs) static_cast<void>(graph.release());
   }
+  if (!status.ok()) return status;
+  if (kernel.capture != nullptr) prepared.captured = std::move(graphs[core::kWholeDevice]);
   return MakeSegments(prepared);
 }
 
@@ -552,7 +547,7 @@ bool PreparedKernels::Confines(core::KernelId id, core::PlaceIndex place) const 
 }
 
 absl::Status PreparedKernels::AddPlaceTo(PreparedKernel& prepared, core::PlaceIndex place) const {
-  if (absl::Status status = Instantiate(prepared, place); !status.ok()) return status;
+  if (absl::Status status = Instantiate(prepared, place).status(); !status.ok()) return status;
   const size_t segments = prepared.desc.confinable ? prepared.cut.begins.size() : 0;
   const size_t used = SegmentInstances();
   if (used + segments > kMaxSegmentInstances) {

@@ -23,6 +23,7 @@
 #include "src/cuda/context.h"
 #include "src/cuda/graph_handle.h"
 #include "src/cuda/graph_segments.h"
+#include "src/cuda/measured_places.h"
 #include "src/cuda/parameter_layout.h"
 #include "src/cuda/places.h"
 
@@ -65,8 +66,7 @@ struct PreparedKernel {
   int32_t workers_per_sm = 1;
   uint32_t claim_batch = 1;
   bool yields = false;  // block tasks have yield points
-  // By place; null if a kernel of the graph does not fit the place.
-  std::array<std::atomic<CUgraphExec>, core::kMaxPlaces> instances{};
+  GraphInstances instances{};
   // A graph that is cut: how, and by place its segments. One that does not fit the place is there
   // the whole device's. Both are complete before the first lane of the place is made.
   SegmentedGraph cut;
@@ -130,14 +130,16 @@ class PreparedKernels {
   absl::Status LoadFunction(const core::KernelDesc& kernel, void* handle, size_t headers,
                             PreparedFunction& prepared) const;
   absl::Status LoadFunctions(const core::KernelDesc& kernel, PreparedKernel& prepared) const;
-  absl::Status Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
+  absl::Status InstantiateEverywhere(PreparedKernel& prepared,
+                                     std::vector<GraphHandle>& graphs) const;
   absl::StatusOr<GraphHandle> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
   absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
+  absl::StatusOr<CUgraphExec> MakeUploaded(CUgraph graph, core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
   void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
   absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
-  absl::StatusOr<int64_t> TimeIn(const PreparedKernel& prepared, core::PlaceIndex place) const;
-  absl::Status TimePlaces(PreparedKernel& prepared) const;
+  absl::Status TimePlaces(PreparedKernel& prepared, absl::Span<const GraphHandle> graphs) const;
   absl::Status MakeSegments(PreparedKernel& prepared) const;
   absl::Status PrepareGraph(PreparedKernel& prepared) const;
   absl::Status AddPlaceTo(PreparedKernel& prepared, core::PlaceIndex place) const;

@@ -2,31 +2,35 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <vector>
 
+#include "src/core/base/tuning.h"
 #include "src/cuda/prepared_kernels.h"
 #include "tests/cuda/fake_graphs.h"
 
 namespace gpushare::cuda {
 namespace {
 
-// A graph takes 1 ms on the whole device, which is measured first, and 2 ms in every place.
+// A graph takes 1 ms on the whole device and 2 ms in every place.
 struct FakeRuns {
   int launches = 0;
   float place_ms = 2;
-  CUresult end = CUDA_SUCCESS;  // of each run
+  std::map<int, float> slower_ms;      // by instance, in the order in which they were made
+  std::map<CUgraphExec, int> numbers;  // of the instances
+  float ms = 0;                        // of the last run
+  CUresult end = CUDA_SUCCESS;         // of each run
 };
 FakeRuns& Fake() {
   static FakeRuns fake;
   return fake;
 }
 
-constexpr int kRuns = 3;  // in each place
+constexpr int kRuns = 3;  // of each instance
+constexpr int kTried = core::kInstancesTried;
 
-DriverApi FakeDriver() {
-  Fake() = FakeRuns();
-  DriverApi api = MakeFakeGraphs();
+void FillEvents(DriverApi& api) {
   api.cuEventCreate = [](CUevent* event, unsigned int flags) {
     *event = nullptr;
     return flags == CU_EVENT_DEFAULT ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -34,11 +38,27 @@ DriverApi FakeDriver() {
   api.cuEventDestroy = [](CUevent /*event*/) { return CUDA_SUCCESS; };
   api.cuEventRecord = [](CUevent /*event*/, CUstream /*stream*/) { return CUDA_SUCCESS; };
   api.cuEventElapsedTime = [](float* ms, CUevent /*from*/, CUevent /*to*/) {
-    *ms = Fake().launches <= kRuns ? 1 : Fake().place_ms;
+    *ms = Fake().ms;
     return CUDA_SUCCESS;
   };
-  api.cuGraphLaunch = [](CUgraphExec /*exec*/, CUstream /*stream*/) {
+}
+
+DriverApi FakeDriver() {
+  Fake() = FakeRuns();
+  DriverApi api = MakeFakeGraphs();
+  FillEvents(api);
+  static decltype(api.cuGraphInstantiate) instantiate;
+  instantiate = api.cuGraphInstantiate;
+  api.cuGraphInstantiate = [](CUgraphExec* instance, CUgraph graph, unsigned long long flags) {
+    const CUresult code = instantiate(instance, graph, flags);
+    const int number = static_cast<int>(Fake().numbers.size());
+    if (code == CUDA_SUCCESS) Fake().numbers[*instance] = number;
+    return code;
+  };
+  api.cuGraphLaunch = [](CUgraphExec exec, CUstream stream) {
     ++Fake().launches;
+    const bool whole = stream == reinterpret_cast<CUstream>(FakePrimary());
+    Fake().ms = (whole ? 1 : Fake().place_ms) + Fake().slower_ms[Fake().numbers.at(exec)];
     return CUDA_SUCCESS;
   };
   api.cuStreamQuery = [](CUstream /*stream*/) { return Fake().end; };
@@ -80,7 +100,8 @@ TEST_F(MeasuredPlacesTest, EachSizeHasItsSpeedOverThatOfTheWholeDevice) {
   }
   EXPECT_EQ(speeds.back().sms, 132);
   EXPECT_EQ(speeds.back().speed, 1);
-  EXPECT_EQ(Fake().launches, 4 * kRuns);
+  EXPECT_EQ(Fake().launches, 4 * kTried * kRuns + 3 * kRuns) << "a place is measured first";
+  EXPECT_EQ(FakeGraphs().instances.size(), 4U) << "one stays in each place";
 }
 
 TEST_F(MeasuredPlacesTest, NothingRunsUnlessAskedOrWhereNoPlaceHoldsIt) {
@@ -103,7 +124,35 @@ TEST_F(MeasuredPlacesTest, PlacesForWhichNoTimeIsLeftAreLeftOut) {
   PreparedKernels kernels(context_, places_);
   ASSERT_TRUE(kernels.Prepare(kernel_).ok());
   EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 2U);
-  EXPECT_EQ(Fake().launches, 2 * kRuns);
+  EXPECT_EQ(Fake().launches, (kTried + 1) * kRuns);
+}
+
+// The first four are one a place: the whole device has also 4 to 6, the largest place 7 to 9.
+TEST_F(MeasuredPlacesTest, APlaceKeepsTheFastestOfSeveralInstances) {
+  Fake().slower_ms = {{0, 0.06F}, {4, 0.05F}, {6, 0.1F}, {3, 2}, {7, 2}, {8, 2}};
+  PreparedKernels kernels(context_, places_);
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  const PreparedKernel& prepared = *kernels.Find(kernel_.id);
+  EXPECT_EQ(Fake().numbers.at(prepared.instances[core::kWholeDevice]), 5);
+  EXPECT_EQ(Fake().numbers.at(prepared.instances[3]), 9);
+  EXPECT_EQ(Fake().numbers.at(prepared.instances[1]), 1) << "as fast as the others";
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(kernels.SpeedsOf(kernel_.id)[i].speed, 0.5);
+  EXPECT_EQ(FakeGraphs().instances.size(), 4U);
+}
+
+TEST_F(MeasuredPlacesTest, AGraphInSegmentsHasOneInstanceToMeasure) {
+  kernel_.segment_ns = 0;
+  PreparedKernels kernels(context_, places_);
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  EXPECT_EQ(Fake().launches, 4 * kRuns);
+}
+
+TEST_F(MeasuredPlacesTest, WithoutMemoryForOthersAPlaceKeepsWhatItHas) {
+  FakeGraphs().instantiations_max = 4;
+  PreparedKernels kernels(context_, places_);
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  EXPECT_EQ(FakeGraphs().instances.size(), 4U);
+  EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 4U);
 }
 
 TEST_F(MeasuredPlacesTest, ARunThatFailsFailsTheRegistrationAndLeavesNothing) {

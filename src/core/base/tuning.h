@@ -285,6 +285,17 @@ inline constexpr double kBePairGainMin = 0.05;
 // adaptive: time, ns, that a query beside BE workers keeps until its deadline beyond what is
 // predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
 inline constexpr int64_t kOverlapSlackNsMin = 50'000;
+// adaptive: BE work beside queries (be_grids.h). What grids gain, share of LC's time: 0.05 to 0.13,
+// 0.09 on the mean, of eleven pairs on an H200; what segments do: 0.16 to 0.65, 0.41 on the mean,
+// of
+// 34. The load from which that is worth the longer queries. The share of a target that
+// stays unused, for errors of predictions. How many are on the device: more than two gained
+// nothing. Ranges 0.02 to 0.1, 0.1 to 0.6, 0.1 to 0.5, 0.05 to 0.3, 1 to 4.
+inline constexpr double kGridGain = 0.09;
+inline constexpr double kSegmentGain = 0.4;
+inline constexpr double kGridLoadMin = 0.3;
+inline constexpr double kGridReserve = 0.1;
+inline constexpr int32_t kGridsMost = 2;
 // adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
 // them. Range 1e6 to 1e9.
 inline constexpr int64_t kBePassedNsMax = 10'000'000;
@@ -330,6 +341,9 @@ inline constexpr float kUnmetErrorBars = 2;
 // the others are interpolated. Ranges 1 to 60 s and 0.1 to 5 s.
 inline constexpr int64_t kTimedRunMaxNs = 10'000'000'000;
 inline constexpr int64_t kMeasurePlacesNs = 1'000'000'000;
+// Of how many instances of such a graph a place keeps the fastest. A third of twelve of one graph
+// were 3 to 6 % slower than the others, so that one in 81 places has only slow ones. Range 1 to 8.
+inline constexpr int32_t kInstancesTried = 4;
 
 // Inflation of its latency that an LC app without bound and target still keeps to, as a factor: the
 // 5 % that the library promises. Range 1 to 1.2.
