@@ -150,6 +150,8 @@ TEST_F(LcOverlapTest, AnyPromiseButATargetForbidsIt) {
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 0);
   builder.AddLcApp(0.1, 1 * kMs, 3 * kMs, 1.05);
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1) << "of another app";
+  builder.lc_apps.back().load = 0;
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 0) << "it has never sent a query";
 }
 
 TEST_F(LcOverlapTest, AKernelThatTheTableDoesNotHaveForbidsIt) {

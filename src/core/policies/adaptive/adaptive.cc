@@ -6,6 +6,7 @@
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/adaptive/be_copies.h"
+#include "src/core/policies/adaptive/be_grids.h"
 #include "src/core/policies/adaptive/be_places.h"
 #include "src/core/policies/adaptive/layout/layout_change.h"
 #include "src/core/policies/adaptive/lc_overlap.h"
@@ -51,14 +52,14 @@ int64_t LcSmsOf(const Snapshot& snapshot, int32_t layout) {
   return layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].lc_sms;
 }
 
-// A trial is not chosen for its value, and a forced mechanism compares no others.
-void NoteChoice(const Snapshot& snapshot, const Layout& layout, const LcOverlap& overlap,
-                Plan& plan) {
+// A trial is not chosen for its value, and a forced mechanism compares no others. `shared_value`:
+// of the whole device, shared with active queries; 0: it is not.
+void NoteChoice(const Snapshot& snapshot, const Layout& layout, double shared_value, Plan& plan) {
   PlannedChoice& choice = plan.choice;
-  if (overlap.applies()) {
+  if (shared_value > 0) {
     choice.kind = ChoiceKind::kLayout;
     choice.chosen = snapshot.sm_count;
-    choice.value = Millionths(overlap.value());
+    choice.value = Millionths(shared_value);
     choice.runner_up = LcSmsOf(snapshot, layout.split);
     choice.runner_up_value = Millionths(layout.value);
     return;
@@ -100,9 +101,11 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const Layout& apart = layouts_.Choose(snapshot, current, idle_shares_);
   const bool shares_sms = mechanism_ == Mechanism::kBest && sharing_ == SmSharing::kWhereItPays;
   const LcOverlap overlap(snapshot, apart, current, shares_sms);
+  const BeGrids grids(snapshot, apart, current, shares_sms && !overlap.applies());
+  const double shared_value = overlap.applies() ? overlap.value() : grids.value();
   const Layout whole{};
-  const Layout& layout = overlap.applies() ? whole : apart;
-  NoteChoice(snapshot, apart, overlap, plan);
+  const Layout& layout = overlap.applies() || grids.applies() ? whole : apart;
+  NoteChoice(snapshot, apart, shared_value, plan);
   const int64_t budget_ns = MinBlockingBudget(snapshot);
   const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
   const bool waits_for_change = change_ns > budget_ns;
@@ -113,15 +116,18 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     plan.trial_kernel = layout.trial_kernel;
   }
 
-  PublishRoutes(snapshot,
-                RouteOf(snapshot, waits_for_change ? current : layout.split,
-                        overlap.applies() && !waits_for_change),
-                plan);
-  LaunchLcHeads(snapshot, plan);
+  const bool stays = overlap.applies() || (grids.applies() && grids.any_segments());
+  PublishRoutes(
+      snapshot,
+      RouteOf(snapshot, waits_for_change ? current : layout.split, stays && !waits_for_change),
+      plan);
+  const int64_t lc_ahead_ns = LaunchLcHeads(snapshot, plan);
   const LcActivity lc = FindLcActivity(snapshot, plan);
   const uint64_t for_lc = lc.active ? lc.places : 0;
   if (overlap.applies() && lc.active) {
     overlap.EvictForLc(plan);
+  } else if (grids.applies() && lc.active) {
+    grids.EvictForLc(plan);
   } else {
     EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);
   }
@@ -130,6 +136,8 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
 
   if (waits_for_change) {
     HoldBeCompute(snapshot, change_ns, budget_ns, plan);
+  } else if (grids.applies()) {
+    grids.PlanHeads(lc, lc_ahead_ns, plan);
   } else {
     const bool forced = mechanism_ != Mechanism::kBest;
     BePlaces places(snapshot, layout, lc, {forced, shares_sms}, idle_shares_);

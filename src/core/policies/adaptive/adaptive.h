@@ -2,13 +2,13 @@
 // throughput. The default policy.
 //
 // 1. choose a layout (adaptive_layout.h): whole device, or a split, elastic or static; on the whole
-//    device BE workers may stay beside LC work (lc_overlap.h)
+//    device BE work may stay beside LC work (lc_overlap.h, be_grids.h)
 // 2. publish the LC routes and launch every LC head at once
 // 3. evict BE parts that overlap active LC work and may not stay, or a layout that is left
 // 4. launch BE on the places that the layout opens (be_places.h), copies in pieces (be_copies.h)
 //
-// Invariants: no LC head is held; no BE launch on a place that overlaps active LC work, but workers
-// for which all queries have time; BE's blocking time stays within the least blocking budget, also
+// Invariants: no LC head is held; no BE launch on a place that overlaps active LC work, but what all
+// queries have time for; BE's blocking time stays within the least blocking budget, also
 // while no query is active. A forced mechanism ("adaptive:evict") runs evictable BE work also where
 // LC apps miss their bounds: for measurements only.
 

@@ -5,19 +5,13 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/queue_tail.h"
 
 namespace gpushare::core {
 namespace {
-
-// Another promise than a target leaves no time for an overlap.
-bool HasOnlyATarget(const LcAppView& app) {
-  return app.target_ns > 0 && app.p99_bound <= 0 && app.p50_bound <= 0;
-}
-
-bool IsSilent(const LcAppView& app) { return app.main_kernel.value == 0 && !(app.load > 0); }
 
 int32_t RowOf(const Snapshot& snapshot, KernelId kernel) {
   const auto rows = snapshot.co_schedules.rows;
@@ -50,12 +44,12 @@ LcOverlap::LcOverlap(const Snapshot& snapshot, const Layout& layout, int32_t cur
   applies_ = layout.split == kWholeLayout || value_ + bonus > layout.value;
 }
 
-// Whether every LC app has a target alone and a main kernel with a row.
+// Whether every LC app that sends queries has a target alone and a main kernel with a row.
 bool LcOverlap::ReadLc() {
   for (size_t app = 0; app < snapshot_.lc_apps.size(); ++app) {
     const LcAppView& view = snapshot_.lc_apps[app];
-    if (!HasOnlyATarget(view)) return false;
     if (IsSilent(view)) continue;
+    if (!HasOnlyATarget(view)) return false;
     rows_[app] = RowOf(snapshot_, view.main_kernel);
     if (rows_[app] < 0 || view.solo_ns <= 0) return false;
     load_ += view.load;

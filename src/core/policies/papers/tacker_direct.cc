@@ -7,9 +7,9 @@
 #include <cstdint>
 
 #include "src/core/base/tuning.h"
-#include "src/core/policies/papers/headroom_ledger.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"
+#include "src/core/policies/parts/headroom_ledger.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_first.h"
 #include "src/core/policies/parts/quiet.h"

@@ -109,6 +109,15 @@ inline bool TargetIsLost(const LcAppView& app) {
   return app.target_ns > 0 && app.target_ns <= app.solo_ns;
 }
 
+// Whether the app has never sent a query.
+inline bool IsSilent(const LcAppView& app) { return app.main_kernel.value == 0 && !(app.load > 0); }
+
+// Whether the app's only promise is a target: another one leaves no time for BE work beside a
+// query.
+inline bool HasOnlyATarget(const LcAppView& app) {
+  return app.target_ns > 0 && app.p99_bound <= 0 && app.p50_bound <= 0;
+}
+
 // Bound on T_q that lets a query that arrives now meet its target (Baymax 5.2.1 as corrected:
 // T_q <= T_tgt alone would make it miss); kNever when no LC app has a target that can be met.
 inline int64_t MaxQueuedTime(const Snapshot& snapshot) {

@@ -11,16 +11,18 @@
 //   PlanBeCompute(..., ledger, plan);        // for each BE head; PlanCopy for copies
 //   PlanRunningSegments(..., ledger, plan);  // last: what the heads took is debited
 //
-// Used by baymax, tacker and tacker:direct while one plan is made. Pure; nothing allocates.
+// Used by baymax, tacker, tacker:direct and adaptive while one plan is made. Pure; nothing
+// allocates.
 
-#ifndef GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_
-#define GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_
+#ifndef GPUSHARE_SRC_CORE_POLICIES_PARTS_HEADROOM_LEDGER_H_
+#define GPUSHARE_SRC_CORE_POLICIES_PARTS_HEADROOM_LEDGER_H_
 
 #include <array>
 #include <cstdint>
 
 #include "src/core/base/bounded_list.h"
 #include "src/core/base/limits.h"
+#include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"
 #include "src/core/policies/parts/fair_share.h"
 #include "src/core/seams/snapshot.h"
@@ -30,8 +32,11 @@ namespace gpushare::core {
 class HeadroomLedger {
  public:
   // headroom_ns: the least of the active queries'. lc_ahead_ns: of the LC tasks that this plan
-  // launches, and of those that it holds.
-  HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns);
+  // launches, and of those that it holds. queued_ns_max: the gate of T_q.
+  HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns)
+      : HeadroomLedger(snapshot, headroom_ns, lc_ahead_ns, MaxQueuedTime(snapshot)) {}
+  HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns,
+                 int64_t queued_ns_max);
 
   // kNone: it may be launched. Kernels and library calls.
   PlannedHold Judge(const HeadView& head) const;
@@ -87,4 +92,4 @@ void EvictRunningSegments(const Snapshot& snapshot, Plan& plan);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_POLICIES_PAPERS_HEADROOM_LEDGER_H_
+#endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_HEADROOM_LEDGER_H_

@@ -1,6 +1,6 @@
 // Headroom and T_q of one plan (headroom_ledger.h).
 
-#include "src/core/policies/papers/headroom_ledger.h"
+#include "src/core/policies/parts/headroom_ledger.h"
 
 #include <algorithm>
 #include <bit>
@@ -32,11 +32,12 @@ bool IsInSegments(const RunningView& running) {
 
 }  // namespace
 
-HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns)
+HeadroomLedger::HeadroomLedger(const Snapshot& snapshot, int64_t headroom_ns, int64_t lc_ahead_ns,
+                               int64_t queued_ns_max)
     : snapshot_(snapshot),
       headroom_ns_(headroom_ns),
       queued_ns_(SumNs(snapshot.queued_ns, lc_ahead_ns)),
-      queued_ns_max_(MaxQueuedTime(snapshot)),
+      queued_ns_max_(queued_ns_max),
       one_at_a_time_(AnyTargetIsLost(snapshot)),
       shares_(snapshot) {
   for (const RunningView& running : snapshot.running) {

@@ -1,0 +1,121 @@
+// Which BE grids run beside queries, and whether that pays (be_grids.h).
+
+#include "src/core/policies/adaptive/be_grids.h"
+
+#include <algorithm>
+
+#include "src/core/base/tuning.h"
+#include "src/core/policies/parts/be_quota.h"
+#include "src/core/policies/parts/blocking.h"
+#include "src/core/policies/parts/bounds.h"
+#include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/launch_form.h"
+
+namespace gpushare::core {
+
+BeGrids::BeGrids(const Snapshot& snapshot, const Layout& layout, int32_t current, bool allowed)
+    : snapshot_(snapshot),
+      budget_ns_(std::min(MaxQueuedTime(snapshot), MinBlockingBudget(snapshot))) {
+  if (!allowed || layout.trial_kernel >= 0 || !ReadLc() || !ReadBe()) return;
+  if (BeQuotas(snapshot, kWholeLayout).any()) return;
+  // Without splits nobody asked for the value of the whole device.
+  const double whole = snapshot.splits.empty() ? 1 - load_ : layout.whole_value;
+  const double value = whole + load_ * gain_;
+  const double bonus = current == kWholeLayout ? kLayoutHysteresis : 0;
+  applies_ = layout.split == kWholeLayout || value + bonus > layout.value;
+  if (applies_) value_ = value;
+}
+
+// Whether every LC app that sends queries has a target alone, and the load is worth it.
+bool BeGrids::ReadLc() {
+  for (const LcAppView& app : snapshot_.lc_apps) {
+    if (IsSilent(app)) continue;
+    if (!HasOnlyATarget(app) || TargetIsLost(app)) return false;
+    load_ += app.load;
+    // The more queries are late, the more stays unused.
+    const double share = kGridReserve * std::max(1.0, app.target_tail);
+    reserve_ns_ =
+        std::max(reserve_ns_, static_cast<int64_t>(share * static_cast<double>(app.target_ns)));
+  }
+  load_ = std::min(load_, kLoadMax);
+  return load_ >= kGridLoadMin;
+}
+
+// Whether all BE work may run so. What runs counts too: while a queue's task runs, the next one is
+// no head, and the layout must not change for that.
+bool BeGrids::ReadBe() {
+  int32_t tasks = 0;
+  const auto read = [&](const HeadView& task) {
+    if (!IsBeCompute(task)) return true;
+    const bool segments = RunsInSegments(snapshot_, task);
+    (segments ? any_segments_ : any_grids_) = true;
+    gain_ += segments ? kSegmentGain : kGridGain;
+    ++tasks;
+    return Fits(task);
+  };
+  for (const HeadView& head : snapshot_.heads) {
+    if (!read(head)) return false;
+  }
+  for (const RunningView& running : snapshot_.running) {
+    if (!read(running.task)) return false;
+  }
+  if (tasks > 0) gain_ /= tasks;
+  return tasks > 0;
+}
+
+// Whether it is short enough, or its eviction is.
+bool BeGrids::Fits(const HeadView& task) const {
+  const bool segments = RunsInSegments(snapshot_, task);
+  if (!segments && task.kind != TaskKind::kKernel && task.kind != TaskKind::kLibrary) return false;
+  const int64_t blocks_ns = segments ? LeavesWithin(snapshot_, task, kWholeDevice)
+                                     : RemainingOn(snapshot_, task, kWholeDevice);
+  return blocks_ns <= budget_ns_ - reserve_ns_;
+}
+
+void BeGrids::EvictForLc(Plan& plan) const {
+  for (const RunningView& running : snapshot_.running) {
+    if (!IsBeCompute(running.task) || RunsInSegments(snapshot_, running.task)) continue;
+    EvictTaskParts(running, ~uint64_t{0}, Reason::kEvictForLc, plan);
+  }
+}
+
+void BeGrids::PlanHeads(const LcActivity& lc, int64_t lc_ahead_ns, Plan& plan) const {
+  HeadroomLedger ledger(snapshot_, LeftNs(MinHeadroom(snapshot_), reserve_ns_), lc_ahead_ns,
+                        any_grids_ ? budget_ns_ : MaxQueuedTime(snapshot_));
+  int32_t live = 0;
+  for (const RunningView& running : snapshot_.running) live += IsBeCompute(running.task) ? 1 : 0;
+  BeOrder order;
+  ledger.shares().Order(order);
+  for (const HeadView* head : order) {
+    if (IsBeCompute(*head)) PlanHead(*head, lc, live, ledger, plan);
+  }
+  PlanRunningSegments(snapshot_, ledger, plan);
+}
+
+void BeGrids::PlanHead(const HeadView& head, const LcActivity& lc, int32_t& live,
+                       HeadroomLedger& ledger, Plan& plan) const {
+  if (live >= kGridsMost) {
+    plan.holds.TryAdd({head.task, Reason::kHoldWindow, live, kGridsMost});
+    return;
+  }
+  const bool workers = head.kind == TaskKind::kKernel && CanBeEvicted(snapshot_, head);
+  if (head.resumed && workers) return PlanRest(head, lc, live, plan);
+  const int before = plan.launches.size();
+  PlanBeCompute(snapshot_, head, ledger, plan);
+  live += plan.launches.size() - before;
+}
+
+void BeGrids::PlanRest(const HeadView& head, const LcActivity& lc, int32_t& live,
+                       Plan& plan) const {
+  if (lc.active) {
+    plan.holds.TryAdd({head.task, Reason::kHoldLcActive, 0, 0});
+  } else if (snapshot_.now_ns < lc.open_at_ns) {
+    plan.holds.TryAdd({head.task, Reason::kHoldHysteresis, snapshot_.now_ns, lc.open_at_ns});
+    plan.replan_at_ns = std::min(plan.replan_at_ns, lc.open_at_ns);
+  } else if (plan.launches.TryAdd(MakeLaunch(head.task, Form::kWorkers, kWholeDevice,
+                                             LaneClass::kBe, Reason::kResume))) {
+    ++live;
+  }
+}
+
+}  // namespace gpushare::core

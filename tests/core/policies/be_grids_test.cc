@@ -1,0 +1,275 @@
+// adaptive: BE grids beside the queries of apps that promise a target alone.
+
+#include <gtest/gtest.h>
+
+#include "src/core/base/tuning.h"
+#include "tests/core/policies/snapshot_builder.h"
+
+namespace gpushare::core::testing {
+namespace {
+
+// A service of 1 ms queries at load 0.5 with a target of 10 ms and a p99 alone of 4 ms, so that a
+// query that comes has time for 6 ms; and a BE kernel with tasks of 1 ms.
+class BeGridsTest : public ::testing::Test {
+ protected:
+  BeGridsTest() {
+    app().p99_alone_ns = 4 * kMs;
+    app().blocking_budget_ns = 6 * kMs;
+  }
+  LcAppView& app() { return builder.lc_apps[static_cast<size_t>(lc)]; }
+  HeadView& AddHead(int64_t duration_ns = kMs) {
+    return builder.AddBeHead(be, kernel, duration_ns);
+  }
+
+  SnapshotBuilder builder{{}};  // without splits
+  int32_t lc = builder.AddLcAppWithTarget(0.5, 1 * kMs, 10 * kMs);
+  int32_t be = builder.AddBeApp();
+  int32_t kernel = builder.AddKernel(40 * kUs);
+};
+
+TEST_F(BeGridsTest, BesideAQueryThatHasTimeAGridStartsOnAPlainLane) {
+  const HeadView& head = AddHead();
+  builder.AddQuery(lc, 5 * kMs);
+  Plan plan = PlanOf("adaptive", builder);
+  const PlannedLaunch* launch = FindLaunch(plan, head);
+  ASSERT_NE(launch, nullptr) << Describe(plan);
+  EXPECT_EQ(launch->form, Form::kOriginal);
+  EXPECT_EQ(launch->lane_class, LaneClass::kPlain) << "no gate holds it, and LC goes first";
+  EXPECT_EQ(launch->place, kWholeDevice);
+  EXPECT_EQ(launch->reason, Reason::kFitsHeadroom);
+  EXPECT_EQ(plan.routes[0].lane_class, LaneClass::kLc);
+  EXPECT_TRUE(plan.routes[0].evict_overlapping) << "of workers that are left";
+  plan = PlanOf("adaptive:apart", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldLcActive);
+}
+
+TEST_F(BeGridsTest, BetweenTwoQueriesAGridStartsToo) {
+  const HeadView& head = AddHead();
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, head)->form, Form::kOriginal) << "workers would leave for the query";
+}
+
+// A tenth of the target stays unused; the more queries are late, the more.
+TEST_F(BeGridsTest, AHeadroomKeepsAReserve) {
+  const HeadView& head = AddHead();
+  const auto index = static_cast<size_t>(builder.AddQuery(lc, 2'001 * kUs));
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.queries[index].headroom_ns = 1'999 * kUs;
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
+  builder.queries[index].headroom_ns = 2'999 * kUs;
+  app().target_tail = 2;
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.queries[index].headroom_ns = 3'001 * kUs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+}
+
+// 10 ms less the p99 of 4 ms that a query may wait behind others.
+TEST_F(BeGridsTest, AQueryThatComesFindsTimeForItsOwnQueue) {
+  const HeadView& head = AddHead();
+  builder.AddQuery(lc, 9 * kMs);
+  builder.snapshot.queued_ns = 5 * kMs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.snapshot.queued_ns = 5'001 * kUs;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldQueuedTime);
+  EXPECT_EQ(FindHold(plan, head)->limit_ns, 6 * kMs);
+}
+
+TEST_F(BeGridsTest, TwoAreOnTheDeviceAtATime) {
+  AddHead();
+  AddHead();
+  const HeadView& third = AddHead();
+  builder.AddQuery(lc, 9 * kMs);
+  Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.launches.size(), 2) << Describe(plan);
+  ASSERT_NE(FindHold(plan, third), nullptr);
+  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldWindow);
+  builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kOriginal}});
+  plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.launches.size(), 1) << Describe(plan);
+}
+
+// Only workers continue from the task's counter, and a query evicts them.
+TEST_F(BeGridsTest, TheRestOfAnEvictedTaskRunsBetweenQueries) {
+  HeadView& rest = AddHead();
+  rest.resumed = true;
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, rest), nullptr) << Describe(plan);
+  EXPECT_EQ(FindLaunch(plan, rest)->form, Form::kWorkers);
+  EXPECT_EQ(FindLaunch(plan, rest)->lane_class, LaneClass::kBe);
+  builder.lc_apps[0].idle_since_ns = builder.snapshot.now_ns - 1'999;
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, rest), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, rest)->reason, Reason::kHoldHysteresis);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 1);
+  const RunningView& workers =
+      builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kWorkers}});
+  builder.AddQuery(lc, 9 * kMs);
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, rest), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, rest)->reason, Reason::kHoldLcActive);
+  EXPECT_NE(FindEviction(plan, workers.task, kWholeDevice), nullptr);
+}
+
+// Segments of 40 ms in all; an eviction takes 0.4 ms.
+class BeSegmentsTest : public BeGridsTest {
+ protected:
+  int32_t graph = builder.AddKernel(400 * kUs);
+};
+
+TEST_F(BeSegmentsTest, BesideAQueryThatHasTimeAGraphStartsInSegments) {
+  const HeadView& head = builder.AddBeGraph(be, graph, 40 * kMs);
+  const auto index = static_cast<size_t>(builder.AddQuery(lc, 1'401 * kUs));
+  Plan plan = PlanOf("adaptive", builder);
+  const PlannedLaunch* launch = FindLaunch(plan, head);
+  ASSERT_NE(launch, nullptr) << Describe(plan);
+  EXPECT_EQ(launch->form, Form::kSegments);
+  EXPECT_EQ(launch->lane_class, LaneClass::kBe) << "that has an eviction word";
+  EXPECT_FALSE(plan.routes[0].evict_overlapping) << "the next query does not evict them";
+  builder.queries[index].headroom_ns = 1'399 * kUs;
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
+}
+
+TEST_F(BeSegmentsTest, RunningSegmentsLeaveWhenAHeadroomIsSpent) {
+  const RunningView& running =
+      builder.AddRunningGraph(be, graph, 40 * kMs, {kWholeDevice, Form::kSegments});
+  const auto index = static_cast<size_t>(builder.AddQuery(lc, 3 * kMs));
+  Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 2 * kMs + 1) << "less the reserve";
+  builder.queries[index].headroom_ns = 999 * kUs;
+  plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_EQ(PlanOf("adaptive:apart", builder).evictions.size(), 1);
+}
+
+// The T_q gate is that of one query: target less its own 1 ms.
+TEST_F(BeSegmentsTest, SegmentsAloneMayStayBehindALongerQueue) {
+  builder.AddRunningGraph(be, graph, 40 * kMs, {kWholeDevice, Form::kSegments});
+  builder.AddQuery(lc, 9 * kMs);
+  builder.snapshot.queued_ns = 8'999 * kUs;
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 0);
+  builder.snapshot.queued_ns = 9'001 * kUs;
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1);
+  builder.snapshot.queued_ns = 8'999 * kUs;
+  AddHead();
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1) << "a grid would not leave";
+}
+
+TEST_F(BeSegmentsTest, AQueryEvictsWorkersBesideThem) {
+  const RunningView& segments =
+      builder.AddRunningGraph(be, graph, 40 * kMs, {kWholeDevice, Form::kSegments});
+  const RunningView& workers =
+      builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kWorkers}});
+  builder.AddQuery(lc, 9 * kMs);
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindEviction(plan, workers.task, kWholeDevice), nullptr) << Describe(plan);
+  EXPECT_EQ(FindEviction(plan, segments.task, kWholeDevice), nullptr);
+}
+
+class BeGridsForbiddenTest : public BeGridsTest {
+ protected:
+  BeGridsForbiddenTest() { builder.AddQuery(lc, 9 * kMs); }
+  bool Starts() { return FindLaunch(PlanOf("adaptive", builder), head_) != nullptr; }
+  HeadView& head_ = AddHead();
+};
+
+TEST_F(BeGridsForbiddenTest, ByAnyPromiseButATarget) {
+  EXPECT_TRUE(Starts());
+  app().p99_bound = 2;
+  EXPECT_FALSE(Starts());
+  app().p99_bound = 0;
+  app().p50_bound = 2;
+  EXPECT_FALSE(Starts());
+  app().p50_bound = 0;
+  builder.AddLcApp(0.1, kMs, 3 * kMs, 1.5);
+  EXPECT_FALSE(Starts()) << "of another app";
+  builder.lc_apps.back().load = 0;
+  builder.lc_apps.back().blocking_budget_ns = kNever;
+  EXPECT_TRUE(Starts()) << "an app that has never sent a query promises nothing yet";
+}
+
+TEST_F(BeGridsForbiddenTest, ByALoadAtWhichTheyGainLittle) {
+  app().load = kGridLoadMin - 0.01;
+  EXPECT_FALSE(Starts());
+  app().load = kGridLoadMin;
+  EXPECT_TRUE(Starts());
+}
+
+// 6 ms less the reserve.
+TEST_F(BeGridsForbiddenTest, ByATaskThatIsTooLong) {
+  head_.remaining.duration_ns = 5'001 * kUs;
+  EXPECT_FALSE(Starts());
+  head_.remaining.duration_ns = 4'999 * kUs;
+  EXPECT_TRUE(Starts());
+  head_.remaining.error_ns = 2 * kUs;
+  EXPECT_FALSE(Starts());
+}
+
+TEST_F(BeGridsForbiddenTest, ByOpaqueWork) {
+  HeadView& other = builder.AddBeTask(be, TaskKind::kOpaque, kMs);
+  EXPECT_FALSE(Starts());
+  other.kind = TaskKind::kLibrary;
+  EXPECT_TRUE(Starts());
+}
+
+TEST_F(BeGridsForbiddenTest, ByAGraphThatLeavesTooLate) {
+  HeadView& graph = builder.AddBeGraph(be, builder.AddKernel(200 * kUs), 40 * kMs);
+  graph.eviction_p99_ns = 4'999 * kUs;
+  EXPECT_TRUE(Starts());
+  graph.eviction_p99_ns = 5'001 * kUs;
+  EXPECT_FALSE(Starts());
+  graph.eviction_p99_ns = kNever;
+  graph.evictable = false;
+  EXPECT_FALSE(Starts()) << "it runs whole, for 40 ms";
+}
+
+TEST_F(BeGridsForbiddenTest, ByWorkThatRunsAlready) {
+  builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kOriginal}});
+  EXPECT_TRUE(Starts());
+  builder.running.back().task.remaining.duration_ns = 6 * kMs;
+  EXPECT_FALSE(Starts());
+}
+
+TEST_F(BeGridsForbiddenTest, ByAReservationOrAQuota) {
+  app().reserved_capsms = 32;
+  EXPECT_FALSE(Starts());
+  app().reserved_capsms = 0;
+  builder.be_apps[0].quota_capsms = 16;
+  EXPECT_FALSE(Starts());
+}
+
+// Whole 0.5, and 0.5 x 0.09 for the grids; the split gives the BE side's speed.
+TEST(BeGridsChoiceTest, TheyAreChosenWhereTheyBeatTheBestSplit) {
+  SnapshotBuilder builder({84});
+  const int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);
+  const int32_t be = builder.AddBeApp();
+  const int32_t kernel = builder.AddKernel(40 * kUs);
+  builder.lc_apps[0].p99_alone_ns = 4 * kMs;
+  builder.AddBeHead(be, kernel, kMs);
+  PairOption& pair = builder.Pair(lc, kernel, 84);
+  pair = {0.9F, 0.95F, 0.40F, 0.6F};
+  const Plan split = PlanOf("adaptive", builder);
+  EXPECT_EQ(split.choice.chosen, 84) << Describe(split);
+  pair = {0.9F, 0.95F, 0.20F, 0.6F};
+  const Plan grids = PlanOf("adaptive", builder);
+  EXPECT_EQ(grids.choice.chosen, 132) << Describe(grids);
+  EXPECT_NEAR(static_cast<double>(grids.choice.value), 0.5e6 + kGridGain * 0.5e6, 0.01e6);
+  ASSERT_EQ(grids.launches.size(), 1);
+  EXPECT_EQ(grids.launches[0].form, Form::kOriginal);
+  EXPECT_EQ(grids.routes[0].place, kWholeDevice);
+  builder.heads.clear();
+  builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kOriginal}});
+  EXPECT_EQ(PlanOf("adaptive", builder).routes[0].place, kWholeDevice)
+      << "while its queue's only task runs";
+}
+
+}  // namespace
+}  // namespace gpushare::core::testing
