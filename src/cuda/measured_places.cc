@@ -14,6 +14,8 @@ namespace {
 constexpr int kTimedRuns = 3;
 // Places are numbered in the order of their sizes: the first ones measured are so far apart.
 constexpr core::PlaceIndex kFirstStride = 8;
+// The choice for the whole device takes at most a fourth of the time: the places need the rest.
+constexpr int64_t kChoiceShare = 4;
 
 }  // namespace
 
@@ -38,8 +40,9 @@ absl::Status MeasuredPlaces::MeasureIn(core::PlaceIndex place) {
 }
 
 absl::Status MeasuredPlaces::Measure(const MakeInstance& make) {
-  absl::Status status = KeepFastestIn(core::kWholeDevice, make);
-  if (status.ok()) status = MeasureIn(core::kWholeDevice);
+  absl::Status status = MeasureIn(core::kWholeDevice);
+  const bool is_short = spent_ns_ * core::kInstancesTried <= core::kMeasurePlacesNs / kChoiceShare;
+  if (status.ok() && is_short) status = KeepFastestIn(core::kWholeDevice, make);
   for (core::PlaceIndex stride = kFirstStride; stride > 0; stride /= 2) {
     for (core::PlaceIndex place = stride; place < places_.count(); place += stride) {
       if (!status.ok() || !HasTime() || duration_ns_.size() >= core::kMaxSpeedPoints) break;
@@ -73,7 +76,7 @@ absl::Status MeasuredPlaces::KeepFastestIn(core::PlaceIndex place, const MakeIns
   while (tried.size() < static_cast<size_t>(core::kInstancesTried)) {
     const absl::StatusOr<CUgraphExec> other = make(place);
     if (absl::IsDataLoss(other.status())) status = other.status();
-    // The others do without those for which there is no memory.
+    // Those that cannot be made, for want of memory, are done without.
     if (!other.ok() || *other == nullptr) break;
     tried.push_back(*other);
   }
@@ -95,8 +98,8 @@ absl::Status MeasuredPlaces::KeepFastest(const std::vector<CUgraphExec>& tried,
     shortest_ns = *ns;
     instances_[static_cast<size_t>(place)].store(instance, std::memory_order_release);
   }
-  const auto known = duration_ns_.try_emplace(places_.place(place).sms, shortest_ns).first;
-  known->second = std::min(known->second, shortest_ns);
+  const auto known = duration_ns_.find(places_.place(place).sms);
+  if (known != duration_ns_.end()) known->second = std::min(known->second, shortest_ns);
   return absl::OkStatus();
 }
 

@@ -37,7 +37,8 @@ class MeasuredPlaces {
   using MakeInstance = std::function<absl::StatusOr<CUgraphExec>(core::PlaceIndex)>;
   // Runs the graph in each size of place, in places far apart first, so that those for which no
   // time is left lie between two that were measured. With `make` a place keeps the fastest of
-  // several instances: the whole device before that, the others after it, the largest first.
+  // several instances: the whole device if the graph is short, then, for as long as time is
+  // left, the others, the largest first.
   absl::Status Measure(const MakeInstance& make);
 
   // Ascending SMs, over the whole device's.

@@ -307,7 +307,7 @@ absl::StatusOr<std::vector<int64_t>> PreparedKernels::TimeNodes(
   return times_ns;
 }
 
-// A graph that runs whole keeps the fastest of several instances in each place.
+// A graph that is never cut keeps the fastest of several instances in each place.
 absl::Status PreparedKernels::TimePlaces(PreparedKernel& prepared,
                                          absl::Span<const GraphHandle> graphs) const {
   MeasuredPlaces measured(context_.api(), places_, prepared.instances);
@@ -404,6 +404,7 @@ absl::Status PreparedKernels::PrepareGraph(PreparedKernel& prepared) const {
   }
   if (!status.ok()) return status;
   if (kernel.capture != nullptr) prepared.captured = std::move(graphs[core::kWholeDevice]);
+  graphs.clear();  // before the next call that may lose the device
   return MakeSegments(prepared);
 }
 

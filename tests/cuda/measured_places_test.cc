@@ -16,6 +16,7 @@ namespace {
 // A graph takes 1 ms on the whole device and 2 ms in every place.
 struct FakeRuns {
   int launches = 0;
+  float whole_ms = 1;
   float place_ms = 2;
   std::map<int, float> slower_ms;      // by instance, in the order in which they were made
   std::map<CUgraphExec, int> numbers;  // of the instances
@@ -58,7 +59,8 @@ DriverApi FakeDriver() {
   api.cuGraphLaunch = [](CUgraphExec exec, CUstream stream) {
     ++Fake().launches;
     const bool whole = stream == reinterpret_cast<CUstream>(FakePrimary());
-    Fake().ms = (whole ? 1 : Fake().place_ms) + Fake().slower_ms[Fake().numbers.at(exec)];
+    Fake().ms =
+        (whole ? Fake().whole_ms : Fake().place_ms) + Fake().slower_ms[Fake().numbers.at(exec)];
     return CUDA_SUCCESS;
   };
   api.cuStreamQuery = [](CUstream /*stream*/) { return Fake().end; };
@@ -100,7 +102,7 @@ TEST_F(MeasuredPlacesTest, EachSizeHasItsSpeedOverThatOfTheWholeDevice) {
   }
   EXPECT_EQ(speeds.back().sms, 132);
   EXPECT_EQ(speeds.back().speed, 1);
-  EXPECT_EQ(Fake().launches, 4 * kTried * kRuns + 3 * kRuns) << "a place is measured first";
+  EXPECT_EQ(Fake().launches, 4 * (1 + kTried) * kRuns) << "a place is measured first";
   EXPECT_EQ(FakeGraphs().instances.size(), 4U) << "one stays in each place";
 }
 
@@ -124,7 +126,7 @@ TEST_F(MeasuredPlacesTest, PlacesForWhichNoTimeIsLeftAreLeftOut) {
   PreparedKernels kernels(context_, places_);
   ASSERT_TRUE(kernels.Prepare(kernel_).ok());
   EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 2U);
-  EXPECT_EQ(Fake().launches, (kTried + 1) * kRuns);
+  EXPECT_EQ(Fake().launches, (1 + kTried + 1) * kRuns);
 }
 
 // The first four are one a place: the whole device has also 4 to 6, the largest place 7 to 9.
@@ -138,6 +140,15 @@ TEST_F(MeasuredPlacesTest, APlaceKeepsTheFastestOfSeveralInstances) {
   EXPECT_EQ(Fake().numbers.at(prepared.instances[1]), 1) << "as fast as the others";
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(kernels.SpeedsOf(kernel_.id)[i].speed, 0.5);
   EXPECT_EQ(FakeGraphs().instances.size(), 4U);
+}
+
+TEST_F(MeasuredPlacesTest, ALongGraphLeavesTheTimeToItsPlaces) {
+  Fake().whole_ms = 21;  // four times three runs take more than 250 ms
+  Fake().place_ms = 42;
+  PreparedKernels kernels(context_, places_);
+  ASSERT_TRUE(kernels.Prepare(kernel_).ok());
+  EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 4U);
+  EXPECT_EQ(Fake().numbers.at(kernels.Find(kernel_.id)->instances[core::kWholeDevice]), 0);
 }
 
 TEST_F(MeasuredPlacesTest, AGraphInSegmentsHasOneInstanceToMeasure) {

@@ -236,6 +236,9 @@ TEST_F(BeGridsForbiddenTest, ByWorkThatRunsAlready) {
   EXPECT_TRUE(Starts());
   builder.running.back().task.remaining.duration_ns = 6 * kMs;
   EXPECT_FALSE(Starts());
+  builder.running.back().task.remaining.duration_ns = kMs;
+  builder.running.back().parts[0].launched_ns = builder.snapshot.now_ns - 5 * kMs;
+  EXPECT_FALSE(Starts()) << "a long task does not become short by running";
 }
 
 TEST_F(BeGridsForbiddenTest, ByAReservationOrAQuota) {

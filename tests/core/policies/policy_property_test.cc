@@ -485,9 +485,16 @@ RC_GTEST_PROP(Adaptive, BesideTargetsAloneBeKeepsHeadroomsAndTheGate, ()) {
     headroom_ns -= headroom_ns == kNever ? 0 : duration_ns;
   }
   RC_CLASSIFY(grids > 0, "BE beside queries");
+  const auto is_grid = [&](const HeadView& task) {
+    return !IsLc(task) && !IsCopy(task) && !(task.kind == TaskKind::kGraph && Evictable(s, task));
+  };
+  const bool any_grids =
+      std::any_of(s.heads.begin(), s.heads.end(), is_grid) ||
+      std::any_of(s.running.begin(), s.running.end(),
+                  [&](const RunningView& running) { return is_grid(running.task); });
   if (grids == 0) return;
   for (const LcAppView& app : s.lc_apps) {
-    RC_ASSERT(queued_ns <= app.target_ns - app.p99_alone_ns);
+    RC_ASSERT(queued_ns <= app.target_ns - (any_grids ? app.p99_alone_ns : app.solo_ns));
     RC_ASSERT(headroom_ns >= static_cast<int64_t>(0.1 * static_cast<double>(app.target_ns)));
   }
   RC_ASSERT(grids <= 2);

@@ -208,6 +208,7 @@ RunningView& SnapshotBuilder::AddRunningBe(int32_t be_app, int32_t kernel, int64
     to.form = part.form;
     to.evicting = part.evicting;
     to.workers = part.workers;
+    to.launched_ns = snapshot.now_ns;
     if (!part.evicting) view.places |= uint64_t{1} << part.place;
   }
   running.push_back(view);

@@ -126,7 +126,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const uint64_t for_lc = lc.active ? lc.places : 0;
   if (overlap.applies() && lc.active) {
     overlap.EvictForLc(plan);
-  } else if (grids.applies() && lc.active) {
+  } else if (grids.applies() && lc.active && !waits_for_change) {
     grids.EvictForLc(plan);
   } else {
     EvictBeParts(snapshot, for_lc, Reason::kEvictForLc, plan);

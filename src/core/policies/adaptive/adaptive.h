@@ -7,10 +7,10 @@
 // 3. evict BE parts that overlap active LC work and may not stay, or a layout that is left
 // 4. launch BE on the places that the layout opens (be_places.h), copies in pieces (be_copies.h)
 //
-// Invariants: no LC head is held; no BE launch on a place that overlaps active LC work, but what all
-// queries have time for; BE's blocking time stays within the least blocking budget, also
-// while no query is active. A forced mechanism ("adaptive:evict") runs evictable BE work also where
-// LC apps miss their bounds: for measurements only.
+// Invariants: no LC head is held; no BE launch on a place that overlaps active LC work, but what
+// all queries have time for; BE's blocking time stays within the least blocking budget, also while
+// no query is active. A forced mechanism ("adaptive:evict") runs evictable BE work also where LC
+// apps miss their bounds: for measurements only.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ADAPTIVE_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_ADAPTIVE_H_

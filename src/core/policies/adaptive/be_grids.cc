@@ -12,24 +12,30 @@
 #include "src/core/policies/parts/launch_form.h"
 
 namespace gpushare::core {
+namespace {
+
+int64_t RanFor(const Snapshot& snapshot, const RunningView& running) {
+  TimeNs since_ns = snapshot.now_ns;
+  for (const PartView& part : running.parts) since_ns = std::min(since_ns, part.launched_ns);
+  return snapshot.now_ns - since_ns;
+}
+
+}  // namespace
 
 BeGrids::BeGrids(const Snapshot& snapshot, const Layout& layout, int32_t current, bool allowed)
     : snapshot_(snapshot),
       budget_ns_(std::min(MaxQueuedTime(snapshot), MinBlockingBudget(snapshot))) {
   if (!allowed || layout.trial_kernel >= 0 || !ReadLc() || !ReadBe()) return;
   if (BeQuotas(snapshot, kWholeLayout).any()) return;
-  // Without splits nobody asked for the value of the whole device.
-  const double whole = snapshot.splits.empty() ? 1 - load_ : layout.whole_value;
-  const double value = whole + load_ * gain_;
-  const double bonus = current == kWholeLayout ? kLayoutHysteresis : 0;
-  applies_ = layout.split == kWholeLayout || value + bonus > layout.value;
+  const double value = SharedWholeValue(snapshot, layout, load_, gain_);
+  applies_ = IsBestShared(layout, current, value);
   if (applies_) value_ = value;
 }
 
 // Whether every LC app that sends queries has a target alone, and the load is worth it.
 bool BeGrids::ReadLc() {
   for (const LcAppView& app : snapshot_.lc_apps) {
-    if (IsSilent(app)) continue;
+    if (HasNeverSent(app)) continue;
     if (!HasOnlyATarget(app) || TargetIsLost(app)) return false;
     load_ += app.load;
     // The more queries are late, the more stays unused.
@@ -45,30 +51,31 @@ bool BeGrids::ReadLc() {
 // no head, and the layout must not change for that.
 bool BeGrids::ReadBe() {
   int32_t tasks = 0;
-  const auto read = [&](const HeadView& task) {
+  const auto read = [&](const HeadView& task, int64_t ran_ns) {
     if (!IsBeCompute(task)) return true;
     const bool segments = RunsInSegments(snapshot_, task);
     (segments ? any_segments_ : any_grids_) = true;
     gain_ += segments ? kSegmentGain : kGridGain;
     ++tasks;
-    return Fits(task);
+    return Fits(task, ran_ns);
   };
   for (const HeadView& head : snapshot_.heads) {
-    if (!read(head)) return false;
+    if (!read(head, 0)) return false;
   }
   for (const RunningView& running : snapshot_.running) {
-    if (!read(running.task)) return false;
+    if (!read(running.task, RanFor(snapshot_, running))) return false;
   }
   if (tasks > 0) gain_ /= tasks;
   return tasks > 0;
 }
 
-// Whether it is short enough, or its eviction is.
-bool BeGrids::Fits(const HeadView& task) const {
+// Whether it is short enough, or its eviction is. A long task does not become short by running: the
+// layout would change under it.
+bool BeGrids::Fits(const HeadView& task, int64_t ran_ns) const {
   const bool segments = RunsInSegments(snapshot_, task);
   if (!segments && task.kind != TaskKind::kKernel && task.kind != TaskKind::kLibrary) return false;
   const int64_t blocks_ns = segments ? LeavesWithin(snapshot_, task, kWholeDevice)
-                                     : RemainingOn(snapshot_, task, kWholeDevice);
+                                     : SumNs(ran_ns, RemainingOn(snapshot_, task, kWholeDevice));
   return blocks_ns <= budget_ns_ - reserve_ns_;
 }
 
@@ -99,14 +106,14 @@ void BeGrids::PlanHead(const HeadView& head, const LcActivity& lc, int32_t& live
     return;
   }
   const bool workers = head.kind == TaskKind::kKernel && CanBeEvicted(snapshot_, head);
-  if (head.resumed && workers) return PlanRest(head, lc, live, plan);
+  if (head.resumed && workers) return PlanRest(head, lc, live, ledger, plan);
   const int before = plan.launches.size();
   PlanBeCompute(snapshot_, head, ledger, plan);
   live += plan.launches.size() - before;
 }
 
 void BeGrids::PlanRest(const HeadView& head, const LcActivity& lc, int32_t& live,
-                       Plan& plan) const {
+                       HeadroomLedger& ledger, Plan& plan) const {
   if (lc.active) {
     plan.holds.TryAdd({head.task, Reason::kHoldLcActive, 0, 0});
   } else if (snapshot_.now_ns < lc.open_at_ns) {
@@ -115,6 +122,7 @@ void BeGrids::PlanRest(const HeadView& head, const LcActivity& lc, int32_t& live
   } else if (plan.launches.TryAdd(MakeLaunch(head.task, Form::kWorkers, kWholeDevice,
                                              LaneClass::kBe, Reason::kResume))) {
     ++live;
+    ledger.Debit(head);
   }
 }
 

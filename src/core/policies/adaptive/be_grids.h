@@ -2,10 +2,10 @@
 //
 // An LC app whose only promise is a target leaves time that a split may not use: a captured network
 // has no row in the co-schedule table (lc_overlap.h), and its kernels may be too small for the
-// device or need all of it. Then BE work has the whole device also while queries are active:
-// kernels and library calls as ordinary grids, graphs in segments, two at most. LC's blocks go
-// first, by stream priority, and BE's fill what each LC kernel leaves. Nothing evicts a grid;
-// segments are evicted when a query has no time left. What they may take:
+// device or need all of it. Where no overlap applies, BE work has the whole device also while
+// queries are active: kernels and library calls as ordinary grids, graphs in segments, two at most.
+// LC's blocks go first, by stream priority, and BE's fill what each LC kernel leaves. Nothing
+// evicts a grid; segments are evicted when a query has no time left. What they may take:
 //
 //   headroom  of each active query, less a reserve: the grid's duration, or that of an eviction
 //             (headroom_ledger.h)
@@ -15,8 +15,8 @@
 //   value     the whole device's, and load x kGridGain or kSegmentGain: chosen where it beats the
 //             best split
 //
-// Rests of evicted kernels need workers, which have the device while no query is active. Threads:
-// the planner's. Pure; nothing allocates.
+// A kernel that was evicted resumes as workers, only while no query is active. Threads: the
+// planner's. Pure; nothing allocates.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_GRIDS_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_BE_GRIDS_H_
@@ -52,10 +52,11 @@ class BeGrids {
  private:
   bool ReadLc();
   bool ReadBe();
-  bool Fits(const HeadView& task) const;
+  bool Fits(const HeadView& task, int64_t ran_ns) const;
   void PlanHead(const HeadView& head, const LcActivity& lc, int32_t& live, HeadroomLedger& ledger,
                 Plan& plan) const;
-  void PlanRest(const HeadView& head, const LcActivity& lc, int32_t& live, Plan& plan) const;
+  void PlanRest(const HeadView& head, const LcActivity& lc, int32_t& live, HeadroomLedger& ledger,
+                Plan& plan) const;
 
   const Snapshot& snapshot_;
   const int64_t budget_ns_;  // for what is on the device when a query comes

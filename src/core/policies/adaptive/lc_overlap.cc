@@ -37,18 +37,15 @@ LcOverlap::LcOverlap(const Snapshot& snapshot, const Layout& layout, int32_t cur
   if (layout.trial_kernel >= 0 || !ReadLc() || BeQuotas(snapshot, kWholeLayout).any()) return;
   const double gain = MeanGain();
   if (!(gain > 0)) return;
-  // Without splits nobody asked for the value of the whole device.
-  const double whole = snapshot.splits.empty() ? 1 - load_ : layout.whole_value;
-  value_ = whole + load_ * gain;
-  const double bonus = current == kWholeLayout ? kLayoutHysteresis : 0;
-  applies_ = layout.split == kWholeLayout || value_ + bonus > layout.value;
+  value_ = SharedWholeValue(snapshot, layout, load_, gain);
+  applies_ = IsBestShared(layout, current, value_);
 }
 
 // Whether every LC app that sends queries has a target alone and a main kernel with a row.
 bool LcOverlap::ReadLc() {
   for (size_t app = 0; app < snapshot_.lc_apps.size(); ++app) {
     const LcAppView& view = snapshot_.lc_apps[app];
-    if (IsSilent(view)) continue;
+    if (HasNeverSent(view)) continue;
     if (!HasOnlyATarget(view)) return false;
     rows_[app] = RowOf(snapshot_, view.main_kernel);
     if (rows_[app] < 0 || view.solo_ns <= 0) return false;
@@ -101,7 +98,7 @@ BesideLc LcOverlap::AtRatio(const HeadView& be, size_t ratio,
                             std::array<double, kMaxApps>& speeds) const {
   BesideLc beside = {.lc_speed = 1, .be_speed = 1};
   for (size_t app = 0; app < snapshot_.lc_apps.size(); ++app) {
-    if (IsSilent(snapshot_.lc_apps[app])) continue;
+    if (HasNeverSent(snapshot_.lc_apps[app])) continue;
     const auto options = snapshot_.co_schedules.Of(rows_[app], be.overlap_index);
     if (options.empty()) return {};
     const CoScheduleOption& option = options[ratio];
@@ -122,7 +119,7 @@ bool LcOverlap::IsStable(const std::array<double, kMaxApps>& speeds) const {
   double load = kLayoutLoadMargin;
   for (size_t app = 0; app < snapshot_.lc_apps.size(); ++app) {
     const LcAppView& view = snapshot_.lc_apps[app];
-    if (!IsSilent(view)) load += view.load / speeds[app];
+    if (!HasNeverSent(view)) load += view.load / speeds[app];
   }
   return load < kLayoutSideLoadMax;
 }
@@ -153,7 +150,7 @@ int64_t LcOverlap::SlackNs(const HeadView& be, const BesideLc& beside) const {
     slack_ns = std::min(slack_ns, left_ns - work_ns);
   }
   for (const LcAppView& app : snapshot_.lc_apps) {
-    if (IsSilent(app)) continue;
+    if (HasNeverSent(app)) continue;
     slack_ns = std::min(slack_ns, static_cast<double>(app.target_ns) - P99Alone(app) - work_ns);
   }
   return static_cast<int64_t>(slack_ns) - kOverlapSlackNsMin;

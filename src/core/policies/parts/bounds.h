@@ -110,7 +110,9 @@ inline bool TargetIsLost(const LcAppView& app) {
 }
 
 // Whether the app has never sent a query.
-inline bool IsSilent(const LcAppView& app) { return app.main_kernel.value == 0 && !(app.load > 0); }
+inline bool HasNeverSent(const LcAppView& app) {
+  return app.main_kernel.value == 0 && !(app.load > 0);
+}
 
 // Whether the app's only promise is a target: another one leaves no time for BE work beside a
 // query.

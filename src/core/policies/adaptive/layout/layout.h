@@ -8,7 +8,9 @@
 #include <cstdint>
 
 #include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
@@ -36,6 +38,18 @@ struct Layout {
   double whole_value = 0;     // of the whole device, without a bonus
   int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none
 };
+
+// The value of the whole device where BE work beside LC work gains this share of LC's time. Without
+// splits nobody asked for the value of the whole device alone.
+inline double SharedWholeValue(const Snapshot& snapshot, const Layout& layout, double load,
+                               double gain) {
+  return (snapshot.splits.empty() ? 1 - load : layout.whole_value) + load * gain;
+}
+// Whether it is the best choice: near a tie with a split, the layout in force is.
+inline bool IsBestShared(const Layout& layout, int32_t current, double value) {
+  const double bonus = current == kWholeLayout ? kLayoutHysteresis : 0;
+  return layout.split == kWholeLayout || value + bonus > layout.value;
+}
 
 }  // namespace gpushare::core
 
