@@ -145,6 +145,7 @@ TEST_F(MeasuredPlacesTest, APlaceKeepsTheFastestOfSeveralInstances) {
 TEST_F(MeasuredPlacesTest, ALongGraphLeavesTheTimeToItsPlaces) {
   Fake().whole_ms = 21;  // four times three runs take more than 250 ms
   Fake().place_ms = 42;
+  Fake().slower_ms = {{0, 1}};
   PreparedKernels kernels(context_, places_);
   ASSERT_TRUE(kernels.Prepare(kernel_).ok());
   EXPECT_EQ(kernels.SpeedsOf(kernel_.id).size(), 4U);
