@@ -286,11 +286,11 @@ inline constexpr double kBePairGainMin = 0.05;
 // predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
 inline constexpr int64_t kOverlapSlackNsMin = 50'000;
 // adaptive: BE work beside queries (be_grids.h). What grids gain, share of LC's time: 0.05 to 0.13,
-// 0.09 on the mean, of eleven pairs on an H200; what segments do: 0.16 to 0.65, 0.41 on the mean,
-// of
-// 34. The load from which that is worth the longer queries. The share of a target that
+// 0.09 on the mean, of eleven pairs on an H200. What segments gain: 0.16 to 0.65, 0.41 on the mean,
+// of 34 pairs. The load from which that is worth the longer queries. The share of a target that
 // stays unused, for errors of predictions. How many are on the device: more than two gained
-// nothing. Ranges 0.02 to 0.1, 0.1 to 0.6, 0.1 to 0.5, 0.05 to 0.3, 1 to 4.
+// nothing. Ranges in this order: 0.02 to 0.1, 0.1 to 0.6, 0.1 to 0.5,
+// 0.05 to 0.3, 1 to 4.
 inline constexpr double kGridGain = 0.09;
 inline constexpr double kSegmentGain = 0.4;
 inline constexpr double kGridLoadMin = 0.3;

@@ -174,6 +174,18 @@ TEST_F(BeSegmentsTest, AQueryEvictsWorkersBesideThem) {
   EXPECT_EQ(FindEviction(plan, segments.task, kWholeDevice), nullptr);
 }
 
+// 4.9 ms of the rest and 1.2 ms are more than 6 ms.
+TEST_F(BeGridsTest, ARestCountsForTheGridsBehindIt) {
+  HeadView& rest = AddHead(4'900 * kUs);
+  rest.resumed = true;
+  HeadView& head = AddHead(1'200 * kUs);
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldQueuedTime);
+  head.remaining.duration_ns = kMs;
+  EXPECT_EQ(PlanOf("adaptive", builder).launches.size(), 2);
+}
+
 class BeGridsForbiddenTest : public BeGridsTest {
  protected:
   BeGridsForbiddenTest() { builder.AddQuery(lc, 9 * kMs); }
@@ -238,7 +250,9 @@ TEST_F(BeGridsForbiddenTest, ByWorkThatRunsAlready) {
   EXPECT_FALSE(Starts());
   builder.running.back().task.remaining.duration_ns = kMs;
   builder.running.back().parts[0].launched_ns = builder.snapshot.now_ns - 5 * kMs;
-  EXPECT_FALSE(Starts()) << "a long task does not become short by running";
+  EXPECT_TRUE(Starts()) << "it waited for LC's blocks";
+  builder.running.back().parts[0].form = Form::kWorkers;
+  EXPECT_FALSE(Starts()) << "long workers do not become short by running";
 }
 
 TEST_F(BeGridsForbiddenTest, ByAReservationOrAQuota) {

@@ -10,13 +10,17 @@
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
+#include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
 namespace {
 
-int64_t RanFor(const Snapshot& snapshot, const RunningView& running) {
+// How long workers have run. A grid waits for LC's blocks, and was judged when it was launched.
+int64_t WorkersRanFor(const Snapshot& snapshot, const RunningView& running) {
   TimeNs since_ns = snapshot.now_ns;
-  for (const PartView& part : running.parts) since_ns = std::min(since_ns, part.launched_ns);
+  for (const PartView& part : running.parts) {
+    if (HasWorkers(part.form)) since_ns = std::min(since_ns, part.launched_ns);
+  }
   return snapshot.now_ns - since_ns;
 }
 
@@ -63,14 +67,14 @@ bool BeGrids::ReadBe() {
     if (!read(head, 0)) return false;
   }
   for (const RunningView& running : snapshot_.running) {
-    if (!read(running.task, RanFor(snapshot_, running))) return false;
+    if (!read(running.task, WorkersRanFor(snapshot_, running))) return false;
   }
   if (tasks > 0) gain_ /= tasks;
   return tasks > 0;
 }
 
-// Whether it is short enough, or its eviction is. A long task does not become short by running: the
-// layout would change under it.
+// Whether it is short enough, or its eviction is. Long workers do not become short by running: the
+// layout would change under them.
 bool BeGrids::Fits(const HeadView& task, int64_t ran_ns) const {
   const bool segments = RunsInSegments(snapshot_, task);
   if (!segments && task.kind != TaskKind::kKernel && task.kind != TaskKind::kLibrary) return false;
