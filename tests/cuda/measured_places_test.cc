@@ -19,7 +19,8 @@ struct FakeRuns {
   float whole_ms = 1;
   float place_ms = 2;
   std::map<int, float> slower_ms;      // by instance, in the order in which they were made
-  std::map<CUgraphExec, int> numbers;  // of the instances
+  std::map<CUgraphExec, int> numbers;  // of those that live, in that order
+  int made = 0;                        // instances, those destroyed too: a handle may come again
   float ms = 0;                        // of the last run
   CUresult end = CUDA_SUCCESS;         // of each run
 };
@@ -52,8 +53,7 @@ DriverApi FakeDriver() {
   instantiate = api.cuGraphInstantiate;
   api.cuGraphInstantiate = [](CUgraphExec* instance, CUgraph graph, unsigned long long flags) {
     const CUresult code = instantiate(instance, graph, flags);
-    const int number = static_cast<int>(Fake().numbers.size());
-    if (code == CUDA_SUCCESS) Fake().numbers[*instance] = number;
+    if (code == CUDA_SUCCESS) Fake().numbers[*instance] = Fake().made++;
     return code;
   };
   api.cuGraphLaunch = [](CUgraphExec exec, CUstream stream) {
