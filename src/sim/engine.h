@@ -314,6 +314,7 @@ class Engine {
   CellSet CellsLeftTo(const Launch& launch) const;
   int64_t RoomIn(const CellSet& cells, const Launch& launch, const BlockNeeds& needs) const;
   bool HasRoom(const Launch& launch, const Cell& cell, const BlockNeeds& needs) const;
+  void TakeCells(int32_t slot, const BlockNeeds& needs, const CellSet& cells, int64_t sms);
   void StartRun(int32_t slot);
   void BreakRuns(const Place& place, int32_t except);
   void BreakRun(int32_t slot);

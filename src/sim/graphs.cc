@@ -2,11 +2,11 @@
 //
 // A node starts when all SMs that its blocks need are free. GEMM nodes are persistent grids with a
 // static share for each SM, so one late SM delays the whole node. In the gap before the next node
-// the SMs are free, and other launches may fill them. The last segments of an evicted launch do not
-// wait for SMs of LC work in a partition: their blocks take turns on the others. While nothing else
-// uses the chain's SMs or waits for them, the rest of the chain is one run: one event instead of
-// one for each node. A launch in segments is a chain that starts at its counter's segment and,
-// evicted, ends at a boundary.
+// the SMs are free, and other launches may fill them. Nodes of a launch in segments begin on the
+// SMs that are free, and their blocks take turns there. While nothing else uses the chain's SMs or
+// waits for them, the rest of the chain is one run: one event instead of one for each node. A
+// launch in segments is a chain that starts at its counter's segment and, evicted, ends at a
+// boundary.
 
 #include <algorithm>
 #include <cmath>
@@ -86,22 +86,13 @@ bool Engine::PlaceNode(int32_t slot) {
   double turns = 1;  // of its blocks
   int64_t left = needed;
   if (RoomIn(cells, launch, needs) < needed) {
-    if (!launch.in_segments || !launch.evicted) return false;
-    cells = CellsLeftTo(launch);
+    if (!launch.in_segments) return false;
+    if (launch.evicted) cells = CellsLeftTo(launch);
     left = std::min(needed, RoomIn(cells, launch, needs));
     if (left == 0) return false;
     turns = static_cast<double>(needed) / static_cast<double>(left);
   }
-  launch.needs = needs;
-  for (const Place::Run& run : launch.place->runs) {
-    for (int32_t index = run.begin; index < run.end && left > 0; ++index) {
-      const Cell& cell = sms_.cells()[index];
-      if (!cells[static_cast<size_t>(index)] || !HasRoom(launch, cell, needs)) continue;
-      AddResidency(slot, index, needs, cell.sms, cell.sms).busy_sms =
-          static_cast<double>(std::min<int64_t>(left, cell.sms));
-      left -= cell.sms;
-    }
-  }
+  TakeCells(slot, needs, cells, left);
   launch.chain = ChainState::kNode;
   launch.left_ns = static_cast<double>(node.node.duration_ns) * turns;
   launch.demand = node.node.demand;
@@ -110,6 +101,21 @@ bool Engine::PlaceNode(int32_t slot) {
   if (launch.start_ns == core::kNever) launch.start_ns = now_;
   dirty_ = true;
   return true;
+}
+
+// So many SMs of these cells, for a node with these needs.
+void Engine::TakeCells(int32_t slot, const BlockNeeds& needs, const CellSet& cells, int64_t sms) {
+  Launch& launch = launches_[slot];
+  launch.needs = needs;
+  for (const Place::Run& run : launch.place->runs) {
+    for (int32_t index = run.begin; index < run.end && sms > 0; ++index) {
+      const Cell& cell = sms_.cells()[index];
+      if (!cells[static_cast<size_t>(index)] || !HasRoom(launch, cell, needs)) continue;
+      AddResidency(slot, index, needs, cell.sms, cell.sms).busy_sms =
+          static_cast<double>(std::min<int64_t>(sms, cell.sms));
+      sms -= cell.sms;
+    }
+  }
 }
 
 void Engine::StartRun(int32_t slot) {
@@ -166,6 +172,10 @@ void Engine::BreakRun(int32_t slot) {
   if (inside < duration || node.index + 1 >= launch.node_end) {
     launch.left_ns = std::max(0.0, duration - inside);
     launch.demand = node.run->node.demand;
+    // It had the place to itself, and keeps what this node needs.
+    FreeCells(slot);
+    TakeCells(slot, node.run->needs.whole_sm ? kWholeSm : node.run->needs, launch.place->cells,
+              std::min<int64_t>(node.run->node.blocks, launch.place->sms));
     return;
   }
   const double rate = std::max(launch.rate, 1e-9);

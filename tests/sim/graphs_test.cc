@@ -219,5 +219,69 @@ TEST_P(GraphsTest, TheLastSegmentsGoOnBesideLcWorkInAPartition) {
   EXPECT_NEAR(static_cast<double>(done[1].end_ns - evicted_at), 538'000, 30'000);
 }
 
+// A graph of nodes of 20 us, each with so many blocks.
+core::KernelDesc SmallNodes(uint32_t id, int32_t blocks, int32_t nodes) {
+  core::KernelDesc graph;
+  graph.id = core::KernelId{id};
+  graph.name = "small";
+  graph.kind = core::TaskKind::kGraph;
+  graph.simulation.present = true;
+  graph.simulation.nodes = {{20'000, blocks, nodes, true, {}}};
+  return graph;
+}
+
+// 56 of 132 SMs each.
+TEST_P(GraphsTest, GraphsOfSmallNodesRunBesideEachOther) {
+  const core::KernelDesc one = SmallNodes(900, 56, 50);
+  const core::KernelDesc other = SmallNodes(901, 56, 50);
+  for (const core::KernelDesc* graph : {&one, &other}) {
+    ASSERT_TRUE(device_->PrepareKernel(*graph).ok());
+    core::LaunchRequest request;
+    request.parts[0].launch = core::LaunchId{graph->id.value};
+    request.parts[0].lane = graph == &one ? high_ : low_;
+    request.form = core::Form::kGraph;
+    request.parts[0].work.kernel = graph;
+    ASSERT_TRUE(device_->Launch(request).ok());
+    // The first one has the device to itself, and leaves what its node does not need.
+    device_->AdvanceTo(device_->NowNs() + 110'000);
+  }
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 2U);
+  EXPECT_EQ(done[0].launch.value, 900U);
+  EXPECT_LT(done[0].end_ns, 1'050'000);
+  EXPECT_LT(done[1].end_ns, 1'050'000 + 140'000) << "they alternated";
+}
+
+// LC work of 1 ms on 56 of 132 SMs, and segments whose nodes would fill the device.
+TEST_P(GraphsTest, SegmentsTakeTurnsOnTheSmsThatLcWorkLeaves) {
+  const core::KernelDesc query = SmallNodes(901, 56, 50);
+  ASSERT_TRUE(device_->PrepareKernel(query).ok());
+  core::KernelDesc graph = SmallNodes(900, 132, 500);
+  graph.segment_ns = 100'000;
+  ASSERT_TRUE(device_->PrepareKernel(graph).ok());
+  graph.cut = device_->CutOf(graph);
+  ASSERT_TRUE(device_->Launch(InSegments(graph, low_)).ok());
+  const auto alone = RunUntilIdle(*device_);
+  ASSERT_EQ(alone.size(), 1U);
+  const core::TimeNs begin_ns = device_->NowNs();
+  ASSERT_TRUE(device_->Launch(InSegments(graph, low_)).ok());
+  const core::TimeNs query_ns = begin_ns + 1'010'000;
+  device_->AdvanceTo(query_ns);
+  core::LaunchRequest request;
+  request.parts[0].launch = core::LaunchId{2};
+  request.parts[0].lane = high_;
+  request.form = core::Form::kGraph;
+  request.parts[0].work.kernel = &query;
+  ASSERT_TRUE(device_->Launch(request).ok());
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 2U);
+  EXPECT_EQ(done[0].launch.value, 2U);
+  const int64_t took_ns = done[0].end_ns - query_ns;
+  EXPECT_LT(took_ns, 1'025'000 + 2 * 35'000) << "the highest priority goes first";
+  const int64_t lost_ns = done[1].end_ns - begin_ns - alone[0].end_ns;
+  EXPECT_LT(lost_ns, took_ns * 2 / 3) << "they waited for the whole device";
+  EXPECT_GT(lost_ns, took_ns / 3) << "76 of 132 SMs are less than all";
+}
+
 }  // namespace
 }  // namespace gpushare::sim
