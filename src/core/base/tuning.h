@@ -286,16 +286,24 @@ inline constexpr double kBePairGainMin = 0.05;
 // predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
 inline constexpr int64_t kOverlapSlackNsMin = 50'000;
 // adaptive: BE work beside queries (be_grids.h). What grids gain, share of LC's time: 0.05 to 0.13,
-// 0.09 on the mean, of eleven pairs on an H200. What segments gain: 0.16 to 0.65, 0.41 on the mean,
-// of 34 pairs. The load from which that is worth the longer queries. The share of a target that
-// stays unused, for errors of predictions. How many are on the device: more than two gained
-// nothing. Ranges in this order: 0.02 to 0.1, 0.1 to 0.6, 0.1 to 0.5,
-// 0.05 to 0.3, 1 to 4.
+// 0.09 on the mean, of eleven pairs on an H200. The load from which that is worth the longer
+// queries. The share of a target that stays unused beside grids, for errors of predictions. How
+// many are on the device: more than two gained nothing. Ranges in this order: 0.02 to 0.1, 0.1 to
+// 0.5, 0.05 to 0.3, 1 to 4.
 inline constexpr double kGridGain = 0.09;
-inline constexpr double kSegmentGain = 0.4;
 inline constexpr double kGridLoadMin = 0.3;
 inline constexpr double kGridReserve = 0.1;
 inline constexpr int32_t kGridsMost = 2;
+// What segments gain beside queries, before it was measured (state/segment_gain.h): 0.11 to 0.64,
+// 0.39 on the mean, of 35 pairs on an H200 under baymax. Too high a guess costs BE some 4 % for as
+// long as the measurement takes, where a split is better; too low a one costs 7 to 23 % for ever.
+// As how much LC work, ns, it counts: some fifteen queries. Range 0.3 to 0.7, 1e7 to 1e8.
+inline constexpr double kSegmentGain = 0.6;
+inline constexpr double kSegmentGainFirstNs = 30e6;
+// LC work, ns, that a measured gain remembers, and the time, ns, after which one that is not
+// measured again has faded. Ranges 1e8 to 3e9 and 3e9 to 1e11.
+inline constexpr double kSegmentGainMemoryNs = 300e6;
+inline constexpr double kSegmentGainFadesNs = 30e9;
 // adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
 // them. Range 1e6 to 1e9.
 inline constexpr int64_t kBePassedNsMax = 10'000'000;

@@ -13,6 +13,7 @@
 #include "src/core/flow/verbs/running.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/state/backlog.h"
+#include "src/core/state/segment_gain.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {
@@ -132,6 +133,10 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
                          static_cast<double>(done) / static_cast<double>(task.work.block_tasks);
   app.work_ns.fetch_add(static_cast<int64_t>(work_ns), std::memory_order_relaxed);
   app.attained_ns += work_ns / FairWeight(app);
+  if (!IsLc(task) && task.work.kind != TaskKind::kMemcpy) {
+    NoteBePart(flow.segment_gains, task.record.kernel, part.form == Form::kSegments,
+               part.launched_ns, work_ns, flow.now_ns);
+  }
 }
 
 // The device's own duration. For an LC launch that waited for BE work to leave its SMs, it includes

@@ -19,6 +19,7 @@
 #include "src/core/seams/queue_tail.h"
 #include "src/core/state/active_queries.h"
 #include "src/core/state/backlog.h"
+#include "src/core/state/segment_gain.h"
 #include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
@@ -232,6 +233,13 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.eviction_p99_ns = task.progress.eviction_p99_ns;
 }
 
+void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
+  ViewTask(task, tail_rate, view);
+  view.followed = IsFollowed(task);
+  view.segment_gain =
+      task.IsSegmented() ? GainOf(flow.segment_gains, task.work.kernel->id, flow.now_ns) : 0;
+}
+
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the
 // queue's window has room.
 int32_t ReadyCount(Queue& queue) {
@@ -330,8 +338,7 @@ void ViewHeads(Flow& flow) {
   for (Queue* const queue : be) {
     if (views.full()) return;
     HeadView& view = views.Add();
-    ViewTask(*queue->head, tail_rate, view);
-    view.followed = IsFollowed(*queue->head);
+    ViewBeTask(flow, *queue->head, tail_rate, view);
   }
 }
 
@@ -349,8 +356,7 @@ void ViewRunning(Flow& flow) {
   const double tail_rate = SteepestTail(flow);
   for (Task* const task : flow.running_be) {
     RunningView& view = flow.buffers.running.Add();
-    ViewTask(*task, tail_rate, view.task);
-    view.task.followed = IsFollowed(*task);
+    ViewBeTask(flow, *task, tail_rate, view.task);
     view.draining = task->progress.draining;
     int64_t spent_ns = 0;
     for (const Part& part : task->progress.parts) {
@@ -464,6 +470,7 @@ void MakePlan(Flow& flow) {
   plan.Clear();
   AskPolicy(flow);
   FollowPlan(flow.trial, plan.trial_split, plan.trial_kernel, flow.now_ns);
+  FollowPlan(flow.segment_gains, plan.segments_beside_queries, flow.now_ns);
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;

@@ -134,6 +134,9 @@ struct HeadView {
   CopyDirection direction = CopyDirection::kNone;
   bool pinned = false;
   Prediction remaining;  // of what is left, alone on the whole device
+  // BE, a graph that can run in segments: what it gains beside queries, a share of LC's time
+  // (state/segment_gain.h); else 0.
+  double segment_gain = 0;
   // What its eviction adds to an LC query, predicted; kNever when not evictable.
   int64_t eviction_ns = 0;
   int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
@@ -345,6 +348,7 @@ struct Plan {
   // The split and the BE kernel (row of `pairs`) that are on trial; -1: none.
   int32_t trial_split = -1;
   int32_t trial_kernel = -1;
+  bool segments_beside_queries = false;  // segments may run beside queries, and there are some
   PlannedChoice choice;
   // Entries of a policy from outside that were malformed, and are not in the lists.
   int64_t dropped = 0;
@@ -356,6 +360,7 @@ struct Plan {
     routes.fill(LcRoute());
     replan_at_ns = kNever;
     trial_split = trial_kernel = -1;
+    segments_beside_queries = false;
     choice = PlannedChoice();
     dropped = 0;
   }

@@ -32,6 +32,7 @@
 #include "src/core/state/lc_gate.h"
 #include "src/core/state/options.h"
 #include "src/core/state/pair_trial.h"
+#include "src/core/state/segment_gain.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
 
@@ -184,6 +185,7 @@ struct Flow {
   // (Goyal, Vin and Cheng 1996).
   double virtual_time_ns = 0;
   PairTrial trial;
+  SegmentGains segment_gains;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
 

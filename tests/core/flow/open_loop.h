@@ -38,11 +38,15 @@ class OpenLoop {
     uint64_t seed = 1;
     int64_t target_ns = 0;
     std::vector<SpeedPoint> speed = {};  // over SMs; none: in proportion
+    int32_t nodes = 1;
+    int32_t sms = 0;  // that each node occupies; 0: all
   };
   struct Be {
     int64_t duration_ns = 0;    // of a task alone on the whole device
     int64_t block_task_ns = 0;  // > 0: evictable, with such block tasks
     int tasks = 0;              // 0: always another
+    int32_t nodes = 1;          // of a graph: more than one run in segments
+    int32_t sms = 0;            // that each node of a graph occupies; 0: all
   };
 
   OpenLoop(const char* policy, const Service& service) : service_(service), random_(service.seed) {
@@ -63,7 +67,9 @@ class OpenLoop {
     options.target_ns = service.target_ns;
     lc_app_ = *scheduler_->CreateApp(options);
     lc_.queue = *scheduler_->CreateQueue(lc_app_);
-    lc_.kernel = Graph("query", service.solo_ns, service.speed);
+    lc_.kernel = Graph(
+        "query", {{service.solo_ns / service.nodes, Sms(service.sms), service.nodes, true, {}}},
+        service.speed);
     lc_.work.kind = TaskKind::kGraph;
   }
 
@@ -92,7 +98,8 @@ class OpenLoop {
       tenant->spec.work.block_tasks =
           std::max<int64_t>(1, be.duration_ns / be.block_task_ns) * 8 * sms_;
     } else {
-      tenant->spec.kernel = Graph(name, be.duration_ns);
+      tenant->spec.kernel =
+          Graph(name, {{be.duration_ns / be.nodes, Sms(be.sms), be.nodes, true, {}}});
       tenant->spec.work.kind = TaskKind::kGraph;
     }
     tenant->spec.detached = true;
@@ -175,13 +182,14 @@ class OpenLoop {
     int64_t longest_ns = 0;
   };
 
-  KernelId Graph(const std::string& name, int64_t solo_ns,
+  int32_t Sms(int32_t asked) const { return asked == 0 ? sms_ : asked; }
+  KernelId Graph(const std::string& name, const std::vector<GraphNode>& nodes,
                  const std::vector<SpeedPoint>& speed = {}) {
     KernelDesc graph;
     graph.name = name;
     graph.kind = TaskKind::kGraph;
     graph.simulation.present = true;
-    graph.simulation.nodes = {{solo_ns, sms_, 1, true, {}}};
+    graph.simulation.nodes = nodes;
     graph.simulation.speed = speed;
     return *scheduler_->RegisterKernel(graph);
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "src/core/base/tuning.h"
 #include "tests/core/policies/snapshot_builder.h"
 
@@ -124,17 +126,34 @@ class BeSegmentsTest : public BeGridsTest {
 
 TEST_F(BeSegmentsTest, BesideAQueryThatHasTimeAGraphStartsInSegments) {
   const HeadView& head = builder.AddBeGraph(be, graph, 40 * kMs);
-  const auto index = static_cast<size_t>(builder.AddQuery(lc, 1'401 * kUs));
+  const auto index = static_cast<size_t>(builder.AddQuery(lc, 401 * kUs));
   Plan plan = PlanOf("adaptive", builder);
   const PlannedLaunch* launch = FindLaunch(plan, head);
   ASSERT_NE(launch, nullptr) << Describe(plan);
   EXPECT_EQ(launch->form, Form::kSegments);
   EXPECT_EQ(launch->lane_class, LaneClass::kBe) << "that has an eviction word";
   EXPECT_FALSE(plan.routes[0].evict_overlapping) << "the next query does not evict them";
-  builder.queries[index].headroom_ns = 1'399 * kUs;
+  EXPECT_TRUE(plan.segments_beside_queries);
+  builder.queries[index].headroom_ns = 399 * kUs;
   plan = PlanOf("adaptive", builder);
   ASSERT_NE(FindHold(plan, head), nullptr);
   EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldHeadroom);
+}
+
+// Segments leave in time. Where more queries are late than a p99 allows, they leave earlier.
+TEST_F(BeSegmentsTest, SegmentsAloneNeedAReserveOnlyWhereManyQueriesAreLate) {
+  const HeadView& head = builder.AddBeGraph(be, graph, 40 * kMs);
+  const auto index = static_cast<size_t>(builder.AddQuery(lc, 1'399 * kUs));
+  app().target_tail = 0.5;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  app().target_tail = 2;
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.queries[index].headroom_ns = 1'401 * kUs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  app().target_tail = 1;
+  builder.queries[index].headroom_ns = 1'399 * kUs;
+  AddHead(100 * kUs);
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), head), nullptr) << "a grid does not leave";
 }
 
 TEST_F(BeSegmentsTest, RunningSegmentsLeaveWhenAHeadroomIsSpent) {
@@ -143,8 +162,8 @@ TEST_F(BeSegmentsTest, RunningSegmentsLeaveWhenAHeadroomIsSpent) {
   const auto index = static_cast<size_t>(builder.AddQuery(lc, 3 * kMs));
   Plan plan = PlanOf("adaptive", builder);
   EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
-  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 2 * kMs + 1) << "less the reserve";
-  builder.queries[index].headroom_ns = 999 * kUs;
+  EXPECT_EQ(plan.replan_at_ns, builder.snapshot.now_ns + 3 * kMs + 1);
+  builder.queries[index].headroom_ns = -1 * kUs;
   plan = PlanOf("adaptive", builder);
   ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr) << Describe(plan);
   EXPECT_EQ(PlanOf("adaptive:apart", builder).evictions.size(), 1);
@@ -279,6 +298,7 @@ TEST(BeGridsChoiceTest, TheyAreChosenWhereTheyBeatTheBestSplit) {
   const Plan grids = PlanOf("adaptive", builder);
   EXPECT_EQ(grids.choice.chosen, 132) << Describe(grids);
   EXPECT_NEAR(static_cast<double>(grids.choice.value), 0.5e6 + kGridGain * 0.5e6, 0.01e6);
+  EXPECT_FALSE(grids.segments_beside_queries);
   ASSERT_EQ(grids.launches.size(), 1);
   EXPECT_EQ(grids.launches[0].form, Form::kOriginal);
   EXPECT_EQ(grids.routes[0].place, kWholeDevice);
@@ -286,6 +306,46 @@ TEST(BeGridsChoiceTest, TheyAreChosenWhereTheyBeatTheBestSplit) {
   builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kOriginal}});
   EXPECT_EQ(PlanOf("adaptive", builder).routes[0].place, kWholeDevice)
       << "while its queue's only task runs";
+}
+
+// Whole 0.5, and 0.5 x what was measured; the split gives 0.5 x 0.9 + 0.36 x 0.5, or so.
+TEST(BeGridsChoiceTest, SegmentsAreChosenByTheirMeasuredGain) {
+  SnapshotBuilder builder({84});
+  const int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);
+  const int32_t be = builder.AddBeApp();
+  const int32_t graph = builder.AddKernel(400 * kUs);
+  builder.lc_apps[0].p99_alone_ns = 4 * kMs;
+  HeadView& step = builder.AddBeGraph(be, graph, 40 * kMs);
+  builder.Pair(lc, graph, 84) = {0.95F, 0.95F, 0.40F, 0.6F};
+  step.segment_gain = 0.1;
+  const Plan split = PlanOf("adaptive", builder);
+  EXPECT_EQ(split.choice.chosen, 84) << Describe(split);
+  EXPECT_FALSE(split.segments_beside_queries);
+  step.segment_gain = 0.7;
+  const Plan beside = PlanOf("adaptive", builder);
+  EXPECT_EQ(beside.choice.chosen, 132) << Describe(beside);
+  EXPECT_NEAR(static_cast<double>(beside.choice.value), 0.85e6, 0.01e6);
+  EXPECT_TRUE(beside.segments_beside_queries);
+}
+
+// Nobody measured the pair on the split, on which it might have more than half of the device.
+TEST(BeGridsChoiceTest, ASplitIsTriedOnlyForMoreThanTheyAreWorth) {
+  SnapshotBuilder builder({84});
+  const int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);
+  const int32_t be = builder.AddBeApp();
+  const int32_t graph = builder.AddKernel(400 * kUs);
+  builder.lc_apps[0].p99_alone_ns = 4 * kMs;
+  builder.snapshot.trial.open = true;
+  HeadView& step = builder.AddBeGraph(be, graph, 40 * kMs);
+  builder.Pair(lc, graph, 84) = {0.3F, 0.95F, 0.40F, 0.6F};
+  const std::vector<float> hoped = {0.95F};
+  builder.snapshot.pairs.hoped = hoped;
+  step.segment_gain = 0.1;
+  EXPECT_EQ(PlanOf("adaptive", builder).trial_split, 0);
+  step.segment_gain = 0.7;
+  const Plan beside = PlanOf("adaptive", builder);
+  EXPECT_EQ(beside.trial_split, -1);
+  EXPECT_TRUE(beside.segments_beside_queries) << Describe(beside);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "src/core/base/tuning.h"
 #include "src/core/policies/registry.h"
 
 namespace gpushare::core::testing {
@@ -218,6 +219,7 @@ RunningView& SnapshotBuilder::AddRunningBe(int32_t be_app, int32_t kernel, int64
 HeadView& SnapshotBuilder::AddBeGraph(int32_t be_app, int32_t kernel, int64_t duration_ns) {
   HeadView& graph = AddBeHead(be_app, kernel, duration_ns);
   graph.kind = TaskKind::kGraph;
+  graph.segment_gain = kSegmentGain;
   return graph;
 }
 
@@ -225,6 +227,7 @@ RunningView& SnapshotBuilder::AddRunningGraph(int32_t be_app, int32_t kernel, in
                                               const BePart& part) {
   RunningView& graph = AddRunningBe(be_app, kernel, duration_ns, {part});
   graph.task.kind = TaskKind::kGraph;
+  graph.task.segment_gain = kSegmentGain;
   return graph;
 }
 

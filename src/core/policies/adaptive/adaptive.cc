@@ -116,6 +116,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     plan.trial_kernel = layout.trial_kernel;
   }
 
+  plan.segments_beside_queries = grids.applies() && grids.any_segments() && !waits_for_change;
   const bool stays = overlap.applies() || (grids.applies() && grids.any_segments());
   PublishRoutes(
       snapshot,

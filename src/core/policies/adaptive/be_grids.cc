@@ -29,9 +29,12 @@ int64_t WorkersRanFor(const Snapshot& snapshot, const RunningView& running) {
 BeGrids::BeGrids(const Snapshot& snapshot, const Layout& layout, int32_t current, bool allowed)
     : snapshot_(snapshot),
       budget_ns_(std::min(MaxQueuedTime(snapshot), MinBlockingBudget(snapshot))) {
-  if (!allowed || layout.trial_kernel >= 0 || !ReadLc() || !ReadBe()) return;
-  if (BeQuotas(snapshot, kWholeLayout).any()) return;
+  if (!allowed || !ReadLc() || !ReadBe()) return;
+  reserve_ns_ = ReserveNs();
+  if (!AllFit() || BeQuotas(snapshot, kWholeLayout).any()) return;
   const double value = SharedWholeValue(snapshot, layout, load_, gain_);
+  // A split is tried only if it may be better than this.
+  if (layout.trial_kernel >= 0 && value <= layout.trial_value) return;
   applies_ = IsBestShared(layout, current, value);
   if (applies_) value_ = value;
 }
@@ -42,35 +45,52 @@ bool BeGrids::ReadLc() {
     if (HasNeverSent(app)) continue;
     if (!HasOnlyATarget(app) || TargetIsLost(app)) return false;
     load_ += app.load;
-    // The more queries are late, the more stays unused.
-    const double share = kGridReserve * std::max(1.0, app.target_tail);
-    reserve_ns_ =
-        std::max(reserve_ns_, static_cast<int64_t>(share * static_cast<double>(app.target_ns)));
   }
   load_ = std::min(load_, kLoadMax);
   return load_ >= kGridLoadMin;
 }
 
-// Whether all BE work may run so. What runs counts too: while a queue's task runs, the next one is
-// no head, and the layout must not change for that.
+// What runs counts too: while a queue's task runs, the next one is no head, and the layout must not
+// change for that.
 bool BeGrids::ReadBe() {
   int32_t tasks = 0;
-  const auto read = [&](const HeadView& task, int64_t ran_ns) {
-    if (!IsBeCompute(task)) return true;
+  const auto read = [&](const HeadView& task) {
+    if (!IsBeCompute(task)) return;
     const bool segments = RunsInSegments(snapshot_, task);
     (segments ? any_segments_ : any_grids_) = true;
-    gain_ += segments ? kSegmentGain : kGridGain;
+    gain_ += segments ? task.segment_gain : kGridGain;
     ++tasks;
-    return Fits(task, ran_ns);
   };
-  for (const HeadView& head : snapshot_.heads) {
-    if (!read(head, 0)) return false;
-  }
-  for (const RunningView& running : snapshot_.running) {
-    if (!read(running.task, WorkersRanFor(snapshot_, running))) return false;
-  }
+  for (const HeadView& head : snapshot_.heads) read(head);
+  for (const RunningView& running : snapshot_.running) read(running.task);
   if (tasks > 0) gain_ /= tasks;
   return tasks > 0;
+}
+
+// The more queries are late, the more stays unused. Segments leave when a headroom is spent, so
+// that nothing need stay before more are late than a p99 allows.
+int64_t BeGrids::ReserveNs() const {
+  int64_t reserve_ns = 0;
+  for (const LcAppView& app : snapshot_.lc_apps) {
+    const double late = any_grids_ ? std::max(1.0, app.target_tail) : app.target_tail - 1;
+    const double share = kGridReserve * std::max(0.0, late);
+    reserve_ns =
+        std::max(reserve_ns, static_cast<int64_t>(share * static_cast<double>(app.target_ns)));
+  }
+  return reserve_ns;
+}
+
+// Whether all BE work may run so.
+bool BeGrids::AllFit() const {
+  const auto fits = [&](const HeadView& task, int64_t ran_ns) {
+    return !IsBeCompute(task) || Fits(task, ran_ns);
+  };
+  return std::all_of(snapshot_.heads.begin(), snapshot_.heads.end(),
+                     [&](const HeadView& head) { return fits(head, 0); }) &&
+         std::all_of(snapshot_.running.begin(), snapshot_.running.end(),
+                     [&](const RunningView& running) {
+                       return fits(running.task, WorkersRanFor(snapshot_, running));
+                     });
 }
 
 // Whether it is short enough, or its eviction is. Long workers do not become short by running: the

@@ -37,6 +37,7 @@ struct Layout {
   double runner_up_value = 0;
   double whole_value = 0;     // of the whole device, without a bonus
   int32_t trial_kernel = -1;  // nobody measured it on this split, which is on trial; -1: none
+  double trial_value = 0;     // what the trial hopes for
 };
 
 // The value of the whole device where BE work beside LC work gains this share of LC's time. Without

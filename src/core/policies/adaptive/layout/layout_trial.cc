@@ -27,7 +27,7 @@ void AnswerTrial(const LayoutQuestion& question, const LayoutEvaluation& evaluat
                  Layout& layout) {
   layout.split = split;
   layout.trial_kernel = evaluation.UnknownOn(split);
-  evaluation.SplitValue(split, Mechanism::kBest, Speeds::kHoped, &layout);
+  layout.trial_value = evaluation.SplitValue(split, Mechanism::kBest, Speeds::kHoped, &layout);
   for (int32_t b = 0; b < question.be_count; ++b) {
     Sides& sides = layout.sides[static_cast<size_t>(question.be[static_cast<size_t>(b)].kernel)];
     sides = std::min(sides, Sides::kBeSide);

@@ -1,0 +1,93 @@
+// What a BE graph in segments gains beside LC queries, measured: a share of the LC work's time.
+//
+// While plans let segments run beside queries, BE work of A and LC work of L, each as long as it
+// takes alone, are done in a time T. One after the other they would take A + L, so the gain is
+// (A + L - T) / L: what BE work does while queries run, less what it slows them by. It is far from
+// the same everywhere: a prefill fills the device, a network of small kernels leaves most of it.
+//
+// An interval ends with each part of such a graph, and the next one begins; what other BE work did
+// in it counts too. A query counts where it ends: what one interval has too much of it, another
+// has too little. The first idea counts as kSegmentGainFirstNs of LC work. It is the best that was
+// seen, so that the gain is measured where it may pay. A measurement that is not renewed fades:
+// other services may leave more.
+//
+// Where in the flow: FollowPlan in plan, NoteBePart in complete, NoteLcWork at a query's end.
+// Threads: the one that runs Tick.
+
+#ifndef GPUSHARE_SRC_CORE_STATE_SEGMENT_GAIN_H_
+#define GPUSHARE_SRC_CORE_STATE_SEGMENT_GAIN_H_
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
+#include "src/core/base/types.h"
+
+namespace gpushare::core {
+
+// Of one graph: sums over its intervals.
+struct MeasuredGain {
+  double gained_ns = 0;  // A + L - T
+  double lc_ns = 0;      // L, at most kSegmentGainMemoryNs
+  TimeNs updated_ns = 0;
+};
+
+struct SegmentGains {
+  std::array<MeasuredGain, kMaxKernels + 1> by_kernel;  // by KernelId
+  TimeNs begin_ns = kNever;  // since when plans let segments run beside queries; kNever: they don't
+  // Of the interval that is under way.
+  TimeNs since_ns = 0;
+  double be_ns = 0;
+  double lc_ns = 0;
+};
+
+inline void BeginInterval(SegmentGains& gains, TimeNs now_ns) {
+  gains.since_ns = now_ns;
+  gains.be_ns = gains.lc_ns = 0;
+}
+
+// A plan was made. `beside`: it lets segments run beside queries, and there are some.
+inline void FollowPlan(SegmentGains& gains, bool beside, TimeNs now_ns) {
+  if (beside == (gains.begin_ns != kNever)) return;
+  gains.begin_ns = beside ? now_ns : kNever;
+  BeginInterval(gains, now_ns);
+}
+
+// A query of `solo_ns` alone has ended.
+inline void NoteLcWork(SegmentGains& gains, int64_t solo_ns) {
+  gains.lc_ns += static_cast<double>(solo_ns);
+}
+
+// A part of BE work has ended that would have taken `work_ns` alone. `segments`: of the graph
+// `kernel`, in segments.
+inline void NoteBePart(SegmentGains& gains, KernelId kernel, bool segments, TimeNs launched_ns,
+                       double work_ns, TimeNs now_ns) {
+  if (gains.begin_ns == kNever) return;
+  if (launched_ns < gains.begin_ns) return BeginInterval(gains, now_ns);
+  gains.be_ns += work_ns;
+  if (!segments) return;
+  MeasuredGain& gain = gains.by_kernel[kernel.value];
+  gain.gained_ns += gains.be_ns + gains.lc_ns - static_cast<double>(now_ns - gains.since_ns);
+  gain.lc_ns += gains.lc_ns;
+  gain.updated_ns = now_ns;
+  if (gain.lc_ns > kSegmentGainMemoryNs) {
+    gain.gained_ns *= kSegmentGainMemoryNs / gain.lc_ns;
+    gain.lc_ns = kSegmentGainMemoryNs;
+  }
+  BeginInterval(gains, now_ns);
+}
+
+inline double GainOf(const SegmentGains& gains, KernelId kernel, TimeNs now_ns) {
+  const MeasuredGain& gain = gains.by_kernel[kernel.value];
+  const double age = static_cast<double>(now_ns - gain.updated_ns) / kSegmentGainFadesNs;
+  const double kept = std::clamp(1 - age, 0.0, 1.0);
+  return std::clamp((kSegmentGain * kSegmentGainFirstNs + kept * gain.gained_ns) /
+                        (kSegmentGainFirstNs + kept * gain.lc_ns),
+                    0.0, 1.0);
+}
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_STATE_SEGMENT_GAIN_H_

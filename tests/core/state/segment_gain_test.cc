@@ -1,0 +1,107 @@
+// What BE graphs in segments gain beside queries: intervals, the first idea, what is forgotten.
+
+#include "src/core/state/segment_gain.h"
+
+#include <gtest/gtest.h>
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kMs = 1'000'000;
+constexpr KernelId kStep{3};
+constexpr KernelId kOtherStep{4};
+constexpr KernelId kGrid{5};
+
+class SegmentGainTest : public ::testing::Test {
+ protected:
+  SegmentGainTest() { FollowPlan(gains, true, now_ns); }
+  // Queries of `lc_ms` and a part of `be_ms`, alone, in an interval of `ms`.
+  void Interval(double ms, int64_t lc_ms, double be_ms, KernelId kernel = kStep) {
+    const TimeNs launched_ns = now_ns;
+    now_ns += static_cast<TimeNs>(ms * kMs);
+    NoteLcWork(gains, lc_ms * kMs);
+    NoteBePart(gains, kernel, kernel != kGrid, launched_ns, be_ms * kMs, now_ns);
+  }
+  double Gain(KernelId kernel = kStep) const { return GainOf(gains, kernel, now_ns); }
+
+  TimeNs now_ns = 7 * kMs;
+  SegmentGains gains;
+};
+
+TEST_F(SegmentGainTest, IsTheFirstIdeaUntilItIsMeasured) {
+  EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
+  Interval(10, 5, 6);
+  EXPECT_NE(Gain(), kSegmentGain);
+  EXPECT_DOUBLE_EQ(Gain(kOtherStep), kSegmentGain);
+}
+
+// 5 ms of queries and 6 ms of BE work in 10 ms: 1 ms in 5.
+TEST_F(SegmentGainTest, BecomesWhatSharingSavesOfTheTime) {
+  for (int i = 0; i < 100; ++i) Interval(10, 5, 6);
+  EXPECT_NEAR(Gain(),
+              0.2 + (kSegmentGain - 0.2) * kSegmentGainFirstNs /
+                        (kSegmentGainFirstNs + kSegmentGainMemoryNs),
+              1e-6);
+}
+
+TEST_F(SegmentGainTest, TheFirstIdeaCountsAsSomeLcWork) {
+  const int64_t first_ms = static_cast<int64_t>(kSegmentGainFirstNs) / kMs;
+  Interval(2.0 * static_cast<double>(first_ms), first_ms, 1.2 * static_cast<double>(first_ms));
+  EXPECT_NEAR(Gain(), (kSegmentGain + 0.2) / 2, 1e-6);
+}
+
+TEST_F(SegmentGainTest, IsNeitherBelowNothingNorAboveAll) {
+  for (int i = 0; i < 100; ++i) Interval(20, 5, 6);
+  EXPECT_DOUBLE_EQ(Gain(), 0);
+  for (int i = 0; i < 200; ++i) Interval(5, 5, 20);
+  EXPECT_DOUBLE_EQ(Gain(), 1);
+}
+
+TEST_F(SegmentGainTest, FollowsAChange) {
+  for (int i = 0; i < 1'000; ++i) Interval(10, 5, 5);
+  EXPECT_LT(Gain(), 0.1);
+  for (int i = 0; i < 200; ++i) Interval(10, 5, 9);
+  EXPECT_GT(Gain(), 0.7);
+}
+
+// Its work is part of the next interval of a graph.
+TEST_F(SegmentGainTest, OtherBeWorkCountsToo) {
+  for (int i = 0; i < 100; ++i) {
+    Interval(5, 2, 2, kGrid);
+    Interval(5, 3, 4);
+  }
+  EXPECT_NEAR(Gain(), 0.2, 0.05);
+}
+
+TEST_F(SegmentGainTest, OnlyWhileSegmentsRunBesideQueries) {
+  FollowPlan(gains, false, now_ns);
+  for (int i = 0; i < 100; ++i) Interval(10, 5, 5);
+  EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
+  FollowPlan(gains, true, now_ns);
+  Interval(10, 5, 9);
+  EXPECT_GT(Gain(), kSegmentGain) << "nothing of the time before";
+}
+
+// It ran on a split before.
+TEST_F(SegmentGainTest, APartFromBeforeBeginsTheIntervalAnew) {
+  NoteLcWork(gains, 50 * kMs);
+  NoteBePart(gains, kStep, true, now_ns - 1, 100.0 * kMs, now_ns + 100 * kMs);
+  EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
+  now_ns += 100 * kMs;
+  const int64_t first_ms = static_cast<int64_t>(kSegmentGainFirstNs) / kMs;
+  Interval(2.0 * static_cast<double>(first_ms), first_ms, 1.2 * static_cast<double>(first_ms));
+  EXPECT_NEAR(Gain(), (kSegmentGain + 0.2) / 2, 1e-6);
+}
+
+TEST_F(SegmentGainTest, FadesToTheFirstIdea) {
+  for (int i = 0; i < 100; ++i) Interval(10, 5, 6);
+  const double measured = Gain();
+  now_ns += static_cast<TimeNs>(kSegmentGainFadesNs / 2);
+  EXPECT_GT(Gain(), measured);
+  EXPECT_LT(Gain(), kSegmentGain);
+  now_ns += static_cast<TimeNs>(kSegmentGainFadesNs / 2);
+  EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
+}
+
+}  // namespace
+}  // namespace gpushare::core
