@@ -79,7 +79,7 @@ objdump -p "$scratch/pkg_c" | grep -q "NEEDED *$soname\$" ||
   grep -q "$prefix/share/gpushare/scenarios/no_such_scenario.json" "$scratch/error.log" ||
     { cat "$scratch/error.log" >&2; exit 1; }
 )
-for page in README.md docs/README.md docs/results.md; do
+for page in README.md docs/README.md docs/results.md docs/results/networks.md; do
   [[ -s "$prefix/share/doc/gpushare/$page" ]] || { echo "$page is not installed." >&2; exit 1; }
 done
 

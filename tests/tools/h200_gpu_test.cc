@@ -67,7 +67,7 @@ std::vector<RowSet> RowSets() {
       {"h200_unmet",
        "h200_unmet_neighbours",
        {
-           // The GPU's row is above its bound, and nobody knows why (docs/results.md).
+           // The GPU's row is above its bound, and nobody knows why (docs/results/services.md).
            {"decode12-spmv-0.5", {0.009, -0.067, 0.012}},
            // The GPU's row used a split up to its whole bound; kBoundShareOfSplit refuses it now.
            {"chain1-cutcp-0.5", {-0.004, -0.014, -0.216}},

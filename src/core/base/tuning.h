@@ -341,7 +341,7 @@ inline constexpr double kTrialGain = 0.05;
 // alone: that of decode beside streaming (docs/hardware.md, "Spatial overlap"). Range 0.1 to 0.8.
 inline constexpr double kUnknownPairSpeed = 0.47;
 // Error bars by which a predicted neighbour is planned worse than predicted: about the worst of
-// twenty. With one, chain1 stayed beside spmv on an H200 (docs/results.md). Range 1 to 3.
+// twenty. With one, chain1 stayed beside spmv on an H200 (docs/results/services.md). Range 1 to 3.
 inline constexpr float kUnmetErrorBars = 2;
 
 // Executing a graph to measure it: the longest that one run may take, ns, after which registering

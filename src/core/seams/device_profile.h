@@ -22,7 +22,7 @@ struct DeviceProfile {
   int32_t sm_groups = 0;
   // Which side of a partition gets what whole groups leave over. LC graphs whose kernels run in
   // clusters are slower there (an H200: 0.67 of the whole GPU's speed on 40 + 12 SMs and 0.92 on
-  // 48, docs/results.md); workers are not.
+  // 48, docs/results/mechanisms.md); workers are not.
   bool remainder_for_lc = false;
   int32_t registers_per_sm = 65536;
   int32_t shared_memory_per_sm_bytes = 233472;

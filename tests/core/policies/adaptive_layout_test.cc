@@ -111,9 +111,10 @@ TEST(AdaptiveLayoutTest, ANeighbourThatFightsForMemorySharesByTime) {
   EXPECT_TRUE(IsWholeWithEviction(plan, head)) << Describe(plan);
 }
 
-// The BERT-base service of docs/results.md, which hardly needs more than 64 SMs, beside a training
-// step. After each busy period the step's segments end at the speed of the BE side, so the split of
-// 108 and 24 SMs pays for workers and not for segments; that of 68 and 64 pays for both.
+// The BERT-base service of docs/results/training-steps.md, which hardly needs more than 64 SMs,
+// beside a training step. After each busy period the step's segments end at the speed of the BE
+// side, so the split of 108 and 24 SMs pays for workers and not for segments. That of 68 and 64
+// pays for both.
 TEST(AdaptiveLayoutTest, AGraphInSegmentsLeavesASmallBeSideTooSlowly) {
   for (const int32_t lc_sms : {108, 68}) {
     for (const bool segments : {true, false}) {
