@@ -112,6 +112,7 @@ struct Launch {
   NodeRun own_node;  // for opaque work and library calls with their own bound
   bool has_own_node = false;
   int64_t node = 0;
+  int64_t blocks_left = 0;   // of the node: those that get their turn when its present ones end
   int64_t node_end = 0;      // the launch ends before this node; an eviction lowers it
   bool in_segments = false;  // kSegments: starts at its counter's segment, may be evicted
   int32_t segment_first = 0;
@@ -314,6 +315,7 @@ class Engine {
   CellSet CellsLeftTo(const Launch& launch) const;
   int64_t RoomIn(const CellSet& cells, const Launch& launch, const BlockNeeds& needs) const;
   bool HasRoom(const Launch& launch, const Cell& cell, const BlockNeeds& needs) const;
+  void NextTurn(int32_t slot);
   void TakeCells(int32_t slot, const BlockNeeds& needs, const CellSet& cells, int64_t sms);
   void StartRun(int32_t slot);
   void BreakRuns(const Place& place, int32_t except);

@@ -3,10 +3,10 @@
 // A node starts when all SMs that its blocks need are free. GEMM nodes are persistent grids with a
 // static share for each SM, so one late SM delays the whole node. In the gap before the next node
 // the SMs are free, and other launches may fill them. Nodes of a launch in segments begin on the
-// SMs that are free, and their blocks take turns there. While nothing else uses the chain's SMs or
-// waits for them, the rest of the chain is one run: one event instead of one for each node. A
-// launch in segments is a chain that starts at its counter's segment and, evicted, ends at a
-// boundary.
+// SMs that are free, and their other blocks follow turn by turn. While nothing else uses the
+// chain's SMs or waits for them, the rest of the chain is one run: one event instead of one for
+// each node. A launch in segments is a chain that starts at its counter's segment and, evicted,
+// ends at a boundary.
 
 #include <algorithm>
 #include <cmath>
@@ -80,21 +80,22 @@ bool Engine::PlaceNode(int32_t slot) {
     return true;
   }
   const NodeRun& node = CurrentNode(launch);
-  const int64_t needed = std::min<int64_t>(node.node.blocks, launch.place->sms);
+  const int64_t needed = launch.blocks_left > 0
+                             ? launch.blocks_left
+                             : std::min<int64_t>(node.node.blocks, launch.place->sms);
   const BlockNeeds& needs = node.needs.whole_sm ? kWholeSm : node.needs;
   CellSet cells = launch.place->cells;
-  double turns = 1;  // of its blocks
   int64_t left = needed;
   if (RoomIn(cells, launch, needs) < needed) {
     if (!launch.in_segments) return false;
     if (launch.evicted) cells = CellsLeftTo(launch);
     left = std::min(needed, RoomIn(cells, launch, needs));
     if (left == 0) return false;
-    turns = static_cast<double>(needed) / static_cast<double>(left);
   }
+  launch.blocks_left = needed - left;
   TakeCells(slot, needs, cells, left);
   launch.chain = ChainState::kNode;
-  launch.left_ns = static_cast<double>(node.node.duration_ns) * turns;
+  launch.left_ns = static_cast<double>(node.node.duration_ns);
   launch.demand = node.node.demand;
   launch.rate = 0;
   launch.synced_ns = now_;
@@ -121,6 +122,7 @@ void Engine::TakeCells(int32_t slot, const BlockNeeds& needs, const CellSet& cel
 void Engine::StartRun(int32_t slot) {
   Launch& launch = launches_[slot];
   launch.needs = kWholeSm;
+  launch.blocks_left = 0;  // they take as long as all of them
   double busy_share = 1;
   if (launch.has_own_node) {
     launch.left_ns = static_cast<double>(launch.own_node.node.duration_ns);
@@ -190,6 +192,7 @@ void Engine::BreakRun(int32_t slot) {
 void Engine::ChainIsDue(int32_t slot) {
   Launch& launch = launches_[slot];
   const double rate = std::max(launch.rate, 1e-9);
+  if (launch.chain == ChainState::kNode && launch.blocks_left > 0) return NextTurn(slot);
   FreeCells(slot);
   if (launch.chain == ChainState::kNode) ++launch.node;
   if (launch.chain == ChainState::kRun) launch.node = launch.node_end;
@@ -201,6 +204,29 @@ void Engine::ChainIsDue(int32_t slot) {
   const double gap = launch.kernel->gap_ns / rate;
   AddTimer(now_ + static_cast<core::TimeNs>(std::llround(gap)), TimerKind::kGapEnd, slot,
            launch.generation);
+}
+
+// The node's next blocks follow on the same SMs, unless a launch before this one waits for them.
+void Engine::NextTurn(int32_t slot) {
+  Launch& launch = launches_[slot];
+  int64_t sms = 0;
+  bool stays = true;
+  for (const int32_t index : active_residencies_) {
+    if (residencies_[index].launch != slot) continue;
+    const Cell& cell = sms_.cells()[residencies_[index].cell];
+    sms += cell.sms;
+    stays = stays && Overtakes(launch, cell);
+  }
+  if (!stays) {
+    FreeCells(slot);
+    launch.chain = ChainState::kPending;
+    return MakePending(slot);
+  }
+  launch.blocks_left = std::max<int64_t>(0, launch.blocks_left - sms);
+  launch.left_ns = static_cast<double>(CurrentNode(launch).node.duration_ns);
+  launch.synced_ns = now_;
+  launch.due_ns = core::kNever;
+  dirty_ = true;
 }
 
 // In time alone on the whole device: where the running chain is, and where its launch ends.

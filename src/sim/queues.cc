@@ -321,6 +321,7 @@ void Engine::FillSegments(Launch& launch, const core::LaunchPart& part) {
   launch.epoch = part.epoch;
   launch.segment_first = static_cast<int32_t>(pool.taken);
   const auto first = static_cast<size_t>(pool.taken);
+  launch.blocks_left = 0;
   launch.node = first < kernel.segments.size() ? kernel.segments[first] : kernel.nodes;
   const auto cuts = static_cast<double>(kernel.segments.size() - 1);
   launch.slowness *= 1 + cuts * kSegmentGapNs / kernel.chain_ns;

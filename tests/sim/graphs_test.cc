@@ -283,5 +283,34 @@ TEST_P(GraphsTest, SegmentsTakeTurnsOnTheSmsThatLcWorkLeaves) {
   EXPECT_GT(lost_ns, took_ns / 3) << "76 of 132 SMs are less than all";
 }
 
+// One cell is free beside each second node of the LC work. A node of 10 us that begins there must
+// not hold it for all of its blocks.
+TEST_P(GraphsTest, LcWorkWaitsForOneTurnOfASegmentAtMost) {
+  core::KernelDesc query = SmallNodes(901, 132, 1);
+  query.simulation.nodes.clear();
+  for (int i = 0; i < 20; ++i) {
+    query.simulation.nodes.push_back({20'000, i % 2 == 0 ? 132 : 124, 1, true, {}});
+  }
+  ASSERT_TRUE(device_->PrepareKernel(query).ok());
+  core::KernelDesc graph = SmallNodes(900, 132, 1'000);
+  graph.simulation.nodes[0].duration_ns = 10'000;
+  graph.segment_ns = 100'000;
+  ASSERT_TRUE(device_->PrepareKernel(graph).ok());
+  graph.cut = device_->CutOf(graph);
+  ASSERT_TRUE(device_->Launch(InSegments(graph, low_)).ok());
+  device_->AdvanceTo(1'010'000);
+  core::LaunchRequest request;
+  request.parts[0].launch = core::LaunchId{2};
+  request.parts[0].lane = high_;
+  request.form = core::Form::kGraph;
+  request.parts[0].work.kernel = &query;
+  ASSERT_TRUE(device_->Launch(request).ok());
+  const auto done = RunUntilIdle(*device_);
+  ASSERT_EQ(done.size(), 2U);
+  EXPECT_EQ(done[0].launch.value, 2U);
+  // In the gap behind each node a turn of 10 us may begin.
+  EXPECT_LT(done[0].end_ns - 1'010'000, 20 * (20'500 + 10'000) + 20'000);
+}
+
 }  // namespace
 }  // namespace gpushare::sim
