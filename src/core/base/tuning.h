@@ -96,6 +96,14 @@ inline constexpr int64_t kShutdownEvictionNs = 2 * 1000 * 1000;
 // seconds. Long against a task (2-8 ms). Range 10 ms to 1 s.
 inline constexpr double kFairCreditNs = 100e6;
 
+// Tasks of a BE kernel that are measured by themselves where several BE apps have work
+// (state/solo_runs.h), and how often that is tried. Ranges 4 to 64 and 16 to 255.
+inline constexpr uint8_t kSoloRunsMeasured = 16;
+inline constexpr uint8_t kSoloRunsAsked = 64;
+// The longest task, ns, as predicted, of which that is asked: it keeps others from sharing SMs with
+// it. Range 1e6 to 1e8.
+inline constexpr int64_t kSoloRunNsMax = 10'000'000;
+
 // A smaller weight of a BE app counts as this: a tag is a time over a weight, and a double resolves
 // a microsecond of it for a day. Range 1e-9 to 1e-3.
 inline constexpr double kFairWeightMin = 1e-6;
@@ -295,9 +303,9 @@ inline constexpr double kGridLoadMin = 0.3;
 inline constexpr double kGridReserve = 0.1;
 inline constexpr int32_t kGridsMost = 2;
 // What segments gain beside queries, before it was measured (state/segment_gain.h): 0.11 to 0.64,
-// 0.39 on the mean, of 35 pairs on an H200 under baymax. Too high a guess costs BE some 4 % for as
-// long as the measurement takes, where a split is better; too low a one costs 7 to 23 % for ever.
-// As how much LC work, ns, it counts: some fifteen queries. Range 0.3 to 0.7, 1e7 to 1e8.
+// 0.39 on the mean, of 35 pairs on an H200 under baymax. Too high a guess costs BE some 4 %, where
+// a split is better, until it is measured. Too low a one is never found out, and costs 7 to 23 %.
+// Its weight, in ns of LC work: fifteen queries of 2 ms. Ranges 0.3 to 0.7, 1e7 to 1e8.
 inline constexpr double kSegmentGain = 0.6;
 inline constexpr double kSegmentGainFirstNs = 30e6;
 // LC work, ns, that a measured gain remembers, and the time, ns, after which one that is not

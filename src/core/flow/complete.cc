@@ -14,6 +14,7 @@
 #include "src/core/seams/launch_claims.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/segment_gain.h"
+#include "src/core/state/solo_runs.h"
 #include "src/core/state/state_change.h"
 
 namespace gpushare::core {
@@ -108,6 +109,22 @@ void LearnFused(Flow& flow, const Task& task, const Part& part,
   sample->has_beside = false;
 }
 
+// What the part did beside queries counts for all graphs in segments on the device. Without a known
+// duration nobody can tell how much it did.
+void NoteGain(Flow& flow, const Task& task, const Part& part, double work_ns) {
+  SegmentGains& gains = flow.segment_gains;
+  NoteBePart(gains, part.launched_ns, work_ns, flow.now_ns);
+  if (part.form != Form::kSegments) return;
+  if (!HasKnownDuration(flow.solo_runs, *task.work.kernel)) return BeginAnew(gains, flow.now_ns);
+  CreditInterval(gains, task.record.kernel, flow.now_ns);
+  for (const Task* other : flow.running_be) {
+    if (other == &task || other->progress.parts.empty()) continue;
+    if (other->progress.parts[0].form != Form::kSegments) continue;
+    CreditInterval(gains, other->record.kernel, flow.now_ns);
+  }
+  BeginInterval(gains, flow.now_ns);
+}
+
 // Charges the device time and the work of an ended launch to its task and app.
 void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& completion) {
   const bool timed = flow.device->capabilities().timestamps;
@@ -133,10 +150,7 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
                          static_cast<double>(done) / static_cast<double>(task.work.block_tasks);
   app.work_ns.fetch_add(static_cast<int64_t>(work_ns), std::memory_order_relaxed);
   app.attained_ns += work_ns / FairWeight(app);
-  if (!IsLc(task) && task.work.kind != TaskKind::kMemcpy) {
-    NoteBePart(flow.segment_gains, task.record.kernel, part.form == Form::kSegments,
-               part.launched_ns, work_ns, flow.now_ns);
-  }
+  if (!IsLc(task) && task.work.kind != TaskKind::kMemcpy) NoteGain(flow, task, part, work_ns);
 }
 
 // The device's own duration. For an LC launch that waited for BE work to leave its SMs, it includes
@@ -166,6 +180,9 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     if (completion.timed && task.record.launches == 1 && task.record.evictions == 0 &&
         part.form != Form::kFused) {
       AddSample(flow, task, part, MeasuredFor(flow, task, part, completion), false);
+      if (!IsLc(task) && !task.progress.had_co_residents) {
+        NoteSoloMeasured(flow.solo_runs, task.record.kernel);
+      }
     } else if (completion.timed && task.record.launches > 1) {
       LearnFirstIdea(flow, task, part);
     }

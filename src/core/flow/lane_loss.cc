@@ -10,6 +10,7 @@
 #include "src/core/flow/verbs/running.h"
 #include "src/core/log/events.h"
 #include "src/core/seams/native_code.h"
+#include "src/core/state/segment_gain.h"
 
 namespace gpushare::core {
 namespace {
@@ -50,6 +51,7 @@ void TimeOutTask(Flow& flow, Task& task, LaneIndex lane) {
     }
   }
   DropParts(flow, task);
+  BeginAnew(flow.segment_gains, flow.now_ns);
   FinishTask(flow, task, Verdict::kTimedOut);
 }
 

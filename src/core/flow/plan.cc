@@ -238,6 +238,9 @@ void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) 
   view.followed = IsFollowed(task);
   view.segment_gain =
       task.IsSegmented() ? GainOf(flow.segment_gains, task.work.kernel->id, flow.now_ns) : 0;
+  view.runs_alone = task.progress.running_index >= 0
+                        ? task.progress.runs_alone
+                        : task.record.launches == 0 && AsksForSoloRun(flow, task);
 }
 
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the

@@ -133,7 +133,8 @@ struct HeadView {
   bool confinable = false;
   CopyDirection direction = CopyDirection::kNone;
   bool pinned = false;
-  Prediction remaining;  // of what is left, alone on the whole device
+  Prediction remaining;     // of what is left, alone on the whole device
+  bool runs_alone = false;  // BE: its duration is to be measured (state/solo_runs.h)
   // BE, a graph that can run in segments: what it gains beside queries, a share of LC's time
   // (state/segment_gain.h); else 0.
   double segment_gain = 0;

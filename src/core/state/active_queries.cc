@@ -113,9 +113,8 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
             : app.query_solo_ns + ((query.solo_ns - app.query_solo_ns) >> kQuerySoloShift);
   }
   // A query without a prediction takes what it took; nothing if it ended before it arrived.
-  const int64_t solo_ns = query.solo_ns > 0 ? query.solo_ns : std::max<int64_t>(0, latency_ns);
-  app.busy_solo_ns += solo_ns;
-  NoteLcWork(flow.segment_gains, solo_ns);
+  app.busy_solo_ns += query.solo_ns > 0 ? query.solo_ns : std::max<int64_t>(0, latency_ns);
+  if (query.done_ns > 0) NoteLcWork(flow.segment_gains, query.solo_ns);
   if (app.active_queries.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     EndBusyPeriod(app, flow.now_ns);
   }

@@ -33,6 +33,7 @@
 #include "src/core/state/options.h"
 #include "src/core/state/pair_trial.h"
 #include "src/core/state/segment_gain.h"
+#include "src/core/state/solo_runs.h"
 #include "src/core/state/tables.h"
 #include "src/core/state/task.h"
 
@@ -186,6 +187,7 @@ struct Flow {
   double virtual_time_ns = 0;
   PairTrial trial;
   SegmentGains segment_gains;
+  SoloRuns solo_runs;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};
 

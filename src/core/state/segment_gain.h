@@ -5,9 +5,12 @@
 // (A + L - T) / L: what BE work does while queries run, less what it slows them by. It is far from
 // the same everywhere: a prefill fills the device, a network of small kernels leaves most of it.
 //
-// An interval ends with each part of such a graph, and the next one begins; what other BE work did
-// in it counts too. A query counts where it ends: what one interval has too much of it, another
-// has too little. The first idea counts as kSegmentGainFirstNs of LC work. It is the best that was
+// An interval ends with each part of such a graph, and the next one begins. It counts for all
+// graphs in segments that were on the device, with all BE work that ended in it. A query counts
+// where it ends: what one interval has too much of it, the next has too little. Work counts as long
+// as predicted, so only graphs are measured whose duration is known.
+//
+// The first idea has the weight of kSegmentGainFirstNs of LC work. It is nearly the best that was
 // seen, so that the gain is measured where it may pay. A measurement that is not renewed fades:
 // other services may leave more.
 //
@@ -36,7 +39,7 @@ struct MeasuredGain {
 
 struct SegmentGains {
   std::array<MeasuredGain, kMaxKernels + 1> by_kernel;  // by KernelId
-  TimeNs begin_ns = kNever;  // since when plans let segments run beside queries; kNever: they don't
+  TimeNs begin_ns = kNever;  // since when segments may run beside queries; kNever: they may not
   // Of the interval that is under way.
   TimeNs since_ns = 0;
   double be_ns = 0;
@@ -46,6 +49,13 @@ struct SegmentGains {
 inline void BeginInterval(SegmentGains& gains, TimeNs now_ns) {
   gains.since_ns = now_ns;
   gains.be_ns = gains.lc_ns = 0;
+}
+
+// Forgets the interval, and what is on the device: it would count whole in a shorter time.
+inline void BeginAnew(SegmentGains& gains, TimeNs now_ns) {
+  if (gains.begin_ns == kNever) return;
+  gains.begin_ns = now_ns;
+  BeginInterval(gains, now_ns);
 }
 
 // A plan was made. `beside`: it lets segments run beside queries, and there are some.
@@ -60,29 +70,37 @@ inline void NoteLcWork(SegmentGains& gains, int64_t solo_ns) {
   gains.lc_ns += static_cast<double>(solo_ns);
 }
 
-// A part of BE work has ended that would have taken `work_ns` alone. `segments`: of the graph
-// `kernel`, in segments.
-inline void NoteBePart(SegmentGains& gains, KernelId kernel, bool segments, TimeNs launched_ns,
-                       double work_ns, TimeNs now_ns) {
+// A part of BE work has ended that would have taken `work_ns` alone.
+inline void NoteBePart(SegmentGains& gains, TimeNs launched_ns, double work_ns, TimeNs now_ns) {
   if (gains.begin_ns == kNever) return;
-  if (launched_ns < gains.begin_ns) return BeginInterval(gains, now_ns);
+  if (launched_ns < gains.begin_ns) return BeginAnew(gains, now_ns);
   gains.be_ns += work_ns;
-  if (!segments) return;
-  MeasuredGain& gain = gains.by_kernel[kernel.value];
-  gain.gained_ns += gains.be_ns + gains.lc_ns - static_cast<double>(now_ns - gains.since_ns);
-  gain.lc_ns += gains.lc_ns;
+}
+
+// What of a measurement counts, by its age.
+inline double KeptOf(const MeasuredGain& gain, TimeNs now_ns) {
+  const double age = static_cast<double>(now_ns - gain.updated_ns) / kSegmentGainFadesNs;
+  return std::clamp(1 - age, 0.0, 1.0);
+}
+
+// The interval that ends now counts for the graph too.
+inline void CreditInterval(SegmentGains& gains, KernelId graph, TimeNs now_ns) {
+  if (gains.begin_ns == kNever) return;
+  MeasuredGain& gain = gains.by_kernel[graph.value];
+  const double kept = KeptOf(gain, now_ns);
+  const double time_ns = static_cast<double>(now_ns - gains.since_ns);
+  gain.gained_ns = kept * gain.gained_ns + gains.be_ns + gains.lc_ns - time_ns;
+  gain.lc_ns = kept * gain.lc_ns + gains.lc_ns;
   gain.updated_ns = now_ns;
   if (gain.lc_ns > kSegmentGainMemoryNs) {
     gain.gained_ns *= kSegmentGainMemoryNs / gain.lc_ns;
     gain.lc_ns = kSegmentGainMemoryNs;
   }
-  BeginInterval(gains, now_ns);
 }
 
-inline double GainOf(const SegmentGains& gains, KernelId kernel, TimeNs now_ns) {
-  const MeasuredGain& gain = gains.by_kernel[kernel.value];
-  const double age = static_cast<double>(now_ns - gain.updated_ns) / kSegmentGainFadesNs;
-  const double kept = std::clamp(1 - age, 0.0, 1.0);
+inline double GainOf(const SegmentGains& gains, KernelId graph, TimeNs now_ns) {
+  const MeasuredGain& gain = gains.by_kernel[graph.value];
+  const double kept = KeptOf(gain, now_ns);
   return std::clamp((kSegmentGain * kSegmentGainFirstNs + kept * gain.gained_ns) /
                         (kSegmentGainFirstNs + kept * gain.lc_ns),
                     0.0, 1.0);

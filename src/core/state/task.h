@@ -115,6 +115,7 @@ struct Progress {
   bool on_credit = false;      // BE: it runs on credit of the tail accounts
   bool launch_failed = false;  // one of its launches failed; the task fails when all have ended
   bool draining = false;       // no block task is left to claim, and a part still runs
+  bool runs_alone = false;     // BE: it began alone, to be measured by itself
   // It had co-residents, so it trains no solo model.
   bool had_co_residents = false;
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and

@@ -46,6 +46,24 @@ TEST_F(ElasticTest, ATaskThatKeptItsSideReturnsToTheOtherBeforeANewOneStarts) {
   EXPECT_NE(FindLaunch(plan, head, lc_place), nullptr);
 }
 
+// Its duration is to be measured.
+TEST_F(ElasticTest, ATaskThatRunsAloneHasNothingBesideOrBehindIt) {
+  HeadView& first = builder.AddBeHead(be, kernel, 8 * kMs);
+  const HeadView& second = builder.AddBeHead(be, kernel, 8 * kMs);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), second), nullptr);
+  first.runs_alone = true;
+  Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, first), nullptr) << Describe(plan);
+  ASSERT_NE(FindHold(plan, second), nullptr);
+  EXPECT_EQ(FindHold(plan, second)->reason, Reason::kHoldWindow);
+  RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{be_place}, {lc_place}});
+  first.runs_alone = false;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), first), nullptr);
+  running.task.runs_alone = true;
+  plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(FindLaunch(plan, first), nullptr) << Describe(plan);
+}
+
 TEST_F(ElasticTest, ATaskThatIsAlmostDoneDoesNotReturn) {
   const RunningView& running = builder.AddRunningBe(be, kernel, 10 * kUs, {{be_place}});
   const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);

@@ -225,6 +225,10 @@ TEST_F(BeGridsForbiddenTest, ByAnyPromiseButATarget) {
   builder.lc_apps.back().load = 0;
   builder.lc_apps.back().blocking_budget_ns = kNever;
   EXPECT_TRUE(Starts()) << "an app that has never sent a query promises nothing yet";
+  builder.AddLcAppWithTarget(0, kMs, 200 * kMs);
+  builder.lc_apps.back().target_tail = 2;
+  builder.lc_apps.back().blocking_budget_ns = kNever;
+  EXPECT_TRUE(Starts()) << "nor is a tenth of its target kept";
 }
 
 TEST_F(BeGridsForbiddenTest, ByALoadAtWhichTheyGainLittle) {
@@ -346,6 +350,15 @@ TEST(BeGridsChoiceTest, ASplitIsTriedOnlyForMoreThanTheyAreWorth) {
   const Plan beside = PlanOf("adaptive", builder);
   EXPECT_EQ(beside.trial_split, -1);
   EXPECT_TRUE(beside.segments_beside_queries) << Describe(beside);
+  EXPECT_EQ(beside.choice.chosen, 132);
+  EXPECT_EQ(beside.choice.runner_up, 84);
+  EXPECT_GT(beside.choice.runner_up_value, 600'000) << "what the trial hopes for";
+  EXPECT_LT(beside.choice.runner_up_value, beside.choice.value);
+  // Near a tie, a trial that has begun goes on.
+  step.segment_gain = static_cast<double>(beside.choice.runner_up_value) / 0.5e6 - 1 + 0.02;
+  EXPECT_EQ(PlanOf("adaptive", builder).trial_split, -1);
+  builder.snapshot.trial.split = 0;
+  EXPECT_EQ(PlanOf("adaptive", builder).trial_split, 0);
 }
 
 }  // namespace

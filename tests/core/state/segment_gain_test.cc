@@ -20,7 +20,14 @@ class SegmentGainTest : public ::testing::Test {
     const TimeNs launched_ns = now_ns;
     now_ns += static_cast<TimeNs>(ms * kMs);
     NoteLcWork(gains, lc_ms * kMs);
-    NoteBePart(gains, kernel, kernel != kGrid, launched_ns, be_ms * kMs, now_ns);
+    End(kernel, launched_ns, be_ms);
+  }
+  // A part of a grid, or of the only graph in segments on the device.
+  void End(KernelId kernel, TimeNs launched_ns, double be_ms) {
+    NoteBePart(gains, launched_ns, be_ms * kMs, now_ns);
+    if (kernel == kGrid) return;
+    CreditInterval(gains, kernel, now_ns);
+    BeginInterval(gains, now_ns);
   }
   double Gain(KernelId kernel = kStep) const { return GainOf(gains, kernel, now_ns); }
 
@@ -79,15 +86,43 @@ TEST_F(SegmentGainTest, OnlyWhileSegmentsRunBesideQueries) {
   EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
   FollowPlan(gains, true, now_ns);
   Interval(10, 5, 9);
-  EXPECT_GT(Gain(), kSegmentGain) << "nothing of the time before";
+  // 4 ms of 5, and the first idea.
+  const double first_ms = kSegmentGainFirstNs / kMs;
+  EXPECT_NEAR(Gain(), (kSegmentGain * first_ms + 4) / (first_ms + 5), 1e-6);
+}
+
+// What else was on the device began before, and would count whole.
+TEST_F(SegmentGainTest, APartThatWasThereWhenItBeganAnewDoesNotCountEither) {
+  const TimeNs launched_ns = now_ns;
+  now_ns += 5 * kMs;
+  BeginAnew(gains, now_ns);
+  now_ns += kMs;
+  End(kStep, launched_ns, 6);
+  EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
+}
+
+// Steps of 5 and 40 ms: what both do in the time counts for both.
+TEST_F(SegmentGainTest, TwoGraphsHaveTheGainOfBoth) {
+  for (int i = 0; i < 400; ++i) {
+    const TimeNs launched_ns = now_ns;
+    now_ns += 10 * kMs;
+    NoteLcWork(gains, 5 * kMs);
+    NoteBePart(gains, launched_ns, 5.0 * kMs, now_ns);
+    if (i % 20 == 19) NoteBePart(gains, launched_ns, 40.0 * kMs, now_ns);
+    for (const KernelId graph : {kStep, kOtherStep}) CreditInterval(gains, graph, now_ns);
+    BeginInterval(gains, now_ns);
+  }
+  EXPECT_NEAR(Gain(kStep), Gain(kOtherStep), 1e-6);
+  EXPECT_NEAR(Gain(kStep), 0.4, 0.15);
 }
 
 // It ran on a split before.
 TEST_F(SegmentGainTest, APartFromBeforeBeginsTheIntervalAnew) {
   NoteLcWork(gains, 50 * kMs);
-  NoteBePart(gains, kStep, true, now_ns - 1, 100.0 * kMs, now_ns + 100 * kMs);
-  EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
+  const TimeNs before_ns = now_ns - 1;
   now_ns += 100 * kMs;
+  End(kStep, before_ns, 100);
+  EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
   const int64_t first_ms = static_cast<int64_t>(kSegmentGainFirstNs) / kMs;
   Interval(2.0 * static_cast<double>(first_ms), first_ms, 1.2 * static_cast<double>(first_ms));
   EXPECT_NEAR(Gain(), (kSegmentGain + 0.2) / 2, 1e-6);
@@ -101,6 +136,9 @@ TEST_F(SegmentGainTest, FadesToTheFirstIdea) {
   EXPECT_LT(Gain(), kSegmentGain);
   now_ns += static_cast<TimeNs>(kSegmentGainFadesNs / 2);
   EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
+  BeginInterval(gains, now_ns);
+  Interval(10, 5, 5);
+  EXPECT_NEAR(Gain(), kSegmentGain, 0.1) << "what had faded came back";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/core/base/tuning.h"
 #include "src/core/flow/verbs/hang_limit.h"
 #include "src/core/flow/verbs/label.h"
 #include "src/core/flow/verbs/predict_task.h"
@@ -154,12 +155,22 @@ void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, 
   }
 }
 
+bool AsksForSoloRun(const Flow& flow, const Task& task) {
+  return task.work.kind == TaskKind::kKernel && flow.be_apps.size() > 1 &&
+         task.progress.predicted.duration_ns <= kSoloRunNsMax &&
+         WantsSoloRun(flow.solo_runs, task.work.kernel->id);
+}
+
 void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.running_index < 0) EnterList(flow, task, part.form);
   if (reason == Reason::kTailCredit) BeginCredit(flow, task);
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
+  if (!IsLc(task) && task.record.launches == 1 && AsksForSoloRun(flow, task)) {
+    task.progress.runs_alone = !task.progress.had_co_residents;
+    NoteSoloAsked(flow.solo_runs, task.record.kernel);
+  }
   // The second part of a fused launch runs in the order of the first part's lane.
   flow.fused_runs.Spoil(part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);

@@ -61,7 +61,8 @@ void NoteChoice(const Snapshot& snapshot, const Layout& layout, double shared_va
     choice.chosen = snapshot.sm_count;
     choice.value = Millionths(shared_value);
     choice.runner_up = LcSmsOf(snapshot, layout.split);
-    choice.runner_up_value = Millionths(layout.value);
+    choice.runner_up_value =
+        Millionths(layout.trial_kernel >= 0 ? layout.trial_value : layout.value);
     return;
   }
   if (!(layout.value > 0) || layout.trial_kernel >= 0) return;

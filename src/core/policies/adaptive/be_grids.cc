@@ -33,10 +33,16 @@ BeGrids::BeGrids(const Snapshot& snapshot, const Layout& layout, int32_t current
   reserve_ns_ = ReserveNs();
   if (!AllFit() || BeQuotas(snapshot, kWholeLayout).any()) return;
   const double value = SharedWholeValue(snapshot, layout, load_, gain_);
-  // A split is tried only if it may be better than this.
-  if (layout.trial_kernel >= 0 && value <= layout.trial_value) return;
+  if (layout.trial_kernel >= 0 && !IsBetterThanTrial(layout, value)) return;
   applies_ = IsBestShared(layout, current, value);
   if (applies_) value_ = value;
+}
+
+// Segments, whose gain is measured, keep a split from being tried that may only be worse. A trial
+// that has begun goes on near a tie.
+bool BeGrids::IsBetterThanTrial(const Layout& layout, double value) const {
+  const bool begun = snapshot_.trial.split == layout.split;
+  return any_segments_ && value > layout.trial_value + (begun ? kLayoutHysteresis : 0);
 }
 
 // Whether every LC app that sends queries has a target alone, and the load is worth it.
@@ -72,6 +78,7 @@ bool BeGrids::ReadBe() {
 int64_t BeGrids::ReserveNs() const {
   int64_t reserve_ns = 0;
   for (const LcAppView& app : snapshot_.lc_apps) {
+    if (HasNeverSent(app)) continue;
     const double late = any_grids_ ? std::max(1.0, app.target_tail) : app.target_tail - 1;
     const double share = kGridReserve * std::max(0.0, late);
     reserve_ns =

@@ -87,7 +87,7 @@ class OpenPlaces {
   }
   // Whether no other task may share SMs with it.
   bool RunsAlone(const HeadView& task) const {
-    return RunsInSegments(snapshot_, task) || quotas_.IsUnbounded(task);
+    return task.runs_alone || RunsInSegments(snapshot_, task) || quotas_.IsUnbounded(task);
   }
   // A launch of the task on the place was planned.
   void Take(const HeadView& task, BePlace& place);
