@@ -17,13 +17,16 @@ class GraphsTest : public testing::TestWithParam<Tier> {
     low_ = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kLow, true});
     equal_ = *device_->CreateLane({core::kWholeDevice, core::LanePriority::kHigh, true});
   }
-  void Graph(core::LaneIndex lane, const char* kernel, uint64_t id) {
+  void Graph(core::LaneIndex lane, const core::KernelDesc& kernel, uint64_t id) {
     core::LaunchRequest request;
     request.parts[0].launch = core::LaunchId{id};
     request.parts[0].lane = lane;
     request.form = core::Form::kGraph;
-    request.parts[0].work.kernel = &Kernel(kernel);
+    request.parts[0].work.kernel = &kernel;
     ASSERT_TRUE(device_->Launch(request).ok());
+  }
+  void Graph(core::LaneIndex lane, const char* kernel, uint64_t id) {
+    Graph(lane, Kernel(kernel), id);
   }
   void Grid(core::LaneIndex lane, const char* kernel, int64_t blocks, uint64_t id) {
     core::LaunchRequest request;
@@ -236,12 +239,7 @@ TEST_P(GraphsTest, GraphsOfSmallNodesRunBesideEachOther) {
   const core::KernelDesc other = SmallNodes(901, 56, 50);
   for (const core::KernelDesc* graph : {&one, &other}) {
     ASSERT_TRUE(device_->PrepareKernel(*graph).ok());
-    core::LaunchRequest request;
-    request.parts[0].launch = core::LaunchId{graph->id.value};
-    request.parts[0].lane = graph == &one ? high_ : low_;
-    request.form = core::Form::kGraph;
-    request.parts[0].work.kernel = graph;
-    ASSERT_TRUE(device_->Launch(request).ok());
+    Graph(graph == &one ? high_ : low_, *graph, graph->id.value);
     // The first one has the device to itself, and leaves what its node does not need.
     device_->AdvanceTo(device_->NowNs() + 110'000);
   }
@@ -267,12 +265,7 @@ TEST_P(GraphsTest, SegmentsTakeTurnsOnTheSmsThatLcWorkLeaves) {
   ASSERT_TRUE(device_->Launch(InSegments(graph, low_)).ok());
   const core::TimeNs query_ns = begin_ns + 1'010'000;
   device_->AdvanceTo(query_ns);
-  core::LaunchRequest request;
-  request.parts[0].launch = core::LaunchId{2};
-  request.parts[0].lane = high_;
-  request.form = core::Form::kGraph;
-  request.parts[0].work.kernel = &query;
-  ASSERT_TRUE(device_->Launch(request).ok());
+  Graph(high_, query, 2);
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 2U);
   EXPECT_EQ(done[0].launch.value, 2U);
@@ -299,12 +292,7 @@ TEST_P(GraphsTest, LcWorkWaitsForOneTurnOfASegmentAtMost) {
   graph.cut = device_->CutOf(graph);
   ASSERT_TRUE(device_->Launch(InSegments(graph, low_)).ok());
   device_->AdvanceTo(1'010'000);
-  core::LaunchRequest request;
-  request.parts[0].launch = core::LaunchId{2};
-  request.parts[0].lane = high_;
-  request.form = core::Form::kGraph;
-  request.parts[0].work.kernel = &query;
-  ASSERT_TRUE(device_->Launch(request).ok());
+  Graph(high_, query, 2);
   const auto done = RunUntilIdle(*device_);
   ASSERT_EQ(done.size(), 2U);
   EXPECT_EQ(done[0].launch.value, 2U);

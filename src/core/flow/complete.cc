@@ -179,8 +179,9 @@ void SettleTask(Flow& flow, Task& task, const Part& part, const DeviceCompletion
     // A fused launch takes longer than its kernels alone.
     if (completion.timed && task.record.launches == 1 && task.record.evictions == 0 &&
         part.form != Form::kFused) {
-      AddSample(flow, task, part, MeasuredFor(flow, task, part, completion), false);
-      if (!IsLc(task) && !task.progress.had_co_residents) {
+      const int64_t measured_ns = MeasuredFor(flow, task, part, completion);
+      const bool sampled = AddSample(flow, task, part, measured_ns, false) != nullptr;
+      if (sampled && !IsLc(task) && !task.progress.had_co_residents) {
         NoteSoloMeasured(flow.solo_runs, task.record.kernel);
       }
     } else if (completion.timed && task.record.launches > 1) {

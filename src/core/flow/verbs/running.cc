@@ -135,6 +135,14 @@ Launched LaunchedEvent(const Task& task, const Part& part, Reason reason) {
           .reason = reason};
 }
 
+// A part of a task that had one before is no run by itself.
+void BeginSoloRun(Flow& flow, Task& task) {
+  if (IsLc(task)) return;
+  const bool asks = task.record.launches == 1 && AsksForSoloRun(flow, task);
+  task.progress.runs_alone = asks && !task.progress.had_co_residents;
+  if (asks) NoteSoloAsked(flow.solo_runs, task.record.kernel);
+}
+
 }  // namespace
 
 void SizePart(const Flow& flow, const Task& task, const PlannedLaunch& planned, Part& part) {
@@ -167,10 +175,7 @@ void EnterRunning(Flow& flow, Task& task, Part& part, Reason reason) {
   if (task.progress.started_early) SizePart(flow, task, PlannedLaunch(), part);
   if (flow.lanes.lane(part.lane).parts++ == 0) ++flow.lanes_busy;
   RecordCoResidents(flow, task, part);
-  if (!IsLc(task) && task.record.launches == 1 && AsksForSoloRun(flow, task)) {
-    task.progress.runs_alone = !task.progress.had_co_residents;
-    NoteSoloAsked(flow.solo_runs, task.record.kernel);
-  }
+  BeginSoloRun(flow, task);
   // The second part of a fused launch runs in the order of the first part's lane.
   flow.fused_runs.Spoil(part.launch, part.order_lane != kNoLane ? part.order_lane : part.lane);
   flow.ledger.Charge(static_cast<int>(task.app->slot), part.workers, part.workers_per_sm);
