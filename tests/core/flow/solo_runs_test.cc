@@ -57,6 +57,30 @@ TEST_F(SoloRunsTest, TheFirstTasksOfEachKernelRunByThemselves) {
   EXPECT_GE(together, 8) << "for ever";
 }
 
+// A query evicts each task, so that none is measured.
+TEST_F(SoloRunsTest, WhereNoneCanBeMeasuredTheyShareTheDeviceInTheEnd) {
+  const QueueId queues[] = {AddQueue(AppClass::kBestEffort, "one"),
+                            AddQueue(AppClass::kBestEffort, "other")};
+  const KernelId kernels[] = {HalfKernel("one"), HalfKernel("other")};
+  const QueueId service = AddQueue(AppClass::kLatencyCritical, "service");
+  const KernelId query = *scheduler_->RegisterKernel(Graph("query", 100 * kUs));
+  std::vector<TicketId> tasks;
+  for (int i = 0; i < kSoloRunsAsked + 32; ++i) {
+    for (const int app : {0, 1}) tasks.push_back(Submit(queues[app], kernels[app]));
+  }
+  while (!scheduler_->Record(tasks.back()).ok()) {
+    ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + 400 * kUs).ok());
+    const TicketId ticket = SubmitGraph(service, query, true);
+    ASSERT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 10 * kMs).ok());
+    ASSERT_TRUE(scheduler_->ReleaseTicket(ticket).ok());
+  }
+  int together = 0;
+  for (size_t i = tasks.size() - 32; i < tasks.size(); ++i) {
+    together += scheduler_->Record(tasks[i])->beside == kernels[1 - i % 2] ? 1 : 0;
+  }
+  EXPECT_GT(together, 0) << "for ever";
+}
+
 // Its next task hides the latency of a launch, and nobody's share depends on its duration.
 TEST_F(SoloRunsTest, AnAppByItselfIsNotMeasuredSo) {
   AppOptions options;
