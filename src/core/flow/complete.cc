@@ -120,6 +120,7 @@ void NoteGain(Flow& flow, const Task& task, const Part& part, double work_ns) {
   for (const Task* other : flow.running_be) {
     if (other == &task || other->progress.parts.empty()) continue;
     if (other->progress.parts[0].form != Form::kSegments) continue;
+    if (!HasKnownDuration(flow.solo_runs, *other->work.kernel)) continue;
     CreditInterval(gains, other->record.kernel, flow.now_ns);
   }
   BeginInterval(gains, flow.now_ns);

@@ -233,14 +233,19 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.eviction_p99_ns = task.progress.eviction_p99_ns;
 }
 
+// A head that waits for an empty place, which others may refill, stops waiting after a while.
+bool WaitsToRunAlone(const Flow& flow, const Task& task) {
+  return task.record.launches == 0 && flow.now_ns - task.progress.ready_ns <= kBePassedNsMax &&
+         AsksForSoloRun(flow, task);
+}
+
 void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
   ViewTask(task, tail_rate, view);
   view.followed = IsFollowed(task);
   view.segment_gain =
       task.IsSegmented() ? GainOf(flow.segment_gains, task.work.kernel->id, flow.now_ns) : 0;
-  view.runs_alone = task.progress.running_index >= 0
-                        ? task.progress.runs_alone
-                        : task.record.launches == 0 && AsksForSoloRun(flow, task);
+  view.runs_alone =
+      task.progress.running_index >= 0 ? task.progress.runs_alone : WaitsToRunAlone(flow, task);
 }
 
 // How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the

@@ -73,7 +73,9 @@ inline void NoteLcWork(SegmentGains& gains, int64_t solo_ns) {
 // A part of BE work has ended that would have taken `work_ns` alone.
 inline void NoteBePart(SegmentGains& gains, TimeNs launched_ns, double work_ns, TimeNs now_ns) {
   if (gains.begin_ns == kNever) return;
-  if (launched_ns < gains.begin_ns) return BeginAnew(gains, now_ns);
+  // Another part that is on the device counts a little too much, once. If it had to end first too,
+  // two parts that overlap could keep each other from ever being measured.
+  if (launched_ns < gains.begin_ns) return BeginInterval(gains, now_ns);
   gains.be_ns += work_ns;
 }
 

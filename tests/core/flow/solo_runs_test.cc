@@ -81,6 +81,25 @@ TEST_F(SoloRunsTest, WhereNoneCanBeMeasuredTheyShareTheDeviceInTheEnd) {
   EXPECT_GT(together, 0) << "for ever";
 }
 
+// A task of another app that takes longer than anybody waits.
+TEST_F(SoloRunsTest, AKernelWaitsForAnEmptyDeviceForSoLongOnly) {
+  const QueueId busy = AddQueue(AppClass::kBestEffort, "busy");
+  const QueueId queue = AddQueue(AppClass::kBestEffort, "other");
+  const KernelId kernels[] = {HalfKernel("long"), HalfKernel("short")};
+  TaskSpec spec;
+  spec.queue = busy;
+  spec.kernel = kernels[0];
+  spec.work.block_tasks = int64_t{sms_} * 4 * 40 * 100;  // 100 ms, which nobody measures alone
+  const TicketId running = *scheduler_->SubmitBe(spec);
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
+  const TicketId task = Submit(queue, kernels[1]);
+  ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kBePassedNsMax / 2).ok());
+  EXPECT_FALSE(scheduler_->Record(task).ok());
+  ASSERT_TRUE(scheduler_->Wait(task, scheduler_->NowNs() + 1'000 * kMs).ok());
+  EXPECT_LT(scheduler_->NowNs(), kBePassedNsMax + 10 * kMs);
+  ASSERT_TRUE(scheduler_->Wait(running, scheduler_->NowNs() + 1'000 * kMs).ok());
+}
+
 // Its next task hides the latency of a launch, and nobody's share depends on its duration.
 TEST_F(SoloRunsTest, AnAppByItselfIsNotMeasuredSo) {
   AppOptions options;

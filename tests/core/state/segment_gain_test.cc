@@ -101,6 +101,18 @@ TEST_F(SegmentGainTest, APartThatWasThereWhenItBeganAnewDoesNotCountEither) {
   EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
 }
 
+// Two parts at a time, one of them from before.
+TEST_F(SegmentGainTest, PartsThatOverlapAreMeasuredAllTheSame) {
+  TimeNs launched_ns[] = {now_ns - 20 * kMs, now_ns};
+  for (int i = 0; i < 400; ++i) {
+    now_ns += 20 * kMs;
+    NoteLcWork(gains, 10 * kMs);
+    End(kStep, launched_ns[i % 2], 12);
+    launched_ns[i % 2] = now_ns;
+  }
+  EXPECT_NEAR(Gain(), 0.2, 0.1);
+}
+
 // Steps of 5 and 40 ms: what both do in the time counts for both.
 TEST_F(SegmentGainTest, TwoGraphsHaveTheGainOfBoth) {
   for (int i = 0; i < 400; ++i) {

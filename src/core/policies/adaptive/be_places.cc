@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "src/core/base/tuning.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/launch_claims.h"
@@ -236,6 +237,10 @@ void BePlaces::HoldRest(Plan& plan) const {
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
+    // Time alone ends its wait for an empty place.
+    if (head.runs_alone) {
+      plan.replan_at_ns = std::min(plan.replan_at_ns, head.ready_ns + kBePassedNsMax + 1);
+    }
     Judgement first_to_clear{Reason::kHoldWindow, 0, 0};
     int first_rank = 100;
     for (const BePlace& place : places_.all()) {
