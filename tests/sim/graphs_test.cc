@@ -240,7 +240,8 @@ TEST_P(GraphsTest, GraphsOfSmallNodesRunBesideEachOther) {
   for (const core::KernelDesc* graph : {&one, &other}) {
     ASSERT_TRUE(device_->PrepareKernel(*graph).ok());
     Graph(graph == &one ? high_ : low_, *graph, graph->id.value);
-    // The first one has the device to itself, and leaves what its node does not need.
+    // While the first graph runs alone it holds all SMs. When the second one comes, it keeps only
+    // those that its present node needs.
     device_->AdvanceTo(device_->NowNs() + 110'000);
   }
   const auto done = RunUntilIdle(*device_);

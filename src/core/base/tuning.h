@@ -96,7 +96,7 @@ inline constexpr int64_t kShutdownEvictionNs = 2 * 1000 * 1000;
 // seconds. Long against a task (2-8 ms). Range 10 ms to 1 s.
 inline constexpr double kFairCreditNs = 100e6;
 
-// Tasks of a BE kernel that are measured by themselves where several BE apps have work
+// Tasks of a BE kernel that are measured by themselves where there are several BE apps
 // (state/solo_runs.h), and how often that is tried. Ranges 4 to 64 and 16 to 255.
 inline constexpr uint8_t kSoloRunsMeasured = 16;
 inline constexpr uint8_t kSoloRunsAsked = 64;

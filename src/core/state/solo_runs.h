@@ -1,7 +1,7 @@
 // Which BE kernels still get a run by themselves, so that their durations are learned.
 //
-// Where several BE apps have work, the next task is on the device before the last one ends, or
-// shares SMs with it, and what each takes alone is never seen. A wrong duration would then stay,
+// Where there are several BE apps, the next task is often on the device before the last one ends,
+// or shares SMs with it, and what each takes alone is never seen. A wrong duration would then stay,
 // and with it wrong shares: weights are kept in predicted device time. So the first tasks of each
 // kernel run with no other BE work beside or behind them, if they are short. LC work may still come
 // between, so that a run is asked for several times.
@@ -37,7 +37,8 @@ inline bool WantsSoloRun(const SoloRuns& runs, KernelId kernel) {
 
 inline void NoteSoloAsked(SoloRuns& runs, KernelId kernel) { ++runs.by_kernel[kernel.value].asked; }
 
-// Whether the work of a part can be told in time: by a record, by a hint, or as it ran alone here.
+// Whether it is known how long the kernel takes alone: from a simulation record, from a hint, or
+// because the model saw a run by itself.
 inline bool HasKnownDuration(const SoloRuns& runs, const KernelDesc& kernel) {
   return kernel.simulation.present || kernel.solo_hint_ns > 0 ||
          runs.by_kernel[kernel.id.value].measured > 0;

@@ -286,13 +286,19 @@ TEST_F(BeGridsForbiddenTest, ByAReservationOrAQuota) {
   EXPECT_FALSE(Starts());
 }
 
+// A service of 1 ms queries at load 0.5, and one split.
+class BeGridsChoiceTest : public ::testing::Test {
+ protected:
+  BeGridsChoiceTest() { builder.lc_apps[0].p99_alone_ns = 4 * kMs; }
+
+  SnapshotBuilder builder{{84}};
+  int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);
+  int32_t be = builder.AddBeApp();
+};
+
 // Whole 0.5, and 0.5 x 0.09 for the grids; the split gives the BE side's speed.
-TEST(BeGridsChoiceTest, TheyAreChosenWhereTheyBeatTheBestSplit) {
-  SnapshotBuilder builder({84});
-  const int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);
-  const int32_t be = builder.AddBeApp();
+TEST_F(BeGridsChoiceTest, TheyAreChosenWhereTheyBeatTheBestSplit) {
   const int32_t kernel = builder.AddKernel(40 * kUs);
-  builder.lc_apps[0].p99_alone_ns = 4 * kMs;
   builder.AddBeHead(be, kernel, kMs);
   PairOption& pair = builder.Pair(lc, kernel, 84);
   pair = {0.9F, 0.95F, 0.40F, 0.6F};
@@ -313,12 +319,8 @@ TEST(BeGridsChoiceTest, TheyAreChosenWhereTheyBeatTheBestSplit) {
 }
 
 // Whole 0.5, and 0.5 x what was measured; the split gives 0.5 x 0.9 + 0.36 x 0.5, or so.
-TEST(BeGridsChoiceTest, SegmentsAreChosenByTheirMeasuredGain) {
-  SnapshotBuilder builder({84});
-  const int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);
-  const int32_t be = builder.AddBeApp();
+TEST_F(BeGridsChoiceTest, SegmentsAreChosenByTheirMeasuredGain) {
   const int32_t graph = builder.AddKernel(400 * kUs);
-  builder.lc_apps[0].p99_alone_ns = 4 * kMs;
   HeadView& step = builder.AddBeGraph(be, graph, 40 * kMs);
   builder.Pair(lc, graph, 84) = {0.95F, 0.95F, 0.40F, 0.6F};
   step.segment_gain = 0.1;
@@ -333,13 +335,9 @@ TEST(BeGridsChoiceTest, SegmentsAreChosenByTheirMeasuredGain) {
 }
 
 // Nobody measured the pair on the split, on which it might have more than half of the device.
-TEST(BeGridsChoiceTest, ASplitIsTriedOnlyForMoreThanTheyAreWorth) {
-  SnapshotBuilder builder({84});
-  const int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);
-  const int32_t be = builder.AddBeApp();
-  const int32_t graph = builder.AddKernel(400 * kUs);
-  builder.lc_apps[0].p99_alone_ns = 4 * kMs;
+TEST_F(BeGridsChoiceTest, ASplitIsTriedOnlyForMoreThanTheyAreWorth) {
   builder.snapshot.trial.open = true;
+  const int32_t graph = builder.AddKernel(400 * kUs);
   HeadView& step = builder.AddBeGraph(be, graph, 40 * kMs);
   builder.Pair(lc, graph, 84) = {0.3F, 0.95F, 0.40F, 0.6F};
   const std::vector<float> hoped = {0.95F};

@@ -12,8 +12,8 @@
 //   T_q       with a grid at most the blocking budget: a query that then waits as long behind
 //             others as the p99 alone is in time. Segments alone would leave for it.
 //   value     the whole device's, and load x gain: kGridGain, or what was measured of the segments
-//             (HeadView::segment_gain). Chosen where it beats the best split, and with segments
-//             what a trial of one hopes for
+//             (HeadView::segment_gain). Chosen where it beats the best split. Grids
+//             alone give way to any trial of a split, segments only to one that hopes for more
 //
 // A kernel that was evicted resumes as workers, only while no query is active. Threads: the
 // planner's. Pure; nothing allocates.
