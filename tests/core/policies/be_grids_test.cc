@@ -193,6 +193,15 @@ TEST_F(BeSegmentsTest, AQueryEvictsWorkersBesideThem) {
   EXPECT_EQ(FindEviction(plan, segments.task, kWholeDevice), nullptr);
 }
 
+TEST_F(BeGridsTest, WhereNothingCanBeEvictedWorkersBesideAQueryStay) {
+  builder.AddRunningBe(be, kernel, kMs, {{kWholeDevice, Form::kWorkers}});
+  builder.AddQuery(lc, 9 * kMs);
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1);
+  builder.snapshot.eviction_available = false;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.evictions.size(), 0) << Describe(plan);
+}
+
 // 4.9 ms of the rest and 1.2 ms are more than 6 ms.
 TEST_F(BeGridsTest, ARestCountsForTheGridsBehindIt) {
   HeadView& rest = AddHead(4'900 * kUs);

@@ -111,6 +111,7 @@ bool BeGrids::Fits(const HeadView& task, int64_t ran_ns) const {
 }
 
 void BeGrids::EvictForLc(Plan& plan) const {
+  if (!snapshot_.eviction_available) return;
   for (const RunningView& running : snapshot_.running) {
     if (!IsBeCompute(running.task) || RunsInSegments(snapshot_, running.task)) continue;
     EvictTaskParts(running, ~uint64_t{0}, Reason::kEvictForLc, plan);
