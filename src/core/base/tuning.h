@@ -312,6 +312,9 @@ inline constexpr double kSegmentGainFirstNs = 30e6;
 // measured again has faded. Ranges 1e8 to 3e9 and 3e9 to 1e11.
 inline constexpr double kSegmentGainMemoryNs = 300e6;
 inline constexpr double kSegmentGainFadesNs = 30e9;
+// Time, ns, for which segments on a split are not measured after the change to it: near a tie each
+// stay would count its change and not the part that is under way at its end. Range 5e6 to 1e8.
+inline constexpr int64_t kSegmentGainSettleNs = 20'000'000;
 // adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
 // them. Range 1e6 to 1e9.
 inline constexpr int64_t kBePassedNsMax = 10'000'000;

@@ -242,8 +242,15 @@ bool WaitsToRunAlone(const Flow& flow, const Task& task) {
 void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
   ViewTask(task, tail_rate, view);
   view.followed = IsFollowed(task);
-  view.segment_gain =
-      task.IsSegmented() ? GainOf(flow.segment_gains, task.work.kernel->id, flow.now_ns) : 0;
+  if (task.IsSegmented()) {
+    const KernelId graph = task.work.kernel->id;
+    view.segment_gain = GainOf(flow.segment_gains, graph, flow.now_ns);
+    const SplitGain on_split = SplitGainOf(flow.segment_gains, graph, flow.now_ns);
+    view.split_gain = on_split.gain;
+    view.split_gain_known = on_split.known;
+  } else {
+    view.segment_gain = view.split_gain = view.split_gain_known = 0;
+  }
   view.runs_alone =
       task.progress.running_index >= 0 ? task.progress.runs_alone : WaitsToRunAlone(flow, task);
 }
@@ -478,7 +485,7 @@ void MakePlan(Flow& flow) {
   plan.Clear();
   AskPolicy(flow);
   FollowPlan(flow.trial, plan.trial_split, plan.trial_kernel, flow.now_ns);
-  FollowPlan(flow.segment_gains, plan.segments_beside_queries, flow.now_ns);
+  FollowPlan(flow.segment_gains, plan.segments_run, flow.now_ns);
   // A wake-up time in the past would replan forever; the clock must advance.
   flow.replan_at_ns = std::max(plan.replan_at_ns, flow.now_ns + 1);
   flow.planned = true;

@@ -138,6 +138,9 @@ struct HeadView {
   // BE, a graph that can run in segments: what it gains beside queries, a share of LC's time
   // (state/segment_gain.h); else 0.
   double segment_gain = 0;
+  // The same on a split, as measured, and how much that counts beside a prediction, 0 to 1.
+  double split_gain = 0;
+  double split_gain_known = 0;
   // What its eviction adds to an LC query, predicted; kNever when not evictable.
   int64_t eviction_ns = 0;
   int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
@@ -309,6 +312,9 @@ struct LcRoute {
   bool evict_overlapping = false;
 };
 
+// How graphs in segments run while queries are active, where both ways are compared.
+enum class SegmentsRun : uint8_t { kNone = 0, kBesideQueries, kOnSplit };
+
 // What a plan chose between: the choice and the next best one with what the policy compared. For
 // the event log only.
 enum class ChoiceKind : uint8_t {
@@ -349,7 +355,7 @@ struct Plan {
   // The split and the BE kernel (row of `pairs`) that are on trial; -1: none.
   int32_t trial_split = -1;
   int32_t trial_kernel = -1;
-  bool segments_beside_queries = false;  // segments may run beside queries, and there are some
+  SegmentsRun segments_run = SegmentsRun::kNone;
   PlannedChoice choice;
   // Entries of a policy from outside that were malformed, and are not in the lists.
   int64_t dropped = 0;
@@ -361,7 +367,7 @@ struct Plan {
     routes.fill(LcRoute());
     replan_at_ns = kNever;
     trial_split = trial_kernel = -1;
-    segments_beside_queries = false;
+    segments_run = SegmentsRun::kNone;
     choice = PlannedChoice();
     dropped = 0;
   }

@@ -435,11 +435,15 @@ void MakeGraphs(SnapshotBuilder& builder) {
     if (IsLc(head) || head.kernel_index < 0 || Coin()) continue;
     head.kind = TaskKind::kGraph;
     head.segment_gain = Pick<double>({0, 0.6});
+    head.split_gain = Pick<double>({-0.5, 0.2, 0.8});
+    head.split_gain_known = Pick<double>({0, 0.7});
   }
   for (RunningView& running : builder.running) {
     if (IsLc(running.task) || Coin()) continue;
     running.task.kind = TaskKind::kGraph;
     running.task.segment_gain = Pick<double>({0, 0.6});
+    running.task.split_gain = Pick<double>({-0.5, 0.2, 0.8});
+    running.task.split_gain_known = Pick<double>({0, 0.7});
     while (running.parts.size() > 1) running.parts.PopBack();
     running.parts[0].form = running.task.evictable ? Form::kSegments : Form::kGraph;
   }

@@ -14,7 +14,7 @@ constexpr KernelId kGrid{5};
 
 class SegmentGainTest : public ::testing::Test {
  protected:
-  SegmentGainTest() { FollowPlan(gains, true, now_ns); }
+  SegmentGainTest() { FollowPlan(gains, SegmentsRun::kBesideQueries, now_ns); }
   // Queries of `lc_ms` and a part of `be_ms`, alone, in an interval of `ms`.
   void Interval(double ms, int64_t lc_ms, double be_ms, KernelId kernel = kStep) {
     const TimeNs launched_ns = now_ns;
@@ -28,6 +28,10 @@ class SegmentGainTest : public ::testing::Test {
     if (kernel == kGrid) return;
     CreditInterval(gains, kernel, now_ns);
     BeginInterval(gains, now_ns);
+  }
+  // On a split, whose first time does not count.
+  void Settle() {
+    for (int64_t ns = 0; ns < kSegmentGainSettleNs; ns += 10 * kMs) Interval(10, 5, 0);
   }
   double Gain(KernelId kernel = kStep) const { return GainOf(gains, kernel, now_ns); }
 
@@ -81,10 +85,10 @@ TEST_F(SegmentGainTest, OtherBeWorkCountsToo) {
 }
 
 TEST_F(SegmentGainTest, OnlyWhileSegmentsRunBesideQueries) {
-  FollowPlan(gains, false, now_ns);
+  FollowPlan(gains, SegmentsRun::kNone, now_ns);
   for (int i = 0; i < 100; ++i) Interval(10, 5, 5);
   EXPECT_DOUBLE_EQ(Gain(), kSegmentGain);
-  FollowPlan(gains, true, now_ns);
+  FollowPlan(gains, SegmentsRun::kBesideQueries, now_ns);
   Interval(10, 5, 9);
   // 4 ms of 5, and the first idea.
   const double first_ms = kSegmentGainFirstNs / kMs;
@@ -138,6 +142,34 @@ TEST_F(SegmentGainTest, APartFromBeforeBeginsTheIntervalAnew) {
   const int64_t first_ms = static_cast<int64_t>(kSegmentGainFirstNs) / kMs;
   Interval(2.0 * static_cast<double>(first_ms), first_ms, 1.2 * static_cast<double>(first_ms));
   EXPECT_NEAR(Gain(), (kSegmentGain + 0.2) / 2, 1e-6);
+}
+
+// 5 ms of queries and 4 ms of BE work in 10 ms: 1 ms of 5 is lost.
+TEST_F(SegmentGainTest, OnASplitItIsMeasuredApart) {
+  EXPECT_DOUBLE_EQ(SplitGainOf(gains, kStep, now_ns).known, 0);
+  for (int i = 0; i < 100; ++i) Interval(10, 5, 6);
+  const double beside = Gain();
+  EXPECT_DOUBLE_EQ(SplitGainOf(gains, kStep, now_ns).known, 0);
+  FollowPlan(gains, SegmentsRun::kOnSplit, now_ns);
+  Settle();
+  const int64_t first_ms = static_cast<int64_t>(kSegmentGainFirstNs) / kMs;
+  for (int64_t ms = 0; ms < first_ms; ms += 5) Interval(10, 5, 4);
+  const SplitGain on_split = SplitGainOf(gains, kStep, now_ns);
+  EXPECT_NEAR(on_split.gain, -0.2, 1e-6);
+  EXPECT_NEAR(on_split.known, 0.5, 1e-3) << "as much as the first idea";
+  EXPECT_NEAR(Gain(), beside, 0.01);
+  now_ns += static_cast<TimeNs>(kSegmentGainFadesNs);
+  EXPECT_DOUBLE_EQ(SplitGainOf(gains, kStep, now_ns).known, 0);
+}
+
+TEST_F(SegmentGainTest, APartFromTheOtherWayBeginsTheIntervalAnew) {
+  const TimeNs launched_ns = now_ns;
+  now_ns += 5 * kMs;
+  FollowPlan(gains, SegmentsRun::kOnSplit, now_ns);
+  Settle();
+  NoteLcWork(gains, kMs);
+  End(kStep, launched_ns, 6);
+  EXPECT_DOUBLE_EQ(SplitGainOf(gains, kStep, now_ns).known, 0);
 }
 
 TEST_F(SegmentGainTest, FadesToTheFirstIdea) {

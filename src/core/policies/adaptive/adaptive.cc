@@ -53,16 +53,17 @@ int64_t LcSmsOf(const Snapshot& snapshot, int32_t layout) {
 }
 
 // A trial is not chosen for its value, and a forced mechanism compares no others. `shared_value`:
-// of the whole device, shared with active queries; 0: it is not.
-void NoteChoice(const Snapshot& snapshot, const Layout& layout, double shared_value, Plan& plan) {
+// of the whole device, shared with active queries; 0: it is not. `split_value`: of the best split
+// then.
+void NoteChoice(const Snapshot& snapshot, const Layout& layout, double shared_value,
+                double split_value, Plan& plan) {
   PlannedChoice& choice = plan.choice;
   if (shared_value > 0) {
     choice.kind = ChoiceKind::kLayout;
     choice.chosen = snapshot.sm_count;
     choice.value = Millionths(shared_value);
     choice.runner_up = LcSmsOf(snapshot, layout.split);
-    choice.runner_up_value =
-        Millionths(layout.trial_kernel >= 0 ? layout.trial_value : layout.value);
+    choice.runner_up_value = Millionths(split_value);
     return;
   }
   if (!(layout.value > 0) || layout.trial_kernel >= 0) return;
@@ -106,7 +107,8 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   const double shared_value = overlap.applies() ? overlap.value() : grids.value();
   const Layout whole{};
   const Layout& layout = overlap.applies() || grids.applies() ? whole : apart;
-  NoteChoice(snapshot, apart, shared_value, plan);
+  const double split_value = overlap.applies() ? apart.value : grids.split_value();
+  NoteChoice(snapshot, apart, shared_value, split_value, plan);
   const int64_t budget_ns = MinBlockingBudget(snapshot);
   const int64_t change_ns = BlockingOfChange(snapshot, current, layout.split);
   const bool waits_for_change = change_ns > budget_ns;
@@ -117,7 +119,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     plan.trial_kernel = layout.trial_kernel;
   }
 
-  plan.segments_beside_queries = grids.applies() && grids.any_segments() && !waits_for_change;
+  if (!waits_for_change) plan.segments_run = grids.SegmentsRunOn(layout);
   const bool stays = overlap.applies() || (grids.applies() && grids.any_segments());
   PublishRoutes(
       snapshot,

@@ -32,17 +32,34 @@ BeGrids::BeGrids(const Snapshot& snapshot, const Layout& layout, int32_t current
   if (!allowed || !ReadLc() || !ReadBe()) return;
   reserve_ns_ = ReserveNs();
   if (!AllFit() || BeQuotas(snapshot, kWholeLayout).any()) return;
+  compares_ = true;
   const double value = SharedWholeValue(snapshot, layout, load_, gain_);
-  if (layout.trial_kernel >= 0 && !IsBetterThanTrial(layout, value)) return;
-  applies_ = IsBestShared(layout, current, value);
+  const double known = AsMeasured(layout.value, layout.split == current);
+  const bool on_trial = layout.trial_kernel >= 0;
+  split_value_ = on_trial ? AsMeasured(layout.trial_value, false) : known;
+  if (on_trial && !IsBetterThanTrial(layout, value)) return;
+  applies_ = IsBestShared(layout, known, current, value);
   if (applies_) value_ = value;
+}
+
+// The value of a split that was predicted to be worth this, by what segments gained on splits.
+double BeGrids::AsMeasured(double predicted, bool in_force) const {
+  const double bonus = in_force ? kLayoutHysteresis : 0;
+  const double measured = 1 - load_ + load_ * split_gain_;
+  return predicted + split_known_ * (measured - (predicted - bonus));
+}
+
+SegmentsRun BeGrids::SegmentsRunOn(const Layout& layout) const {
+  if (!compares_ || !any_segments_) return SegmentsRun::kNone;
+  if (applies_) return SegmentsRun::kBesideQueries;
+  return layout.split == kWholeLayout ? SegmentsRun::kNone : SegmentsRun::kOnSplit;
 }
 
 // Segments, whose gain is measured, keep a split from being tried that may only be worse. A trial
 // that has begun goes on near a tie.
 bool BeGrids::IsBetterThanTrial(const Layout& layout, double value) const {
   const bool begun = snapshot_.trial.split == layout.split;
-  return any_segments_ && value > layout.trial_value + (begun ? kLayoutHysteresis : 0);
+  return any_segments_ && value > split_value_ + (begun ? kLayoutHysteresis : 0);
 }
 
 // Whether every LC app that sends queries has a target alone, and the load is worth it.
@@ -65,12 +82,17 @@ bool BeGrids::ReadBe() {
     const bool segments = RunsInSegments(snapshot_, task);
     (segments ? any_segments_ : any_grids_) = true;
     gain_ += segments ? task.segment_gain : kGridGain;
+    split_gain_ += task.split_gain_known * task.split_gain;
+    split_known_ += task.split_gain_known;
     ++tasks;
   };
   for (const HeadView& head : snapshot_.heads) read(head);
   for (const RunningView& running : snapshot_.running) read(running.task);
-  if (tasks > 0) gain_ /= tasks;
-  return tasks > 0;
+  if (tasks == 0) return false;
+  gain_ /= tasks;
+  if (split_known_ > 0) split_gain_ /= split_known_;
+  split_known_ /= tasks;
+  return true;
 }
 
 // The more queries are late, the more stays unused. Segments leave when a headroom is spent, so

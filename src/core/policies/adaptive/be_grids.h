@@ -12,7 +12,8 @@
 //   T_q       with a grid at most the blocking budget: a query that then waits as long behind
 //             others as the p99 alone is in time. Segments alone would leave for it.
 //   value     the whole device's, and load x gain: kGridGain, or what was measured of the segments
-//             (HeadView::segment_gain). Chosen where it beats the best split. Grids
+//             (HeadView::segment_gain). Chosen where it beats the best split, whose value is what
+//             was measured of segments on splits, as far as that is known. Grids
 //             alone give way to any trial of a split, segments only to one that hopes for more
 //
 // A kernel that was evicted resumes as workers, only while no query is active. Threads: the
@@ -39,6 +40,10 @@ class BeGrids {
   bool applies() const { return applies_; }
   // What the choice is worth, in the unit of a layout's value; 0 if they do not apply.
   double value() const { return value_; }
+  // Of the best split beside it.
+  double split_value() const { return split_value_; }
+  // How segments run on this layout, where both ways may be used.
+  SegmentsRun SegmentsRunOn(const Layout& layout) const;
 
   // Whether graphs in segments are on the device or may be: a query that comes leaves them there,
   // and the next plan evicts the workers.
@@ -53,6 +58,7 @@ class BeGrids {
   bool ReadLc();
   bool ReadBe();
   int64_t ReserveNs() const;
+  double AsMeasured(double predicted, bool in_force) const;
   bool IsBetterThanTrial(const Layout& layout, double value) const;
   bool AllFit() const;
   bool Fits(const HeadView& task, int64_t ran_ns) const;
@@ -65,7 +71,11 @@ class BeGrids {
   const int64_t budget_ns_;  // for what is on the device when a query comes
   double load_ = 0;          // of the LC apps
   int64_t reserve_ns_ = 0;
-  double gain_ = 0;  // of LC's time, the mean of the BE tasks'
+  double gain_ = 0;        // of LC's time, the mean of the BE tasks'
+  double split_gain_ = 0;  // the same on a split, as measured
+  double split_known_ = 0;
+  double split_value_ = 0;
+  bool compares_ = false;  // all BE work may run beside queries
   bool any_segments_ = false;
   bool any_grids_ = false;
   bool applies_ = false;

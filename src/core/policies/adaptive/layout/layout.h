@@ -46,10 +46,10 @@ inline double SharedWholeValue(const Snapshot& snapshot, const Layout& layout, d
                                double gain) {
   return (snapshot.splits.empty() ? 1 - load : layout.whole_value) + load * gain;
 }
-// Whether it is the best choice: near a tie with a split, the layout in force is.
-inline bool IsBestShared(const Layout& layout, int32_t current, double value) {
+// Whether it is the best choice: near a tie with a split of `split_value`, the layout in force is.
+inline bool IsBestShared(const Layout& layout, double split_value, int32_t current, double value) {
   const double bonus = current == kWholeLayout ? kLayoutHysteresis : 0;
-  return layout.split == kWholeLayout || value + bonus > layout.value;
+  return layout.split == kWholeLayout || value + bonus > split_value;
 }
 
 }  // namespace gpushare::core
