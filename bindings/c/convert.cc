@@ -24,6 +24,7 @@ static_assert(static_cast<int>(Reason::kHoldHeadroom) == GPUSHARE_REASON_HOLD_HE
 static_assert(static_cast<int>(Reason::kHoldLaunches) == GPUSHARE_REASON_HOLD_LAUNCHES);
 static_assert(static_cast<int>(Reason::kHoldPlan) == GPUSHARE_REASON_HOLD_PLAN);
 static_assert(static_cast<int>(Reason::kHoldTailCredit) == GPUSHARE_REASON_HOLD_TAIL_CREDIT);
+static_assert(static_cast<int>(Reason::kHoldDuty) == GPUSHARE_REASON_HOLD_DUTY);
 static_assert(static_cast<int>(Reason::kEvictForLc) == GPUSHARE_REASON_EVICT_FOR_LC);
 static_assert(static_cast<int>(Reason::kEvictForQuota) == GPUSHARE_REASON_EVICT_FOR_QUOTA);
 static_assert(static_cast<int>(Reason::kUserPolicy) == GPUSHARE_REASON_USER_POLICY);

@@ -251,6 +251,7 @@ enum gpushare_reason_value {
   GPUSHARE_REASON_HOLD_LAUNCHES = 45,          // the most launches are in flight
   GPUSHARE_REASON_HOLD_PLAN = 48,              // its policy's plan entry was dropped
   GPUSHARE_REASON_HOLD_TAIL_CREDIT = 49,       // beyond a budget, and a tail account lacks credit
+  GPUSHARE_REASON_HOLD_DUTY = 50,              // BE work has had its share of time
   GPUSHARE_REASON_EVICT_FOR_LC = 64,           // an LC task needs its SMs
   GPUSHARE_REASON_EVICT_FOR_RESERVATION = 65,  // an LC reservation is short of CapSMs
   GPUSHARE_REASON_EVICT_FOR_LAYOUT = 66,       // the planner moves to another split

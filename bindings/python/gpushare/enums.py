@@ -192,6 +192,8 @@ class Reason(_Open):
     HOLD_PLAN = 48
     # beyond a budget, and a tail account lacks credit
     HOLD_TAIL_CREDIT = 49
+    # BE work has had its share of time
+    HOLD_DUTY = 50
     # an LC task needs its SMs
     EVICT_FOR_LC = 64
     # an LC reservation is short of CapSMs

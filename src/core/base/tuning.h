@@ -305,16 +305,34 @@ inline constexpr int32_t kGridsMost = 2;
 // What segments gain beside queries, before it was measured (state/segment_gain.h): 0.11 to 0.64,
 // 0.39 on the mean, of 35 pairs on an H200 under baymax. Too high a guess costs BE some 4 %, where
 // a split is better, until it is measured. Too low a one is never found out, and costs 7 to 23 %.
-// Its weight, in ns of LC work: fifteen queries of 2 ms. Ranges 0.3 to 0.7, 1e7 to 1e8.
+// Its weight, in ns of LC work: that of twenty queries of 1 ms measured too little, and a split
+// with 0.1 of the device less was kept. Ranges 0.3 to 0.7, 3e7 to 3e8.
 inline constexpr double kSegmentGain = 0.6;
-inline constexpr double kSegmentGainFirstNs = 30e6;
+inline constexpr double kSegmentGainFirstNs = 80e6;
 // LC work, ns, that a measured gain remembers, and the time, ns, after which one that is not
-// measured again has faded. Ranges 1e8 to 3e9 and 3e9 to 1e11.
-inline constexpr double kSegmentGainMemoryNs = 300e6;
+// measured again has faded. Ranges 3e8 to 3e9 and 3e9 to 1e11.
+inline constexpr double kSegmentGainMemoryNs = 1e9;
 inline constexpr double kSegmentGainFadesNs = 30e9;
 // Time, ns, for which segments on a split are not measured after the change to it: near a tie each
 // stay would count its change and not the part that is under way at its end. Range 5e6 to 1e8.
 inline constexpr int64_t kSegmentGainSettleNs = 20'000'000;
+// The duty of BE work (state/be_duty.h). The part of a bound's slack that slower queries may take;
+// the period, ns, whose first share BE work has; the least share; its largest growth at a time.
+// Ranges 0.5 to 0.9, 3e7 to 1e9, 0.01 to 0.2, 1.1 to 2.
+inline constexpr double kDutyShareOfBound = 0.6;
+inline constexpr int64_t kDutyPeriodNs = 100'000'000;
+inline constexpr double kDutyShareMin = 0.05;
+inline constexpr double kDutyShareGrows = 1.25;
+// Queries in a judgement. Quiet ones that are remembered, and the fewest that a judgement needs.
+// Ranges 16 to 128, 32 to 1000, 4 to 32.
+inline constexpr double kDutyBatch = 32;
+inline constexpr double kDutyQuietMemory = 128;
+inline constexpr double kDutyQuietLeast = 8;
+// Time, ns, after BE work from which a query is quiet; the longest pause for quiet ones, and the
+// time from one to the next. Ranges 5e6 to 1e8, 1e8 to 1e9, 1e9 to 1e12.
+inline constexpr int64_t kDutyQuietNs = 20'000'000;
+inline constexpr int64_t kDutyPauseNs = 400'000'000;
+inline constexpr int64_t kDutyPausesEveryNs = 30'000'000'000;
 // adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
 // them. Range 1e6 to 1e9.
 inline constexpr int64_t kBePassedNsMax = 10'000'000;

@@ -126,6 +126,7 @@ enum class Reason : uint8_t {
   kHoldLaunches = 45,         // held: the most launches are in flight
   kHoldPlan = 48,             // held: the policy's plan asks for what cannot be done
   kHoldTailCredit = 49,       // held: beyond a blocking budget, and a tail account lacks credit
+  kHoldDuty = 50,             // held: BE work has had its share of time, and makes queries slower
   kEvictForLc = 64,           // evicted: an LC task needs its SMs
   kEvictForReservation = 65,  // evicted in part: an LC reservation is short of CapSMs
   kEvictForLayout = 66,       // evicted: the planner changed the partition layout

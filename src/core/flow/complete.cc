@@ -151,7 +151,9 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
                          static_cast<double>(done) / static_cast<double>(task.work.block_tasks);
   app.work_ns.fetch_add(static_cast<int64_t>(work_ns), std::memory_order_relaxed);
   app.attained_ns += work_ns / FairWeight(app);
-  if (!IsLc(task) && task.work.kind != TaskKind::kMemcpy) NoteGain(flow, task, part, work_ns);
+  if (IsLc(task) || task.work.kind == TaskKind::kMemcpy) return;
+  flow.be_left_ns = flow.now_ns;
+  NoteGain(flow, task, part, work_ns);
 }
 
 // The device's own duration. For an LC launch that waited for BE work to leave its SMs, it includes

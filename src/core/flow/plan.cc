@@ -388,6 +388,19 @@ void ViewRunning(Flow& flow) {
   }
 }
 
+// The duty that the strictest LC app leaves; one that sends nothing leaves all.
+void ViewDuty(Flow& flow) {
+  Snapshot& snapshot = flow.buffers.snapshot;
+  snapshot.be_paused_until_ns = 0;
+  snapshot.be_pauses_at_ns = kNever;
+  for (int i = 0; i < flow.lc_apps.size(); ++i) {
+    if (flow.buffers.lc_apps[i].load * kLoadSteps < 0.5) continue;
+    const DutyWindow window = DutyAt(flow.lc_apps[i]->duty, flow.now_ns);
+    snapshot.be_paused_until_ns = std::max(snapshot.be_paused_until_ns, window.paused_until_ns);
+    snapshot.be_pauses_at_ns = std::min(snapshot.be_pauses_at_ns, window.pauses_at_ns);
+  }
+}
+
 void BuildSnapshot(Flow& flow) {
   PlanBuffers& buffers = flow.buffers;
   Snapshot& snapshot = buffers.snapshot;
@@ -408,6 +421,7 @@ void BuildSnapshot(Flow& flow) {
   snapshot.trial = ViewOf(flow.trial);
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
+  ViewDuty(flow);
   ViewBeApps(flow);
   ViewQueries(flow);
   ComputeHeadrooms(buffers.queries.span(), snapshot.queued_ns, flow.now_ns);

@@ -111,6 +111,7 @@ constexpr ReasonRow kReasons[] = {
     {Reason::kHoldLaunches, "hold_launches", "held: enough launches are in flight"},
     {Reason::kHoldPlan, "hold_plan", "held: its plan entry was dropped"},
     {Reason::kHoldTailCredit, "hold_tail_credit", "held: a tail account lacks credit"},
+    {Reason::kHoldDuty, "hold_duty", "held: BE work has had its share of time"},
     {Reason::kEvictForLc, "evict_for_lc", "evicted for LC"},
     {Reason::kEvictForReservation, "evict_for_reservation", "evicted for a reservation"},
     {Reason::kEvictForLayout, "evict_for_layout", "evicted for another layout"},

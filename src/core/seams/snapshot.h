@@ -248,6 +248,10 @@ struct Snapshot {
   // next query at once then pays for no eviction.
   int64_t return_hysteresis_ns = 2000;
   bool quiesced = false;  // the application asked for quiet: launch nothing
+  // The duty of BE work on the whole device (state/be_duty.h): it pauses until then, and again at
+  // that time.
+  TimeNs be_paused_until_ns = 0;
+  TimeNs be_pauses_at_ns = kNever;
   bool partitions_available = false;
   bool eviction_available = false;
   absl::Span<const PlaceView> places;  // [0] is the whole device

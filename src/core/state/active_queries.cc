@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "src/core/base/tuning.h"
 #include "src/core/state/target_tail.h"
@@ -71,6 +72,31 @@ void NoteTrial(Flow& flow, const QueryState& query, int64_t latency_ns) {
   NoteTrialQuery(trial, static_cast<int32_t>(query.app->slot), kernel, on_time);
 }
 
+// Whether no BE compute work was on the device from a while before `time_ns` until now.
+bool IsQuietSince(const Flow& flow, TimeNs time_ns) {
+  if (flow.be_left_ns > time_ns - kDutyQuietNs) return false;
+  return std::all_of(flow.running_be.begin(), flow.running_be.end(),
+                     [](const Task* task) { return task->work.kind == TaskKind::kMemcpy; });
+}
+
+// A query of an app that states a bound has ended. If it began where the app's last one ended, with
+// the whole device to itself, its time counts for the duty of BE work.
+void NoteDuty(Flow& flow, const QueryState& query) {
+  App& app = *query.app;
+  const App* const last = std::exchange(flow.query_end_app, &app);
+  const TimeNs began_ns = std::exchange(flow.query_end_ns, flow.now_ns);
+  if (app.options.p99_bound <= 0 || last != &app || query.arrival_ns > began_ns) return;
+  if (query.done_ns <= 0 || app.plan_index < 0) return;
+  const LcRoute& route = flow.buffers.plan.routes[static_cast<size_t>(app.plan_index)];
+  if (route.place != kWholeDevice) return;
+  for (const QueryState* other = flow.first_query; other != nullptr; other = other->next) {
+    if (other->app != &app) return;
+  }
+  NoteServiceTime(app.duty, flow.now_ns - began_ns, IsQuietSince(flow, began_ns),
+                  ToleratedLonger(app.options.p99_bound, LoadOf(app, flow.now_ns)),
+                  app.query_solo_ns, flow.now_ns);
+}
+
 }  // namespace
 
 void LinkQuery(Flow& flow, QueryState& query) {
@@ -115,6 +141,7 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   // A query without a prediction takes what it took; nothing if it ended before it arrived.
   app.busy_solo_ns += query.solo_ns > 0 ? query.solo_ns : std::max<int64_t>(0, latency_ns);
   if (query.done_ns > 0) NoteLcWork(flow.segment_gains, query.solo_ns);
+  NoteDuty(flow, query);
   if (app.active_queries.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     EndBusyPeriod(app, flow.now_ns);
   }

@@ -187,6 +187,9 @@ struct Flow {
   double virtual_time_ns = 0;
   PairTrial trial;
   SegmentGains segment_gains;
+  TimeNs be_left_ns = -kDutyQuietNs;   // when BE compute work last left the device
+  const App* query_end_app = nullptr;  // of the query that ended last, and when
+  TimeNs query_end_ns = 0;
   SoloRuns solo_runs;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};

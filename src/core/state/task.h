@@ -27,6 +27,7 @@
 #include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 #include "src/core/seams/snapshot.h"
+#include "src/core/state/be_duty.h"
 #include "src/core/state/latency_tail.h"
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
@@ -273,6 +274,7 @@ struct alignas(64) App {
   int64_t busy_solo_ns = 0;
   int64_t query_solo_ns = 0;
   LatencyTail tail;  // of queries that met no task on credit
+  BeDuty duty;
   TailAccount account;
   RecentLatencies delivered;              // of all queries
   double target_tail = kTargetTailStart;  // target_tail.h

@@ -141,6 +141,11 @@ class OpenLoop {
     }
     while (latencies_ns_.size() < expected) ASSERT_TRUE(scheduler_->Poll().ok());
   }
+  // From now on queries take so much longer, whatever runs beside them.
+  void SlowDown(double factor) {
+    const double solo_ns = factor * static_cast<double>(service_.solo_ns);
+    lc_.kernel = Graph("slower query", {{static_cast<int64_t>(solo_ns), Sms(0), 1, true, {}}});
+  }
   void RunFor(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
 
   int64_t QuantileNs(double q) const {

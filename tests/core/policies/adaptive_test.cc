@@ -431,6 +431,39 @@ TEST_F(WholeTest, APlaceThatADrainingTaskHasLeftIsLeftToItsApp) {
   EXPECT_EQ(FindHold(PlanOf("adaptive", builder), head)->reason, Reason::kHoldWindow);
 }
 
+// Queries take longer after BE work, which has had its share of time.
+TEST_F(WholeTest, BeWorkPausesUntilItsNextShareOfTimeBegins) {
+  const RunningView& running = builder.AddRunningBe(be, kernel, 8 * kMs, {{kWholeDevice}});
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  const TimeNs until_ns = builder.snapshot.be_paused_until_ns = builder.snapshot.now_ns + 5 * kMs;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_TRUE(plan.launches.empty()) << Describe(plan);
+  ASSERT_NE(FindEviction(plan, running.task, kWholeDevice), nullptr);
+  EXPECT_EQ(FindEviction(plan, running.task, kWholeDevice)->reason, Reason::kHoldDuty);
+  ASSERT_NE(FindHold(plan, head), nullptr);
+  EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldDuty);
+  EXPECT_EQ(FindHold(plan, head)->limit_ns, until_ns);
+  EXPECT_EQ(plan.replan_at_ns, until_ns);
+  builder.AddRunningLc(lc, kWholeDevice);
+  EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1) << "for LC, and once";
+  EXPECT_FALSE(PlanOf("adaptive:evict", builder).replan_at_ns == until_ns) << "it is forced";
+}
+
+TEST_F(WholeTest, BeWorkRunsInItsShareOfTimeAndAsksForItsEnd) {
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  const TimeNs end_ns = builder.snapshot.be_pauses_at_ns = builder.snapshot.now_ns + 3 * kMs;
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_NE(FindLaunch(plan, head), nullptr);
+  EXPECT_EQ(plan.replan_at_ns, end_ns);
+}
+
+// There it runs beside queries, whose measured speed counts.
+TEST_F(ElasticTest, OnASplitBeWorkDoesNotPause) {
+  const HeadView& head = builder.AddBeHead(be, kernel, 8 * kMs);
+  builder.snapshot.be_paused_until_ns = builder.snapshot.now_ns + 5 * kMs;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head, be_place), nullptr);
+}
+
 TEST_F(WholeTest, WithoutLcAppsEverythingRuns) {
   SnapshotBuilder idle;
   const int32_t app = idle.AddBeApp();

@@ -48,7 +48,7 @@ TEST_F(SegmentGainTest, IsTheFirstIdeaUntilItIsMeasured) {
 
 // 5 ms of queries and 6 ms of BE work in 10 ms: 1 ms in 5.
 TEST_F(SegmentGainTest, BecomesWhatSharingSavesOfTheTime) {
-  for (int i = 0; i < 100; ++i) Interval(10, 5, 6);
+  for (int i = 0; i < 300; ++i) Interval(10, 5, 6);
   EXPECT_NEAR(Gain(),
               0.2 + (kSegmentGain - 0.2) * kSegmentGainFirstNs /
                         (kSegmentGainFirstNs + kSegmentGainMemoryNs),
@@ -71,13 +71,13 @@ TEST_F(SegmentGainTest, IsNeitherBelowNothingNorAboveAll) {
 TEST_F(SegmentGainTest, FollowsAChange) {
   for (int i = 0; i < 1'000; ++i) Interval(10, 5, 5);
   EXPECT_LT(Gain(), 0.1);
-  for (int i = 0; i < 200; ++i) Interval(10, 5, 9);
+  for (int i = 0; i < 1'000; ++i) Interval(10, 5, 9);
   EXPECT_GT(Gain(), 0.7);
 }
 
 // Its work is part of the next interval of a graph.
 TEST_F(SegmentGainTest, OtherBeWorkCountsToo) {
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < 300; ++i) {
     Interval(5, 2, 2, kGrid);
     Interval(5, 3, 4);
   }

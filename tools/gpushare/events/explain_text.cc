@@ -53,6 +53,8 @@ constexpr ReasonClause kReasonClauses[] = {
     {GPUSHARE_REASON_HOLD_PLAN, "the entry that its policy planned for it was dropped"},
     {GPUSHARE_REASON_HOLD_TAIL_CREDIT,
      "it blocks longer than a blocking budget, and a tail account lacks credit"},
+    {GPUSHARE_REASON_HOLD_DUTY,
+     "queries take longer after BE work, and BE work had had its share of time"},
     {GPUSHARE_REASON_EVICT_FOR_LC, "an LC task needed its SMs"},
     {GPUSHARE_REASON_EVICT_FOR_RESERVATION, "an LC reservation was short of CapSMs"},
     {GPUSHARE_REASON_EVICT_FOR_LAYOUT, "the planner moved to another partition layout"},

@@ -27,11 +27,19 @@ LcRoute RouteOf(const Snapshot& snapshot, int32_t layout, bool overlaps) {
   return route;
 }
 
-void HoldBeCompute(const Snapshot& snapshot, int64_t value_ns, int64_t limit_ns, Plan& plan) {
+void HoldBeCompute(const Snapshot& snapshot, Reason reason, int64_t value_ns, int64_t limit_ns,
+                   Plan& plan) {
   for (const HeadView& head : snapshot.heads) {
     if (head.app_class != AppClass::kBestEffort || head.kind == TaskKind::kMemcpy) continue;
-    plan.holds.TryAdd({head.task, Reason::kHoldBlocking, value_ns, limit_ns});
+    plan.holds.TryAdd({head.task, reason, value_ns, limit_ns});
   }
+}
+
+// BE work leaves the whole device until its next share of time begins.
+void Pause(const Snapshot& snapshot, uint64_t evicted, Plan& plan) {
+  EvictBeParts(snapshot, PlaceBit(kWholeDevice) & ~evicted, Reason::kHoldDuty, plan);
+  HoldBeCompute(snapshot, Reason::kHoldDuty, snapshot.now_ns, snapshot.be_paused_until_ns, plan);
+  plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.be_paused_until_ns);
 }
 
 // Whether time alone can change the choice of a layout: no query is active, and a load is not yet
@@ -96,6 +104,11 @@ absl::string_view AdaptivePolicy::name() const {
   return sharing_ == SmSharing::kNone ? "adaptive:apart" : "adaptive";
 }
 
+// Whether BE work takes turns with queries on the whole device, as its duty was measured.
+bool AdaptivePolicy::HasDuty(const Layout& layout) const {
+  return mechanism_ == Mechanism::kBest && layout.split == kWholeLayout;
+}
+
 void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (PlanQuiesced(snapshot, plan)) return;
   const int32_t current = CurrentLayout(snapshot);
@@ -139,7 +152,9 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   EvictOverQuotas(snapshot, plan);
 
   if (waits_for_change) {
-    HoldBeCompute(snapshot, change_ns, budget_ns, plan);
+    HoldBeCompute(snapshot, Reason::kHoldBlocking, change_ns, budget_ns, plan);
+  } else if (HasDuty(layout) && snapshot.now_ns < snapshot.be_paused_until_ns) {
+    Pause(snapshot, for_lc, plan);
   } else if (grids.applies()) {
     grids.PlanHeads(lc, lc_ahead_ns, plan);
   } else {
@@ -151,6 +166,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     }
     places.Fill(plan);
     places.HoldRest(plan);
+    if (HasDuty(layout)) plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.be_pauses_at_ns);
   }
   PlanBeCopies(snapshot, lc, plan);
   // Time alone ends these holds: a load fades, quiet time earns credit, an app is silent at last.

@@ -35,6 +35,8 @@ class AdaptivePolicy final : public Policy {
   void MakePlan(const Snapshot& snapshot, Plan& plan) override;
 
  private:
+  bool HasDuty(const Layout& layout) const;
+
   Mechanism mechanism_;
   SmSharing sharing_;
   IdleShares idle_shares_;

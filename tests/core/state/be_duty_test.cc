@@ -1,0 +1,138 @@
+// The share of time that BE work has where it makes later queries slower.
+
+#include "src/core/state/be_duty.h"
+
+#include <gtest/gtest.h>
+
+namespace gpushare::core {
+namespace {
+
+constexpr int64_t kUs = 1'000;
+constexpr int64_t kMs = 1'000'000;
+constexpr int64_t kSoloNs = 1'594 * kUs;
+constexpr int64_t kQuietNs = 1'570 * kUs;
+
+class BeDutyTest : public ::testing::Test {
+ protected:
+  // Queries that take about this long.
+  void Queries(int count, int64_t service_ns, bool quiet) {
+    for (int i = 0; i < count; ++i) {
+      now_ns += 9 * kMs;
+      const int64_t off_ns = i % 2 == 0 ? 15 * kUs : -15 * kUs;
+      NoteServiceTime(duty, service_ns + off_ns, quiet, kTolerated, kSoloNs, now_ns);
+    }
+  }
+  void Quiet() { Queries(16, kQuietNs, true); }
+  void Judge(double longer) {
+    Queries(static_cast<int>(kDutyBatch),
+            static_cast<int64_t>((1 + longer) * static_cast<double>(kQuietNs)), false);
+  }
+
+  static constexpr double kTolerated = 0.02;
+  TimeNs now_ns = 1'000 * kMs;
+  BeDuty duty;
+};
+
+TEST_F(BeDutyTest, QueriesThatTakeAsLongAsQuietOnesLeaveAllTime) {
+  Quiet();
+  duty.batch = MeanTime();
+  for (const double longer : {-0.01, 0.0, 0.015}) {
+    Judge(longer);
+    EXPECT_DOUBLE_EQ(duty.share, 1) << longer;
+  }
+  EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
+  EXPECT_EQ(DutyAt(duty, now_ns).pauses_at_ns, kNever);
+}
+
+TEST_F(BeDutyTest, LongerQueriesLeaveTheShareThatIsTolerated) {
+  Quiet();
+  duty.batch = MeanTime();
+  Judge(0.08);
+  EXPECT_NEAR(duty.share, 0.25, 0.01);
+  Judge(0.02);
+  EXPECT_NEAR(duty.share, 0.25, 0.01) << "within the error";
+  Judge(0.04);
+  EXPECT_NEAR(duty.share, 0.125, 0.01);
+  for (int i = 0; i < 20; ++i) Judge(0.1);
+  EXPECT_DOUBLE_EQ(duty.share, kDutyShareMin);
+}
+
+TEST_F(BeDutyTest, TheShareGrowsAgain) {
+  Quiet();
+  duty.batch = MeanTime();
+  Judge(0.08);
+  Judge(0.005);
+  EXPECT_NEAR(duty.share, 0.25 * kDutyShareGrows, 0.01);
+  for (int i = 0; i < 10; ++i) Judge(0.0);
+  EXPECT_DOUBLE_EQ(duty.share, 1);
+}
+
+// A difference of 5 % of times that vary by half says nothing yet.
+TEST_F(BeDutyTest, NoiseIsNoReason) {
+  for (int i = 0; i < 64; ++i) {
+    const int64_t off_ns = i % 2 == 0 ? 800 * kUs : -800 * kUs;
+    NoteServiceTime(duty, kQuietNs + off_ns, true, kTolerated, kSoloNs, now_ns);
+  }
+  duty.batch = MeanTime();
+  for (int i = 0; i < 32; ++i) {
+    const int64_t off_ns = i % 2 == 0 ? 800 * kUs : -800 * kUs;
+    NoteServiceTime(duty, kQuietNs * 105 / 100 + off_ns, false, kTolerated, kSoloNs, now_ns);
+  }
+  EXPECT_DOUBLE_EQ(duty.share, 1);
+}
+
+TEST_F(BeDutyTest, BeWorkPausesOnceForQuietQueries) {
+  Judge(0.08);
+  const DutyWindow window = DutyAt(duty, now_ns);
+  EXPECT_EQ(window.paused_until_ns, now_ns + kDutyPauseNs);
+  // Queries of the pause are no part of a judgement, and the first ones end it.
+  Queries(static_cast<int>(kDutyQuietLeast) - 1, kQuietNs, true);
+  EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
+  Queries(1, kQuietNs, true);
+  EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
+  now_ns = duty.pause_until_ns;
+  Judge(0.08);
+  EXPECT_NEAR(duty.share, 0.25, 0.01);
+}
+
+TEST_F(BeDutyTest, AFruitlessPauseIsNotRepeatedSoon) {
+  Judge(0.08);
+  now_ns = duty.pause_until_ns;
+  EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
+  Judge(0.08);
+  Judge(0.08);
+  EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
+  now_ns += kDutyPausesEveryNs;
+  Judge(0.08);
+  EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
+}
+
+TEST_F(BeDutyTest, QueriesAsShortAsOneAloneNeedNoPause) {
+  Queries(100, kSoloNs - 20 * kUs, false);
+  EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
+}
+
+TEST_F(BeDutyTest, BeWorkHasTheFirstPartOfEachPeriod) {
+  duty.share = 0.25;
+  const TimeNs begin_ns = 70 * kDutyPeriodNs;
+  const DutyWindow first = DutyAt(duty, begin_ns);
+  EXPECT_EQ(first.paused_until_ns, 0);
+  EXPECT_EQ(first.pauses_at_ns, begin_ns + kDutyPeriodNs / 4);
+  EXPECT_EQ(DutyAt(duty, first.pauses_at_ns - 1).paused_until_ns, 0);
+  const DutyWindow then = DutyAt(duty, first.pauses_at_ns);
+  EXPECT_EQ(then.paused_until_ns, begin_ns + kDutyPeriodNs);
+  EXPECT_EQ(then.pauses_at_ns, kNever);
+}
+
+// (1 + x)(1 - rho) / (1 - rho (1 + x)) is 1 plus that part of the slack.
+TEST(ToleratedLongerTest, LengthensTheQueueByAPartOfTheSlack) {
+  for (const double rho : {0.0, 0.3, 0.5, 0.8}) {
+    const double longer = ToleratedLonger(1.05, rho);
+    EXPECT_NEAR((1 + longer) * (1 - rho) / (1 - rho * (1 + longer)), 1 + 0.05 * kDutyShareOfBound,
+                1e-9)
+        << rho;
+  }
+}
+
+}  // namespace
+}  // namespace gpushare::core
