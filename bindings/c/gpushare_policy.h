@@ -97,8 +97,9 @@ typedef struct gpushare_be_app_view {
   uint32_t app_id;
   int32_t quota_capsms;  // 0: no quota
   double weight;
-  // Whole-device time of its work that is done or on the device, divided by its weight. The app
-  // with the smallest is next by weight; one without work keeps up with the others.
+  // Whole-device time of its work that is done or on the device, divided by its weight, or by the
+  // smaller one that gives it its quota where its weight gives more. The app with the smallest is
+  // next by weight; one without work keeps up with the others.
   int64_t attained_ns;
   double used_capsms;
   gpushare_bool packed;  // its quota is on whole SMs that no other app uses

@@ -1,9 +1,11 @@
-// Quotas under smguard: what a BE app gets of the device, alone on it. On the simulated device.
+// Quotas: what a BE app gets of the device, alone on it under smguard, and beside other quotas. On
+// the simulated device.
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tests/faults/tenants.h"
 
@@ -65,6 +67,35 @@ TEST(SpreadQuota, HoldsToWithinOneWorker) {
     EXPECT_GE(rate, 0.9 * (quota - 1.0 / 8) / kSms) << quota;
   }
 }
+
+// What the quotas of the others leave an app is its floor. Four apps have a lane each; of five, one
+// waits in turn, and each gets four fifths of its quota.
+class Floors : public testing::TestWithParam<const char*> {};
+
+TEST_P(Floors, AreHeldHoweverManyAppsThereAre) {
+  for (const int others : {1, 3, 4}) {
+    SCOPED_TRACE(others);
+    Tenants tenants(GetParam());
+    tenants.AddProportionalKernel("proportional");
+    const int floor = tenants.AddBe("floor", 1, "proportional", 8 * 132 * 20);
+    tenants.SetQuota(floor, 24, false);
+    for (int i = 0; i < others; ++i) {
+      const std::string name = "other" + std::to_string(i);
+      tenants.SetQuota(tenants.AddBe(name.c_str(), 1, "proportional", 8 * 132 * 20), 6, false);
+    }
+    tenants.RunUntil(2 * kEnd);  // until kernels are measured by themselves
+    const std::vector<double> before = tenants.AllWork();
+    tenants.RunUntil(6 * kEnd);
+    const double lane = others < 4 ? 0.95 : 0.75;
+    for (int app = 0; app <= others; ++app) {
+      const double rate = (tenants.Work(app) - before[static_cast<size_t>(app)]) / (4 * kEnd);
+      EXPECT_GE(rate, lane * (app == floor ? 24 : 6) / kSms) << app;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Floors, testing::Values("smguard", "adaptive"),
+                         [](const auto& instance) { return std::string(instance.param); });
 
 }  // namespace
 }  // namespace gpushare_test

@@ -261,6 +261,11 @@ inline constexpr int32_t kBeWindowPerApp = 2;
 // between tasks of different queues. Range 1 to 2.
 inline constexpr int32_t kBeWindowPerPlace = 2;
 
+// Live BE launches on the whole device where quotas keep each to some of the SMs, and BE lanes for
+// them: one a launch. Four busy streams delay nobody, and eight block other streams
+// (docs/hardware.md, "Eviction signal"). Range 2 to 4.
+inline constexpr int32_t kQuotaLanes = 4;
+
 // What one return to the LC side and one eviction cost BE, ns: hysteresis, launch call and latency
 // (2.0 + 2.8 + 4.5), and half of the eviction write (2.0). Range 5,000 to 30,000.
 inline constexpr int64_t kReturnGapNs = 11'000;

@@ -150,7 +150,7 @@ void Account(Flow& flow, Task& task, const Part& part, const DeviceCompletion& c
   const double work_ns = static_cast<double>(task.progress.predicted.duration_ns) *
                          static_cast<double>(done) / static_cast<double>(task.work.block_tasks);
   app.work_ns.fetch_add(static_cast<int64_t>(work_ns), std::memory_order_relaxed);
-  app.attained_ns += work_ns / FairWeight(app);
+  app.attained_ns += work_ns / app.fair_weight;
   if (IsLc(task) || task.work.kind == TaskKind::kMemcpy) return;
   flow.be_left_ns = flow.now_ns;
   NoteGain(flow, task, part, work_ns);

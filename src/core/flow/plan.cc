@@ -3,6 +3,7 @@
 #include "src/core/flow/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <new>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "src/core/seams/queue_tail.h"
 #include "src/core/state/active_queries.h"
 #include "src/core/state/backlog.h"
+#include "src/core/state/fair_weight.h"
 #include "src/core/state/segment_gain.h"
 #include "src/core/state/target_tail.h"
 
@@ -139,6 +141,25 @@ void ViewLcApps(Flow& flow) {
   ViewAccounts(flow);
 }
 
+void UpdateFairWeights(Flow& flow) {
+  std::array<int32_t, kMaxApps> quotas;
+  std::array<double, kMaxApps> weights;
+  bool any_quota = false;
+  const auto count = static_cast<size_t>(flow.be_apps.size());
+  for (size_t a = 0; a < count; ++a) {
+    const App& app = *flow.be_apps[static_cast<int>(a)];
+    quotas[a] = app.reserved_capsms;
+    weights[a] = std::max(app.options.weight, kFairWeightMin);
+    any_quota = any_quota || quotas[a] > 0;
+  }
+  if (any_quota) {
+    double capsms = flow.device->capabilities().profile.sm_count;
+    for (const App* app : flow.lc_apps) capsms -= app->reserved_capsms;
+    BoundByQuotas({quotas.data(), count}, capsms, {weights.data(), count});
+  }
+  for (size_t a = 0; a < count; ++a) flow.be_apps[static_cast<int>(a)]->fair_weight = weights[a];
+}
+
 // BE apps share the device by their start tags. An app without work follows the virtual time, so it
 // gets no credit for its absence. One that has work, and was kept out, may catch up on at most
 // kFairCreditNs of device time.
@@ -146,12 +167,13 @@ void BoundCredit(const Flow& flow, App& app) {
   const double behind_ns = flow.virtual_time_ns - app.attained_ns;
   if (behind_ns <= 0) return;
   const bool idle = app.backlog_queues == 0 && app.tasks_in_flight == 0;
-  const double credit_ns = idle ? 0 : kFairCreditNs / FairWeight(app);
+  const double credit_ns = idle ? 0 : kFairCreditNs / app.fair_weight;
   app.attained_ns += std::max(0.0, flow.virtual_time_ns - credit_ns - StartTag(app));
 }
 
 void ViewBeApps(Flow& flow) {
   flow.buffers.be_apps.Clear();
+  UpdateFairWeights(flow);
   for (App* const owner : flow.be_apps) {
     App& app = *owner;
     BoundCredit(flow, app);
@@ -159,6 +181,7 @@ void ViewBeApps(Flow& flow) {
     view.app = AppId{app.id.load(std::memory_order_relaxed)};
     view.quota_capsms = app.reserved_capsms;
     view.weight = app.options.weight;
+    view.fair_weight = app.fair_weight;
     view.attained_ns = app.on_device_ns == 0 ? app.attained_ns : StartTag(app);
     view.served_ns = app.tasks_in_flight > 0 ? flow.now_ns : app.served_ns;
     const auto used = flow.ledger.UsedBy(static_cast<int>(app.slot));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/base/tuning.h"
 
 namespace gpushare::core {
 namespace {
@@ -71,6 +72,19 @@ absl::Status Lanes::AddLanes(Device& device, PlaceIndex place, LaneClass lane_cl
   return absl::OkStatus();
 }
 
+absl::Status Lanes::AddQuotaLanes(Device& device) {
+  static_assert(kQuotaLanes <= kLanesPerKind);
+  static_assert(3 * kLanesPerKind + kQuotaLanes + 3 * kMaxSplits <= kMaxLanes);
+  Kind& list = kind(kWholeDevice, LaneClass::kBe);
+  const LaneSpec spec{kWholeDevice, PriorityOf(LaneClass::kBe), true};
+  while (list.count + list.quota_count < kQuotaLanes) {
+    absl::StatusOr<LaneIndex> index = AddLane(device, spec, LaneClass::kBe);
+    if (!index.ok()) return index.status();
+    list.lanes[static_cast<size_t>(list.count + list.quota_count++)] = *index;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Lanes::Create(Device& device, int splits_max) {
   const DeviceProfile& profile = device.capabilities().profile;
   const int groups = profile.Groups();
@@ -83,6 +97,7 @@ absl::Status Lanes::Create(Device& device, int splits_max) {
       return status;
     }
   }
+  if (absl::Status status = AddQuotaLanes(device); !status.ok()) return status;
   if (device.capabilities().partitions) {
     if (absl::Status status = AddSplits(device, std::min(splits_max, kMaxSplits)); !status.ok()) {
       return status;
@@ -173,6 +188,20 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
     }
   }
   return best;
+}
+
+LaneIndex Lanes::PickForQuota(PlaceIndex place, uint32_t salt) const {
+  const Kind& list = kind(place, LaneClass::kBe);
+  if (list.quota_count == 0) return Pick(place, LaneClass::kBe, salt);
+  // The lanes of quotas first: launches that fill the device have no others.
+  for (int i = list.count + list.quota_count - 1; i >= 0; --i) {
+    const LaneIndex index = list.lanes[static_cast<size_t>(i)];
+    const Lane& candidate = lane(index);
+    if (!candidate.usable.load(std::memory_order_relaxed)) continue;
+    if (candidate.holds_fused_partner.load(std::memory_order_relaxed)) continue;
+    if (candidate.in_flight.load(std::memory_order_relaxed) == 0) return index;
+  }
+  return kNoLane;
 }
 
 bool Lanes::IsEvictableBe(LaneIndex index) const {

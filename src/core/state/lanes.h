@@ -1,9 +1,11 @@
 // Places and lanes: made once at start, found by (place, class) in a few nanoseconds.
 //
 // BE lanes are few, because streams share hardware queues: behind 8 busy BE streams, work of other
-// streams waits for theirs (docs/hardware.md). A split cuts the device into an LC side, groups from
-// the front, and a BE side. The SMs that whole groups leave over go to BE, or to LC where the
-// profile says so (decision 0008).
+// streams waits for theirs (docs/hardware.md). On the whole device two are for any BE launch: one
+// fills the SMs, and a second hides the launch latency. Two more serve apps with quotas, whose
+// launches leave SMs to others: kQuotaLanes launches run side by side. A split cuts the device into
+// an LC side, groups from the front, and a BE side. The SMs that whole groups leave over go to BE,
+// or to LC where the profile says so (decision 0008).
 //
 // A lane that hung is given up, and the device replaces it under the same index. The launches of
 // its class use the other lanes of its place meanwhile.
@@ -62,6 +64,10 @@ class Lanes {
 
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
+  // The BE lane of a launch within a quota. On the whole device an idle one, kNoLane when there is
+  // none: behind another launch it would wait whatever SMs are free, and so would work of other
+  // lanes with the same hardware queue.
+  LaneIndex PickForQuota(PlaceIndex place, uint32_t salt) const;
   // Whether the place was made with lanes of the class: the sides of a split have no plain ones.
   bool HasKind(PlaceIndex place, LaneClass lane_class) const {
     return kind(place, lane_class).count > 0;
@@ -108,6 +114,7 @@ class Lanes {
   struct Kind {
     std::array<LaneIndex, kLanesPerKind> lanes{kNoLane, kNoLane, kNoLane, kNoLane};
     int count = 0;
+    int quota_count = 0;  // behind those, for launches within quotas alone
   };
   Kind& kind(PlaceIndex place, LaneClass lane_class) {
     return kinds_[static_cast<size_t>(place) * kClasses + static_cast<size_t>(lane_class)];
@@ -116,6 +123,7 @@ class Lanes {
     return kinds_[static_cast<size_t>(place) * kClasses + static_cast<size_t>(lane_class)];
   }
   absl::Status AddLanes(Device& device, PlaceIndex place, LaneClass lane_class, int count);
+  absl::Status AddQuotaLanes(Device& device);
   absl::StatusOr<LaneIndex> AddLane(Device& device, const LaneSpec& spec, LaneClass lane_class);
   void Use(LaneIndex index, bool evictable);
   absl::Status AddSplits(Device& device, int splits_max);

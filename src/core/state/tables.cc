@@ -167,6 +167,7 @@ void ResetApp(App& app) {
   app.main_kernel_credit = 0;
   app.reserved_capsms = 0;
   app.packed = false;
+  app.fair_weight = 1;
   app.attained_ns = 0;
   app.on_device_ns = 0;
   app.served_ns = 0;

@@ -284,8 +284,9 @@ struct alignas(64) App {
   int64_t main_kernel_credit = 0;
   std::atomic<int32_t> reserved_capsms{0};
   std::atomic<bool> packed{false};
-  // BE: predicted duration of its work that is done, over its weight; and of its tasks that are on
-  // the device, not divided.
+  double fair_weight = 1;  // BE: its weight, as far as its quota lets it count (fair_weight.h)
+  // BE: predicted duration of its work that is done, over its fair weight; and of its tasks that
+  // are on the device, not divided.
   double attained_ns = 0;
   int64_t on_device_ns = 0;
   TimeNs served_ns = 0;                         // BE: when a task of it last left the device
@@ -312,13 +313,10 @@ struct alignas(64) App {
   }
 };
 
-// The weight that a BE app's time is divided by.
-inline double FairWeight(const App& app) { return std::max(app.options.weight, kFairWeightMin); }
-
 // Start tag of the BE app's next task in start-time fair queueing: what it has got and what it has
-// on the device, over its weight.
+// on the device, over its fair weight.
 inline double StartTag(const App& app) {
-  return app.attained_ns + static_cast<double>(app.on_device_ns) / FairWeight(app);
+  return app.attained_ns + static_cast<double>(app.on_device_ns) / app.fair_weight;
 }
 
 inline bool IsLc(const Task& task) {

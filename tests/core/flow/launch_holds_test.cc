@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/events.h"
 #include "src/core/policies/registry.h"
@@ -67,6 +68,39 @@ TEST_F(LaunchHoldsTest, APlaceWithoutALaneOfTheClassIsHoldPlan) {
   ASSERT_TRUE(scheduler_->SubmitBe(Spec(AddQueue(AppClass::kBestEffort, "be"))).ok());
   scheduler_->Tick();
   ExpectHolds(Reason::kHoldPlan, 0);
+}
+
+// Behind another launch it would wait whatever SMs are free, and block what shares its hardware
+// queue.
+TEST_F(LaunchHoldsTest, OneLaunchWithinAQuotaMoreThanThereAreLanesIsHoldLane) {
+  Start(std::make_unique<PlanWith>([](const Snapshot& snapshot, Plan& plan) {
+    for (const HeadView& head : snapshot.heads) {
+      PlannedLaunch& launch = plan.launches.Add();
+      launch.task = head.task;
+      launch.form = Form::kWorkers;
+      launch.lane_class = LaneClass::kBe;
+      launch.workers = 1;
+    }
+  }));
+  const auto submit = [&](int32_t quota) {
+    AppOptions options;
+    options.name = "be";
+    const AppId app = *scheduler_->CreateApp(options);
+    if (quota > 0) {
+      ASSERT_TRUE(scheduler_->ReserveCapSm({app, quota, false}).ok());
+    }
+    ASSERT_TRUE(scheduler_->SubmitBe(Spec(*scheduler_->CreateQueue(app))).ok());
+  };
+  for (int i = 0; i < kQuotaLanes; ++i) submit(12);
+  scheduler_->Tick();
+  EXPECT_TRUE(sink_.holds.empty());
+  for (int i = 0; i < 2; ++i) submit(0);
+  scheduler_->Tick();
+  EXPECT_TRUE(sink_.holds.empty()) << "others wait on a lane";
+  submit(12);
+  scheduler_->Tick();
+  ExpectHolds(Reason::kHoldLane, 0);
+  EXPECT_EQ(sink_.holds.size(), 1U);
 }
 
 TEST_F(LaunchHoldsTest, OneBeTaskMoreThanMayRunIsHoldRunning) {

@@ -23,6 +23,7 @@ struct Seen {
   std::vector<uint64_t> sequences;
   std::vector<int64_t> eviction_ns;
   std::vector<int64_t> budget_ns;  // of the LC apps
+  std::vector<double> fair_weights;
   bool hold_lc = false;
 };
 
@@ -36,9 +37,11 @@ class HoldingPolicy final : public Policy {
     seen_.sequences.clear();
     seen_.eviction_ns.clear();
     seen_.budget_ns.clear();
+    seen_.fair_weights.clear();
     for (const LcAppView& app : snapshot.lc_apps) {
       seen_.budget_ns.push_back(app.blocking_budget_ns);
     }
+    for (const BeAppView& app : snapshot.be_apps) seen_.fair_weights.push_back(app.fair_weight);
     for (LcRoute& route : plan.routes) route.fast_path = false;
     for (const HeadView& head : snapshot.heads) {
       seen_.classes.push_back(head.app_class);
@@ -203,6 +206,18 @@ TEST_F(PlanTest, ABoundLeavesTheShareOfItsSlackThatIsForWaits) {
   scheduler_->Tick();
   ASSERT_EQ(seen_.budget_ns.size(), 2u);
   EXPECT_NEAR(static_cast<double>(seen_.budget_ns[1]), 0.9 * 0.05 * 4 * kMs, 1);
+}
+
+// 132 CapSMs, of which 100 are reserved: a quota of 12 leaves 20.
+TEST_F(PlanTest, WeightsShareWhatReservationsAndQuotasLeave) {
+  const AppId other = MakeApp(AppClass::kBestEffort, "other");
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  EXPECT_EQ(seen_.fair_weights, (std::vector<double>{1, 1}));
+  ASSERT_TRUE(scheduler_->ReserveCapSm({lc_app_, 100, false}).ok());
+  ASSERT_TRUE(scheduler_->ReserveCapSm({other, 12, false}).ok());
+  scheduler_->Tick();
+  EXPECT_EQ(seen_.fair_weights, (std::vector<double>{1, 0.6}));
 }
 
 // A policy would otherwise count on a time in which nothing leaves.

@@ -211,6 +211,35 @@ TEST(AdaptiveLayoutTest, OneLayoutServesAllLcAppsAndOnlyIfEachKeepsItsBound) {
   }
 }
 
+// A side has one lane, where they would take turns.
+TEST(AdaptiveLayoutTest, AppsThatQuotasLetRunSideBySideHaveTheWholeDevice) {
+  Decode16 builder;
+  const int32_t sincos = builder.AddKernel(10 * kUs);
+  const int32_t other = builder.AddKernel(10 * kUs);
+  builder.SetSpeed(sincos, 1.005f);
+  builder.SetSpeed(other, 1.005f);
+  builder.be_apps[0].quota_capsms = 12;
+  const std::unique_ptr<Policy> policy = NewPolicy("adaptive");
+  const auto plan_again = [&] {
+    Plan plan;
+    policy->MakePlan(builder.Get(), plan);
+    return plan;
+  };
+  const HeadView& first = builder.AddBeHead(builder.be, sincos, 8 * kMs);
+  for (int i = 0; i < 2; ++i) {
+    builder.AddBeHead(builder.AddBeApp(), sincos, 8 * kMs);
+    builder.be_apps.back().quota_capsms = 12;
+  }
+  Plan plan = plan_again();
+  EXPECT_TRUE(IsWholeWithEviction(plan, first)) << Describe(plan);
+  EXPECT_EQ(plan.launches.size(), 3) << Describe(plan);
+  builder.AddBeHead(builder.AddBeApp(), other, 8 * kMs);
+  EXPECT_EQ(plan_again().routes[0].place, builder.LcPlace(84)) << "the last has no quota";
+  while (builder.heads.size() > 1) builder.heads.pop_back();
+  plan = plan_again();
+  EXPECT_NE(FindLaunch(plan, first, builder.BePlace(84)), nullptr) << Describe(plan);
+}
+
 TEST(AdaptiveLayoutTest, AKernelThatTheLayoutExcludesIsHeldWithThePredictedLatency) {
   Decode16 builder;
   const int32_t sincos = builder.AddKernel(40 * kUs);

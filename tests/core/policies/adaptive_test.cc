@@ -395,6 +395,92 @@ TEST_F(WholeTest, TheAppThatGotLeastGoesFirst) {
       << "what was just launched counts: " << Describe(plan);
 }
 
+// The budget is 109 us: four evictions of 20 us fit together.
+class QuotaTest : public WholeTest {
+ protected:
+  int32_t AddQuotaApp(int32_t quota, int64_t attained_ns = 0) {
+    const int32_t app = builder.AddBeApp(attained_ns);
+    builder.be_apps.back().quota_capsms = quota;
+    return app;
+  }
+  HeadView& AddHeadOf(int32_t app) { return builder.AddBeHead(app, quick, 8 * kMs); }
+  RunningView& AddRunningOf(int32_t app, int32_t capsms) {
+    builder.be_apps[static_cast<size_t>(app)].used_capsms = capsms;
+    return builder.AddRunningBe(app, quick, 8 * kMs,
+                                {{kWholeDevice, Form::kWorkers, false, capsms * 8}});
+  }
+  static void ExpectHeldByWindow(const Plan& plan, const HeadView& head, int32_t live,
+                                 int32_t window) {
+    ASSERT_NE(FindHold(plan, head), nullptr) << Describe(plan);
+    EXPECT_EQ(FindHold(plan, head)->reason, Reason::kHoldWindow);
+    EXPECT_EQ(FindHold(plan, head)->value_ns, live);
+    EXPECT_EQ(FindHold(plan, head)->limit_ns, window);
+  }
+
+  int32_t quick = builder.AddKernel(20 * kUs);  // M = 8
+};
+
+TEST_F(QuotaTest, TasksWithinQuotasRunSideBySideWithALaneEach) {
+  for (int i = 0; i < kQuotaLanes; ++i) AddHeadOf(AddQuotaApp(12));
+  const HeadView& last = AddHeadOf(AddQuotaApp(12));
+  const Plan plan = PlanOf("adaptive", builder);
+  EXPECT_EQ(plan.launches.size(), kQuotaLanes) << Describe(plan);
+  for (int i = 0; i < kQuotaLanes; ++i) {
+    const PlannedLaunch* launch = FindLaunch(plan, builder.head(static_cast<size_t>(i)));
+    ASSERT_NE(launch, nullptr) << i;
+    EXPECT_EQ(launch->workers, 12 * 8) << i;
+  }
+  ExpectHeldByWindow(plan, last, kQuotaLanes, kQuotaLanes);
+}
+
+TEST_F(QuotaTest, TasksBesideOthersLeaveWithinTheBudgetTogether) {
+  for (int i = 0; i < 2; ++i) AddRunningOf(AddQuotaApp(12), 12);
+  const HeadView& third = AddHeadOf(AddQuotaApp(12));
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), third), nullptr);
+  builder.heads[0].eviction_ns = builder.heads[0].eviction_p99_ns = 70 * kUs;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindHold(plan, third), nullptr);
+  EXPECT_EQ(FindHold(plan, third)->reason, Reason::kHoldBlocking);
+}
+
+// Then the third would run on SMs of the others.
+TEST_F(QuotaTest, QuotasBeyondTheDeviceLetTwoTasksRun) {
+  for (int i = 0; i < 2; ++i) AddHeadOf(AddQuotaApp(60));
+  const HeadView& third = AddHeadOf(AddQuotaApp(60));
+  ExpectHeldByWindow(PlanOf("adaptive", builder), third, 2, kBeWindowPerPlace);
+  builder.be_apps.back().quota_capsms = 12;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), third), nullptr) << "60 + 60 + 12";
+}
+
+TEST_F(QuotaTest, CapSmsInUseLeaveTheThirdTaskNoRoom) {
+  for (int i = 0; i < 2; ++i) AddRunningOf(AddQuotaApp(60), 60);
+  const HeadView& third = AddHeadOf(AddQuotaApp(13));
+  ExpectHeldByWindow(PlanOf("adaptive", builder), third, 2, kBeWindowPerPlace);
+  builder.be_apps.back().quota_capsms = 12;
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), third), nullptr);
+}
+
+TEST_F(QuotaTest, ATaskWithoutQuotaIsNoThirdAndHasNoThirdBesideIt) {
+  AddRunningOf(AddQuotaApp(12), 12);
+  RunningView& second = AddRunningOf(AddQuotaApp(12), 12);
+  const HeadView& all = AddHeadOf(be);
+  ExpectHeldByWindow(PlanOf("adaptive", builder), all, 2, kBeWindowPerPlace);
+  builder.heads.clear();
+  const HeadView& within = AddHeadOf(AddQuotaApp(12));
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), within), nullptr);
+  second.task.app = be;
+  ExpectHeldByWindow(PlanOf("adaptive", builder), within, 2, kBeWindowPerPlace);
+}
+
+// The app that is next by weight cannot use the SMs that a quota leaves to another.
+TEST_F(QuotaTest, SmsWithinAQuotaAreLeftToNoOtherApp) {
+  AddRunningOf(AddQuotaApp(12), 12).task.followed = true;
+  const HeadView& head = AddHeadOf(AddQuotaApp(24, 30 * kMs));
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), head), nullptr);
+  builder.be_apps.back().quota_capsms = 0;
+  ExpectHeldByWindow(PlanOf("adaptive", builder), head, 1, kBeWindowPerPlace);
+}
+
 // With one queue an app, the next task of the app that is behind is no head yet.
 TEST_F(WholeTest, ThePlaceBehindARunningTaskIsLeftToItsAppWhileThatIsNext) {
   const int32_t other = builder.AddBeApp(30 * kMs);

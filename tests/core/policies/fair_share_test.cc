@@ -43,6 +43,16 @@ TEST_F(FairShareTest, HeadsTakeTurnsByWeightAndDuration) {
   EXPECT_EQ(AppsInOrder(), (std::vector<int32_t>{one, three, three, three, one, three}));
 }
 
+// Of the app's weight its quota lets a third count.
+TEST_F(FairShareTest, AQuotaLowersTheWeightThatCounts) {
+  const int32_t bound = builder.AddBeApp(0, 3);
+  const int32_t three = builder.AddBeApp(0, 3);
+  builder.be_apps[static_cast<size_t>(bound)].fair_weight = 1;
+  for (int i = 0; i < 2; ++i) AddHead(bound, 3 * kMs);
+  for (int i = 0; i < 4; ++i) AddHead(three, 3 * kMs);
+  EXPECT_EQ(AppsInOrder(), (std::vector<int32_t>{bound, three, three, three, bound, three}));
+}
+
 TEST_F(FairShareTest, TheAppThatGotLeastOverItsWeightIsFirst) {
   const int32_t rich = builder.AddBeApp(5 * kMs);
   const int32_t poor = builder.AddBeApp(4 * kMs);

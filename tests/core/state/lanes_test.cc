@@ -8,8 +8,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
+#include "src/core/base/tuning.h"
 #include "src/core/seams/device_profile.h"
 #include "src/core/seams/launch_check.h"
 #include "src/core/state/capsm_ledger.h"
@@ -20,6 +22,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
+using ::testing::Not;
 
 // Makes places and lanes, writes the places down and runs nothing.
 class PlaceDevice final : public Device {
@@ -163,6 +166,49 @@ TEST_F(LanesTest, AnIdleEvictableLaneIsNotTheOneThatIsExcepted) {
   lanes.lane(one).in_flight.store(0);
   lanes.lane(one).spec.evictable = false;
   EXPECT_EQ(lanes.PickIdleEvictable(kWholeDevice, other), kNoLane) << "its self-test failed";
+}
+
+// Behind another launch one within a quota would wait whatever SMs are free.
+TEST_F(LanesTest, LaunchesWithinQuotasHaveALaneEachOnTheWholeDevice) {
+  PlaceDevice device(Sizes(132, 15, false));
+  Lanes lanes;
+  ASSERT_TRUE(lanes.Create(device, kMaxSplits).ok());
+  std::vector<LaneIndex> taken;
+  for (int i = 0; i < kQuotaLanes; ++i) {
+    const LaneIndex lane = lanes.PickForQuota(kWholeDevice, 0);
+    ASSERT_NE(lane, kNoLane) << i;
+    EXPECT_TRUE(lanes.lane(lane).spec.evictable);
+    EXPECT_THAT(taken, Not(Contains(lane)));
+    lanes.lane(lane).in_flight.store(1);
+    taken.push_back(lane);
+  }
+  EXPECT_EQ(lanes.PickForQuota(kWholeDevice, 0), kNoLane) << "all are busy";
+  lanes.lane(taken[1]).in_flight.store(0);
+  EXPECT_EQ(lanes.PickForQuota(kWholeDevice, 0), taken[1]);
+  lanes.lane(taken[1]).holds_fused_partner.store(true);
+  EXPECT_EQ(lanes.PickForQuota(kWholeDevice, 0), kNoLane);
+  // A side has one lane, which hides a launch latency.
+  const PlaceIndex side = lanes.splits()[0].be_place;
+  const LaneIndex one = lanes.PickForQuota(side, 0);
+  ASSERT_NE(one, kNoLane);
+  lanes.lane(one).in_flight.store(1);
+  EXPECT_EQ(lanes.PickForQuota(side, 0), one);
+}
+
+// A launch that fills the device runs beside no third one.
+TEST_F(LanesTest, OtherLaunchesUseTwoBeLanesHoweverBusyTheyAre) {
+  PlaceDevice device(Sizes(132, 15, false));
+  Lanes lanes;
+  ASSERT_TRUE(lanes.Create(device, 0).ok());
+  std::set<LaneIndex> used;
+  for (uint32_t salt = 0; salt < 8; ++salt) {
+    const LaneIndex lane = lanes.Pick(kWholeDevice, LaneClass::kBe, salt);
+    lanes.lane(lane).in_flight.fetch_add(1);
+    used.insert(lane);
+  }
+  EXPECT_EQ(used.size(), 2u);
+  EXPECT_EQ(lanes.PickIdleEvictable(kWholeDevice, kNoLane), kNoLane);
+  EXPECT_THAT(used, Not(Contains(lanes.PickForQuota(kWholeDevice, 0))));
 }
 
 TEST_F(LanesTest, WhatGroupsLeaveOverGoesToLc) {

@@ -54,6 +54,8 @@ LaneClass LaneClassOf(const Task& task, const PlannedLaunch& planned) {
   return rest ? LaneClass::kBe : planned.lane_class;
 }
 
+bool HasQuota(const Task& task) { return !IsLc(task) && task.app->reserved_capsms > 0; }
+
 // The device has refused the launch and started nothing.
 void Refused(Flow& flow, Task& task, const absl::Status& status) {
   if (IsDeviceLost(status)) {
@@ -108,7 +110,11 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
   const uint32_t salt = task.work.kind == TaskKind::kMemcpy
                             ? static_cast<uint32_t>(task.work.copy.direction)
                             : task.app->slot;
-  return flow.lanes.Pick(planned.place, LaneClassOf(task, planned), salt);
+  const LaneClass lane_class = LaneClassOf(task, planned);
+  if (lane_class == LaneClass::kBe && planned.form == Form::kWorkers && HasQuota(task)) {
+    return flow.lanes.PickForQuota(planned.place, salt);
+  }
+  return flow.lanes.Pick(planned.place, lane_class, salt);
 }
 
 void EnterGate(Flow& flow, Task& task, PlaceIndex place) {

@@ -130,8 +130,9 @@ Judgement BeJudge::JudgeRoom(const HeadView& task, const BePlace& place) const {
   if (place.closed != Reason::kNone) {
     return {place.closed, BlockingOn(snapshot_, task, place.index), 0};
   }
-  if (place.live >= place.window || SharesQueue(task, place) || LeavesPlace(task, place)) {
-    return {Reason::kHoldWindow, place.live, place.window};
+  const int32_t window = places_.WindowOf(task, place);
+  if (place.live >= window || SharesQueue(task, place) || LeavesPlace(task, place)) {
+    return {Reason::kHoldWindow, place.live, window};
   }
   return {};
 }
@@ -152,7 +153,7 @@ bool BeJudge::MayLaunch(const HeadView& task, const BePlace& place) const {
 }
 
 bool BeJudge::SharesQueue(const HeadView& task, const BePlace& place) const {
-  const int32_t known = std::min(place.live, kBeWindowPerPlace);
+  const int32_t known = std::min(place.live, kQuotaLanes);
   for (int32_t i = 0; i < known; ++i) {
     if (place.queues[static_cast<size_t>(i)] == task.queue) return true;
   }
@@ -162,10 +163,11 @@ bool BeJudge::SharesQueue(const HeadView& task, const BePlace& place) const {
 // The place behind a running task, or beside the rest of one that drains on the other side, belongs
 // to its app where that app is next by weight.
 bool BeJudge::LeavesPlace(const HeadView& task, const BePlace& place) const {
+  if (places_.HasOwnSms(task, place)) return false;
   for (uint64_t apps = places_.load().draining; apps != 0; apps &= apps - 1) {
     if (shares_.LeavesTo(task, std::countr_zero(apps))) return true;
   }
-  const int32_t known = std::min(place.live, kBeWindowPerPlace);
+  const int32_t known = std::min(place.live, kQuotaLanes);
   for (int32_t i = 0; i < known; ++i) {
     if (shares_.LeavesTo(task, place.next[static_cast<size_t>(i)])) return true;
   }

@@ -222,10 +222,11 @@ void BePlaces::Fill(Plan& plan) {
       if (place.closed == Reason::kHoldHysteresis) plan.replan_at_ns = lc_.open_at_ns;
     }
   }
-  for (int32_t depth = 0; depth < kBeWindowPerPlace; ++depth) {
+  for (int32_t depth = 0; depth < kQuotaLanes; ++depth) {
     recent_ = -1;
     for (BePlace& place : places_.all()) {
       if (place.closed != Reason::kNone || place.live != depth) continue;
+      if (depth >= kBeWindowPerPlace && !place.within_quotas) continue;
       if (depth == 0 ? ReturnRunning(place, plan) : PairRunning(place, plan)) continue;
       LaunchHead(place, plan);
     }

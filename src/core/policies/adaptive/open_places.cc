@@ -85,7 +85,8 @@ void OpenPlaces::CountLive() {
 }
 
 void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
-  if (place.live < kBeWindowPerPlace) {
+  place.within_quotas = place.within_quotas && quotas_.any() && quotas_.BoundsWorkers(task);
+  if (place.live < kQuotaLanes) {
     place.queues[static_cast<size_t>(place.live)] = task.queue;
     place.next[static_cast<size_t>(place.live)] = task.followed ? task.app : -1;
   }

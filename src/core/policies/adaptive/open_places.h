@@ -45,9 +45,10 @@ struct BePlace {
   bool overlaps_lc = false;
   Reason closed = Reason::kNone;  // why nothing may be launched on it now
   int32_t live = 0;
-  int32_t window = kBeWindowPerPlace;             // most live tasks
-  std::array<QueueId, kBeWindowPerPlace> queues;  // of the live tasks
-  std::array<int32_t, kBeWindowPerPlace> next;    // their apps where they are followed, else -1
+  int32_t window = kBeWindowPerPlace;       // most live tasks
+  bool within_quotas = true;                // quotas bound the workers of all live tasks
+  std::array<QueueId, kQuotaLanes> queues;  // of the live tasks
+  std::array<int32_t, kQuotaLanes> next;    // their apps where they are followed, else -1
   Evictions evictions;
 };
 // What live BE work holds. A mask has one bit a place.
@@ -84,6 +85,15 @@ class OpenPlaces {
   // Whether the place lies beside the LC side of a split.
   bool IsBesideLc(const BePlace& place) const {
     return place.role == PlaceRole::kBeSide || (place.role == PlaceRole::kHome && is_split_);
+  }
+  // Whether quotas leave the task SMs of its own beside all that is live on the place: it neither
+  // waits for those tasks nor takes what is theirs.
+  bool HasOwnSms(const HeadView& task, const BePlace& place) const {
+    return place.index == kWholeDevice && place.within_quotas && quotas_.FitsBeside(task);
+  }
+  // Most live tasks on the place with this one.
+  int32_t WindowOf(const HeadView& task, const BePlace& place) const {
+    return HasOwnSms(task, place) ? kQuotaLanes : place.window;
   }
   // Whether no other task may share SMs with it.
   bool RunsAlone(const HeadView& task) const {

@@ -49,6 +49,7 @@ BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
           snapshot.places[static_cast<size_t>(part.place)].sms;
     }
   }
+  for (size_t a = 0; a < snapshot.be_apps.size(); ++a) all_used_ += used_[a];
 }
 
 BeQuotas::Bound BeQuotas::MakeBound(int32_t quota_capsms, bool evictable) const {
@@ -127,6 +128,7 @@ void BeQuotas::Take(const HeadView& task, PlaceIndex place) {
     capsms = std::min(capsms, static_cast<double>(WorkersLeft(task)) / WorkersPerCapSm(task));
   }
   used_[static_cast<size_t>(task.app)] += capsms;
+  all_used_ += capsms;
 }
 
 void EvictOverQuotas(const Snapshot& snapshot, Plan& plan) {

@@ -61,6 +61,10 @@ class BeQuotas {
   int32_t WorkersLeft(const HeadView& task) const;
   // Whether a launch of the task on the place stays within its app's quota.
   bool HasRoom(const HeadView& task, PlaceIndex place) const;
+  // Whether a spread quota bounds the task, and the device has its CapSMs beside all others' use.
+  bool FitsBeside(const HeadView& task) const {
+    return any_ && BoundsWorkers(task) && all_used_ + LeftOf(task) <= sms_.device + kCapSmEpsilon;
+  }
   // What its app holds of its quota; an unbounded task: the SMs that it needs, and its limit.
   PlannedHold HoldOf(const HeadView& task) const;
   void Take(const HeadView& task, PlaceIndex place);
@@ -95,6 +99,7 @@ class BeQuotas {
   bool any_ = false;
   std::array<Bounds, kMaxApps> bounds_;  // by BE app
   std::array<double, kMaxApps> used_;
+  double all_used_ = 0;
 };
 
 // Evicts what an app uses beyond a quota that shrank. Does nothing beside other evictions: their

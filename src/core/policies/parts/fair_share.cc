@@ -27,7 +27,7 @@ FairShare::FairShare(const Snapshot& snapshot) : snapshot_(snapshot) {
 }
 
 double FairShare::Weight(const HeadView& head) const {
-  return std::max(snapshot_.be_apps[AppOf(head)].weight, kFairWeightMin);
+  return std::max(snapshot_.be_apps[AppOf(head)].fair_weight, kFairWeightMin);
 }
 
 double FairShare::Cost(const HeadView& head) const {

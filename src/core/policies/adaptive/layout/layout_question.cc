@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <bitset>
 #include <cmath>
 
 #include "src/core/policies/parts/be_quota.h"
@@ -132,7 +133,7 @@ LcTerm MakeLcTerm(const LcAppView& app) {
 
 bool LayoutQuestion::operator==(const LayoutQuestion& other) const {
   return pairs_version == other.pairs_version && current == other.current &&
-         load_margin == other.load_margin && splits == other.splits &&
+         load_margin == other.load_margin && beside == other.beside && splits == other.splits &&
          first_split == other.first_split && trial == other.trial && lc_count == other.lc_count &&
          be_count == other.be_count &&
          std::equal(lc.begin(), lc.begin() + lc_count, other.lc.begin()) &&
@@ -143,6 +144,7 @@ void LayoutQuestion::CopyFrom(const LayoutQuestion& other) {
   pairs_version = other.pairs_version;
   current = other.current;
   load_margin = other.load_margin;
+  beside = other.beside;
   splits = other.splits;
   first_split = other.first_split;
   trial = other.trial;
@@ -162,6 +164,7 @@ const LayoutQuestion& QuestionBuilder::Ask(const Snapshot& snapshot, int32_t cur
           ? std::min<int32_t>(snapshot.pairs.splits, static_cast<int32_t>(snapshot.splits.size()))
           : 0;
   question_.lc_count = question_.be_count = 0;
+  question_.beside = 1;
   question_.trial = snapshot.trial;
   if (question_.splits == 0) return question_;  // the answer is the whole device
   question_.first_split = FirstSplit(snapshot, question_.splits);
@@ -179,7 +182,15 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
   std::array<uint64_t, kMaxKernels / 64> present{};
   const bool quiet = std::all_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
                                  [](const LcAppView& app) { return RoundLoad(app.load) == 0; });
+  std::bitset<kMaxApps> bounded;  // apps whose quota leaves SMs to others
+  bool all_bounded = true;
+  const auto note_quota = [&](const HeadView& task) {
+    if (!IsBeCompute(task)) return;
+    all_bounded = all_bounded && quotas.any() && quotas.BoundsWorkers(task);
+    bounded.set(static_cast<size_t>(task.app));
+  };
   const auto add = [&](const HeadView& task, int64_t blocking_ns) {  // as an eviction
+    note_quota(task);
     if (task.app_class != AppClass::kBestEffort || task.kernel_index < 0 ||
         task.kernel_index >= kernels || !task.confinable) {
       return;
@@ -215,6 +226,8 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
   for (const RunningView& running : snapshot.running) {
     add(running.task, RunningBlocking(snapshot, budgets, running));
   }
+  const auto apps = static_cast<int32_t>(bounded.count());
+  question_.beside = all_bounded ? std::clamp(apps, 1, kQuotaLanes) : 1;
   for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
       const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));

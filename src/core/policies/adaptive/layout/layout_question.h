@@ -55,6 +55,9 @@ struct LayoutQuestion {
   double load_margin = 0;   // the LC load may be that much higher; rounded up
   int32_t splits = 0;       // 0: no partitions
   int32_t first_split = 0;  // the first whose LC side holds the reservations
+  // BE apps whose tasks run side by side on the whole device, because quotas leave SMs to others;
+  // else 1. A side of a split has one lane: there they take turns.
+  int32_t beside = 1;
   TrialView trial;
   int32_t lc_count = 0;
   int32_t be_count = 0;

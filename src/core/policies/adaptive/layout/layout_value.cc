@@ -93,7 +93,8 @@ double LayoutEvaluation::WholeValue() const {
     const BeTerm& be = question_.be[static_cast<size_t>(b)];
     fitting += be.weight * be.share * std::min(be.most, 1.0);
   }
-  return fitting * IdleShare(load_) / WeightSum();
+  const double idle = IdleShare(load_);
+  return std::min(idle, question_.beside * fitting * idle / WeightSum());
 }
 
 double LayoutEvaluation::SplitValue(int32_t split, Mechanism mechanism, Speeds speeds,
