@@ -274,6 +274,9 @@ const Snapshot& SnapshotBuilder::Get() {
   }
   head_list_.clear();
   for (const HeadView& head : heads) head_list_.push_back(&head);
+  std::stable_partition(head_list_.begin(), head_list_.end(), [](const HeadView* head) {
+    return head->app_class == AppClass::kLatencyCritical;
+  });
   running_list_.assign(running.begin(), running.end());
   snapshot.places = places;
   snapshot.splits = splits;

@@ -105,6 +105,7 @@ const HeadView* BePlaces::NextHead(const BePlace& place) const {
       continue;
     if (OlderNeedsRoom(head)) continue;
     best = &head;
+    if (snapshot_.be_apps.size() == 1) break;  // none goes before the oldest
   }
   return best;
 }
