@@ -154,9 +154,8 @@ gpushare_split_view View(const core::SplitView& split) {
 }
 
 // Converts as many elements as fit into `views`, and sets count and stride.
-template <class From, size_t kCount, class To>
-void Fill(absl::Span<const From> from, std::array<To, kCount>& views, uint32_t& count,
-          uint32_t& stride) {
+template <class List, size_t kCount, class To>
+void Fill(const List& from, std::array<To, kCount>& views, uint32_t& count, uint32_t& stride) {
   count = static_cast<uint32_t>(std::min(from.size(), kCount));
   stride = sizeof(To);
   for (uint32_t i = 0; i < count; ++i) views[i] = View(from[i]);

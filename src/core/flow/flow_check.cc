@@ -5,6 +5,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "src/core/flow/head_views.h"
 
 namespace gpushare::core {
 namespace {
@@ -130,7 +131,7 @@ absl::Status CheckFlow(const Flow& flow) {
                                             " LC launches, and ", totals.lc_in_gate,
                                             " are in flight."));
   }
-  return absl::OkStatus();
+  return CheckHeadViews(flow);
 }
 
 }  // namespace gpushare::core

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/core/base/application_call.h"
 #include "src/core/base/tuning.h"
+#include "src/core/flow/head_views.h"
 #include "src/core/flow/progress_plan.h"
 #include "src/core/flow/promote.h"
 #include "src/core/flow/verbs/launch_task.h"
@@ -83,19 +84,6 @@ double SteepestTail(const Flow& flow) {
     steepest = std::max(steepest, app.tail_rate);
   }
   return steepest;
-}
-
-// A graph whose segments are known moves a p99 by less than its longest wait.
-int64_t EvictionShift(Task& task, double tail_rate) {
-  Progress& progress = task.progress;
-  if (!task.IsSegmented() || !task.work.kernel->cut.blocking.known()) return progress.blocking_ns;
-  if (progress.blocking_ns == kNever) return kNever;
-  if (progress.shift_rate != tail_rate) {
-    progress.shift_rate = tail_rate;
-    progress.shift_ns = task.work.kernel->cut.blocking.ShiftNs(
-        tail_rate, static_cast<double>(progress.blocking_mean_ns));
-  }
-  return std::min(progress.blocking_ns, progress.shift_ns);
 }
 
 void ViewAccounts(Flow& flow) {
@@ -221,165 +209,6 @@ void ViewSerialHeadrooms(Flow& flow) {
   }
 }
 
-// Whether a BE task has a successor in its queue that waits for nothing but its turn.
-bool IsFollowed(const Task& task) {
-  const Task* next =
-      task.queue->head == &task ? task.progress.next : task.queue->head;  // it is not on the device
-  if (next == nullptr) return false;
-  return next->state.load(std::memory_order_relaxed) == TaskState::kReady ||
-         next->wait_tickets.empty();
-}
-
-void ViewTask(Task& task, double tail_rate, HeadView& view) {
-  view.task = task.record.ticket;
-  view.app_class = task.app->options.app_class;
-  view.app = task.app->plan_index;
-  view.queue = task.record.queue;
-  view.query = task.record.query;
-  view.kind = task.work.kind;
-  view.kernel = task.work.kernel;
-  view.kernel_index = task.progress.kernel_row;
-  view.overlap_index = task.progress.overlap_row;
-  view.sequence = task.progress.sequence;
-  view.ready_ns = task.progress.ready_ns;
-  view.ready_count = 1;
-  view.blocks_left = task.work.block_tasks - task.progress.blocks_done;
-  view.resumed = task.record.launches > 0;
-  view.evictable = task.progress.eviction_p99_ns != kNever;
-  // Opaque work and copies run on the stream of any place.
-  view.confinable = task.work.kernel == nullptr || task.work.kernel->confinable;
-  view.direction =
-      task.work.kind == TaskKind::kMemcpy ? task.work.copy.direction : CopyDirection::kNone;
-  view.pinned = task.work.copy.pinned;
-  view.remaining = RemainingOf(task);
-  view.eviction_ns = EvictionShift(task, tail_rate);
-  view.eviction_p99_ns = task.progress.eviction_p99_ns;
-}
-
-// A head that waits for an empty place, which others may refill, stops waiting after a while.
-bool WaitsToRunAlone(const Flow& flow, const Task& task) {
-  return task.record.launches == 0 && flow.now_ns - task.progress.ready_ns <= kBePassedNsMax &&
-         AsksForSoloRun(flow, task);
-}
-
-void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
-  ViewTask(task, tail_rate, view);
-  view.followed = IsFollowed(task);
-  if (task.IsSegmented()) {
-    const KernelId graph = task.work.kernel->id;
-    view.segment_gain = GainOf(flow.segment_gains, graph, flow.now_ns);
-    const SplitGain on_split = SplitGainOf(flow.segment_gains, graph, flow.now_ns);
-    view.split_gain = on_split.gain;
-    view.split_gain_known = on_split.known;
-  } else {
-    view.segment_gain = view.split_gain = view.split_gain_known = 0;
-  }
-  view.runs_alone =
-      task.progress.running_index >= 0 ? task.progress.runs_alone : WaitsToRunAlone(flow, task);
-}
-
-// How many LC tasks, from the head on, may be launched in a row: they wait for no ticket, and the
-// queue's window has room.
-int32_t ReadyCount(Queue& queue) {
-  const int32_t room = kLcWindow - queue.in_flight.load(std::memory_order_acquire);
-  return ReadyRun(queue, std::max(room, 1));
-}
-
-// Whether the planner may see the queue's head now.
-bool Offered(const Queue& queue, bool latency_critical) {
-  if (queue.head->state.load(std::memory_order_relaxed) != TaskState::kReady) return false;
-  if (queue.deferred.load(std::memory_order_acquire) > 0) return false;
-  const int32_t in_flight = queue.in_flight.load(std::memory_order_acquire);
-  // BE tasks run one at a time: the rest of an evicted task must run before its successor.
-  if (!latency_critical) return in_flight == 0;
-  return in_flight < kLcWindow;
-}
-
-struct HeadOf {
-  uint64_t sequence;
-  Queue* queue;
-};
-using Heads = BoundedList<HeadOf, kMaxQueues>;
-
-// Insertion, until it has moved so much that another sort is faster: 246 heads in the reversed
-// order took 13 us.
-void SortBySequence(Heads& heads) {
-  constexpr int kMovesMost = 4 * kMaxQueues;
-  int moves = 0;
-  for (int i = 1; i < heads.size(); ++i) {
-    const HeadOf head = heads[i];
-    int at = i;
-    for (; at > 0 && heads[at - 1].sequence > head.sequence; --at) heads[at] = heads[at - 1];
-    heads[at] = head;
-    moves += i - at;
-    if (moves <= kMovesMost) continue;
-    std::sort(heads.begin(), heads.end(),
-              [](const HeadOf& a, const HeadOf& b) { return a.sequence < b.sequence; });
-    return;
-  }
-}
-
-// All heads in order of submission. Most stand where they stood in the last plan. Returns whether
-// the graph of one is taken.
-bool OrderHeads(Flow& flow, Heads& heads) {
-  bool any_taken = false;
-  for (Queue* const queue : flow.plan_order) {
-    queue->in_plan_order = queue->backlog_index >= 0;
-    if (!queue->in_plan_order) continue;
-    heads.Add({queue->head->progress.sequence, queue});
-    any_taken = any_taken || flow.GraphIsTaken(*queue->head);
-  }
-  SortBySequence(heads);
-  flow.plan_order.Clear();
-  for (const HeadOf& head : heads) flow.plan_order.Add(head.queue);
-  return any_taken;
-}
-
-// The head of a graph of which another task has begun waits until that one is complete. A policy
-// that saw it could choose it for ever.
-void HoldForGraph(Flow& flow, Task& head) {
-  Hold(flow, head,
-       {.task = head.record.ticket, .reason = Reason::kHoldWindow, .value_ns = 1, .limit_ns = 1});
-}
-
-// In the order of the backlog, as the log has always had them.
-void HoldTakenGraphs(Flow& flow) {
-  for (const Queue* queue : flow.backlog) {
-    if (flow.GraphIsTaken(*queue->head) && Offered(*queue, IsLc(*queue->head))) {
-      HoldForGraph(flow, *queue->head);
-    }
-  }
-}
-
-// LC heads come first, so that many old BE heads cannot crowd out a query's head. Of each class the
-// oldest ones, at most kMaxHeads.
-void ViewHeads(Flow& flow) {
-  Heads heads;
-  const bool any_taken = OrderHeads(flow, heads);
-  if (any_taken) HoldTakenGraphs(flow);
-  const double tail_rate = SteepestTail(flow);
-  auto& views = flow.buffers.heads;
-  views.Clear();
-  BoundedList<Queue*, kMaxQueues> be;
-  for (const HeadOf& head : heads) {
-    Queue& queue = *head.queue;
-    const bool lc = queue.app->options.app_class == AppClass::kLatencyCritical;
-    if (!Offered(queue, lc) || (any_taken && flow.GraphIsTaken(*queue.head))) continue;
-    if (!lc) {
-      be.Add(&queue);
-    } else if (!views.full()) {
-      HeadView& view = views.Add();
-      ViewTask(*queue.head, tail_rate, view);
-      view.ready_count = ReadyCount(queue);
-    }
-  }
-  for (Queue* const queue : be) {
-    if (views.full()) return;
-    HeadView& view = views.Add();
-    ViewBeTask(flow, *queue->head, tail_rate, view);
-  }
-}
-
 void ViewPart(const Flow& flow, const Part& part, PartView& view) {
   view.place = part.place;
   view.lane = part.lane;
@@ -389,9 +218,8 @@ void ViewPart(const Flow& flow, const Part& part, PartView& view) {
   view.evicting = IsLeaving(flow.gate, part);
 }
 
-void ViewRunning(Flow& flow) {
+void ViewRunning(Flow& flow, double tail_rate) {
   flow.buffers.running.Clear();
-  const double tail_rate = SteepestTail(flow);
   for (Task* const task : flow.running_be) {
     RunningView& view = flow.buffers.running.Add();
     ViewBeTask(flow, *task, tail_rate, view.task);
@@ -449,12 +277,13 @@ void BuildSnapshot(Flow& flow) {
   ViewQueries(flow);
   ComputeHeadrooms(buffers.queries.span(), snapshot.queued_ns, flow.now_ns);
   ViewSerialHeadrooms(flow);
-  ViewHeads(flow);
-  ViewRunning(flow);
+  const double tail_rate = SteepestTail(flow);
+  ViewHeads(flow, tail_rate);
+  ViewRunning(flow, tail_rate);
   snapshot.lc_apps = buffers.lc_apps.span();
   snapshot.be_apps = buffers.be_apps.span();
   snapshot.queries = buffers.queries.span();
-  snapshot.heads = buffers.heads.span();
+  snapshot.heads = HeadList(buffers.heads.span());
   snapshot.running = buffers.running.span();
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "src/core/flow/head_views.h"
 #include "src/core/flow/overlap_tables.h"
 #include "src/core/flow/pair_table.h"
 #include "src/core/flow/verbs/predict_task.h"
@@ -44,6 +45,7 @@ void Predict(Flow& flow) {
   if (const uint64_t version = flow.tables.version(); version != flow.tables_version) {
     flow.tables_version = version;
     IndexApps(flow);
+    ForgetHeadViews(flow);
     flow.pairs_stale = true;
   }
   if (const uint64_t version = flow.model->version(); version != flow.model_version) {

@@ -36,6 +36,7 @@ void PromoteHeads(Flow& flow) {
   for (App* app : flow.lc_apps) app->heads_waiting = 0;
   for (int i = 0; i < flow.backlog.size(); ++i) {
     Queue& queue = *flow.backlog[i];
+    if (queue.view_is_current) continue;  // its head is ready
     Task* task = queue.head;
     if (task->state.load(std::memory_order_relaxed) != TaskState::kWaiting) continue;
     const CompletionRecord* failed = nullptr;

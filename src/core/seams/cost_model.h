@@ -26,6 +26,7 @@ struct Prediction {
   int64_t duration_ns = 0;
   int64_t error_ns = 0;  // one standard deviation of the model's recent error
   bool trained = false;  // false: a prior from the kernel's record, the app's hint, or a default
+  bool operator==(const Prediction&) const = default;
 };
 
 struct TaskFeatures {

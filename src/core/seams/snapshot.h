@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "absl/types/span.h"
 #include "src/core/base/bounded_list.h"
@@ -146,6 +148,50 @@ struct HeadView {
   // What its eviction adds to an LC query, predicted; kNever when not evictable.
   int64_t eviction_ns = 0;
   int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
+
+  bool operator==(const HeadView&) const = default;
+};
+
+// The heads of a snapshot, as a span of views. The views stand where the flow keeps them from one
+// plan to the next (flow/head_views.h), in no order; the list has the order.
+class HeadList {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = HeadView;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const HeadView*;
+    using reference = const HeadView&;
+    Iterator() = default;
+    explicit Iterator(const HeadView* const* at) : at_(at) {}
+    reference operator*() const { return **at_; }
+    pointer operator->() const { return *at_; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    Iterator operator++(int) { return Iterator(at_++); }
+    bool operator==(const Iterator&) const = default;
+
+   private:
+    const HeadView* const* at_ = nullptr;
+  };
+
+  HeadList() = default;
+  explicit HeadList(absl::Span<const HeadView* const> views) : views_(views) {}
+  size_t size() const { return views_.size(); }
+  bool empty() const { return views_.empty(); }
+  const HeadView& operator[](size_t index) const { return *views_[index]; }
+  Iterator begin() const { return Iterator(views_.data()); }
+  Iterator end() const { return Iterator(views_.data() + views_.size()); }
+  // Of a head of this list.
+  size_t IndexOf(const HeadView& head) const {
+    return static_cast<size_t>(std::find(views_.begin(), views_.end(), &head) - views_.begin());
+  }
+
+ private:
+  absl::Span<const HeadView* const> views_;
 };
 
 struct PartView {
@@ -262,7 +308,7 @@ struct Snapshot {
   absl::Span<const LcAppView> lc_apps;
   absl::Span<const BeAppView> be_apps;
   absl::Span<const QueryView> queries;
-  absl::Span<const HeadView> heads;       // LC first; in each class in order of submission
+  HeadList heads;                         // LC first; in each class in order of submission
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
   TrialView trial;

@@ -14,7 +14,7 @@ void EnterBacklog(Flow& flow, Queue& queue) {
   ++queue.app->backlog_queues;
   if (queue.in_plan_order) return;
   queue.in_plan_order = true;
-  flow.plan_order.Add(&queue);
+  flow.plan_order.Add({0, &queue});  // no head's sequence is 0
 }
 
 void LeaveBacklog(Flow& flow, Queue& queue) {
@@ -35,6 +35,8 @@ void ForgetReadyRun(Queue& queue) {
 
 void PushBack(Flow& flow, Task& task) {
   Queue& queue = *task.queue;
+  // The view of a head says whether another task is behind it.
+  if (queue.head == queue.tail) queue.view_is_current = false;
   task.progress.next = nullptr;
   task.progress.previous = queue.tail;
   (queue.head == nullptr ? queue.head : queue.tail->progress.next) = &task;
@@ -47,6 +49,7 @@ void PushFront(Flow& flow, Task& task) {
   task.progress.next = queue.head;
   (queue.head == nullptr ? queue.tail : queue.head->progress.previous) = &task;
   queue.head = &task;
+  queue.view_is_current = false;
   ForgetReadyRun(queue);
   queue.unlaunched.fetch_add(1, std::memory_order_acq_rel);
   EnterBacklog(flow, queue);
@@ -56,6 +59,7 @@ void Unlink(Flow& flow, Task& task) {
   Queue& queue = *task.queue;
   Task* const next = task.progress.next;
   Task* const previous = queue.head == &task ? nullptr : task.progress.previous;
+  if (previous == nullptr || previous == queue.head) queue.view_is_current = false;
   if (previous != nullptr || --queue.ready_run <= 0) ForgetReadyRun(queue);
   (previous == nullptr ? queue.head : previous->progress.next) = next;
   (next == nullptr ? queue.tail : next->progress.previous) = previous;

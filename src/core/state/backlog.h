@@ -1,8 +1,8 @@
 // The lists of tasks that wait: each queue's FIFO, and the queues that have a head.
 //
 // A queue is in Flow::backlog exactly while it has a head. Queue::unlaunched falls here when a task
-// leaves its list and rises when the rest of an evicted task returns. Threads: the one that runs
-// Tick.
+// leaves its list and rises when the rest of an evicted task returns. A queue's view is no longer
+// current when its first or second task is another one. Threads: the one that runs Tick.
 
 #ifndef GPUSHARE_SRC_CORE_STATE_BACKLOG_H_
 #define GPUSHARE_SRC_CORE_STATE_BACKLOG_H_

@@ -72,6 +72,12 @@ struct QuerySample {
   int64_t measured_ns = 0;
 };
 
+// An entry of the order of heads.
+struct OrderedHead {
+  uint64_t sequence = 0;  // of its head
+  Queue* queue = nullptr;
+};
+
 // The rows of the snapshot, allocated once, and the plan that answers it.
 struct PlanBuffers {
   PlanBuffers() {
@@ -84,7 +90,7 @@ struct PlanBuffers {
   BoundedList<LcAppView, kMaxApps> lc_apps;
   BoundedList<BeAppView, kMaxApps> be_apps;
   BoundedList<QueryView, kMaxActiveQueries> queries;
-  BoundedList<HeadView, kMaxHeads> heads;
+  BoundedList<const HeadView*, kMaxHeads> heads;  // each is its queue's
   BoundedList<RunningView, kMaxRunning> running;
   std::vector<PairOption> pairs;
   std::vector<float> hoped;  // PairTable::hoped
@@ -168,8 +174,8 @@ struct Flow {
 
   BoundedList<Queue*, kMaxQueues> backlog;  // queues with a head
   // These queues, and some that no longer have one, by the sequence of their heads as of the last
-  // plan. The next plan finds them nearly in order.
-  BoundedList<Queue*, kMaxQueues> plan_order;
+  // plan; behind them, those that got a head since.
+  BoundedList<OrderedHead, kMaxQueues> plan_order;
   BoundedList<Task*, kMaxRunning> running_be;
   BoundedList<Task*, kMaxInFlightLaunches> running_lc;
   int lanes_busy = 0;

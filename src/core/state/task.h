@@ -215,10 +215,13 @@ struct alignas(64) Queue {
   Task* tail = nullptr;
   int32_t backlog_index = -1;  // position in Flow::backlog, -1: not there
   bool in_plan_order = false;  // in Flow::plan_order
+  // `view` is what the next snapshot has for the head, which is ready (flow/head_views.h).
+  bool view_is_current = false;
   // The head and the tasks behind it of which the plan stage has seen that they wait for no ticket:
   // so many, up to `ready_last`. 0: none yet.
   int32_t ready_run = 0;
   Task* ready_last = nullptr;
+  HeadView view;
 };
 
 struct alignas(64) App {

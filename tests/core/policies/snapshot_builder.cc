@@ -2,6 +2,7 @@
 
 #include "tests/core/policies/snapshot_builder.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -271,14 +272,18 @@ const Snapshot& SnapshotBuilder::Get() {
     const size_t row = static_cast<size_t>(pair.app) * kernels + static_cast<size_t>(pair.kernel);
     options_[row * splits.size() + static_cast<size_t>(pair.split)] = pair.option;
   }
-  head_list_.assign(heads.begin(), heads.end());
+  head_list_.clear();
+  for (const HeadView& head : heads) head_list_.push_back(&head);
+  std::stable_partition(head_list_.begin(), head_list_.end(), [](const HeadView* head) {
+    return head->app_class == AppClass::kLatencyCritical;
+  });
   running_list_.assign(running.begin(), running.end());
   snapshot.places = places;
   snapshot.splits = splits;
   snapshot.lc_apps = lc_apps;
   snapshot.be_apps = be_apps;
   snapshot.queries = queries;
-  snapshot.heads = head_list_;
+  snapshot.heads = HeadList(head_list_);
   snapshot.running = running_list_;
   snapshot.pairs.options = options_;
   snapshot.fused = fused;

@@ -104,7 +104,7 @@ class SnapshotBuilder {
   std::vector<int64_t> eviction_ns_;
   std::deque<PairAt> pairs_;
   std::vector<PairOption> options_;
-  std::vector<HeadView> head_list_;
+  std::vector<const HeadView*> head_list_;
   std::vector<RunningView> running_list_;
   uint64_t next_task_ = 1;
   uint32_t next_queue_ = 1;

@@ -83,6 +83,27 @@ TEST_F(BacklogTest, TheReadyRunIsThatOfACountFromTheHead) {
   }
 }
 
+TEST_F(BacklogTest, AViewIsCurrentUntilTheFirstOrSecondTaskIsAnotherOne) {
+  std::mt19937 random(5);
+  const auto two = [&] {
+    std::vector<Task*> first = listed_;
+    first.resize(2);  // null: there is none
+    return first;
+  };
+  for (int step = 0; step < 10'000; ++step) {
+    queue_.view_is_current = !listed_.empty();
+    const std::vector<Task*> before = two();
+    const auto drawn = random() % 10;
+    if (drawn < 5 && !free_.empty()) {
+      Push(false, drawn == 0);
+    } else if (!listed_.empty()) {
+      Drop(random() % listed_.size());
+    }
+    const bool same = before[0] != nullptr && before == two();
+    ASSERT_EQ(queue_.view_is_current, same) << step;
+  }
+}
+
 TEST_F(BacklogTest, AQueueIsOnceInThePlanOrder) {
   for (int i = 0; i < 3; ++i) {
     Push(false);

@@ -3,6 +3,7 @@
 #include "src/core/policies/adaptive/be_pairs.h"
 
 #include <algorithm>
+#include <bitset>
 
 #include "src/core/base/tuning.h"
 #include "src/core/policies/parts/launch_form.h"
@@ -35,6 +36,46 @@ double GainOf(const CoScheduleOption& option, const PairSides& sides, const Head
   return (runs ? task_speed : SteadySpeed(task, task_speed)) +
          SteadySpeed(partner, option.speed[sides.partner] * sure) - 1;
 }
+
+// Of a task's pairs: which rows of the co-schedule table may gain beside it. Most rows do not, and
+// many heads have the same row. A pair of tasks gains no more than their kernels do without gaps.
+class GainingRows {
+ public:
+  GainingRows(const CoScheduleTable& table, const HeadView& task, int32_t workers_per_sm)
+      : table_(table), task_(task), workers_per_sm_(workers_per_sm) {}
+
+  bool May(const HeadView& partner) {
+    const auto row = static_cast<size_t>(partner.overlap_index);
+    if (row >= asked_.size()) return false;  // -1 too
+    if (!asked_[row]) {
+      asked_.set(row);
+      gains_[row] = Gains(partner);
+    }
+    return gains_[row];
+  }
+
+ private:
+  bool Gains(const HeadView& partner) const {
+    const PairSides sides = PairSidesOf(task_, partner);
+    const auto options = table_.Of(task_.overlap_index, partner.overlap_index);
+    return std::any_of(options.begin(), options.end(), [&](const CoScheduleOption& option) {
+      return Fits(option, sides) && SpeedSum(option, sides) - 1 > kBePairGainMin;
+    });
+  }
+  bool Fits(const CoScheduleOption& option, const PairSides& sides) const {
+    return workers_per_sm_ <= 0 || option.workers_per_sm[sides.task] == workers_per_sm_;
+  }
+  static double SpeedSum(const CoScheduleOption& option, const PairSides& sides) {
+    const double sure = 1 - option.speed_error;
+    return option.speed[sides.task] * sure + option.speed[sides.partner] * sure;
+  }
+
+  const CoScheduleTable& table_;
+  const HeadView& task_;
+  const int32_t workers_per_sm_;
+  std::bitset<kMaxOverlapKernels> asked_;
+  std::bitset<kMaxOverlapKernels> gains_;
+};
 
 }  // namespace
 
@@ -71,7 +112,9 @@ BePair BePairs::FindPartner(const HeadView& task, bool runs, int32_t workers_per
   BePair best;
   if (!Pairs(task)) return best;
   const bool only_next = &next != &task && GoesFirst(next);
+  GainingRows rows(snapshot_.co_schedules, task, workers_per_sm);
   for (const HeadView& head : snapshot_.heads) {
+    if (!rows.May(head)) continue;
     if (!IsBeCompute(head) || head.queue == task.queue || !Pairs(head)) continue;
     if (only_next && &head != &next) continue;
     const PairSides sides = PairSidesOf(task, head);

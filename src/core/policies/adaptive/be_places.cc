@@ -105,6 +105,7 @@ const HeadView* BePlaces::NextHead(const BePlace& place) const {
       continue;
     if (OlderNeedsRoom(head)) continue;
     best = &head;
+    if (snapshot_.be_apps.size() == 1) break;  // none goes before the oldest
   }
   return best;
 }
@@ -134,17 +135,16 @@ bool BePlaces::LaunchHead(BePlace& place, Plan& plan) {
   return LaunchNext(*best, chosen, LaunchReason(*best, chosen), 0, plan);
 }
 
-void BePlaces::LeaveOut(const HeadView& head) {
-  launched_.set(static_cast<size_t>(&head - snapshot_.heads.data()));
-}
+void BePlaces::LeaveOut(const HeadView& head) { launched_.set(snapshot_.heads.IndexOf(head)); }
 
 // Launches a head: it is charged, and no second time a head of this plan.
 bool BePlaces::LaunchNext(const HeadView& head, BePlace& place, Reason reason,
                           int32_t workers_per_sm, Plan& plan) {
   if (!Launch(head, place, reason, workers_per_sm * snapshot_.sm_count, plan)) return false;
-  recent_ = static_cast<int32_t>(&head - snapshot_.heads.data());
+  const size_t index = snapshot_.heads.IndexOf(head);
+  launched_.set(index);
+  recent_ = static_cast<int32_t>(index);
   recent_place_ = place.index;
-  LeaveOut(head);
   shares_.Charge(head);
   return true;
 }

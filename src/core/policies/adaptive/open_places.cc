@@ -23,7 +23,7 @@ OpenPlaces::OpenPlaces(const Snapshot& snapshot, const Layout& layout, const LcA
   }
   if (quotas_.any()) AddHomes();
   CountLive();
-  for (const HeadView& head : snapshot.heads) any_be_ = any_be_ || IsBeCompute(head);
+  any_be_ = any_be_ || std::any_of(snapshot.heads.begin(), snapshot.heads.end(), IsBeCompute);
 }
 
 void OpenPlaces::AddPlace(PlaceIndex index, PlaceRole role) {

@@ -24,7 +24,7 @@ LcActivity FindLcActivity(const Snapshot& snapshot, const Plan& plan) {
   }
   activity.places = activity.routes;
   for (const HeadView& head : snapshot.heads) {
-    if (head.app_class != AppClass::kLatencyCritical) continue;
+    if (head.app_class != AppClass::kLatencyCritical) break;  // LC heads come first
     activity.active = true;
     if (!head.confinable) activity.places |= Overlaps(snapshot, kWholeDevice);
   }

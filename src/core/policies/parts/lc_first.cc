@@ -13,7 +13,7 @@ void PublishRoutes(const Snapshot& snapshot, const LcRoute& route, Plan& plan) {
 int64_t LaunchLcHeads(const Snapshot& snapshot, Plan& plan) {
   int64_t issued_ns = 0;
   for (const HeadView& head : snapshot.heads) {
-    if (head.app_class != AppClass::kLatencyCritical) continue;
+    if (head.app_class != AppClass::kLatencyCritical) break;  // LC heads come first
     const LcRoute& route = plan.routes[static_cast<size_t>(head.app)];
     PlannedLaunch launch;
     launch.task = head.task;

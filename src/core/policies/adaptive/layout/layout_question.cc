@@ -179,7 +179,9 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
   const Budgets budgets(snapshot);
   const BeQuotas quotas(snapshot, kWholeLayout);
   const int32_t kernels = std::min(snapshot.pairs.kernels, kMaxKernels);
-  std::array<uint64_t, kMaxKernels / 64> present{};
+  std::array<uint64_t, kMaxKernels / 64> present;
+  const size_t words = (static_cast<size_t>(kernels) + 63) / 64;
+  std::fill_n(present.begin(), words, 0);
   const bool quiet = std::all_of(snapshot.lc_apps.begin(), snapshot.lc_apps.end(),
                                  [](const LcAppView& app) { return RoundLoad(app.load) == 0; });
   std::bitset<kMaxApps> bounded;  // apps whose quota leaves SMs to others
@@ -196,7 +198,13 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
       return;
     }
     const size_t k = static_cast<size_t>(task.kernel_index);
-    BeTerm& term = by_kernel_[k];
+    BeTerm& term = by_kernel_[k].term;
+    const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
+    const TermSource source = {quotas.any() ? task.app : -1,
+                               snapshot.be_apps[static_cast<size_t>(task.app)].weight,
+                               CanBeEvicted(snapshot, task), blocking_ns};
+    if (!first && source == by_kernel_[k].last) return;
+    by_kernel_[k].last = source;
     // On credit, while no LC app has a load: beside one, credit is for a task now and then, and a
     // layout for all of them.
     const bool on_credit = quiet && blocking_ns > budgets.eviction_ns &&
@@ -206,13 +214,12 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
     const BeTerm one = {task.kernel_index,
                         fits,
                         fits ? 1 : RoundDown(idle_shares.Of(blocking_ns, 0)),
-                        CanBeEvicted(snapshot, task),
+                        source.evictable,
                         fits ? blocking_ns : 0,
-                        snapshot.be_apps[static_cast<size_t>(task.app)].weight,
+                        source.weight,
                         MostOf(snapshot, quotas, task),
                         quotas.IsConfined(task),
                         RunsInSegments(snapshot, task) ? SegmentNsOf(*task.kernel) : 0};
-    const bool first = (present[k / 64] >> (k % 64) & 1) == 0;
     present[k / 64] |= uint64_t{1} << (k % 64);
     if (first) {
       term = one;
@@ -228,11 +235,11 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
   }
   const auto apps = static_cast<int32_t>(bounded.count());
   question_.beside = all_bounded ? std::clamp(apps, 1, kQuotaLanes) : 1;
-  for (size_t word = 0; word < present.size(); ++word) {
+  for (size_t word = 0; word < words; ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
       const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));
       BeTerm& term = question_.be[static_cast<size_t>(question_.be_count++)];
-      term = by_kernel_[k];
+      term = by_kernel_[k].term;
       term.blocking_ns = RoundUp(term.blocking_ns);
     }
   }

@@ -80,10 +80,23 @@ class QuestionBuilder {
   const LayoutQuestion& Ask(const Snapshot& snapshot, int32_t current, IdleShares& idle_shares);
 
  private:
+  // What a kernel's term is made of. Two tasks of a kernel with the same source add the same.
+  struct TermSource {
+    int32_t app = -1;  // where a quota or a reservation may bound it
+    double weight = 0;
+    bool evictable = false;
+    int64_t blocking_ns = 0;
+    bool operator==(const TermSource&) const = default;
+  };
+  struct KernelScratch {
+    BeTerm term;
+    TermSource last;
+  };
+
   void AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shares);
 
   LayoutQuestion question_;
-  std::array<BeTerm, kMaxKernels> by_kernel_;  // scratch
+  std::array<KernelScratch, kMaxKernels> by_kernel_;
 };
 
 }  // namespace gpushare::core
