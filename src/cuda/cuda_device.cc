@@ -710,7 +710,7 @@ class CudaDevice final : public core::Device {
   }
 
   // Sets the mark that the poller has not come to. Behind the next query's launch it would report
-  // this query as late as that one: of queries of 1.6 ms at half load, one in 150 was.
+  // this query as late as that one: of queries of 1.6 ms at half load, one in 220 was.
   void MarkQueryBefore(CudaLane& lane) {
     if (lane.spec.priority != core::LanePriority::kHigh) return;
     if (lane.marks.set() < lane.mark_wanted.load(std::memory_order_relaxed)) MarkLocked(lane);
