@@ -157,6 +157,7 @@ void ResetApp(App& app) {
   app.busy_ns = app.busy_solo_ns = 0;
   app.query_solo_ns = app.options.solo_ns;
   app.tail.Clear();
+  app.duty = BeDuty();
   app.account = TailAccount();
   app.delivered.Clear();
   app.held_ns.fill(0);
