@@ -79,10 +79,12 @@ inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, dou
                             int64_t solo_ns, TimeNs now_ns) {
   const auto time_ns = static_cast<double>(service_ns);
   if (is_quiet) duty.quiet.Add(time_ns, kDutyQuietMemory);
+  const bool comparable = duty.quiet.count >= kDutyQuietLeast;
+  if (comparable) duty.pause_until_ns = std::min(duty.pause_until_ns, now_ns);
   if (now_ns < duty.pause_until_ns) return;
   duty.batch.Add(time_ns, kDutyBatch);
   if (duty.batch.count < kDutyBatch) return;
-  if (duty.quiet.count >= kDutyQuietLeast) return JudgeShare(duty, tolerated);
+  if (comparable) return JudgeShare(duty, tolerated);
   const bool longer = solo_ns > 0 && duty.batch.mean_ns > static_cast<double>(solo_ns);
   duty.batch = MeanTime();
   if (!longer || now_ns < duty.next_pause_ns) return;
@@ -95,9 +97,7 @@ struct DutyWindow {
   TimeNs pauses_at_ns = kNever;  // when it must pause again
 };
 inline DutyWindow DutyAt(const BeDuty& duty, TimeNs now_ns) {
-  if (now_ns < duty.pause_until_ns && duty.quiet.count < kDutyQuietLeast) {
-    return {.paused_until_ns = duty.pause_until_ns};
-  }
+  if (now_ns < duty.pause_until_ns) return {.paused_until_ns = duty.pause_until_ns};
   if (duty.share >= 1) return {};
   const TimeNs begin_ns = now_ns - now_ns % kDutyPeriodNs;
   const TimeNs pauses_ns =
