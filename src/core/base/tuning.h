@@ -333,10 +333,11 @@ inline constexpr double kDutyShareGrows = 1.25;
 inline constexpr double kDutyBatch = 32;
 inline constexpr double kDutyQuietMemory = 128;
 inline constexpr double kDutyQuietLeast = 8;
-// Time, ns, after BE work from which a query is quiet; the longest pause for quiet ones, and the
-// time from one to the next. Ranges 5e6 to 1e8, 1e8 to 1e9, 1e9 to 1e12.
-inline constexpr int64_t kDutyQuietNs = 20'000'000;
-inline constexpr int64_t kDutyPauseNs = 400'000'000;
+// Time, ns, after BE work from which a query is quiet: an H200's clock needs some 200 ms to rise
+// again. The longest pause for quiet ones, and the time from one to the next. Ranges 5e7 to 1e9,
+// 2e8 to 2e9, 1e9 to 1e12.
+inline constexpr int64_t kDutyQuietNs = 200'000'000;
+inline constexpr int64_t kDutyPauseNs = 600'000'000;
 inline constexpr int64_t kDutyPausesEveryNs = 30'000'000'000;
 // adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
 // them. Range 1e6 to 1e9.

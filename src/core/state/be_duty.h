@@ -12,9 +12,9 @@
 //   queries take longer than tolerated    share x tolerated / measured
 //   less long                             a quarter more, at most 1
 //
-// either by more than two standard errors. Times beside a short share are partly quiet, so the
-// comparison is renewed. Where none is known, and queries take longer than one alone is predicted
-// to, BE work pauses once for it.
+// either by more than two standard errors. Where no quiet times are known, and queries take longer
+// than one alone is predicted to, BE work pauses for some; a pause that brings too few leaves it
+// all time. While BE work has less, quiet times that have become old are renewed so.
 //
 // Where in the flow: NoteServiceTime at a query's end, DutyAt in plan. Threads: the one that runs
 // Tick.
@@ -71,7 +71,6 @@ inline void JudgeShare(BeDuty& duty, double tolerated) {
   } else if (longer + error < tolerated) {
     duty.share = std::min(1.0, duty.share * kDutyShareGrows);
   }
-  duty.batch = MeanTime();
 }
 
 // A query took this time after the app's last one. `solo_ns`: as predicted, 0: unknown.
@@ -80,14 +79,23 @@ inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, dou
   const auto time_ns = static_cast<double>(service_ns);
   if (is_quiet) duty.quiet.Add(time_ns, kDutyQuietMemory);
   const bool comparable = duty.quiet.count >= kDutyQuietLeast;
-  if (comparable) duty.pause_until_ns = std::min(duty.pause_until_ns, now_ns);
+  if (comparable && is_quiet) {
+    duty.pause_until_ns = std::min(duty.pause_until_ns, now_ns);
+    duty.next_pause_ns = now_ns + kDutyPausesEveryNs;
+  }
   if (now_ns < duty.pause_until_ns) return;
   duty.batch.Add(time_ns, kDutyBatch);
   if (duty.batch.count < kDutyBatch) return;
-  if (comparable) return JudgeShare(duty, tolerated);
   const bool longer = solo_ns > 0 && duty.batch.mean_ns > static_cast<double>(solo_ns);
+  if (comparable) {
+    JudgeShare(duty, tolerated);
+  } else {
+    duty.share = 1;
+  }
   duty.batch = MeanTime();
-  if (!longer || now_ns < duty.next_pause_ns) return;
+  const bool asks = comparable ? duty.share < 1 : longer;
+  if (!asks || now_ns < duty.next_pause_ns) return;
+  duty.quiet = MeanTime();
   duty.pause_until_ns = now_ns + kDutyPauseNs;
   duty.next_pause_ns = now_ns + kDutyPausesEveryNs;
 }

@@ -108,6 +108,32 @@ TEST_F(BeDutyTest, AFruitlessPauseIsNotRepeatedSoon) {
   EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
 }
 
+TEST_F(BeDutyTest, OldQuietTimesAreRenewedWhileBeWorkHasAShare) {
+  Quiet();
+  duty.batch = MeanTime();
+  Judge(0.08);
+  EXPECT_EQ(duty.pause_until_ns, 0) << "they are new";
+  now_ns += kDutyPausesEveryNs;
+  Judge(0.02);
+  EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
+  // All queries take longer now: it was not BE work.
+  Queries(static_cast<int>(kDutyQuietLeast), kQuietNs * 108 / 100, true);
+  duty.batch = MeanTime();
+  for (int i = 0; i < 10; ++i) Judge(0.08);
+  EXPECT_DOUBLE_EQ(duty.share, 1);
+}
+
+TEST_F(BeDutyTest, WithoutQuietTimesBeWorkHasAllTime) {
+  Quiet();
+  duty.batch = MeanTime();
+  Judge(0.08);
+  now_ns += kDutyPausesEveryNs;
+  Judge(0.02);
+  now_ns = duty.pause_until_ns;  // which brings none
+  Judge(0.08);
+  EXPECT_DOUBLE_EQ(duty.share, 1);
+}
+
 TEST_F(BeDutyTest, QueriesAsShortAsOneAloneNeedNoPause) {
   Queries(100, kSoloNs - 20 * kUs, false);
   EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
