@@ -72,11 +72,12 @@ void NoteTrial(Flow& flow, const QueryState& query, int64_t latency_ns) {
   NoteTrialQuery(trial, static_cast<int32_t>(query.app->slot), kernel, on_time);
 }
 
-// Whether no BE compute work was on the device from a while before `time_ns` until now.
-bool IsQuietSince(const Flow& flow, TimeNs time_ns) {
-  if (flow.be_left_ns > time_ns - kDutyQuietNs) return false;
-  return std::all_of(flow.running_be.begin(), flow.running_be.end(),
-                     [](const Task* task) { return task->work.kind == TaskKind::kMemcpy; });
+// Since when no BE compute work has been on the device; kNever: there is some.
+TimeNs WithoutBeSince(const Flow& flow) {
+  const bool none =
+      std::all_of(flow.running_be.begin(), flow.running_be.end(),
+                  [](const Task* task) { return task->work.kind == TaskKind::kMemcpy; });
+  return none ? flow.be_left_ns : kNever;
 }
 
 // A query of an app that states a bound has ended. If it began where the app's last one ended, with
@@ -86,13 +87,12 @@ void NoteDuty(Flow& flow, const QueryState& query) {
   const App* const last = std::exchange(flow.query_end_app, &app);
   const TimeNs began_ns = std::exchange(flow.query_end_ns, flow.now_ns);
   if (app.options.p99_bound <= 0 || last != &app || query.arrival_ns > began_ns) return;
-  if (query.done_ns <= 0 || app.plan_index < 0) return;
-  const LcRoute& route = flow.buffers.plan.routes[static_cast<size_t>(app.plan_index)];
-  if (route.place != kWholeDevice) return;
+  const TimeNs without_be_ns = WithoutBeSince(flow);
+  if (query.disturbed || query.done_ns <= 0 || without_be_ns > began_ns) return;
   for (const QueryState* other = flow.first_query; other != nullptr; other = other->next) {
     if (other->app != &app) return;
   }
-  NoteServiceTime(app.duty, flow.now_ns - began_ns, IsQuietSince(flow, began_ns),
+  NoteServiceTime(app.duty, flow.now_ns - began_ns, without_be_ns <= began_ns - kDutyQuietNs,
                   ToleratedLonger(app.options.p99_bound, LoadOf(app, flow.now_ns)),
                   app.query_solo_ns, flow.now_ns);
 }

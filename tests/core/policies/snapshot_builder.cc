@@ -273,10 +273,11 @@ const Snapshot& SnapshotBuilder::Get() {
     options_[row * splits.size() + static_cast<size_t>(pair.split)] = pair.option;
   }
   head_list_.clear();
-  for (const HeadView& head : heads) head_list_.push_back(&head);
-  std::stable_partition(head_list_.begin(), head_list_.end(), [](const HeadView* head) {
-    return head->app_class == AppClass::kLatencyCritical;
-  });
+  for (const AppClass listed : {AppClass::kLatencyCritical, AppClass::kBestEffort}) {
+    for (const HeadView& head : heads) {
+      if (head.app_class == listed) head_list_.push_back(&head);
+    }
+  }
   running_list_.assign(running.begin(), running.end());
   snapshot.places = places;
   snapshot.splits = splits;
