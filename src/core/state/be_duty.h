@@ -14,7 +14,8 @@
 //
 // either by more than two standard errors. Where no quiet times are known, and queries take longer
 // than one alone is predicted to, BE work pauses for some; a pause that brings too few leaves it
-// all time. While BE work has less, quiet times that have become old are renewed so.
+// all time. While BE work has less, quiet times that have become old are renewed so. A share that
+// no query has confirmed for as long is over.
 //
 // Where in the flow: NoteServiceTime at a query's end, DutyAt in plan. Threads: the one that runs
 // Tick.
@@ -52,6 +53,7 @@ struct BeDuty {
   MeanTime batch;             // of all queries, since the share was last judged
   TimeNs pause_until_ns = 0;  // for quiet queries
   TimeNs next_pause_ns = 0;
+  TimeNs noted_ns = 0;  // the last query that counted
 };
 
 // How much longer queries may take, so that a queue of this load grows by kDutyShareOfBound of the
@@ -77,6 +79,7 @@ inline void JudgeShare(BeDuty& duty, double tolerated) {
 inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, double tolerated,
                             int64_t solo_ns, TimeNs now_ns) {
   const auto time_ns = static_cast<double>(service_ns);
+  duty.noted_ns = now_ns;
   if (is_quiet) duty.quiet.Add(time_ns, kDutyQuietMemory);
   const bool comparable = duty.quiet.count >= kDutyQuietLeast;
   if (comparable && is_quiet) {
@@ -106,7 +109,7 @@ struct DutyWindow {
 };
 inline DutyWindow DutyAt(const BeDuty& duty, TimeNs now_ns) {
   if (now_ns < duty.pause_until_ns) return {.paused_until_ns = duty.pause_until_ns};
-  if (duty.share >= 1) return {};
+  if (duty.share >= 1 || now_ns - duty.noted_ns > kDutyPausesEveryNs) return {};
   const TimeNs begin_ns = now_ns - now_ns % kDutyPeriodNs;
   const TimeNs pauses_ns =
       begin_ns + static_cast<int64_t>(duty.share * static_cast<double>(kDutyPeriodNs));

@@ -60,7 +60,7 @@ inline void BeginInterval(SegmentGains& gains, TimeNs now_ns) {
 // Forgets the interval, and what is on the device: it would count whole in a shorter time.
 inline void BeginAnew(SegmentGains& gains, TimeNs now_ns) {
   if (gains.begin_ns == kNever) return;
-  gains.begin_ns = now_ns;
+  gains.begin_ns = std::max(gains.begin_ns, now_ns);
   BeginInterval(gains, now_ns);
 }
 

@@ -139,9 +139,22 @@ TEST_F(BeDutyTest, QueriesAsShortAsOneAloneNeedNoPause) {
   EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
 }
 
+// Queries may have become ones that cannot be compared.
+TEST_F(BeDutyTest, AShareThatNoQueryConfirmsIsOver) {
+  Quiet();
+  duty.batch = MeanTime();
+  Judge(0.3);
+  now_ns = (now_ns / kDutyPeriodNs + 1) * kDutyPeriodNs - 1;
+  EXPECT_GT(DutyAt(duty, now_ns).paused_until_ns, now_ns);
+  now_ns += kDutyPausesEveryNs;
+  EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
+  EXPECT_EQ(DutyAt(duty, now_ns).pauses_at_ns, kNever);
+}
+
 TEST_F(BeDutyTest, BeWorkHasTheFirstPartOfEachPeriod) {
   duty.share = 0.25;
   const TimeNs begin_ns = 70 * kDutyPeriodNs;
+  duty.noted_ns = begin_ns;
   const DutyWindow first = DutyAt(duty, begin_ns);
   EXPECT_EQ(first.paused_until_ns, 0);
   EXPECT_EQ(first.pauses_at_ns, begin_ns + kDutyPeriodNs / 4);

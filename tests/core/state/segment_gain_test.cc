@@ -162,6 +162,13 @@ TEST_F(SegmentGainTest, OnASplitItIsMeasuredApart) {
   EXPECT_DOUBLE_EQ(SplitGainOf(gains, kStep, now_ns).known, 0);
 }
 
+TEST_F(SegmentGainTest, BeginningAnewDoesNotShortenTheFirstTimeOnASplit) {
+  FollowPlan(gains, SegmentsRun::kOnSplit, now_ns);
+  BeginAnew(gains, now_ns);
+  Interval(10, 5, 4);
+  EXPECT_DOUBLE_EQ(SplitGainOf(gains, kStep, now_ns).known, 0);
+}
+
 TEST_F(SegmentGainTest, APartFromTheOtherWayBeginsTheIntervalAnew) {
   const TimeNs launched_ns = now_ns;
   now_ns += 5 * kMs;

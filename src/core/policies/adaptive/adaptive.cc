@@ -13,6 +13,7 @@
 #include "src/core/policies/parts/be_quota.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
+#include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_activity.h"
 #include "src/core/policies/parts/lc_first.h"
 #include "src/core/policies/parts/quiet.h"
@@ -36,8 +37,17 @@ void HoldBeCompute(const Snapshot& snapshot, Reason reason, int64_t value_ns, in
 }
 
 // BE work leaves the whole device until its next share of time begins.
-void Pause(const Snapshot& snapshot, uint64_t evicted, Plan& plan) {
-  EvictBeParts(snapshot, PlaceBit(kWholeDevice) & ~evicted, Reason::kHoldDuty, plan);
+void Pause(const Snapshot& snapshot, Plan& plan) {
+  const auto is_evicted = [&](const RunningView& running) {
+    return std::any_of(
+        plan.evictions.begin(), plan.evictions.end(), [&](const PlannedEviction& eviction) {
+          return eviction.task == running.task.task && eviction.place == kWholeDevice;
+        });
+  };
+  for (const RunningView& running : snapshot.running) {
+    if (!IsBeCompute(running.task) || !snapshot.eviction_available || is_evicted(running)) continue;
+    EvictTaskParts(running, PlaceBit(kWholeDevice), Reason::kHoldDuty, plan);
+  }
   HoldBeCompute(snapshot, Reason::kHoldDuty, snapshot.now_ns, snapshot.be_paused_until_ns, plan);
   plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.be_paused_until_ns);
 }
@@ -154,7 +164,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
   if (waits_for_change) {
     HoldBeCompute(snapshot, Reason::kHoldBlocking, change_ns, budget_ns, plan);
   } else if (HasDuty(layout) && snapshot.now_ns < snapshot.be_paused_until_ns) {
-    Pause(snapshot, for_lc, plan);
+    Pause(snapshot, plan);
   } else if (grids.applies()) {
     grids.PlanHeads(lc, lc_ahead_ns, plan);
   } else {
