@@ -12,10 +12,10 @@
 //   queries take longer than tolerated    share x tolerated / measured
 //   less long                             a quarter more, at most 1
 //
-// either by more than two standard errors. Where no quiet times are known, and queries take longer
-// than one alone is predicted to, BE work pauses for some; a pause that brings too few leaves it
-// all time. While BE work has less, quiet times that have become old are renewed so. A share that
-// no query has confirmed for as long is over.
+// either by more than two standard errors. Where no quiet times are known, and queries take more
+// than is tolerated longer than one alone is predicted to, BE work pauses for some; a pause that
+// brings too few leaves it all time. While BE work has less, quiet times that have become old are
+// renewed so. A share that no query has confirmed for as long is over.
 //
 // Where in the flow: NoteServiceTime at a query's end, DutyAt in plan. Threads: the one that runs
 // Tick.
@@ -89,7 +89,8 @@ inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, dou
   if (now_ns < duty.pause_until_ns) return;
   duty.batch.Add(time_ns, kDutyBatch);
   if (duty.batch.count < kDutyBatch) return;
-  const bool longer = solo_ns > 0 && duty.batch.mean_ns > static_cast<double>(solo_ns);
+  const bool longer =
+      solo_ns > 0 && duty.batch.mean_ns > (1 + tolerated) * static_cast<double>(solo_ns);
   if (comparable) {
     JudgeShare(duty, tolerated);
   } else {

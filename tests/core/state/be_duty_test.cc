@@ -135,7 +135,7 @@ TEST_F(BeDutyTest, WithoutQuietTimesBeWorkHasAllTime) {
 }
 
 TEST_F(BeDutyTest, QueriesAsShortAsOneAloneNeedNoPause) {
-  Queries(100, kSoloNs - 20 * kUs, false);
+  Queries(100, kSoloNs + 20 * kUs, false);
   EXPECT_EQ(DutyAt(duty, now_ns).paused_until_ns, 0);
 }
 
