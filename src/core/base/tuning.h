@@ -318,8 +318,8 @@ inline constexpr double kSegmentGainFirstNs = 80e6;
 // measured again has faded. Ranges 3e8 to 3e9 and 3e9 to 1e11.
 inline constexpr double kSegmentGainMemoryNs = 1e9;
 inline constexpr double kSegmentGainFadesNs = 30e9;
-// Time, ns, for which segments on a split are not measured after the change to it: near a tie each
-// stay would count its change and not the part that is under way at its end. Range 5e6 to 1e8.
+// Time, ns, for which segments on a split are not measured after the change to it: a short stay
+// would count the change, and miss the part that still runs at its end. Range 5e6 to 1e8.
 inline constexpr int64_t kSegmentGainSettleNs = 20'000'000;
 // The duty of BE work (state/be_duty.h). The part of a bound's slack that slower queries may take;
 // the period, ns, whose first share BE work has; the least share; its largest growth at a time.

@@ -5,7 +5,7 @@
 //
 // Most plans change one or two heads. So a queue keeps the view of its head from one plan to the
 // next, and a plan makes only those views anew that are not current. Invariant: a view that is
-// current equals one that is made now, but that a wait to run alone may be over (CheckHeadViews).
+// current equals a new one, except that its wait to run alone may be over (CheckHeadViews).
 // What a kept view depends on changes in three ways:
 //
 // - the first or second task of the queue is another one: backlog.cc

@@ -20,7 +20,7 @@ class BeDutyFlowTest : public ::testing::Test {
   static int AddKernel(OpenLoop& loop) {
     return loop.AddBe({.duration_ns = 2 * kMs, .block_task_ns = 20 * kUs});
   }
-  static double HeldShare(const OpenLoop& loop, int be) {
+  static double HeldNs(const OpenLoop& loop, int be) {
     return static_cast<double>(loop.GuaranteeOf(be).held_ns[kDuty]);
   }
 };
@@ -33,10 +33,10 @@ TEST_F(BeDutyFlowTest, SlowerQueriesLeaveAShareOfTime) {
   const int be = AddKernel(loop);
   loop.Run(40);
   const double before = loop.Rate(be);
-  EXPECT_EQ(HeldShare(loop, be), 0) << "nothing is known yet";
+  EXPECT_EQ(HeldNs(loop, be), 0) << "nothing is known yet";
   EXPECT_GT(before, 0);
   loop.Run(300);
-  EXPECT_GT(HeldShare(loop, be), static_cast<double>(100 * kMs));
+  EXPECT_GT(HeldNs(loop, be), static_cast<double>(100 * kMs));
 }
 
 TEST_F(BeDutyFlowTest, QueriesThatTakeNoLongerLeaveAllTime) {
@@ -44,7 +44,7 @@ TEST_F(BeDutyFlowTest, QueriesThatTakeNoLongerLeaveAllTime) {
   loop.Run(200);
   const int be = AddKernel(loop);
   loop.Run(1'000);
-  EXPECT_EQ(HeldShare(loop, be), 0);
+  EXPECT_EQ(HeldNs(loop, be), 0);
 }
 
 TEST_F(BeDutyFlowTest, ALooserBoundToleratesMore) {
@@ -53,7 +53,7 @@ TEST_F(BeDutyFlowTest, ALooserBoundToleratesMore) {
   loop.SlowDown(1.1);
   const int be = AddKernel(loop);
   loop.Run(400);
-  EXPECT_EQ(HeldShare(loop, be), 0);
+  EXPECT_EQ(HeldNs(loop, be), 0);
 }
 
 // Without queries the device is BE's.
@@ -64,9 +64,9 @@ TEST_F(BeDutyFlowTest, AnIdleAppLeavesAllTime) {
   const int be = AddKernel(loop);
   loop.Run(400);
   loop.RunFor(6'000 * kMs);
-  const double held = HeldShare(loop, be);
+  const double held = HeldNs(loop, be);
   loop.RunFor(1'000 * kMs);
-  EXPECT_EQ(HeldShare(loop, be), held);
+  EXPECT_EQ(HeldNs(loop, be), held);
 }
 
 }  // namespace
