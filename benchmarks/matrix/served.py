@@ -85,7 +85,7 @@ class Served:
         """In every place; where a capture in some place fails, on the whole device only."""
         name = f'service-{self.name}'
         try:
-            self._service = gpushare.torch.Service(self.runtime, self._traced, self.inputs, name=name)
+            self._service = gpushare.torch.Service(self.runtime, self._traced, self.inputs, name=name, weights=self.net)
         except Exception as error:
             self.confined = f'whole device only: {error}'.splitlines()[0][:200]
             print(f'{self.name}: {self.confined}', file=sys.stderr, flush=True)

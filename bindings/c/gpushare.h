@@ -660,6 +660,12 @@ typedef struct gpushare_library_arguments {
 // takes the value of the kernel of that name in the runtime's profile, if there is one. Otherwise
 // it takes what the comment says next. "The function" is original_function or worker_function.
 // Fields that need CUDA (functions, graphs, shapes of blocks) are ignored on simulated devices.
+// Memory of the GPU.
+typedef struct gpushare_memory_range {
+  const void* address;
+  uint64_t size_bytes;
+} gpushare_memory_range;
+
 typedef struct gpushare_kernel_options {
   uint32_t struct_size;
   gpushare_task_kind kind;       // KERNEL (default), GRAPH or LIBRARY
@@ -716,6 +722,14 @@ typedef struct gpushare_kernel_options {
   // on a simulated device. Never for a graph_exec.
   gpushare_bool measure_places;
   int32_t reserved3;  // must be 0
+  // GRAPH that is never cut (segment_ns -1): what it reads each time and BE work displaces from the
+  // L2 cache, such as the weights of a small network. The library's instances of the graph read it
+  // beside their first nodes, all at once, which takes less time than a miss in each kernel. At
+  // most 4096 ranges, together no more than the cache; of use up to about half of it. It must live
+  // as long as the graph. Simulated devices have no such cache.
+  const gpushare_memory_range* warm_memory;
+  uint32_t warm_memory_count;
+  int32_t reserved4;  // must be 0
 } gpushare_kernel_options;
 #define GPUSHARE_KERNEL_OPTIONS_INIT GPUSHARE_STRUCT_INIT(gpushare_kernel_options)
 
@@ -726,10 +740,10 @@ typedef struct gpushare_kernel_options {
 // registrations finish.
 // Errors: INVALID_ARGUMENT no name; a value that is negative, NaN or too large; a shape of a block
 // that does not match its threads; two forms of one graph; shapes of a library call that do not fit
-// together; a field that the kind does not use; on a simulated device, no simulation record and
-// none in the profile. ALREADY_EXISTS a kernel has this name; RESOURCE_EXHAUSTED 1024 kernels;
-// UNAVAILABLE cuBLASLt or cuDNN is not installed; FAILED_PRECONDITION shut down, or inside a
-// capture callback.
+// together; a field that the kind does not use; warm memory that is not a GPU's; on a simulated
+// device, no simulation record and none in the profile. ALREADY_EXISTS a kernel has this name;
+// RESOURCE_EXHAUSTED 1024 kernels; UNAVAILABLE cuBLASLt or cuDNN is not installed;
+// FAILED_PRECONDITION shut down, or inside a capture callback.
 GPUSHARE_API gpushare_status
 gpushare_kernel_register(gpushare_runtime* runtime, const gpushare_kernel_options* options,
                          gpushare_kernel** out_kernel) GPUSHARE_NOEXCEPT;

@@ -257,6 +257,23 @@ absl::Status ReadHandles(const gpushare_kernel_options& options, core::KernelDes
   return absl::OkStatus();
 }
 
+absl::Status ReadWarmMemory(const gpushare_kernel_options& options, core::KernelDesc& out) {
+  if (options.warm_memory_count > core::kMaxWarmRanges) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel_options.warm_memory_count is ",
+                                                   options.warm_memory_count, ", and the limit is ",
+                                                   core::kMaxWarmRanges, "."));
+  }
+  if (options.warm_memory_count > 0) {
+    GPUSHARE_RETURN_IF_ERROR(CheckNotNull("kernel_options.warm_memory", options.warm_memory));
+  }
+  out.warm_memory.clear();
+  for (uint32_t i = 0; i < options.warm_memory_count; ++i) {
+    const gpushare_memory_range& range = options.warm_memory[i];
+    out.warm_memory.push_back({reinterpret_cast<uintptr_t>(range.address), range.size_bytes});
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& options,
@@ -281,6 +298,8 @@ absl::StatusOr<core::KernelDesc> KernelDescOf(const gpushare_kernel_options& opt
   out.measure_nodes = options.measure_nodes == 1;
   GPUSHARE_RETURN_IF_ERROR(CheckBool("kernel_options.measure_places", options.measure_places));
   out.measure_places = options.measure_places == 1;
+  GPUSHARE_RETURN_IF_ERROR(CheckReserved("kernel_options", options.reserved4, "reserved4"));
+  GPUSHARE_RETURN_IF_ERROR(ReadWarmMemory(options, out));
   GPUSHARE_RETURN_IF_ERROR(ReadHandles(options, out));
   if (options.library != nullptr) {
     GPUSHARE_RETURN_IF_ERROR(ReadLibraryCall(*options.library, out.library_call));

@@ -79,6 +79,7 @@ namespace gpushare::cuda {
   X(cuMemcpyHtoDAsync)                           \
   X(cuMemsetD8Async)                             \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+  X(cuPointerGetAttribute)                       \
   X(cuStreamBeginCapture)                        \
   X(cuStreamCreateWithPriority)                  \
   X(cuStreamDestroy)                             \

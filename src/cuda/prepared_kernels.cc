@@ -15,6 +15,8 @@
 #include "src/cuda/errors.h"
 #include "src/cuda/graph_binder.h"
 #include "src/cuda/node_times.h"
+#include "src/cuda/warm_kernel.h"
+#include "src/cuda/warm_nodes.h"
 
 namespace gpushare::cuda {
 namespace {
@@ -250,10 +252,26 @@ absl::StatusOr<GraphHandle> PreparedKernels::Instantiate(PreparedKernel& prepare
                      "' has a kernel that is bound to its context (a CUfunction of a "
                      "module), so it cannot be confined; register it as not confinable."));
   }
-  absl::StatusOr<CUgraphExec> exec = MakeUploaded(graph->get(), place);
+  absl::StatusOr<CUgraphExec> exec = MakeUploaded(kernel, graph->get(), place);
   if (!exec.ok()) return exec.status();
   instance.store(*exec, std::memory_order_release);
   return graph;
+}
+
+// A copy of the graph that reads its warm memory too. The graph itself may be cut, and the
+// application may look at its own capture.
+absl::StatusOr<GraphHandle> PreparedKernels::Warmed(const core::KernelDesc& kernel, CUgraph graph,
+                                                    core::PlaceIndex place) const {
+  const DriverApi& api = context_.api();
+  const auto warm = static_cast<CUkernel>(WarmKernel());
+  if (warm == nullptr) return absl::UnavailableError("This build has no code for the GPU.");
+  CUgraph made = nullptr;
+  GPUSHARE_CU_RETURN(api, cuGraphClone(&made, graph));
+  GraphHandle copy(made, {&api});
+  absl::Status status =
+      AddWarmNodes(api, warm, places_.place(place).context, kernel.warm_memory, made);
+  if (!status.ok()) return status;
+  return copy;
 }
 
 // The graph of each place goes to `graphs`.
@@ -268,8 +286,16 @@ absl::Status PreparedKernels::InstantiateEverywhere(PreparedKernel& prepared,
 }
 
 // An uploaded one. Null: a library's kernel with clusters needs more SMs than the place has.
-absl::StatusOr<CUgraphExec> PreparedKernels::MakeUploaded(CUgraph graph,
+absl::StatusOr<CUgraphExec> PreparedKernels::MakeUploaded(const core::KernelDesc& kernel,
+                                                          CUgraph graph,
                                                           core::PlaceIndex place) const {
+  GraphHandle warmed(nullptr, {&context_.api()});
+  if (!kernel.warm_memory.empty()) {
+    absl::StatusOr<GraphHandle> made = Warmed(kernel, graph, place);
+    if (!made.ok()) return made.status();
+    warmed = *std::move(made);
+    graph = warmed.get();
+  }
   absl::StatusOr<CUgraphExec> exec = MakeInstance(graph, place);
   if (exec.ok() && *exec != nullptr) Upload(place, absl::MakeConstSpan(&*exec, 1));
   return exec;
@@ -314,7 +340,7 @@ absl::Status PreparedKernels::TimePlaces(PreparedKernel& prepared,
   MeasuredPlaces::MakeInstance make;
   if (prepared.desc.segment_ns < 0) {
     make = [&](core::PlaceIndex place) {
-      return MakeUploaded(graphs[static_cast<size_t>(place)].get(), place);
+      return MakeUploaded(prepared.desc, graphs[static_cast<size_t>(place)].get(), place);
     };
   }
   absl::Status status = measured.Measure(make);
@@ -393,6 +419,11 @@ absl::Status PreparedKernels::PrepareGraph(PreparedKernel& prepared) const {
         absl::StrCat("Graph '", kernel.name,
                      "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
                      "needs one of them."));
+  }
+  if (absl::Status status = CheckWarmMemory(context_.api(), kernel,
+                                            context_.Attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+      !status.ok()) {
+    return status;
   }
   std::vector<GraphHandle> graphs;
   absl::Status status = InstantiateEverywhere(prepared, graphs);

@@ -135,7 +135,10 @@ class PreparedKernels {
                                      std::vector<GraphHandle>& graphs) const;
   absl::StatusOr<GraphHandle> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
   absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
-  absl::StatusOr<CUgraphExec> MakeUploaded(CUgraph graph, core::PlaceIndex place) const;
+  absl::StatusOr<GraphHandle> Warmed(const core::KernelDesc& kernel, CUgraph graph,
+                                     core::PlaceIndex place) const;
+  absl::StatusOr<CUgraphExec> MakeUploaded(const core::KernelDesc& kernel, CUgraph graph,
+                                           core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
   void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
   absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;

@@ -334,6 +334,20 @@ TEST_P(BadInputTest, KernelShapesAndGraphs) {
                  o.confinable = GPUSHARE_CHOICE_YES;
                }),
                GPUSHARE_INVALID_ARGUMENT, "confinable");
+  const gpushare_memory_range ranges[] = {{&some, 4}, {&some, 0}};
+  const auto warmed = [&](const gpushare_memory_range* memory, uint32_t count, int64_t segment_ns) {
+    return enroll([&](auto& o) {
+      o.kind = GPUSHARE_TASK_GRAPH;
+      o.graph = &some;
+      o.segment_ns = segment_ns;
+      o.warm_memory = memory;
+      o.warm_memory_count = count;
+    });
+  };
+  EXPECT_FAILS(warmed(ranges, 1, 0), GPUSHARE_INVALID_ARGUMENT, "never cut");
+  EXPECT_FAILS(warmed(ranges, 2, -1), GPUSHARE_INVALID_ARGUMENT, "Range 1");
+  EXPECT_FAILS(warmed(nullptr, 1, -1), GPUSHARE_INVALID_ARGUMENT, "warm_memory");
+  EXPECT_FAILS(warmed(ranges, 4097, -1), GPUSHARE_INVALID_ARGUMENT, "4097");
   EXPECT_EQ(kernel, nullptr);
 }
 

@@ -133,7 +133,11 @@ GPUSHARE_AT_BYTE(gpushare_library_arguments, d, 24);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, alpha, 32);
 GPUSHARE_AT_BYTE(gpushare_library_arguments, beta, 36);
 
-GPUSHARE_SIZE(gpushare_kernel_options, 176);
+GPUSHARE_SIZE(gpushare_memory_range, 16);
+GPUSHARE_AT_BYTE(gpushare_memory_range, address, 0);
+GPUSHARE_AT_BYTE(gpushare_memory_range, size_bytes, 8);
+
+GPUSHARE_SIZE(gpushare_kernel_options, 192);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, struct_size, 0);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, kind, 4);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, name, 8);
@@ -165,6 +169,9 @@ GPUSHARE_AT_BYTE(gpushare_kernel_options, measure_nodes, 160);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, reserved2, 164);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, measure_places, 168);
 GPUSHARE_AT_BYTE(gpushare_kernel_options, reserved3, 172);
+GPUSHARE_AT_BYTE(gpushare_kernel_options, warm_memory, 176);
+GPUSHARE_AT_BYTE(gpushare_kernel_options, warm_memory_count, 184);
+GPUSHARE_AT_BYTE(gpushare_kernel_options, reserved4, 188);
 
 GPUSHARE_SIZE(gpushare_kernel_info, 128);
 GPUSHARE_AT_BYTE(gpushare_kernel_info, struct_size, 0);

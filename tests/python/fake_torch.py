@@ -24,6 +24,9 @@ class Tensor:
     def data_ptr(self):
         return self.pointer
 
+    def untyped_storage(self):
+        return types.SimpleNamespace(data_ptr=self.data_ptr, nbytes=lambda: 4 * len(self.values))
+
     def detach(self):
         return self
 
@@ -46,6 +49,22 @@ class Tensor:
 
     def __getitem__(self, index):
         return Tensor([self.values[index]], self.dtype)
+
+
+class Module:
+    """A network with these weights that doubles its input."""
+
+    def __init__(self, parameters=(), buffers=()):
+        self._parameters, self._buffers = parameters, buffers
+
+    def parameters(self):
+        return iter(self._parameters)
+
+    def buffers(self):
+        return iter(self._buffers)
+
+    def __call__(self, tensor):
+        return Tensor([2 * value for value in tensor.values])
 
 
 class Stream:
@@ -88,6 +107,7 @@ class CUDAGraph:
         return 0xabc
 
 
+L2_CACHE = 1 << 20
 calls = []
 _streams = [Stream('current')]
 random_state = Tensor([0])
@@ -125,7 +145,7 @@ cuda = types.SimpleNamespace(
     current_stream=lambda: _streams[-1],
     current_device=lambda: 0,
     is_available=lambda: True,
-    get_device_properties=lambda device: types.SimpleNamespace(multi_processor_count=132),
+    get_device_properties=lambda device: types.SimpleNamespace(multi_processor_count=132, L2_cache_size=L2_CACHE),
     get_rng_state=lambda: random_state.clone())
 
 
@@ -140,6 +160,7 @@ def install(monkeypatch):
     module.full_like = lambda tensor, value: Tensor([value] * len(tensor.values), tensor.dtype)
     module.zeros_like = lambda tensor: module.full_like(tensor, 0)
     module.equal = lambda left, right: left.values == right.values
+    module.nn = types.SimpleNamespace(Module=Module)
     module.no_grad = lambda: _noted('no_grad')
     module.autograd = types.SimpleNamespace(set_multithreading_enabled=lambda enabled: _noted('threads', enabled))
     module._C = types.SimpleNamespace(

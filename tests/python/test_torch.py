@@ -104,6 +104,38 @@ def test_a_query_starts_behind_the_copies_of_its_caller_and_of_the_one_before(to
     assert seen[1][0] not in seen[0]
 
 
+def warmed(capturing):
+    return [(memory, size) for memory, size in capturing.options['warm_memory']]
+
+
+def test_a_modules_weights_are_read_into_the_cache_once_each(torch, capturing):
+    shared, other, host = Tensor([1] * 8), Tensor([2] * 100), Tensor([3])
+    host.is_cuda = False
+    module = fake_torch.Module((other, shared, host), (shared, Tensor([])))
+    torch.Service(capturing, module, Tensor([1]), name='resnet50_b1')
+    assert warmed(capturing) == sorted([(shared.pointer, 32), (other.pointer, 400)])
+
+
+def test_weights_may_be_named_or_left_out(torch, capturing):
+    weight, module = Tensor([1] * 8), fake_torch.Module((Tensor([2]),))
+    torch.Service(capturing, double, Tensor([1]), name='resnet50_b1', weights=[weight])
+    assert warmed(capturing) == [(weight.pointer, 32)]
+    torch.Service(capturing, double, Tensor([1]), name='vgg16_b1', weights=module)
+    assert warmed(capturing) == [(module._parameters[0].pointer, 4)]
+    torch.Service(capturing, module, Tensor([1]), name='vgg19_b1', weights=())
+    assert warmed(capturing) == []
+    torch.Service(capturing, double, Tensor([1]), name='bert_b1')
+    assert warmed(capturing) == [], 'a function has no weights that anyone knows'
+
+
+def test_weights_beyond_half_of_the_cache_are_not_read(torch, capturing):
+    half = Tensor([1] * (fake_torch.L2_CACHE // 8))
+    torch.Service(capturing, double, Tensor([1]), name='resnet50_b1', weights=[half])
+    assert warmed(capturing) == [(half.pointer, fake_torch.L2_CACHE // 2)]
+    torch.Service(capturing, double, Tensor([1]), name='vgg16_b1', weights=[half, Tensor([1])])
+    assert warmed(capturing) == []
+
+
 def test_an_input_of_another_shape_is_refused_before_a_copy(torch, capturing):
     service = torch.Service(capturing, double, Tensor([1, 2]), name='resnet50_b1')
     with pytest.raises(gpushare.InvalidArgumentError, match=r'Tensor 0 of the input is \(3,\) of float32'):

@@ -446,6 +446,16 @@ class gpushare_library_arguments(ctypes.Structure):
     )
 
 
+class gpushare_memory_range(ctypes.Structure):
+    address: Any
+    size_bytes: int
+
+    _fields_ = (
+        ('address', ctypes.c_void_p),
+        ('size_bytes', ctypes.c_uint64),
+    )
+
+
 class gpushare_kernel_options(ctypes.Structure):
     struct_size: int
     kind: int
@@ -478,6 +488,9 @@ class gpushare_kernel_options(ctypes.Structure):
     reserved2: int
     measure_places: int
     reserved3: int
+    warm_memory: Any
+    warm_memory_count: int
+    reserved4: int
 
     _fields_ = (
         ('struct_size', ctypes.c_uint32),
@@ -511,6 +524,9 @@ class gpushare_kernel_options(ctypes.Structure):
         ('reserved2', ctypes.c_int32),
         ('measure_places', ctypes.c_int32),
         ('reserved3', ctypes.c_int32),
+        ('warm_memory', ctypes.POINTER(gpushare_memory_range)),
+        ('warm_memory_count', ctypes.c_uint32),
+        ('reserved4', ctypes.c_int32),
     )
 
 

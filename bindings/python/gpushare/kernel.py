@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpushare import abi
@@ -28,12 +28,13 @@ class KernelSpec:
     """A kernel, graph or library call before it is registered: its options, and what calibrate() measures.
 
     capture: makes a graph by enqueueing on the given stream, once for each place. It must not register or wait.
+    warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
     `struct` is the C struct, which may be changed.
     """
 
     def __init__(self, name: str, *, capture: Capture | None = None,
                  simulation: abi.gpushare_simulation_record | None = None, library_call: LibraryCall | None = None,
-                 **options: Unpack[KernelOptions]) -> None:
+                 warm_memory: Sequence[tuple[int, int]] = (), **options: Unpack[KernelOptions]) -> None:
         self.name = name
         self.struct = init(abi.gpushare_kernel_options, {**options, 'name': name})
         self._raised: list[BaseException] = []
@@ -42,6 +43,10 @@ class KernelSpec:
         if library_call is not None:
             self.struct.kind = TaskKind.LIBRARY
             self.struct.library = ctypes.pointer(init(abi.gpushare_library_call, library_call))
+        if warm_memory:
+            ranges = [abi.gpushare_memory_range(address, size) for address, size in warm_memory]
+            self.struct.warm_memory = (abi.gpushare_memory_range * len(ranges))(*ranges)
+            self.struct.warm_memory_count = len(ranges)
         if capture is not None:
             self.struct.kind = TaskKind.GRAPH
             self.struct.capture = _capture_callback(capture, self._raised)

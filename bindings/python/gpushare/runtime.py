@@ -13,7 +13,7 @@ import ctypes
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpushare import _callbacks, _waits, abi
@@ -78,14 +78,17 @@ class Runtime(Handle):
 
     def register_kernel(self, name: str, *, capture: Capture | None = None,
                         simulation: abi.gpushare_simulation_record | None = None,
-                        library_call: LibraryCall | None = None, **options: Unpack[KernelOptions]) -> Kernel:
+                        library_call: LibraryCall | None = None, warm_memory: Sequence[tuple[int, int]] = (),
+                        **options: Unpack[KernelOptions]) -> Kernel:
         """Registers a kernel, a graph or a library call. A name of the profile needs no more on a simulated device.
 
         capture: makes a graph by enqueueing on the given stream, once for each place, on this thread. It must
         not register or wait.
+        warm_memory: address and bytes of what the graph reads into the L2 cache beside its first nodes.
         """
         return self.register(KernelSpec(
-            name, capture=capture, simulation=simulation, library_call=library_call, **options))
+            name, capture=capture, simulation=simulation, library_call=library_call, warm_memory=warm_memory,
+            **options))
 
     def register(self, spec: KernelSpec) -> Kernel:
         """register_kernel of options that are kept, such as those that were calibrated."""

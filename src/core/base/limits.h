@@ -70,6 +70,8 @@ inline constexpr int kMaxLaneReplacements = kMaxLanes;
 inline constexpr int kMaxSplits = 16;  // 132 SMs in steps of 8
 inline constexpr int kMaxPlaces = 1 + 2 * kMaxSplits;
 inline constexpr int kMaxSpeedPoints = 32;
+// Ranges that a graph has read into L2: a network has some hundred tensors.
+inline constexpr uint32_t kMaxWarmRanges = 4096;
 inline constexpr int kMaxGraphNodes = 4096;
 // Segments of one graph: 0.4 s of work in segments of the default length.
 inline constexpr int kMaxSegments = 4096;

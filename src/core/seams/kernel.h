@@ -99,6 +99,14 @@ struct GraphCut {
   std::string whole_reason = {};  // a sentence, where it runs whole
 };
 
+// Memory of the device.
+struct MemoryRange {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+
+  uint64_t end() const { return address + bytes; }
+};
+
 struct KernelDesc {
   KernelId id;
   std::string name;
@@ -123,6 +131,8 @@ struct KernelDesc {
   bool measure_nodes = false;
   // kGraph: registering it may execute it in each place, which measures its speed on fewer SMs.
   bool measure_places = false;
+  // kGraph that is never cut: read into L2 beside its first nodes, because BE work displaces it.
+  std::vector<MemoryRange> warm_memory;
   // kGraph: what the device made of it (graph_cut.h). Scheduler::RegisterKernel writes it, and sets
   // `evictable` where there are several segments.
   GraphCut cut;

@@ -130,6 +130,24 @@ absl::Status CheckSegments(const KernelDesc& kernel) {
       ", and only a graph that comes as a graph or as a capture is measured."));
 }
 
+absl::Status CheckWarmMemory(const KernelDesc& kernel) {
+  if (kernel.warm_memory.empty()) return absl::OkStatus();
+  if (kernel.kind != TaskKind::kGraph || kernel.graph_exec != nullptr || kernel.segment_ns >= 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", kernel.name,
+                     "' has warm memory, and only a graph has it that comes as a graph or as a "
+                     "capture and is never cut (segment_ns -1)."));
+  }
+  for (size_t i = 0; i < kernel.warm_memory.size(); ++i) {
+    const MemoryRange& range = kernel.warm_memory[i];
+    if (range.address != 0 && range.bytes > 0 && range.end() > range.address) continue;
+    return absl::InvalidArgumentError(absl::StrCat("Range ", i, " of the warm memory of graph '",
+                                                   kernel.name, "' has the address ", range.address,
+                                                   " and ", range.bytes, " bytes."));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKind(const KernelDesc& kernel) {
   if (kernel.kind == TaskKind::kMemcpy || kernel.kind == TaskKind::kOpaque) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -146,6 +164,7 @@ absl::Status CheckKind(const KernelDesc& kernel) {
   }
   if (absl::Status status = CheckGraphSources(kernel); !status.ok()) return status;
   if (absl::Status status = CheckSegments(kernel); !status.ok()) return status;
+  if (absl::Status status = CheckWarmMemory(kernel); !status.ok()) return status;
   if (kernel.library_call.operation == LibraryOperation::kNone) return absl::OkStatus();
   if (kernel.kind != TaskKind::kLibrary) {
     return absl::InvalidArgumentError(

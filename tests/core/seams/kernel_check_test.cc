@@ -75,6 +75,41 @@ TEST(KernelCheckTest, OnlyAGraphThatHasNodesIsMeasured) {
   }
 }
 
+TEST(KernelCheckTest, OnlyAGraphThatIsNeverCutHasWarmMemory) {
+  KernelDesc graph = Kernel(TaskKind::kGraph);
+  graph.graph = &graph;
+  graph.segment_ns = -1;
+  graph.warm_memory = {{4096, 16}};
+  EXPECT_EQ(Refusal(graph), "");
+  const std::string refusal =
+      "'work' has warm memory, and only a graph has it that comes as a graph or as a capture and "
+      "is never cut (segment_ns -1).";
+  KernelDesc cut = graph;
+  cut.segment_ns = 0;
+  EXPECT_EQ(Refusal(cut), refusal);
+  KernelDesc instance = graph;
+  instance.graph = nullptr;
+  instance.graph_exec = &instance;
+  instance.confinable = false;
+  EXPECT_EQ(Refusal(instance), refusal);
+  KernelDesc kernel = Kernel();
+  kernel.warm_memory = graph.warm_memory;
+  EXPECT_EQ(Refusal(kernel), refusal);
+}
+
+TEST(KernelCheckTest, ARangeOfWarmMemoryHasAnAddressAndAnEnd) {
+  KernelDesc graph = Kernel(TaskKind::kGraph);
+  graph.graph = &graph;
+  graph.segment_ns = -1;
+  constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+  for (const MemoryRange& range : {MemoryRange{0, 16}, MemoryRange{4096, 0},
+                                   MemoryRange{4096, kLast}, MemoryRange{kLast, 1}}) {
+    graph.warm_memory = {{4096, 16}, range};
+    EXPECT_NE(Refusal(graph).find("Range 1 of the warm memory of graph 'work'"), std::string::npos)
+        << range.address << ", " << range.bytes;
+  }
+}
+
 TEST(KernelCheckTest, ARefusalNamesTheValueAndTheLimit) {
   KernelDesc kernel = Kernel();
   kernel.name = "";

@@ -22,6 +22,7 @@ from gpushare.torch._tensors import (
     require_on_gpu,
     warm_up,
 )
+from gpushare.torch._warm_memory import warm_memory_of, weight_tensors
 
 _numbers = itertools.count(1)
 
@@ -34,6 +35,9 @@ class Service:
     inputs: example inputs on the GPU, a tensor or a tuple of fn's positional arguments. Each query has the same
     shapes and types; a query's tensors may also be on the CPU.
     name: of the app and its kernel; a profile knows the kernel by it. Default: 'service-1' and so on.
+    weights: a module, or tensors that each query reads. Where they take at most half of the L2 cache, a query reads
+    them into it beside its first kernels: BE work displaces them. They must stay where they are. Default: fn, if it
+    is a module.
     measure: the registration executes the graph in each place, for about a second, so that a loose bound can give
     part of the GPU's SMs to BE work while a query runs.
     p99_bound: most p99 latency over p99 alone. Further options are those of Runtime.create_app: a service
@@ -44,7 +48,8 @@ class Service:
     """
 
     def __init__(self, runtime: Runtime, fn: Callable[..., Any], inputs: Any, *, name: str | None = None,
-                 p99_bound: float = 1.05, warmup_runs: int = 3, measure: bool = True, **app_options: Any) -> None:
+                 p99_bound: float = 1.05, warmup_runs: int = 3, measure: bool = True, weights: Any = None,
+                 **app_options: Any) -> None:
         require_cuda(runtime)
         self.name = name or f'service-{next(_numbers)}'
         self._runtime = runtime
@@ -63,10 +68,12 @@ class Service:
         example = warm_up(call, torch.cuda.Stream(), max(1, warmup_runs), f"Service '{self.name}'")
         self._outputs = map_tensors(torch.empty_like, example)
         self.captures = PlaceCaptures(call, self._outputs)
+        kept = weight_tensors(fn if weights is None else weights)
         self._kernel = runtime.register_kernel(  # -1: the graphs of LC apps run whole
-            self.name, kind=TaskKind.GRAPH, capture=self.captures, segment_ns=-1, measure_places=measure)
+            self.name, kind=TaskKind.GRAPH, capture=self.captures, segment_ns=-1, measure_places=measure,
+            warm_memory=warm_memory_of(kept))
         # Graphs in flight use the memory, also when the service was dropped.
-        self._memory = (self._inputs, self._outputs, self.captures, self._events)
+        self._memory = (self._inputs, self._outputs, self.captures, self._events, kept)
         runtime.keep(self._memory)
         self.app = runtime.create_app(self.name, AppClass.LATENCY_CRITICAL, p99_bound=p99_bound, **app_options)
 
