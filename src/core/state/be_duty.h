@@ -12,10 +12,12 @@
 //   queries take longer than tolerated    share x tolerated / measured
 //   less long                             a quarter more, at most 1
 //
-// either by more than two standard errors. Where no quiet times are known, and queries take more
-// than is tolerated longer than one alone is predicted to, BE work pauses for some; a pause that
-// brings too few leaves it all time. While BE work has less, quiet times that have become old are
-// renewed so. A share that no query has confirmed for as long is over.
+// either by more than two standard errors. It is judged once a batch of queries has ended, or a few
+// of them leave no doubt, but not while the clock still follows the last share. Where no quiet
+// times are known, and queries take more than is tolerated longer than one alone is predicted to,
+// BE work pauses for some; a pause that brings too few leaves it all time. While BE work has less,
+// quiet times that have become old are renewed so. A share that no query has confirmed for as long
+// is over.
 //
 // Where in the flow: NoteServiceTime at a query's end, DutyAt in plan. Threads: the one that runs
 // Tick.
@@ -27,24 +29,11 @@
 #include <cmath>
 #include <cstdint>
 
+#include "src/core/base/mean_time.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 
 namespace gpushare::core {
-
-struct MeanTime {
-  double mean_ns = 0;
-  double variance = 0;
-  double count = 0;  // at most the memory
-
-  void Add(double time_ns, double memory) {
-    count = std::min(count + 1, memory);
-    const double off = time_ns - mean_ns;
-    mean_ns += off / count;
-    variance += (off * off * (1 - 1 / count) - variance) / count;
-  }
-  double SquaredError() const { return count > 0 ? variance / count : 0; }
-};
 
 // Of one LC app.
 struct BeDuty {
@@ -54,6 +43,7 @@ struct BeDuty {
   TimeNs pause_until_ns = 0;  // for quiet queries
   TimeNs next_pause_ns = 0;
   TimeNs noted_ns = 0;  // the last query that counted
+  TimeNs judged_ns = -kDutyQuietNs;
 };
 
 // How much longer queries may take, so that a queue of this load grows by kDutyShareOfBound of the
@@ -75,6 +65,15 @@ inline void JudgeShare(BeDuty& duty, double tolerated) {
   }
 }
 
+// Whether few queries are enough to judge: they take longer than tolerated by three standard
+// errors.
+inline bool IsClear(const BeDuty& duty, double tolerated, double usual_ns, TimeNs now_ns) {
+  const MeanTime& batch = duty.batch;
+  return usual_ns > 0 && batch.count >= kDutyBatchLeast &&
+         now_ns - duty.judged_ns >= kDutyQuietNs &&
+         batch.mean_ns - 3 * std::sqrt(batch.SquaredError()) > (1 + tolerated) * usual_ns;
+}
+
 // A query took this time after the app's last one. `solo_ns`: as predicted, 0: unknown.
 inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, double tolerated,
                             int64_t solo_ns, TimeNs now_ns) {
@@ -88,9 +87,11 @@ inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, dou
   }
   if (now_ns < duty.pause_until_ns) return;
   duty.batch.Add(time_ns, kDutyBatch);
-  if (duty.batch.count < kDutyBatch) return;
-  const bool longer =
-      solo_ns > 0 && duty.batch.mean_ns > (1 + tolerated) * static_cast<double>(solo_ns);
+  const auto predicted_ns = static_cast<double>(solo_ns);
+  const double usual_ns = comparable ? duty.quiet.mean_ns : predicted_ns;
+  if (duty.batch.count < kDutyBatch && !IsClear(duty, tolerated, usual_ns, now_ns)) return;
+  duty.judged_ns = now_ns;
+  const bool longer = solo_ns > 0 && duty.batch.mean_ns > (1 + tolerated) * predicted_ns;
   if (comparable) {
     JudgeShare(duty, tolerated);
   } else {

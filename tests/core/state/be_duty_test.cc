@@ -18,19 +18,24 @@ class BeDutyTest : public ::testing::Test {
   void Queries(int count, int64_t service_ns, bool quiet) {
     for (int i = 0; i < count; ++i) {
       now_ns += 9 * kMs;
-      const int64_t off_ns = i % 2 == 0 ? 15 * kUs : -15 * kUs;
+      const int64_t off_ns = ++queries_ % 2 == 0 ? 15 * kUs : -15 * kUs;
       NoteServiceTime(duty, service_ns + off_ns, quiet, kTolerated, kSoloNs, now_ns);
     }
   }
   void Quiet() { Queries(16, kQuietNs, true); }
   void Judge(double longer) {
-    Queries(static_cast<int>(kDutyBatch),
-            static_cast<int64_t>((1 + longer) * static_cast<double>(kQuietNs)), false);
+    const auto service_ns = static_cast<int64_t>((1 + longer) * static_cast<double>(kQuietNs));
+    do {
+      Queries(1, service_ns, false);
+    } while (duty.batch.count > 0);
   }
 
   static constexpr double kTolerated = 0.02;
   TimeNs now_ns = 1'000 * kMs;
   BeDuty duty;
+
+ private:
+  int queries_ = 0;
 };
 
 TEST_F(BeDutyTest, QueriesThatTakeAsLongAsQuietOnesLeaveAllTime) {
@@ -55,6 +60,30 @@ TEST_F(BeDutyTest, LongerQueriesLeaveTheShareThatIsTolerated) {
   EXPECT_NEAR(duty.share, 0.125, 0.01);
   for (int i = 0; i < 20; ++i) Judge(0.1);
   EXPECT_DOUBLE_EQ(duty.share, kDutyShareMin);
+}
+
+TEST_F(BeDutyTest, FewQueriesThatLeaveNoDoubtAreEnough) {
+  Quiet();
+  duty.batch = MeanTime();
+  const int least = static_cast<int>(kDutyBatchLeast);
+  Queries(least - 1, kQuietNs * 110 / 100, false);
+  EXPECT_DOUBLE_EQ(duty.share, 1);
+  Queries(1, kQuietNs * 110 / 100, false);
+  EXPECT_NEAR(duty.share, 0.2, 0.02);
+  Queries(2 * least, kQuietNs * 110 / 100, false);
+  EXPECT_NEAR(duty.share, 0.2, 0.02) << "the clock may still rise";
+}
+
+TEST_F(BeDutyTest, FewQueriesThatMayBeChanceWaitForTheBatch) {
+  Quiet();
+  duty.batch = MeanTime();
+  Queries(static_cast<int>(kDutyBatch) - 1, kQuietNs * 1025 / 1000, false);
+  EXPECT_DOUBLE_EQ(duty.share, 1);
+}
+
+TEST_F(BeDutyTest, FewQueriesAskForQuietOnesToo) {
+  Queries(static_cast<int>(kDutyBatchLeast), kSoloNs * 110 / 100, false);
+  EXPECT_GT(duty.pause_until_ns, now_ns);
 }
 
 TEST_F(BeDutyTest, TheShareGrowsAgain) {
