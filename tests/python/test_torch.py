@@ -120,11 +120,11 @@ def test_weights_may_be_named_or_left_out(torch, capturing):
     weight, module = Tensor([1] * 8), fake_torch.Module((Tensor([2]),))
     torch.Service(capturing, double, Tensor([1]), name='resnet50_b1', weights=[weight])
     assert warmed(capturing) == [(weight.pointer, 32)]
-    torch.Service(capturing, double, Tensor([1]), name='vgg16_b1', weights=module)
+    torch.Service(capturing, double, Tensor([1]), name='bert_b1', weights=module)
     assert warmed(capturing) == [(module._parameters[0].pointer, 4)]
-    torch.Service(capturing, module, Tensor([1]), name='vgg19_b1', weights=())
+    torch.Service(capturing, module, Tensor([1]), name='chain1', weights=())
     assert warmed(capturing) == []
-    torch.Service(capturing, double, Tensor([1]), name='bert_b1')
+    torch.Service(capturing, double, Tensor([1]), name='decode16')
     assert warmed(capturing) == [], 'a function has no weights that anyone knows'
 
 
@@ -132,7 +132,7 @@ def test_weights_beyond_half_of_the_cache_are_not_read(torch, capturing):
     half = Tensor([1] * (fake_torch.L2_CACHE // 8))
     torch.Service(capturing, double, Tensor([1]), name='resnet50_b1', weights=[half])
     assert warmed(capturing) == [(half.pointer, fake_torch.L2_CACHE // 2)]
-    torch.Service(capturing, double, Tensor([1]), name='vgg16_b1', weights=[half, Tensor([1])])
+    torch.Service(capturing, double, Tensor([1]), name='bert_b1', weights=[half, Tensor([1])])
     assert warmed(capturing) == []
 
 
