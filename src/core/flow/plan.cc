@@ -280,6 +280,7 @@ void BuildSnapshot(Flow& flow) {
   snapshot.places = flow.lanes.places();
   snapshot.splits = flow.lanes.splits();
   snapshot.trial = ViewOf(flow.trial);
+  snapshot.segments_ran = flow.segment_gains.way;
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
   ViewDuty(flow);

@@ -286,6 +286,9 @@ struct TrialView {
   bool operator==(const TrialView&) const = default;
 };
 
+// How graphs in segments run while queries are active, where both ways are compared.
+enum class SegmentsRun : uint8_t { kNone = 0, kBesideQueries, kOnSplit };
+
 struct Snapshot {
   TimeNs now_ns = 0;
   uint64_t plan_sequence = 0;
@@ -312,6 +315,8 @@ struct Snapshot {
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
   TrialView trial;
+  // As the last plan chose.
+  SegmentsRun segments_ran = SegmentsRun::kNone;
   absl::Span<const FusedView> fused;  // in the order of registration
   uint64_t fused_version = 0;         // changes when any of them changed, or one was added
   CoScheduleTable co_schedules;
@@ -363,9 +368,6 @@ struct LcRoute {
   bool fast_path = true;  // submitters may launch by themselves
   bool evict_overlapping = false;
 };
-
-// How graphs in segments run while queries are active, where both ways are compared.
-enum class SegmentsRun : uint8_t { kNone = 0, kBesideQueries, kOnSplit };
 
 // What a plan chose between: the choice and the next best one with what the policy compared. For
 // the event log only.

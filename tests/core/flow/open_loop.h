@@ -49,13 +49,18 @@ class OpenLoop {
     int32_t sms = 0;            // that each node of a graph occupies; 0: all
   };
 
-  OpenLoop(const char* policy, const Service& service) : service_(service), random_(service.seed) {
+  using WrapModel = std::unique_ptr<CostModel> (*)(std::unique_ptr<CostModel>);
+
+  OpenLoop(const char* policy, const Service& service, WrapModel wrap = nullptr)
+      : service_(service), random_(service.seed) {
     auto device = sim::MakeSimDevice({});
     EXPECT_TRUE(device.ok());
     const DeviceProfile profile = (*device)->capabilities().profile;
     sms_ = profile.sm_count;
-    auto scheduler = Scheduler::Create({}, *std::move(device), models::MakeOnlineModel(profile),
-                                       *MakePolicy(policy));
+    std::unique_ptr<CostModel> model = models::MakeOnlineModel(profile);
+    if (wrap != nullptr) model = wrap(std::move(model));
+    auto scheduler =
+        Scheduler::Create({}, *std::move(device), std::move(model), *MakePolicy(policy));
     EXPECT_TRUE(scheduler.ok());
     scheduler_ = *std::move(scheduler);
     AppOptions options;

@@ -377,6 +377,27 @@ TEST_F(BeGridsChoiceTest, ASplitInForceKeepsItsBonusWhenItIsMeasured) {
   EXPECT_EQ(PlanOf("adaptive", builder).choice.chosen, 132);
 }
 
+// Under the split they have the whole device between queries, and a query has just come.
+TEST_F(BeGridsChoiceTest, SegmentsThatLeaveTheWholeDeviceDoNotEndTheSplit) {
+  const int32_t graph = builder.AddKernel(400 * kUs);
+  builder.Pair(lc, graph, 84) = {0.95F, 0.95F, 0.40F, 0.6F};
+  RunningView& step =
+      builder.AddRunningGraph(be, graph, 40 * kMs, {kWholeDevice, Form::kSegments, true});
+  builder.AddQuery(lc, 9 * kMs);
+  step.task.split_gain = 0.5;
+  step.task.split_gain_known = 1;
+  step.task.segment_gain = 0.5 - 0.5 * kLayoutHysteresis / 0.5;  // less, and near a tie
+  builder.snapshot.segments_ran = SegmentsRun::kOnSplit;
+  const Plan split = PlanOf("adaptive", builder);
+  EXPECT_EQ(split.choice.chosen, 84) << Describe(split);
+  EXPECT_EQ(split.segments_run, SegmentsRun::kOnSplit) << "else its time to settle begins anew";
+  EXPECT_EQ(split.routes[0].place, builder.splits[0].lc_place);
+  builder.snapshot.segments_ran = SegmentsRun::kBesideQueries;
+  const Plan beside = PlanOf("adaptive", builder);
+  EXPECT_EQ(beside.choice.chosen, 132) << Describe(beside);
+  EXPECT_EQ(beside.segments_run, SegmentsRun::kBesideQueries);
+}
+
 // Nobody measured the pair on the split, on which it might have more than half of the device.
 TEST_F(BeGridsChoiceTest, ASplitIsTriedOnlyForMoreThanTheyAreWorth) {
   builder.snapshot.trial.open = true;

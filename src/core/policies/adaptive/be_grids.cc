@@ -38,8 +38,14 @@ BeGrids::BeGrids(const Snapshot& snapshot, const Layout& layout, int32_t current
   const bool on_trial = layout.trial_kernel >= 0;
   split_value_ = on_trial ? AsMeasured(layout.trial_value, false) : known;
   if (on_trial && !IsBetterThanTrial(layout, value)) return;
-  applies_ = IsBestShared(layout, known, current, value);
+  applies_ = IsBestShared(layout, known, IsWholeInForce(current), value);
   if (applies_) value_ = value;
+}
+
+// Under a split segments have the whole device while no query is active, and are still leaving it
+// when one has come. So their place does not show that the split is in force.
+bool BeGrids::IsWholeInForce(int32_t current) const {
+  return current == kWholeLayout && snapshot_.segments_ran != SegmentsRun::kOnSplit;
 }
 
 // The value of a split that was predicted to be worth this, by what segments gained on splits.

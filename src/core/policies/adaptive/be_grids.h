@@ -58,6 +58,7 @@ class BeGrids {
   bool ReadLc();
   bool ReadBe();
   int64_t ReserveNs() const;
+  bool IsWholeInForce(int32_t current) const;
   double AsMeasured(double predicted, bool in_force) const;
   bool IsBetterThanTrial(const Layout& layout, double value) const;
   bool AllFit() const;

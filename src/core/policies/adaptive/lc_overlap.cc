@@ -38,7 +38,7 @@ LcOverlap::LcOverlap(const Snapshot& snapshot, const Layout& layout, int32_t cur
   const double gain = MeanGain();
   if (!(gain > 0)) return;
   value_ = SharedWholeValue(snapshot, layout, load_, gain);
-  applies_ = IsBestShared(layout, layout.value, current, value_);
+  applies_ = IsBestShared(layout, layout.value, current == kWholeLayout, value_);
 }
 
 // Whether every LC app that sends queries has a target alone and a main kernel with a row.

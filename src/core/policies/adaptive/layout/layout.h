@@ -47,8 +47,8 @@ inline double SharedWholeValue(const Snapshot& snapshot, const Layout& layout, d
   return (snapshot.splits.empty() ? 1 - load : layout.whole_value) + load * gain;
 }
 // Whether it is the best choice: near a tie with a split of `split_value`, the layout in force is.
-inline bool IsBestShared(const Layout& layout, double split_value, int32_t current, double value) {
-  const double bonus = current == kWholeLayout ? kLayoutHysteresis : 0;
+inline bool IsBestShared(const Layout& layout, double split_value, bool in_force, double value) {
+  const double bonus = in_force ? kLayoutHysteresis : 0;
   return layout.split == kWholeLayout || value + bonus > split_value;
 }
 
