@@ -341,21 +341,6 @@ inline constexpr double kDutyQuietLeast = 8;
 inline constexpr int64_t kDutyQuietNs = 200'000'000;
 inline constexpr int64_t kDutyPauseNs = 600'000'000;
 inline constexpr int64_t kDutyPausesEveryNs = 30'000'000'000;
-// What a query loses beyond the eviction that it waits for (state/start_delay.h). Queries that its
-// means remember; the fewest that they need, and of quiet ones; one of so many idle periods is kept
-// free for those, for so long, ns. Time, ns, from some quiet ones to the next, until a measured
-// excess has faded, and since BE work, within which a query may count as quiet. Its steps, ns.
-// Ranges 32 to 256, 8 to 64, 4 to 32, 2 to 16, 1e6 to 1e8, 5e9 to 1e11, 5e9 to 1e11, 2e7 to 5e8,
-// 1e3 to 1e4.
-inline constexpr double kStartMemory = 64;
-inline constexpr double kStartLeast = 16;
-inline constexpr int32_t kStartQuietLeast = 8;
-inline constexpr int32_t kStartFreeOneOf = 4;
-inline constexpr int64_t kStartFreeNs = 20'000'000;
-inline constexpr int64_t kStartQuietEveryNs = 30'000'000'000;
-inline constexpr double kStartFadesNs = 30e9;
-inline constexpr int64_t kStartRecentNs = 100'000'000;
-inline constexpr double kStartStepNs = 4'000;
 // adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
 // them. Range 1e6 to 1e9.
 inline constexpr int64_t kBePassedNsMax = 10'000'000;

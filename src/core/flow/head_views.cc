@@ -169,7 +169,6 @@ const HeadView& ViewLcHead(Queue& queue, double tail_rate) {
 
 void ViewBeTask(const Flow& flow, Task& task, double tail_rate, HeadView& view) {
   ViewTask(task, tail_rate, view);
-  if (view.eviction_ns != kNever) view.eviction_ns += flow.start_excess_ns;
   view.followed = IsFollowed(task);
   if (task.IsSegmented()) {
     const KernelId graph = task.work.kernel->id;

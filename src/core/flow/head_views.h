@@ -9,7 +9,7 @@
 // What a kept view depends on changes in three ways:
 //
 // - the first or second task of the queue is another one: backlog.cc
-// - the rows of apps move, or an eviction costs more: ForgetHeadViews
+// - the rows of apps move: ForgetHeadViews
 // - the wait to run alone ends: each plan looks
 //
 // Views of LC work and of graphs are not kept: they depend on the queue's window, on the tail of

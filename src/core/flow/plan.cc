@@ -22,7 +22,6 @@
 #include "src/core/state/active_queries.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/fair_weight.h"
-#include "src/core/state/first_queries.h"
 #include "src/core/state/segment_gain.h"
 #include "src/core/state/target_tail.h"
 
@@ -240,14 +239,6 @@ void ViewRunning(Flow& flow, double tail_rate) {
   }
 }
 
-// Views of heads count what an eviction costs.
-void FollowStartExcess(Flow& flow) {
-  const int64_t excess_ns = StartExcess(flow);
-  if (excess_ns == flow.start_excess_ns) return;
-  flow.start_excess_ns = excess_ns;
-  ForgetHeadViews(flow);
-}
-
 // The duty that the strictest LC app leaves; one that sends nothing leaves all.
 void ViewDuty(Flow& flow) {
   Snapshot& snapshot = flow.buffers.snapshot;
@@ -256,8 +247,7 @@ void ViewDuty(Flow& flow) {
   for (int i = 0; i < flow.lc_apps.size(); ++i) {
     if (flow.buffers.lc_apps[i].load * kLoadSteps < 0.5) continue;
     const DutyWindow window = DutyAt(flow.lc_apps[i]->duty, flow.now_ns);
-    snapshot.be_paused_until_ns = std::max({snapshot.be_paused_until_ns, window.paused_until_ns,
-                                            flow.lc_apps[i]->start.free_until_ns});
+    snapshot.be_paused_until_ns = std::max(snapshot.be_paused_until_ns, window.paused_until_ns);
     snapshot.be_pauses_at_ns = std::min(snapshot.be_pauses_at_ns, window.pauses_at_ns);
   }
 }
@@ -284,7 +274,6 @@ void BuildSnapshot(Flow& flow) {
   snapshot.copies = flow.copies;
   ViewLcApps(flow);
   ViewDuty(flow);
-  FollowStartExcess(flow);
   ViewBeApps(flow);
   ViewQueries(flow);
   ComputeHeadrooms(buffers.queries.span(), snapshot.queued_ns, flow.now_ns);

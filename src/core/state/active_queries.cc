@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "src/core/base/tuning.h"
-#include "src/core/state/first_queries.h"
 #include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
@@ -88,7 +87,6 @@ void NoteDuty(Flow& flow, const QueryState& query) {
   const App* const last = std::exchange(flow.query_end_app, &app);
   const TimeNs began_ns = std::exchange(flow.query_end_ns, flow.now_ns);
   if (app.options.p99_bound <= 0 || last != &app || query.arrival_ns > began_ns) return;
-  NoteNext(app.start, flow.now_ns - began_ns);
   const TimeNs without_be_ns = WithoutBeSince(flow);
   if (query.disturbed || query.done_ns <= 0 || without_be_ns > began_ns) return;
   for (const QueryState* other = flow.first_query; other != nullptr; other = other->next) {
@@ -105,7 +103,6 @@ void LinkQuery(Flow& flow, QueryState& query) {
   App& app = *query.app;
   query.active = true;
   query.deadline_ns = app.options.target_ns > 0 ? query.arrival_ns + app.options.target_ns : kNever;
-  MarkFirst(flow, query);
   // The newest query is nearly always the last to arrive: walk back from the end.
   QueryState* before = flow.last_query;
   while (before != nullptr && before->arrival_ns > query.arrival_ns) before = before->previous;
@@ -144,7 +141,6 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   // A query without a prediction takes what it took; nothing if it ended before it arrived.
   app.busy_solo_ns += query.solo_ns > 0 ? query.solo_ns : std::max<int64_t>(0, latency_ns);
   if (query.done_ns > 0) NoteLcWork(flow.segment_gains, query.solo_ns);
-  LearnFirst(flow, query);
   NoteDuty(flow, query);
   if (app.active_queries.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     EndBusyPeriod(app, flow.now_ns);

@@ -29,11 +29,24 @@
 #include <cmath>
 #include <cstdint>
 
-#include "src/core/base/mean_time.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
 
 namespace gpushare::core {
+
+struct MeanTime {
+  double mean_ns = 0;
+  double variance = 0;
+  double count = 0;  // at most the memory
+
+  void Add(double time_ns, double memory) {
+    count = std::min(count + 1, memory);
+    const double off = time_ns - mean_ns;
+    mean_ns += off / count;
+    variance += (off * off * (1 - 1 / count) - variance) / count;
+  }
+  double SquaredError() const { return count > 0 ? variance / count : 0; }
+};
 
 // Of one LC app.
 struct BeDuty {

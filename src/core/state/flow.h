@@ -196,7 +196,6 @@ struct Flow {
   TimeNs be_left_ns = -kDutyQuietNs;   // when BE compute work last left the device
   const App* query_end_app = nullptr;  // of the query that ended last, and when
   TimeNs query_end_ns = 0;
-  int64_t start_excess_ns = 0;  // what an eviction costs LC work beyond its prediction
   SoloRuns solo_runs;
   uint64_t next_sequence = 1;
   std::array<CopyState, 4> copies{};

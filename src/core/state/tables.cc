@@ -158,7 +158,6 @@ void ResetApp(App& app) {
   app.query_solo_ns = app.options.solo_ns;
   app.tail.Clear();
   app.duty = BeDuty();
-  app.start = StartDelay();
   app.account = TailAccount();
   app.delivered.Clear();
   app.held_ns.fill(0);

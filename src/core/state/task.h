@@ -32,7 +32,6 @@
 #include "src/core/state/options.h"
 #include "src/core/state/records.h"
 #include "src/core/state/slot_word.h"
-#include "src/core/state/start_delay.h"
 #include "src/core/state/tail_account.h"
 
 namespace gpushare::core {
@@ -51,8 +50,6 @@ struct QueryState {
   bool ended = false;            // no more tasks will come
   bool active = false;           // in the list of active queries
   bool met_credit = false;       // it met a task on credit (tail_account.h)
-  bool confined = false;         // a task of it ran on a part of the device, or failed
-  int64_t first_delay_ns = -1;   // MarkFirst: predicted, by BE work that it met; -1: not the first
   bool disturbed = false;        // a task of it did not run alone on the whole device, or failed
   double input_size = 0;         // as the application stated it; 0: it did not
   int64_t sized_ns = 0;          // predicted from input_size, with its error bar; 0: unknown
@@ -281,7 +278,6 @@ struct alignas(64) App {
   int64_t query_solo_ns = 0;
   LatencyTail tail;  // of queries that met no task on credit
   BeDuty duty;
-  StartDelay start;
   TailAccount account;
   RecentLatencies delivered;              // of all queries
   double target_tail = kTargetTailStart;  // target_tail.h

@@ -72,9 +72,9 @@ class OpenLoop {
     options.target_ns = service.target_ns;
     lc_app_ = *scheduler_->CreateApp(options);
     lc_.queue = *scheduler_->CreateQueue(lc_app_);
-    query_ = Graph("query",
-                   {{service.solo_ns / service.nodes, Sms(service.sms), service.nodes, true, {}}},
-                   service.speed);
+    lc_.kernel = Graph(
+        "query", {{service.solo_ns / service.nodes, Sms(service.sms), service.nodes, true, {}}},
+        service.speed);
     lc_.work.kind = TaskKind::kGraph;
   }
 
@@ -134,7 +134,6 @@ class OpenLoop {
       if (scheduler_->NowNs() < at_ns) {
         ASSERT_TRUE(scheduler_->PollUntil(at_ns).ok());
       }
-      lc_.kernel = NextKernel();
       lc_.arrival_ns = at_ns;
       lc_.detached = true;
       sent_.push_back({&latencies_ns_, at_ns});
@@ -150,11 +149,7 @@ class OpenLoop {
   // From now on queries take so much longer, whatever runs beside them.
   void SlowDown(double factor) {
     const double solo_ns = factor * static_cast<double>(service_.solo_ns);
-    query_ = Graph("slower query", {{static_cast<int64_t>(solo_ns), Sms(0), 1, true, {}}});
-  }
-  // From now on a query takes so much longer if BE work was launched since the one before.
-  void ColdAfterBe(int64_t longer_ns) {
-    cold_query_ = Graph("cold query", {{service_.solo_ns + longer_ns, Sms(0), 1, true, {}}});
+    lc_.kernel = Graph("slower query", {{static_cast<int64_t>(solo_ns), Sms(0), 1, true, {}}});
   }
   void RunFor(int64_t ns) { ASSERT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + ns).ok()); }
 
@@ -208,11 +203,6 @@ class OpenLoop {
     graph.simulation.speed = speed;
     return *scheduler_->RegisterKernel(graph);
   }
-  KernelId NextKernel() {
-    if (cold_query_.value == 0 || latencies_ns_.size() < sent_.size()) return query_;
-    const int64_t launches = scheduler_->Stats().launches - static_cast<int64_t>(sent_.size());
-    return std::exchange(be_launches_, launches) == launches ? query_ : cold_query_;
-  }
   void Feed(Tenant& tenant) {
     if (!tenant.endless && tenant.left-- <= 0) return;
     EXPECT_TRUE(scheduler_->SubmitBe(tenant.spec).ok());
@@ -224,9 +214,6 @@ class OpenLoop {
   int32_t sms_ = 0;
   AppId lc_app_;
   TaskSpec lc_;
-  KernelId query_;
-  KernelId cold_query_;
-  int64_t be_launches_ = 0;  // until the last query
   std::deque<Sent> sent_;
   std::vector<int64_t> latencies_ns_;
   std::vector<std::unique_ptr<Tenant>> tenants_;

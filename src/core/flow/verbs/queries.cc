@@ -69,8 +69,6 @@ void FinishQueryTask(Flow& flow, Task& task) {
   query->issued_ns -= task.progress.issued_ns;
   query->done_ns += task.record.measured_ns;
   query->disturbed = query->disturbed || !RanAlone(task);
-  query->confined =
-      query->confined || task.record.place != kWholeDevice || task.record.verdict != Verdict::kOk;
   if (task.explicit_query == nullptr) {
     query->ended = true;
     EndIfDone(flow, *query, 1);
