@@ -61,3 +61,9 @@ def peak_load(service_ns: Sequence[float], overhead_ns: float, target_ns: float,
         middle = (low + high) / 2
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
+
+
+def slowest(latencies: Sequence[int], count: int = 12) -> list[list[float]]:
+    """The number and the latency in us of the slowest queries, in their order: neighbours tell of one stall."""
+    numbers = sorted(sorted(range(len(latencies)), key=lambda number: -latencies[number])[:count])
+    return [[number, round(latencies[number] / 1e3, 1)] for number in numbers]

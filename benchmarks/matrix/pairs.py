@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from arrivals import peak_load, poisson, quantile
+from arrivals import peak_load, poisson, quantile, slowest
 from catalogue import run_load
 from matrix_plan import ALONE, BASELINES, BOUND, BOUNDED, KERNELS, PEAK, Row, queries_of
 from paired import quantile_ratio_interval
@@ -188,6 +188,8 @@ class Pairs:
         self.served.check(policy)
         return {'latencies': latencies, 'span_ns': result.span_ns, 'work': result.be_block_tasks,
                 'evictions': result.be_evictions, 'launches': after.launches - before.launches, 'held_s': self._held,
+                'failed': {'blocked': after.evictions_blocked - before.evictions_blocked,
+                           'hung': after.hung - before.hung},
                 'places': {str(place): count for place, count in enumerate(result.lc_places) if count}}
 
     def _summary(self, row: Row, without_be: list[list[int]], runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -205,10 +207,11 @@ class Pairs:
             result[f'{name}_over_alone'] = round(quantile(latencies, share) / quantile(alone, share), 4)
         low, high = quantile_ratio_interval(latencies, alone, 0.99)
         result['p99_over_alone_95'] = [round(low, 4), round(high, 4)]
+        result['slowest_us'] = [slowest(run['latencies']) for run in runs]
         result['late'] = round(sum(one > self.target_ns for one in latencies) / len(latencies), 4)
         if row.be != ALONE:
             result['be'] = round(sum(run['work'] for run in runs) / window / self._solo[row.be], 4)
-        for key in ('evictions', 'launches', 'held_s', 'places'):
+        for key in ('evictions', 'launches', 'failed', 'held_s', 'places'):
             if key in runs[0]:  # a baseline has none
                 result[key] = [run[key] for run in runs]
         return result

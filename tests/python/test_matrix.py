@@ -55,6 +55,12 @@ def test_quantile_is_by_nearest_rank():
     assert arrivals.quantile([7], 0.99) == 7
 
 
+def test_the_slowest_queries_stand_in_their_order():
+    assert arrivals.slowest([1000, 9000, 2000, 8500, 3000], 3) == [[1, 9.0], [3, 8.5], [4, 3.0]]
+    assert arrivals.slowest([7, 7, 7], 2) == [[0, 0.0], [1, 0.0]]
+    assert arrivals.slowest([], 2) == []
+
+
 def test_a_query_waits_for_those_before_it():
     assert arrivals.latencies([0, 10, 250], [100]) == [100, 190, 100]
     assert arrivals.latencies([0, 10], [100], overhead_ns=5) == [105, 195]
