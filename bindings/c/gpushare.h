@@ -726,7 +726,8 @@ typedef struct gpushare_kernel_options {
   // L2 cache, such as the weights of a small network. The library's instances of the graph read it
   // beside their first nodes, all at once, which takes less time than a miss in each kernel. At
   // most 4096 ranges, together no more than the cache; of use up to about half of it. It must live
-  // as long as the graph. Simulated devices have no such cache.
+  // as long as the graph. Not for graphs with memory nodes or conditional nodes, which CUDA does
+  // not copy. Simulated devices have no such cache.
   const gpushare_memory_range* warm_memory;
   uint32_t warm_memory_count;
   int32_t reserved4;  // must be 0

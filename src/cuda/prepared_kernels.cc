@@ -258,8 +258,7 @@ absl::StatusOr<GraphHandle> PreparedKernels::Instantiate(PreparedKernel& prepare
   return graph;
 }
 
-// A copy of the graph that reads its warm memory too. The graph itself may be cut, and the
-// application may look at its own capture.
+// A copy of the graph that reads its warm memory too. The graph itself stays as it was captured.
 absl::StatusOr<GraphHandle> PreparedKernels::Warmed(const core::KernelDesc& kernel, CUgraph graph,
                                                     core::PlaceIndex place) const {
   const DriverApi& api = context_.api();

@@ -25,6 +25,7 @@ def weight_tensors(weights: Any) -> tuple[Any, ...]:
 def warm_memory_of(tensors: tuple[Any, ...]) -> list[tuple[int, int]]:
     """Address and bytes of each storage, once; none where they take too much of the L2 cache."""
     storages = {tensor.untyped_storage().data_ptr(): tensor.untyped_storage().nbytes() for tensor in tensors}
+    storages.pop(0, None)  # of a tensor subclass that keeps its data elsewhere
     cache = getattr(torch.cuda.get_device_properties(torch.cuda.current_device()), 'L2_cache_size', 0)
     if sum(storages.values()) > _SHARE_MOST * cache or len(storages) > _RANGES_MOST:
         return []
