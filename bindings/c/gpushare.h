@@ -656,16 +656,16 @@ typedef struct gpushare_library_arguments {
   float beta;
 } gpushare_library_arguments;
 
-// A kernel, graph or library call to register. A zero in a field whose comment names the profile
-// takes the value of the kernel of that name in the runtime's profile, if there is one. Otherwise
-// it takes what the comment says next. "The function" is original_function or worker_function.
-// Fields that need CUDA (functions, graphs, shapes of blocks) are ignored on simulated devices.
-// Memory of the GPU.
+// Memory of the runtime's GPU.
 typedef struct gpushare_memory_range {
   const void* address;
   uint64_t size_bytes;
 } gpushare_memory_range;
 
+// A kernel, graph or library call to register. A zero in a field whose comment names the profile
+// takes the value of the kernel of that name in the runtime's profile, if there is one. Otherwise
+// it takes what the comment says next. "The function" is original_function or worker_function.
+// Fields that need CUDA (functions, graphs, shapes of blocks) are ignored on simulated devices.
 typedef struct gpushare_kernel_options {
   uint32_t struct_size;
   gpushare_task_kind kind;       // KERNEL (default), GRAPH or LIBRARY
@@ -741,7 +741,7 @@ typedef struct gpushare_kernel_options {
 // registrations finish.
 // Errors: INVALID_ARGUMENT no name; a value that is negative, NaN or too large; a shape of a block
 // that does not match its threads; two forms of one graph; shapes of a library call that do not fit
-// together; a field that the kind does not use; warm memory that is not a GPU's; on a simulated
+// together; a field that the kind does not use; warm memory that is not this GPU's; on a simulated
 // device, no simulation record and none in the profile. ALREADY_EXISTS a kernel has this name;
 // RESOURCE_EXHAUSTED 1024 kernels; UNAVAILABLE cuBLASLt or cuDNN is not installed;
 // FAILED_PRECONDITION shut down, or inside a capture callback.

@@ -15,7 +15,6 @@
 #include "src/cuda/errors.h"
 #include "src/cuda/graph_binder.h"
 #include "src/cuda/node_times.h"
-#include "src/cuda/warm_kernel.h"
 #include "src/cuda/warm_nodes.h"
 
 namespace gpushare::cuda {
@@ -230,6 +229,16 @@ absl::StatusOr<GraphHandle> PreparedKernels::CloneFor(CUgraph graph, core::Place
   return clone;
 }
 
+// To a graph of the library's own: a capture, or a copy of the application's.
+absl::Status PreparedKernels::AddWarmNodesTo(CUgraph graph, const core::KernelDesc& kernel,
+                                             core::PlaceIndex place) const {
+  if (kernel.warm_memory.empty()) return absl::OkStatus();
+  const auto warm = static_cast<CUkernel>(warm_kernel_());
+  if (warm == nullptr) return absl::UnavailableError("This build has no code for the GPU.");
+  return AddWarmNodes(context_.api(), warm, places_.place(place).context, kernel.warm_memory,
+                      graph);
+}
+
 // The graph of the new instance; null where the place gets none.
 absl::StatusOr<GraphHandle> PreparedKernels::Instantiate(PreparedKernel& prepared,
                                                          core::PlaceIndex place) const {
@@ -252,25 +261,13 @@ absl::StatusOr<GraphHandle> PreparedKernels::Instantiate(PreparedKernel& prepare
                      "' has a kernel that is bound to its context (a CUfunction of a "
                      "module), so it cannot be confined; register it as not confinable."));
   }
-  absl::StatusOr<CUgraphExec> exec = MakeUploaded(kernel, graph->get(), place);
+  if (absl::Status status = AddWarmNodesTo(graph->get(), kernel, place); !status.ok()) {
+    return status;
+  }
+  absl::StatusOr<CUgraphExec> exec = MakeUploaded(graph->get(), place);
   if (!exec.ok()) return exec.status();
   instance.store(*exec, std::memory_order_release);
   return graph;
-}
-
-// A copy of the graph that reads its warm memory too. The graph itself stays as it was captured.
-absl::StatusOr<GraphHandle> PreparedKernels::Warmed(const core::KernelDesc& kernel, CUgraph graph,
-                                                    core::PlaceIndex place) const {
-  const DriverApi& api = context_.api();
-  const auto warm = static_cast<CUkernel>(WarmKernel());
-  if (warm == nullptr) return absl::UnavailableError("This build has no code for the GPU.");
-  CUgraph made = nullptr;
-  GPUSHARE_CU_RETURN(api, cuGraphClone(&made, graph));
-  GraphHandle copy(made, {&api});
-  absl::Status status =
-      AddWarmNodes(api, warm, places_.place(place).context, kernel.warm_memory, made);
-  if (!status.ok()) return status;
-  return copy;
 }
 
 // The graph of each place goes to `graphs`.
@@ -285,16 +282,8 @@ absl::Status PreparedKernels::InstantiateEverywhere(PreparedKernel& prepared,
 }
 
 // An uploaded one. Null: a library's kernel with clusters needs more SMs than the place has.
-absl::StatusOr<CUgraphExec> PreparedKernels::MakeUploaded(const core::KernelDesc& kernel,
-                                                          CUgraph graph,
+absl::StatusOr<CUgraphExec> PreparedKernels::MakeUploaded(CUgraph graph,
                                                           core::PlaceIndex place) const {
-  GraphHandle warmed(nullptr, {&context_.api()});
-  if (!kernel.warm_memory.empty()) {
-    absl::StatusOr<GraphHandle> made = Warmed(kernel, graph, place);
-    if (!made.ok()) return made.status();
-    warmed = *std::move(made);
-    graph = warmed.get();
-  }
   absl::StatusOr<CUgraphExec> exec = MakeInstance(graph, place);
   if (exec.ok() && *exec != nullptr) Upload(place, absl::MakeConstSpan(&*exec, 1));
   return exec;
@@ -339,7 +328,7 @@ absl::Status PreparedKernels::TimePlaces(PreparedKernel& prepared,
   MeasuredPlaces::MakeInstance make;
   if (prepared.desc.segment_ns < 0) {
     make = [&](core::PlaceIndex place) {
-      return MakeUploaded(prepared.desc, graphs[static_cast<size_t>(place)].get(), place);
+      return MakeUploaded(graphs[static_cast<size_t>(place)].get(), place);
     };
   }
   absl::Status status = measured.Measure(make);
@@ -419,9 +408,7 @@ absl::Status PreparedKernels::PrepareGraph(PreparedKernel& prepared) const {
                      "' comes as no cudaGraph_t, no instance and no capture, and a CUDA device "
                      "needs one of them."));
   }
-  if (absl::Status status = CheckWarmMemory(context_.api(), kernel,
-                                            context_.Attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
-      !status.ok()) {
+  if (absl::Status status = CheckWarmMemory(context_, kernel); !status.ok()) {
     return status;
   }
   std::vector<GraphHandle> graphs;

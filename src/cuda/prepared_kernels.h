@@ -26,6 +26,7 @@
 #include "src/cuda/measured_places.h"
 #include "src/cuda/parameter_layout.h"
 #include "src/cuda/places.h"
+#include "src/cuda/warm_kernel.h"
 
 namespace gpushare::cuda {
 
@@ -90,8 +91,10 @@ struct PreparedFused {
 
 class PreparedKernels {
  public:
-  PreparedKernels(const Context& context, const Places& places)
-      : context_(context), places_(places) {}
+  // `warm_kernel`: WarmKernel, or a test's.
+  PreparedKernels(const Context& context, const Places& places,
+                  void* (*warm_kernel)() = &WarmKernel)
+      : context_(context), places_(places), warm_kernel_(warm_kernel) {}
   ~PreparedKernels();
   PreparedKernels(const PreparedKernels&) = delete;
   PreparedKernels& operator=(const PreparedKernels&) = delete;
@@ -135,10 +138,9 @@ class PreparedKernels {
                                      std::vector<GraphHandle>& graphs) const;
   absl::StatusOr<GraphHandle> Capture(const core::KernelDesc& kernel, core::PlaceIndex place) const;
   absl::StatusOr<GraphHandle> CloneFor(CUgraph graph, core::PlaceIndex place) const;
-  absl::StatusOr<GraphHandle> Warmed(const core::KernelDesc& kernel, CUgraph graph,
-                                     core::PlaceIndex place) const;
-  absl::StatusOr<CUgraphExec> MakeUploaded(const core::KernelDesc& kernel, CUgraph graph,
-                                           core::PlaceIndex place) const;
+  absl::Status AddWarmNodesTo(CUgraph graph, const core::KernelDesc& kernel,
+                              core::PlaceIndex place) const;
+  absl::StatusOr<CUgraphExec> MakeUploaded(CUgraph graph, core::PlaceIndex place) const;
   absl::StatusOr<CUgraphExec> MakeInstance(CUgraph graph, core::PlaceIndex place) const;
   void Upload(core::PlaceIndex place, absl::Span<const CUgraphExec> instances) const;
   absl::StatusOr<std::vector<int64_t>> TimeNodes(const std::vector<CUgraphNode>& nodes) const;
@@ -152,6 +154,7 @@ class PreparedKernels {
 
   const Context& context_;
   const Places& places_;
+  void* (*const warm_kernel_)();
   bool leaked_ = false;
   std::array<std::unique_ptr<PreparedKernel>, core::kMaxKernels + 1> kernels_;
   std::array<std::unique_ptr<PreparedFused>, core::kMaxKernels + 1> fused_;

@@ -7,7 +7,7 @@
 namespace gpushare::cuda {
 namespace {
 
-// Loads rather than prefetches, which saved less: 60 to 100 us instead of 120 on an H200.
+// Loads rather than prefetches: on an H200 these saved 71 to 107 us of 230, and loads 119 to 124.
 __global__ void __launch_bounds__(kWarmThreads) Warm(const __grid_constant__ WarmSpans spans) {
   const uint64_t step = uint64_t{gridDim.x} * kWarmThreads * sizeof(uint4);
   for (int32_t i = 0; i < spans.count; ++i) {

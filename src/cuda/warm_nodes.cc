@@ -17,11 +17,15 @@ constexpr uint64_t kLoadBytes = 16;
 // one of them.
 constexpr uint64_t kGapMax = 4096;
 
-bool IsOfGpu(const DriverApi& api, uint64_t address) {
+bool IsOfGpu(const Context& context, uint64_t address) {
+  const DriverApi& api = context.api();
   CUmemorytype type = {};
+  int ordinal = -1;
   return api.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) ==
              CUDA_SUCCESS &&
-         type == CU_MEMORYTYPE_DEVICE;
+         api.cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address) ==
+             CUDA_SUCCESS &&
+         type == CU_MEMORYTYPE_DEVICE && ordinal == context.device();
 }
 
 }  // namespace
@@ -45,17 +49,18 @@ std::vector<core::MemoryRange> MergedForWarming(absl::Span<const core::MemoryRan
   return merged;
 }
 
-absl::Status CheckWarmMemory(const DriverApi& api, const core::KernelDesc& kernel,
-                             int64_t l2_bytes) {
+absl::Status CheckWarmMemory(const Context& context, const core::KernelDesc& kernel) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < kernel.warm_memory.size(); ++i) {
     const core::MemoryRange& range = kernel.warm_memory[i];
     bytes += range.bytes;
-    if (IsOfGpu(api, range.address) && IsOfGpu(api, range.end() - 1)) continue;
+    if (IsOfGpu(context, range.address) && IsOfGpu(context, range.end() - 1)) continue;
     return absl::InvalidArgumentError(absl::StrCat("Range ", i, " of the warm memory of graph '",
                                                    kernel.name, "', ", range.bytes,
-                                                   " bytes, is not in the memory of a GPU."));
+                                                   " bytes, is not in the memory of this GPU."));
   }
+  const int l2_bytes =
+      kernel.warm_memory.empty() ? 0 : context.Attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   if (bytes <= static_cast<uint64_t>(l2_bytes)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("The warm memory of graph '", kernel.name,
                                                  "' has ", bytes, " bytes, and the L2 cache has ",

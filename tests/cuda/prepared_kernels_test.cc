@@ -5,9 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tests/cuda/fake_graphs.h"
 
@@ -46,6 +48,47 @@ class PreparedKernelsTest : public testing::Test {
   Places places_{context_};
   std::vector<std::unique_ptr<FakeGraph>> graphs_;
 };
+
+// The nodes of the instances that live.
+std::vector<size_t> NodesOfInstances() {
+  std::vector<size_t> nodes;
+  for (const FakeGraph* const instance : FakeGraphs().instances) {
+    nodes.push_back(instance->nodes.size());
+  }
+  return nodes;
+}
+
+TEST_F(PreparedKernelsTest, EachInstanceReadsTheWarmMemoryOnce) {
+  MakePlace();
+  DriverApi api = MakeFakeGraphs();
+  api.cuPointerGetAttribute = [](void* out, CUpointer_attribute attribute, CUdeviceptr) {
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+      *static_cast<CUmemorytype*>(out) = CU_MEMORYTYPE_DEVICE;
+    } else {
+      *static_cast<int*>(out) = 0;
+    }
+    return CUDA_SUCCESS;
+  };
+  const Context context(api, 0, FakePrimary());
+  Places places(context);
+  ASSERT_TRUE(places.Split(132).ok());
+  core::PlaceSpec spec;
+  spec.groups = 2;
+  ASSERT_TRUE(places.Create(spec).ok());
+  void* (*const warm_kernel)() = [] { return reinterpret_cast<void*>(uintptr_t{16}); };
+  PreparedKernels kernels(context, places, warm_kernel);
+  core::KernelDesc chain = Chain(5);
+  chain.segment_ns = -1;
+  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5}));
+  chain.id = core::KernelId{7};
+  chain.warm_memory = {{uint64_t{1} << 20, 4096}, {uint64_t{1} << 24, 4096}};
+  ASSERT_TRUE(kernels.Prepare(chain).ok());
+  std::vector<size_t> nodes = NodesOfInstances();
+  std::sort(nodes.begin(), nodes.end());
+  EXPECT_EQ(nodes, (std::vector<size_t>{5, 5, 6, 6}));
+  EXPECT_EQ(graphs_.back()->nodes.size(), 5U) << "the application's graph is its own";
+}
 
 TEST_F(PreparedKernelsTest, ARegistrationThatFailsPartWayLeavesNoInstance) {
   for (int i = 0; i < 3; ++i) MakePlace();

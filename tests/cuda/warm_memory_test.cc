@@ -94,7 +94,7 @@ TEST_F(WarmMemoryGpuTest, MemoryOfTheHostIsRefused) {
   const absl::Status status = device_->PrepareKernel(kernel_);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(status.message(),
-            "Range 1 of the warm memory of graph 'network', 64 bytes, is not in the memory of a "
+            "Range 1 of the warm memory of graph 'network', 64 bytes, is not in the memory of this "
             "GPU.");
 }
 

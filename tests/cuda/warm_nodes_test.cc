@@ -18,14 +18,23 @@ constexpr uint64_t kMegabyte = 1 << 20;
 constexpr uint64_t kMemory = 64 * kMegabyte;  // where the fake GPU's memory begins
 constexpr uint64_t kMemoryEnd = 128 * kMegabyte;
 
+constexpr uint64_t kOtherGpu = kMemoryEnd;  // its memory follows
+constexpr CUdevice kGpu = 0;
+
 DriverApi FakeDriver() {
   DriverApi api = MakeFakeGraphs();
   api.cuPointerGetAttribute = [](void* out, CUpointer_attribute attribute, CUdeviceptr address) {
-    if (attribute != CU_POINTER_ATTRIBUTE_MEMORY_TYPE || address < kMemory ||
-        address >= kMemoryEnd) {
-      return CUDA_ERROR_INVALID_VALUE;
+    if (address < kMemory || address >= kOtherGpu + kMegabyte) return CUDA_ERROR_INVALID_VALUE;
+    if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+      *static_cast<CUmemorytype*>(out) = CU_MEMORYTYPE_DEVICE;
+    } else {
+      *static_cast<int*>(out) = address < kOtherGpu ? kGpu : kGpu + 1;
     }
-    *static_cast<CUmemorytype*>(out) = CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+  };
+  api.cuDeviceGetAttribute = [](int* value, CUdevice_attribute attribute, CUdevice device) {
+    EXPECT_EQ(device, kGpu);
+    *value = attribute == CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE ? static_cast<int>(kMegabyte) : 0;
     return CUDA_SUCCESS;
   };
   return api;
@@ -66,26 +75,27 @@ core::KernelDesc With(std::vector<core::MemoryRange> memory) {
   return kernel;
 }
 
-TEST(WarmNodesTest, MemoryOfAGpuThatFitsIsTaken) {
-  const DriverApi api = FakeDriver();
-  EXPECT_TRUE(CheckWarmMemory(api, With({}), 0).ok());
-  EXPECT_TRUE(CheckWarmMemory(api, With({{kMemory, kMegabyte}}), kMegabyte).ok());
+TEST(WarmNodesTest, MemoryOfTheGpuThatFitsIsTaken) {
+  const Context context(FakeDriver(), kGpu, FakePrimary());
+  EXPECT_TRUE(CheckWarmMemory(context, With({})).ok());
+  EXPECT_TRUE(CheckWarmMemory(context, With({{kMemory, kMegabyte}})).ok());
   const absl::Status large =
-      CheckWarmMemory(api, With({{kMemory, kMegabyte}, {kMemoryEnd - 1, 1}}), kMegabyte);
+      CheckWarmMemory(context, With({{kMemory, kMegabyte}, {kMemoryEnd - 1, 1}}));
   EXPECT_EQ(large.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(large.message(),
             "The warm memory of graph 'network' has 1048577 bytes, and the L2 cache has 1048576.");
 }
 
-TEST(WarmNodesTest, ARangeThatLeavesTheMemoryOfAGpuIsRefused) {
-  const DriverApi api = FakeDriver();
+TEST(WarmNodesTest, ARangeThatLeavesTheMemoryOfTheGpuIsRefused) {
+  const Context context(FakeDriver(), kGpu, FakePrimary());
   for (const core::MemoryRange& range :
-       {core::MemoryRange{kMemory - 1, 16}, core::MemoryRange{kMemoryEnd - 15, 16}}) {
-    const absl::Status status = CheckWarmMemory(api, With({{kMemory, 16}, range}), kMegabyte);
+       {core::MemoryRange{kMemory - 1, 16}, core::MemoryRange{kMemoryEnd - 15, 16},
+        core::MemoryRange{kOtherGpu, 16}, core::MemoryRange{kOtherGpu + kMegabyte - 15, 16}}) {
+    const absl::Status status = CheckWarmMemory(context, With({{kMemory, 16}, range}));
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
     EXPECT_EQ(status.message(),
-              "Range 1 of the warm memory of graph 'network', 16 bytes, is not in the memory of a "
-              "GPU.");
+              "Range 1 of the warm memory of graph 'network', 16 bytes, is not in the memory of "
+              "this GPU.");
   }
 }
 

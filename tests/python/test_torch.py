@@ -111,7 +111,9 @@ def warmed(capturing):
 def test_a_modules_weights_are_read_into_the_cache_once_each(torch, capturing):
     shared, other, host = Tensor([1] * 8), Tensor([2] * 100), Tensor([3])
     host.is_cuda = False
-    module = fake_torch.Module((other, shared, host), (shared, Tensor([])))
+    sparse = Tensor([4])
+    sparse.layout = 'sparse'
+    module = fake_torch.Module((other, shared, host), (shared, Tensor([]), sparse))
     torch.Service(capturing, module, Tensor([1]), name='resnet50_b1')
     assert warmed(capturing) == sorted([(shared.pointer, 32), (other.pointer, 400)])
 

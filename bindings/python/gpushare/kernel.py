@@ -11,7 +11,8 @@ from gpushare._callbacks import Inside
 from gpushare._handle import Handle, make
 from gpushare._library import library
 from gpushare._structs import init
-from gpushare.enums import TaskKind
+from gpushare.enums import Status, TaskKind
+from gpushare.errors import InvalidArgumentError
 from gpushare.options import FusedKernelOptions, KernelOptions, LibraryCall
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class KernelSpec:
             self.struct.kind = TaskKind.LIBRARY
             self.struct.library = ctypes.pointer(init(abi.gpushare_library_call, library_call))
         if warm_memory:
-            ranges = [abi.gpushare_memory_range(address, size) for address, size in warm_memory]
+            ranges = [_memory_range(address, size) for address, size in warm_memory]
             self.struct.warm_memory = (abi.gpushare_memory_range * len(ranges))(*ranges)
             self.struct.warm_memory_count = len(ranges)
         if capture is not None:
@@ -55,6 +56,14 @@ class KernelSpec:
         """Raises the exception that left `capture`, if one did."""
         if self._raised:
             raise self._raised.pop() from cause
+
+
+def _memory_range(address: int, size: int) -> abi.gpushare_memory_range:
+    """ctypes would cut numbers that do not fit."""
+    if not 0 < address < 2**64 or not 0 < size < 2**64:
+        raise InvalidArgumentError(
+            Status.INVALID_ARGUMENT, f'A range of the warm memory has the address {address} and {size} bytes.')
+    return abi.gpushare_memory_range(address, size)
 
 
 class Kernel(Handle):

@@ -328,11 +328,10 @@ inline constexpr double kDutyShareOfBound = 0.6;
 inline constexpr int64_t kDutyPeriodNs = 100'000'000;
 inline constexpr double kDutyShareMin = 0.05;
 inline constexpr double kDutyShareGrows = 1.25;
-// Queries in a judgement, and in one that leaves no doubt: at a load of 0.3 a prefill beside fft
-// needed 2.5 s until it had its share with batches alone. Quiet ones that are remembered, and the
-// fewest that a judgement needs. Ranges 16 to 128, 6 to 16, 32 to 1000, 4 to 32.
+// Queries in a judgement, or a quarter or half of it that leaves no doubt: with whole batches alone
+// a prefill beside fft at a load of 0.3 needed 2.5 s until it had its share. Quiet ones that are
+// remembered, and the fewest that a judgement needs. Ranges 16 to 128, 32 to 1000, 4 to 32.
 inline constexpr double kDutyBatch = 32;
-inline constexpr double kDutyBatchLeast = 8;
 inline constexpr double kDutyQuietMemory = 128;
 inline constexpr double kDutyQuietLeast = 8;
 // Time, ns, after BE work from which a query is quiet: an H200's clock needs some 200 ms to rise

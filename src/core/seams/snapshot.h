@@ -315,7 +315,7 @@ struct Snapshot {
   absl::Span<const RunningView> running;  // BE; LC work in flight is counted in lc_apps
   PairTable pairs;
   TrialView trial;
-  // As the last plan chose.
+  // How the last plan ran segments.
   SegmentsRun segments_ran = SegmentsRun::kNone;
   absl::Span<const FusedView> fused;  // in the order of registration
   uint64_t fused_version = 0;         // changes when any of them changed, or one was added

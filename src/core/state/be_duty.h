@@ -12,12 +12,12 @@
 //   queries take longer than tolerated    share x tolerated / measured
 //   less long                             a quarter more, at most 1
 //
-// either by more than two standard errors. It is judged once a batch of queries has ended, or a few
-// of them leave no doubt, but not while the clock still follows the last share. Where no quiet
-// times are known, and queries take more than is tolerated longer than one alone is predicted to,
-// BE work pauses for some; a pause that brings too few leaves it all time. While BE work has less,
-// quiet times that have become old are renewed so. A share that no query has confirmed for as long
-// is over.
+// either by more than two standard errors. It is judged once a batch of queries has ended, or a
+// quarter or half of it leaves no doubt. After a change, queries count once the clock has followed.
+// Where no quiet times are known, and queries take more than is tolerated longer than one alone is
+// predicted to, BE work pauses for some; a pause that brings too few leaves it all time. While BE
+// work has less, quiet times that have become old are renewed so. A share that no query has
+// confirmed for as long is over.
 //
 // Where in the flow: NoteServiceTime at a query's end, DutyAt in plan. Threads: the one that runs
 // Tick.
@@ -55,8 +55,8 @@ struct BeDuty {
   MeanTime batch;             // of all queries, since the share was last judged
   TimeNs pause_until_ns = 0;  // for quiet queries
   TimeNs next_pause_ns = 0;
-  TimeNs noted_ns = 0;  // the last query that counted
-  TimeNs judged_ns = -kDutyQuietNs;
+  TimeNs noted_ns = 0;    // the last query that counted
+  TimeNs settled_ns = 0;  // when the clock has followed the last change of the share
 };
 
 // How much longer queries may take, so that a queue of this load grows by kDutyShareOfBound of the
@@ -78,13 +78,12 @@ inline void JudgeShare(BeDuty& duty, double tolerated) {
   }
 }
 
-// Whether few queries are enough to judge: they take longer than tolerated by three standard
-// errors.
-inline bool IsClear(const BeDuty& duty, double tolerated, double usual_ns, TimeNs now_ns) {
-  const MeanTime& batch = duty.batch;
-  return usual_ns > 0 && batch.count >= kDutyBatchLeast &&
-         now_ns - duty.judged_ns >= kDutyQuietNs &&
-         batch.mean_ns - 3 * std::sqrt(batch.SquaredError()) > (1 + tolerated) * usual_ns;
+// Whether a part of a batch is enough to judge: its queries take longer than tolerated by three
+// standard errors. `usual`: quiet queries, or the predicted time of one.
+inline bool IsClear(const MeanTime& batch, const MeanTime& usual, double tolerated) {
+  if (batch.count != kDutyBatch / 4 && batch.count != kDutyBatch / 2) return false;
+  const double error_ns = 3 * std::sqrt(batch.SquaredError() + usual.SquaredError());
+  return usual.mean_ns > 0 && batch.mean_ns - error_ns > (1 + tolerated) * usual.mean_ns;
 }
 
 // A query took this time after the app's last one. `solo_ns`: as predicted, 0: unknown.
@@ -98,19 +97,20 @@ inline void NoteServiceTime(BeDuty& duty, int64_t service_ns, bool is_quiet, dou
     duty.pause_until_ns = std::min(duty.pause_until_ns, now_ns);
     duty.next_pause_ns = now_ns + kDutyPausesEveryNs;
   }
-  if (now_ns < duty.pause_until_ns) return;
+  if (now_ns < duty.pause_until_ns || now_ns < duty.settled_ns) return;
   duty.batch.Add(time_ns, kDutyBatch);
-  const auto predicted_ns = static_cast<double>(solo_ns);
-  const double usual_ns = comparable ? duty.quiet.mean_ns : predicted_ns;
-  if (duty.batch.count < kDutyBatch && !IsClear(duty, tolerated, usual_ns, now_ns)) return;
-  duty.judged_ns = now_ns;
-  const bool longer = solo_ns > 0 && duty.batch.mean_ns > (1 + tolerated) * predicted_ns;
+  const MeanTime predicted{.mean_ns = static_cast<double>(solo_ns)};
+  const MeanTime& usual = comparable ? duty.quiet : predicted;
+  if (duty.batch.count < kDutyBatch && !IsClear(duty.batch, usual, tolerated)) return;
+  const bool longer = solo_ns > 0 && duty.batch.mean_ns > (1 + tolerated) * predicted.mean_ns;
+  const double share_before = duty.share;
   if (comparable) {
     JudgeShare(duty, tolerated);
   } else {
     duty.share = 1;
   }
   duty.batch = MeanTime();
+  if (duty.share != share_before) duty.settled_ns = now_ns + kDutyQuietNs;
   const bool asks = comparable ? duty.share < 1 : longer;
   if (!asks || now_ns < duty.next_pause_ns) return;
   duty.quiet = MeanTime();

@@ -19,7 +19,8 @@ def weight_tensors(weights: Any) -> tuple[Any, ...]:
         return ()
     else:
         tensors = list(weights)
-    return tuple(tensor for tensor in tensors if tensor.is_cuda and tensor.numel() > 0)
+    return tuple(tensor for tensor in tensors
+                 if tensor.is_cuda and tensor.layout == torch.strided and tensor.numel() > 0)
 
 
 def warm_memory_of(tensors: tuple[Any, ...]) -> list[tuple[int, int]]:
