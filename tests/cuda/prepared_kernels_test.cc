@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -49,18 +48,25 @@ class PreparedKernelsTest : public testing::Test {
   std::vector<std::unique_ptr<FakeGraph>> graphs_;
 };
 
-// The nodes of the instances that live.
-std::vector<size_t> NodesOfInstances() {
-  std::vector<size_t> nodes;
-  for (const FakeGraph* const instance : FakeGraphs().instances) {
-    nodes.push_back(instance->nodes.size());
-  }
+// How many nodes the instances were made of, in their order.
+std::vector<size_t>& NodesOfInstances() {
+  static std::vector<size_t> nodes;
   return nodes;
 }
 
 TEST_F(PreparedKernelsTest, EachInstanceReadsTheWarmMemoryOnce) {
-  MakePlace();
   DriverApi api = MakeFakeGraphs();
+  NodesOfInstances().clear();
+  static decltype(api.cuGraphInstantiate) instantiate;
+  instantiate = api.cuGraphInstantiate;
+  api.cuGraphInstantiate = [](CUgraphExec* instance, CUgraph graph, unsigned long long flags) {
+    NodesOfInstances().push_back(GraphOf(graph).nodes.size());
+    return instantiate(instance, graph, flags);
+  };
+  api.cuDeviceGetAttribute = [](int* value, CUdevice_attribute /*attribute*/, CUdevice /*gpu*/) {
+    *value = 1 << 20;
+    return CUDA_SUCCESS;
+  };
   api.cuPointerGetAttribute = [](void* out, CUpointer_attribute attribute, CUdeviceptr) {
     if (attribute == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
       *static_cast<CUmemorytype*>(out) = CU_MEMORYTYPE_DEVICE;
@@ -84,9 +90,7 @@ TEST_F(PreparedKernelsTest, EachInstanceReadsTheWarmMemoryOnce) {
   chain.id = core::KernelId{7};
   chain.warm_memory = {{uint64_t{1} << 20, 4096}, {uint64_t{1} << 24, 4096}};
   ASSERT_TRUE(kernels.Prepare(chain).ok());
-  std::vector<size_t> nodes = NodesOfInstances();
-  std::sort(nodes.begin(), nodes.end());
-  EXPECT_EQ(nodes, (std::vector<size_t>{5, 5, 6, 6}));
+  EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5, 6, 6}));
   EXPECT_EQ(graphs_.back()->nodes.size(), 5U) << "the application's graph is its own";
 }
 
