@@ -34,6 +34,12 @@ def test_a_missing_gpu_is_unavailable():
         gpushare.Runtime(device='cuda', device_ordinal=1000)
 
 
+@pytest.mark.parametrize('memory', [(2**64, 4), (4096, 2**64), (0, 4), (4096, 0), (-1, 4)])
+def test_warm_memory_that_does_not_fit_is_not_cut(memory):
+    with pytest.raises(gpushare.InvalidArgumentError, match=f'the address {memory[0]} and {memory[1]} bytes'):
+        gpushare.KernelSpec('network', warm_memory=[(4096, 4), memory])
+
+
 def test_an_integer_that_does_not_fit_is_not_cut(runtime):
     with pytest.raises(gpushare.InvalidArgumentError, match=f'tasks_max is {2**32}, and it must be from'):
         runtime.create_app('service', gpushare.LATENCY_CRITICAL, tasks_max=2**32)
