@@ -99,8 +99,8 @@ class Served:
             self.answer = self._outputs
             sms = self._service.captures.place_sms
             graph = dict(zip(sms, self._captured, strict=True))[max(sms)]
-        # Bare launches are of the graph that the library launches on the whole device. A second capture has other
-        # memory, and DenseNet-121 takes 1.734 to 1.802 ms in six of them.
+        # Bare launches are of the graph that the library launches on the whole device, so they read its warm memory
+        # too. A second capture has other memory, and DenseNet-121 takes 1.734 to 1.802 ms in six of them.
         self._bare = self._catalogue.make('graph_new', graph)
 
     def bare(self, arrivals: Sequence[int]) -> tuple[list[int], int]:

@@ -90,9 +90,23 @@ TEST_F(BeDutyTest, QueriesCountOnceTheClockHasFollowedAChange) {
 
 TEST_F(BeDutyTest, WhatMayBeChanceWaitsForTheBatch) {
   Quiet();
+  duty.quiet.variance = 0;  // the doubt is the batch's
   duty.batch = MeanTime();
   Queries(static_cast<int>(kDutyBatch) - 1, kQuietNs * 1025 / 1000, false);
+  EXPECT_EQ(duty.batch.count, kDutyBatch - 1) << "it is not judged";
   EXPECT_DOUBLE_EQ(duty.share, 1);
+}
+
+TEST_F(BeDutyTest, FewQuietQueriesThatVaryLeaveADoubt) {
+  for (int i = 0; i < static_cast<int>(kDutyQuietLeast); ++i) {
+    const int64_t off_ns = i % 2 == 0 ? 60 * kUs : -60 * kUs;
+    NoteServiceTime(duty, kQuietNs + off_ns, true, kTolerated, kSoloNs, now_ns);
+  }
+  duty.batch = MeanTime();
+  for (int i = 0; i < kQuarter; ++i) {
+    NoteServiceTime(duty, kQuietNs * 105 / 100, false, kTolerated, kSoloNs, now_ns);
+  }
+  EXPECT_EQ(duty.batch.count, kQuarter) << "it is not judged";
 }
 
 TEST_F(BeDutyTest, AQuarterOfABatchAsksForQuietQueriesToo) {
