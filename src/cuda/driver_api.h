@@ -69,6 +69,7 @@ namespace gpushare::cuda {
   X(cuInit)                                      \
   X(cuKernelGetFunction)                         \
   X(cuLaunchKernel)                              \
+  X(cuLaunchKernelEx)                            \
   X(cuMemAlloc)                                  \
   X(cuMemFree)                                   \
   X(cuMemFreeHost)                               \

@@ -124,10 +124,35 @@ absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
   }
   ParameterAddresses addresses;
   kernel.original.parameters.Fill(request.parts[0].work.arguments, addresses);
+  if (request.may_wait_for_empty_sms && kernel.original_split != kNoSplit) {
+    return LaunchInOwnSplit(lane.stream, kernel, grid, addresses);
+  }
   return GPUSHARE_CU(context_.api(), cuLaunchKernel(kernel.original.function, grid[0], grid[1],
                                                     grid[2], kernel.block_x, kernel.block_y,
                                                     kernel.block_z, kernel.dynamic_shared_bytes,
                                                     lane.stream, addresses.data(), nullptr));
+}
+
+// The blocks start on SMs that have this split, or are empty and take it.
+absl::Status Launcher::LaunchInOwnSplit(CUstream stream, const PreparedKernel& kernel,
+                                        const std::array<unsigned int, 3>& grid,
+                                        ParameterAddresses& addresses) const {
+  CUlaunchAttribute split = {};
+  split.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  split.value.sharedMemCarveout = static_cast<unsigned int>(kernel.original_split);
+  CUlaunchConfig config = {};
+  config.gridDimX = grid[0];
+  config.gridDimY = grid[1];
+  config.gridDimZ = grid[2];
+  config.blockDimX = kernel.block_x;
+  config.blockDimY = kernel.block_y;
+  config.blockDimZ = kernel.block_z;
+  config.sharedMemBytes = kernel.dynamic_shared_bytes;
+  config.hStream = stream;
+  config.attrs = &split;
+  config.numAttrs = 1;
+  return GPUSHARE_CU(context_.api(), cuLaunchKernelEx(&config, kernel.original.function,
+                                                      addresses.data(), nullptr));
 }
 
 absl::Status Launcher::LaunchWithHeader(CUstream stream, const PreparedKernel& kernel,

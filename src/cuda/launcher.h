@@ -17,6 +17,7 @@
 #include "src/cuda/context.h"
 #include "src/cuda/cuda_lane.h"
 #include "src/cuda/library_calls.h"
+#include "src/cuda/parameter_layout.h"
 #include "src/cuda/places.h"
 #include "src/cuda/prepared_kernels.h"
 
@@ -67,6 +68,9 @@ class Launcher {
   absl::Status EnqueueWork(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
   absl::Status Original(CudaLane& lane, const PreparedKernel& kernel,
                         const core::LaunchRequest& request);
+  absl::Status LaunchInOwnSplit(CUstream stream, const PreparedKernel& kernel,
+                                const std::array<unsigned int, 3>& grid,
+                                ParameterAddresses& addresses) const;
   absl::Status Workers(CudaLane& lane, const PreparedKernel& kernel, uint64_t sequence,
                        const core::LaunchRequest& request);
   absl::Status Slice(CudaLane& lane, const PreparedKernel& kernel,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gpushare/device/fused_variants.h"
 #include "gpushare/device/launch.h"
+#include "gpushare/device/shared_memory_split.h"
 #include "src/core/seams/capture_call.h"
 #include "src/core/seams/claim_batch.h"
 #include "src/core/seams/graph_cut.h"
@@ -168,6 +169,37 @@ absl::Status PreparedKernels::LoadFunction(const core::KernelDesc& kernel, void*
                               kCarveOutMax));
 }
 
+// A body keeps L1 where its workers do not take the largest split: then its grid profits from L1
+// too.
+absl::StatusOr<int> PreparedKernels::OriginalSplit(const PreparedKernel& prepared) const {
+  const CUfunction original = prepared.original.function;
+  if (original == nullptr || prepared.worker.function == nullptr) return kNoSplit;
+  const DriverApi& api = context_.api();
+  int of_workers = kCarveOutMax;
+  GPUSHARE_CU_RETURN(
+      api, cuFuncGetAttribute(&of_workers, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                              prepared.worker.function));
+  if (of_workers == kCarveOutMax || of_workers == kCarveOutDefault) return kNoSplit;
+  int shared = 0;
+  int blocks = 0;
+  int sm_bytes = 0;
+  int reserved = 0;
+  GPUSHARE_CU_RETURN(api,
+                     cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, original));
+  const auto threads = static_cast<int>(prepared.block_x * prepared.block_y * prepared.block_z);
+  GPUSHARE_CU_RETURN(api, cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                              &blocks, original, threads, prepared.dynamic_shared_bytes));
+  GPUSHARE_CU_RETURN(
+      api, cuDeviceGetAttribute(&sm_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+                                context_.device()));
+  GPUSHARE_CU_RETURN(
+      api, cuDeviceGetAttribute(&reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
+                                context_.device()));
+  return device::SharedMemorySplitPercent(
+      blocks, static_cast<size_t>(shared) + prepared.dynamic_shared_bytes,
+      static_cast<size_t>(reserved), static_cast<size_t>(sm_bytes));
+}
+
 absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
                                             PreparedKernel& prepared) const {
   if (kernel.original_function == nullptr && kernel.worker_function == nullptr &&
@@ -193,7 +225,9 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
   prepared.claim_batch =
       core::PredictClaimBatch(static_cast<double>(kernel.simulation.block_task_ns));
   prepared.yields = prepared.worker.function != nullptr && kernel.yield_interval_ns > 0;
-  return absl::OkStatus();
+  absl::StatusOr<int> split = OriginalSplit(prepared);
+  if (split.ok()) prepared.original_split = *split;
+  return split.status();
 }
 
 absl::StatusOr<GraphHandle> PreparedKernels::Capture(const core::KernelDesc& kernel,

@@ -321,6 +321,11 @@ inline constexpr double kSegmentGainFadesNs = 30e9;
 // Time, ns, for which segments on a split are not measured after the change to it: a short stay
 // would count the change, and miss the part that still runs at its end. Range 5e6 to 1e8.
 inline constexpr int64_t kSegmentGainSettleNs = 20'000'000;
+// LC queries at least so long, ns, may wait until each SM is empty, where their kernel has an L1
+// split of its own (LaunchRequest::may_wait_for_empty_sms). The wait is a block task of BE work at
+// most, some 15 to 50 us; with the split of that work a bfs of 2 ms took 1.5 times as long. Range
+// 1e5 to 2e6.
+inline constexpr int64_t kEmptySmsQueryNs = 500'000;
 // The duty of BE work (state/be_duty.h). The part of a bound's slack that slower queries may take;
 // the period, ns, whose first share BE work has; the least share; its largest growth at a time.
 // Ranges 0.5 to 0.9, 3e7 to 1e9, 0.01 to 0.2, 1.1 to 2.

@@ -114,6 +114,7 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
     flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   }
   task.progress.evicts = route.evict_overlapping;
+  task.progress.may_wait_for_empty_sms = route.evict_overlapping && route.may_wait_for_empty_sms;
   if (task.progress.evicts) EvictOverlapping(flow, part.place, Reason::kEvictForLc);
   const FastPathResult result = LaunchPrepared(flow, task);
   return result == FastPathResult::kNotTaken ? give_up() : result;

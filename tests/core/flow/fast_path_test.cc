@@ -122,11 +122,13 @@ TEST(RouteWord, KeepsEveryField) {
       route.lane_class = flag ? LaneClass::kLc : LaneClass::kPlain;
       route.fast_path = flag;
       route.evict_overlapping = !flag;
+      route.may_wait_for_empty_sms = flag;
       const LcRoute back = UnpackRoute(PackRoute(route));
       EXPECT_EQ(back.place, route.place);
       EXPECT_EQ(back.lane_class, route.lane_class);
       EXPECT_EQ(back.fast_path, route.fast_path);
       EXPECT_EQ(back.evict_overlapping, route.evict_overlapping);
+      EXPECT_EQ(back.may_wait_for_empty_sms, route.may_wait_for_empty_sms);
     }
   }
 }

@@ -12,28 +12,14 @@
 
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
-#include "tests/core/forwarding_device.h"
 #include "tests/core/plan_with.h"
+#include "tests/core/recording_device.h"
 #include "tests/core/simulated_scheduler.h"
 
 namespace gpushare::core {
 namespace {
 
 constexpr int64_t kBlockTasks = 1000;
-
-// Keeps the requests.
-class RecordingDevice final : public ForwardingDevice {
- public:
-  RecordingDevice(std::unique_ptr<Device> inner, std::vector<LaunchRequest>& requests)
-      : ForwardingDevice(std::move(inner)), requests_(requests) {}
-  absl::Status Launch(const LaunchRequest& request) override {
-    requests_.push_back(request);
-    return inner().Launch(request);
-  }
-
- private:
-  std::vector<LaunchRequest>& requests_;
-};
 
 class LaunchTest : public SimulatedSchedulerTest {
  protected:

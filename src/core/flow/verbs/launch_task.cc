@@ -123,6 +123,7 @@ void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
   task.progress.entered_gate = true;
   task.progress.evicts =
       flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
+  task.progress.may_wait_for_empty_sms = task.progress.evicts && HasLongQueries(*task.app);
   if (!task.progress.evicts) return;
   // Work that no partition can hold has a wider place than its route.
   flow.gate.WidenLanes(flow.lanes.EvictableLanes(place));
