@@ -124,8 +124,8 @@ absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
   }
   ParameterAddresses addresses;
   kernel.original.parameters.Fill(request.parts[0].work.arguments, addresses);
-  if (request.may_wait_for_empty_sms && kernel.original_split != kNoSplit) {
-    return LaunchInOwnSplit(lane.stream, kernel, grid, addresses);
+  if (request.waits_for_empty_sms && kernel.original_carve_out != kDefaultCarveOut) {
+    return LaunchWithCarveOut(lane.stream, kernel, grid, addresses);
   }
   return GPUSHARE_CU(context_.api(), cuLaunchKernel(kernel.original.function, grid[0], grid[1],
                                                     grid[2], kernel.block_x, kernel.block_y,
@@ -133,13 +133,13 @@ absl::Status Launcher::Original(CudaLane& lane, const PreparedKernel& kernel,
                                                     lane.stream, addresses.data(), nullptr));
 }
 
-// The blocks start on SMs that have this split, or are empty and take it.
-absl::Status Launcher::LaunchInOwnSplit(CUstream stream, const PreparedKernel& kernel,
-                                        const std::array<unsigned int, 3>& grid,
-                                        ParameterAddresses& addresses) const {
-  CUlaunchAttribute split = {};
-  split.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-  split.value.sharedMemCarveout = static_cast<unsigned int>(kernel.original_split);
+// The blocks start on SMs that have this carve-out, or are empty and take it.
+absl::Status Launcher::LaunchWithCarveOut(CUstream stream, const PreparedKernel& kernel,
+                                          const std::array<unsigned int, 3>& grid,
+                                          ParameterAddresses& addresses) const {
+  CUlaunchAttribute carve_out = {};
+  carve_out.id = CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  carve_out.value.sharedMemCarveout = static_cast<unsigned int>(kernel.original_carve_out);
   CUlaunchConfig config = {};
   config.gridDimX = grid[0];
   config.gridDimY = grid[1];
@@ -149,7 +149,7 @@ absl::Status Launcher::LaunchInOwnSplit(CUstream stream, const PreparedKernel& k
   config.blockDimZ = kernel.block_z;
   config.sharedMemBytes = kernel.dynamic_shared_bytes;
   config.hStream = stream;
-  config.attrs = &split;
+  config.attrs = &carve_out;
   config.numAttrs = 1;
   return GPUSHARE_CU(context_.api(), cuLaunchKernelEx(&config, kernel.original.function,
                                                       addresses.data(), nullptr));

@@ -68,9 +68,9 @@ class Launcher {
   absl::Status EnqueueWork(CudaLane& lane, uint64_t sequence, const core::LaunchRequest& request);
   absl::Status Original(CudaLane& lane, const PreparedKernel& kernel,
                         const core::LaunchRequest& request);
-  absl::Status LaunchInOwnSplit(CUstream stream, const PreparedKernel& kernel,
-                                const std::array<unsigned int, 3>& grid,
-                                ParameterAddresses& addresses) const;
+  absl::Status LaunchWithCarveOut(CUstream stream, const PreparedKernel& kernel,
+                                  const std::array<unsigned int, 3>& grid,
+                                  ParameterAddresses& addresses) const;
   absl::Status Workers(CudaLane& lane, const PreparedKernel& kernel, uint64_t sequence,
                        const core::LaunchRequest& request);
   absl::Status Slice(CudaLane& lane, const PreparedKernel& kernel,

@@ -25,7 +25,6 @@ namespace {
 constexpr int kDefaultSharedBytesMax = 48 * 1024;
 // Per cent of an SM's memory that serves as shared memory instead of L1 cache.
 constexpr int kCarveOutMax = 100;
-constexpr int kCarveOutDefault = -1;
 
 CUfunction FunctionOf(void* handle) { return static_cast<CUfunction>(handle); }
 
@@ -112,6 +111,13 @@ absl::Status PreparedKernels::Describe(core::KernelDesc& kernel) const {
     return status;
   }
   if (kernel.registers_per_thread == 0) kernel.registers_per_thread = registers;
+  if (kernel.worker_function != nullptr) {
+    int carve_out = kCarveOutMax;
+    GPUSHARE_CU_RETURN(
+        api, cuFuncGetAttribute(&carve_out, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                FunctionOf(kernel.worker_function)));
+    kernel.keeps_l1 = carve_out != kDefaultCarveOut && carve_out != kCarveOutMax;
+  }
   if (kernel.shared_memory_bytes == 0) {
     kernel.shared_memory_bytes = shared + kernel.dynamic_shared_memory_bytes;
   }
@@ -159,45 +165,38 @@ absl::Status PreparedKernels::LoadFunction(const core::KernelDesc& kernel, void*
   // Ask for the most shared memory unless the caller chose a split. An SM changes its split only
   // when it is empty; otherwise LC blocks that need shared memory would wait until the last BE
   // block leaves.
-  int preferred = kCarveOutDefault;
+  int preferred = kDefaultCarveOut;
   GPUSHARE_CU_RETURN(
       api, cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                               prepared.function));
-  if (preferred != kCarveOutDefault) return absl::OkStatus();
+  if (preferred != kDefaultCarveOut) return absl::OkStatus();
   return GPUSHARE_CU(
       api, cuFuncSetAttribute(prepared.function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                               kCarveOutMax));
 }
 
-// A body keeps L1 where its workers do not take the largest split: then its grid profits from L1
-// too.
-absl::StatusOr<int> PreparedKernels::OriginalSplit(const PreparedKernel& prepared) const {
+// kDefaultCarveOut where it gains nothing, is the caller's choice, or is not known.
+int PreparedKernels::OriginalCarveOut(const PreparedKernel& prepared) const {
   const CUfunction original = prepared.original.function;
-  if (original == nullptr || prepared.worker.function == nullptr) return kNoSplit;
+  if (original == nullptr || !prepared.desc.keeps_l1) return kDefaultCarveOut;
   const DriverApi& api = context_.api();
-  int of_workers = kCarveOutMax;
-  GPUSHARE_CU_RETURN(
-      api, cuFuncGetAttribute(&of_workers, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                              prepared.worker.function));
-  if (of_workers == kCarveOutMax || of_workers == kCarveOutDefault) return kNoSplit;
+  const auto threads = static_cast<int>(prepared.block_x * prepared.block_y * prepared.block_z);
+  int preferred = 0;
   int shared = 0;
   int blocks = 0;
-  int sm_bytes = 0;
-  int reserved = 0;
-  GPUSHARE_CU_RETURN(api,
-                     cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, original));
-  const auto threads = static_cast<int>(prepared.block_x * prepared.block_y * prepared.block_z);
-  GPUSHARE_CU_RETURN(api, cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                              &blocks, original, threads, prepared.dynamic_shared_bytes));
-  GPUSHARE_CU_RETURN(
-      api, cuDeviceGetAttribute(&sm_bytes, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
-                                context_.device()));
-  GPUSHARE_CU_RETURN(
-      api, cuDeviceGetAttribute(&reserved, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK,
-                                context_.device()));
+  const bool known =
+      api.cuFuncGetAttribute(&preferred, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                             original) == CUDA_SUCCESS &&
+      api.cuFuncGetAttribute(&shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, original) ==
+          CUDA_SUCCESS &&
+      api.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+          &blocks, original, threads, prepared.dynamic_shared_bytes) == CUDA_SUCCESS;
+  if (!known || preferred != kDefaultCarveOut || blocks <= 0) return kDefaultCarveOut;
+  const int reserved = context_.Attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+  const int of_sm = context_.Attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
   return device::SharedMemorySplitPercent(
       blocks, static_cast<size_t>(shared) + prepared.dynamic_shared_bytes,
-      static_cast<size_t>(reserved), static_cast<size_t>(sm_bytes));
+      static_cast<size_t>(reserved), static_cast<size_t>(of_sm));
 }
 
 absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
@@ -225,9 +224,8 @@ absl::Status PreparedKernels::LoadFunctions(const core::KernelDesc& kernel,
   prepared.claim_batch =
       core::PredictClaimBatch(static_cast<double>(kernel.simulation.block_task_ns));
   prepared.yields = prepared.worker.function != nullptr && kernel.yield_interval_ns > 0;
-  absl::StatusOr<int> split = OriginalSplit(prepared);
-  if (split.ok()) prepared.original_split = *split;
-  return split.status();
+  prepared.original_carve_out = OriginalCarveOut(prepared);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<GraphHandle> PreparedKernels::Capture(const core::KernelDesc& kernel,

@@ -30,7 +30,8 @@
 
 namespace gpushare::cuda {
 
-inline constexpr int kNoSplit = -1;
+// A carve-out that the driver chooses.
+inline constexpr int kDefaultCarveOut = -1;
 
 struct PreparedFunction {
   CUfunction function = nullptr;
@@ -66,9 +67,9 @@ struct PreparedKernel {
   PreparedFunction slice;  // the worker function if the kernel has no slice function
   unsigned int block_x = 1, block_y = 1, block_z = 1;
   unsigned int dynamic_shared_bytes = 0;
-  // Of the original function, where its body keeps L1: the per cent of an SM's memory that all its
-  // blocks need as shared memory. kNoSplit: the driver chooses.
-  int original_split = kNoSplit;
+  // Of the original function, where its body keeps L1: the shared memory that all its blocks need,
+  // per cent of an SM's memory.
+  int original_carve_out = kDefaultCarveOut;
   int32_t workers_per_sm = 1;
   uint32_t claim_batch = 1;
   bool yields = false;  // block tasks have yield points
@@ -137,7 +138,7 @@ class PreparedKernels {
  private:
   absl::Status LoadFunction(const core::KernelDesc& kernel, void* handle, size_t headers,
                             PreparedFunction& prepared) const;
-  absl::StatusOr<int> OriginalSplit(const PreparedKernel& prepared) const;
+  int OriginalCarveOut(const PreparedKernel& prepared) const;
   absl::Status LoadFunctions(const core::KernelDesc& kernel, PreparedKernel& prepared) const;
   absl::StatusOr<GraphHandle> Instantiate(PreparedKernel& prepared, core::PlaceIndex place) const;
   absl::Status InstantiateEverywhere(PreparedKernel& prepared,

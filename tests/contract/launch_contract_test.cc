@@ -30,9 +30,12 @@ TEST_P(LaunchContract, EveryLaunchIsReportedExactlyOnce) {
   for (int i = 0; i < 200; ++i) {
     const LaneIndex lane = lanes[static_cast<size_t>(i % 4)];
     switch (i % 5) {
-      case 0:
-        Launch(Original(lane, 10 + i));
+      case 0: {
+        LaunchRequest request = Original(lane, 10 + i);
+        request.waits_for_empty_sms = i % 2 == 0;
+        Launch(request);
         break;
+      }
       case 1:
         Launch(Workers(lane, 100, i % core::kMaxCounters, true, 1));
         break;

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "gpushare/device/launch.h"
 #include "tests/cuda/fake_graphs.h"
 
 namespace gpushare::cuda {
@@ -49,8 +48,6 @@ class PreparedKernelsTest : public testing::Test {
   Places places_{context_};
   std::vector<std::unique_ptr<FakeGraph>> graphs_;
 };
-
-constexpr uintptr_t kWorkerFunction = 2;
 
 // How many nodes the instances were made of, in their order.
 std::vector<size_t>& NodesOfInstances() {
@@ -96,53 +93,6 @@ TEST_F(PreparedKernelsTest, EachInstanceReadsTheWarmMemoryOnce) {
   ASSERT_TRUE(kernels.Prepare(chain).ok());
   EXPECT_EQ(NodesOfInstances(), (std::vector<size_t>{5, 5, 6, 6}));
   EXPECT_EQ(graphs_.back()->nodes.size(), 5U) << "the application's graph is its own";
-}
-
-// The driver's answers for a kernel of which eight blocks of 4 KB fit into an SM of 228 KB.
-DriverApi ApiWithSplit(int workers_split) {
-  static int split_of_workers;
-  split_of_workers = workers_split;
-  DriverApi api = MakeFakeGraphs();
-  api.cuFuncLoad = [](CUfunction) { return CUDA_SUCCESS; };
-  api.cuFuncSetAttribute = [](CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; };
-  api.cuFuncGetParamInfo = [](CUfunction function, size_t index, size_t* offset, size_t* size) {
-    *offset = 0;
-    *size = sizeof(gpushare_worker_launch);
-    const bool header = reinterpret_cast<uintptr_t>(function) == kWorkerFunction && index == 0;
-    return header ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  };
-  api.cuFuncGetAttribute = [](int* value, CUfunction_attribute attribute, CUfunction) {
-    const bool split = attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
-    *value = split ? split_of_workers : 4096;
-    return CUDA_SUCCESS;
-  };
-  api.cuOccupancyMaxActiveBlocksPerMultiprocessor = [](int* blocks, CUfunction, int, size_t) {
-    *blocks = 8;
-    return CUDA_SUCCESS;
-  };
-  api.cuDeviceGetAttribute = [](int* value, CUdevice_attribute attribute, CUdevice /*gpu*/) {
-    const bool reserved = attribute == CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK;
-    *value = (reserved ? 1 : 228) * 1024;
-    return CUDA_SUCCESS;
-  };
-  return api;
-}
-
-TEST_F(PreparedKernelsTest, AGridHasASplitOfItsOwnWhereItsWorkersKeepL1) {
-  core::KernelDesc kernel;
-  kernel.id = core::KernelId{1};
-  kernel.threads_per_block = 256;
-  kernel.original_function = reinterpret_cast<void*>(uintptr_t{1});
-  kernel.worker_function = reinterpret_cast<void*>(kWorkerFunction);
-  // The workers' split, the largest and the driver's choice; of 228 KB, 8 blocks x 5 KB are 18 %.
-  for (const auto& [of_workers, of_grid] : {std::pair(9, 18), {100, kNoSplit}, {-1, kNoSplit}}) {
-    const Context context(ApiWithSplit(of_workers), 0, FakePrimary());
-    Places places(context);
-    PreparedKernels kernels(context, places);
-    const absl::Status prepared = kernels.Prepare(kernel);
-    ASSERT_TRUE(prepared.ok()) << prepared;
-    EXPECT_EQ(kernels.Find(kernel.id)->original_split, of_grid) << of_workers;
-  }
 }
 
 TEST_F(PreparedKernelsTest, ARegistrationThatFailsPartWayLeavesNoInstance) {

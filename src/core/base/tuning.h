@@ -298,6 +298,10 @@ inline constexpr double kBePairGainMin = 0.05;
 // adaptive: time, ns, that a query beside BE workers keeps until its deadline beyond what is
 // predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
 inline constexpr int64_t kOverlapSlackNsMin = 50'000;
+// adaptive: shortest LC query, ns, whose grids may wait for empty SMs (empty_sms.h). They wait as
+// long as an eviction takes, some 20 to 90 us. An H200 showed a gain for kernels of 2 ms and more
+// (bfs took 1.5 times as long without), and none for one of 0.7 ms. Range 5e5 to 5e6.
+inline constexpr int64_t kEmptySmsQueryNs = 1'500'000;
 // adaptive: BE work beside queries (be_grids.h). What grids gain, share of LC's time: 0.05 to 0.13,
 // 0.09 on the mean, of eleven pairs on an H200. The load from which that is worth the longer
 // queries. The share of a target that stays unused beside grids, for errors of predictions. How
@@ -321,11 +325,6 @@ inline constexpr double kSegmentGainFadesNs = 30e9;
 // Time, ns, for which segments on a split are not measured after the change to it: a short stay
 // would count the change, and miss the part that still runs at its end. Range 5e6 to 1e8.
 inline constexpr int64_t kSegmentGainSettleNs = 20'000'000;
-// LC queries at least so long, ns, may wait until each SM is empty, where their kernel has an L1
-// split of its own (LaunchRequest::may_wait_for_empty_sms). The wait is a block task of BE work at
-// most, some 15 to 50 us; with the split of that work a bfs of 2 ms took 1.5 times as long. Range
-// 1e5 to 2e6.
-inline constexpr int64_t kEmptySmsQueryNs = 500'000;
 // The duty of BE work (state/be_duty.h). The part of a bound's slack that slower queries may take;
 // the period, ns, whose first share BE work has; the least share; its largest growth at a time.
 // Ranges 0.5 to 0.9, 3e7 to 1e9, 0.01 to 0.2, 1.1 to 2.

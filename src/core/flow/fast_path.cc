@@ -114,8 +114,9 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
     flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   }
   task.progress.evicts = route.evict_overlapping;
-  task.progress.may_wait_for_empty_sms = route.evict_overlapping && route.may_wait_for_empty_sms;
-  if (task.progress.evicts) EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+  const bool evicted =
+      task.progress.evicts && EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+  task.progress.waits_for_empty_sms = evicted && route.waits_for_empty_sms;
   const FastPathResult result = LaunchPrepared(flow, task);
   return result == FastPathResult::kNotTaken ? give_up() : result;
 }

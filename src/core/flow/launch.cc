@@ -31,9 +31,8 @@ void PublishRoutes(Flow& flow) {
   }
   flow.gate.WidenLanes(lanes);
   for (int i = 0; i < flow.lc_apps.size(); ++i) {
-    LcRoute route = plan.routes[static_cast<size_t>(i)];
+    const LcRoute& route = plan.routes[static_cast<size_t>(i)];
     if (!flow.lanes.HasPlace(route.place)) continue;
-    route.may_wait_for_empty_sms = HasLongQueries(*flow.lc_apps[i]);
     std::atomic<uint32_t>& word = flow.lc_apps[i]->route;
     const uint32_t packed = PackRoute(route);
     if (word.load(std::memory_order_relaxed) != packed) {

@@ -120,9 +120,12 @@ struct KernelDesc {
   // Shape of a block; zeros: {threads_per_block, 1, 1}.
   int32_t block_x = 0, block_y = 0, block_z = 0;
   int32_t workers_per_sm_max = kDefaultWorkersPerSm;  // M of CapSM: workers an SM holds
-  bool evictable = false;         // has a worker form that reads an eviction word
-  bool confinable = true;         // may be launched in a partition
-  bool roomy = false;             // another kernel's blocks fit beside it in an SM
+  bool evictable = false;  // has a worker form that reads an eviction word
+  bool confinable = true;  // may be launched in a partition
+  bool roomy = false;      // another kernel's blocks fit beside it in an SM
+  // Its workers take the shared memory that they need and leave the rest of an SM's memory to L1
+  // (kKeepsL1). The device fills it.
+  bool keeps_l1 = false;
   int64_t yield_interval_ns = 0;  // distance of yield points inside a block task, 0: none
   int64_t solo_hint_ns = 0;       // the caller's own estimate of one launch alone, 0: none
   // kGraph: length of the segments that its BE tasks run in. 0: kSegmentNs; below 0: never cut.

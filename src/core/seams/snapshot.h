@@ -367,8 +367,9 @@ struct LcRoute {
   LaneClass lane_class = LaneClass::kLc;
   bool fast_path = true;  // submitters may launch by themselves
   bool evict_overlapping = false;
-  // Its queries are long enough to wait for empty SMs after that. Set where the route is published.
-  bool may_wait_for_empty_sms = false;
+  // Nothing stays on the SMs after such an eviction, and a grid may wait until they are empty
+  // (LaunchRequest::waits_for_empty_sms).
+  bool waits_for_empty_sms = false;
 };
 
 // What a plan chose between: the choice and the next best one with what the policy compared. For

@@ -15,7 +15,7 @@ constexpr uint32_t PackRoute(const LcRoute& route) {
   return static_cast<uint32_t>(route.place + 1) | static_cast<uint32_t>(route.lane_class) << 8 |
          static_cast<uint32_t>(route.fast_path) << 16 |
          static_cast<uint32_t>(route.evict_overlapping) << 17 |
-         static_cast<uint32_t>(route.may_wait_for_empty_sms) << 18;
+         static_cast<uint32_t>(route.waits_for_empty_sms) << 18;
 }
 constexpr LcRoute UnpackRoute(uint32_t word) {
   LcRoute route;
@@ -23,7 +23,7 @@ constexpr LcRoute UnpackRoute(uint32_t word) {
   route.lane_class = static_cast<LaneClass>(word >> 8 & 0xff);
   route.fast_path = (word >> 16 & 1) != 0;
   route.evict_overlapping = (word >> 17 & 1) != 0;
-  route.may_wait_for_empty_sms = (word >> 18 & 1) != 0;
+  route.waits_for_empty_sms = (word >> 18 & 1) != 0;
   return route;
 }
 

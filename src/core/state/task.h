@@ -111,11 +111,10 @@ struct Progress {
   bool adopted = false;        // in the flow's tables
   bool started_early = false;  // launched by the fast path
   bool entered_gate = false;
-  bool is_region = false;  // counts in its queue's in_flight from its begin
-  bool evicts = false;     // LC: it evicted the evictable work on its SMs
-  // LC: it did, and its app's queries are long (LaunchRequest).
-  bool may_wait_for_empty_sms = false;
-  bool on_credit = false;      // BE: it runs on credit of the tail accounts
+  bool is_region = false;            // counts in its queue's in_flight from its begin
+  bool evicts = false;               // LC: it evicted the evictable work on its SMs
+  bool waits_for_empty_sms = false;  // LC: as its launch says (LaunchRequest)
+  bool on_credit = false;            // BE: it runs on credit of the tail accounts
   bool launch_failed = false;  // one of its launches failed; the task fails when all have ended
   bool draining = false;       // no block task is left to claim, and a part still runs
   bool runs_alone = false;     // BE: it began alone, to be measured by itself
@@ -323,9 +322,6 @@ struct alignas(64) App {
 inline double StartTag(const App& app) {
   return app.attained_ns + static_cast<double>(app.on_device_ns) / app.fair_weight;
 }
-
-// Whether its queries are long enough to wait for empty SMs (LaunchRequest).
-inline bool HasLongQueries(const App& app) { return app.query_solo_ns >= kEmptySmsQueryNs; }
 
 inline bool IsLc(const Task& task) {
   return task.app->options.app_class == AppClass::kLatencyCritical;

@@ -1,13 +1,12 @@
-// Which LC launches may wait until their SMs are empty: those of long queries that evict.
+// Which launches may wait until their SMs are empty: LC launches that evicted something, where the
+// policy says so.
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "src/core/base/tuning.h"
 #include "src/core/flow/scheduler.h"
 #include "tests/core/plan_with.h"
 #include "tests/core/recording_device.h"
@@ -22,51 +21,72 @@ class EmptySmsTest : public SimulatedSchedulerTest {
     return std::make_unique<RecordingDevice>(std::move(device), requests_);
   }
 
+  // LC work as ordinary grids that evict; BE work as workers while no query is active.
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(
         StartScheduler(std::make_unique<PlanWith>([this](const Snapshot& snapshot, Plan& plan) {
           for (LcRoute& route : plan.routes) {
             route.fast_path = fast_path_;
-            route.evict_overlapping = evicts_;
+            route.evict_overlapping = true;
+            route.waits_for_empty_sms = waits_;
           }
           for (const HeadView& head : snapshot.heads) {
+            const bool lc = head.app_class == AppClass::kLatencyCritical;
             PlannedLaunch& launch = plan.launches.Add();
             launch.task = head.task;
-            launch.form = Form::kGraph;
-            launch.lane_class = LaneClass::kLc;
+            launch.form = lc ? Form::kOriginal : Form::kWorkers;
+            launch.lane_class = lc ? LaneClass::kLc : LaneClass::kBe;
           }
         })));
+    kernel_ = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
   }
 
-  // Whether the last query of a new app may wait. The ones before it teach how long they are.
-  bool MayWait(int64_t query_ns) {
-    const std::string name = "query" + std::to_string(++queries_);
-    const KernelId graph = *scheduler_->RegisterKernel(Graph(name, query_ns));
-    const QueueId queue = AddQueue(AppClass::kLatencyCritical, name);
-    const int64_t fast = scheduler_->Stats().fast_path_launches;
-    for (int i = 0; i < kQueries; ++i) {
-      EXPECT_TRUE(scheduler_->Wait(SubmitGraph(queue, graph, true), kNever).ok());
+  TaskSpec Spec(QueueId queue, int64_t block_tasks) const {
+    TaskSpec spec;
+    spec.queue = queue;
+    spec.kernel = kernel_;
+    spec.work.block_tasks = block_tasks;
+    return spec;
+  }
+
+  // Whether the query of a new app may wait, beside a BE task or alone.
+  bool MayWait(bool beside) {
+    const QueueId queue = AddQueue(AppClass::kLatencyCritical, "service");
+    const auto query = [&] {
+      EXPECT_TRUE(scheduler_->Wait(*scheduler_->SubmitLc(Spec(queue, 1000)), kNever).ok());
+    };
+    query();  // the next one finds a route
+    if (beside) {
+      const QueueId train = AddQueue(AppClass::kBestEffort, "train");
+      EXPECT_TRUE(scheduler_->SubmitBe(Spec(train, 200'000)).ok());
+      EXPECT_TRUE(scheduler_->PollUntil(scheduler_->NowNs() + kMs).ok());
+      EXPECT_EQ(requests_.back().form, Form::kWorkers);
+      EXPECT_FALSE(requests_.back().waits_for_empty_sms) << "it is BE";
     }
-    EXPECT_EQ(scheduler_->Stats().fast_path_launches - fast, fast_path_ ? kQueries - 1 : 0);
-    return requests_.back().may_wait_for_empty_sms;
+    const int64_t fast = scheduler_->Stats().fast_path_launches;
+    const size_t first = requests_.size();
+    query();
+    EXPECT_EQ(scheduler_->Stats().fast_path_launches - fast, fast_path_ ? 1 : 0);
+    EXPECT_EQ(requests_[first].form, Form::kOriginal);
+    const bool waits = requests_[first].waits_for_empty_sms;
+    EXPECT_TRUE(scheduler_->Drain(kNever).ok());
+    return waits;
   }
-
-  static constexpr int kQueries = 6;
 
   std::vector<LaunchRequest> requests_;
+  KernelId kernel_;
   bool fast_path_ = false;
-  bool evicts_ = false;
-  int queries_ = 0;
+  bool waits_ = false;
 };
 
-TEST_F(EmptySmsTest, OnlyLongQueriesThatEvictMayWait) {
+TEST_F(EmptySmsTest, OnlyALaunchThatEvictedWaitsAndOnlyWhereThePolicySaysSo) {
   for (const bool fast_path : {false, true}) {
-    for (const bool evicts : {false, true}) {
-      SCOPED_TRACE(testing::Message() << "fast path " << fast_path << ", evicts " << evicts);
+    for (const bool waits : {false, true}) {
+      SCOPED_TRACE(testing::Message() << "fast path " << fast_path << ", waits " << waits);
       fast_path_ = fast_path;
-      evicts_ = evicts;
-      EXPECT_EQ(MayWait(2 * kEmptySmsQueryNs), evicts);
-      EXPECT_FALSE(MayWait(kEmptySmsQueryNs / 2));
+      waits_ = waits;
+      EXPECT_FALSE(MayWait(false));
+      EXPECT_EQ(MayWait(true), waits);
     }
   }
 }

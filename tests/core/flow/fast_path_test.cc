@@ -116,19 +116,19 @@ TEST_F(BlockedEvictionTest, IsCountedOnceWhileItsLaunchStillRuns) {
 
 TEST(RouteWord, KeepsEveryField) {
   for (PlaceIndex place : {-1, 0, 31}) {
-    for (const bool flag : {false, true}) {
+    for (int flags = 0; flags < 8; ++flags) {
       LcRoute route;
       route.place = place;
-      route.lane_class = flag ? LaneClass::kLc : LaneClass::kPlain;
-      route.fast_path = flag;
-      route.evict_overlapping = !flag;
-      route.may_wait_for_empty_sms = flag;
+      route.lane_class = flags % 3 == 0 ? LaneClass::kLc : LaneClass::kPlain;
+      route.fast_path = (flags & 1) != 0;
+      route.evict_overlapping = (flags & 2) != 0;
+      route.waits_for_empty_sms = (flags & 4) != 0;
       const LcRoute back = UnpackRoute(PackRoute(route));
       EXPECT_EQ(back.place, route.place);
       EXPECT_EQ(back.lane_class, route.lane_class);
       EXPECT_EQ(back.fast_path, route.fast_path);
       EXPECT_EQ(back.evict_overlapping, route.evict_overlapping);
-      EXPECT_EQ(back.may_wait_for_empty_sms, route.may_wait_for_empty_sms);
+      EXPECT_EQ(back.waits_for_empty_sms, route.waits_for_empty_sms);
     }
   }
 }

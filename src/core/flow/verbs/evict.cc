@@ -9,11 +9,11 @@
 
 namespace gpushare::core {
 
-void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task, Reason reason) {
+bool EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task, Reason reason) {
   Lane& lane = flow.lanes.lane(index);
   // seq_cst on both sides: a launcher that is not counted yet finds the gate closed (lc_gate.h).
   // The early return spares an atomic on each of the tens of lanes of a split at every LC launch.
-  if (lane.evictable.load(std::memory_order_seq_cst) == 0) return;
+  if (lane.evictable.load(std::memory_order_seq_cst) == 0) return false;
   uint64_t word = flow.gate.RaiseEpoch(index);
   lane.evicted_at_ns.store(flow.device->NowNs(), std::memory_order_relaxed);
   // Two threads that raise the same lane may write in the wrong order, and an older word would undo
@@ -31,19 +31,22 @@ void EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId ta
     word = latest;
     workers_to_keep = 0;
   }
-  if (!flow.HasEvents()) return;
+  if (!flow.HasEvents()) return true;
   flow.EmitAt(flow.device->NowNs(), Evicted{.ticket = task,
                                             .lane = index,
                                             .epoch = word,
                                             .workers_to_keep = workers_to_keep,
                                             .place = lane.spec.place,
                                             .reason = reason});
+  return true;
 }
 
-void EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
+bool EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
+  bool any = false;
   for (uint64_t lanes = flow.lanes.EvictableLanes(place); lanes != 0; lanes &= lanes - 1) {
-    EvictLane(flow, std::countr_zero(lanes), 0, TicketId{}, reason);
+    any |= EvictLane(flow, std::countr_zero(lanes), 0, TicketId{}, reason);
   }
+  return any;
 }
 
 }  // namespace gpushare::core

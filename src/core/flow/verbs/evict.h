@@ -15,13 +15,13 @@
 
 namespace gpushare::core {
 
-// Evicts every evictable launch on lanes that share an SM with `place`. The caller has entered the
-// gate.
-void EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
+// Evicts every evictable launch on lanes that share an SM with `place`, and says whether there was
+// one. The caller has entered the gate.
+bool EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
 
 // Writes the lane's eviction word so that all but `workers_to_keep` of its workers leave. `task`
-// labels the event; 0 stands for every launch of the lane.
-void EvictLane(Flow& flow, LaneIndex lane, int32_t workers_to_keep, TicketId task, Reason reason);
+// labels the event; 0 stands for every launch of the lane. False: the lane had nothing to evict.
+bool EvictLane(Flow& flow, LaneIndex lane, int32_t workers_to_keep, TicketId task, Reason reason);
 
 // The time after which an eviction of the task counts as blocked.
 inline int64_t BlockedEvictionNs(const Task& task) {

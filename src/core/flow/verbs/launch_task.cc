@@ -121,13 +121,14 @@ void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
   assert(!task.progress.entered_gate && "a task enters the gate once");
   flow.gate.EnterLc();
   task.progress.entered_gate = true;
-  task.progress.evicts =
-      flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)].evict_overlapping;
-  task.progress.may_wait_for_empty_sms = task.progress.evicts && HasLongQueries(*task.app);
+  const LcRoute& route = flow.buffers.plan.routes[static_cast<size_t>(task.app->plan_index)];
+  task.progress.evicts = route.evict_overlapping;
+  task.progress.waits_for_empty_sms = false;
   if (!task.progress.evicts) return;
   // Work that no partition can hold has a wider place than its route.
   flow.gate.WidenLanes(flow.lanes.EvictableLanes(place));
-  EvictOverlapping(flow, place, Reason::kEvictForLc);
+  const bool evicted = EvictOverlapping(flow, place, Reason::kEvictForLc);
+  task.progress.waits_for_empty_sms = evicted && route.waits_for_empty_sms;
 }
 
 void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {

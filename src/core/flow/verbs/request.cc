@@ -42,7 +42,7 @@ LaunchRequest MakeRequest(const Task& task, const Part& part) {
   request.workers = part.form == Form::kWorkers ? part.workers : 0;
   request.wait_events = task.wait_events.span();
   request.signal_event = task.signal_event;
-  request.may_wait_for_empty_sms = task.progress.may_wait_for_empty_sms;
+  request.waits_for_empty_sms = task.progress.waits_for_empty_sms;
   // Opaque launches are made later, with no lock held: their query may have ended by then.
   request.more_follows = part.form != Form::kOpaque && task.explicit_query != nullptr &&
                          task.explicit_query->open.load(std::memory_order_acquire);

@@ -8,6 +8,7 @@
 #include "src/core/policies/adaptive/be_copies.h"
 #include "src/core/policies/adaptive/be_grids.h"
 #include "src/core/policies/adaptive/be_places.h"
+#include "src/core/policies/adaptive/empty_sms.h"
 #include "src/core/policies/adaptive/layout/layout_change.h"
 #include "src/core/policies/adaptive/lc_overlap.h"
 #include "src/core/policies/parts/be_quota.h"
@@ -21,10 +22,12 @@
 namespace gpushare::core {
 namespace {
 
-LcRoute RouteOf(const Snapshot& snapshot, int32_t layout, bool overlaps) {
+// `overlaps`: BE work stays beside queries. `alone`: none does, whatever its form.
+LcRoute RouteOf(const Snapshot& snapshot, int32_t layout, bool overlaps, bool alone) {
   LcRoute route;
   route.place = LcPlaceOf(snapshot, layout);
   route.evict_overlapping = snapshot.eviction_available && !overlaps;
+  route.waits_for_empty_sms = route.evict_overlapping && alone && GainsByEmptySms(snapshot);
   return route;
 }
 
@@ -144,10 +147,10 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
 
   if (!waits_for_change) plan.segments_run = grids.SegmentsRunOn(layout);
   const bool stays = overlap.applies() || (grids.applies() && grids.any_segments());
-  PublishRoutes(
-      snapshot,
-      RouteOf(snapshot, waits_for_change ? current : layout.split, stays && !waits_for_change),
-      plan);
+  PublishRoutes(snapshot,
+                RouteOf(snapshot, waits_for_change ? current : layout.split,
+                        stays && !waits_for_change, !overlap.applies() && !grids.applies()),
+                plan);
   const int64_t lc_ahead_ns = LaunchLcHeads(snapshot, plan);
   const LcActivity lc = FindLcActivity(snapshot, plan);
   const uint64_t for_lc = lc.active ? lc.places : 0;

@@ -1,0 +1,22 @@
+// Whether an LC grid may wait, behind an eviction, until its SMs are empty.
+//
+// An SM changes how it divides its memory between L1 and shared memory only when it is empty, and
+// most workers take the largest shared memory. A grid that starts before the last of them has left
+// keeps what they left of L1 until it ends. To wait costs what is left of the eviction. So it pays
+// where queries are long, and is safe where nothing but evicted workers holds the SMs: BE work that
+// nobody evicts would be waited for, and so would the queries of another app.
+//
+// Threads: the planner's. Pure; nothing allocates.
+
+#ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_EMPTY_SMS_H_
+#define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_EMPTY_SMS_H_
+
+#include "src/core/seams/snapshot.h"
+
+namespace gpushare::core {
+
+bool GainsByEmptySms(const Snapshot& snapshot);
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_EMPTY_SMS_H_
