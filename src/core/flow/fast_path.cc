@@ -114,9 +114,11 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
     flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   }
   task.progress.evicts = route.evict_overlapping;
-  const bool evicted =
-      task.progress.evicts && EvictOverlapping(flow, part.place, Reason::kEvictForLc);
-  task.progress.waits_for_empty_sms = evicted && route.waits_for_empty_sms;
+  if (task.progress.evicts) {
+    const Eviction eviction = EvictOverlapping(flow, part.place, Reason::kEvictForLc);
+    task.progress.waits_for_empty_sms =
+        route.waits_for_empty_sms && MayWaitForEmptySms(flow, eviction);
+  }
   const FastPathResult result = LaunchPrepared(flow, task);
   return result == FastPathResult::kNotTaken ? give_up() : result;
 }

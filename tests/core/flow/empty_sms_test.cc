@@ -2,12 +2,15 @@
 // policy says so.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
+#include "tests/core/forwarding_device.h"
 #include "tests/core/plan_with.h"
 #include "tests/core/recording_device.h"
 #include "tests/core/simulated_scheduler.h"
@@ -15,10 +18,25 @@
 namespace gpushare::core {
 namespace {
 
+// Writes no eviction word while it is deaf.
+class DeafDevice final : public ForwardingDevice {
+ public:
+  DeafDevice(std::unique_ptr<Device> inner, const bool& deaf)
+      : ForwardingDevice(std::move(inner)), deaf_(deaf) {}
+  absl::Status Evict(LaneIndex lane, uint64_t epoch, int32_t workers_to_keep) override {
+    if (deaf_) return absl::InternalError("The word cannot be written.");
+    return inner().Evict(lane, epoch, workers_to_keep);
+  }
+
+ private:
+  const bool& deaf_;
+};
+
 class EmptySmsTest : public SimulatedSchedulerTest {
  protected:
   std::unique_ptr<Device> Wrap(std::unique_ptr<Device> device) override {
-    return std::make_unique<RecordingDevice>(std::move(device), requests_);
+    auto deaf = std::make_unique<DeafDevice>(std::move(device), deaf_);
+    return std::make_unique<RecordingDevice>(std::move(deaf), requests_);
   }
 
   // LC work as ordinary grids that evict; BE work as workers while no query is active.
@@ -49,8 +67,9 @@ class EmptySmsTest : public SimulatedSchedulerTest {
     return spec;
   }
 
-  // Whether the query of a new app may wait, beside a BE task or alone.
-  bool MayWait(bool beside) {
+  // Whether the query of a new app may wait, beside a BE task or alone, right behind `before`.
+  bool MayWait(
+      bool beside, const std::function<void()>& before = [] {}) {
     const QueueId queue = AddQueue(AppClass::kLatencyCritical, "service");
     const auto query = [&] {
       EXPECT_TRUE(scheduler_->Wait(*scheduler_->SubmitLc(Spec(queue, 1000)), kNever).ok());
@@ -63,20 +82,21 @@ class EmptySmsTest : public SimulatedSchedulerTest {
       EXPECT_EQ(requests_.back().form, Form::kWorkers);
       EXPECT_FALSE(requests_.back().waits_for_empty_sms) << "it is BE";
     }
+    before();
     const int64_t fast = scheduler_->Stats().fast_path_launches;
     const size_t first = requests_.size();
     query();
     EXPECT_EQ(scheduler_->Stats().fast_path_launches - fast, fast_path_ ? 1 : 0);
     EXPECT_EQ(requests_[first].form, Form::kOriginal);
-    const bool waits = requests_[first].waits_for_empty_sms;
-    EXPECT_TRUE(scheduler_->Drain(kNever).ok());
-    return waits;
+    return requests_[first].waits_for_empty_sms;
   }
+  void Drain() { EXPECT_TRUE(scheduler_->Drain(kNever).ok()); }
 
   std::vector<LaunchRequest> requests_;
   KernelId kernel_;
   bool fast_path_ = false;
-  bool waits_ = false;
+  bool waits_ = true;
+  bool deaf_ = false;
 };
 
 TEST_F(EmptySmsTest, OnlyALaunchThatEvictedWaitsAndOnlyWhereThePolicySaysSo) {
@@ -87,7 +107,42 @@ TEST_F(EmptySmsTest, OnlyALaunchThatEvictedWaitsAndOnlyWhereThePolicySaysSo) {
       waits_ = waits;
       EXPECT_FALSE(MayWait(false));
       EXPECT_EQ(MayWait(true), waits);
+      Drain();
     }
+  }
+}
+
+TEST_F(EmptySmsTest, NoLaunchWaitsForWorkersThatWereNotTold) {
+  deaf_ = true;
+  for (const bool fast_path : {false, true}) {
+    fast_path_ = fast_path;
+    EXPECT_FALSE(MayWait(true));
+    Drain();
+  }
+}
+
+// Nothing tells what a region holds, nor makes it leave.
+TEST_F(EmptySmsTest, NoLaunchWaitsBesideAnOpenRegion) {
+  for (const bool fast_path : {false, true}) {
+    fast_path_ = fast_path;
+    const QueueId train = AddQueue(AppClass::kBestEffort, "regions");
+    scheduler_->Tick();  // a plan says that a region may begin
+    const TicketId region = *scheduler_->RegionBegin(train, kMs, nullptr);
+    EXPECT_FALSE(MayWait(true));
+    EXPECT_TRUE(scheduler_->RegionEnd(region).ok());
+    Drain();
+  }
+}
+
+TEST_F(EmptySmsTest, NoLaunchWaitsForOtherLcWork) {
+  for (const bool fast_path : {false, true}) {
+    fast_path_ = fast_path;
+    const QueueId other = AddQueue(AppClass::kLatencyCritical, "other");
+    EXPECT_FALSE(MayWait(true, [&] {
+      EXPECT_TRUE(scheduler_->SubmitLc(Spec(other, 1000)).ok());
+      scheduler_->Tick();
+    }));
+    Drain();
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "src/core/flow/verbs/evict.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "src/core/base/exhaustion.h"
@@ -9,20 +10,23 @@
 
 namespace gpushare::core {
 
-bool EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task, Reason reason) {
+Eviction EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task,
+                   Reason reason) {
   Lane& lane = flow.lanes.lane(index);
   // seq_cst on both sides: a launcher that is not counted yet finds the gate closed (lc_gate.h).
   // The early return spares an atomic on each of the tens of lanes of a split at every LC launch.
-  if (lane.evictable.load(std::memory_order_seq_cst) == 0) return false;
+  if (lane.evictable.load(std::memory_order_seq_cst) == 0) return Eviction::kNothing;
   uint64_t word = flow.gate.RaiseEpoch(index);
   lane.evicted_at_ns.store(flow.device->NowNs(), std::memory_order_relaxed);
   // Two threads that raise the same lane may write in the wrong order, and an older word would undo
   // the newer eviction. A thread that finds a newer epoch after its write writes that one too.
+  Eviction eviction = Eviction::kWritten;
   for (;;) {
     // LC work that closed the lane in the meantime needs all of it: evict in full.
     if (!flow.gate.IsOpen(index)) workers_to_keep = 0;
     const absl::Status status =
         CatchExhaustion([&] { return flow.device->Evict(index, word, workers_to_keep); });
+    eviction = status.ok() ? Eviction::kWritten : Eviction::kFailed;
     if (!status.ok()) {
       flow.counters.evictions_blocked.fetch_add(1, std::memory_order_relaxed);
     }
@@ -31,22 +35,22 @@ bool EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId ta
     word = latest;
     workers_to_keep = 0;
   }
-  if (!flow.HasEvents()) return true;
+  if (!flow.HasEvents()) return eviction;
   flow.EmitAt(flow.device->NowNs(), Evicted{.ticket = task,
                                             .lane = index,
                                             .epoch = word,
                                             .workers_to_keep = workers_to_keep,
                                             .place = lane.spec.place,
                                             .reason = reason});
-  return true;
+  return eviction;
 }
 
-bool EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
-  bool any = false;
+Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
+  Eviction worst = Eviction::kNothing;
   for (uint64_t lanes = flow.lanes.EvictableLanes(place); lanes != 0; lanes &= lanes - 1) {
-    any |= EvictLane(flow, std::countr_zero(lanes), 0, TicketId{}, reason);
+    worst = std::max(worst, EvictLane(flow, std::countr_zero(lanes), 0, TicketId{}, reason));
   }
-  return any;
+  return worst;
 }
 
 }  // namespace gpushare::core

@@ -10,18 +10,31 @@
 #ifndef GPUSHARE_SRC_CORE_FLOW_VERBS_EVICT_H_
 #define GPUSHARE_SRC_CORE_FLOW_VERBS_EVICT_H_
 
+#include <cstdint>
+
 #include "src/core/base/tuning.h"
 #include "src/core/state/flow.h"
 
 namespace gpushare::core {
 
-// Evicts every evictable launch on lanes that share an SM with `place`, and says whether there was
-// one. The caller has entered the gate.
-bool EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
+enum class Eviction : uint8_t { kNothing = 0, kWritten, kFailed };
+
+// Evicts every evictable launch on lanes that share an SM with `place`. The caller has entered the
+// gate. kFailed: a word could not be written.
+Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
+
+// Whether an LC launch may wait until its SMs are empty, after what it evicted: nothing else holds
+// them. The caller has entered the gate. Not known of work that hung, nor of open regions.
+inline bool MayWaitForEmptySms(const Flow& flow, Eviction eviction) {
+  return eviction == Eviction::kWritten && flow.gate.InFlight() == 1 &&
+         flow.open_regions.load(std::memory_order_acquire) == 0 &&
+         flow.counters.hung.load(std::memory_order_relaxed) == 0;
+}
 
 // Writes the lane's eviction word so that all but `workers_to_keep` of its workers leave. `task`
-// labels the event; 0 stands for every launch of the lane. False: the lane had nothing to evict.
-bool EvictLane(Flow& flow, LaneIndex lane, int32_t workers_to_keep, TicketId task, Reason reason);
+// labels the event; 0 stands for every launch of the lane.
+Eviction EvictLane(Flow& flow, LaneIndex lane, int32_t workers_to_keep, TicketId task,
+                   Reason reason);
 
 // The time after which an eviction of the task counts as blocked.
 inline int64_t BlockedEvictionNs(const Task& task) {

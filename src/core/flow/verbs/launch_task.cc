@@ -127,8 +127,9 @@ void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
   if (!task.progress.evicts) return;
   // Work that no partition can hold has a wider place than its route.
   flow.gate.WidenLanes(flow.lanes.EvictableLanes(place));
-  const bool evicted = EvictOverlapping(flow, place, Reason::kEvictForLc);
-  task.progress.waits_for_empty_sms = evicted && route.waits_for_empty_sms;
+  const Eviction eviction = EvictOverlapping(flow, place, Reason::kEvictForLc);
+  task.progress.waits_for_empty_sms =
+      route.waits_for_empty_sms && MayWaitForEmptySms(flow, eviction);
 }
 
 void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {

@@ -22,12 +22,10 @@
 namespace gpushare::core {
 namespace {
 
-// `overlaps`: BE work stays beside queries. `alone`: none does, whatever its form.
-LcRoute RouteOf(const Snapshot& snapshot, int32_t layout, bool overlaps, bool alone) {
+LcRoute RouteOf(const Snapshot& snapshot, int32_t layout, bool overlaps) {
   LcRoute route;
   route.place = LcPlaceOf(snapshot, layout);
   route.evict_overlapping = snapshot.eviction_available && !overlaps;
-  route.waits_for_empty_sms = route.evict_overlapping && alone && GainsByEmptySms(snapshot);
   return route;
 }
 
@@ -147,10 +145,10 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
 
   if (!waits_for_change) plan.segments_run = grids.SegmentsRunOn(layout);
   const bool stays = overlap.applies() || (grids.applies() && grids.any_segments());
-  PublishRoutes(snapshot,
-                RouteOf(snapshot, waits_for_change ? current : layout.split,
-                        stays && !waits_for_change, !overlap.applies() && !grids.applies()),
-                plan);
+  PublishRoutes(
+      snapshot,
+      RouteOf(snapshot, waits_for_change ? current : layout.split, stays && !waits_for_change),
+      plan);
   const int64_t lc_ahead_ns = LaunchLcHeads(snapshot, plan);
   const LcActivity lc = FindLcActivity(snapshot, plan);
   const uint64_t for_lc = lc.active ? lc.places : 0;
@@ -182,6 +180,7 @@ void AdaptivePolicy::MakePlan(const Snapshot& snapshot, Plan& plan) {
     if (HasDuty(layout)) plan.replan_at_ns = std::min(plan.replan_at_ns, snapshot.be_pauses_at_ns);
   }
   PlanBeCopies(snapshot, lc, plan);
+  LetGridsWait(snapshot, plan);
   // Time alone ends these holds: a load fades, quiet time earns credit, an app is silent at last.
   const bool changes = LoadFades(snapshot, lc) || AccountsGrow(snapshot, lc);
   if (changes &&

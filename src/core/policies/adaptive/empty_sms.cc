@@ -2,31 +2,57 @@
 
 #include "src/core/policies/adaptive/empty_sms.h"
 
-#include <algorithm>
-
 #include "src/core/base/tuning.h"
+#include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/seams/launch_claims.h"
 
 namespace gpushare::core {
+namespace {
 
-bool GainsByEmptySms(const Snapshot& snapshot) {
-  if (snapshot.lc_apps.size() != 1 || snapshot.lc_apps[0].solo_ns < kEmptySmsQueryNs) return false;
-  bool takes_l1 = false;
-  const auto leaves = [&](const HeadView& task) {
-    if (!IsBeCompute(task)) return true;
-    takes_l1 = takes_l1 || (task.kind == TaskKind::kKernel && !task.kernel->keeps_l1);
-    return CanBeEvicted(snapshot, task);
-  };
-  // A kernel that can be evicted may run as an ordinary grid, which stays.
-  const auto part_leaves = [](const PartView& part) { return ClaimsBlockTasks(part.form); };
-  const auto running_leaves = [&](const RunningView& running) {
-    return leaves(running.task) &&
-           (!IsBeCompute(running.task) ||
-            std::all_of(running.parts.begin(), running.parts.end(), part_leaves));
-  };
-  return std::all_of(snapshot.heads.begin(), snapshot.heads.end(), leaves) &&
-         std::all_of(snapshot.running.begin(), snapshot.running.end(), running_leaves) && takes_l1;
+// What a query would find on its SMs.
+struct Neighbours {
+  bool all_leave = true;  // when they are evicted
+  bool take_l1 = false;   // one of them does
+
+  void Add(const HeadView& task, Form form) {
+    all_leave = all_leave && ClaimsBlockTasks(form);
+    take_l1 = take_l1 || (task.kind == TaskKind::kKernel && !task.kernel->keeps_l1);
+  }
+};
+
+// A head, or a running task that gets one more part; null for another one.
+const HeadView* FindBeTask(const Snapshot& snapshot, TicketId task) {
+  for (const HeadView& head : snapshot.heads) {
+    if (head.task == task) return IsBeCompute(head) ? &head : nullptr;
+  }
+  for (const RunningView& running : snapshot.running) {
+    if (running.task.task == task) return IsBeCompute(running.task) ? &running.task : nullptr;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void LetGridsWait(const Snapshot& snapshot, Plan& plan) {
+  // With several apps a grid could wait for another one's.
+  if (snapshot.lc_apps.size() != 1 || snapshot.lc_apps[0].solo_ns < kEmptySmsQueryNs) return;
+  LcRoute& route = plan.routes[0];
+  if (!route.evict_overlapping || route.place < 0) return;
+  const uint64_t near = snapshot.places[static_cast<size_t>(route.place)].overlaps;
+  Neighbours found;
+  for (const RunningView& running : snapshot.running) {
+    if (!IsBeCompute(running.task)) continue;
+    for (const PartView& part : running.parts) {
+      if ((near & PlaceBit(part.place)) != 0) found.Add(running.task, part.form);
+    }
+  }
+  for (const PlannedLaunch& launch : plan.launches) {
+    if ((near & PlaceBit(launch.place)) == 0) continue;
+    const HeadView* const task = FindBeTask(snapshot, launch.task);
+    if (task != nullptr) found.Add(*task, launch.form);
+  }
+  route.waits_for_empty_sms = found.all_leave && found.take_l1;
 }
 
 }  // namespace gpushare::core

@@ -1,12 +1,12 @@
-// Whether an LC grid may wait, behind an eviction, until its SMs are empty.
+// Whether an LC grid waits, behind an eviction, until its SMs are empty.
 //
 // An SM changes how it divides its memory between L1 and shared memory only when it is empty, and
 // most workers take the largest shared memory. A grid that starts before the last of them has left
 // keeps what they left of L1 until it ends. To wait costs what is left of the eviction. So it pays
-// where queries are long, and is safe where nothing but evicted workers holds the SMs: BE work that
-// nobody evicts would be waited for, and so would the queries of another app.
+// where queries are long, and is safe where a query finds nothing but such workers on its SMs.
 //
-// Threads: the planner's. Pure; nothing allocates.
+// The last step of a plan: what it launches counts with what runs. Threads: the planner's. Pure;
+// nothing allocates.
 
 #ifndef GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_EMPTY_SMS_H_
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_EMPTY_SMS_H_
@@ -15,7 +15,7 @@
 
 namespace gpushare::core {
 
-bool GainsByEmptySms(const Snapshot& snapshot);
+void LetGridsWait(const Snapshot& snapshot, Plan& plan);
 
 }  // namespace gpushare::core
 
