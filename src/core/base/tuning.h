@@ -300,7 +300,7 @@ inline constexpr double kBePairGainMin = 0.05;
 inline constexpr int64_t kOverlapSlackNsMin = 50'000;
 // adaptive: shortest LC query, ns, whose grids may wait for empty SMs (empty_sms.h). They wait as
 // long as an eviction takes, some 20 to 90 us. An H200 showed a gain for kernels of 2 ms and more
-// (bfs took 1.5 times as long without), and none for one of 0.7 ms. Range 5e5 to 5e6.
+// (bfs took 1.5 times as long without), and for one of 0.7 ms none that shows. Range 5e5 to 5e6.
 inline constexpr int64_t kEmptySmsQueryNs = 1'500'000;
 // adaptive: BE work beside queries (be_grids.h). What grids gain, share of LC's time: 0.05 to 0.13,
 // 0.09 on the mean, of eleven pairs on an H200. The load from which that is worth the longer
