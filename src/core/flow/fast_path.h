@@ -1,8 +1,7 @@
 // The LC fast path: the submitter launches, without waiting for the scheduler.
 //
 //   enter the gate (one atomic) -> read the route that the launch stage last published
-//   -> evict BE work that overlaps the route's place -> launch beside the leaving work, or behind
-//   it
+//   -> evict BE work that overlaps the route's place -> launch
 //
 // SubmitTask then posts a started-record, and Tick adopts the task. Why no eviction is lost:
 // state/lc_gate.h. Threads: any.

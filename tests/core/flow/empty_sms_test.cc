@@ -121,7 +121,7 @@ TEST_F(EmptySmsTest, NoLaunchWaitsForWorkersThatWereNotTold) {
   }
 }
 
-// Nothing tells what a region holds, nor makes it leave.
+// An eviction does not reach the kernels of a region.
 TEST_F(EmptySmsTest, NoLaunchWaitsBesideAnOpenRegion) {
   for (const bool fast_path : {false, true}) {
     fast_path_ = fast_path;

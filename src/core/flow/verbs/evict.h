@@ -23,8 +23,9 @@ enum class Eviction : uint8_t { kNothing = 0, kWritten, kFailed };
 // gate. kFailed: a word could not be written.
 Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
 
-// Whether an LC launch may wait until its SMs are empty, after what it evicted: nothing else holds
-// them. The caller has entered the gate. Not known of work that hung, nor of open regions.
+// Whether an LC launch may wait until its SMs are empty: it evicted something, and nothing else
+// holds them. No eviction reaches an open region or work that hung, so none waits beside these. The
+// caller has entered the gate.
 inline bool MayWaitForEmptySms(const Flow& flow, Eviction eviction) {
   return eviction == Eviction::kWritten && flow.gate.InFlight() == 1 &&
          flow.open_regions.load(std::memory_order_acquire) == 0 &&

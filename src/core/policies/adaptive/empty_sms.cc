@@ -12,8 +12,8 @@ namespace {
 
 // What a query would find on its SMs.
 struct Neighbours {
-  bool all_leave = true;  // when they are evicted
-  bool take_l1 = false;   // one of them does
+  bool all_leave = true;  // an eviction makes all of them leave
+  bool take_l1 = false;   // one of them leaves little of an SM's memory to L1
 
   void Add(const HeadView& task, Form form) {
     all_leave = all_leave && ClaimsBlockTasks(form);
@@ -35,7 +35,7 @@ const HeadView* FindBeTask(const Snapshot& snapshot, TicketId task) {
 }  // namespace
 
 void LetGridsWait(const Snapshot& snapshot, Plan& plan) {
-  // With several apps a grid could wait for another one's.
+  // Of several apps, one could take the SMs that another one's grid waits for.
   if (snapshot.lc_apps.size() != 1 || snapshot.lc_apps[0].solo_ns < kEmptySmsQueryNs) return;
   LcRoute& route = plan.routes[0];
   if (!route.evict_overlapping || route.place < 0) return;
