@@ -33,14 +33,16 @@ set(GPUSHARE_TESTS ALL CACHE STRING "ALL, or NOT_SANITIZED: only those that diff
 if(NOT GPUSHARE_TESTS MATCHES "^(ALL|NOT_SANITIZED)$")
   message(FATAL_ERROR "GPUSHARE_TESTS is '${GPUSHARE_TESTS}', and it must be ALL or NOT_SANITIZED.")
 endif()
-# These have no library with CUDA code and are repeated: the first runs 10,000 seeds instead of 500, the next
-# two count allocations, which a sanitizer replaces.
-set(gpushare_repeated_tests fault_simulation_test no_allocation_test policies_allocation_test)
+# These have no library with CUDA code and are repeated: the first three run a few of their seeds with a sanitizer,
+# the next two count allocations, which a sanitizer replaces.
+set(gpushare_repeated_tests fault_simulation_test bounds_property_test policies_property_test
+  no_allocation_test policies_allocation_test)
 
 # The tests that take longest start first, so that none is left to run alone at the end.
 set(gpushare_long_tests
-  sim_measured_colocation_test fault_simulation_test api_sequence_fuzzer_replay
-  tools_h200_measured_test calibration_test tools_command_test tools_h200_gpu_test
+  calibration_test bounds_property_test tools_profile_files_test tools_fused_test segments_beside_queries_test
+  tools_models_test sim_measured_colocation_test fault_simulation_test api_sequence_fuzzer_replay
+  tools_h200_measured_test tools_command_test tools_h200_gpu_test
   sim_tiers_agree_test policies_property_test lc_gate_test c_api_test tools_real_time_test)
 
 function(_gpushare_test_properties name)
