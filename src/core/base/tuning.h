@@ -298,10 +298,13 @@ inline constexpr double kBePairGainMin = 0.05;
 // adaptive: time, ns, that a query beside BE workers keeps until its deadline beyond what is
 // predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
 inline constexpr int64_t kOverlapSlackNsMin = 50'000;
-// adaptive: shortest LC query, ns, whose grids may wait for empty SMs (empty_sms.h). They wait as
-// long as an eviction takes, some 20 to 90 us. An H200 showed a gain for kernels of 2 ms and more
-// (bfs took 1.5 times as long without), and for one of 0.7 ms none that shows. Range 5e5 to 5e6.
+// adaptive: shortest LC query, ns, whose grids may wait for empty SMs (empty_sms.h). An H200 showed
+// a gain for kernels of 2 ms and more (bfs took 1.5 times as long without), and none for nn, which
+// takes 0.7 ms. Range 5e5 to 5e6.
 inline constexpr int64_t kEmptySmsQueryNs = 1'500'000;
+// adaptive: longest wait, an eviction's p99, share of the query. The kernel that gained least,
+// pathfinder, took 1.085 times as long without. Range 0.02 to 0.1.
+inline constexpr double kEmptySmsWaitMax = 0.08;
 // adaptive: BE work beside queries (be_grids.h). What grids gain, share of LC's time: 0.05 to 0.13,
 // 0.09 on the mean, of eleven pairs on an H200. The load from which that is worth the longer
 // queries. The share of a target that stays unused beside grids, for errors of predictions. How

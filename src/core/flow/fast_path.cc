@@ -114,11 +114,7 @@ FastPathResult TryFastPath(Flow& flow, Task& task) {
     flow.gate.WidenLanes(flow.lanes.EvictableLanes(part.place));
   }
   task.progress.evicts = route.evict_overlapping;
-  if (task.progress.evicts) {
-    const Eviction eviction = EvictOverlapping(flow, part.place, Reason::kEvictForLc);
-    task.progress.waits_for_empty_sms =
-        route.waits_for_empty_sms && MayWaitForEmptySms(flow, eviction);
-  }
+  if (task.progress.evicts) EvictForRoute(flow, task, route, part.place);
   const FastPathResult result = LaunchPrepared(flow, task);
   return result == FastPathResult::kNotTaken ? give_up() : result;
 }

@@ -31,11 +31,12 @@
 // that it read before.
 //
 // Memory orders: steps 1-3 of both sides are message passing (enter before raise, epoch before
-// gate), for which release and acquire suffice. Two pairs are store buffers, where each side writes
-// one word and then reads the other's: EnterLc and the route against its publication and
-// NarrowLanes; EnterLc and the lane's count against that count and IsOpen. Those are seq_cst, on
-// the other side too. On x86-64 that costs nothing: read-modify-writes are locked and
-// loads are plain either way.
+// gate), for which release and acquire suffice. Three pairs are store buffers, where each side
+// writes one word and then reads the other's: EnterLc and the route against its publication and
+// NarrowLanes; EnterLc and the lane's count against that count and IsOpen; EnterLc and the count of
+// open regions (verbs/evict) against that count and InFlight (flow/region). Those are seq_cst, on
+// the other side too. On x86-64 that costs nothing: read-modify-writes are locked and loads are
+// plain either way.
 //
 // Threads: EnterLc, RaiseEpoch, LeaveLc from any; ReadLaunchEpoch and IsOpen from the BE launcher;
 // WidenLanes from the planner and from callers inside the gate; NarrowLanes from the planner. A
@@ -118,8 +119,8 @@ class LcGate {
 
   uint64_t ClosedLanes() const { return lanes_.load(std::memory_order_seq_cst); }
 
-  // LC launches in flight, for plans and statistics.
-  int64_t InFlight() const { return in_flight_.load(std::memory_order_acquire); }
+  // LC launches in flight. seq_cst: after a region that begins was counted.
+  int64_t InFlight() const { return in_flight_.load(std::memory_order_seq_cst); }
 
   // The word that was raised last.
   uint64_t Epoch(LaneIndex lane) const {

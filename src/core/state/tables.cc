@@ -146,6 +146,7 @@ void AwaitInside(const App& app) {
 
 // Clears what an earlier app on this slot left. The options are set.
 void ResetApp(App& app) {
+  app.queues.store(0);
   app.route.store(0);
   app.active_queries.store(0);
   app.plan_index = App::kNoIndex;
@@ -263,6 +264,7 @@ absl::StatusOr<Queue*> Tables::CreateQueue(App& app) {
   if (slot == count) queues_[static_cast<size_t>(slot)] = std::make_unique<Queue>();
   Queue& queue = *queues_[static_cast<size_t>(slot)];
   queue.app = &app;
+  app.queues.fetch_add(1);
   queue.head = queue.tail = nullptr;
   queue.ready_run = 0;
   queue.ready_last = nullptr;
@@ -288,6 +290,7 @@ absl::Status Tables::FreeQueue(Queue& queue) {
         absl::StrCat("The queue has ", open, " tasks or queries that are not complete."));
   }
   queue.id.store(0);
+  queue.app->queues.fetch_sub(1);
   return absl::OkStatus();
 }
 

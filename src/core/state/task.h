@@ -249,6 +249,8 @@ struct alignas(64) App {
   PagedArray<LargeArguments> large;
   std::unique_ptr<SlotStack> free_large;
 
+  std::atomic<int32_t> queues{0};  // that it has; written under the tables' mutex
+
   // The fast path's route: place + 1 in the low byte, then flags (route.h); 0: none published.
   std::atomic<uint32_t> route{0};
 

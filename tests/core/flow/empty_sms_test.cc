@@ -39,24 +39,31 @@ class EmptySmsTest : public SimulatedSchedulerTest {
     return std::make_unique<RecordingDevice>(std::move(deaf), requests_);
   }
 
-  // LC work as ordinary grids that evict; BE work as workers while no query is active.
-  void SetUp() override {
+  void SetUp() override { ASSERT_NO_FATAL_FAILURE(Start()); }
+  void Start(const SchedulerOptions& options = {}, const sim::SimOptions& sim_options = {}) {
     ASSERT_NO_FATAL_FAILURE(
         StartScheduler(std::make_unique<PlanWith>([this](const Snapshot& snapshot, Plan& plan) {
-          for (LcRoute& route : plan.routes) {
-            route.fast_path = fast_path_;
-            route.evict_overlapping = true;
-            route.waits_for_empty_sms = waits_;
-          }
-          for (const HeadView& head : snapshot.heads) {
-            const bool lc = head.app_class == AppClass::kLatencyCritical;
-            PlannedLaunch& launch = plan.launches.Add();
-            launch.task = head.task;
-            launch.form = lc ? Form::kOriginal : Form::kWorkers;
-            launch.lane_class = lc ? LaneClass::kLc : LaneClass::kBe;
-          }
-        })));
+                         LaunchAll(snapshot, plan);
+                       }),
+                       options, sim_options));
     kernel_ = *scheduler_->RegisterKernel(EvictableKernel("work", 25 * kUs));
+  }
+  // On the whole device: LC work as ordinary grids that evict; BE work as workers while no query is
+  // active.
+  void LaunchAll(const Snapshot& snapshot, Plan& plan) const {
+    for (LcRoute& route : plan.routes) {
+      route.place = route_place_;
+      route.fast_path = fast_path_;
+      route.evict_overlapping = true;
+      route.waits_for_empty_sms = waits_;
+    }
+    for (const HeadView& head : snapshot.heads) {
+      const bool lc = head.app_class == AppClass::kLatencyCritical;
+      PlannedLaunch& launch = plan.launches.Add();
+      launch.task = head.task;
+      launch.form = lc ? Form::kOriginal : Form::kWorkers;
+      launch.lane_class = lc ? LaneClass::kLc : LaneClass::kBe;
+    }
   }
 
   TaskSpec Spec(QueueId queue, int64_t block_tasks) const {
@@ -70,7 +77,11 @@ class EmptySmsTest : public SimulatedSchedulerTest {
   // Whether the query of a new app may wait, beside a BE task or alone, right behind `before`.
   bool MayWait(
       bool beside, const std::function<void()>& before = [] {}) {
-    const QueueId queue = AddQueue(AppClass::kLatencyCritical, "service");
+    AppOptions service;
+    service.name = "service";
+    service.app_class = AppClass::kLatencyCritical;
+    service_ = *scheduler_->CreateApp(service);
+    const QueueId queue = *scheduler_->CreateQueue(service_);
     const auto query = [&] {
       EXPECT_TRUE(scheduler_->Wait(*scheduler_->SubmitLc(Spec(queue, 1000)), kNever).ok());
     };
@@ -94,6 +105,8 @@ class EmptySmsTest : public SimulatedSchedulerTest {
 
   std::vector<LaunchRequest> requests_;
   KernelId kernel_;
+  AppId service_;  // the last one
+  PlaceIndex route_place_ = kWholeDevice;
   bool fast_path_ = false;
   bool waits_ = true;
   bool deaf_ = false;
@@ -144,6 +157,42 @@ TEST_F(EmptySmsTest, NoLaunchWaitsForOtherLcWork) {
     }));
     Drain();
   }
+}
+
+// The next launch of its other queue could take the SMs.
+TEST_F(EmptySmsTest, NoLaunchOfAnAppWithTwoQueuesWaits) {
+  for (const bool fast_path : {false, true}) {
+    fast_path_ = fast_path;
+    QueueId second;
+    const auto add = [&] { second = *scheduler_->CreateQueue(service_); };
+    EXPECT_FALSE(MayWait(true, add));
+    Drain();
+    EXPECT_TRUE(MayWait(true, [&] {
+      add();
+      EXPECT_TRUE(scheduler_->ReleaseQueue(second).ok());
+    }));
+    Drain();
+  }
+}
+
+// The policy judged the route's SMs.
+TEST_F(EmptySmsTest, NoLaunchThatIsWiderThanItsRouteWaits) {
+  route_place_ = 1;
+  EXPECT_FALSE(MayWait(true));
+}
+
+TEST_F(EmptySmsTest, NoLaunchWaitsInARuntimeInWhichOneHung) {
+  SchedulerOptions options;
+  options.hang_floor_ns = 5 * kMs;
+  options.hang_factor = 1;
+  sim::SimOptions faulty;
+  faulty.faults.hang.nth = 1;
+  ASSERT_NO_FATAL_FAILURE(Start(options, faulty));
+  const QueueId hangs = AddQueue(AppClass::kBestEffort, "hangs");
+  const TicketId ticket = *scheduler_->SubmitBe(Spec(hangs, 1000));
+  ASSERT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 1000 * kMs).ok());
+  ASSERT_EQ(scheduler_->Record(ticket)->verdict, Verdict::kTimedOut);
+  EXPECT_FALSE(MayWait(true));
 }
 
 }  // namespace

@@ -15,9 +15,7 @@ namespace {
 class EmptySmsTest : public ::testing::Test {
  protected:
   EmptySmsTest() { builder.lc_apps[0].blocking_budget_ns = 100 * kUs; }
-  bool Waits(const char* policy = "adaptive") {
-    return PlanOf(policy, builder).routes[0].waits_for_empty_sms;
-  }
+  bool Waits() { return PlanOf("adaptive", builder).routes[0].waits_for_empty_sms; }
   RunningView& AddRunning(const BePart& part = {}) {
     return builder.AddRunningBe(be, kernel, kMs, {part});
   }
@@ -41,7 +39,6 @@ bool WaitsOn(SnapshotBuilder& builder, PlaceIndex place, bool evicts = true) {
 TEST_F(EmptySmsTest, ALongQueryWaitsForWorkersThatTakeL1) {
   AddRunning();
   EXPECT_TRUE(Waits());
-  EXPECT_FALSE(Waits("smguard")) << "workers stay on the SMs";
   builder.lc_apps[0].solo_ns = kEmptySmsQueryNs - 1;
   EXPECT_FALSE(Waits());
 }
@@ -83,6 +80,16 @@ TEST_F(EmptySmsTest, OnASplitTheWorkOnTheOtherSideDoesNotMatter) {
   AddRunning({builder.LcPlace(68), Form::kWorkers});
   EXPECT_TRUE(WaitsOn(builder, builder.LcPlace(68)));
   EXPECT_FALSE(WaitsOn(builder, kWholeDevice)) << "the other side is a part of it";
+}
+
+TEST_F(EmptySmsTest, NothingWaitsForWorkersThatTakeLongToLeave) {
+  RunningView& running = AddRunning();
+  const int64_t longest_ns =
+      static_cast<int64_t>(kEmptySmsWaitMax * static_cast<double>(kEmptySmsQueryNs));
+  running.task.eviction_p99_ns = longest_ns;
+  EXPECT_TRUE(WaitsOn(builder, kWholeDevice));
+  running.task.eviction_p99_ns = longest_ns + 1;
+  EXPECT_FALSE(WaitsOn(builder, kWholeDevice));
 }
 
 TEST_F(EmptySmsTest, NothingWaitsWithoutAnEviction) {

@@ -10,6 +10,22 @@
 
 namespace gpushare::core {
 
+namespace {
+
+// Whether a launch that evicted may wait until its SMs are empty. The policy knows the BE work that
+// it launched there and judged that all of it leaves.
+bool MayWaitForEmptySms(const Flow& flow, const Task& task, Eviction eviction) {
+  if (eviction != Eviction::kWritten) return false;
+  // The next launch of another queue could take the SMs that this one waits for.
+  if (task.app->queues.load(std::memory_order_relaxed) != 1) return false;
+  // No eviction reaches other LC work, an open region, or a launch that hung. A stream with such a
+  // launch may never be free again, so none waits in a runtime that had one.
+  return flow.gate.InFlight() == 1 && flow.open_regions.load(std::memory_order_seq_cst) == 0 &&
+         flow.counters.hung.load(std::memory_order_relaxed) == 0;
+}
+
+}  // namespace
+
 Eviction EvictLane(Flow& flow, LaneIndex index, int32_t workers_to_keep, TicketId task,
                    Reason reason) {
   Lane& lane = flow.lanes.lane(index);
@@ -51,6 +67,13 @@ Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
     worst = std::max(worst, EvictLane(flow, std::countr_zero(lanes), 0, TicketId{}, reason));
   }
   return worst;
+}
+
+void EvictForRoute(Flow& flow, Task& task, const LcRoute& route, PlaceIndex place) {
+  const Eviction eviction = EvictOverlapping(flow, place, Reason::kEvictForLc);
+  // On a wider place there may be work that nobody told to leave.
+  task.progress.waits_for_empty_sms =
+      route.waits_for_empty_sms && place == route.place && MayWaitForEmptySms(flow, task, eviction);
 }
 
 }  // namespace gpushare::core

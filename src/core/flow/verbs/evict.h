@@ -17,20 +17,18 @@
 
 namespace gpushare::core {
 
+// What became of an eviction: there was nothing to evict, every word was written, or one was not.
+// Of several the largest counts.
 enum class Eviction : uint8_t { kNothing = 0, kWritten, kFailed };
 
 // Evicts every evictable launch on lanes that share an SM with `place`. The caller has entered the
-// gate. kFailed: a word could not be written.
+// gate.
 Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
 
-// Whether an LC launch may wait until its SMs are empty: it evicted something, and nothing else
-// holds them. No eviction reaches an open region or work that hung, so none waits beside these. The
-// caller has entered the gate.
-inline bool MayWaitForEmptySms(const Flow& flow, Eviction eviction) {
-  return eviction == Eviction::kWritten && flow.gate.InFlight() == 1 &&
-         flow.open_regions.load(std::memory_order_acquire) == 0 &&
-         flow.counters.hung.load(std::memory_order_relaxed) == 0;
-}
+// What the route of an LC launch says of the work on its SMs: evicts it, and notes in the task
+// whether the launch waits until they are empty. The launch goes to `place`, which may be wider
+// than the route's. The caller has entered the gate.
+void EvictForRoute(Flow& flow, Task& task, const LcRoute& route, PlaceIndex place);
 
 // Writes the lane's eviction word so that all but `workers_to_keep` of its workers leave. `task`
 // labels the event; 0 stands for every launch of the lane.

@@ -127,9 +127,7 @@ void EnterGate(Flow& flow, Task& task, PlaceIndex place) {
   if (!task.progress.evicts) return;
   // Work that no partition can hold has a wider place than its route.
   flow.gate.WidenLanes(flow.lanes.EvictableLanes(place));
-  const Eviction eviction = EvictOverlapping(flow, place, Reason::kEvictForLc);
-  task.progress.waits_for_empty_sms =
-      route.waits_for_empty_sms && MayWaitForEmptySms(flow, eviction);
+  EvictForRoute(flow, task, route, place);
 }
 
 void RecordLaunched(Flow& flow, Task& task, const Part& part, Reason reason) {
