@@ -6,7 +6,7 @@
 # does nothing unless GPUSHARE_PRECOMPILED_HEADERS is ON. Only headers from outside the project are in
 # them, so that no change of the project compiles everything again. With them a file need not include
 # what it uses: clang-tidy and every build with the option OFF find that.
-# nlohmann/json.hpp is not among them: reading it costs every file 0.5 s, and the files that use it gain no more.
+# nlohmann/json.hpp is left out: every file would take 0.5 s to load it, and the few that use it save no more.
 # ccache keeps no such compilation unless it is told to be sloppy, so that OFF is the default.
 #
 # GPUSHARE_UNITY also compiles the sources of a library in groups, each as one file: a template that

@@ -61,6 +61,7 @@ void ViewTask(Task& task, double tail_rate, HeadView& view) {
   view.remaining = RemainingOf(task);
   view.eviction_ns = EvictionShift(task, tail_rate);
   view.eviction_p99_ns = task.progress.eviction_p99_ns;
+  view.eviction_known = task.progress.eviction_known;
 }
 
 // A head that waits for an empty place, which others may refill, stops waiting after a while.

@@ -119,7 +119,7 @@ class LcGate {
 
   uint64_t ClosedLanes() const { return lanes_.load(std::memory_order_seq_cst); }
 
-  // LC launches in flight. seq_cst: after a region that begins was counted.
+  // LC launches in flight. seq_cst: a region counts itself as open, then reads this.
   int64_t InFlight() const { return in_flight_.load(std::memory_order_seq_cst); }
 
   // The word that was raised last.

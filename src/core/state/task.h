@@ -143,6 +143,7 @@ struct Progress {
   TimeNs held_since_ns = 0;  // for record.hold_reason; 0: it is not held
   Prediction predicted;
   int64_t eviction_p99_ns = kNever;  // kNever: not evictable
+  bool eviction_known = false;       // that is a prediction
   int64_t blocking_ns = kNever;      // what its eviction adds to an LC query; kNever: not evictable
   int64_t blocking_mean_ns = 0;      // a graph: the mean wait that queries showed; 0: none yet
   double shift_rate = -1;            // the tail that shift_ns is for; -1: none yet
@@ -249,7 +250,7 @@ struct alignas(64) App {
   PagedArray<LargeArguments> large;
   std::unique_ptr<SlotStack> free_large;
 
-  std::atomic<int32_t> queues{0};  // that it has; written under the tables' mutex
+  std::atomic<int32_t> queues{0};  // open ones; written under the tables' mutex
 
   // The fast path's route: place + 1 in the low byte, then flags (route.h); 0: none published.
   std::atomic<uint32_t> route{0};

@@ -179,6 +179,9 @@ TEST_F(EmptySmsTest, NoLaunchOfAnAppWithTwoQueuesWaits) {
 TEST_F(EmptySmsTest, NoLaunchThatIsWiderThanItsRouteWaits) {
   route_place_ = 1;
   EXPECT_FALSE(MayWait(true));
+  Drain();
+  route_place_ = kWholeDevice;
+  EXPECT_TRUE(MayWait(true));
 }
 
 TEST_F(EmptySmsTest, NoLaunchWaitsInARuntimeInWhichOneHung) {
@@ -192,7 +195,12 @@ TEST_F(EmptySmsTest, NoLaunchWaitsInARuntimeInWhichOneHung) {
   const TicketId ticket = *scheduler_->SubmitBe(Spec(hangs, 1000));
   ASSERT_TRUE(scheduler_->Wait(ticket, scheduler_->NowNs() + 1000 * kMs).ok());
   ASSERT_EQ(scheduler_->Record(ticket)->verdict, Verdict::kTimedOut);
-  EXPECT_FALSE(MayWait(true));
+  for (const bool fast_path : {false, true}) {
+    fast_path_ = fast_path;
+    EXPECT_FALSE(MayWait(true));
+    EXPECT_EQ(scheduler_->Stats().evictions_blocked, 0) << "the words were written";
+    Drain();
+  }
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct Seen {
   std::vector<AppClass> classes;
   std::vector<uint64_t> sequences;
   std::vector<int64_t> eviction_ns;
+  std::vector<bool> eviction_known;
   std::vector<int64_t> budget_ns;  // of the LC apps
   std::vector<double> fair_weights;
   bool hold_lc = false;
@@ -36,6 +37,7 @@ class HoldingPolicy final : public Policy {
     seen_.classes.clear();
     seen_.sequences.clear();
     seen_.eviction_ns.clear();
+    seen_.eviction_known.clear();
     seen_.budget_ns.clear();
     seen_.fair_weights.clear();
     for (const LcAppView& app : snapshot.lc_apps) {
@@ -47,6 +49,7 @@ class HoldingPolicy final : public Policy {
       seen_.classes.push_back(head.app_class);
       seen_.sequences.push_back(head.sequence);
       seen_.eviction_ns.push_back(head.eviction_ns);
+      seen_.eviction_known.push_back(head.eviction_known);
       if (head.app_class != AppClass::kLatencyCritical || seen_.hold_lc) continue;
       PlannedLaunch launch;
       launch.task = head.task;
@@ -249,6 +252,22 @@ TEST_F(PlanTest, AGraphThatHasNotRunHasTheEvictionTimeOfItsSegments) {
   ASSERT_EQ(seen_.eviction_ns.size(), 1u);
   EXPECT_GE(seen_.eviction_ns[0], 300 * 1000) << "one and a half on average";
   EXPECT_LE(seen_.eviction_ns[0], 420 * 1000);
+  EXPECT_TRUE(seen_.eviction_known[0]) << "the segments have the length that was asked for";
+}
+
+// If a guess held an unknown kernel, it would never be measured.
+TEST_F(PlanTest, AnUnknownKernelCountsAsLeavingAtOnceAndAsUnknown) {
+  KernelDesc described;
+  described.name = "described";
+  described.evictable = true;
+  described.simulation.present = true;
+  described.simulation.block_task_ns = 100 * 1000;
+  SubmitHeads(be_app_, 1);
+  kernel_ = *scheduler_->RegisterKernel(described);
+  SubmitHeads(be_app_, 1);
+  scheduler_->Tick();
+  EXPECT_EQ(seen_.eviction_known, (std::vector<bool>{false, true}));
+  EXPECT_LT(seen_.eviction_ns[0], seen_.eviction_ns[1]);
 }
 
 }  // namespace

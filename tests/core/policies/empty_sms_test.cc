@@ -92,6 +92,12 @@ TEST_F(EmptySmsTest, NothingWaitsForWorkersThatTakeLongToLeave) {
   EXPECT_FALSE(WaitsOn(builder, kWholeDevice));
 }
 
+// It counts as leaving at once, and may take milliseconds.
+TEST_F(EmptySmsTest, NothingWaitsForWorkersOfAnUnknownKernel) {
+  AddRunning().task.eviction_known = false;
+  EXPECT_FALSE(WaitsOn(builder, kWholeDevice));
+}
+
 TEST_F(EmptySmsTest, NothingWaitsWithoutAnEviction) {
   EXPECT_FALSE(WaitsOn(builder, kWholeDevice));
   AddRunning();

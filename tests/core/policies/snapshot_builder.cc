@@ -153,6 +153,7 @@ HeadView SnapshotBuilder::MakeBeTask(int32_t be_app, int32_t kernel, int64_t dur
     head.evictable = head.kernel->evictable;
     head.eviction_ns = eviction_ns_[static_cast<size_t>(kernel)];
     head.eviction_p99_ns = head.eviction_ns;
+    head.eviction_known = true;
   }
   return head;
 }

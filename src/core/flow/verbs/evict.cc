@@ -18,8 +18,8 @@ bool MayWaitForEmptySms(const Flow& flow, const Task& task, Eviction eviction) {
   if (eviction != Eviction::kWritten) return false;
   // The next launch of another queue could take the SMs that this one waits for.
   if (task.app->queues.load(std::memory_order_relaxed) != 1) return false;
-  // No eviction reaches other LC work, an open region, or a launch that hung. A stream with such a
-  // launch may never be free again, so none waits in a runtime that had one.
+  // Evictions reach neither other LC work nor open regions nor hung launches. A hung launch may
+  // hold its SMs for ever, so that behind one no launch waits any more.
   return flow.gate.InFlight() == 1 && flow.open_regions.load(std::memory_order_seq_cst) == 0 &&
          flow.counters.hung.load(std::memory_order_relaxed) == 0;
 }

@@ -25,9 +25,9 @@ enum class Eviction : uint8_t { kNothing = 0, kWritten, kFailed };
 // gate.
 Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason);
 
-// What the route of an LC launch says of the work on its SMs: evicts it, and notes in the task
-// whether the launch waits until they are empty. The launch goes to `place`, which may be wider
-// than the route's. The caller has entered the gate.
+// Evicts the BE work that shares an SM with `place`, and notes in the LC task whether its launch
+// waits until the SMs are empty. `place` may be wider than the route's. The caller has entered the
+// gate.
 void EvictForRoute(Flow& flow, Task& task, const LcRoute& route, PlaceIndex place);
 
 // Writes the lane's eviction word so that all but `workers_to_keep` of its workers leave. `task`

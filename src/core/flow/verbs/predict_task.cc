@@ -81,7 +81,9 @@ void PredictTask(Flow& flow, Task& task) {
     task.progress.eviction_p99_ns = eviction.duration_ns + 2 * eviction.error_ns;
     // An unknown kernel is assumed to leave at once: if a guess held it, it would never be
     // measured. That of a graph is no guess: its segments have the length that was asked for.
-    if (!eviction.trained && !task.work.kernel->simulation.present && !task.IsSegmented()) {
+    task.progress.eviction_known =
+        eviction.trained || task.work.kernel->simulation.present || task.IsSegmented();
+    if (!task.progress.eviction_known) {
       task.progress.eviction_p99_ns = flow.device->capabilities().profile.eviction_write_latency_ns;
     }
     // A delay at the start of a busy period adds its mean to every quantile of the latency, if it

@@ -14,12 +14,12 @@ namespace {
 
 // What a query would find on its SMs.
 struct Neighbours {
-  bool all_leave = true;  // an eviction makes all of them leave
+  bool all_leave = true;  // an eviction makes all of them leave, in a time that is known
   bool take_l1 = false;   // a kernel among them leaves little of an SM's memory to L1
   int64_t leave_ns = 0;   // until the last of them has left
 
   void Add(const HeadView& task, Form form) {
-    all_leave = all_leave && ClaimsBlockTasks(form);
+    all_leave = all_leave && ClaimsBlockTasks(form) && task.eviction_known;
     take_l1 = take_l1 || (task.kind == TaskKind::kKernel && !task.kernel->keeps_l1);
     leave_ns = std::max(leave_ns, task.eviction_p99_ns);
   }
