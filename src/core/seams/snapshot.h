@@ -148,8 +148,8 @@ struct HeadView {
   // What its eviction adds to an LC query, predicted; kNever when not evictable.
   int64_t eviction_ns = 0;
   int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
-  bool eviction_known =
-      false;  // these are predictions; an unknown kernel counts as leaving at once
+  // Whether these are predictions: an unknown kernel counts as leaving at once.
+  bool eviction_known = false;
 
   bool operator==(const HeadView&) const = default;
 };
