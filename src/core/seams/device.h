@@ -106,9 +106,10 @@ struct LaunchRequest {
   // Native event to record after. A fused launch records it after both parts, so the scheduler
   // fuses no task that has one.
   void* signal_event = nullptr;
-  // For kOriginal, and a device may ignore it: the launch is LC work, and everything on its SMs was
-  // told to leave. Each block may wait until its SM is empty, which is when an SM can divide its
-  // memory anew between L1 and shared memory. Order and reports stay as they are.
+  // LC work of form kOriginal: everything on its SMs was told to leave, and the launch has time to
+  // wait for that. The device may start blocks on an SM only when the SM is empty: an SM that is
+  // not empty cannot change how it divides its memory between L1 and shared memory. A device may
+  // ignore this. Stream order and reports do not change.
   bool waits_for_empty_sms = false;
   // More launches of the same query follow on this lane: the device may leave the completion word
   // to one of them or to FlushLane, and reports by stream order.

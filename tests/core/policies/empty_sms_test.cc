@@ -104,7 +104,7 @@ TEST_F(EmptySmsTest, NothingWaitsWithoutAnEviction) {
   EXPECT_FALSE(WaitsOn(builder, kWholeDevice, false));
 }
 
-TEST_F(EmptySmsTest, SegmentsLeaveAndTakeNoL1) {
+TEST_F(EmptySmsTest, SegmentsLeaveAndCountAsTakingNoL1) {
   const int32_t graph = builder.AddKernel(100 * kUs);
   builder.AddRunningGraph(be, graph, 10 * kMs, {kWholeDevice, Form::kSegments});
   EXPECT_FALSE(WaitsOn(builder, kWholeDevice));

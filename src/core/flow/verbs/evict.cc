@@ -19,7 +19,7 @@ bool MayWaitForEmptySms(const Flow& flow, const Task& task, Eviction eviction) {
   // The next launch of another queue could take the SMs that this one waits for.
   if (task.app->queues.load(std::memory_order_relaxed) != 1) return false;
   // Evictions reach neither other LC work nor open regions nor hung launches. A hung launch may
-  // hold its SMs for ever, so that behind one no launch waits any more.
+  // hold its SMs for ever: once there was one, no launch waits any more.
   return flow.gate.InFlight() == 1 && flow.open_regions.load(std::memory_order_seq_cst) == 0 &&
          flow.counters.hung.load(std::memory_order_relaxed) == 0;
 }
@@ -71,7 +71,7 @@ Eviction EvictOverlapping(Flow& flow, PlaceIndex place, Reason reason) {
 
 void EvictForRoute(Flow& flow, Task& task, const LcRoute& route, PlaceIndex place) {
   const Eviction eviction = EvictOverlapping(flow, place, Reason::kEvictForLc);
-  // On a wider place there may be work that nobody told to leave.
+  // The policy knows what runs on the route's SMs. A wider place may hold work that stays.
   task.progress.waits_for_empty_sms =
       route.waits_for_empty_sms && place == route.place && MayWaitForEmptySms(flow, task, eviction);
 }
