@@ -48,19 +48,23 @@ TEST(LearnedTest, AKernelNeedsANameAndATextItsVersion) {
               HasSubstr("'pairs[0].speed.mean' is 11, and it must be from 0 to 10"));
 }
 
-TEST(LearnedTest, NineNeighbourWeightsOfOlderProfilesAreReadAsNothing) {
+TEST(LearnedTest, NeighbourWeightsOfFormerFeaturesAreReadAsNothing) {
   const auto text = [](int count) {
     std::string weights = "1";
     for (int i = 1; i < count; ++i) weights += ",1";
     return R"({"schema_version": 1, "kernels": [{"name": "decode", "neighbours": {"weights": [)" +
            weights + "]}}]}";
   };
-  const absl::StatusOr<Learned> old = ParseLearned(text(9));
-  ASSERT_TRUE(old.ok()) << old.status();
-  EXPECT_FALSE(old->kernels.at(0).neighbours.known);
-  const absl::StatusOr<Learned> now = ParseLearned(text(13));
+  for (const int former : {9, 13}) {
+    const absl::StatusOr<Learned> old = ParseLearned(text(former));
+    ASSERT_TRUE(old.ok()) << old.status();
+    EXPECT_FALSE(old->kernels.at(0).neighbours.known);
+    EXPECT_EQ(old->kernels.at(0).neighbours.weights[0], 0);
+  }
+  const absl::StatusOr<Learned> now = ParseLearned(text(10));
   ASSERT_TRUE(now.ok()) << now.status();
   EXPECT_TRUE(now->kernels.at(0).neighbours.known);
+  EXPECT_EQ(now->kernels.at(0).neighbours.weights[9], 1);
   EXPECT_THAT(ParseLearned(text(12)).status().message(), HasSubstr("has 12 numbers"));
 }
 

@@ -3,7 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -135,12 +134,14 @@ class UnmetNeighbourTest : public ::testing::Test {
     learned.kernels.resize(1);
     learned.kernels[0].name = "service";
     learned.kernels[0].neighbours.known = true;
-    learned.kernels[0].neighbours.weights = {1, -0.5};  // 1 - 0.5 dram sqrt(share)
+    learned.kernels[0].neighbours.weights = {1, -0.5};  // 1 - 0.5 l2 speed
     learned.kernels[0].neighbours.error = 0.06;
+    learned.kernels[0].neighbours.small_error = 0.02;
     ASSERT_TRUE(model_->Load(FormatLearned(learned)).ok());
     service_.kind = core::TaskKind::kGraph;
     stranger_.counters.instructions = 100;
-    stranger_.counters.dram = 0.6;
+    stranger_.counters.l2 = 0.6;
+    stranger_.simulation.speed = {{24, 0.4}, {48, 0.7}};
     for (const KernelDesc& kernel : {service_, stranger_, uncounted_}) model_->AddKernel(kernel);
   }
 
@@ -152,9 +153,16 @@ class UnmetNeighbourTest : public ::testing::Test {
 
 TEST_F(UnmetNeighbourTest, ItsCountersPredictWhatItCosts) {
   EXPECT_TRUE(model_->KnowsBeside(service_, 84, stranger_));
-  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, stranger_, 48),
-                   1 - 0.5 * (0.6 * std::sqrt(48.0 / kSms)));
+  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, stranger_, 48), 1 - 0.5 * (0.6 * 0.7));
   EXPECT_DOUBLE_EQ(model_->ErrorBeside(service_, 84, stranger_, 48), 0.06);
+}
+
+// Its counters then tell how fast it is on fewer SMs: here in proportion to them.
+TEST_F(UnmetNeighbourTest, ItNeedsNoCurveOverSms) {
+  KernelDesc flat = Kernel(4, "flat");
+  flat.counters = stranger_.counters;
+  model_->AddKernel(flat);
+  EXPECT_DOUBLE_EQ(model_->SpeedBeside(service_, 84, flat, 48), 1 - 0.5 * (0.6 * 48.0 / kSms));
 }
 
 TEST_F(UnmetNeighbourTest, WithoutCountersNothingIsKnown) {
@@ -182,11 +190,23 @@ TEST_F(UnmetNeighbourTest, OneThatSharesNothingCostsNothing) {
   KernelDesc compute = Kernel(4, "compute");
   compute.counters.instructions = 100;
   compute.counters.issue = 0.9;
-  compute.counters.dram = 0.02;
+  compute.counters.l2 = 0.005;
   model_->AddKernel(compute);
   EXPECT_TRUE(model_->KnowsBeside(service_, 84, compute));
   EXPECT_EQ(model_->SpeedBeside(service_, 84, compute, 48), 1);
   EXPECT_EQ(model_->ErrorBeside(service_, 84, compute, 48), 0);
+}
+
+TEST_F(UnmetNeighbourTest, OneThatSharesLittleCostsWhatTheWeightsSay) {
+  KernelDesc compute = Kernel(4, "compute");
+  compute.counters.instructions = 100;
+  compute.counters.l2 = 0.02;
+  KernelDesc unweighed = Kernel(5, "unweighed");
+  unweighed.kind = core::TaskKind::kGraph;
+  for (const KernelDesc& kernel : {compute, unweighed}) model_->AddKernel(kernel);
+  EXPECT_LT(model_->SpeedBeside(service_, 84, compute, 48), 1);
+  EXPECT_TRUE(model_->KnowsBeside(unweighed, 84, compute)) << "it shares too little to try it";
+  EXPECT_EQ(model_->SpeedBeside(unweighed, 84, compute, 48), 1);
 }
 
 TEST_F(UnmetNeighbourTest, AMeasurementReplacesThePrediction) {
@@ -218,7 +238,7 @@ TEST_F(UnmetNeighbourTest, AProfileKeepsTheWeights) {
   ASSERT_FALSE(learned->kernels.empty());
   EXPECT_TRUE(learned->kernels[0].neighbours.known);
   EXPECT_DOUBLE_EQ(learned->kernels[0].neighbours.weights[1], -0.5);
-  // Eight weights are no model of nine.
+  // Eight weights are no model of ten.
   const std::string bad = R"({"schema_version":1,"kernels":[{"name":"a","neighbours":)"
                           R"({"weights":[1,2,3,4,5,6,7,8],"error":0.1}}]})";
   EXPECT_FALSE(ParseLearned(bad).ok());

@@ -1,5 +1,5 @@
 // Judges what counters tell of pairs on partitions: no row of a held-out pair trains the model of
-// its kernel, on whatever split.
+// its kernel, on whatever split. The neighbour's speed on its SMs is known, as in a profile.
 
 #include <map>
 #include <string>
@@ -9,7 +9,7 @@
 #include "src/models/evaluation/judged.h"
 #include "src/models/pairs/neighbour_model.h"
 #include "src/models/samples/hold_out.h"
-#include "src/models/samples/neighbour_samples.h"
+#include "src/models/training/neighbour_samples.h"
 
 namespace gpushare::models {
 namespace {
@@ -32,9 +32,8 @@ void JudgeNeighbours(const Samples& samples, std::vector<Judged>& out) {
     if (!IsHeldOutPair(pair)) continue;
     const NeighbourModel& model = models[pair.kernel];
     if (!model.known()) continue;
-    const FactorPrediction predicted =
-        model.Predict(pair.sample.neighbour, pair.sample.neighbour_share);
-    out.push_back({"pairs on partitions", "ridge over the neighbour's counters",
+    const FactorPrediction predicted = model.Predict(pair.sample.neighbour, pair.sample.place);
+    out.push_back({"pairs on partitions", "ridge over the neighbour's traffic",
                    absl::StrCat(pair.kernel, " on ", pair.sms, " SMs beside ", pair.neighbour),
                    predicted.factor, pair.sample.factor});
   }

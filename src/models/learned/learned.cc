@@ -2,6 +2,9 @@
 
 #include "src/models/learned/learned.h"
 
+#include <algorithm>
+#include <array>
+
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
@@ -71,19 +74,27 @@ constexpr Field<LearnedKernel>::Custom kSegmentsField = {
 
 // Weights multiply shares between 0 and 1.
 constexpr double kMaxNeighbourWeight = 1e6;
-constexpr size_t kFormerWeights = 9;
+// Sizes of the lists of other features, in older profiles.
+constexpr std::array<size_t, 2> kFormerWeights = {9, 13};
+constexpr size_t kMostWeights = 13;
 
 absl::Status ReadWeights(const JsonValue& value, const JsonPath& path, NeighbourState& out) {
+  std::array<double, kMostWeights> weights = {};
   size_t count = 0;
-  GPUSHARE_RETURN_IF_ERROR(ReadArray(value, path, static_cast<int64_t>(out.weights.size()),
+  GPUSHARE_RETURN_IF_ERROR(ReadArray(value, path, static_cast<int64_t>(weights.size()),
                                      [&](const JsonValue& element, const JsonPath& at) {
                                        return ReadDouble(element, at, -kMaxNeighbourWeight,
-                                                         kMaxNeighbourWeight, out.weights[count++]);
+                                                         kMaxNeighbourWeight, weights[count++]);
                                      }));
   out.known = count == out.weights.size();
-  // Weights of the nine features of older profiles: until it is trained again, nothing is known.
-  if (count == kFormerWeights) out.weights = {};
-  if (out.known || count == kFormerWeights) return absl::OkStatus();
+  if (out.known) {
+    std::copy_n(weights.begin(), out.weights.size(), out.weights.begin());
+    return absl::OkStatus();
+  }
+  // Weights of former features say nothing until the profile is trained again.
+  const bool former =
+      std::find(kFormerWeights.begin(), kFormerWeights.end(), count) != kFormerWeights.end();
+  if (former) return absl::OkStatus();
   return KeyError(path, absl::StrCat("has ", count, " numbers, and a neighbour model has ",
                                      out.weights.size(), "."));
 }

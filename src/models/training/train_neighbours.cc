@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/models/pairs/neighbour_model.h"
-#include "src/models/samples/neighbour_samples.h"
+#include "src/models/training/neighbour_samples.h"
 
 namespace gpushare::models {
 

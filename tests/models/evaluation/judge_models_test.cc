@@ -276,11 +276,10 @@ TEST(JudgeNeighbours, APairIsHeldOutOnEverySplit) {
     SampleRow counters;
     counters.what = SampleKind::kCounters;
     counters.kernel = "be" + std::to_string(k);
-    counters.counters = {{"dram", dram},
-                         {"l2", 0.3},
-                         {"tensor", 0},
-                         {"dram_bytes", 1000},
-                         {"dram_write_bytes", 300}};
+    counters.block_tasks = 100;
+    counters.counters = {
+        {"instructions", 1000}, {"issue", 0.5},       {"dram", dram},           {"l2", 0.3},
+        {"tensor", 0},          {"dram_bytes", 1000}, {"dram_write_bytes", 300}};
     samples.rows.push_back(counters);
     for (const int32_t sms : {64, 96}) {
       SampleRow row;
