@@ -77,10 +77,11 @@ class SplitValuesTest : public ::testing::Test {
   void ExpectEqual(const char* after) {
     const LayoutEvaluation evaluation(question_, table_);
     values_.Update(question_, evaluation);
+    const SplitValues::Values all = values_.All(question_, evaluation);
     for (int32_t split = question_.first_split; split < kSplits; ++split) {
       const double value =
           evaluation.SplitValue(split, Mechanism::kBest, Speeds::kPlanned, nullptr);
-      ASSERT_EQ(values_.Of(question_, evaluation, split), value) << after << ", split " << split;
+      ASSERT_EQ(all[static_cast<size_t>(split)], value) << after << ", split " << split;
       positive_ += value > 0 ? 1 : 0;
       ASSERT_NO_FATAL_FAILURE(ExpectSides(evaluation, split)) << after;
     }
@@ -109,10 +110,10 @@ class SplitValuesTest : public ::testing::Test {
 };
 
 TEST_F(SplitValuesTest, AValueIsThatOfTheQuestionWhateverChanged) {
-  for (int step = 0; step < 500; ++step) {
+  for (int step = 0; step < 600; ++step) {
     NewBeTerms();
     ASSERT_NO_FATAL_FAILURE(ExpectEqual("other BE terms"));
-    switch (step % 5) {
+    switch (step % 6) {
       case 0:
         NewLcTerm(static_cast<int32_t>(random_() % kApps));
         ASSERT_NO_FATAL_FAILURE(ExpectEqual("another LC term"));
@@ -128,6 +129,12 @@ TEST_F(SplitValuesTest, AValueIsThatOfTheQuestionWhateverChanged) {
       case 3:
         question_.first_split = static_cast<int32_t>(random_() % kSplits);
         ASSERT_NO_FATAL_FAILURE(ExpectEqual("other reservations"));
+        break;
+      case 4:
+        question_.lc[random_() % kApps].load = 0.15 * Share();
+        ASSERT_NO_FATAL_FAILURE(ExpectEqual("another load"));
+        NewBeTerms();
+        ASSERT_NO_FATAL_FAILURE(ExpectEqual("other BE terms after another load"));
         break;
       default:
         question_.lc_count = 1 + static_cast<int32_t>(random_() % kApps);

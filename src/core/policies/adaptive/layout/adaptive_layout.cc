@@ -29,9 +29,10 @@ BestSplit BestLayout(const LayoutQuestion& question, const LayoutEvaluation& eva
   BestSplit best = {kWholeLayout, evaluation.WholeValue()};
   best.value += best.value > 0 ? bonus(kWholeLayout) : 0;
   values.Update(question, evaluation);
+  const SplitValues::Values all = values.All(question, evaluation);
   // From the largest LC side on: a quota makes BE sides equally good.
   for (int32_t split = question.splits - 1; split >= question.first_split; --split) {
-    double value = values.Of(question, evaluation, split);
+    double value = all[static_cast<size_t>(split)];
     value += value > 0 ? bonus(split) : 0;
     if (value > best.value + 1e-9) {
       best.Beat(split, value);

@@ -36,6 +36,7 @@ bool KeepsBound(const LcTerm& lc, const QueueEffect& effect, int64_t blocking_ns
 }
 
 constexpr double kUnboundedInflation = 1e9;
+constexpr size_t kSplits = kMaxSplits;
 
 double JudgedLoad(const LcTerm& lc) {
   return lc.target_tail > 0 && !lc.bare ? std::max(lc.load, lc.peak_load) : lc.load;
@@ -78,14 +79,15 @@ LayoutEvaluation::LayoutEvaluation(const LayoutQuestion& question, const PairTab
   if (load_ > 0) whole_service_ns_ /= load_;
   load_ = std::min(load_, kLoadMax);
   judged_load_ = std::min(judged_load_, kLoadMax);
+  returns_ = queries_per_ns_ * (1 - load_) * kReturnGapNs;
+  for (int32_t b = 0; b < question.be_count; ++b) {
+    weight_sum_ += question.be[static_cast<size_t>(b)].weight;
+  }
+  if (!(weight_sum_ > 0)) weight_sum_ = 1;
   if (!targets_) unblocked_ = LimitOf(0);
 }
 
-double LayoutEvaluation::IdleShare(double load) const {
-  const double idle = 1 - load;
-  const double returns = queries_per_ns_ * (1 - load_) * kReturnGapNs;
-  return std::max(0.0, idle - returns);
-}
+double LayoutEvaluation::IdleShare(double load) const { return std::max(0.0, 1 - load - returns_); }
 
 double LayoutEvaluation::WholeValue() const {
   double fitting = 0;
@@ -94,7 +96,7 @@ double LayoutEvaluation::WholeValue() const {
     fitting += be.weight * be.share * std::min(be.most, 1.0);
   }
   const double idle = IdleShare(load_);
-  return std::min(idle, question_.beside * fitting * idle / WeightSum());
+  return std::min(idle, question_.beside * fitting * idle / weight_sum_);
 }
 
 double LayoutEvaluation::SplitValue(int32_t split, Mechanism mechanism, Speeds speeds,
@@ -108,7 +110,7 @@ double LayoutEvaluation::SplitValue(int32_t split, Mechanism mechanism, Speeds s
     if (mechanism != Mechanism::kBest) sides = ForcedSides(be, mechanism);
     if (layout != nullptr) layout->sides[static_cast<size_t>(be.kernel)] = sides;
   }
-  return value / WeightSum();
+  return value / weight_sum_;
 }
 
 double LayoutEvaluation::PlannedValue(const BeTerm& be, int32_t split) const {
@@ -127,7 +129,9 @@ int32_t LayoutEvaluation::UnknownOn(int32_t split) const {
 }
 
 bool LayoutEvaluation::HasUnknownPair() const {
-  return std::any_of(pairs_.hoped.begin(), pairs_.hoped.end(), [](float hope) { return hope > 0; });
+  bool any = false;  // without an exit the compiler looks at several at once
+  for (const float hope : pairs_.hoped) any |= hope > 0;
+  return any;
 }
 
 double LayoutEvaluation::Knee(int32_t split) const {
@@ -188,7 +192,7 @@ bool LayoutEvaluation::AllKeepBounds(const SplitEffect& effect, int32_t kernel, 
   return true;
 }
 
-LayoutEvaluation::InflationLimit LayoutEvaluation::LimitOf(int64_t blocking_ns) const {
+InflationLimit LayoutEvaluation::LimitOf(int64_t blocking_ns) const {
   InflationLimit limit;
   const double blocking = static_cast<double>(blocking_ns);
   for (int32_t a = 0; a < question_.lc_count; ++a) {
@@ -215,85 +219,174 @@ LayoutEvaluation::InflationLimit LayoutEvaluation::LimitOf(int64_t blocking_ns) 
   return limit;
 }
 
-// The answer of AllKeepBounds() by two comparisons, where it is not so near the limit that rounding
-// decides.
-bool LayoutEvaluation::KeepsLimit(const SplitEffect& effect, int32_t kernel, int32_t split,
-                                  const InflationLimit& limit, int64_t blocking_ns) const {
-  constexpr double kNear = 1e-6;
-  if (!effect.stable) return false;
-  if (limit.app >= 0 && limit.inflation > 0) {
-    const double queueing = Queueing(effect.load, effect.split_load, question_.load_margin);
-    if (queueing / effect.slowest < limit.inflation * (1 - kNear)) return true;
-    const double speed = LcSpeed(pairs_, limit.app, kernel, split, Speeds::kPlanned);
-    if (queueing / speed > limit.inflation * (1 + kNear) + kNear) return false;
-  }
-  return AllKeepBounds(effect, kernel, split, Speeds::kPlanned, blocking_ns);
-}
-
-void LayoutEvaluation::PlanSplits(const BeTerm& be, PlannedSplit* out) const {
-  const auto plan_one = [&](int32_t split, const SplitEffect& effect, Sides sides) {
-    out[split] = {ValueOf(effect, sides, be), sides};
-  };
-  if (targets_) {
-    for (int32_t split = question_.first_split; split < question_.splits; ++split) {
-      const SplitEffect effect = EffectOf(be.kernel, split, Speeds::kPlanned);
-      plan_one(split, effect, AllowedSides(be, effect, split, Mechanism::kBest, Speeds::kPlanned));
-    }
-    return;
-  }
-  const SplitEffects effects = EffectsOf(be.kernel);
-  const InflationLimit blocked =
-      be.fits && be.blocking_ns > 0 ? LimitOf(be.blocking_ns) : unblocked_;
+void LayoutEvaluation::PlanSplits(const BeTerm& be, PlannedSplits& out) const {
   for (int32_t split = question_.first_split; split < question_.splits; ++split) {
-    const SplitEffect effect = effects.At(static_cast<size_t>(split), load_);
-    Sides sides = Sides::kNone;
-    if (KeepsLimit(effect, be.kernel, split, unblocked_, 0)) {
-      const bool both = be.fits && (be.blocking_ns == 0 ||
-                                    KeepsLimit(effect, be.kernel, split, blocked, be.blocking_ns));
-      sides = both ? Sides::kBoth : Sides::kBeSide;
-    }
-    plan_one(split, effect, sides);
+    const SplitEffect effect = EffectOf(be.kernel, split, Speeds::kPlanned);
+    const Sides sides = AllowedSides(be, effect, split, Mechanism::kBest, Speeds::kPlanned);
+    out.values[static_cast<size_t>(split)] = ValueOf(effect, sides, be);
+    out.sides[static_cast<size_t>(split)] = sides;
   }
 }
 
-// EffectOf() for all splits in one pass over the rows of the pair table, without targets.
-LayoutEvaluation::SplitEffects LayoutEvaluation::EffectsOf(int32_t kernel) const {
-  SplitEffects effects;
+KernelTerms LayoutEvaluation::TermsOf(const BeTerm& be) const {
+  KernelTerms terms;
+  terms.be_side.fill(1e9F);
+  terms.lc_side.fill(1e9F);
+  terms.slowest.fill(1e9F);
+  terms.blocked_speed.fill(0);
+  terms.unblocked_speed.fill(0);
+  terms.blocked = be.fits && be.blocking_ns > 0 ? LimitOf(be.blocking_ns) : unblocked_;
   const auto splits = static_cast<size_t>(std::min(question_.splits, kMaxSplits));
-  effects.be_side.fill(1e9);
-  effects.lc_side.fill(1e9);
-  effects.slowest.fill(1e9);
+  for (int32_t a = 0; a < question_.lc_count; ++a) {
+    if (question_.lc[static_cast<size_t>(a)].silent) continue;
+    terms.judged = true;
+    const PairOption* const row = &pairs_.at(a, be.kernel, 0);
+    for (size_t s = 0; s < splits; ++s) {
+      terms.be_side[s] = std::min(terms.be_side[s], row[s].be_speed_be_side);
+      terms.lc_side[s] = std::min(terms.lc_side[s], row[s].be_speed_lc_side);
+      terms.slowest[s] = std::min(terms.slowest[s], row[s].lc_speed);
+    }
+  }
+  const auto speeds_of = [&](const InflationLimit& limit, KernelTerms::Speeds& speeds) {
+    for (size_t s = 0; s < splits && limit.app >= 0; ++s) {
+      speeds[s] = (&pairs_.at(limit.app, be.kernel, 0))[s].lc_speed;
+    }
+  };
+  speeds_of(terms.blocked, terms.blocked_speed);
+  speeds_of(unblocked_, terms.unblocked_speed);
+  return terms;
+}
+
+void LayoutEvaluation::UpdateLoads(int32_t kernel, bool kept, AppLoads* loads) const {
+  const auto splits = static_cast<size_t>(std::min(question_.splits, kMaxSplits));
   for (int32_t a = 0; a < question_.lc_count; ++a) {
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
-    if (lc.silent) continue;
-    effects.judged = true;
+    AppLoads& app = loads[a];
+    if (kept && app.load == lc.load) continue;
+    app.load = lc.load;
+    app.on_split.fill(0);
     const PairOption* const row = &pairs_.at(a, kernel, 0);
     for (size_t s = 0; s < splits; ++s) {
-      const double speed = row[s].lc_speed;
-      effects.be_side[s] = std::min<double>(effects.be_side[s], row[s].be_speed_be_side);
-      effects.lc_side[s] = std::min<double>(effects.lc_side[s], row[s].be_speed_lc_side);
-      effects.slowest[s] = std::min(effects.slowest[s], speed);
-      effects.split_load[s] += lc.load / speed;
+      app.on_split[s] = lc.load / static_cast<double>(row[s].lc_speed);
     }
   }
-  return effects;
 }
 
-SplitEffect LayoutEvaluation::SplitEffects::At(size_t split, double load) const {
-  SplitEffect effect;
-  effect.load = effect.judged_load = load;
-  if (!judged) {
-    effect.slowest = 0;
-    effect.stable = false;
-    return effect;
+// Sums in the order of EffectOf(), and Queueing() with one division left to do.
+LayoutEvaluation::SplitLoads LayoutEvaluation::LoadsOf(const KernelTerms& terms,
+                                                       const AppLoads* apps) const {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kNear = 1e-9;
+  SplitLoads loads;
+  std::array<double, kSplits> sum{};
+  for (int32_t a = 0; a < question_.lc_count; ++a) {
+    if (question_.lc[static_cast<size_t>(a)].silent) continue;
+    for (size_t s = 0; s < kSplits; ++s) sum[s] += apps[a].on_split[s];
   }
-  effect.be_side = be_side[split];
-  effect.lc_side = lc_side[split];
-  effect.slowest = slowest[split];
-  effect.split_load = effect.judged_split_load = split_load[split];
-  // A speed of 0 is unstable, and then no load counts.
+  const double margin = question_.load_margin;
+  const double raise = (load_ + margin) / std::max(load_, 1e-9);
+  const double idle = 1 - load_;
+  const double idle_raised = 1 - load_ - margin;
+  // All is computed before it is chosen from: then the compiler does two splits at once.
+  for (size_t s = 0; s < kSplits; ++s) {
+    const double load = sum[s];
+    const double slowest = terms.slowest[s];
+    const double raised = load * raise;
+    const double left = 1 - load;
+    const double left_raised = 1 - raised;
+    const bool shared = load <= load_;
+    const bool stands = raised < kLayoutSideLoadMax - kNear;
+    double above = raised < kLayoutSideLoadMax + kNear ? kNan : kUnboundedInflation;
+    above = stands ? idle_raised : above;
+    above = shared ? idle : above;
+    above = load < 1 ? above : kInfinity;
+    above = slowest > 0 ? above : kInfinity;  // unstable, and then no load counts
+    double below = stands ? left_raised : 1.0;
+    below = shared ? left : below;
+    loads.load[s] = load;
+    loads.above[s] = above;
+    loads.below[s] = below;
+  }
+  return loads;
+}
+
+SplitEffect LayoutEvaluation::EffectAt(const KernelTerms& terms, const SplitLoads& loads,
+                                       size_t split) const {
+  SplitEffect effect;
+  effect.load = effect.judged_load = load_;
+  effect.be_side = terms.be_side[split];
+  effect.lc_side = terms.lc_side[split];
+  effect.slowest = terms.slowest[split];
+  effect.split_load = effect.judged_split_load = loads.load[split];
   effect.stable = effect.slowest > 0 && effect.split_load < 1;
   return effect;
+}
+
+// Whether the LC apps keep the limit, by split: as AllKeepBounds() says, but by two comparisons
+// where it is not so near the limit that rounding decides.
+LayoutEvaluation::Verdicts LayoutEvaluation::JudgeSplits(const BeTerm& be, const KernelTerms& terms,
+                                                         const SplitLoads& loads,
+                                                         const InflationLimit& limit,
+                                                         const KernelTerms::Speeds& speeds,
+                                                         int64_t blocking_ns) const {
+  constexpr double kNear = 1e-6;
+  const bool limited = limit.app >= 0 && limit.inflation > 0;
+  const double under = limited ? limit.inflation * (1 - kNear) : 0;
+  const double over = limited ? limit.inflation * (1 + kNear) + kNear : 0;
+  std::array<double, kSplits> keeps_by;
+  std::array<double, kSplits> misses_by;
+  for (size_t s = 0; s < kSplits; ++s) {
+    keeps_by[s] = under * terms.slowest[s] * loads.below[s] - loads.above[s];
+    misses_by[s] = loads.above[s] - over * speeds[s] * loads.below[s];
+  }
+  Verdicts keeps{};
+  for (int32_t split = question_.first_split; split < question_.splits; ++split) {
+    const auto s = static_cast<size_t>(split);
+    if (limited && (keeps_by[s] > 0 || misses_by[s] > 0)) {
+      keeps[s] = keeps_by[s] > 0;
+    } else {
+      keeps[s] =
+          AllKeepBounds(EffectAt(terms, loads, s), be.kernel, split, Speeds::kPlanned, blocking_ns);
+    }
+  }
+  return keeps;
+}
+
+void LayoutEvaluation::PlanSplits(const BeTerm& be, const KernelTerms& terms, const AppLoads* apps,
+                                  PlannedSplits& out) const {
+  out.values.fill(0);
+  out.sides.fill(Sides::kNone);
+  if (!terms.judged) return;
+  const SplitLoads loads = LoadsOf(terms, apps);
+  const Verdicts beside = JudgeSplits(be, terms, loads, unblocked_, terms.unblocked_speed, 0);
+  Verdicts both{};
+  if (be.fits) {
+    both = be.blocking_ns == 0
+               ? beside
+               : JudgeSplits(be, terms, loads, terms.blocked, terms.blocked_speed, be.blocking_ns);
+  }
+  std::array<double, kSplits> on_be_side;
+  std::array<double, kSplits> on_both;
+  const double most = be.most;
+  const double returns = returns_;
+  for (size_t s = 0; s < kSplits; ++s) {  // ValueOf()
+    const double be_side = terms.be_side[s];
+    const double sum = terms.lc_side[s] + be_side;
+    const double left = 1 - loads.load[s] - returns;
+    const double idle = left > 0 ? left : 0;
+    const double one = be_side < most ? be_side : most;
+    const double two = sum < most ? sum : most;
+    on_be_side[s] = one;
+    on_both[s] = idle * two + (1 - idle) * one;
+  }
+  const auto& value_of_both = be.evictable && !be.confined ? on_both : on_be_side;
+  for (size_t s = 0; s < kSplits; ++s) {
+    if (!beside[s]) continue;
+    out.values[s] = both[s] ? value_of_both[s] : on_be_side[s];
+    out.sides[s] = both[s] ? Sides::kBoth : Sides::kBeSide;
+    if (be.segment_ns > 0) out.values[s] = ValueOf(EffectAt(terms, loads, s), out.sides[s], be);
+  }
 }
 
 Sides LayoutEvaluation::AllowedSides(const BeTerm& be, const SplitEffect& effect, int32_t split,
@@ -327,14 +420,6 @@ double LayoutEvaluation::ReturnCost(const SplitEffect& effect, const BeTerm& be)
   const double left_ns = kSegmentsLeft * static_cast<double>(be.segment_ns);
   return queries_per_ns_ * (1 - effect.split_load) * left_ns *
          std::max(0.0, 1 / effect.be_side - 1);
-}
-
-double LayoutEvaluation::WeightSum() const {
-  double sum = 0;
-  for (int32_t b = 0; b < question_.be_count; ++b) {
-    sum += question_.be[static_cast<size_t>(b)].weight;
-  }
-  return sum > 0 ? sum : 1;
 }
 
 }  // namespace gpushare::core

@@ -62,10 +62,35 @@ struct SplitEffect {
   bool stable = true;
 };
 
-// What one BE kernel adds to a split's value, and where it may run there.
-struct PlannedSplit {
-  double value = 0;
-  Sides sides = Sides::kNone;
+// What one BE kernel adds to the value of each split, and where it may run there.
+struct PlannedSplits {
+  std::array<double, kMaxSplits> values;
+  std::array<Sides, kMaxSplits> sides;
+};
+
+// The inflation from which on some LC app misses its bound or target beside BE work that blocks for
+// so long, and that app. Only where no app has a target.
+struct InflationLimit {
+  double inflation = std::numeric_limits<double>::infinity();
+  int32_t app = -1;
+};
+
+// What the values of one BE kernel are made of, but the loads of the LC apps. Only where no app has
+// a target. By split; speeds are those of the pair table, of which no more than a float is known.
+struct KernelTerms {
+  using Speeds = std::array<float, kMaxSplits>;
+  bool judged = false;  // an LC app counts
+  Speeds be_side;       // the worst over LC apps
+  Speeds lc_side;
+  Speeds slowest;
+  InflationLimit blocked;  // beside a task of the kernel
+  Speeds blocked_speed;    // of its app
+  Speeds unblocked_speed;  // of the app of the limit without blocking
+};
+// The load of one LC app on each split beside one BE kernel, and the load that it is made of.
+struct AppLoads {
+  double load;
+  std::array<double, kMaxSplits> on_split;
 };
 
 class LayoutEvaluation {
@@ -79,11 +104,19 @@ class LayoutEvaluation {
   // What one BE kernel adds to a split's value, over its weight, with Mechanism::kBest and
   // Speeds::kPlanned.
   double PlannedValue(const BeTerm& be, int32_t split) const;
-  // The same and the sides that it takes, for all splits of the question at once. `out` has room
-  // for kMaxSplits.
-  void PlanSplits(const BeTerm& be, PlannedSplit* out) const;
+  // The same and the sides that it takes, for all splits of the question at once.
+  void PlanSplits(const BeTerm& be, PlannedSplits& out) const;
+  // The same in three steps, of which a caller may keep the first two; only without targets. The
+  // terms and loads stay valid while the pair table and the question's apps do, their loads aside.
+  KernelTerms TermsOf(const BeTerm& be) const;
+  // One for each LC app of the question. Without `kept` all are made anew, else those of another
+  // load.
+  void UpdateLoads(int32_t kernel, bool kept, AppLoads* loads) const;
+  void PlanSplits(const BeTerm& be, const KernelTerms& terms, const AppLoads* loads,
+                  PlannedSplits& out) const;
+  bool targets() const { return targets_; }
   // Of the BE kernels; 1 without any weight.
-  double WeightSum() const;
+  double WeightSum() const { return weight_sum_; }
   // A BE kernel that nobody measured beside an LC app on the split; -1: none.
   int32_t UnknownOn(int32_t split) const;
   // Whether there is one anywhere in the table.
@@ -96,25 +129,21 @@ class LayoutEvaluation {
   // and ends with a return.
   double IdleShare(double load) const;
   SplitEffect EffectOf(int32_t kernel, int32_t split, Speeds speeds) const;
-  // Of all splits beside one kernel.
-  struct SplitEffects {
-    bool judged = false;
-    std::array<double, kMaxSplits> split_load{};
-    std::array<double, kMaxSplits> be_side;
-    std::array<double, kMaxSplits> lc_side;
-    std::array<double, kMaxSplits> slowest;
-    SplitEffect At(size_t split, double load) const;
-  };
-  SplitEffects EffectsOf(int32_t kernel) const;
-  // The inflation from which on some LC app misses its bound or target beside BE work that blocks
-  // for so long, and that app. Only where no app has a target.
-  struct InflationLimit {
-    double inflation = std::numeric_limits<double>::infinity();
-    int32_t app = -1;
-  };
   InflationLimit LimitOf(int64_t blocking_ns) const;
-  bool KeepsLimit(const SplitEffect& effect, int32_t kernel, int32_t split,
-                  const InflationLimit& limit, int64_t blocking_ns) const;
+  // Of all splits beside one kernel.
+  struct SplitLoads {
+    std::array<double, kMaxSplits> load;  // rho' on the LC side
+    // The inflation on a side of speed 1 is above / below: infinite where it is unstable, and NaN
+    // where rounding may decide which it is.
+    std::array<double, kMaxSplits> above;
+    std::array<double, kMaxSplits> below;
+  };
+  using Verdicts = std::array<bool, kMaxSplits>;
+  SplitLoads LoadsOf(const KernelTerms& terms, const AppLoads* apps) const;
+  SplitEffect EffectAt(const KernelTerms& terms, const SplitLoads& loads, size_t split) const;
+  Verdicts JudgeSplits(const BeTerm& be, const KernelTerms& terms, const SplitLoads& loads,
+                       const InflationLimit& limit, const KernelTerms::Speeds& speeds,
+                       int64_t blocking_ns) const;
   bool AllKeepBounds(const SplitEffect& effect, int32_t kernel, int32_t split, Speeds speeds,
                      int64_t blocking_ns) const;
   Sides AllowedSides(const BeTerm& be, const SplitEffect& effect, int32_t split,
@@ -129,6 +158,8 @@ class LayoutEvaluation {
   double load_ = 0;
   double judged_load_ = 0;
   double queries_per_ns_ = 0;
+  double returns_ = 0;  // share of time in which BE work is not yet back after a query
+  double weight_sum_ = 0;
   bool targets_ = false;         // whether some app has one
   double whole_service_ns_ = 0;  // mean of a query on the whole device, weighted by load
   InflationLimit unblocked_;     // without any blocking

@@ -5,17 +5,34 @@
 #include <algorithm>
 
 namespace gpushare::core {
+namespace {
 
-bool SplitValues::DependsOnTheSame(const LayoutQuestion& question) const {
-  return pairs_version_ == question.pairs_version && load_margin_ == question.load_margin &&
-         splits_ == question.splits && first_split_ == question.first_split &&
-         lc_count_ == question.lc_count &&
-         std::equal(lc_.begin(), lc_.begin() + lc_count_, question.lc.begin());
+bool IsSameButLoad(const LcTerm& a, const LcTerm& b) {
+  LcTerm with_load = a;
+  with_load.load = b.load;
+  return with_load == b;
+}
+
+}  // namespace
+
+SplitValues::Kept SplitValues::KeptFor(const LayoutQuestion& question) const {
+  if (pairs_version_ != question.pairs_version || splits_ != question.splits ||
+      lc_count_ != question.lc_count ||
+      !std::equal(lc_.begin(), lc_.begin() + lc_count_, question.lc.begin(), IsSameButLoad)) {
+    return Kept::kNothing;
+  }
+  const bool same = load_margin_ == question.load_margin && first_split_ == question.first_split &&
+                    std::equal(lc_.begin(), lc_.begin() + lc_count_, question.lc.begin());
+  return same ? Kept::kAll : Kept::kTerms;
 }
 
 void SplitValues::Update(const LayoutQuestion& question, const LayoutEvaluation& evaluation) {
-  if (!DependsOnTheSame(question)) {
-    for (Part& part : parts_) part.known = false;
+  const Kept kept = KeptFor(question);
+  if (kept != Kept::kAll) {
+    for (Part& part : parts_) {
+      part.known = false;
+      if (kept == Kept::kNothing) part.has_terms = false;
+    }
     if (lc_count_ < 0 || pairs_version_ != question.pairs_version) {
       any_unknown_ = evaluation.HasUnknownPair();
     }
@@ -31,24 +48,39 @@ void SplitValues::Update(const LayoutQuestion& question, const LayoutEvaluation&
     if (term.kernel >= kMaxPairKernels) continue;
     Part& part = parts_[static_cast<size_t>(term.kernel)];
     if (part.known && part.term == term) continue;
-    part.known = true;
-    part.term = term;
-    evaluation.PlanSplits(term, part.splits.data());
+    UpdatePart(evaluation, term, part);
   }
 }
 
-double SplitValues::Of(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
-                       int32_t split) const {
-  double value = 0;
+void SplitValues::UpdatePart(const LayoutEvaluation& evaluation, const BeTerm& term, Part& part) {
+  const bool same_blocking =
+      part.term.fits == term.fits && part.term.blocking_ns == term.blocking_ns;
+  part.known = true;
+  part.term = term;
+  if (evaluation.targets()) return evaluation.PlanSplits(term, part.splits);
+  AppLoads* const loads = &loads_[static_cast<size_t>(term.kernel * lc_count_)];
+  evaluation.UpdateLoads(term.kernel, part.has_terms, loads);
+  if (!part.has_terms || !same_blocking) part.terms = evaluation.TermsOf(term);
+  part.has_terms = true;
+  evaluation.PlanSplits(term, part.terms, loads, part.splits);
+}
+
+SplitValues::Values SplitValues::All(const LayoutQuestion& question,
+                                     const LayoutEvaluation& evaluation) const {
+  Values values{};
   for (int32_t b = 0; b < question.be_count; ++b) {
     const BeTerm& term = question.be[static_cast<size_t>(b)];
-    value +=
-        term.weight *
-        (term.kernel < kMaxPairKernels
-             ? parts_[static_cast<size_t>(term.kernel)].splits[static_cast<size_t>(split)].value
-             : evaluation.PlannedValue(term, split));
+    if (term.kernel < kMaxPairKernels) {
+      const PlannedSplits& planned = parts_[static_cast<size_t>(term.kernel)].splits;
+      for (size_t s = 0; s < values.size(); ++s) values[s] += term.weight * planned.values[s];
+      continue;
+    }
+    for (int32_t split = question.first_split; split < question.splits; ++split) {
+      values[static_cast<size_t>(split)] += term.weight * evaluation.PlannedValue(term, split);
+    }
   }
-  return value / evaluation.WeightSum();
+  for (double& value : values) value /= evaluation.WeightSum();
+  return values;
 }
 
 void SplitValues::FillSides(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
@@ -60,7 +92,7 @@ void SplitValues::FillSides(const LayoutQuestion& question, const LayoutEvaluati
       return;
     }
     layout.sides[static_cast<size_t>(kernel)] =
-        parts_[static_cast<size_t>(kernel)].splits[static_cast<size_t>(layout.split)].sides;
+        parts_[static_cast<size_t>(kernel)].splits.sides[static_cast<size_t>(layout.split)];
   }
 }
 

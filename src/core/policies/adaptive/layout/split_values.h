@@ -2,7 +2,8 @@
 //
 // A split's value is a sum over the BE kernels. A kernel's part depends on the LC apps, on the pair
 // table and on its own term, not on the other kernels. Most new questions differ in a kernel or
-// two, so only the parts of these are computed. Invariant: a value equals
+// two, so only the parts of these are computed. Or the load of an LC app has crossed a step: then
+// every part changes, but not the terms that it is made of. Invariant: a value equals
 // LayoutEvaluation::SplitValue() to the last bit. Allocates at construction only. Threads: the
 // planner's.
 
@@ -10,10 +11,12 @@
 #define GPUSHARE_SRC_CORE_POLICIES_ADAPTIVE_LAYOUT_SPLIT_VALUES_H_
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "src/core/base/limits.h"
+#include "src/core/base/paged_array.h"
 #include "src/core/policies/adaptive/layout/layout_question.h"
 #include "src/core/policies/adaptive/layout/layout_value.h"
 
@@ -21,29 +24,37 @@ namespace gpushare::core {
 
 class SplitValues {
  public:
-  SplitValues() : parts_(kMaxPairKernels) {}
+  using Values = std::array<double, kMaxSplits>;
+
+  SplitValues() : parts_(kMaxPairKernels), loads_(size_t{kMaxPairKernels} * kMaxApps) {}
 
   // For Mechanism::kBest and Speeds::kPlanned. `evaluation` is of `question`.
   void Update(const LayoutQuestion& question, const LayoutEvaluation& evaluation);
   // Whether the table of the last Update has a pair that nobody measured.
   bool any_unknown() const { return any_unknown_; }
-  // Of the question of the last Update, from its first split on.
-  double Of(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
-            int32_t split) const;
+  // Of the question of the last Update, by split, from its first split on.
+  Values All(const LayoutQuestion& question, const LayoutEvaluation& evaluation) const;
   // The sides of each BE kernel of the question on the split.
   void FillSides(const LayoutQuestion& question, const LayoutEvaluation& evaluation,
                  Layout& layout) const;
 
  private:
   struct Part {
-    bool known = false;
+    bool known = false;      // `splits`
+    bool has_terms = false;  // `terms`, for `term`, and the row of `loads_`
     BeTerm term;
-    std::array<PlannedSplit, kMaxSplits> splits;
+    KernelTerms terms;
+    PlannedSplits splits;
   };
+  // What of the parts still counts for a question.
+  enum class Kept : uint8_t { kNothing, kTerms, kAll };
 
-  bool DependsOnTheSame(const LayoutQuestion& question) const;
+  Kept KeptFor(const LayoutQuestion& question) const;
+  void UpdatePart(const LayoutEvaluation& evaluation, const BeTerm& term, Part& part);
 
   std::vector<Part> parts_;  // by kernel index
+  // By kernel index, and LC app of the question.
+  PagedArray<AppLoads> loads_;
   bool any_unknown_ = true;
   // What all parts were computed for.
   uint64_t pairs_version_ = 0;
