@@ -37,7 +37,7 @@ struct LcQueue {
 LcQueue LcQueueOf(Flow& flow) {
   LcQueue queue;
   for (App* const app : flow.lc_apps) {
-    const double load = LoadOf(*app, flow.now_ns);
+    const double load = LoadOf(flow, *app);
     queue.load += load;
     queue.mean_service_ns += load * static_cast<double>(app->query_solo_ns);
   }
@@ -111,7 +111,7 @@ void ViewLcApps(Flow& flow) {
     view.p99_bound = app.options.p99_bound;
     view.solo_ns = app.query_solo_ns;
     view.p99_alone_ns = app.options.p99_alone_ns;
-    view.load = LoadOf(app, flow.now_ns);
+    view.load = LoadOf(flow, app);
     view.load_error = LoadErrorOf(app, view.load, flow.now_ns);
     view.target_tail = app.options.target_ns > 0 ? app.target_tail : 0;
     view.peak_load = app.options.target_ns > 0 ? PeakLoad(app, view.load, flow.now_ns) : 0;

@@ -13,10 +13,10 @@ namespace gpushare::core {
 namespace {
 
 // Adds the time since the last change to the app's exponentially weighted load.
-void AdvanceLoad(App& app, TimeNs now_ns) {
-  const double elapsed = static_cast<double>(now_ns - app.load_updated_ns);
-  if (elapsed <= 0) return;
-  const double keep = std::exp(-elapsed / kLoadWindowNs);
+void AdvanceLoad(Flow& flow, App& app) {
+  const TimeNs now_ns = flow.now_ns;
+  if (now_ns <= app.load_updated_ns) return;
+  const double keep = flow.load_decay.KeepOver(now_ns - app.load_updated_ns);
   const bool counts = app.was_active && !app.only_waits;
   const double busy = counts ? 1 - keep : 0;
   app.load_sum = app.load_sum * keep + busy;
@@ -28,8 +28,8 @@ void AdvanceLoad(App& app, TimeNs now_ns) {
 
 // A busy period counts as what its queries take alone. Otherwise a layout that slows LC would make
 // the app seem loaded, and the planner would leave that layout again.
-void EndBusyPeriod(App& app, TimeNs now_ns) {
-  AdvanceLoad(app, now_ns);
+void EndBusyPeriod(Flow& flow, App& app) {
+  AdvanceLoad(flow, app);
   if (app.busy_ns > 0 && app.busy_solo_ns < app.busy_ns) {
     const double longer =
         1 - static_cast<double>(app.busy_solo_ns) / static_cast<double>(app.busy_ns);
@@ -38,7 +38,7 @@ void EndBusyPeriod(App& app, TimeNs now_ns) {
   app.busy_load = 0;
   app.busy_ns = app.busy_solo_ns = 0;
   app.was_active = false;
-  app.idle_since_ns = now_ns;
+  app.idle_since_ns = flow.now_ns;
 }
 
 // The row of a BE kernel on the place that nobody measured beside the app on the split; -1: none.
@@ -93,8 +93,8 @@ void NoteDuty(Flow& flow, const QueryState& query) {
     if (other->app != &app) return;
   }
   NoteServiceTime(app.duty, flow.now_ns - began_ns, without_be_ns <= began_ns - kDutyQuietNs,
-                  ToleratedLonger(app.options.p99_bound, LoadOf(app, flow.now_ns)),
-                  app.query_solo_ns, flow.now_ns);
+                  ToleratedLonger(app.options.p99_bound, LoadOf(flow, app)), app.query_solo_ns,
+                  flow.now_ns);
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ void LinkQuery(Flow& flow, QueryState& query) {
   flow.busy_on_credit = flow.busy_on_credit || flow.on_credit > 0;
   query.met_credit = flow.busy_on_credit;
   if (!app.was_active) {
-    AdvanceLoad(app, flow.now_ns);
+    AdvanceLoad(flow, app);
     app.was_active = true;
   }
 }
@@ -143,7 +143,7 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   if (query.done_ns > 0) NoteLcWork(flow.segment_gains, query.solo_ns);
   NoteDuty(flow, query);
   if (app.active_queries.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-    EndBusyPeriod(app, flow.now_ns);
+    EndBusyPeriod(flow, app);
   }
 }
 
@@ -156,8 +156,8 @@ double LoadErrorOf(const App& app, double load, TimeNs now_ns) {
   return std::sqrt((load + query) * query);
 }
 
-double LoadOf(App& app, TimeNs now_ns) {
-  AdvanceLoad(app, now_ns);
+double LoadOf(Flow& flow, App& app) {
+  AdvanceLoad(flow, app);
   app.only_waits = app.tasks_in_flight == 0 &&
                    app.active_queries.load(std::memory_order_acquire) <= app.heads_waiting;
   return app.load_weight > 0 ? app.load_sum / app.load_weight : 0;

@@ -20,7 +20,7 @@ void UnlinkQuery(Flow& flow, QueryState& query);
 // smoothed over kLoadWindowNs. A busy period counts in full while it lasts, without the time in
 // which every query waits for a ticket; when it ends it is corrected to what its queries take
 // alone.
-double LoadOf(App& app, TimeNs now_ns);
+double LoadOf(Flow& flow, App& app);
 
 // Standard deviation of that load, where queries arrive at random: n queries in the window leave an
 // error of sqrt(n) queries. The window begins with the first query.

@@ -175,6 +175,23 @@ TEST(IdleSharesTest, ARememberedAnswerIsThatOfTheQuestion) {
   }
 }
 
+TEST(IdleSharesTest, OfAppsWithOneBoundTheOneThatIsLateSoonestDecides) {
+  std::array<LcAppView, 4> apps;
+  apps.fill(App(RateOf(0.3), 50'000));
+  const std::array<int64_t, 4> late_delays_ns = {90'000, kNever, 60'000, 200'000};
+  for (size_t a = 0; a < apps.size(); ++a) apps[a].late_delay_ns = late_delays_ns[a];
+  Snapshot snapshot;
+  snapshot.lc_apps = apps;
+  IdleShares shares;
+  shares.Follow(snapshot);
+  for (int64_t eviction_ns = 0; eviction_ns <= 300'000; eviction_ns += 20'000) {
+    for (const int64_t fixed_ns : {0, 50'000, 400'000}) {
+      EXPECT_EQ(shares.Of(eviction_ns, fixed_ns), IdleShare(snapshot, eviction_ns, fixed_ns))
+          << eviction_ns << ", " << fixed_ns;
+    }
+  }
+}
+
 TEST(IdleSharesTest, AnswersFollowTheTailsAndBudgetsOfTheApps) {
   std::array<LcAppView, 2> apps = {App(RateOf(0.3), 50'000), App(RateOf(0.5), 80'000)};
   Snapshot snapshot;

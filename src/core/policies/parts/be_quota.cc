@@ -34,11 +34,9 @@ BeQuotas::BeQuotas(const Snapshot& snapshot, int32_t layout)
       be_sms_(layout < 0 ? snapshot.sm_count : snapshot.splits[static_cast<size_t>(layout)].be_sms),
       sms_{snapshot.sm_count, snapshot.sm_count - ReservedCapSms(snapshot)} {
   any_ = sms_.unreserved < sms_.device;
-  for (size_t a = 0; a < snapshot.be_apps.size(); ++a) {
-    any_ = any_ || snapshot.be_apps[a].quota_capsms > 0;
-    used_[a] = snapshot.be_apps[a].used_capsms;
-  }
+  for (const BeAppView& app : snapshot.be_apps) any_ = any_ || app.quota_capsms > 0;
   if (!any_) return;
+  for (size_t a = 0; a < snapshot.be_apps.size(); ++a) used_[a] = snapshot.be_apps[a].used_capsms;
   FindBounds();
   // The ledger does not count opaque work: it has no workers.
   for (const RunningView& running : snapshot.running) {

@@ -56,7 +56,12 @@ class IdleLimit {
     const double late = LateShare(eviction_ns, fixed_ns);
     return late > 0 ? std::min(share, kLateMost / late) : share;
   }
-  bool operator==(const IdleLimit&) const = default;
+  // Takes the other limit in, where the same share keeps both but for the delay that makes late.
+  bool Covers(const IdleLimit& other) {
+    if (budget_ns_ != other.budget_ns_ || tail_rate_ != other.tail_rate_) return false;
+    late_delay_ns_ = std::min(late_delay_ns_, other.late_delay_ns_);
+    return true;
+  }
 
  private:
   // At least so many of the queries that wait are late. A residual is uniform.
@@ -136,12 +141,12 @@ class IdleShares {
     return true;
   }
 
-  // Apps with the same bound have the same limit.
+  // Of apps with the same bound and tail, the one whose queries are late soonest is the limit.
   void AddLimit(const LcAppView& app) {
     if (app.blocking_budget_ns == kNever) return;
     const IdleLimit limit(app);
-    for (const IdleLimit& other : limits_) {
-      if (limit == other) return;
+    for (IdleLimit& other : limits_) {
+      if (other.Covers(limit)) return;
     }
     limits_.Add(limit);
   }
