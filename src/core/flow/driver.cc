@@ -125,7 +125,7 @@ absl::Status Driver::DriveUntil(absl::FunctionRef<bool()> done, TimeNs deadline_
     const bool worked = Tick();
     if (done()) break;
     // Checked while there is work too: callbacks that submit could keep the loop running forever.
-    if (flow.device->NowNs() >= deadline_ns) return late();
+    if (deadline_ns != kNever && flow.device->NowNs() >= deadline_ns) return late();
     if (worked) continue;
     if (!virtual_time()) {
       std::this_thread::yield();

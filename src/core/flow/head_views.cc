@@ -99,11 +99,23 @@ void EndWaitToRunAlone(const Flow& flow, const Task& head, HeadView& view) {
 
 using HeadOrder = BoundedList<OrderedHead, kMaxQueues>;
 
+bool GoesBefore(const OrderedHead& a, const OrderedHead& b) { return a.sequence < b.sequence; }
+
+// Merges `moved`, sorted, into the first `stay` entries of the order. Its other entries go.
+void MergeInto(HeadOrder& order, int stay, const HeadOrder& moved) {
+  int left = moved.size();
+  while (order.size() > stay + left) order.PopBack();
+  for (int at = stay + left; left > 0;) {
+    const bool moved_is_last = stay == 0 || GoesBefore(order[stay - 1], moved[left - 1]);
+    order[--at] = moved_is_last ? moved[--left] : order[--stay];
+  }
+}
+
 // Brings Flow::plan_order up to date: most heads stand where they stood in the last plan. Returns
 // whether the graph of one is taken.
 bool OrderHeads(Flow& flow) {
-  HeadOrder stay;
-  HeadOrder move;
+  HeadOrder moved;
+  int stay = 0;
   bool any_taken = false;
   for (const OrderedHead& entry : flow.plan_order) {
     Queue& queue = *entry.queue;
@@ -112,24 +124,19 @@ bool OrderHeads(Flow& flow) {
       continue;
     }
     if (queue.view_is_current) {  // of the same head, which is no graph
-      stay.Add(entry);
+      flow.plan_order[stay++] = entry;
       continue;
     }
     const uint64_t sequence = queue.head->progress.sequence;
-    (sequence == entry.sequence ? stay : move).Add({sequence, &queue});
     any_taken = any_taken || flow.GraphIsTaken(*queue.head);
+    if (sequence == entry.sequence) {
+      flow.plan_order[stay++] = entry;
+    } else {
+      moved.Add({sequence, &queue});
+    }
   }
-  const auto before = [](const OrderedHead& a, const OrderedHead& b) {
-    return a.sequence < b.sequence;
-  };
-  std::sort(move.begin(), move.end(), before);
-  flow.plan_order.Clear();
-  const OrderedHead* next = stay.begin();
-  for (const OrderedHead& moved : move) {
-    while (next != stay.end() && before(*next, moved)) flow.plan_order.Add(*next++);
-    flow.plan_order.Add(moved);
-  }
-  while (next != stay.end()) flow.plan_order.Add(*next++);
+  std::sort(moved.begin(), moved.end(), GoesBefore);
+  MergeInto(flow.plan_order, stay, moved);
   return any_taken;
 }
 
@@ -155,6 +162,7 @@ const HeadView& ViewBeHead(const Flow& flow, Queue& queue, double tail_rate) {
   } else {
     ViewBeTask(flow, *queue.head, tail_rate, queue.view);
     queue.view_is_current = IsKept(*queue.head);
+    queue.held = Reason::kNone;
   }
   return queue.view;
 }
@@ -190,22 +198,23 @@ void ViewHeads(Flow& flow, double tail_rate) {
   const bool any_taken = OrderHeads(flow);
   if (any_taken) HoldTakenGraphs(flow);
   auto& views = flow.buffers.heads;
+  auto& be = flow.buffers.be_heads;
   views.Clear();
-  BoundedList<Queue*, kMaxQueues> be;
+  be.Clear();
+  BoundedList<const HeadView*, kMaxHeads> be_views;
   for (const OrderedHead& entry : flow.plan_order) {
     Queue& queue = *entry.queue;
     const bool lc = !queue.view_is_current && IsLc(*queue.head);
     if (!Offered(queue, lc)) continue;
     if (any_taken && !queue.view_is_current && flow.GraphIsTaken(*queue.head)) continue;
-    if (!lc) {
-      be.Add(&queue);
-    } else if (!views.full()) {
-      views.Add(&ViewLcHead(queue, tail_rate));
+    if (lc) {
+      if (!views.full()) views.Add(&ViewLcHead(queue, tail_rate));
+    } else if (be.TryAdd(&queue)) {
+      be_views.Add(&ViewBeHead(flow, queue, tail_rate));
     }
   }
-  for (Queue* const queue : be) {
-    if (views.full()) return;
-    views.Add(&ViewBeHead(flow, *queue, tail_rate));
+  for (const HeadView* const view : be_views) {
+    if (!views.TryAdd(view)) return;
   }
 }
 
@@ -221,7 +230,10 @@ absl::Status CheckHeadViews(const Flow& flow) {
     HeadView anew;
     ViewBeTask(flow, *queue->head, 0, anew);  // no kept view depends on a tail
     const bool ready = queue->head->state.load(std::memory_order_relaxed) == TaskState::kReady;
-    if (ready && kept == anew) continue;
+    const bool held =
+        queue->held == Reason::kNone ||
+        (queue->head->progress.held_since_ns > 0 && queue->head->record.hold_reason == queue->held);
+    if (ready && held && kept == anew) continue;
     return absl::InternalError(absl::StrCat("The view of ticket ", kept.task.value,
                                             " is not that of its queue's head, ticket ",
                                             anew.task.value, ", as it is now."));

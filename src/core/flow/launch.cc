@@ -122,6 +122,25 @@ void HoldPlanned(Flow& flow, const PlannedHold& planned) {
   Hold(flow, *task, planned);
 }
 
+// Most plans hold the heads that the last one held, for the same reasons. The policies name heads
+// in their order, or nearly, so each is looked for a few places behind the one before.
+void HoldAll(Flow& flow) {
+  constexpr int kLaunchedBetween = 8;
+  const auto& heads = flow.buffers.be_heads;
+  int next = 0;
+  for (const PlannedHold& hold : flow.buffers.plan.holds) {
+    const int end = std::min(heads.size(), next + kLaunchedBetween);
+    int at = next;
+    while (at < end && heads[at]->view.task != hold.task) ++at;
+    if (at < end) {
+      next = at + 1;
+      const Reason held = heads[at]->view_is_current ? heads[at]->held : Reason::kNone;
+      if (held != Reason::kNone && held == hold.reason) continue;
+    }
+    HoldPlanned(flow, hold);
+  }
+}
+
 // The longest BE region that may begin now, as nothing evicts it: the least budget of the LC apps,
 // and 0 while one of them has an active query.
 int64_t RegionBound(const Snapshot& snapshot) {
@@ -194,7 +213,7 @@ void Launch(Flow& flow) {
   for (const PlannedEviction& eviction : plan.evictions) EvictPlanned(flow, eviction);
   const int64_t launches = flow.counters.launches.load(std::memory_order_relaxed);
   for (const PlannedLaunch& launch : plan.launches) LaunchPlanned(flow, launch);
-  for (const PlannedHold& hold : plan.holds) HoldPlanned(flow, hold);
+  HoldAll(flow);
   NoteStalled(flow, flow.counters.launches.load(std::memory_order_relaxed) > launches);
 }
 

@@ -110,6 +110,7 @@ struct PlanBuffers {
   BoundedList<BeAppView, kMaxApps> be_apps;
   BoundedList<QueryView, kMaxActiveQueries> queries;
   BoundedList<const HeadView*, kMaxHeads> heads;  // each is its queue's
+  BoundedList<Queue*, kMaxHeads> be_heads;        // of the BE heads, in their order
   BoundedList<RunningView, kMaxRunning> running;
   std::vector<PairOption> pairs;
   std::vector<float> hoped;  // PairTable::hoped

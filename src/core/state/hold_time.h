@@ -26,6 +26,7 @@ inline void CountHeld(Task& task, TimeNs now_ns) {
   const size_t row = HoldRow(task.record.hold_reason);
   if (row < kHoldReasons) task.app->held_ns[row] += now_ns - task.progress.held_since_ns;
   task.progress.held_since_ns = 0;
+  task.queue->held = Reason::kNone;  // it may be the queue's head
 }
 
 }  // namespace gpushare::core

@@ -219,6 +219,9 @@ struct alignas(64) Queue {
   bool in_plan_order = false;  // in Flow::plan_order
   // `view` is what the next snapshot has for the head, which is ready (flow/head_views.h).
   bool view_is_current = false;
+  // While the view is current: the head is held for this reason, as its record says, so that a hold
+  // for the same changes nothing. kNone: look at the head.
+  Reason held = Reason::kNone;
   // The head and the tasks behind it of which the plan stage has seen that they wait for no ticket:
   // so many, up to `ready_last`. 0: none yet.
   int32_t ready_run = 0;

@@ -75,6 +75,7 @@ void Hold(Flow& flow, Task& task, const PlannedHold& hold) {
   if (task.progress.held_since_ns > 0 && task.record.hold_reason == hold.reason) return;
   CountHeld(task, flow.now_ns);
   task.progress.held_since_ns = flow.now_ns;
+  if (task.queue->head == &task && flow.now_ns > 0) task.queue->held = hold.reason;
   if (std::exchange(task.record.hold_reason, hold.reason) == hold.reason) return;
   flow.Emit(Held{.task = LabelOf(task),
                  .value_ns = hold.value_ns,
