@@ -9,6 +9,7 @@
 #include "src/core/policies/parts/blocking.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
+#include "src/core/policies/parts/same_work.h"
 
 namespace gpushare::core {
 
@@ -52,9 +53,11 @@ Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) con
   if (places_.IsBesideLc(place)) {
     if (SidesOf(task) == Sides::kNone) {
       const LatencyEstimate worst = WorstLatency(snapshot_, task.kernel_index, layout_.split);
-      const Judgement held = {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
+      if (!places_.quotas().IsConfined(task)) {
+        return {Reason::kHoldBlocking, worst.value_ns, worst.limit_ns};
+      }
       // Confined work has no other place.
-      return places_.quotas().IsConfined(task) ? JudgeCredit(blocking_ns, held) : held;
+      return JudgeCredit(blocking_ns, worst.value_ns, worst.limit_ns);
     }
     // Work that is no registered kernel has no measured pair: its blocking time must fit instead.
     if (!IsMeasured(task)) (evictable ? eviction_ns : fixed_ns) = blocking_ns;
@@ -68,18 +71,20 @@ Judgement BeJudge::JudgeBlocking(const HeadView& task, const BePlace& place) con
   if (!places_.IsBesideLc(place) && idle_period_.IsOneOf(idle_shares_.Of(eviction_ns, fixed_ns))) {
     return {};
   }
-  const Judgement held = evictable
-                             ? Judgement{Reason::kHoldBlocking, total_ns, budgets_.eviction_ns}
-                             : Judgement{Reason::kHoldBlocking, budgets_.AsUncuttable(total_ns),
-                                         budgets_.uncuttable_ns};
-  return JudgeCredit(SumNs(fixed_ns, eviction_ns), held);
+  const int64_t value_ns = evictable ? total_ns : budgets_.AsUncuttable(total_ns);
+  const int64_t limit_ns = evictable ? budgets_.eviction_ns : budgets_.uncuttable_ns;
+  return JudgeCredit(SumNs(fixed_ns, eviction_ns), value_ns, limit_ns);
 }
 
 // Work that blocks longer than a budget may start on credit.
-Judgement BeJudge::JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const {
+Judgement BeJudge::JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t limit_ns) const {
   const CreditAnswer answer = AskTailAccounts(snapshot_, blocking_ns);
-  if (answer.covered) return {.on_credit = true};
-  if (answer.need <= 0) return blocking;
+  if (answer.covered) {
+    Judgement launched;
+    launched.on_credit = true;
+    return launched;
+  }
+  if (answer.need <= 0) return {Reason::kHoldBlocking, value_ns, limit_ns};
   constexpr double kThousandths = 1000;
   return {Reason::kHoldTailCredit, static_cast<int64_t>(answer.need * kThousandths),
           static_cast<int64_t>(std::max(0.0, answer.credit) * kThousandths)};
@@ -157,6 +162,11 @@ bool BeJudge::IsAlone(const HeadView& task, const BePlace& place) const {
 
 bool BeJudge::MayLaunch(const HeadView& task, const BePlace& place) const {
   return MayUse(task, place) && Judge(task, place).reason == Reason::kNone;
+}
+
+bool BeJudge::AreAlike(const HeadView& a, const HeadView& b) const {
+  return IsSameWork(a, b) && !places_.quotas().any() && !shares_.any_overdue() &&
+         !places_.MayHaveLive(a.queue) && !places_.MayHaveLive(b.queue);
 }
 
 bool BeJudge::SharesQueue(const HeadView& task, const BePlace& place) const {

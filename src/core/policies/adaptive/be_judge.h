@@ -22,11 +22,17 @@
 
 namespace gpushare::core {
 
+// The order of the fields keeps the compiler from copying two of them at once. A wide copy of what
+// was just written in parts waits for these writes, at each head of each plan.
 struct Judgement {
-  Reason reason = Reason::kNone;  // kNone: it may be launched
+  Judgement() = default;
+  Judgement(Reason held_for, int64_t value, int64_t limit)
+      : value_ns(value), reason(held_for), limit_ns(limit) {}
+
   int64_t value_ns = 0;
+  Reason reason = Reason::kNone;  // kNone: it may be launched
+  bool on_credit = false;         // of the tail accounts
   int64_t limit_ns = 0;
-  bool on_credit = false;  // of the tail accounts
 };
 
 class BeJudge {
@@ -62,12 +68,15 @@ class BeJudge {
   // By all of these.
   Judgement Judge(const HeadView& task, const BePlace& place) const;
   bool MayLaunch(const HeadView& task, const BePlace& place) const;
+  // Whether both heads are judged alike on each place.
+  bool AreAlike(const HeadView& a, const HeadView& b) const;
 
  private:
   bool IsAlone(const HeadView& task, const BePlace& place) const;
   bool IsMeasured(const HeadView& task) const;
   Sides SidesOf(const HeadView& task) const;
-  Judgement JudgeCredit(int64_t blocking_ns, const Judgement& blocking) const;
+  // `value_ns` and `limit_ns`: what holds it where no account knows of it.
+  Judgement JudgeCredit(int64_t blocking_ns, int64_t value_ns, int64_t limit_ns) const;
   Judgement HoldForQuota(const HeadView& task) const;
   bool SharesQueue(const HeadView& task, const BePlace& place) const;
   bool LeavesPlace(const HeadView& task, const BePlace& place) const;

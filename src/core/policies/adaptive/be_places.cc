@@ -233,8 +233,33 @@ void BePlaces::Fill(Plan& plan) {
   }
 }
 
+// Of the reasons that hold the head, by place, the one that is expected to clear first.
+inline void BePlaces::FindHold(const HeadView& head, PlannedHold& hold) const {
+  hold.reason = Reason::kHoldWindow;
+  hold.value_ns = hold.limit_ns = 0;
+  int first_rank = 100;
+  for (const BePlace& place : places_.all()) {
+    if (!judge_.MayUse(head, place)) continue;
+    const Judgement judgement = judge_.Judge(head, place);
+    if (judgement.reason == Reason::kNone) {  // the plan was full
+      hold.reason = Reason::kHoldWindow;
+      hold.value_ns = hold.limit_ns = kMaxPlannedActions;
+      return;
+    }
+    const int rank = Rank(judgement.reason);
+    if (rank >= first_rank) continue;
+    first_rank = rank;
+    hold.reason = judgement.reason;
+    hold.value_ns = judgement.value_ns;
+    hold.limit_ns = judgement.limit_ns;
+    if (rank == 0) return;  // nothing clears before it
+  }
+}
+
 void BePlaces::HoldRest(Plan& plan) const {
   const size_t count = std::min<size_t>(snapshot_.heads.size(), kMaxHeads);
+  const HeadView* judged = nullptr;
+  PlannedHold hold;
   for (size_t h = 0; h < count; ++h) {
     const HeadView& head = snapshot_.heads[h];
     if (!IsBeCompute(head) || launched_[h]) continue;
@@ -242,22 +267,10 @@ void BePlaces::HoldRest(Plan& plan) const {
     if (head.runs_alone) {
       plan.replan_at_ns = std::min(plan.replan_at_ns, head.ready_ns + kBePassedNsMax + 1);
     }
-    Judgement first_to_clear{Reason::kHoldWindow, 0, 0};
-    int first_rank = 100;
-    for (const BePlace& place : places_.all()) {
-      if (!judge_.MayUse(head, place)) continue;
-      const Judgement judgement = judge_.Judge(head, place);
-      // kNone: the plan was full.
-      const int rank = judgement.reason == Reason::kNone ? 0 : Rank(judgement.reason);
-      if (rank >= first_rank) continue;
-      first_rank = rank;
-      first_to_clear = judgement.reason == Reason::kNone
-                           ? Judgement{Reason::kHoldWindow, kMaxPlannedActions, kMaxPlannedActions}
-                           : judgement;
-      if (first_rank == 0) break;  // nothing clears before it
-    }
-    plan.holds.TryAdd(
-        {head.task, first_to_clear.reason, first_to_clear.value_ns, first_to_clear.limit_ns});
+    hold.task = head.task;
+    if (judged == nullptr || !judge_.AreAlike(head, *judged)) FindHold(head, hold);
+    judged = &head;
+    plan.holds.TryAdd(hold);
   }
 }
 

@@ -54,6 +54,7 @@ class BePlaces {
   bool PairRunning(BePlace& place, Plan& plan);
   bool LaunchPartner(const HeadView& task, const BePair& pair, BePlace& place, Plan& plan);
   bool OlderNeedsRoom(const HeadView& task) const;
+  void FindHold(const HeadView& head, PlannedHold& hold) const;
 
   const Snapshot& snapshot_;
   const LcActivity& lc_;

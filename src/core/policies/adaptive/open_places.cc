@@ -91,6 +91,7 @@ void OpenPlaces::AddLive(const HeadView& task, BePlace& place) {
     place.next[static_cast<size_t>(place.live)] = task.followed ? task.app : -1;
   }
   ++place.live;
+  live_queues_ |= QueueBit(task.queue);
   if (CanBeEvicted(snapshot_, task)) {
     Evictions& evictions = place.evictions;
     evictions.sum_ns = SumNs(evictions.sum_ns, BlockingOn(snapshot_, task, place.index));

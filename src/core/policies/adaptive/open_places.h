@@ -99,10 +99,14 @@ class OpenPlaces {
   bool RunsAlone(const HeadView& task) const {
     return task.runs_alone || RunsInSegments(snapshot_, task) || quotas_.IsUnbounded(task);
   }
+  // False only where no task of the queue is live on any place.
+  bool MayHaveLive(QueueId queue) const { return (live_queues_ & QueueBit(queue)) != 0; }
   // A launch of the task on the place was planned.
   void Take(const HeadView& task, BePlace& place);
 
  private:
+  // Several queues may share it.
+  static uint64_t QueueBit(QueueId queue) { return uint64_t{1} << (queue.value % 64); }
   size_t WholeSlot() const { return is_split_ ? 2 : 0; }
   void AddPlace(PlaceIndex index, PlaceRole role);
   void AddHomes();
@@ -116,6 +120,7 @@ class OpenPlaces {
   std::array<BePlace, 3 + kMaxSplits> places_;
   size_t count_ = 0;
   bool any_be_ = false;
+  uint64_t live_queues_ = 0;  // QueueBit of queues of live tasks
   BeLoad load_;
 };
 

@@ -30,6 +30,8 @@ class FairShare {
  public:
   explicit FairShare(const Snapshot& snapshot);
 
+  // Whether some head waits too long, so that its time decides.
+  bool any_overdue() const { return any_overdue_; }
   // Whether BE head `a` goes before BE head `b`, which was submitted earlier.
   bool GoesBefore(const HeadView& a, const HeadView& b) const;
   // Whether the place in a window behind a task of `app` that is followed is left to that app.

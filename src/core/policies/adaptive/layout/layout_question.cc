@@ -12,6 +12,7 @@
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
+#include "src/core/policies/parts/same_work.h"
 #include "src/core/seams/graph_cut.h"
 #include "src/core/seams/headroom.h"
 
@@ -57,7 +58,9 @@ double MostOf(const Snapshot& snapshot, const BeQuotas& quotas, const HeadView& 
 }
 
 // A share in steps, so that the question stays the same while a tail is estimated anew.
-double RoundDown(double share) { return std::floor(share * kIdleShareSteps) / kIdleShareSteps; }
+double RoundDown(double share) {
+  return static_cast<double>(static_cast<int64_t>(share * kIdleShareSteps)) / kIdleShareSteps;
+}
 
 // The first split whose LC side holds the reservations.
 int32_t FirstSplit(const Snapshot& snapshot, int32_t splits) {
@@ -102,8 +105,11 @@ void AddTo(BeTerm& term, const BeTerm& other) {
 
 double RoundLoad(double load) {
   if (!(load > 0)) return 0;
-  const double rounded = std::round(load * kLoadSteps) / kLoadSteps;
-  return std::min(rounded, kLoadMax);
+  if (load >= kLoadMax + 1) return kLoadMax;
+  // As std::round, which is a call for each app of each plan.
+  const double steps = load * kLoadSteps;
+  const auto whole = static_cast<double>(static_cast<int64_t>(steps));
+  return std::min((steps - whole >= 0.5 ? whole + 1 : whole) / kLoadSteps, kLoadMax);
 }
 
 double LoadMargin(const Snapshot& snapshot) {
@@ -227,8 +233,12 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
       AddTo(term, one);
     }
   };
+  const HeadView* added = nullptr;
   for (const HeadView& head : snapshot.heads) {
-    add(head, HeadBlocking(snapshot, budgets, quotas, head));
+    if (added == nullptr || !IsSameWork(head, *added)) {
+      add(head, HeadBlocking(snapshot, budgets, quotas, head));
+    }
+    added = &head;
   }
   for (const RunningView& running : snapshot.running) {
     add(running.task, RunningBlocking(snapshot, budgets, running));
