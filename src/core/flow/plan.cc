@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/application_call.h"
+#include "src/core/base/ids.h"
 #include "src/core/base/tuning.h"
 #include "src/core/flow/head_views.h"
 #include "src/core/flow/progress_plan.h"
@@ -130,21 +131,24 @@ void ViewLcApps(Flow& flow) {
 }
 
 void UpdateFairWeights(Flow& flow) {
+  bool any_quota = false;
+  for (App* const app : flow.be_apps) {
+    const BeAppView& view = flow.buffers.be_apps[app->plan_index];
+    app->fair_weight = std::max(view.weight, kFairWeightMin);
+    any_quota = any_quota || app->reserved_capsms.load(std::memory_order_relaxed) > 0;
+  }
+  if (!any_quota) return;
   std::array<int32_t, kMaxApps> quotas;
   std::array<double, kMaxApps> weights;
-  bool any_quota = false;
   const auto count = static_cast<size_t>(flow.be_apps.size());
   for (size_t a = 0; a < count; ++a) {
     const App& app = *flow.be_apps[static_cast<int>(a)];
     quotas[a] = app.reserved_capsms;
-    weights[a] = std::max(app.options.weight, kFairWeightMin);
-    any_quota = any_quota || quotas[a] > 0;
+    weights[a] = app.fair_weight;
   }
-  if (any_quota) {
-    double capsms = flow.device->capabilities().profile.sm_count;
-    for (const App* app : flow.lc_apps) capsms -= app->reserved_capsms;
-    BoundByQuotas({quotas.data(), count}, capsms, {weights.data(), count});
-  }
+  double capsms = flow.device->capabilities().profile.sm_count;
+  for (const App* app : flow.lc_apps) capsms -= app->reserved_capsms;
+  BoundByQuotas({quotas.data(), count}, capsms, {weights.data(), count});
   for (size_t a = 0; a < count; ++a) flow.be_apps[static_cast<int>(a)]->fair_weight = weights[a];
 }
 
@@ -160,19 +164,16 @@ void BoundCredit(const Flow& flow, App& app) {
 }
 
 void ViewBeApps(Flow& flow) {
-  flow.buffers.be_apps.Clear();
   UpdateFairWeights(flow);
   for (App* const owner : flow.be_apps) {
     App& app = *owner;
     BoundCredit(flow, app);
-    BeAppView& view = flow.buffers.be_apps.Add();
-    view.app = AppId{app.id.load(std::memory_order_relaxed)};
+    BeAppView& view = flow.buffers.be_apps[app.plan_index];  // IndexApps wrote its beginning
     view.quota_capsms = app.reserved_capsms;
-    view.weight = app.options.weight;
     view.fair_weight = app.fair_weight;
     view.attained_ns = app.on_device_ns == 0 ? app.attained_ns : StartTag(app);
     view.served_ns = app.tasks_in_flight > 0 ? flow.now_ns : app.served_ns;
-    const auto used = flow.ledger.UsedBy(static_cast<int>(app.slot));
+    const auto used = flow.ledger.UsedBy(static_cast<int>(SmallSlot(view.app.value)));
     view.used_capsms = used == 0 ? 0 : CapSmsOf(used);
     view.packed = app.packed;
   }

@@ -14,10 +14,12 @@
 namespace gpushare::core {
 namespace {
 
-// Apps in dense order, by class: the rows of the snapshot and of the pair table.
+// Apps in dense order, by class: the rows of the snapshot and of the pair table. What of a BE app's
+// row stays the same is written here.
 void IndexApps(Flow& flow) {
   flow.lc_apps.Clear();
   flow.be_apps.Clear();
+  flow.buffers.be_apps.Clear();
   for (int slot = 0; slot < flow.tables.app_slots(); ++slot) {
     App& app = flow.tables.app_slot(slot);
     app.plan_index = App::kNoIndex;
@@ -26,6 +28,10 @@ void IndexApps(Flow& flow) {
     auto& apps = lc ? flow.lc_apps : flow.be_apps;
     app.plan_index = apps.size();
     apps.Add(&app);
+    if (lc) continue;
+    BeAppView& view = flow.buffers.be_apps.Add();
+    view.app = AppId{app.id.load(std::memory_order_relaxed)};
+    view.weight = app.options.weight;
   }
 }
 

@@ -116,40 +116,41 @@ struct QueryView {
 
 // --- tasks --------------------------------------------------------------------------------------
 
-// The head of one queue (kReady), or the rest of an evicted task.
+// The head of one queue (kReady), or the rest of an evicted task. Each plan reads of most heads the
+// fields up to `eviction_p99_ns`, so these stand together.
 struct HeadView {
   TicketId task;
   AppClass app_class = AppClass::kBestEffort;
-  int32_t app = -1;  // index into lc_apps or be_apps
-  QueueId queue;
-  QueryId query;
   TaskKind kind = TaskKind::kKernel;
-  const KernelDesc* kernel = nullptr;  // immutable; null for memcpy and opaque work
-  int32_t kernel_index = -1;           // row of `pairs`; -1 without a kernel
-  int32_t overlap_index = -1;  // row of `co_schedules`; -1: no workers, or the table is full
-  uint64_t sequence = 0;       // order of submission
-  TimeNs ready_ns = 0;
-  int32_t ready_count = 1;  // tasks of this queue that may be launched in a row, this one included
-  int64_t blocks_left = 0;  // block tasks not yet done; bytes for a copy
-  bool resumed = false;     // it was on the device before
-  bool followed = false;    // BE: its queue has a next task, which waits for nothing but this one
   bool evictable = false;
   bool confinable = false;
-  CopyDirection direction = CopyDirection::kNone;
-  bool pinned = false;
-  Prediction remaining;     // of what is left, alone on the whole device
   bool runs_alone = false;  // BE: its duration is to be measured (state/solo_runs.h)
+  int32_t app = -1;         // index into lc_apps or be_apps
+  QueueId queue;
+  int32_t kernel_index = -1;           // row of `pairs`; -1 without a kernel
+  const KernelDesc* kernel = nullptr;  // immutable; null for memcpy and opaque work
+  TimeNs ready_ns = 0;
+  Prediction remaining;  // of what is left, alone on the whole device
+  // What its eviction adds to an LC query, predicted; kNever when not evictable.
+  int64_t eviction_ns = 0;
+  int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
+  int32_t overlap_index = -1;   // row of `co_schedules`; -1: no workers, or the table is full
+  int32_t ready_count = 1;  // tasks of this queue that may be launched in a row, this one included
+  // Whether the evictions are predictions: an unknown kernel counts as leaving at once.
+  bool eviction_known = false;
+  bool resumed = false;   // it was on the device before
+  bool followed = false;  // BE: its queue has a next task, which waits for nothing but this one
+  bool pinned = false;
+  CopyDirection direction = CopyDirection::kNone;
+  uint64_t sequence = 0;  // order of submission
+  QueryId query;
+  int64_t blocks_left = 0;  // block tasks not yet done; bytes for a copy
   // BE, a graph that can run in segments: what it gains beside queries, a share of LC's time
   // (state/segment_gain.h); else 0.
   double segment_gain = 0;
   // The same on a split, as measured, and how much that counts beside a prediction, 0 to 1.
   double split_gain = 0;
   double split_gain_known = 0;
-  // What its eviction adds to an LC query, predicted; kNever when not evictable.
-  int64_t eviction_ns = 0;
-  int64_t eviction_p99_ns = 0;  // after which it has left; kNever when not evictable
-  // Whether these are predictions: an unknown kernel counts as leaving at once.
-  bool eviction_known = false;
 
   bool operator==(const HeadView&) const = default;
 };

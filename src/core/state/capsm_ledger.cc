@@ -43,11 +43,6 @@ CapSmLedger::CapSmLedger(int32_t sm_count, int32_t sm_granularity, int32_t remai
   free_ = capacity_;
 }
 
-size_t CapSmLedger::Index(int app) {
-  assert(app >= 0 && app < kMaxApps && "not an app");
-  return static_cast<size_t>(app);
-}
-
 void CapSmLedger::AddApp(int app, AppClass app_class) {
   App& row = app_[Index(app)];
   assert(!row.present && "the app is there already");

@@ -37,6 +37,8 @@
 #define GPUSHARE_SRC_CORE_STATE_CAPSM_LEDGER_H_
 
 #include <array>
+#include <cassert>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/numeric/int128.h"
@@ -110,7 +112,10 @@ class CapSmLedger {
     bool has_remainder = false;  // its packed reservation or side includes the left-over SMs
   };
 
-  static size_t Index(int app);
+  static size_t Index(int app) {
+    assert(app >= 0 && app < kMaxApps && "not an app");
+    return static_cast<size_t>(app);
+  }
   CapSmUnits GroupUnits() const { return CapSmUnits(granularity_) * kCapSmUnit; }
   CapSmUnits ClaimFor(const App& app) const;
   int32_t PackedReservation(const App& app, int32_t capsms, bool& takes_remainder) const;

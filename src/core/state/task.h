@@ -267,6 +267,16 @@ struct alignas(64) App {
   // The flow's own.
   alignas(64) int32_t plan_index = kNoIndex;  // row in the snapshot's lc_apps or be_apps
   int32_t tasks_in_flight = 0;
+  // What each plan reads of a BE app, up to `packed`, stands on one line.
+  std::atomic<int32_t> reserved_capsms{0};
+  int32_t backlog_queues = 0;  // its queues that have a head
+  double fair_weight = 1;      // BE: its weight, as far as its quota lets it count (fair_weight.h)
+  // BE: predicted duration of its work that is done, over its fair weight; and of its tasks that
+  // are on the device, not divided.
+  double attained_ns = 0;
+  int64_t on_device_ns = 0;
+  TimeNs served_ns = 0;  // BE: when a task of it last left the device
+  std::atomic<bool> packed{false};
   // Queue heads that wait for tickets, as of the last plan. Their queries do not hold BE work,
   // because the tickets may be of BE work.
   int32_t heads_waiting = 0;
@@ -292,15 +302,6 @@ struct alignas(64) App {
   TimeNs peak_updated_ns = 0;
   const KernelDesc* main_kernel = nullptr;
   int64_t main_kernel_credit = 0;
-  std::atomic<int32_t> reserved_capsms{0};
-  std::atomic<bool> packed{false};
-  double fair_weight = 1;  // BE: its weight, as far as its quota lets it count (fair_weight.h)
-  // BE: predicted duration of its work that is done, over its fair weight; and of its tasks that
-  // are on the device, not divided.
-  double attained_ns = 0;
-  int64_t on_device_ns = 0;
-  TimeNs served_ns = 0;                         // BE: when a task of it last left the device
-  int32_t backlog_queues = 0;                   // its queues that have a head
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
 
