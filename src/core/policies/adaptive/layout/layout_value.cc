@@ -230,6 +230,10 @@ void LayoutEvaluation::PlanSplits(const BeTerm& be, PlannedSplits& out) const {
 
 KernelTerms LayoutEvaluation::TermsOf(const BeTerm& be) const {
   KernelTerms terms;
+  const auto counts = [](const LcTerm& lc) { return !lc.silent; };
+  terms.judged =
+      std::any_of(question_.lc.begin(), question_.lc.begin() + question_.lc_count, counts);
+  if (!terms.judged) return terms;
   terms.be_side.fill(1e9F);
   terms.lc_side.fill(1e9F);
   terms.slowest.fill(1e9F);
@@ -239,7 +243,6 @@ KernelTerms LayoutEvaluation::TermsOf(const BeTerm& be) const {
   const auto splits = static_cast<size_t>(std::min(question_.splits, kMaxSplits));
   for (int32_t a = 0; a < question_.lc_count; ++a) {
     if (question_.lc[static_cast<size_t>(a)].silent) continue;
-    terms.judged = true;
     const PairOption* const row = &pairs_.at(a, be.kernel, 0);
     for (size_t s = 0; s < splits; ++s) {
       terms.be_side[s] = std::min(terms.be_side[s], row[s].be_speed_be_side);
@@ -262,7 +265,7 @@ void LayoutEvaluation::UpdateLoads(int32_t kernel, bool kept, AppLoads* loads) c
   for (int32_t a = 0; a < question_.lc_count; ++a) {
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
     AppLoads& app = loads[a];
-    if (kept && app.load == lc.load) continue;
+    if (lc.silent || (kept && app.load == lc.load)) continue;
     app.load = lc.load;
     app.on_split.fill(0);
     const PairOption* const row = &pairs_.at(a, kernel, 0);
