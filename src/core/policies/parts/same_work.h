@@ -20,6 +20,16 @@ inline bool IsSameWork(const HeadView& a, const HeadView& b) {
          a.confinable == b.confinable && a.runs_alone == b.runs_alone;
 }
 
+// Calls `use` with each head that is not the same work as the one before it.
+template <class Use>
+void ForEachWork(const HeadList& heads, const Use& use) {
+  const HeadView* last = nullptr;
+  for (const HeadView& head : heads) {
+    if (last == nullptr || !IsSameWork(head, *last)) use(head);
+    last = &head;
+  }
+}
+
 }  // namespace gpushare::core
 
 #endif  // GPUSHARE_SRC_CORE_POLICIES_PARTS_SAME_WORK_H_

@@ -233,13 +233,9 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
       AddTo(term, one);
     }
   };
-  const HeadView* added = nullptr;
-  for (const HeadView& head : snapshot.heads) {
-    if (added == nullptr || !IsSameWork(head, *added)) {
-      add(head, HeadBlocking(snapshot, budgets, quotas, head));
-    }
-    added = &head;
-  }
+  ForEachWork(snapshot.heads, [&](const HeadView& head) {
+    add(head, HeadBlocking(snapshot, budgets, quotas, head));
+  });
   for (const RunningView& running : snapshot.running) {
     add(running.task, RunningBlocking(snapshot, budgets, running));
   }
