@@ -14,8 +14,8 @@
 namespace gpushare::core {
 namespace {
 
-// Apps in dense order, by class: the rows of the snapshot and of the pair table. What of a BE app's
-// row stays the same is written here.
+// Apps in dense order, by class: the rows of the snapshot and of the pair table. Also writes the
+// constant fields of a BE app's row.
 void IndexApps(Flow& flow) {
   flow.lc_apps.Clear();
   flow.be_apps.Clear();

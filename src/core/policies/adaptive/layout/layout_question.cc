@@ -241,7 +241,11 @@ void QuestionBuilder::AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shar
   }
   const auto apps = static_cast<int32_t>(bounded.count());
   question_.beside = all_bounded ? std::clamp(apps, 1, kQuotaLanes) : 1;
-  for (size_t word = 0; word < words; ++word) {
+  TakeTerms({present.data(), words});
+}
+
+void QuestionBuilder::TakeTerms(absl::Span<const uint64_t> present) {
+  for (size_t word = 0; word < present.size(); ++word) {
     for (uint64_t bits = present[word]; bits != 0; bits &= bits - 1) {
       const size_t k = word * 64 + static_cast<size_t>(std::countr_zero(bits));
       BeTerm& term = question_.be[static_cast<size_t>(question_.be_count++)];

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "src/core/base/limits.h"
 #include "src/core/policies/adaptive/layout/layout.h"
 #include "src/core/policies/parts/idle_share.h"
@@ -94,6 +95,8 @@ class QuestionBuilder {
   };
 
   void AddBeTerms(const Snapshot& snapshot, IdleShares& idle_shares);
+  // Of the kernels that are present, a bit each.
+  void TakeTerms(absl::Span<const uint64_t> present);
 
   LayoutQuestion question_;
   std::array<KernelScratch, kMaxKernels> by_kernel_;

@@ -76,7 +76,7 @@ struct InflationLimit {
 };
 
 // What the values of one BE kernel are made of, but the loads of the LC apps. Only where no app has
-// a target. By split; speeds are those of the pair table, of which no more than a float is known.
+// a target. By split; speeds are floats, as in the pair table.
 struct KernelTerms {
   using Speeds = std::array<float, kMaxSplits>;
   bool judged = false;  // an LC app counts

@@ -46,7 +46,7 @@ class SplitValues {
     KernelTerms terms;
     PlannedSplits splits;
   };
-  // What of the parts still counts for a question.
+  // Which cached parts are valid for a question.
   enum class Kept : uint8_t { kNothing, kTerms, kAll };
 
   Kept KeptFor(const LayoutQuestion& question) const;
