@@ -190,6 +190,24 @@ LaneIndex Lanes::Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) con
   return best;
 }
 
+LaneIndex Lanes::PickForCopy(CopyDirection direction) const {
+  const Kind& list = kind(kWholeDevice, LaneClass::kCopy);
+  const int own = direction == CopyDirection::kDeviceToHost ? 1 : 0;
+  for (const int first : {own, 1 - own}) {
+    LaneIndex best = kNoLane;
+    for (int i = first; i < list.count; i += 2) {
+      const LaneIndex index = list.lanes[static_cast<size_t>(i)];
+      if (!lane(index).usable.load(std::memory_order_relaxed)) continue;
+      const auto load = [this](LaneIndex of) {
+        return lane(of).in_flight.load(std::memory_order_relaxed);
+      };
+      if (best == kNoLane || load(index) < load(best)) best = index;
+    }
+    if (best != kNoLane) return best;
+  }
+  return kNoLane;
+}
+
 LaneIndex Lanes::PickForQuota(PlaceIndex place, uint32_t salt) const {
   const Kind& list = kind(place, LaneClass::kBe);
   if (list.quota_count == 0) return Pick(place, LaneClass::kBe, salt);

@@ -64,6 +64,9 @@ class Lanes {
 
   // The least busy usable lane of the class; kNoLane when there is none. `salt` spreads apps.
   LaneIndex Pick(PlaceIndex place, LaneClass lane_class, uint32_t salt) const;
+  // The least busy copy lane of the direction. Copies of both on one lane would wait for each
+  // other, and the link is full duplex.
+  LaneIndex PickForCopy(CopyDirection direction) const;
   // The BE lane of a launch within a quota. On the whole device an idle one, kNoLane when there is
   // none: behind another launch it would wait whatever SMs are free, and so would work of other
   // lanes with the same hardware queue.

@@ -94,6 +94,33 @@ std::vector<bool> SmsOf(const PlaceSpec& spec, const DeviceProfile& profile) {
   return sms;
 }
 
+// On one lane a copy would wait for those of the other direction.
+TEST(CopyLanesTest, EachDirectionHasItsLanesAsLongAsOneIsLeft) {
+  PlaceDevice device(Sizes(132, 15, false));
+  Lanes lanes;
+  ASSERT_TRUE(lanes.Create(device, kMaxSplits).ok());
+  std::set<LaneIndex> in;
+  std::set<LaneIndex> out;
+  const auto pick = [&](CopyDirection direction) {
+    const LaneIndex index = lanes.PickForCopy(direction);
+    EXPECT_EQ(lanes.lane(index).lane_class, LaneClass::kCopy);
+    lanes.lane(index).in_flight.fetch_add(1);
+    return index;
+  };
+  for (int i = 0; i < 8; ++i) {
+    in.insert(pick(CopyDirection::kHostToDevice));
+    out.insert(pick(CopyDirection::kDeviceToHost));
+  }
+  EXPECT_EQ(in.size(), 2U) << "the least busy one";
+  EXPECT_EQ(out.size(), 2U);
+  for (const LaneIndex index : in) EXPECT_EQ(out.count(index), 0U);
+  EXPECT_EQ(in.count(lanes.PickForCopy(CopyDirection::kPeer)), 1U);
+  for (const LaneIndex index : in) lanes.lane(index).usable = false;
+  EXPECT_EQ(out.count(lanes.PickForCopy(CopyDirection::kHostToDevice)), 1U);
+  for (const LaneIndex index : out) lanes.lane(index).usable = false;
+  EXPECT_EQ(lanes.PickForCopy(CopyDirection::kHostToDevice), kNoLane);
+}
+
 class LanesTest : public ::testing::Test {
  protected:
   // Makes the splits and collects their sizes; every split must use every SM exactly once.

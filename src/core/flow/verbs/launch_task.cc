@@ -108,10 +108,13 @@ LaneIndex PickLane(const Flow& flow, const Task& task, const PlannedLaunch& plan
       return fits ? lane : kNoLane;
     }
   }
+  const LaneClass lane_class = LaneClassOf(task, planned);
+  if (lane_class == LaneClass::kCopy && task.work.kind == TaskKind::kMemcpy) {
+    return flow.lanes.PickForCopy(task.work.copy.direction);
+  }
   const uint32_t salt = task.work.kind == TaskKind::kMemcpy
                             ? static_cast<uint32_t>(task.work.copy.direction)
                             : task.app->slot;
-  const LaneClass lane_class = LaneClassOf(task, planned);
   if (lane_class == LaneClass::kBe && planned.form == Form::kWorkers && HasQuota(task)) {
     return flow.lanes.PickForQuota(planned.place, salt);
   }
