@@ -75,6 +75,11 @@ double UserCostModel::ErrorBeside(const core::KernelDesc& kernel, int32_t sms,
   return built_in_->ErrorBeside(kernel, sms, neighbour, neighbour_sms);
 }
 
+double UserCostModel::SpeedBesideCopies(const core::KernelDesc& kernel,
+                                        core::LinkUse copies) const {
+  return built_in_->SpeedBesideCopies(kernel, copies);
+}
+
 // A table may answer differently each time.
 void UserCostModel::TakePairChanges(core::PairChanges& out) {
   built_in_->TakePairChanges(out);

@@ -35,6 +35,7 @@ class UserCostModel final : public core::CostModel {
                      int32_t neighbour_sms) const override;
   bool KnowsBeside(const core::KernelDesc& kernel, int32_t sms,
                    const core::KernelDesc& neighbour) const override;
+  double SpeedBesideCopies(const core::KernelDesc& kernel, core::LinkUse copies) const override;
   double ErrorBeside(const core::KernelDesc& kernel, int32_t sms, const core::KernelDesc& neighbour,
                      int32_t neighbour_sms) const override;
   void TakePairChanges(core::PairChanges& out) override;

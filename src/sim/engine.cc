@@ -223,9 +223,15 @@ void Engine::FireTimers() {
   }
 }
 
+void Engine::NoteCopies() {
+  const core::DeviceProfile& profile = capabilities_.profile;
+  if (profile.copy_in_slowdown > 0 || profile.copy_out_slowdown > 0) dirty_ = true;
+}
+
 void Engine::FireDue() {
   Link::Copy copy;
   while (link_.TakeFinished(now_, copy)) {
+    NoteCopies();
     launches_[copy.launch].start_ns = copy.start_ns;
     EndLaunch(copy.launch, core::Outcome::kFinished, 0);
   }

@@ -253,6 +253,9 @@ class Engine {
   void FillChain(Launch& launch, const core::LaunchRequest& request);
   void FillSegments(Launch& launch, const core::LaunchPart& part);
   void StartCopy(int32_t slot);
+  // Copies came or went, which kernels may notice.
+  void NoteCopies();
+  double CopyFactor(const Launch& launch) const;
   void DrawLaunchFaults(Launch& launch);
   void Enqueue(int32_t queue, int32_t command);
   void Dispatch(int32_t queue);

@@ -50,6 +50,14 @@ bool Link::TakeFinished(core::TimeNs now, Copy& finished) {
   return found;
 }
 
+core::LinkUse Link::Use() const {
+  core::LinkUse use = 0;
+  for (const Copy& copy : copies_) {
+    if (copy.pinned) use |= core::LinkUseOf(copy.direction);
+  }
+  return use;
+}
+
 void Link::Clear() {
   copies_.clear();
   next_ns_ = core::kNever;

@@ -40,6 +40,8 @@ class Link {
   // Ends one copy that is due at `now`; false if none is.
   bool TakeFinished(core::TimeNs now, Copy& finished);
   core::TimeNs NextEventNs() const { return next_ns_; }
+  // Directions of the pinned copies in flight.
+  core::LinkUse Use() const;
   void Clear();
 
  private:

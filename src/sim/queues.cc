@@ -416,6 +416,7 @@ void Engine::StartCopy(int32_t slot) {
   copy.bytes_left = static_cast<double>(launch.copy.bytes);
   copy.slowness = launch.slowness;
   link_.Add(now_, copy);
+  NoteCopies();
 }
 
 bool Engine::MustLeave(const Launch& launch) const {

@@ -137,6 +137,15 @@ void Engine::SetLaunchSpeeds() {
   }
 }
 
+// What pinned copies leave of the launch's speed.
+double Engine::CopyFactor(const Launch& launch) const {
+  const core::DeviceProfile& profile = capabilities_.profile;
+  const core::LinkUse use = link_.Use();
+  const double slowdown = ((use & core::kLinkIn) != 0 ? profile.copy_in_slowdown : 0) +
+                          ((use & core::kLinkOut) != 0 ? profile.copy_out_slowdown : 0);
+  return 1 / (1 + slowdown * launch.demand.dram);
+}
+
 // Both parts of a fused launch are one client; the pair's own curve covers what they take from each
 // other.
 void Engine::SetMemoryFactors() {
@@ -157,7 +166,7 @@ void Engine::SetMemoryFactors() {
   ShareMemory(absl::MakeSpan(clients.data(), count));
   for (size_t i = 0; i < launches; ++i) {
     Launch& launch = launches_[resident_launches_[i]];
-    launch.device_factor = clients[launch.memory_client].factor;
+    launch.device_factor = clients[launch.memory_client].factor * CopyFactor(launch);
     launch.memory_client = -1;
   }
 }

@@ -53,6 +53,9 @@ class ForwardingModel : public CostModel {
                      int32_t neighbour_sms) const override {
     return model_->ErrorBeside(kernel, sms, neighbour, neighbour_sms);
   }
+  double SpeedBesideCopies(const KernelDesc& kernel, LinkUse copies) const override {
+    return model_->SpeedBesideCopies(kernel, copies);
+  }
   bool KnowsBeside(const KernelDesc& kernel, int32_t sms,
                    const KernelDesc& neighbour) const override {
     return model_->KnowsBeside(kernel, sms, neighbour);

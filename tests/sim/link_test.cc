@@ -93,5 +93,46 @@ TEST_F(LinkTest, CopiesDoNotOccupySms) {
   EXPECT_EQ(device_->BusySmNs(), 0);
 }
 
+// A kernel loses in proportion to the DRAM that it uses, while pinned copies run.
+TEST(CopySlowdownTest, CopiesSlowWhatUsesDramAndNothingElse) {
+  SimOptions options;
+  options.profile = H200().device;
+  options.profile.copy_in_slowdown = 0.1;
+  const auto time = [&options](double dram, bool pinned, core::CopyDirection direction) {
+    std::unique_ptr<core::Device> device = *MakeSimDevice(options);
+    core::KernelDesc graph;
+    graph.name = "graph";
+    graph.id = core::KernelId{1};
+    graph.kind = core::TaskKind::kGraph;
+    graph.simulation.present = true;
+    core::GraphNode node;
+    node.duration_ns = 1'000'000;
+    node.blocks = 132;
+    node.demand.dram = dram;
+    graph.simulation.nodes = {node};
+    EXPECT_TRUE(device->PrepareKernel(graph).ok());
+    core::LaunchRequest copy;
+    copy.parts[0].launch = core::LaunchId{1};
+    copy.parts[0].lane = *device->CreateLane({});
+    copy.form = core::Form::kMemcpy;
+    copy.parts[0].work.copy = {direction, pinned, 512 * kMega, 0, nullptr, nullptr};
+    EXPECT_TRUE(device->Launch(copy).ok());
+    core::LaunchRequest request;
+    request.parts[0].launch = core::LaunchId{2};
+    request.parts[0].lane = *device->CreateLane({});
+    request.parts[0].work.kernel = &graph;
+    request.form = core::Form::kGraph;
+    EXPECT_TRUE(device->Launch(request).ok());
+    for (const auto& done : RunUntilIdle(*device)) {
+      if (done.launch.value == 2) return static_cast<double>(done.end_ns - done.start_ns);
+    }
+    return 0.0;
+  };
+  EXPECT_NEAR(time(0.8, true, kUp), 1.08e6, 2e3);
+  EXPECT_NEAR(time(0.8, true, kDown), 1e6, 2e3);
+  EXPECT_NEAR(time(0.8, false, kUp), 1e6, 2e3);
+  EXPECT_NEAR(time(0, true, kUp), 1e6, 2e3);
+}
+
 }  // namespace
 }  // namespace gpushare::sim

@@ -65,6 +65,16 @@ enum class Form : uint8_t {
 // kPeer: device memory to device memory, of one GPU or of two.
 enum class CopyDirection : uint8_t { kNone = 0, kHostToDevice = 1, kDeviceToHost = 2, kPeer = 3 };
 
+// Directions of the link in which copies run: a bit each.
+using LinkUse = uint8_t;
+inline constexpr LinkUse kLinkIn = 1;   // to the device
+inline constexpr LinkUse kLinkOut = 2;  // from the device
+inline constexpr size_t kLinkUses = 4;  // their number, none included
+constexpr LinkUse LinkUseOf(CopyDirection direction) {
+  if (direction == CopyDirection::kHostToDevice) return kLinkIn;
+  return direction == CopyDirection::kDeviceToHost ? kLinkOut : LinkUse{0};
+}
+
 // A task's life. Legal transitions: task_state.h.
 enum class TaskState : uint8_t {
   kFree = 0,

@@ -20,6 +20,19 @@
 namespace gpushare::core {
 namespace {
 
+// Directions in which pinned BE copies ran at the launch of the LC task and at its end, with
+// nothing else beside it; 0: not the same ones. What came and went in between is not seen.
+LinkUse CopiesAllAlong(const Flow& flow, const Task& task) {
+  if (task.record.beside) return 0;
+  LinkUse now = 0;
+  for (const CopyDirection direction :
+       {CopyDirection::kHostToDevice, CopyDirection::kDeviceToHost}) {
+    const CopyState& state = flow.copies[static_cast<size_t>(direction)];
+    if (state.be_active > 0) now |= LinkUseOf(direction);
+  }
+  return now == task.progress.copies_beside ? now : LinkUse{0};
+}
+
 // Null: nobody learns, or this Tick has had its samples.
 Sample* AddSample(Flow& flow, const Task& task, const Part& part, int64_t measured_ns,
                   bool evicted) {
@@ -38,6 +51,7 @@ Sample* AddSample(Flow& flow, const Task& task, const Part& part, int64_t measur
   // Only LC samples name their neighbour's SMs: LC work starts and ends while a BE launch runs, so
   // its effect on that launch cannot be attributed.
   if (!IsLc(task)) return &sample;
+  observation.copies = CopiesAllAlong(flow, task);
   // Nor does LC work name BE work on its own SMs that it did not evict: it did not wait for that to
   // leave, and may have shared the SMs with it.
   const bool stayed = task.progress.beside_overlaps && !task.progress.evicts;

@@ -100,6 +100,20 @@ void ViewAccounts(Flow& flow) {
   }
 }
 
+// Computed anew when the app's main kernel or what the model knows has changed.
+void UpdateSpeedsBesideCopies(const Flow& flow, App& app) {
+  const KernelDesc* const kernel = app.main_kernel;
+  if (kernel == nullptr) return app.speed_beside_copies.fill(1);
+  const uint64_t version = flow.model->version();
+  if (app.copies_kernel == kernel && app.copies_version == version) return;
+  app.copies_kernel = kernel;
+  app.copies_version = version;
+  for (LinkUse copies = 1; copies < kLinkUses; ++copies) {
+    app.speed_beside_copies[copies] =
+        static_cast<float>(flow.model->SpeedBesideCopies(*kernel, copies));
+  }
+}
+
 void ViewLcApps(Flow& flow) {
   flow.buffers.lc_apps.Clear();
   const LcQueue queue = LcQueueOf(flow);
@@ -126,6 +140,8 @@ void ViewLcApps(Flow& flow) {
     view.tasks_in_flight = app.tasks_in_flight;
     view.idle_since_ns = app.idle_since_ns;
     view.main_kernel = app.main_kernel == nullptr ? KernelId{} : app.main_kernel->id;
+    UpdateSpeedsBesideCopies(flow, app);
+    view.speed_beside_copies = app.speed_beside_copies;
   }
   ViewAccounts(flow);
 }

@@ -102,6 +102,8 @@ struct Observation {
   bool evicted = false;  // then measured_ns is the eviction latency
   absl::Span<const CoResident>
       beside;  // empty: a solo sample, the only kind that trains solo models
+  // An LC launch beside BE copies alone, all along: their directions. Then `beside` counts as none.
+  LinkUse copies = 0;
   // kFused: both parts ended, and measured_ns is the time of the launch. Null otherwise.
   const FusedFeatures* fused = nullptr;
 };
@@ -200,6 +202,12 @@ class CostModel {
   // Pairs whose answers of SpeedBeside, ErrorBeside or KnowsBeside may have changed since the last
   // call.
   virtual void TakePairChanges(PairChanges& out) { out.all = true; }
+
+  // The factor on the speed of `kernel` while BE copies run in these directions, less one error
+  // bar; 1: nothing is known to be lost.
+  virtual double SpeedBesideCopies(const KernelDesc& /*kernel*/, LinkUse /*copies*/) const {
+    return 1;
+  }
 
   virtual void Observe(const Observation& observation) = 0;
 

@@ -46,6 +46,10 @@ struct DeviceProfile {
   double pageable_h2d_bytes_per_ns = 10.0;  // in total, however many at once
   double pageable_d2h_bytes_per_ns = 19.0;
   int64_t copy_latency_ns = 7200;  // pinned, before the first byte moves
+  // What a pinned copy takes of a kernel that uses the share d of the DRAM's peak: its speed is
+  // 1 / (1 + slowdown x d) beside it.
+  double copy_in_slowdown = 0;   // to the device
+  double copy_out_slowdown = 0;  // from the device
 
   int32_t Groups() const {
     if (sm_groups > 0) return sm_groups;

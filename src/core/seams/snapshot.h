@@ -81,6 +81,8 @@ struct LcAppView {
   int32_t tasks_in_flight = 0;  // launched, not completed
   TimeNs idle_since_ns = 0;     // when active_queries last became 0
   KernelId main_kernel;         // the kernel that most of its time goes to; 0 before its first
+  // Factor on its speed while BE copies run, by LinkUse.
+  std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
 };
 
 struct BeAppView {
@@ -116,8 +118,8 @@ struct QueryView {
 
 // --- tasks --------------------------------------------------------------------------------------
 
-// The head of one queue (kReady), or the rest of an evicted task. Each plan reads of most heads the
-// fields up to `eviction_p99_ns`, so these stand together.
+// The head of one queue (kReady), or the rest of an evicted task. A plan reads the fields up to
+// `eviction_p99_ns` of most heads; they share cache lines.
 struct HeadView {
   TicketId task;
   AppClass app_class = AppClass::kBestEffort;

@@ -167,6 +167,7 @@ void ResetApp(App& app) {
   app.peak_updated_ns = 0;
   app.main_kernel = nullptr;
   app.main_kernel_credit = 0;
+  app.copies_kernel = nullptr;
   app.reserved_capsms = 0;
   app.packed = false;
   app.fair_weight = 1;

@@ -123,6 +123,7 @@ struct Progress {
   // BE work that ran when this task was launched: its SMs (0: none, or several kernels), and
   // whether some of it was on this task's SMs.
   int32_t beside_sms = 0;
+  LinkUse copies_beside = 0;  // LC: at its launch BE copies ran in these directions, and no BE work
   bool beside_overlaps = false;
   int32_t counter = -1;  // claim counter of its block tasks, -1: none
   bool counter_fresh = true;
@@ -302,6 +303,10 @@ struct alignas(64) App {
   TimeNs peak_updated_ns = 0;
   const KernelDesc* main_kernel = nullptr;
   int64_t main_kernel_credit = 0;
+  // LcAppView's, of this kernel by this version of the model.
+  std::array<float, kLinkUses> speed_beside_copies = {1, 1, 1, 1};
+  const KernelDesc* copies_kernel = nullptr;
+  uint64_t copies_version = 0;
   std::array<int64_t, kHoldReasons> held_ns{};  // BE: time that its heads were held, by reason
   int64_t depth_logged = -1;                    // in the event log
 

@@ -48,6 +48,13 @@ double CopyContention::Delay::NsAt(double dram_share) const {
   return std::max(0.0, (delay - slope * dram) / weight + slope * dram_share);
 }
 
+double UnmeasuredSpeedBesideCopies(const core::DeviceProfile& device, double dram,
+                                   core::LinkUse copies) {
+  const double slowdown = ((copies & core::kLinkIn) != 0 ? device.copy_in_slowdown : 0) +
+                          ((copies & core::kLinkOut) != 0 ? device.copy_out_slowdown : 0);
+  return 1 / (1 + 2 * slowdown * std::clamp(dram, 0.0, 1.0));
+}
+
 void CopyContention::ObserveOpposed(const ContendedCopy& copy, double kept) {
   if (IsPositive(kept) && IsPositive(copy.bytes)) opposed_[KindOf(copy)].Observe(copy.bytes, kept);
 }

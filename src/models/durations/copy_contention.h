@@ -13,6 +13,8 @@
 #include <array>
 #include <cstddef>
 
+#include "src/core/base/types.h"
+#include "src/core/seams/device_profile.h"
 #include "src/models/durations/size_table.h"
 
 namespace gpushare::models {
@@ -66,6 +68,12 @@ class CopyContention {
   std::array<Delay, kKinds> copies_;
   std::array<Loss, kKinds> kernels_;
 };
+
+// What a kernel keeps beside BE copies of which nobody measured how they slow it, less one error
+// bar: the device's slowdown per share of DRAM, twice, because of the kernels that it was fitted to
+// the one that loses most loses twice as much. 1 without any use of DRAM.
+double UnmeasuredSpeedBesideCopies(const core::DeviceProfile& device, double dram,
+                                   core::LinkUse copies);
 
 }  // namespace gpushare::models
 

@@ -8,11 +8,13 @@
 #ifndef GPUSHARE_SRC_MODELS_PAIRS_PAIR_MODEL_H_
 #define GPUSHARE_SRC_MODELS_PAIRS_PAIR_MODEL_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "src/core/base/types.h"
 #include "src/core/seams/kernel.h"
 
 namespace gpushare::models {
@@ -30,6 +32,9 @@ struct FollowedMean {
   // Returns whether the mean, once trusted, is more than `step` away from what was last announced.
   bool Observe(double value, double step);
 };
+
+// The speed of a kernel beside copies, by core::LinkUse.
+using CopySpeeds = std::array<FollowedMean, core::kLinkUses>;
 
 // The speed of a pair. Several samples in a row that are all far above the mean, or all far below,
 // begin it anew. A profile of another GPU can be wrong by 30 %, which a mean over 64 samples

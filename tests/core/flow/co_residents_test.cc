@@ -23,6 +23,7 @@ struct Seen {
   KernelId kernel;
   int64_t measured_ns = 0;
   bool has_co_residents = false;
+  LinkUse copies = 0;
   CoResident beside;
   KernelId neighbour;
 };
@@ -37,6 +38,7 @@ class WatchingModel final : public ForwardingModel {
       Seen seen;
       seen.kernel = observation.features.kernel->id;
       seen.measured_ns = observation.measured_ns;
+      seen.copies = observation.copies;
       seen.has_co_residents = !observation.beside.empty();
       if (seen.has_co_residents) seen.beside = observation.beside.front();
       if (seen.beside.kernel != nullptr) seen.neighbour = seen.beside.kernel->id;
@@ -86,11 +88,12 @@ class CoResidentsTest : public SimulatedSchedulerTest {
     spec.work.block_tasks = int64_t{1000} * 8 * sms_;
     ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
   }
-  void SubmitCopy() {
+  void SubmitCopy(CopyDirection direction = CopyDirection::kHostToDevice, bool pinned = true) {
     TaskSpec spec;
     spec.queue = AddQueue(AppClass::kBestEffort, "copies");
     spec.work.kind = TaskKind::kMemcpy;
-    spec.work.copy.direction = CopyDirection::kHostToDevice;
+    spec.work.copy.direction = direction;
+    spec.work.copy.pinned = pinned;
     spec.work.copy.bytes = int64_t{1} << 30;
     ASSERT_TRUE(scheduler_->SubmitBe(spec).ok());
   }
@@ -178,7 +181,45 @@ TEST_F(CoResidentsTest, BesideACopyNoKernelIsBlamed) {
     EXPECT_TRUE(seen.has_co_residents);
     EXPECT_FALSE(seen.beside.same_sms);
     EXPECT_EQ(seen.beside.sms, 0);
+    EXPECT_EQ(seen.copies, 0);
   }
+}
+
+TEST_F(CoResidentsTest, CopiesThatRanAllAlongAreReportedByTheirDirections) {
+  Start("adaptive");
+  SubmitCopy();
+  EXPECT_EQ(Query().copies, kLinkIn);
+  SubmitCopy(CopyDirection::kDeviceToHost);
+  EXPECT_EQ(Query().copies, kLinkIn | kLinkOut);
+}
+
+TEST_F(CoResidentsTest, BesidePageableCopiesNothingIsMeasured) {
+  Start("adaptive");
+  SubmitCopy(CopyDirection::kDeviceToHost);
+  SubmitCopy(CopyDirection::kHostToDevice, /*pinned=*/false);
+  EXPECT_EQ(Query().copies, 0);
+}
+
+// 1 MB moves in 19 us of the query's millisecond.
+TEST_F(CoResidentsTest, ACopyThatCameOrWentIsNotReported) {
+  Start("adaptive");
+  lc_queue_ = AddService();
+  TaskSpec copy;
+  copy.queue = AddQueue(AppClass::kBestEffort, "copies");
+  copy.work.kind = TaskKind::kMemcpy;
+  copy.work.copy.direction = CopyDirection::kHostToDevice;
+  copy.work.copy.bytes = int64_t{1} << 20;
+  ASSERT_TRUE(scheduler_->SubmitBe(copy).ok());
+  TaskSpec query;
+  query.queue = lc_queue_;
+  query.work.kind = TaskKind::kGraph;
+  query.kernel = query_;
+  const auto ticket = scheduler_->SubmitLc(query);
+  ASSERT_TRUE(ticket.ok());
+  EXPECT_TRUE(scheduler_->Wait(*ticket, scheduler_->NowNs() + 100 * kMs).ok());
+  ASSERT_EQ(seen_.size(), 1U);
+  EXPECT_TRUE(seen_[0].has_co_residents);
+  EXPECT_EQ(seen_[0].copies, 0);
 }
 
 }  // namespace

@@ -580,6 +580,84 @@ TEST_F(WholeTest, ACopyIsCutToTheBudgetAlsoWhileNoQueryIsActive) {
   EXPECT_NE(FindLaunch(plan, other_way), nullptr) << "the link is full duplex";
 }
 
+// By a sixteenth at a load of 0.3 the p99 rises by a tenth.
+TEST_F(WholeTest, CopiesThatSlowAnLcAppBeyondItsBoundRunWhileNoQueryIsActive) {
+  builder.lc_apps[0].speed_beside_copies = {1, 0.94F, 1, 0.93F};
+  const HeadView& in =
+      builder.AddBeCopy(be, CopyDirection::kHostToDevice, int64_t{64} << 20, 1'200 * kUs);
+  const HeadView& out =
+      builder.AddBeCopy(be, CopyDirection::kDeviceToHost, int64_t{64} << 20, 1'200 * kUs);
+  Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, in), nullptr);
+  // A query that meets it is delayed by half of the budget of 108.8 us at most: 54.4 us x 0.94 /
+  // 0.06 of 1,200 us.
+  EXPECT_NEAR(static_cast<double>(FindLaunch(plan, in)->blocks_max), (64 << 20) * 0.7103, 1e5);
+  const HeadView& second =
+      builder.AddBeCopy(be, CopyDirection::kHostToDevice, int64_t{64} << 20, 1'200 * kUs);
+  for (CopyState& copies : builder.snapshot.copies) copies.be_limit = 5;
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), second), nullptr) << "one piece at a time";
+  builder.AddQuery(lc, kNever);
+  plan = PlanOf("adaptive", builder);
+  const PlannedHold* held = FindHold(plan, in);
+  ASSERT_NE(held, nullptr);
+  EXPECT_EQ(held->reason, Reason::kHoldBlocking);
+  EXPECT_GT(held->value_ns, held->limit_ns);
+  ASSERT_NE(FindLaunch(plan, out), nullptr) << "this direction slows nobody";
+  EXPECT_EQ(FindLaunch(plan, out)->blocks_max, 0);
+}
+
+// Else nobody would see that a direction was closed for nothing.
+TEST_F(WholeTest, ACopyThatSlowsAnLcAppRunsBesideAQueryOnCredit) {
+  builder.lc_apps[0].speed_beside_copies = {1, 0.94F, 1, 0.94F};
+  builder.lc_apps[0].tail_need_per_ns = 1.5e-6;
+  builder.AddQuery(lc, kNever);
+  const HeadView& in =
+      builder.AddBeCopy(be, CopyDirection::kHostToDevice, int64_t{64} << 20, 1'200 * kUs);
+  EXPECT_NE(FindHold(PlanOf("adaptive", builder), in), nullptr);
+  builder.lc_apps[0].tail_credit = kTailCreditMax;
+  const Plan plan = PlanOf("adaptive", builder);
+  ASSERT_NE(FindLaunch(plan, in), nullptr);
+  EXPECT_EQ(FindLaunch(plan, in)->reason, Reason::kTailCredit);
+  builder.AddRunningBe(be, -1, 26 * kUs, {{kWholeDevice, Form::kMemcpy}});
+  builder.running.back().task.kind = TaskKind::kMemcpy;
+  builder.running.back().task.direction = CopyDirection::kHostToDevice;
+  builder.running.back().task.pinned = true;
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), in), nullptr) << "one at a time";
+}
+
+TEST_F(WholeTest, PageableCopiesSlowNobody) {
+  builder.lc_apps[0].speed_beside_copies = {1, 0.5F, 0.5F, 0.5F};
+  HeadView& in = builder.AddBeCopy(be, CopyDirection::kHostToDevice, 1 << 20, 10 * kUs);
+  in.pinned = false;
+  builder.AddQuery(lc, kNever);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), in), nullptr);
+}
+
+TEST_F(WholeTest, ACopyCountsWithThoseThatRun) {
+  builder.lc_apps[0].speed_beside_copies = {1, 0.995F, 0.995F, 0.9F};
+  const HeadView& out =
+      builder.AddBeCopy(be, CopyDirection::kDeviceToHost, int64_t{64} << 20, 1'200 * kUs);
+  builder.AddQuery(lc, kNever);
+  EXPECT_NE(FindLaunch(PlanOf("adaptive", builder), out), nullptr);
+  builder.AddRunningBe(be, -1, 26 * kUs, {{kWholeDevice, Form::kMemcpy}});
+  builder.running.back().task.kind = TaskKind::kMemcpy;
+  builder.running.back().task.direction = CopyDirection::kHostToDevice;
+  builder.running.back().task.pinned = true;
+  EXPECT_EQ(FindLaunch(PlanOf("adaptive", builder), out), nullptr);
+}
+
+TEST_F(WholeTest, CopiesSlowNobodyWithoutALimit) {
+  SnapshotBuilder loose;
+  const int32_t app = loose.AddBeApp();
+  const int32_t service = loose.AddLcApp(0.3, 667 * kUs, 2'176 * kUs, 0);
+  loose.lc_apps[0].speed_beside_copies = {1, 0.5F, 0.5F, 0.5F};
+  loose.AddQuery(service, kNever);
+  const HeadView& in = loose.AddBeCopy(app, CopyDirection::kHostToDevice, 1 << 26, 1'200 * kUs);
+  const Plan plan = PlanOf("adaptive", loose);
+  ASSERT_NE(FindLaunch(plan, in), nullptr);
+  EXPECT_EQ(FindLaunch(plan, in)->blocks_max, 0);
+}
+
 TEST_F(WholeTest, PageableCopiesRunInShortPiecesOneAtATimeBesideLcApps) {
   // No LC app copies anything; 16 MB at 10 GB/s.
   SnapshotBuilder idle;

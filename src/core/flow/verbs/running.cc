@@ -22,11 +22,29 @@ CopyState& CopiesOf(Flow& flow, const Task& task) {
   return flow.copies[static_cast<size_t>(task.work.copy.direction)];
 }
 
-// `other` was there first.
+// Of these is known what they take of an LC kernel.
+bool IsPinnedBeCopy(const Task& task) {
+  return !IsLc(task) && task.work.kind == TaskKind::kMemcpy && task.work.copy.pinned &&
+         LinkUseOf(task.work.copy.direction) != 0;
+}
+
+// `other` was there first. What is no pinned BE copy ends a measurement beside copies.
 void LinkCoResidents(Task& task, Task& other) {
+  if (!IsPinnedBeCopy(other)) task.progress.copies_beside = 0;
+  if (!IsPinnedBeCopy(task)) other.progress.copies_beside = 0;
   task.progress.had_co_residents = other.progress.had_co_residents = true;
   if (!task.record.beside) task.record.beside = other.record.kernel;
   if (!other.record.beside) other.record.beside = task.record.kernel;
+}
+
+// Directions of the pinned BE copies on the device; 0 where other BE work runs too.
+LinkUse CopiesAlone(const Flow& flow) {
+  LinkUse copies = 0;
+  for (const Task* other : flow.running_be) {
+    if (!IsPinnedBeCopy(*other)) return 0;
+    copies |= LinkUseOf(other->work.copy.direction);
+  }
+  return copies;
 }
 
 // Records which tasks run beside the part, for completion records and for the model's samples.
@@ -35,6 +53,7 @@ void RecordCoResidents(Flow& flow, Task& task, Part& part) {
   Progress& progress = task.progress;
   const uint64_t own = flow.lanes.place(part.place).overlaps;
   bool one_neighbour = true;
+  if (IsLc(task)) progress.copies_beside = CopiesAlone(flow);
   for (Task* other : flow.running_be) {
     if (other == &task) continue;
     for (Part& its : other->progress.parts) {

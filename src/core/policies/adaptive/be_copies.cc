@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/core/base/tuning.h"
+#include "src/core/policies/adaptive/layout/worst_latency.h"
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/copy_slots.h"
 
@@ -88,6 +89,71 @@ class CopyTime {
   Reason fits_;
 };
 
+// Pinned copies use the link. Pageable ones move at a fraction of its rate, and disturb as little.
+LinkUse PinnedUse(const HeadView& copy) {
+  return copy.pinned ? LinkUseOf(copy.direction) : LinkUse{0};
+}
+
+// What BE copies do to the kernels of LC apps.
+class Disturbance {
+ public:
+  explicit Disturbance(const Snapshot& snapshot)
+      : snapshot_(snapshot), budget_ns_(MinBlockingBudget(snapshot)) {
+    for (const RunningView& running : snapshot.running) {
+      if (IsBeCopy(running.task)) Take(running.task);
+    }
+  }
+  // Of an app that the copy would bring beyond its limit; else its latency is within the limit.
+  const LatencyEstimate& WorstBeside(const HeadView& copy) { return At(copy).worst; }
+  // The longest piece that delays a query which meets it by no more than half of what may delay it.
+  int64_t LongestNs(const HeadView& copy) {
+    const double kept = At(copy).kept;
+    if (budget_ns_ == kNever || kept >= 1) return kNever;
+    if (!(kept > 0)) return 0;
+    const double longest = static_cast<double>(budget_ns_ / kIdlePieceDivisor) * kept / (1 - kept);
+    return static_cast<int64_t>(std::min(longest, static_cast<double>(kMaxDurationNs)));
+  }
+  // One piece at a time in each direction: several together would last beyond a query's arrival.
+  bool IsBusy(const HeadView& copy) const { return (running_ & PinnedUse(copy)) != 0; }
+  // Whether a query may be late beside the copy now and then. Without such queries nobody would see
+  // that a direction was closed for nothing, and copies would wait as long as queries follow one
+  // another.
+  bool HasCredit(const HeadView& copy) {
+    if (budget_ns_ == kNever || IsBusy(copy)) return false;
+    const LatencyEstimate& worst = At(copy).worst;
+    const int64_t delay_ns = std::max(worst.value_ns - worst.limit_ns, budget_ns_ + 1);
+    return AskTailAccounts(snapshot_, delay_ns).covered;
+  }
+  void Take(const HeadView& copy) { running_ = UseWith(copy); }
+
+ private:
+  struct Effect {
+    bool known = false;
+    double kept = 1;  // of its speed, by the LC app that loses most
+    LatencyEstimate worst;
+  };
+
+  LinkUse UseWith(const HeadView& copy) const {
+    return static_cast<LinkUse>(running_ | PinnedUse(copy));
+  }
+  const Effect& At(const HeadView& copy) {
+    const LinkUse use = PinnedUse(copy) == 0 ? LinkUse{0} : UseWith(copy);
+    Effect& effect = effects_[use];
+    if (effect.known) return effect;
+    effect.known = true;
+    for (const LcAppView& app : snapshot_.lc_apps) {
+      effect.kept = std::min(effect.kept, static_cast<double>(app.speed_beside_copies[use]));
+    }
+    if (effect.kept < 1) effect.worst = WorstLatencyBesideCopies(snapshot_, use);
+    return effect;
+  }
+
+  const Snapshot& snapshot_;
+  int64_t budget_ns_;
+  LinkUse running_ = 0;
+  std::array<Effect, kLinkUses> effects_;
+};
+
 // Bytes that move in `ns` at the predicted rate, rounded down to whole pages. The latency before
 // the first byte does not occupy the link.
 int64_t BytesWithin(const HeadView& head, int64_t ns) {
@@ -109,13 +175,22 @@ bool HasCredit(const Snapshot& snapshot, const HeadView& head) {
 void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
   CopySlots slots(snapshot);
   CopyTime time(snapshot, lc.active);
+  Disturbance disturbance(snapshot);
   for (const HeadView& head : snapshot.heads) {
     if (!IsBeCopy(head)) continue;
     if (!slots.Free(head.direction)) {
       plan.holds.TryAdd(slots.Hold(head));
       continue;
     }
-    const int64_t left_ns = time.left_ns(head);
+    int64_t left_ns = time.left_ns(head);
+    const LatencyEstimate& worst = disturbance.WorstBeside(head);
+    const bool disturbs = worst.value_ns > worst.limit_ns;
+    const bool open = !lc.active && !disturbance.IsBusy(head);
+    if (disturbs && !open && !disturbance.HasCredit(head)) {
+      plan.holds.TryAdd({head.task, Reason::kHoldBlocking, worst.value_ns, worst.limit_ns});
+      continue;
+    }
+    if (disturbs && open) left_ns = std::min(left_ns, disturbance.LongestNs(head));
     const int64_t duration_ns = head.remaining.duration_ns;
     PlannedLaunch launch;
     launch.task = head.task;
@@ -129,7 +204,7 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
         launch.blocks_max = kCopyPieceBytesMin;  // a slow one is not held for ever
       }
       if (launch.blocks_max < kCopyPieceBytesMin && !lc.active && !time.WaitsItsTurn(head) &&
-          HasCredit(snapshot, head)) {
+          (HasCredit(snapshot, head) || (disturbs && disturbance.HasCredit(head)))) {
         launch.blocks_max = kCopyPieceBytesMin;
         launch.reason = Reason::kTailCredit;
       }
@@ -139,8 +214,10 @@ void PlanBeCopies(const Snapshot& snapshot, const LcActivity& lc, Plan& plan) {
       }
     }
     launch.blocks_max = std::min(launch.blocks_max, head.blocks_left);  // the last piece is shorter
+    if (disturbs && !open) launch.reason = Reason::kTailCredit;
     if (!plan.launches.TryAdd(launch)) return;
     slots.Take(head.direction);
+    disturbance.Take(head);
     time.Take(head, PieceNs(head, launch.blocks_max));
   }
 }

@@ -4,6 +4,11 @@
 // ms), so a BE copy is launched in pieces that an LC copy can wait for, at most N_tr a direction,
 // also while no query is active. The two directions do not disturb each other (Baymax 6.1).
 //
+// Pinned copies to the device slow a decoder by 2 %, both directions by 4 %; its p99 rises by 7 %
+// at a load of 0.5 (H200). Directions in which copies would break a bound or a target are used only
+// while no query is active, one piece at a time, which slows the next query by half of a blocking
+// budget at most. Now and then a copy runs beside a query on the tail accounts.
+//
 // A copy of pageable memory keeps the thread that launches it inside the driver. Beside copies of
 // 16 MB no query of an LC app came to an end for seconds (H100), probably because other launches
 // wait for the driver meanwhile. Beside LC apps such a copy runs in short pieces, one at a time.

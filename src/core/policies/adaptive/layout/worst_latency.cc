@@ -4,20 +4,25 @@
 
 #include <algorithm>
 
+#include "absl/functional/function_ref.h"
 #include "src/core/policies/adaptive/layout/layout_question.h"
 #include "src/core/policies/adaptive/layout/layout_value.h"
 #include "src/core/seams/queue_tail.h"
 
 namespace gpushare::core {
 
-LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split) {
+namespace {
+
+using SpeedOfApp = absl::FunctionRef<double(size_t app)>;
+
+LatencyEstimate WorstAt(const Snapshot& snapshot, SpeedOfApp speed_of) {
   double load = 0;
   double split_load = 0;
   double service_ns = 0;
   double whole_service_ns = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const double rho = RoundLoad(snapshot.lc_apps[a].load);
-    const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
+    const double speed = speed_of(a);
     load += rho;
     whole_service_ns += rho * static_cast<double>(snapshot.lc_apps[a].solo_ns);
     split_load += speed > 0 ? rho / speed : 1;
@@ -32,7 +37,7 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
   double worst_ratio = 0;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const LcTerm lc = MakeLcTerm(snapshot.lc_apps[a]);
-    const double speed = snapshot.pairs.at(static_cast<int32_t>(a), kernel, split).lc_speed;
+    const double speed = speed_of(a);
     const bool stable = speed > 0 && split_load < 1;
     const auto consider = [&](double value, double limit) {
       if (!stable) value = static_cast<double>(kMaxDurationNs);  // the queue grows without end
@@ -55,6 +60,19 @@ LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t s
     }
   }
   return worst;
+}
+
+}  // namespace
+
+LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split) {
+  return WorstAt(snapshot, [&](size_t app) {
+    return snapshot.pairs.at(static_cast<int32_t>(app), kernel, split).lc_speed;
+  });
+}
+
+LatencyEstimate WorstLatencyBesideCopies(const Snapshot& snapshot, LinkUse copies) {
+  return WorstAt(snapshot,
+                 [&](size_t app) { return snapshot.lc_apps[app].speed_beside_copies[copies]; });
 }
 
 }  // namespace gpushare::core

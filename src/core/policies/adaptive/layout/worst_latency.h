@@ -1,4 +1,5 @@
-// The predicted latency of the LC app that a BE kernel on a split harms most: why it is held.
+// The predicted latency of the LC app that a BE kernel on a split, or BE copies, harm most: why
+// they are held.
 //
 // Pure; threads: the planner's.
 
@@ -18,6 +19,9 @@ struct LatencyEstimate {
 // Predicted p99 of the LC app that comes closest to its limit, or furthest beyond it, while
 // `kernel` runs on `split`. Zeros when no app has a limit.
 LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split);
+
+// The same while BE copies run in these directions beside the apps on the whole device.
+LatencyEstimate WorstLatencyBesideCopies(const Snapshot& snapshot, LinkUse copies);
 
 }  // namespace gpushare::core
 
