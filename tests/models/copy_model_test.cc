@@ -64,6 +64,22 @@ TEST(CopyModelTest, ANewSizeIsNoDrift) {
   EXPECT_LT(ErrorAt(model, device, 1 << 20), 0.02);
 }
 
+// A profile keeps the table, so that the first copy of a run is predicted as the last one was.
+TEST(CopyModelTest, WhatWasSavedPredictsTheSame) {
+  const core::DeviceProfile device;
+  const CopyModel model = Learned(device);
+  CopyModel again;
+  again.Restore(model.Save());
+  for (double bytes = 40000; bytes <= 32 << 20; bytes *= 1.7) {
+    const core::Prediction saved = again.Predict(device, Copy(bytes));
+    const core::Prediction known = model.Predict(device, Copy(bytes));
+    EXPECT_NEAR(static_cast<double>(saved.duration_ns), static_cast<double>(known.duration_ns), 1);
+    EXPECT_EQ(saved.error_ns, known.error_ns);
+    EXPECT_TRUE(saved.trained);
+  }
+  EXPECT_LT(ErrorAt(again, device, 100000), 0.03);
+}
+
 TEST(CopyModelTest, ADriftOfKnownSizesShiftsThemAll) {
   const core::DeviceProfile device;
   CopyModel model = Learned(device);

@@ -18,9 +18,11 @@ TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   learned.kernels.resize(1);
   learned.kernels[0].name = "decode";
   learned.kernels[0].solo.samples = 5;
+  learned.kernels[0].shape = {132, {{100, 1.25}, {400, 0.75}}};
+  learned.kernels[0].beside_copies[core::kLinkOut] = {9, 0.96, 0};
   learned.kernels[0].eviction = {250e3, 1e3, true};
   learned.kernels[0].blocking.mean = 200e3;
-  learned.copies.push_back({2, true, {}});
+  learned.copies.push_back({2, true, {}, {5, 0.25, {{3, 4096, 1.5}}}});
   learned.pairs.push_back({"decode", "train", 84, {7, 0.5, 0}});
   learned.fused.push_back({"pair", 0.04, {{0.5, 1.1}, {2, 2.4}}});
   learned.queries.push_back({"service", {{}, {{3, 128, 2.5}}, 3, 0.1, 0.05}});
@@ -30,7 +32,16 @@ TEST(LearnedTest, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(FormatLearned(*read), text);
   EXPECT_EQ(read->queries.at(0).model.table.at(0).ratio, 2.5);
   EXPECT_EQ(read->kernels.at(0).eviction.mean_ns, 250e3);
+  EXPECT_EQ(read->kernels.at(0).shape.round, 132);
+  EXPECT_EQ(read->kernels.at(0).beside_copies[core::kLinkOut].mean, 0.96);
+  EXPECT_EQ(read->kernels.at(0).beside_copies[core::kLinkIn].samples, 0);
+  ASSERT_EQ(read->kernels.at(0).shape.ratios.size(), 2U);
+  EXPECT_EQ(read->kernels.at(0).shape.ratios[1].ratio, 0.75);
   EXPECT_EQ(read->copies.at(0).direction, 2);
+  EXPECT_EQ(read->copies.at(0).table.samples, 5);
+  EXPECT_EQ(read->copies.at(0).table.error, 0.25);
+  ASSERT_EQ(read->copies.at(0).table.points.size(), 1U);
+  EXPECT_EQ(read->copies.at(0).table.points[0].ratio, 1.5);
   EXPECT_EQ(read->pairs.at(0).speed.mean, 0.5);
   EXPECT_EQ(read->fused.at(0).error, 0.04);
   EXPECT_EQ(read->fused.at(0).points.at(1).duration_ratio, 2.4);
@@ -197,9 +208,9 @@ TEST(LearnedTest, BadLibraryCallsAreRefused) {
         << rows;
   }
   std::string many;
-  for (int i = 0; i < 513; ++i) many += "1,1,1,8,8,8;";
+  for (int i = 0; i < 1025; ++i) many += "1,1,1,8,8,8;";
   EXPECT_THAT(ParseLearned(WithClass(R"("rows":")" + many + '"')).status().message(),
-              HasSubstr("more than 512 rows"));
+              HasSubstr("more than 1024 rows"));
   EXPECT_THAT(ParseLearned(WithClass(R"("weights":[1],"rows":"")")).status().message(),
               HasSubstr("the method needs 0"));
   EXPECT_THAT(ParseLearned(R"({"schema_version":1,"library":[{"rows":"1,1,1,8,8,8,1,1,1,1,1,1,1;",)"

@@ -79,6 +79,56 @@ class OnlineModelTest : public ::testing::Test {
   std::unique_ptr<CostModel> model_ = MakeOnlineModel(DeviceProfile());
 };
 
+// By its counters at first, twice what they say; then by what was measured, which trains no other
+// direction and no duration alone.
+TEST_F(OnlineModelTest, LearnsWhatCopiesTakeOfAKernel) {
+  DeviceProfile device;
+  device.copy_in_slowdown = 0.05;
+  model_ = MakeOnlineModel(device);
+  KernelDesc kernel = Worker(1, "decode", 10'000);
+  kernel.simulation.demand.dram = 0.8;
+  model_->AddKernel(kernel);
+  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkIn), 1 / 1.08, 1e-9);
+  EXPECT_EQ(model_->SpeedBesideCopies(kernel, core::kLinkOut), 1);
+  EXPECT_EQ(model_->SpeedBesideCopies(kernel, 0), 1);
+  Observation beside = Solo(kernel, 1056, 94'000);
+  beside.copies = core::kLinkOut;
+  model_->Observe(beside);
+  EXPECT_EQ(model_->SpeedBesideCopies(kernel, core::kLinkOut), 1)
+      << "the kernel is not known alone";
+  for (int i = 0; i < 20; ++i) model_->Observe(Solo(kernel, 1056, 90'000));
+  const uint64_t version = model_->version();
+  for (int i = 0; i < 8; ++i) model_->Observe(beside);
+  constexpr double kKept = 90.0 / 94 - 0.005;  // less the error bar
+  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
+  EXPECT_GT(model_->version(), version);
+  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkIn), 1 / 1.08, 1e-9);
+  EXPECT_LT(RelativeError(*model_, Features(kernel, 1056), 90'000), 0.01);
+  // Something else held this one up.
+  beside.measured_ns = 900'000;
+  for (int i = 0; i < 8; ++i) model_->Observe(beside);
+  EXPECT_NEAR(model_->SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
+  const auto again = MakeOnlineModel(device);
+  ASSERT_TRUE(again->Load(model_->Save()).ok());
+  again->AddKernel(kernel);
+  EXPECT_NEAR(again->SpeedBesideCopies(kernel, core::kLinkOut), kKept, 0.002);
+}
+
+// A captured graph of which nothing is known, beside copies from its first query on.
+TEST_F(OnlineModelTest, LearnsAnUnknownGraphBesideCopiesFirst) {
+  KernelDesc graph;
+  graph.id = KernelId{1};
+  graph.name = "captured";
+  graph.kind = TaskKind::kGraph;
+  model_->AddKernel(graph);
+  Observation beside = Solo(graph, 0, 500'000);
+  beside.copies = core::kLinkIn;
+  const CoResident copy = {};
+  beside.beside = {&copy, 1};
+  for (int i = 0; i < 20; ++i) model_->Observe(beside);
+  EXPECT_LT(RelativeError(*model_, Features(graph, 0), 500'000), 0.01);
+}
+
 TEST_F(OnlineModelTest, PriorCountsRoundsOfBlockTasks) {
   const KernelDesc kernel = Worker(1, "sincos", 27000);
   model_->AddKernel(kernel);

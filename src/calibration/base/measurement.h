@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "src/core/seams/kernel.h"
 #include "src/models/profile/calibration_record.h"
-#include "src/models/training/solo_line.h"
+#include "src/models/training/train_durations.h"
 
 namespace gpushare::models {
 

@@ -21,10 +21,11 @@ using core::CopyDirection;
 // Large against the latency, and small against the rate.
 constexpr int64_t kLargeBytes = int64_t{64} << 20;
 constexpr int64_t kSmallBytes = int64_t{64} << 10;
-// Sizes from 4 KB to 64 MB in eight steps. Models are fitted to three times as many.
+// Sizes from 4 KB to 64 MB in eight steps. Models are fitted to four times as many.
 constexpr int64_t kSizeLeastBytes = int64_t{4} << 10;
 constexpr int64_t kSizeStep = 4;
-constexpr int64_t kRootStepFromBytes = int64_t{1} << 20;
+constexpr int64_t kFineStepFromBytes = int64_t{1} << 20;
+constexpr int kFineSteps = 4;  // in an octave
 // The first copies of a size touch its pages and bring the source into the host's caches: on an
 // H200's host the third pageable copy was still 10 % slower than the fourth.
 constexpr int kCopyWarmUps = 3;
@@ -36,15 +37,18 @@ constexpr int64_t kOpposedOtherLeastBytes = int64_t{16} << 20;
 // Ten times what the memory of any GPU moves.
 constexpr double kRateMaxBytesPerNs = 1e5;
 
-// Sizes whose durations models are fitted to, in a factor of 2 to 1 MB and of its root above: the
-// rate of pageable copies falls where the host's caches no longer hold the source.
+// Sizes whose durations models are fitted to, in a factor of 2 to 1 MB and in quarter-octaves
+// above: the rate of pageable copies falls where the host's caches no longer hold the source.
 std::vector<int64_t> SampledSizes(int64_t bytes_most) {
   std::vector<int64_t> sizes;
   for (int64_t bytes = kSizeLeastBytes; bytes <= bytes_most; bytes *= 2) {
     sizes.push_back(bytes);
-    const auto next = static_cast<int64_t>(std::sqrt(2.0) * static_cast<double>(bytes));
-    const int64_t between = next / kSizeLeastBytes * kSizeLeastBytes;
-    if (bytes >= kRootStepFromBytes && between <= bytes_most) sizes.push_back(between);
+    for (int step = 1; bytes >= kFineStepFromBytes && step < kFineSteps; ++step) {
+      const auto next = static_cast<int64_t>(static_cast<double>(bytes) *
+                                             std::exp2(static_cast<double>(step) / kFineSteps));
+      const int64_t between = next / kSizeLeastBytes * kSizeLeastBytes;
+      if (between <= bytes_most) sizes.push_back(between);
+    }
   }
   return sizes;
 }

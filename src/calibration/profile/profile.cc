@@ -73,14 +73,15 @@ double QueryOverSolo(const KernelMeasurement& measured, absl::Span<const PairMea
   return query_ns / static_cast<double>(measured.solo_ns);
 }
 
-LinearState TrainedSolo(const KernelMeasurement& measured, absl::Span<const PairMeasurement> pairs,
-                        const core::DeviceProfile& device, const core::KernelDesc& kernel) {
+TrainedDurations TrainedSolo(const KernelMeasurement& measured,
+                             absl::Span<const PairMeasurement> pairs,
+                             const core::DeviceProfile& device, const core::KernelDesc& kernel) {
   const double factor = QueryOverSolo(measured, pairs);
   std::vector<SoloSize> sizes = measured.solo_sizes;
   for (SoloSize& size : sizes) {
     for (int64_t& ns : size.ns) ns = std::llround(factor * static_cast<double>(ns));
   }
-  return TrainSolo(device, kernel, sizes);
+  return TrainDurations(device, kernel, sizes);
 }
 
 void LearnEvictions(const KernelMeasurement& measured, const core::KernelDesc& kernel,
@@ -233,8 +234,11 @@ std::string Learn(const Profile& profile, absl::Span<const KernelMeasurement> me
   for (const KernelMeasurement& one : measured) {
     kernels.push_back(*profile.FindKernel(one.name));
     kernels.back().id = core::KernelId{static_cast<uint32_t>(kernels.size())};
-    solos.kernels.push_back(
-        {one.name, TrainedSolo(one, pairs, profile.device, kernels.back()), 0, {}, {}});
+    TrainedDurations trained = TrainedSolo(one, pairs, profile.device, kernels.back());
+    LearnedKernel& learned = solos.kernels.emplace_back();
+    learned.name = one.name;
+    learned.solo = trained.line;
+    learned.shape = std::move(trained.shape);
   }
   std::unique_ptr<core::CostModel> model = MakeOnlineModel(profile.device);
   // A text of what was trained is read back.

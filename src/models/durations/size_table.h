@@ -2,8 +2,9 @@
 //
 // Where durations are no line (pageable copies move large blocks at another rate than small ones),
 // the nearest measured sizes predict better: Baymax 4.3 uses the nearest neighbours of a sample in
-// the same way. Half-octaves of the size have a mean ratio of measured and expected time each.
-// Between two of them the ratio lies on their line, in logarithms; beyond the last it stays.
+// the same way. Each size has a mean ratio of measured and expected time; sizes that differ by less
+// than a sixteenth of an octave are one, and more than kPointsMax of them join the nearest. Between
+// two of them the ratio lies on their line, in logarithms; beyond the last it stays.
 // Threads: the scheduler's only. Nothing allocates.
 
 #ifndef GPUSHARE_SRC_MODELS_DURATIONS_SIZE_TABLE_H_
@@ -33,7 +34,7 @@ class SizeTable {
   // size.
   double TrendAt(double size) const;
 
-  // What a profile keeps: at most kBuckets points, in the order of their sizes.
+  // What a profile keeps: at most kPointsMax points, in the order of their sizes.
   struct Point {
     int64_t samples = 0;
     double size = 0;
@@ -43,7 +44,7 @@ class SizeTable {
   // Points that are not above 0 and finite do not count.
   void Restore(absl::Span<const Point> points);
 
-  static constexpr size_t kBuckets = 96;  // half-octaves from 1 to 2^48
+  static constexpr size_t kPointsMax = 96;
 
  private:
   struct Mean {
@@ -51,9 +52,16 @@ class SizeTable {
     double log_size = 0;
     double log_ratio = 0;
   };
-  static size_t BucketOf(double log_size);
+  absl::Span<const Mean> known() const { return absl::MakeConstSpan(means_.data(), count_); }
+  // The mean of the nearest size; null: nothing was observed.
+  const Mean* NearestTo(double log_size) const;
+  // The mean that a sample of this size changes; a new one where none is near and there is room.
+  Mean& MeanOf(double log_size);
+  double Clamped(double off);
 
-  std::array<Mean, kBuckets> means_;
+  size_t count_ = 0;
+  std::array<Mean, kPointsMax> means_;  // in the order of their sizes
+  double spread_ = 0.25;                // of samples around their mean, in octaves: smoothed
 };
 
 }  // namespace gpushare::models

@@ -1,17 +1,18 @@
-// Judges the lines over block tasks and over bytes, as the scheduler trains them: repeat by repeat.
+// Judges durations over block tasks and over bytes, as the scheduler trains them: repeat by repeat.
 
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "src/models/durations/linear_model.h"
+#include "src/models/durations/kernel_durations.h"
 #include "src/models/evaluation/judged.h"
 #include "src/models/online/copy_model.h"
 #include "src/models/samples/hold_out.h"
 #include "src/models/samples/row_times.h"
+#include "src/models/training/train_copies.h"
+#include "src/models/training/train_durations.h"
 
 namespace gpushare::models {
 namespace {
@@ -20,12 +21,6 @@ constexpr double kCopyJudgedNs = 100'000;  // shorter copies are mostly latency
 
 // Kernel and form; of workers all that the device holds.
 using KernelForm = std::pair<std::string, core::Form>;
-
-struct Lines {
-  LinearModel line;
-  double ns_per_task = 0;  // of the first row: the prior of the others
-  std::set<int64_t> sizes;
-};
 
 bool IsOnWholeDevice(const Samples& samples, const SampleRow& row) {
   return row.what == SampleKind::kSolo && row.sms == samples.head.sm_count &&
@@ -37,57 +32,63 @@ core::Form JudgedForm(const SampleRow& row) {
   return row.form == core::Form::kSlice ? core::Form::kOriginal : row.form;
 }
 
-core::TaskFeatures FeaturesOf(const SampleRow& row) {
-  core::TaskFeatures features;
-  features.kind = core::TaskKind::kMemcpy;
-  features.bytes = row.bytes;
-  features.pinned = row.pinned;
-  features.direction =
-      row.to_device ? core::CopyDirection::kHostToDevice : core::CopyDirection::kDeviceToHost;
-  return features;
+struct Fitted {
+  double ns_per_task = 0;  // of the first size: the prior of the others
+  KernelDurations line;
+  KernelDurations durations;
+
+  double NsOf(int64_t block_tasks) const { return ns_per_task * static_cast<double>(block_tasks); }
+};
+
+Fitted Fit(const std::vector<SoloSize>& sizes, int32_t sm_count) {
+  Fitted fitted;
+  const std::vector<double> first(sizes.front().ns.begin(), sizes.front().ns.end());
+  fitted.ns_per_task = Median(first) / static_cast<double>(sizes.front().block_tasks);
+  const auto prior_ns = [&fitted](int64_t block_tasks) { return fitted.NsOf(block_tasks); };
+  fitted.line.Restore(TrainLine(sizes, prior_ns), DurationShape());
+  const TrainedDurations trained = TrainDurations(sizes, sm_count, prior_ns);
+  fitted.durations.Restore(trained.line, trained.shape);
+  return fitted;
 }
 
 }  // namespace
 
 void JudgeKernels(const Samples& samples, std::vector<Judged>& out) {
-  std::map<KernelForm, Lines> models;
+  std::map<KernelForm, std::vector<SoloSize>> measured;
   for (const SampleRow& row : samples.rows) {
     if (!IsOnWholeDevice(samples, row) || IsHeldOut(row)) continue;
-    Lines& model = models[{row.kernel, JudgedForm(row)}];
-    const auto tasks = static_cast<double>(row.block_tasks);
-    if (model.sizes.empty()) model.ns_per_task = Median(row.ns) / tasks;
-    model.sizes.insert(row.block_tasks);
-    for (const double ns : row.ns) model.line.Observe(tasks, ns, model.ns_per_task * tasks);
+    AddRepeats(row.block_tasks, row.ns, measured[{row.kernel, JudgedForm(row)}]);
+  }
+  std::map<KernelForm, Fitted> models;
+  for (const auto& [kernel, sizes] : measured) {
+    if (sizes.size() > 1) models[kernel] = Fit(sizes, samples.head.sm_count);
   }
   for (const SampleRow& row : samples.rows) {
     if (!IsOnWholeDevice(samples, row) || !IsHeldOut(row)) continue;
     const auto model = models.find({row.kernel, JudgedForm(row)});
     // One size says nothing of another.
-    if (model == models.end() || model->second.sizes.size() < 2) continue;
-    const auto tasks = static_cast<double>(row.block_tasks);
-    const core::Prediction prediction =
-        model->second.line.Predict(tasks, model->second.ns_per_task * tasks);
-    out.push_back({row.form == core::Form::kWorkers ? "workers" : "ordinary grids",
-                   "line over block tasks",
-                   absl::StrCat(row.kernel, " of ", row.block_tasks, " block tasks"),
-                   static_cast<double>(prediction.duration_ns), Median(row.ns)});
+    if (model == models.end()) continue;
+    const char* family = row.form == core::Form::kWorkers ? "workers" : "ordinary grids";
+    const std::string name = absl::StrCat(row.kernel, " of ", row.block_tasks, " block tasks");
+    const auto judge = [&](const KernelDurations& durations, const char* how) {
+      const double prior_ns = model->second.NsOf(row.block_tasks);
+      const core::Prediction predicted = durations.Predict(row.block_tasks, prior_ns);
+      out.push_back(
+          {family, how, name, static_cast<double>(predicted.duration_ns), Median(row.ns)});
+    };
+    judge(model->second.line, "line over block tasks");
+    judge(model->second.durations, "line, rounds and sizes");
   }
 }
 
 void JudgeCopies(const Samples& samples, std::vector<Judged>& out) {
   const core::DeviceProfile device;  // the table learns what its rates are off by
-  CopyModel model;
-  const auto counts = [](const SampleRow& row) {
-    return row.what == SampleKind::kCopy && !row.both_ways && !row.ns.empty();
-  };
-  for (const SampleRow& row : samples.rows) {
-    if (!counts(row) || IsHeldOut(row)) continue;
-    for (const double ns : row.ns) model.Observe(device, FeaturesOf(row), ns);
-  }
+  const CopyModel model =
+      TrainCopies(samples, device, [](const SampleRow& row) { return !IsHeldOut(row); });
   for (const SampleRow& row : samples.rows) {
     const double measured = Median(row.ns);
-    if (!counts(row) || !IsHeldOut(row) || measured < kCopyJudgedNs) continue;
-    const core::Prediction prediction = model.Predict(device, FeaturesOf(row));
+    if (!IsSingleCopy(row) || !IsHeldOut(row) || measured < kCopyJudgedNs) continue;
+    const core::Prediction prediction = model.Predict(device, CopyFeaturesOf(row));
     out.push_back({row.pinned ? "pinned copies" : "pageable copies", "table over bytes",
                    absl::StrCat(row.bytes, " bytes ", row.to_device ? "to" : "from", " the device"),
                    static_cast<double>(prediction.duration_ns), measured});

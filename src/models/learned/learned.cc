@@ -161,7 +161,7 @@ const Field<Learned>::Custom kLibraryField = {
 const Field<SizeTable::Point> kSizeFields[] = {
     {"samples", &SizeTable::Point::samples, 0, kMaxCount},
     // Means of logarithms: twice the largest value, because they round.
-    {"size", &SizeTable::Point::size, 0, 2 * core::kMaxInputSize},
+    {"size", &SizeTable::Point::size, 0, 2 * kMaxX},
     {"ratio", &SizeTable::Point::ratio, 0, 2 * kDurationMaxNs},
 };
 
@@ -171,7 +171,7 @@ const Field<QueryModelState> kQueryModelFields[] = {
     {"table_error", &QueryModelState::table_error, 0, 1},
     {"line", ObjectField<QueryModelState, LinearState, &QueryModelState::line, kLinearFields>()},
     {"table", ListField<QueryModelState, SizeTable::Point, &QueryModelState::table, kSizeFields,
-                        SizeTable::kBuckets>()},
+                        SizeTable::kPointsMax>()},
 };
 
 const Field<LearnedQueries> kQueriesFields[] = {
@@ -188,20 +188,90 @@ const Field<Learned>::Custom kQueriesField = {
     [](const Learned& in) { return in.queries.empty(); },
 };
 
+const Field<SizeRatio> kSizeRatioFields[] = {
+    {"block_tasks", &SizeRatio::block_tasks, 0, kMaxX},
+    {"ratio", &SizeRatio::ratio, 0, DurationShape::kRatioMax},
+};
+
+const Field<DurationShape> kShapeFields[] = {
+    {"round", &DurationShape::round, 0, kSmsMax},
+    {"ratios", ListField<DurationShape, SizeRatio, &DurationShape::ratios, kSizeRatioFields,
+                         DurationShape::kRatiosMax>()},
+};
+
+const Field<LearnedKernel>::Custom kShapeField = {
+    ObjectField<LearnedKernel, DurationShape, &LearnedKernel::shape, kShapeFields>().parse,
+    ObjectField<LearnedKernel, DurationShape, &LearnedKernel::shape, kShapeFields>().format,
+    [](const LearnedKernel& in) { return in.shape.IsLine(); },
+};
+
+struct CopySpeed {
+  int32_t copies = 0;
+  FollowedMean speed;
+};
+const Field<CopySpeed> kCopySpeedFields[] = {
+    {"copies", &CopySpeed::copies, 1, core::kLinkUses - 1},
+    {"speed", ObjectField<CopySpeed, FollowedMean, &CopySpeed::speed, kFactorFields>()},
+};
+
+bool IsNone(const FollowedMean& speed) { return speed.samples == 0; }
+
+// Those that were measured.
+constexpr Field<LearnedKernel>::Custom kBesideCopiesField = {
+    [](const JsonValue& value, const JsonPath& path, LearnedKernel& out) {
+      return ReadArray(
+          value, path, core::kLinkUses,
+          [&out](const JsonValue& element, const JsonPath& at) -> absl::Status {
+            CopySpeed one;
+            GPUSHARE_RETURN_IF_ERROR(ReadObject<CopySpeed>(kCopySpeedFields, element, at, one));
+            out.beside_copies[static_cast<size_t>(one.copies)] = one.speed;
+            return absl::OkStatus();
+          });
+    },
+    [](const LearnedKernel& in, JsonWriter& json) {
+      json.BeginArray();
+      for (size_t copies = 0; copies < core::kLinkUses; ++copies) {
+        if (IsNone(in.beside_copies[copies])) continue;
+        const CopySpeed one{static_cast<int32_t>(copies), in.beside_copies[copies]};
+        WriteObject<CopySpeed>(kCopySpeedFields, one, json);
+      }
+      json.EndArray();
+    },
+    [](const LearnedKernel& in) {
+      return std::all_of(in.beside_copies.begin(), in.beside_copies.end(), IsNone);
+    },
+};
+
 const Field<LearnedKernel> kKernelFields[] = {
     {"name", &LearnedKernel::name, 1, core::kMaxNameBytes},
     {"segments", kSegmentsField},
     {"blocking", ObjectField<LearnedKernel, FollowedMean, &LearnedKernel::blocking, kTimeFields>()},
     {"solo", ObjectField<LearnedKernel, LinearState, &LearnedKernel::solo, kLinearFields>()},
+    {"shape", kShapeField},
     {"eviction",
      ObjectField<LearnedKernel, EvictionState, &LearnedKernel::eviction, kEvictionFields>()},
     {"neighbours", kNeighboursField},
+    {"beside_copies", kBesideCopiesField},
+};
+
+const Field<CopyTable> kCopyTableFields[] = {
+    {"samples", &CopyTable::samples, 0, kMaxCount},
+    {"error", &CopyTable::error, 0, 1},
+    {"points", ListField<CopyTable, SizeTable::Point, &CopyTable::points, kSizeFields,
+                         SizeTable::kPointsMax>()},
+};
+
+const Field<LearnedCopies>::Custom kCopyTableField = {
+    ObjectField<LearnedCopies, CopyTable, &LearnedCopies::table, kCopyTableFields>().parse,
+    ObjectField<LearnedCopies, CopyTable, &LearnedCopies::table, kCopyTableFields>().format,
+    [](const LearnedCopies& in) { return in.table.points.empty(); },
 };
 
 const Field<LearnedCopies> kCopiesFields[] = {
     {"direction", &LearnedCopies::direction, 0, 3},
     {"pinned", &LearnedCopies::pinned},
     {"line", ObjectField<LearnedCopies, LinearState, &LearnedCopies::line, kLinearFields>()},
+    {"table", kCopyTableField},
 };
 
 const Field<Learned> kLearnedFields[] = {

@@ -14,8 +14,10 @@
 #include "absl/status/statusor.h"
 #include "src/models/co_resident/model.h"
 #include "src/models/durations/eviction_model.h"
+#include "src/models/durations/kernel_durations.h"
 #include "src/models/durations/linear_model.h"
 #include "src/models/durations/query_models.h"
+#include "src/models/durations/size_table.h"
 #include "src/models/json/json_document.h"
 #include "src/models/library/library_state.h"
 #include "src/models/pairs/neighbour_model.h"
@@ -27,11 +29,13 @@ namespace gpushare::models {
 struct LearnedKernel {
   std::string name;
   LinearState solo;
+  DurationShape shape = {};
   // Of a graph: how many segments it had when the next two were measured. 0: no graph.
   int64_t segments = 0;
   EvictionState eviction;
   FollowedMean blocking;
   NeighbourState neighbours = {};
+  CopySpeeds beside_copies = {};
 };
 
 // A fused kernel's curve as points (fused_model.h).
@@ -49,10 +53,18 @@ struct LearnedPair {
   FollowedMean speed;
 };
 
+// Measured over expected time of copies, by their size.
+struct CopyTable {
+  int64_t samples = 0;
+  double error = 0;  // relative, smoothed
+  std::vector<SizeTable::Point> points;
+};
+
 struct LearnedCopies {
   int32_t direction = 0;
   bool pinned = false;
   LinearState line;
+  CopyTable table = {};
 };
 
 struct Learned {

@@ -57,6 +57,12 @@ double Positions(int64_t side, int64_t window, const core::LibraryCall& call) {
   return call.stride > 0 ? std::floor(room / static_cast<double>(call.stride)) + 1 : 0;
 }
 
+double ReadShare(int64_t window, const core::LibraryCall& call) {
+  const int64_t covered = call.dilation * (window - 1) + 1;
+  return call.stride > covered ? static_cast<double>(covered) / static_cast<double>(call.stride)
+                               : 1;
+}
+
 Product ProductOfConvolution(const core::LibraryCall& call) {
   Product out;
   const auto images = static_cast<double>(call.batch);
@@ -68,7 +74,9 @@ Product ProductOfConvolution(const core::LibraryCall& call) {
           Positions(call.width, call.filter_width, call);
   out.n = filters / out.batch;
   out.k = channels / out.batch * out.window;
-  const double input = static_cast<double>(call.height) * static_cast<double>(call.width);
+  // A stride beyond the filter leaves pixels unread.
+  const double input = static_cast<double>(call.height) * static_cast<double>(call.width) *
+                       ReadShare(call.filter_height, call) * ReadShare(call.filter_width, call);
   out.elements = images * channels * input + filters * out.k + out.m * filters;
   out.aligned = IsAligned(call.channels, call.type) && IsAligned(call.filters, call.type);
   return out;

@@ -7,7 +7,7 @@
 
 namespace gpushare::models {
 
-// Samples of one fit; more are left out. Six times the shapes that a calibration measures; their
+// Samples of one fit; more are left out. Three times the shapes that calibrations measure; their
 // features take 0.6 MB.
 inline constexpr size_t kLibrarySamplesMax = 4096;
 // Fewer samples of a class of calls predict nothing: the line has some forty weights, which ridge
@@ -15,7 +15,7 @@ inline constexpr size_t kLibrarySamplesMax = 4096;
 inline constexpr size_t kLibrarySamplesMin = 24;
 // Samples of one class that are kept, in memory and in a profile (20 to 40 bytes each there). The
 // largest class of an H200's samples has less.
-inline constexpr size_t kLibraryRowsMax = 512;
+inline constexpr size_t kLibraryRowsMax = 1024;
 // Neighbours that predict a call (Baymax 7.1: k = 5).
 inline constexpr size_t kLibraryNeighbours = 5;
 

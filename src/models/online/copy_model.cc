@@ -75,16 +75,26 @@ bool CopyModel::Observe(const core::DeviceProfile& device, const core::TaskFeatu
 std::vector<LearnedCopies> CopyModel::Save() const {
   std::vector<LearnedCopies> learned;
   for (size_t i = 0; i < kinds_.size(); ++i) {
-    const LinearState& line = kinds_[i].line.state();
-    if (line.samples > 0) learned.push_back({static_cast<int32_t>(i / 2), i % 2 == 1, line});
+    const Kind& kind = kinds_[i];
+    const LinearState& line = kind.line.state();
+    if (line.samples == 0) continue;
+    learned.push_back({static_cast<int32_t>(i / 2),
+                       i % 2 == 1,
+                       line,
+                       {kind.samples, kind.error, kind.table.points()}});
   }
   return learned;
 }
 
 void CopyModel::Restore(const std::vector<LearnedCopies>& learned) {
   for (const LearnedCopies& one : learned) {
-    kinds_[IndexOf(static_cast<core::CopyDirection>(one.direction), one.pinned)].line.Restore(
-        one.line);
+    Kind& kind = kinds_[IndexOf(static_cast<core::CopyDirection>(one.direction), one.pinned)];
+    kind = {};
+    kind.line.Restore(one.line);
+    if (one.table.points.empty()) continue;
+    kind.table.Restore(one.table.points);
+    kind.samples = one.table.samples;
+    kind.error = one.table.error;
   }
 }
 

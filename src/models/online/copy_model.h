@@ -1,6 +1,6 @@
 // Durations of copies over bytes, for each direction and kind of host memory: what latency and
 // rate of the device give, times the measured ratio at the nearest sizes. Before the eighth sample
-// a line predicts, which a profile keeps; a profile keeps no table.
+// a line predicts. A profile keeps both.
 //
 // Threads: the scheduler's only; nothing allocates.
 

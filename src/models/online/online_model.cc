@@ -20,7 +20,9 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
+#include "src/models/durations/copy_contention.h"
 #include "src/models/durations/eviction_model.h"
+#include "src/models/durations/kernel_durations.h"
 #include "src/models/durations/linear_model.h"
 #include "src/models/durations/opaque_model.h"
 #include "src/models/durations/prior.h"
@@ -48,25 +50,30 @@ using core::TaskKind;
 
 // An eviction adds at most this many times its p99 to the query that waits for it.
 constexpr double kBlockingOfEviction = 2;
+// A launch that kept less beside copies met something else.
+constexpr double kKeptBesideCopiesMin = 0.5;
+// Error bar of a measured speed beside copies: launches scatter by 1 to 3 %, and the mean is of
+// four or more. A smaller change changes no plan.
+constexpr double kCopySpeedError = 0.005;
 // A smaller change of a blocking time changes no plan.
 constexpr double kAnnouncedBlockingNs = 2000;
 
 struct KernelModel {
   std::string name;
   KernelPrior prior;
-  LinearModel solo;
+  KernelDurations solo;
   int64_t segments = 0;  // of a graph that is cut
   EvictionModel eviction;
   FollowedMean blocking;  // what its evictions added to LC launches, ns
   NeighbourModel neighbours;
   core::LibraryCall call = {};
   core::ResourceDemand demand = {};  // of a graph, the mean of its nodes
+  CopySpeeds beside_copies = {};
 };
 
 Prediction Predicted(const KernelModel& model, int64_t block_tasks) {
-  Prediction out =
-      model.solo.Predict(static_cast<double>(block_tasks), model.prior.NsOf(block_tasks));
-  if (model.prior.error() > 0 && model.solo.state().samples == 0) {
+  Prediction out = model.solo.Predict(block_tasks, model.prior.NsOf(block_tasks));
+  if (model.prior.error() > 0 && model.solo.line().samples == 0) {
     out.error_ns = std::llround(static_cast<double>(out.duration_ns) * model.prior.error());
   }
   return out;
@@ -101,7 +108,7 @@ class OnlineModel final : public CostModel {
     const bool cut = kernel.kind == TaskKind::kGraph && kernel.cut.segments > 1;
     KernelModel model{kernel.name,
                       KernelPrior(device_, kernel),
-                      LinearModel(),
+                      KernelDurations(),
                       cut ? kernel.cut.segments : 0,
                       EvictionModel(EvictionPrior(device_, kernel)),
                       FollowedMean(),
@@ -229,6 +236,16 @@ class OnlineModel final : public CostModel {
            pairs_.SpeedOf({kernel.id.value, neighbour.id.value, sms}) > 0;
   }
 
+  double SpeedBesideCopies(const KernelDesc& kernel, core::LinkUse copies) const override {
+    if (copies == 0 || copies >= core::kLinkUses) return 1;
+    const KernelModel* model = Find(kernel);
+    if (model != nullptr && model->beside_copies[copies].trusted()) {
+      return std::max(0.0, model->beside_copies[copies].mean - kCopySpeedError);
+    }
+    const double dram = kernel.counters.present() ? kernel.counters.dram : DemandOf(kernel).dram;
+    return UnmeasuredSpeedBesideCopies(device_, dram, copies);
+  }
+
   void GiveUpBeside(const KernelDesc& kernel, int32_t sms, const KernelDesc& neighbour,
                     double factor) override {
     pairs_.GiveUp({kernel.id.value, neighbour.id.value, sms}, factor);
@@ -252,6 +269,7 @@ class OnlineModel final : public CostModel {
       return;
     }
     if (observation.fused != nullptr) return ObserveFused(observation);
+    if (observation.copies != 0 && ObserveBesideCopies(observation)) return;
     if (!observation.beside.empty() && !IsFirstOfBe(observation)) {
       if (ObserveBeside(observation, observation.beside.front())) ++version_;
       return;
@@ -272,12 +290,13 @@ class OnlineModel final : public CostModel {
   std::string Save() const override {
     Learned learned;
     for (const KernelModel& model : kernels_) {
-      if (model.solo.state().samples == 0 && !model.eviction.state().trained &&
+      if (model.solo.line().samples == 0 && !model.eviction.state().trained &&
           model.blocking.samples == 0 && !model.neighbours.known()) {
         continue;
       }
-      learned.kernels.push_back({model.name, model.solo.state(), model.segments,
-                                 model.eviction.state(), model.blocking, model.neighbours.state()});
+      learned.kernels.push_back({model.name, model.solo.line(), model.solo.shape(), model.segments,
+                                 model.eviction.state(), model.blocking, model.neighbours.state(),
+                                 model.beside_copies});
     }
     SavePairs(learned.pairs);
     // The next run gets what was loaded for kernels that this run never registered.
@@ -354,8 +373,10 @@ class OnlineModel final : public CostModel {
   }
 
   static void Apply(const LearnedKernel& learned, KernelModel& model) {
-    model.solo.Restore(learned.solo);
+    model.solo.Restore(learned.solo, learned.shape);
     model.neighbours.Restore(learned.neighbours);
+    model.beside_copies = learned.beside_copies;
+    for (FollowedMean& speed : model.beside_copies) speed.announced = speed.mean;
     if (learned.segments != model.segments) return;  // another cut has other latencies
     if (learned.eviction.trained) model.eviction.Restore(learned.eviction);
     model.blocking = learned.blocking;
@@ -414,6 +435,22 @@ class OnlineModel final : public CostModel {
     sample.measured_ns = static_cast<double>(observation.measured_ns);
     if (beside.same_sms) return ObserveEvicted(sample, beside);
     return beside.sms > 0 && ObservePair(sample);
+  }
+
+  // Learns from an LC launch that ran beside copies all along. Returns false where its duration
+  // alone is not known yet: then the launch says more of that.
+  bool ObserveBesideCopies(const Observation& observation) {
+    KernelModel* model = FindMutable(observation.features.kernel);
+    if (model == nullptr || observation.copies >= core::kLinkUses) return false;
+    const Prediction solo = PredictSolo(observation.features);
+    if (!solo.trained || observation.measured_ns <= 0) return false;
+    const double alone_ns = static_cast<double>(solo.duration_ns) /
+                            SpeedOn(*observation.features.kernel, observation.sms);
+    const double kept = alone_ns / static_cast<double>(observation.measured_ns);
+    if (kept < kKeptBesideCopiesMin) return true;  // something else held it up
+    FollowedMean& speed = model->beside_copies[observation.copies];
+    if (speed.Observe(std::min(kept, 1.0), kCopySpeedError)) ++version_;
+    return true;
   }
 
   struct BesideSample {
@@ -526,7 +563,7 @@ class OnlineModel final : public CostModel {
   bool IsFirstOfBe(const Observation& observation) const {
     if (observation.features.kernel == nullptr || observation.beside.front().sms != 0) return false;
     const KernelModel* model = Find(*observation.features.kernel);
-    return model != nullptr && !model->prior.known() && model->solo.state().samples < kFirstSamples;
+    return model != nullptr && !model->prior.known() && model->solo.line().samples < kFirstSamples;
   }
 
   // The duration on the whole device that the sample implies; 0 if it implies none.
@@ -556,9 +593,8 @@ class OnlineModel final : public CostModel {
     if (features.kind == TaskKind::kMemcpy) return copies_.Observe(device_, features, measured_ns);
     if (features.kernel == nullptr) return opaque_.Observe(features, measured_ns);
     KernelModel* model = FindMutable(features.kernel);
-    return model != nullptr &&
-           model->solo.Observe(static_cast<double>(features.block_tasks), measured_ns,
-                               model->prior.NsOf(features.block_tasks));
+    return model != nullptr && model->solo.Observe(features.block_tasks, measured_ns,
+                                                   model->prior.NsOf(features.block_tasks));
   }
 
   DeviceProfile device_;

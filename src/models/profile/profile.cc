@@ -59,6 +59,8 @@ const Field<DeviceProfile> kDeviceFields[] = {
     {"pageable_d2h_bytes_per_ns", &DeviceProfile::pageable_d2h_bytes_per_ns, kMinBytesPerNs,
      kMaxBytesPerNs},
     {"copy_latency_ns", &DeviceProfile::copy_latency_ns, 0, kLatencyMaxNs},
+    {"copy_in_slowdown", &DeviceProfile::copy_in_slowdown, 0, kCopySlowdownMax},
+    {"copy_out_slowdown", &DeviceProfile::copy_out_slowdown, 0, kCopySlowdownMax},
 };
 
 const Field<Profile> kProfileFields[] = {

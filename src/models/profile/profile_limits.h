@@ -22,6 +22,8 @@ inline constexpr double kDurationMaxNs = static_cast<double>(core::kMaxDurationN
 // A latency of more than a second is a unit error on every device.
 inline constexpr double kLatencyMaxNs = 1e9;
 inline constexpr double kSmsMax = 4096;
+// A copy that takes more of a kernel's speed than nine tenths.
+inline constexpr double kCopySlowdownMax = 10;
 
 }  // namespace gpushare::models
 

@@ -15,8 +15,9 @@
 #include "src/core/base/status.h"
 #include "src/models/learned/learned.h"
 #include "src/models/training/row_counters.h"
-#include "src/models/training/solo_line.h"
 #include "src/models/training/train_co_resident.h"
+#include "src/models/training/train_copies.h"
+#include "src/models/training/train_durations.h"
 #include "src/models/training/train_library.h"
 #include "src/models/training/train_neighbours.h"
 
@@ -41,24 +42,21 @@ std::map<std::string, std::vector<SoloSize>> SizesOf(const Samples& samples) {
     const bool counts = row.what == SampleKind::kSolo && row.sms == samples.head.sm_count &&
                         row.workers_per_sm == 0 && IsOrdinary(row.form);
     if (!counts) continue;
-    std::vector<SoloSize>& sizes = kernels[row.kernel];
-    auto size = std::find_if(sizes.begin(), sizes.end(), [&](const SoloSize& known) {
-      return known.block_tasks == row.block_tasks;
-    });
-    if (size == sizes.end()) size = sizes.insert(sizes.end(), {row.block_tasks, {}});
-    for (const double ns : row.ns) size->ns.push_back(std::llround(ns));
+    AddRepeats(row.block_tasks, row.ns, kernels[row.kernel]);
   }
   return kernels;
 }
 
-void SetSolo(const std::string& name, const LinearState& solo, Learned& learned) {
-  const auto known = std::find_if(learned.kernels.begin(), learned.kernels.end(),
-                                  [&](const LearnedKernel& kernel) { return kernel.name == name; });
-  if (known != learned.kernels.end()) {
-    known->solo = solo;
-  } else if (learned.kernels.size() < static_cast<size_t>(core::kMaxKernels)) {
-    learned.kernels.push_back({name, solo, 0, {}, {}});
+void SetSolo(const std::string& name, TrainedDurations trained, Learned& learned) {
+  auto known = std::find_if(learned.kernels.begin(), learned.kernels.end(),
+                            [&](const LearnedKernel& kernel) { return kernel.name == name; });
+  if (known == learned.kernels.end()) {
+    if (learned.kernels.size() == static_cast<size_t>(core::kMaxKernels)) return;
+    known = learned.kernels.emplace(known);
+    known->name = name;
   }
+  known->solo = trained.line;
+  known->shape = std::move(trained.shape);
 }
 
 void FillDemand(const KernelCounters& counters, bool replace, ResourceDemand& demand) {
@@ -100,8 +98,10 @@ absl::Status TrainProfile(const Samples& samples, const TrainOptions& options, P
     }
     const auto measured = sizes.find(kernel.name);
     if (measured == sizes.end()) continue;
-    SetSolo(kernel.name, TrainSolo(profile.device, kernel, measured->second), learned);
+    SetSolo(kernel.name, TrainDurations(profile.device, kernel, measured->second), learned);
   }
+  FitCopySlowdowns(samples, profile.device);
+  TrainCopies(samples, profile.device, learned);
   TrainNeighbours(samples, learned);
   TrainCoResident(samples, profile.kernels, learned);
   TrainLibrary(samples, learned);

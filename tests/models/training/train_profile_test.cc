@@ -183,6 +183,60 @@ TEST_F(TrainProfileTest, OnlyTheDurationsAloneStartAnew) {
   EXPECT_EQ(after->pairs[0].speed.mean, 0.5);
 }
 
+TEST_F(TrainProfileTest, CopiesOfOneDirectionTrainTheirTable) {
+  Samples samples = samples_;
+  samples.rows.clear();
+  for (const int64_t bytes : {1 << 20, 1 << 21, 1 << 22}) {
+    SampleRow row;
+    row.what = SampleKind::kCopy;
+    row.to_device = true;
+    row.pinned = false;
+    row.bytes = bytes;
+    const auto size = static_cast<double>(bytes);
+    row.ns = {size / 4, size / 4, size / 4};
+    samples.rows.push_back(row);
+    row.both_ways = true;
+    row.ns = {size};
+    samples.rows.push_back(row);
+  }
+  Profile profile = profile_;
+  ASSERT_TRUE(TrainProfile(samples, TrainOptions(), profile).ok());
+  const absl::StatusOr<Learned> learned = ParseLearned(profile.learned);
+  ASSERT_TRUE(learned.ok());
+  ASSERT_EQ(learned->copies.size(), 1U);
+  EXPECT_FALSE(learned->copies[0].pinned);
+  EXPECT_EQ(learned->copies[0].table.points.size(), 3U);
+  const auto model = MakeOnlineModel(profile.device);
+  ASSERT_TRUE(model->Load(profile.learned).ok());
+  core::TaskFeatures copy;
+  copy.kind = core::TaskKind::kMemcpy;
+  copy.direction = core::CopyDirection::kHostToDevice;
+  copy.pinned = false;
+  copy.bytes = 3 << 20;
+  EXPECT_NEAR(static_cast<double>(model->PredictSolo(copy).duration_ns), (3 << 20) / 4.0, 1e4);
+}
+
+// A kernel with 0.75 of the DRAM's peak keeps 1 / 1.03 beside pinned copies to the device.
+TEST_F(TrainProfileTest, KernelsBesideCopiesGiveTheDevicesSlowdown) {
+  Samples samples = samples_;
+  samples.rows = {Counted("kernel")};
+  SampleRow row = Solo("kernel", core::Form::kWorkers, 100, {103, 103, 103});
+  row.what = SampleKind::kBesideCopy;
+  row.to_device = true;
+  row.pinned = true;
+  row.bytes = 1 << 20;
+  row.alone_ns = {100, 100, 100};
+  samples.rows.push_back(row);
+  row.pinned = false;
+  row.ns = {200, 200, 200};
+  samples.rows.push_back(row);
+  Profile profile = profile_;
+  profile.device.copy_out_slowdown = 0.5;
+  ASSERT_TRUE(TrainProfile(samples, TrainOptions(), profile).ok());
+  EXPECT_NEAR(profile.device.copy_in_slowdown, 0.04, 0.001);
+  EXPECT_EQ(profile.device.copy_out_slowdown, 0.5) << "nobody measured that direction";
+}
+
 TEST_F(TrainProfileTest, CountersAreOfABlockTask) {
   samples_.rows = {Counted("kernel")};
   ASSERT_TRUE(TrainProfile(samples_, {}, profile_).ok());
