@@ -303,7 +303,8 @@ TEST_F(CalibrateTest, SamplesAreAppended) {
 
 TEST_F(CalibrateTest, ShapesAndQueriesNeedAGpuAndAFileForTheirRows) {
   const std::string samples = folder_ + "/samples.jsonl";
-  for (const char* instead : {"--shapes", "--blind-shapes", "--queries"}) {
+  for (const char* instead :
+       {"--shapes", "--drawn-shapes", "--placed-shapes", "--blind-shapes", "--queries"}) {
     const auto run = [instead](std::vector<const char*> words) {
       words.insert(words.begin(), {"gpushare", "calibrate", "--device", "sim", instead});
       return RunCommand(static_cast<int>(words.size()), words.data());

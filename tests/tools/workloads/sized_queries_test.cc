@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/gpushare/workloads/blind_shapes.h"
+#include "tools/gpushare/workloads/drawn_shapes.h"
 #include "tools/gpushare/workloads/library_shapes.h"
 
 namespace gpushare::tool {
@@ -97,6 +97,22 @@ TEST(BlindShapesTest, TheDrawIsFixed) {
   const std::vector<LibraryShape> second = ListBlindShapes();
   ASSERT_EQ(first.size(), second.size());
   for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].name, second[i].name);
+}
+
+// Each list has shapes that no other one has, so that what judges trains nothing.
+TEST(DrawnShapesTest, NoShapeIsInTwoLists) {
+  std::set<std::string> names;
+  const auto take = [&names](const std::vector<LibraryShape>& shapes, size_t prefix) {
+    for (const LibraryShape& shape : shapes) {
+      EXPECT_TRUE(names.insert(shape.name.substr(prefix)).second) << shape.name;
+    }
+  };
+  take(ListLibraryShapes(), 0);
+  take(ListBlindShapes(), 6);
+  take(ListDrawnShapes(), 0);
+  take(ListPlacedShapes(), 0);
+  EXPECT_EQ(ListDrawnShapes().size(), 4 * ListBlindShapes().size());
+  EXPECT_EQ(ListPlacedShapes().size(), ListBlindShapes().size() / 2);
 }
 
 }  // namespace

@@ -110,13 +110,20 @@ CLI::App* AddCalibrate(CLI::App& app, CalibrateArguments& arguments) {
   CLI::Option* const shapes =
       add_instead("--shapes", CalibrateOptions::Instead::kShapes,
                   "Library calls of many shapes instead of kernels; needs a GPU and --samples");
+  CLI::Option* const drawn = add_instead("--drawn-shapes", CalibrateOptions::Instead::kDrawnShapes,
+                                         "Library calls of random shapes, as --shapes");
+  CLI::Option* const placed =
+      add_instead("--placed-shapes", CalibrateOptions::Instead::kPlacedShapes,
+                  "Some library calls on every number of SMs that a split gives, as --shapes");
   CLI::Option* const blind =
       add_instead("--blind-shapes", CalibrateOptions::Instead::kBlindShapes,
                   "Library calls that judge models and train none, as --shapes");
   CLI::Option* const queries = add_instead("--queries", CalibrateOptions::Instead::kQueries,
                                            "Whole queries at several input sizes, as --shapes");
-  blind->excludes(shapes);
-  queries->excludes(shapes)->excludes(blind);
+  drawn->excludes(shapes);
+  placed->excludes(shapes)->excludes(drawn);
+  blind->excludes(shapes)->excludes(drawn)->excludes(placed);
+  queries->excludes(shapes)->excludes(drawn)->excludes(placed)->excludes(blind);
   command->add_flag("--catalogue", options.catalogue,
                     "Also the kernels of the catalogue that the profile does not know");
   Add(*command, "--like", arguments.like, "NAME",

@@ -91,6 +91,8 @@ const char* MeasuringOption(const CalibrateArguments& arguments) {
   const std::pair<const char*, bool> all[] = {
       {"--catalogue", options.catalogue},
       {"--shapes", options.instead == CalibrateOptions::Instead::kShapes},
+      {"--placed-shapes", options.instead == CalibrateOptions::Instead::kPlacedShapes},
+      {"--drawn-shapes", options.instead == CalibrateOptions::Instead::kDrawnShapes},
       {"--blind-shapes", options.instead == CalibrateOptions::Instead::kBlindShapes},
       {"--queries", options.instead == CalibrateOptions::Instead::kQueries},
       {"--resume", options.resume},
@@ -144,14 +146,13 @@ void RunCalibrate(const CalibrateArguments& arguments) {
   const bool kernels = options.instead == CalibrateOptions::Instead::kNothing;
   if (!kernels && options.samples.empty()) {
     throw InputError(
-        "--shapes, --blind-shapes and --queries need --samples: what they measure are rows for "
-        "models.");
+        "--shapes, --drawn-shapes, --placed-shapes, --blind-shapes and --queries need --samples: "
+        "what they measure are rows for models.");
   }
   if (!kernels && (options.catalogue || !options.kernels.empty())) {
     throw InputError(
-        "--shapes, --blind-shapes and --queries measure no kernels, so --catalogue and --kernels "
-        "do "
-        "not go with them.");
+        "--shapes, --drawn-shapes, --placed-shapes, --blind-shapes and --queries measure no "
+        "kernels, so --catalogue and --kernels do not go with them.");
   }
   Print(Calibrate(options));
 }

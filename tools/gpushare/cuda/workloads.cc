@@ -30,7 +30,7 @@
 #include "tools/gpushare/cuda/raw.h"
 #include "tools/gpushare/cuda/sized_queries.h"
 #include "tools/gpushare/cuda/tasks.h"
-#include "tools/gpushare/workloads/blind_shapes.h"
+#include "tools/gpushare/workloads/drawn_shapes.h"
 #include "tools/gpushare/workloads/library_shapes.h"
 #include "tools/gpushare/workloads/workloads.h"
 
@@ -40,6 +40,20 @@ namespace {
 
 constexpr const char* kOpaqueGemm = "cublaslt_gemm";
 constexpr const char* kLibraryGemm = "cublaslt_library_gemm";
+
+std::vector<LibraryShape> ShapesOf(ShapeSet set) {
+  switch (set) {
+    case ShapeSet::kKnown:
+      return ListLibraryShapes();
+    case ShapeSet::kDrawn:
+      return ListDrawnShapes();
+    case ShapeSet::kPlaced:
+      return ListPlacedShapes();
+    case ShapeSet::kBlind:
+      return ListBlindShapes();
+  }
+  return {};
+}
 
 class CudaWorkloads final : public Workloads {
  public:
@@ -76,8 +90,7 @@ class CudaWorkloads final : public Workloads {
   const std::vector<LibraryShape>& LibraryShapes(ShapeSet set) override {
     std::unique_ptr<CudaLibraryShapes>& shapes = shapes_[set];
     if (shapes == nullptr) {
-      shapes = std::make_unique<CudaLibraryShapes>(set == ShapeSet::kBlind ? ListBlindShapes()
-                                                                           : ListLibraryShapes());
+      shapes = std::make_unique<CudaLibraryShapes>(ShapesOf(set));
     }
     return shapes->shapes();
   }

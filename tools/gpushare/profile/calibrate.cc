@@ -124,6 +124,10 @@ class Samples {
         return AddShapes(ShapeSet::kKnown);
       case CalibrateOptions::Instead::kBlindShapes:
         return AddShapes(ShapeSet::kBlind);
+      case CalibrateOptions::Instead::kDrawnShapes:
+        return AddShapes(ShapeSet::kDrawn);
+      case CalibrateOptions::Instead::kPlacedShapes:
+        return AddShapes(ShapeSet::kPlaced);
       case CalibrateOptions::Instead::kQueries:
         return AddQueries();
     }
@@ -144,7 +148,7 @@ class Samples {
     if (samples_.empty()) throw InputError("--queries needs a GPU, which runs them.");
   }
 
-  // On the whole device only: how a call behaves in a place is measured with the kernels.
+  // On the whole device only, but those that are asked for on every place.
   void AddShapes(ShapeSet set) {
     for (const LibraryShape& shape : workloads_->LibraryShapes(set)) {
       auto sample = std::make_unique<Sample>();
@@ -152,7 +156,7 @@ class Samples {
       sample->kernel.name = sample->name.c_str();
       sample->kernel.kind = GPUSHARE_TASK_LIBRARY;
       sample->kernel.library = &shape.call;
-      sample->kernel.confinable = GPUSHARE_CHOICE_NO;
+      if (set != ShapeSet::kPlaced) sample->kernel.confinable = GPUSHARE_CHOICE_NO;
       sample->task.arguments = &shape.arguments;
       sample->task.arguments_size_bytes = sizeof(shape.arguments);
       samples_.push_back(std::move(sample));

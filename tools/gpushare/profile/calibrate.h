@@ -30,9 +30,11 @@ struct CalibrateOptions {
   // What is measured instead of kernels.
   enum class Instead : uint8_t {
     kNothing = 0,
-    kShapes = 1,       // library calls of many shapes
-    kBlindShapes = 2,  // others, which train nothing
-    kQueries = 3,      // whole queries at several input sizes
+    kShapes = 1,        // library calls of many shapes
+    kBlindShapes = 2,   // others, which train nothing
+    kQueries = 3,       // whole queries at several input sizes
+    kDrawnShapes = 4,   // library calls of random shapes
+    kPlacedShapes = 5,  // others, on every number of SMs that a split gives
   };
   Instead instead = Instead::kNothing;
 };

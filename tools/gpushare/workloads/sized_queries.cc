@@ -8,12 +8,18 @@ namespace gpushare::tool {
 
 namespace {
 
-// Batches and tokens: powers of two and sizes between them, as batches of a server are.
-constexpr int64_t kBatches[] = {1,  2,  3,  4,  6,  8,   12,  16,  20,  24,
-                                32, 40, 48, 64, 96, 128, 160, 192, 224, 256};
-constexpr int64_t kDecodeBatches[] = {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64};
-constexpr int64_t kTokens[] = {64,   96,   128,  192,  256,  384,  512,  640, 768,
-                               1024, 1280, 1536, 2048, 2560, 3072, 3584, 4096};
+// Batches and tokens, as batches of a server are: all small ones, then in steps of an eighth or
+// less, because cuBLAS changes its kernels with the size and time is no smooth function of it.
+constexpr int64_t kBatches[] = {1,  2,  3,  4,   5,   6,   7,   8,   10,  12,  14,  16,  18,  20,
+                                22, 24, 26, 28,  32,  36,  40,  44,  48,  52,  56,  60,  64,  72,
+                                80, 88, 96, 104, 112, 120, 128, 144, 160, 176, 192, 208, 224, 256};
+constexpr int64_t kDecodeBatches[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
+                                      15, 16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36, 38, 40,
+                                      42, 44, 46, 48, 50, 52, 54, 56, 58, 60, 62, 64};
+constexpr int64_t kTokens[] = {64,   80,   96,   112,  128,  144,  160,  176,  192,  224,  256,
+                               288,  320,  352,  384,  416,  448,  480,  512,  576,  640,  704,
+                               768,  832,  896,  960,  1024, 1152, 1280, 1408, 1536, 1664, 1792,
+                               2048, 2304, 2560, 2816, 3072, 3328, 3584, 3840, 4096};
 
 using Steps = std::vector<QueryStep>;
 

@@ -107,9 +107,9 @@ struct GraphChoice {
   void* user = nullptr;
 };
 
-// Which library calls are listed: those that models are fitted to and judged by, or others, which
-// were drawn after the models were chosen.
-enum class ShapeSet : uint8_t { kKnown, kBlind };
+// Which library calls are listed: shapes of networks, shapes that were drawn at random, some that
+// are measured on every number of SMs, or those of a draw that judges models and trains none.
+enum class ShapeSet : uint8_t { kKnown, kDrawn, kPlaced, kBlind };
 
 class Workloads {
  public:

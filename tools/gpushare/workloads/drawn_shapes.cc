@@ -1,6 +1,6 @@
-// The draw; see blind_shapes.h.
+// The draws; see drawn_shapes.h.
 
-#include "tools/gpushare/workloads/blind_shapes.h"
+#include "tools/gpushare/workloads/drawn_shapes.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,13 @@ namespace gpushare::tool {
 
 namespace {
 
-constexpr uint64_t kSeed = 20240815;
+constexpr uint64_t kBlindSeed = 20240815;
+constexpr uint64_t kDrawnSeed = 20261128;
+constexpr uint64_t kPlacedSeed = 20261129;
+// As many of each kind as are blind, times:
+constexpr double kDrawnTimes = 4;
+constexpr double kPlacedTimes = 0.5;
+constexpr const char* kBlindPrefix = "blind.";
 constexpr size_t kHalfProducts = 50;
 constexpr size_t kFloatProducts = 16;
 constexpr size_t kBatchedProducts = 8;
@@ -28,9 +34,11 @@ constexpr int64_t kOperandBytesMax = 2'000'000'000;
 
 class Draw {
  public:
-  Draw() : random_(kSeed) {
+  explicit Draw(uint64_t seed) : random_(seed) {
     for (const LibraryShape& shape : ListLibraryShapes()) known_.insert(shape.name);
   }
+
+  void Leave(const std::string& name) { known_.insert(name); }
 
   // Draws until `count` shapes more are taken.
   template <class DrawOne>
@@ -54,7 +62,6 @@ class Draw {
     const int64_t most = std::max({elements.a, elements.b, elements.d});
     if (ns < kNsMin || ns > kNsMax || most * BytesOfElement(shape.call) > kOperandBytesMax) return;
     if (!known_.insert(shape.name).second) return;
-    shape.name = "blind." + shape.name;
     all_.push_back(std::move(shape));
   }
 
@@ -63,10 +70,10 @@ class Draw {
   std::vector<LibraryShape> all_;
 };
 
-}  // namespace
-
-std::vector<LibraryShape> ListBlindShapes() {
-  Draw draw;
+void DrawAll(Draw& draw, double times) {
+  const auto of = [times](size_t count) {
+    return static_cast<size_t>(times * static_cast<double>(count));
+  };
   const auto product = [&](gpushare_data_type type, int64_t unit) {
     Matmul one;
     one.m = draw.Between(1, 16384, draw.Coin() ? 8 : 1);
@@ -76,12 +83,12 @@ std::vector<LibraryShape> ListBlindShapes() {
     one.transpose_b = draw.Coin();
     return one;
   };
-  draw.Add(kHalfProducts, [&] {
+  draw.Add(of(kHalfProducts), [&] {
     return MatmulShape(product(draw.Coin() ? GPUSHARE_FLOAT16 : GPUSHARE_BFLOAT16, 64));
   });
-  draw.Add(kFloatProducts, [&] { return MatmulShape(product(GPUSHARE_FLOAT32, 64)); });
-  draw.Add(kUnalignedProducts, [&] { return MatmulShape(product(GPUSHARE_FLOAT16, 1)); });
-  draw.Add(kBatchedProducts, [&] {
+  draw.Add(of(kFloatProducts), [&] { return MatmulShape(product(GPUSHARE_FLOAT32, 64)); });
+  draw.Add(of(kUnalignedProducts), [&] { return MatmulShape(product(GPUSHARE_FLOAT16, 1)); });
+  draw.Add(of(kBatchedProducts), [&] {
     const int64_t tokens = draw.Between(128, 4096, 64);
     const int64_t width = draw.Coin() ? 64 : 128;
     const bool scores = draw.Coin();
@@ -90,7 +97,7 @@ std::vector<LibraryShape> ListBlindShapes() {
     one.batch = draw.Between(8, 512, 4);
     return MatmulShape(one);
   });
-  draw.Add(kConvolutions, [&] {
+  draw.Add(of(kConvolutions), [&] {
     Convolution one = {};
     one.batch = draw.Between(4, 128, 4);
     one.channels = draw.Between(32, 2048, 32);
@@ -100,6 +107,38 @@ std::vector<LibraryShape> ListBlindShapes() {
     one.stride = draw.Between(1, 2.5, 1) > 1 ? 2 : 1;
     return ConvolutionShape(one);
   });
+}
+
+std::vector<LibraryShape> DrawBlind() {
+  Draw draw(kBlindSeed);
+  DrawAll(draw, 1);
+  return draw.Done();
+}
+
+void LeaveBlind(Draw& draw) {
+  for (const LibraryShape& blind : DrawBlind()) draw.Leave(blind.name);
+}
+
+}  // namespace
+
+std::vector<LibraryShape> ListBlindShapes() {
+  std::vector<LibraryShape> all = DrawBlind();
+  for (LibraryShape& shape : all) shape.name = kBlindPrefix + shape.name;
+  return all;
+}
+
+std::vector<LibraryShape> ListDrawnShapes() {
+  Draw draw(kDrawnSeed);
+  LeaveBlind(draw);
+  DrawAll(draw, kDrawnTimes);
+  return draw.Done();
+}
+
+std::vector<LibraryShape> ListPlacedShapes() {
+  Draw draw(kPlacedSeed);
+  LeaveBlind(draw);
+  for (const LibraryShape& drawn : ListDrawnShapes()) draw.Leave(drawn.name);
+  DrawAll(draw, kPlacedTimes);
   return draw.Done();
 }
 
