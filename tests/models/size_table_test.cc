@@ -74,7 +74,7 @@ TEST(SizeTable, FollowsADriftWithinTwentySamples) {
   SizeTable table;
   for (int i = 0; i < 1000; ++i) table.Observe(4096, 1);
   for (int i = 0; i < 20; ++i) table.Observe(4096, 2);
-  EXPECT_GT(table.RatioAt(4096), 1.55);
+  EXPECT_GT(table.RatioAt(4096), 1.6);
 }
 
 TEST(SizeTable, WhatIsNoNumberIsIgnored) {

@@ -21,7 +21,7 @@ constexpr int32_t kSamplesShifted = 3;
 constexpr double kOffMax = 0.75;
 constexpr double kOffMin = 0.05;
 constexpr double kSpreadsMax = 3;
-constexpr double kSpreadSmoothing = 1.0 / 16;
+constexpr double kSpreadSmoothing = 1.0 / 8;
 constexpr double kSpreadSeenMax = 1;
 // The steepest trend: attention's time grows with the square of its tokens.
 constexpr double kGrowthMax = 2;
