@@ -49,7 +49,7 @@ without_cache() {
 # a file lacks. Nobody debugs on such a machine: line numbers are all that its tests need.
 precompiled_options() {  # PRESET
   case "$1" in
-    dev | asan | ubsan | tsan | fuzz)
+    dev | asan | ubsan | tsan)
       if without_cache; then
         printf '%s\n' -DGPUSHARE_CCACHE=OFF -DGPUSHARE_PRECOMPILED_HEADERS=ON -DGPUSHARE_UNITY=ON
         if [[ "$1" == dev ]]; then printf '%s\n' '-DCMAKE_CXX_FLAGS_DEBUG=-Og -g1'; fi

@@ -21,6 +21,14 @@
 namespace gpushare::soak {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kAddressSanitizer = true;
+#elif defined(__has_feature)
+constexpr bool kAddressSanitizer = __has_feature(address_sanitizer);
+#else
+constexpr bool kAddressSanitizer = false;
+#endif
+
 constexpr int kLcApps = 2;
 constexpr int kBeApps = 5;
 constexpr int kLcSlots = 4;
@@ -227,11 +235,8 @@ class Soak {
   }
 
   void CheckMemory(Report& report) {
-#if defined(__SANITIZE_ADDRESS__)
-    constexpr int64_t kResidentMax = 16 << 20;  // what is freed is kept for a while
-#else
-    constexpr int64_t kResidentMax = 8 << 20;
-#endif
+    // The sanitizer keeps what is freed for a while.
+    constexpr int64_t kResidentMax = (kAddressSanitizer ? 16 : 8) << 20;
     constexpr int64_t kDeviceMax = 32 << 20;
     report.resident = GrowthOf(resident_);
     report.device_memory = GrowthOf(device_used_);

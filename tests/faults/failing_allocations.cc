@@ -6,15 +6,12 @@
 #include <cerrno>
 #include <cstddef>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include "absl/base/config.h"
+
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER) || \
+    defined(ABSL_HAVE_MEMORY_SANITIZER)
 #define GPUSHARE_OWN_MALLOC 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
-#define GPUSHARE_OWN_MALLOC 0
-#endif
-#endif
-#ifndef GPUSHARE_OWN_MALLOC
+#else
 #define GPUSHARE_OWN_MALLOC 1
 #endif
 

@@ -10,6 +10,7 @@
 
 #include <atomic>
 
+#include "absl/base/config.h"
 #include "atomic_queue/atomic_queue.h"
 
 namespace gpushare::core {
@@ -21,7 +22,7 @@ class HandoffQueue {
 
   // `element` is not 0.
   void Push(T element) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_THREAD_SANITIZER)
     order_.fetch_add(1, std::memory_order_release);  // ThreadSanitizer knows no fences
 #endif
     queue_.push(element);
@@ -29,7 +30,7 @@ class HandoffQueue {
 
   bool TryPop(T& element) {
     if (!queue_.try_pop(element)) return false;
-#if defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_THREAD_SANITIZER)
     order_.load(std::memory_order_acquire);
 #else
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -41,7 +42,7 @@ class HandoffQueue {
 
  private:
   atomic_queue::AtomicQueueB<T> queue_;
-#if defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_THREAD_SANITIZER)
   std::atomic<unsigned> order_{0};
 #endif
 };

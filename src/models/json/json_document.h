@@ -42,6 +42,10 @@ class JsonDocument {
     uint32_t begin;
     uint32_t bytes;
   };
+  struct Children {
+    uint32_t first;
+    uint32_t count;
+  };
   struct Node {
     Type type = Type::kNull;
     Text key = {0, 0};      // of a member of an object
@@ -51,10 +55,7 @@ class JsonDocument {
       double number;
       bool truth;
       Text text;
-      struct {
-        uint32_t first;
-        uint32_t count;
-      } children;
+      Children children;
     };
   };
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/config.h"
 #include "gtest/gtest.h"
 #include "src/core/flow/scheduler.h"
 #include "src/core/log/event_log.h"
@@ -23,7 +24,7 @@ namespace {
 constexpr int64_t kUs = 1000;
 constexpr int64_t kMs = 1000 * kUs;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
 constexpr int kDefaultSeeds = 500;
 #else
 constexpr int kDefaultSeeds = 10000;
@@ -73,8 +74,6 @@ class World {
   KernelId steps_;  // a graph that BE runs in segments
   std::vector<Source> sources_;
   std::vector<std::unique_ptr<Submitted>> submitted_;
-  bool misreports_ =
-      false;  // the device drops, doubles or fails launches: block counts are not whole
 };
 
 KernelDesc BeKernel(const char* name, int64_t block_ns, bool evictable, int64_t yield_ns) {
