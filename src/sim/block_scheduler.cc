@@ -8,6 +8,7 @@
 // beside its own blocks.
 
 #include <algorithm>
+#include <new>
 
 #include "src/sim/engine.h"
 
@@ -180,8 +181,9 @@ Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNee
   active_residencies_.push_back(index);
   Launch& launch = launches_[slot];
   Cell& cell = sms_.cells()[cell_index];
-  Residency& residency = residencies_[index];
-  residency = Residency();
+  // In place, because a copy of what was just written in parts waits for the writes; without
+  // parentheses, which would zero all of it first.
+  Residency& residency = *new (&residencies_[index]) Residency;
   residency.launch = slot;
   residency.cell = cell_index;
   residency.workers = workers;
@@ -199,7 +201,7 @@ Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNee
 }
 
 void Engine::RemoveResidency(int32_t index) {
-  const Residency residency = residencies_[index];
+  const Residency& residency = residencies_[index];
   Launch& launch = launches_[residency.launch];
   Cell& cell = sms_.cells()[residency.cell];
   if (residency.peer != -1) {

@@ -345,6 +345,7 @@ class Engine {
   double OccupancySpeed(const Residency& residency, const Launch& launch, const Cell& cell) const;
   double PaceOf(const Residency& residency) const;
   bool AreCounted(const Cell& cell) const;
+  double FactorOf(const Cell& cell) const;
   core::ResourceDemand PipesOf(const Residency& residency, bool counted) const;
 
   // engine.cc

@@ -5,9 +5,9 @@
 // residencies.
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
+#include "src/core/base/bounded_list.h"
 #include "src/sim/engine.h"
 #include "src/sim/interference.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 // The most clients of one SM. In practice hardware queues keep the number lower; further clients
 // are ignored.
-constexpr size_t kSmClientsMax = 16;
+constexpr int kSmClientsMax = 16;
 
 core::TimeNs TimeAfter(core::TimeNs now, double wait) {
   constexpr double kFarNs = 1e18;
@@ -79,32 +79,34 @@ core::ResourceDemand Engine::PipesOf(const Residency& residency, bool counted) c
   return pipes;
 }
 
+// The factor of a cell with several residencies. Both parts of a fused block count as one client;
+// the pair's own model covers their interference.
+double Engine::FactorOf(const Cell& cell) const {
+  core::BoundedList<SmClient, kSmClientsMax> clients;
+  const bool counted = AreCounted(cell);
+  for (int32_t index = cell.first_residency; index != -1 && !clients.full();
+       index = residencies_[index].next_in_cell) {
+    const Residency& residency = residencies_[index];
+    const Launch& launch = launches_[residency.launch];
+    if (launch.is_second_part && residency.peer != -1) continue;
+    const double speed =
+        launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
+    const core::ResourceDemand pipes = PipesOf(residency, counted);
+    clients.Add({pipes.issue * speed, pipes.tensor * speed, pipes.special * speed, speed});
+  }
+  return SharedSmFactor(clients.span(), counted);
+}
+
 void Engine::SetCellFactors() {
   busy_sms_ = 0;
   for (Cell& cell : sms_.cells()) {
-    cell.factor = 1;
-    if (cell.residents == 0) continue;
-    std::array<SmClient, kSmClientsMax> clients;
-    size_t count = 0;
     double busy = 0;
-    const bool counted = cell.residents > 1 && AreCounted(cell);
     for (int32_t index = cell.first_residency; index != -1;
          index = residencies_[index].next_in_cell) {
-      const Residency& residency = residencies_[index];
-      busy = std::max(busy, residency.busy_sms);
-      if (cell.residents == 1 || count == clients.size()) continue;
-      const Launch& launch = launches_[residency.launch];
-      // Both parts of a fused block count as one client; the pair's own model covers their
-      // interference.
-      if (launch.is_second_part && residency.peer != -1) continue;
-      const double speed =
-          launch.chain == ChainState::kNone ? OccupancySpeed(residency, launch, cell) : 1;
-      const core::ResourceDemand pipes = PipesOf(residency, counted);
-      clients[count++] = {pipes.issue * speed, pipes.tensor * speed, pipes.special * speed, speed};
+      busy = std::max(busy, residencies_[index].busy_sms);
     }
-    if (count == 1) count = 0;  // a single client shares with nobody
     busy_sms_ += busy;
-    cell.factor = SharedSmFactor(absl::MakeSpan(clients.data(), count), counted);
+    cell.factor = cell.residents > 1 ? FactorOf(cell) : 1;
   }
 }
 
@@ -149,21 +151,24 @@ double Engine::CopyFactor(const Launch& launch) const {
 // Both parts of a fused launch are one client; the pair's own curve covers what they take from each
 // other.
 void Engine::SetMemoryFactors() {
-  std::array<MemoryClient, core::kMaxLanes> clients;
-  const size_t launches = std::min(resident_launches_.size(), clients.size());
-  size_t count = 0;
+  core::BoundedList<MemoryClient, core::kMaxLanes> clients;
+  const size_t launches = std::min<size_t>(resident_launches_.size(), core::kMaxLanes);
   for (size_t i = 0; i < launches; ++i) {
     Launch& launch = launches_[resident_launches_[i]];
     const MemoryClient own = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
                               launch.demand.dram, launch.weight, 1};
     // Of two parts the one that became resident first makes the client.
     const bool joins = launch.partner != -1 && launches_[launch.partner].memory_client != -1;
-    launch.memory_client =
-        joins ? launches_[launch.partner].memory_client : static_cast<int32_t>(count++);
-    MemoryClient& client = clients[launch.memory_client];
-    client = joins ? Joined(client, own) : own;
+    if (joins) {
+      launch.memory_client = launches_[launch.partner].memory_client;
+      MemoryClient& client = clients[launch.memory_client];
+      client = Joined(client, own);
+    } else {
+      launch.memory_client = clients.size();
+      clients.Add(own);
+    }
   }
-  ShareMemory(absl::MakeSpan(clients.data(), count));
+  ShareMemory(clients.span());
   for (size_t i = 0; i < launches; ++i) {
     Launch& launch = launches_[resident_launches_[i]];
     launch.device_factor = clients[launch.memory_client].factor * CopyFactor(launch);
