@@ -28,7 +28,8 @@ target_compile_options(gpushare_test_options INTERFACE
 set(GPUSHARE_TEST_TIMEOUT 300 CACHE STRING "Seconds that a test may take unless it says otherwise")
 
 # A test whose libraries reach no CUDA code runs the same code with the address sanitizer. Where that has
-# just passed, as in continuous integration, the build without sanitizers does not repeat it.
+# just passed, as in continuous integration, the build without sanitizers does not repeat it. There clang alone compiles
+# these tests; gcc compiles the libraries, and the tests that reach them through the C ABI or the tool.
 set(GPUSHARE_TESTS ALL CACHE STRING "ALL, or NOT_SANITIZED: only those that differ in a sanitized build")
 if(NOT GPUSHARE_TESTS MATCHES "^(ALL|NOT_SANITIZED)$")
   message(FATAL_ERROR "GPUSHARE_TESTS is '${GPUSHARE_TESTS}', and it must be ALL or NOT_SANITIZED.")

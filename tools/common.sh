@@ -69,15 +69,16 @@ linker_options() {  # PRESET
   esac
 }
 
-# configure PRESET [-DOPTION=...]: cmake, quiet unless it fails. Does nothing when the same options were
-# configured before; ninja itself runs cmake again when a CMakeLists.txt has changed.
+# configure PRESET [-DOPTION=...]: cmake, quiet unless it fails. Does nothing when the same options and presets
+# were configured before; ninja itself runs cmake again when a CMakeLists.txt has changed. It begins afresh, because
+# CMake drops the options of a build tree whose compiler changes. What is compiled with the same flags stays.
 configure() {
   local preset="$1"
   shift
   local folder="$root/build/$preset" options defaults log
   mapfile -t defaults < <(precompiled_options "$preset"; linker_options "$preset")
   set -- "${defaults[@]}" "$@"
-  options="$*"
+  options="$* $(cksum < "$root/CMakePresets.json")"
   if [[ -f "$folder/build.ninja" && "$(cat "$folder/.configured" 2>/dev/null)" == "$options" ]]; then
     # CMake copies headers, and nothing that would run it again is built of the preset tidy.
     ninja -C "$folder" build.ninja > "$folder/configure.log" 2>&1 || die "cmake failed again for the preset $preset; see $folder/configure.log."
@@ -86,7 +87,7 @@ configure() {
   mkdir -p "$folder"
   log="$folder/configure.log"
   say "configuring build/$preset"
-  if ! (cd "$root" && cmake --preset "$preset" "$@") > "$log" 2>&1; then
+  if ! (cd "$root" && cmake --fresh --preset "$preset" "$@") > "$log" 2>&1; then
     cat "$log" >&2
     die "cmake failed for the preset $preset."
   fi

@@ -15,12 +15,13 @@ for file in "${files[@]}"; do
 done
 case "${1:-}" in
   --check)
-    bad=()
-    for file in "${present[@]}"; do
-      clang-format --style=file "$file" | cmp -s - "$file" || bad+=("$file")
-    done
-    if [[ ${#bad[@]} -gt 0 ]]; then
-      printf '%s: not clean under clang-format\n' "${bad[@]}" >&2
+    log="$(mktemp)"
+    trap 'rm -f "$log"' EXIT
+    if ! printf '%s\0' "${present[@]}" |
+      xargs -0 -n 40 -P "$jobs" clang-format --style=file --dry-run --Werror 2> "$log"; then
+      mapfile -t bad < <(sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: error: .*/\1/p' "$log" | sort -u)
+      if [[ ${#bad[@]} -eq 0 ]]; then cat "$log" >&2; fi
+      printf '%s: not clean under clang-format\n' ${bad[@]+"${bad[@]}"} >&2
       die "${#bad[@]} of ${#present[@]} files are not clean; tools/format.sh rewrites them."
     fi
     say "clang-format: ${#present[@]} files are clean"

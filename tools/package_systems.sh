@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tries the packages of tools/package.sh on clean systems, each in a folder that debootstrap fills. Needs root, the network
-# and debootstrap; Ubuntu's archive is known by the keyring of its package ubuntu-keyring.
+# and debootstrap, and for Ubuntu the keyring that Ubuntu's package ubuntu-keyring has.
 #
 #   tools/package_systems.sh FOLDER [SYSTEM...]    FOLDER: has the packages; SYSTEM: debian13, ubuntu2404 (default: both)
 #
@@ -13,31 +13,31 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 folder="$(cd "$1" && pwd)"
 shift
 [[ $# -gt 0 ]] || set -- debian13 ubuntu2404
+for system in "$@"; do
+  [[ "$system" =~ ^(debian13|ubuntu2404)$ ]] ||
+    die "tools/package_systems.sh does not know the system '$system'; it knows debian13 and ubuntu2404."
+done
 [[ "$(id -u)" -eq 0 ]] || die 'tools/package_systems.sh makes systems in folders, which only root can.'
-
-ubuntu_keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg
 
 # Debian 12's debootstrap has no script of its own for noble; that of jammy makes one.
 make_system() {  # SYSTEM FOLDER
-  local options=(--variant=minbase
+  local options=(--variant=minbase --force-check-gpg
     --include=gcc,g++,libc6-dev,pkg-config,cmake,make,libabsl-dev,python3,python3-pip) suite script log
   case "$1" in
     debian13) suite=trixie script=trixie ;;
     ubuntu2404)
       suite=noble script=jammy
-      options+=(--components=main,universe "--keyring=$ubuntu_keyring")
+      options+=(--components=main,universe --keyring=/usr/share/keyrings/ubuntu-archive-keyring.gpg)
       ;;
-    *) die "tools/package_systems.sh does not know the system '$1'; it knows debian13 and ubuntu2404." ;;
   esac
   if [[ -e "$2/complete" ]]; then return; fi
-  # debootstrap itself would go on without the keyring, and trust whatever comes.
-  if [[ "$1" == ubuntu2404 && ! -e "$ubuntu_keyring" ]]; then die "$ubuntu_keyring is missing; it is in Ubuntu's package ubuntu-keyring."; fi
   command -v debootstrap > /dev/null || die 'debootstrap is missing: apt-get install debootstrap.'
   say "making $1 in $2"
   rm -rf "$2"
   log="$(mktemp)"
   if ! debootstrap "${options[@]}" "$suite" "$2" '' "/usr/share/debootstrap/scripts/$script" > "$log" 2>&1; then
     tail -n 20 "$log" >&2
+    rm -f "$log"
     die "debootstrap could not make $2."
   fi
   rm -f "$log"

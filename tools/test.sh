@@ -5,7 +5,7 @@
 #   tools/test.sh            all of it
 #   tools/test.sh --quick    format, ruff and mypy, the dev preset's tests
 #
-# CI=true makes a missing nvcc an error, and the last stage runs only the tests that the address sanitizer's
+# CI=true makes a missing nvcc an error, and the last stage (gcc) runs only the tests that the address sanitizer's (clang)
 # leaves out or runs otherwise. GPUSHARE_FUZZ_SECONDS (default 60, in CI 30) and GPUSHARE_TIDY_SECONDS (default
 # 240, in CI 120) bound the fuzzers and clang-tidy. GPUSHARE_DATA names the folder of the Azure traces;
 # unset, ../shared/data is taken when it is there.

@@ -6,6 +6,9 @@
 // PlanLive/limits has as many apps and queues as a process may have: 16 LC and 48 BE apps with four
 // queues each. Its median must be at most 50 us: the program fails otherwise.
 //
+// `simulated_second_ms`: what one simulated second takes with the scheduler; goal 50 ms, least of
+// all iterations.
+//
 // Each iteration runs the same second, plan by plan. A plan's time is its least of all iterations,
 // so that what else the machine does hardly shows; quantiles are over the plans.
 
@@ -229,13 +232,17 @@ class LiveFlow {
 void PlanLive(benchmark::State& state, const Size& size, int64_t p50_ns_most) {
   std::vector<int64_t> least_ns;  // by plan
   double pair_tables = 0;
+  double second_ms = 0;
   for (auto _ : state) {
     LiveFlow live(size);
     std::vector<int64_t> times_ns;
     times_ns.reserve(size_t{1} << 20);
     live.Run(kRunNs / 10, times_ns);  // the first plans fill the tables
     times_ns.clear();
+    const auto start = std::chrono::steady_clock::now();
     live.Run(kRunNs, times_ns);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    second_ms = second_ms == 0 ? took.count() : std::min(second_ms, took.count());
     if (least_ns.empty()) least_ns = times_ns;
     for (size_t i = 0; i < least_ns.size(); ++i) least_ns[i] = std::min(least_ns[i], times_ns[i]);
     pair_tables = static_cast<double>(live.flow().buffers.snapshot.pairs.version);
@@ -250,6 +257,7 @@ void PlanLive(benchmark::State& state, const Size& size, int64_t p50_ns_most) {
   }
   state.counters["plans"] = static_cast<double>(least_ns.size());
   state.counters["pair_tables"] = pair_tables;
+  state.counters["simulated_second_ms"] = second_ms;
 }
 }  // namespace
 }  // namespace gpushare::core

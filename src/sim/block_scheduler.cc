@@ -181,8 +181,8 @@ Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNee
   active_residencies_.push_back(index);
   Launch& launch = launches_[slot];
   Cell& cell = sms_.cells()[cell_index];
-  // In place, because a copy of what was just written in parts waits for the writes; without
-  // parentheses, which would zero all of it first.
+  // Constructed in place: a copy of a record that was just written in parts waits for these writes.
+  // Residency() would also zero all of it first.
   Residency& residency = *new (&residencies_[index]) Residency;
   residency.launch = slot;
   residency.cell = cell_index;
