@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tries the packages of tools/package.sh on clean systems, each in a folder that debootstrap fills. Needs root, the network
-# and debootstrap, and for Ubuntu the keyring that Ubuntu's package ubuntu-keyring has.
+# and debootstrap (tools/setup.sh), and for Ubuntu the keyring that Ubuntu's package ubuntu-keyring has.
 #
 #   tools/package_systems.sh FOLDER [SYSTEM...]    FOLDER: has the packages; SYSTEM: debian13, ubuntu2404 (default: both)
 #
@@ -31,7 +31,7 @@ make_system() {  # SYSTEM FOLDER
       ;;
   esac
   if [[ -e "$2/complete" ]]; then return; fi
-  command -v debootstrap > /dev/null || die 'debootstrap is missing: apt-get install debootstrap.'
+  command -v debootstrap > /dev/null || die 'debootstrap is missing; tools/setup.sh installs it.'
   say "making $1 in $2"
   rm -rf "$2"
   log="$(mktemp)"

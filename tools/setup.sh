@@ -34,7 +34,7 @@ development_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   clang clang-format clang-tidy libclang-rt-dev lld
   abigail-tools
-  dpkg-dev
+  dpkg-dev debootstrap
 )
 
 # Prints those of its arguments that are not installed. One dpkg-query, no network.
