@@ -9,7 +9,7 @@
 // every millisecond. Times are the device's own, on the host's clock.
 //
 // The claim batch is the library's own, from the kernel's block task
-// (src/core/seams/claim_batch.h).
+// (src/core/checks/claim_batch.h).
 //
 // Use: eviction_benchmark [--evictions N] [--only a,b] [--seconds S] [--ms SOLO_MS]
 //
@@ -36,7 +36,7 @@
 #include "benchmarks/harness/quantiles.h"
 #include "benchmarks/harness/random.h"
 #include "benchmarks/kernels/catalogue.h"
-#include "src/core/seams/claim_batch.h"
+#include "src/core/checks/claim_batch.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -1,6 +1,6 @@
 // kernel_benchmark: each kernel of the catalogue alone, as an original grid and as workers in
 // alternation. Prints one JSON object: times, PTB overhead with the claim batch that is chosen by
-// measurement (src/core/seams/claim_batch.h) and with single claims, fraction of the kernel's
+// measurement (src/core/checks/claim_batch.h) and with single claims, fraction of the kernel's
 // bound; of a kernel with yield points also what they cost, against workers of the same block tasks
 // in one step.
 //
@@ -28,7 +28,7 @@
 #include "benchmarks/harness/json.h"
 #include "benchmarks/harness/quantiles.h"
 #include "benchmarks/kernels/catalogue.h"
-#include "src/core/seams/claim_batch.h"
+#include "src/core/checks/claim_batch.h"
 
 namespace gpushare::benchmarks {
 namespace {

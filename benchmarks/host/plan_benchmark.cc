@@ -33,7 +33,7 @@ constexpr int kKernels = 8;
 void Fill(SnapshotBuilder& builder) {
   for (int app = 0; app < kLcApps; ++app) {
     builder.AddLcApp(0.1, 700 * kUs, 2200 * kUs, 1.05);
-    builder.lc_apps.back().target_ns = 7 * kMs;
+    builder.lc_apps.back().promise.target_ns = 7 * kMs;
   }
   for (int app = 0; app < kBeApps; ++app) builder.AddBeApp(app * 100 * kUs);
   for (int kernel = 0; kernel < kKernels; ++kernel) {

@@ -25,6 +25,7 @@
 
 #include "benchmarks/harness/quantiles.h"
 #include "benchmarks/harness/random.h"
+#include "src/core/checks/kernel_check.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/complete.h"
 #include "src/core/flow/launch.h"
@@ -33,7 +34,6 @@
 #include "src/core/flow/predict.h"
 #include "src/core/flow/submit.h"
 #include "src/core/policies/registry.h"
-#include "src/core/seams/kernel_check.h"
 #include "src/core/state/flow.h"
 #include "src/models/online/online_model.h"
 #include "src/sim/sim_device.h"
@@ -149,8 +149,8 @@ class LiveFlow {
     AppOptions options;
     options.name = graph.name;
     options.app_class = AppClass::kLatencyCritical;
-    options.p99_bound = 1.05;
-    options.p99_alone_ns = 3 * kLcSoloNs;
+    options.promise.p99_bound = 1.05;
+    options.promise.p99_alone_ns = 3 * kLcSoloNs;
     LcSource source;
     source.spec.kernel = Register(graph);
     for (const Queue* queue : AddQueues(options, queues)) {

@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "benchmarks/harness/quantiles.h"
+#include "src/core/checks/kernel_check.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/plan.h"
 #include "src/core/flow/predict.h"
 #include "src/core/flow/submit.h"
 #include "src/core/policies/registry.h"
-#include "src/core/seams/kernel_check.h"
 #include "src/core/state/flow.h"
 #include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
@@ -89,9 +89,9 @@ void AddApp(Flow& flow, const Load& load, int index, absl::Span<const KernelId> 
   options.tasks_max = 4 + load.queues * tasks;
   if (lc) {
     options.app_class = AppClass::kLatencyCritical;
-    options.p99_bound = 1.05;
-    options.p99_alone_ns = 2'000'000;
-    options.target_ns = 7'000'000;
+    options.promise.p99_bound = 1.05;
+    options.promise.p99_alone_ns = 2'000'000;
+    options.promise.target_ns = 7'000'000;
   }
   App& app = *Must(flow.tables.CreateApp(options));
   flow.ledger.AddApp(static_cast<int>(app.slot), options.app_class);

@@ -48,10 +48,10 @@ absl::StatusOr<core::AppOptions> AppOptionsOf(const gpushare_app_options& option
           absl::StrCat("The class of app '", out.name, "' is ", options.app_class,
                        ", and it is either 1 (latency-critical) or 2 (best-effort)."));
   }
-  out.target_ns = options.target_ns;
-  out.p99_bound = options.p99_bound;
-  out.p50_bound = options.p50_bound;
-  out.p99_alone_ns = options.p99_alone_ns;
+  out.promise.target_ns = options.target_ns;
+  out.promise.p99_bound = options.p99_bound;
+  out.promise.p50_bound = options.p50_bound;
+  out.promise.p99_alone_ns = options.p99_alone_ns;
   out.solo_ns = options.solo_ns;
   out.drop_late = options.drop_late == 1;
   if (options.weight != 0) out.weight = options.weight;

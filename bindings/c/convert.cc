@@ -118,9 +118,9 @@ gpushare_app_stats ToC(const core::AppStats& stats) {
 gpushare_app_guarantee ToC(const core::AppGuarantee& guarantee) {
   gpushare_app_guarantee out = GPUSHARE_APP_GUARANTEE_INIT;
   out.app_class = ToC(guarantee.app_class);
-  out.target_ns = guarantee.target_ns;
-  out.p99_bound = guarantee.p99_bound;
-  out.p50_bound = guarantee.p50_bound;
+  out.target_ns = guarantee.promise.target_ns;
+  out.p99_bound = guarantee.promise.p99_bound;
+  out.p50_bound = guarantee.promise.p50_bound;
   out.queries = guarantee.queries;
   out.p50_ns = guarantee.p50_ns;
   out.p99_ns = guarantee.p99_ns;

@@ -47,9 +47,9 @@ gpushare_lc_app_view View(const core::LcAppView& app) {
   gpushare_lc_app_view out = {};
   out.app_id = app.app.value;
   out.reserved_capsms = app.reserved_capsms;
-  out.target_ns = app.target_ns;
-  out.p99_bound = app.p99_bound;
-  out.p99_alone_ns = app.p99_alone_ns;
+  out.target_ns = app.promise.target_ns;
+  out.p99_bound = app.promise.p99_bound;
+  out.p99_alone_ns = app.promise.p99_alone_ns;
   out.solo_ns = app.solo_ns;
   out.load = app.load;
   out.blocking_budget_ns = app.blocking_budget_ns;

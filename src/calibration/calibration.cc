@@ -23,7 +23,7 @@
 #include "src/calibration/stages/work.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
-#include "src/core/seams/kernel_check.h"
+#include "src/core/checks/kernel_check.h"
 #include "src/core/state/lanes.h"
 
 namespace gpushare::models {

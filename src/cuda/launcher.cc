@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
-#include "src/core/seams/claim_batch.h"
+#include "src/core/checks/claim_batch.h"
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/core/seams/segment_blocking.h"
+#include "src/core/queueing/segment_blocking.h"
 #include "src/cuda/errors.h"
 
 namespace gpushare::cuda {

@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "atomic_queue/atomic_queue.h"
 #include "src/core/base/mutex.h"
+#include "src/core/checks/launch_check.h"
 #include "src/core/seams/graph_cut.h"
-#include "src/core/seams/launch_check.h"
 #include "src/core/seams/launch_claims.h"
 
 namespace gpushare::null {

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
-#include "src/core/seams/launch_check.h"
+#include "src/core/checks/launch_check.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/native_code.h"
 #include "src/sim/engine.h"

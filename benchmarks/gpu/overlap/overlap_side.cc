@@ -7,7 +7,7 @@
 #include "benchmarks/harness/quantiles.h"
 #include "benchmarks/kernels/tensor/portable_inputs.h"
 #include "kernels/tensor/gemm_problem.h"
-#include "src/core/seams/claim_batch.h"
+#include "src/core/checks/claim_batch.h"
 
 namespace gpushare::benchmarks {
 namespace {

@@ -11,7 +11,7 @@
 #include "src/calibration/launch/request.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/status.h"
-#include "src/core/seams/occupancy.h"
+#include "src/core/checks/occupancy.h"
 
 namespace gpushare::models {
 namespace {

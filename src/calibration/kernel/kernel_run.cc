@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "src/calibration/base/statistics.h"
 #include "src/calibration/launch/request.h"
-#include "src/core/seams/occupancy.h"
+#include "src/core/checks/occupancy.h"
 #include "src/models/samples/query_name.h"
 
 namespace gpushare::models {

@@ -9,7 +9,7 @@
 #include "src/calibration/launch/repeat.h"
 #include "src/calibration/launch/request.h"
 #include "src/core/base/status.h"
-#include "src/core/seams/occupancy.h"
+#include "src/core/checks/occupancy.h"
 #include "src/models/samples/row_times.h"
 
 namespace gpushare::models {

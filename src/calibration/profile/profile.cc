@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/limits.h"
+#include "src/core/checks/occupancy.h"
 #include "src/core/seams/cost_model.h"
-#include "src/core/seams/occupancy.h"
 #include "src/models/learned/learned.h"
 #include "src/models/online/online_model.h"
 

@@ -23,7 +23,7 @@
 #include "src/core/base/tuning.h"
 #include "src/core/flow/waiting/parking.h"
 #include "src/core/flow/waiting/waiters.h"
-#include "src/core/seams/headroom.h"
+#include "src/core/queueing/headroom.h"
 #include "src/core/state/flow.h"
 
 namespace gpushare::core {

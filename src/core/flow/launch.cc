@@ -9,7 +9,7 @@
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/plan_entry.h"
 #include "src/core/log/events.h"
-#include "src/core/seams/headroom.h"
+#include "src/core/queueing/headroom.h"
 #include "src/core/seams/launch_claims.h"
 #include "src/core/seams/ordinary_form.h"
 #include "src/core/state/route.h"

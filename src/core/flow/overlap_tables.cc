@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/core/seams/occupancy.h"
+#include "src/core/checks/occupancy.h"
 
 namespace gpushare::core {
 namespace {

@@ -18,8 +18,8 @@
 #include "src/core/flow/verbs/launch_task.h"
 #include "src/core/flow/verbs/predict_task.h"
 #include "src/core/flow/verbs/running.h"
-#include "src/core/seams/headroom.h"
-#include "src/core/seams/queue_tail.h"
+#include "src/core/queueing/headroom.h"
+#include "src/core/queueing/queue_tail.h"
 #include "src/core/state/active_queries.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/fair_weight.h"
@@ -49,13 +49,11 @@ LcQueue LcQueueOf(Flow& flow) {
 
 // What the app's target leaves; kNever without a target.
 int64_t BudgetOfTarget(const App& app, const LcQueue& queue) {
-  if (app.options.target_ns <= 0) return kNever;
+  if (!app.options.promise.HasTarget()) return kNever;
   const double p99_ns = app.query_solo_ns == 0 ? 0
                                                : QueueP99(static_cast<double>(app.query_solo_ns),
                                                           queue.mean_service_ns, queue.load);
-  if (HasBareTarget(app)) return TargetBudget(app.options.target_ns, p99_ns, app.target_tail);
-  const StatedTail stated{static_cast<double>(app.options.p99_alone_ns), p99_ns};
-  return TargetBudget(app.options.target_ns, stated.P99(1, p99_ns, app.target_tail), 1);
+  return app.options.promise.TargetSlack(p99_ns, app.target_tail);
 }
 
 // A bound is on the p99, so a launch may be longer than the shift that the bound allows. The median
@@ -64,16 +62,16 @@ void ViewBudgets(App& app, const LcQueue& queue, Vacations& vacations, TimeNs no
                  LcAppView& view) {
   view.blocking_budget_ns = view.uncuttable_budget_ns = kNever;
   if (IsSilent(app.account, now_ns)) return;
-  const int64_t target_ns = std::min(
-      BudgetOfTarget(app, queue), BlockingBudget(0, app.options.p50_bound, 0, app.query_solo_ns));
-  const int64_t shift_ns = BlockingBudget(0, PlannedBound(app.options.p99_bound, kBoundShareOfWait),
-                                          app.options.p99_alone_ns, app.query_solo_ns);
+  const Promise& promise = app.options.promise;
+  const int64_t target_ns =
+      std::min(BudgetOfTarget(app, queue), promise.MedianSlack(app.query_solo_ns));
+  const int64_t shift_ns = promise.Slack(app.query_solo_ns);
   view.blocking_budget_ns = std::min(target_ns, shift_ns);
   view.uncuttable_budget_ns =
       std::min(target_ns, app.tail.LongestVacation(shift_ns, queue.tail, vacations));
   view.tail_rate = shift_ns <= target_ns ? app.tail.Rate(queue.tail) : 0;
   view.late_delay_ns =
-      LateDelay(shift_ns, app.options.p99_alone_ns, app.query_solo_ns, app.tail.quantiles());
+      LateDelay(shift_ns, promise.p99_alone_ns, app.query_solo_ns, app.tail.quantiles());
 }
 
 // The steepest tail of the LC apps that limit BE work; 0: that of one is unknown.
@@ -122,15 +120,12 @@ void ViewLcApps(Flow& flow) {
     App& app = *owner;
     LcAppView& view = flow.buffers.lc_apps.Add();
     view.app = AppId{app.id.load(std::memory_order_relaxed)};
-    view.target_ns = app.options.target_ns;
-    view.p99_bound = app.options.p99_bound;
+    view.promise = app.options.promise;
     view.solo_ns = app.query_solo_ns;
-    view.p99_alone_ns = app.options.p99_alone_ns;
     view.load = LoadOf(flow, app);
     view.load_error = LoadErrorOf(app, view.load, flow.now_ns);
-    view.target_tail = app.options.target_ns > 0 ? app.target_tail : 0;
-    view.peak_load = app.options.target_ns > 0 ? PeakLoad(app, view.load, flow.now_ns) : 0;
-    view.p50_bound = app.options.p50_bound;
+    view.target_tail = app.options.promise.HasTarget() ? app.target_tail : 0;
+    view.peak_load = app.options.promise.HasTarget() ? PeakLoad(app, view.load, flow.now_ns) : 0;
     ViewBudgets(app, queue, vacations, flow.now_ns, view);
     view.reserved_capsms = app.reserved_capsms;
     view.packed = app.packed;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "src/core/seams/sm_limit.h"
+#include "src/core/checks/sm_limit.h"
 
 namespace gpushare::core {
 namespace {

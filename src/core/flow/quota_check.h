@@ -1,6 +1,6 @@
 // Part of stage 1, submit: refuses BE work that its app's quota, or the reservations, rule out.
 //
-// Work that no place holds within its limit (seams/sm_limit.h) could never run.
+// Work that no place holds within its limit (checks/sm_limit.h) could never run.
 //
 // Threads: any. Allocates only for an error's message.
 

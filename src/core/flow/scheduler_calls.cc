@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/exhaustion.h"
+#include "src/core/checks/kernel_check.h"
 #include "src/core/flow/deferred_calls.h"
 #include "src/core/flow/driver.h"
 #include "src/core/flow/flow_check.h"
@@ -17,7 +18,6 @@
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/log/events.h"
 #include "src/core/log/open_metrics.h"
-#include "src/core/seams/kernel_check.h"
 #include "src/core/state/backlog.h"
 #include "src/core/state/hold_time.h"
 
@@ -75,11 +75,12 @@ absl::StatusOr<AppId> Scheduler::CreateApp(const AppOptions& options) {
       return absl::OkStatus();
     }).IgnoreError();
   }
-  flow.EmitAt(flow.device->NowNs(),
-              AppCreated{.app = id,
-                         .app_class = options.app_class,
-                         .target_ns = options.target_ns,
-                         .p99_bound_millionths = static_cast<int64_t>(options.p99_bound * 1e6)});
+  flow.EmitAt(
+      flow.device->NowNs(),
+      AppCreated{.app = id,
+                 .app_class = options.app_class,
+                 .target_ns = options.promise.target_ns,
+                 .p99_bound_millionths = static_cast<int64_t>(options.promise.p99_bound * 1e6)});
   return id;
 }
 
@@ -479,16 +480,14 @@ absl::StatusOr<AppGuarantee> Scheduler::GuaranteeOf(AppId id) const {
   AppGuarantee guarantee;
   guarantee.app = id;
   guarantee.app_class = app->options.app_class;
-  guarantee.target_ns = app->options.target_ns;
-  guarantee.p99_bound = app->options.p99_bound;
-  guarantee.p50_bound = app->options.p50_bound;
+  guarantee.promise = app->options.promise;
   const RecentLatencies& delivered = app->delivered;
   guarantee.queries = delivered.count();
   guarantee.p50_ns = static_cast<int64_t>(delivered.Quantile(0.5));
   guarantee.p99_ns = static_cast<int64_t>(delivered.Quantile(0.99));
-  if (app->options.p99_alone_ns > 0) {
-    guarantee.p99_over_alone =
-        static_cast<double>(guarantee.p99_ns) / static_cast<double>(app->options.p99_alone_ns);
+  if (app->options.promise.p99_alone_ns > 0) {
+    guarantee.p99_over_alone = static_cast<double>(guarantee.p99_ns) /
+                               static_cast<double>(app->options.promise.p99_alone_ns);
   }
   if (app->query_solo_ns > 0) {
     guarantee.p50_over_solo =

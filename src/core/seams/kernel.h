@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "src/core/base/types.h"
+#include "src/core/queueing/segment_blocking.h"
 #include "src/core/seams/library_call.h"
-#include "src/core/seams/segment_blocking.h"
 
 namespace gpushare::core {
 

@@ -17,6 +17,7 @@
 #include "src/core/base/bounded_list.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
+#include "src/core/promise/promise.h"
 #include "src/core/seams/cost_model.h"
 
 namespace gpushare::core {
@@ -47,19 +48,16 @@ struct CopyState {
 
 struct LcAppView {
   AppId app;
-  int64_t target_ns = 0;     // absolute latency target, 0: none
-  double p99_bound = 0;      // bound on p99 over p99 alone, 1.05 = 5 %; 0: none
-  int64_t p99_alone_ns = 0;  // hint or profile; 0: unknown
-  int64_t solo_ns = 0;       // predicted duration of one query alone
-  double load = 0;           // share of time that its queries would take alone (smoothed)
-  double load_error = 0;     // its standard deviation; large while little has been seen
+  Promise promise;
+  int64_t solo_ns = 0;    // predicted duration of one query alone
+  double load = 0;        // share of time that its queries would take alone (smoothed)
+  double load_error = 0;  // its standard deviation; large while little has been seen
   // With a target: factor on the p99 that the load gives (queue_tail.h), as measured, and its
   // highest load of late; else 0.
   double target_tail = 0;
   double peak_load = 0;
-  // Longest delay that every busy period of this app may begin with, as an eviction is. From the
-  // bound: kBoundShareOfWait of (p99_bound - 1) x p99_alone_ns; from the target: what it leaves
-  // beyond the p99 alone, stated or estimated, the longer one; kNever when it states neither.
+  // Longest delay that every busy period of this app may begin with, as an eviction is: the least
+  // slack of its promise. kNever when it states none.
   int64_t blocking_budget_ns = kNever;
   // Longest launch that nothing evicts: a query meets half of it on average, so it may be up to
   // twice as long (vacation.h). At least blocking_budget_ns, whatever stands here.
@@ -70,7 +68,6 @@ struct LcAppView {
   // Half of the queries that wait longer than this for BE work miss that bound, or more
   // (latency_tail.h); kNever: unknown.
   int64_t late_delay_ns = kNever;
-  double p50_bound = 0;  // bound on the median over the median alone; 0: none
   // Tail account (state/tail_account.h), in queries: credit, and what a blocking of one nanosecond
   // is likely to delay. BE work that blocks longer than a budget may start on credit for it.
   double tail_credit = 0;

@@ -67,7 +67,7 @@ void NoteTrial(Flow& flow, const QueryState& query, int64_t latency_ns) {
   const PlaceIndex place = splits[static_cast<size_t>(split)].be_place;
   const int32_t kernel = UnknownKernelOn(flow, place, app, split);
   if (kernel < 0) return;
-  const int64_t limit_ns = LatencyLimit(query.app->options);
+  const int64_t limit_ns = query.app->options.promise.LatencyLimit();
   const bool on_time = limit_ns != kNever && latency_ns <= limit_ns;
   NoteTrialQuery(trial, static_cast<int32_t>(query.app->slot), kernel, on_time);
 }
@@ -86,14 +86,14 @@ void NoteDuty(Flow& flow, const QueryState& query) {
   App& app = *query.app;
   const App* const last = std::exchange(flow.query_end_app, &app);
   const TimeNs began_ns = std::exchange(flow.query_end_ns, flow.now_ns);
-  if (app.options.p99_bound <= 0 || last != &app || query.arrival_ns > began_ns) return;
+  if (!app.options.promise.BoundsP99() || last != &app || query.arrival_ns > began_ns) return;
   const TimeNs without_be_ns = WithoutBeSince(flow);
   if (query.disturbed || query.done_ns <= 0 || without_be_ns > began_ns) return;
   for (const QueryState* other = flow.first_query; other != nullptr; other = other->next) {
     if (other->app != &app) return;
   }
   NoteServiceTime(app.duty, flow.now_ns - began_ns, without_be_ns <= began_ns - kDutyQuietNs,
-                  ToleratedLonger(app.options.p99_bound, LoadOf(flow, app)), app.query_solo_ns,
+                  app.options.promise.ToleratedLonger(LoadOf(flow, app)), app.query_solo_ns,
                   flow.now_ns);
 }
 
@@ -102,7 +102,8 @@ void NoteDuty(Flow& flow, const QueryState& query) {
 void LinkQuery(Flow& flow, QueryState& query) {
   App& app = *query.app;
   query.active = true;
-  query.deadline_ns = app.options.target_ns > 0 ? query.arrival_ns + app.options.target_ns : kNever;
+  query.deadline_ns =
+      app.options.promise.HasTarget() ? query.arrival_ns + app.options.promise.target_ns : kNever;
   // The newest query is nearly always the last to arrive: walk back from the end.
   QueryState* before = flow.last_query;
   while (before != nullptr && before->arrival_ns > query.arrival_ns) before = before->previous;
@@ -127,8 +128,8 @@ void UnlinkQuery(Flow& flow, QueryState& query) {
   const int64_t latency_ns = flow.now_ns - query.arrival_ns;
   app.latency.Add(latency_ns);
   if (!query.met_credit) app.tail.Add(latency_ns);
-  app.delivered.Add(latency_ns, latency_ns > LatencyLimit(app.options));
-  NoteQuery(app.account, app.options, latency_ns, query.met_credit);
+  app.delivered.Add(latency_ns, latency_ns > app.options.promise.LatencyLimit());
+  NoteQuery(app.account, app.options.promise, latency_ns, query.met_credit);
   if (flow.first_query == nullptr) flow.busy_on_credit = false;
   LearnLateness(app, latency_ns);
   NoteTrial(flow, query, latency_ns);

@@ -59,14 +59,6 @@ struct BeDuty {
   TimeNs settled_ns = 0;  // when the clock has followed the last change of the share
 };
 
-// How much longer queries may take, so that a queue of this load grows by kDutyShareOfBound of the
-// bound's slack.
-inline double ToleratedLonger(double p99_bound, double load) {
-  const double slack = kDutyShareOfBound * std::max(0.0, p99_bound - 1);
-  const double rho = std::clamp(load, 0.0, kLoadMax);
-  return slack * (1 - rho) / (1 + rho * slack);
-}
-
 inline void JudgeShare(BeDuty& duty, double tolerated) {
   const double longer = duty.batch.mean_ns / duty.quiet.mean_ns - 1;
   const double error =

@@ -1,7 +1,7 @@
 // The decay rate of the tail of an LC app's latencies, from its last queries.
 //
 // With P(latency > t) ~ exp(-eta t) the 99th percentile lies ln(5) / eta above the 95th. BE work
-// that adds an independent residual leaves eta as it is (seams/vacation.h), so queries beside BE
+// that adds an independent residual leaves eta as it is (queueing/vacation.h), so queries beside BE
 // work count too; queries that met a task on credit (tail_account.h) do not. A rate that is too
 // high is the safe side: the estimate is raised by two error bars. An error bar is
 // spread / sqrt(queries above the 99th percentile). The queries of a busy period wait together, so
@@ -21,7 +21,7 @@
 #include "src/core/base/recent_latencies.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
-#include "src/core/seams/vacation.h"
+#include "src/core/queueing/vacation.h"
 
 namespace gpushare::core {
 

@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
+#include "src/core/promise/promise.h"
 #include "src/core/seams/work.h"
 #include "src/core/state/records.h"
 
@@ -45,13 +46,10 @@ struct SchedulerOptions {
 struct AppOptions {
   std::string name;
   AppClass app_class = AppClass::kBestEffort;
-  int64_t target_ns = 0;     // LC: absolute latency, 0 none
-  double p99_bound = 0;      // LC: p99 over p99 alone, 0 none
-  double p50_bound = 0;      // LC: median over the median alone, 0 none
-  int64_t p99_alone_ns = 0;  // LC: hint
-  int64_t solo_ns = 0;       // LC: hint for one query's duration alone
-  bool drop_late = false;    // LC: a query that is late at admission is dropped
-  double weight = 1;         // BE
+  Promise promise = {};    // LC
+  int64_t solo_ns = 0;     // LC: hint for one query's duration alone
+  bool drop_late = false;  // LC: a query that is late at admission is dropped
+  double weight = 1;       // BE
   int32_t tasks_max = kDefaultTasksPerApp;
 };
 

@@ -13,6 +13,7 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
+#include "src/core/promise/promise.h"
 
 namespace gpushare::core {
 
@@ -84,9 +85,7 @@ struct AppStats {
 struct AppGuarantee {
   AppId app;
   AppClass app_class = AppClass::kBestEffort;
-  int64_t target_ns = 0;  // promised, 0 none
-  double p99_bound = 0;
-  double p50_bound = 0;
+  Promise promise;
   int64_t queries = 0;  // in the window
   int64_t p50_ns = 0;
   int64_t p99_ns = 0;

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "src/core/base/ids.h"
-#include "src/core/seams/kernel_check.h"
+#include "src/core/checks/kernel_check.h"
 #include "src/core/state/target_tail.h"
 
 namespace gpushare::core {
@@ -38,13 +38,13 @@ absl::Status CheckDuration(const char* what, const std::string& name, int64_t va
 
 absl::Status CheckApp(const AppOptions& options) {
   if (absl::Status status = CheckName("app", options.name); !status.ok()) return status;
-  for (const auto& [what, value] : {std::pair{"The latency target", options.target_ns},
-                                    std::pair{"The p99 hint", options.p99_alone_ns},
+  for (const auto& [what, value] : {std::pair{"The latency target", options.promise.target_ns},
+                                    std::pair{"The p99 hint", options.promise.p99_alone_ns},
                                     std::pair{"The solo hint", options.solo_ns}}) {
     if (absl::Status status = CheckDuration(what, options.name, value); !status.ok()) return status;
   }
   for (const auto& [what, bound] :
-       {std::pair{"p99", options.p99_bound}, std::pair{"p50", options.p50_bound}}) {
+       {std::pair{"p99", options.promise.p99_bound}, std::pair{"p50", options.promise.p50_bound}}) {
     if (bound == 0 || (bound >= 1 && bound <= 1000)) continue;
     return absl::InvalidArgumentError(absl::StrCat("The ", what, " bound of app '", options.name,
                                                    "' is ", bound,
@@ -162,8 +162,8 @@ void ResetApp(App& app) {
   app.account = TailAccount();
   app.delivered.Clear();
   app.held_ns.fill(0);
-  app.target_tail = TargetTailAtFirst(app.options);
-  app.peak_load = PeakLoadAtFirst(app.options);
+  app.target_tail = TargetTailAtFirst(app.options.promise);
+  app.peak_load = PeakLoadAtFirst(app.options.promise);
   app.peak_updated_ns = 0;
   app.main_kernel = nullptr;
   app.main_kernel_credit = 0;

@@ -15,8 +15,8 @@
 // active. A query meets it if it arrives while the task runs, or in the busy period that this
 // begins. With credit for all queries that it is likely to delay (TailNeedPerNs), and for one at
 // least while the app has a load, a task may start,
-// however long it is. Late is a latency above the target, and above p99_bound x p99 alone; where
-// that p99 is unknown, every query that met the task counts.
+// however long it is. Late is a latency above the promise's limit; where that is
+// unknown, every query that met the task counts.
 //
 // Sequence: NoteArrival when a query becomes active, NoteQuery when it ends, CreditQuietTime before
 // the credit is read. Threads: the one that runs Tick.
@@ -29,7 +29,7 @@
 
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
-#include "src/core/state/options.h"
+#include "src/core/promise/promise.h"
 
 namespace gpushare::core {
 
@@ -45,16 +45,6 @@ struct TailAccount {
   TimeNs arrival_ns = 0;  // the last one; before the first, when the app was created
   TimeNs quiet_ns = 0;    // quiet time is credited up to here
 };
-
-// A latency above this is late; kNever while that is unknown.
-inline int64_t LatencyLimit(const AppOptions& options) {
-  int64_t limit_ns = options.target_ns > 0 ? options.target_ns : kNever;
-  if (options.p99_bound > 0 && options.p99_alone_ns > 0) {
-    const double bound_ns = options.p99_bound * static_cast<double>(options.p99_alone_ns);
-    if (bound_ns < 9e18) limit_ns = std::min(limit_ns, static_cast<int64_t>(bound_ns));
-  }
-  return limit_ns;
-}
 
 // A first query, or several at once, show no rate yet.
 inline double GapNs(const TailAccount& account) {
@@ -86,9 +76,9 @@ inline void AddCredit(TailAccount& account, double queries) {
   account.credit = std::min(account.credit + queries, kTailCreditMax);
 }
 
-inline void NoteQuery(TailAccount& account, const AppOptions& options, int64_t latency_ns,
+inline void NoteQuery(TailAccount& account, const Promise& promise, int64_t latency_ns,
                       bool met_credit) {
-  const int64_t limit_ns = LatencyLimit(options);
+  const int64_t limit_ns = promise.LatencyLimit();
   const bool late = latency_ns > limit_ns;
   ++account.queries;
   // Without a known limit nothing shows what the app's own queue leaves.

@@ -1,4 +1,4 @@
-// What an LC app's late queries say about the estimate of its p99 (seams/queue_tail.h).
+// What an LC app's late queries say about the estimate of its p99 (queueing/queue_tail.h).
 //
 // The factor rises with each query that misses the target and falls with each that meets it, so
 // that it rests where kTargetLateShare of them are late: the p99. Where the p99 alone is stated, it
@@ -17,24 +17,19 @@
 
 namespace gpushare::core {
 
-// Whether the app states a target and no p99 alone.
-inline bool HasBareTarget(const App& app) {
-  return app.options.target_ns > 0 && app.options.p99_alone_ns == 0;
-}
-
-inline double TargetTailAtFirst(const AppOptions& options) {
-  return options.p99_alone_ns > 0 ? 1 : kTargetTailStart;
+inline double TargetTailAtFirst(const Promise& promise) {
+  return promise.p99_alone_ns > 0 ? 1 : kTargetTailStart;
 }
 
 // Nothing is known of the load of an app that states only a target. A stated p99 alone was measured
 // at some load.
-inline double PeakLoadAtFirst(const AppOptions& options) {
-  return options.p99_alone_ns > 0 ? kTargetLoadFloor : 1;
+inline double PeakLoadAtFirst(const Promise& promise) {
+  return promise.p99_alone_ns > 0 ? kTargetLoadFloor : 1;
 }
 
 inline void LearnLateness(App& app, int64_t latency_ns) {
-  if (app.options.target_ns <= 0) return;
-  const bool late = latency_ns > app.options.target_ns;
+  if (!app.options.promise.HasTarget()) return;
+  const bool late = latency_ns > app.options.promise.target_ns;
   app.target_tail *= 1 + kTargetTailStep * (late ? 1 - kTargetLateShare : -kTargetLateShare);
   app.target_tail = std::clamp(app.target_tail, kTargetTailMin, kTargetTailMax);
 }

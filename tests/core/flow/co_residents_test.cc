@@ -74,8 +74,8 @@ class CoResidentsTest : public SimulatedSchedulerTest {
     AppOptions options;
     options.name = "service";
     options.app_class = AppClass::kLatencyCritical;
-    options.p99_bound = 2;
-    options.p99_alone_ns = 2 * kMs;
+    options.promise.p99_bound = 2;
+    options.promise.p99_alone_ns = 2 * kMs;
     options.solo_ns = kQueryNs;
     return AddQueue(options);
   }

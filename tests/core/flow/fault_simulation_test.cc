@@ -147,9 +147,9 @@ void World::Build(uint64_t seed) {
     app.app_class = i < lc_apps ? AppClass::kLatencyCritical : AppClass::kBestEffort;
     app.tasks_max = static_cast<int32_t>(Draw(2, 64));
     if (i < lc_apps) {
-      if (Chance(0.5)) app.target_ns = Draw(200 * kUs, 5 * kMs);
-      if (Chance(0.5)) app.p99_bound = 1.0 + random_.Uniform();
-      app.drop_late = app.target_ns > 0 && Chance(0.3);
+      if (Chance(0.5)) app.promise.target_ns = Draw(200 * kUs, 5 * kMs);
+      if (Chance(0.5)) app.promise.p99_bound = 1.0 + random_.Uniform();
+      app.drop_late = app.promise.target_ns > 0 && Chance(0.3);
     }
     const AppId id = *scheduler_->CreateApp(app);
     for (int64_t q = Draw(1, 2); q > 0; --q) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/core/checks/kernel_check.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/complete.h"
 #include "src/core/flow/launch.h"
@@ -19,7 +20,6 @@
 #include "src/core/flow/submit.h"
 #include "src/core/flow/verbs/finish.h"
 #include "src/core/policies/registry.h"
-#include "src/core/seams/kernel_check.h"
 #include "src/core/state/backlog.h"
 #include "src/models/online/online_model.h"
 #include "src/sim/random.h"

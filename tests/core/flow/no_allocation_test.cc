@@ -47,10 +47,10 @@ class NoAllocationTest : public ::testing::TestWithParam<std::string> {
     options.name = name;
     options.app_class = app_class;
     if (app_class == AppClass::kLatencyCritical) {
-      options.p99_bound = 1.05;
+      options.promise.p99_bound = 1.05;
       // Loose enough that no policy holds BE work back for longer than the rounds last.
-      options.p99_alone_ns = 2'000'000'000;
-      options.target_ns = 1'000'000'000;
+      options.promise.p99_alone_ns = 2'000'000'000;
+      options.promise.target_ns = 1'000'000'000;
     }
     auto app = scheduler_->CreateApp(options);
     EXPECT_TRUE(app.ok()) << app.status();

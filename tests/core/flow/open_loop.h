@@ -66,10 +66,10 @@ class OpenLoop {
     AppOptions options;
     options.name = "service";
     options.app_class = AppClass::kLatencyCritical;
-    options.p99_bound = service.p99_bound;
-    options.p50_bound = service.p50_bound;
-    options.p99_alone_ns = service.p99_alone_ns;
-    options.target_ns = service.target_ns;
+    options.promise.p99_bound = service.p99_bound;
+    options.promise.p50_bound = service.p50_bound;
+    options.promise.p99_alone_ns = service.p99_alone_ns;
+    options.promise.target_ns = service.target_ns;
     lc_app_ = *scheduler_->CreateApp(options);
     lc_.queue = *scheduler_->CreateQueue(lc_app_);
     lc_.kernel = Graph(

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "src/core/checks/kernel_check.h"
 #include "src/core/flow/admit.h"
 #include "src/core/flow/predict.h"
 #include "src/core/flow/submit.h"
 #include "src/core/policies/registry.h"
-#include "src/core/seams/kernel_check.h"
 #include "src/models/online/online_model.h"
 #include "src/null/null_device.h"
 

@@ -111,8 +111,8 @@ class PairTrialTest : public SimulatedSchedulerTest {
     AppOptions options;
     options.name = "service";
     options.app_class = AppClass::kLatencyCritical;
-    options.p99_bound = bound;
-    options.p99_alone_ns = kP99AloneNs;
+    options.promise.p99_bound = bound;
+    options.promise.p99_alone_ns = kP99AloneNs;
     options.solo_ns = kSoloNs;
     lc_.queue = AddQueue(options);
     lc_.kernel = *scheduler_->RegisterKernel(service);
@@ -234,7 +234,7 @@ TEST_F(PairTrialTest, AnAppThatNeverSendsKeepsNoPairFromBeingTried) {
   AppOptions options;
   options.name = "silent";
   options.app_class = AppClass::kLatencyCritical;
-  options.p99_bound = 1.05;
+  options.promise.p99_bound = 1.05;
   AddQueue(options);
   ASSERT_NO_FATAL_FAILURE(Run(1'500));
   EXPECT_GT(on_split_, queries_ * 9 / 10);

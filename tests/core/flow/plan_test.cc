@@ -184,10 +184,10 @@ TEST_F(PlanTest, ATargetLeavesWhatIsBeyondTheStatedP99) {
   AppOptions options;
   options.name = "service";
   options.app_class = AppClass::kLatencyCritical;
-  options.target_ns = 10 * kMs;
+  options.promise.target_ns = 10 * kMs;
   options.solo_ns = kMs;
   for (const int64_t p99_alone_ns : {4 * kMs, 12 * kMs}) {
-    options.p99_alone_ns = p99_alone_ns;
+    options.promise.p99_alone_ns = p99_alone_ns;
     ASSERT_TRUE(scheduler_->CreateApp(options).ok());
   }
   SubmitHeads(be_app_, 1);
@@ -202,8 +202,8 @@ TEST_F(PlanTest, ABoundLeavesTheShareOfItsSlackThatIsForWaits) {
   AppOptions options;
   options.name = "service";
   options.app_class = AppClass::kLatencyCritical;
-  options.p99_bound = 1.05;
-  options.p99_alone_ns = 4 * kMs;
+  options.promise.p99_bound = 1.05;
+  options.promise.p99_alone_ns = 4 * kMs;
   ASSERT_TRUE(scheduler_->CreateApp(options).ok());
   SubmitHeads(be_app_, 1);
   scheduler_->Tick();

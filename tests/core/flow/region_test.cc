@@ -27,7 +27,7 @@ class RegionTest : public SimulatedSchedulerTest {
     AppOptions options;
     options.name = name;
     options.app_class = AppClass::kLatencyCritical;
-    options.target_ns = target_ns;
+    options.promise.target_ns = target_ns;
     options.solo_ns = solo_ns;
     return AddQueue(options);
   }

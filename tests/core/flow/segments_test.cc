@@ -69,8 +69,8 @@ class SegmentsTest : public SimulatedSchedulerTest {
     AppOptions service;
     service.name = "service";
     service.app_class = AppClass::kLatencyCritical;
-    service.p99_bound = p99_bound;
-    service.target_ns = target_ns_;
+    service.promise.p99_bound = p99_bound;
+    service.promise.target_ns = target_ns_;
     service_app_ = *scheduler_->CreateApp(service);
     service_ = *scheduler_->CreateQueue(service_app_);
     train_app_ = *scheduler_->CreateApp({.name = "train", .app_class = AppClass::kBestEffort});

@@ -22,7 +22,7 @@ class SerialHeadroomTest : public SimulatedSchedulerTest {
     AppOptions options;
     options.name = "service";
     options.app_class = AppClass::kLatencyCritical;
-    options.target_ns = 50 * kMs;
+    options.promise.target_ns = 50 * kMs;
     lc_ = AddQueue(options);
   }
 

@@ -31,8 +31,8 @@ class StarvationTest : public SimulatedSchedulerTest {
     AppOptions options;
     options.name = name;
     options.app_class = app_class;
-    options.p99_bound = p99_bound;
-    options.p99_alone_ns = 2 * kMs;
+    options.promise.p99_bound = p99_bound;
+    options.promise.p99_alone_ns = 2 * kMs;
     options.solo_ns = kMs;
     *app = *scheduler_->CreateApp(options);
     return *scheduler_->CreateQueue(*app);

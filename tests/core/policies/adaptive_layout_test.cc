@@ -415,7 +415,7 @@ int32_t SmsFor(const TargetCase& app) {
   LcAppView& view = builder.lc_apps[0];
   view.target_tail = app.tail;
   view.peak_load = app.peak_load;
-  if (app.p99_alone_ns > 0) view.p99_alone_ns = app.p99_alone_ns;
+  if (app.p99_alone_ns > 0) view.promise.p99_alone_ns = app.p99_alone_ns;
   view.blocking_budget_ns = app.target_ns / 20;
   const int32_t kernel = builder.AddKernel(40 * kUs);
   for (const SplitView& split : builder.splits) {

@@ -15,7 +15,7 @@ namespace {
 class BeGridsTest : public ::testing::Test {
  protected:
   BeGridsTest() {
-    app().p99_alone_ns = 4 * kMs;
+    app().promise.p99_alone_ns = 4 * kMs;
     app().blocking_budget_ns = 6 * kMs;
   }
   LcAppView& app() { return builder.lc_apps[static_cast<size_t>(lc)]; }
@@ -223,12 +223,12 @@ class BeGridsForbiddenTest : public BeGridsTest {
 
 TEST_F(BeGridsForbiddenTest, ByAnyPromiseButATarget) {
   EXPECT_TRUE(Starts());
-  app().p99_bound = 2;
+  app().promise.p99_bound = 2;
   EXPECT_FALSE(Starts());
-  app().p99_bound = 0;
-  app().p50_bound = 2;
+  app().promise.p99_bound = 0;
+  app().promise.p50_bound = 2;
   EXPECT_FALSE(Starts());
-  app().p50_bound = 0;
+  app().promise.p50_bound = 0;
   builder.AddLcApp(0.1, kMs, 3 * kMs, 1.5);
   EXPECT_FALSE(Starts()) << "of another app";
   builder.lc_apps.back().load = 0;
@@ -298,7 +298,7 @@ TEST_F(BeGridsForbiddenTest, ByAReservationOrAQuota) {
 // A service of 1 ms queries at load 0.5, and one split.
 class BeGridsChoiceTest : public ::testing::Test {
  protected:
-  BeGridsChoiceTest() { builder.lc_apps[0].p99_alone_ns = 4 * kMs; }
+  BeGridsChoiceTest() { builder.lc_apps[0].promise.p99_alone_ns = 4 * kMs; }
 
   SnapshotBuilder builder{{84}};
   int32_t lc = builder.AddLcAppWithTarget(0.5, kMs, 10 * kMs);

@@ -123,8 +123,8 @@ TEST_F(EmptySmsTest, NoQueryWaitsForThoseOfAnotherApp) {
 TEST_F(EmptySmsTest, NothingWaitsWhereGridsRunBesideQueries) {
   builder.AddBeHead(be, kernel, kMs);
   LcAppView& app = builder.lc_apps[0];
-  app.p99_bound = 0;
-  app.target_ns = 30 * kMs;
+  app.promise.p99_bound = 0;
+  app.promise.target_ns = 30 * kMs;
   app.load = 0.5;
   app.blocking_budget_ns = 20 * kMs;
   EXPECT_TRUE(PlanOf("adaptive", builder).routes[0].evict_overlapping);

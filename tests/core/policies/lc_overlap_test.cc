@@ -18,7 +18,7 @@ class LcOverlapTest : public ::testing::Test {
     const int32_t lc_kernel = builder.AddKernel(40 * kUs);
     lc_row = builder.AddOverlapRow(lc_kernel);
     be_row = builder.AddOverlapRow(kernel);
-    app().p99_alone_ns = 3 * kMs;
+    app().promise.p99_alone_ns = 3 * kMs;
     app().main_kernel = {static_cast<uint32_t>(lc_kernel + 1)};
     SetSpeeds(0.8F, 0.4F);
   }
@@ -141,12 +141,12 @@ TEST_F(LcOverlapTest, WithoutAGainBeyondTheErrorBarBeIsEvicted) {
 TEST_F(LcOverlapTest, AnyPromiseButATargetForbidsIt) {
   AddRunning(2);
   AddQuery(9 * kMs);
-  app().p99_bound = 1.5;
+  app().promise.p99_bound = 1.5;
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1);
-  app().p99_bound = 0;
-  app().p50_bound = 1.5;
+  app().promise.p99_bound = 0;
+  app().promise.p50_bound = 1.5;
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1);
-  app().p50_bound = 0;
+  app().promise.p50_bound = 0;
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 0);
   builder.AddLcApp(0.1, 1 * kMs, 3 * kMs, 1.05);
   EXPECT_EQ(PlanOf("adaptive", builder).evictions.size(), 1) << "of another app";
@@ -192,7 +192,7 @@ TEST_F(LcOverlapTest, TwoAppsForWhichARatioMeansOtherWorkersForbidIt) {
   const int32_t second_row = builder.AddOverlapRow(second_kernel);
   const int32_t second = builder.AddLcAppWithTarget(0.1, 1 * kMs, 10 * kMs);
   LcAppView& view = builder.lc_apps[static_cast<size_t>(second)];
-  view.p99_alone_ns = 3 * kMs;
+  view.promise.p99_alone_ns = 3 * kMs;
   view.main_kernel = {static_cast<uint32_t>(second_kernel + 1)};
   CoScheduleOption& option = builder.CoSchedule(second_row, be_row, 0);
   option = {{6, 2}, {0.8F, 0.4F}, 0, 1 - 1 / 1.2F};
@@ -225,7 +225,7 @@ TEST(LcOverlapChoiceTest, ItIsChosenWhereItBeatsTheBestSplit) {
   const int32_t be = builder.AddBeApp();
   const int32_t lc_kernel = builder.AddKernel(40 * kUs);
   const int32_t kernel = builder.AddKernel(40 * kUs);
-  builder.lc_apps[0].p99_alone_ns = 3 * kMs;
+  builder.lc_apps[0].promise.p99_alone_ns = 3 * kMs;
   builder.lc_apps[0].main_kernel = {static_cast<uint32_t>(lc_kernel + 1)};
   const int32_t lc_row = builder.AddOverlapRow(lc_kernel);
   const int32_t be_row = builder.AddOverlapRow(kernel);

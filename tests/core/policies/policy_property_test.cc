@@ -453,10 +453,10 @@ void MakeGraphs(SnapshotBuilder& builder) {
 SnapshotBuilder SnapshotOfTargetsAlone() {
   SnapshotBuilder builder = AnySnapshot();
   for (LcAppView& app : builder.lc_apps) {
-    app.target_ns = Between(4, 20) * kMs;
-    app.p99_bound = app.p50_bound = 0;
-    app.p99_alone_ns = app.target_ns / 2;
-    app.blocking_budget_ns = app.target_ns - app.p99_alone_ns;
+    app.promise.target_ns = Between(4, 20) * kMs;
+    app.promise.p99_bound = app.promise.p50_bound = 0;
+    app.promise.p99_alone_ns = app.promise.target_ns / 2;
+    app.blocking_budget_ns = app.promise.target_ns - app.promise.p99_alone_ns;
     app.load = 0.3;
     app.reserved_capsms = 0;
     app.target_tail = Pick<double>({0.5, 1, 2});
@@ -505,10 +505,12 @@ RC_GTEST_PROP(Adaptive, BesideTargetsAloneBeKeepsHeadroomsAndTheGate, ()) {
                   [&](const RunningView& running) { return is_grid(running.task); });
   if (grids == 0) return;
   for (const LcAppView& app : s.lc_apps) {
-    RC_ASSERT(queued_ns <= app.target_ns - (any_grids ? app.p99_alone_ns : app.solo_ns));
+    RC_ASSERT(queued_ns <=
+              app.promise.target_ns - (any_grids ? app.promise.p99_alone_ns : app.solo_ns));
     // Segments leave when a headroom is spent, and keep a reserve only where too many are late.
     const double late = any_grids ? std::max(1.0, app.target_tail) : app.target_tail - 1;
-    const double reserve_ns = 0.1 * std::max(0.0, late) * static_cast<double>(app.target_ns);
+    const double reserve_ns =
+        0.1 * std::max(0.0, late) * static_cast<double>(app.promise.target_ns);
     RC_ASSERT(headroom_ns >= static_cast<int64_t>(reserve_ns));
   }
   RC_ASSERT(grids <= 2);

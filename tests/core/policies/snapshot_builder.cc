@@ -71,8 +71,8 @@ int32_t SnapshotBuilder::AddLcApp(double load, int64_t solo_ns, int64_t p99_alon
   app.app = {static_cast<uint32_t>(lc_apps.size() + 1)};
   app.load = load;
   app.solo_ns = solo_ns;
-  app.p99_alone_ns = p99_alone_ns;
-  app.p99_bound = p99_bound;
+  app.promise.p99_alone_ns = p99_alone_ns;
+  app.promise.p99_bound = p99_bound;
   if (p99_bound > 0) {
     app.blocking_budget_ns =
         static_cast<int64_t>((p99_bound - 1) * static_cast<double>(p99_alone_ns));
@@ -83,7 +83,7 @@ int32_t SnapshotBuilder::AddLcApp(double load, int64_t solo_ns, int64_t p99_alon
 
 int32_t SnapshotBuilder::AddLcAppWithTarget(double load, int64_t solo_ns, int64_t target_ns) {
   const int32_t app = AddLcApp(load, solo_ns, 0, 0);
-  lc_apps.back().target_ns = target_ns;
+  lc_apps.back().promise.target_ns = target_ns;
   lc_apps.back().blocking_budget_ns = target_ns - solo_ns;
   return app;
 }

@@ -45,20 +45,20 @@ class SplitValuesTest : public ::testing::Test {
     LcTerm& term = question_.lc[static_cast<size_t>(app)];
     term = LcTerm();
     term.load = 0.15 * Share();
-    term.p99_ns = random_() % 8 == 0 ? 0 : 2'000'000;
-    term.solo_ns = random_() % 8 == 0 ? 0 : 600'000;
-    if (random_() % 8 != 0) term.p99_bound = 1.02 + 0.5 * Share();
-    if (random_() % 4 == 0) term.p50_bound = 1.02 + 0.5 * Share();
-    if (random_() % 4 == 0) term.target_ns = static_cast<int64_t>(2e6 + 2e6 * Share());
+    term.promise.p99_ns = random_() % 8 == 0 ? 0 : 2'000'000;
+    term.promise.solo_ns = random_() % 8 == 0 ? 0 : 600'000;
+    if (random_() % 8 != 0) term.promise.p99_bound = 1.02 + 0.5 * Share();
+    if (random_() % 4 == 0) term.promise.p50_bound = 1.02 + 0.5 * Share();
+    if (random_() % 4 == 0) term.promise.target_ns = static_cast<int64_t>(2e6 + 2e6 * Share());
     if (random_() % 16 == 0) {
-      term.target_ns = 3'000'000;
-      term.target_tail = 1;
-      term.bare = random_() % 2 == 0;
+      term.promise.target_ns = 3'000'000;
+      term.promise.target_tail = 1;
+      term.promise.bare = random_() % 2 == 0;
       term.peak_load = term.load;
     }
     term.silent = random_() % 16 == 0;
     // On the bound: at a speed of 1 and no other load its inflation is 1.
-    if (random_() % 8 == 0) term.p99_bound = 1;
+    if (random_() % 8 == 0) term.promise.p99_bound = 1;
   }
   void NewBeTerms() {
     question_.be_count = 0;

@@ -183,9 +183,9 @@ struct Scenario {
       const bool critical = i < 2;
       options.app_class = critical ? AppClass::kLatencyCritical : AppClass::kBestEffort;
       if (critical) {
-        options.target_ns = 2000000;
-        options.p99_bound = 1.05;
-        options.p99_alone_ns = 1500000;
+        options.promise.target_ns = 2000000;
+        options.promise.p99_bound = 1.05;
+        options.promise.p99_alone_ns = 1500000;
         options.solo_ns = 200000;
       }
       absl::StatusOr<AppId> app = scheduler.CreateApp(options);

@@ -241,15 +241,5 @@ TEST_F(BeDutyTest, BeWorkHasTheFirstPartOfEachPeriod) {
   EXPECT_EQ(then.pauses_at_ns, kNever);
 }
 
-// (1 + x)(1 - rho) / (1 - rho (1 + x)) is 1 plus that part of the slack.
-TEST(ToleratedLongerTest, LengthensTheQueueByAPartOfTheSlack) {
-  for (const double rho : {0.0, 0.3, 0.5, 0.8}) {
-    const double longer = ToleratedLonger(1.05, rho);
-    EXPECT_NEAR((1 + longer) * (1 - rho) / (1 - rho * (1 + longer)), 1 + 0.05 * kDutyShareOfBound,
-                1e-9)
-        << rho;
-  }
-}
-
 }  // namespace
 }  // namespace gpushare::core

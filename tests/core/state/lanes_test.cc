@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "src/core/base/tuning.h"
+#include "src/core/checks/launch_check.h"
 #include "src/core/seams/device_profile.h"
-#include "src/core/seams/launch_check.h"
 #include "src/core/state/capsm_ledger.h"
 
 namespace gpushare::core {

@@ -39,31 +39,36 @@ bool Accepts(const AppOptions& options) {
 
 // The field lies between `least` and `most`.
 template <class Value>
-void ExpectLimits(Value AppOptions::*field, const std::vector<Value>& within,
+void ExpectLimits(Value& (*field)(AppOptions&), const std::vector<Value>& within,
                   const std::vector<Value>& beyond) {
   AppOptions options = Options();
   for (const Value& value : within) {
-    options.*field = value;
+    field(options) = value;
     EXPECT_TRUE(Accepts(options)) << value;
   }
   for (const Value& value : beyond) {
-    options.*field = value;
+    field(options) = value;
     EXPECT_FALSE(Accepts(options)) << value;
   }
 }
 
 TEST(TablesTest, AnAppsOptionsHaveLimits) {
-  ExpectLimits(&AppOptions::name, {"a", std::string(kMaxNameBytes - 1, 'a')},
-               {"", std::string(kMaxNameBytes, 'a')});
-  for (const auto field :
-       {&AppOptions::target_ns, &AppOptions::p99_alone_ns, &AppOptions::solo_ns}) {
+  ExpectLimits<std::string>([](AppOptions& o) -> std::string& { return o.name; },
+                            {"a", std::string(kMaxNameBytes - 1, 'a')},
+                            {"", std::string(kMaxNameBytes, 'a')});
+  using Duration = int64_t& (*)(AppOptions&);
+  for (const Duration field :
+       {Duration([](AppOptions& o) -> int64_t& { return o.promise.target_ns; }),
+        Duration([](AppOptions& o) -> int64_t& { return o.promise.p99_alone_ns; }),
+        Duration([](AppOptions& o) -> int64_t& { return o.solo_ns; })}) {
     ExpectLimits<int64_t>(field, {0, 1, kMaxDurationNs}, {-1, kMaxDurationNs + 1});
   }
-  ExpectLimits<double>(&AppOptions::p99_bound, {0, 1, 1000},
+  ExpectLimits<double>([](AppOptions& o) -> double& { return o.promise.p99_bound; }, {0, 1, 1000},
                        {-1, 0.999, 1000.001, kInfinity, std::nan("")});
-  ExpectLimits<double>(&AppOptions::weight, {1e-300, 1, 1e6},
+  ExpectLimits<double>([](AppOptions& o) -> double& { return o.weight; }, {1e-300, 1, 1e6},
                        {0, -1, 1.000001e6, kInfinity, std::nan("")});
-  ExpectLimits<int32_t>(&AppOptions::tasks_max, {1, kMaxTasksPerApp}, {0, -1, kMaxTasksPerApp + 1});
+  ExpectLimits<int32_t>([](AppOptions& o) -> int32_t& { return o.tasks_max; }, {1, kMaxTasksPerApp},
+                        {0, -1, kMaxTasksPerApp + 1});
 }
 
 TEST(TablesTest, ARefusalNamesTheValueAndTheLimit) {
@@ -77,12 +82,12 @@ TEST(TablesTest, ARefusalNamesTheValueAndTheLimit) {
   options.name = "";
   EXPECT_EQ(refusal(options), "The app has no name.");
   options = Options();
-  options.target_ns = -5;
+  options.promise.target_ns = -5;
   EXPECT_EQ(refusal(options),
             "The latency target of 'app' is -5 ns, and it must lie between 0 and 3600000000000 "
             "ns.");
   options = Options();
-  options.p99_bound = 0.5;
+  options.promise.p99_bound = 0.5;
   EXPECT_EQ(refusal(options),
             "The p99 bound of app 'app' is 0.5, and it must be 0 (none) or lie between 1 and "
             "1000.");

@@ -14,8 +14,8 @@ constexpr int64_t kMs = 1'000'000;
 class TailAccountTest : public ::testing::Test {
  protected:
   TailAccountTest() {
-    options.p99_bound = 1.05;
-    options.p99_alone_ns = 2 * kMs;
+    promise.p99_bound = 1.05;
+    promise.p99_alone_ns = 2 * kMs;
   }
   // `late_of_thousand` of a thousand queries are late, one every gap_ns.
   void Run(int queries, int late_of_thousand, bool met_credit = false, int64_t gap_ns = kMs) {
@@ -23,11 +23,11 @@ class TailAccountTest : public ::testing::Test {
       now_ns += gap_ns;
       NoteArrival(account, now_ns);
       const bool late = i * late_of_thousand / 1000 != (i + 1) * late_of_thousand / 1000;
-      NoteQuery(account, options, late ? 3 * kMs : kMs, met_credit);
+      NoteQuery(account, promise, late ? 3 * kMs : kMs, met_credit);
     }
   }
 
-  AppOptions options;
+  Promise promise;
   TailAccount account;
   TimeNs now_ns = 0;
 };
@@ -62,7 +62,7 @@ TEST_F(TailAccountTest, ADebtIsKept) {
 }
 
 TEST_F(TailAccountTest, WithoutAKnownP99EveryQueryThatMetTheTaskSpends) {
-  options.p99_alone_ns = 0;
+  promise.p99_alone_ns = 0;
   Run(1'000, 0);
   EXPECT_NEAR(account.credit, 1'000 * kTailShareUnknown, 0.01);
   Run(1, 0, true);
@@ -133,7 +133,7 @@ TEST_F(TailAccountTest, RandomArrivalsEarnNothingBetweenThem) {
     CreditQuietTime(account, now_ns);
     quiet += account.credit - before;
     NoteArrival(account, now_ns);
-    NoteQuery(account, options, kMs, false);
+    NoteQuery(account, promise, kMs, false);
   }
   EXPECT_LT(quiet, 0.1);
 }
@@ -157,7 +157,7 @@ TEST_F(TailAccountTest, AnAppIsSilentUntilItsFirstQueryHasEnded) {
   EXPECT_TRUE(IsSilent(account, 100 * kMs));
   NoteArrival(account, 10 * kMs);
   EXPECT_TRUE(IsSilent(account, 20 * kMs)) << "the query may wait for BE work";
-  NoteQuery(account, options, kMs, false);
+  NoteQuery(account, promise, kMs, false);
   EXPECT_FALSE(IsSilent(account, 10'000 * kMs));
 }
 

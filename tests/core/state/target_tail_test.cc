@@ -9,7 +9,7 @@ namespace {
 
 class TargetTailTest : public ::testing::Test {
  protected:
-  TargetTailTest() { app.options.target_ns = 1'000; }
+  TargetTailTest() { app.options.promise.target_ns = 1'000; }
   // One late query in `every`.
   void Run(int queries, int every) {
     for (int i = 0; i < queries; ++i) LearnLateness(app, i % every == 0 ? 1'001 : 1'000);
@@ -33,18 +33,18 @@ TEST_F(TargetTailTest, StaysWithinItsBounds) {
 }
 
 TEST_F(TargetTailTest, IsLeftAloneWhereThereIsNoTarget) {
-  app.options.target_ns = 0;
+  app.options.promise.target_ns = 0;
   Run(100, 1);
   EXPECT_EQ(app.target_tail, kTargetTailStart);
 }
 
 TEST_F(TargetTailTest, StartsAtAStatedP99AndLearnsThere) {
-  app.options.p99_alone_ns = 900;
-  app.target_tail = TargetTailAtFirst(app.options);
+  app.options.promise.p99_alone_ns = 900;
+  app.target_tail = TargetTailAtFirst(app.options.promise);
   EXPECT_EQ(app.target_tail, 1);
   Run(10, 1);
   EXPECT_GT(app.target_tail, 2);
-  EXPECT_EQ(TargetTailAtFirst(AppOptions()), kTargetTailStart);
+  EXPECT_EQ(TargetTailAtFirst(Promise()), kTargetTailStart);
 }
 
 TEST_F(TargetTailTest, ThePeakLoadRisesAtOnceAndFallsSlowly) {
@@ -59,8 +59,8 @@ TEST_F(TargetTailTest, ThePeakLoadRisesAtOnceAndFallsSlowly) {
 
 // Its first queries, back to back before its traffic begins, look like a load of 1.
 TEST_F(TargetTailTest, AYoungEstimateOfTheLoadDoesNotRaiseThePeak) {
-  app.options.p99_alone_ns = 900;
-  app.peak_load = PeakLoadAtFirst(app.options);
+  app.options.promise.p99_alone_ns = 900;
+  app.peak_load = PeakLoadAtFirst(app.options.promise);
   EXPECT_EQ(app.peak_load, kTargetLoadFloor);
   app.load_weight = kPeakWeightMin / 2;
   EXPECT_EQ(PeakLoad(app, 1, 1'000'000'000), kTargetLoadFloor);

@@ -41,7 +41,7 @@ void EndIfDone(Flow& flow, QueryState& query, int32_t tasks_submitted) {
     flow.Emit(QueryEnded{.query = query.id,
                          .app = AppId{query.app->id.load()},
                          .latency_ns = flow.now_ns - query.arrival_ns,
-                         .target_ns = query.app->options.target_ns});
+                         .target_ns = query.app->options.promise.target_ns});
   }
   LearnWhole(flow, query);
   UnlinkQuery(flow, query);

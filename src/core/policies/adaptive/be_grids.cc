@@ -72,7 +72,7 @@ bool BeGrids::IsBetterThanTrial(const Layout& layout, double value) const {
 bool BeGrids::ReadLc() {
   for (const LcAppView& app : snapshot_.lc_apps) {
     if (HasNeverSent(app)) continue;
-    if (!HasOnlyATarget(app) || TargetIsLost(app)) return false;
+    if (!app.promise.HasOnlyATarget() || TargetIsLost(app)) return false;
     load_ += app.load;
   }
   load_ = std::min(load_, kLoadMax);
@@ -109,8 +109,8 @@ int64_t BeGrids::ReserveNs() const {
     if (HasNeverSent(app)) continue;
     const double late = any_grids_ ? std::max(1.0, app.target_tail) : app.target_tail - 1;
     const double share = kGridReserve * std::max(0.0, late);
-    reserve_ns =
-        std::max(reserve_ns, static_cast<int64_t>(share * static_cast<double>(app.target_ns)));
+    reserve_ns = std::max(reserve_ns,
+                          static_cast<int64_t>(share * static_cast<double>(app.promise.target_ns)));
   }
   return reserve_ns;
 }

@@ -8,7 +8,7 @@
 #include "src/core/policies/parts/bounds.h"
 #include "src/core/policies/parts/eviction.h"
 #include "src/core/policies/parts/launch_form.h"
-#include "src/core/seams/queue_tail.h"
+#include "src/core/queueing/queue_tail.h"
 
 namespace gpushare::core {
 namespace {
@@ -46,7 +46,7 @@ bool LcOverlap::ReadLc() {
   for (size_t app = 0; app < snapshot_.lc_apps.size(); ++app) {
     const LcAppView& view = snapshot_.lc_apps[app];
     if (HasNeverSent(view)) continue;
-    if (!HasOnlyATarget(view)) return false;
+    if (!view.promise.HasOnlyATarget()) return false;
     rows_[app] = RowOf(snapshot_, view.main_kernel);
     if (rows_[app] < 0 || view.solo_ns <= 0) return false;
     load_ += view.load;
@@ -126,7 +126,7 @@ bool LcOverlap::IsStable(const std::array<double, kMaxApps>& speeds) const {
 
 // p99 without BE: stated, or that of the queue.
 double LcOverlap::P99Alone(const LcAppView& view) const {
-  if (view.p99_alone_ns > 0) return static_cast<double>(view.p99_alone_ns);
+  if (view.promise.p99_alone_ns > 0) return static_cast<double>(view.promise.p99_alone_ns);
   return std::max(view.target_tail, 1.0) *
          QueueP99(static_cast<double>(view.solo_ns), service_ns_, load_);
 }
@@ -151,7 +151,8 @@ int64_t LcOverlap::SlackNs(const HeadView& be, const BesideLc& beside) const {
   }
   for (const LcAppView& app : snapshot_.lc_apps) {
     if (HasNeverSent(app)) continue;
-    slack_ns = std::min(slack_ns, static_cast<double>(app.target_ns) - P99Alone(app) - work_ns);
+    slack_ns =
+        std::min(slack_ns, static_cast<double>(app.promise.target_ns) - P99Alone(app) - work_ns);
   }
   return static_cast<int64_t>(slack_ns) - kOverlapSlackNsMin;
 }

@@ -14,7 +14,7 @@
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/lc_first.h"
 #include "src/core/policies/parts/quiet.h"
-#include "src/core/seams/headroom.h"
+#include "src/core/queueing/headroom.h"
 
 namespace gpushare::core {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "src/core/base/limits.h"
 #include "src/core/base/types.h"
+#include "src/core/checks/sm_limit.h"
 #include "src/core/policies/parts/launch_form.h"
-#include "src/core/seams/sm_limit.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {

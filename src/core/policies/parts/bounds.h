@@ -105,19 +105,11 @@ inline int64_t MinHeadroom(const Snapshot& snapshot) {
 }
 
 // Whether a query of the app misses its target even alone on the device.
-inline bool TargetIsLost(const LcAppView& app) {
-  return app.target_ns > 0 && app.target_ns <= app.solo_ns;
-}
+inline bool TargetIsLost(const LcAppView& app) { return app.promise.TargetIsLost(app.solo_ns); }
 
 // Whether the app has never sent a query.
 inline bool HasNeverSent(const LcAppView& app) {
   return app.main_kernel.value == 0 && !(app.load > 0);
-}
-
-// Whether the app's only promise is a target: another one leaves no time for BE work beside a
-// query.
-inline bool HasOnlyATarget(const LcAppView& app) {
-  return app.target_ns > 0 && app.p99_bound <= 0 && app.p50_bound <= 0;
 }
 
 // Bound on T_q that lets a query that arrives now meet its target (Baymax 5.2.1 as corrected:
@@ -125,8 +117,8 @@ inline bool HasOnlyATarget(const LcAppView& app) {
 inline int64_t MaxQueuedTime(const Snapshot& snapshot) {
   int64_t queued_ns = kNever;
   for (const LcAppView& app : snapshot.lc_apps) {
-    if (app.target_ns > 0 && !TargetIsLost(app)) {
-      queued_ns = std::min(queued_ns, app.target_ns - app.solo_ns);
+    if (app.promise.HasTarget() && !TargetIsLost(app)) {
+      queued_ns = std::min(queued_ns, app.promise.target_ns - app.solo_ns);
     }
   }
   return queued_ns;

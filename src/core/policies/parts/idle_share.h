@@ -25,8 +25,8 @@
 #include "src/core/base/limits.h"
 #include "src/core/base/tuning.h"
 #include "src/core/base/types.h"
+#include "src/core/queueing/vacation.h"
 #include "src/core/seams/snapshot.h"
-#include "src/core/seams/vacation.h"
 
 namespace gpushare::core {
 

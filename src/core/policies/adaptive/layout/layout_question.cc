@@ -14,7 +14,6 @@
 #include "src/core/policies/parts/launch_form.h"
 #include "src/core/policies/parts/same_work.h"
 #include "src/core/seams/graph_cut.h"
-#include "src/core/seams/headroom.h"
 
 namespace gpushare::core {
 namespace {
@@ -123,16 +122,13 @@ LcTerm MakeLcTerm(const LcAppView& app) {
   LcTerm term;
   term.load = RoundLoad(app.load);
   term.silent = app.main_kernel.value == 0 && term.load == 0;
-  term.p99_bound = PlannedBound(app.p99_bound, kBoundShareOfSplit);
-  term.p50_bound = app.p50_bound;
-  term.p99_ns = app.p99_alone_ns > 0 ? app.p99_alone_ns : app.solo_ns;
-  // A split is chosen for less than the whole target: its queue is sensitive to each error.
-  term.target_ns = static_cast<int64_t>(kTargetPlanned * static_cast<double>(app.target_ns));
-  term.solo_ns = RoundUp(app.solo_ns);
-  if (app.target_tail > 0) {
-    term.target_tail = std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps;
-    term.bare = app.p99_alone_ns <= 0;
-    term.peak_load = std::max(RoundLoad(app.peak_load), term.bare ? kTargetLoadFloor : term.load);
+  const double tail =
+      app.target_tail > 0 ? std::ceil(app.target_tail * kTargetTailSteps) / kTargetTailSteps : 0;
+  term.promise = app.promise.Planned(app.solo_ns, tail);
+  term.promise.solo_ns = RoundUp(app.solo_ns);
+  if (tail > 0) {
+    term.peak_load =
+        std::max(RoundLoad(app.peak_load), term.promise.bare ? kTargetLoadFloor : term.load);
   }
   return term;
 }

@@ -13,6 +13,7 @@
 #include "src/core/base/limits.h"
 #include "src/core/policies/adaptive/layout/layout.h"
 #include "src/core/policies/parts/idle_share.h"
+#include "src/core/promise/promise.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
@@ -21,14 +22,7 @@ namespace gpushare::core {
 struct LcTerm {
   bool silent = false;  // it has never sent a query: no layout is judged by it
   double load = 0;
-  double p99_bound = 0;
-  double p50_bound = 0;
-  int64_t p99_ns = 0;  // alone: p99, or the solo duration where that is not known
-  int64_t target_ns = 0;
-  int64_t solo_ns = 0;
-  // With a target: factor on the p99 that the load gives (queue_tail.h), rounded up.
-  double target_tail = 0;
-  bool bare = false;  // a target, and nobody knows the p99
+  PlannedPromise promise;  // its solo duration and target tail are rounded up
   // With a target: its highest load of late, rounded. What its side must carry, and where the p99
   // is stated the load at which the side must keep the target: a lull is not the app's load.
   double peak_load = 0;

@@ -5,41 +5,16 @@
 #include <algorithm>
 
 #include "src/core/base/tuning.h"
-#include "src/core/seams/queue_tail.h"
+#include "src/core/queueing/queue_tail.h"
 
 namespace gpushare::core {
 namespace {
-
-// Whether LC app `lc` keeps its bound and target with this effect and blocking.
-bool KeepsBound(const LcTerm& lc, const QueueEffect& effect, int64_t blocking_ns) {
-  constexpr double kRounding = 1e-9;
-  // An app without bound and target still gets at most kUnstatedInflation: it must not move to a
-  // few SMs for BE's sake.
-  const double inflation = effect.inflation;
-  if (lc.p99_bound <= 0 && lc.p50_bound <= 0 && lc.target_ns <= 0) {
-    return inflation <= kUnstatedInflation;
-  }
-  const double blocking = static_cast<double>(blocking_ns);
-  if (lc.p50_bound > 0) {  // the median alone is at least the solo duration
-    const double share = lc.solo_ns > 0 ? blocking / static_cast<double>(lc.solo_ns) : 0;
-    if (inflation + share > lc.p50_bound + kRounding) return false;
-  }
-  const double p99 = static_cast<double>(lc.p99_ns);
-  if (lc.p99_bound > 0) {
-    const double share = lc.p99_ns > 0 ? blocking / p99 : 0;
-    if (inflation + share > lc.p99_bound + kRounding) return false;
-  }
-  if (lc.target_ns > 0) {
-    if (TargetP99(lc, effect) + blocking > static_cast<double>(lc.target_ns)) return false;
-  }
-  return true;
-}
 
 constexpr double kUnboundedInflation = 1e9;
 constexpr size_t kSplits = kMaxSplits;
 
 double JudgedLoad(const LcTerm& lc) {
-  return lc.target_tail > 0 && !lc.bare ? std::max(lc.load, lc.peak_load) : lc.load;
+  return lc.promise.target_tail > 0 && !lc.promise.bare ? std::max(lc.load, lc.peak_load) : lc.load;
 }
 
 float LcSpeed(const PairTable& pairs, int32_t app, int32_t kernel, int32_t split, Speeds speeds) {
@@ -50,15 +25,6 @@ float LcSpeed(const PairTable& pairs, int32_t app, int32_t kernel, int32_t split
 }
 
 }  // namespace
-
-double TargetP99(const LcTerm& lc, const QueueEffect& effect) {
-  if (!lc.bare) {
-    const StatedTail stated{static_cast<double>(lc.p99_ns), effect.whole_p99_ns};
-    return stated.P99(effect.inflation, effect.tail_p99_ns, lc.target_tail);
-  }
-  if (lc.solo_ns <= 0) return kTargetTailMax * static_cast<double>(lc.target_ns);
-  return lc.target_tail * effect.tail_p99_ns;
-}
 
 double Queueing(double load, double split_load, double margin) {
   if (split_load <= load) return (1 - load) / (1 - split_load);
@@ -72,9 +38,10 @@ LayoutEvaluation::LayoutEvaluation(const LayoutQuestion& question, const PairTab
     const LcTerm& lc = question.lc[static_cast<size_t>(a)];
     load_ += lc.load;
     judged_load_ += JudgedLoad(lc);
-    targets_ = targets_ || lc.target_tail > 0;
-    whole_service_ns_ += lc.load * static_cast<double>(lc.solo_ns);
-    if (lc.solo_ns > 0) queries_per_ns_ += lc.load / static_cast<double>(lc.solo_ns);
+    targets_ = targets_ || lc.promise.target_tail > 0;
+    whole_service_ns_ += lc.load * static_cast<double>(lc.promise.solo_ns);
+    if (lc.promise.solo_ns > 0)
+      queries_per_ns_ += lc.load / static_cast<double>(lc.promise.solo_ns);
   }
   if (load_ > 0) whole_service_ns_ /= load_;
   load_ = std::min(load_, kLoadMax);
@@ -162,7 +129,7 @@ SplitEffect LayoutEvaluation::EffectOf(int32_t kernel, int32_t split, Speeds spe
     effect.judged_split_load += JudgedLoad(lc) / speed;
     if (targets_) {
       effect.peak_load += lc.peak_load / speed;
-      effect.service_ns += lc.load / speed * static_cast<double>(lc.solo_ns) / speed;
+      effect.service_ns += lc.load / speed * static_cast<double>(lc.promise.solo_ns) / speed;
     }
   }
   if (!judged) effect.be_side = effect.lc_side = effect.slowest = 0;
@@ -182,38 +149,22 @@ bool LayoutEvaluation::AllKeepBounds(const SplitEffect& effect, int32_t kernel, 
     if (lc.silent) continue;
     const double speed = LcSpeed(pairs_, a, kernel, split, speeds);
     QueueEffect on_split = {.inflation = queueing / speed};
-    if (lc.target_tail > 0) {
-      const auto solo_ns = static_cast<double>(lc.solo_ns);
+    if (lc.promise.target_tail > 0) {
+      const auto solo_ns = static_cast<double>(lc.promise.solo_ns);
       on_split.tail_p99_ns = QueueP99(solo_ns / speed, effect.service_ns, effect.judged_split_load);
       on_split.whole_p99_ns = QueueP99(solo_ns, whole_service_ns_, effect.judged_load);
     }
-    if (!KeepsBound(lc, on_split, blocking_ns)) return false;
+    if (!lc.promise.Keeps(on_split, blocking_ns)) return false;
   }
   return true;
 }
 
 InflationLimit LayoutEvaluation::LimitOf(int64_t blocking_ns) const {
   InflationLimit limit;
-  const double blocking = static_cast<double>(blocking_ns);
   for (int32_t a = 0; a < question_.lc_count; ++a) {
     const LcTerm& lc = question_.lc[static_cast<size_t>(a)];
     if (lc.silent) continue;
-    double most = limit.inflation;
-    if (lc.p99_bound <= 0 && lc.p50_bound <= 0 && lc.target_ns <= 0) {
-      most = std::min(most, kUnstatedInflation);
-    }
-    const auto solo = static_cast<double>(lc.solo_ns);
-    const auto p99 = static_cast<double>(lc.p99_ns);
-    if (lc.p50_bound > 0) {
-      most = std::min(most, lc.p50_bound - (lc.solo_ns > 0 ? blocking / solo : 0));
-    }
-    if (lc.p99_bound > 0) {
-      most = std::min(most, lc.p99_bound - (lc.p99_ns > 0 ? blocking / p99 : 0));
-    }
-    if (lc.target_ns > 0) {
-      const double left = static_cast<double>(lc.target_ns) - blocking;
-      most = std::min(most, lc.p99_ns > 0 ? left / p99 : left < 0 ? -1.0 : most);
-    }
+    const double most = lc.promise.MostInflation(blocking_ns);
     if (most < limit.inflation) limit = {most, a};
   }
   return limit;

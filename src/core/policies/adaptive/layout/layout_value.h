@@ -25,22 +25,13 @@
 
 #include "src/core/policies/adaptive/layout/layout.h"
 #include "src/core/policies/adaptive/layout/layout_question.h"
+#include "src/core/promise/promise.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
 // Which LC speed counts: with the BE side busy, busy and as a trial hopes, or empty.
 enum class Speeds : uint8_t { kPlanned, kHoped, kAlone };
-
-// What the queue of an LC app does to it on a side.
-struct QueueEffect {
-  double inflation = 1;     // of a p99 that is known
-  double tail_p99_ns = 0;   // the p99 that a queue of random arrivals has there
-  double whole_p99_ns = 0;  // and on the whole device
-};
-// p99 of an app with a target. With a bare one it is beyond the target while nothing is known of
-// its queries.
-double TargetP99(const LcTerm& lc, const QueueEffect& effect);
 
 // The factor on the p99 of a queue whose load rises from `load` to `split_load`. The smoothed load
 // errs, and near a load of 1 a small error is a long queue: both are taken as higher by `margin`.

@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "src/core/policies/adaptive/layout/layout_question.h"
 #include "src/core/policies/adaptive/layout/layout_value.h"
-#include "src/core/seams/queue_tail.h"
+#include "src/core/queueing/queue_tail.h"
 
 namespace gpushare::core {
 
@@ -33,33 +33,23 @@ LatencyEstimate WorstAt(const Snapshot& snapshot, SpeedOfApp speed_of) {
   if (split_load > 0) service_ns /= split_load;
   if (load > 0) whole_service_ns /= load;
   const double margin = LoadMargin(snapshot);
-  LatencyEstimate worst;
-  double worst_ratio = 0;
+  PlannedPromise::Closest worst;
   for (size_t a = 0; a < snapshot.lc_apps.size(); ++a) {
     const LcTerm lc = MakeLcTerm(snapshot.lc_apps[a]);
     const double speed = speed_of(a);
     const bool stable = speed > 0 && split_load < 1;
-    const auto consider = [&](double value, double limit) {
-      if (!stable) value = static_cast<double>(kMaxDurationNs);  // the queue grows without end
-      if (value / limit <= worst_ratio) return;
-      worst_ratio = value / limit;
-      worst = {static_cast<int64_t>(value), static_cast<int64_t>(limit)};
-    };
-    const double p99 = static_cast<double>(std::max<int64_t>(lc.p99_ns, 1));
-    const double inflation = Queueing(std::min(load, kLoadMax), split_load, margin) / speed;
-    if (lc.p99_bound > 0) consider(p99 * inflation, lc.p99_bound * p99);
-    if (lc.p50_bound > 0 && lc.solo_ns > 0) {
-      const double solo = static_cast<double>(lc.solo_ns);
-      consider(solo * inflation, lc.p50_bound * solo);
+    QueueEffect effect;
+    effect.inflation = Queueing(std::min(load, kLoadMax), split_load, margin) / speed;
+    if (lc.promise.target_ns > 0) {
+      const auto solo = static_cast<double>(lc.promise.solo_ns);
+      effect.tail_p99_ns = QueueP99(solo / speed, service_ns, split_load);
+      effect.whole_p99_ns = QueueP99(solo, whole_service_ns, load);
     }
-    if (lc.target_ns > 0) {
-      const auto solo = static_cast<double>(lc.solo_ns);
-      const QueueEffect effect = {inflation, QueueP99(solo / speed, service_ns, split_load),
-                                  QueueP99(solo, whole_service_ns, load)};
-      consider(TargetP99(lc, effect), static_cast<double>(lc.target_ns));
-    }
+    const PlannedPromise::Closest closest = lc.promise.Worst(effect, stable);
+    if (closest.ratio() <= worst.ratio()) continue;
+    worst = closest;
   }
-  return worst;
+  return {static_cast<int64_t>(worst.value_ns), static_cast<int64_t>(worst.limit_ns)};
 }
 
 }  // namespace

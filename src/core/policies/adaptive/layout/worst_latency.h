@@ -8,14 +8,11 @@
 
 #include <cstdint>
 
+#include "src/core/promise/promise.h"
 #include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 
-struct LatencyEstimate {
-  int64_t value_ns = 0;
-  int64_t limit_ns = 0;  // by the app's bound or target
-};
 // Predicted p99 of the LC app that comes closest to its limit, or furthest beyond it, while
 // `kernel` runs on `split`. Zeros when no app has a limit.
 LatencyEstimate WorstLatency(const Snapshot& snapshot, int32_t kernel, int32_t split);

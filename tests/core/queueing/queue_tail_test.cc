@@ -1,6 +1,6 @@
 // The table of M/D/1 tails against the equation it comes from, and the budget of a bare target.
 
-#include "src/core/seams/queue_tail.h"
+#include "src/core/queueing/queue_tail.h"
 
 #include <gtest/gtest.h>
 
@@ -50,36 +50,6 @@ TEST(QueueTail, IsInterpolatedAndEndsWithTheTable) {
 // Chain1 of the H200 at load 0.3: p99 alone was 1.88 ms.
 TEST(QueueTail, EstimatesP99AloneOfAServiceFromItsLoad) {
   EXPECT_NEAR(QueueP99(667e3, 667e3, 0.3), 1.88e6, 0.08e6);
-}
-
-TEST(StatedTail, TheTailOfTheQueueCountsWhereItIsLonger) {
-  const StatedTail stated{1'600'000, 2'200'000};
-  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 1), 2'200'000);
-  EXPECT_DOUBLE_EQ(stated.P99(2, 3'000'000, 1), 3'200'000);
-  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 0.5), 1'600'000) << "queries on time";
-  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 2), 4'400'000) << "late queries";
-}
-
-TEST(StatedTail, LateQueriesRaiseAStatedP99OfBurstsToo) {
-  const StatedTail stated{6'000'000, 2'200'000};
-  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 1.5), 9'000'000);
-  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 0.5), 6'000'000);
-}
-
-TEST(StatedTail, RegularArrivalsAreNoSuchQueue) {
-  const StatedTail stated{500'000, 2'200'000};
-  EXPECT_DOUBLE_EQ(stated.P99(1.2, 3'000'000, 1), 600'000);
-}
-
-TEST(TargetBudget, IsWhatTheTargetLeavesBeyondTheTail) {
-  EXPECT_EQ(TargetBudget(10'000'000, 2'000'000, 1), 8'000'000);
-  EXPECT_EQ(TargetBudget(10'000'000, 2'000'000, 4), 2'000'000);
-}
-
-TEST(TargetBudget, KeepsAFloorForEvictableWorkWhereTheTargetIsLost) {
-  EXPECT_NEAR(static_cast<double>(TargetBudget(1'000'000, 2'000'000, 1)), 100e3, 1);
-  EXPECT_NEAR(static_cast<double>(TargetBudget(2'000'000, 0, 0.5)), 100e3, 1)
-      << "nothing is known of its queries";
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // What a kernel must be before the device and the flow see it. Pure; threads: any.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_KERNEL_CHECK_H_
-#define GPUSHARE_SRC_CORE_SEAMS_KERNEL_CHECK_H_
+#ifndef GPUSHARE_SRC_CORE_CHECKS_KERNEL_CHECK_H_
+#define GPUSHARE_SRC_CORE_CHECKS_KERNEL_CHECK_H_
 
 #include <string>
 
@@ -25,4 +25,4 @@ absl::Status CheckLibraryCall(const std::string& name, const LibraryCall& call);
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_KERNEL_CHECK_H_
+#endif  // GPUSHARE_SRC_CORE_CHECKS_KERNEL_CHECK_H_

@@ -11,8 +11,8 @@
 // longest wait d + c is within a factor of sqrt(2) share a class, with their mean d and c; the
 // shorter ones share the last class. Pure; any thread.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_SEGMENT_BLOCKING_H_
-#define GPUSHARE_SRC_CORE_SEAMS_SEGMENT_BLOCKING_H_
+#ifndef GPUSHARE_SRC_CORE_QUEUEING_SEGMENT_BLOCKING_H_
+#define GPUSHARE_SRC_CORE_QUEUEING_SEGMENT_BLOCKING_H_
 
 #include <array>
 #include <cstddef>
@@ -63,4 +63,4 @@ class SegmentBlocking {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_SEGMENT_BLOCKING_H_
+#endif  // GPUSHARE_SRC_CORE_QUEUEING_SEGMENT_BLOCKING_H_

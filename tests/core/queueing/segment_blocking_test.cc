@@ -1,6 +1,6 @@
 // The wait for segments: its moments against draws, and its limits.
 
-#include "src/core/seams/segment_blocking.h"
+#include "src/core/queueing/segment_blocking.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "src/core/seams/vacation.h"
+#include "src/core/queueing/vacation.h"
 
 namespace gpushare::core {
 namespace {

@@ -5,8 +5,8 @@
 //
 // Threads: any. Allocates only the message of a failure.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_LAUNCH_CHECK_H_
-#define GPUSHARE_SRC_CORE_SEAMS_LAUNCH_CHECK_H_
+#ifndef GPUSHARE_SRC_CORE_CHECKS_LAUNCH_CHECK_H_
+#define GPUSHARE_SRC_CORE_CHECKS_LAUNCH_CHECK_H_
 
 #include "absl/status/status.h"
 #include "src/core/seams/device.h"
@@ -24,4 +24,4 @@ absl::Status CheckPlaceSpec(const PlaceSpec& spec, const DeviceProfile& profile)
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_LAUNCH_CHECK_H_
+#endif  // GPUSHARE_SRC_CORE_CHECKS_LAUNCH_CHECK_H_

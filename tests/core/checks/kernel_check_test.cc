@@ -1,6 +1,6 @@
 // Which kernels may be registered, at each limit, and what is put where nobody said anything.
 
-#include "src/core/seams/kernel_check.h"
+#include "src/core/checks/kernel_check.h"
 
 #include <cstdint>
 #include <limits>

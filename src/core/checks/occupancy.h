@@ -1,8 +1,8 @@
 // How many blocks of a kernel, or of two kernels together, an SM holds. Pure functions.
 // Threads: any.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_OCCUPANCY_H_
-#define GPUSHARE_SRC_CORE_SEAMS_OCCUPANCY_H_
+#ifndef GPUSHARE_SRC_CORE_CHECKS_OCCUPANCY_H_
+#define GPUSHARE_SRC_CORE_CHECKS_OCCUPANCY_H_
 
 #include <cstdint>
 
@@ -20,4 +20,4 @@ bool FitTogether(const KernelDesc& a, int64_t a_workers, const KernelDesc& b, in
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_OCCUPANCY_H_
+#endif  // GPUSHARE_SRC_CORE_CHECKS_OCCUPANCY_H_

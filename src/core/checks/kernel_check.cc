@@ -1,6 +1,6 @@
 // The checks and defaults of a kernel at its registration. See kernel_check.h.
 
-#include "src/core/seams/kernel_check.h"
+#include "src/core/checks/kernel_check.h"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // Blocks of an SM; see occupancy.h.
 
-#include "src/core/seams/occupancy.h"
+#include "src/core/checks/occupancy.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // The checks of launch_check.h.
 
-#include "src/core/seams/launch_check.h"
+#include "src/core/checks/launch_check.h"
 
 #include <cstdint>
 

@@ -5,8 +5,8 @@
 // the goal of the worker form, under a cap of 50 us for the block tasks of one claim. A device asks
 // with the model of the cost, kernel_benchmark with measurements. Threads: any.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_CLAIM_BATCH_H_
-#define GPUSHARE_SRC_CORE_SEAMS_CLAIM_BATCH_H_
+#ifndef GPUSHARE_SRC_CORE_CHECKS_CLAIM_BATCH_H_
+#define GPUSHARE_SRC_CORE_CHECKS_CLAIM_BATCH_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -49,4 +49,4 @@ inline uint32_t ClaimBatchOfLaunch(uint32_t batch, int64_t block_tasks, int64_t 
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_CLAIM_BATCH_H_
+#endif  // GPUSHARE_SRC_CORE_CHECKS_CLAIM_BATCH_H_

@@ -17,8 +17,8 @@
 // MEASURED.md, "What blocking does to a queue": within 0.5 % of simulated M/D/1 queues. Pure
 // functions; any thread.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_VACATION_H_
-#define GPUSHARE_SRC_CORE_SEAMS_VACATION_H_
+#ifndef GPUSHARE_SRC_CORE_QUEUEING_VACATION_H_
+#define GPUSHARE_SRC_CORE_QUEUEING_VACATION_H_
 
 #include <cmath>
 #include <cstdint>
@@ -72,4 +72,4 @@ class Vacations {
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_VACATION_H_
+#endif  // GPUSHARE_SRC_CORE_QUEUEING_VACATION_H_

@@ -1,6 +1,6 @@
 // The search for the smallest value within an overhead, and the claim batches that it chooses.
 
-#include "src/core/seams/claim_batch.h"
+#include "src/core/checks/claim_batch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // The wait for a graph in segments. See segment_blocking.h.
 
-#include "src/core/seams/segment_blocking.h"
+#include "src/core/queueing/segment_blocking.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "src/core/seams/vacation.h"
+#include "src/core/queueing/vacation.h"
 
 namespace gpushare::core {
 namespace {

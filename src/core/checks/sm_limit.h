@@ -4,8 +4,8 @@
 // Work that nothing evicts has at most the SMs that are not reserved; work that can be evicted may
 // use them all. Submit refuses by this rule, and the policies place by it. Pure; any thread.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_SM_LIMIT_H_
-#define GPUSHARE_SRC_CORE_SEAMS_SM_LIMIT_H_
+#ifndef GPUSHARE_SRC_CORE_CHECKS_SM_LIMIT_H_
+#define GPUSHARE_SRC_CORE_CHECKS_SM_LIMIT_H_
 
 #include <algorithm>
 #include <cstdint>
@@ -30,4 +30,4 @@ constexpr int32_t SmLimit(const SmCounts& sms, int32_t quota_capsms, bool evicta
 
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_SM_LIMIT_H_
+#endif  // GPUSHARE_SRC_CORE_CHECKS_SM_LIMIT_H_

@@ -1,6 +1,6 @@
 // The vacation model against its inverse and against simulated queues.
 
-#include "src/core/seams/vacation.h"
+#include "src/core/queueing/vacation.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "src/core/seams/queue_tail.h"
+#include "src/core/queueing/queue_tail.h"
 #include "src/core/state/latency_tail.h"
 #include "tests/core/md1_queue.h"
 

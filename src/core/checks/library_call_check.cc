@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "src/core/base/limits.h"
-#include "src/core/seams/kernel_check.h"
+#include "src/core/checks/kernel_check.h"
 
 namespace gpushare::core {
 namespace {

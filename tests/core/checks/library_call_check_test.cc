@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "src/core/base/limits.h"
-#include "src/core/seams/kernel_check.h"
+#include "src/core/checks/kernel_check.h"
 
 namespace gpushare::core {
 namespace {

@@ -1,6 +1,6 @@
-// Headroom and blocking: worked examples, and random queries against the sums as printed.
+// Headroom: worked examples, and random queries against the sums as printed.
 
-#include "src/core/seams/headroom.h"
+#include "src/core/queueing/headroom.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,6 +9,9 @@
 #include <cmath>
 #include <limits>
 #include <vector>
+
+#include "absl/types/span.h"
+#include "src/core/seams/snapshot.h"
 
 namespace gpushare::core {
 namespace {
@@ -101,7 +104,7 @@ TEST(Headroom, TheLeastIsOfAllQueriesAndNeverOfNone) {
                                     Query(20 * kMs, 300 * kMs, 10 * kMs)};
   ComputeHeadrooms(absl::MakeSpan(queries), 5 * kMs, 20 * kMs);
   EXPECT_EQ(LeastHeadroom(queries), 65 * kMs) << "neither the first nor the last";
-  EXPECT_EQ(LeastHeadroom({}), kNever);
+  EXPECT_EQ(LeastHeadroom(std::vector<QueryView>()), kNever);
 }
 
 // Tacker eq. 9, T_queue and T_lc_i disjoint: the headroom of the query that arrived last.
@@ -127,42 +130,6 @@ TEST(ConcurrentCopies, NeverStopsBeCopiesForEver) {
   EXPECT_EQ(ConcurrentCopies(10, std::nan("")), 1);
   EXPECT_EQ(ConcurrentCopies(std::numeric_limits<double>::infinity(), 10), 1);
   EXPECT_EQ(ConcurrentCopies(1e300, 1e-300), kMaxTasks);
-}
-
-TEST(BlockingBudget, IsTheSmallerOfBoundAndTarget) {
-  // The first chain of the measurements: 667 us alone, p99 2,176 us, bound 1.05: 108 us.
-  EXPECT_NEAR(static_cast<double>(BlockingBudget(0, 1.05, 2'176'000, 667'000)), 108'800, 1);
-  EXPECT_EQ(BlockingBudget(6'670'000, 0, 2'176'000, 667'000), 6'003'000);
-  EXPECT_NEAR(static_cast<double>(BlockingBudget(6'670'000, 1.05, 2'176'000, 667'000)), 108'800, 1);
-  EXPECT_EQ(BlockingBudget(700'000, 1.05, 2'176'000, 667'000), 33'000);
-}
-
-TEST(PlannedBound, IsAShareOfTheSlackAndNoneStaysNone) {
-  EXPECT_NEAR(PlannedBound(1.05, 0.8), 1.04, 1e-12);
-  EXPECT_NEAR(PlannedBound(4, 0.8), 3.98, 1e-12) << "a wide bound";
-  EXPECT_EQ(PlannedBound(1, 0.8), 1);
-  EXPECT_EQ(PlannedBound(0, 0.8), 0);
-}
-
-TEST(BlockingBudget, IsUnboundedOnlyWhenTheAppStatesNothing) {
-  EXPECT_EQ(BlockingBudget(0, 0, 2'176'000, 667'000), kNever);
-  EXPECT_EQ(BlockingBudget(0, 1.05, 0, 0), 0) << "a bound on an unknown p99 tolerates nothing yet";
-  EXPECT_EQ(BlockingBudget(0, 1.5, 0, 1000), 500) << "p99 alone is at least the solo duration";
-  EXPECT_EQ(BlockingBudget(0, 0.9, 1000, 1000), 0);
-  EXPECT_EQ(BlockingBudget(500, 0, 0, 1000), 0) << "a target below solo leaves nothing";
-  EXPECT_EQ(BlockingBudget(0, 1e300, kNever - 1, 0), kNever - 1);
-}
-
-TEST(Saturating, NeverWrapsAndKeepsNever) {
-  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-  EXPECT_EQ(SaturatingSubtract(kMin + 1, 5), kMin);
-  EXPECT_EQ(SaturatingSubtract(5, kMin), kNever - 1) << "a number does not become 'no bound'";
-  EXPECT_EQ(SaturatingSubtract(kNever - 1, -1), kNever - 1);
-  EXPECT_EQ(SaturatingSubtract(kNever, kNever), kNever);
-  EXPECT_EQ(SaturatingAdd(kNever, -5), kNever);
-  EXPECT_EQ(SaturatingAdd(kNever - 1, 2), kNever);
-  EXPECT_EQ(SaturatingAdd(kMin, -1), kMin);
-  EXPECT_EQ(SaturatingAdd(-3, 5), 2);
 }
 
 TEST(Headroom, ExtremeInputsSaturate) {

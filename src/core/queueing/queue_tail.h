@@ -9,8 +9,8 @@
 //
 // Pure functions; any thread.
 
-#ifndef GPUSHARE_SRC_CORE_SEAMS_QUEUE_TAIL_H_
-#define GPUSHARE_SRC_CORE_SEAMS_QUEUE_TAIL_H_
+#ifndef GPUSHARE_SRC_CORE_QUEUEING_QUEUE_TAIL_H_
+#define GPUSHARE_SRC_CORE_QUEUEING_QUEUE_TAIL_H_
 
 #include <algorithm>
 #include <array>
@@ -70,34 +70,6 @@ inline double TailSpread(double load) {
   return std::clamp(kTailSpread / std::max(1 - at, 1.0 / 32), 1.0, kTailSpreadMax);
 }
 
-// The tail of an app with a target that stated its p99 alone.
-//
-// A stated p99 is a sample: of 600 queries it errs by a fifth, and a queue on a slower side errs
-// with it. So the queue's own p99 counts too. Not where the stated one is far below that of random
-// arrivals: these arrivals are regular.
-struct StatedTail {
-  double stated_ns = 0;
-  double queue_ns = 0;  // QueueP99 of the app alone
-
-  // With a latency that is `inflation` times as long by the queue's mean, and `queue_ns` by its
-  // tail. `tail` is the factor of late queries.
-  constexpr double P99(double inflation, double queue_on_side_ns, double tail) const {
-    const double stated = stated_ns * inflation * std::max(1.0, tail);
-    const bool regular = stated_ns < kTargetTailMin * queue_ns;
-    return regular ? stated : std::max(stated, queue_on_side_ns * tail);
-  }
-};
-
-// The blocking that a target leaves, with `p99_ns` as QueueP99 estimates it and `tail` as
-// measured. Where the target is closer than that, or lost: still
-// kUnstatedInflation, or evictable BE work would never run. An unknown p99, 0, counts as the
-// target.
-constexpr int64_t TargetBudget(int64_t target_ns, double p99_ns, double tail) {
-  const double target = static_cast<double>(target_ns);
-  if (p99_ns <= 0) return static_cast<int64_t>((kUnstatedInflation - 1) * target);
-  return static_cast<int64_t>(std::max(target - p99_ns * tail, (kUnstatedInflation - 1) * p99_ns));
-}
-
 }  // namespace gpushare::core
 
-#endif  // GPUSHARE_SRC_CORE_SEAMS_QUEUE_TAIL_H_
+#endif  // GPUSHARE_SRC_CORE_QUEUEING_QUEUE_TAIL_H_

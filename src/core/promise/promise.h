@@ -1,0 +1,117 @@
+// What an LC app was promised: the one translation of its bounds and target.
+//
+// An app states a bound on p99 over its p99 alone, a bound on the median over the median alone, a
+// target, or several of them. Everything else asks this file what that leaves to BE work:
+//
+//   promise.LatencyLimit()               a query above it is late
+//   promise.Slack(solo_ns)               how far BE work may move the p99
+//   promise.MedianSlack(solo_ns)         how far it may move the median
+//   promise.TargetSlack(queue_ns, tail)  what the target leaves beyond the p99
+//   promise.Planned(solo_ns)             what a plan may use, with Keeps, MostInflation and Worst
+//
+// A plan uses a part of the slack: kBoundShareOfWait for delays and kBoundShareOfSplit where the
+// device is split. The rest is for errors. kNever: no limit. Pure; threads: any.
+
+#ifndef GPUSHARE_SRC_CORE_PROMISE_PROMISE_H_
+#define GPUSHARE_SRC_CORE_PROMISE_PROMISE_H_
+
+#include <cstdint>
+
+#include "src/core/base/types.h"
+
+namespace gpushare::core {
+
+// What an arrangement and the queue do to the latency of an LC app.
+struct QueueEffect {
+  double inflation = 1;     // factor on a p99 that is known
+  double tail_p99_ns = 0;   // p99 of a queue of random arrivals where the app is to run
+  double whole_p99_ns = 0;  // p99 of that queue on the whole device
+};
+
+// A predicted latency and what it may be.
+struct LatencyEstimate {
+  int64_t value_ns = 0;
+  int64_t limit_ns = 0;  // 0: the app has no limit
+};
+
+// The part of a promise that a plan may use on a split. Compared with predicted latencies.
+struct PlannedPromise {
+  double p99_bound = 0;
+  double p50_bound = 0;
+  int64_t p99_ns = 0;  // alone: as stated, or the solo duration where that is unknown
+  int64_t target_ns = 0;
+  int64_t solo_ns = 0;
+  double target_tail = 0;  // with a target: factor on the p99 that the load gives; else 0
+  bool bare = false;       // a target, and nobody knows the p99
+
+  bool StatesNothing() const { return p99_bound <= 0 && p50_bound <= 0 && target_ns <= 0; }
+  // Whether the app keeps every bound and the target with this effect and a delay of
+  // `blocking_ns`. An app that states nothing is inflated by kUnstatedInflation at most: it must
+  // not move to a few SMs for BE's sake.
+  bool Keeps(const QueueEffect& effect, int64_t blocking_ns) const;
+  // The inflation from which on Keeps() says no; only where the app has no target_tail.
+  double MostInflation(int64_t blocking_ns) const;
+  // Of its bounds and target, the one that the effect brings closest to its limit, or furthest
+  // beyond it. `stable`: the queue does not grow without end.
+  struct Closest {
+    double value_ns = 0;
+    double limit_ns = 0;
+    double ratio() const { return limit_ns > 0 ? value_ns / limit_ns : 0; }
+  };
+  Closest Worst(const QueueEffect& effect, bool stable) const;
+  bool operator==(const PlannedPromise&) const = default;
+
+ private:
+  double TargetP99(const QueueEffect& effect) const;
+};
+
+struct Promise {
+  int64_t target_ns = 0;     // absolute latency, 0: none
+  double p99_bound = 0;      // bound on p99 over p99 alone, 1.05 = 5 %; 0: none
+  double p50_bound = 0;      // bound on the median over the median alone; 0: none
+  int64_t p99_alone_ns = 0;  // as stated; 0: unknown
+
+  bool HasTarget() const { return target_ns > 0; }
+  bool BoundsP99() const { return p99_bound > 0; }
+  // A target, and no p99 alone.
+  bool HasBareTarget() const { return target_ns > 0 && p99_alone_ns == 0; }
+  // Another promise than a target leaves no time for BE work beside a query.
+  bool HasOnlyATarget() const { return target_ns > 0 && p99_bound <= 0 && p50_bound <= 0; }
+  // A query misses the target even alone on the device.
+  bool TargetIsLost(int64_t solo_ns) const { return target_ns > 0 && target_ns <= solo_ns; }
+
+  // A latency above this is late; kNever while that is unknown.
+  int64_t LatencyLimit() const;
+  // How far a delay at the begin of every busy period may move the p99: the planned share of
+  // (bound - 1) x p99 alone. The solo duration stands in for an unknown p99, which is never below
+  // it. kNever without a bound; never negative.
+  int64_t Slack(int64_t solo_ns) const;
+  // The same of the median, which moves by nearly all of a delay.
+  int64_t MedianSlack(int64_t solo_ns) const;
+  // What the target leaves beyond the app's p99; kNever without one. `queue_ns`: p99 of its queue
+  // by its load, 0 unknown; `tail`: the measured factor on it.
+  int64_t TargetSlack(double queue_ns, double tail) const;
+  // The share by which queries may take longer, so that a queue of this load grows by
+  // kDutyShareOfBound of the bound's slack.
+  double ToleratedLonger(double load) const;
+  // The part that a split may use. `tail`: as PlannedPromise::target_tail.
+  PlannedPromise Planned(int64_t solo_ns, double tail) const;
+};
+
+// The tail of an app with a target that stated its p99 alone.
+//
+// A stated p99 is a sample: of 600 queries it errs by a fifth, and a queue on a slower side errs
+// with it. So the queue's own p99 counts too. Not where the stated one is far below that of random
+// arrivals: these arrivals are regular.
+struct StatedTail {
+  double stated_ns = 0;
+  double queue_ns = 0;  // QueueP99 of the app alone
+
+  // With a latency that is `inflation` times as long by the queue's mean, and `queue_ns` by its
+  // tail. `tail` is the factor of late queries.
+  double P99(double inflation, double queue_on_side_ns, double tail) const;
+};
+
+}  // namespace gpushare::core
+
+#endif  // GPUSHARE_SRC_CORE_PROMISE_PROMISE_H_

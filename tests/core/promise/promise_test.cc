@@ -1,0 +1,141 @@
+// What bounds and targets leave to BE work, by worked examples.
+
+#include "src/core/promise/promise.h"
+
+#include <gtest/gtest.h>
+
+#include "src/core/base/limits.h"
+#include "src/core/base/tuning.h"
+
+namespace gpushare::core {
+namespace {
+
+Promise BoundOf(double bound, int64_t p99_alone_ns = 0) {
+  return {.p99_bound = bound, .p99_alone_ns = p99_alone_ns};
+}
+Promise TargetOf(int64_t target_ns, int64_t p99_alone_ns = 0) {
+  return {.target_ns = target_ns, .p99_alone_ns = p99_alone_ns};
+}
+double AsDouble(int64_t ns) { return static_cast<double>(ns); }
+
+TEST(Promise, TheSlackIsThePlannedShareOfTheBound) {
+  // The first chain of the measurements: 667 us alone, p99 2,176 us, bound 1.05: 108.8 us in all.
+  EXPECT_NEAR(AsDouble(BoundOf(1.05, 2'176'000).Slack(667'000)), kBoundShareOfWait * 108'800, 1);
+  EXPECT_NEAR(AsDouble(BoundOf(4, 2'000'000).Slack(667'000)), (3 - kBoundMarginMax) * 2e6, 1)
+      << "a wide bound keeps a small reserve";
+}
+
+TEST(Promise, TheSlackIsUnlimitedOnlyWithoutABound) {
+  EXPECT_EQ(Promise().Slack(667'000), kNever);
+  EXPECT_EQ(BoundOf(1.05).Slack(0), 0) << "a bound on an unknown p99 tolerates nothing yet";
+  EXPECT_NEAR(AsDouble(BoundOf(1.1).Slack(100'000)), 9'000, 1)
+      << "p99 alone is at least the solo duration";
+  EXPECT_EQ(BoundOf(1, 1'000).Slack(1'000), 0);
+  EXPECT_EQ(BoundOf(1e300, kNever - 1).Slack(0), kNever - 1);
+}
+
+TEST(Promise, TheMedianHasASlackOfItsOwn) {
+  EXPECT_EQ((Promise{.p50_bound = 1.5}).MedianSlack(1'000), 500);
+  EXPECT_EQ(BoundOf(1.5, 1'000).MedianSlack(1'000), kNever);
+}
+
+TEST(Promise, ATargetLeavesWhatLiesBeyondTheTail) {
+  EXPECT_EQ(TargetOf(10'000'000).TargetSlack(2'000'000, 1), 8'000'000);
+  EXPECT_EQ(TargetOf(10'000'000).TargetSlack(2'000'000, 4), 2'000'000);
+  EXPECT_EQ(TargetOf(10'000'000, 3'000'000).TargetSlack(2'000'000, 1), 7'000'000)
+      << "the longer one of the stated and the queue's p99";
+  EXPECT_EQ(Promise().TargetSlack(2'000'000, 1), kNever);
+}
+
+TEST(Promise, ALostTargetKeepsAFloorForEvictableWork) {
+  EXPECT_NEAR(AsDouble(TargetOf(1'000'000).TargetSlack(2'000'000, 1)), 100e3, 1);
+  EXPECT_NEAR(AsDouble(TargetOf(2'000'000).TargetSlack(0, 0.5)), 100e3, 1)
+      << "nothing is known of its queries";
+}
+
+TEST(Promise, AQueryIsLateAboveTheSmallerLimit) {
+  EXPECT_EQ(Promise().LatencyLimit(), kNever);
+  EXPECT_EQ(BoundOf(1.05).LatencyLimit(), kNever) << "nobody knows the p99";
+  EXPECT_EQ(BoundOf(1.5, 2'000).LatencyLimit(), 3'000);
+  EXPECT_EQ((Promise{.target_ns = 2'500, .p99_bound = 1.5, .p99_alone_ns = 2'000}).LatencyLimit(),
+            2'500);
+  EXPECT_EQ(BoundOf(1e300, kNever - 1).LatencyLimit(), kNever);
+}
+
+// (1 + x)(1 - rho) / (1 - rho (1 + x)) is 1 plus that part of the slack.
+TEST(Promise, QueriesMayTakeLongerByAPartOfTheSlack) {
+  for (const double rho : {0.0, 0.3, 0.5, 0.8}) {
+    const double longer = Promise{.p99_bound = 1.05}.ToleratedLonger(rho);
+    EXPECT_NEAR((1 + longer) * (1 - rho) / (1 - rho * (1 + longer)), 1 + 0.05 * kDutyShareOfBound,
+                1e-9)
+        << rho;
+  }
+}
+
+TEST(PlannedPromise, ASplitMayUseAShareOfTheSlack) {
+  EXPECT_NEAR(BoundOf(1.05).Planned(1'000, 0).p99_bound, 1 + 0.05 * kBoundShareOfSplit, 1e-12);
+  EXPECT_NEAR(BoundOf(4).Planned(1'000, 0).p99_bound, 4 - kBoundMarginMax, 1e-12);
+  EXPECT_EQ(BoundOf(1).Planned(1'000, 0).p99_bound, 1);
+  EXPECT_EQ(Promise().Planned(1'000, 0).p99_bound, 0);
+}
+
+// Keeps() and MostInflation() are one rule.
+TEST(PlannedPromise, KeepsItUpToTheMostInflation) {
+  for (const Promise& promise : {BoundOf(1.2, 2'000'000), Promise{.p50_bound = 1.3}, Promise(),
+                                 TargetOf(5'000'000, 2'000'000)}) {
+    for (const int64_t blocking_ns : {0, 50'000}) {
+      const PlannedPromise planned = promise.Planned(1'000'000, 0);
+      const double most = planned.MostInflation(blocking_ns);
+      EXPECT_TRUE(planned.Keeps({.inflation = most - 1e-6}, blocking_ns)) << promise.target_ns;
+      EXPECT_FALSE(planned.Keeps({.inflation = most + 1e-6}, blocking_ns)) << promise.target_ns;
+    }
+  }
+}
+
+TEST(PlannedPromise, AnAppThatStatesNothingKeepsTheUnstatedInflation) {
+  const PlannedPromise planned = Promise().Planned(1'000'000, 0);
+  EXPECT_TRUE(planned.Keeps({.inflation = kUnstatedInflation}, 0));
+  EXPECT_FALSE(planned.Keeps({.inflation = kUnstatedInflation + 0.01}, 0));
+}
+
+TEST(PlannedPromise, ABareTargetNeedsAKnownQuery) {
+  const PlannedPromise unknown = TargetOf(5'000'000).Planned(0, 1);
+  EXPECT_FALSE(unknown.Keeps({.tail_p99_ns = 1'000}, 0));
+  const PlannedPromise known = TargetOf(5'000'000).Planned(1'000'000, 2);
+  EXPECT_TRUE(known.Keeps({.tail_p99_ns = kTargetPlanned * 2'490'000}, 0));
+  EXPECT_FALSE(known.Keeps({.tail_p99_ns = kTargetPlanned * 2'510'000}, 0));
+}
+
+TEST(PlannedPromise, TheWorstIsTheOneClosestToItsLimit) {
+  Promise both = BoundOf(1.5, 2'000'000);
+  both.target_ns = 10'000'000;
+  const PlannedPromise planned = both.Planned(1'000'000, 0);
+  const auto bound = planned.Worst({.inflation = 1.6}, true);
+  EXPECT_NEAR(bound.value_ns, 3.2e6, 1);
+  EXPECT_NEAR(bound.limit_ns, planned.p99_bound * 2e6, 1);
+  EXPECT_GT(bound.ratio(), 1);
+  EXPECT_EQ(planned.Worst({}, false).value_ns, static_cast<double>(kMaxDurationNs));
+  EXPECT_EQ(Promise().Planned(1'000, 0).Worst({.inflation = 9}, true).limit_ns, 0);
+}
+
+TEST(StatedTail, TheTailOfTheQueueCountsWhereItIsLonger) {
+  const StatedTail stated{1'600'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 1), 2'200'000);
+  EXPECT_DOUBLE_EQ(stated.P99(2, 3'000'000, 1), 3'200'000);
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 0.5), 1'600'000) << "queries on time";
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 2), 4'400'000) << "late queries";
+}
+
+TEST(StatedTail, LateQueriesRaiseAStatedP99OfBurstsToo) {
+  const StatedTail stated{6'000'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 1.5), 9'000'000);
+  EXPECT_DOUBLE_EQ(stated.P99(1, 2'200'000, 0.5), 6'000'000);
+}
+
+TEST(StatedTail, RegularArrivalsAreNoSuchQueue) {
+  const StatedTail stated{500'000, 2'200'000};
+  EXPECT_DOUBLE_EQ(stated.P99(1.2, 3'000'000, 1), 600'000);
+}
+
+}  // namespace
+}  // namespace gpushare::core
