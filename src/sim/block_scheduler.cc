@@ -96,7 +96,7 @@ int32_t Engine::OwnResidency(int32_t slot, const Cell& cell) const {
   return index;
 }
 
-// How many blocks the launch may add in the cell. Blocks that leave are not joined by new ones.
+// How many blocks the launch may add in the cell. None where its blocks are leaving.
 int64_t Engine::RoomFor(int32_t slot, const Cell& cell) const {
   const Launch& launch = launches_[slot];
   if (!Overtakes(launch, cell)) return 0;
@@ -133,7 +133,7 @@ bool Engine::PlaceTasks(int32_t slot) {
     }
   }
   if (room == 0) return false;
-  // What its blocks have claimed since the last event is not left for new blocks.
+  // Take the claims made since the last event from the pool: new blocks share what is left.
   if (pool.residencies > 0) SettleClaims(launch.pool);
   if (nothing_left()) return true;
   const int64_t want = std::min(launch.workers_wanted - launch.workers_resident, pool.available());
@@ -181,8 +181,8 @@ Residency& Engine::AddResidency(int32_t slot, int32_t cell_index, const BlockNee
   active_residencies_.push_back(index);
   Launch& launch = launches_[slot];
   Cell& cell = sms_.cells()[cell_index];
-  // Constructed in place: a copy of a record that was just written in parts waits for these writes.
-  // Residency() would also zero all of it first.
+  // Construct in place: a copy of a record whose fields were just written stalls on store
+  // forwarding. Residency() would also zero all of it first.
   Residency& residency = *new (&residencies_[index]) Residency;
   residency.launch = slot;
   residency.cell = cell_index;

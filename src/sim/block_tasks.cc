@@ -69,7 +69,7 @@ void Engine::StartTasks(int32_t slot, Residency& residency, int64_t workers) {
   }
 }
 
-// More blocks beside those of the same launch. Each begins with a block task of its own.
+// Adds blocks to those that the launch has in the cell. Each claims a block task at once.
 void Engine::GrowResidency(Residency& residency, int64_t blocks) {
   Launch& launch = launches_[residency.launch];
   Cell& cell = sms_.cells()[residency.cell];
@@ -83,7 +83,8 @@ void Engine::GrowResidency(Residency& residency, int64_t blocks) {
   launch.workers_resident += blocks;
 }
 
-// The whole block tasks claimed since `claimed` was last updated, as of the present work_done.
+// How many whole block tasks the residency has claimed since `claimed` was last updated. It follows
+// from work_done.
 int64_t Engine::NewClaims(const Residency& residency, const Launch& launch) {
   const double workers =
       static_cast<double>(residency.keep >= 0 ? residency.keep : residency.workers);
@@ -198,7 +199,8 @@ void Engine::PoolIsEmpty(int32_t index) {
   Pool& pool = pools_[index];
   const auto takes = [&](const Residency& residency) { return ClaimsFrom(residency, index); };
   SettleClaims(index);
-  // Rounding leaves less than one block task for each residency. Those that end first take them.
+  // Rounding leaves up to one block task a residency in the pool. The residencies that would end
+  // first take these.
   auto load = [](const Residency& residency, double more) {
     return (static_cast<double>(residency.claimed) + more - residency.work_done) /
            static_cast<double>(residency.workers);

@@ -151,8 +151,8 @@ void Engine::AddTimer(core::TimeNs time, TimerKind kind, int32_t index, uint64_t
   std::push_heap(timers_.begin(), timers_.end(), Later<Timer>);
 }
 
-// Called by what adds timers from outside, and may fail for lack of memory. Until the next such
-// call every timer that fires adds at most one for its launch.
+// A call from outside that adds timers reserves room first, so that memory can run out only there.
+// Until the next such call, a timer that fires adds at most one for its launch.
 void Engine::ReserveTimers() {
   const size_t most = timers_.size() + kLaunchesMax + core::kMaxLanes;
   if (timers_.capacity() < most) timers_.reserve(2 * most);

@@ -112,7 +112,7 @@ struct Launch {
   NodeRun own_node;  // for opaque work and library calls with their own bound
   bool has_own_node = false;
   int64_t node = 0;
-  int64_t blocks_left = 0;   // of the node: those that get their turn when its present ones end
+  int64_t blocks_left = 0;   // blocks of the node that start when its present ones end
   int64_t node_end = 0;      // the launch ends before this node; an eviction lowers it
   bool in_segments = false;  // kSegments: starts at its counter's segment, may be evicted
   int32_t segment_first = 0;
@@ -146,7 +146,7 @@ struct Residency {
   double work_done = 0;        // in block tasks, with the finished share of resumed ones
   double phase = 0;            // -0.5 to 0.5: shifts its claims against those of other cells
   double rate = 0;             // block tasks per ns
-  double occupancy_speed = 1;  // scratch of speeds.cc; of a fused block, over its pace
+  double occupancy_speed = 1;  // scratch of speeds.cc; for a fused block divided by its pace
   double tail_slowness = 1;    // at least 1; stretches the last block tasks of a task
   int64_t done_at_end = 0;     // block tasks of `claimed` that end in this residency
   int64_t interrupted_at_end = 0;
@@ -253,7 +253,7 @@ class Engine {
   void FillChain(Launch& launch, const core::LaunchRequest& request);
   void FillSegments(Launch& launch, const core::LaunchPart& part);
   void StartCopy(int32_t slot);
-  // Copies came or went, which kernels may notice.
+  // Call when a copy starts or ends: it may change the speed of kernels.
   void NoteCopies();
   double CopyFactor(const Launch& launch) const;
   void DrawLaunchFaults(Launch& launch);
@@ -378,7 +378,8 @@ class Engine {
   SmState sms_;
   Link link_;
   std::vector<std::unique_ptr<PreparedKernel>> kernels_;  // ascending by id, then name
-  // Of the prepared fused kernels, by id. A failed registration must leave no memory behind.
+  // By id of the fused kernel. A fixed array, so that a failed registration leaves no memory
+  // behind.
   std::array<std::optional<FusedPace>, core::kMaxKernels + 1> fused_paces_;
   Table<std::unique_ptr<Place>> places_;
   Table<Lane> lanes_;

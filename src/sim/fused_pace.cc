@@ -40,7 +40,8 @@ double Determinant(const Matrix& m) {
          m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0]);
 }
 
-// What the duration, the left slope and the right slope contribute at a point, over its duration.
+// The row of the least-squares system for one point: the coefficients of the duration and of the
+// two slopes, over the measured duration, because errors are relative.
 Row FeaturesOf(const core::FusedPoint& point, double ratio) {
   const double beyond = point.load_ratio - ratio;
   return {1 / point.duration_ratio, std::min(0.0, beyond) / point.duration_ratio,
@@ -75,7 +76,8 @@ Lines FitAt(absl::Span<const core::FusedPoint> points, double ratio) {
   return lines;
 }
 
-// The best lines, with two points or more on each side of the meeting point, which may be one.
+// The best lines. Each side of the meeting point has at least two points; a point at the meeting
+// point is on both sides.
 Lines Fit(std::vector<core::FusedPoint> points) {
   const auto unusable = [](const core::FusedPoint& point) {
     return !(point.load_ratio >= 0 && point.duration_ratio > 0);

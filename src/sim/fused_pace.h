@@ -11,7 +11,7 @@
 
 namespace gpushare::sim {
 
-// Times over the part's own, alone in its ordinary form.
+// Durations of a part, over its duration alone in its ordinary form.
 struct PartPace {
   double together = 1;  // while both parts of a fused block work
   double alone = 1;     // in a fused block whose other part has ended
@@ -22,8 +22,8 @@ struct FusedPace {
   PartPace cuda;
 };
 
-// Four points or more: the lines that fit them best, by least squares of relative
-// errors. Else the paper's lines through the opportune ratios.
+// With four points or more, the lines that fit them best, by least squares of relative errors. With
+// fewer, the paper's lines through the opportune ratios.
 FusedPace PaceOf(const core::FusedKernelDesc& fused);
 
 }  // namespace gpushare::sim

@@ -104,7 +104,7 @@ bool Engine::PlaceNode(int32_t slot) {
   return true;
 }
 
-// So many SMs of these cells, for a node with these needs.
+// Takes `sms` SMs of `cells` for a node whose blocks have these needs.
 void Engine::TakeCells(int32_t slot, const BlockNeeds& needs, const CellSet& cells, int64_t sms) {
   Launch& launch = launches_[slot];
   launch.needs = needs;
@@ -122,7 +122,7 @@ void Engine::TakeCells(int32_t slot, const BlockNeeds& needs, const CellSet& cel
 void Engine::StartRun(int32_t slot) {
   Launch& launch = launches_[slot];
   launch.needs = kWholeSm;
-  launch.blocks_left = 0;  // they take as long as all of them
+  launch.blocks_left = 0;  // left_ns covers all of them
   double busy_share = 1;
   if (launch.has_own_node) {
     launch.left_ns = static_cast<double>(launch.own_node.node.duration_ns);
@@ -154,7 +154,7 @@ void Engine::BreakRuns(const Place& place, int32_t except) {
         (launch.place->cells & place.cells).any()) {
       BreakRun(slot);
     }
-    // A chain in a gap has freed its cells and so left this list; then the index stays.
+    // BreakRun removed a chain in a gap, and the next launch is at this index now: do not advance.
     if (i < resident_launches_.size() && resident_launches_[i] == slot) ++i;
   }
 }
@@ -174,7 +174,7 @@ void Engine::BreakRun(int32_t slot) {
   if (inside < duration || node.index + 1 >= launch.node_end) {
     launch.left_ns = std::max(0.0, duration - inside);
     launch.demand = node.run->node.demand;
-    // It had the place to itself, and keeps what this node needs.
+    // The run held the whole place; keep only the SMs that this node needs.
     FreeCells(slot);
     TakeCells(slot, node.run->needs.whole_sm ? kWholeSm : node.run->needs, launch.place->cells,
               std::min<int64_t>(node.run->node.blocks, launch.place->sms));
@@ -229,7 +229,8 @@ void Engine::NextTurn(int32_t slot) {
   dirty_ = true;
 }
 
-// In time alone on the whole device: where the running chain is, and where its launch ends.
+// How far the running chain is, and where its launch ends, both in ns of the chain alone on the
+// whole device.
 double Engine::PositionOf(const Launch& launch) const {
   return std::max(0.0, EndPositionOf(launch) - launch.left_ns);
 }
@@ -256,7 +257,7 @@ void Engine::EndChain(int32_t slot) {
   EndLaunch(slot, finished ? core::Outcome::kFinished : core::Outcome::kEvicted, 0);
 }
 
-// The segments that are on the device run to their ends: the current one and those behind it.
+// The current segment and those outstanding behind it run to their ends.
 void Engine::EvictSegments(int32_t slot) {
   Launch& launch = launches_[slot];
   if (launch.evicted) return;
@@ -268,7 +269,7 @@ void Engine::EvictSegments(int32_t slot) {
   if (end < begins.size()) launch.node_end = begins[end];
 }
 
-// Counted from the graph's first segment, with the current one.
+// How many segments are claimed, from the graph's first to the current one.
 int64_t Engine::SegmentsClaimed(const Launch& launch) const {
   int64_t node = launch.node;
   if (launch.chain == ChainState::kRun) {

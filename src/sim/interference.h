@@ -29,7 +29,7 @@ double SharedSmFactor(absl::Span<const SmClient> clients, bool counted = false);
 struct MemoryClient {
   double dram = 0;         // share of the device's bandwidth
   double l2 = 0;           // share of the device's L2 throughput
-  double sensitivity = 0;  // own DRAM demand at full speed: how much further L2 misses slow it
+  double sensitivity = 0;  // own DRAM demand at full speed; L2 misses slow it by as much more
   double weight = 0;       // outstanding requests: SMs x memory_parallelism
   double factor = 1;       // output: factor on its speed
 };

@@ -24,7 +24,7 @@ core::TimeNs TimeAfter(core::TimeNs now, double wait) {
   return now + std::max<core::TimeNs>(0, static_cast<core::TimeNs>(std::ceil(wait)));
 }
 
-// Alone, two parts of a fused launch ask for no more than the device has.
+// The two parts of a fused launch as one client, which asks for no more than the device has.
 MemoryClient Joined(const MemoryClient& a, const MemoryClient& b) {
   return {std::min(1.0, a.dram + b.dram), std::min(1.0, a.l2 + b.l2),
           std::max(a.sensitivity, b.sensitivity), a.weight + b.weight, 1};
@@ -54,8 +54,8 @@ double Engine::PaceOf(const Residency& residency) const {
   return residency.peer != -1 ? pace.together : pace.alone;
 }
 
-// Whether a GPU counted the pipes of all kernels in the cell. Nodes of a chain are not counted one
-// by one.
+// Whether all kernels in the cell have counters of a GPU for their pipes. Nodes of a chain have
+// none.
 bool Engine::AreCounted(const Cell& cell) const {
   for (int32_t r = cell.first_residency; r != -1; r = residencies_[r].next_in_cell) {
     const Launch& launch = launches_[residencies_[r].launch];
@@ -64,7 +64,7 @@ bool Engine::AreCounted(const Cell& cell) const {
   return true;
 }
 
-// What a block asks of its SM; of both parts of a fused block.
+// The demand of a block on its SM's pipes. For a fused block, that of both parts together.
 core::ResourceDemand Engine::PipesOf(const Residency& residency, bool counted) const {
   const auto own = [&](const Residency& of) -> const core::ResourceDemand& {
     const Launch& launch = launches_[of.launch];
@@ -139,7 +139,7 @@ void Engine::SetLaunchSpeeds() {
   }
 }
 
-// What pinned copies leave of the launch's speed.
+// The factor on the launch's speed by the pinned copies in flight.
 double Engine::CopyFactor(const Launch& launch) const {
   const core::DeviceProfile& profile = capabilities_.profile;
   const core::LinkUse use = link_.Use();
@@ -157,7 +157,7 @@ void Engine::SetMemoryFactors() {
     Launch& launch = launches_[resident_launches_[i]];
     const MemoryClient own = {launch.demand.dram * launch.speed, launch.demand.l2 * launch.speed,
                               launch.demand.dram, launch.weight, 1};
-    // Of two parts the one that became resident first makes the client.
+    // The part that became resident first adds the client, and the other joins it.
     const bool joins = launch.partner != -1 && launches_[launch.partner].memory_client != -1;
     if (joins) {
       launch.memory_client = launches_[launch.partner].memory_client;
