@@ -26,10 +26,10 @@ struct Track {
   TrackKind kind = TrackKind::kSlices;
 };
 
-// The values order events of equal times.
+// Events of equal times are sorted by these values.
 enum class TimelineType : uint8_t { kEnd = 0, kCounter = 1, kInstant = 2, kBegin = 3 };
 
-// Small, with its text elsewhere: a log has a million of them.
+// Kept small: a log has a million events. Its texts are in Timeline::texts.
 struct TimelineEvent {
   struct Argument {
     const char* key = nullptr;   // null if there is no further argument

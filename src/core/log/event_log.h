@@ -20,7 +20,7 @@
 
 namespace gpushare::core {
 
-// A bounded log in memory, which takes memory as it fills.
+// A bounded log in memory. It takes memory as it fills.
 class EventLog final : public EventSink {
  public:
   explicit EventLog(int64_t records_max);
