@@ -16,7 +16,7 @@
 
 namespace gpushare::core {
 
-// How many of the application's functions the current thread is inside of. They must not wait.
+// How many of the application's functions are on this thread's stack. They must not wait.
 inline thread_local int callback_depth = 0;
 
 class InsideCallback {

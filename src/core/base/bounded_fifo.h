@@ -47,7 +47,7 @@ class BoundedFifo {
   }
 
   std::vector<T> elements_;
-  size_t first_ = 0;  // of the elements that were not taken
+  size_t first_ = 0;  // index of the oldest element
 };
 
 }  // namespace gpushare::core

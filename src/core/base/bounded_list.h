@@ -75,7 +75,7 @@ class BoundedList {
     (*this)[index] = back();
     --size_;
   }
-  // All that `values` holds; the rest of a longer span is left out.
+  // Copies `values`; of a longer span, the first N.
   void Assign(absl::Span<const T> values) {
     Clear();
     for (const T& value : values) {

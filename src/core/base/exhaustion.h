@@ -17,7 +17,8 @@ namespace gpushare::core {
 // Allocates nothing.
 inline absl::Status MemoryExhausted() { return {absl::StatusCode::kResourceExhausted, ""}; }
 
-// What `call` returns, a Status or a StatusOr; MemoryExhausted() if an allocation in it fails.
+// Returns what `call` returns, a Status or a StatusOr, or MemoryExhausted() if an allocation in it
+// fails.
 template <class Call>
 auto CatchExhaustion(Call&& call) -> decltype(call()) {
   try {

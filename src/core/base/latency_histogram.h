@@ -34,7 +34,7 @@ class LatencyHistogram {
   // Negative values (a clock that jumped) count as 0.
   void Add(int64_t value_ns);
 
-  // Adds what `other` holds now.
+  // Adds the counts that `other` holds now.
   void Merge(const LatencyHistogram& other);
   // Not while others write.
   void Clear();

@@ -26,8 +26,8 @@ inline constexpr int kLargeArgumentSlotsPerApp = 32;
 inline constexpr size_t kArgumentAlignment = 64;  // CUtensorMap
 inline constexpr int kMaxWaitsPerTask = 8;
 inline constexpr int kMaxNameBytes = 64;
-// Of a simulation record. Workers were measured up to 10 % faster than the grid (sincos on an
-// H200); twice as fast, or eleven times as slow, is a unit error.
+// Overhead of the worker form in a simulation record. Workers were measured up to 10 % faster than
+// the grid (sincos on an H200); twice as fast, or eleven times as slow, is a unit error.
 inline constexpr double kMinWorkerOverhead = -0.5;
 inline constexpr double kMaxWorkerOverhead = 10;
 
@@ -35,8 +35,8 @@ inline constexpr double kMaxWorkerOverhead = 10;
 // plan.
 inline constexpr int kMaxActiveQueries = 64;
 inline constexpr int kMaxHeads = 128;
-// Latencies of an LC app that a window holds at least, and half of the most: 41 lie above the 99th
-// percentile.
+// A window of an LC app's latencies holds this many to twice as many, so that at least 41 lie above
+// the 99th percentile.
 inline constexpr int kRecentQueries = 4096;
 inline constexpr int kMaxRunning = 64;
 inline constexpr int kMaxPartsPerTask = 4;  // live launches of one task
@@ -47,17 +47,17 @@ inline constexpr int kMaxPlannedActions = 128;
 // still be cancelled. More than any kernel chain needs to keep the GPU fed.
 inline constexpr int kLcWindow = 256;
 
-// Of a kernel: CUDA's limits of a block and a thread. The limit of a block's third dimension (64)
-// is left to the device.
+// CUDA's limits of a kernel's block and thread. The limit of a block's third dimension (64) is left
+// to the device.
 inline constexpr int32_t kMaxThreadsPerBlock = 1024;
 inline constexpr int32_t kMaxRegistersPerThread = 255;
 // Workers that an SM can hold: its block slots, 32 on every GPU since Maxwell (16 before).
 inline constexpr int32_t kMaxWorkersPerSm = 32;
-// Of a fused block; above what the largest GPUs have.
+// Shared memory of a fused block, bytes: more than the largest GPUs have.
 inline constexpr int32_t kMaxFusedSharedBytes = 1 << 20;
 inline constexpr int32_t kMaxFusedBlocksPerSm = 64;
-// Of a library call's shape. cuDNN counts in 32 bits; a tensor of 2^40 elements is larger than any
-// device's memory.
+// One dimension of a library call's shape. cuDNN counts in 32 bits; a tensor of 2^40 elements is
+// larger than any device's memory.
 inline constexpr int64_t kMaxTensorDimension = (int64_t{1} << 31) - 1;
 inline constexpr int64_t kMaxTensorElements = int64_t{1} << 40;
 // SMs that the CapSM ledger counts, thirty times an H200's.
@@ -96,7 +96,7 @@ inline constexpr int kMaxOverlapKernels = 64;
 inline constexpr int64_t kMaxBlockTasks = int64_t{1} << 40;
 // A year: no hang limit is longer, so that times can be added to it.
 inline constexpr int64_t kMaxHangLimitNs = int64_t{365} * 24 * 3600 * 1000 * 1000 * 1000;
-// Of a query's input, in whatever unit. Above the bytes of any device's memory.
+// Size of a query's input, in the application's unit: above the bytes of any device's memory.
 inline constexpr double kMaxInputSize = 1e12;
 // One hour: a longer kernel or deadline in one submit is taken for a unit error.
 inline constexpr int64_t kMaxDurationNs = int64_t{3600} * 1000 * 1000 * 1000;

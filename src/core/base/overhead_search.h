@@ -16,7 +16,7 @@ namespace gpushare::core {
 
 struct OverheadChoice {
   uint32_t value = 1;
-  double overhead = 0;  // there; 0.02 = 2 %
+  double overhead = 0;  // at `value`; 0.02 = 2 %
   bool met = false;     // the overhead is within the limit
   int tried = 0;        // values that were looked at
 };

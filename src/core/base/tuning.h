@@ -14,7 +14,7 @@ namespace gpushare::core {
 // Window of the smoothed LC load. Long against a query (0.5-1 ms), short against a change of load
 // in a day's trace. Range 50 ms to 2 s.
 inline constexpr double kLoadWindowNs = 500e6;
-// Windows after which what came before counts as forgotten: 0.7 % of it is left. Range 3 to 10.
+// Windows after which an older load counts as forgotten: 0.7 % of it is left. Range 3 to 10.
 inline constexpr double kLoadWindowsKept = 5;
 
 // The newest query has weight 2^-shift in an app's smoothed solo time: 1/16. Range 2 to 6.
@@ -204,20 +204,20 @@ inline constexpr double kTailShareMin = 0.0002;
 // The same where nobody knows its p99, and every query that met a task counts as late: 1.6 % of the
 // p99, if all of them are. Range 0.0002 to 0.002.
 inline constexpr double kTailShareUnknown = 0.001;
-// What is assumed of its late queries at first, and the number of queries that this counts as. A
-// queue is late in bursts, so a good start of few queries says little. Ranges 0.01 to 0.02 and 500
-// to 8,000.
+// The share of late queries that is assumed at first, and how many queries this counts as. Queries
+// are late in bursts, so a good start of few queries says little. Ranges 0.01 to 0.02 and 500 to
+// 8,000.
 inline constexpr double kTailShareStart = 0.01;
 inline constexpr int64_t kTailShareQueries = 2'000;
-// Queries that its share of late ones is smoothed over. Late ones come some eight at once, so 160
+// Queries over which the share of late ones is smoothed. Late ones come some eight at once, so 160
 // of 16,000 err by a fifth; what is earned while the share seems low is not paid back. Range 4,000
 // to 65,536.
 inline constexpr int64_t kTailShareWindow = 16'384;
 // Least credit, queries, at which a task on credit starts: what one late query spends. Less let a
-// training step start on 0.05, and late queries come several at once. Of the rows above, those at
-// load 0.3 had a mean p99 of 1.052, and 1.044 with this alone (10 rows, about one standard error).
-// A new account earns it in some 1,000 queries. An app without a load has no queue in which several
-// are late. Range 0.25 to 8.
+// training step start on 0.05, and late queries come several at once. Of the rows of
+// kBoundShareOfSplit, those at load 0.3 had a mean p99 of 1.052, and 1.044 with this alone (10
+// rows, about one standard error). A new account earns it in some 1,000 queries. An app without a
+// load has no queue in which several are late. Range 0.25 to 8.
 inline constexpr double kTailCreditMin = 1;
 // Most credit, queries: the late ones of 10,000. A task that is likely to delay more starts at a
 // full account. Range 10 to 1,000.
@@ -292,8 +292,8 @@ inline constexpr int64_t kTackerReplanNs = 5'000;
 // kernelet: time, ns, from the end of a kernel's slice to the start of its next one, through the
 // host. Range 5,000 to 30,000.
 inline constexpr double kSliceGapNs = 10'000;
-// adaptive: what two BE kernels that share SMs must gain, share of the device. What is left of a
-// pair when one of them ends runs below its speed for the time of a launch. Range 0.02 to 0.2.
+// adaptive: the least gain for which two BE kernels share SMs, share of the device. When one of
+// them ends, the other runs below its speed for the time of a launch. Range 0.02 to 0.2.
 inline constexpr double kBePairGainMin = 0.05;
 // adaptive: time, ns, that a query beside BE workers keeps until its deadline beyond what is
 // predicted: a plan and an eviction's write, several times over. Range 10,000 to 200,000.
@@ -305,14 +305,15 @@ inline constexpr int64_t kEmptySmsQueryNs = 1'500'000;
 // adaptive: longest wait, an eviction's p99, share of the query. The kernel that gained least,
 // pathfinder, took 1.085 times as long without. Range 0.02 to 0.1.
 inline constexpr double kEmptySmsWaitMax = 0.08;
-// adaptive: BE work beside queries (be_grids.h). What grids gain, share of LC's time: 0.05 to 0.13,
-// 0.09 on the mean, of eleven pairs on an H200. The load from which that is worth the longer
-// queries. The share of a target that stays unused beside grids, for errors of predictions. How
-// many are on the device: more than two gained nothing. Ranges in this order: 0.02 to 0.1, 0.1 to
-// 0.5, 0.05 to 0.3, 1 to 4.
+// adaptive: what BE grids beside queries gain, share of LC's time: 0.05 to 0.13, 0.09 on the mean,
+// of eleven pairs on an H200. Range 0.02 to 0.1.
 inline constexpr double kGridGain = 0.09;
+// adaptive: the load from which this gain is worth the longer queries. Range 0.1 to 0.5.
 inline constexpr double kGridLoadMin = 0.3;
+// adaptive: share of a target that stays unused beside grids, for errors of predictions. Range 0.05
+// to 0.3.
 inline constexpr double kGridReserve = 0.1;
+// adaptive: grids or segments on the device beside queries; a third gained nothing. Range 1 to 4.
 inline constexpr int32_t kGridsMost = 2;
 // What segments gain beside queries, before it was measured (state/segment_gain.h): 0.11 to 0.64,
 // 0.39 on the mean, of 35 pairs on an H200 under baymax. Too high a guess costs BE some 4 %, where
@@ -328,17 +329,20 @@ inline constexpr double kSegmentGainFadesNs = 30e9;
 // Time, ns, for which segments on a split are not measured after the change to it: a short stay
 // would count the change, and miss the part that still runs at its end. Range 5e6 to 1e8.
 inline constexpr int64_t kSegmentGainSettleNs = 20'000'000;
-// The duty of BE work (state/be_duty.h). The part of a bound's slack that slower queries may take;
-// the period, ns, whose first share BE work has; the least share; its largest growth at a time.
-// Ranges 0.5 to 0.9, 3e7 to 1e9, 0.01 to 0.2, 1.1 to 2.
+// The duty of BE work (state/be_duty.h): the part of a bound's slack that queries made slower by
+// earlier BE work may take. Range 0.5 to 0.9.
 inline constexpr double kDutyShareOfBound = 0.6;
+// The period, ns, of which BE work has the first share; the least share, and by what factor the
+// share grows at most in one judgement. Ranges 3e7 to 1e9, 0.01 to 0.2, 1.1 to 2.
 inline constexpr int64_t kDutyPeriodNs = 100'000'000;
 inline constexpr double kDutyShareMin = 0.05;
 inline constexpr double kDutyShareGrows = 1.25;
-// Queries in a judgement, or a quarter or half of it that leaves no doubt: with whole batches alone
-// a prefill beside fft at a load of 0.3 needed 2.5 s until it had its share. Quiet ones that are
-// remembered, and the fewest that a judgement needs. Ranges 16 to 128, 32 to 1000, 4 to 32.
+// Queries in one judgement. A quarter or half of them decides where it leaves no doubt: with whole
+// batches a prefill beside fft at a load of 0.3 needed 2.5 s until it had its share. Range 16 to
+// 128.
 inline constexpr double kDutyBatch = 32;
+// Quiet queries that are remembered, and the fewest that a judgement needs. Ranges 32 to 1000 and 4
+// to 32.
 inline constexpr double kDutyQuietMemory = 128;
 inline constexpr double kDutyQuietLeast = 8;
 // Time, ns, after BE work from which a query is quiet: an H200's clock needs some 200 ms to rise
@@ -347,14 +351,14 @@ inline constexpr double kDutyQuietLeast = 8;
 inline constexpr int64_t kDutyQuietNs = 200'000'000;
 inline constexpr int64_t kDutyPauseNs = 600'000'000;
 inline constexpr int64_t kDutyPausesEveryNs = 30'000'000'000;
-// adaptive: time, ns, for which others may share SMs before a head that is next and suits none of
-// them. Range 1e6 to 1e9.
+// adaptive: longest time, ns, for which heads that pair with what runs pass over a head that is
+// next by weight and pairs with nothing. Range 1e6 to 1e9.
 inline constexpr int64_t kBePassedNsMax = 10'000'000;
-// What those gaps may cost a kernel that runs by itself in slices (Kernelet's p): 2 %. Range 0.005
-// to 0.1.
+// kernelet: what the gaps between slices (kSliceGapNs) may cost a kernel that runs by itself
+// (Kernelet's p): 2 %. Range 0.005 to 0.1.
 inline constexpr double kSliceOverheadMax = 0.02;
 
-// Another layout must be better by this much predicted throughput, share of the device. Range 0 to
+// Least gain in predicted throughput for a change of the layout, share of the device. Range 0 to
 // 0.1.
 inline constexpr double kLayoutHysteresis = 0.02;
 

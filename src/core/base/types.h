@@ -69,7 +69,7 @@ enum class CopyDirection : uint8_t { kNone = 0, kHostToDevice = 1, kDeviceToHost
 using LinkUse = uint8_t;
 inline constexpr LinkUse kLinkIn = 1;   // to the device
 inline constexpr LinkUse kLinkOut = 2;  // from the device
-inline constexpr size_t kLinkUses = 4;  // their number, none included
+inline constexpr size_t kLinkUses = 4;  // combinations of directions, with none
 constexpr LinkUse LinkUseOf(CopyDirection direction) {
   if (direction == CopyDirection::kHostToDevice) return kLinkIn;
   return direction == CopyDirection::kDeviceToHost ? kLinkOut : LinkUse{0};
@@ -130,10 +130,10 @@ enum class Reason : uint8_t {
   kHoldHysteresis = 39,       // held: the last LC query ended a moment ago
   kHoldQuiesced = 40,         // held: the application asked for quiet
   kHoldLane = 41,             // held: no lane of its place can take it
-  kHoldParts = 42,            // held: it has the most launches that a task may have
-  kHoldRunning = 43,          // held: the most BE tasks are on the device
+  kHoldParts = 42,            // held: it has as many launches as a task may have
+  kHoldRunning = 43,          // held: as many BE tasks run as the device may have
   kHoldCounters = 44,         // held: every claim counter is in use
-  kHoldLaunches = 45,         // held: the most launches are in flight
+  kHoldLaunches = 45,         // held: the launch table is full
   kHoldPlan = 48,             // held: the policy's plan asks for what cannot be done
   kHoldTailCredit = 49,       // held: beyond a blocking budget, and a tail account lacks credit
   kHoldDuty = 50,             // held: BE work has had its share of time, and makes queries slower
