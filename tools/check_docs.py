@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the Markdown pages: samples that compile, links that resolve, tables that fit.
 
-- A fenced C or C++ block of README.md is, indentation aside, what stands between the lines
-  'README begins' and 'README ends' of examples/quickstart.c or examples/quickstart.cc, which the tests
-  build and run. Both have one.
+- README.md has one fenced block of C and one of C++. Each is, indentation aside, the code between the
+  lines 'README begins' and 'README ends' of examples/quickstart.c or examples/quickstart.cc, which the
+  tests build and run.
 - A relative link leads to a file of the project, and its anchor to a heading of that page.
 - A table has at most seven columns, and each of its rows as many as its head.
 - docs/README.md links every page of docs/.
@@ -12,7 +12,7 @@
 Exit code 0: all is well; 1: problems, printed with file and line; 2: bad use.
 
   check_docs.py [--root FOLDER]
-  check_docs.py --self-test      breaks each rule in a scratch folder and expects to be told
+  check_docs.py --self-test      breaks each rule in a scratch folder and expects a report
 """
 
 import argparse
@@ -39,7 +39,7 @@ def pages(root):
 
 
 def prose_lines(text):
-    """(number, line) of what is no fenced block."""
+    """(number, line) of every line outside fenced blocks."""
     fenced = False
     for number, line in enumerate(text.splitlines(), start=1):
         if line.lstrip().startswith('```'):

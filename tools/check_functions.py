@@ -26,20 +26,21 @@ FOLDERS = ('src', 'bindings', 'include', 'kernels', 'tools', 'benchmarks', 'exam
 SUFFIXES = {'.h', '.hpp', '.c', '.cc', '.cu', '.cuh'}
 REASON = re.compile(r'^\s*// Long because: (?=\S).{10,}')
 
-# What has braces or quotes that do not count. A line of the preprocessor has its continuations with it.
+# Comments and literals, whose braces and quotes do not count. DIRECTIVE: a line of the preprocessor with its
+# continuation lines.
 NO_CODE = re.compile(
     r'//[^\n]*|/\*.*?\*/'
     r'|R"(?P<delimiter>[^()\\\s]*)\(.*?\)(?P=delimiter)"'
     r'|"(?:\\.|[^"\\\n])*"'
     r"|(?<![0-9A-Fa-f])'(?:\\.|[^'\\\n])*'", re.DOTALL)
 DIRECTIVE = re.compile(r'^[ \t]*#[ \t]*(\w*)(?:[^\n]*\\\n)*[^\n]*', re.MULTILINE)
-# The text before a brace, each pair of parentheses emptied: a parameter list, what may follow it, and the
-# initialisers of a constructor.
+# These match the text before a function's brace, in which the parentheses are empty: a parameter list, what may follow
+# it, and the initialisers of a constructor.
 AFTER_PARAMETERS = (r'\(\)\s*(?:(?:const|volatile|noexcept(?:\s*\(\))?|override|final|mutable|try|&&?'
                     r'|requires\s[^{;]*|->[^{;=]*)\s*)*')
 FUNCTION = re.compile(AFTER_PARAMETERS + r'$')
 INITIALISERS = re.compile(r'\(\)\s*(?:noexcept(?:\s*\(\))?\s*)?(?:try\s*)?:(?!:)')
-# At the scope of a class or namespace: a brace that opens no function although parentheses stand before it.
+# Matches the text before a brace that opens no function although it has parentheses: of a type, or of a value.
 NO_FUNCTION = re.compile(r'^(?:(?:typedef|extern|inline)\s+)*(?:struct|class|union|enum|namespace)\b(?!.*\(\)\s*$)'
                          r'|=\s*(?:[\w:<>, ]+)?$')
 
@@ -104,7 +105,7 @@ def opens(head, parens):
         return 'value'
     flat = flatten(head)
     if INITIALISERS.search(flat):
-        # `a_{1}` has a name before its brace; the body has an initialiser's end before its own.
+        # The brace of the initialiser `a_{1}` follows a name. That of the body follows the end of an initialiser.
         return 'value' if head.rstrip()[-1] not in ')}' else 'function'
     if FUNCTION.search(flat) and not NO_FUNCTION.search(flat):
         return 'function'
@@ -134,7 +135,7 @@ def functions_of(text):
         if what in ('if', 'ifdef', 'ifndef'):
             branches.append((state.copy(), None))
         elif what in ('else', 'elif') and branches:
-            # Every branch starts from the same state; what follows goes on from the first.
+            # Every branch starts from the same state. The code behind #endif continues from that of the first branch.
             before, first = branches[-1]
             branches[-1] = (before, first or state)
             state = before.copy()
@@ -210,7 +211,8 @@ def body(lines):
     return '  a = 1;\n' * lines
 
 
-# Each source and the line or lines that must be reported, 0 for none. Of LIMIT lines two are the first and the last.
+# Sources, each with the line or lines that must be reported, 0 for none. Two of a function's LIMIT lines are its first
+# and its last.
 LONG, FITS = body(LIMIT - 1), body(LIMIT - 2)
 SELF_TEST = (
     ('void F() {\n' + LONG + '}\n', 1),
@@ -220,7 +222,7 @@ SELF_TEST = (
     ('// Long because: the steps of one protocol.\n\nvoid F() {\n' + LONG + '}\n', (1, 3)),
     ('// Long because: \nvoid F() {\n' + LONG + '}\n', 2),
     ('// Long because: the steps of one protocol.\nvoid F() {\n' + FITS + '}\n', 1),
-    # Each shape that a function's beginning has.
+    # Each form in which a function can begin.
     ('#include <a>\n\ntemplate <int kA>\nvoid F(int a,\n       int b = Of(3)) {\n' + LONG + '}\n', 3),
     ('namespace a {\nclass B {\n public:\n  B() : c_{1}, d_(2) {\n' + LONG + '  }\n};\n}\n', 4),
     ('namespace a {\nB::B(int c) noexcept : c_(c), d_{2} {\n' + LONG + '}\n}\n', 2),
@@ -231,14 +233,14 @@ SELF_TEST = (
     ('extern "C" __global__ void __launch_bounds__(256) F(int a) {\n' + LONG + '}\n', 1),
     ('struct A F(struct B b) {\n' + LONG + '}\n', 1),
     ('const Row kRows[] = {\n    {1, [](int a) {\n' + LONG + '    }},\n};\n', 2),
-    # Braces and quotes that are none, and branches of the preprocessor.
+    # Braces and quotes that do not count, and branches of the preprocessor.
     ('void F() {\n  a = "{"; b = \'{\'; c = R"x({"{)x"; // {\n}\nvoid G() {\n' + LONG + '}\n', 4),
     ('#define A(b) \\\n  void b() {\nvoid F() {\n' + LONG + '}\n', 3),
     ('#if A\nvoid F() {\n#else\nvoid F(int a) {\n#endif\n' + LONG + '}\n', 2),
     ('#if A\nextern "C" {\n#else\n#endif\nvoid F() {\n' + LONG + '}\n#if A\n}\n#endif\n', 5),
     ('void F() {\n  {\n}\n', 1),
     ('int a = 1\'000\'000;\nvoid F() {\n' + LONG + '}\n', 2),
-    # Long, and no function.
+    # Long code that is no function.
     ('namespace a {\n' + 'int b = F(1);\n' * LIMIT + '}\n', 0),
     ('class A : public B {\n' + '  int a = 1;\n  void F() {}\n' * LIMIT + '};\n', 0),
     ('const int kA[] = {\n' + '    F(1),\n' * LIMIT + '};\n', 0),

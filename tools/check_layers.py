@@ -152,10 +152,10 @@ LAYERS = (
           ('report', 'base scenario workloads run events colocate', ()),
           ('profile', 'base scenario workloads run events colocate report', (NLOHMANN,)),
           ('command', 'base scenario workloads run events colocate report profile', (CLI11,)))),
-    # As the command's: the catalogue for programs in other languages.
+    # Like the command's room for CUDA: the catalogue for programs in other languages.
     Layer('examples cuda', 'examples/pytorch', (own('examples'), PUBLIC, CUDA, CATALOGUE),
           pattern=r'^cuda_\w+\.cc$', may_reach=(ABSEIL, EIGEN)),
-    # A project of its own where it is copied to, so that its header has no folder.
+    # Users copy this example into a project of their own, so its header is included without a folder.
     Layer('kernels example', 'examples/kernels', (re.compile(r'^cuda_driver\.h$'), PUBLIC)),
     Layer('examples', 'examples', (own('examples'), PUBLIC)),
     # Unit benchmarks measure one stage by itself, as unit tests do; the others go through the ABI.
@@ -392,7 +392,7 @@ SELF_TEST_GOOD = {
     'benchmarks/kernels/a.cc': ['#include "kernels/dnn/a.cuh"', '#include "benchmarks/kernels/hash.h"'],
     'benchmarks/host/plan_benchmark.cc': ['#include "src/core/seams/policy.h"'],
 }
-# Each tree breaks exactly one rule, through a chain of includes; and what the report says.
+# Each entry: what the report must say, and a tree that breaks exactly one rule through a chain of includes.
 SELF_TEST_CHAINS = (
     ('may not reach', {
         'src/cuda/a.cu': ['#include "src/cuda/b.h"'],

@@ -3,15 +3,15 @@
 
 - No text file holds an absolute path of somebody's machine, such as a home folder's.
 - No unfinished work is marked in the sources: it is an issue, or it is done.
-- Each folder under src/ has a README.md; each source file opens with a comment that says what it is,
-  a .cc file whose header stands beside it, and a unit test, which mirrors a source file, aside.
+- Each folder under src/ has a README.md. Each source file opens with a comment that says what it is,
+  except a .cc file with its header beside it and a unit test, which mirrors a source file.
 - Text files are UTF-8, end with one newline, and have no trailing blanks and no tabs (Makefiles and
   data aside).
 
 Exit code 0: all is well; 1: problems, printed with file and line; 2: bad use.
 
   check_text.py [--root FOLDER]
-  check_text.py --self-test      breaks each rule in a scratch folder and expects to be told
+  check_text.py --self-test      breaks each rule in a scratch folder and expects a report
 """
 
 import argparse

@@ -80,7 +80,7 @@ configure() {
   set -- "${defaults[@]}" "$@"
   options="$* $(cksum < "$root/CMakePresets.json")"
   if [[ -f "$folder/build.ninja" && "$(cat "$folder/.configured" 2>/dev/null)" == "$options" ]]; then
-    # CMake copies headers, and nothing that would run it again is built of the preset tidy.
+    # CMake copies headers when it runs. The preset tidy builds nothing, so ask ninja for CMake's own step.
     ninja -C "$folder" build.ninja > "$folder/configure.log" 2>&1 || die "cmake failed again for the preset $preset; see $folder/configure.log."
     return
   fi

@@ -218,7 +218,7 @@ log = b'abc'
 (out / 'result.json').write_text(json.dumps(result))
 (out / 'events' / 'one-fifo.gpulog').write_bytes(log)
 '''
-# What is planted, and what the report must contain; None: nothing may be reported.
+# Planted differences, each with what the report must contain; None: nothing may be reported.
 PLANTS = (
     ('', None),
     ("result['manifest']['gpushare_version'] = '2'", None),

@@ -20,11 +20,11 @@ import sys
 import tempfile
 
 PEAK = '.avg.pct_of_peak_sustained_elapsed'
-SHARE = 0.01  # of a metric in per cent
-VALUE_MAX = 1e18  # that a reader takes
+SHARE = 0.01  # from per cent to a share
+VALUE_MAX = 1e18  # the largest that a reader accepts
 LAUNCH = 'launch__'  # metrics of the launch itself: ncu always has them, and its query does not list them
 
-# A counter: the first of these sums of metrics whose metrics are all known, and what it is multiplied with.
+# Each counter: alternative lists of metrics, and a factor. The first list whose metrics are all known is summed.
 COUNTERS: dict[str, tuple[list[list[str]], float]] = {
     'duration_ns': ([['gpu__time_duration.sum']], 1),
     'cycles': ([['sm__cycles_elapsed.max']], 1),
@@ -121,7 +121,7 @@ def rows_of(announced: list[dict[str, object]], page: str, chosen: dict[str, lis
 
 
 def append(samples: pathlib.Path, lines: list[str]) -> None:
-    """Behind the last whole line: a writer that was stopped may have left a part of one."""
+    """Writes the lines behind the last whole one: a writer that was stopped may have left a part of a line."""
     with samples.open('rb+') as out:
         out.truncate(out.read().rfind(b'\n') + 1)
         out.seek(0, 2)

@@ -36,11 +36,11 @@ import sys
 
 # src/sim/tuning.h, kL2Contention.
 L2_CONTENTION = 0.6
-# A kernel that is so much faster on half of the SMs than half is bound by memory, not by SMs.
+# A kernel whose speed on half of the SMs is more than half by this factor is bound by memory, not by SMs.
 MEMORY_BOUND = 1.05
-# Solo durations agree within so much where nothing is wrong.
+# Solo durations that differ by less than this share agree.
 OVERHEAD_LEAST = 0.005
-# The last block tasks of a task end so many spreads late (Engine::PoolIsEmpty, 17 cells).
+# The last block tasks of a task end this many spreads late (Engine::PoolIsEmpty, 17 cells).
 TAIL_SPREADS = 1.9
 WRITER_PARALLELISM = 1.0
 PARALLELISM_MOST = 10.0
@@ -120,7 +120,7 @@ class Fit:
         }
 
     def parallelism(self, name):
-        """Of the profile; results that are written wait for nobody, so they get their bandwidth."""
+        """The kernel's outstanding requests. Writes wait for nobody, so a kernel without a value gets its bandwidth."""
         return self.kernels[name]["simulation"].get("memory_parallelism", 0) or WRITER_PARALLELISM
 
     def mean_demand(self, name, factor):

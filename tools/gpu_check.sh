@@ -261,7 +261,7 @@ group_tests() {
   GPUSHARE_DEVICE=cuda run_program tests kernels_beside_lc example_kernels
 }
 
-# The lines of the second that are no verdicts are measurements.
+# The lines of segments_test that are no verdicts are measurements.
 group_segments() {
   run_test segments segments_contract_test device_contract_test '--gtest_filter=*/cuda'
   run_test segments segments_test cuda_segments_test
@@ -501,7 +501,7 @@ group_python() {
 }
 
 if [[ $list -eq 1 ]]; then
-  # Each way to run a program names it instead.
+  # --list: each function that runs a program prints its name instead.
   run_test() { echo "$1 $3"; }
   run_benchmark() { echo "$1 $3"; }
   run_program() { echo "$1 $3"; }

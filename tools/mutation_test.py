@@ -33,9 +33,9 @@ import tempfile
 import time
 
 FOLDERS = ("src/core", "src/models")
-# Tests of neither the sources' behaviour nor of anything that a mutant changes.
+# Labels of tests that are skipped, because they cannot see a mutant.
 LABELS_LEFT_OUT = "^(gate|perf|gpu)$"
-# A mutant may make a test slower by so much before it counts as one that never ends.
+# A test that takes this many times as long under a mutant counts as one that never ends.
 TEST_SLOWDOWN_MAX = 5
 TEST_SECONDS_MIN = 5
 

@@ -7,9 +7,9 @@ BUILD_FOLDER holds compile_commands.json. A file is skipped when neither it, nor
 configuration has changed since it was clean. With --seconds it starts no more files when the time is
 up, and says how many it did not reach.
 
-What was changed last comes first: in the working tree, then in the latest commits. Of the rest those
-that waited longest; where nothing is remembered, as on a machine that is used once, the list begins
-at another place with every commit and every day, so that all files have their turn.
+The files that changed last come first: in the working tree, then in the latest commits. The rest follows,
+from the file that waited longest. Where nothing is remembered, as on a machine that is used once, the rest
+begins at another file with every commit and every day, so that each file has its turn.
 
 Exit code 0: nothing was found; 1: findings, which are printed; 2: bad use.
 """
@@ -24,8 +24,8 @@ import subprocess
 import sys
 import time
 
-# Commits whose files come first, and files by which the beginning of the rest moves on: fewer than a
-# run looks at in the time that tools/test.sh gives it in continuous integration.
+# The files of the newest COMMITS commits come first. The list of the rest begins STEP files further with each commit
+# and each day: fewer than a run checks in the time that tools/test.sh gives it in continuous integration.
 COMMITS = 5
 STEP = 15
 CHECKED = ('src/', 'bindings/', 'tools/', 'examples/')
