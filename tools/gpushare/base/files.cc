@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Files of a folder that are compared with a wrong name.
+// Most files of a folder that are compared with a misspelt name.
 constexpr size_t kNamesMax = 4096;
 
 }  // namespace

@@ -33,8 +33,8 @@ std::string ExpandVariables(const std::string& text);
 // Files that a user may name and need not have: scenarios and profiles. `cmake --install` puts them
 // into share/gpushare/scenarios and share/gpushare/profiles.
 
-// That share/gpushare, found from the running program. It need not exist: a program in its build
-// folder has none.
+// The installed folder share/gpushare, found from the path of the running program. It need not
+// exist: a program in its build folder has none.
 std::string InstalledShare();
 
 // Where a scenario or profile named `name` may be, in order: `name` itself from the working folder,

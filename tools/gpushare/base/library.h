@@ -53,7 +53,7 @@ struct DeviceFacts {
 // out of range), else RunError. The message is the library's.
 void Check(gpushare_status status);
 
-// The whole text of a text function, which has one name a line, as a list.
+// The names that the library's text function prints, one a line.
 std::vector<std::string> PolicyNames();
 std::vector<std::string> ProfileKernelNames(gpushare_runtime* runtime);
 

@@ -160,7 +160,7 @@ uint64_t ArrivalDigest(const Scenario& scenario) {
   return Fnv1a(text);
 }
 
-// In any order, each once; empty: all.
+// The names of the cases asked for, each once; empty: all.
 std::set<std::string> AskedCases(const ColocateOptions& options) {
   return {options.cases.begin(), options.cases.end()};
 }

@@ -23,7 +23,8 @@ void SaveFinishedRows(const Scenario& scenario, const ColocateOptions& options,
 // file.
 FinishedRows LoadFinishedRows(const std::string& folder);
 
-// What rows are made with, one "key": value a member, as text. Equal texts: rows can be joined.
+// All that decides the rows, as text: one "key": value for each member. Rows with equal texts can
+// be joined.
 std::string MadeWith(const Scenario& scenario, const ColocateOptions& options,
                      const ColocateResult& result);
 

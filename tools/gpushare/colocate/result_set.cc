@@ -21,11 +21,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// What a set consists of. The first leaves first and comes last.
+// The entries of a set. The first one is moved away first and moved in last, so that it is there
+// only while the set is complete.
 constexpr std::array<const char*, 4> kEntries = {"result.json", "report.html", "trace.pftrace",
                                                  "events"};
 
-// Renames, and takes them back unless they were all made.
+// Makes renames, and undoes them unless all were made.
 class Moves {
  public:
   Moves() = default;

@@ -81,7 +81,8 @@ CLI::App* AddExplain(CLI::App& app, ExplainArguments& arguments);
 CLI::App* AddProfile(CLI::App& app, ProfileArguments& arguments);
 CLI::App* AddValidate(CLI::App& app, ValidateArguments& arguments);
 
-// The numbers below throw InputError with the option, the value and the limits.
+// The functions below read a number from text. They throw InputError with the option, the value and
+// the limits.
 int64_t WholeNumber(const char* option, const std::string& text, int64_t low, int64_t high);
 uint64_t TicketNumber(const std::string& text);
 int64_t SecondsToNs(const char* option, const std::string& text);

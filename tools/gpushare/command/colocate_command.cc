@@ -19,7 +19,7 @@ namespace gpushare::tool {
 
 namespace {
 
-// Throws what stopped the run, with `more` behind its sentence.
+// Throws the failure that stopped the run again, with `more` behind its sentence.
 [[noreturn]] void Rethrow(const std::exception_ptr& stopped, const std::string& more) {
   try {
     std::rethrow_exception(stopped);

@@ -85,7 +85,7 @@ void RunExplain(const ExplainArguments& arguments) {
   Print(arguments.json ? JsonOf(explanation) : TextOf(explanation));
 }
 
-// What asks for a measurement, by the option's name; null: nothing does.
+// The first option given that asks for a measurement, by its name; null: none does.
 const char* MeasuringOption(const CalibrateArguments& arguments) {
   const CalibrateOptions& options = arguments.options;
   const std::pair<const char*, bool> all[] = {
@@ -166,7 +166,7 @@ void RunEvaluate(const EvaluateArguments& arguments) {
   Print(EvaluationTable(models) + "\nPlots: " + arguments.out + "/models.html\n");
 }
 
-// What an action takes, in the order of the check.
+// The arguments that an action of `profile` takes, in the order in which they are checked.
 struct ProfileAction {
   const char* name;
   const char* other;  // what OTHER is, null: it takes none

@@ -5,9 +5,8 @@
 
 namespace gpushare::tool {
 
-// Runs the command and returns its exit code (docs/command.md). A failure is said on stderr, and
-// with
-// --json also on stdout. Throws nothing.
+// Runs the command and returns its exit code (docs/command.md). Prints a failure on
+// stderr, and with --json also on stdout. Throws nothing.
 int RunCommand(int argc, const char* const* argv) noexcept;
 
 }  // namespace gpushare::tool

@@ -9,7 +9,7 @@
 
 namespace gpushare::tool {
 
-// What a good file is. The fields of a scenario are empty for a profile.
+// What a valid file holds. The fields of a scenario are empty for a profile.
 struct Validated {
   std::string file;
   bool scenario = false;

@@ -23,7 +23,7 @@ struct BeKernel {
   bool yields = false;   // has yield points inside a block task, kYieldIntervalNs apart
 };
 
-// Null for a name that is none: first the named variants, then the catalogue's own names.
+// Looks among the named variants, then among the catalogue's own names. Null for an unknown name.
 const BeKernel* FindBeKernel(const std::string& name);
 
 }  // namespace gpushare::tool

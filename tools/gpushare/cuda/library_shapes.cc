@@ -15,8 +15,8 @@ namespace gpushare::tool {
 
 namespace {
 
-// Every shape uses the first bytes. The bits of these numbers are also small and finite as half or
-// single precision.
+// Operands for all shapes, each of which uses the first bytes. The bits of these numbers are also
+// small and finite as half or single precision.
 DeviceMemory Filled(int64_t words, uint32_t seed) {
   DeviceMemory memory(static_cast<size_t>(words) * sizeof(uint32_t));
   const auto halves = static_cast<uint64_t>(2 * words);

@@ -177,7 +177,7 @@ std::optional<TicketStory> StoryOf(const EventIndexEntry& run,
   TicketStory story;
   uint32_t app_id = 0;
   uint32_t kernel_id = 0;
-  const gpushare_event* layout = nullptr;  // the last choice of one, for all tasks
+  const gpushare_event* layout = nullptr;  // the last choice of a layout: it counts for all tasks
   for (const gpushare_event& event : events) {
     if (event.type == GPUSHARE_EVENT_CHOICE && event.detail == kLayoutChoice) layout = &event;
     if (!Concerns(event, ticket)) continue;

@@ -68,7 +68,7 @@ struct TicketStory {
   bool completed = false;      // inside the traced window; the fields below are then set
   // The ticket that the task waited for and that did not end with ok, 0: none. The task never ran.
   uint64_t failed_dependency = 0;
-  // Of that ticket; PENDING when it completed outside the traced window.
+  // The verdict of failed_dependency; PENDING when it completed outside the traced window.
   gpushare_verdict dependency_verdict = GPUSHARE_VERDICT_PENDING;
   int64_t predicted_ns = 0;
   int64_t measured_ns = 0;

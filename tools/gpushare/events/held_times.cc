@@ -6,7 +6,7 @@ namespace gpushare::tool {
 
 namespace {
 
-// What the log has said of one task so far.
+// The state of one task's holds, as of the events read so far.
 struct TaskHold {
   uint32_t app_id = 0;
   bool from_submit = false;  // the log has its submission, and so each of its reasons

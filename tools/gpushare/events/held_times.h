@@ -18,8 +18,9 @@
 
 namespace gpushare::tool {
 
-// By app, the longest first. `events` are in order of time. GPUSHARE_REASON_NONE: an evicted task
-// that was submitted before the first event waited, and its last reason is not in the log.
+// The times by app, the longest first. `events` are in order of time. GPUSHARE_REASON_NONE: an
+// evicted task that was submitted before the first event waited, and its last reason is not in the
+// log.
 std::map<uint32_t, std::vector<HeldTime>> HeldTimesOf(const std::vector<gpushare_event>& events);
 
 }  // namespace gpushare::tool

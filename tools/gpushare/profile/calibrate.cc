@@ -23,11 +23,11 @@ namespace {
 constexpr int64_t kSampleNs = 10'000'000;
 constexpr int64_t kRoundsLeast = 8;
 constexpr int64_t kRoundsMost = 128;
-// For a kernel that no profile knows.
+// Defaults for a kernel that no profile knows.
 constexpr int64_t kUnknownBlockTaskNs = 100'000;
 constexpr int kUnknownWorkersPerSm = 8;
 constexpr int64_t kCopyBytes = int64_t{128} << 20;
-// Copies of 256 MB each way.
+// Bytes of copies to sample: 256 MB each way.
 constexpr int64_t kSampledCopyBytes = int64_t{512} << 20;
 constexpr char kAppName[] = "calibrate";
 
@@ -91,7 +91,7 @@ class Samples {
   int64_t copy_bytes() const { return copy_bytes_; }
 
  private:
-  // Before anything is allocated.
+  // The names of the kernels to measure. Nothing is allocated yet.
   std::vector<std::string> Names(const CalibrateOptions& options, gpushare_runtime* runtime) const {
     KernelChoice choice;
     choice.asked = options.kernels;
@@ -133,7 +133,7 @@ class Samples {
     }
   }
 
-  // On the whole device only, as shapes are.
+  // Queries are measured on the whole device only, as shapes are.
   void AddQueries() {
     for (const GraphChoice& query : workloads_->SizedQueries()) {
       auto sample = std::make_unique<Sample>();
@@ -148,7 +148,7 @@ class Samples {
     if (samples_.empty()) throw InputError("--queries needs a GPU, which runs them.");
   }
 
-  // On the whole device only, but those that are asked for on every place.
+  // Shapes are measured on the whole device only, but those of kPlaced on every place.
   void AddShapes(ShapeSet set) {
     for (const LibraryShape& shape : workloads_->LibraryShapes(set)) {
       auto sample = std::make_unique<Sample>();
@@ -165,7 +165,7 @@ class Samples {
       throw InputError("Shapes of library calls need a GPU, which has the libraries.");
   }
 
-  // false: opaque work.
+  // Adds a kernel. False for opaque work.
   bool Add(gpushare_runtime* runtime, const std::string& name) {
     gpushare_kernel_info info = GPUSHARE_KERNEL_INFO_INIT;
     const gpushare_status known = gpushare_kernel_info_by_name(runtime, name.c_str(), &info);

@@ -31,10 +31,10 @@ struct CalibrateOptions {
   enum class Instead : uint8_t {
     kNothing = 0,
     kShapes = 1,        // library calls of many shapes
-    kBlindShapes = 2,   // others, which train nothing
+    kBlindShapes = 2,   // library calls that judge models
     kQueries = 3,       // whole queries at several input sizes
     kDrawnShapes = 4,   // library calls of random shapes
-    kPlacedShapes = 5,  // others, on every number of SMs that a split gives
+    kPlacedShapes = 5,  // the same, on each SM count of a split
   };
   Instead instead = Instead::kNothing;
 };

@@ -30,18 +30,19 @@ struct ModelRows {
   const JudgedRow& Worst() const;
 };
 
-// In the order in which the library reports them. Throws InputError for a file that is not a
-// samples file or holds nothing to judge.
+// The models in the order in which the library reports them. Throws InputError for a file that is
+// not a samples file or holds nothing to judge.
 std::vector<ModelRows> EvaluateModels(const std::string& samples);
 
-// Of factors on a speed: the share of rows in which prediction and measurement agree whether the
-// neighbour takes more than a twentieth of it.
+// For rows that are factors on a speed: the share of rows in which prediction and measurement agree
+// whether the neighbour takes more than a twentieth of it.
 double AgreementOnHarm(const ModelRows& rows);
 
-// Of values that are shares of a peak: the mean of |predicted - measured|.
+// For rows that are shares of a peak: the mean of |predicted - measured|.
 double MeanDifference(const ModelRows& rows);
 
-// Spearman's, of predicted with measured values: 1 where the model puts the rows in their order.
+// Spearman's correlation of predicted and measured values: 1 where the model puts the rows in their
+// order.
 double RankCorrelation(const ModelRows& rows);
 
 }  // namespace gpushare::tool

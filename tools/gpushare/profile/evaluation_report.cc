@@ -116,7 +116,7 @@ std::string HtmlTableOf(const std::vector<ModelRows>& models) {
   return table.Finish();
 }
 
-// What else counts in a family; "" in most.
+// A further figure that judges a model of this family; "" for most.
 std::string NoteOn(const ModelRows& model) {
   if (model.family == kPairs) {
     return Format("%21swhether the neighbour takes more than a twentieth: right in %s\n", "",

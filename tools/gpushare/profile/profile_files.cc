@@ -22,9 +22,9 @@ namespace {
 // The library reads no larger profile.
 constexpr size_t kProfileBytesMax = size_t{16} << 20;
 
-// A model that has seen fewer says that it is not trained.
+// Samples below which a model says that it is not trained.
 constexpr double kTrainedSamples = 3;
-// Of a kernel's name with its NUL.
+// Size of a kernel's name with its NUL.
 constexpr size_t kNameBytes = 256;
 
 // The keys by which two records of a list are of the same thing.
@@ -44,7 +44,7 @@ const RecordList kLearnedLists[] = {
     {"copies", {"direction", "pinned"}},
 };
 
-// A profile whose learned text is an object beside it.
+// A profile, and its learned text parsed.
 struct ProfileFile {
   std::string file;
   Json document;
@@ -67,7 +67,7 @@ std::string KeyOf(const Json& record, const std::vector<const char*>& keys) {
   return key;
 }
 
-// Of a record whose list is missing there are none.
+// The list `name` of `owner`, empty if it is missing.
 const Json& ListOf(const Json& owner, const char* name) {
   static const Json kEmpty = Json::array();
   const auto found = owner.find(name);
@@ -81,7 +81,8 @@ const Json* Find(const Json& list, const std::vector<const char*>& keys, const s
   return nullptr;
 }
 
-// Puts `added` into `list`, in place of what has the same keys. Returns how many were new.
+// Puts the records of `added` into `list`; each replaces one with the same keys. Returns how many
+// were new.
 size_t MergeList(const std::vector<const char*>& keys, const Json& added, Json& list) {
   if (!list.is_array()) list = Json::array();
   std::map<std::string, size_t> known;
@@ -177,7 +178,8 @@ std::string OnlyIn(const Json& list, const Json& other, const std::string& where
   return text;
 }
 
-// Files of two GPUs and a kernel that has a record already are bad input here.
+// Throws on failure. FAILED_PRECONDITION is bad input here: files of two GPUs, or a kernel that has
+// a record already.
 void CheckInput(gpushare_status status) {
   if (status == GPUSHARE_FAILED_PRECONDITION) throw InputError(gpushare_last_error_message());
   Check(status);
@@ -191,7 +193,8 @@ std::string MergeRecords(const RecordList& kind, const Json& added, Json& owner)
   return Format("  %s: %zu, of which %zu are new\n", kind.list, records.size(), fresh);
 }
 
-// What `merged` has learned of a kernel is of the record that `more` replaced.
+// Drops what was learned of kernels whose records `more` replaced, because it describes the old
+// records.
 void ForgetReplaced(const ProfileFile& more, ProfileFile& merged) {
   if (!merged.learned.is_object() || !merged.learned.contains("kernels")) return;
   Json kept = Json::array();

@@ -13,18 +13,17 @@ namespace gpushare::tool {
 
 // Files, or names of installed profiles. Errors: InputError.
 
-// Device, kernels, and how many records of each other kind.
+// Text: the device, the kernels, and the number of records of each other kind.
 std::string ShowProfile(const std::string& profile);
 
-// Kernels that only one has, and measured values of the device and of kernels that both have, where
-// they differ by more than `least` (a share).
+// Text: the kernels that only one profile has, and the measured values of the device and of common
+// kernels that differ by more than `least` (a share).
 inline constexpr double kDifferenceLeast = 0.02;
 std::string DiffProfiles(const std::string& before, const std::string& after,
                          double least = kDifferenceLeast);
 
-// Writes `base` with everything that `added` has: of what both have, `added` counts, and what was
-// learned of a kernel goes with its record. Refuses
-// profiles of two GPU models. Returns what came from where.
+// Writes `base` with everything that `added` has. Of a record in both, that of `added` counts, with
+// what was learned of its kernel. Refuses profiles of two GPU models. Returns what came from where.
 std::string MergeProfiles(const std::string& base, const std::string& added,
                           const std::string& out);
 

@@ -108,7 +108,7 @@ class LcDriver {
   gpushare_runtime* runtime_;
   AppHandle app_;
   QueueHandle queue_;
-  std::vector<gpushare_task_options> tasks_;  // of a query
+  std::vector<gpushare_task_options> tasks_;  // tasks of one query
   std::deque<Query> queries_;                 // a deque, because callbacks hold addresses
   size_t first_unsubmitted_ = 0;              // queries_ before it have all their tasks submitted
   std::atomic<int64_t> completed_queries_{0};

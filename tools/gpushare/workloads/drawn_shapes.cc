@@ -18,7 +18,7 @@ namespace {
 constexpr uint64_t kBlindSeed = 20240815;
 constexpr uint64_t kDrawnSeed = 20261128;
 constexpr uint64_t kPlacedSeed = 20261129;
-// As many of each kind as are blind, times:
+// Drawn and placed shapes of each kind, over the number of blind ones.
 constexpr double kDrawnTimes = 4;
 constexpr double kPlacedTimes = 0.5;
 constexpr const char* kBlindPrefix = "blind.";
@@ -27,7 +27,7 @@ constexpr size_t kFloatProducts = 16;
 constexpr size_t kBatchedProducts = 8;
 constexpr size_t kUnalignedProducts = 6;
 constexpr size_t kConvolutions = 36;
-// By LeastNs: above the launch, below what makes the run long.
+// Limits of LeastNs: longer than a launch, and short enough for a run over all shapes.
 constexpr double kNsMin = 12e3;
 constexpr double kNsMax = 2.4e6;
 constexpr int64_t kOperandBytesMax = 2'000'000'000;

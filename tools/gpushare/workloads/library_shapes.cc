@@ -125,7 +125,7 @@ constexpr Attention kAttentions[] = {
     {16, 4096, 128}, {32, 4096, 128}, {256, 512, 128},
 };
 
-// Without the batch.
+// A convolution without its batch.
 struct Filter {
   int64_t channels, size, filters, filter, stride;
 };
@@ -239,7 +239,7 @@ void AddLinearLayers(Shapes& shapes) {
 void AddUnaligned(Shapes& shapes) {
   for (const Layer& layer : kUnalignedLayers) {
     for (const int64_t rows : kUnalignedRows) {
-      // Slower by up to five, so half of the least time is enough.
+      // They run up to five times slower than LeastNs, so a quarter of the least time is enough.
       shapes.AddIfBetween(MatmulShape({rows, layer.n, layer.k}), kMatmulNsMin / 4);
     }
   }
