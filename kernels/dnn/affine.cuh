@@ -28,7 +28,7 @@ __device__ __forceinline__ void Run(const AffineTensor& tensor, Shared& shared, 
     shared.planes[ctx.thread()] = fold(channel);
   }
   ctx.sync();
-  // One 32-bit place instead of two pointers: they would not fit beside the values.
+  // One 32-bit index instead of two pointers, which would not fit in registers beside the values.
   const uint32_t planes_begin = chunk.begin - chunk.offset;
   uint32_t at = chunk.begin + ctx.thread();
 #pragma unroll 1

@@ -46,8 +46,8 @@ GPUSHARE_HOST_DEVICE inline AffineChunk AffineChunkOf(const AffineTensor& tensor
   return chunk;
 }
 
-// The side of the square planes, from those of common networks, and the channels that go with it:
-// the smallest of which a chunk of so many passes touches kAffinePlanesMax at most.
+// A square plane of a common network, and the channels that go with it: the smallest plane of which
+// a chunk of `passes` passes touches at most kAffinePlanesMax.
 struct AffineShape {
   uint32_t side;
   uint32_t channels;
@@ -56,7 +56,7 @@ struct AffineShape {
 
 inline AffineShape AffineShapeFor(uint32_t passes) {
   AffineShape shape = {28, 512};
-  // A chunk may begin and end inside of a plane: two planes more than fit.
+  // A chunk may begin and end inside a plane, so it touches up to two planes more than fit in it.
   while (static_cast<uint64_t>(passes) * kAffineThreads >
          static_cast<uint64_t>(kAffinePlanesMax - 2) * shape.plane_vectors()) {
     shape = {shape.side * 2, shape.channels > 1 ? shape.channels / 2 : 1};

@@ -38,7 +38,7 @@ struct Body {
 #pragma unroll 1
     for (uint32_t i = 0; i < params.tiles; ++i) {
       const Im2colTile tile = Im2colTileOf(params.shape, first + i);
-      if (i > 0) ctx.sync();  // the tile before is still read
+      if (i > 0) ctx.sync();  // others may still read the previous tile
       Load(params, tile, ctx.thread(), shared);
       ctx.sync();
       Store(params, tile, ctx.thread(), shared);
@@ -74,7 +74,8 @@ struct Body {
   __device__ __forceinline__ static void Store(const Params& params, const Im2colTile& tile,
                                                uint32_t thread, const Shared& shared) {
     uint32_t column = thread % kVectors * kVector;
-    // Else the compiler finds the places once for all tiles, and spills them while it loads.
+    // Without this the compiler computes the places once for all tiles, and spills them during the
+    // loads.
     asm volatile("" : "+r"(column));
     uint32_t offsets[kVector];
 #pragma unroll

@@ -28,7 +28,7 @@ constexpr uint32_t kIm2colRows = 7;  // 7 x 28: the planes of common networks ar
 constexpr uint32_t kIm2colColumns = 28;
 constexpr uint32_t kIm2colPixels = kIm2colRows * kIm2colColumns;
 constexpr uint32_t kIm2colDepth = kIm2colChannels * kIm2colTaps;
-// The tile with what the windows reach into on all sides.
+// The patch: the tile and the border that its windows reach into.
 constexpr uint32_t kIm2colPatchRows = kIm2colRows + kIm2colSide - 1;
 constexpr uint32_t kIm2colPatchColumns = kIm2colColumns + kIm2colSide - 1;
 constexpr uint32_t kIm2colPatchLines = kIm2colChannels * kIm2colPatchRows;
@@ -128,7 +128,7 @@ GPUSHARE_HOST_DEVICE inline uint32_t Im2colTarget(const Im2colShape& shape, cons
   return (row * shape.channels + tile.channel) * kIm2colTaps;
 }
 
-// A tensor of exactly so many tiles. Its images have 64 channels and 56 x 56 pixels where `tiles`
+// A tensor of exactly `tiles` tiles. Its images have 64 channels and 56 x 56 pixels where `tiles`
 // allows it, and fewer of both where it is no multiple of their 64 tiles.
 inline Im2colShape Im2colShapeFor(uint32_t tiles) {
   constexpr uint32_t kGroupsMax = 4;

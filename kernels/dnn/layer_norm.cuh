@@ -32,8 +32,8 @@ __device__ __forceinline__ float Squares(float4 value) {
 
 struct gpushare_layer_norm {
   using Params = LayerNormParams;
-  // One for the means, one for the variances: between two writes of either lies the barrier of the
-  // other, so nobody overwrites what is being read.
+  // One array for the means, one for the variances. Between two writes of one array lies the
+  // barrier of the other, so no thread overwrites what another still reads.
   struct Shared {
     Partial sums;
     Partial squares;
@@ -49,7 +49,7 @@ struct gpushare_layer_norm {
     const uint32_t first = ctx.block_index() % params.ring * params.rows;
     const uint32_t stride = params.length / 4;
     const bool inside = ctx.thread() < stride;
-    // One 32-bit place instead of two pointers: they would not fit beside the values.
+    // One 32-bit index instead of two pointers, which would not fit in registers beside the values.
     uint32_t at = first * stride + ctx.thread();
 #pragma unroll 1
     for (uint32_t row = 0; row < params.rows; row += kLayerNormRows) {

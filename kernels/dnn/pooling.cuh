@@ -10,10 +10,11 @@
 namespace gpushare::kernels {
 namespace pooling {
 
-// What a window makes of its values, in one order: the row above, the window's own, the one below.
+// How a window combines its values. The order is always the row above, the middle row, the row
+// below.
 struct Rule {
   bool average;
-  float neutral;  // of values that are padding
+  float neutral;  // the value of padding
 
   __device__ __forceinline__ float Of(float a, float b) const {
     return average ? a + b : fmaxf(a, b);

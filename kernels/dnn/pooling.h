@@ -30,7 +30,7 @@ struct PoolingParams {
 };
 
 struct PoolingItem {
-  bool own;         // this lane's, so that it writes
+  bool own;         // this lane has the item, and writes its results
   uint32_t group;   // of columns, in the row
   uint32_t row;     // first one of results, in the plane
   uint32_t in_at;   // of input row 2 * row, column 4 * group

@@ -14,7 +14,8 @@ struct gpushare_relu {
   struct State {};
   static constexpr int kThreads = 256;
   static constexpr int kMinBlocksPerSm = 8;
-  // Enough to keep DRAM busy, as of streaming: an eviction waits for half the time.
+  // Enough to keep DRAM busy, as in streaming. An eviction waits for half of the time that eight
+  // need.
   static constexpr int kWorkersPerSm = 4;
 
   template <class Ctx>

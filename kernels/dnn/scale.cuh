@@ -15,7 +15,7 @@ struct gpushare_scale {
   struct State {};
   static constexpr int kThreads = kAffineThreads;
   static constexpr int kMinBlocksPerSm = 8;
-  static constexpr int kWorkersPerSm = 4;  // enough to keep DRAM busy, as of streaming
+  static constexpr int kWorkersPerSm = 4;  // enough to keep DRAM busy, as in streaming
 
   template <class Ctx>
   __device__ static void Run(const Params& params, Shared& shared, State&, Ctx& ctx) {

@@ -43,7 +43,7 @@ struct gpushare_softmax {
 
  private:
   __device__ __forceinline__ static void Row(const Params& params, uint32_t row, uint32_t lane) {
-    // One 32-bit place instead of two pointers: they would not fit beside the values.
+    // One 32-bit index instead of two pointers, which would not fit in registers beside the values.
     const uint32_t vectors = params.length / 4;
     const uint32_t at = row * vectors + lane;
     const float4* in = reinterpret_cast<const float4*>(params.in) + at;

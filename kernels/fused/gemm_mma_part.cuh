@@ -9,7 +9,7 @@
 
 namespace gpushare::device {
 
-// 64 sums a thread and the fragments: spills 190 bytes at 80 and 50 at 96.
+// With its 64 sums a thread and the fragments, it spills 190 bytes at 80 registers and 50 at 96.
 template <>
 struct FusedTraits<kernels::gpushare_gemm_mma> {
   static constexpr bool kOnlySm90a = false;

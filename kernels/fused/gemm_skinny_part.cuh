@@ -9,7 +9,8 @@
 
 namespace gpushare::device {
 
-// 16 sums a thread, and addresses: workers have 51 registers alone, and nothing is spilled at 56.
+// With 16 sums a thread and the addresses, workers have 51 registers alone. Nothing is spilled at
+// 56.
 template <>
 struct FusedTraits<kernels::gpushare_gemm_skinny> {
   static constexpr bool kOnlySm90a = true;

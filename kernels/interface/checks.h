@@ -16,11 +16,11 @@ class Checks {
  public:
   explicit Checks(const char* kernel) : kernel_(kernel) {}
 
-  // Not null, and a multiple of `alignment_bytes`.
+  // The pointer is not null, and a multiple of `alignment_bytes`.
   void Pointer(const char* field, const void* pointer, uint32_t alignment_bytes);
-  // Within both limits, and a multiple.
+  // The size is within both limits, and a multiple of `multiple`.
   void Size(const char* field, int64_t size, int64_t least, int64_t most, int64_t multiple = 1);
-  // The product of positive sizes is at most `most` and a multiple; returned, or 0.
+  // The product of positive sizes is at most `most`, and a multiple. Returns it, or 0.
   uint64_t Product(const char* what, std::initializer_list<int64_t> sizes, uint64_t most,
                    uint64_t multiple = 1);
   // Any other condition; `sentence` goes on after the kernel's name.

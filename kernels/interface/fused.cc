@@ -16,7 +16,7 @@ extern "C" const gpushare_fused_kernel* gpushare_kernel_pairs_table(size_t* coun
 namespace gpushare::kernels {
 namespace {
 
-// The row of the index; null, and how many rows there are in `count`, where there is none.
+// The row of the index `fused`. Null where there is none; `count` then has the number of rows.
 const gpushare_fused_kernel* FindPair(uint32_t fused, uint32_t* count) {
   size_t rows = 0;
   const gpushare_fused_kernel* const table = gpushare_kernel_pairs_table(&rows);

@@ -103,7 +103,7 @@ AffineTensor CutTensor(const Params& params, Checks* checks) {
       checks->Product("elements", {params.image_count, params.channel_count, params.plane_size},
                       kPlaneElementsMax, kUnitFloats);
   if (!checks->ok()) return {};
-  // A share may begin and end inside of a plane: two planes more than fit.
+  // A share may begin and end inside a plane, so it touches up to two planes more than fit in it.
   const auto plane_vectors = static_cast<uint32_t>(params.plane_size / 4);
   const double planes_bytes = 2.0 * sizeof(float) * (kAffinePlanesMax - 2) * 4 * plane_vectors;
   const double us = std::fmin(kBlockTaskUs, planes_bytes / kWorkerBytesPerUs);

@@ -51,8 +51,7 @@ struct Source {
   uint32_t to;  // byte within an operand's part of a stage
 };
 
-// A cut tile reads its last row again in place of the rows that are not there: what comes of them
-// is not stored.
+// A cut tile reads its last row again in place of missing rows, whose results are not stored.
 __device__ __forceinline__ Source SourceOf(const GemmMmaParams& params, const Tile& tile,
                                            uint32_t thread) {
   const uint32_t row = thread / kRowChunks;
@@ -71,7 +70,7 @@ __device__ __forceinline__ Source SourceOf(const GemmMmaParams& params, const Ti
   return source;
 }
 
-// Past the end of k come zeros.
+// Past the end of k it copies zeros.
 __device__ __forceinline__ void CopyStage(Source* source, uint32_t stage) {
   const bool valid = source->column < source->k;
   const uint32_t to = stage + source->to;
@@ -174,7 +173,8 @@ struct gpushare_gemm_mma {
     uint32_t write = (kStages - 1) * kStageBytes;
 #pragma unroll 1
     for (uint32_t round = 0; round < rounds; ++round) {
-      // This round's stage has come for all threads, and all have left the one that is written.
+      // Every thread's part of this stage has arrived, and every thread has left the stage that is
+      // written next.
       mma::WaitCopies<kStages - 2>();
       ctx.sync();
       CopyStage(&source, stages + write);

@@ -40,7 +40,7 @@ Status FillParams(const GemmProblem& problem, GemmSkinnyParams* params) {
   return {};
 }
 
-// Of sm_90a's body where the device runs it, else of the portable one.
+// The variants of sm_90a's body where the device runs it, else those of the portable body.
 int VariantsOfDevice(int (*sm90a)(gpushare_kernel_variants*), gpushare_kernel_variants* out) {
   const Status runs = CheckWgmma();
   if (runs.ok()) return sm90a(out);

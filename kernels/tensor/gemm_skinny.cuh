@@ -107,7 +107,7 @@ struct Gemm {
   }
 
  private:
-  // What the last stage has past the end of k are zeros, which change no sum.
+  // Past the end of k the last stage has zeros, which change no sum.
   __device__ static __forceinline__ uint32_t StepsOf(const Params& params) {
     constexpr uint32_t kOfStage = kDepth * kSwizzleColumns;
     return (params.k + kOfStage - 1) / kOfStage;
@@ -135,7 +135,8 @@ struct Gemm {
       hopper::BarrierWait(hopper::SharedAddress(shared.empty) + barrier, state.parity);
       hopper::BarrierArriveExpect(full, kStageBytes);
       const auto k = static_cast<int32_t>(step * kDepth * kSwizzleColumns);
-      // All weights first: what lies together in DRAM is asked for together.
+      // Request all weights first, so that the requests for neighbouring lines of DRAM follow each
+      // other.
 #pragma unroll
       for (uint32_t d = 0; d < kDepth; ++d) {
         hopper::LoadBoxOnce(to + d * kBlockBytes, &params.weights_map, full,
@@ -151,8 +152,9 @@ struct Gemm {
     }
   }
 
-  // A stage's products are added to the sums. Not while the next stage is waited for, as the large
-  // GEMMs do: its bytes would hold a place in the ring that DRAM could fill.
+  // Adds a stage's products to the sums, and waits for them. The large GEMMs wait for the next
+  // stage meanwhile; here a stage that is still read would hold a place in the ring that DRAM could
+  // fill.
   __device__ static __forceinline__ void MultiplyStage(uint32_t stage, bool adds,
                                                        float (&sums)[kSums]) {
     const uint64_t weights = TileDescriptor(stage);

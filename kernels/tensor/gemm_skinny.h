@@ -20,8 +20,8 @@ struct GemmSkinnyRing {
 // Chosen by measurement among rings of other sizes (docs/kernels.md).
 constexpr GemmSkinnyRing kGemmSkinnyRing = {3, 4};
 
-// The compact form's: 60 KB of stages. A worker of gemm_roomy leaves 65 KB of an SM, of which two
-// are for the worker loop and for CUDA.
+// The ring of the compact form: 60 KB of stages. A worker of gemm_roomy leaves 65 KB of an SM, of
+// which two are for the worker loop and for CUDA.
 constexpr GemmSkinnyRing kGemmSkinnyCompactRing = {5, 1};
 constexpr uint32_t kGemmSkinnyCompactSharedBytes = 63 * 1024;
 
@@ -45,7 +45,7 @@ struct GemmSkinnyParams {
 int GemmSkinnyVariants(gpushare_kernel_variants* out);
 int GemmSkinnyCompactVariants(gpushare_kernel_variants* out);
 
-// Of one body each, whatever the device runs (GPUSHARE_KERNEL).
+// The variants of one body each, whatever the device runs (GPUSHARE_KERNEL).
 extern "C" {
 int gpushare_gemm_skinny_variants(gpushare_kernel_variants* out);
 int gpushare_gemm_skinny_compact_variants(gpushare_kernel_variants* out);

@@ -13,7 +13,7 @@ namespace gpushare::kernels::gemm_skinny {
 constexpr uint32_t kColumns = 64;
 constexpr uint32_t kRows = 32;  // of A; rows past the end are zeros and are not stored
 
-// The stage's worth of k blocks that a panel begins with: panels that run at the same time read
+// The step, a stage of k blocks, with which a panel begins. Panels that run at the same time read
 // different parts of the activations and of the rows of weights.
 GPUSHARE_TILE_FUNCTION uint32_t FirstStep(uint32_t panel, uint32_t steps) { return panel % steps; }
 

@@ -170,8 +170,8 @@ struct Gemm {
     }
   }
 
-  // Without a producer: the loads that a tile begins with. What was in the stages has been read by
-  // this warpgroup; the others are waited for. `state` is where this consumer reads next.
+  // Without a producer: the first loads of a tile. This warpgroup has read the stages, and Load
+  // waits for the others. `state` is where this consumer reads next.
   __device__ static __forceinline__ void LoadFirst(const Params& params, Shared& shared,
                                                    State state, const TilePlace& place) {
 #pragma unroll 1
@@ -181,7 +181,7 @@ struct Gemm {
     }
   }
 
-  // A consumer warpgroup; `thread` counts from the first consumer.
+  // The work of a consumer warpgroup; `thread` counts from the first consumer.
   __device__ static __forceinline__ void Consume(const Params& params, Shared& shared, State& state,
                                                  uint32_t first, int thread) {
     const uint32_t end = EndOf(params, first);
@@ -246,14 +246,14 @@ struct Gemm {
     return true;
   }
 
-  // The stage before the one that comes next has been read by this warp.
+  // Releases the stage before the next one: this warp has read it.
   __device__ static __forceinline__ void Release(Shared& shared, const State& state, int thread) {
     if (thread % kWarp != 0) return;
     hopper::BarrierArrive(hopper::SharedAddress(shared.empty) +
                           Stage(Before(state)) * sizeof(uint64_t));
   }
 
-  // Each warp its 16 rows, 64 columns at a time, through its own shared memory.
+  // Each warp stores its 16 rows, 64 columns at a time, through its own shared memory.
   __device__ static __forceinline__ void Store(const Params& params, Shared& shared,
                                                const TilePlace& place, int thread,
                                                const float (&sums)[kSums]) {

@@ -33,7 +33,7 @@ struct GemmWgmmaParams {
   uint32_t distinct;
 };
 
-// Of an instantiation: rows and columns of C that a tile has.
+// The rows and columns of C in a tile of one instantiation.
 struct GemmTileShape {
   int m;
   int n;
@@ -44,8 +44,8 @@ constexpr GemmTileShape kGemmWgmmaTile = {128, 256};
 constexpr GemmTileShape kGemmRoomyTile = {128, 128};
 constexpr int kGemmRoomyRegisters = 104;  // a thread, at most
 
-// For any instantiation. tiles_per_task 0: two where that needs no more rounds of `slots` workers
-// than one, else one; slots 0: the SMs of the current device.
+// Makes the parameters of any instantiation. tiles_per_task 0: two where that needs no more rounds
+// of `slots` workers than one, else one; slots 0: the SMs of the current device.
 Status MakeWgmmaParams(const GemmTileShape& shape, const GemmProblem& problem,
                        uint32_t tiles_per_task, uint32_t slots, GemmWgmmaParams* params,
                        Grid* grid);

@@ -45,7 +45,7 @@ __device__ __forceinline__ void BarrierInvalidate(uint32_t barrier) {
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 
-// The initialised barriers are seen by TMA, too.
+// Makes the initialised barriers visible to TMA.
 __device__ __forceinline__ void BarrierInitFence() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -73,7 +73,7 @@ __device__ __forceinline__ bool BarrierTest(uint32_t barrier, uint32_t parity) {
   return complete != 0;
 }
 
-// Until the phase of this parity has completed, or for too long: false.
+// Waits until the phase of this parity has completed. False: that took too long.
 __device__ __forceinline__ bool BarrierWaitBounded(uint32_t barrier, uint32_t parity) {
   if (BarrierTest(barrier, parity)) return true;
   const uint32_t begin = GlobalTimer();
@@ -115,7 +115,7 @@ __device__ __forceinline__ void PrefetchMap(const void* map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// A box at column `x`, row `y`; its bytes complete on the barrier.
+// Loads the box at column `x`, row `y`; its bytes complete on the barrier.
 __device__ __forceinline__ void LoadBox(uint32_t to, const void* map, uint32_t barrier, int32_t x,
                                         int32_t y) {
   asm volatile(
@@ -150,8 +150,8 @@ __device__ __forceinline__ void StoreBox(const void* map, uint32_t from, int32_t
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// To (to ^ exchanged) + further, both known when compiled. In one piece: the compiler would keep
-// all exchanged addresses of a tile in registers.
+// Stores to (to ^ exchanged) + further, both known at compile time. One asm statement, because the
+// compiler would otherwise keep all exchanged addresses of a tile in registers.
 __device__ __forceinline__ void StoreShared(uint32_t to, uint32_t exchanged, uint32_t further,
                                             __nv_bfloat162 pair) {
   asm volatile(
@@ -161,19 +161,20 @@ __device__ __forceinline__ void StoreShared(uint32_t to, uint32_t exchanged, uin
       : "memory");
 }
 
-// This thread's stores, all but the last kLeft: their shared memory may be written again.
+// Waits until all of this thread's stores but the last kLeft have read their shared memory, which
+// may then be written again.
 template <int kLeft>
 __device__ __forceinline__ void WaitStoresRead() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kLeft) : "memory");
 }
 
-// All of this thread's stores are in global memory.
+// Waits until all of this thread's stores are in global memory.
 __device__ __forceinline__ void WaitStores() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 
-// What this thread wrote to shared memory is seen by TMA, and what it read from there is read
-// before TMA writes again.
+// Orders this thread's accesses to shared memory before those of TMA: TMA sees its writes, and
+// writes only after its reads.
 __device__ __forceinline__ void ProxyFence() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -193,14 +194,14 @@ __device__ __forceinline__ void WgmmaWait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kLeft) : "memory");
 }
 
-// The compiler neither moves uses of the sums over this nor keeps copies of them.
+// A fence for the compiler: it neither moves uses of the sums across nor keeps copies of them.
 template <int kCount>
 __device__ __forceinline__ void HoldSums(float (&sums)[kCount]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
 
-// The value is there before what follows.
+// Makes the compiler have the value before what follows.
 __device__ __forceinline__ void Hold(uint32_t value) { asm volatile("" ::"r"(value) : "memory"); }
 
 // d = a * b^T (+ d when `adds`): 64 x kN sums of 16 products, both tiles by descriptor, K-major.

@@ -12,7 +12,7 @@ __device__ __forceinline__ uint32_t SharedAddress(const void* at) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(at));
 }
 
-// Past L1. Where `valid` is false the 16 bytes become zero, and nothing is read.
+// Copies 16 bytes past L1. Where `valid` is false the 16 bytes become zero, and nothing is read.
 __device__ __forceinline__ void CopyAsync(uint32_t shared, const void* global, bool valid) {
   const int bytes = valid ? 16 : 0;
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared), "l"(global),
@@ -24,7 +24,7 @@ __device__ __forceinline__ void CommitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-// Until at most kPending of the thread's groups, the newest, are under way.
+// Waits until at most the newest kPending of the thread's groups are under way.
 template <int kPending>
 __device__ __forceinline__ void WaitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
@@ -66,8 +66,8 @@ __device__ __forceinline__ uint4 LoadShared(uint32_t shared) {
   return value;
 }
 
-// Without a place in L1: for what is read once by an SM and often by others. No load of what this
-// kernel writes.
+// Loads without a place in L1: for data that an SM reads once and other SMs read too. Not for data
+// that this kernel writes.
 __device__ __forceinline__ uint4 LoadPastL1(const void* global) {
   uint4 value;
   asm volatile("ld.global.nc.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];"

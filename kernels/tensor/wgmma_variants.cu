@@ -43,7 +43,7 @@ namespace {
 constexpr int kThreadsWithWgmma = 64;
 constexpr int kThreadsWithout = 32;
 
-// Never launched: its bound of threads tells which architecture's code the device would run.
+// Never launched: its launch bound shows which architecture's code the device would run.
 __global__ void __launch_bounds__(GPUSHARE_WGMMA != 0 ? kThreadsWithWgmma : kThreadsWithout)
     WgmmaProbe() {}
 
